@@ -1,4 +1,4 @@
-"""Build of the optional C module. Without a compiler the package is pure Python and does the same, more slowly."""
+"""Build of the optional C module. Without a compiler, the package is pure Python, with the same functions but slower."""
 from setuptools import Extension, setup
 
 NATIVE = "src/pitwall/native/"

@@ -1,4 +1,4 @@
-"""A small collector for tests: listens on a Unix socket, decodes a client's messages, and keeps them."""
+"""Small collector for tests. Listens on a Unix socket, decodes a client's messages, and keeps them."""
 import os
 import socket
 import struct
@@ -38,7 +38,7 @@ _KINDS = {1: ("hello", _HELLO), 2: ("update", _UPDATE), 3: ("goodbye", _GOODBYE)
 def _decode(table, data):
     message = {name: [] if isinstance(kind, list) else None if kind is bool else kind() for name, kind in table.values()}
     for field, content in _wire.read_fields(data):
-        name, kind = table[field]  # an unknown field is a bug in the client
+        name, kind = table[field]  # an unknown field indicates a bug in the client
         if isinstance(kind, list):
             message[name].append(content.decode("utf-8") if kind[0] is str else _decode(kind[0], content))
         elif kind is str:
@@ -51,18 +51,21 @@ def _decode(table, data):
 
 
 def decode_client_message(body):
-    """Returns ("hello" | "update" | "goodbye" | "captured", dict)."""
+    """Returns (name, dict), where name is "hello", "update", "goodbye", or "captured"."""
     (field, content), = _wire.read_fields(body)
     name, table = _KINDS[field]
     return name, _decode(table, content)
 
 
 class FakeCollector:
-    """Accepts connections until close(). The messages of each connection are in .connections, in order of arrival.
+    """Collector that accepts connections until close(). The messages of each connection are in .connections, in order of arrival.
 
-    cork() stops it from reading, so that the client meets back pressure. Without `durable` it is a collector of the version that sends no
-    Written. With it, durable(update) returns whether an Update, and all earlier ones, count as written at once. `durable_until` has the
-    written sequences by boot ID and outlives the collector; `knows` is that of a previous one. pace: seconds per message.
+    cork() stops reading, which causes back pressure on the client.
+    durable: function durable(update) that returns whether the Update, and all earlier ones, immediately count as written. Without it, the collector
+    behaves like the previous version, which does not send Written.
+    durable_until: written sequence numbers by boot ID. May outlive the collector.
+    knows: durable_until of a previous collector.
+    pace: seconds per message.
     """
 
     def __init__(self, path, durable=None, knows=None, pace=0.0):
@@ -82,7 +85,7 @@ class FakeCollector:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def capture(self, ident, look=1):
-        """Sends a capture to the open connections."""
+        """Sends a Capture message on the open connections."""
         body = _wire.frame(_wire.message(4, _wire.string(1, ident) + _wire.integer(2, look)))
         with self._changed:
             sockets = list(self._sockets)
@@ -122,7 +125,7 @@ class FakeCollector:
             while not condition(self):
                 left = deadline - time.monotonic()
                 if left <= 0:
-                    raise AssertionError("not seen in %g s; messages: %r" % (timeout, self.connections))
+                    raise AssertionError("condition not met within %g s; messages: %r" % (timeout, self.connections))
                 self._changed.wait(left)
 
     def messages(self, name=None):
@@ -132,7 +135,7 @@ class FakeCollector:
         return [s for u in self.messages("update") for s in u["spans"]]
 
     def values(self):
-        """Returns the values without the state of the script's loops."""
+        """Returns the values, excluding the state of the script's loops."""
         return [v for v in self.all_values() if v["metric"] != "train_loop_open"]
 
     def all_values(self):
@@ -174,7 +177,7 @@ class FakeCollector:
                     try:
                         connection.sendall(_wire.frame(welcome))
                     except OSError:
-                        pass  # a short-lived client may be gone already; its data still counts
+                        pass  # a short-lived client may have exited, but its data still counts
                 if name == "update" and self.durable and self.durable(message):
                     self.durable_until[boot] = message["sequence"]
                     try:
@@ -188,9 +191,9 @@ class FakeCollector:
 
 
 def broken_promises(messages):
-    """Checks the messages of one boot in order. Returns violations of earlier promises, as strings.
+    """Checks the messages of one boot in order. Returns violations of earlier promises as strings.
 
-    The time of a span is its end. A step promise may fall only in the message that carries the lower steps, or earlier.
+    The time of a span is its end. A step promise may decrease only in the message that contains the lower steps, or earlier.
     """
     found = []
     promise = -1

@@ -1,4 +1,4 @@
-"""Shared parts of the callback tests. Tests without their framework are skipped; tests/stages/parts/torch.sh installs all three."""
+"""Shared helpers for the callback tests. A test is skipped if its framework is not installed; tests/stages/parts/torch.sh installs all three."""
 import importlib
 import os
 import unittest
@@ -10,7 +10,7 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 
 def framework(name):
-    """Returns the module or None, and a decorator that skips tests without it."""
+    """Returns the module or None, and a decorator that skips tests if the module is missing."""
     try:
         module, note = importlib.import_module(name), ""
     except ImportError as missing:
@@ -28,7 +28,7 @@ class CallbackTest(support.ClientTest):
         return self.recorder().loops.open
 
     def wait_until_loop_closed(self):
-        """Waits until the collector knows: a framework that raises has no callback for it, so the client detects it by itself."""
+        """Waits until the collector receives the closed state. If a framework raises, it does not call a callback, so the client detects it."""
         self.fake.wait_for(lambda c: self.loop_is_open() is False and [u["loop_open"] for u in c.messages("update")][-1:] == [False])
 
     def sent(self):
@@ -45,5 +45,5 @@ class CallbackTest(support.ClientTest):
                 if name == metric and pairs == labels and of_mode == mode]
 
     def spans_of(self, name, mode="train"):
-        """Returns the steps of the spans of a name; -1 outside any step."""
+        """Returns the step numbers of the spans with this name; -1 stands for a span outside any step."""
         return [s["step_plus_one"] - 1 for s in self.fake.spans() if s["name"] == name and s["mode"] == mode]

@@ -1,4 +1,4 @@
-"""Builds a copy of the package with its C module: `python3 native_build.py FOLDER`, then PITWALL_SOURCES=FOLDER for the tests."""
+"""Builds a copy of the package with its C module: `python3 native_build.py DIRECTORY`. To run the tests with it, set PITWALL_SOURCES=DIRECTORY."""
 import os
 import shutil
 import subprocess
@@ -10,7 +10,7 @@ COMPILERS = ("cc", "gcc", "clang")
 
 
 def compiler():
-    """Returns the compiler, or None if the module cannot be built: no compiler, or no headers of this interpreter."""
+    """Returns the compiler, or None if the module cannot be built because the compiler or this interpreter's headers are missing."""
     headers = sysconfig.get_paths()["include"]
     if not os.path.exists(os.path.join(headers, "Python.h")) or sysconfig.get_config_var("Py_GIL_DISABLED"):
         return None
@@ -18,7 +18,7 @@ def compiler():
 
 
 def build(folder):
-    """Returns the folder. Raises CalledProcessError with the compiler's output."""
+    """Builds the copy and returns the directory. Raises CalledProcessError with the compiler's output."""
     package = os.path.join(folder, "pitwall")
     shutil.copytree(os.path.join(SOURCES, "pitwall"), package, ignore=shutil.ignore_patterns("__pycache__", "_native*"))
     native = os.path.join(package, "native")

@@ -1,4 +1,4 @@
-"""Shared parts of the client tests: a collector and a client per test, and scripts in their own processes."""
+"""Shared helpers for the client tests: a collector and a client per test, and scripts in separate processes."""
 import os
 import shutil
 import subprocess
@@ -32,7 +32,7 @@ class ClientTest(unittest.TestCase):
         return self._collectors[-1]
 
     def start(self, collector=None, **options):
-        """Calls init() with this test's socket, and waits for the Hello if a collector is given."""
+        """Calls init() with this test's socket. If a collector is given, waits for the Hello."""
         before = len(collector.messages("hello")) if collector else 0
         pitwall.init(**dict({"job": "demo", "socket": self.path}, **options))
         if collector:
@@ -42,7 +42,7 @@ class ClientTest(unittest.TestCase):
         return _lifecycle.recorder
 
     def script(self, text, check=True, **environment):
-        """Runs Python code in its own process, with the socket and the package set up."""
+        """Runs Python code in a separate process with the socket and the package set up."""
         env = {k: v for k, v in os.environ.items() if not k.startswith(("PITWALL_", "SLURM_"))}
         env.update({"PYTHONPATH": SOURCES, "PITWALL_SOCKET": self.path}, **environment)
         done = subprocess.run([sys.executable, "-c", text], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

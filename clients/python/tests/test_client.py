@@ -1,4 +1,4 @@
-"""Tests of the client with a fake collector, in this process."""
+"""Tests of the client with a fake collector in the same process."""
 import asyncio
 import math
 import random
@@ -12,12 +12,12 @@ from fake_collector import broken_promises
 
 
 def goodbye(reason):
-    """Returns the Goodbye of a process that continues."""
+    """Returns the Goodbye of a process that continues after it."""
     return {"reason": reason, "exception": "", "exiting": 0, "exit_status": 0}
 
 
 class StreamTest(support.ClientTest):
-    def test_hello_comes_first_and_is_answered(self):
+    def test_hello_is_first_and_welcome_is_received(self):
         collector = self.collector()
         self.start(collector, job="resnet", rank=3, labels={"team": "vision"})
         collector.wait_for(lambda c: c.messages("update") and pitwall.info())
@@ -27,7 +27,7 @@ class StreamTest(support.ClientTest):
         self.assertLess(abs(hello["start"] - time.time_ns()), 60e9)
         self.assertEqual(pitwall.info(), {"node": "node-a", "job_id": "resnet", "source": "node-a/3"})
 
-    def test_training_loop_is_sent_whole(self):
+    def test_training_loop_is_sent_completely(self):
         collector = self.collector()
         self.start(collector)
         for batch in pitwall.steps([10, 11, 12]):
@@ -47,7 +47,7 @@ class StreamTest(support.ClientTest):
         self.assertEqual(collector.messages("goodbye"), [goodbye("completed")])
         self.assertEqual(broken_promises([m[:2] for m in collector.connections[0]]), [])
 
-    def test_loss_trend_declared_before_loop_belongs_to_first_step(self):
+    def test_loss_trend_before_loop_belongs_to_first_step(self):
         collector = self.collector()
         self.start(collector)
         pitwall.log(learning_rate=0.1)
@@ -61,7 +61,7 @@ class StreamTest(support.ClientTest):
                          [("train_learning_rate", 0), ("train_loss_trend", 1), ("train_loss", 1), ("train_loss", 2), ("train_loss_trend", 2)])
         self.assertEqual(broken_promises([m[:2] for m in collector.connections[0]]), [])
 
-    def test_sequences_count_from_one(self):
+    def test_sequence_numbers_start_at_one(self):
         collector = self.collector()
         self.start(collector)
         collector.wait_for(lambda c: len(c.messages("update")) >= 3)
@@ -100,9 +100,9 @@ class StreamTest(support.ClientTest):
             pitwall.log(loss=i)
             collector.wait_for(lambda c, n=i: len(c.values()) > n)
             waits.append(time.monotonic() - before)
-        self.assertLess(sorted(waits)[4], 0.2, waits)  # the median: a loaded machine may delay some of them
+        self.assertLess(sorted(waits)[4], 0.2, waits)  # the median, because a loaded machine may delay some of them
 
-    def test_special_values_are_sent_and_wrong_ones_skipped(self):
+    def test_special_values_are_sent_and_invalid_values_skipped(self):
         collector = self.collector()
         self.start(collector)
         pitwall.log(a=math.nan, b=math.inf, c=-math.inf, d=True, e=3, f="not a number", g=None, h=[1], i="7")
@@ -115,7 +115,7 @@ class StreamTest(support.ClientTest):
         self.assertEqual(set(values), {"train_" + n for n in ("a", "b", "c", "d", "e", "i", "val_acc_1", "7")})
         self.assertEqual(values["train_7"]["labels"], [{"name": "tensor", "value": "fc.weight"}])
 
-    def test_modes_interleave_with_their_own_step_counts(self):
+    def test_interleaved_modes_count_their_own_steps(self):
         collector = self.collector()
         self.start(collector)
         for i, _ in enumerate(pitwall.steps(range(4))):
@@ -136,7 +136,7 @@ class StreamTest(support.ClientTest):
                          [("train_accuracy", "eval", 2), ("train_loss", "train", 2)])
         self.assertEqual(broken_promises([m[:2] for m in collector.connections[0]]), [])
 
-    def test_mode_without_with_block_stays(self):
+    def test_mode_without_with_block_persists(self):
         collector = self.collector()
         self.start(collector)
         pitwall.mode("eval")
@@ -166,7 +166,7 @@ class StreamTest(support.ClientTest):
         collector.wait_for(lambda c: c.messages("goodbye"))
         self.assertEqual([s["name"] for s in collector.spans()], ["forward", "forward", "backward"])
 
-    def test_step_counts_when_loop_is_left_after_work(self):
+    def test_last_step_counts_if_it_recorded_data(self):
         collector = self.collector()
         self.start(collector)
         for i, _ in enumerate(pitwall.steps(range(10))):
@@ -176,7 +176,7 @@ class StreamTest(support.ClientTest):
         for i, _ in enumerate(pitwall.steps(range(10))):
             pitwall.log(loss=i)
             if i == 1:
-                break  # at the end of its body
+                break  # leaves the loop at the end of its body
         with self.assertRaises(KeyError):
             with pitwall.step():
                 raise KeyError("in training")
@@ -221,14 +221,14 @@ class TroubleTest(support.ClientTest):
             self.start()
             pitwall.finish()
 
-    def test_late_collector_gets_the_kept_data(self):
+    def test_late_collector_receives_queued_data(self):
         self.start()
         for i in range(5):
             pitwall.log(loss=i)
         collector = self.collector()
         collector.wait_for(lambda c: len(c.values()) == 5)
 
-    def test_client_survives_restart_of_collector(self):
+    def test_client_survives_collector_restart(self):
         collector = self.collector()
         self.start(collector)
         pitwall.log(loss=0)
@@ -250,7 +250,7 @@ class TroubleTest(support.ClientTest):
         collector.wait_for(lambda c: c.messages("update"))
         collector.cork()
         labels = {"tensor": "x" * 1000}
-        for i in range(3000):  # 3 MB: more than a socket's buffer
+        for i in range(3000):  # 3 MB, which exceeds the socket buffer
             pitwall.log(loss=i, labels=labels)
             if i % 100 == 0:
                 time.sleep(0.02)
@@ -262,7 +262,7 @@ class TroubleTest(support.ClientTest):
         self.assertEqual(numbers, sorted(set(numbers)))
         self.assertEqual(broken_promises([m[:2] for m in collector.connections[0]]), [])
 
-    def test_long_queue_is_sent_in_several_updates(self):
+    def test_long_queue_is_split_into_several_updates(self):
         self.start(queue=10000)
         for i in range(5000):
             pitwall.log(loss=i)
@@ -271,7 +271,7 @@ class TroubleTest(support.ClientTest):
         self.assertGreaterEqual(len([u for u in collector.messages("update") if u["values"]]), 3)
         self.assertEqual(broken_promises([m[:2] for m in collector.connections[0]]), [])
 
-    def test_garbage_from_collector_makes_client_reconnect(self):
+    def test_client_reconnects_after_malformed_message(self):
         import socket
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.bind(self.path)
@@ -282,11 +282,11 @@ class TroubleTest(support.ClientTest):
             connection, _ = listener.accept()
             connection.sendall(garbage)
             connection.close()
-        connection, _ = listener.accept()  # it reconnected after both
+        connection, _ = listener.accept()  # the client reconnected after both messages
         connection.close()
         listener.close()
 
-    def test_refusing_collector_is_retried_at_growing_intervals(self):
+    def test_rejecting_collector_is_retried_at_growing_intervals(self):
         import socket
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         listener.bind(self.path)
@@ -302,9 +302,9 @@ class TroubleTest(support.ClientTest):
                 pass
         listener.close()
         self.assertGreaterEqual(tries, 2)
-        self.assertLessEqual(tries, 6)  # after 0, 0.1, 0.3, 0.7, and 1.5 s, not every 0.1 s
+        self.assertLessEqual(tries, 6)  # expected after 0, 0.1, 0.3, 0.7, and 1.5 s, not every 0.1 s
 
-    def test_reason_of_refusal_is_logged_once(self):
+    def test_rejection_reason_is_logged_once(self):
         import socket
         from pitwall import _wire
         listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -320,13 +320,13 @@ class TroubleTest(support.ClientTest):
                 if read_first:
                     connection.recv(65536)
                 connection.sendall(refused)
-                connection.close()  # with the Hello unread: the client's next write finds a broken connection
-            listener.accept()[0].close()  # it reconnected
+                connection.close()  # while the Hello is unread, so that the client's next write fails
+            listener.accept()[0].close()  # the client reconnected
         listener.close()
         self.assertEqual(len(logs.output), 1, logs.output)
         self.assertIn('(other_owner): job "j": it belongs to uid:1; training continues without monitoring', logs.output[0])
 
-    def test_odd_modes_and_reasons_are_cleaned(self):
+    def test_invalid_modes_and_reasons_are_replaced(self):
         collector = self.collector()
         self.start(collector)
         pitwall.mode("")
@@ -337,13 +337,13 @@ class TroubleTest(support.ClientTest):
         self.assertEqual(collector.messages("goodbye"), [goodbye("")])
         self.assertEqual({p["mode"] for u in collector.messages("update") for p in u["step_promises"]}, {"train"})
 
-    def test_clock_set_forward_begins_a_new_boot(self):
+    def test_forward_clock_jump_starts_new_boot(self):
         collector = self.collector()
         self.start(collector)
         pitwall.log(loss=0)
         collector.wait_for(lambda c: c.values())
         from pitwall import _lifecycle
-        _lifecycle.client.sender._base -= 5_000_000_000  # as if wall time had jumped ahead by 5 s
+        _lifecycle.client.sender._base -= 5_000_000_000  # simulates a forward jump of wall time by 5 s
         collector.wait_for(lambda c: len(c.messages("hello")) == 2)
         pitwall.log(loss=1)
         collector.wait_for(lambda c: len(c.values()) == 2)
@@ -353,7 +353,7 @@ class TroubleTest(support.ClientTest):
         self.assertLess(abs(collector.values()[1]["time"] - time.time_ns()), 2e9)
         self.assertEqual(collector.messages("goodbye"), [])
 
-    def test_second_init_begins_a_new_boot(self):
+    def test_second_init_starts_new_boot(self):
         collector = self.collector()
         self.start(collector)
         self.start(collector)
@@ -361,7 +361,7 @@ class TroubleTest(support.ClientTest):
         self.assertEqual(len(boots), 2)
         self.assertEqual(collector.messages("goodbye"), [goodbye("completed")])
 
-    def test_errors_of_arguments_do_not_escape(self):
+    def test_errors_in_arguments_do_not_propagate(self):
         collector = self.collector()
         self.start(collector)
 
@@ -398,7 +398,8 @@ class TroubleTest(support.ClientTest):
             pitwall.finish(timeout="x")
 
     def assertNoLogs(self):
-        """Fails on any log record other than debug messages and advice on a wrong call (unittest has assertNoLogs only since Python 3.10)."""
+        """Returns a context that fails on any log record except debug messages and advice on an invalid call. unittest has assertNoLogs only since
+        Python 3.10."""
         import logging
         test = self
 
@@ -434,7 +435,7 @@ class TroubleTest(support.ClientTest):
 
 
 class ManyThreadsTest(support.ClientTest):
-    def test_promises_hold_while_threads_race(self):
+    def test_promises_hold_with_concurrent_threads(self):
         collector = self.collector()
         self.start(collector, queue=100000)
         seed = random.randrange(1 << 32)

@@ -1,4 +1,4 @@
-"""Tests of pitwall.history with a scripted server, and of Parquet files read back if pyarrow is installed."""
+"""Tests of pitwall.history with a scripted server. Parquet files are read back if pyarrow is installed."""
 import contextlib
 import http.server
 import io
@@ -21,18 +21,18 @@ except ImportError:
     parquet = None
 
 START = 1767225600 * 10**9
-MOST = 40  # maximum number of samples per answer
+MOST = 40  # maximum number of samples per response
 
 
 def samples():
-    """Returns {labels: [(time, step, value)]}: a loss with steps, and a gauge without."""
+    """Returns {labels: [(time, step, value)]} with two series: a loss with steps, and a gauge without steps."""
     loss = [(START + i * 60 * 10**9, i if i % 3 else -1, None if i == 5 else i / 4) for i in range(100)]
     power = [(START + i * 90 * 10**9, None, 600.0 + i) for i in range(60)]
     return {(("__name__", "train_loss"), ("note", 'a "q", b')): loss, (("__name__", "hw_power_watts"), ("gpu", "0")): power}
 
 
 class Server:
-    """Serves GET /job, /jobs, /series, and /samples of one job; refuses requests for too many samples."""
+    """Server of one job for GET /job, /jobs, /series, and /samples. Rejects requests for too many samples."""
 
     def __init__(self, token=""):
         outer = self
@@ -100,7 +100,7 @@ class HistoryTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.folder)
         self.path = os.path.join(self.folder, "out")
 
-    def test_series_are_read_in_periods_the_server_can_answer(self):
+    def test_large_time_ranges_are_split(self):
         found = self.history.series("j", ["train_loss", "hw_power_watts"])
         self.assertEqual([s.metric for s in found], ["hw_power_watts", "train_loss"])
         refused = [q for p, q in self.server.asked if p.endswith("/samples")]
@@ -122,7 +122,7 @@ class HistoryTest(unittest.TestCase):
         self.assertEqual([j["id"] for j in self.history.jobs(state="ended")], ["j0", "j1", "j2"])
         self.assertEqual(self.server.asked[0][1]["state"], ["ended"])
 
-    def test_errors_have_the_servers_message(self):
+    def test_errors_include_the_message_of_the_server(self):
         with self.assertRaisesRegex(HistoryError, r"HTTP 404: job: not found \(x\); see /jobs"):
             self.history.job("x")
         with self.assertRaises(ValueError):
@@ -134,14 +134,14 @@ class HistoryTest(unittest.TestCase):
         with self.assertRaisesRegex(HistoryError, "no response .*; check that Pitwall runs there with the insights role"):
             History("http://127.0.0.1:1").job("j")
 
-    def test_period_that_cannot_be_halved_is_an_error(self):
+    def test_time_range_that_cannot_be_split_raises_error(self):
         with self.assertRaisesRegex(HistoryError, "422: more than"):
             many = START, START + 10**9
             self.server.answer = lambda *_: (422, {"error": {"message": "more than 1 series"}})
             self.history.series("j", "x", *many)
         self.assertEqual(len(self.server.asked), 1)
 
-    def test_csv_has_one_row_per_sample(self):
+    def test_csv_file_has_one_row_per_sample(self):
         self.assertEqual(self.history.to_csv("j", "train_loss", self.path), 100)
         with open(self.path) as file:
             lines = file.read().splitlines()

@@ -1,4 +1,4 @@
-"""Begin and end of processes: exits, exceptions, signals, forks, and loader workers."""
+"""Tests of the start and end of processes: exits, exceptions, signals, forks, and loader workers."""
 import os
 import signal
 import subprocess
@@ -18,7 +18,7 @@ class ExitTest(support.ClientTest):
         collector.close()
         return collector.messages("goodbye")[0]["reason"], done.stderr
 
-    def test_goodbye_has_the_reason_of_the_exit(self):
+    def test_goodbye_has_exit_reason(self):
         begin = "import pitwall, sys; pitwall.init(job='x'); pitwall.log(loss=1)\n"
         for text, code, reason in (("", 0, "completed"), ("raise ValueError('boom')", 1, "failed"),
                                    ("sys.exit(3)", 3, "failed"), ("sys.exit('no')", 1, "failed"),
@@ -27,7 +27,7 @@ class ExitTest(support.ClientTest):
             with self.subTest(text=text):
                 self.assertEqual(self.reason(begin + text, code)[0], reason)
 
-    def test_failure_reports_its_exception(self):
+    def test_failed_process_reports_its_exception(self):
         begin = "import pitwall, sys; pitwall.init(job='x')\n"
         worst = "class Worst(Exception):\n  def __str__(self): raise OSError\n"
         handled = "try: {}['lr']\nexcept KeyError: pitwall.finish('failed', 2)"
@@ -45,8 +45,8 @@ class ExitTest(support.ClientTest):
         collector.close()
         return collector.messages("goodbye")[0]
 
-    def test_exit_waits_for_a_slow_collector(self):
-        """Fills the queue with 8 Updates, more than the socket holds: the process waits while the collector reads them."""
+    def test_exit_waits_for_slow_collector(self):
+        """Fills the queue with 8 Updates, which exceed the socket buffer. The process must wait while the collector reads them."""
         collector = self.collector(pace=0.4)
         self.script("import pitwall; pitwall.init(job='x')\nfor i in range(16000): pitwall.log(loss=i)")
         collector.wait_for(lambda c: c.messages("goodbye"))
@@ -59,8 +59,8 @@ class ExitTest(support.ClientTest):
                            "begin = time.monotonic(); pitwall.finish(); print(time.monotonic() - begin)")
         self.assertLess(float(done.stdout), 4.5)
 
-    def test_goodbye_has_the_exit_status(self):
-        """Checks the statuses that the client knows. `raise SystemExit(3)` calls no hook, so the collector has to find its status."""
+    def test_goodbye_has_exit_status(self):
+        """Checks the exit statuses visible to the client. `raise SystemExit(3)` does not call a hook, so the collector must determine its status."""
         begin = "import os, pitwall, sys; pitwall.init(job='x')\n"
         for text, reason, status in (("sys.exit(3)", "failed", 3), ("sys.exit('no')", "failed", 1), ("os._exit(3)", "", 3),
                                      ("os._exit(0)", "", 0), ("raise SystemExit(3)", "completed", 0)):
@@ -125,7 +125,7 @@ class ExitTest(support.ClientTest):
         collector.wait_for(lambda c: c.messages("goodbye"))
         self.assertEqual(len(collector.messages("hello")), 1)
 
-    def test_second_init_ends_the_earlier_job(self):
+    def test_second_init_ends_the_previous_job(self):
         collector = self.collector()
         self.script("import pitwall; pitwall.init(job='x'); pitwall.init(job='y')\n"
                     "for _ in pitwall.steps(range(2)): pitwall.init(job='z')")
@@ -133,7 +133,7 @@ class ExitTest(support.ClientTest):
         self.assertEqual([goodbye["reason"] for goodbye in collector.messages("goodbye")],
                          ["completed", "cancelled", "cancelled", "completed"])
 
-    def test_exception_of_a_thread_is_reported(self):
+    def test_thread_exception_is_reported(self):
         collector = self.collector()
         done = self.script("import pitwall, threading; pitwall.init(job='x')\n"
                            "def work(): raise KeyError('lr')\n"
@@ -144,7 +144,7 @@ class ExitTest(support.ClientTest):
         self.assertEqual(value["metric"], "train_thread_exception")
         self.assertEqual({l["name"]: l["value"] for l in value["labels"]}, {"exception": "KeyError: 'lr'", "thread": "loader"})
 
-    def test_users_excepthook_still_runs(self):
+    def test_excepthook_of_user_still_runs(self):
         reason, stderr = self.reason(
             "import pitwall, sys\nsys.excepthook = lambda *a: print('mine', file=sys.stderr)\n"
             "pitwall.init(job='x')\nraise ValueError", 1)
@@ -157,7 +157,7 @@ class ExitTest(support.ClientTest):
         collector.wait_for(lambda c: c.messages("goodbye"))
         self.assertEqual(len(collector.values()), 100)
 
-    def test_exit_is_quick_and_silent_without_a_collector(self):
+    def test_exit_without_collector_is_fast_and_silent(self):
         before = time.monotonic()
         done = self.script("import pitwall; pitwall.init(); pitwall.log(loss=1)")
         self.assertLess(time.monotonic() - before, 5)
@@ -269,17 +269,17 @@ for i in range(40):
     os.waitpid(pid, 0)
 stop.set()
 for t in threads: t.join()
-pitwall.finish(timeout=20)  # the test's collector needs longer for a full queue than the exit waits
+pitwall.finish(timeout=20)  # the fake collector reads a full queue more slowly than the exit allows
 """)
         collector.wait_for(lambda c: c.messages("goodbye"))
         self.assertNotIn("train_child", {v["metric"] for v in collector.values()})
 
-    def test_child_exits_inherited_phases_although_lock_was_held(self):
+    def test_child_exits_inherited_phases_if_lock_was_held(self):
         collector = self.collector()
         self.script("""
 import os, signal, sys, threading, pitwall
 pitwall.init(job='x')
-sys.setswitchinterval(1e-6)  # threads are preempted inside the lock
+sys.setswitchinterval(1e-6)  # threads are preempted while they hold the lock
 stop = threading.Event()
 def work():
     while not stop.is_set():

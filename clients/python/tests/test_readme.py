@@ -1,4 +1,4 @@
-"""Runs every code block of the README: the loop with plain stand-ins, and the PyTorch ones if PyTorch is installed."""
+"""Runs every code block of the README. The loop uses plain stand-ins, and the PyTorch blocks run if PyTorch is installed."""
 import json
 import os
 import re
@@ -86,7 +86,7 @@ class ReadmeTest(support.ClientTest):
 
 
 class SmallestCaseTest(support.ClientTest):
-    def test_two_ranks_survive_death_of_collector(self):
+    def test_two_ranks_survive_collector_crash(self):
         collector = self.collector()
         for rank in ("0", "1"):
             self.script("import pitwall\npitwall.init()\nfor i in pitwall.steps(range(3)): pitwall.log(loss=i)\n", RANK=rank,

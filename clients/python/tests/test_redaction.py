@@ -1,4 +1,4 @@
-"""Secrets and directories in the text of exceptions do not leave the process; the rest of the text does."""
+"""Tests that secrets and directories in exception messages do not leave the process, while the rest of the text does."""
 import time
 import unittest
 
@@ -8,7 +8,7 @@ from pitwall import _lifecycle
 from pitwall._redaction import redact
 
 SECRET = "Zq8vXw4LmN2p"
-# Text that contains SECRET, and the text that is published.
+# Pairs of a text that contains SECRET, and the published text.
 SECRETS = (
     ("could not connect to postgresql://alice:%s@db.example:5432/runs", "could not connect to postgresql://***@db.example:5432/runs"),
     ("clone of https://%s@github.com/org/repo.git failed", "clone of https://***@github.com/org/repo.git failed"),
@@ -58,7 +58,7 @@ class RedactionTest(unittest.TestCase):
             with self.subTest(text=text):
                 self.assertEqual(redact(text % SECRET, {}), published)
 
-    def test_tokens_are_recognized_by_their_form(self):
+    def test_tokens_are_recognized_by_format(self):
         for token in TOKENS:
             with self.subTest(token=token):
                 self.assertEqual(redact("rejected %s." % token, {}), "rejected ***.")
@@ -68,17 +68,17 @@ class RedactionTest(unittest.TestCase):
                        "APP_SECRET": "abc", "KEYBOARD": "querty12"}
         self.assertEqual(redact("correct horse, battery-staple, false!, abc, querty12", environment), "***, ***, false!, abc, querty12")
 
-    def test_directories_of_paths_are_redacted(self):
+    def test_directories_in_paths_are_redacted(self):
         for text, published in PATHS:
             with self.subTest(text=text):
                 self.assertEqual(redact(text, {}), published)
 
-    def test_common_errors_are_unchanged(self):
+    def test_common_error_messages_are_unchanged(self):
         for text in UNCHANGED:
             with self.subTest(text=text):
                 self.assertEqual(redact(text, {}), text)
 
-    def test_long_text_takes_no_time(self):
+    def test_long_text_is_redacted_quickly(self):
         began = time.monotonic()
         for text in ("a" * 100000, "a:" * 50000, "password" * 10000, "/a" * 50000, "://@" * 20000, "token='" * 10000, "x-" * 50000, " " * 100000):
             redact(text, {})
@@ -92,33 +92,33 @@ class PublishedTest(ClientTest):
     def ended(self, text, **environment):
         collector = self.collector()
         done = self.script("import pitwall, threading; pitwall.init(job='x')\n" + text, check=False, **environment)
-        self.assertIn(SECRET, done.stderr)  # the process's own output is unchanged
+        self.assertIn(SECRET, done.stderr)  # the process's own output is not redacted
         collector.wait_for(lambda c: c.messages("goodbye"))
         collector.close()
         return collector
 
-    def test_exception_of_process_is_redacted(self):
+    def test_exception_that_ends_process_is_redacted(self):
         self.assertEqual(self.ended(self.FAIL).messages("goodbye")[0]["exception"], self.PUBLISHED)
 
     def test_exception_handled_by_finish_is_redacted(self):
         text = "try:\n  %s\nexcept ConnectionError:\n  pitwall.finish('failed', 2); raise" % self.FAIL
         self.assertEqual(self.ended(text).messages("goodbye")[0]["exception"], self.PUBLISHED)
 
-    def test_exception_under_replaced_hook_is_redacted(self):
+    def test_exception_with_replaced_hook_is_redacted(self):
         text = "import sys; sys.excepthook = lambda *error: print(error[1], file=sys.stderr)\n" + self.FAIL
         self.assertEqual(self.ended(text).messages("goodbye")[0]["exception"], self.PUBLISHED)
 
-    def test_exception_and_name_of_thread_are_redacted(self):
+    def test_thread_name_and_exception_are_redacted(self):
         text = ("def work(): %s\nt = threading.Thread(target=work, name='fetch https://u:%s@host/x')\nt.start(); t.join()" % (self.FAIL, SECRET))
         values = self.ended(text).values()
         labels = {label["name"]: label["value"] for label in values[0]["labels"]}
         self.assertEqual(labels, {"exception": self.PUBLISHED, "thread": "fetch https://***@host/x"})
 
-    def test_full_text_is_sent_on_request(self):
+    def test_full_text_is_sent_if_enabled(self):
         text = self.ended(self.FAIL, PITWALL_EXCEPTION_TEXT="full").messages("goodbye")[0]["exception"]
         self.assertIn(SECRET, text)
 
-    def test_secret_is_redacted_before_text_is_cut(self):
+    def test_secret_is_redacted_before_text_is_truncated(self):
         text = _lifecycle.describe(ValueError("x" * 180 + " password=" + SECRET * 10))
         self.assertEqual(text, "ValueError: " + "x" * 180 + " password=***")
 

@@ -1,5 +1,5 @@
-"""Types of the public functions: mypy --strict accepts the stub and a user's program, rejects the wrong one, and knows every function.
-Uses $PITWALL_MYPY, an interpreter with mypy (tests/stages/python.sh installs one), or else this interpreter."""
+"""Tests of the public functions' types. mypy --strict must accept the stub and a valid program, and reject an invalid program. The stub must list
+every function. Uses $PITWALL_MYPY, an interpreter with mypy (tests/stages/python.sh installs one), or else this interpreter."""
 import ast
 import inspect
 import os
@@ -46,7 +46,7 @@ WRONG = ("pitwall.init(rank='zero')", "pitwall.profile(tools=3)", "pitwall.phase
 
 
 def _of_stub(node):
-    """Returns [(name, kind, default)]; a default of `...` matches any default."""
+    """Returns [(name, kind, default)]. A default of `...` matches any default."""
     arguments = node.args
     defaults = [None] * (len(arguments.args) - len(arguments.defaults)) + list(arguments.defaults)
     rows = [(a.arg, "positional", d) for a, d in zip(arguments.args, defaults)]
@@ -109,7 +109,7 @@ class MypyTest(unittest.TestCase):
         status, output = self.check("mypy", "--strict", STUB)
         self.assertEqual(status, 0, output)
 
-    def test_users_program_is_checked(self):
+    def test_user_program_is_checked(self):
         status, output = self.check("mypy", "--strict", "-c", RIGHT)
         self.assertEqual(status, 0, output)
         status, output = self.check("mypy", "--strict", "-c", "import pitwall\n" + "\n".join(WRONG))

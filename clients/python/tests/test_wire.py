@@ -24,7 +24,7 @@ def naive_varint(value):
 
 
 class VarintTest(unittest.TestCase):
-    def test_varint_equals_the_naive_encoding(self):
+    def test_varint_matches_reference_encoding(self):
         seed = random.randrange(1 << 32)
         dice = random.Random(seed)
         values = [0, 1, 127, 128, -1, (1 << 63) - 1, 1 << 63] + [1 << b for b in range(64)]
@@ -33,7 +33,7 @@ class VarintTest(unittest.TestCase):
             self.assertEqual(_wire.varint(value), naive_varint(value), "seed %d value %d" % (seed, value))
             self.assertEqual(_wire._time(value), naive_varint(value), "seed %d time %d" % (seed, value))
 
-    def test_varint_is_read_back(self):
+    def test_varint_round_trips(self):
         for value in (0, 1, 300, (1 << 64) - 1):
             self.assertEqual(list(_wire.read_fields(b"\x08" + _wire.varint(value))), [(1, value)])
 
@@ -44,7 +44,7 @@ class VarintTest(unittest.TestCase):
 
 
 class StringTest(unittest.TestCase):
-    def test_long_and_odd_strings_are_cleaned(self):
+    def test_long_and_invalid_strings_are_sanitized(self):
         (_, content), = _wire.read_fields(_wire.string(3, "ä" * 2000))
         self.assertEqual(content.decode("utf-8"), "ä" * (_wire.MAX_STRING // 2))
         (_, content), = _wire.read_fields(_wire.string(3, "a\ud800b"))
@@ -60,7 +60,7 @@ class StringTest(unittest.TestCase):
 
 @unittest.skipUnless(shutil.which("protoc"), "no protoc on this machine")
 class ProtocTest(unittest.TestCase):
-    """Our encoding, decoded by the real protobuf."""
+    """Tests that protoc decodes our encoding correctly."""
 
     def decode(self, body, message="ClientMessage"):
         done = subprocess.run(["protoc", "-I", PROTO, "--decode=pitwall.client.v1." + message,
@@ -72,7 +72,7 @@ class ProtocTest(unittest.TestCase):
                                "pitwall/client/v1/client.proto"], input=text.encode("utf-8"), stdout=subprocess.PIPE,
                               check=True).stdout
 
-    def test_rank_on_node_is_rank_on_first_node(self):
+    def test_local_rank_is_used_as_rank_on_first_node(self):
         for env, rank in (({"LOCAL_RANK": "1", "NODE_RANK": "0", "WORLD_SIZE": "2"}, 1), ({"LOCAL_RANK": "1"}, 1),
                           ({"LOCAL_RANK": "1", "RANK": "9", "NODE_RANK": "1"}, 9), ({"LOCAL_RANK": "1", "NODE_RANK": "1"}, 0), ({}, 0)):
             with self.subTest(env=env):
@@ -93,7 +93,7 @@ class ProtocTest(unittest.TestCase):
         self.assertRegex(text, r'client: "pitwall-python/\d')
         self.assertIsNone(re.search(r"^\s*\d+:", text, re.M), "unknown fields in:\n" + text)
 
-    def test_hello_is_small_without_an_environment(self):
+    def test_hello_without_environment_is_small(self):
         text = self.decode(_wire.hello(identify({}, job="x"), "b", 5, 6))
         self.assertNotIn("attempt", text)
         self.assertNotIn("platform", text)
@@ -115,8 +115,8 @@ class ProtocTest(unittest.TestCase):
         self.assertEqual(text.count("step_promises {"), 2)
         self.assertIsNone(re.search(r"^\s*\d+:", text, re.M), "unknown fields in:\n" + text)
 
-    def test_encoding_equals_that_of_protobuf(self):
-        """Checks for canonical field order and no superfluous fields: protobuf re-encodes our bytes identically."""
+    def test_encoding_matches_protobuf(self):
+        """Checks for canonical field order and the absence of superfluous fields: protobuf must re-encode our bytes identically."""
         dice = random.Random(20240)
         items = []
         for _ in range(50):
@@ -134,7 +134,7 @@ class ProtocTest(unittest.TestCase):
         text = self.decode(_wire.goodbye("failed", "KeyError: a\x1b" + "x" * 300))
         self.assertIn('exception: "KeyError: a?' + "x" * 188 + '"', text)
 
-    def test_welcome_is_read(self):
+    def test_welcome_is_decoded(self):
         body = self.encode('welcome { node: "n1" job_id: "j" source: "n1/3" }', "CollectorMessage")
         self.assertEqual(_wire.read_welcome(body), {"node": "n1", "job_id": "j", "source": "n1/3"})
 
@@ -169,11 +169,11 @@ class IdentityTest(unittest.TestCase):
         self.assertEqual((identity.rank, identity.world_size, identity.job_start_unix_ns), (0, 1, 0))
         self.assertIsNone(identity.attempt)
 
-    def test_long_names_are_cut(self):
+    def test_long_names_are_truncated(self):
         identity = identify({}, job="ä" * 1000, job_id="i" * 1000)
         self.assertEqual((identity.job_name, identity.job_id), ("ä" * 100, "i" * 200))
 
-    def test_job_start_is_read_in_seconds_or_nanoseconds(self):
+    def test_job_start_is_parsed_in_seconds_or_nanoseconds(self):
         for text, nanoseconds in (("1700000000", 1700000000 * 10**9), ("1700000000123456789", 1700000000123456789),
                                   ("nan", 0), ("-5", 0), ("1e300", 0)):
             self.assertEqual(identify({"PITWALL_JOB_START": text}).job_start_unix_ns, nanoseconds, text)

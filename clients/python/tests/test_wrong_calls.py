@@ -1,4 +1,4 @@
-"""Tests of wrong calls: none raises into training, and each is reported once as a warning, `place: cause (value); what to do`."""
+"""Tests of invalid calls. A call must not raise into training, and is reported once as a warning, `place: cause (value); what to do`."""
 import logging
 import unittest
 
@@ -8,7 +8,7 @@ import pitwall
 from pitwall import _guard
 
 NOTHING = object()
-# (call, text of its warning)
+# (call, pattern of its warning)
 CALLS = (
     (lambda: pitwall.log(loss="abc"), r"log: 'loss' is not a number \('abc'\); log a value that float\(\) accepts"),
     (lambda: pitwall.log(3), r"log: values must be a dict of names and numbers \(3\); "),
@@ -52,7 +52,7 @@ class WrongCallTest(support.ClientTest):
             call()
         return [record.getMessage() for record in log.records if record.getMessage() != "end"]
 
-    def test_wrong_call_is_reported_once_and_never_raises(self):
+    def test_invalid_call_is_reported_once_and_never_raises(self):
         self.start(self.collector())
         for number, (call, expected) in enumerate(CALLS):
             if "watch_collectives" in expected:
@@ -71,16 +71,16 @@ class WrongCallTest(support.ClientTest):
                     self.start()
                 self.assertEqual(self.warnings(call), [], "once")
 
-    def test_wrong_argument_of_init_is_ignored_alone(self):
+    def test_only_invalid_arguments_of_init_are_ignored(self):
         for wrong, expected in INITS:
             with self.subTest(expected):
                 _guard._logged.clear()
                 logged = self.warnings(lambda: self.start(**wrong))
                 self.assertEqual(len(logged), 1, logged)
                 self.assertRegex(logged[0], r"^pitwall\." + expected)
-                self.assertIsNotNone(self.recorder(), "the client runs nevertheless")
+                self.assertIsNotNone(self.recorder(), "the client must run despite the invalid argument")
 
-    def test_valid_part_of_wrong_call_counts(self):
+    def test_valid_part_of_invalid_call_is_used(self):
         collector = self.collector()
         self.start(collector)
         for _ in pitwall.steps([1, 2], start="one"):
@@ -88,7 +88,7 @@ class WrongCallTest(support.ClientTest):
         collector.wait_for(lambda c: len(c.values()) == 2 and len([s for s in c.spans() if s["name"] == "step"]) == 2)
         self.assertEqual([(v["metric"], v["step_plus_one"]) for v in collector.values()], [("train_loss", 1), ("train_loss", 2)])
 
-    def test_correct_calls_log_nothing(self):
+    def test_valid_calls_do_not_log(self):
         collector = self.collector()
 
         def right():

@@ -1,4 +1,4 @@
-"""Shared parts of the tests with PyTorch. They are skipped without it; tests/stages/parts/torch.sh installs two versions."""
+"""Shared helpers for the PyTorch tests. The tests are skipped if PyTorch is not installed; tests/stages/parts/torch.sh installs two versions."""
 import unittest
 
 import support
@@ -20,7 +20,7 @@ VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2]) if torch
 
 @requires_torch
 class TorchTest(support.ClientTest):
-    """A collector, a started client, and a small model with its loss and optimizer."""
+    """Test case with a collector, a started client, and a small model with its loss and optimizer."""
 
     def setUp(self):
         super().setUp()

@@ -1,10 +1,10 @@
 """Cost of pitwall.watch() per training step: `python3 clients/python/tests/bench/bench_hooks.py [--steps N] [--model mlp|cnn]`.
 
-Three copies of a small real model train in turn, one step each, on the same data: one without hooks, one watched with the default
-settings, and one that saves its tensors on every step. They differ in nothing else, so other load on the machine affects all of them.
-The ratio combines one saved step in 500, the default, with the medians of the others: (499 watched + 1 saved) / 500 plain. Wall time
-shows the user's view on a quiet machine. CPU time of the training thread, plus that of the client's own thread for a watched step, is the
-cost of the hooks on any machine. The goal is 1.02; the exit status is 1 above 1.25, which cannot be noise.
+Three copies of a small real model train in turn, one step each, on the same data: one copy without hooks, one watched with the default settings, and
+one that saves its tensors on every step. The copies are otherwise identical, so other load on the machine affects all of them. The ratio combines one
+saved step in 500, the default, with the medians of the other steps: (499 watched + 1 saved) / 500 plain. Wall time shows the user's view on a quiet
+machine. CPU time shows the cost of the hooks on any machine. It is measured in the training thread and, for a watched step, also in the client's own
+thread. The goal is a ratio of 1.02. The exit status is 1 if the ratio exceeds 1.25, which cannot be noise.
 """
 import argparse
 import os
@@ -17,7 +17,7 @@ import pitwall  # noqa: E402
 from bench_sink import Sink  # noqa: E402
 from pitwall import _lifecycle  # noqa: E402
 
-EVERY = 500  # the default of watch()
+EVERY = 500  # default of watch()
 LIMIT = 1.25
 WARM_UP = 10
 
@@ -56,7 +56,7 @@ class Runner:
 
 
 def _sender_cpu(runner, steps):
-    """Returns the microseconds of the client's own thread for a watched step that is not saved."""
+    """Returns the CPU time, in microseconds, that the client's own thread uses for a watched step without a save."""
     clock = time.pthread_getcpuclockid(_lifecycle.client.sender._thread.ident)
     time.sleep(0.5)  # drains earlier data
     begin = time.clock_gettime(clock)
@@ -77,7 +77,7 @@ def measure(torch, kind, steps):
     for runner in (plain, watched):
         runner.wall, runner.cpu = [], []
     for number in range(steps):
-        for runner in (plain, watched) if number % 2 else (watched, plain):  # neither one always runs after the saving one
+        for runner in (plain, watched) if number % 2 else (watched, plain):  # neither copy always runs after the saving copy
             runner.step()
         if number % 5 == 0:
             saving.step()
@@ -100,7 +100,7 @@ def main():
     except ImportError as missing:
         print("PyTorch is not installed: %s" % missing)
         return 2
-    torch.set_num_threads(1)  # two threads that wait for each other would measure a busy machine
+    torch.set_num_threads(1)  # with two threads, the result would depend on the machine's load
     print("PyTorch %s, %d threads, Python %s" % (torch.__version__, torch.get_num_threads(), sys.version.split()[0]))
     sink = Sink()
     sink.connect(pitwall)

@@ -1,10 +1,10 @@
 """Cost of a phase, a step, and log() in the training thread: `python3 clients/python/tests/bench/bench_overhead.py [--check]`.
 
-First column: wall time of the call in the training thread, in a tight loop. Second column: CPU time of the client's own thread for it
-(which shares the interpreter lock with training) at 2000 calls per second. For a phase, their sum must stay below 10 us; otherwise the
-exit status is 1. --check measures only a phase and takes the best of five rounds, because other processes only add to it. On a slow
-machine the limit rises by the additional cost there of a thread that only takes 2000 items per second from a queue, compared with the
-machine of the limit (REFERENCE_US).
+The first column is the wall time of the call in the training thread, in a tight loop. The second column is the CPU time of the client's own thread
+per call, at 2000 calls per second. That thread shares the interpreter lock with training. If the sum for a phase is not below 10 us, the exit status
+is 1. --check measures only a phase and uses the best of five rounds, because other processes can only increase the time. On a slow machine, the limit
+is raised. The increase is the additional cost of a thread that only takes 2000 items per second from a queue, relative to the reference machine
+(REFERENCE_US).
 """
 import os
 import queue
@@ -23,7 +23,7 @@ PACE_S = 0.0005
 
 
 def _inline(turn):
-    """Returns microseconds of wall time per call: the best of five, because other processes only add to it."""
+    """Returns the wall time per call in microseconds: the best of five rounds, because other processes can only increase it."""
     best = float("inf")
     for _ in range(5):
         begin = time.perf_counter_ns()
@@ -35,7 +35,7 @@ def _inline(turn):
 
 
 def _sender_cpu(turn):
-    """Returns microseconds of the sender thread's CPU per call: the best of three, because a busy machine's caches only add to it."""
+    """Returns the sender thread's CPU time per call in microseconds: the best of three rounds, because cache contention can only increase it."""
     client = _lifecycle.client
     if client is None:
         return 0.0
@@ -62,7 +62,7 @@ def _step():
 
 
 def _reference():
-    """Returns microseconds of CPU per item of a thread that takes 2000 items per second from a queue."""
+    """Returns the CPU time per item, in microseconds, of a thread that takes 2000 items per second from a queue."""
     items = queue.SimpleQueue()
 
     def take():
@@ -82,14 +82,14 @@ def _reference():
     return spent / PACED_TURNS * 1e6
 
 
-LIMIT_US = 10  # for a phase
-REFERENCE_US = 8.6  # result of _reference() on the machine of the limit
+LIMIT_US = 10  # limit for a phase
+REFERENCE_US = 8.6  # result of _reference() on the reference machine
 ROUNDS = 5
 TURNS = {"phase": _phase, "step": _step, "log(loss=...)": lambda: pitwall.log(loss=0.5)}
 
 
 def _measure(names, where):
-    """Returns the microseconds of a phase in both threads; prints each call."""
+    """Prints the cost of each call, and returns the cost of a phase in both threads, in microseconds."""
     phase = 0.0
     for name in names:
         inline, sender = _inline(TURNS[name]), _sender_cpu(TURNS[name])
@@ -100,7 +100,7 @@ def _measure(names, where):
 
 
 def _limit():
-    """Returns the maximum microseconds of a phase on this machine."""
+    """Returns the maximum cost of a phase on this machine, in microseconds."""
     return LIMIT_US * max(1.0, _reference() / REFERENCE_US)
 
 

@@ -1,9 +1,9 @@
-"""Cost of each hook of watch() alone: `python3 clients/python/tests/bench/bench_parts.py [--sources DIR]`.
+"""Cost of each individual hook of watch(): `python3 clients/python/tests/bench/bench_parts.py [--sources DIR]`.
 
-Wall time of single calls, taken in turn: the mean of the fastest fifth, because other processes only add to it. The cost of PyTorch's
-call of a hook is not included; bench_step.py includes it in whole steps. Nothing is sent.
+Measures the wall time of single calls in turn. The result is the mean of the fastest fifth, because other processes can only increase the time.
+PyTorch's overhead of calling a hook is not included; bench_step.py includes it in whole steps. The client does not send any data.
 
---sources: the `src` of another version, or a folder of native_build.py, to compare before and after.
+--sources: the `src` of another version, or a directory written by native_build.py, to compare two versions.
 """
 import argparse
 import os
@@ -34,7 +34,7 @@ def main():
     steps = iter(pitwall.steps(range(10**9)))
 
     def hook_of(name):
-        """Returns the registered hook: the C function if this version has one, else the method."""
+        """Returns the registered hook, which is the C function if this version has one, or else the method."""
         return hook(getattr(watched, name, None) or getattr(watched, "_" + name))
     before_forward, after_forward, after_loss = hook_of("before_forward"), hook_of("after_forward"), hook_of("after_loss")
     before_optimizer, after_optimizer = hook_of("before_optimizer"), hook_of("after_optimizer")

@@ -1,16 +1,18 @@
-"""Share of a training step that the client takes, including its own thread: `python3 clients/python/tests/bench/bench_share.py`.
+"""The client's share of a training step, including its own thread: `python3 clients/python/tests/bench/bench_share.py`.
 
-Goals: 2% of a step of 10 ms, and 50 us per step in the training thread. It also works on a machine with other load: everything except the
-wait is CPU time of one thread, and a training run with the client and one without take steps in turn (A B B A) in one process.
+Goals: 2% of a step of 10 ms, and 50 us per step in the training thread. The benchmark also works on a machine with other load, because everything
+except the wait is CPU time of one thread. A training run with the client and one without take turns (A B B A) in one process.
 
-A step is a small real one in PyTorch, plus work that makes it as long as requested and leaves the caches as a large model does. The clock
-runs only for the small step, which contains all calls of the client: the scatter of the other work would hide them. A Python loop before
-each turn measures the speed of the machine, and the turns in its fastest third count (shared cores make everything slower). The results are
-means without the outermost tenths, with 95% intervals. Steps with a norm and steps that save are reported separately and weighted by their
-number. The client's thread has its own clock. *Wait* is the time in which the training thread does not run (wall minus CPU time) with a
-busy client thread, minus that with an idle one. It includes the interpreter lock, so it is meaningful only on a quiet machine.
+A step consists of a small real step in PyTorch, plus work that extends it to the requested length and pollutes the caches like a large model. The
+clock only runs during the small step, which contains all calls of the client, because the variance of the other work would hide their cost. A Python
+loop before each turn measures the machine's current speed. Only the turns in the fastest third count, because shared cores slow down all work. The
+results are means without the outermost tenths, with 95% intervals. Steps with a norm and steps that save are reported separately and weighted by
+their number. The client's thread has its own clock. *Wait* is the time in which the training thread does not run (wall minus CPU time) while the
+client thread is busy, minus the same time while the client thread is idle. The wait includes the interpreter lock, so it is only meaningful on a
+quiet machine.
 
---sources: the `src` of another version, or a folder of native_build.py. --check: one short row, and exit status 1 far above the goals.
+--sources: the `src` of another version, or a directory written by native_build.py.
+--check: one short row, and exit status 1 if the result is far above the goals.
 """
 import argparse
 import math
@@ -21,19 +23,19 @@ import time
 from bench_sink import Sink
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-NORM_EVERY, SAVE_EVERY = 10, 500  # the defaults of watch()
-LIMIT_US, LIMIT_SHARE = 800, 0.15  # limits of --check; in Python, at a load of 9, the values were 450 us and 6%
+NORM_EVERY, SAVE_EVERY = 10, 500  # defaults of watch()
+LIMIT_US, LIMIT_SHARE = 800, 0.15  # limits of --check; the Python implementation had 450 us and 6% at a load of 9
 
 
 class Estimate:
-    """A mean without the outermost tenths, and its 95% interval."""
+    """Mean without the outermost tenths, and its 95% interval."""
 
     def __init__(self, values, trim=0.1):
         values = sorted(values)
         cut = int(len(values) * trim)
         kept = values[cut:len(values) - cut]
         self.mean = sum(kept) / len(kept)
-        inner = [min(max(v, kept[0]), kept[-1]) for v in values]  # cut-off values are moved to the ends of the others
+        inner = [min(max(v, kept[0]), kept[-1]) for v in values]  # trimmed values are clamped to the remaining range
         middle = sum(inner) / len(inner)
         spread = math.sqrt(sum((v - middle) ** 2 for v in inner) / max(1, len(inner) - 1))
         self.off = 1.96 * spread / ((1 - 2 * trim) * math.sqrt(len(values)))
@@ -43,7 +45,7 @@ class Estimate:
 
 
 def _pace():
-    """Returns the CPU seconds of a fixed piece of Python: the current speed of the machine."""
+    """Returns the CPU seconds of a fixed piece of Python code, which indicate the machine's current speed."""
     begin = time.thread_time_ns()
     table = {}
     for number in range(600):
@@ -52,13 +54,13 @@ def _pace():
 
 
 def _fastest(turns, least=12):
-    """Returns those of the turns (pace, …) in the fastest third, but at least `least`."""
+    """Returns the turns (pace, …) in the fastest third, but not fewer than `least`."""
     turns = sorted(turns, key=lambda turn: turn[0])
     return turns[:max(least, len(turns) // 3)]
 
 
 class Work:
-    """CPU time in PyTorch, of the requested length, that touches more memory than a core's cache holds."""
+    """PyTorch work of the requested CPU time that touches more memory than a core's cache holds."""
 
     def __init__(self, torch, seconds):
         self._torch, self._left, self._right = torch, torch.randn(128, 128), torch.randn(128, 128)
@@ -83,7 +85,7 @@ class Work:
 
 
 class Training:
-    """parts: the parts of the client that it uses."""
+    """parts: parts of the client to use."""
 
     def __init__(self, pitwall, torch, parts, save_every=SAVE_EVERY):
         self._pitwall, self._phases = pitwall, "phases" in parts
@@ -130,7 +132,7 @@ ROWS = (("steps()", ("steps",)), ("steps(), 3 phases, log()", ("steps", "phases"
 
 
 class Share:
-    """One row at one step length."""
+    """One table row for one step length."""
 
     def __init__(self, pitwall, torch, parts, milliseconds, quads, blocks):
         self._clock = time.pthread_getcpuclockid(pitwall._lifecycle.client.sender._thread.ident)
@@ -157,7 +159,7 @@ class Share:
         return training.step()
 
     def _in_turn(self, quads):
-        """Returns the differences in the training thread for plain steps and for those with a norm, excluding steps that save."""
+        """Returns the differences in the training thread for plain steps and for steps with a norm. Excludes steps that save."""
         turns = []
         for _ in range(quads):
             pace = _pace()
@@ -180,7 +182,7 @@ class Share:
         return Estimate([taken - plain for _, taken, plain in _fastest(turns)]).mean
 
     def _blocks(self, blocks, steps):
-        """Returns (time of the client's thread per step, additional wait of the training thread), from alternating blocks."""
+        """Returns (CPU time of the client's thread per step, additional wait of the training thread), measured in alternating blocks."""
         turns = []
         for _ in range(blocks):
             found, pace = [], _pace()

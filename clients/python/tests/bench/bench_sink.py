@@ -1,4 +1,4 @@
-"""Collector for benchmarks in a process of its own. It reads all data that a client sends and keeps nothing."""
+"""Benchmark collector in a separate process. Reads and discards all data that a client sends."""
 import multiprocessing
 import os
 import shutil
@@ -18,7 +18,7 @@ def _read(path, ready):
 
 
 class Sink:
-    """Listens from construction on. Call `connect` before the first measured turn and `close` at the end."""
+    """Collector that listens from construction on. Call `connect` before the first measured turn and `close` at the end."""
 
     def __init__(self):
         self._folder = tempfile.mkdtemp(prefix="pitwall-bench-")
@@ -29,7 +29,7 @@ class Sink:
         ready.wait(10)
 
     def connect(self, pitwall):
-        """Connects the client of the given package version as job "bench"; waits at most 10 s until it is connected."""
+        """Connects the client of the given package version as job "bench". Waits at most 10 s for the connection."""
         pitwall.init(job="bench", socket=self._path)
         deadline = time.monotonic() + 10
         while not pitwall._lifecycle.client.sender.connected and time.monotonic() < deadline:

@@ -1,12 +1,12 @@
 """Cost of a training step with the client, by part: `python3 clients/python/tests/bench/bench_step.py [--sources DIR]`.
 
-Each row adds one part of the client to the previous row. A step is a real one, of a small PyTorch model. All rows train in turn, one
-block of steps each, so other load on the machine affects all of them. The clock is the CPU time of the thread, step by step. The results
-are the mean of the fastest fifth of all steps, and the median: shared caches and cores only add to either. Steps that save or take a norm
-are not among the fastest; their cost is reported separately, by their own fastest fifth. The client's own thread has its own clock; the
-best third of its blocks counts.
+Each row adds one part of the client to the previous row. A step is a real step of a small PyTorch model. All rows train in turn, one block of steps
+each, so other load on the machine affects all of them. The clock is the thread's CPU time per step. The results are the mean of the fastest fifth of
+all steps, and the median, because shared caches and cores can only increase either. Steps that save or compute a norm are not among the fastest.
+Their cost is reported separately, by their own fastest fifth. The client's own thread has its own clock, and only the best third of its blocks
+counts.
 
---sources: the `src` of another version, or a folder of native_build.py, to compare before and after.
+--sources: the `src` of another version, or a directory written by native_build.py, to compare two versions.
 """
 import argparse
 import os
@@ -21,7 +21,7 @@ BLOCK = 25
 
 
 class Training:
-    """A training run of about step_ms per step on this machine, with the given parts of the client."""
+    """A training run with the given parts of the client. A step takes about step_ms on this machine."""
 
     def __init__(self, pitwall, torch, width, rows, parts):
         self._pitwall, self._parts = pitwall, parts
@@ -38,7 +38,7 @@ class Training:
                           grad_norm_every=10 if "norm" in parts else 0)
 
     def block(self, count):
-        """Trains this number of steps; returns the CPU seconds of this thread for each."""
+        """Trains this number of steps. Returns the CPU seconds of this thread for each step."""
         pitwall = self._pitwall
         loader = [self._batch] * count
         clock, seconds = time.thread_time_ns, []
@@ -97,7 +97,7 @@ def measure(pitwall, torch, width, rows, blocks):
     for place, (name, parts) in enumerate(ROWS):
         own, client = best(steps[place], 0.2) - plain, best(sender[place]) - idle
         seldom = ""
-        if "norm" in parts:  # every tenth step, wherever in a block the first one was
+        if "norm" in parts:  # every tenth step, regardless of the first step's position in its block
             tenths = [[s for block in trainings[place].cpu for s in block[first::10]] for first in range(10)]
             extra = max(best(tenth, 0.2) for tenth in tenths) - best(steps[place], 0.2)
             seldom = ", and %.0f us at a step with a norm" % (extra * 1e6)

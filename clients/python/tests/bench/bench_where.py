@@ -1,9 +1,8 @@
 """Breakdown of the cost of a watched step in the training thread: `python3 clients/python/tests/bench/bench_where.py [--sources DIR]`.
 
-Each row has one thing more than the previous row: `steps()`; hooks of the model, the loss, and the optimizer that do nothing; the same as
-the client's Hook objects; and all work of `watch()` in a common step, which saves nothing and takes no norm. As in bench_share.py: CPU
-time, training runs in turn in both orders, the turns in which the machine was fastest, and means without the outermost tenths with 95%
-intervals.
+Each row adds one part to the previous row: `steps()`; hooks of the model, the loss, and the optimizer that do nothing; the same hooks as the client's
+Hook objects; and all work of `watch()` in a common step, without a save or a norm. The method is that of bench_share.py: CPU time, training runs in
+turn in both orders, only the turns in which the machine was fastest, and means without the outermost tenths, with 95% intervals.
 """
 import argparse
 import os

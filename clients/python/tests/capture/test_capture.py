@@ -1,4 +1,4 @@
-"""Profile requests by file: the files that are accepted, and one request end to end."""
+"""Tests of profile requests by file: which files are accepted, and one request end to end."""
 import json
 import logging
 import os
@@ -48,7 +48,7 @@ class RequestsTest(unittest.TestCase):
         self.assertIn(words, log.output[-1])
         self.assertIn(self.path, log.output[-1])
 
-    def test_id_is_accepted_once(self):
+    def test_each_id_is_accepted_once(self):
         self.assertEqual(self.look(), [])
         self.write({"id": "a", "job": "demo"})
         self.assertEqual(self.look(), [(2, None)])
@@ -68,7 +68,7 @@ class RequestsTest(unittest.TestCase):
         self.write({"id": "a", "job": "demo"}, later=-10)
         self.assertEqual(self.look(), [])
 
-    def test_invalid_file_is_refused_with_reason(self):
+    def test_invalid_file_is_rejected_with_reason(self):
         for number, (content, words) in enumerate((
                 ("{", "Expecting property name"), ("[]", "must be a JSON object"), ({"job": "demo"}, "id must be a string"),
                 ({"id": "a"}, "job must be a string"), ({"id": "a", "job": "demo", "steps": 11}, "from 1 to 10"),
@@ -78,9 +78,9 @@ class RequestsTest(unittest.TestCase):
             _guard._logged.clear()
             self.write(content, later=number)
             self.refused(words)
-            self.assertEqual(self.look(), [])  # it is read again only after a change
+            self.assertEqual(self.look(), [])  # the file is read again only after a change
 
-    def test_file_that_others_could_have_written_is_refused(self):
+    def test_file_writable_by_others_is_rejected(self):
         self.write({"id": "a", "job": "demo"}, 0o666)
         self.refused("writable only by its owner")
         os.rename(self.path, self.path + ".real")
@@ -98,14 +98,14 @@ class RequestsTest(unittest.TestCase):
 
 
 class CaptureTest(CallbackTest):
-    def test_request_is_profiled_from_the_next_step_on(self):
+    def test_request_profiles_from_the_next_step(self):
         with pitwall.step():
             pass
         temporary = self.path + ".new"
         with open(temporary, "w") as file:
             json.dump({"id": "i1", "job": "demo", "steps": 1, "tools": "python"}, file)
         os.rename(temporary, self.path + ".capture")
-        # The client checks about twice a second; the test cannot know at which step.
+        # The client checks about twice a second, so the test cannot predict the step.
         number = 1
         while not [v for v in self.fake.values() if v["metric"] == "train_operator_seconds"] and number < 100:
             updates = len(self.fake.messages("update"))

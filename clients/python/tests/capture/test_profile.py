@@ -1,4 +1,4 @@
-"""profile() and checkpoint(): the computation on hand-made events, and the real profilers on real steps."""
+"""Tests of profile() and checkpoint(): the computation on hand-made events, and the real profilers on real steps."""
 import asyncio
 import json
 import logging
@@ -32,11 +32,11 @@ class OperatorsTest(unittest.TestCase):
         return {(metric,) + tuple(value for _, value in labels): number for metric, labels, number in
                 _operators.totals(events)}
 
-    def test_intervals_merge_and_overlap(self):
+    def test_overlapping_intervals_are_merged(self):
         self.assertEqual(_operators.merge([(5, 7), (1, 3), (2, 4), (7, 8), (9, 9), (1, 2)]), [(1, 4), (5, 8)])
         self.assertEqual(_operators.length([(1, 4), (5, 8)]), 6)
 
-    def test_gpu_kernels_are_communication_or_computation(self):
+    def test_gpu_kernels_are_classified(self):
         values = self.of([
             event("aten::mm", 0, 10, own=4, on_device=2000), event("nccl:all_reduce", 10, 12, on_device=900),
             event("aten::mm", 20, 30, own=6, on_device=1000),
@@ -44,7 +44,7 @@ class OperatorsTest(unittest.TestCase):
             event("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 1600, 2500, "CUDA"),
             event("ncclKernel_AllGather_RING_LL_Sum_int8_t", 2400, 2600, "CUDA"),
             event("Memcpy HtoD (Pinned -> Device)", 0, 90, "CUDA"), event("Memset (Device)", 2500, 2550, "CUDA"),
-            event("nccl:all_reduce", 0, 9000, "CUDA")])  # the mirror of the mark, not a kernel
+            event("nccl:all_reduce", 0, 9000, "CUDA")])  # the mirrored annotation, not a kernel
         self.assertAlmostEqual(values["train_computation_seconds",], 3000e-6)
         self.assertAlmostEqual(values["train_communication_seconds",], 1000e-6)
         self.assertAlmostEqual(values["train_exposed_communication_seconds",], 500e-6)
@@ -61,7 +61,7 @@ class OperatorsTest(unittest.TestCase):
         self.assertAlmostEqual(values["train_communication_seconds",], 350e-6)
         self.assertAlmostEqual(values["train_computation_seconds",], 300e-6)
 
-    def test_kernel_table_equals_that_of_importers(self):
+    def test_kernel_table_matches_importers(self):
         root = os.path.join(os.path.dirname(__file__), "../../../..")
         if not os.path.exists(os.path.join(root, "CMakeLists.txt")):
             self.skipTest("the package without the repository")
@@ -70,7 +70,7 @@ class OperatorsTest(unittest.TestCase):
             texts = re.findall(r'^    \{"([^"]+)",', file.read(), re.M)
         self.assertEqual(sorted(texts), sorted(_operators.COMMUNICATION_KERNELS))
 
-    def test_operators_without_gpu_are_communication_or_computation(self):
+    def test_operators_without_gpu_are_classified(self):
         values = self.of([
             event("Optimizer.step#SGD.step", 0, 1000), event("autograd::engine::evaluate_function: X", 0, 1000),
             event("c10d::allreduce_", 10, 20), event("gloo:all_reduce", 15, 115, is_async=True),
@@ -103,7 +103,7 @@ class ProfileTest(CallbackTest):
         self.assertIsNone(sys.getprofile())
         self.assertIsNone(self.recorder().step_watcher)
         values = self.sent()
-        self.assertEqual(self.steps_of(values), [0, 1])  # two by default
+        self.assertEqual(self.steps_of(values), [0, 1])  # two steps by default
         names = [v[1]["operator"] for v in values if v[0] == "train_operator_seconds" and v[3] == 0]
         self.assertLessEqual(len(names), 20)
         self.assertTrue(any(name.startswith("capture/test_profile.py:") and "slow_part" in name for name in names) or
@@ -120,8 +120,8 @@ class ProfileTest(CallbackTest):
         self.assertIsNone(self.recorder().step_watcher)
         self.assertEqual(self.steps_of(self.sent()), [3, 4, 8, 10])
 
-    def test_second_call_adds_to_the_first(self):
-        pitwall.profile([5], tools="python")  # SageMaker Debugger's plan: detailed, the loader, Python
+    def test_second_call_adds_steps_to_the_first(self):
+        pitwall.profile([5], tools="python")  # as in SageMaker Debugger's plan: detailed, loader, and Python profiling
         pitwall.profile([7, 5], tools="python")
         pitwall.profile([9], tools=("python",))
         self.run_steps(12)
@@ -132,7 +132,7 @@ class ProfileTest(CallbackTest):
         self.assertIsNone(self.recorder().step_watcher)
         self.assertEqual(self.steps_of(self.sent()), [5, 7, 9, 13, 14, 15, 16])
 
-    def test_waiting_calls_are_bounded(self):
+    def test_pending_calls_are_bounded(self):
         _guard._logged.clear()
         with self.assertLogs("pitwall", logging.WARNING) as log:
             for number in range(_profile.MAX_WANTED + 3):
@@ -153,7 +153,7 @@ class ProfileTest(CallbackTest):
         self.run_steps(3)
         self.assertEqual(self.steps_of(self.sent()), [0, 1])
 
-    def test_nothing_remains_when_training_ends_during_profile(self):
+    def test_profile_is_discarded_when_training_ends(self):
         pitwall.profile(2, tools="python")
         step = pitwall.step()
         step.__enter__()
@@ -190,7 +190,7 @@ class ProfileTest(CallbackTest):
                 self.assertRegex(log.output[0], r"^WARNING:pitwall:pitwall\." + expected)
         self.assertIsNone(self.recorder().step_watcher)
 
-    def test_scripts_own_profiler_is_left_alone(self):
+    def test_profiler_of_script_is_not_disturbed(self):
         def look(*_):
             pass
         sys.setprofile(look)
@@ -211,7 +211,7 @@ class ProfileTest(CallbackTest):
 
     def test_checkpoint_records_phase_and_step(self):
         with pitwall.checkpoint():
-            pass  # before any step: a phase without a checkpoint step
+            pass  # before any step, so that the phase does not have a checkpoint step
         for number in range(4):
             with pitwall.step():
                 if number == 2:
@@ -227,7 +227,7 @@ class ProfileTest(CallbackTest):
         self.assertEqual(self.of(self.sent(), "train_checkpoint_step"), [(2, 2.0), (3, 1.0), (3, 3.0)])
         self.assertEqual(self.spans_of("checkpoint"), [-1, 2, 3, 3, -1])
 
-    def test_asynchronous_checkpoint_is_complete_after_await(self):
+    def test_asynchronous_checkpoint_completes_after_await(self):
         @pitwall.checkpoint()
         async def save():
             await asyncio.sleep(0)
@@ -248,7 +248,7 @@ class TorchProfileTest(torch_support.TorchTest):
     def test_operators_of_requested_steps_are_sent(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
-        pitwall.watch(model, optimizer, loss)  # its steps begin and end inside the profiled functions
+        pitwall.watch(model, optimizer, loss)  # its steps start and end inside the profiled functions
         pitwall.profile(start=2, tools=("torch", "python"), trace_dir=os.path.join(self.folder, "traces"))
         self.train(model, optimizer, loss, 6)
         self.assertFalse(torch.autograd._profiler_enabled())
@@ -267,7 +267,7 @@ class TorchProfileTest(torch_support.TorchTest):
         entries = trace if isinstance(trace, list) else trace["traceEvents"]  # a list before PyTorch 2.0 without CUDA
         self.assertIn("aten::addmm", {entry.get("name") for entry in entries})
 
-    def test_nothing_remains_when_training_ends_during_profile(self):
+    def test_profile_is_discarded_when_training_ends(self):
         pitwall.profile()
         step = pitwall.step()
         step.__enter__()
@@ -275,7 +275,7 @@ class TorchProfileTest(torch_support.TorchTest):
         pitwall.finish(timeout=5)
         self.assertFalse(torch.autograd._profiler_enabled())
 
-    def test_scripts_own_profiler_is_left_alone(self):
+    def test_profiler_of_script_is_not_disturbed(self):
         with torch.profiler.profile() as own:
             pitwall.profile()
             for _ in range(2):

@@ -1,4 +1,4 @@
-"""Tests of the answer to a Capture: the stacks of all threads, bounded, whatever the training thread does."""
+"""Tests of the response to a Capture: bounded stacks of all threads, regardless of the training thread's activity."""
 import os
 import subprocess
 import sys
@@ -43,7 +43,7 @@ class CaptureTest(ClientTest):
         self.start(collector)
         self.assertEqual(collector.messages("hello")[0]["captures"], 1)
 
-    def test_answer_names_threads_functions_and_lines(self):
+    def test_response_has_threads_functions_and_lines(self):
         collector = self.collector()
         self.start(collector)
         self.background(here_i_wait, name="my-loader")
@@ -60,7 +60,7 @@ class CaptureTest(ClientTest):
         self.assertGreater(answer["io_bytes"], 0)
         self.assertEqual(answer["left_out"], 0)
 
-    def test_answer_has_phase_step_and_mode(self):
+    def test_response_has_phase_step_and_mode(self):
         collector = self.collector()
         self.start(collector)
         for _ in pitwall.steps(range(1)):
@@ -69,7 +69,7 @@ class CaptureTest(ClientTest):
         self.assertEqual((answer["phase"], answer["mode"], answer["step_plus_one"]), ("forward", "train", 1))
         self.assertEqual(answer["collective"], [])
 
-    def test_answer_has_the_open_collective(self):
+    def test_response_has_the_open_collective(self):
         collector = self.collector()
         self.start(collector)
         self.recorder().set_state("train_collective_operations_total", (("group", "default"),), 137.0)
@@ -85,7 +85,7 @@ class CaptureTest(ClientTest):
         stills = [[t for t in look["threads"] if t["name"] == "still"] for look in looks]
         self.assertEqual(stills[0], stills[1])
 
-    def test_deep_stacks_are_cut(self):
+    def test_deep_stacks_are_truncated(self):
         collector = self.collector()
         self.start(collector)
         self.background(deep, 100, name="deep")
@@ -94,7 +94,7 @@ class CaptureTest(ClientTest):
         self.assertEqual(len(thread["frames"]), _stacks.MAX_FRAMES)
         self.assertGreaterEqual(answer["left_out"], 100 - _stacks.MAX_FRAMES)
 
-    def test_answer_with_many_threads_fits_64_kib(self):
+    def test_response_with_many_threads_fits_64_kib(self):
         collector = self.collector()
         self.start(collector)
         for number in range(70):
@@ -105,7 +105,7 @@ class CaptureTest(ClientTest):
         self.assertTrue(all(len(f.encode()) <= 200 for t in answer["threads"] for f in t["frames"]))
         self.assertGreater(answer["left_out"], 0)
 
-    def test_client_answers_while_training_waits_or_spins(self):
+    def test_client_responds_while_training_waits_or_spins(self):
         for what in ("import time; time.sleep(30)", "while True: pass", "import socket; a, b = socket.socketpair(); a.recv(1)",
                      "import threading; threading.Lock().acquire() and threading.Event().wait()"):
             with self.subTest(what):
@@ -133,7 +133,7 @@ class CaptureTest(ClientTest):
         self.process = subprocess.Popen([sys.executable, "-c", script], env=env)
         self.process.wait()
 
-    def test_answer_has_operators_of_last_profile(self):
+    def test_response_has_operators_of_last_profile(self):
         collector = self.collector()
         self.start(collector)
         self.addCleanup(setattr, _profile, "last_operators", ())
@@ -141,7 +141,7 @@ class CaptureTest(ClientTest):
                         ("train_operator_seconds", (("operator", "aten::add"),), 0.75)])
         self.assertEqual(self.capture(collector)["operators"], ["aten::add 0.75 s", "aten::mm 0.5 s"])
 
-    def test_internal_failure_gives_no_answer_and_no_harm(self):
+    def test_internal_failure_sends_no_response_and_is_contained(self):
         collector = self.collector()
         self.start(collector)
         original, _stacks.threads = _stacks.threads, None

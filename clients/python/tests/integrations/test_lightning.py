@@ -1,4 +1,4 @@
-"""Tests of the Lightning callback with its real Trainer and a tiny module."""
+"""Tests of the Lightning callback with Lightning's real Trainer and a tiny module."""
 import logging
 import warnings
 
@@ -88,7 +88,7 @@ class LightningTest(CallbackTest):
             self.fit(pitwall.lightning_callback(), max_epochs=1, callbacks=[Fail()])
         self.assertIs(self.loop_is_open(), False)
 
-    def test_accumulated_gradients_are_one_step(self):
+    def test_steps_with_accumulated_gradients_count_once(self):
         module, _ = self.fit(pitwall.lightning_callback(), accumulate_grad_batches=2, max_epochs=1)
         values = self.sent()
         self.assertEqual(self.spans_of("step"), [0, 1])
@@ -98,7 +98,7 @@ class LightningTest(CallbackTest):
         for (_, value), first in zip(self.of(values, "train_loss"), (0, 2)):
             self.assertAlmostEqual(value, sum(module.losses[first:first + 2]) / 2, 5)
 
-    def test_evaluations_within_and_outside_fit_are_recorded(self):
+    def test_evaluations_inside_and_outside_fit_are_recorded(self):
         callback = pitwall.lightning_callback()
         module, trainer = self.fit(callback, max_epochs=1, val_check_interval=2)
         data = torch.utils.data.TensorDataset(torch.randn(8, 4), torch.randint(0, 2, (8,)))
@@ -139,32 +139,32 @@ class LightningTest(CallbackTest):
     def fit_with_scaler(self, callback):
         class Overflow(lightning.Callback):
             def on_after_backward(self, trainer, module):
-                if trainer.global_step in (0, 5):  # as in float16
+                if trainer.global_step in (0, 5):  # simulates an overflow in float16
                     module.layer.weight.grad[0, 0] = float("inf")
         scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
         precision = lightning.pytorch.plugins.MixedPrecision("16-mixed", "cpu", scaler=scaler)
         self.fit(callback, callbacks=[Overflow()], plugins=[precision])
         return self.sent()
 
-    SCALES = [1024.0] * 1 + [512.0] * 5 + [256.0] * 2  # per step; an overflow halves the next one
+    SCALES = [1024.0] * 1 + [512.0] * 5 + [256.0] * 2  # scale per step; an overflow halves the next scale
 
-    def test_loss_scale_of_skipped_steps_with_watch(self):
+    def test_watch_records_loss_scale_of_skipped_steps(self):
         values = self.fit_with_scaler(pitwall.lightning_callback(watch={"every": 1, "grad_norm_every": 1}))
         self.assertEqual(self.of(values, "train_loss_scale"), list(enumerate(self.SCALES)))
         self.assertEqual([v for _, v in self.of(values, "train_skipped_steps_total")], [1, 1, 1, 1, 1, 2, 2, 2])
         self.assertEqual(self.spans_of("optimizer"), list(range(8)))
         norms = dict(self.of(values, "train_grad_norm"))
         self.assertTrue(all(0 < norms[step] < 10 for step in norms if step not in (0, 5)), norms)
-        # Gradients of a skipped step are not used, so ExplodingTensor does not see them.
+        # Gradients of a skipped step are not used, so ExplodingTensor must not see them.
         found = self.of(values, "train_tensor_mean", collection="gradients", tensor="gradient/layer.weight")
         self.assertEqual([step for step, _ in found], [1, 2, 3, 4, 6, 7])
 
-    def test_loss_scale_without_watch(self):
+    def test_loss_scale_is_recorded_without_watch(self):
         values = self.fit_with_scaler(pitwall.lightning_callback())
         self.assertEqual([step for step, _ in self.of(values, "train_loss_scale")], list(range(8)))
         self.assertEqual(set(v for _, v in self.of(values, "train_loss_scale")), {512.0, 256.0})
 
-    def test_watch_of_submodule_sees_its_tensors(self):
+    def test_watch_of_submodule_records_its_tensors(self):
         outputs = pitwall.Collection("outputs", every=4, reductions="mean")
         self.fit(pitwall.lightning_callback(watch={"module": "layer", "collections": [
             outputs, pitwall.Collection("inputs", every=4, reductions="mean")]}))

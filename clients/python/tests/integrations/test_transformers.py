@@ -1,4 +1,4 @@
-"""Tests of the Hugging Face callback with the real Trainer: a tiny model made from scratch, and data in memory."""
+"""Tests of the Hugging Face callback with the real Trainer, using a tiny model created from scratch and in-memory data."""
 import logging
 import math
 
@@ -32,7 +32,7 @@ class TransformersTest(CallbackTest):
         trainer.remove_callback(transformers.PrinterCallback)
         return trainer
 
-    def test_step_is_the_optimizers_and_has_its_values(self):
+    def test_optimizer_step_is_a_step_with_values(self):
         trainer = self.trainer(pitwall.transformers_callback(), gradient_accumulation_steps=2)
         trainer.train()
         values = self.sent()
@@ -102,7 +102,7 @@ class TransformersTest(CallbackTest):
         self.assertEqual(self.spans_of("dataloader"), [0, 1])
         self.assertEqual(len(self.of(values, "train_loss", "eval")), 3)
 
-    def test_resumed_training_continues_its_step_count(self):
+    def test_resumed_training_continues_step_count(self):
         self.trainer(pitwall.transformers_callback(), max_steps=2, save_strategy="steps", save_steps=2).train()
         pitwall.finish(timeout=5)
         self.start(self.fake)
@@ -112,7 +112,7 @@ class TransformersTest(CallbackTest):
         self.fake.wait_for(lambda c: len([s for s in c.spans()[before:] if s["name"] == "step"]) == 2)
         self.assertEqual([s["step_plus_one"] - 1 for s in self.fake.spans()[before:] if s["name"] == "step"], [2, 3])
 
-    def test_loss_is_the_trainers_with_watch(self):
+    def test_watch_records_the_loss_of_the_trainer(self):
         trainer = self.trainer(pitwall.transformers_callback(watch={"every": 2}), gradient_accumulation_steps=2)
         trainer.train()
         values = self.sent()
@@ -127,7 +127,7 @@ class TransformersTest(CallbackTest):
         self.assertEqual(self.spans_of("optimizer"), [0, 1, 2, 3])
         weights = {v[3] for v in values if v[1].get("collection") == "weights"}
         self.assertEqual(weights, {0, 2})
-        self.assertFalse(trainer.model._forward_hooks)  # all are removed at the end
+        self.assertFalse(trainer.model._forward_hooks)  # all hooks are removed at the end
 
     def train_with_scaler(self, callback):
         trainer = self.trainer(callback, max_steps=6)
@@ -137,13 +137,13 @@ class TransformersTest(CallbackTest):
         trainer.train()
         return trainer, self.sent()
 
-    def test_loss_scale_of_skipped_steps_with_watch(self):
+    def test_watch_records_loss_scale_of_skipped_steps(self):
         _, values = self.train_with_scaler(pitwall.transformers_callback(watch={"grad_norm_every": 1}))
         scales = self.of(values, "train_loss_scale")
         self.assertEqual(scales, list(enumerate([1024.0] + [512.0] * 5)))
         self.assertEqual({value for _, value in self.of(values, "train_skipped_steps_total")}, {1})
 
-    def test_logged_gradient_norm_has_its_loss_scale(self):
+    def test_logged_gradient_norm_has_loss_scale(self):
         _, values = self.train_with_scaler(pitwall.transformers_callback())
         norms = dict(self.of(values, "train_grad_norm"))
         self.assertFalse(math.isfinite(norms[0]))

@@ -12,7 +12,7 @@ numpy, requires_numpy = framework("numpy")
 
 
 def _depth(node, depth=0):
-    """Returns the maximum depth and node ID, from the other dump format of XGBoost."""
+    """Returns the maximum depth and node ID, computed from XGBoost's other dump format."""
     found = [_depth(child, depth + 1) for child in node.get("children", ())]
     return max([depth] + [pair[0] for pair in found]), max([node["nodeid"]] + [pair[1] for pair in found])
 
@@ -35,7 +35,7 @@ class XgboostTest(CallbackTest):
             callbacks=[callback], **named)
         return booster, history
 
-    def test_rounds_are_steps_and_metrics_are_losses(self):
+    def test_rounds_are_steps_and_losses_are_recorded(self):
         _, history = self.train(6, pitwall.xgboost_callback(), {"eval_metric": ["error", "logloss"]})
         values = self.sent()
         self.assertEqual(self.spans_of("step"), list(range(6)))
@@ -64,7 +64,7 @@ class XgboostTest(CallbackTest):
             self.wait_until_loop_closed()
         self.assertEqual(seen, [True] * 7)
 
-    def test_only_trees_of_the_round_are_sent(self):
+    def test_only_trees_of_current_round_are_sent(self):
         booster, _ = self.train(4, pitwall.xgboost_callback(), {"objective": "multi:softprob", "num_class": 3}, 3)
         values = self.sent()
         dumps = [_depth(json.loads(tree)) for tree in booster.get_dump(dump_format="json")]
@@ -77,7 +77,7 @@ class XgboostTest(CallbackTest):
                              [(n, i) for n, (_, i) in enumerate(rounds)])
         self.assertEqual({v[1]["tree"] for v in values if v[0] == "train_tree_depth"}, {"0", "1", "2"})
 
-    def test_importance_is_a_bounded_list_of_shares(self):
+    def test_importance_ratios_are_sent_up_to_the_limit(self):
         booster, _ = self.train(7, pitwall.xgboost_callback(features=4))
         values = self.sent()
         shares = [v for v in values if v[0] == "train_feature_importance_ratio"]
@@ -93,7 +93,7 @@ class XgboostTest(CallbackTest):
                 self.assertAlmostEqual(sum(scores[n] for n in found if found[n] == share) / sum(scores.values()),
                                        share * sum(v == share for v in found.values()), 9)
 
-    def test_features_that_no_tree_uses_have_importance_0(self):
+    def test_unused_features_have_importance_0(self):
         self.train(1, pitwall.xgboost_callback(), {"max_depth": 1})
         weights = [(v[1]["feature"], v[2]) for v in self.sent()
                    if v[0] == "train_feature_importance_ratio" and v[1]["type"] == "weight"]
@@ -118,7 +118,7 @@ class XgboostTest(CallbackTest):
             self.start(self.fake)
             self.assertEqual(found, right, parameters)
 
-    def test_scores_by_class_give_area_below_roc_curve(self):
+    def test_score_bins_give_area_under_roc_curve(self):
         _, held_out = self.data(2)
         booster, _ = self.train(1, pitwall.xgboost_callback(classification=held_out), {})
         found = {(v[1]["class"], int(v[1]["bin"])): v[2] for v in self.sent() if v[0] == "train_score_samples"}
@@ -129,7 +129,7 @@ class XgboostTest(CallbackTest):
             found[str(int(label)), min(int(score * 50), 49)] -= 1
         self.assertEqual(set(found.values()), {0})
 
-    def test_residuals_of_a_regression_are_binned(self):
+    def test_regression_residuals_are_binned(self):
         train, held_out = self.data(2)
         booster, _ = self.train(1, pitwall.xgboost_callback(classification=held_out),
                                 {"objective": "reg:squarederror", "eval_metric": "rmse"})
@@ -139,9 +139,9 @@ class XgboostTest(CallbackTest):
         self.assertEqual(sum(count for _, count in bins.values()), len(differences))
         for at in range(1, 39):
             inside = sum(bins[at][0] <= one < bins[at + 1][0] for one in differences)
-            self.assertAlmostEqual(bins[at][1], inside, delta=2)  # edges are sent with six digits
+            self.assertAlmostEqual(bins[at][1], inside, delta=2)  # edges are sent with six significant digits
 
-    def test_continued_booster_continues_the_round_count(self):
+    def test_continued_booster_continues_round_count(self):
         booster, _ = self.train(3, pitwall.xgboost_callback())
         pitwall.finish(timeout=5)
         before = len(self.fake.spans())

@@ -1,4 +1,4 @@
-"""Tests of the function that passes a backward pass to autograd's engine, while a model is watched: what it sees and what it preserves."""
+"""Tests of the function that passes a backward pass to autograd's engine while a model is watched: recognized passes, and preserved behavior."""
 import gc
 import os
 import pickle
@@ -26,7 +26,7 @@ def function():
 
 
 def around_it(loss):
-    """Runs the pass like a C++ runtime: no Python function of PyTorch is called."""
+    """Runs the pass like a C++ runtime, without any Python function of PyTorch."""
     torch.autograd.Variable._execution_engine.run_backward(
         (loss,), (torch.ones_like(loss),), False, False, (), allow_unreachable=True, accumulate_grad=True)
 
@@ -44,7 +44,7 @@ class BackwardTest(TorchTest):
         return pitwall.watch(self.net, self.optimizer, self.criterion, **options)
 
     def steps(self, *passes):
-        """Trains a step with each of these as its backward pass. Returns whether the loss of each had a hook."""
+        """Trains one step with each of these functions as its backward pass. Returns whether the loss of each step had a hook."""
         hooked = []
         for backward in passes:
             data, labels = self.batch()
@@ -70,7 +70,7 @@ class BackwardTest(TorchTest):
         def scaled(loss):
             (loss * 1024 / 3).backward()
         self.assertEqual(self.steps(*[scaled] * 3), [True, False, False])
-        self.assertEqual(self.steps(torch.Tensor.backward), [False])  # then the loss itself is recognized too
+        self.assertEqual(self.steps(torch.Tensor.backward), [False])  # the loss itself is now also recognized
         self.assertEqual(self.backwards(), [0, 1, 2, 3])
 
     def test_every_python_entry_point_is_recognized(self):
@@ -90,7 +90,7 @@ class BackwardTest(TorchTest):
         self.assertEqual(self.steps(*ways), [True] + [False] * 4)
         self.assertEqual(self.backwards(), [0, 1, 2, 3, 4])
 
-    def test_pass_that_bypasses_the_function_keeps_the_hook(self):
+    def test_pass_bypassing_the_function_keeps_the_hook(self):
         handle = self.watched()
         self.assertEqual(self.steps(*[around_it] * 5), [True] * 5)
         self.assertIs(function(), self.original)  # the replacement was removed
@@ -104,7 +104,7 @@ class BackwardTest(TorchTest):
         self.assertEqual([step for step, _ in self.spans_of("backward")], [0, 1, 3, 4])
         self.assertEqual(sorted(self.of(values, "train_grad_norm")), [0, 1, 2, 3, 4])
 
-    def test_step_without_pass_of_its_model_is_not_missed(self):
+    def test_step_without_own_pass_does_not_count_as_missed(self):
         self.watched()
         other = self.model()
 
@@ -125,7 +125,7 @@ class BackwardTest(TorchTest):
         self.steps(*[twice] * 3)
         self.assertEqual(self.backwards(), [0, 0, 1, 1, 2, 2])
 
-    def test_nested_pass_is_part_of_outer_pass(self):
+    def test_nested_pass_belongs_to_outer_pass(self):
         from torch.utils.checkpoint import checkpoint
 
         class Checkpointed(torch.nn.Module):
@@ -190,7 +190,7 @@ class BackwardTest(TorchTest):
         broken.append(True)
         self.steps(*[torch.Tensor.backward] * 2)
 
-    def test_replacement_looks_like_the_original(self):
+    def test_replacement_has_attributes_of_the_original(self):
         public = torch.autograd.backward
         handle = self.watched()
         ours = function()
@@ -207,7 +207,7 @@ class BackwardTest(TorchTest):
         self.assertIs(function(), self.original)
         self.assertIs(getattr(torch.autograd.graph, NAME), self.original)
 
-    def test_wrapper_by_other_code_stays(self):
+    def test_wrapper_by_other_code_is_kept(self):
         handle, calls = self.watched(), []
         ours = function()
 
@@ -219,16 +219,16 @@ class BackwardTest(TorchTest):
             self.steps(*[torch.Tensor.backward] * 2)
             handle.close()
             self.assertIs(function(), theirs)
-            self.steps(torch.Tensor.backward)  # passes through ours, which does nothing
+            self.steps(torch.Tensor.backward)  # runs through our replacement, which does nothing
             handle = self.watched()
-            self.assertIs(function(), theirs)  # ours is already behind it
+            self.assertIs(function(), theirs)  # our replacement is already behind this wrapper
             self.assertEqual(self.steps(*[torch.Tensor.backward] * 2), [True, False])
             self.assertEqual(len(calls), 5)
         finally:
-            setattr(torch.autograd, NAME, self.original)  # as PyTorch's own patches restore the function that they replaced
+            setattr(torch.autograd, NAME, self.original)  # PyTorch's own patches restore the replaced function in the same way
         self.assertEqual(self.steps(*[torch.Tensor.backward] * 2), [False, True])
         handle.close()
-        handle = self.watched()  # installs it again
+        handle = self.watched()  # installs the replacement again
         self.assertIsNot(function(), self.original)
         self.assertEqual(self.steps(*[torch.Tensor.backward] * 2), [True, False])
         handle.close()
@@ -306,7 +306,7 @@ print(recorder.thread_phases())
 @requires_torch
 @unittest.skipIf(native_build.compiler() is None, "no C compiler, or no headers of this interpreter")
 class SameInCTest(unittest.TestCase):
-    def test_training_records_the_same_with_hooks_in_c(self):
+    def test_hooks_in_c_and_python_record_equal_data(self):
         folder = tempfile.mkdtemp()
         self.addCleanup(shutil.rmtree, folder)
         native_build.build(folder)

@@ -1,4 +1,4 @@
-"""Time per step in the collectives of a group: on the host, and by the events of a fake device."""
+"""Tests of the time per step in a group's collectives, measured on the host and by the events of a fake device."""
 import unittest
 
 import support  # noqa: F401
@@ -16,7 +16,7 @@ class FakeTime:
 
 
 class FakeDevice:
-    """A stream that passes its events when the test decides, at the times that the test sets."""
+    """Fake stream whose events complete when the test decides, at times set by the test."""
 
     def __init__(self):
         self.time = 0.0
@@ -63,7 +63,7 @@ class CollectiveTimesTest(unittest.TestCase):
                 labels = dict(item.labels)
                 step = found.setdefault(item.step_plus_one - 1, {})
                 key = item.name, labels["group"], labels["clock"]
-                self.assertNotIn(key, step, "reported twice")
+                self.assertNotIn(key, step, "the step must not be reported twice")
                 step[key] = item.number
         return found
 
@@ -72,7 +72,7 @@ class CollectiveTimesTest(unittest.TestCase):
         self.device.time += seconds
         self.times.add_pair("train", group, "gpu", begin)
 
-    def test_step_has_sum_and_number_of_each_group(self):
+    def test_step_has_total_time_and_count_per_group(self):
         begun = self.recorder.begin_step()
         self.times.add("train", "default", 0.25)
         self.times.add("train", "tensor", 0.125)
@@ -100,13 +100,13 @@ class CollectiveTimesTest(unittest.TestCase):
         self.recorder.end_step(begun)
         self.assertEqual(list(self.recorded()), [100])
 
-    def test_device_events_are_read_after_the_device_passes_them(self):
+    def test_device_events_are_read_after_completion(self):
         for seconds in (0.25, 0.5):
             begun = self.recorder.begin_step()
             self.collective(seconds)
             self.collective(seconds)
             self.recorder.end_step(begun)
-        self.assertEqual(self.recorded(), {}, "nothing waits for the device")
+        self.assertEqual(self.recorded(), {}, "the host must not wait for the device")
         self.device.finish_all()
         self.recorder.end_step(self.recorder.begin_step())
         self.assertEqual(self.recorded(), {step: {("train_collective_time_seconds", "default", "device"): 2 * seconds,
@@ -114,7 +114,7 @@ class CollectiveTimesTest(unittest.TestCase):
                                        for step, seconds in ((0, 0.25), (1, 0.5))})
         self.assertEqual(self.device.in_use, 0)
 
-    def test_step_passed_too_late_by_device_is_not_reported(self):
+    def test_step_with_late_device_events_is_not_reported(self):
         begun = self.recorder.begin_step()
         self.collective(0.25)
         self.recorder.end_step(begun)
@@ -125,7 +125,7 @@ class CollectiveTimesTest(unittest.TestCase):
         self.assertEqual(self.recorded(), {})
         self.assertEqual(self.device.in_use, 0)
 
-    def test_stuck_device_costs_a_bounded_number_of_events(self):
+    def test_stuck_device_uses_bounded_number_of_events(self):
         for _ in range(3):
             begun = self.recorder.begin_step()
             for _ in range(_collective_times.MAX_PENDING):
@@ -134,7 +134,7 @@ class CollectiveTimesTest(unittest.TestCase):
         self.assertEqual(self.device.in_use, 2 * _collective_times.MAX_PENDING)
         self.device.finish_all()
         self.recorder.end_step(self.recorder.begin_step())
-        self.assertEqual(list(self.recorded()), [], "a partial step would understate the rank's wait")
+        self.assertEqual(list(self.recorded()), [], "a step with partial times must not be reported")
         self.assertEqual(self.device.in_use, 0)
 
     def test_step_with_collective_in_other_stream_is_not_reported(self):

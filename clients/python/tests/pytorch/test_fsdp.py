@@ -1,4 +1,4 @@
-"""Counts of collectives in fully sharded training: two ranks with gloo, one of which may get stuck or skip a step."""
+"""Tests of collective counts in fully sharded training: two ranks with gloo, one of which may hang or skip a step."""
 import os
 import re
 import subprocess
@@ -67,7 +67,7 @@ class FullyShardedTest(support.ClientTest):
             rank.stderr.close()
 
     def counts(self, fake, metric, label="group"):
-        """Returns {rank: {label's value: newest number}}."""
+        """Returns {rank: {label value: latest number}}."""
         found = {}
         for connection in list(fake.connections):
             if not connection or connection[0][0] != "hello":
@@ -87,7 +87,7 @@ class FullyShardedTest(support.ClientTest):
         fake.wait_for(lambda c: len(c.messages("goodbye")) == 2)
         begun = self.counts(fake, "train_collective_operations_total")
         self.assertEqual(begun[0], begun[1])
-        # At least one gather before the forward pass and one scatter after the backward pass of each step.
+        # Each step has at least one gather before the forward pass and one scatter after the backward pass.
         self.assertGreaterEqual(sum(begun[0].values()), 2 * STEPS)
         self.assertEqual(self.counts(fake, "train_collective_completed_total")[0], begun[0])
         kinds = " ".join(self.counts(fake, "train_collective_last_number", "op")[0])
@@ -97,33 +97,33 @@ class FullyShardedTest(support.ClientTest):
     def test_each_collective_of_fully_shard_is_counted(self):
         self.check_counts("fully_shard")
 
-    def test_each_collective_of_a_wrapped_model_is_counted(self):
+    def test_each_collective_of_wrapped_model_is_counted(self):
         self.check_counts("wrapped")
 
     def check_behind(self, fault):
         fake, _ = self.begin("fully_shard", fault)
 
-        def is_told(_):
+        def is_reported(_):
             begun = self.counts(fake, "train_collective_operations_total")
             completed = self.counts(fake, "train_collective_completed_total")
             return any(number > begun.get(1, {}).get(group, 0) > 2 * 3 and completed[0][group] < number
                        for group, number in begun.get(0, {}).items() if group in completed.get(0, {}))
-        fake.wait_for(is_told, timeout=60)
+        fake.wait_for(is_reported, timeout=60)
 
-    def test_stuck_rank_has_begun_fewer_collectives(self):
+    def test_hung_rank_has_started_fewer_collectives(self):
         self.check_behind("stuck")
 
-    def test_rank_that_skips_a_step_has_begun_fewer_collectives(self):
+    def test_rank_skipping_a_step_has_started_fewer_collectives(self):
         self.check_behind("skip")
 
 
 @requires_torch
 class FunctionsTest(unittest.TestCase):
-    def test_each_collective_function_of_this_version_is_timed(self):
-        """Finds functions that a version of PyTorch added: their callers would not be counted, as FSDP's were not."""
+    def test_all_collective_functions_of_pytorch_are_timed(self):
+        """Finds functions that a new version of PyTorch added. Collectives through such functions would not be counted, as was the case with FSDP."""
         from pitwall.pytorch import _collectives
         found = {name for name in dir(torch.distributed) if name.islower() and callable(getattr(torch.distributed, name))
                  and re.search("gather|scatter|reduce|broadcast|barrier|to_all", name)}
-        # Functions for several GPUs of one process, which are obsolete, and a part of DDP's startup.
+        # Excluded are obsolete functions for several GPUs per process, and a function used during DDP's startup.
         left = {name for name in found if name.endswith("_multigpu")} | {"_broadcast_coalesced"}
         self.assertEqual(found - left - set(_collectives.FUNCTIONS), set())

@@ -1,4 +1,4 @@
-"""watch() under a GradScaler: the scale and the norms of skipped steps, in any kind of loop."""
+"""Tests of watch() under a GradScaler: the scale and the norms of skipped steps, in any kind of loop."""
 import functools
 import math
 import unittest
@@ -27,7 +27,7 @@ class GradScalerTest(TorchTest):
         return scales
 
     def watched(self, optimizer=None, scale=HIGHEST, given=True, **options):
-        optimizer = optimizer or torch.optim.SGD  # not a default argument, because the module is also imported without PyTorch
+        optimizer = optimizer or torch.optim.SGD  # not a default argument because the module is also imported without PyTorch
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = optimizer(model.parameters(), lr=1e-3)
         scaler = torch.amp.GradScaler("cpu", init_scale=scale)
@@ -48,19 +48,19 @@ class GradScalerTest(TorchTest):
         self.assertEqual(self.spans_of("step"), [(s, "train") for s in range(10)])
         self.assertEqual(sorted(self.of(values, "train_loss")), list(range(10)))
 
-    def test_skipped_steps_have_their_scale(self):
+    def test_skipped_steps_record_their_scale(self):
         self.check_skipped_steps(given=True)
 
-    def test_scaler_is_found_without_being_given(self):
+    def test_scaler_is_detected_automatically(self):
         self.check_skipped_steps(given=False)
 
-    def test_skipped_steps_of_a_loop_have_their_scale(self):
+    def test_skipped_steps_of_a_loop_record_their_scale(self):
         scaler, optimizer, model, loss = self.watched(given=False)
         for _ in pitwall.steps(range(3)):
             self.steps(scaler, optimizer, model, 1, loss)
         self.assertEqual(self.of(self.sent(), "train_loss_scale"), {s: HIGHEST / 2 ** s for s in range(3)})
 
-    def test_fused_optimizer_skips_the_step_itself(self):
+    def test_steps_skipped_by_fused_optimizer_are_recorded(self):
         scaler, optimizer, model, loss = self.watched(functools.partial(torch.optim.Adam, fused=True))
         scales = self.steps(scaler, optimizer, model, 10, loss) + [float(scaler.get_scale())]
         values = self.sent()
@@ -134,7 +134,7 @@ class GradScalerTest(TorchTest):
         self.check_wrapped_optimizer(model, optimizer, scaler, accelerator.backward)
 
     def test_wrapper_that_shares_hooks_records_skipped_steps(self):
-        """Uses a wrapper like Lightning Fabric's."""
+        """Uses a wrapper similar to Lightning Fabric's."""
         scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
 
         class Wrapper:
@@ -152,7 +152,7 @@ class GradScalerTest(TorchTest):
         optimizer = Wrapper(torch.optim.SGD(model.parameters(), lr=0.1))
         self.check_wrapped_optimizer(model, optimizer, scaler, lambda loss: scaler.scale(loss).backward())
 
-    def test_closed_handle_restores_the_scaler(self):
+    def test_closing_the_handle_restores_the_scaler(self):
         before = dict(vars(torch.amp.GradScaler))
         model = self.model()
         handle = pitwall.watch(model, torch.optim.SGD(model.parameters(), lr=0.1))

@@ -1,6 +1,6 @@
-"""Wait of a rank for others: two ranks with gloo and DistributedDataParallel, of which rank 1 loses 60 ms per step somewhere.
+"""Tests of a rank's wait for other ranks: two ranks with gloo and DistributedDataParallel, where rank 1 loses 60 ms per step in different places.
 
-own = step - wait must identify the rank, wherever the time is lost.
+own = step - wait must identify the slow rank, wherever the time is lost.
 """
 import os
 import statistics
@@ -10,7 +10,7 @@ import sys
 import support
 from torch_support import requires_torch
 
-STEP = 1  # kind of a span
+STEP = 1  # span kind of a step
 
 RANKS = """
 import os, sys, time
@@ -81,7 +81,7 @@ os._exit(0)
 @requires_torch
 class WaitTest(support.ClientTest):
     def medians(self, slow, way):
-        """Returns (step, waiting, time in collectives of groups, collectives) per rank, as medians of the steps after the first ones."""
+        """Returns (step, waiting, time in the groups' collectives, number of collectives) per rank, as medians of the steps after the first ones."""
         fake = self.collector()
         self.addCleanup(fake.close)
         env = {k: v for k, v in os.environ.items() if not k.startswith(("PITWALL_", "SLURM_"))}
@@ -130,12 +130,12 @@ class WaitTest(support.ClientTest):
         self.assertGreater(found[0][1], 0.03)
         if way == "hook":
             return
-        # By (group, sequence number): the numbers are equal, and the other rank's time beyond that of the slow rank is its wait.
+        # Times by (group, sequence number). The numbers are equal, and the other rank's time beyond that of the slow rank is its wait.
         self.assertEqual(found[0][3], found[1][3])
         self.assertGreater(found[0][3], 0)
         self.assertGreater(found[0][2] - found[1][2], 0.03)
 
-    def test_watch_measures_wait_wherever_time_is_lost(self):
+    def test_watch_measures_wait_for_any_cause_of_delay(self):
         for slow in ("gap", "dataloader", "forward", "backward", "optimizer"):
             with self.subTest(slow=slow):
                 self.check(slow, "watch")

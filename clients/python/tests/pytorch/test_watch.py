@@ -1,4 +1,4 @@
-"""watch() end to end with a collector: the data of a real training run, by step and mode."""
+"""End-to-end test of watch() with a collector: checks the data from a real training run, by step and mode."""
 
 from torch_support import TorchTest, VERSION, torch
 
@@ -20,7 +20,7 @@ class WatchTest(TorchTest):
         for name in ("forward", "backward", "optimizer", "step"):
             self.assertEqual(self.spans_of(name), [(s, "train") for s in range(4)], name)
 
-    def test_steps_of_watch_reopen_the_loop(self):
+    def test_steps_by_watch_reopen_the_loop(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         pitwall.watch(model, optimizer, loss)
@@ -41,7 +41,7 @@ class WatchTest(TorchTest):
             loss(model(data), labels).backward()
             optimizer.step()
 
-    def test_new_model_after_loop_counts_steps_from_0(self):
+    def test_new_model_after_loop_restarts_steps_at_0(self):
         first, second = self.model(), self.model()
         self.run_loop(first, 3)
         self.run_loop(first, 3)   # a second epoch
@@ -59,7 +59,7 @@ class WatchTest(TorchTest):
         self.sent()
         self.assertEqual([step for step, _ in self.spans_of("step")], list(range(3)))
 
-    def test_pass_that_raises_leaves_no_phase_behind_the_loop(self):
+    def test_phase_of_raising_pass_ends_with_the_loop(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         pitwall.watch(model, optimizer, loss)
@@ -80,7 +80,7 @@ class WatchTest(TorchTest):
                 raise MemoryError("in the forward pass")
         return fail
 
-    def test_scripts_own_steps_and_phases_are_kept(self):
+    def test_steps_and_phases_of_script_are_kept(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         pitwall.watch(model, optimizer, loss)
@@ -129,7 +129,7 @@ class WatchTest(TorchTest):
         self.assertEqual(self.of(values, "train_tensor_unit_activity_bucket", **check_le), dead)
         self.assertEqual(self.of(values, "train_tensor_unit_inside_bucket", collection="tanh_input",
                                  tensor="3.tanh_input_0", le="+Inf"), {s: 4 for s in saved})
-        # A histogram needs an explicit request: it is not among the defaults.
+        # A histogram needs an explicit request because it is not a default reduction.
         self.assertFalse([v for v in values if v[0] == "train_tensor_histogram_bucket"])
 
     def test_custom_collections_are_saved(self):
@@ -166,7 +166,7 @@ class WatchTest(TorchTest):
         self.assertEqual(changed, {"2.weight", "4.weight"})
         self.assertEqual(len(self.of(values, "train_tensor_mean", collection="weights", tensor="0.weight")), 3)
 
-    def test_eval_passes_are_steps_of_their_own_mode(self):
+    def test_eval_passes_are_steps_of_mode_eval(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         pitwall.watch(model, optimizer, loss, every=2)
@@ -197,7 +197,7 @@ class WatchTest(TorchTest):
         self.assertEqual(self.spans_of("step"), [(0, "predict"), (1, "predict")])
         self.assertEqual(self.spans_of("forward"), [(0, "predict"), (1, "predict")])
 
-    def test_gradient_accumulation_misses_no_saved_step(self):
+    def test_gradient_accumulation_does_not_miss_saved_steps(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         pitwall.watch(model, optimizer, loss, every=4)
@@ -212,7 +212,7 @@ class WatchTest(TorchTest):
         self.assertEqual(sorted(self.of(values, "train_tensor_mean", collection="relu_input",
                                         tensor="1.relu_input_0")), [0, 4, 8])
 
-    def test_gradient_norm_is_that_before_clipping(self):
+    def test_gradient_norm_is_recorded_before_clipping(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         pitwall.watch(model, optimizer, loss, grad_norm_every=2)
@@ -283,7 +283,7 @@ class WatchTest(TorchTest):
         for step, norm in self.of(values, "train_grad_norm").items():
             self.assertAlmostEqual(norm, right[step], 4)
 
-    def test_loader_reports_its_arguments(self):
+    def test_loader_arguments_are_reported(self):
         data = torch.utils.data.TensorDataset(torch.randn(8, 8))
         for _ in pitwall.steps(torch.utils.data.DataLoader(data, batch_size=4)):
             pass
@@ -293,7 +293,7 @@ class WatchTest(TorchTest):
         self.assertEqual(self.of(values, "train_loader_workers_configured"), {0: 0, 2: 2})
         self.assertEqual(self.of(values, "train_loader_prefetch_factor")[2], 3)
         self.assertEqual(self.of(values, "train_loader_pin_memory"), {0: 0, 2: 0})
-        # Two batches, one worker each; without workers, no value is sent.
+        # Two batches, one worker each. Without workers, a value is not sent.
         self.assertEqual(sorted(self.of(values, "train_loader_workers")), [2, 3])
 
     def test_workers_of_the_last_second_are_counted(self):

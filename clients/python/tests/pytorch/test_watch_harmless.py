@@ -1,4 +1,4 @@
-"""The hooks of watch() do not change training, retain memory, raise, or wait for a device."""
+"""Tests that the hooks of watch() do not change training, retain memory, raise, or wait for a device."""
 import copy
 import gc
 import io
@@ -11,7 +11,7 @@ import pitwall
 
 
 class DeviceTest(TorchTest):
-    """Numbers from a device, with a stand-in for its events: no GPU is needed."""
+    """Tests of numbers from a device, with a stand-in for its events, so that a GPU is not required."""
 
     class Event:
         def __init__(self):
@@ -23,7 +23,7 @@ class DeviceTest(TorchTest):
         def synchronize(self):
             self.waited = True
 
-    def test_late_numbers_are_recorded_and_awaited_at_step_end(self):
+    def test_late_numbers_are_recorded_by_step_end(self):
         from pitwall.stats._statistics import Statistics
         statistics, recorder = Statistics(0), self.recorder()
         recorder.allow_late(2)
@@ -31,7 +31,7 @@ class DeviceTest(TorchTest):
         for step, event in enumerate(events):
             begun = recorder.begin_step()
             statistics._under_way.append((event, [("train_loss", (), None)], torch.tensor([float(step)]), "train", step))
-            statistics.receive("train", step - 1)  # as watch() does in every forward pass
+            statistics.receive("train", step - 1)  # like watch() in every forward pass
             recorder.end_step(begun)
         self.assertEqual([e.waited for e in events], [True, True, False, False])
         events[2].done = True
@@ -41,7 +41,7 @@ class DeviceTest(TorchTest):
         statistics.receive(everything=True)
         self.assertEqual(self.of(self.sent(), "train_loss"), {0: 0, 1: 1, 2: 2, 3: 3})
 
-    def test_promises_lag_for_late_numbers_and_never_fall(self):
+    def test_promises_wait_for_late_numbers_and_never_decrease(self):
         from fake_collector import broken_promises
         recorder = self.recorder()
         for step in range(40):
@@ -63,9 +63,9 @@ class DeviceTest(TorchTest):
 
 
 class HarmlessTest(TorchTest):
-    """Training is the same as without hooks."""
+    """Tests that training with hooks is the same as training without hooks."""
 
-    def test_training_is_the_same_with_and_without_hooks(self):
+    def test_training_with_and_without_hooks_is_identical(self):
         results = []
         for watched in (False, True):
             torch.manual_seed(3)
@@ -147,7 +147,7 @@ class HarmlessTest(TorchTest):
         with self.assertRaises(KeyboardInterrupt):
             self.train(model, optimizer, loss, 1)
 
-    def test_unusable_tensors_are_left_out(self):
+    def test_unusable_tensors_are_skipped(self):
         class Odd(torch.nn.Module):
             def __init__(self):
                 super().__init__()
@@ -172,8 +172,8 @@ class HarmlessTest(TorchTest):
         self.assertFalse(tensors & {"gradient/words.weight", "turn", "nothing"})
         self.assertEqual(self.of(values, "train_input_tokens", tensor="input"), {0: 24})
 
-    def test_hooks_retain_no_graph_and_no_memory(self):
-        # There is no collector, so the client's queue is soon full.
+    def test_hooks_do_not_retain_graphs_or_memory(self):
+        # The test does not run a collector, so the client's queue fills up quickly.
         self.start(queue=64, socket=self.path + ".nobody")
         model, loss = torch.nn.Linear(4, 2), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
@@ -192,7 +192,7 @@ class HarmlessTest(TorchTest):
                 del output, value
 
         run(1000)
-        self.assertIsNone(gone[-1](), "the output is still alive")
+        self.assertIsNone(gone[-1](), "the output must be released")
         gc.collect()
         self.assertFalse(gc.garbage)
         objects = len(gc.get_objects())
@@ -223,7 +223,7 @@ class HarmlessTest(TorchTest):
         self.fake.wait_for(lambda c: len(c.messages("goodbye")) == 2)
         self.assertEqual([v["step_plus_one"] for v in self.fake.values() if v["metric"] == "train_loss"], [1, 2])
 
-    def test_invalid_arguments_are_refused_without_raising(self):
+    def test_invalid_arguments_are_rejected_without_raising(self):
         function = torch.nn.functional.mse_loss
         handle = pitwall.watch("no model", loss=function)
         self.assertIs(handle.loss, function)

@@ -1,4 +1,4 @@
-"""watch() with wrappers of models: torch.compile, DataParallel, DistributedDataParallel, checkpointing, and schedulers."""
+"""Tests of watch() with model wrappers: torch.compile, DataParallel, DistributedDataParallel, checkpointing, and schedulers."""
 import ast
 import os
 import subprocess
@@ -47,11 +47,11 @@ class WrappedTest(TorchTest):
         values = self.sent()
         self.assertEqual({v[1]["tensor"] for v in values if v[1].get("collection") == "relu_output"},
                          {"act.relu_output_0", "act.relu_output_1"})
-        # The input is read before the module overwrites it.
+        # The hook must read the input before the module overwrites it.
         least = self.of(values, "train_tensor_min", collection="relu_input", tensor="act.relu_input_0")
         self.assertLess(least[0], 0)
 
-    def test_failed_forward_pass_leaves_nothing_behind(self):
+    def test_failed_forward_pass_leaves_no_phases(self):
         class Failing(torch.nn.Module):
             def __init__(self, inner):
                 super().__init__()
@@ -73,7 +73,7 @@ class WrappedTest(TorchTest):
         self.assertEqual(self.spans_of("forward"), [(0, "train"), (1, "train")])
         self.assertFalse(model.inner[1]._forward_hooks)
 
-    def test_schedulers_made_before_and_after_watch_work(self):
+    def test_schedulers_created_before_and_after_watch_work(self):
         import warnings
         for after in (False, True):
             model, loss = self.model(), torch.nn.CrossEntropyLoss()
@@ -191,7 +191,7 @@ assert distributed.all_reduce is not wrapped
 print(repr((norms, [float(p.detach().sum()) for p in model.parameters()])), flush=True)
 pitwall.finish(timeout=5)
 distributed.barrier()
-os._exit(0)  # gloo's threads do not always survive the interpreter's end, with or without pitwall
+os._exit(0)  # gloo's threads may crash at interpreter exit, with or without pitwall
 """
 
 
@@ -226,17 +226,17 @@ class RanksTest(support.ClientTest):
 
     def test_two_ranks_with_gloo_record_collectives(self):
         results, by_rank = self.run_ranks("plain")
-        self.assertEqual(results[0][1], results[1][1])  # they stay in sync
+        self.assertEqual(results[0][1], results[1][1])  # the ranks stay in sync
         for rank, updates in by_rank.items():
             norms = self.of(updates, "train_grad_norm")
             self.assertEqual([step for _, _, step in norms], [0, 1, 2, 3])
             for (_, found, _), right in zip(norms, results[rank][0]):
-                self.assertAlmostEqual(found, right, 4, "the norm is that of the reduced gradients")
+                self.assertAlmostEqual(found, right, 4, "the norm must be that of the reduced gradients")
             counts = self.of(updates, "train_collective_operations_total")
             self.assertEqual(max(n for labels, n, _ in counts if labels["group"] == "default"), 9)
             other = {labels["group"] for labels, _, _ in counts} - {"default", "gradients"}
             self.assertEqual(len(other), 1)
-            # A rank that waits for the gradients of the others has begun one more than it has completed.
+            # A rank that waits for the gradients of the others has started one more collective than it has completed.
             for metric in ("train_collective_operations_total", "train_collective_completed_total"):
                 gradients = [n for labels, n, _ in self.of(updates, metric) if labels["group"] == "gradients"]
                 self.assertEqual(max(gradients), 4, metric)
@@ -261,7 +261,7 @@ class RanksTest(support.ClientTest):
         self._collectors.pop().close()
         hooked, by_rank = self.run_ranks("hook")
         for a, b in zip(plain[0][1], hooked[0][1]):
-            self.assertAlmostEqual(a, b, 4, "the hook computes what DDP does")
+            self.assertAlmostEqual(a, b, 4, "the hook must compute the same result as DDP")
         for updates in by_rank.values():
             counts = self.of(updates, "train_collective_operations_total")
             self.assertEqual(max(n for labels, n, _ in counts if labels["group"] == "default"), 13)

@@ -1,4 +1,4 @@
-"""Tests of the C module: it gives the same results as the Python one, byte for byte, and the package works without it."""
+"""Tests of the C module: its results equal those of the Python implementation, byte for byte, and the package works without it."""
 import os
 import shutil
 import subprocess
@@ -153,7 +153,7 @@ class NativeTest(unittest.TestCase):
     def test_native_and_python_cores_agree(self):
         self.run_with(SAME, "20261123")
 
-    def test_wrong_arguments_raise_and_nothing_leaks(self):
+    def test_invalid_arguments_raise_without_leaks(self):
         self.run_with(TROUBLE)
 
     def test_native_module_can_be_disabled(self):

@@ -1,4 +1,4 @@
-"""Opening and closing of a loop, as the collector receives it: in each Update, and as the series train_loop_open."""
+"""Tests of opening and closing a loop, as received by the collector: in each Update, and as the series train_loop_open."""
 import os
 import time
 import types
@@ -18,14 +18,14 @@ class OpenLoopsTest(support.ClientTest):
         return [int(v["value"]) for v in self.fake.all_values() if v["metric"] == _open_loops.METRIC]
 
     def sent(self):
-        """Returns the state in the last Update."""
+        """Returns the loop state in the last Update."""
         updates = self.fake.messages("update")
         return updates[-1]["loop_open"] if updates else None
 
     def open(self):
         return support._lifecycle.recorder.loops.open
 
-    def test_nothing_is_sent_without_a_loop(self):
+    def test_state_is_not_sent_without_a_loop(self):
         self.start(self.fake)
         with pitwall.step():
             pitwall.log(loss=1)
@@ -44,7 +44,7 @@ class OpenLoopsTest(support.ClientTest):
         self.fake.wait_for(lambda c: self.sent() is False)
         self.fake.wait_for(lambda c: self.states()[-1:] == [0])
 
-    def test_break_exception_and_close_end_the_loop(self):
+    def test_break_exception_or_close_ends_the_loop(self):
         self.start(self.fake)
 
         def leave_by_break():
@@ -87,7 +87,7 @@ class OpenLoopsTest(support.ClientTest):
                 leave()
                 self.assertIs(self.open(), False)
 
-    def test_nested_loops_close_with_the_outer_one(self):
+    def test_nested_loop_does_not_close_the_outer_loop(self):
         self.start(self.fake)
         for _ in pitwall.steps(range(2)):
             with pitwall.mode("eval"):
@@ -96,7 +96,7 @@ class OpenLoopsTest(support.ClientTest):
             self.assertIs(self.open(), True)
         self.assertIs(self.open(), False)
 
-    def test_second_loop_reopens_the_state(self):
+    def test_second_loop_sets_state_to_open_again(self):
         self.start(self.fake)
         for epoch in range(2):
             for _ in pitwall.steps(range(2)):
@@ -104,7 +104,7 @@ class OpenLoopsTest(support.ClientTest):
             self.assertIs(self.open(), False)
         self.fake.wait_for(lambda c: self.states()[-1:] == [0])
 
-    def test_manual_step_after_loop_opens_until_next_loop_closes(self):
+    def test_manual_step_opens_a_loop_until_next_loop_closes(self):
         self.start(self.fake)
         for _ in pitwall.steps(range(2)):
             with pitwall.step():
@@ -116,7 +116,7 @@ class OpenLoopsTest(support.ClientTest):
             pass
         self.assertIs(self.open(), False)
 
-    def test_init_inside_the_loop_counts_it_again(self):
+    def test_init_inside_a_loop_reopens_the_loop(self):
         self.start(self.fake)
         for i, _ in enumerate(pitwall.steps(range(3))):
             if i == 0:
@@ -127,7 +127,7 @@ class OpenLoopsTest(support.ClientTest):
                 self.assertIs(before.loops.open, False)
         self.assertIs(self.open(), False)
 
-    def test_hook_phase_ends_with_loop_left_by_exception(self):
+    def test_exception_in_loop_ends_phases_of_hooks(self):
         self.start(self.fake)
         recorder = self.recorder()
         with self.assertRaises(RuntimeError):
@@ -136,7 +136,7 @@ class OpenLoopsTest(support.ClientTest):
                 raise RuntimeError("out of memory")
         self.assertEqual(recorder.running()[0], "")
 
-    def test_phase_around_a_kept_iterator_survives_its_end(self):
+    def test_phase_around_kept_iterator_continues_after_iteration(self):
         self.start(self.fake)
         iterator = iter(pitwall.steps(range(3)))
         next(iterator)
@@ -146,7 +146,7 @@ class OpenLoopsTest(support.ClientTest):
             list(iterator)
             self.assertEqual(self.recorder().running()[0], "checkpoint")
 
-    def test_loop_of_a_framework_closes_when_its_function_raises(self):
+    def test_framework_loop_closes_when_its_function_raises(self):
         self.start(self.fake)
         package = types.ModuleType("framework_of_test")
         exec("def train(body):\n  body()\n", package.__dict__)
@@ -167,17 +167,17 @@ class OpenLoopsTest(support.ClientTest):
         self.fake.wait_for(lambda c: self.sent() is False)
         self.assertEqual(self.recorder().running()[0], "")
 
-    def test_many_short_loops_do_not_wait_for_each(self):
+    def test_total_wait_of_many_short_loops_is_limited(self):
         self.start(self.fake)
         self.fake.wait_for(lambda c: c.messages("update"))
-        self.recorder().loops.flush = lambda timeout: time.sleep(timeout)  # a collector that does not read
+        self.recorder().loops.flush = lambda timeout: time.sleep(timeout)  # simulates a collector that does not read
         began = time.monotonic()
         for _ in range(1000):
             for _ in pitwall.steps(range(1)):
                 pass
         self.assertLess(time.monotonic() - began, 10)
 
-    def test_forked_child_begins_without_a_loop(self):
+    def test_forked_child_starts_without_a_loop(self):
         self.start(self.fake)
         for _ in pitwall.steps(range(1)):
             pass

@@ -1,4 +1,4 @@
-"""Tests of the recorder and the sender's frames without threads or sockets, on the test's clock."""
+"""Tests of the recorder and the sender's frames without threads or sockets, on a fake clock."""
 import random
 import unittest
 
@@ -42,13 +42,13 @@ class RecorderTest(unittest.TestCase):
         self.assertEqual([(i.mode, i.step_plus_one) for i in self.items()],
                          [("train", 1), ("train", 2), ("eval", 1), ("train", 3)])
 
-    def test_dropped_step_returns_its_number(self):
+    def test_number_of_dropped_step_is_reused(self):
         self.step()
         self.recorder.drop_step(self.recorder.begin_step())
         self.step()
         self.assertEqual([i.step_plus_one for i in self.items()], [1, 2])
 
-    def test_logged_number_corrects_the_running_step(self):
+    def test_logged_number_corrects_running_step(self):
         begun = self.recorder.begin_step()
         self.recorder.log([("train_loss", 1.0)], (), 1000)
         self.recorder.end_step(begun)
@@ -56,7 +56,7 @@ class RecorderTest(unittest.TestCase):
         self.assertEqual([(i.name, i.step_plus_one) for i in self.items()],
                          [("train_loss", 1001), ("step", 1001), ("step", 1002)])
 
-    def test_late_value_loses_its_step(self):
+    def test_late_value_is_sent_without_step(self):
         self.step()
         self.step()
         self.recorder.begin_step()
@@ -103,7 +103,7 @@ class RecorderTest(unittest.TestCase):
         taken = self.recorder.take()
         self.assertEqual([i.number for i in taken.items], list(range(10)))
         self.assertEqual(taken.dropped, 15)
-        self.recorder.log([("train_x", 0.0)], ())  # the sender still holds the ten
+        self.recorder.log([("train_x", 0.0)], ())  # the sender still holds the ten items
         self.assertEqual(self.recorder.take().dropped, 16)
         self.recorder.release(10)
         self.recorder.log([("train_x", 0.0)], ())
@@ -118,7 +118,7 @@ class RecorderTest(unittest.TestCase):
             self.recorder.begin_phase("deep")
         self.assertEqual(len(self.recorder._thread.phases), MAX_DEPTH)
 
-    def test_states_are_sent_without_step_while_one_hangs(self):
+    def test_states_are_sent_while_a_step_hangs(self):
         self.recorder.begin_step()
         group = (("group", "default"),)
         self.recorder.set_state("train_x", group, 1.0)
@@ -128,19 +128,19 @@ class RecorderTest(unittest.TestCase):
         self.assertLessEqual(item.end, before.complete_until)
         self.recorder.set_state("train_x", group, 2.0)
         self.recorder.set_state("train_x", group, 3.0)
-        self.assertEqual(self.items(), [], "sent at most twice a second")
+        self.assertEqual(self.items(), [], "states must be sent at most twice a second")
         self.time.now += STATE_NS
         (item,) = self.items()
         self.assertEqual(item.number, 3.0)
-        self.assertGreater(item.end, before.complete_until, "no time is before an earlier promise")
+        self.assertGreater(item.end, before.complete_until, "the time must not be before an earlier promise")
         self.time.now += STATE_NS
-        self.assertEqual(self.items(), [], "unchanged states are not sent")
+        self.assertEqual(self.items(), [], "unchanged states must not be sent")
         self.time.now += STATE_REPEAT_NS
-        self.assertEqual([i.number for i in self.items()], [3.0], "but repeated, because the look-back of rules is bounded")
+        self.assertEqual([i.number for i in self.items()], [3.0], "unchanged states must be repeated because the look-back of rules is bounded")
         for n in range(MAX_STATES + 10):
             self.recorder.set_state("train_y", (("n", str(n)),), 1.0)
         self.recorder.finish()
-        self.assertEqual(len(self.items()), MAX_STATES - 1, "bounded, and the rest is sent")
+        self.assertEqual(len(self.items()), MAX_STATES - 1, "the number of states must be bounded, and all states must be sent at the end")
 
     def test_finished_recorder_promises_the_last_step(self):
         self.step()
@@ -152,7 +152,7 @@ class RecorderTest(unittest.TestCase):
 
 
 class PromiseTest(unittest.TestCase):
-    """Random training, with frames cut at random places: no promise is ever broken, and only a rollback lowers a step's promise."""
+    """Tests of promises in random training with randomly split frames: promises are never broken, and only a rollback lowers a step promise."""
 
     def test_promises_hold_in_random_histories(self):
         first = random.randrange(1 << 32)
@@ -160,7 +160,7 @@ class PromiseTest(unittest.TestCase):
             with self.subTest(seed=seed):
                 self.assertEqual(broken_promises(self.history(random.Random(seed))), [])
 
-    def test_step_promise_falls_only_after_rollback(self):
+    def test_step_promise_decreases_only_after_rollback(self):
         first = random.randrange(1 << 32)
         for seed in range(first, first + 60):
             below = {}
@@ -169,7 +169,7 @@ class PromiseTest(unittest.TestCase):
                     self.assertGreaterEqual(promise["below_step"], below.get(promise["mode"], 0), "seed %d" % seed)
                     below[promise["mode"]] = promise["below_step"]
 
-    def test_check_finds_broken_promises(self):
+    def test_broken_promises_are_detected(self):
         update = {"spans": [], "values": [], "promise": 0, "step_promises": [], "sequence": 1}
         late = dict(update, promise=10), dict(update, promise=10, values=[{"time": 10, "step_plus_one": 0, "mode": ""}])
         self.assertEqual(len(broken_promises([("update", m) for m in late])), 1)

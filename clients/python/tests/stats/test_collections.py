@@ -1,4 +1,4 @@
-"""Tests of collections: their steps, tensors, and reductions. Needs no PyTorch."""
+"""Tests of collections: their steps, tensors, and reductions. PyTorch is not required."""
 import unittest
 
 import support  # noqa: F401
@@ -16,8 +16,8 @@ def saved(schedule, upto, stride=1):
 
 
 class ScheduleTest(unittest.TestCase):
-    def test_schedule_has_every_nth_step_from_start_to_end(self):
-        self.assertEqual(saved(Schedule(100, end=201), 500), [0, 100, 200])  # example of SageMaker Debugger
+    def test_schedule_contains_every_nth_step_from_start_to_end(self):
+        self.assertEqual(saved(Schedule(100, end=201), 500), [0, 100, 200])  # example from SageMaker Debugger
         self.assertEqual(saved(Schedule(100, start=30), 300), [30, 130, 230])
         self.assertEqual(saved(Schedule(100, start=30, end=130), 300), [30])
         self.assertEqual(saved(Schedule(1), 4), [0, 1, 2, 3])
@@ -27,12 +27,12 @@ class ScheduleTest(unittest.TestCase):
         self.assertEqual(saved(Schedule(0, steps=[7, 3]), 150), [3, 7])
         self.assertEqual(saved(Schedule(0, end=5, steps=[7]), 150), [7])
 
-    def test_step_between_two_checks_is_saved_at_the_second(self):
+    def test_step_between_checks_is_saved_at_next_check(self):
         self.assertEqual(saved(Schedule(10), 40, stride=4), [0, 12, 20, 32])
         self.assertEqual(saved(Schedule(10, end=11), 40, stride=4), [0, 12])
         self.assertEqual(saved(Schedule(0, steps=[5]), 40, stride=4), [8])
 
-    def test_only_current_step_counts_after_resume_or_rollback(self):
+    def test_only_current_step_is_checked_after_resume_or_rollback(self):
         schedule = Schedule(100)
         self.assertFalse(schedule.due(None, 150))
         self.assertTrue(schedule.due(None, 200))
@@ -88,7 +88,7 @@ class CollectionTest(unittest.TestCase):
             with self.assertRaisesRegex(ValueError, text):
                 make()
 
-    def test_defaults_have_the_reductions_that_rules_read(self):
+    def test_defaults_include_reductions_used_by_rules(self):
         found = {c.name: c.reductions for c in Collection.defaults(100)}
         self.assertEqual(set(found), set(DEFAULTS))
         self.assertLessEqual({"abs_mean", "p5", "p95", "nonfinite_ratio"}, found["gradients"])

@@ -6,7 +6,7 @@ import pitwall
 
 
 class OwnTimeTest(TorchTest):
-    def test_phase_exists_in_saved_steps_and_covers_the_save(self):
+    def test_saved_steps_have_a_phase_for_the_save(self):
         model, loss = torch.nn.Sequential(torch.nn.Linear(400, 400), torch.nn.ReLU(), torch.nn.Linear(400, 3)), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         pitwall.watch(model, optimizer, loss, every=5, grad_norm_every=0)
@@ -18,7 +18,7 @@ class OwnTimeTest(TorchTest):
         self.assertEqual(sorted({step for step, _ in self.spans_of("pitwall")}), [0, 5, 10])
         own = {step: sum(s["duration"] for s in self.fake.spans() if s["name"] == "pitwall" and s["step_plus_one"] == step + 1) for step in (5, 10)}
         whole = {s["step_plus_one"] - 1: s["duration"] for s in self.fake.spans() if s["name"] == "step"}
-        for step in own:  # a saved step of this model is mostly saving
+        for step in own:  # most of a saved step of this model is the save
             self.assertGreater(own[step], 0.3 * whole[step])
             self.assertLess(own[step], whole[step])
 
@@ -35,7 +35,7 @@ class OwnTimeTest(TorchTest):
         self.sent()
         spans = sorted((s["start"], s["start"] + s["duration"]) for s in self.fake.spans() if s["name"] == "pitwall")
         self.assertTrue(spans)
-        self.assertTrue(all(end <= begin for (_, end), (begin, _) in zip(spans, spans[1:])), "one inside another")
+        self.assertTrue(all(end <= begin for (_, end), (begin, _) in zip(spans, spans[1:])), "phases must not overlap")
         left_out = [(s["start"], s["start"] + s["duration"]) for s in self.fake.spans() if s["name"] in ("checkpoint", "eval")]
         for begin, end in left_out:
             self.assertFalse([span for span in spans if span[0] < end and span[1] > begin])

@@ -1,4 +1,4 @@
-"""Compares every reduction with numpy, on random tensors and special ones."""
+"""Tests that compare every reduction with numpy, on random and special tensors."""
 import random
 import unittest
 import warnings
@@ -13,7 +13,7 @@ if torch is not None:
 
 
 def expected(array, wanted, axis=1, limits=None):
-    """Computes the same with numpy, in double precision."""
+    """Computes the same reductions with numpy, in double precision."""
     x = array.astype("float64")
     flat = x.reshape(-1)
     a = abs(flat)
@@ -72,7 +72,7 @@ class ReductionsTest(unittest.TestCase):
         self.check(base.half(), 1e-4)
         self.check((base * 10).int())
         self.check((base * 10).to(torch.uint8).bool())
-        self.check(base.transpose(0, 2))         # not contiguous
+        self.check(base.transpose(0, 2))         # a noncontiguous tensor
         self.check(base[::2, 1:, :])
         self.check(base[0, 0, 0])                # a scalar
         self.check(torch.zeros(3, 2))
@@ -86,7 +86,7 @@ class ReductionsTest(unittest.TestCase):
                                 "variance", "histogram", "unit_activity", "unit_inside"])
         odd[4, 0] = 1
         self.check(odd, wanted=["nan_ratio", "nonfinite_ratio", "min", "max", "l1", "abs_max"])
-        # The values are finite, but their sum is not: none may count as infinite.
+        # The values are finite, but their sum is not. None of the values may count as infinite.
         self.check(torch.full((10,), 3e38), wanted=["nan_ratio", "nonfinite_ratio", "max"])
 
     def test_large_tensor_is_sampled_only_for_percentiles(self):
@@ -94,8 +94,8 @@ class ReductionsTest(unittest.TestCase):
         self.check(large, 1e-4)
         self.assertGreater(large.numel(), 10 * _reductions.SAMPLE)
 
-    def test_shares_compare_exactly_at_their_bounds(self):
-        # One of 100 and one of 1000 are at most 1% and 0.1%, not above.
+    def test_shares_at_bounds_are_counted_exactly(self):
+        # Shares of 1 in 100 and 1 in 1000 are at the bounds 1% and 0.1%, not above them.
         for rows, bound in ((100, 0.01), (1000, 0.001), (20, 0.05), (10, 0.1)):
             output = torch.zeros(rows, 3)
             output[0] = 1
@@ -105,7 +105,7 @@ class ReductionsTest(unittest.TestCase):
             self.assertEqual(counts["0"], 0)
             self.assertEqual(counts["+Inf"], 3)
 
-    def test_dead_units_of_a_convolution_are_counted(self):
+    def test_dead_units_of_convolution_are_counted(self):
         output = torch.rand(4, 6, 5, 5) + 0.1
         output[:, :4] = 0
         (_, les, counts), = _reductions.reduce(output, frozenset(["unit_activity"]))
@@ -131,23 +131,23 @@ class ReductionsTest(unittest.TestCase):
             (_, _, most), = _reductions.change(a, b, frozenset(["change_max"]))
             self.assertEqual(bool(most <= 1), bool(numpy.allclose(a.numpy(), b.numpy())), (a, b, most))
 
-    def test_unusable_tensors_raise_their_kind(self):
+    def test_unusable_tensors_raise_errors_with_their_kind(self):
         for tensor, text in ((torch.randn(3, dtype=torch.complex64), "complex"), (torch.empty(0, 4), "empty"),
                              (torch.eye(3).to_sparse(), "layout sparse_coo"), ([1, 2], "a list"),
                              (torch.empty(2, device="meta"), "meta")):
             with self.assertRaisesRegex(_reductions.Unusable, text):
                 _reductions.usable(tensor)
 
-    def test_history_is_bounded_and_follows_shapes(self):
+    def test_history_is_bounded_and_tracks_shapes(self):
         history = History(1000)
         a = torch.randn(10, 10)
         self.assertIsNone(history.exchange(("c", "a"), a))
-        self.assertIsNone(history.exchange(("c", "b"), torch.randn(200)))  # does not fit in addition
+        self.assertIsNone(history.exchange(("c", "b"), torch.randn(200)))  # the second tensor does not fit
         first = a.clone()
         a.add_(1)
         self.assertTrue(torch.equal(history.exchange(("c", "a"), a), first))
         self.assertIsNone(history.exchange(("c", "a"), torch.randn(5)))  # another shape
-        self.assertIsNone(history.exchange(("c", "b"), torch.randn(200)))  # now it fits
+        self.assertIsNone(history.exchange(("c", "b"), torch.randn(200)))  # the tensor fits now
         self.assertIsNotNone(history.exchange(("c", "b"), torch.randn(200)))
         half = torch.randn(4).bfloat16()
         history.exchange(("c", "h"), half)

@@ -1,4 +1,4 @@
-"""Labels, predictions, and inputs as lists, numpy arrays, and PyTorch tensors: all give the same result."""
+"""Tests that labels, predictions, and inputs produce the same result as lists, numpy arrays, and PyTorch tensors."""
 import math
 import random
 import unittest
@@ -52,12 +52,12 @@ class SamplesTest(support.ClientTest):
                                  {"0": 3, "1": 2, "2": 1})
                 self.assertEqual({k[1]: v for k, v in found.items() if k[0] == "train_label_mispredictions_total"},
                                  {"0": 1, "1": 1, "2": 0})
-                # Values of the second call, because the last value of a series counts.
+                # Expects the values of the second call, because the last value of a series counts.
                 self.assertEqual(found["train_confusion_samples", "0", "1"], 1)
                 self.assertEqual(found["train_confusion_samples", "0", "0"], 1)
                 self.assertEqual(found["train_confusion_samples", "1", "0"], 0)
 
-    def test_scores_give_predictions_and_the_number_of_classes(self):
+    def test_scores_determine_predictions_and_class_count(self):
         for name, kind in KINDS:
             with self.subTest(name):
                 found = self.sent(lambda: pitwall.log_classification(
@@ -80,7 +80,7 @@ class SamplesTest(support.ClientTest):
             tensor = torch.tensor(labels, dtype=torch.uint8)
             self.assertEqual(_samples._count_pairs(tensor, tensor), right)
 
-    def test_large_batches_give_the_same_counts(self):
+    def test_large_batches_have_exact_counts(self):
         seed = random.randrange(1 << 30)
         print("seed %d" % seed)
         draw = random.Random(seed)
@@ -124,10 +124,10 @@ class SamplesTest(support.ClientTest):
                     [[[0.7, 0.1, 0.1, 0.1], [0.3, 0.5, 0.1, 0.1]], [[0.6, 0.2, 0.2, 0.0], [0.4, 0.2, 0.2, 0.2]]])))
                 self.assertEqual({k[1:]: v for k, v in found.items() if k[0] == "train_expert_tokens"},
                                  {("0", "3"): 6, ("1", "3"): 2, ("2", "3"): 0, ("3", "3"): 0})
-                # Means 0.5, 0.25, 0.15, 0.1: 1.20797 of ln 4.
+                # Entropy of the means 0.5, 0.25, 0.15, and 0.1: 1.20797, divided by ln 4.
                 self.assertAlmostEqual(found["train_router_entropy_ratio", "3"], 0.87137, delta=1e-5)
 
-    def test_entropy_covers_even_choice_to_single_expert(self):
+    def test_entropy_ranges_from_single_expert_to_even_choice(self):
         for probabilities, entropy in (([0.25] * 4, 1), ([1.0, 0, 0, 0], 0), ([0.5, 0.5, 0, 0], 0.5)):
             found = self.sent(lambda: pitwall.log_experts([1, 1, 1, 1], probabilities=probabilities))
             self.assertAlmostEqual(found["train_router_entropy_ratio", "0"], entropy, delta=1e-12)
@@ -139,7 +139,7 @@ class SamplesTest(support.ClientTest):
             found = self.sent(lambda: pitwall.log_experts([1, 1], probabilities=probabilities))
             self.assertTrue(math.isnan(found["train_router_entropy_ratio", "0"]))
 
-    def test_invalid_expert_counts_and_probabilities_are_not_sent(self):
+    def test_invalid_expert_data_is_not_sent(self):
         self.assertEqual(self.sent(lambda: (
             pitwall.log_experts([]), pitwall.log_experts([1] * (_samples.MAX_EXPERTS + 1)), pitwall.log_experts("two"),
             pitwall.log_experts([1, 1], probabilities=[0.2, 0.3, 0.5]), pitwall.log_experts(None))), {})

@@ -1,4 +1,4 @@
-"""Resending of data that a collector has not made durable, counts of dropped data, and clocks that are set."""
+"""Tests of resending data that a collector has not made durable, of counting dropped data, and of changes of the clock."""
 import time
 import unittest
 
@@ -13,7 +13,7 @@ class ResendTest(ClientTest):
     def sender(self):
         return _lifecycle.client.sender
 
-    def test_unwritten_updates_are_sent_again(self):
+    def test_unconfirmed_updates_are_resent(self):
         first = self.collector(durable=lambda update: update["sequence"] <= 2)
         self.start(first)
         for i in range(5):
@@ -28,13 +28,13 @@ class ResendTest(ClientTest):
         self.assertEqual(sequences, list(range(3, 3 + len(sequences))))
         kept = {u["sequence"]: u for u in first.messages("update")}
         for update in other.messages("update"):
-            self.assertEqual(update, kept.get(update["sequence"], update))  # unchanged
+            self.assertEqual(update, kept.get(update["sequence"], update))  # the resent Update is unchanged
         written = [v["value"] for u in first.messages("update") if u["sequence"] <= 2 for v in u["values"]]
         self.assertEqual(written + [v["value"] for v in other.values()], [float(i) for i in range(6)])
         other.wait_for(lambda c: len(self.sender()._unwritten) == 0)
         self.assertEqual(other.messages("update")[-1]["dropped"], 0)
 
-    def test_updates_held_by_collector_are_not_sent_again(self):
+    def test_updates_received_by_collector_are_not_resent(self):
         collector = self.collector(durable=lambda update: True)
         self.start(collector)
         pitwall.log(loss=0)
@@ -45,7 +45,7 @@ class ResendTest(ClientTest):
         sequences = [u["sequence"] for u in collector.messages("update")]
         self.assertEqual(sequences, sorted(set(sequences)))
 
-    def test_data_beyond_the_limit_is_counted_when_lost(self):
+    def test_lost_data_over_the_limit_is_counted(self):
         first = self.collector(durable=lambda update: False)
         self.start(first)
         self.sender()._unwritten._limit = 20000
@@ -62,7 +62,7 @@ class ResendTest(ClientTest):
         self.assertEqual([v["value"] for v in other.values()], [float(i) for i in range(dropped, 41)])
         self.assertIn("%d spans and values are lost" % dropped, "".join(logs.output))
 
-    def test_collector_of_previous_version_gets_nothing_twice(self):
+    def test_collector_of_previous_version_gets_no_duplicates(self):
         first = self.collector()
         self.start(first)
         for i in range(3):
@@ -75,7 +75,7 @@ class ResendTest(ClientTest):
         other.wait_for(lambda c: c.values())
         self.assertEqual([v["value"] for v in other.values()], [3.0])
 
-    def test_client_moves_to_collector_of_previous_version(self):
+    def test_client_switches_to_collector_of_previous_version(self):
         first = self.collector(durable=lambda update: False)
         self.start(first)
         pitwall.log(loss=0)
@@ -86,7 +86,7 @@ class ResendTest(ClientTest):
         other.wait_for(lambda c: c.values())
         self.assertEqual([v["value"] for v in other.values()], [1.0])
 
-    def test_end_waits_until_everything_is_written(self):
+    def test_finish_waits_until_all_data_is_written(self):
         collector = self.collector(durable=lambda update: any(v["value"] == 1.0 for v in update["values"]))
         self.start(collector)
         pitwall.log(loss=0)
@@ -97,7 +97,7 @@ class ResendTest(ClientTest):
         self.assertLess(time.monotonic() - began, 0.9)
         self.assertEqual([v["value"] for v in collector.values()], [0.0, 1.0])
 
-    def test_end_reports_unconfirmed_data(self):
+    def test_finish_reports_unconfirmed_data(self):
         collector = self.collector(durable=lambda update: False)
         self.start(collector)
         pitwall.log(loss=0)
@@ -113,7 +113,7 @@ class ResendTest(ClientTest):
             if thread.name == "pitwall":
                 thread.join(10)
 
-    def test_clock_set_back_is_not_followed(self):
+    def test_client_does_not_follow_backward_clock_jump(self):
         collector = self.collector(durable=lambda update: True)
         self.start(collector)
         pitwall.log(loss=0)
@@ -134,7 +134,7 @@ class ResendTest(ClientTest):
                                       if v["metric"] == "pitwall_clock_offset_seconds"][-1] == 0.0)
         self.assertEqual(len(collector.messages("hello")), 1)
 
-    def test_clock_jump_of_45_days_counts_once_it_lasts(self):
+    def test_clock_jump_of_45_days_counts_after_hold_time(self):
         collector = self.collector(durable=lambda update: True)
         self.start(collector)
         for sign in (1, -1):
@@ -150,7 +150,7 @@ class ResendTest(ClientTest):
             collector.wait_for(lambda c: len(c.messages("hello")) == hellos + 1)
         self.assertEqual(collector.messages("update")[-1]["dropped"], 0)
 
-    def test_new_boot_leaves_no_data_behind(self):
+    def test_new_boot_loses_no_data(self):
         collector = self.collector(durable=lambda update: True)
         self.start(collector)
         pitwall.log(loss=0)
@@ -177,7 +177,7 @@ class UnwrittenTest(unittest.TestCase):
         kept.written(20)
         self.assertEqual((len(kept), kept.items(), kept.lost), (0, 0, 2))
 
-    def test_list_of_discarded_updates_stays_small(self):
+    def test_list_of_discarded_updates_is_bounded(self):
         kept = Unwritten(1)
         for sequence in range(5 * MOST_GIVEN_UP):
             kept.add(sequence, b"xx", 1)
