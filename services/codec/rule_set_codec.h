@@ -12,21 +12,21 @@
 
 namespace pitwall::codec {
 
-// Returns the value of the record, whose key is RuleSetHash(rules). Deterministic. A set with job
-// parameters refers to its base, the set without them, by hash instead of repeating the files; the
-// base must be on the topic too.
+// Returns the record's value; its key is RuleSetHash(rules). Deterministic. A set with job
+// parameters refers to its base (the set without job parameters) by hash instead of repeating the
+// files. The base must be on the topic too.
 std::string EncodeRuleSet(const RuleSet& rules);
 
-// Finds the base that a record refers to: the set without job parameters.
+// Finds the base that a record refers to, which is the set without job parameters.
 using FindBase = std::function<StatusOr<RuleSet>(const std::string& hash)>;
 
-// InvalidArgument: not a rule set, no interval, two files with the same name, or more than 16 MiB
-// or 4096 files. DataLoss: the content does not match its hash. FailedPrecondition: the set has a
-// base, and `find_base` is empty.
+// Decodes a record. Returns InvalidArgument if it is not a rule set, has no interval, has two files
+// with the same name, or exceeds 16 MiB or 4096 files. Returns DataLoss if the content does not
+// match its hash. Returns FailedPrecondition if the set has a base but `find_base` is empty.
 StatusOr<RuleSet> DecodeRuleSet(std::string_view bytes, const FindBase& find_base = {});
 
-// One parameter that a user set for a job, and the request that set it. A restarting processor
-// restores the second layer of overrides from these records.
+// Parameter that a user set for a job, and the request that set it. A restarted processor restores
+// the second layer of overrides from these records.
 struct SetParameter {
   JobParameter parameter;
   std::string principal;
@@ -37,13 +37,14 @@ struct SetParameter {
 struct JobParameters {
   std::string job;
   std::vector<SetParameter> parameters;  // sorted
-  int64_t over_since_ns = 0;             // wall time; 0: the job runs, or its state was not checked
+  int64_t over_since_ns = 0;  // wall time; 0 if the job is running or its state was not checked
   friend bool operator==(const JobParameters&, const JobParameters&) = default;
 };
 inline constexpr std::string_view kParametersKeyPrefix = "parameters/";
 std::string ParametersKey(std::string_view job);
 std::string EncodeJobParameters(const JobParameters& all);  // deterministic
-// InvalidArgument: not a JobParameters record, not in order, or a number that is not finite.
+// Decodes the record. Returns InvalidArgument if it is not a JobParameters record, is not sorted,
+// or contains a number that is not finite.
 StatusOr<JobParameters> DecodeJobParameters(std::string_view bytes);
 
 }  // namespace pitwall::codec

@@ -39,7 +39,7 @@ RuleSet WithParameters() {
   return rules;
 }
 
-// The topic has the base only once, however often parameters change.
+// The topic contains the base only once, however often parameters change.
 TEST(RuleSetCodec, SetWithJobParametersRefersToBaseByHash) {
   const std::string bytes = EncodeRuleSet(WithParameters());
   EXPECT_EQ(bytes.find("groups"), std::string::npos);
@@ -101,7 +101,7 @@ TEST(RuleSetCodec, HashCoversEveryField) {
       [](RuleSet* r) {
         r->job_parameters = {{"job-1", "a/g/A", "low", 0.25}};
       },
-      [](RuleSet* r) {  // same bytes, divided between name and text elsewhere
+      [](RuleSet* r) {  // the same bytes, divided differently between name and text
         r->files[0] = {"a.yamlg", "roups: []\n"};
       },
   };
@@ -112,8 +112,8 @@ TEST(RuleSetCodec, HashCoversEveryField) {
   }
 }
 
-// Topics contain hashes that earlier versions wrote.
-TEST(RuleSetCodec, HashesEqualThoseOfEarlierVersions) {
+// Topics contain hashes written by earlier versions.
+TEST(RuleSetCodec, HashesMatchEarlierVersions) {
   EXPECT_EQ(RuleSetHash(RuleSet{}), "0d5e254f341ab66c42b8689ab2a49580");
   EXPECT_EQ(RuleSetHash(Example()), "c32c75dae6a5827d731bd3c48d60e659");
 }

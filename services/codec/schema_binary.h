@@ -1,5 +1,5 @@
-// Binary form of a schema in job snapshots and in history segments. Existing files have this
-// layout: never change it.
+// Binary form of a schema in job snapshots and history segments. Existing files have this layout,
+// so never change it.
 #pragma once
 
 #include "services/base/binary.h"
@@ -8,7 +8,7 @@
 namespace pitwall::codec {
 
 void SaveSchema(const Schema& schema, BinaryWriter& out);
-// Malformed bytes put `in` into its error state.
+// Restores a schema. Malformed bytes put `in` into its error state.
 Schema RestoreSchema(BinaryReader& in);
 // Skips a schema without decoding it.
 void SkipSchema(BinaryReader& in);

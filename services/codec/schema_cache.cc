@@ -15,8 +15,8 @@ namespace pb = ::pitwall::telemetry::v1;
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-// Calls use(field number, whole field, its contents if length-delimited) for each field of a
-// message. Returns false if the bytes are not a message.
+// Calls use(field number, whole field, contents if length-delimited) for each field of a message.
+// Returns false if the bytes are not a valid message.
 template <typename Use>
 bool ForEachField(std::string_view bytes, Use use) {
   CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
@@ -87,7 +87,7 @@ bool TakeSchemas(std::string_view record, std::string* rest, std::vector<std::st
         return first;
       });
   if (!one_batch || batch.data() == nullptr) return false;
-  // The parts between the schemas, unchanged.
+  // The parts between the schemas stay unchanged.
   std::vector<std::string_view> parts;
   size_t size = 0;
   const bool whole_batch =

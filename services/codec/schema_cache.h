@@ -1,5 +1,5 @@
 // Cache of decoded schemas. A source repeats its schema every few seconds for consumers that start
-// in the middle of the log. For all others the bytes are the same again, and decoding them would
+// in the middle of the log. For all other consumers the bytes are repeated, and decoding them would
 // cost more than all values in between. Private to this module.
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace pitwall::codec {
 
-// Schemas by their bytes. Entries in use elsewhere are kept, and cost only their bytes. Unused
-// entries are kept up to a total of kMaxBytes; beyond that all unused entries are evicted.
+// Schemas by their encoded bytes. Entries in use elsewhere are kept and cost only their bytes.
+// Unused entries are kept until their total exceeds kMaxBytes; then all unused entries are evicted.
 // Not thread-safe.
 class SchemaCache {
  public:
@@ -29,19 +29,19 @@ class SchemaCache {
   struct Entry {
     std::string bytes;
     std::weak_ptr<const Schema> schema;
-    std::shared_ptr<const Schema> held;  // same object; null: owned elsewhere, or expired
+    std::shared_ptr<const Schema> held;  // same object; null if owned elsewhere or expired
   };
   // Evicts the entries that are not in use elsewhere.
   void LetGo();
 
   absl::flat_hash_map<uint64_t, Entry> entries_;  // by hash of the bytes
-  size_t bytes_ = 0;                              // of entries added since the last eviction
+  size_t bytes_ = 0;  // total size of entries added since the last eviction
 };
 
-// Splits a TelemetryRecord that contains a batch: `rest` gets the record without the batch's
-// schemas, `found` the bytes of the schemas, which point into `record`. Returns false, with `found`
-// empty, if the record is not exactly one batch; the caller then parses the whole record, which
-// also yields its error.
+// Splits a TelemetryRecord that contains a batch. `rest` receives the record without the batch's
+// schemas, and `found` the bytes of the schemas, which point into `record`. If the record is not
+// exactly one batch, returns false and leaves `found` empty. The caller then parses the whole
+// record, which also yields the error.
 bool TakeSchemas(std::string_view record, std::string* rest, std::vector<std::string_view>* found);
 
 }  // namespace pitwall::codec

@@ -1,4 +1,4 @@
-// Tests of the cache of schemas in a decoder.
+// Tests of a decoder's schema cache.
 #include "services/codec/schema_cache.h"
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 namespace pitwall::codec {
 namespace {
 
-// Returns a distinct record for each number, with a schema of four megabytes.
+// Returns a distinct record for each number, with a schema of 4 MB.
 std::string LongSchema(int number) {
   Batch batch;
   batch.job = "job-1";
@@ -33,7 +33,7 @@ std::string LongSchema(int number) {
   return bytes;
 }
 
-// A consumer that keeps the schemas of many jobs has one object per schema, decoded once.
+// A consumer that keeps the schemas of many jobs has one object per schema, which is decoded once.
 TEST(BatchDecoder, SchemasInUseAreNeverEvicted) {
   BatchDecoder decoder;
   std::vector<std::string> records;

@@ -23,7 +23,7 @@ std::string PlaceOf(std::string_view job, int64_t offset) {
   return Cat("snapshot of job ", Quote(job), " at offset ", offset);
 }
 
-// CRC of the header fields and the CRC of the piece.
+// Returns the CRC of the header fields and the piece's CRC.
 uint32_t HeaderCrc(const state::v1::SnapshotChunk& chunk) {
   return Crc32c(Cat(chunk.job(), "\n", chunk.offset(), " ", chunk.chunks(), " ", chunk.index(), " ",
                     chunk.format(), " ", chunk.payload_crc32c(), " ", chunk.uncompressed_bytes(),
@@ -37,7 +37,8 @@ struct FreeDecompressor {
   void operator()(ZSTD_DCtx* context) const { ZSTD_freeDCtx(context); }
 };
 
-// Compresses into one zstd frame that states its length, divided into pieces.
+// Compresses the payload into one zstd frame that contains its content size, and splits the frame
+// into pieces.
 StatusOr<std::vector<std::string>> Compress(std::string_view payload) {
   const std::unique_ptr<ZSTD_CCtx, FreeCompressor> context(ZSTD_createCCtx());
   if (context == nullptr) return ResourceExhausted("zstd: out of memory");
@@ -104,7 +105,7 @@ StatusOr<std::string> UnpackSnapshot(const Snapshot& snapshot) {
   const std::string& first = snapshot.pieces[0];
   const unsigned long long stated = ZSTD_getFrameContentSize(first.data(), first.size());
   if (stated == ZSTD_CONTENTSIZE_ERROR) return DataLoss(Cat(place, ": the payload is not zstd"));
-  // Allocates only a length that the payload itself states too.
+  // The payload must state the same length before memory of that length is allocated.
   if (stated != snapshot.payload_bytes) {
     return DataLoss(Cat(place, ": the payload does not state its length of ",
                         snapshot.payload_bytes, " bytes"));
@@ -113,7 +114,7 @@ StatusOr<std::string> UnpackSnapshot(const Snapshot& snapshot) {
   if (context == nullptr) return ResourceExhausted(Cat(place, ": zstd: out of memory"));
   std::string payload(snapshot.payload_bytes, '\0');
   ZSTD_outBuffer out{payload.data(), payload.size(), 0};
-  size_t wanted = 1;  // 0: the frame is complete
+  size_t wanted = 1;  // 0 means that the frame is complete
   for (const std::string& piece : snapshot.pieces) {
     ZSTD_inBuffer in{piece.data(), piece.size(), 0};
     while (in.pos < in.size) {
@@ -143,8 +144,8 @@ Status SnapshotAssembler::Refuse(Pending& pending, Status why) {
 }
 
 StatusOr<std::optional<Snapshot>> SnapshotAssembler::Add(std::string_view bytes) {
-  // Twice the size that we write leaves space for the header of another version, but not for a
-  // bomb.
+  // Twice the size of written chunks leaves room for another version's header, but not for a
+  // decompression bomb.
   if (bytes.size() > 2 * kSnapshotChunkBytes) {
     return ResourceExhausted(Cat("snapshot chunk: too large (", bytes.size(), " bytes)"));
   }
@@ -180,8 +181,8 @@ StatusOr<std::optional<Snapshot>> SnapshotAssembler::Add(std::string_view bytes)
   }
   Pending& pending = it->second;
   if (!pending.refused.empty()) return DataLoss(Cat(place, ": rejected before: ", pending.refused));
-  // The CRC covers only the payload. A damaged header disagrees with other chunks or has wrong
-  // lengths.
+  // The CRC covers only the payload. A damaged header is inconsistent with other chunks or has
+  // invalid lengths.
   if (Crc32c(chunk.payload()) != chunk.payload_crc32c()) {
     return Refuse(pending, DataLoss(Cat(place, ": damaged (CRC)")));
   }
@@ -194,7 +195,7 @@ StatusOr<std::optional<Snapshot>> SnapshotAssembler::Add(std::string_view bytes)
     if (twin->second == chunk.payload()) return std::optional<Snapshot>();
     return Refuse(pending, DataLoss(Cat(place, ": two different chunks have this index")));
   }
-  // Compressed state is not longer than the state, except for a few bytes of framing.
+  // Compressed state is never longer than the state, except for a few bytes of framing.
   if (pending.bytes + chunk.payload().size() >
       ZSTD_compressBound(std::max<uint64_t>(pending.uncompressed_bytes, kPieceBytes))) {
     return Refuse(pending, ResourceExhausted(Cat(place, ": more bytes than ",

@@ -25,7 +25,7 @@ std::string Change(const std::string& chunk,
                    const std::function<void(state::v1::SnapshotChunk*)>& change) {
   state::v1::SnapshotChunk message;
   EXPECT_TRUE(message.ParseFromString(chunk));
-  message.clear_header_crc32c();  // older versions write none
+  message.clear_header_crc32c();  // older versions do not write a header CRC
   change(&message);
   return message.SerializeAsString();
 }
@@ -59,7 +59,7 @@ TEST(SnapshotCodec, RoundTripInAnyOrderOfChunks) {
   }
 }
 
-TEST(SnapshotCodec, LongNamesStillFitTheChunk) {
+TEST(SnapshotCodec, LongNamesStillFitIntoChunk) {
   const std::string name(1024, 'j');
   auto chunks = SplitSnapshot(name, INT64_MAX, name, UINT32_MAX, Noise(2'000'000, 1));
   ASSERT_TRUE(chunks.ok());
@@ -138,7 +138,7 @@ TEST(SnapshotCodec, RejectsCompressionBombAndOtherFormats) {
 }
 
 // The reader must accept everything that the writer writes (issue 10, A2).
-TEST(SnapshotCodec, WriterAndReaderShareOneLimit) {
+TEST(SnapshotCodec, WriterAndReaderShareLimit) {
   SnapshotLimits limits;
   limits.uncompressed_bytes = 3'000'000;
   for (const size_t bytes : {size_t{2'999'999}, size_t{3'000'000}, size_t{3'000'001}}) {
@@ -167,7 +167,7 @@ TEST(SnapshotCodec, ChunkWithFlippedBitIsRejected) {
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
     const auto added = SnapshotAssembler().Add(damaged);
     if (!added.ok() || !added->has_value()) continue;
-    // The flip may only hide the CRC, by making its field unknown.
+    // The flip may only hide the CRC by turning its field into an unknown field.
     const Snapshot& snapshot = **added;
     EXPECT_EQ(snapshot.job, "job") << bit;
     EXPECT_EQ(snapshot.offset, 10) << bit;
@@ -186,7 +186,7 @@ TEST(SnapshotCodec, LimitsPendingSnapshots) {
   const auto b = *SplitSnapshot("b", 1, "r", 1, Noise(1'400'000, 2));
   const auto c = *SplitSnapshot("c", 1, "r", 1, Noise(1'400'000, 3));
   EXPECT_TRUE(assembler.Add(a[0]).ok());
-  EXPECT_TRUE(assembler.Add(a[0]).ok());  // duplicate: not an error, and not counted
+  EXPECT_TRUE(assembler.Add(a[0]).ok());  // a duplicate is not an error and is not counted
   EXPECT_TRUE(assembler.Add(b[2]).ok());
   EXPECT_EQ(assembler.Add(c[0]).status().code(), absl::StatusCode::kResourceExhausted);
   assembler.Drop("b");

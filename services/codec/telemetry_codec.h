@@ -1,4 +1,4 @@
-// Codec of the records on pitwall.telemetry. The only code that knows the layout of
+// Codec of the records on pitwall.telemetry. No other code depends on the layout of
 // telemetry.proto.
 #pragma once
 
@@ -13,7 +13,8 @@
 
 namespace pitwall::codec {
 
-// Limits per record. A record beyond a limit is rejected as a whole; the error states the limit.
+// Limits per record. A record over a limit is rejected as a whole, and the error contains the
+// limit.
 struct DecodeLimits {
   size_t record_bytes = 32u << 20;
   size_t schemas = 64;
@@ -30,32 +31,32 @@ struct DecodeLimits {
   size_t step_modes = 64;  // also the maximum number of step promises
 };
 
-// Exactly one of the two is set. Both belong to the decoder that returned them and are valid until
-// its next Decode.
+// Result of Decode. Exactly one pointer is set. Both objects belong to the decoder and are valid
+// until its next Decode.
 struct DecodedRecord {
   const Batch* batch = nullptr;
   const ControlRecord* control = nullptr;
 };
 
 // Decodes records of pitwall.telemetry. All calls reuse one message object, one Batch, and one
-// scratch buffer, so a frame costs no allocation and its values are not copied: the spans of the
-// frames point into them until the next Decode. Not thread-safe: use one decoder per thread.
+// scratch buffer, so a frame needs no allocation and its values are not copied. The frames' spans
+// point into these buffers until the next Decode. Not thread-safe: use one decoder per thread.
 //
-// Decode rejects the following with InvalidArgument, whose message names the place
+// Decode rejects the following with InvalidArgument, whose message contains the location
 // ("frames[2]: …"):
-//  * truncated bytes, bytes of another format, and text that is not UTF-8;
+//  * truncated bytes, bytes in another format, and text that is not UTF-8;
 //  * a missing or unknown body; an empty job, source, or boot ID; a job ID that begins with "__";
 //    sequence 0, or a sequence below the first; missing source info or an unknown kind; a rank
 //    source without a rank;
 //  * a schema whose ID is not SchemaId(stream, series); a duplicate series or schema; an empty
 //    metric or label name (all other UTF-8 without control characters is valid, as in Prometheus
 //    3); "__name__" as a label; a duplicate label; an empty label value;
-//  * times of a frame that overflow or are not strictly ascending; steps that are negative,
-//    overflow, differ in number from the times, or have no mode; a number of values other than
+//  * frame times that overflow or are not strictly ascending; steps that are negative, overflow,
+//    differ in number from the times, or have no mode; a number of values other than
 //    ticks * columns (if the schema is not in the same record: not a multiple of the ticks);
 //  * spans, job events, and step promises of an unknown kind or with a negative duration;
-//  * anything beyond the limits.
-// Doubles keep their bits, so NaN markers survive. A frame's schema need not be in the same record.
+//  * anything over the limits.
+// Doubles keep their bits, so NaN markers survive. A frame's schema may be in another record.
 class BatchDecoder {
  public:
   explicit BatchDecoder(const DecodeLimits& limits = {});
@@ -79,7 +80,7 @@ class BatchEncoder {
   BatchEncoder(BatchEncoder&&) noexcept;
   BatchEncoder& operator=(BatchEncoder&&) noexcept;
 
-  // Replaces *out.
+  // Replaces *out with the encoded batch.
   void Encode(const Batch& batch, std::string* out);
 
  private:
@@ -87,7 +88,7 @@ class BatchEncoder {
   std::unique_ptr<Impl> impl_;
 };
 
-// Encodes a single batch. Replaces *out.
+// Encodes a single record. Replaces *out.
 void EncodeBatch(const Batch& batch, std::string* out);
 void EncodeControl(const ControlRecord& control, std::string* out);
 

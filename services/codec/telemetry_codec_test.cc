@@ -173,7 +173,7 @@ TEST(TelemetryCodec, DecodeDoesNotReturnDataOfPreviousRecord) {
   }
 }
 
-// Text of a malicious collector would reach rules, events, and finally terminals.
+// Otherwise, text from a malicious collector would reach rules, events, and finally terminals.
 TEST(TelemetryCodec, ControlCharactersInTextAreEscaped) {
   Example example;
   Schema schema;
@@ -202,7 +202,7 @@ TEST(TelemetryCodec, ControlCharactersInTextAreEscaped) {
               testing::HasSubstr("job \"j\\\\u0085\" has a control character"));
 }
 
-TEST(TelemetryCodec, Control) {
+TEST(TelemetryCodec, RoundTripOfControlRecords) {
   ControlRecord tick;
   tick.elapsed_ns = 1'000'000'000;
   ControlRecord change;
@@ -223,7 +223,7 @@ TEST(TelemetryCodec, Control) {
   EXPECT_EQ(decoded->control->rule_set_hash, "0123");
 }
 
-TEST(TelemetryCodec, ExtremeTimesAndSteps) {
+TEST(TelemetryCodec, RoundTripOfExtremeTimesAndSteps) {
   Example example;
   const std::vector<int64_t> times{-5, 0, std::numeric_limits<int64_t>::max()};
   const std::vector<int64_t> steps{0, std::numeric_limits<int64_t>::max() - 1, kNoStep};
@@ -259,7 +259,7 @@ TEST_P(TelemetryCodecBad, IsRejectedWithReason) {
   ASSERT_FALSE(decoded.ok());
   EXPECT_EQ(decoded.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(std::string(decoded.status().message()), HasSubstr(GetParam().reason));
-  // The decoder remains usable.
+  // The decoder remains usable after an error.
   EXPECT_TRUE(decoder.Decode(bytes).ok());
 }
 
@@ -294,7 +294,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"is below the first", [](auto* b) { b->set_first_sequence(b->sequence() + 1); }},
         BadCase{"no source info", [](auto* b) { b->clear_info(); }},
         BadCase{"unknown kind of source 0", [](auto* b) { b->mutable_info()->clear_kind(); }},
-        BadCase{"rank source without rank", [](auto* b) { b->mutable_info()->clear_rank(); }},
+        BadCase{"a rank source needs a rank", [](auto* b) { b->mutable_info()->clear_rank(); }},
         BadCase{"negative interval", [](auto* b) { b->mutable_info()->set_interval_ns(-1); }},
         BadCase{"step mode is empty", [](auto* b) { b->mutable_info()->add_step_modes(""); }},
         BadCase{"schemas[0]: schema id",
@@ -396,7 +396,7 @@ TEST(TelemetryCodec, RejectsInvalidRecord) {
   limits.record_bytes = 10;
   EXPECT_THAT(std::string(BatchDecoder(limits).Decode("hello, world").status().message()),
               HasSubstr("12 bytes, more than 10"));
-  // protobuf encodes text that is not UTF-8 without an error: field 1 of the batch.
+  // protobuf encodes text that is not UTF-8 without an error, here in field 1 of the batch.
   Example example;
   std::string bytes;
   EncodeBatch(example.batch, &bytes);
@@ -404,7 +404,7 @@ TEST(TelemetryCodec, RejectsInvalidRecord) {
   EXPECT_THAT(reason(bytes), HasSubstr("not UTF-8"));
 }
 
-TEST(TelemetryCodec, AcceptsAnyUtf8NameAsPrometheus3) {
+TEST(TelemetryCodec, AcceptsAnyUtf8NameLikePrometheus3) {
   Example example;
   Schema schema;
   schema.series = {
@@ -419,8 +419,8 @@ TEST(TelemetryCodec, AcceptsAnyUtf8NameAsPrometheus3) {
   EXPECT_EQ(decoded->batch->schemas[1]->series, schema.series);
 }
 
-// Truncated and flipped bytes yield an error or a record. (The fuzzer covers more.)
-TEST(TelemetryCodec, DamagedBytesNeverCrash) {
+// Truncated and flipped bytes yield an error or a record. (The fuzzer covers more cases.)
+TEST(TelemetryCodec, DamagedBytesDoNotCrashDecoder) {
   Example example;
   std::string bytes;
   EncodeBatch(example.batch, &bytes);

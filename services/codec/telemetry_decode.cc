@@ -19,7 +19,7 @@ Status Bad(const T&... parts) {
   return InvalidArgument(Cat(parts...));
 }
 
-// Returns `status` with the prefix "list[index]: ", which is formatted only on an error.
+// Returns `status` with the prefix "list[index]: ", which is formatted only if there is an error.
 Status At(const char* list, size_t index, const Status& status) {
   return status.ok() ? status : Annotate(status, Cat(list, "[", index, "]"));
 }
@@ -29,7 +29,7 @@ Status CheckLength(std::string_view what, std::string_view text, size_t limit) {
   return OkStatus();
 }
 
-// Rejects text that is too long or has control characters.
+// Rejects text that is too long or contains control characters.
 Status CheckText(std::string_view what, std::string_view text, size_t limit) {
   RETURN_IF_ERROR(CheckLength(what, text, limit));
   if (HasControl(text))
@@ -37,8 +37,8 @@ Status CheckText(std::string_view what, std::string_view text, size_t limit) {
   return OkStatus();
 }
 
-// Rejects a name that is empty, too long, or has control characters. (protobuf has checked the
-// UTF-8.)
+// Rejects a name that is empty, too long, or contains control characters. (protobuf has already
+// checked the UTF-8.)
 Status CheckName(std::string_view what, std::string_view text, size_t limit) {
   if (text.empty()) return Bad(what, " is empty");
   return CheckText(what, text, limit);
@@ -58,11 +58,11 @@ struct BatchDecoder::Impl {
   pb::TelemetryRecord record;
   SchemaCache known;
   std::string rest;                     // the record without its schemas
-  std::vector<std::string_view> found;  // the schemas, within the record's bytes
+  std::vector<std::string_view> found;  // encoded schemas, pointing into the record's bytes
   pb::Schema schema;
   Batch batch;
   ControlRecord control;
-  std::vector<int64_t> times;  // of all frames, concatenated
+  std::vector<int64_t> times;  // times of all frames, concatenated
   std::vector<int64_t> steps;
   std::vector<const Labels*> sorted;
 
@@ -96,7 +96,7 @@ Status BatchDecoder::Impl::DecodeInfo(const pb::SourceInfo& in) {
       return Bad("info: unknown kind of source ", static_cast<int>(in.kind()));
   }
   if (out.kind == SourceKind::kRank && !in.has_rank())
-    return Bad("info: a rank source without rank");
+    return Bad("info: a rank source needs a rank");
   RETURN_IF_ERROR(CheckText("info: node", in.node(), limits.name_bytes));
   out.node = in.node();
   out.rank = out.kind == SourceKind::kRank ? static_cast<int64_t>(in.rank()) : -1;
@@ -170,7 +170,9 @@ Status BatchDecoder::Impl::DecodeSchema(const pb::Schema& in, Schema* out) {
 
 Status BatchDecoder::Impl::DecodeSchemas(const pb::TelemetryBatch& in) {
   batch.schemas.clear();
-  if (in.schemas_size() > 0) return Bad("the batch is split into several parts");  // TakeSchemas
+  if (in.schemas_size() > 0)
+    return Bad(
+        "the batch is split into several parts");  // TakeSchemas accepts only a batch in one part
   RETURN_IF_ERROR(CheckCount("schemas", found, limits.schemas));
   for (size_t i = 0; i < found.size(); ++i) {
     std::shared_ptr<const Schema> decoded = known.Find(found[i]);
@@ -224,7 +226,7 @@ Status BatchDecoder::Impl::DecodeFrame(const pb::Frame& in, int64_t* times_out, 
   const auto of_frame = std::find_if(batch.schemas.begin(), batch.schemas.end(),
                                      [&](const Schema& s) { return s.id == in.schema_id(); });
   if (of_frame != batch.schemas.end()) {
-    // The limits bound both factors, so the product does not overflow 64 bits.
+    // The limits bound both factors, so the product fits into 64 bits.
     const size_t series = (*of_frame)->series.size();
     if (values != ticks * series) {
       return Bad(values, " values for ", ticks, " ticks of ", series, " series");
@@ -251,7 +253,7 @@ Status BatchDecoder::Impl::DecodeFrames(const pb::TelemetryBatch& in) {
     ticks += static_cast<size_t>(frame.time_deltas_ns_size());
     step_count += static_cast<size_t>(frame.step_deltas_size());
   }
-  // Resized only once, so that the spans into them remain valid.
+  // The buffers are resized only once, so that the spans into them remain valid.
   times.resize(ticks);
   steps.resize(step_count);
   batch.frames.resize(static_cast<size_t>(in.frames_size()));
@@ -303,7 +305,7 @@ Status BatchDecoder::Impl::DecodeRankLost(const pb::RankLost& in, RankLost* out)
   out->rank = in.rank();
   out->source = in.source();
   out->boot_id = in.boot_id();
-  // wait() returns one byte.
+  // A wait() status has one byte for the signal.
   if (in.has_signal()) {
     if (in.signal() < 0 || in.signal() > 255)
       return Bad("rank_lost: signal ", in.signal(), " is not in 0..255");
@@ -384,10 +386,10 @@ Status BatchDecoder::Impl::DecodeStepPromise(const pb::StepPromise& in, StepProm
 Status BatchDecoder::Impl::DecodeBatch(const pb::TelemetryBatch& in) {
   RETURN_IF_ERROR(CheckName("job", in.job(), limits.name_bytes));
   if (StartsWith(in.job(), "__"))
-    return Bad("job ", Quote(in.job()), " begins with two underscores");
+    return Bad("job ", Quote(in.job()), " must not begin with two underscores");
   RETURN_IF_ERROR(CheckName("source", in.source(), limits.name_bytes));
   RETURN_IF_ERROR(CheckName("boot id", in.boot_id(), limits.name_bytes));
-  if (in.sequence() == 0) return Bad("sequence 0: sequences begin with 1");
+  if (in.sequence() == 0) return Bad("sequence 0: sequences must begin with 1");
   if (in.first_sequence() > in.sequence())
     return Bad("sequence ", in.sequence(), " is below the first, ", in.first_sequence());
   if (!in.has_info()) return Bad("no source info");
@@ -461,7 +463,7 @@ StatusOr<DecodedRecord> BatchDecoder::Decode(std::string_view bytes) {
   if (bytes.size() > impl_->limits.record_bytes) {
     return Bad("record has ", bytes.size(), " bytes, more than ", impl_->limits.record_bytes);
   }
-  // Schemas are long and nearly always known, so they are removed before protobuf parses the rest.
+  // Schemas are long and almost always known, so they are removed before protobuf parses the rest.
   const std::string_view parsed =
       TakeSchemas(bytes, &impl_->rest, &impl_->found) ? std::string_view(impl_->rest) : bytes;
   if (!impl_->record.ParseFromArray(parsed.data(), static_cast<int>(parsed.size()))) {

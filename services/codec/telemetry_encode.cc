@@ -46,7 +46,7 @@ void EncodeSchema(const Schema& schema, pb::Schema* out) {
   }
 }
 
-// Differences may wrap; the decoder rejects them.
+// Differences may wrap around; the decoder rejects them.
 void EncodeFrame(const Frame& frame, pb::Frame* out) {
   out->set_schema_id(frame.schema_id);
   out->set_mode(frame.mode.data(), frame.mode.size());

@@ -1,4 +1,4 @@
-// Writer and reader of bits in a string, most significant bit first.
+// Bit writer and reader on a string, most significant bit first.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,27 @@ class BitWriter {
   explicit BitWriter(std::string* out) : out_(*out) {}
   // Appends the lowest `count` bits (0 to 64) of `bits`.
   void Put(uint64_t bits, int count);
-  // Pads the last byte with zeros. Call it once, after the last bit.
+  // Pads the last byte with zeros. Call Finish once, after the last bit.
   void Finish();
 
  private:
   std::string& out_;
   uint64_t pending_ = 0;
-  int used_ = 0;  // bits in pending_, fewer than 8
+  int used_ = 0;  // number of bits in pending_, fewer than 8
 };
 
-// Never reads past its end: after the first error, ok() stays false and all further bits are 0.
+// Never reads past the end. After the first error, ok() stays false and all further bits are 0.
 class BitReader {
  public:
   explicit BitReader(std::string_view data) : data_(data) {}
-  uint64_t Get(int count);  // 0 to 64 bits
+  uint64_t Get(int count);  // `count` is 0 to 64
   bool ok() const { return ok_; }
   // True if fewer than 8 bits remain, all of them zero.
   bool AtEnd() const;
 
  private:
   std::string_view data_;
-  uint64_t at_ = 0;  // bits
+  uint64_t at_ = 0;  // position in bits
   bool ok_ = true;
 };
 

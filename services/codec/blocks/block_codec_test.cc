@@ -24,7 +24,7 @@ std::vector<uint64_t> BitsOf(const Values& values) {
   return bits;
 }
 
-// Values of one kind, as collectors and clients send them.
+// Returns values of one kind, as collectors and clients send them.
 Values Make(size_t count, const std::function<double(size_t)>& value) {
   Values out;
   for (size_t i = 0; i < count; ++i) out.push_back(value(i));
@@ -81,7 +81,7 @@ std::map<std::string, Values> Kinds() {
   return kinds;
 }
 
-TEST(BlockCodec, RoundTripOfEveryKindIsBitIdentical) {
+TEST(BlockCodec, RoundTripOfAllKindsIsBitIdentical) {
   BlockEncoder encoder;
   BlockDecoder decoder;
   for (const auto& [name, values] : Kinds()) {
@@ -94,7 +94,7 @@ TEST(BlockCodec, RoundTripOfEveryKindIsBitIdentical) {
   }
 }
 
-// Bytes per value as in docs/decisions/0043, with a margin for other versions of zstd.
+// The limits are the bytes per value in docs/decisions/0043, with a margin for other zstd versions.
 TEST(BlockCodec, BytesPerValueAreWithinMeasuredLimits) {
   const std::map<std::string, double> most = {
       {"constant", 0.02},       {"busy core ratio", 0.9}, {"idle core ratio", 0.25},
@@ -114,7 +114,7 @@ TEST(BlockCodec, BytesPerValueAreWithinMeasuredLimits) {
   }
 }
 
-TEST(BlockCodec, HintSavesTrialsAndAdaptsToChange) {
+TEST(BlockCodec, HintAvoidsTrialsAndAdaptsToChange) {
   BlockEncoder encoder;
   BlockDecoder decoder;
   const auto kinds = Kinds();

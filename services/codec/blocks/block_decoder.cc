@@ -9,8 +9,8 @@
 namespace pitwall::blocks {
 namespace {
 
-// Maximum size of a body: a dictionary of distinct values, a two-byte index each, and its length.
-// The worst case of the bit forms is 77 bits per value.
+// Maximum body size. A dictionary needs the distinct values, a two-byte index per value, and its
+// length. The bit forms need at most 77 bits per value.
 constexpr size_t kMaxBody = kMaxBlockValues * 10 + 16;
 
 size_t VarintBytes(uint64_t value) {

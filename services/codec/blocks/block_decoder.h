@@ -11,8 +11,9 @@ namespace pitwall::blocks {
 
 class BlockDecoder {
  public:
-  // Appends the values of the one block in `block`. DataLoss, with the reason: damaged; `out` may
-  // then have some of the values. Allocations never exceed the limits of block_format.h.
+  // Appends the values of the single block in `block`. Returns DataLoss with the reason if the
+  // block is damaged; `out` may then contain some of the values. Allocations never exceed the
+  // limits in block_format.h.
   Status Decode(std::string_view block, std::vector<double>* out);
 
  private:

@@ -13,7 +13,7 @@
 namespace pitwall::blocks {
 namespace {
 
-constexpr int kLevel = 3;  // as measured in docs/decisions/0043
+constexpr int kLevel = 3;  // zstd level, chosen in docs/decisions/0043
 // Number of blocks between two trials of all forms.
 constexpr uint8_t kTrialEvery = 32;
 constexpr std::array<Form, 5> kForms = {Form::kDictionary, Form::kDecimal, Form::kExpected,
@@ -64,7 +64,7 @@ Status BlockEncoder::Offer(Form form, bool* fits) {
   *fits = Write(form, &body_);
   if (!*fits) return OkStatus();
   bool packed = false;
-  if (form != Form::kExpected) {  // its bits have no repetitions
+  if (form != Form::kExpected) {  // the bits have no repetitions
     RETURN_IF_ERROR(Compress(body_, &compressed_));
     packed = compressed_.size() + 2 < body_.size();
   }
@@ -102,7 +102,8 @@ Status BlockEncoder::Encode(std::span<const double> values, FormHint* hint, std:
   bool trial = hint == nullptr || hint->blocks == 0 || hint->blocks >= kTrialEvery;
   if (!trial) {
     RETURN_IF_ERROR(Offer(hint->form, &fits));
-    // A third more bytes per value than before, or a quarter fewer: the series has changed.
+    // The series has changed if a block takes a third more bytes per value than before, or a
+    // quarter fewer.
     const uint64_t now = best_.size() * 1000;
     const uint64_t before = uint64_t{hint->millibytes} * values.size();
     trial = !fits || now * 3 > before * 4 || now * 4 < before * 3;

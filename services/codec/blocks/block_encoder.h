@@ -1,4 +1,4 @@
-// Lossless encoder of blocks of values, each in the form that takes the fewest bytes.
+// Lossless encoder of blocks of values that chooses the smallest form for each block.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@ struct ZSTD_CCtx_s;
 
 namespace pitwall::blocks {
 
-// The best form of the last block of a series. Each series has one. The values of a series seldom
-// change their kind, so most blocks try only one form.
+// Best form of the last block. Each series has its own hint. Most blocks try only one form, because
+// the values of a series seldom change their kind.
 struct FormHint {
   Form form = Form::kConstant;
-  uint8_t blocks = 0;       // since the last trial of all forms; 0: no trial yet
-  uint32_t millibytes = 0;  // per value of that block, in thousandths of a byte
+  uint8_t blocks = 0;       // blocks since the last trial of all forms; 0 before the first trial
+  uint32_t millibytes = 0;  // size per value of that block, in thousandths of a byte
 };
 
-// Holds the scratch space of an encoder. Not thread-safe.
+// Owns the encoder's scratch space. Not thread-safe.
 class BlockEncoder {
  public:
   BlockEncoder();
@@ -33,8 +33,8 @@ class BlockEncoder {
   BlockEncoder& operator=(const BlockEncoder&) = delete;
 
   // Appends the encoded block to `out`. Tries all forms if `hint` is null. Deterministic for the
-  // same values, hint, and version of zstd. InvalidArgument: no values, or more than
-  // kMaxBlockValues; ResourceExhausted: zstd is out of memory.
+  // same values, hint, and zstd version. Returns InvalidArgument if there are no values or more
+  // than kMaxBlockValues, and ResourceExhausted if zstd is out of memory.
   Status Encode(std::span<const double> values, FormHint* hint, std::string* out);
 
  private:

@@ -3,7 +3,7 @@
 //   u8 form | u8 flags (bit 0: body is zstd) | varint count | [varint size of the body before
 //   compression] | body
 //
-// A block has no checksum of its own: its segment has one per page.
+// A block has no checksum of its own, because its segment has one per page.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,17 @@
 
 namespace pitwall::blocks {
 
-// Maximum number of values in a block: 10 minutes at 500 ms are 1,200.
+// Maximum number of values in a block. (Ten minutes at 500 ms are 1,200 values.)
 inline constexpr size_t kMaxBlockValues = 4096;
 
-// Form of the values of a block before compression. The numbers are in files: never reuse one.
+// Form of a block's values before compression. The numbers are stored in files, so never reuse one.
 enum class Form : uint8_t {
   kConstant = 1,    // one value, repeated
-  kDictionary = 2,  // distinct values, and an index per value
-  kDecimal = 3,     // integers of a power of ten, as differences
+  kDictionary = 2,  // distinct values and an index per value
+  kDecimal = 3,     // multiples of a negative power of ten, as differences of integers
   kXor = 4,         // XOR with the previous value, as in Gorilla (Pelkonen 2015)
-  kPlanes = 5,      // the bytes of all values, most significant first, plane by plane
-  kExpected = 6,    // integers of a power of ten, as prediction errors; since version 2 of
+  kPlanes = 5,      // bytes of all values in planes, most significant plane first
+  kExpected = 6,    // as kDecimal, but as prediction errors; since version 2 of
                     // segments
 };
 

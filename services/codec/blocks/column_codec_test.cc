@@ -35,7 +35,7 @@ TEST(ColumnCodec, RoundTripOfTimesTakesFewBytes) {
   EXPECT_LT(BytesOf(random), 1200u * 10 + 20);
 }
 
-// Ends of alternating phases, each within 1% of its duration in the previous step.
+// Returns the end times of alternating phases, each within 1% of its duration in the previous step.
 Column PhaseEnds(size_t count) {
   std::mt19937_64 rng(3);
   std::normal_distribution<double> noise(1, 0.01);
@@ -49,8 +49,8 @@ Column PhaseEnds(size_t count) {
   return out;
 }
 
-// The noise alone takes 2.9 bytes: log2(0.01 * length * 4.13) bits.
-TEST(ColumnCodec, AlternatingPhasesTakeLittleMoreThanTheirNoise) {
+// The noise alone takes 2.9 bytes, from log2(0.01 * length * 4.13) bits.
+TEST(ColumnCodec, AlternatingPhasesTakeSlightlyMoreThanNoise) {
   const Column ends = PhaseEnds(3000);
   EXPECT_GT(BytesOf(ends), 3000u * 38 / 10);
   EXPECT_LT(BytesOf(ends, ColumnEffort::kSmall), 3000u * 31 / 10);

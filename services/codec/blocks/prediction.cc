@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kRun = 64;
 constexpr int kMostZeros = 20;
-constexpr size_t kTrialEntries = 256;  // used to choose order and turn
+constexpr size_t kTrialEntries = 256;  // entries used to choose order and turn
 constexpr size_t kHeadBytes = 2;
 
 uint64_t Zigzag(int64_t v) {
@@ -22,12 +22,12 @@ uint64_t Zigzag(int64_t v) {
 }
 int64_t Unzigzag(uint64_t v) { return static_cast<int64_t>(v >> 1) ^ -static_cast<int64_t>(v & 1); }
 
-// Predicted value per position in the turn. Each entry moves its prediction halfway to itself.
+// Predicted value per position in the turn. Each entry moves its prediction halfway toward itself.
 class Expectation {
  public:
   explicit Expectation(size_t turn) : turn_(turn) {}
   int64_t now() const { return means_[at_]; }
-  // `off`: the entry minus now().
+  // `off` is the difference between the entry and now().
   void Next(int64_t off) {
     if (turn_ == 0) return;
     means_[at_] = Plus(means_[at_], known_ ? off / 2 : off);
@@ -43,7 +43,7 @@ class Expectation {
   std::array<int64_t, kMostTurn> means_ = {};
 };
 
-// Calls `take` with the prediction error of each entry.
+// Calls `take` with each entry's prediction error.
 template <typename Take>
 void ForEachOff(std::span<const int64_t> entries, int order, size_t turn, Take take) {
   Expectation expected(turn);
@@ -67,7 +67,7 @@ size_t BitsOf(std::span<const uint64_t> run, int k) {
   return bits;
 }
 
-// Returns the k that takes the fewest bits for a run: near the median of the widths.
+// Returns the k that takes the fewest bits for a run; it is close to the median bit width.
 int BestOf(std::span<const uint64_t> run) {
   std::array<uint64_t, kRun> sorted;
   std::copy(run.begin(), run.end(), sorted.begin());
@@ -86,11 +86,11 @@ int BestOf(std::span<const uint64_t> run) {
   return best;
 }
 
-// Reader of bits, most significant first, with zeros beyond the end.
+// Bit reader, most significant bit first, with zeros beyond the end.
 class Bits {
  public:
   explicit Bits(std::string_view data) : data_(data) {}
-  // Returns at least the next 32 bits, at the top.
+  // Returns at least the next 32 bits, in the most significant bits.
   uint64_t Peek() const {
     const size_t byte = at_ / 8;
     uint64_t out = 0;
@@ -104,7 +104,7 @@ class Bits {
     return out << (at_ % 8);
   }
   void Skip(int count) { at_ += static_cast<size_t>(count); }
-  uint64_t Get(int count) {  // 0 to 64
+  uint64_t Get(int count) {  // `count` is 0 to 64
     uint64_t out = 0;
     if (count > 32) {
       out = Peek() >> 32 << (count - 32);

@@ -1,11 +1,11 @@
-// Integers as bits of their prediction errors. The prediction depends on the entries a fixed number
-// of places earlier: the phases of a step alternate, so each is about as long as the same phase of
-// the previous step, not as the phase before it.
+// Codec of integers as bits of their prediction errors. The prediction depends on the entries a
+// fixed number of positions earlier. For example, phases alternate within a step, so the length of
+// a phase is close to its length in the previous step, not to the length of the phase before it.
 //
 //   u8 order (0: entries, 1: differences) | u8 turn (0 to kMostTurn; 0: 0 is expected) | bits
 //
-// Bits are Rice codes in runs of 64 entries: 6 bits k, then for each entry q zeros, a one and k
-// bits; kMostZeros zeros: the 64 bits of the entry follow.
+// The bits are Rice codes in runs of 64 entries: 6 bits k, then for each entry q zeros, a one, and
+// k bits. After kMostZeros zeros, the 64 bits of the entry follow.
 #pragma once
 
 #include <cstdint>
@@ -19,9 +19,9 @@ namespace pitwall::blocks {
 
 inline constexpr size_t kMostTurn = 8;
 
-// Appends to `out`. Deterministic.
+// Appends the encoded entries to `out`. Deterministic.
 void WriteExpected(std::span<const int64_t> entries, std::string* out);
-// Fills `to`. DataLoss: damaged, or another number of entries.
+// Fills `to`. Returns DataLoss if the bytes are damaged or have a different number of entries.
 Status ReadExpected(std::string_view body, std::span<int64_t> to);
 
 }  // namespace pitwall::blocks

@@ -15,21 +15,21 @@
 namespace pitwall::blocks {
 namespace {
 
-// Powers of ten that are exact in a double.
+// Powers of ten that a double represents exactly.
 constexpr std::array<double, 16> kPowers = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                             1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-// Integers below this are exact in a double.
+// Integers below this limit are exact in a double.
 constexpr double kExactLimit = 9007199254740992.0;  // 2^53
 
-// Finds the integer n for which n / 10^exponent is bit-identical to value; false if none exists.
+// Finds the integer n for which n / 10^exponent is bit-identical to value, or returns false.
 bool AsDecimal(double value, size_t exponent, int64_t* out) {
   const double scaled = std::nearbyint(value * kPowers[exponent]);
-  if (!(std::fabs(scaled) < kExactLimit)) return false;  // NaN too
+  if (!(std::fabs(scaled) < kExactLimit)) return false;  // also rejects NaN
   if (std::bit_cast<uint64_t>(scaled / kPowers[exponent]) != std::bit_cast<uint64_t>(value)) {
     return false;
   }
   *out = static_cast<int64_t>(scaled);
-  return *out != 0 || !std::signbit(value);  // an integer has no -0
+  return *out != 0 || !std::signbit(value);  // -0 has no integer form
 }
 
 void PutVarint(uint64_t v, std::string* out) {
@@ -62,7 +62,7 @@ bool WriteDictionary(std::span<const uint64_t> bits, Distinct* scratch, std::str
   for (const uint64_t value : bits) {
     const auto [it, added] = scratch->try_emplace(value, static_cast<uint32_t>(scratch->size()));
     if (added) {
-      // If half of the values are distinct, the indexes save nothing.
+      // The indexes save nothing if half of the values are distinct.
       if (scratch->size() > kMaxDistinct || scratch->size() * 2 > bits.size() + 2) return false;
       PutBits(value, &table);
     }
@@ -117,7 +117,7 @@ Status ReadDictionary(std::string_view body, size_t count, std::vector<double>* 
 
 namespace {
 
-// Finds the integers of all values with the smallest exponent that fits.
+// Finds integers for all values, with the smallest exponent that fits.
 bool AsIntegers(std::span<const uint64_t> bits, size_t* exponent, std::vector<int64_t>* out) {
   *exponent = 0;
   int64_t integer = 0;
@@ -165,7 +165,7 @@ bool WriteDecimal(std::span<const uint64_t> bits, std::vector<int64_t>* scratch,
   out->push_back(static_cast<char>(exponent));
   int64_t before = 0;
   for (const int64_t value : *scratch) {
-    PutVarint(Zigzag(value - before), out);  // below 2^54: no overflow
+    PutVarint(Zigzag(value - before), out);  // below 2^54, so it cannot overflow
     before = value;
   }
   return true;
@@ -183,7 +183,7 @@ Status ReadDecimal(std::string_view body, size_t count, std::vector<double>* out
   const size_t before = out->size();
   out->resize(before + count);
   double* to = out->data() + before;
-  uint64_t value = 0;  // wraps if the bytes are damaged
+  uint64_t value = 0;  // wraps around if the bytes are damaged
   for (size_t i = 0; i < count; ++i) {
     int64_t change = 0;
     if (!ReadVarint(&at, end, &change)) {
@@ -201,7 +201,7 @@ void WriteXor(std::span<const uint64_t> bits, std::string* out) {
   out->clear();
   BitWriter to(out);
   uint64_t before = 0;
-  int leading = 65;  // of the previous window; 65: no window yet
+  int leading = 65;  // leading zeros of the previous window; 65 before the first window
   int length = 0;
   for (const uint64_t value : bits) {
     const uint64_t change = value ^ before;
@@ -213,7 +213,7 @@ void WriteXor(std::span<const uint64_t> bits, std::string* out) {
     const int left = std::min(std::countl_zero(change), 31);
     const int right = std::countr_zero(change);
     const int meaningful = 64 - left - right;
-    // Reuses the previous window if that wastes less than the 11 bits of a new one.
+    // The previous window is reused if that wastes fewer than the 11 bits of a new window.
     const bool fits = leading <= left && leading + length >= 64 - right;
     if (fits && length - meaningful < 11) {
       to.Put(0b10, 2);

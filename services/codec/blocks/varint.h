@@ -5,7 +5,8 @@
 
 namespace pitwall::blocks {
 
-// Reads the number at *at and advances *at. False: it exceeds `end` or has more than 10 bytes.
+// Reads the number at *at and advances *at. Returns false if the number extends beyond `end` or has
+// more than 10 bytes.
 inline bool ReadVarint(const uint8_t** at, const uint8_t* end, int64_t* out) {
   uint64_t value = 0;
   for (int shift = 0; shift < 64 && *at != end; shift += 7) {

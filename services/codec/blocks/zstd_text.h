@@ -1,4 +1,4 @@
-// zstd compression of whole texts, with limits.
+// zstd compression of whole texts, with size limits.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,16 @@
 
 namespace pitwall::blocks {
 
-// `level` of zstd: 3 as measured in docs/decisions/0043; 1 for data that is soon read again.
-// ResourceExhausted: zstd is out of memory.
+// Compresses `text`. `level` is the zstd level: 3 was chosen in docs/decisions/0043, and 1 is for
+// data that is read again soon. Returns ResourceExhausted if zstd is out of memory.
 StatusOr<std::string> Pack(std::string_view text, int level = 3);
-// DataLoss, prefixed with `what`: not zstd, damaged, or longer than `limit` bytes. Never allocates
-// more than that. ResourceExhausted: zstd is out of memory.
+// Decompresses `packed`. Returns DataLoss, prefixed with `what`, if it is not zstd, damaged, or
+// longer than `limit` bytes. Never allocates more than `limit`. Returns ResourceExhausted if zstd
+// is out of memory.
 StatusOr<std::string> Unpack(std::string_view packed, uint64_t limit, std::string_view what);
 
-// Fills `out` completely. DataLoss: not zstd, damaged, or another length.
+// Fills `out` completely. Returns DataLoss if `packed` is not zstd, is damaged, or has a different
+// length.
 Status UnpackInto(std::string_view packed, std::span<char> out, std::string_view what);
 
 }  // namespace pitwall::blocks

@@ -56,7 +56,7 @@ std::string ReadType(const JsonReader& in, std::string_view wanted, std::string*
   return type;
 }
 
-// A rank is at most 2^32 - 1 on the wire of clients.
+// Ranks are at most 2^32 - 1 in the client wire format.
 int64_t ReadNumber(const JsonReader& in, std::string_view key) {
   const uint64_t number = in.Uint(key);
   if (number > INT64_MAX) in.Fail(key, "must be less than 2^63");
@@ -105,7 +105,7 @@ StatusOr<CaptureRequest> DecodeCaptureRequest(std::string_view json) {
 
 std::string EncodeRankCapture(const RankCapture& c) {
   JsonWriter out;
-  // A resent capture has the same event ID.
+  // The event ID depends only on request, node, and rank, so a resent capture has the same ID.
   const std::string id =
       StableHashHex(Cat("capture\xff", c.request, "\xff", c.node, "\xff", c.rank));
   WriteEnvelope({id, kTaken, c.job, "capture", c.time_ns}, &out);

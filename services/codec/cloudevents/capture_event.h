@@ -1,5 +1,6 @@
-// Captures as CloudEvents: io.pitwall.capture.requested on pitwall.control,
-// io.pitwall.capture.taken on pitwall.captures. Encoding and decoding as in cloud_event.h.
+// Captures as CloudEvents: io.pitwall.capture.requested on pitwall.control, and
+// io.pitwall.capture.taken on pitwall.captures. Encoding and decoding follow the rules in
+// cloud_event.h.
 #pragma once
 
 #include <string>

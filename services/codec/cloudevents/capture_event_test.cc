@@ -48,7 +48,7 @@ TEST(CaptureEvent, RoundTripOfRankCapture) {
   EXPECT_EQ(back->change.same_stacks, true);
 }
 
-TEST(CaptureEvent, UnknownFieldsRemainUnknown) {
+TEST(CaptureEvent, AbsentFieldsStayAbsent) {
   RankCapture c = SampleCapture();
   c.look.io_bytes.reset();
   c.change.io_bytes.reset();
@@ -72,7 +72,7 @@ TEST(CaptureEvent, RoundTripOfCaptureRequest) {
   EXPECT_EQ(back->expires_ns, request.expires_ns);
 }
 
-TEST(CaptureEvent, ErrorsNameTheInvalidKey) {
+TEST(CaptureEvent, ErrorsNameInvalidKey) {
   EXPECT_FALSE(DecodeCaptureRequest("[]").ok());
   EXPECT_FALSE(DecodeRankCapture(EncodeCaptureRequest({"id", "j", {}, "", "", 1})).ok());
   std::string json = EncodeCaptureRequest({"id", "j", {1}, "", "", 1});

@@ -52,7 +52,7 @@ IssueEvent Sample() {
   return e;
 }
 
-// Compares all fields except the byte 0xff, which is not UTF-8.
+// Compares all fields except those with the byte 0xff, which is not valid UTF-8.
 void ExpectSame(const IssueEvent& a, const IssueEvent& b) {
   EXPECT_EQ(a.type, b.type);
   EXPECT_EQ(a.id, b.id);
@@ -177,7 +177,7 @@ TEST(CloudEvent, RoundTripOfRandomValues) {
   }
 }
 
-TEST(CloudEvent, RoundTripOfEveryEnumName) {
+TEST(CloudEvent, RoundTripOfAllEnumNames) {
   IssueEvent e = Sample();
   for (int i = 0; i < 6; ++i) {
     e.end_reason = static_cast<EndReason>(i);
@@ -228,7 +228,7 @@ TEST(CloudEvent, GoldenJobChange) {
   EXPECT_FALSE(DecodeCloudEvent(EncodeCloudEvent(e)).ok());
 }
 
-// Replaces the first `from` in the golden sample by `to` and returns the error.
+// Replaces the first `from` in the golden sample with `to`, and returns the decoding error.
 std::string ErrorWith(std::string_view from, std::string_view to) {
   std::string json = EncodeCloudEvent(Sample());
   const size_t at = json.find(from);
@@ -239,7 +239,7 @@ std::string ErrorWith(std::string_view from, std::string_view to) {
   return std::string(ToStd(back.status().message()));
 }
 
-TEST(CloudEvent, ErrorsNameTheInvalidKey) {
+TEST(CloudEvent, ErrorsNameInvalidKey) {
   EXPECT_THAT(ErrorWith("\"1.0\"", "\"0.3\""), HasSubstr("specversion: must be \"1.0\""));
   EXPECT_THAT(ErrorWith("io.pitwall.issue.updated", "com.example.x"), HasSubstr("type: unknown"));
   EXPECT_THAT(ErrorWith("\"attempt\":3", "\"attempt\":-3"), HasSubstr("data.attempt: must be"));
@@ -276,7 +276,7 @@ TEST(CloudEvent, UnknownKeysAreIgnored) {
   ExpectSame(Sample(), *back);
 }
 
-TEST(CloudEvent, EveryInvalidByteBecomesReplacementCharacter) {
+TEST(CloudEvent, InvalidBytesBecomeReplacementCharacters) {
   JsonWriter out;
   out.String("\xC0\x80|\xED\xA0\x80|\xF4\x90\x80\x80|\xE2\x82|\xF0\x9F\x98\x80\x01");
   EXPECT_EQ(out.Take(),
@@ -371,7 +371,7 @@ TEST(ActionEvent, RoundTripOfParameter) {
   EXPECT_FALSE(DecodeActionEvent(damaged).ok());
 }
 
-TEST(IssueId, EqualsIdOfFirstEvent) {
+TEST(IssueId, EqualsFirstEventId) {
   IssueEvent first = Sample();
   first.sequence = 1;
   first.id = MakeEventId(first);
@@ -383,8 +383,8 @@ TEST(IssueId, EqualsIdOfFirstEvent) {
   EXPECT_EQ(IssueId(later), first.id);
 }
 
-// Consumers match updates and ends to the first event of the issue by this key.
-TEST(IssueId, EveryEventOfIssue_CarriesIt) {
+// Consumers use this key to match updates and ends to the issue's first event.
+TEST(IssueId, AllEventsOfIssue_HaveSameIssueId) {
   IssueEvent first = Sample();
   first.type = EventType::kIssueFound;
   first.sequence = 1;
@@ -398,7 +398,8 @@ TEST(IssueId, EveryEventOfIssue_CarriesIt) {
     later.time_ns += 1;
     later.id = MakeEventId(later);
     EXPECT_THAT(EncodeCloudEvent(later), HasSubstr(field));
-    // It is derived from other fields, so events of versions without it have the same issue ID.
+    // The issue ID is derived from other fields, so events from versions without the key have the
+    // same issue ID.
     EXPECT_EQ(IssueId(*DecodeCloudEvent(EncodeCloudEvent(later))), first.id);
   }
   for (const EventType type : {EventType::kRuleStatus, EventType::kJobChanged}) {

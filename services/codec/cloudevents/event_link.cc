@@ -6,7 +6,7 @@
 
 namespace pitwall::cloudevents {
 std::string JobLink(std::string_view job) {
-  // pchar of RFC 3986, section 3.3.
+  // The allowed characters are pchar in RFC 3986, section 3.3.
   return Cat("/jobs/", PercentEncoded(job, "-._~!$&'()*+,;=:@"));
 }
 

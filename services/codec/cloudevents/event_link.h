@@ -1,4 +1,4 @@
-// Links to the page about an event: paths derived from the event, and their URLs on a server.
+// Links to the web page for an event: paths derived from the event, and their URLs on a server.
 // Events on topics do not contain their link.
 #pragma once
 
@@ -13,12 +13,12 @@ namespace pitwall::cloudevents {
 std::string JobLink(std::string_view job);
 // Returns "/jobs/<job>?issue=<issue ID>".
 std::string IssueLink(std::string_view job, std::string_view issue);
-// Returns the link of the issue, or of the job for rule status and job changes.
+// Returns the link to the issue, or to the job for rule status events and job changes.
 std::string EventLink(const IssueEvent& event);
-// Appends `path` to the URL, which may end in '/'. Returns `path` if the URL is "".
+// Appends `path` to the URL, which may end with '/'. Returns `path` if the URL is empty.
 std::string ExternalLink(std::string_view external_url, std::string_view path);
-// Adds the extension attribute "link" for `event` to an encoded CloudEvent. Returns it unchanged if
-// the URL is "".
+// Adds the extension attribute "link" for `event` to an encoded CloudEvent. Returns the CloudEvent
+// unchanged if the URL is empty.
 std::string WithLink(std::string encoded, std::string_view external_url, const IssueEvent& event);
 
 }  // namespace pitwall::cloudevents

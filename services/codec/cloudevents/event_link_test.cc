@@ -7,7 +7,7 @@
 namespace pitwall::cloudevents {
 namespace {
 
-TEST(EventLink, NamesJobAndIssue) {
+TEST(EventLink, ContainsJobAndIssue) {
   IssueEvent event;
   event.job = "slurm/17 a?b#c%";
   event.type = EventType::kRuleStatus;
@@ -20,21 +20,21 @@ TEST(EventLink, NamesJobAndIssue) {
   const std::string updated = EventLink(event);
   EXPECT_EQ(updated, "/jobs/slurm%2F17%20a%3Fb%23c%25?issue=" + IssueId(event));
   EXPECT_NE(IssueId(event), event.id);
-  // All events of an issue have the same link.
+  // All events of an issue share one link.
   event.type = EventType::kIssueFound;
   event.sequence = 1;
   event.id = MakeEventId(event);
   EXPECT_EQ(EventLink(event), updated);
 }
 
-TEST(EventLink, HostileNamesStayInOneSegment) {
+TEST(EventLink, HostileNamesStayInOnePathSegment) {
   EXPECT_EQ(JobLink("../../x"), "/jobs/..%2F..%2Fx");
   EXPECT_EQ(JobLink("a\r\nb"), "/jobs/a%0D%0Ab");
   EXPECT_EQ(JobLink("<script>"), "/jobs/%3Cscript%3E");
   EXPECT_EQ(IssueLink("j", "a&b=c"), "/jobs/j?issue=a%26b%3Dc");
 }
 
-TEST(ExternalLink, PrependsTheUrl) {
+TEST(ExternalLink, PrependsUrl) {
   EXPECT_EQ(ExternalLink("https://pitwall.example", "/jobs/j"), "https://pitwall.example/jobs/j");
   EXPECT_EQ(ExternalLink("https://h/base/", "/jobs/j"), "https://h/base/jobs/j");
   EXPECT_EQ(ExternalLink("", "/jobs/j"), "/jobs/j");

@@ -39,11 +39,12 @@ struct JsonReader::Text {
 StatusOr<JsonReader> JsonReader::Parse(std::string_view text, size_t max_bytes) {
   if (text.size() > max_bytes) {
     return InvalidArgument(
-        Cat("event of ", text.size(), " bytes, at most ", max_bytes, " are taken"));
+        Cat("event of ", text.size(), " bytes, at most ", max_bytes, " are accepted"));
   }
   auto parsed = std::make_shared<Text>();
   try {
-    // A depth limit: the parser itself does not recurse, but copies and destruction of a tree may.
+    // The parser itself does not recurse, but copying or destroying a deep tree may, so the depth
+    // is limited.
     int depth = 0;
     parsed->root =
         Json::parse(text.begin(), text.end(), [&depth](int at, Json::parse_event_t, Json&) {

@@ -1,4 +1,4 @@
-// Typed, strict reader of JSON objects. Every error names the path of the key.
+// Typed, strict reader of JSON objects. Every error contains the path of the key.
 #pragma once
 
 #include <cstdint>
@@ -14,30 +14,32 @@
 
 namespace pitwall::cloudevents {
 
-// One object inside a parsed text. It keeps the first error, and later reads return defaults: read
-// all fields, then check status(). Nested objects share the text and the error, and must not
-// outlive the outermost object. Not thread-safe.
+// An object inside a parsed text. The reader keeps the first error, and later reads return
+// defaults, so callers read all fields and then check status(). Nested objects share the text and
+// the error, and must not outlive the outermost object. Not thread-safe.
 class JsonReader {
  public:
-  // InvalidArgument with the position: `text` is not a JSON object, or is longer than `max_bytes`.
+  // Parses `text`. Returns InvalidArgument with the position if `text` is not a JSON object or is
+  // longer than `max_bytes`.
   static StatusOr<JsonReader> Parse(std::string_view text, size_t max_bytes);
 
   bool Has(std::string_view key) const;
-  // Absent keys and null yield the default.
+  // Absent keys and null values yield the default.
   std::string String(std::string_view key) const;
   uint64_t Uint(std::string_view key) const;
   bool Bool(std::string_view key) const;
-  double Double(std::string_view key) const;      // number, or "NaN", "+Inf", "-Inf"
-  int64_t Time(std::string_view key) const;       // RFC 3339 to Unix ns; 0 if absent
+  double Double(std::string_view key) const;      // a number, "NaN", "+Inf", or "-Inf"
+  int64_t Time(std::string_view key) const;       // RFC 3339, converted to Unix ns; 0 if absent
   JsonReader Object(std::string_view key) const;  // empty if absent
-  Labels LabelSet(std::string_view key) const;    // object of strings
-  std::vector<std::pair<std::string, double>> Doubles(std::string_view key) const;  // in order
+  Labels LabelSet(std::string_view key) const;    // an object whose values are strings
+  // In document order.
+  std::vector<std::pair<std::string, double>> Doubles(std::string_view key) const;
   std::vector<std::string> Strings(std::string_view key) const;
   void ForEachObject(std::string_view key, const std::function<void(const JsonReader&)>& f) const;
 
-  // Sets the error: `what` of the key.
+  // Records an error about the key; `what` is the cause.
   void Fail(std::string_view key, std::string_view what) const;
-  // Like String, but an absent or empty value is an error.
+  // Behaves like String, but rejects an absent or empty value.
   std::string Required(std::string_view key) const;
   const Status& status() const;
 
@@ -47,7 +49,7 @@ class JsonReader {
       : text_(std::move(text)), node_(node), path_(std::move(path)) {}
 
   std::shared_ptr<Text> text_;
-  const void* node_;  // a nlohmann object; null: absent
+  const void* node_;  // a nlohmann object; null if absent
   std::string path_;
 };
 

@@ -1,4 +1,4 @@
-// Writer of JSON text in the order of the calls, with deterministic bytes and no white space.
+// JSON writer that emits text in call order, with deterministic bytes and no whitespace.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +9,10 @@
 
 namespace pitwall::cloudevents {
 
-// Calls must nest correctly; inside an object a Key precedes every value. Not thread-safe.
+// Calls must nest correctly, and inside an object a Key must precede every value. Not thread-safe.
 class JsonWriter {
  public:
-  // Size of a number with all digits and its comma.
+  // Bytes of a number with all its digits and a comma, for callers that reserve memory.
   static constexpr size_t kNumberBytes = 20;
 
   void BeginObject() { Begin('{'); }
@@ -20,7 +20,7 @@ class JsonWriter {
   void BeginArray() { Begin('['); }
   void EndArray() { End(']'); }
   void Key(std::string_view name);
-  // Bytes that are not UTF-8 become U+FFFD.
+  // Appends a string. Bytes that are not UTF-8 become U+FFFD.
   void String(std::string_view value);
   void Uint(uint64_t value);
   void Int(int64_t value);
@@ -28,16 +28,17 @@ class JsonWriter {
   void Null();
   // Appends a value that is already JSON text.
   void Raw(std::string_view json);
-  // Shortest text that parses to the same double; "NaN", "+Inf", "-Inf" as strings.
+  // Appends the shortest text that parses to the same double, or the string "NaN", "+Inf", or
+  // "-Inf".
   void Double(double value);
-  // An array of numbers, with null for NaN and infinities. Same text as Double and Null per
-  // element.
+  // Appends an array of numbers, with null for NaN and infinities. The text is identical to calling
+  // Double or Null for each element.
   void Numbers(std::span<const double> values);
 
-  // Key and value; omitted if the value is empty.
+  // Appends a key and its value, or nothing if the value is empty.
   void Text(std::string_view key, std::string_view value);
 
-  // Reserves memory for about this many further bytes, so that a long text is not copied as it
+  // Reserves memory for about `bytes` additional bytes, so that a long text is not copied as it
   // grows.
   void Reserve(size_t bytes) { out_.reserve(out_.size() + bytes); }
   std::string Take() { return std::move(out_); }
@@ -49,7 +50,7 @@ class JsonWriter {
   void Quoted(std::string_view value);
 
   std::string out_;
-  bool first_ = true;  // the innermost object or array is empty
+  bool first_ = true;  // the innermost object or array is still empty
   bool after_key_ = false;
 };
 

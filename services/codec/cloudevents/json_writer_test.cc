@@ -10,7 +10,7 @@
 namespace pitwall::cloudevents {
 namespace {
 
-// Writes between other elements, to check the commas too.
+// Writes the array between other elements, to check the commas too.
 std::string AtOnce(const std::vector<double>& values) {
   JsonWriter out;
   out.BeginArray();

@@ -1,5 +1,5 @@
 // Delivery records as CloudEvents on pitwall.notifications: io.pitwall.notification.delivered and
-// io.pitwall.notification.failed. Encoding and decoding as in cloud_event.h.
+// io.pitwall.notification.failed. Encoding and decoding follow the rules in cloud_event.h.
 #pragma once
 
 #include <string>

@@ -23,7 +23,7 @@ std::string Gzip(std::string_view text) {
   return out;
 }
 
-// What comes out, or the error.
+// Returns the decompressed text, or the error.
 std::string Read(std::string_view bytes, size_t piece) {
   std::string out;
   Gunzip gunzip("t.gz", [&](std::string_view text) {
@@ -38,7 +38,7 @@ std::string Read(std::string_view bytes, size_t piece) {
 }
 
 TEST(Gunzip, UnpacksPiecesOfAnySize) {
-  // Unpacked it is an exact multiple of a piece, and much longer than packed.
+  // The unpacked text is an exact multiple of the piece size, and much longer than the packed text.
   const std::string text(size_t{1} << 20, 'x');
   const std::string packed = Gzip(text) + Gzip("") + Gzip("end");
   for (const size_t piece : {size_t{1}, size_t{7}, packed.size()}) {
@@ -54,7 +54,7 @@ TEST(Gunzip, PassesOtherInputThroughUnchanged) {
   }
 }
 
-TEST(Gunzip, GzipIsCutShort_TextBeforeTheCutIsRead) {
+TEST(Gunzip, TruncatedGzip_TextBeforeTruncationIsRead) {
   const std::string packed = Gzip("first ") + Gzip("second");
   for (size_t cut = 2; cut < packed.size(); ++cut)
     EXPECT_TRUE(StartsWith("first second", Read(std::string_view(packed).substr(0, cut), 3)))
@@ -62,7 +62,7 @@ TEST(Gunzip, GzipIsCutShort_TextBeforeTheCutIsRead) {
   EXPECT_EQ(Read(std::string_view(packed).substr(0, packed.size() - 8), 3), "first second");
 }
 
-TEST(Gunzip, GzipIsCutShort_CutIsReported) {
+TEST(Gunzip, TruncatedGzip_TruncationIsReported) {
   const auto is_cut = [](std::string_view bytes) {
     Gunzip gunzip("t.gz", [](std::string_view) { return OkStatus(); });
     EXPECT_TRUE(gunzip.Feed(bytes).ok());
@@ -75,7 +75,7 @@ TEST(Gunzip, GzipIsCutShort_CutIsReported) {
     EXPECT_FALSE(is_cut(whole));
 }
 
-TEST(Gunzip, BytesBehindTheLastMember_AreSkipped) {
+TEST(Gunzip, BytesAfterLastMember_AreSkipped) {
   const std::string packed = Gzip("some text");
   for (const std::string& tail : {std::string(512, '\0'), std::string("tail"), Gzip("x").substr(1)})
     for (const size_t piece : {1, 100}) EXPECT_EQ(Read(packed + tail, piece), "some text");
@@ -84,7 +84,8 @@ TEST(Gunzip, BytesBehindTheLastMember_AreSkipped) {
 TEST(Gunzip, DamagedInput_ReturnsError) {
   const std::string packed = Gzip("some text that is packed");
   std::string damaged = packed;
-  damaged[packed.size() - 6] = static_cast<char>(damaged[packed.size() - 6] ^ 1);  // the checksum
+  // In the checksum.
+  damaged[packed.size() - 6] = static_cast<char>(damaged[packed.size() - 6] ^ 1);
   EXPECT_THAT(
       Read(damaged, 100),
       ::testing::Eq("error: t.gz: damaged gzip after byte 24 of its text: incorrect data check"));

@@ -115,7 +115,7 @@ class MappingReader {
     StrictMap fields(node, what, &problems_);
     const auto column = fields.String("column");
     if (!column || column->empty())
-      fields.Add(node.position(), Cat(what, " must be a text, or {column: NAME}"));
+      fields.Add(node.position(), Cat(what, " must be a string or {column: NAME}"));
     fields.Finish();
     return CellOrText{true, std::string(Trim(column.value_or("")))};
   }
@@ -206,7 +206,7 @@ std::optional<int64_t> ParseTime(std::string_view text, TimeUnit unit, int32_t z
   int64_t scale = 1;
   if (unit == TimeUnit::kMillis) scale = 1'000'000;
   if (unit == TimeUnit::kMicros) scale = 1'000;
-  // Whole numbers exactly; a fraction of a microsecond is what doubles leave of it.
+  // Whole numbers are converted exactly. Fractions have the precision of a double.
   if (const auto whole = ParseInt(text)) {
     int64_t nanos = 0;
     if (__builtin_mul_overflow(*whole, scale, &nanos)) return std::nullopt;

@@ -1,4 +1,4 @@
-// Mapping of the columns of a training log to samples: the file of `backtest --mapping`.
+// Mapping from the columns of a training log to samples; the file passed to `backtest --mapping`.
 //
 //   time: {column: timestamp, unit: s}       # s, ms, us, ns, rfc3339, or datetime (default: s)
 //   time: {column: timestamp, unit: datetime, zone: "+09:00"}   # 2026/11/27 06:00:00.123; UTC
@@ -6,18 +6,18 @@
 //   time: {start: 2026-01-01T00:00:00Z, every: 1s}
 //   step: {column: step}                # absent: samples have no step
 //   mode: eval                          # or {column: split}; default for rows with a step: train
-//   job: {column: run}                  # default: --job, else the name of the file
-//   labels: {rank: {column: rank}, node: a}  # of every series
-//   delimiter: ";"                      # of CSV; default: ","
+//   job: {column: run}                  # default: --job, else the file name
+//   labels: {rank: {column: rank}, node: a}  # added to every series
+//   delimiter: ";"                      # CSV delimiter; default: ","
 //   rows: log_history                   # JSON: path of the list of rows in the document
-//   metrics:                            # a column per metric …
+//   metrics:                            # one column per metric …
 //   - {column: loss, name: train_loss}
 //   - {column: gpu0, name: hw_gpu_utilization_ratio, factor: 0.01, labels: {gpu: "0"}, step: false}
 //   - {column: eval_loss, name: train_loss, mode: eval}
-//   # … or a row per sample
+//   # … or one row per sample
 //   metrics: {name: {column: key}, value: {column: value}, rename: {loss: train_loss}}
 //
-// Nested JSON keys are joined by dots: {"metrics": {"loss": 1}} has the column metrics.loss.
+// Nested JSON keys are joined with dots: {"metrics": {"loss": 1}} has the column metrics.loss.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +31,10 @@
 
 namespace pitwall::imports {
 
-// Text from a column, or constant for all rows.
+// Text that is either read from a column or constant for all rows.
 struct CellOrText {
   bool column = false;
-  std::string text;  // the column's name, or the text
+  std::string text;  // column name or constant text
 };
 
 enum class TimeUnit { kSeconds, kMillis, kMicros, kNanos, kRfc3339, kDateTime };
@@ -42,36 +42,36 @@ enum class TimeUnit { kSeconds, kMillis, kMicros, kNanos, kRfc3339, kDateTime };
 struct MappedMetric {
   std::string column;
   std::string name;
-  // Absent: numbers with a unit (45 %, 1234 MiB) are converted to base units (0.45, bytes). Else
-  // applied to the numbers in the unit that the column has.
+  // Factor applied to numbers in the column's own unit. If it is absent, numbers with a unit (45 %,
+  // 1234 MiB) are converted to base units (0.45, bytes).
   std::optional<double> factor;
   std::vector<std::pair<std::string, CellOrText>> labels;
   std::optional<CellOrText> mode;
-  bool step = true;  // samples carry the row's step, if it has one
+  bool step = true;  // samples carry the row's step if the row has one
 };
 
 struct Mapping {
-  std::string time_column;  // empty: times are computed from start_ns and every_ns
+  std::string time_column;  // if empty, times are computed from start_ns and every_ns
   TimeUnit time_unit = TimeUnit::kSeconds;
-  int32_t zone_s = 0;  // seconds east of UTC of datetimes without a zone
+  int32_t zone_s = 0;  // offset of datetimes without a zone, in seconds east of UTC
   int64_t start_ns = 0;
   int64_t every_ns = 0;
-  std::string step_column;  // empty: no steps
+  std::string step_column;  // if empty, samples have no step
   CellOrText mode{false, "train"};
   std::string job_column;
   std::vector<std::pair<std::string, CellOrText>> labels;
   char delimiter = ',';
   std::string rows;
   std::vector<MappedMetric> metrics;
-  // A row per sample; empty: a column per metric.
+  // Columns for one row per sample. Both are empty if there is one column per metric.
   std::string name_column, value_column;
   std::map<std::string, std::string> rename;
 };
 
-// InvalidArgument: all errors, with file:line:col.
+// Parses a mapping file. Returns InvalidArgument with all errors, each with file:line:col.
 StatusOr<Mapping> ParseMapping(std::string_view file_name, std::string_view text);
 
-// Returns a cell as event time, or nullopt if it is malformed or out of range.
+// Returns the cell as event time, or nullopt if it is malformed or out of range.
 std::optional<int64_t> ParseTime(std::string_view text, TimeUnit unit, int32_t zone_s = 0);
 
 }  // namespace pitwall::imports

@@ -15,7 +15,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kMaxDepth = 16;
 
-// `cells` owns what the row points into; `nulls` has the columns whose value is null.
+// Appends the object's cells to *cells, which owns the bytes that the row points to, and the
+// columns whose value is null to *nulls.
 Status Flatten(const Json& object, const std::string& prefix, int depth,
                std::vector<std::pair<std::string, std::string>>* cells,
                std::set<std::string, std::less<>>* nulls, size_t max_nulls) {
@@ -70,9 +71,10 @@ Status RowReader::Feed(std::string_view bytes) {
   rest_.append(bytes);
   if (!past_mark_) {
     constexpr std::string_view kMark = "\xef\xbb\xbf";
-    if (rest_.size() < kMark.size() && StartsWith(kMark, rest_)) return OkStatus();  // may be cut
+    // The mark may be incomplete.
+    if (rest_.size() < kMark.size() && StartsWith(kMark, rest_)) return OkStatus();
     if (rest_ == "\xff" || rest_ == "\xfe") return OkStatus();
-    past_mark_ = true;  // a second one, of either encoding, is text
+    past_mark_ = true;  // a second mark, in either encoding, is text
     if (StartsWith(rest_, "\xff\xfe") || StartsWith(rest_, "\xfe\xff"))
       return Error("UTF-16 text, as PowerShell writes it; convert it: iconv -f UTF-16 -t UTF-8");
     if (StartsWith(rest_, kMark)) rest_.erase(0, kMark.size());
@@ -104,7 +106,7 @@ Status RowReader::Finish() {
   if (kind_ == Kind::kJsonLines && !skip_line_ && !rest_.empty()) RETURN_IF_ERROR(JsonLine(rest_));
   while (kind_ == Kind::kCsv && record_begun_) {
     const bool open = quoted_ && !quote_seen_;
-    RETURN_IF_ERROR(open ? SkipCsvLine("a quoted cell has no end") : EndOfRecord());
+    RETURN_IF_ERROR(open ? SkipCsvLine("a quoted cell is not closed") : EndOfRecord());
     RETURN_IF_ERROR(TakeCsv({}));
   }
   return skipped_.Finish(name_);
@@ -136,7 +138,7 @@ Status RowReader::SkipCsvLine(std::string_view cause) {
   if (header_.empty()) return InvalidArgument(Cat(name_, ":", record_line_, ":1: ", cause));
   ++rows_;
   Skip(record_line_, cause);
-  // A stray quote may have taken the lines after it for its cell.
+  // A stray quote may have absorbed the following lines into its cell.
   const size_t end = record_.find('\n');
   skip_line_ = end == std::string::npos;
   if (!skip_line_) {
@@ -192,7 +194,7 @@ Status RowReader::CsvByte(char c) {
       cell_ += '"';
       return OkStatus();
     }
-    quoted_ = false;  // the quote was the end
+    quoted_ = false;  // the previous quote closed the cell
   }
   if (c == '"' && cell_.empty() && !was_quoted_) {
     quoted_ = was_quoted_ = true;
@@ -204,9 +206,9 @@ Status RowReader::CsvByte(char c) {
   } else if (c == '\n') {
     return EndOfRecord();
   } else if (c == '\r') {
-    // Of the line's end; blanks behind a quoted cell go the same way.
+    // Padding at the end of the line, and blanks after a quoted cell, are dropped.
   } else if (was_quoted_) {
-    if (c != ' ') return SkipCsvLine("something follows a quoted cell");
+    if (c != ' ') return SkipCsvLine("unexpected text after a quoted cell");
   } else {
     cell_ += c;
   }
@@ -216,7 +218,7 @@ Status RowReader::CsvByte(char c) {
 Status RowReader::Header() {
   header_ = std::move(cells_);
   for (std::string& column : header_) column = std::string(Trim(column));
-  // Of a delimiter at the end of each line.
+  // A delimiter at the end of each line leaves empty column names, which are dropped.
   while (header_.size() > 1 && header_.back().empty()) header_.pop_back();
   std::unordered_set<std::string_view> seen;
   for (const std::string& column : header_) {
@@ -317,7 +319,7 @@ Status RowReader::Document() {
     }
   }
   if (!list->is_array()) return Error(Cat("rows: ", Quote(path_), " is not a list"));
-  uint32_t number = 0;  // of a document, rows are counted
+  uint32_t number = 0;  // in a document, rows are counted instead of lines
   for (const Json& object : *list) RETURN_IF_ERROR(JsonRow(++number, object));
   return OkStatus();
 }

@@ -1,4 +1,4 @@
-// Index of the series of an input, numbered in order of first appearance.
+// Index of the series in an input, numbered in order of first appearance.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ class SeriesIndex {
  public:
   static constexpr size_t kMaxSeries = 1'000'000;
 
-  // `sink` is borrowed.
+  // `sink` is not owned.
   explicit SeriesIndex(SampleSink* sink) : sink_(sink) {}
 
-  // Returns the number of a label set and mode; adds a new one to the sink. ResourceExhausted: more
-  // than kMaxSeries.
+  // Returns the number of a label set and mode, and adds a new combination to the sink. Returns
+  // ResourceExhausted if there are more than kMaxSeries.
   StatusOr<uint32_t> Find(const Labels& labels, std::string_view mode);
   SampleSink* sink() const { return sink_; }
 

@@ -14,16 +14,16 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Ticks of a core whose other row may still come.
+// Maximum number of ticks per core for which the second row may still arrive.
 constexpr size_t kMaxOpenTicks = 1024;
 constexpr double kNominalLimit = 100;
-constexpr std::string_view kMark = "\xef\xbb\xbf";  // of UTF-8, at the start of a file
+constexpr std::string_view kMark = "\xef\xbb\xbf";  // UTF-8 byte order mark at the start of a file
 
 StatusOr<std::string> Text(const Json& row, const char* key, bool required) {
   const auto found = row.find(key);
   if (found == row.end() && !required) return std::string();
   if (found == row.end() || !found->is_string())
-    return InvalidArgument(Cat(key, " is missing, or no text"));
+    return InvalidArgument(Cat(key, " is missing or not a string"));
   return found->get<std::string>();
 }
 
@@ -34,7 +34,8 @@ StatusOr<double> Number(const Json& row, const char* key) {
   return found->get<double>();
 }
 
-// Rates are not negative; shares are percentages, of which rounding may exceed 100 a little.
+// Checks that rates are not negative and that shares are percentages. Rounding may exceed 100
+// slightly.
 Status CheckRange(std::string_view type, double value) {
   const bool percent = type == "cpu" || type == "gpu" || type == "memory";
   if (value >= 0 && (!percent || value <= 101)) return OkStatus();
@@ -42,9 +43,9 @@ Status CheckRange(std::string_view type, double value) {
       Cat("Value ", FormatDouble(value), percent ? " is not a percentage" : " is not a rate"));
 }
 
-// Unix seconds, rounded to the microsecond resolution of the traces.
+// Converts Unix seconds to nanoseconds, rounded to the microsecond resolution of the traces.
 StatusOr<int64_t> Time(double seconds) {
-  // Rounding may also leave the range.
+  // The rounded time may be out of range as well.
   int64_t nanos = kMaxPosition;
   if (std::fabs(seconds) < static_cast<double>(kMaxPosition) / 1e9) {
     const double whole = std::floor(seconds);
@@ -56,7 +57,7 @@ StatusOr<int64_t> Time(double seconds) {
   return nanos;
 }
 
-// cpu3 -> 3, as our collector numbers cores and GPUs.
+// Returns "3" for "cpu3", because our collector numbers cores and GPUs the same way.
 std::string Without(std::string_view prefix, const std::string& name) {
   return StartsWith(name, prefix) && name.size() > prefix.size() ? name.substr(prefix.size())
                                                                  : name;
@@ -69,7 +70,7 @@ std::string LowerCase(std::string text) {
   return text;
 }
 
-// Counter of a rate; without a name: no counter.
+// Counter for a rate. If `metric` is empty, the rate has no counter.
 struct RateName {
   std::string_view metric, direction;
 };
@@ -128,7 +129,7 @@ Status SystemMetricsReader::Line() {
   if (line_ == 1 && StartsWith(line, kMark)) line.remove_prefix(kMark.size());
   if (Trim(line).empty()) return OkStatus();
   const Status row = Row(line);
-  if (absl::IsResourceExhausted(row)) return row;  // with its place
+  if (absl::IsResourceExhausted(row)) return row;  // the error already has its location
   if (row.ok()) skipped_of_file_.Use();
   return skipped_of_file_.SkipInvalid(Annotate(row, place));
 }
@@ -215,7 +216,7 @@ Status SystemMetricsReader::TakeCore(const std::string& node, const std::string&
 }
 
 Status SystemMetricsReader::TellIdle(const CoreState& core, int64_t time_ns, const Core& at) {
-  if (!at.has_busy) return OkStatus();  // waiting alone does not say what is left
+  if (!at.has_busy) return OkStatus();  // iowait alone does not determine the idle share
   return out_->sink()->Sample(core.idle_series, time_ns, kNoStep,
                               std::max(1 - at.busy - at.wait, 0.0), std::max(line_, 1U));
 }
@@ -231,7 +232,7 @@ Status SystemMetricsReader::Finish() {
     double total = 0;
     for (size_t i = 0; i < rows.size(); ++i) {
       if (i > 0) {
-        if (rows[i].first == rows[i - 1].first) continue;  // the same row in two files
+        if (rows[i].first == rows[i - 1].first) continue;  // two files contain the same row
         total += rows[i].second * static_cast<double>(rows[i].first - rows[i - 1].first) / 1e9;
       }
       RETURN_IF_ERROR(out_->sink()->Sample(series, rows[i].first, kNoStep, total, 1));

@@ -1,18 +1,20 @@
-// Importer of the system metrics of Amazon SageMaker Debugger (`*.algo-N.json`, JSON lines), with
-// our canonical names (rules/metrics.yaml).
+// Importer of Amazon SageMaker Debugger system metrics (`*.algo-N.json`, JSON lines), with our
+// canonical names (rules/metrics.yaml).
 //
 //   cpu     CPUUtilization, I/OWaitPercentage  system_cpu_utilization_ratio{node,cpu,mode}: "user"
-//                                              is all but idle and iowait; "idle" is the rest
+//                                              is everything except idle and iowait; "idle" is
+//                                              the rest
 //   gpu     GPUUtilization                     hw_gpu_utilization_ratio{node,gpu}
 //           GPUMemoryUtilization               hw_gpu_memory_usage_bytes{node,gpu} with a limit of
-//                                              100: the files have only percentages
+//                                              100, because the files have only percentages
 //   memory  MemoryUsedPercent                  system_memory_utilization_ratio{node}
 //   i/o     IOPS, …BytesPerSecond              system_disk_operations_total,
 //                                              system_disk_io_bytes_total
 //   network …BytesPerSecond                    system_network_io_bytes_total{device}, device is
 //                                              algorithm or platform
 //
-// Rates become counters: the rate of a row applies since the previous row. Other types are ignored.
+// Rates become counters: a row's rate applies to the time since the previous row. Other types are
+// ignored.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +33,7 @@ namespace pitwall::imports {
 
 struct SystemMetricLimits {
   size_t line_bytes = size_t{1} << 16;
-  size_t rate_rows = 20'000'000;  // kept until Finish, since rows may come in any order
+  size_t rate_rows = 20'000'000;  // rows are kept until Finish, because they may come in any order
 };
 
 // Reads files sequentially, in any order. Skips and counts invalid and overlong lines. Not
@@ -42,25 +44,25 @@ class SystemMetricsReader {
       : out_(out), limits_(limits) {}
 
   void BeginFile(std::string name);
-  // ResourceExhausted: a limit.
+  // Reads the next bytes. Returns ResourceExhausted if a limit is exceeded.
   Status Feed(std::string_view bytes);
-  // InvalidArgument: the file has lines, but none is valid, with the first error. The reader has
-  // nothing of it, and the next file may begin.
+  // Ends the current file. Returns InvalidArgument with the first error if the file has lines but
+  // no valid one. The reader then discards the file, and the next file may begin.
   Status EndFile();
-  // Call after the last file: emits the rows that waited for rows of other files.
+  // Emits the rows that were held for rows in other files. Call it after the last file.
   Status Finish();
-  // Of the files with a valid line.
+  // Skipped lines in the files that have a valid line.
   const lenient::SkippedRecords& skipped() const { return skipped_; }
 
  private:
-  // Of one core at one time.
+  // Values of one core at one time.
   struct Core {
     double busy = 0, wait = 0;
     bool has_busy = false, has_wait = false;
   };
   struct CoreState {
     uint32_t idle_series = 0;
-    std::map<int64_t, Core> open;  // by time, without both values yet
+    std::map<int64_t, Core> open;  // by time, for ticks that do not have both values yet
   };
 
   Status Line();
@@ -75,9 +77,9 @@ class SystemMetricsReader {
   std::string name_;
   uint32_t line_ = 1;
   std::string rest_;
-  bool too_long_ = false;  // the line
+  bool too_long_ = false;  // the current line is too long
   lenient::SkippedRecords skipped_of_file_{"line"};
-  lenient::SkippedRecords skipped_{"line"};  // of the files before
+  lenient::SkippedRecords skipped_{"line"};  // of earlier files
   std::map<std::pair<std::string, std::string>, CoreState> cores_;
   std::map<uint32_t, std::vector<std::pair<int64_t, double>>> rates_;  // by series
   size_t rate_rows_ = 0;

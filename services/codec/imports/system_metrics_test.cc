@@ -24,7 +24,7 @@ struct Outcome {
   std::vector<std::string> skipped;
 };
 
-// Files in their order, each fed in pieces.
+// Reads the files in the given order, each in pieces of `piece` bytes.
 Outcome Read(const std::vector<std::string>& files, size_t piece = 7,
              const SystemMetricLimits& limits = {}) {
   Outcome outcome;
@@ -67,10 +67,10 @@ TEST(SystemMetricsReader, EmitsCanonicalSeries) {
   }
 }
 
-TEST(SystemMetricsReader, IdleIsRestOfBusyAndIowait) {
+TEST(SystemMetricsReader, IdleIsRemainderOfBusyAndIowait) {
   const Outcome read = Read({
-      // The waiting share of 1 s is in the file after; 2 s has none; 3 s has nothing else; at
-      // 4 s both exceed the whole.
+      // The iowait share at 1 s is in the next file; the tick at 2 s has no iowait share, the tick
+      // at 3 s has nothing else, and at 4 s the two shares exceed 100%.
       Row("cpu", "cpu0", "CPUUtilization", 50, 1) + Row("cpu", "cpu0", "CPUUtilization", 75, 2),
       Row("cpu", "cpu0", "I/OWaitPercentage", 25, 3) +
           Row("cpu", "cpu0", "I/OWaitPercentage", 25, 1),
@@ -107,7 +107,7 @@ TEST(SystemMetricsReader, RatesBecomeCountersInTimeOrder) {
           R"(system_network_io_bytes_total{device="platform",direction="transmit",node="algo-1"} @10000ms 0)"));
 }
 
-TEST(SystemMetricsReader, InvalidLines_AreSkippedWithTheirPlace) {
+TEST(SystemMetricsReader, InvalidLines_AreSkippedAndReportedWithLocation) {
   const std::string good = Row("memory", "MemoryUsedPercent", "", 25, 10);
   for (const std::string_view damaged : {R"({"Type":"mem)", "{\"Type\":\"mem\n", "{}\n\n"}) {
     EXPECT_EQ(Read({good + std::string(damaged), good}).error, "");
@@ -118,7 +118,7 @@ TEST(SystemMetricsReader, InvalidLines_AreSkippedWithTheirPlace) {
     EXPECT_THAT(inside.skipped, ElementsAre(::testing::StartsWith("f1:2:1: "))) << damaged;
     EXPECT_THAT(Read({std::string(damaged)}).error, ::testing::StartsWith("f0:1:1: "));
   }
-  // Of files, too: one without a valid line is rejected by itself.
+  // A file without a valid line is rejected on its own.
   EXPECT_THAT(Read({good, "{}\n"}).error, ::testing::StartsWith("f1:1:1: "));
   EXPECT_EQ(Read({"\xef\xbb\xbf" + good}).samples.size(), 1);
   const auto error_of = [&](std::string_view line) {
@@ -128,7 +128,7 @@ TEST(SystemMetricsReader, InvalidLines_AreSkippedWithTheirPlace) {
     return read.skipped.empty() ? "" : read.skipped[0];
   };
   EXPECT_EQ(error_of("[]"), "f0:1:1: not a JSON object");
-  EXPECT_EQ(error_of("{}"), "f0:1:1: Type is missing, or no text");
+  EXPECT_EQ(error_of("{}"), "f0:1:1: Type is missing or not a string");
   EXPECT_EQ(error_of(R"({"Type":"memory","Dimension":"","NodeId":"n","Value":"1","Timestamp":1})"),
             "f0:1:1: Value is missing or not a number");
   EXPECT_EQ(error_of(R"({"Type":"memory","Dimension":"","NodeId":"n","Value":1,"Timestamp":1e18})"),

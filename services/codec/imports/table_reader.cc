@@ -15,8 +15,8 @@ namespace pitwall::imports {
 
 namespace {
 
-// A column's name in lower case, without its unit and without everything but letters and digits:
-// "Memory.Used [MiB]" -> "memoryused".
+// Returns a column name in lower case, with only letters and digits and without its unit:
+// "Memory.Used [MiB]" becomes "memoryused".
 std::string Plain(std::string_view name) {
   std::string plain;
   for (const char c : name.substr(0, name.find_first_of("[("))) {
@@ -28,7 +28,7 @@ std::string Plain(std::string_view name) {
 
 }  // namespace
 
-// Fields that all metrics of a row share.
+// Fields shared by all metrics of a row.
 struct TableReader::Cells {
   const absl::flat_hash_map<std::string_view, std::string_view>& by_column;
   int64_t time_ns = 0;
@@ -78,7 +78,7 @@ Status TableReader::Finish() {
     rows_.Names(column) ? empty.push_back(Quote(column))
                         : never.push_back(Cat(Quote(column), Similar(column)));
   }
-  if (!twice.empty()) {  // columns_ has no order
+  if (!twice.empty()) {  // columns_ is unordered
     return InvalidArgument(Cat(name_, ":1:1: column ",
                                *std::min_element(twice.begin(), twice.end()), " appears twice"));
   }
@@ -94,7 +94,7 @@ Status TableReader::Finish() {
 }
 
 std::string TableReader::Similar(std::string_view column) const {
-  if (column.size() < 3) return "";  // near to anything
+  if (column.size() < 3) return "";  // short names resemble too many others
   const std::string wanted = Plain(column);
   for (const std::string& name : rows_.names()) {
     if (Plain(name) == wanted) return Cat(" (did you mean ", Quote(name), "?)");
@@ -132,14 +132,14 @@ Status TableReader::ReadStep(Cells* cells) const {
   if (mapping_.step_column.empty()) return OkStatus();
   const std::string_view text = cells->Get(mapping_.step_column);
   if (IsMissingCell(text)) return OkStatus();
-  // Loggers write whole steps as floats, too, and NaN for no step.
+  // Loggers also write whole steps as floats, and NaN if there is no step.
   const auto number = ParseDouble(text);
   if (number && std::isnan(*number)) return OkStatus();
   const bool whole = number && *number >= 0 && *number <= static_cast<double>(kMaxStep) &&
                      *number == static_cast<double>(static_cast<int64_t>(*number));
   if (!whole)
     return InvalidArgument(Cat("column ", Quote(mapping_.step_column), ": ", Quote(text),
-                               " is not a step (a whole number from 0 on)"));
+                               " is not a step (must be a non-negative integer)"));
   cells->step = static_cast<int64_t>(*number);
   return OkStatus();
 }
@@ -177,7 +177,7 @@ StatusOr<double> TableReader::Value(std::string_view column, std::string_view te
   const auto value = unit.Convert(*number, metric.factor.has_value());
   if (!value)
     return InvalidArgument(Cat("column ", Quote(column), ": ", Quote(text),
-                               " has another unit than the cells above it"));
+                               " has a different unit from the cells above it"));
   return *value * metric.factor.value_or(1);
 }
 
@@ -192,9 +192,9 @@ Status TableReader::TakeMetric(const Cells& cells, std::string_view column,
   const bool stepped = metric.step && cells.step != kNoStep;
   const std::string_view mode =
       stepped ? cells.Text(metric.mode ? *metric.mode : mapping_.mode) : std::string_view();
-  if (stepped && mode.empty()) return InvalidArgument("the row has a step and no mode");
+  if (stepped && mode.empty()) return InvalidArgument("the row has a step but no mode");
   std::vector<Label> labels = {{std::string(kMetricName), metric.name}};
-  // A mode that the mapping gives the metric tells its series apart also where there are no steps.
+  // If the mapping sets the metric's mode, the mode distinguishes its series even without steps.
   const std::string_view shown = stepped || !metric.mode ? mode : cells.Text(*metric.mode);
   if (!shown.empty()) labels.push_back({"mode", std::string(shown)});
   for (const auto* given : {&mapping_.labels, &metric.labels}) {

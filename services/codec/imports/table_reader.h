@@ -1,10 +1,10 @@
-// Importer of training logs in tables (CSV, JSON lines, a JSON document), by a mapping.
+// Importer of training logs in tables (CSV, JSON lines, or a JSON document) with a mapping.
 //
-// A row without a cell for a metric, or with a text for a missing value (IsMissingCell), has no
-// sample of it. Skipped and counted, with file:line and the column: a cell that is not a number
-// where one is wanted, a row without a time, or with a step that is not a whole number from 0 on.
-// Rejected: a column that the mapping names and no row has, or the header has twice; an input
-// without a valid row or cell.
+// If a row has no cell for a metric, or a cell with a text for a missing value (IsMissingCell), it
+// has no sample of that metric. The importer skips and counts, with file:line and column: cells
+// that are not numbers where the mapping requires them, rows without a time, and rows with a step
+// that is not a non-negative integer. It rejects mappings with a column that no row has or that
+// occurs twice in the header, and inputs without a valid row or cell.
 #pragma once
 
 #include <cstdint>
@@ -24,8 +24,8 @@ namespace pitwall::imports {
 
 class TableReader {
  public:
-  // `name` is the file in messages. The job of a row becomes the label `job_label`. `sink` is
-  // borrowed.
+  // `name` is the file name in messages. A row's job becomes the label `job_label`. `sink` is not
+  // owned.
   TableReader(std::string name, Mapping mapping, std::string job_label, SampleSink* sink,
               const RowLimits& limits = {});
 
@@ -33,7 +33,7 @@ class TableReader {
     fed_ = fed_ || !bytes.empty();
     return rows_.Feed(bytes);
   }
-  // Before Finish, if the input is cut short: skips a last row without its end.
+  // Skips the last row if it has no end. Call it before Finish if the input is truncated.
   Status SkipCutRow() { return rows_.SkipCutRow(); }
   Status Finish();
   const lenient::SkippedRecords& skipped_rows() const { return rows_.skipped(); }
@@ -45,13 +45,14 @@ class TableReader {
   Status TakeRow(uint32_t line, const Row& row);
   Status ReadStep(Cells* cells) const;
   Status ReadTime(Cells* cells) const;
-  // Skips a cell that is not a number. InvalidArgument: the row has a step and no mode.
+  // Emits the metric's sample, and skips a cell that is not a number. Returns InvalidArgument if
+  // the row has a step but no mode.
   Status TakeMetric(const Cells& cells, std::string_view column, const MappedMetric& metric);
-  // The value of a cell in the unit of its series.
+  // Returns the cell's value in the unit of its series.
   StatusOr<double> Value(std::string_view column, std::string_view text,
                          const MappedMetric& metric);
-  // A name of the input that is likely meant by a column of the mapping: ` (did you mean "x"?)`, or
-  // "".
+  // Returns a hint with the input's column that the mapping probably means: ` (did you mean "x"?)`,
+  // or "".
   std::string Similar(std::string_view column) const;
 
   const std::string name_;
@@ -60,10 +61,10 @@ class TableReader {
   SeriesIndex series_;
   RowReader rows_;
   uint64_t row_ = 0;
-  bool fed_ = false;             // received any byte
-  StringMap<ColumnUnit> units_;  // by column; of rows with a sample each, by their name
+  bool fed_ = false;             // received at least one byte
+  StringMap<ColumnUnit> units_;  // by column; for one row per sample, by metric name
   lenient::SkippedRecords skipped_cells_{"cell"};
-  StringMap<bool> columns_;  // that the mapping names: whether some row had them
+  StringMap<bool> columns_;  // columns in the mapping, and whether any row had them
 };
 
 }  // namespace pitwall::imports

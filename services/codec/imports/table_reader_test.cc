@@ -33,7 +33,7 @@ struct Outcome {
   std::vector<std::string> skipped_rows = {}, skipped_cells = {};
 };
 
-// Feeds `text` in pieces of `piece` bytes. `cut`: it is the text of a gzip that is cut short.
+// Feeds `text` in pieces of `piece` bytes. `cut` means that the text is from a truncated gzip.
 Outcome Read(std::string_view mapping, std::string_view text, size_t piece = 7,
              const RowLimits& limits = {}, bool cut = false) {
   const auto parsed = ParseMapping("m.yaml", mapping);
@@ -73,12 +73,12 @@ metrics:
   const Outcome json = Read(mapping, R"({"ts":1,"loss":2,"eval_loss":null})");
   EXPECT_EQ(json.error, "");
   EXPECT_EQ(json.samples.size(), 1u);
-  // One that no header has is still a mistake of the mapping.
+  // A column that no header contains is still an error in the mapping.
   EXPECT_EQ(Read(mapping, "ts,loss\n1,2\n").error,
             "log: no row has the columns of the mapping: \"eval_loss\"");
 }
 
-TEST(TableReader, ReadsAColumnPerMetric) {
+TEST(TableReader, ReadsOneColumnPerMetric) {
   const std::string_view csv =
       "ts,step,split,run,rank,loss,gpu0,note\r\n"
       "1000,0,train,r1,0,0.5,90,\"a, \"\"b\"\"\nc\"\r\n"
@@ -100,7 +100,7 @@ TEST(TableReader, ReadsAColumnPerMetric) {
   }
 }
 
-TEST(TableReader, ReadsARowPerSampleAndJsonLines) {
+TEST(TableReader, ReadsOneRowPerSampleAndJsonLines) {
   constexpr std::string_view kLong = R"(
 time: {start: 1970-01-01T00:00:10Z, every: 500ms}
 step: {column: meta.step}
@@ -118,7 +118,7 @@ metrics: {name: {column: key}, value: {column: value}, rename: {loss: train_loss
                                            "4: train_loss{mode=\"train\"} train @12500ms #5 -Inf"));
 }
 
-TEST(TableReader, ReadsTheLogHistoryOfATrainersState) {
+TEST(TableReader, ReadsLogHistoryOfTrainerState) {
   constexpr std::string_view kTrainer = R"(
 time: {start: 0, every: 1s}
 rows: state.log_history
@@ -135,7 +135,7 @@ metrics:
                                            "2: train_loss{mode=\"eval\"} eval @10000ms #10 NaN"));
 }
 
-TEST(TableReader, ErrorsNamePlaceAndCause) {
+TEST(TableReader, ErrorsIncludeLocationAndCause) {
   constexpr std::string_view kSmall =
       "time: {column: t}\nstep: {column: s}\nmetrics: [{column: x}]\n";
   const auto error = [&](std::string_view text, const RowLimits& limits = {}) {
@@ -147,9 +147,9 @@ TEST(TableReader, ErrorsNamePlaceAndCause) {
     EXPECT_EQ(error("t,s,x,t,s,x\n1,2,3,4,5,6\n"), "log:1:1: column \"s\" appears twice");
   EXPECT_EQ(error("t,s,x\n1,2,abc\n"), "log:2:1: column \"x\": \"abc\" is not a number");
   EXPECT_EQ(error("t,s,x\n1,1.5,1\n"),
-            "log:2:1: column \"s\": \"1.5\" is not a step (a whole number from 0 on)");
+            "log:2:1: column \"s\": \"1.5\" is not a step (must be a non-negative integer)");
   EXPECT_EQ(error("t,s,x\n1,-1,1\n"),
-            "log:2:1: column \"s\": \"-1\" is not a step (a whole number from 0 on)");
+            "log:2:1: column \"s\": \"-1\" is not a step (must be a non-negative integer)");
   EXPECT_EQ(error("t,s,x\n,1,1\n"),
             "log:2:1: column \"t\": empty is not a time in the mapping's unit");
   EXPECT_EQ(error("t,s,x\n2026-01-01,1,1\n"),
@@ -157,9 +157,9 @@ TEST(TableReader, ErrorsNamePlaceAndCause) {
   EXPECT_EQ(error("t,s,x\n2026-01-01 00:00:00,1,1\n"),
             "log:2:1: column \"t\": \"2026-01-01 00:00:00\" is not a time in the mapping's unit; "
             "dates need unit: datetime");
-  EXPECT_EQ(error("t,s,x\n1,1,\"1\n"), "log:2:1: a quoted cell has no end");
-  EXPECT_EQ(error("\"t,s,x\n1,1,1\n"), "log:1:1: a quoted cell has no end");
-  EXPECT_EQ(error("t,s,x\n1,1,\"1\"2\n"), "log:2:1: something follows a quoted cell");
+  EXPECT_EQ(error("t,s,x\n1,1,\"1\n"), "log:2:1: a quoted cell is not closed");
+  EXPECT_EQ(error("\"t,s,x\n1,1,1\n"), "log:1:1: a quoted cell is not closed");
+  EXPECT_EQ(error("t,s,x\n1,1,\"1\"2\n"), "log:2:1: unexpected text after a quoted cell");
   EXPECT_EQ(error("t,y\n1,1\n"), "log: no row has the columns of the mapping: \"s\", \"x\"");
   EXPECT_EQ(error("{\"t\": \n"), "log:1:1: not a JSON object");
   EXPECT_EQ(error("[1]"), "log:1:1: not a JSON object");
@@ -176,7 +176,7 @@ TEST(TableReader, ErrorsNamePlaceAndCause) {
   EXPECT_EQ(error(""), "log: no rows: the file is empty");
 }
 
-TEST(TableReader, ColumnIsNotThere_SimilarNameIsSuggested) {
+TEST(TableReader, MissingColumn_SuggestsSimilarName) {
   const auto error = [](std::string_view header) {
     return Read("time: {column: time}\nmetrics: [{column: utilization.gpu}]\n",
                 Cat(header, "\n1,2\n"))
@@ -194,7 +194,7 @@ TEST(TableReader, ColumnIsNotThere_SimilarNameIsSuggested) {
 }
 
 // nvidia-smi --query-gpu=timestamp,index,utilization.gpu,memory.used,power.draw --format=csv
-TEST(TableReader, RawOutputOfNvidiaSmi_IsRead) {
+TEST(TableReader, RawNvidiaSmiOutput_IsRead) {
   constexpr std::string_view kSmi = R"(
 time: {column: timestamp, unit: datetime, zone: "+01:00"}
 labels: {gpu: {column: index}}
@@ -221,7 +221,7 @@ metrics:
   }
 }
 
-TEST(TableReader, NumbersInPercentAndFactor_AreNotScaledTwice) {
+TEST(TableReader, PercentagesWithFactor_AreNotScaledTwice) {
   const std::string_view mapping =
       "time: {column: t}\nmetrics: [{column: u, name: ratio, factor: 0.01}]\n";
   EXPECT_EQ(Read(mapping, "t,u\n1,45 %\n").samples, Read(mapping, "t,u\n1,45\n").samples);
@@ -229,7 +229,7 @@ TEST(TableReader, NumbersInPercentAndFactor_AreNotScaledTwice) {
 
 constexpr std::string_view kLoss = "time: {column: t}\nmetrics: [{column: x}]\n";
 
-TEST(TableReader, InvalidRows_AreSkippedWithTheirPlace) {
+TEST(TableReader, InvalidRows_AreSkippedAndReportedWithLocation) {
   for (const size_t piece : {1, 5, 1000}) {
     SCOPED_TRACE(piece);
     const Outcome rows = Read(kLoss, "t,x\n1,1\n2,2,2\noops\n4,4\n5\n", piece);
@@ -248,7 +248,7 @@ TEST(TableReader, InvalidRows_AreSkippedWithTheirPlace) {
   }
 }
 
-TEST(TableReader, CellIsNotANumber_OtherCellsOfTheRowAreRead) {
+TEST(TableReader, NonNumericCell_OtherCellsInRowAreRead) {
   const Outcome outcome = Read("time: {column: t}\nmetrics: [{column: x}, {column: y}]\n",
                                "t,x,y\n1,1,1\n2,tensor(2.),2\n3,3,3\n");
   EXPECT_EQ(outcome.error, "");
@@ -257,13 +257,13 @@ TEST(TableReader, CellIsNotANumber_OtherCellsOfTheRowAreRead) {
               ElementsAre("log:3:1: column \"x\": \"tensor(2.)\" is not a number"));
 }
 
-TEST(TableReader, StrayQuote_CostsItsOwnLineOnly) {
+TEST(TableReader, StrayQuote_InvalidatesOnlyItsLine) {
   for (const size_t piece : {1, 5, 1000}) {
     SCOPED_TRACE(piece);
     const Outcome end = Read(kLoss, "t,x\n1,1\n2,\"2\n3,3\n4,4\n", piece);
     EXPECT_EQ(end.error, "");
     EXPECT_THAT(end.samples, ElementsAre("2: x @1000ms 1", "4: x @3000ms 3", "5: x @4000ms 4"));
-    EXPECT_THAT(end.skipped_rows, ElementsAre("log:3:1: a quoted cell has no end"));
+    EXPECT_THAT(end.skipped_rows, ElementsAre("log:3:1: a quoted cell is not closed"));
     const Outcome middle = Read(kLoss, "t,x\n1,1\n2,\"2\n3,\"3\n4,4\n", piece);
     EXPECT_THAT(middle.samples, ElementsAre("2: x @1000ms 1", "5: x @4000ms 4"));
     EXPECT_EQ(middle.skipped_rows.size(), 2u);
@@ -273,7 +273,7 @@ TEST(TableReader, StrayQuote_CostsItsOwnLineOnly) {
   }
 }
 
-TEST(TableReader, QuotesJoinLines_LinesAfterTheFirstAreReadAgain) {
+TEST(TableReader, QuotesJoinLines_LaterLinesAreReadAgain) {
   for (const size_t piece : {1, 5, 1000}) {
     SCOPED_TRACE(piece);
     const Outcome outcome = Read(kLoss, "t,x\n1,1\n\"2,2\n3,3\n4,4\"\n5,5\n", piece);
@@ -283,7 +283,7 @@ TEST(TableReader, QuotesJoinLines_LinesAfterTheFirstAreReadAgain) {
   }
 }
 
-TEST(TableReader, InputIsCutShort_LastRowWithoutEndIsSkipped) {
+TEST(TableReader, TruncatedInput_IncompleteLastRowIsSkipped) {
   const auto read = [](std::string_view text) { return Read(kLoss, text, 7, {}, /*cut=*/true); };
   const Outcome csv = read("t,x\n1,1\n2,2");
   EXPECT_EQ(csv.error, "");
@@ -299,14 +299,14 @@ TEST(TableReader, InputIsCutShort_LastRowWithoutEndIsSkipped) {
   EXPECT_EQ(read("t,x").error, "log:1:1: the input is cut short in this row");
 }
 
-TEST(TableReader, HeaderIsRepeated_RowsAfterItFollowIt) {
+TEST(TableReader, RepeatedHeader_AppliesToFollowingRows) {
   const Outcome outcome = Read(kLoss, "t,x\n1,1\nt,x\n2,2\nx,t\n3,4\n");
   EXPECT_EQ(outcome.error, "");
   EXPECT_THAT(outcome.samples, ElementsAre("2: x @1000ms 1", "4: x @2000ms 2", "6: x @4000ms 3"));
   EXPECT_THAT(outcome.skipped_rows, ::testing::IsEmpty());
 }
 
-TEST(TableReader, EmptyRow_IsNotAHeader) {
+TEST(TableReader, EmptyRow_IsNotHeader) {
   const Outcome outcome = Read(kLoss, ",t,x\n0,1,1\n,,\n2,3,3\n");
   EXPECT_EQ(outcome.error, "");
   EXPECT_THAT(outcome.samples, ElementsAre("2: x @1000ms 1", "4: x @3000ms 3"));
@@ -319,37 +319,37 @@ TEST(TableReader, UnusedColumn_IsNotValidated) {
   EXPECT_THAT(outcome.samples, ElementsAre("2: x @1000ms 1", "3: x @2000ms 2"));
 }
 
-TEST(TableReader, RowsAreCountedWithSkippedOnes_TimesStayRight) {
+TEST(TableReader, SkippedRowsAreCounted_TimesStayCorrect) {
   const Outcome outcome =
       Read("time: {start: 0, every: 1s}\nmetrics: [{column: x}]\n", "x,y\n1,1\n2\n3,3\n");
   EXPECT_THAT(outcome.samples, ElementsAre("2: x @0ms 1", "4: x @2000ms 3"));
 }
 
-TEST(TableReader, NulBytesAtTheEnd_AreSkipped) {
+TEST(TableReader, TrailingNulBytes_AreSkipped) {
   const std::string text = Cat("t,x\n1,1\n", std::string(64, '\0'));
   const Outcome outcome = Read(kLoss, text, 7, {.row_bytes = 32});
   EXPECT_EQ(outcome.error, "");
   EXPECT_THAT(outcome.samples, ElementsAre("2: x @1000ms 1"));
 }
 
-TEST(TableReader, StepIsMissing_SampleHasNone) {
+TEST(TableReader, MissingStep_SampleHasNoStep) {
   const Outcome outcome = Read("time: {column: t}\nstep: {column: s}\nmetrics: [{column: x}]\n",
                                "t,s,x\n1,nan,1\n2,None,2\n");
   EXPECT_THAT(outcome.samples, ElementsAre("2: x @1000ms 1", "3: x @2000ms 2"));
 }
 
-TEST(TableReader, DocumentIsCutShort_WholeRowsAreRead) {
+TEST(TableReader, TruncatedDocument_CompleteRowsAreRead) {
   const Outcome outcome = Read(kLoss, "[{\"t\":1,\"x\":1},\n{\"t\":2,\"x\":2},\n{\"t\":3,\"x");
   EXPECT_EQ(outcome.error, "");
   EXPECT_THAT(outcome.samples, ElementsAre("1: x @1000ms 1", "2: x @2000ms 2"));
   EXPECT_THAT(outcome.skipped_rows, ElementsAre("log:3:1: the document is cut short"));
 }
 
-TEST(Mapping, ErrorsNamePlaceAndCause) {
+TEST(Mapping, ErrorsIncludeLocationAndCause) {
   EXPECT_EQ(Read("time: {unit: h}\nmetrics: [{name: x}]\nlabels: {a: {}}\ntypo: 1\n", "").error,
             "m.yaml:1:8: \"unit\" must be s, ms, us, ns, rfc3339, or datetime, found \"h\"\n"
             "m.yaml:1:7: \"time\" needs a column, or start and every\n"
-            "m.yaml:3:13: a label must be a text, or {column: NAME}\n"
+            "m.yaml:3:13: a label must be a string or {column: NAME}\n"
             "m.yaml:2:11: a metric needs \"column\"\n"
             "m.yaml:4:1: unknown key \"typo\" in the mapping");
   EXPECT_EQ(Read("metrics: []\nstep: 5\n", "").error,
@@ -358,7 +358,7 @@ TEST(Mapping, ErrorsNamePlaceAndCause) {
             "m.yaml:1:10: \"metrics\" is empty");
 }
 
-TEST(Mapping, ZoneIsInvalidOrUnused_IsAnError) {
+TEST(Mapping, InvalidOrUnusedZone_ReturnsError) {
   EXPECT_EQ(
       Read("time: {column: t, unit: datetime, zone: CET}\nmetrics: [{column: x}]\n", "").error,
       "m.yaml:1:35: \"zone\" must be UTC or an offset like +09:00, found \"CET\"");

@@ -16,14 +16,14 @@ bool IsHex(std::string_view text) {
   return text.size() == 4 && text.find_first_not_of("0123456789abcdefABCDEF") == text.npos;
 }
 
-// Whether the escape that `rest` begins with is one of JSON's.
+// Returns true if `rest` starts with a valid JSON escape sequence.
 bool IsEscape(std::string_view rest) {
   if (rest.size() < 2) return false;
   if (rest[1] == 'u') return IsHex(rest.substr(2, 4));
   return std::string_view("\"\\/bfnrt").find(rest[1]) != std::string_view::npos;
 }
 
-// Appends the character of a text that `rest` begins with, and returns its length in bytes.
+// Appends the first character of `rest`, which is inside a string, and returns its length in bytes.
 size_t AppendCharacter(std::string_view rest, std::string* out) {
   if (rest[0] == '\\') {
     if (!IsEscape(rest)) {
@@ -38,7 +38,7 @@ size_t AppendCharacter(std::string_view rest, std::string* out) {
   return length == 0 ? 1 : length;
 }
 
-// Appends the token outside of texts that `rest` begins with, and returns its length in bytes.
+// Appends the first token of `rest`, which is outside strings, and returns its length in bytes.
 size_t AppendToken(std::string_view rest, std::string* out) {
   for (const auto& [word, json] : kWords) {
     if (!StartsWith(rest, word)) continue;
@@ -64,7 +64,7 @@ std::string RepairJson(std::string_view text) {
 }
 
 std::string CloseCutJson(std::string_view text) {
-  std::string open, open_at_end;  // brackets, at present and behind the last whole element
+  std::string open, open_at_end;  // open brackets now, and after the last complete element
   size_t end = 0;
   bool quoted = false;
   for (size_t i = 0; i < text.size(); ++i) {

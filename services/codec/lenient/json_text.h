@@ -1,4 +1,4 @@
-// JSON as programs write it, which is not always JSON.
+// Tolerant handling of JSON as programs actually write it.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -7,17 +7,17 @@
 
 namespace pitwall::lenient {
 
-// Rewrites the faults of writers whose meaning is not in doubt: NaN, Infinity, and -Infinity (as
-// the texts "NaN", "+Inf", and "-Inf"), bytes in texts that are not UTF-8 and control characters
-// (as "?"), and a backslash that escapes nothing (as itself). Returns valid JSON unchanged.
+// Repairs writer errors with an unambiguous meaning. NaN, Infinity, and -Infinity become the
+// strings "NaN", "+Inf", and "-Inf". Non-UTF-8 bytes and control characters in strings become "?".
+// A backslash that escapes nothing becomes a literal backslash. Returns valid JSON unchanged.
 std::string RepairJson(std::string_view text);
 
-// Closes a document that is cut short behind its last whole element of an array: `[{"a":1},{"a":`
-// becomes `[{"a":1}]`. "" if the text is not cut, or has no such element.
+// Closes a truncated document after the last complete element of an array: `[{"a":1},{"a":` becomes
+// `[{"a":1}]`. Returns "" if the text is not truncated or has no complete element.
 std::string CloseCutJson(std::string_view text);
 
-// Parses the text, if necessary after RepairJson. The result is discarded (is_discarded()) if it
-// is not JSON even then.
+// Parses the text, and retries with RepairJson if parsing fails. The result is discarded
+// (is_discarded()) if the repaired text is not JSON either.
 template <typename Json = nlohmann::json>
 Json ParseJson(std::string_view text) {
   Json parsed = Json::parse(text, nullptr, /*allow_exceptions=*/false);

@@ -11,7 +11,7 @@ TEST(RepairJson, ValidText_IsUnchanged) {
     EXPECT_EQ(RepairJson(text), text);
 }
 
-TEST(RepairJson, FaultsOfWriters_BecomeJson) {
+TEST(RepairJson, WriterErrors_AreRepaired) {
   EXPECT_EQ(RepairJson(R"({"NaN":NaN,"a":[Infinity,-Infinity]})"),
             R"({"NaN":"NaN","a":["+Inf","-Inf"]})");
   EXPECT_EQ(RepairJson(R"("C:\Users\new")"), R"("C:\\Users\new")");
@@ -19,7 +19,7 @@ TEST(RepairJson, FaultsOfWriters_BecomeJson) {
   EXPECT_EQ(RepairJson("\"a\xff\x01\n\""), "\"a???\"");
 }
 
-TEST(CloseCutJson, WholeElements_AreKept) {
+TEST(CloseCutJson, CompleteElements_AreKept) {
   EXPECT_EQ(CloseCutJson(R"([{"a":1},{"a":)"), R"([{"a":1}])");
   EXPECT_EQ(CloseCutJson(R"({"s":{"log":[{"a":"]}"},{"b":{"c":1},)"),
             R"({"s":{"log":[{"a":"]}"}]}})");

@@ -1,4 +1,4 @@
-// Count of the records of one input that a reader skipped because they are invalid.
+// Count of the records in one input that a reader skipped as invalid.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,24 @@
 
 namespace pitwall::lenient {
 
-// Not thread-safe.
+// Counts used and skipped records of one input. Not thread-safe.
 class SkippedRecords {
  public:
-  // `record` is the singular noun of log lines: "row", "event".
+  // `record` is the singular noun for log lines, such as "row" or "event".
   explicit SkippedRecords(std::string record) : record_(std::move(record)) {}
 
-  // Counts a record that was used, if only in part.
+  // Counts a record that was used at least in part.
   void Use() { ++used_; }
-  // Counts a skipped record. `error` has its place and the cause: "run.csv:3:7: not a number".
+  // Counts a skipped record. `error` includes the location and the cause: "run.csv:3:7: not a
+  // number".
   void Skip(std::string_view error);
-  // Skips a record that was counted as used.
+  // Skips a record that was already counted as used.
   void SkipUsed(std::string_view error);
-  // Skips the record if its error is InvalidArgument, and returns OK; returns every other status
-  // unchanged, since the input cannot be read further (a limit, a failing sink).
+  // Skips the record and returns OK if the status is InvalidArgument. Returns every other status
+  // unchanged, because the input cannot be read any further (limit exceeded, failing sink).
   Status SkipInvalid(const Status& status);
 
-  // Adds the counts of another input of the same kind.
+  // Adds the counts of another input with the same record type.
   void Add(const SkippedRecords& other);
 
   uint64_t skipped() const { return skipped_; }
@@ -34,8 +35,8 @@ class SkippedRecords {
   // Errors of the first few skipped records.
   const std::vector<std::string>& first() const { return first_; }
 
-  // Logs the number of skipped records and the first of them under the name of the input. Returns
-  // InvalidArgument with the first error if records were skipped and none was used.
+  // Logs the number of skipped records and the first errors, prefixed with the input's name.
+  // Returns InvalidArgument with the first error if all records were skipped.
   Status Finish(std::string_view input) const;
 
  private:

@@ -8,7 +8,7 @@
 namespace pitwall::lenient {
 namespace {
 
-TEST(SkippedRecords, InvalidRecord_IsCountedWithItsPlace) {
+TEST(SkippedRecords, InvalidRecord_IsCountedWithItsLocation) {
   SkippedRecords skipped("row");
   skipped.Use();
   for (int line = 2; line < 7; ++line)
@@ -19,14 +19,14 @@ TEST(SkippedRecords, InvalidRecord_IsCountedWithItsPlace) {
   EXPECT_TRUE(skipped.Finish("a.csv").ok());
 }
 
-TEST(SkippedRecords, OtherErrors_AreReturned) {
+TEST(SkippedRecords, OtherErrors_AreReturnedUnchanged) {
   SkippedRecords skipped("row");
   EXPECT_TRUE(absl::IsResourceExhausted(skipped.SkipInvalid(ResourceExhausted("limit"))));
   EXPECT_TRUE(skipped.SkipInvalid(OkStatus()).ok());
   EXPECT_EQ(skipped.skipped(), 0u);
 }
 
-TEST(SkippedRecords, CountOfAFileIsAdded_SumsAreThoseOfAllFiles) {
+TEST(SkippedRecords, CountsOfSeveralFiles_AreSummed) {
   SkippedRecords all("row"), file("row");
   all.Use();
   for (int line = 1; line < 3; ++line) all.Skip(Cat("a.csv:", line, ":1: bad"));
@@ -39,7 +39,7 @@ TEST(SkippedRecords, CountOfAFileIsAdded_SumsAreThoseOfAllFiles) {
               ::testing::ElementsAre("a.csv:1:1: bad", "a.csv:2:1: bad", "b.csv:1:1: bad"));
 }
 
-TEST(SkippedRecords, NoRecordIsUsable_InputIsRejected) {
+TEST(SkippedRecords, NoUsableRecord_InputIsRejected) {
   SkippedRecords skipped("row");
   skipped.Skip("a.csv:2:1: bad");
   EXPECT_EQ(ToStd(skipped.Finish("a.csv").message()), "a.csv:2:1: bad");

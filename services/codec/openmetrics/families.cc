@@ -129,7 +129,8 @@ bool Families::Enter(uint32_t family) {
   current_ = family;
   Family& entered = families_[family];
   if (!entered.closed) return true;
-  // Database dumps have no metadata, and order their series by labels.
+  // Database dumps have no metadata and sort their series by labels, so their families may
+  // interleave.
   return dialect_ == Dialect::kPrometheusText || !entered.declared();
 }
 
@@ -156,9 +157,9 @@ std::string Families::CheckLabels(uint32_t family, Part part, std::span<const La
 std::string Families::CheckValue(uint32_t family, Part part, double value) const {
   if (dialect_ == Dialect::kPrometheusText) return "";
   const FamilyType type = families_[family].type;
-  if (type == FamilyType::kInfo && value != 1) return "the value of an info is 1";
+  if (type == FamilyType::kInfo && value != 1) return "the value of an info must be 1";
   if (type == FamilyType::kStateSet && value != 0 && value != 1)
-    return "the value of a stateset is 0 or 1";
+    return "the value of a stateset must be 0 or 1";
   const bool counts = part == Part::kTotal || part == Part::kBucket || part == Part::kCount ||
                       part == Part::kGaugeCount;
   if (counts && !(value >= 0)) return Cat("a sample that counts cannot be ", FormatDouble(value));

@@ -1,4 +1,4 @@
-// Metric families: their metadata (TYPE, UNIT, HELP), and the samples that each type allows.
+// Metric families: metadata (TYPE, UNIT, HELP) and the samples allowed for each type.
 #pragma once
 
 #include <cstdint>
@@ -31,9 +31,9 @@ enum class Part { kPlain, kTotal, kCreated, kBucket, kCount, kSum, kGaugeCount, 
 struct Family {
   std::string name;
   FamilyType type = FamilyType::kUnknown;
-  bool typed = false, united = false, helped = false;  // metadata lines seen
-  bool sampled = false;                                // has samples
-  bool closed = false;                                 // another family began after it
+  bool typed = false, united = false, helped = false;  // metadata lines seen so far
+  bool sampled = false;                                // the family has samples
+  bool closed = false;                                 // another family has started since
 
   bool declared() const { return typed || united || helped; }
 };
@@ -42,24 +42,24 @@ class Families {
  public:
   explicit Families(Dialect dialect) : dialect_(dialect) {}
 
-  // Returns the type of a TYPE line, or nullopt if the dialect does not have it.
+  // Returns the type in a TYPE line, or nullopt if the dialect does not define it.
   std::optional<FamilyType> TypeOf(std::string_view word) const;
-  // Returns the family with exactly this name; adds it if it is new.
+  // Returns the family with exactly this name, and adds the family if it is new.
   uint32_t Named(std::string_view name);
-  // Returns the family of a sample, which may be new and without metadata, and the role of the
-  // sample. Returns nullopt and sets *error if the type of the family has no such sample.
+  // Returns the sample's family, which may be new and without metadata, and sets *part to the
+  // sample's role. Returns nullopt and sets *error if the family's type does not allow this sample.
   std::optional<uint32_t> OfSample(std::string_view sample, Part* part, std::string* error);
-  // Enters the family of a line. Returns false if the family has metadata and its lines are
-  // interleaved with those of others.
+  // Records that the current line belongs to `family`. Returns false if the family has metadata and
+  // its lines are interleaved with those of other families.
   bool Enter(uint32_t family);
 
   Family& at(uint32_t family) { return families_[family]; }
   size_t size() const { return families_.size(); }
 
-  // Returns the error in the labels or the value of such a sample; "": valid.
+  // Returns the error in the sample's labels or value, or "" if they are valid.
   std::string CheckLabels(uint32_t family, Part part, std::span<const Label> labels) const;
   std::string CheckValue(uint32_t family, Part part, double value) const;
-  // Rewrites numbers in labels in the form that Prometheus uses.
+  // Rewrites numeric label values in the form that Prometheus uses.
   void NormalizeNumbers(uint32_t family, std::vector<Label>* labels) const;
 
  private:

@@ -15,10 +15,10 @@ bool IsBlank(char c) { return c == ' ' || c == '\t'; }
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 bool IsNameStart(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
 
-// A smaller time is in seconds, from a file whose end is missing.
+// A smaller timestamp counts seconds, so the file is a truncated OpenMetrics file.
 constexpr int64_t kLeastMillis = 100'000'000'000;
 
-// Digits of a mantissa that fit uint64.
+// Number of mantissa digits that fit into uint64.
 constexpr int kDigits = 19;
 
 uint64_t PowerOfTen(int exponent) {
@@ -85,8 +85,8 @@ bool LineParser::FindSeriesEnd(size_t* end) {
         return true;
       }
     }
-    return Fail(brace,
-                quoted ? "a quoted text in these labels has no end" : "no } ends these labels");
+    return Fail(brace, quoted ? "a quoted string in these labels is not closed"
+                              : "} is missing after these labels");
   }
   *end = i;
   return true;
@@ -108,25 +108,25 @@ bool LineParser::Quoted(std::string* text) {
     }
     if (at_ + 1 == line_.size()) break;
     const char escaped = line_[++at_];
-    // All other backslashes are literal.
+    // Backslashes before other characters are literal.
     if (escaped != 'n' && escaped != '"' && escaped != '\\') text->push_back('\\');
     text->push_back(escaped == 'n' ? '\n' : escaped);
   }
-  return Fail(first, "this quoted text has no end");
+  return Fail(first, "this quoted string is not closed");
 }
 
 bool LineParser::MetricName(std::string* name) {
   const size_t first = at_;
   if (!AtEnd() && line_[at_] == '"') {
     if (!Quoted(name)) return false;
-    return !name->empty() || Fail(first, "the name of a metric is empty");
+    return !name->empty() || Fail(first, "the metric name is empty");
   }
   while (!AtEnd() &&
          (IsNameStart(line_[at_]) || line_[at_] == ':' || (at_ > first && IsDigit(line_[at_])))) {
     ++at_;
   }
   *name = line_.substr(first, at_ - first);
-  return at_ > first || Fail(first, "the name of a metric is missing here");
+  return at_ > first || Fail(first, "a metric name is missing here");
 }
 
 bool LineParser::Labels(std::vector<Label>* labels, bool name_allowed) {
@@ -151,7 +151,7 @@ bool LineParser::Labels(std::vector<Label>* labels, bool name_allowed) {
       }
       label.name = line_.substr(start, at_ - start);
     }
-    if (label.name.empty()) return Fail(start, "the name of a label is missing here");
+    if (label.name.empty()) return Fail(start, "a label name is missing here");
     SkipBlanks();
     if (quoted && name_allowed && first_item && (AtEnd() || line_[at_] != '=')) {
       labels->push_back({std::string(kMetricName), std::move(label.name)});
@@ -184,7 +184,7 @@ bool LineParser::Series(std::vector<Label>* labels) {
   bool named = false;
   if (!AtEnd() && line_[at_] != '{') {
     Label name{std::string(kMetricName), ""};
-    // Quoted names are valid only inside the braces.
+    // Quoted names are valid only inside braces.
     if (line_[at_] == '"') return Fail(at_, "a quoted metric name goes inside the braces");
     if (!MetricName(&name.value)) return false;
     labels->push_back(std::move(name));
@@ -197,8 +197,7 @@ bool LineParser::Series(std::vector<Label>* labels) {
     if (!Labels(labels, /*name_allowed=*/!named)) return false;
     named = named || (!labels->empty() && labels->front().name == kMetricName);
   }
-  if (!named || labels->front().value.empty())
-    return Fail(first, "the name of the metric is missing");
+  if (!named || labels->front().value.empty()) return Fail(first, "the metric name is missing");
   return true;
 }
 

@@ -1,5 +1,5 @@
-// Tokenizer of one line of OpenMetrics or of Prometheus' text format. Methods that fail return
-// false, and error() has the cause and its place.
+// Tokenizer for one line of OpenMetrics or the Prometheus text format. If a method fails, it
+// returns false, and error() returns the cause and its location.
 #pragma once
 
 #include <cstdint>
@@ -26,22 +26,26 @@ class LineParser {
   // Consumes `text` if it is next.
   bool Skip(std::string_view text);
 
-  // Finds the end of `name{labels}` by braces and quotes alone.
+  // Finds the end of `name{labels}` by looking only at braces and quotes.
   bool FindSeriesEnd(size_t* end);
-  // name{a="b"}, {"quoted name",a="b"}: all labels, including __name__, without duplicates.
+  // Parses name{a="b"} or {"quoted name",a="b"} into all labels, including __name__, and rejects
+  // duplicates.
   bool Series(std::vector<Label>* labels);
-  // {a="b"}, as in exemplars.
+  // Parses {a="b"}, the label set of an exemplar.
   bool LabelSet(std::vector<Label>* labels);
-  // Separator of two tokens: one space; in Prometheus' text, any number of blanks.
+  // Consumes the separator between two tokens: one space in OpenMetrics, any number of blanks in
+  // the Prometheus text format.
   bool Blank();
-  // Metric name, with or without quotes.
+  // Parses a metric name with or without quotes.
   bool MetricName(std::string* name);
-  // A number in PromQL's syntax. NaN becomes the plain NaN, which is not a marker.
+  // Parses a number in PromQL syntax. Every NaN becomes the plain NaN, so it cannot be mistaken for
+  // a marker.
   bool Value(double* value);
-  // Event time in nanoseconds: seconds with a fraction in OpenMetrics, exactly, rounded to the
-  // nearest nanosecond; whole milliseconds in Prometheus' text, not before 1973.
+  // Parses a timestamp into nanoseconds. OpenMetrics timestamps are seconds with a fraction,
+  // converted exactly and rounded to the nearest nanosecond. Prometheus text timestamps are whole
+  // milliseconds, not before 1973.
   bool Timestamp(int64_t* time_ns);
-  // Text up to the next blank or the end.
+  // Returns the text up to the next blank or the end of the line.
   std::string_view Word();
 
   bool Fail(size_t at, std::string what);
@@ -51,7 +55,7 @@ class LineParser {
  private:
   bool Quoted(std::string* text);
   bool Labels(std::vector<Label>* labels, bool name_allowed);
-  void SkipBlanks();  // no effect in OpenMetrics
+  void SkipBlanks();  // does nothing in OpenMetrics
 
   std::string_view line_;
   const Dialect dialect_;
@@ -60,8 +64,9 @@ class LineParser {
   std::string error_;
 };
 
-// Converts decimal seconds to nanoseconds without the rounding of doubles: 1767225600.123456789,
-// 1.7672256e+09. Returns nullopt if the text is not a number, or is out of range.
+// Converts decimal seconds to nanoseconds without floating-point rounding. Accepts
+// 1767225600.123456789 and 1.7672256e+09. Returns nullopt if the text is not a number or is out of
+// range.
 std::optional<int64_t> ParseSeconds(std::string_view text);
 
 }  // namespace pitwall::openmetrics

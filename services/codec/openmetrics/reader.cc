@@ -22,7 +22,7 @@ size_t ColumnOf(std::string_view line, size_t offset) {
 
 Dialect DialectOf(std::string_view end_of_file) {
   if (EndsWith(end_of_file, "\n")) end_of_file.remove_suffix(1);
-  if (end_of_file.empty()) return Dialect::kOpenMetrics;  // has at least # EOF
+  if (end_of_file.empty()) return Dialect::kOpenMetrics;  // contains at least # EOF
   if (!EndsWith(end_of_file, kEof)) return Dialect::kPrometheusText;
   end_of_file.remove_suffix(kEof.size());
   return end_of_file.empty() || end_of_file.back() == '\n' ? Dialect::kOpenMetrics
@@ -141,14 +141,14 @@ Status Reader::Comment(LineParser* line) {
   Family& family = families_.at(index);
   bool& stood = type ? family.typed : help ? family.helped : family.united;
   if (stood) return Error(text, name_at, Cat(name, " has a second ", key, " line"));
-  // Prometheus' text format allows HELP in any order.
+  // The Prometheus text format allows HELP in any position.
   if (family.sampled && (open || type))
     return Error(text, name_at, Cat("the ", key, " of ", name, " comes after its samples"));
   stood = true;
   if (!families_.Enter(index))
     return Error(text, name_at,
                  Cat("the lines of ", name, " are interleaved with those of others"));
-  // HELP and UNIT may be empty.
+  // HELP and UNIT may have an empty value.
   if (help || unit) {
     if (line->AtEnd() && !open) return OkStatus();
     if (!line->Blank()) return failed();

@@ -41,7 +41,7 @@ struct Outcome {
   std::vector<std::string> samples;
 };
 
-// Reads in pieces of `piece` bytes, which must not change the result.
+// Reads the text in pieces of `piece` bytes. The piece size must not change the result.
 Outcome ReadIn(std::string_view text, size_t piece, Dialect dialect, ReaderLimits limits = {}) {
   Collected sink;
   Reader reader("f", dialect, &sink, limits);
@@ -67,7 +67,7 @@ std::string ErrorOf(std::string_view text) {
   return whole.error;
 }
 
-TEST(OpenMetricsReader, ReadsEveryKindOfFamily) {
+TEST(OpenMetricsReader, ReadsAllFamilyTypes) {
   EXPECT_THAT(
       Read("# HELP temp How hot.\n# TYPE temp gauge\n# UNIT temp \n"
            "temp{gpu=\"0\"} 41.5 1.5\ntemp{gpu=\"0\"} 42 2\n"
@@ -93,7 +93,7 @@ TEST(OpenMetricsReader, ReadsEveryKindOfFamily) {
                   "u 1 1000000000", "loose_total -3 1000000000"));
 }
 
-TEST(OpenMetricsReader, InvalidLines_AreSkippedWithTheirPlace) {
+TEST(OpenMetricsReader, InvalidLines_AreSkippedAndReportedWithLocation) {
   const auto read = [](Dialect dialect, std::string_view text, lenient::SkippedRecords* skipped) {
     Collected sink;
     Reader reader("f", dialect, &sink, {}, skipped);
@@ -110,7 +110,8 @@ TEST(OpenMetricsReader, InvalidLines_AreSkippedWithTheirPlace) {
   EXPECT_THAT(lines, ElementsAre(2, 5, 8));
   EXPECT_EQ(skipped.skipped(), 4u);
   EXPECT_EQ(skipped.first()[0], "f:3:6: not UTF-8");
-  // Rejected as a whole: no valid sample, cut short, continued after # EOF.
+  // The reader rejects these files as a whole: no valid sample, truncated, or continued after #
+  // EOF.
   lenient::SkippedRecords none("line"), cut("line"), more("line");
   EXPECT_THAT(read(Dialect::kPrometheusText, "a 1 1700000000\n", &none).second,
               HasSubstr("is in 1970"));
@@ -119,7 +120,7 @@ TEST(OpenMetricsReader, InvalidLines_AreSkippedWithTheirPlace) {
               HasSubstr("nothing may follow"));
 }
 
-TEST(OpenMetricsReader, SinkRejectsSamples_NoneCountsAsUsed) {
+TEST(OpenMetricsReader, SinkRejectsSamples_NoSampleCountsAsUsed) {
   class Rejecting final : public SampleSink {
    public:
     Status NewSeries(uint32_t, Labels) override { return OkStatus(); }
@@ -189,9 +190,9 @@ TEST(OpenMetricsReader, ReadsPrometheusText) {
                           "c{a=\"1\",b=\"2\"} 6 1500000001000000000"));
 }
 
-TEST(OpenMetricsReader, ErrorsNamePlaceAndCause) {
+TEST(OpenMetricsReader, ErrorsIncludeLocationAndCause) {
   const std::pair<std::string_view, std::string_view> cases[] = {
-      {"a 1 1\n", "f:1:5: the timestamp 1 is in 1970"},  // a cut file: no # EOF
+      {"a 1 1\n", "f:1:5: the timestamp 1 is in 1970"},  // a truncated file without # EOF
       {"a 1 1.5\n", "f:1:5: the timestamp \"1.5\" is not a time"},
       {"", "f:1:1: the file does not end with # EOF"},
       {"# EOF\nx\n# EOF\n", "f:2:1: nothing may follow"},
@@ -203,18 +204,18 @@ TEST(OpenMetricsReader, ErrorsNamePlaceAndCause) {
       {"a x 1\n# EOF\n", "f:1:3: the value \"x\" is not a number"},
       {"a 1 1767225600000\n# EOF\n", "f:1:5: the timestamp \"1767225600000\" is not a time"},
       {"a 1 1 2\n# EOF\n", "f:1:6: the line should end here"},
-      {"a{b=\"1} 1 1\n# EOF\n", "f:1:2: a quoted text in these labels has no end"},
-      {"a{b=\"1\" 1 1\n# EOF\n", "f:1:2: no } ends these labels"},
-      {"a{b=\"1\",} 1 1\n# EOF\n", "f:1:9: the name of a label is missing"},
+      {"a{b=\"1} 1 1\n# EOF\n", "f:1:2: a quoted string in these labels is not closed"},
+      {"a{b=\"1\" 1 1\n# EOF\n", "f:1:2: } is missing after these labels"},
+      {"a{b=\"1\",} 1 1\n# EOF\n", "f:1:9: a label name is missing"},
       {"a{b=\"1\",b=\"2\"} 1 1\n# EOF\n", "f:1:9: the label \"b\" appears twice"},
       {"a{é=\"1\"} 1 1\n# EOF\n", "f:1:3: the name of a label"},
       {"a{\"é\"=\"1\",1=\"\"} 1 1\n# EOF\n", "f:1:11: the name of a label"},
       {"a{b:c=\"1\"} 1 1\n# EOF\n", "f:1:4: = is missing"},
       {"a{__name__=\"x\"} 1 1\n# EOF\n", "f:1:3: __name__ cannot be a label"},
-      {"{b=\"1\"} 1 1\n# EOF\n", "f:1:1: the name of the metric is missing"},
-      {"{\"\"} 1 1\n# EOF\n", "f:1:2: the name of a label is missing"},
+      {"{b=\"1\"} 1 1\n# EOF\n", "f:1:1: the metric name is missing"},
+      {"{\"\"} 1 1\n# EOF\n", "f:1:2: a label name is missing"},
       {"\"a\" 1 1\n# EOF\n", "f:1:1: a quoted metric name"},
-      {"1a 1 1\n# EOF\n", "f:1:1: the name of a metric is missing"},
+      {"1a 1 1\n# EOF\n", "f:1:1: a metric name is missing"},
       {"a{b=\"\xff\"} 1 1\n# EOF\n", "f:1:6: not UTF-8"},
       {"# HELP a \xff\n# EOF\n", "f:1:10: not UTF-8"},
       {"# TYPE a thing\n# EOF\n", "f:1:10: unknown type \"thing\""},
@@ -230,9 +231,10 @@ TEST(OpenMetricsReader, ErrorsNamePlaceAndCause) {
       {"# TYPE a summary\na{quantile=\"2\"} 1 1\n# EOF\n", "f:2:1: the label quantile must be"},
       {"# TYPE a counter\na_total -1 1\n# EOF\n", "f:2:9: a sample that counts cannot be -1"},
       {"# TYPE a counter\na_total NaN 1\n# EOF\n", "f:2:9: a sample that counts cannot be NaN"},
-      {"# TYPE a info\na_info 2 1\n# EOF\n", "f:2:8: the value of an info is 1"},
+      {"# TYPE a info\na_info 2 1\n# EOF\n", "f:2:8: the value of an info must be 1"},
       {"# TYPE a stateset\na 1 1\n# EOF\n", "f:2:1: a sample of this stateset needs the label a"},
-      {"# TYPE a stateset\na{a=\"x\"} 3 1\n# EOF\n", "f:2:10: the value of a stateset is 0 or 1"},
+      {"# TYPE a stateset\na{a=\"x\"} 3 1\n# EOF\n",
+       "f:2:10: the value of a stateset must be 0 or 1"},
       {"a 1 1 # {b=\"1\"}\n# EOF\n", "f:1:16: the line ends too early"},
       {"a 1 1\r\n# EOF\n", "f:1:5: the timestamp \"1\\x0d\""},
       {"# TYPE a gauge\n# TYPE a gauge\n", "f:2:8: a has a second TYPE line (read as Prometheus'"},

@@ -29,7 +29,7 @@ size_t FrameWriter::Write(std::vector<Row> rows, uint64_t schema_id, size_t widt
 
   times_.clear();
   steps_.clear();
-  times_.reserve(kept);  // frames point into them: they must not move
+  times_.reserve(kept);  // must not reallocate, because frames point into these vectors
   steps_.reserve(kept);
   cells_.assign(kept * width, MissingValue());
   const size_t frame_rows = std::max<size_t>(1, cells_per_frame_ / width);
@@ -39,7 +39,7 @@ size_t FrameWriter::Write(std::vector<Row> rows, uint64_t schema_id, size_t widt
     times_.push_back(row.time_ns);
     steps_.push_back(row.step);
     for (const auto& [column, value] : row.cells) cells_[i * width + column] = value;
-    // Times of a frame ascend, and it has one mode.
+    // A frame has strictly ascending times and a single mode.
     const bool ends = i + 1 == kept || rows[i + 1].mode != row.mode ||
                       rows[i + 1].time_ns <= row.time_ns || i + 1 - begin >= frame_rows;
     if (!ends) continue;

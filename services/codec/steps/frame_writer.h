@@ -1,4 +1,4 @@
-// Converter of sparse rows to dense frames of one stream.
+// Converter from sparse rows to the dense frames of one stream.
 #pragma once
 
 #include <cstddef>
@@ -11,22 +11,22 @@
 
 namespace pitwall::steps {
 
-// One tick. If a column has two cells, the later one counts.
+// Values at one tick. If a column occurs twice, the later cell wins.
 struct Row {
   int64_t time_ns = 0;
   int64_t step = kNoStep;
-  std::string_view mode;                           // empty exactly when the row has no step
-  std::vector<std::pair<uint32_t, double>> cells;  // column, value
+  std::string_view mode;                           // empty if and only if the row has no step
+  std::vector<std::pair<uint32_t, double>> cells;  // pairs of column and value
 };
 
-// Owns the data that the frames of its last Write point into. Not thread-safe.
+// Owns the data that the frames of the last Write point to. Not thread-safe.
 class FrameWriter {
  public:
-  // Limits the cells per frame, so that a batch can be divided between frames.
+  // Limits the cells per frame, so that a batch can be split between frames.
   explicit FrameWriter(size_t cells_per_frame) : cells_per_frame_(cells_per_frame) {}
 
-  // Appends the rows to batch->frames, in the order of time, then mode and step; rows of one
-  // moment, mode and step become one. Returns how many of the last rows found no room in
+  // Appends the rows to batch->frames, ordered by time, then by mode and step. Merges rows with
+  // equal time, mode, and step. Returns the number of rows dropped from the end because they exceed
   // `max_cells`.
   size_t Write(std::vector<Row> rows, uint64_t schema_id, size_t width, size_t max_cells,
                Batch* batch);

@@ -36,8 +36,8 @@ std::vector<PhaseChange> PhaseTimeline::Take(int64_t floor_ns) {
     return std::tie(a.time_ns, a.begins, a.interval) < std::tie(b.time_ns, b.begins, b.interval);
   });
 
-  // The innermost of the open ones is last: it began last; of two that began together it ends
-  // first.
+  // Orders open intervals so that the innermost is last: the one that started last, or of several
+  // that started together, the one that ends first.
   using Nesting = std::tuple<int64_t, int64_t, size_t>;
   auto nesting = [&](size_t i) { return Nesting(intervals[i].start_ns, -intervals[i].end_ns, i); };
   std::set<Nesting> open;
@@ -51,19 +51,18 @@ std::vector<PhaseChange> PhaseTimeline::Take(int64_t floor_ns) {
     }
     if (i + 1 < boundaries.size() && boundaries[i + 1].time_ns == boundary.time_ns) continue;
     const int phase = open.empty() ? kNoPhase : intervals[std::get<2>(*open.rbegin())].phase;
-    // What lies in the past only sets the stage: its state is told at the first moment that still
-    // can be.
-    const int64_t at = std::max({boundary.time_ns, floor_ns + 1, told_until_ns_ + 1});
+    // A boundary in the past determines only the current state. The change is emitted at the
+    // earliest time that can still be emitted.
+    const int64_t at = std::max({boundary.time_ns, floor_ns + 1, emitted_until_ns_ + 1});
     if (!changes.empty() && changes.back().time_ns == at) {
       changes.back().phase = phase;
     } else {
       changes.push_back({at, phase});
     }
   }
-  // Without any boundary nothing runs any more, unless the state is simply unknown since the last
-  // call.
+  // If there are no boundaries at all, no phase runs any longer.
   if (boundaries.empty() && running_ != kNoPhase) {
-    changes.push_back({std::max(floor_ns, told_until_ns_) + 1, kNoPhase});
+    changes.push_back({std::max(floor_ns, emitted_until_ns_) + 1, kNoPhase});
   }
   int before = running_;
   std::erase_if(changes, [&before](const PhaseChange& change) {
@@ -73,7 +72,7 @@ std::vector<PhaseChange> PhaseTimeline::Take(int64_t floor_ns) {
   });
   if (!changes.empty()) {
     running_ = changes.back().phase;
-    told_until_ns_ = changes.back().time_ns;
+    emitted_until_ns_ = changes.back().time_ns;
   }
   return changes;
 }

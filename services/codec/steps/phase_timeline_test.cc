@@ -10,7 +10,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using Change = PhaseChange;
 
-TEST(PhaseTimeline, SpansOneAfterTheOther) {
+TEST(PhaseTimeline, ConsecutiveSpansEmitOneChangeEach) {
   PhaseTimeline timeline;
   timeline.AddSpan(0, 10, 20);
   timeline.AddSpan(1, 20, 30);
@@ -22,8 +22,8 @@ TEST(PhaseTimeline, SpansOneAfterTheOther) {
 
 TEST(PhaseTimeline, OuterPhaseResumesAfterInnerPhase) {
   PhaseTimeline timeline;
-  timeline.AddSpan(1, 12, 15);  // ends first, so it comes first
-  timeline.AddSpan(2, 10, 13);  // began together with its outer one
+  timeline.AddSpan(1, 12, 15);  // the inner span ends first, so it is added first
+  timeline.AddSpan(2, 10, 13);  // starts together with its outer span
   timeline.AddSpan(0, 10, 20);
   EXPECT_THAT(timeline.Take(0),
               ElementsAre(Change{10, 2}, Change{12, 1}, Change{15, 0}, Change{20, kNoPhase}));
@@ -38,10 +38,11 @@ TEST(PhaseTimeline, OpenPhaseIsEmittedOnceBeforeItsSpan) {
   timeline.SetCurrent(1, 25);
   EXPECT_THAT(timeline.Take(20), ElementsAre(Change{25, 1}));
   timeline.SetCurrent(kNoPhase, 0);
-  EXPECT_THAT(timeline.Take(30), ElementsAre(Change{31, kNoPhase}));  // its span was lost
+  // The span of the open phase was lost.
+  EXPECT_THAT(timeline.Take(30), ElementsAre(Change{31, kNoPhase}));
 }
 
-TEST(PhaseTimeline, ChangesBeforePromiseAreEmittedAfterIt) {
+TEST(PhaseTimeline, ChangesBeforePromiseMoveAfterIt) {
   PhaseTimeline timeline;
   timeline.AddSpan(0, 10, 12);
   timeline.SetCurrent(1, 14);

@@ -7,7 +7,8 @@
 namespace pitwall::steps {
 namespace {
 
-// A column's number: its stream above, its place in it below. The main stream is 0.
+// A column number has the stream in its high bits and the position within the stream in its low
+// bits. The main stream is 0.
 constexpr uint32_t kPlaceBits = 24;
 
 uint32_t Number(uint32_t stream, uint32_t place) { return stream << kPlaceBits | place; }
@@ -47,7 +48,7 @@ std::optional<uint32_t> RowStreams::AddWide(std::string_view metric, const Label
       room = static_cast<uint32_t>(streams_.size());
       streams_.push_back(std::make_unique<Stream>(first_wide_stream_ + room - 1, cells_per_frame_));
     }
-    // No stream is left for it alone: the one with most room is shared.
+    // All streams are in use, so the metric shares the first stream with free columns.
     for (uint32_t s = 1; room == 0 && s < streams_.size(); ++s) {
       if (streams_[s]->columns.size() < kMaxWideColumns) room = s;
     }
@@ -78,7 +79,8 @@ size_t RowStreams::Write(std::vector<Row> rows, bool repeat_schemas, Batch* batc
     dropped += WriteStream(stream.get(), main ? &main_cells : &wide_cells, batch);
     const bool used = batch->frames.size() > before;
     SeriesColumns& columns = stream->columns;
-    // A schema that nobody used yet is not worth announcing.
+    // A schema is announced only once frames use it. The main stream's schema is also repeated
+    // without frames.
     const bool announce = used ? stream->due || columns.changed() : stream->due && main;
     if (!announce || columns.size() == 0) continue;
     batch->schemas.push_back(columns.schema());

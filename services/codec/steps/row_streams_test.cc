@@ -18,11 +18,11 @@ using ::testing::IsEmpty;
 
 constexpr int64_t kMs = 1'000'000;
 
-// Flushes a StepSeries and reads its frames by the schemas that came so far, as the engine does.
+// Flushes a StepSeries and reads its frames with the schemas received so far, as the engine does.
 struct Reader {
   explicit Reader(const Options& options = {}) : series(options) {}
 
-  // Samples of logged series per step; everything must have its schema.
+  // Returns the samples of logged series per step. Every frame must have a known schema.
   std::map<int64_t, std::map<std::string, double>> Flush(int64_t promise_ms, bool repeat = false) {
     Batch batch;
     series.Flush(promise_ms * kMs, repeat, &batch);
@@ -63,12 +63,12 @@ struct Reader {
 
   StepSeries series;
   std::map<uint64_t, Schema> schemas;
-  std::map<uint32_t, size_t> columns;  // by stream
-  std::vector<uint32_t> announced;     // in the last flush
-  size_t cells = 0;                    // in its frames
+  std::map<uint32_t, size_t> columns;  // number of columns by stream
+  std::vector<uint32_t> announced;     // streams whose schema was in the last flush
+  size_t cells = 0;                    // number of cells in the frames of the last flush
 };
 
-TEST(RowStreams, StepWithoutTensorsHasNoCellsForThem) {
+TEST(RowStreams, StepWithoutTensorsHasNoTensorCells) {
   Reader reader;
   for (int tensor = 0; tensor < 500; ++tensor) {
     reader.Tensor("train_tensor_mean", tensor, tensor, 0, 5);
@@ -77,7 +77,7 @@ TEST(RowStreams, StepWithoutTensorsHasNoCellsForThem) {
   reader.series.AddValue({"train_loss", {}, 7, 6 * kMs, 0, "train"});
   reader.Step(0, 0, 10);
   const auto saved = reader.Flush(20);
-  EXPECT_EQ(saved.at(0).size(), 1000u + 3);  // loss, train_step and its duration
+  EXPECT_EQ(saved.at(0).size(), 1000u + 3);  // loss, train_step, and its duration
   EXPECT_EQ(saved.at(0).at("train_tensor_mean/t499"), 499);
   EXPECT_EQ(saved.at(0).at("train_tensor_std/t17"), -17);
   EXPECT_EQ(saved.at(0).at("train_loss/"), 7);
@@ -107,9 +107,9 @@ TEST(RowStreams, WideSchemaIsRepeatedAtNextUse) {
   EXPECT_THAT(reader.announced, ElementsAre(3));
 }
 
-// One saved step of a model of 200 tensors: 25 statistics and a histogram of 21 buckets each, in
-// several updates, while the step goes on.
-TEST(RowStreams, ASavedStepOf200TensorsFits) {
+// This test logs one saved step of a model with 200 tensors, with 25 statistics and a histogram of
+// 21 buckets per tensor. The values arrive in several updates while the step runs.
+TEST(RowStreams, StepWith200TensorsFits) {
   Reader reader;
   size_t given = 0;
   for (int tensor = 0; tensor < 200; ++tensor) {
@@ -130,15 +130,15 @@ TEST(RowStreams, ASavedStepOf200TensorsFits) {
   const auto saved = reader.Flush(20);
   EXPECT_EQ(saved.at(500).size(), given + 2);
   EXPECT_EQ(reader.dropped(Drop::kTooManyMetrics) + reader.dropped(Drop::kTooManyCells), 0u);
-  // Steps, phase states, one for each statistic, and five for 4200 buckets.
+  // The streams are steps, phase states, one per statistic, and five for 4,200 buckets.
   EXPECT_EQ(reader.columns.size(), 2 + 25u + 5);
   for (const auto& [stream, columns] : reader.columns) EXPECT_LE(columns, kMaxWideColumns);
 }
 
-TEST(RowStreams, SeriesAndStreamsAreBounded) {
+TEST(RowStreams, SeriesAndStreamsAreLimited) {
   Reader reader;
   const size_t limit = Options{}.max_metrics;
-  // Sixty metrics: more than there are streams.
+  // There are 60 metrics, more than there are streams.
   size_t given = 0;
   for (int tensor = 0; given < limit + 100; ++tensor) {
     for (int metric = 0; metric < 60; ++metric, ++given)
@@ -163,7 +163,7 @@ TEST(RowStreams, SeriesAndStreamsAreBounded) {
   EXPECT_EQ(small.dropped(Drop::kTooManyCells), 1u);
 }
 
-TEST(RowStreams, ManyValuesWithoutLabelsOverflowTheMainStream) {
+TEST(RowStreams, ManyUnlabeledValuesOverflowMainStream) {
   Reader reader;
   for (int metric = 0; metric < 1500; ++metric)
     reader.series.AddValue({Cat("train_m", metric), {}, 1, 5 * kMs, 0, "train"});

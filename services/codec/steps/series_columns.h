@@ -1,4 +1,4 @@
-// The growing columns of one stream.
+// Growing list of columns in one stream.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,20 @@ class SeriesColumns {
  public:
   explicit SeriesColumns(uint32_t stream) { schema_.stream = stream; }
 
-  // The series' column: the one it has, or a new last one.
+  // Returns the series' column, and adds it at the end if it is new.
   uint32_t Column(const Labels& labels, SeriesKind kind);
   std::optional<uint32_t> Find(const Labels& labels) const;
   size_t size() const { return schema_.series.size(); }
 
-  // Current schema with its ID; valid until the next call that is not const.
+  // Returns the current schema with its ID. The reference is valid until the next non-const call.
   const Schema& schema();
-  // True if the schema differs from the last announced one. Announced() marks it as announced.
+  // Returns true if the schema has changed since the last call to Announced().
   bool changed() const { return schema_.series.size() != announced_; }
   void Announced() { announced_ = schema_.series.size(); }
 
  private:
   Schema schema_;
-  size_t hashed_ = 0;  // series that the id covers
+  size_t hashed_ = 0;  // number of series included in the schema ID
   size_t announced_ = 0;
   absl::flat_hash_map<Labels, uint32_t> columns_;
 };

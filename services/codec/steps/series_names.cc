@@ -5,7 +5,7 @@
 namespace pitwall::steps {
 namespace {
 
-constexpr size_t kMaxNameBytes = 1024;  // as the codec reads them
+constexpr size_t kMaxNameBytes = 1024;  // same limit as in telemetry_codec.h
 
 }  // namespace
 

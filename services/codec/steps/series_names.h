@@ -1,13 +1,14 @@
-// Valid names of steps, phases, and logged values.
+// Validation of step, phase, and metric names.
 #pragma once
 
 #include <string_view>
 
 namespace pitwall::steps {
 
-// True for names that are not empty, not too long for the codec, and without control characters.
+// Returns true if the name is not empty, is within the codec's length limit, and has no control
+// characters.
 bool IsName(std::string_view text);
-// True for metrics that only StepSeries may write.
+// Returns true for metrics that only StepSeries may write.
 bool IsReserved(std::string_view metric);
 
 }  // namespace pitwall::steps

@@ -45,11 +45,11 @@ struct PhasePart {
   int64_t end_ns = 0;
 };
 
-// What is known of a step that has not ended.
+// State of a step that has not ended.
 struct OpenStep {
-  std::vector<int64_t> sums;  // per phase, -1: none; of spans from flushes before
+  std::vector<int64_t> sums;  // per phase, from spans of earlier flushes; -1 if the phase has none
   std::vector<PhasePart> parts;
-  absl::btree_map<uint32_t, HeldValue> values;  // by column, the last one of each
+  absl::btree_map<uint32_t, HeldValue> values;  // by column, the latest value of each
 };
 
 struct PendingValue {
@@ -69,10 +69,10 @@ struct PendingStep {
 
 struct Mode {
   std::string name;
-  int64_t open_step = kNoStep;  // runs now, as far as SetCurrent said
+  int64_t open_step = kNoStep;  // running step according to SetCurrent
   int64_t closed_step = kNoStep;
   int64_t closed_end_ns = INT64_MIN;
-  std::vector<bool> phases;  // had by a step of this mode
+  std::vector<bool> phases;  // phases that a step of this mode has had
 };
 
 }  // namespace
@@ -102,19 +102,20 @@ struct StepSeries::Impl {
   uint32_t step_column = 0;
   uint32_t duration_column = 0;
   std::optional<uint32_t> world_column;
-  std::optional<int64_t> last_step;  // that ended, of whatever mode
-  int64_t last_step_ns = INT64_MIN;  // when it was told last
-  std::deque<Mode> modes;            // a deque: frames point at the names
+  std::optional<int64_t> last_step;  // last step that ended, in any mode
+  int64_t last_step_ns = INT64_MIN;  // time when the step was last emitted
+  std::deque<Mode> modes;            // a deque, because frames point at the names
   std::vector<std::string> mode_names;
   StringMap<int> phases;
-  std::vector<uint32_t> phase_columns;  // of the durations; that of the state is the phase itself
+  // Of the phase durations; in the state stream, the column is the phase number.
+  std::vector<uint32_t> phase_columns;
   size_t metrics = 0;
   PhaseTimeline timeline;
   int64_t last_state_ns = INT64_MIN;
-  int told_phase = kNoPhase;
-  int64_t floor_ns = INT64_MIN;                             // promised
-  bool resuming = false;                                    // until the first Flush
-  int64_t earliest_ns = INT64_MAX;                          // end or time, of all added
+  int emitted_phase = kNoPhase;
+  int64_t floor_ns = INT64_MIN;     // last promised time
+  bool resuming = false;            // true until the first Flush
+  int64_t earliest_ns = INT64_MAX;  // earliest end of a span or time of a value added
   absl::btree_map<std::pair<int, int64_t>, OpenStep> open;  // by (mode, step)
   std::vector<PendingStep> ended;
   std::vector<PendingValue> values;
@@ -209,7 +210,7 @@ struct StepSeries::Impl {
         return std::nullopt;
       }
     }
-    // Ours stand last: of two equal names the last one stays.
+    // Reserved labels come last, because the last of two labels with the same name wins.
     labels.push_back({std::string(kMetricName), value.metric});
     labels.push_back({"rank", rank});
     labels.push_back({"mode", value.step != kNoStep && value.mode.empty() ? "train" : value.mode});
@@ -237,7 +238,7 @@ struct StepSeries::Impl {
   void Flush(int64_t promise_ns, bool repeat_schemas, bool finish, Batch* batch);
 };
 
-// Steps that ended become rows with the sums of their phases and the values that waited for them.
+// Converts ended steps into rows with the sums of their phases and the values held for them.
 void StepSeries::Impl::CloseSteps() {
   std::stable_sort(ended.begin(), ended.end(),
                    [](const PendingStep& a, const PendingStep& b) { return a.end_ns < b.end_ns; });
@@ -262,8 +263,8 @@ void StepSeries::Impl::CloseSteps() {
         mode.phases[p] = true;
       }
       known.sums.clear();
-      // After a roll-back two steps of one number may have ended since the last flush: each takes
-      // its own.
+      // After a rollback, two steps with the same number may have ended since the last flush. Each
+      // step takes only the phases up to its own end.
       std::erase_if(known.parts, [&](const PhasePart& part) {
         if (part.end_ns > step.end_ns) return false;
         int64_t& sum = sums[static_cast<size_t>(part.phase)];
@@ -281,8 +282,8 @@ void StepSeries::Impl::CloseSteps() {
     mode.closed_step = step.step;
     mode.closed_end_ns = step.end_ns;
     if (mode.open_step == step.step) mode.open_step = kNoStep;
-    // Steps before it that never ended are over: their phases have no row to stand in. (One that
-    // runs now has been rolled back to.)
+    // Earlier steps that never ended are over, and their phases are dropped because they have no
+    // row. The running step is kept, because training has rolled back to it.
     auto old = open.lower_bound(std::pair(step.mode, INT64_MIN));
     while (old != open.end() && old->first < std::pair(step.mode, step.step)) {
       if (old->first.second == mode.open_step) {
@@ -300,14 +301,14 @@ void StepSeries::Impl::CloseSteps() {
 }
 
 void StepSeries::Impl::PlaceValues(bool finish) {
-  // Rows of the steps that just ended, by (mode, step), in the order of their ends.
+  // Rows of the steps that just ended, by (mode, step) in the order of their ends.
   absl::btree_map<std::tuple<int, int64_t, int64_t>, size_t> closing;
   size_t next_row = rows.size() - ended.size();
   for (const PendingStep& step : ended) closing[{step.mode, step.step, step.end_ns}] = next_row++;
   for (const PendingValue& value : values) {
     const bool with_step = value.step != kNoStep;
     if (with_step) {
-      // The first end at or after the value's time.
+      // Finds the first end at or after the value's time.
       const auto it = closing.lower_bound({value.mode, value.step, value.time_ns});
       if (it != closing.end() && std::get<0>(it->first) == value.mode &&
           std::get<1>(it->first) == value.step) {
@@ -329,8 +330,8 @@ void StepSeries::Impl::PlaceValues(bool finish) {
   }
 }
 
-// Values of steps that no longer run and did not end get rows of their own, at the first moment
-// that still can be.
+// Gives values of steps that stopped without ending a row of their own, at the earliest time that
+// can still be emitted.
 void StepSeries::Impl::ReleaseHeld(bool finish) {
   for (auto& [key, step] : open) {
     if (!finish && modes[static_cast<size_t>(key.first)].open_step == key.second) continue;
@@ -343,7 +344,8 @@ void StepSeries::Impl::ReleaseHeld(bool finish) {
     }
     step.values.clear();
   }
-  // The parts of steps that go on become sums: what waits stays small, however long a step takes.
+  // The phases of running steps are reduced to sums, so that memory stays small however long a step
+  // takes.
   for (auto& [key, step] : open) {
     for (const PhasePart& part : step.parts) {
       step.sums.resize(phases.size(), -1);
@@ -355,7 +357,7 @@ void StepSeries::Impl::ReleaseHeld(bool finish) {
   if (finish) open.clear();
 }
 
-// State that no step has told for long is told by a row without one.
+// Emits a row without a step if no step has emitted train_step for state_repeat_ns.
 void StepSeries::Impl::RepeatStep(int64_t promise_ns) {
   if (promise_ns <= std::max(floor_ns, last_step_ns)) return;
   if (last_step_ns != INT64_MIN && promise_ns - last_step_ns < options.state_repeat_ns) return;
@@ -376,7 +378,7 @@ void StepSeries::Impl::WriteRows(bool repeat_schemas, Batch* batch) {
 
 void StepSeries::Impl::WriteStates(int64_t promise_ns, Batch* batch) {
   std::vector<PhaseChange> changes = timeline.Take(std::max(floor_ns, last_state_ns));
-  DropShortLived(options.min_state_ns, &told_phase, &changes);
+  DropShortLived(options.min_state_ns, &emitted_phase, &changes);
   const size_t width = phases.size();
   if (width == 0) return;
   const int64_t last = changes.empty() ? last_state_ns : changes.back().time_ns;
@@ -384,7 +386,7 @@ void StepSeries::Impl::WriteStates(int64_t promise_ns, Batch* batch) {
       (last == INT64_MIN || promise_ns - last >= options.state_repeat_ns)) {
     changes.push_back({promise_ns, timeline.running()});
   }
-  // The newest states count most.
+  // The oldest changes are dropped if there are too many, because the newest states matter most.
   const size_t fit = std::max<size_t>(1, options.max_cells / width);
   if (changes.size() > fit) {
     Count(Drop::kTooManyCells, changes.size() - fit);
@@ -407,9 +409,10 @@ void StepSeries::Impl::WriteStates(int64_t promise_ns, Batch* batch) {
 }
 
 void StepSeries::Impl::Flush(int64_t promise_ns, bool repeat_schemas, bool finish, Batch* batch) {
-  // The promise of the one before is not known, but the process keeps it: whatever it sends from
-  // then on ends later, and it never promises less. So it lies before the first end and at or
-  // before this promise, and a floor there drops nothing that was added. No clock of ours comes in.
+  // The previous StepSeries' promise is unknown, but the process keeps it: everything sent since
+  // then ends later, and promises never decrease. So that promise is earlier than the first end and
+  // at or before the current promise. A floor at that point drops nothing that was added, and does
+  // not depend on a local clock.
   if (std::exchange(resuming, false) && earliest_ns > floor_ns)
     floor_ns = std::max(floor_ns, std::min(promise_ns, earliest_ns - 1));
   promise_ns = std::clamp(promise_ns, floor_ns, INT64_MAX - 1);
@@ -422,7 +425,7 @@ void StepSeries::Impl::Flush(int64_t promise_ns, bool repeat_schemas, bool finis
   WriteRows(repeat_schemas, batch);
   const size_t before_states = batch->frames.size();
   WriteStates(promise_ns, batch);
-  // A schema that nobody used yet is not worth announcing.
+  // A schema is announced only once frames use it.
   const bool used = batch->frames.size() > before_states;
   if (states.size() > 0 && (repeat_schemas || (used && states.changed()))) {
     batch->schemas.push_back(states.schema());
@@ -452,7 +455,7 @@ void StepSeries::AddValue(const LoggedValue& value) {
   if (value.step != kNoStep && (mode = impl_->ModeOf(value.mode)) < 0) return;
   const std::optional<uint32_t> column = impl_->MetricColumn(value);
   if (!column.has_value()) return;
-  // Our markers are NaNs with a meaning; a NaN that was logged is a plain NaN.
+  // Pitwall's markers are NaNs with a payload, so a logged NaN is replaced by the plain NaN.
   const double number = std::isnan(value.value) ? NormalNan() : value.value;
   impl_->values.push_back({*column, value.time_ns, number, value.step, mode});
 }
@@ -461,7 +464,7 @@ void StepSeries::SetCurrent(std::string_view phase, int64_t since_ns, int64_t st
                             std::string_view mode) {
   impl_->timeline.SetCurrent(phase.empty() ? kNoPhase : impl_->PhaseOf(phase), since_ns);
   if (phase.empty() && step == kNoStep) {
-    // Nothing runs at all.
+    // No step is running.
     for (Mode& m : impl_->modes) m.open_step = kNoStep;
     return;
   }

@@ -32,7 +32,7 @@ LoggedValue Value(std::string metric, double value, int64_t ms, int64_t step,
   return {std::move(metric), {}, value, ms * kMs, step, std::move(mode)};
 }
 
-// Flushes into batches and keeps the schemas, as the processor would.
+// Flushes into batches and keeps the schemas, as the processor does.
 class Feed {
  public:
   explicit Feed(Options options = MakeOptions()) : series(options) {}
@@ -42,7 +42,8 @@ class Feed {
     return options;
   }
 
-  // Every sample of the flush as `time[/step mode] series=value`, phase states apart.
+  // Returns every sample of the flush as `time[/step mode] series=value`. Phase states are returned
+  // separately.
   std::vector<std::string> Flush(int64_t promise_ms, bool repeat = false) {
     Batch batch;
     series.Flush(promise_ms * kMs, repeat, &batch);
@@ -116,13 +117,13 @@ uint64_t Dropped(const Feed& feed, Drop drop) {
   return feed.series.drops()[static_cast<size_t>(drop)];
 }
 
-// Another one before it has promised up to 500, which nobody here knows.
-TEST(StepSeries, OneThatGoesOnForAnotherTellsNothingThatMayHaveBeenPromised) {
+// An earlier StepSeries promised times up to 500, which the new one does not know.
+TEST(StepSeries, ResumedSeriesEmitsNothingBeforeEarlierPromise) {
   Options options = Feed::MakeOptions();
   options.promised_ns = 100 * kMs;
   options.world_size = 8;
   options.resumed = true;
-  {  // behind a pause, in which a step ended
+  {  // after a pause in which a step ended
     Feed feed(options);
     feed.series.AddSpan(Phase("forward", 300, 520, 7));
     feed.series.AddSpan(Phase("backward", 520, 580, 7));
@@ -132,7 +133,7 @@ TEST(StepSeries, OneThatGoesOnForAnotherTellsNothingThatMayHaveBeenPromised) {
     EXPECT_THAT(feed.Flush(620), Contains("600/7train train_step=7"));
     EXPECT_THAT(feed.states, ElementsAre("520 backward", "580 none", "610 forward"));
   }
-  {  // in a hang
+  {  // during a hang
     Feed feed(options);
     feed.series.SetCurrent("collective", 200 * kMs, 7, "train");
     EXPECT_THAT(feed.Flush(620), IsEmpty());
@@ -142,13 +143,13 @@ TEST(StepSeries, OneThatGoesOnForAnotherTellsNothingThatMayHaveBeenPromised) {
   }
 }
 
-TEST(StepSeries, AStepWithItsPhasesAndValues) {
+TEST(StepSeries, EmitsStepWithPhasesAndValues) {
   Feed feed;
   feed.series.AddSpan(Phase("dataloader", 0, 20, 5));
   feed.series.AddSpan(Phase("forward", 20, 50, 5));
   feed.series.AddSpan(Phase("forward", 60, 70, 5));
   feed.series.AddValue(Value("train_loss", 2.5, 65, 5));
-  feed.series.AddValue(Value("train_loss", 2.25, 80, 5));  // the last one of a step counts
+  feed.series.AddValue(Value("train_loss", 2.25, 80, 5));  // the last value of a step wins
   feed.series.AddSpan(Step(5, 0, 100));
   EXPECT_THAT(feed.Flush(110),
               ElementsAre("100/5train train_step=5", "100/5train train_step_duration_seconds=0.1",
@@ -159,7 +160,7 @@ TEST(StepSeries, AStepWithItsPhasesAndValues) {
   EXPECT_EQ(feed.new_schemas, 2u);
 }
 
-TEST(StepSeries, WhatWasSaidEarlierWaitsForTheEndOfItsStep) {
+TEST(StepSeries, HoldsEarlierDataUntilStepEnds) {
   Feed feed;
   feed.series.AddSpan(Phase("forward", 0, 20, 5));
   feed.series.AddValue(Value("train_loss", 1, 10, 5));
@@ -180,7 +181,7 @@ TEST(StepSeries, WhatWasSaidEarlierWaitsForTheEndOfItsStep) {
   EXPECT_THAT(feed.states, ElementsAre("1500 none"));
 }
 
-TEST(StepSeries, APhaseThatAStepLacksIsZeroOnlyWhereItsModeKnowsIt) {
+TEST(StepSeries, MissingPhaseIsZeroOnlyIfModeHasIt) {
   Feed feed;
   feed.series.AddSpan(Phase("checkpoint", 0, 50, 1));
   feed.series.AddSpan(Step(1, 0, 100));
@@ -195,12 +196,12 @@ TEST(StepSeries, APhaseThatAStepLacksIsZeroOnlyWhereItsModeKnowsIt) {
   EXPECT_THAT(feed.series.modes(), ElementsAre("eval", "train"));
 }
 
-TEST(StepSeries, ValuesAndPhasesOutsideOfSteps) {
+TEST(StepSeries, EmitsValuesAndPhasesOutsideSteps) {
   Feed feed;
   feed.series.AddValue(Value("train_lr", 0.1, 10, kNoStep));
   feed.series.AddValue(Value("train_beta", 0.9, 10, kNoStep, ""));
   feed.series.AddSpan(Phase("checkpoint", 20, 50, kNoStep));
-  // After its step's row has gone, and of a step that never had one.
+  // Values also arrive after their step's row was emitted, and for a step that never had a row.
   feed.series.AddSpan(Step(1, 0, 60));
   feed.series.AddValue(Value("train_loss", 5, 70, 1));
   feed.series.AddValue(Value("train_acc", 6, 80, 9, "eval"));
@@ -212,7 +213,7 @@ TEST(StepSeries, ValuesAndPhasesOutsideOfSteps) {
   EXPECT_THAT(feed.series.modes(), ElementsAre("eval", "train"));
 }
 
-TEST(StepSeries, AnEvalInsideAStepDoesNotEndIt) {
+TEST(StepSeries, EvalInsideStepDoesNotEndStep) {
   Feed feed;
   feed.series.SetCurrent("forward", 0, 7, "train");
   feed.series.AddValue(Value("train_loss", 1, 5, 7));
@@ -228,18 +229,18 @@ TEST(StepSeries, AnEvalInsideAStepDoesNotEndIt) {
                           "50/7train train_loss:train=1"));
 }
 
-TEST(StepSeries, AStepThatNeverEndsGivesItsValuesAfterThePromise) {
+TEST(StepSeries, UnfinishedStepEmitsValuesAfterPromise) {
   Feed feed;
   feed.series.SetCurrent("", 0, 7, "train");
   feed.series.AddValue(Value("train_loss", 1, 5, 7));
   EXPECT_THAT(feed.Flush(10), IsEmpty());
-  feed.series.SetCurrent("", 0, kNoStep, "");  // it was dropped
+  feed.series.SetCurrent("", 0, kNoStep, "");  // the step was abandoned
   EXPECT_THAT(feed.Flush(20), ElementsAre("10.000001/7train train_loss:train=1"));
 
   feed.series.SetCurrent("", 0, 8, "train");
   feed.series.AddValue(Value("train_loss", 2, 25, 8));
   EXPECT_THAT(feed.Flush(30), IsEmpty());
-  feed.series.AddSpan(Step(9, 40, 50));  // 8 was skipped
+  feed.series.AddSpan(Step(9, 40, 50));  // step 8 was skipped
   feed.series.SetCurrent("", 0, kNoStep, "");
   EXPECT_THAT(feed.Flush(60),
               ElementsAre("30.000001/8train train_loss:train=2", "50/9train train_step=9",
@@ -251,7 +252,7 @@ TEST(StepSeries, AStepThatNeverEndsGivesItsValuesAfterThePromise) {
   EXPECT_THAT(feed.Finish(80), ElementsAre("70.000001/10train train_loss:train=3"));
 }
 
-TEST(StepSeries, RollBackInsideOneFlushKeepsBothStepsApart) {
+TEST(StepSeries, RollbackInOneFlushKeepsBothStepsSeparate) {
   Feed feed;
   feed.series.AddSpan(Phase("forward", 0, 10, 5));
   feed.series.AddSpan(Step(5, 0, 20));
@@ -268,7 +269,7 @@ TEST(StepSeries, RollBackInsideOneFlushKeepsBothStepsApart) {
                           "90/5train train_loss:train=2"));
 }
 
-TEST(StepSeries, OrderInsideAFlushDoesNotMatter) {
+TEST(StepSeries, OrderWithinFlushDoesNotMatter) {
   const uint32_t seed = 11;
   SCOPED_TRACE(seed);
   std::mt19937 random(seed);
@@ -291,7 +292,7 @@ TEST(StepSeries, OrderInsideAFlushDoesNotMatter) {
   }
 }
 
-TEST(StepSeries, StateIsRepeatedAndSchemasOnlyWhenNewOrAsked) {
+TEST(StepSeries, RepeatsStateButSchemasOnlyIfNewOrRequested) {
   Feed feed;
   EXPECT_THAT(feed.Flush(1), IsEmpty());
   EXPECT_EQ(feed.new_schemas, 0u);
@@ -308,7 +309,7 @@ TEST(StepSeries, StateIsRepeatedAndSchemasOnlyWhenNewOrAsked) {
   EXPECT_GE(last, 50);
 }
 
-TEST(StepSeries, AStepThatHangsIsToldAgainAndAgainOnTheTimeClock) {
+TEST(StepSeries, HangingStepIsRepeatedOnTimeClock) {
   Options options = Feed::MakeOptions();
   options.world_size = 8;
   Feed feed(options);
@@ -317,32 +318,32 @@ TEST(StepSeries, AStepThatHangsIsToldAgainAndAgainOnTheTimeClock) {
   EXPECT_THAT(feed.Flush(1500),
               ElementsAre("1000/5train train_step=5", "1000/5train train_step_duration_seconds=1",
                           "1000/5train train_world_size=8"));
-  std::vector<std::string> told;
+  std::vector<std::string> samples;
   for (int64_t second = 2; second <= 40; ++second) {
-    for (std::string& sample : feed.Flush(second * 1000)) told.push_back(std::move(sample));
+    for (std::string& sample : feed.Flush(second * 1000)) samples.push_back(std::move(sample));
   }
-  EXPECT_THAT(told, ElementsAre("11000 train_step=5", "11000 train_world_size=8",
-                                "21000 train_step=5", "21000 train_world_size=8",
-                                "31000 train_step=5", "31000 train_world_size=8"));
+  EXPECT_THAT(samples, ElementsAre("11000 train_step=5", "11000 train_world_size=8",
+                                   "21000 train_step=5", "21000 train_world_size=8",
+                                   "31000 train_step=5", "31000 train_world_size=8"));
   feed.series.AddSpan(Step(6, 1000, 40500));
   EXPECT_THAT(feed.Flush(41000), Contains("40500/6train train_step=6"));
 }
 
-TEST(StepSeries, TheGapsBetweenPhasesAreNotTold) {
+TEST(StepSeries, GapsBetweenPhasesAreNotEmitted) {
   Feed feed;
   auto phase = [&feed](const char* name, int64_t start_us, int64_t end_us) {
     feed.series.AddSpan({Span::Kind::kPhase, name, start_us * 1000, end_us * 1000, kNoStep, ""});
   };
   phase("a", 10'000, 20'000);
   phase("b", 20'010, 30'000);
-  phase("b", 30'020, 40'000);  // the same again
+  phase("b", 30'020, 40'000);  // the same phase again
   phase("c", 40'100, 40'200);  // too short itself
   phase("a", 50'000, 60'000);
   feed.Flush(70);
   EXPECT_THAT(feed.states, ElementsAre("10 a", "20.01 b", "40.2 none", "50 a", "60 none"));
 }
 
-TEST(StepSeries, LimitsDropAndCount) {
+TEST(StepSeries, DropsAndCountsDataOverLimits) {
   Options options = Feed::MakeOptions();
   options.max_phases = 2;
   options.max_metrics = 2;
@@ -357,14 +358,14 @@ TEST(StepSeries, LimitsDropAndCount) {
   EXPECT_EQ(Dropped(feed, Drop::kTooManyPhases), 2u);
   EXPECT_EQ(Dropped(feed, Drop::kTooManyMetrics), 2u);
   EXPECT_EQ(Dropped(feed, Drop::kTooManyOpenSteps), 2u);
-  // Six columns: ten rows fit, in frames of two.
+  // With six columns, ten rows fit, in frames of two rows each.
   for (int i = 0; i < 15; ++i) feed.series.AddValue(Value("m0", i, 40 + i, kNoStep));
   EXPECT_EQ(feed.Flush(100).size(), 10u);
   EXPECT_EQ(feed.frames, 5u);
   EXPECT_EQ(Dropped(feed, Drop::kTooManyCells), 5u);
 }
 
-TEST(StepSeries, RefusesNamesAndTimesThatCannotBe) {
+TEST(StepSeries, RejectsInvalidNamesAndTimes) {
   Feed feed;
   EXPECT_THAT(feed.Flush(100), IsEmpty());
   feed.series.AddValue(Value("", 1, 110, kNoStep));
@@ -380,7 +381,7 @@ TEST(StepSeries, RefusesNamesAndTimesThatCannotBe) {
   feed.series.AddSpan(Step(1, 50, 90));
   EXPECT_THAT(feed.Flush(200), IsEmpty());
   EXPECT_EQ(Dropped(feed, Drop::kBehindPromise), 2u);
-  feed.series.AddSpan(Phase("p", 60, 80, 1));  // its step has gone
+  feed.series.AddSpan(Phase("p", 60, 80, 1));  // the row of its step was already emitted
   EXPECT_EQ(Dropped(feed, Drop::kLatePhase), 1u);
   feed.series.AddSpan({Span::Kind::kPhase, "p", 10, 5, 1, "train"});
   feed.series.AddSpan({Span::Kind::kPhase, "p", INT64_MIN, INT64_MAX, 1, "train"});
@@ -388,7 +389,7 @@ TEST(StepSeries, RefusesNamesAndTimesThatCannotBe) {
   EXPECT_THAT(feed.Flush(300), IsEmpty());
 }
 
-TEST(StepSeries, OurLabelsWinAndMarkersBecomePlainNaN) {
+TEST(StepSeries, ReservedLabelsWinAndMarkersBecomePlainNaN) {
   Feed feed;
   LoggedValue value = Value("train_loss", MissingValue(), 10, kNoStep);
   value.labels = {{"rank", "77"}, {"mode", "x"}, {"head", "a"}};
@@ -399,7 +400,7 @@ TEST(StepSeries, OurLabelsWinAndMarkersBecomePlainNaN) {
   EXPECT_THAT(feed.Flush(100), ElementsAre("10 train_loss:train=NaN", "20 train_loss:train=NaN"));
 }
 
-TEST(StepSeries, CountersAreMarked) {
+TEST(StepSeries, CountersHaveCounterKind) {
   Feed feed;
   feed.series.AddValue(Value("train_tokens_total", 5, 10, kNoStep));
   feed.Flush(100);

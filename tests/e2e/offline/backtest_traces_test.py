@@ -274,7 +274,7 @@ groups:
                 (("csv", "--mapping", mapping, "--rules", rules, "--input", table), "x.csv: skipped 1 invalid row: " + table + ":4:1: 1 cells, but"),
                 (("openmetrics", "--rules", rules, "--input", text), "x.prom: skipped 1 invalid line: " + text + ":3:3: the value \"oops\""),
                 (("chrome-trace", "--rules", rules, "--input", os.path.dirname(trace)), trace + ":2:1: an event whose dur is below 0"),
-                (("chrome-trace", "--rules", rules, "--input", os.path.dirname(trace)), "empty.json:1:1: no trace: the file is empty")]:
+                (("chrome-trace", "--rules", rules, "--input", os.path.dirname(trace)), "empty.json:1:1: not a trace: the file is empty")]:
             done = backtest(*arguments)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertIn(said, done.stderr)

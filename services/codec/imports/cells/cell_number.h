@@ -1,4 +1,4 @@
-// Numbers in the cells of tables, with the units that tools print behind them.
+// Numbers in table cells, with the units that tools print after them.
 #pragma once
 
 #include <optional>
@@ -9,29 +9,29 @@ namespace pitwall::imports {
 // Unit of a number: "MiB", "%", "MHz".
 struct CellUnit {
   std::string_view name;
-  double scale = 1;            // of one in the base unit
+  double scale = 1;            // one unit in base units
   std::string_view base = {};  // base unit: bytes, ratio, hertz
 };
 
 struct CellNumber {
-  double value = 0;                // as printed
-  const CellUnit* unit = nullptr;  // null: the cell has none
+  double value = 0;                // number as printed
+  const CellUnit* unit = nullptr;  // null if the cell has no unit
 };
 
-// Parses a number with or without a unit: "45", "45 %", "1234 MiB", "3.5e1W". Nothing if the cell
-// is neither.
+// Parses a number with or without a unit: "45", "45 %", "1234 MiB", "3.5e1W". Returns nullopt if
+// the cell is not a number.
 std::optional<CellNumber> ParseCellNumber(std::string_view cell);
 
-// Whether the cell is one of the texts for a missing value: "", "N/A", "[Not Supported]", "None".
+// Returns true if the cell is a text for a missing value: "", "N/A", "[Not Supported]", or "None".
 // "nan" is a number.
 bool IsMissingCell(std::string_view cell);
 
-// Unit of the numbers of one column. The first number decides it; a number without a unit has that
-// of the column.
+// Unit of the numbers in one column. The first number determines it. Numbers without a unit use the
+// column's unit.
 class ColumnUnit {
  public:
-  // Returns the number in base units, or, if `keep_unit`, in the unit of the column's first number.
-  // Nothing if its unit cannot be converted to that of the column.
+  // Returns the number in base units, or in the unit of the column's first number if `keep_unit` is
+  // true. Returns nullopt if the number's unit cannot be converted to the column's unit.
   std::optional<double> Convert(const CellNumber& number, bool keep_unit);
 
  private:

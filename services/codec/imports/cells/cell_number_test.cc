@@ -7,7 +7,7 @@
 namespace pitwall::imports {
 namespace {
 
-TEST(CellNumber, UnitsOfTools_AreParsed) {
+TEST(CellNumber, ToolUnits_AreParsed) {
   const auto base = [](std::string_view cell) {
     const auto number = ParseCellNumber(cell);
     return number ? ColumnUnit().Convert(*number, false).value_or(-1) : -2;
@@ -26,7 +26,7 @@ TEST(CellNumber, UnitsOfTools_AreParsed) {
     EXPECT_EQ(base(wrong), -2) << wrong;
 }
 
-TEST(CellNumber, MissingValues_AreKnown) {
+TEST(CellNumber, MissingValues_AreRecognized) {
   for (const std::string_view missing :
        {"", " ", "N/A", "[N/A]", "[Not Supported]", "[Unknown Error]", "None", "null", "-", "ERR!"})
     EXPECT_TRUE(IsMissingCell(missing)) << missing;
@@ -34,7 +34,7 @@ TEST(CellNumber, MissingValues_AreKnown) {
     EXPECT_FALSE(IsMissingCell(present)) << present;
 }
 
-TEST(ColumnUnit, MixedUnits_AreConvertedToTheFirst) {
+TEST(ColumnUnit, MixedUnits_AreConvertedToFirstUnit) {
   ColumnUnit column;
   EXPECT_EQ(column.Convert(*ParseCellNumber("512 MiB"), true), 512);
   EXPECT_EQ(column.Convert(*ParseCellNumber("2 GiB"), true), 2048);

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kSixOClock = 1'795'759'200'000'000'000;  // 2026-11-27T06:00:00Z
 
-TEST(DateTime, FormsOfTools_AreParsed) {
+TEST(DateTime, ToolFormats_AreParsed) {
   EXPECT_EQ(ParseDateTime("2026/11/27 06:00:00.123", 0), kSixOClock + 123'000'000);
   EXPECT_EQ(ParseDateTime(" 2026-11-27 06:00:00,5 ", 0), kSixOClock + 500'000'000);
   EXPECT_EQ(ParseDateTime("2026-11-27T06:00:00Z", 3600), kSixOClock);

@@ -1,4 +1,4 @@
-// Output of readers, as texts, for the tests of this folder.
+// Reader output as text, for the tests in this folder.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ class TestSamples final : public SampleSink {
     return OkStatus();
   }
 
-  // Sorted; those whose text begins so.
+  // Returns the samples whose text starts with `begin`, sorted.
   std::vector<std::string> Of(std::string_view begin) const {
     std::vector<std::string> found;
     for (const std::string& sample : all_) {

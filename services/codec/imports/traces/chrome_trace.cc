@@ -17,8 +17,8 @@ namespace {
 constexpr std::string_view kStep = "ProfilerStep#";
 constexpr std::string_view kBackward = "autograd::engine::evaluate_function";
 constexpr std::string_view kDefaultGroup = "default";
-// Between two functions of one backward pass the engine needs less, and between two passes the
-// training code more.
+// Maximum gap between two functions of one backward pass. The training code needs more time between
+// two passes.
 constexpr int64_t kBackwardGap = 50'000;
 constexpr int64_t kMaxRank = 10'000'000;
 
@@ -30,7 +30,7 @@ std::string LowerCase(std::string_view text) {
   return lower;
 }
 
-// What training code calls its phases.
+// Returns the phase for an annotation in training code.
 std::string_view AnnotatedPhase(std::string_view name) {
   for (const std::string_view phase :
        {"forward", "backward", "optimizer", "dataloader", "checkpoint", "eval", "collective"}) {
@@ -41,7 +41,8 @@ std::string_view AnnotatedPhase(std::string_view name) {
   return {};
 }
 
-// Nested ones are the same collective: 0 knows its group, then what runs it, then the call.
+// Nested events belong to the same collective. Kind 0 knows the group, the next kind executes the
+// collective, and the last kind calls it.
 std::optional<int> CollectiveKind(std::string_view name) {
   if (name == "record_param_comms") return 0;
   if (StartsWith(name, "gloo:") || StartsWith(name, "nccl:")) return 1;
@@ -110,7 +111,7 @@ Status ChromeTraceReader::TakeMember(std::string_view key, std::string_view json
 
 std::optional<ChromeTraceReader::Kind> ChromeTraceReader::KindOf(const TraceEvent& event) {
   const std::string category = LowerCase(event.category);
-  // The profiler without Kineto has no categories, but says so in the process's name.
+  // The profiler without Kineto writes no categories, but the process name identifies the kind.
   if (category.empty()) {
     if (event.pid == "CPU functions") return Kind::kOperator;
     if (event.pid == "CUDA functions") return Kind::kKernel;
@@ -174,7 +175,7 @@ Status ChromeTraceReader::TakeEvent(std::string_view json) {
 Status ChromeTraceReader::EndFile() {
   RETURN_IF_ERROR(document_->Finish());
   RETURN_IF_ERROR(CheckCut());
-  // Members may follow the events.
+  // Members such as baseTimeNanoseconds may follow the events, so times are adjusted at the end.
   for (Event& event : events_) {
     event.start_ns += base_ns_;
     event.end_ns += base_ns_;
@@ -260,8 +261,8 @@ void ChromeTraceReader::TakePhases(RankTrace* trace) const {
 }
 
 void ChromeTraceReader::TakeOperators(RankTrace* trace) const {
-  // Those that begin first, and of two that begin together the longer one, come first: callers
-  // before callees.
+  // Sorted by start time, and the longer of two that start together first, so callers precede
+  // callees.
   std::vector<const Event*> operators;
   for (const Event& event : events_) {
     const std::string_view name = names_[event.name];
@@ -294,7 +295,7 @@ void ChromeTraceReader::TakeOperators(RankTrace* trace) const {
 }
 
 std::vector<DeviceWork> ChromeTraceReader::Works() const {
-  absl::flat_hash_map<int64_t, int64_t> operators;  // begins by id
+  absl::flat_hash_map<int64_t, int64_t> operators;  // start times by ID
   for (const Event& event : events_) {
     if (event.kind == Kind::kOperator && event.id > 0) operators.emplace(event.id, event.start_ns);
   }
@@ -336,7 +337,7 @@ void ChromeTraceReader::TellOfNoSteps(const std::vector<DeviceWork>& works) cons
 void ChromeTraceReader::TakeKernels(const std::vector<DeviceWork>& works, RankTrace* trace) const {
   if (works.empty()) return;
   AddShares(works, steps_, trace);
-  absl::flat_hash_map<int64_t, uint32_t> operators;  // names by id
+  absl::flat_hash_map<int64_t, uint32_t> operators;  // names by ID
   for (const Event& event : events_) {
     if (event.kind == Kind::kOperator && event.id > 0) operators.emplace(event.id, event.name);
   }
@@ -346,7 +347,7 @@ void ChromeTraceReader::TakeKernels(const std::vector<DeviceWork>& works, RankTr
     const int64_t step = StepOf(*work++, steps_);
     if (step < 0 || event.kind == Kind::kCopy) continue;
     const auto caller = operators.find(event.id);
-    // An operator's moment lies in the step on the host.
+    // The operator is counted in the step on the host.
     trace->AddOperator(names_[caller == operators.end() ? event.name : caller->second], "gpu",
                        steps_[static_cast<size_t>(step)].start_ns, event.end_ns - event.start_ns);
   }
@@ -358,7 +359,7 @@ void ChromeTraceReader::TakeCollectives(RankTrace* trace) const {
     if (OnHost(event.kind)) kind = std::min(kind, CollectiveKind(names_[event.name]).value_or(3));
   }
   if (kind == 3) return;
-  std::map<std::string, std::vector<int64_t>> begun;  // by group
+  std::map<std::string, std::vector<int64_t>> begun;  // start times by group
   for (size_t i = 0; i < events_.size(); ++i) {
     const Event& event = events_[i];
     if (!OnHost(event.kind)) continue;

@@ -16,7 +16,7 @@ using ::testing::SizeIs;
 struct Outcome {
   TestSamples samples;
   std::string error;
-  uint64_t skipped = 0;  // in all files
+  uint64_t skipped = 0;  // over all files
 };
 
 Outcome Read(const std::vector<std::string>& files, size_t piece = 13,
@@ -44,7 +44,7 @@ std::string File(const std::string& name) {
   return text.ok() ? *text : std::string();
 }
 
-// In microseconds.
+// Returns a complete event. Times are in microseconds.
 std::string X(std::string_view category, std::string_view name, int64_t start, int64_t duration,
               std::string_view args = "", int tid = 1) {
   return Cat(R"({"ph":"X","cat":")", category, R"(","name":")", name, R"(","pid":1,"tid":)", tid,
@@ -54,18 +54,18 @@ std::string Trace(std::string_view events, std::string_view members = "") {
   return Cat("{\"traceEvents\": [\n", events, "]", members, "}");
 }
 
-TEST(ChromeTraceReader, ReadsATraceOfTorch2) {
+TEST(ChromeTraceReader, ReadsTorch2Trace) {
   const std::string text = File("torch_2_cpu.json");
   for (const size_t piece : {size_t{1}, text.size()}) {
     const Outcome read = Read({text}, piece);
     EXPECT_EQ(read.error, "");
-    // baseTimeNanoseconds + ts.
+    // Times are baseTimeNanoseconds + ts.
     EXPECT_THAT(
         read.samples.Of("train_step_duration"),
         ElementsAre(
             R"(train_step_duration_seconds{rank="0"} train @1795332776483.769ms #6 0.000900854)",
             R"(train_step_duration_seconds{rank="0"} train @1795332776484.5308ms #7 0.000732864)"));
-    // Their durations as torch wrote them; backward from its functions, a gap-free run of them.
+    // PyTorch wrote these durations. The backward phase is a gap-free run of functions.
     EXPECT_THAT(read.samples.Of(R"(train_phase_duration_seconds{phase="dataloader")"),
                 ElementsAre(HasSubstr(" #6 0.000114901"), HasSubstr(" #7 0.00010056")));
     EXPECT_THAT(read.samples.Of(R"(train_phase_duration_seconds{phase="forward")"),
@@ -73,7 +73,7 @@ TEST(ChromeTraceReader, ReadsATraceOfTorch2) {
     EXPECT_THAT(read.samples.Of(R"(train_phase_duration_seconds{phase="optimizer")"),
                 ElementsAre(HasSubstr(" #6 8.1321e-05"), HasSubstr(" #7 6.9874e-05")));
     EXPECT_THAT(read.samples.Of(R"(train_phase_duration_seconds{phase="backward")"), SizeIs(2));
-    // c10d::allreduce_ began it, a thread of gloo ran it: 961.7 us to 1055.3 us.
+    // c10d::allreduce_ started the collective, and a gloo thread ran it from 961.7 us to 1055.3 us.
     EXPECT_THAT(read.samples.Of(R"(train_phase_duration_seconds{phase="collective")"),
                 ElementsAre(HasSubstr(" #6 9.358e-05"), HasSubstr(" #7 7.9499e-05")));
     EXPECT_THAT(read.samples.Of("train_collective_operations_total"),
@@ -82,11 +82,11 @@ TEST(ChromeTraceReader, ReadsATraceOfTorch2) {
         read.samples.Of(
             "train_operator_seconds{device=\"cpu\",mode=\"train\",operator=\"aten::addmm\""),
         SizeIs(2));
-    EXPECT_THAT(read.samples.Of("train_communication"), SizeIs(0));  // there was no device
+    EXPECT_THAT(read.samples.Of("train_communication"), SizeIs(0));  // the trace has no device
   }
 }
 
-TEST(ChromeTraceReader, ReadsATraceWithoutKineto) {
+TEST(ChromeTraceReader, ReadsTraceWithoutKineto) {
   const Outcome read = Read({File("torch_1_13_cpu.json")});
   EXPECT_EQ(read.error, "");
   EXPECT_THAT(read.samples.Of("train_step_duration"),
@@ -101,7 +101,7 @@ TEST(ChromeTraceReader, ReadsATraceWithoutKineto) {
 }
 
 TEST(ChromeTraceReader, SeparatesCommunicationFromComputation) {
-  // Old and new names of categories and kernels say the same.
+  // Old and new names of categories and kernels are equivalent.
   const auto trace = [](bool old) {
     const std::string_view kernel = old ? "Kernel" : "kernel";
     const std::string_view nccl =
@@ -113,7 +113,7 @@ TEST(ChromeTraceReader, SeparatesCommunicationFromComputation) {
                      X(kernel, "gemm", 1030, 30, id), X(kernel, "gemm", 1050, 20, id),
                      X(kernel, "other", 1075, 5), X(kernel, nccl, 1060, 30),
                      X(old ? "Memcpy" : "gpu_memcpy", "Memcpy HtoD", 1000, 50),
-                     // Runs out of the step, and belongs to it whole.
+                     // The kernel ends after the step, and belongs to the step entirely.
                      X(kernel, nccl, 1095, 20), X(old ? "Runtime" : "cuda_runtime", "x", 1000, 9)),
                  ", \"distributedInfo\": {\"rank\": 3, \"world_size\": 8}");
   };
@@ -133,7 +133,7 @@ TEST(ChromeTraceReader, SeparatesCommunicationFromComputation) {
         read.samples.Of("train_operator_seconds{device=\"gpu\"");
     ASSERT_THAT(operators, SizeIs(3));
     EXPECT_THAT(operators[0], HasSubstr("operator=\"aten::mm\",rank=\"3\"} train @1.1ms #3 5e-05"));
-    // On the host without what it calls.
+    // The time on the host excludes called operators.
     EXPECT_THAT(read.samples.Of("train_operator_seconds{device=\"cpu\""),
                 ElementsAre(HasSubstr("aten::fill_\",rank=\"3\"} train @1.1ms #3 1e-05"),
                             HasSubstr("aten::mm\",rank=\"3\"} train @1.1ms #3 2e-05")));
@@ -141,7 +141,7 @@ TEST(ChromeTraceReader, SeparatesCommunicationFromComputation) {
   }
 }
 
-// A launch on the host, and what it runs on the device.
+// Returns a launch on the host and the kernel that it runs on the device.
 std::string Launched(std::string_view kernel, int correlation, int64_t launch, int64_t start,
                      int64_t duration, int stream = 7) {
   return Cat(
@@ -150,18 +150,19 @@ std::string Launched(std::string_view kernel, int correlation, int64_t launch, i
         Cat(R"("device":0,"stream":)", stream, R"(,"correlation":)", correlation), stream));
 }
 
-// Current PyTorch draws ProfilerStep#N on the device, too, from the first to the last kernel of one
-// stream that the training thread launched: neither backward's (another thread launches them) nor
-// NCCL's (another stream) lie in it (pytorch/kineto, issue 1022).
-TEST(ChromeTraceReader, CountsKernelsToTheStepThatLaunchedThem) {
+// Current PyTorch also records ProfilerStep#N on the device, from the first to the last kernel that
+// the training thread launched on one stream. This excludes backward kernels (launched by another
+// thread) and NCCL kernels (on another stream); see pytorch/kineto, issue 1022.
+TEST(ChromeTraceReader, AssignsKernelsToLaunchingStep) {
   const std::string_view nccl = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgs)";
   const Outcome read = Read({Trace(
       Cat(X("user_annotation", "ProfilerStep#1", 1000, 1000),
           X("user_annotation", "ProfilerStep#2", 2000, 1000),
-          // Forward, backward, all-reduce of step 1; the last two run while the host is in step 2.
+          // Step 1 has forward, backward, and all-reduce kernels. The last two run while the host
+          // is in step 2.
           Launched("gemm_forward", 1, 1100, 1500, 300),
           Launched("gemm_backward", 2, 1200, 1900, 600), Launched(nccl, 3, 1300, 2100, 700, 24),
-          // Step 2: behind the host's last mark.
+          // The kernels of step 2 run after the host's last mark.
           Launched("gemm_forward", 4, 2100, 2900, 300),
           Launched("gemm_backward", 5, 2200, 3300, 600), Launched(nccl, 6, 2300, 3500, 700, 24),
           X("gpu_user_annotation", "ProfilerStep#1", 1500, 300, "", 7),
@@ -176,7 +177,8 @@ TEST(ChromeTraceReader, CountsKernelsToTheStepThatLaunchedThem) {
               ElementsAre(HasSubstr(" #1 0.0003"), HasSubstr(" #2 0.0003")));
 }
 
-// The host launches a step in 100 us, the device works 150 us on it, so its queue grows.
+// The host launches a step in 100 us, and the device needs 150 us for it, so the device's queue
+// grows.
 std::string StepsOfFullQueue(int64_t lag) {
   std::string events;
   for (int64_t i = 0; i < 3; ++i) {
@@ -187,19 +189,19 @@ std::string StepsOfFullQueue(int64_t lag) {
   return events;
 }
 
-TEST(ChromeTraceReader, DeviceBehindHost_StepsLastAsLongAsTheirWork) {
-  // The queue is empty at first.
+TEST(ChromeTraceReader, DeviceBehindHost_StepsLastUntilWorkEnds) {
+  // The queue is initially empty.
   EXPECT_THAT(Read({Trace(StepsOfFullQueue(0))}).samples.Of("train_step_duration_seconds"),
               ElementsAre(HasSubstr("@1.16ms #1 0.00016"), HasSubstr("@1.31ms #2 0.00015"),
                           HasSubstr("@1.46ms #3 0.00015")));
-  // It holds work of 400 us that was launched before the first mark.
+  // The queue contains 400 us of work launched before the first mark.
   const std::string before = Launched("gemm", 9, 900, 1010, 400);
   EXPECT_THAT(
       Read({Trace(before + StepsOfFullQueue(400))}).samples.Of("train_step_duration_seconds"),
       ElementsAre(HasSubstr(" #1 0.00015"), HasSubstr(" #2 0.00015"), HasSubstr(" #3 0.00015")));
 }
 
-TEST(ChromeTraceReader, CopyBesideManySteps_StepsLastAsOnHost) {
+TEST(ChromeTraceReader, CopyOverlapsManySteps_StepsLastAsOnHost) {
   std::string events = Launched("gemm", 1, 1010, 1020, 150);
   events += X("cuda_runtime", "cudaMemcpyAsync", 1020, 2, R"("correlation":2)");
   events += X("gpu_memcpy", "Memcpy DtoH (Device -> Pinned)", 1030, 5000,
@@ -225,14 +227,14 @@ TEST(ChromeTraceReader, HostWaitsForDevice_StepsLastAsOnHost) {
 TEST(ChromeTraceReader, KernelsWithoutLaunch_CountBetweenStepMarks) {
   const std::string steps = Cat(X("user_annotation", "ProfilerStep#1", 1000, 990),
                                 X("user_annotation", "ProfilerStep#2", 2000, 1000));
-  // By the operator that asked for it, where the trace says no more.
+  // Kernels are assigned through their operator if the trace has no launch.
   const std::string by_operator =
       Cat(X("cpu_op", "aten::mm", 1100, 10, "\"External id\":7"),
           X("kernel", "gemm", 2100, 100, "\"External id\":7"), X("kernel", "gemm", 2300, 50));
   const Outcome read = Read({Trace(Cat(steps, by_operator))});
   EXPECT_THAT(read.samples.Of("train_computation"),
               ElementsAre(HasSubstr(" #1 0.0001"), HasSubstr(" #2 5e-05")));
-  // Nothing but times: from mark to mark.
+  // The kernels have only times, so they are assigned by step marks.
   const Outcome bare = Read({Trace(Cat(
       steps, X("kernel", "gemm", 1995, 100), X("kernel", "gemm", 2950, 50),
       X("kernel", "gemm", 900, 50), X("gpu_user_annotation", "ProfilerStep#1", 1995, 5, "", 2)))});
@@ -240,8 +242,9 @@ TEST(ChromeTraceReader, KernelsWithoutLaunch_CountBetweenStepMarks) {
               ElementsAre(HasSubstr(" #1 0.0001"), HasSubstr(" #2 5e-05")));
 }
 
-// As where a trace continues after the marked steps, or between two cycles of the schedule.
-TEST(ChromeTraceReader, KernelsWithoutLaunchOutsideOfSteps_BelongToNone) {
+// Such kernels occur if a trace continues after the marked steps, or between two cycles of the
+// schedule.
+TEST(ChromeTraceReader, KernelsWithoutLaunchOutsideSteps_AreUnassigned) {
   std::string events = Cat(X("user_annotation", "ProfilerStep#1", 1000, 1000),
                            X("user_annotation", "ProfilerStep#9", 9000, 1000));
   for (int at = 1000; at < 20'000; at += 100) events += X("kernel", "gemm", at, 90);
@@ -251,7 +254,7 @@ TEST(ChromeTraceReader, KernelsWithoutLaunchOutsideOfSteps_BelongToNone) {
               ElementsAre(HasSubstr(" #9 0.0009"), HasSubstr(" #1 0.0009")));
 }
 
-TEST(ChromeTraceReader, CountsCopiesAndIdleTimeOfTheDevice) {
+TEST(ChromeTraceReader, CountsDeviceCopiesAndIdleTime) {
   const Outcome read =
       Read({Trace(Cat(X("user_annotation", "ProfilerStep#1", 1000, 1000),
                       X("user_annotation", "ProfilerStep#2", 2000, 1000),
@@ -262,15 +265,16 @@ TEST(ChromeTraceReader, CountsCopiesAndIdleTimeOfTheDevice) {
   EXPECT_EQ(read.error, "");
   EXPECT_THAT(read.samples.Of("train_device_copy"),
               ElementsAre(HasSubstr(" #1 0.00015"), HasSubstr(" #2 0")));
-  // A copy from one GPU to another is communication.
+  // Copies from one GPU to another are communication.
   EXPECT_THAT(read.samples.Of("train_communication"),
               ElementsAre(HasSubstr(" #1 0.0001"), HasSubstr(" #2 0")));
-  // From its first work to that of the next step: 1500 to 1600 and 1700 to 2100.
+  // Idle time is counted from a step's first work to the next step's first work: 1500 to 1600 and
+  // 1700 to 2100.
   EXPECT_THAT(read.samples.Of("train_device_idle"),
               ElementsAre(HasSubstr(" #1 0.0005"), HasSubstr(" #2 0.0002")));
 }
 
-TEST(ChromeTraceReader, KeepsTheLargestOperators) {
+TEST(ChromeTraceReader, KeepsLargestOperators) {
   std::string events = X("user_annotation", "ProfilerStep#1", 0, 100'000);
   for (int i = 0; i < 30; ++i) CatTo(events, X("cpu_op", Cat("op", 10 + i), i * 1000, 100 + i));
   const Outcome read = Read({Trace(events)});
@@ -299,7 +303,7 @@ TEST(ChromeTraceReader, CountsCollectivesByGroup) {
               ElementsAre(HasSubstr(" #1 2e-05"), HasSubstr(" #2 1e-05")));
 }
 
-TEST(ChromeTraceReader, MergesTheFilesOfAJob) {
+TEST(ChromeTraceReader, MergesFilesOfJob) {
   const auto rank = [](int number, int step) {
     return Trace(X("user_annotation", Cat("ProfilerStep#", step), step * 10, 10),
                  Cat(", \"distributedInfo\": {\"rank\": ", number, "}"));
@@ -312,7 +316,7 @@ TEST(ChromeTraceReader, MergesTheFilesOfAJob) {
                           R"(train_step{rank="1"} train @0.03ms #2 2)"));
 }
 
-TEST(ChromeTraceReader, ErrorsNamePlaceAndCause) {
+TEST(ChromeTraceReader, ErrorsIncludeLocationAndCause) {
   const auto error_of = [](std::string_view text, const TraceLimits& limits = {}) {
     return Read({std::string(text)}, 50, limits).error;
   };
@@ -330,7 +334,7 @@ TEST(ChromeTraceReader, ErrorsNamePlaceAndCause) {
                            ", \"baseTimeNanoseconds\": 2000000000000000000")),
             "t0.json: the times of \"a\" are out of range (baseTimeNanoseconds "
             "2000000000000000000)");
-  // Unix times without a base, as older ones are.
+  // Older traces have Unix times and no base.
   EXPECT_EQ(error_of(Trace(X("user_annotation", "ProfilerStep#1", 1'700'000'000'000'000, 1))), "");
 }
 
@@ -351,7 +355,7 @@ TEST(ChromeTraceReader, InvalidEvents_AreSkipped) {
   }
 }
 
-TEST(ChromeTraceReader, WrongTimesOfUnusedEvents_AreIgnored) {
+TEST(ChromeTraceReader, InvalidTimesOfUnusedEvents_AreIgnored) {
   const Outcome read = Read({Trace(X("user_annotation", "ProfilerStep#1", 1000, 1000) +
                                    X("python_function", "a.py(1): f", 1100, -5) +
                                    X("Trace", "PyTorch Profiler (0)", 0, -1))});
@@ -360,7 +364,7 @@ TEST(ChromeTraceReader, WrongTimesOfUnusedEvents_AreIgnored) {
   EXPECT_THAT(read.samples.Of("train_step{"), SizeIs(1));
 }
 
-// As in trace_view.json of torch_npu.
+// torch_npu writes such times in trace_view.json.
 TEST(ChromeTraceReader, TimesAsText_AreExact) {
   const Outcome read =
       Read({"[{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"ProfilerStep#3\",\"pid\":7,"
@@ -369,14 +373,14 @@ TEST(ChromeTraceReader, TimesAsText_AreExact) {
   EXPECT_THAT(read.samples.Of("train_step_duration"), ElementsAre(HasSubstr(" #3 0.00100025")));
 }
 
-TEST(ChromeTraceReader, NamesAndArgumentsThatAreNotJson_AreRepaired) {
+TEST(ChromeTraceReader, InvalidJsonInNamesAndArguments_IsRepaired) {
   const Outcome read = Read({Trace(X("user_annotation", "ProfilerStep#1", 0, 100) +
                                    X("cpu_op", "C:\\Users\xff", 10, 20, "\"flops\": NaN"))});
   EXPECT_EQ(read.skipped, 0u);
   EXPECT_THAT(read.samples.Of("train_operator_seconds"), SizeIs(1));
 }
 
-TEST(ChromeTraceReader, TraceIsCutShort_StepsBeforeTheCutAreRead) {
+TEST(ChromeTraceReader, TruncatedTrace_EarlierStepsAreRead) {
   const std::string events = X("user_annotation", "ProfilerStep#1", 1000, 1000) +
                              X("user_annotation", "ProfilerStep#2", 2000, 1000);
   const std::string head =
@@ -386,14 +390,14 @@ TEST(ChromeTraceReader, TraceIsCutShort_StepsBeforeTheCutAreRead) {
   EXPECT_EQ(cut.error, "");
   EXPECT_EQ(cut.skipped, 1u);
   EXPECT_THAT(cut.samples.Of("train_step{"), SizeIs(1));
-  // Members behind the cut may decide the times or the rank.
+  // Members after the truncation may determine the times or the rank.
   EXPECT_THAT(Read({"{\"traceEvents\": [\n" + events}).error, HasSubstr("baseTimeNanoseconds"));
   const std::string no_rank =
       "{\"baseTimeNanoseconds\": 1700000000000000000, \"traceEvents\": [\n" + events;
   EXPECT_EQ(Read({no_rank}).error, "");
   EXPECT_THAT(Read({no_rank, head + events + "]}"}).error,
               HasSubstr("t0.json: the trace is cut short before distributedInfo"));
-  // Cut anywhere, a trace is an error or has fewer events.
+  // A trace truncated anywhere is an error or has fewer events.
   const std::string text = File("torch_2_cpu.json");
   for (size_t at = 0; at + 3 < text.size(); at += 101) {
     const Outcome part = Read({text.substr(0, at)});

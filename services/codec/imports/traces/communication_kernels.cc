@@ -9,7 +9,7 @@ namespace pitwall::imports {
 namespace {
 
 constexpr CommunicationPattern kPatterns[] = {
-    // Libraries, by their prefix or namespace.
+    // Libraries, identified by their prefix or namespace.
     {"nccl", "NCCL; RCCL, which keeps its names; NCCL EP",
      "NVIDIA/nccl and ROCm/rccl, src/device: ncclDevKernel_…, before 2.20 ncclKernel_…"},
     {"rccl", "RCCL", "ROCm/rccl: its own kernels"},
@@ -27,8 +27,9 @@ constexpr CommunicationPattern kPatterns[] = {
      "common/comm_gemm_overlap/userbuffers.cu: userbuffers_fp16_sum_inplace_gpu_…"},
     {"ucc_reduce_", "UCC", "openucx/ucc, components/ec/cuda/kernel: UCC_REDUCE_CUDA_…"},
     {"ompi_op_", "Open MPI", "ompi/mca/op/cuda: ompi_op_cuda_2buff_…"},
-    // Collectives by name: PyTorch's symmetric memory (one_shot_all_reduce_kernel), vLLM and SGLang
-    // (cross_device_reduce_1stage), TensorRT-LLM and FlashInfer (allreduce_fusion_kernel_…).
+    // Collectives, identified by name: PyTorch's symmetric memory (one_shot_all_reduce_kernel),
+    // vLLM and SGLang (cross_device_reduce_1stage), TensorRT-LLM and FlashInfer
+    // (allreduce_fusion_kernel_…).
     {"allreduce", "any", "FlashInfer, trtllm_allreduce_fusion: allreduce_fusion_kernel_…"},
     {"all_reduce", "any", "PyTorch, c10d/symm_mem/CUDASymmetricMemoryOps.cu"},
     {"allgather", "any", "oneCCL; TensorRT-LLM"},
@@ -41,8 +42,8 @@ constexpr CommunicationPattern kPatterns[] = {
     {"cross_device_reduce", "vLLM, SGLang, AITER", "csrc/custom_all_reduce.cuh"},
 };
 
-// A kernel's name in lower case, with _ for -, without what is in <> or (): arguments,
-// parameters.
+// Returns a kernel's name in lower case, with _ for -, and without template arguments (in <>) and
+// parameters (in ()).
 std::string Plain(std::string_view name) {
   std::string plain;
   int depth = 0;
@@ -64,8 +65,8 @@ std::span<const CommunicationPattern> CommunicationPatterns() { return kPatterns
 
 bool IsCommunicationKernel(std::string_view name) {
   const std::string plain = Plain(name);
-  // PyTorch's compiler names kernels after the operators that they are fused of and read from; none
-  // of them communicates.
+  // PyTorch's compiler names a kernel after the operators that it fuses and reads from. These
+  // kernels never communicate.
   if (StartsWith(plain, "triton_")) return false;
   for (const CommunicationPattern& pattern : kPatterns) {
     if (plain.find(pattern.text) != std::string::npos) return true;

@@ -1,4 +1,5 @@
-// Kernels of a device that move data between devices. All other kernels compute.
+// Classification of device kernels that move data between devices. All other kernels count as
+// computation.
 #pragma once
 
 #include <span>
@@ -7,20 +8,21 @@
 namespace pitwall::imports {
 
 struct CommunicationPattern {
-  std::string_view text;  // in lower case; found anywhere in the kernel's name, whatever its case
+  std::string_view text;  // in lower case; matches anywhere in the kernel's name, ignoring case
   std::string_view library;
-  std::string_view source;  // where names like this are seen or defined
+  std::string_view source;  // where such names occur or are defined
 };
 
-// One table for all importers; the Python client has the same texts (a test compares them).
+// Returns the table that all importers use. The Python client has the same texts, and a test
+// compares them.
 std::span<const CommunicationPattern> CommunicationPatterns();
 
-// `name` as traces show it: mangled or not, with or without return type, template and arguments. A
-// template's arguments and a function's parameters do not count: a computation may be given the
-// handle of a communicator.
+// Accepts names as traces show them: mangled or demangled, with or without return type, template
+// arguments, and parameters. Template arguments and parameters are ignored, because a computation
+// may take a communicator handle.
 bool IsCommunicationKernel(std::string_view name);
 
-// Of copies: from one device to another ("Memcpy PtoP (Device -> Device)").
+// Returns true for a copy from one device to another ("Memcpy PtoP (Device -> Device)").
 bool IsCopyBetweenDevices(std::string_view name);
 
 }  // namespace pitwall::imports

@@ -8,7 +8,7 @@
 namespace pitwall::imports {
 namespace {
 
-// Names as traces and summaries of kernels show them.
+// Names as traces and kernel summaries show them.
 constexpr std::string_view kCommunication[] = {
     "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
     "ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)",
@@ -63,10 +63,10 @@ constexpr std::string_view kComputation[] = {
     "64>(float*)",
     "__amd_rocclr_copyBuffer.kd",
     "__amd_rocclr_fillBufferAligned.kd",
-    // Compilers name a kernel after what it is fused of, and around.
+    // Compilers name a kernel after the operators that it fuses and those around it.
     "triton_poi_fused_add_all_reduce_wait_tensor_0",
     "triton_red_fused__to_copy_all_gather_into_tensor_mul_3",
-    // A communicator among the parameters, or a functor's name in a template.
+    // These names have a communicator among the parameters, or a functor in a template argument.
     "void compute<ncclDataType_t>(ncclDevComm*, float*)",
     "nvjet_tst_192x192_64x4_2x1_v_bz_coopB_TNN",
     "void deep_gemm::sm100_fp8_fp4_gemm_1d1d_impl<(cute::UMMA::Major)0>(int)",
@@ -76,7 +76,7 @@ constexpr std::string_view kComputation[] = {
     "<",
 };
 
-TEST(CommunicationKernels, KnowsTheLibraries) {
+TEST(CommunicationKernels, RecognizesLibraries) {
   for (const std::string_view name : kCommunication)
     EXPECT_TRUE(IsCommunicationKernel(name)) << name;
   for (const std::string_view name : kComputation)
@@ -89,7 +89,7 @@ TEST(CommunicationKernels, TableIsUsable) {
     EXPECT_TRUE(seen.insert(pattern.text).second) << pattern.text;
     EXPECT_FALSE(pattern.library.empty() || pattern.source.empty()) << pattern.text;
     for (const char c : pattern.text) EXPECT_FALSE(c >= 'A' && c <= 'Z') << pattern.text;
-    // None is there in vain.
+    // Every pattern must match at least one name.
     EXPECT_TRUE(IsCommunicationKernel(pattern.text));
     bool used = false;
     for (const std::string_view name : kCommunication) {
@@ -102,7 +102,7 @@ TEST(CommunicationKernels, TableIsUsable) {
   }
 }
 
-TEST(CommunicationKernels, KnowsCopiesBetweenDevices) {
+TEST(CommunicationKernels, RecognizesCopiesBetweenDevices) {
   EXPECT_TRUE(IsCopyBetweenDevices("Memcpy PtoP (Device -> Device)"));
   EXPECT_FALSE(IsCopyBetweenDevices("Memcpy DtoD (Device -> Device)"));
   EXPECT_FALSE(IsCopyBetweenDevices("Memcpy HtoD (Pinned -> Device)"));

@@ -12,10 +12,10 @@ namespace pitwall::imports {
 
 namespace {
 
-// Steps that overlap a moment and began before others are looked for this far.
+// Maximum number of earlier steps searched for one that overlaps a given time.
 constexpr size_t kMaxOverlappingSteps = 16;
 
-// Work by kind; merged after Merge.
+// Intervals of work by kind. Sorted and disjoint after Merge.
 struct ByKind {
   std::vector<Interval> computation, communication, copies;
 
@@ -39,7 +39,7 @@ std::vector<Interval> Busy(const std::vector<DeviceWork>& works) {
   return Merge(std::move(busy));
 }
 
-// `computation`: of all steps, merged.
+// `computation` contains the merged computation of all steps.
 DeviceShares SharesOf(const ByKind& own, const std::vector<Interval>& computation) {
   DeviceShares shares;
   shares.computation_ns = Length(own.computation);
@@ -53,7 +53,8 @@ DeviceShares SharesOf(const ByKind& own, const std::vector<Interval>& computatio
   return shares;
 }
 
-// The time up to which work without a launch record belongs to the step. `next` may be null.
+// Returns the time until which work without a launch record belongs to the step. `next` may be
+// null.
 int64_t ReachOf(const TracedStep& step, const TracedStep* next) {
   if (next == nullptr || next->start_ns <= step.end_ns) return step.end_ns;
   const bool near = next->start_ns - step.end_ns <= (step.end_ns - step.start_ns) / 4;
@@ -92,7 +93,7 @@ void AddShares(const std::vector<DeviceWork>& works, const std::vector<TracedSte
 
 std::string Describe(const std::vector<DeviceWork>& works) {
   const std::vector<Interval> busy = Busy(works);
-  if (busy.empty()) return "no device did anything";
+  if (busy.empty()) return "no device was active";
   const DeviceShares all = SharesOfAll(works);
   const int64_t whole = busy.back().end_ns - busy.front().start_ns;
   return Cat("of ", FormatDouble(static_cast<double>(whole) / 1e9), " s the device computed ",
@@ -120,7 +121,7 @@ int64_t StepOf(const DeviceWork& work, const std::vector<TracedStep>& steps) {
 }
 
 void PlaceOnDevice(const std::vector<DeviceWork>& works, std::vector<TracedStep>* steps) {
-  // Of work whose launch is known: when, and its end. A copy may run beside many steps.
+  // Intervals from launch to end, for work with a known launch. A copy may overlap many steps.
   std::vector<Interval> launched;
   std::vector<int64_t> own_end_ns(steps->size(), std::numeric_limits<int64_t>::min());
   for (const DeviceWork& work : works) {
@@ -148,7 +149,7 @@ void PlaceOnDevice(const std::vector<DeviceWork>& works, std::vector<TracedStep>
 std::vector<DeviceShares> SharesOfSteps(const std::vector<DeviceWork>& works,
                                         const std::vector<TracedStep>& steps) {
   std::vector<ByKind> own(steps.size());
-  // Of each step its work's first begin and last end.
+  // First start and last end of each step's work.
   std::vector<std::optional<Interval>> reach(steps.size());
   std::vector<Interval> computation;
   for (const DeviceWork& work : works) {
@@ -164,7 +165,7 @@ std::vector<DeviceShares> SharesOfSteps(const std::vector<DeviceWork>& works,
   computation = Merge(std::move(computation));
   const std::vector<Interval> busy = Busy(works);
   std::vector<DeviceShares> shares(steps.size());
-  std::optional<int64_t> next_ns;  // the first work of the step behind
+  std::optional<int64_t> next_ns;  // first work of the following step
   for (size_t i = steps.size(); i-- > 0;) {
     own[i].MergeAll();
     shares[i] = SharesOf(own[i], computation);

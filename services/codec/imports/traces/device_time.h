@@ -1,4 +1,4 @@
-// Device time of one trace by kind of work and by step, from its kernels and copies.
+// Device time of one trace by kind of work and by step, computed from its kernels and copies.
 #pragma once
 
 #include <cstdint>
@@ -18,46 +18,47 @@ struct DeviceWork {
   static constexpr int64_t kUnknown = std::numeric_limits<int64_t>::min();
 
   Interval interval;
-  int64_t launched_ns = kUnknown;  // when the host launched it
+  int64_t launched_ns = kUnknown;  // host time of the launch
   DeviceWorkKind kind = DeviceWorkKind::kComputation;
 };
 
-// Times with at least one running kernel or copy of a kind.
+// Durations during which at least one kernel or copy of a kind was running.
 struct DeviceShares {
   int64_t computation_ns = 0;
   int64_t communication_ns = 0;
-  int64_t exposed_ns = 0;  // communication and no computation, of whatever step
+  int64_t exposed_ns = 0;  // communication without concurrent computation in any step
   int64_t copy_ns = 0;
-  // Nothing ran: of a step, from its first work to that of the next one, or to its own last.
-  // Nothing: the step has no work.
+  // Time without any work, from a step's first work to the next step's first work, or to the end of
+  // its own work. Absent if the step has no work.
   std::optional<int64_t> idle_ns;
 };
 
-// The series of a step's shares (rules/metrics.yaml: train_computation_seconds and its kin), for
-// each of the steps, which are sorted by start.
+// Adds the series of device shares (rules/metrics.yaml: train_computation_seconds and related
+// metrics) for each step. Steps must be sorted by start.
 void AddShares(const std::vector<DeviceWork>& works, const std::vector<TracedStep>& steps,
                RankTrace* trace);
-// Describes the shares of a whole trace for logs: "the device computed 40.1 % of 1.23 s, …", or
-// that the device had no work.
+// Returns a log text with the shares of a whole trace: "the device computed 40.1 % of 1.23 s, …",
+// or that the device had no work.
 std::string Describe(const std::vector<DeviceWork>& works);
 
-// The step (by its place in `steps`, sorted by start) that asked for the work; -1: none, or
-// unknown. Where the launch is known, the step that ran on the host then. Else the step in which
-// the work began, with the gap to the next step if that is at most a quarter of the step. The step
-// of work behind the last one is unknown, since it may be that of any work after the marked steps.
+// Returns the index of the step that requested the work, or -1 if there is no such step or it is
+// unknown. `steps` must be sorted by start. If the launch is known, this is the step that was
+// running on the host at that time. Otherwise it is the step in which the work started, including
+// the gap to the next step if the gap is at most a quarter of the step. Work after the last step
+// has no known step, because it may belong to later, unmarked steps.
 int64_t StepOf(const DeviceWork& work, const std::vector<TracedStep>& steps);
 
-// Sets `on_device` of the steps, which are sorted by start. A step begins when the device has
-// finished what was launched before it, and ends when its own work has finished, both not before
-// the host's marks: where the host only fills a queue, the durations add up to the time that the
-// work takes. Copies, and work whose launch is unknown, have no influence. A step whose own work
-// ends before that of earlier steps, or that has none by then, keeps the host's times.
+// Sets `on_device` of the steps, which must be sorted by start. A step starts when the device has
+// finished all work launched earlier, and ends when its own work has finished. Neither time is
+// before the host's marks. If the host only fills a queue, the durations thus add up to the time of
+// the work. Copies and work with an unknown launch are ignored. A step keeps the host's times if it
+// has no work, or its work ends before that of earlier steps.
 void PlaceOnDevice(const std::vector<DeviceWork>& works, std::vector<TracedStep>* steps);
 
-// For each step.
+// Returns the shares of each step.
 std::vector<DeviceShares> SharesOfSteps(const std::vector<DeviceWork>& works,
                                         const std::vector<TracedStep>& steps);
-// From the first work to the last; idle_ns: nothing without any.
+// Returns the shares from the first work to the last. idle_ns is absent if there is no work.
 DeviceShares SharesOfAll(const std::vector<DeviceWork>& works);
 
 }  // namespace pitwall::imports

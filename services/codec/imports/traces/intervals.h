@@ -1,4 +1,4 @@
-// Sets of times as sorted intervals that neither overlap nor touch.
+// Sets of times, represented as sorted intervals that neither overlap nor touch.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ struct Interval {
   friend bool operator==(const Interval&, const Interval&) = default;
 };
 
-// Intervals in any order, merged where at most `gap_ns` lies between them; empty ones go.
+// Sorts intervals and merges those at most `gap_ns` apart. Drops empty intervals.
 std::vector<Interval> Merge(std::vector<Interval> intervals, int64_t gap_ns = 0);
 // Returns the parts of merged intervals within [start_ns, end_ns).
 std::vector<Interval> Within(const std::vector<Interval>& merged, int64_t start_ns, int64_t end_ns);
-// Returns the total time in both of two merged sets.
+// Returns the total time covered by both of two merged sets.
 int64_t Overlap(const std::vector<Interval>& a, const std::vector<Interval>& b);
 int64_t Length(const std::vector<Interval>& merged);
 

@@ -14,13 +14,13 @@ namespace {
 constexpr std::string_view kSuffixes[] = {"_pythontimeline.json", "_model_timeline.json",
                                           "_horovod_timeline.json",
                                           "_smdataparallel_timeline.json"};
-constexpr size_t kFirstOfCollectives = 2;  // of them
+constexpr size_t kFirstOfCollectives = 2;  // from here on, only collectives
 constexpr std::string_view kStep = "Step:ModeKeys.";
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr size_t kMaxNesting = 10'000;
 constexpr size_t kMaxTracks = 100'000;
 
-// The phase of the rank, or nothing.
+// Returns the phase of a track, or "".
 std::string_view PhaseOf(std::string_view track) {
   if (track == "Forward" || track == "aws_marker-ForwardPass") return "forward";
   if (track == "Backward" || track == "Backward(post-forward)" ||
@@ -31,7 +31,7 @@ std::string_view PhaseOf(std::string_view track) {
   return {};
 }
 
-// Of operators: where they run, or nothing.
+// Returns the device on which the track's operators run, or "".
 std::string_view DeviceOf(std::string_view track) {
   if (track == "cpu_functions" || StartsWith(track, "/host:CPU") ||
       StartsWith(track, "/device:CPU"))
@@ -40,7 +40,7 @@ std::string_view DeviceOf(std::string_view track) {
   return {};
 }
 
-// Of Horovod, SMDataParallel and TensorFlow's NcclManager (kAllReduce).
+// Recognizes collectives of Horovod, SMDataParallel, and TensorFlow's NcclManager (kAllReduce).
 bool IsCollective(std::string_view name) {
   std::string event;
   for (const char c : name) event += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
@@ -54,9 +54,9 @@ bool IsCollective(std::string_view name) {
 struct FileName {
   int64_t pid = 0;
   std::string node;
-  bool collectives = false;  // it has nothing else
+  bool collectives = false;  // the file has only collectives
 };
-// <end in microseconds>_<pid>-<node>_<suffix>; the framework's own writer leaves the node out:
+// Parses <end in microseconds>_<pid>-<node>_<suffix>. The framework's own writer omits the node:
 // <end>_<number>_<suffix>. Such a file belongs to the job's first rank.
 std::optional<FileName> ReadFileName(std::string_view name) {
   for (const std::string_view suffix : kSuffixes) {
@@ -76,7 +76,7 @@ std::optional<FileName> ReadFileName(std::string_view name) {
   return std::nullopt;
 }
 
-// algo-10 -> 10
+// Returns 10 for "algo-10".
 int64_t NodeNumber(std::string_view node) {
   const size_t dash = node.rfind('-');
   const auto number =
@@ -120,7 +120,7 @@ Status JobTimelineReader::TakeMetadata(const TraceEvent& event) {
   if (event.name != "process_name") return OkStatus();
   if (const std::string_view start = event.Arg("start_time_since_epoch_in_micros");
       !start.empty()) {
-    start_ns_.reset();  // an invalid one makes the events after it unusable
+    start_ns_.reset();  // an invalid start makes the following events unusable
     const auto micros = ParseDouble(start);
     if (!micros || !(*micros >= 0 && *micros < static_cast<double>(kMaxPosition / 1000)))
       return InvalidArgument(
@@ -158,11 +158,11 @@ Status JobTimelineReader::Take(std::string_view json) {
     track.begun.push_back(*std::move(event));
     return times;
   }
-  if (track.begun.empty()) return OkStatus();  // it began in the file before
+  if (track.begun.empty()) return OkStatus();  // the event started in the previous file
   const TraceEvent begun = std::move(track.begun.back());
   track.begun.pop_back();
   RETURN_IF_ERROR(event->times);
-  if (!begun.times.ok()) return OkStatus();  // skipped when it began
+  if (!begun.times.ok()) return OkStatus();  // already skipped at its start
   const int64_t begun_ns = *start_ns_ + begun.start_ns;
   if (at_ns < begun_ns) return InvalidArgument("an event that ends before it begins");
   return TakeSpan(track, begun, begun_ns, at_ns);
@@ -222,7 +222,7 @@ void JobTimelineReader::Traced::Add(Traced other) {
 }
 
 Status JobTimelineReader::EndFile() {
-  // What began and did not end is in the next file, or nowhere.
+  // The end of an event that has not ended is in the next file, or missing.
   RETURN_IF_ERROR(document_->Finish());
   RETURN_IF_ERROR(skipped_.Finish(document_->name()));
   processes_[process_].Add(std::move(traced_));
@@ -230,10 +230,10 @@ Status JobTimelineReader::EndFile() {
 }
 
 Status JobTimelineReader::Finish() {
-  // The processes with steps are the ranks; others join the first one of their node.
+  // Processes with steps are ranks. Other processes join the first rank of their node.
   std::vector<Traced*> ranks;
   std::vector<std::pair<Traced*, Traced*>> joined;
-  std::vector<Traced*> homeless;  // of no node, and without steps
+  std::vector<Traced*> homeless;  // without a node and without steps
   for (auto it = processes_.begin(); it != processes_.end();) {
     const std::string& node = std::get<1>(it->first);
     std::vector<Traced*> with, without;

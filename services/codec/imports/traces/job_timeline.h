@@ -1,22 +1,22 @@
-// Framework traces as Amazon SageMaker Debugger writes them
-// (`<end>_<pid>-<node>_pythontimeline.json` and its kin) -> samples with steps.
+// Importer of framework traces written by Amazon SageMaker Debugger
+// (`<end>_<pid>-<node>_pythontimeline.json` and similar), which become samples with steps.
 //
 //   Step:ModeKeys.TRAIN, .EVAL, …            steps of the modes train, eval, … (args step_num)
 //   Forward, aws_marker-ForwardPass          phase forward
 //   Backward…, aws_marker-ComputeGradient    phase backward
 //   aws_marker-ApplyGradient                 phase optimizer
 //   DataLoaderIter, DataIterator             phase dataloader
-//   operations of Horovod, SMDataParallel    phase collective
+//   operations of Horovod, SMDataParallel,   phase collective
 //   and NcclManager
-//   cpu_functions, gpu_functions-dev:N, /device:…   train_operator_seconds{operator,device}
+//   cpu_functions, gpu_functions-dev:N,      train_operator_seconds{operator,device}
+//   /device:…
 //   DataLoaderIterInitialize                 train_loader_workers_configured,
-//   train_loader_pin_memory DataLoaderWorker                         train_loader_workers:
-//   processes seen in each second, at
-//                                            its end
+//                                            train_loader_pin_memory
+//   DataLoaderWorker                         train_loader_workers: processes seen in each second,
+//                                            emitted at the end of that second
 //
-// Ranks are the processes that have steps, in the order of node and process: algo-1 is rank 0 if
-// each node has one process. Events of a process without steps belong to the first rank of its
-// node.
+// Ranks are the processes that have steps, ordered by node and process: algo-1 is rank 0 if each
+// node has one process. Events of a process without steps belong to the first rank of its node.
 #pragma once
 
 #include <cstdint>
@@ -38,29 +38,30 @@
 
 namespace pitwall::imports {
 
-// Whether a file has the name of such a trace.
+// Returns true if the file has the name of such a trace.
 bool IsJobTimeline(std::string_view file_name);
 
 // Reads files sequentially, in any order. Emits all samples at Finish. Not thread-safe.
 class JobTimelineReader {
  public:
-  // `name` of the whole in log lines.
+  // `name` identifies the whole input in log lines.
   JobTimelineReader(std::string name, SeriesIndex* out, const TraceLimits& limits = {})
       : name_(std::move(name)), out_(out), limits_(limits) {}
 
-  // `path` ends with the file's name. InvalidArgument: the name is not that of a timeline.
+  // Starts a file; `path` ends with its name. Returns InvalidArgument if the name is not a
+  // timeline's name.
   Status BeginFile(const std::string& path);
-  // Invalid events are skipped and counted. InvalidArgument: the file is not a trace or has no
-  // valid event, with file:line; the reader then has nothing of it, and the next file may begin.
-  // ResourceExhausted: a limit.
+  // Reads the next bytes. Invalid events are skipped and counted. Returns InvalidArgument, with
+  // file:line, if the file is not a trace or has no valid event. The reader then discards the file,
+  // and the next file may begin. Returns ResourceExhausted if a limit is exceeded.
   Status Feed(std::string_view bytes) { return document_->Feed(bytes); }
   Status EndFile();
   Status Finish();
-  // Of the last file.
+  // Skipped events of the last file.
   const lenient::SkippedRecords& skipped() const { return skipped_; }
 
  private:
-  // Node and process. Nodes stand in the order of their numbers: algo-2 before algo-10.
+  // Node and process. Nodes are ordered by number, so algo-2 comes before algo-10.
   using Process = std::tuple<int64_t, std::string, int64_t>;
   struct Worker {
     int64_t second = 0;
@@ -72,13 +73,13 @@ class JobTimelineReader {
     std::set<Worker> workers;  // loader workers by second
 
     void AddValue(std::string_view metric, double value, int64_t time_ns);
-    // Adds everything of another one.
+    // Adds all data of another object.
     void Add(Traced other);
   };
-  // Events with the same JSON pid in one file: a phase.
+  // Phase of the events with the same JSON pid in one file.
   struct Track {
     std::string phase;
-    std::vector<TraceEvent> begun;  // B without E yet
+    std::vector<TraceEvent> begun;  // B events without their E event
   };
 
   Status Take(std::string_view json);
@@ -90,15 +91,15 @@ class JobTimelineReader {
   SeriesIndex* const out_;
   const TraceLimits limits_;
   size_t events_ = 0;
-  std::map<Process, Traced> processes_;  // of the files before
+  std::map<Process, Traced> processes_;  // of earlier files
 
-  // The file.
+  // State of the current file.
   lenient::SkippedRecords skipped_{"event"};
   std::unique_ptr<TraceDocument> document_;
   Process process_;
-  Traced traced_;                    // joins processes_ when the whole file was read
-  bool collectives_ = false;         // the file has nothing else
-  std::optional<int64_t> start_ns_;  // of its clock, Unix
+  Traced traced_;                    // merged into processes_ after the whole file was read
+  bool collectives_ = false;         // the file has only collectives
+  std::optional<int64_t> start_ns_;  // start of the file's clock, as Unix time
   std::map<std::string, Track> tracks_;
 };
 

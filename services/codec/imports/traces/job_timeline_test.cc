@@ -12,7 +12,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-// 1000 s after the epoch, and the phases by their JSON pid.
+// The clock starts 1000 s after the epoch. Each phase has its own JSON pid.
 constexpr std::string_view kHead = R"json([
 {"name":"process_name","ph":"M","pid":0,"args":{"start_time_since_epoch_in_micros":1000000000}},
 {"name":"process_sort_index","ph":"M","pid":0,"args":{"sort_index":0}},
@@ -26,7 +26,7 @@ constexpr std::string_view kHead = R"json([
 {"name":"process_name","ph":"M","pid":8,"args":{"name":"cpu_functions"}},
 )json";
 
-// In milliseconds since the epoch of the file.
+// Returns a complete event. Times are in milliseconds since the file's epoch.
 std::string X(int pid, double ms, double duration_ms, std::string_view args = "",
               std::string_view name = "e") {
   return Cat(R"({"name":")", name, R"(","ph":"X","pid":)", pid, R"(,"ts":)",
@@ -45,12 +45,12 @@ struct Outcome {
   TestSamples samples;
   std::string error;
   uint64_t skipped = 0;       // in the last file
-  std::string first_skipped;  // its error
+  std::string first_skipped;  // first error in the last file
 };
 
 using Files = std::vector<std::pair<std::string, std::string>>;
 
-// `skip_unusable`: as for a folder, files that are not traces are left out.
+// If `skip_unusable` is true, files that are not traces are skipped, as in a folder.
 Outcome Read(const Files& files, size_t piece = 11, const TraceLimits& limits = {},
              bool skip_unusable = false) {
   Outcome outcome;
@@ -80,7 +80,7 @@ TEST(JobTimelineReader, EmitsStepsAndPhases) {
       Cat(kHead, X(4, 0, 10), Half('B', 2, 10, "outer"), Half('B', 2, 12, "inner"),
           Half('E', 2, 15, ""), Half('E', 2, 30, ""), X(3, 30, 40), Step(5, 0, 100),
           X(8, 20, 7, "", "aten::mm"), X(4, 100, 50), X(2, 150, 25), X(3, 175, 50),
-          // Backward runs into the next step: each has its part.
+          // The backward phase extends into the next step, so each step gets its own part.
           Step(6, 100, 100), Step(0, 200, 50, 7), R"({"name":"i","ph":"i","pid":1})");
   for (const size_t piece : {size_t{1}, size_t{100}, text.size()}) {
     const Outcome read = Read({{std::string(kFile), text}}, piece);
@@ -100,7 +100,7 @@ TEST(JobTimelineReader, EmitsStepsAndPhases) {
             R"(train_phase_duration_seconds{phase="backward",rank="0"} train @1000200ms #6 0.025)",
             R"(train_phase_duration_seconds{phase="dataloader",rank="0"} train @1000100ms #5 0.01)",
             R"(train_phase_duration_seconds{phase="dataloader",rank="0"} train @1000200ms #6 0.05)",
-            // Nested ones count once.
+            // Nested phases count only once.
             R"(train_phase_duration_seconds{phase="forward",rank="0"} train @1000100ms #5 0.02)",
             R"(train_phase_duration_seconds{phase="forward",rank="0"} train @1000200ms #6 0.025)"));
     EXPECT_THAT(
@@ -136,7 +136,7 @@ TEST(JobTimelineReader, NumbersRanksByNodeAndProcess) {
                              {file(30, "algo-2"), step(2)},
                              {file(4, "algo-2"), step(3)},
                              {file(9, "algo-1"), step(4)},
-                             // A loader worker: no rank of its own.
+                             // The loader worker is not a rank of its own.
                              {file(3, "algo-1"), Cat(kHead, X(5, 0, 1, R"("pid":3)"))},
                              {file(9, "algo-1"), step(5)}});
   EXPECT_EQ(read.error, "");
@@ -151,7 +151,7 @@ TEST(JobTimelineReader, NumbersRanksByNodeAndProcess) {
   EXPECT_THAT(read.samples.Of("train_world_size")[0], ::testing::EndsWith(" 4"));
 }
 
-TEST(JobTimelineReader, FileIsUnusable_ItsProcessIsNotARank) {
+TEST(JobTimelineReader, UnusableFile_ProcessIsNotRank) {
   const std::string steps = Cat(kHead, Step(1, 10, 10));
   for (const std::string_view unusable : {"", "<html>", "[\n{\"ph\":"}) {
     const Outcome read = Read({{"1_7-algo-1_pythontimeline.json", std::string(unusable)},
@@ -164,7 +164,7 @@ TEST(JobTimelineReader, FileIsUnusable_ItsProcessIsNotARank) {
   }
 }
 
-TEST(JobTimelineReader, FindsTheOperationsOfHorovod) {
+TEST(JobTimelineReader, FindsHorovodOperations) {
   const std::string horovod =
       R"([{"name":"process_name","ph":"M","pid":0,"args":{"start_time_since_epoch_in_micros":1000000000}},
 {"name":"process_name","ph":"M","pid":1,"args":{"name":"DistributedAdam_Allreduce/grad_0"}},
@@ -181,7 +181,7 @@ TEST(JobTimelineReader, FindsTheOperationsOfHorovod) {
 }
 
 TEST(JobTimelineReader, EmitsLongJobCompletely) {
-  // More than is told at once.
+  // There are more steps than one write contains.
   std::string text(kHead);
   for (int i = 0; i < 1000; ++i) {
     CatTo(text, X(2, i * 10 + 1, 5), Step(i, i * 10, 10));
@@ -193,7 +193,7 @@ TEST(JobTimelineReader, EmitsLongJobCompletely) {
   EXPECT_EQ(read.samples.Of(R"(train_phase_state{phase="forward",rank="0"})").size(), 2000);
 }
 
-TEST(JobTimelineReader, ErrorsNamePlaceAndCause) {
+TEST(JobTimelineReader, ErrorsIncludeLocationAndCause) {
   const auto error_of = [](std::string_view text, const TraceLimits& limits = {}) {
     return Read({{std::string(kFile), std::string(text)}}, 50, limits).error;
   };
@@ -203,13 +203,13 @@ TEST(JobTimelineReader, ErrorsNamePlaceAndCause) {
       Cat(kFile, ":2:1: an event before start_time_since_epoch_in_micros: its time is unknown"));
   EXPECT_EQ(error_of(head + X(2, 1, 1) + X(2, 2, 1), {.events = 1}),
             Cat(kFile, ":13:1: more than 1 events in one input"));
-  // What begins or ends in another file is no error.
+  // An event that starts or ends in another file is not an error.
   EXPECT_EQ(error_of(head + Half('E', 2, 4, "a") + Half('B', 2, 5, "a")), "");
   EXPECT_THAT(Read({{"trace.json", ""}}).error, StartsWith("trace.json: not the name of a trace"));
   EXPECT_THAT(Read({{std::string(kFile), "["}}).samples.Of(""), IsEmpty());
 }
 
-TEST(JobTimelineReader, InvalidEvents_AreSkippedWithTheirPlace) {
+TEST(JobTimelineReader, InvalidEvents_AreSkippedAndReportedWithLocation) {
   const std::string head(kHead);  // 11 lines
   const auto error_of = [&](std::string_view text) {
     const Outcome read = Read({{std::string(kFile), std::string(text)}}, 50);
@@ -232,8 +232,8 @@ TEST(JobTimelineReader, InvalidEvents_AreSkippedWithTheirPlace) {
             Cat(kFile, ":13:1: an event that ends before it begins"));
 }
 
-// The phase keeps its own times, although an event inside of it has none.
-TEST(JobTimelineReader, BeginOrEndWithoutTime_EndsNoOtherEvent) {
+// The phase keeps its own times although an event inside it has no time.
+TEST(JobTimelineReader, BeginOrEndWithoutTime_DoesNotEndOtherEvents) {
   const std::string head(kHead);
   const std::string inner = R"({"name":"b","ph":"B","pid":2,"ts":null},
 )";
@@ -252,7 +252,7 @@ TEST(JobTimelineReader, BeginOrEndWithoutTime_EndsNoOtherEvent) {
   EXPECT_EQ(phases(Half('B', 2, 20, "b") + inner_end), expected);
 }
 
-TEST(JobTimelineReader, StartOfTheClockIsInvalid_EventsAfterItAreSkipped) {
+TEST(JobTimelineReader, InvalidClockStart_FollowingEventsAreSkipped) {
   const Outcome read =
       Read({{std::string(kFile), Cat(kHead, Step(1, 0, 100),
                                      R"({"name":"process_name","ph":"M","pid":0,"args":)"
@@ -264,8 +264,9 @@ TEST(JobTimelineReader, StartOfTheClockIsInvalid_EventsAfterItAreSkipped) {
   EXPECT_THAT(read.samples.Of("train_step{"), ::testing::SizeIs(1));
 }
 
-// As TensorFlow's writer in smdebug's own test folder model_timeline_traces: a number, no node.
-TEST(JobTimelineReader, ReadsATraceWithoutANode) {
+// TensorFlow's writer produced this form in smdebug's test folder model_timeline_traces, with a
+// number and no node.
+TEST(JobTimelineReader, ReadsTraceWithoutNode) {
   const std::string model = R"json([
 {"name": "process_name", "ph": "M", "pid": 0, "args": {"start_time_since_epoch_in_micros":1000000000}},
 {"name": "process_name", "ph": "M", "pid": 1, "args": {"name": "NcclManager"}},
@@ -276,7 +277,7 @@ TEST(JobTimelineReader, ReadsATraceWithoutANode) {
   EXPECT_TRUE(IsJobTimeline("1590461139923994_0001_model_timeline.json"));
   EXPECT_TRUE(IsJobTimeline("1_2-algo-1_smdataparallel_timeline.json"));
   EXPECT_FALSE(IsJobTimeline("1590461139923994_x_model_timeline.json"));
-  // Alone it is a rank; beside others it belongs to the first one.
+  // On its own, the process is a rank; with other processes, it belongs to the first rank.
   for (const bool alone : {true, false}) {
     Files files = {{"1_0001_model_timeline.json", model}};
     if (!alone) files.emplace_back("1_905-algo-2_pythontimeline.json", python);

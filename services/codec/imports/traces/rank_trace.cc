@@ -14,17 +14,18 @@ namespace pitwall::imports {
 
 namespace {
 
-// Steps that overlap a moment and began before others are looked for this far.
+// Maximum number of earlier steps searched for one that overlaps a given time.
 constexpr size_t kMaxOverlappingSteps = 16;
-// Maximum number of steps per write: StepSeries writes dense frames, which stay small.
+// Maximum number of steps per write, which keeps the dense frames of StepSeries small.
 constexpr size_t kStepsAtOnce = 256;
 constexpr size_t kSpansAtOnce = 65'536;
 constexpr size_t kMaxMetrics = 4096;
 
 double Seconds(int64_t ns) { return static_cast<double>(ns) / 1e9; }
 
-// A frame's cells as samples.
-Status Tell(const Batch& batch, absl::flat_hash_map<uint64_t, Schema>* schemas, SeriesIndex* out) {
+// Emits a frame's cells as samples.
+Status EmitFrame(const Batch& batch, absl::flat_hash_map<uint64_t, Schema>* schemas,
+                 SeriesIndex* out) {
   for (const SharedSchema& schema : batch.schemas) schemas->insert_or_assign(schema->id, *schema);
   for (const Frame& frame : batch.frames) {
     const Schema& schema = schemas->at(frame.schema_id);
@@ -35,7 +36,7 @@ Status Tell(const Batch& batch, absl::flat_hash_map<uint64_t, Schema>* schemas, 
         const double value = frame.values[tick * width + column];
         if (IsMissing(value)) continue;
         const int64_t step = frame.steps.empty() ? kNoStep : frame.steps[tick];
-        if (!series) {  // all ticks of a frame have steps, or none
+        if (!series) {  // a frame has steps for all ticks or for none
           ASSIGN_OR_RETURN(series, out->Find(schema.series[column].labels, frame.mode));
         }
         RETURN_IF_ERROR(out->sink()->Sample(*series, frame.times_ns[tick], step, value, 1));
@@ -92,7 +93,7 @@ int64_t RankTrace::StepAt(int64_t time_ns) const {
 }
 
 std::vector<Span> RankTrace::Spans() const {
-  // Moments at which the running step may change.
+  // Times at which the running step may change.
   std::vector<int64_t> bounds;
   for (const TracedStep& step : steps_) {
     bounds.push_back(step.start_ns);
@@ -122,7 +123,7 @@ std::vector<Span> RankTrace::Spans() const {
     const Interval timed = step.on_device.value_or(Interval{step.start_ns, step.end_ns});
     spans.push_back({Span::Kind::kStep, "", timed.start_ns, timed.end_ns, step.step, step.mode});
   }
-  // A step behind its phases, so that they are known when it closes.
+  // A step comes after its phases, so that the phases are known when the step closes.
   std::stable_sort(spans.begin(), spans.end(),
                    [](const Span& a, const Span& b) { return a.end_ns < b.end_ns; });
   return spans;
@@ -135,9 +136,9 @@ void RankTrace::AddOperatorValues() {
   for (const Operator& op : operators_) {
     if (const int64_t at = StepAt(op.start_ns); at >= 0) sums[{at, op.name}] += op.taken_ns;
   }
-  // Of each step and device, the longest first.
+  // Keeps the longest operators per step and device.
   std::vector<std::pair<int64_t, uint32_t>> largest;
-  const auto tell = [&](const TracedStep& step) {
+  const auto emit = [&](const TracedStep& step) {
     std::sort(largest.begin(), largest.end(), [&](const auto& a, const auto& b) {
       return a.first != b.first ? a.first > b.first : *names[a.second] < *names[b.second];
     });
@@ -157,7 +158,7 @@ void RankTrace::AddOperatorValues() {
   for (auto it = sums.begin(); it != sums.end(); ++it) {
     largest.emplace_back(it->second, it->first.second);
     if (std::next(it) == sums.end() || std::next(it)->first.first != it->first.first)
-      tell(steps_[static_cast<size_t>(it->first.first)]);
+      emit(steps_[static_cast<size_t>(it->first.first)]);
   }
 }
 
@@ -173,7 +174,8 @@ Status RankTrace::Write(int64_t rank, int64_t world_size, std::string_view name,
   options.world_size = world_size;
   options.max_metrics = kMaxMetrics;
   options.max_cells = size_t{1} << 24;
-  // A trace says nothing of the time that it does not cover.
+  // A trace contains no information about the time that it does not cover, so states are not
+  // repeated.
   options.state_repeat_ns = INT64_MAX;
   steps::StepSeries series(options);
   absl::flat_hash_map<uint64_t, Schema> schemas;
@@ -191,7 +193,7 @@ Status RankTrace::Write(int64_t rank, int64_t world_size, std::string_view name,
     if (!enough || i + 1 == spans.size() || spans[i + 1].end_ns == end_ns) continue;
     Batch batch;
     series.Flush(end_ns, false, &batch);
-    RETURN_IF_ERROR(Tell(batch, &schemas, out));
+    RETURN_IF_ERROR(EmitFrame(batch, &schemas, out));
     steps_added = spans_added = 0;
   }
   for (; value != values_.end(); ++value) {
@@ -200,7 +202,7 @@ Status RankTrace::Write(int64_t rank, int64_t world_size, std::string_view name,
   }
   Batch batch;
   series.Finish(last_ns, &batch);
-  RETURN_IF_ERROR(Tell(batch, &schemas, out));
+  RETURN_IF_ERROR(EmitFrame(batch, &schemas, out));
   for (size_t i = 0; i < steps::kDrops; ++i) {
     if (const uint64_t n = series.drops()[i]; n > 0) {
       PITWALL_LOG(kWarning, "import", name, ": rank ", rank,

@@ -1,5 +1,5 @@
-// Samples of one rank, from its traces, by the one place where spans become per-step series
-// (services/codec/steps).
+// Samples of one rank, computed from its traces by services/codec/steps, which converts spans to
+// per-step series everywhere.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@
 
 namespace pitwall::imports {
 
-// Operators of a step and device that get a series, those that took longest.
+// Maximum number of operators with a series per step and device; the longest are kept.
 inline constexpr size_t kMaxOperators = 20;
 
 struct TracedStep {
@@ -24,35 +24,37 @@ struct TracedStep {
   int64_t end_ns = 0;
   int64_t step = 0;
   std::string mode;
-  // PlaceOnDevice: the times that give the duration; nothing: the host's.
+  // Device times that determine the duration (PlaceOnDevice). If absent, the host's times are used.
   std::optional<Interval> on_device = std::nullopt;
 };
 
-// Everything may be added in any order; Write looks at all of it. Not thread-safe.
+// Accepts data in any order; Write evaluates all of it. Not thread-safe.
 class RankTrace {
  public:
   void AddStep(TracedStep step) { steps_.push_back(std::move(step)); }
-  // Spans of one phase may overlap: time counts once. Where at most `gap_ns` lies between two, it
-  // counts, too.
+  // Adds a span. Overlapping spans of a phase count only once. A gap of at most `gap_ns` between
+  // two spans counts too.
   void AddPhase(std::string_view phase, int64_t start_ns, int64_t end_ns, int64_t gap_ns = 0);
-  // Time of an operator, counted to the step in which it began; `device` is cpu or gpu.
+  // Adds time of an operator to the step in which it started. `device` is cpu or gpu.
   void AddOperator(std::string_view name, std::string_view device, int64_t start_ns,
                    int64_t taken_ns);
-  // A value with or without a step (steps::LoggedValue).
+  // Adds a value with or without a step (steps::LoggedValue).
   void AddValue(steps::LoggedValue value) { values_.push_back(std::move(value)); }
 
-  // Everything of another one.
+  // Adds all data of another object.
   void Add(RankTrace other);
 
-  // Sorts the steps by their start; for StepAt, after the last AddStep.
+  // Sorts the steps by start. Call it after the last AddStep and before StepAt.
   void SortSteps();
   const std::vector<TracedStep>& steps() const { return steps_; }
-  // The step that runs at a time, the one that began last; -1: none. After SortSteps.
+  // Returns the index of the step running at a time, or -1 if there is none. If several overlap,
+  // returns the one that started last. Requires SortSteps.
   int64_t StepAt(int64_t time_ns) const;
   bool empty() const { return steps_.empty() && phases_.empty() && values_.empty(); }
 
-  // Samples of the rank. A phase is cut where a step begins or ends, since each step has its own
-  // part. What StepSeries does not take is logged under `name`. Leaves nothing behind.
+  // Emits the rank's samples. A phase is split at the start and end of steps, because each step has
+  // its own part. Data dropped by StepSeries is logged under `name`. The object is empty
+  // afterwards.
   Status Write(int64_t rank, int64_t world_size, std::string_view name, SeriesIndex* out);
 
  private:
@@ -63,7 +65,7 @@ class RankTrace {
   struct Operator {
     int64_t start_ns;
     int64_t taken_ns;
-    uint32_t name;  // of operator_names_
+    uint32_t name;  // index in operator_names_
   };
 
   std::vector<Span> Spans() const;
@@ -71,7 +73,7 @@ class RankTrace {
 
   std::vector<TracedStep> steps_;
   std::map<std::string, Phase, std::less<>> phases_;
-  std::map<std::pair<std::string, std::string>, uint32_t> operator_numbers_;  // device, name
+  std::map<std::pair<std::string, std::string>, uint32_t> operator_numbers_;  // by device and name
   std::vector<Operator> operators_;
   std::vector<steps::LoggedValue> values_;
 };

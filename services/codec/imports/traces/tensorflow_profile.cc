@@ -18,7 +18,7 @@ constexpr std::string_view kXSpace = ".xplane.pb";
 constexpr std::string_view kTexts[] = {".trace.json.gz", ".trace.json"};
 constexpr size_t kMaxThreads = 1'000'000;
 
-// The end of a profile's name that the file has, or nothing.
+// Returns the known suffix of the file name, or "".
 std::string_view SuffixOf(std::string_view file_name) {
   if (EndsWith(file_name, kXSpace)) return kXSpace;
   for (const std::string_view text : kTexts) {
@@ -27,7 +27,7 @@ std::string_view SuffixOf(std::string_view file_name) {
   return {};
 }
 
-// The folder of a run is called after the time at which it began.
+// Parses the start time of a run from the name of its folder.
 int64_t TimeOfRun(std::string_view path) {
   const size_t slash = path.rfind('/');
   if (slash == std::string_view::npos) return 0;
@@ -52,7 +52,7 @@ bool IsOnDevice(const ProfileEvent& event) { return StartsWith(event.plane, "/de
 
 bool IsUsed(const ProfileEvent& event) {
   if (!IsOnDevice(event)) return StartsWith(event.plane, "/host:CPU");
-  // The other lines of a device show the same work again, by operator, module or step.
+  // A device's other lines show the same work again, by operator, module, or step.
   return StartsWith(event.line, "Stream") ||
          (StartsWith(event.plane, "/device:TPU") && event.line == "XLA Ops");
 }

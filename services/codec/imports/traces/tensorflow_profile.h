@@ -1,15 +1,16 @@
-// Profiles of TensorFlow and JAX (`plugins/profile/RUN/HOST.xplane.pb`, or `HOST.trace.json.gz`
-// where there is no other) -> samples with steps.
+// Importer of TensorFlow and JAX profiles (`plugins/profile/RUN/HOST.xplane.pb`, or
+// `HOST.trace.json.gz` if there is no other file), which become samples with steps.
 //
-//   events on /host:CPU with step_num        steps: of mode eval where the name has eval, test or
-//                                            val in it, predict, else train
+//   events on /host:CPU with step_num        steps: mode eval if the name contains eval, test, or
+//                                            val; mode predict if it contains predict; else train
 //   IteratorGetNext on /host:CPU             phase dataloader
-//   streams of /device:GPU:N,                train_computation_seconds, train_communication_seconds
-//   XLA Ops of /device:TPU:N                 and their kin; train_operator_seconds{device="gpu"}
-//   operators of XLA on /host:CPU            train_operator_seconds{device="cpu"}
+//   streams of /device:GPU:N,                train_computation_seconds,
+//   train_communication_seconds,
+//   XLA Ops of /device:TPU:N                 and related; train_operator_seconds{device="gpu"}
+//   XLA operators on /host:CPU               train_operator_seconds{device="cpu"}
 //
-// A rank is a host, in the order of their names. The text form has times since the profile began:
-// they count from the folder's name (2026_01_31_12_00_00), read as UTC.
+// Ranks are the hosts, ordered by name. Times in the text form count from the start of the profile,
+// which is the folder's name (2026_01_31_12_00_00), read as UTC.
 #pragma once
 
 #include <cstdint>
@@ -30,29 +31,30 @@
 
 namespace pitwall::imports {
 
-// Whether a file has the name of such a profile.
+// Returns true if the file has the name of such a profile.
 bool IsTensorflowProfile(std::string_view file_name);
-// Returns the path of the binary form for a profile in text form, which has less data; else "".
+// Returns the path of the binary form if `path` is a profile in text form, which has less data.
+// Otherwise returns "".
 std::string XSpacePathFor(std::string_view path);
 
 struct ProfileLimits {
   TraceLimits trace;
-  size_t xspace_bytes = size_t{1} << 30;  // which are read as a whole
+  size_t xspace_bytes = size_t{1} << 30;  // limit for binary profiles, which are read as a whole
 };
 
 // Reads files sequentially, in any order. Emits all samples at Finish. Expects unpacked bytes (not
 // gzip). Not thread-safe.
 class TensorflowProfileReader {
  public:
-  // `name` of the whole in log lines.
+  // `name` identifies the whole input in log lines.
   TensorflowProfileReader(std::string name, SeriesIndex* out, const ProfileLimits& limits = {})
       : name_(std::move(name)), out_(out), limits_(limits) {}
 
-  // InvalidArgument: the name is not that of a profile.
+  // Starts a file. Returns InvalidArgument if the name is not a profile's name.
   Status BeginFile(const std::string& path);
-  // Invalid events are skipped and counted. InvalidArgument: the file is not a profile or has no
-  // valid event, with file and place; the reader then has nothing of it, and the next file may
-  // begin. ResourceExhausted: a limit.
+  // Reads the next bytes. Invalid events are skipped and counted. Returns InvalidArgument, with
+  // file and location, if the file is not a profile or has no valid event. The reader then discards
+  // the file, and the next file may begin. Returns ResourceExhausted if a limit is exceeded.
   Status Feed(std::string_view bytes);
   Status EndFile();
   Status Finish();
@@ -66,22 +68,22 @@ class TensorflowProfileReader {
   const std::string name_;
   SeriesIndex* const out_;
   const ProfileLimits limits_;
-  lenient::SkippedRecords skipped_{"event"};  // of the file
-  std::map<std::string, RankTrace> hosts_;    // of the files before
+  lenient::SkippedRecords skipped_{"event"};  // of the current file
+  std::map<std::string, RankTrace> hosts_;    // of earlier files
   size_t events_ = 0;
 
-  // The file.
+  // State of the current file.
   std::string path_;
   std::string host_;
-  RankTrace trace_;                          // joins hosts_ when the whole file was read
-  std::unique_ptr<TraceDocument> document_;  // of text
+  RankTrace trace_;                          // merged into hosts_ after the whole file was read
+  std::unique_ptr<TraceDocument> document_;  // for the text form
   std::string xspace_;
   int64_t base_ns_ = 0;
   std::map<std::string, std::string> planes_;                         // by pid
   std::map<std::pair<std::string, std::string>, std::string> lines_;  // by pid and tid
   std::vector<TracedStep> steps_;
   std::vector<DeviceWork> works_;
-  std::vector<uint32_t> work_names_;  // of names_
+  std::vector<uint32_t> work_names_;  // indexes in names_
   std::vector<std::string> names_;
   StringMap<uint32_t> name_numbers_;
 };

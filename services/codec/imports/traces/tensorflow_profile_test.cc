@@ -20,7 +20,7 @@ struct ProfileOutcome {
 
 using ProfileFiles = std::vector<std::pair<std::string, std::string>>;
 
-// `skip_unusable`: as for a folder, files that are not profiles are left out.
+// If `skip_unusable` is true, files that are not profiles are skipped, as in a folder.
 ProfileOutcome ReadProfiles(const ProfileFiles& files, const ProfileLimits& limits = {},
                             bool skip_unusable = false) {
   ProfileOutcome outcome;
@@ -47,7 +47,7 @@ std::string Recorded(const std::string& name) {
   return text.ok() ? *text : std::string();
 }
 
-// Protobuf's wire format.
+// Helpers that write protobuf's wire format.
 std::string Number(uint64_t value) {
   std::string bytes;
   for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
@@ -62,16 +62,16 @@ std::string Bytes(int field, std::string_view bytes) {
 std::string Named(int field, uint64_t id, std::string_view name) {
   return Bytes(field, Cat(Int(1, id), Bytes(2, Cat(Int(1, id), Bytes(2, name)))));
 }
-// In microseconds; `stat`: step_num.
+// Returns an event. Times are in microseconds; `stat` is step_num.
 std::string XEvent(uint64_t name, uint64_t offset, uint64_t duration, std::string_view stat = "") {
   return Bytes(4, Cat(Int(1, name), Int(2, offset * 1'000'000), Int(3, duration * 1'000'000),
                       stat.empty() ? "" : Bytes(4, stat)));
 }
 std::string XLine(std::string_view name, std::string_view events) {
-  return Bytes(3, Cat(Bytes(2, name), Int(3, 1000), events));  // begins at 1 us
+  return Bytes(3, Cat(Bytes(2, name), Int(3, 1000), events));  // starts at 1 us
 }
 
-// Two steps of 100 us on the host, and what a GPU did: names 1 to 6.
+// Returns two steps of 100 us on the host, and the work of a GPU with the names 1 to 6.
 std::string Space() {
   const auto step = [](uint64_t n) { return Cat(Int(1, 9), Int(4, n)); };
   const std::string host =
@@ -85,7 +85,7 @@ std::string Space() {
           XLine("Stream #7(Compute)", Cat(XEvent(3, 20, 50), XEvent(3, 120, 50))),
           XLine("Stream #8(MemcpyH2D)", XEvent(4, 10, 5)),
           XLine("Stream #9", Cat(XEvent(5, 60, 30), XEvent(6, 180, 40))),
-          XLine("TensorFlow Ops", XEvent(3, 0, 200)),  // the same work, by operator
+          XLine("TensorFlow Ops", XEvent(3, 0, 200)),  // the same work by operator
           Named(4, 3, "volta_sgemm_128x64_nn"), Named(4, 4, "MemcpyH2D"),
           Named(4, 5, "ncclDevKernel_AllReduce_Sum_f32_RING_LL"), Named(4, 6, "MemcpyP2P"));
   const std::string task =
@@ -94,7 +94,7 @@ std::string Space() {
   return Cat(Bytes(1, host), Bytes(1, gpu), Bytes(1, task), Bytes(4, "h"));
 }
 
-TEST(TensorflowProfileReader, ReadsStepsAndDevicesOfAnXSpace) {
+TEST(TensorflowProfileReader, ReadsStepsAndDevicesFromXSpace) {
   const ProfileOutcome read = ReadProfiles({{"plugins/profile/r/h.xplane.pb", Space()}});
   EXPECT_EQ(read.error, "");
   EXPECT_THAT(
@@ -114,20 +114,21 @@ TEST(TensorflowProfileReader, ReadsStepsAndDevicesOfAnXSpace) {
   EXPECT_THAT(read.samples.Of("train_operator_seconds{device=\"gpu\""), SizeIs(4));
 }
 
-TEST(TensorflowProfileReader, ReadsProfilesOfTensorflowAndJax) {
-  // TensorFlow 2.21 on a CPU: four steps of tf.profiler.experimental.Trace("train", …, _r=1).
+TEST(TensorflowProfileReader, ReadsTensorflowAndJaxProfiles) {
+  // The profile was recorded with TensorFlow 2.21 on a CPU, with four steps of
+  // tf.profiler.experimental.Trace("train", …, _r=1).
   const ProfileOutcome tf = ReadProfiles(
       {{"plugins/profile/2026_11_23_05_17_44/vm.xplane.pb", Recorded("tensorflow_cpu.xplane.pb")}});
   EXPECT_EQ(tf.error, "");
   EXPECT_THAT(tf.samples.Of("train_step_duration"),
               ElementsAre(HasSubstr(" #0 0.022578817"), HasSubstr(" #1 0.028632566"),
                           HasSubstr(" #2 0.01998204"), HasSubstr(" #3 0.041087554")));
-  // The one with the first call of the iterator in it.
+  // This step contains the first call of the iterator.
   EXPECT_THAT(tf.samples.Of(R"(train_phase_duration_seconds{phase="dataloader")")[0],
               HasSubstr(" #0 0.012791507"));
-  // Unix times.
+  // Times are Unix times.
   EXPECT_THAT(tf.samples.Of("train_step{")[0], HasSubstr("@17954110639"));
-  // JAX writes the same twice, in two forms.
+  // JAX writes the same profile in two forms.
   const ProfileOutcome text = ReadProfiles(
       {{"plugins/profile/2026_11_23_05_18_14/vm.trace.json", Recorded("jax_cpu.trace.json")}});
   const ProfileOutcome binary = ReadProfiles(
@@ -139,7 +140,7 @@ TEST(TensorflowProfileReader, ReadsProfilesOfTensorflowAndJax) {
                           HasSubstr(" #2 0.000312807"), HasSubstr(" #3 0.000213131")));
   EXPECT_THAT(binary.samples.Of("train_step_duration"), SizeIs(4));
   EXPECT_THAT(binary.samples.Of("train_step_duration")[1], HasSubstr(" #1 0.004443115"));
-  // The folder's name: 2026-11-23T05:18:14Z.
+  // The time comes from the folder's name: 2026-11-23T05:18:14Z.
   EXPECT_THAT(text.samples.Of("train_step{")[0], HasSubstr("@1795411094000.7"));
 }
 
@@ -153,7 +154,7 @@ TEST(TensorflowProfileReader, MapsHostsToRanks) {
   EXPECT_EQ(XSpacePathFor("r/a.xplane.pb"), "");
 }
 
-TEST(TensorflowProfileReader, FileIsUnusable_ItsHostIsNotARank) {
+TEST(TensorflowProfileReader, UnusableFile_HostIsNotRank) {
   const std::string cut = "{\"traceEvents\":[\n";
   for (const std::string& unusable : {std::string("<html>"), Space().substr(0, 200), cut}) {
     const std::string name = unusable == cut ? "r/a.trace.json" : "r/a.xplane.pb";
@@ -166,10 +167,10 @@ TEST(TensorflowProfileReader, FileIsUnusable_ItsHostIsNotARank) {
   }
 }
 
-TEST(TensorflowProfileReader, ErrorsNamePlaceAndCause) {
+TEST(TensorflowProfileReader, ErrorsIncludeLocationAndCause) {
   EXPECT_THAT(ReadProfiles({{"trace.txt", ""}}).error,
               HasSubstr("trace.txt: not the name of a profile"));
-  EXPECT_THAT(ReadProfiles({{"h.xplane.pb", ""}}).error, HasSubstr("h.xplane.pb: no profile"));
+  EXPECT_THAT(ReadProfiles({{"h.xplane.pb", ""}}).error, HasSubstr("h.xplane.pb: not a profile"));
   EXPECT_THAT(ReadProfiles({{"h.xplane.pb", "<html>"}}).error,
               HasSubstr("h.xplane.pb: not an XSpace"));
   EXPECT_THAT(ReadProfiles({{"h.xplane.pb", Space()}}, {.xspace_bytes = 100}).error,
@@ -178,7 +179,8 @@ TEST(TensorflowProfileReader, ErrorsNamePlaceAndCause) {
               HasSubstr("more than 2 events"));
   EXPECT_THAT(ReadProfiles({{"h.trace.json", "{\"traceEvents\":["}}).error,
               HasSubstr("h.trace.json:1:1: the trace is cut short"));
-  // Cut or changed anywhere it is an error or another profile; it never ends the process.
+  // A profile that is truncated or changed anywhere is an error or another profile, and never
+  // crashes the process.
   for (const std::string& whole : {Space(), Recorded("tensorflow_cpu.xplane.pb")}) {
     for (size_t cut = 1; cut < whole.size(); cut += 1 + whole.size() / 300) {
       (void)ReadProfiles({{"h.xplane.pb", whole.substr(0, cut)}});
@@ -209,11 +211,11 @@ TEST(TensorflowProfileReader, InvalidEvents_AreSkipped) {
   };
   EXPECT_THAT(read(""), ::testing::SizeIs(1));
   EXPECT_EQ(read(XEvent(1, 200, 100, step(uint64_t{1} << 63))), read(""));
-  // A duration below zero, as an unsigned number.
+  // The duration is a negative number encoded as unsigned.
   EXPECT_EQ(read(Bytes(4, Cat(Int(1, 1), Int(2, 0), Int(3, ~uint64_t{0})))), read(""));
 }
 
-TEST(TensorflowProfileReader, WrongTimesOfUnusedEvents_AreIgnored) {
+TEST(TensorflowProfileReader, InvalidTimesOfUnusedEvents_AreIgnored) {
   const std::string_view text = R"({"traceEvents":[
 {"ph":"M","pid":1,"name":"process_name","args":{"name":"/host:CPU"}},
 {"ph":"M","pid":2,"name":"process_name","args":{"name":"/host:metadata"}},

@@ -154,7 +154,7 @@ Status TraceDocument::Take(char c) {
         ++mark_bytes_;
         return OkStatus();
       }
-      if (c != '[' && c != '{') return Error("no trace: it begins with neither [ nor {");
+      if (c != '[' && c != '{') return Error("not a trace: it must begin with [ or {");
       object_ = c == '{';
       had_events_ = !object_;
       state_ = object_ ? State::kKey : State::kEvent;
@@ -195,7 +195,7 @@ Status TraceDocument::Take(char c) {
         state_ = object_ ? State::kAfterMember : State::kEnd;
         return OkStatus();
       }
-      // Writers that append leave two commas, or none.
+      // Appending writers leave two commas or none between events.
       if (c == ',') {
         state_ = State::kEvent;
         return OkStatus();
@@ -208,7 +208,7 @@ Status TraceDocument::Take(char c) {
       return OkStatus();
     case State::kEnd:
       if (c == '\0') return OkStatus();
-      Skip(line_, "something follows the trace");
+      Skip(line_, "unexpected text after the trace");
       state_ = State::kLost;
       return OkStatus();
     case State::kLost:
@@ -219,10 +219,10 @@ Status TraceDocument::Take(char c) {
 
 Status TraceDocument::Finish() {
   if (state_ == State::kEnd) return had_events_ ? OkStatus() : Error(kNoEvents);
-  if (state_ == State::kStart) return Error("no trace: the file is empty");
+  if (state_ == State::kStart) return Error("not a trace: the file is empty");
   if (!had_events_) return Error(state_ == State::kLost ? kNoEvents : kCutShort);
   if (state_ == State::kLost) return OkStatus();
-  // Text that no bracket ends may be half an event.
+  // Text without a closing bracket may be half an event.
   if (object_ || in_value_) return Lose(kCutShort);
   return OkStatus();
 }

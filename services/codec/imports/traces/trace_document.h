@@ -1,5 +1,5 @@
-// The frame around Chrome traces, taken apart as the bytes come: an array of events, or an object
-// with the array `traceEvents`.
+// Streaming parser for the outer structure of Chrome traces: an array of events, or an object with
+// the array `traceEvents`.
 #pragma once
 
 #include <cstdint>
@@ -13,32 +13,36 @@
 namespace pitwall::imports {
 
 struct TraceLimits {
-  size_t event_bytes = size_t{1} << 20;  // of one event, or one member beside them
-  size_t events = 10'000'000;            // that a reader keeps
+  size_t event_bytes = size_t{1} << 20;  // limit for one event, or one member next to the events
+  size_t events = 10'000'000;            // maximum number of events that a reader keeps
 };
 
-// Skips and counts what is invalid among the events: an event that is not an object, is too long,
-// or that its reader rejects, and the rest of the file behind a fault that leaves no structure. Of
-// an array the closing bracket may be missing, since writers that die write none. Not thread-safe.
+// Skips and counts invalid events: those that are not objects, are too long, or are rejected by the
+// reader, and the rest of the file after an error that destroys the structure. The closing bracket
+// of an array may be missing, because writers that crash do not write it. Not thread-safe.
 class TraceDocument {
  public:
-  // Takes the text of one event, an object, valid during the call. InvalidArgument skips the event;
-  // any other error stops the reader. File and line are put before both.
+  // Receives the text of one event, which is an object; the text is valid during the call.
+  // InvalidArgument skips the event, and any other error stops the reader. The parser prefixes both
+  // with file and line.
   using OnEvent = std::function<Status(std::string_view json, uint32_t line)>;
-  // The same for members beside `traceEvents`, before or after them; every error stops the reader.
+  // Receives members before or after `traceEvents` in the same way, but every error stops the
+  // reader.
   using OnMember = std::function<Status(std::string_view key, std::string_view json)>;
 
-  // `wanted`: whether a member is passed on; others may be of any length. `skipped` is borrowed.
+  // `wanted` returns true if a member is passed on; other members may have any length. `skipped` is
+  // not owned.
   TraceDocument(std::string name, OnEvent on_event, OnMember on_member,
                 std::function<bool(std::string_view key)> wanted, lenient::SkippedRecords* skipped,
                 const TraceLimits& limits = {});
 
-  // InvalidArgument: no trace; ResourceExhausted: a limit. After an error nothing more is read.
+  // Reads the next bytes. Returns InvalidArgument if the file is not a trace, and ResourceExhausted
+  // if a limit is exceeded. After an error, the parser reads nothing further.
   Status Feed(std::string_view bytes);
   Status Finish();
   const std::string& name() const { return name_; }
-  // After Finish: whether the file ends, or is damaged, in the middle of an object's events, so
-  // that members behind them are unknown.
+  // Returns true if the file is truncated or damaged within an object's events, so that later
+  // members are unknown. Valid after Finish.
   bool cut() const { return cut_ && object_; }
 
  private:
@@ -56,13 +60,14 @@ class TraceDocument {
 
   Status Take(char c);
   void BeginValue(char c);
-  // Whether the value ended before or with `c`; `*used`: with it. The error has no place.
+  // Returns true if the value ended before or with `c`; *used is true if it ended with `c`. The
+  // error has no location.
   StatusOr<bool> TakeValue(char c, bool* used);
   Status ValueEnded();
   Status EventEnded();
-  // Skips an event that begins at `line`.
+  // Skips an event that starts at `line`.
   void Skip(uint32_t line, std::string_view cause);
-  // Of a fault among the events: what follows is skipped.
+  // Reports an error among the events, and skips the rest.
   Status Lose(std::string_view cause);
   std::string Place(uint32_t line) const;
   Status Error(std::string_view what) const;
@@ -75,20 +80,20 @@ class TraceDocument {
   const TraceLimits limits_;
 
   State state_ = State::kStart;
-  bool object_ = false;  // the events stand in one
+  bool object_ = false;  // the events are inside an object
   bool had_events_ = false;
   bool cut_ = false;
   uint32_t line_ = 1;
-  size_t mark_bytes_ = 0;  // of the mark at the file's start
+  size_t mark_bytes_ = 0;  // bytes of the byte order mark at the start of the file
 
-  // The value that is being read.
+  // State of the value being read.
   bool in_value_ = false;
   bool keep_ = true;
   bool in_string_ = false;
   bool escaped_ = false;
   bool scalar_ = false;
   bool too_long_ = false;
-  std::string brackets_;  // that are open
+  std::string brackets_;  // open brackets
   uint32_t value_line_ = 1;
   std::string text_;
   std::string key_;

@@ -11,8 +11,8 @@
 namespace pitwall::imports {
 namespace {
 
-// Events as "line json", members as "key=json", what was skipped as "- error", "cut" if it was, and
-// an error last.
+// Returns events as "line json", members as "key=json", skipped events as "- error", "cut" for a
+// truncated file, and finally the error, if any.
 std::vector<std::string> Read(std::string_view text, size_t piece = 3,
                               const TraceLimits& limits = {}) {
   std::vector<std::string> read;
@@ -40,7 +40,7 @@ std::vector<std::string> Read(std::string_view text, size_t piece = 3,
 
 using Lines = std::vector<std::string>;
 
-TEST(TraceDocument, ReadsArraysWithAndWithoutTheirEnd) {
+TEST(TraceDocument, ReadsArraysWithAndWithoutEnd) {
   const Lines two = {"2 {\"a\":\"}],\\\"\"}", "3 {\"b\":[1,{}]}"};
   for (const std::string_view end : {"]", "", ",\n", ",]", " ] \n"}) {
     for (const size_t piece : {1, 2, 1000}) {
@@ -51,7 +51,7 @@ TEST(TraceDocument, ReadsArraysWithAndWithoutTheirEnd) {
   EXPECT_EQ(Read("\xef\xbb\xbf["), Lines());
 }
 
-TEST(TraceDocument, ReadsObjectsWithMembersAround) {
+TEST(TraceDocument, ReadsObjectsWithOtherMembers) {
   const std::string text =
       "{\"n\": 12, \"s\":\"a}\" ,\"other\": {\"long\": [1,2]},\n\"traceEvents\": [\n{}\n, "
       "{\"x\":1}],"
@@ -60,7 +60,7 @@ TEST(TraceDocument, ReadsObjectsWithMembersAround) {
   for (const size_t piece : {1, 2, 5, 1000}) EXPECT_EQ(Read(text, piece), all);
 }
 
-TEST(TraceDocument, ObjectIsCutShort_EventsBeforeTheCutAreRead) {
+TEST(TraceDocument, TruncatedObject_EarlierEventsAreRead) {
   const std::string text = "{\"n\": 12,\n\"traceEvents\": [\n{}\n, {\"x\":1}],\"after\": true}";
   const size_t begin = text.find('[') + 1;
   for (size_t cut = 1; cut < text.size(); ++cut) {
@@ -80,7 +80,7 @@ TEST(TraceDocument, ObjectIsCutShort_EventsBeforeTheCutAreRead) {
   }
 }
 
-TEST(TraceDocument, InvalidEvents_AreSkippedWithTheirPlace) {
+TEST(TraceDocument, InvalidEvents_AreSkippedAndReportedWithLocation) {
   EXPECT_EQ(Read("[{},\n{\"bad\":1},{}]"),
             Lines({"1 {}", "2 {\"bad\":1}", "2 {}", "- t.json:2:1: bad"}));
   EXPECT_EQ(Read("[\n1,null,{}]"), Lines({"2 {}", "- t.json:2:1: an event is not an object",
@@ -89,24 +89,24 @@ TEST(TraceDocument, InvalidEvents_AreSkippedWithTheirPlace) {
             Lines({"1 {}", "- t.json:1:1: more than 10 bytes in one event"}));
 }
 
-TEST(TraceDocument, WritersThatAppend_LeaveNoGap) {
+TEST(TraceDocument, AppendedEvents_AreAllRead) {
   EXPECT_EQ(Read("[{}\n{},,\n,{}]"), Lines({"1 {}", "2 {}", "3 {}"}));
   EXPECT_EQ(Read(std::string_view("[{}]\0\0\n\0", 8)), Lines({"1 {}"}));
 }
 
-TEST(TraceDocument, StructureIsLost_RestIsSkipped) {
+TEST(TraceDocument, BrokenStructure_RestIsSkipped) {
   EXPECT_EQ(Read("[{},\n{]},{}]"), Lines({"1 {}", "- t.json:2:1: not JSON: \"]\" closes nothing"}));
   EXPECT_EQ(Read("{\"traceEvents\":[{} x, {}]}"),
             Lines({"1 {}", "- t.json:1:1: not JSON: a comma is missing between events", "cut"}));
-  EXPECT_EQ(Read("[{}] x [{}]"), Lines({"1 {}", "- t.json:1:1: something follows the trace"}));
+  EXPECT_EQ(Read("[{}] x [{}]"), Lines({"1 {}", "- t.json:1:1: unexpected text after the trace"}));
   EXPECT_EQ(Read(Cat("[{},", std::string(100, '['))),
             Lines({"1 {}", "- t.json:1:1: nested too deep"}));
 }
 
-TEST(TraceDocument, NamesWhatIsWrong) {
+TEST(TraceDocument, ErrorsIncludeLocationAndCause) {
   for (const auto& [text, error] : std::vector<std::pair<std::string, std::string>>{
-           {"", "t.json:1:1: no trace: the file is empty"},
-           {"x", "t.json:1:1: no trace: it begins with neither [ nor {"},
+           {"", "t.json:1:1: not a trace: the file is empty"},
+           {"x", "t.json:1:1: not a trace: it must begin with [ or {"},
            {"{}", "t.json:1:1: not a trace: traceEvents is missing"},
            {"[{\n\"a\":", "- t.json:2:1: the trace is cut short"},
            {"{} x", "t.json:1:1: not a trace: traceEvents is missing"},
@@ -120,7 +120,7 @@ TEST(TraceDocument, NamesWhatIsWrong) {
   }
   EXPECT_EQ(Read("{\"a\": \"0123456789\"}", 3, {.event_bytes = 10}).back(),
             "t.json:1:1: more than 10 bytes in one member");
-  // What is not wanted may be of any length.
+  // Members that are not wanted may have any length.
   EXPECT_EQ(Read("{\"other\": \"0123456789\", \"traceEvents\": []}", 3, {.event_bytes = 13}),
             Lines());
 }

@@ -26,7 +26,7 @@ std::string Member(const Json& event, const char* key) {
   return found == event.end() ? std::string() : Text(*found);
 }
 
-// Decimal microseconds as nanoseconds, without the rounding of doubles.
+// Converts decimal microseconds to nanoseconds without floating-point rounding.
 StatusOr<int64_t> MicrosOfText(const std::string& text, const char* key) {
   const std::string_view number = Trim(text);
   const bool decimal = !number.empty() && number.find_first_not_of("-0123456789.") == number.npos;
@@ -35,7 +35,7 @@ StatusOr<int64_t> MicrosOfText(const std::string& text, const char* key) {
   return *nanos;
 }
 
-// Microseconds, whole or not, as nanoseconds.
+// Converts whole or fractional microseconds to nanoseconds.
 StatusOr<int64_t> Micros(const Json& event, const char* key) {
   const auto found = event.find(key);
   if (found != event.end() && found->is_string())
@@ -43,7 +43,7 @@ StatusOr<int64_t> Micros(const Json& event, const char* key) {
   if (found == event.end() || !found->is_number())
     return InvalidArgument(Cat("an event whose ", key, " is not a number"));
   const double micros = found->get<double>();
-  // What exceeds this has no nanoseconds of its own.
+  // Larger values do not fit into 64-bit nanoseconds.
   if (!(std::fabs(micros) < static_cast<double>(kMaxPosition / 1000)))
     return InvalidArgument(Cat(key, " ", found->dump(), " is out of range"));
   if (found->is_number_integer()) return found->get<int64_t>() * 1000;

@@ -1,4 +1,4 @@
-// One event of a Chrome trace.
+// Parser of a single Chrome trace event.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,22 @@
 
 namespace pitwall::imports {
 
-// 1973-03-03, nanoseconds. Later times are Unix times; earlier ones count from the start of a
-// profile or of a machine.
+// 1973-03-03 in nanoseconds. Later times are Unix times; earlier times count from the start of a
+// profile or a machine.
 inline constexpr int64_t kFirstUnixTimeNs = 100'000'000'000'000'000;
 
-// Absent texts are empty. Numbers in place of texts (pid, tid, step_num) are texts too.
+// Absent strings are empty. Numbers in place of strings (pid, tid, step_num) are converted to
+// strings.
 struct TraceEvent {
-  char phase = 0;  // M, X, B, E
+  char phase = 0;  // M, X, B, or E
   std::string name, category, pid, tid;
-  int64_t start_ns = 0;     // since the start of the trace's clock; of X, B, and E
-  int64_t duration_ns = 0;  // of X
-  // InvalidArgument: the event has no valid times. Readers check it for the events they use, since
-  // writers leave wrong times in others.
+  int64_t start_ns = 0;     // since the start of the trace's clock; for X, B, and E
+  int64_t duration_ns = 0;  // for X
+  // InvalidArgument if the event has no valid times. Readers check this only for events that they
+  // use, because writers leave invalid times in others.
   Status times;
-  std::vector<std::pair<std::string, std::string>> args;  // those that are numbers, texts or bools
+  // Arguments that are numbers, strings, or booleans.
+  std::vector<std::pair<std::string, std::string>> args;
 
   std::string_view Arg(std::string_view key) const {
     for (const auto& [name_of, value] : args) {
@@ -34,8 +36,9 @@ struct TraceEvent {
   }
 };
 
-// `json`: of an object. Nothing for phases other than M, X, B and E, which no reader wants. Times
-// are numbers or, as Ascend's profiler writes them, texts. InvalidArgument: not JSON.
+// Parses an event; `json` must be an object. Returns nullopt for phases other than M, X, B, and E,
+// which no reader uses. Times are numbers or, from Ascend's profiler, strings. Returns
+// InvalidArgument if the text is not JSON.
 StatusOr<std::optional<TraceEvent>> ReadTraceEvent(std::string_view json);
 
 }  // namespace pitwall::imports

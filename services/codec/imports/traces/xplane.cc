@@ -13,17 +13,17 @@ namespace {
 
 struct Field {
   uint32_t number = 0;
-  bool bytes = false;     // else a number
-  uint64_t value = 0;     // of a varint or a fixed one
-  std::string_view text;  // of bytes
+  bool bytes = false;     // otherwise the field is a number
+  uint64_t value = 0;     // value of a varint or fixed-width field
+  std::string_view text;  // value of a length-delimited field
 };
 
-// The fields of one message in protobuf's wire format.
+// Iterator over the fields of one message in protobuf's wire format.
 class Message {
  public:
   explicit Message(std::string_view bytes) : rest_(bytes) {}
 
-  // False at the end, or where the bytes are wrong: see ok().
+  // Returns false at the end, or if the bytes are malformed (see ok()).
   bool Next(Field* field) {
     if (rest_.empty() || !ok_) return false;
     uint64_t tag = 0;
@@ -78,7 +78,7 @@ class Message {
 };
 
 struct Stat {
-  int64_t name = 0;  // of stat_metadata
+  int64_t name = 0;  // ID in stat_metadata
   uint64_t value = 0;
   bool number = false;
 };
@@ -108,7 +108,7 @@ class Reader {
     }
     if (planes.empty()) {
       RETURN_IF_ERROR(Check(space));
-      return InvalidArgument(Cat(name_, ": no profile: it has no plane"));
+      return InvalidArgument(Cat(name_, ": not a profile: it has no plane"));
     }
     cut_ = Check(space);
     RETURN_IF_ERROR(skipped_->SkipInvalid(cut_));
@@ -134,7 +134,7 @@ class Reader {
                                message.at() - bytes_.data(), " of ", bytes_.size()));
   }
 
-  // An entry of a map: id -> a message that has a name.
+  // Reads a map entry from an ID to a message that has a name.
   Status ReadName(std::string_view entry, uint32_t display_name, Names* names) const {
     int64_t id = 0;
     std::string_view name;
@@ -222,7 +222,7 @@ class Reader {
       }
       if (field.number == 2) offset_ps = field.value;
       if (field.number == 3) duration_ps = field.value;
-      if (field.number == 5) return OkStatus();  // a sum of many, without a time
+      if (field.number == 5) return OkStatus();  // an aggregate of many events, without a time
       if (field.number != 4 || !field.bytes) continue;
       Stat stat;
       RETURN_IF_ERROR(ReadStat(field.text, &stat));
@@ -248,7 +248,7 @@ class Reader {
   lenient::SkippedRecords* const skipped_;
   const std::function<Status(const ProfileEvent&)>& take_;
   int64_t start_ns_ = 0;
-  Status cut_;  // an error if the file is cut short after a plane
+  Status cut_;  // error if the file is truncated after a plane
 };
 
 }  // namespace
