@@ -1,4 +1,5 @@
-// Test that a tick in the steady state does not allocate: it replaces operator new with a counter.
+// Tests that a tick in the steady state does not allocate. The test replaces operator new with a
+// counter.
 #include <gtest/gtest.h>
 
 #include "rules/eval/evaluator.h"
@@ -15,7 +16,7 @@ TEST(Allocation, SteadyStateDoesNotAllocate) {
   using plan::BinaryOp;
   const auto a = b.Metric("a");
   const auto c = b.Metric("c");
-  const auto both = b.Metric("a|c", false);  // equal labels without the name, with gaps
+  const auto both = b.Metric("a|c", false);  // equal labels except the name, with gaps
   plan::Matching on{true, {"x"}, plan::Cardinality::kManyToOne, {"z"}};
   std::vector<plan::NodeId> roots = {
       b.Binary(BinaryOp::kGt, a, b.Number(3)),
@@ -66,7 +67,7 @@ TEST(Allocation, SteadyStateDoesNotAllocate) {
   };
   const double first = tick(1);
   ASSERT_GT(first, 500);
-  tick(1);  // again: the next tick discards label sets that only binding needed
+  tick(1);  // twice, because the next tick discards label sets that only binding needed
   const uint64_t binds = evaluator.binds();
   const uint64_t before = g_allocations.load();
   double sum = 0;
@@ -74,7 +75,7 @@ TEST(Allocation, SteadyStateDoesNotAllocate) {
   EXPECT_EQ(g_allocations.load() - before, 0u);
   EXPECT_EQ(sum, first * 98);
   EXPECT_EQ(evaluator.binds(), binds);
-  // The counter works: a new series allocates.
+  // A new series allocates, which shows that the counter works.
   store.Set(Labels({{"__name__", "a"}, {"x", "new"}}), 1);
   const uint64_t again = g_allocations.load();
   tick(100);

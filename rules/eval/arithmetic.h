@@ -1,5 +1,4 @@
-// Operators and functions of PromQL on doubles, with the results of Go, in a form that loops can
-// inline.
+// PromQL operators and functions on doubles, with Go's results, in a form that loops can inline.
 #pragma once
 
 #include <cmath>
@@ -51,7 +50,7 @@ struct LeOf {
   bool operator()(double a, double b) const { return a <= b; }
 };
 
-// Calls f with the functor of an arithmetic operator.
+// Calls f with the functor for an arithmetic operator.
 template <typename F>
 void WithArithmetic(plan::BinaryOp op, F&& f) {
   switch (op) {
@@ -73,7 +72,7 @@ void WithArithmetic(plan::BinaryOp op, F&& f) {
       return;
   }
 }
-// Calls f with the functor of a comparison.
+// Calls f with the functor for a comparison.
 template <typename F>
 void WithComparison(plan::BinaryOp op, F&& f) {
   switch (op) {
@@ -94,7 +93,7 @@ void WithComparison(plan::BinaryOp op, F&& f) {
   }
 }
 
-// a op b for two scalars; comparisons return 0 or 1.
+// Returns a op b for two scalars. Comparisons return 0 or 1.
 inline double Apply(plan::BinaryOp op, double a, double b) {
   double result = 0;
   if (plan::IsComparison(op)) {
@@ -105,7 +104,7 @@ inline double Apply(plan::BinaryOp op, double a, double b) {
   return result;
 }
 
-// Go's math.Max and math.Min: the extreme infinity wins over NaN, and +0 over -0.
+// Behaves like Go's math.Max and math.Min: the extreme infinity wins over NaN, and +0 over -0.
 inline double GoMax(double x, double y) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   if (x == kInf || y == kInf) return kInf;
@@ -121,12 +120,12 @@ inline double GoMin(double x, double y) {
   return x < y ? x : y;
 }
 
-// a && b without a branch, so that loops over presence masks can be vectorized.
+// Returns a && b without a branch, so that loops over presence masks can be vectorized.
 inline uint8_t Both(bool a, bool b) {
   return static_cast<uint8_t>(static_cast<int>(a) & static_cast<int>(b));
 }
 
-// Kahan summation with Neumaier's improvement, as in util/kahansum of Prometheus.
+// Adds a value by Kahan summation with Neumaier's improvement, as in Prometheus (util/kahansum).
 inline void KahanAdd(double value, double& sum, double& compensation) {
   const double t = sum + value;
   if (std::isinf(t)) {
@@ -139,10 +138,10 @@ inline void KahanAdd(double value, double& sum, double& compensation) {
   sum = t;
 }
 
-// A tick as the value of PromQL's time(): seconds, or steps.
+// Returns a tick as the value of PromQL's time(), in seconds or steps.
 inline double Seconds(int64_t position) {
   constexpr int64_t kMillis = 1'000'000;
-  // Whole milliseconds as computed by Prometheus, for a bit-identical result.
+  // Whole milliseconds are converted as in Prometheus, for a bit-identical result.
   if (position % kMillis == 0) return static_cast<double>(position / kMillis) / 1000.0;
   return static_cast<double>(position / 1'000'000'000) +
          static_cast<double>(position % 1'000'000'000) / 1e9;

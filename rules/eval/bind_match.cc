@@ -7,7 +7,7 @@
 namespace pitwall::eval {
 namespace {
 
-// WorkMeter units per result.
+// Units of WorkMeter per result.
 constexpr size_t kResultWork = 200;
 
 std::vector<std::string> WithMetadata(std::vector<std::string> names) {
@@ -66,7 +66,7 @@ StatusOr<LabelId> MatchBinder::Result(const Context& context, LabelId many, Labe
   LabelTable& table = *context.table;
   const LabelId base = rename_ ? table.Apply(result_, many) : many;
   if (node_.matching.include.empty()) return base;
-  // Sets each included label from the "one" side, or removes it if that side lacks it.
+  // Sets each included label from the "one" side, or removes it if the "one" side does not have it.
   const Labels& from = table.Get(table.Apply(included_, one));
   Labels merged = table.Get(base).Drop(node_.matching.include);
   std::vector<Label> pairs(merged.begin(), merged.end());
@@ -85,8 +85,8 @@ Status MatchBinder::Bind(Context& context, Inputs inputs, MatchTable* out) {
   const std::span<const LabelId> many = inputs[swapped ? 1 : 0]->column->ids();
   const std::span<const LabelId> one = inputs[swapped ? 0 : 1]->column->ids();
 
-  // Numbers groups by their first "one" member. Elements of the other side without a group never
-  // match.
+  // Groups are numbered by their first "one" member. Elements of the other side without a group
+  // never match.
   std::vector<LabelId> many_group(many.size()), one_group(one.size());
   for (size_t i = 0; i < many.size(); ++i) many_group[i] = table.Apply(signature_, many[i]);
   for (size_t j = 0; j < one.size(); ++j) one_group[j] = table.Apply(signature_, one[j]);

@@ -19,7 +19,7 @@ void Loop(const double* in, double* out, size_t n, F f) {
   for (size_t i = 0; i < n; ++i) out[i] = f(in[i]);
 }
 
-// Result of Go's float conversion on amd64: the minimum for all values out of range.
+// Returns the result of Go's float conversion on amd64: the minimum for all values out of range.
 int64_t ToSeconds(double v) {
   return v >= -0x1p63 && v < 0x1p63 ? static_cast<int64_t>(v) : std::numeric_limits<int64_t>::min();
 }
@@ -43,8 +43,8 @@ int DaysIn(int64_t year, int month) {
   return kDays[month - 1] + (month == 2 && IsLeap(year) ? 1 : 0);
 }
 
-// The proleptic Gregorian calendar, in eras of 400 years that begin on 1 March (H. Hinnant,
-// "chrono-Compatible Low-Level Date Algorithms").
+// Computes a date in the proleptic Gregorian calendar, in eras of 400 years that begin on 1 March
+// (H. Hinnant, "chrono-Compatible Low-Level Date Algorithms").
 Date DateOf(int64_t days) {
   const int64_t shifted = days + 719'468;
   const int64_t era = (shifted >= 0 ? shifted : shifted - 146'096) / 146'097;

@@ -1,4 +1,4 @@
-// Functions of one number: mathematics, trigonometry, and dates of PromQL.
+// PromQL functions of one number: mathematics, trigonometry, and dates.
 #pragma once
 
 #include <cstddef>

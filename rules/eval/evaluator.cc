@@ -15,10 +15,10 @@ using plan::ValueType;
 
 namespace {
 
-// WorkMeter units per element.
+// Units of WorkMeter per element.
 constexpr size_t kBindWork = 100;
 constexpr size_t kRunWork = 4;
-constexpr size_t kShownBytes = 60;  // length of an expression in an error
+constexpr size_t kShownBytes = 60;  // maximum length of an expression in an error
 
 }  // namespace
 
@@ -104,12 +104,12 @@ class Evaluator::Impl {
     std::unique_ptr<Operator> op;
     Vector result;
     Status status;
-    uint64_t serial = 0;  // serial for which result and status are valid
+    uint64_t serial = 0;  // serial number for which result and status are valid
     bool ever_bound = false;
     std::vector<uint64_t> bound;  // bindings of the inputs at the last Bind
     Status bind_status;
-    size_t held_bytes = 0;         // of the operator; only with a limit
-    std::vector<uint32_t> naming;  // the node and its inputs that compute label sets
+    size_t held_bytes = 0;         // bytes of the operator; set only if there is a limit
+    std::vector<uint32_t> naming;  // the node and those of its inputs that compute label sets
   };
 
   bool ComputesLabels(const plan::Node& node) const {
@@ -138,7 +138,7 @@ class Evaluator::Impl {
     return out;
   }
 
-  // Each operator has its own limit; this one is for the whole expression.
+  // Each operator checks its own limit; this check covers the whole expression.
   Status CheckLabels(const State& state) const {
     if (state.naming.size() < 2) return OkStatus();
     size_t bytes = 0;
@@ -256,7 +256,7 @@ class Evaluator::Impl {
       for (size_t k = 0; k < inputs.size(); ++k) state.bound[k] = inputs[k]->binding;
       ++binds_;
     }
-    // A failed binding is not retried at each tick, only after its inputs change.
+    // A failed binding is retried only after its inputs change, not at each tick.
     state.status = state.bind_status;
     if (!state.status.ok()) return;
     state.status = state.op->Run(context_, inputs, &state.result);
@@ -278,7 +278,7 @@ class Evaluator::Impl {
   Context context_;
   std::vector<State> states_;
   size_t max_held_bytes_ = 0;
-  size_t held_bytes_ = 0;  // of all operators
+  size_t held_bytes_ = 0;  // total over all operators
   uint64_t serial_ = 1;
   uint64_t binds_ = 0;
 };

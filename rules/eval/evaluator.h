@@ -1,14 +1,14 @@
-// Evaluator of the nodes of one DomainPlan for one job, tick by tick.
+// Evaluator of one DomainPlan's nodes for one job, tick by tick.
 //
 // Binding and execution are separate. When the set of series changes, each node is bound again:
-// labels are interned and sorted, vector matching and grouping become index arrays. A tick only
-// reads and writes arrays. While the set of series is unchanged, Evaluate does not allocate or
-// hash.
+// labels are interned and sorted, and vector matching and grouping become index arrays. A tick only
+// reads and writes arrays. While the set of series is unchanged, Evaluate neither allocates nor
+// hashes.
 //
-// Semantics are those of Prometheus 3 for float samples. Additions run in label-set order
+// The semantics are those of Prometheus 3 for float samples. Additions run in label-set order
 // (time-model.md, 2.8).
 //
-// Not thread-safe; one thread per partition. Values are doubles; positions are as in
+// Not thread-safe: each partition has one thread. Values are doubles, and positions are defined in
 // services/model/position.h (time() is position / 1e9 on both clocks).
 #pragma once
 
@@ -27,47 +27,49 @@
 namespace pitwall::eval {
 
 struct EvaluatorOptions {
-  // Maximum number of elements of one result, over all bound series. More is an error of the rule.
+  // Maximum number of elements in one result, over all bound series. A larger result is an error of
+  // the rule.
   size_t max_elements = 1'000'000;
   LabelLimits labels;
-  // Interrupts an evaluation; null for rules. Must outlive the evaluator.
+  // Meter that can interrupt an evaluation; null for rules. Must outlive the evaluator.
   WorkMeter* meter = nullptr;
-  // Limit on the bytes of all results and label sets that the evaluator holds; 0: no limit. The
-  // size depends on earlier ticks, so the limit is for queries only.
+  // Limit on the bytes of all results and label sets that the evaluator holds; 0 means no limit.
+  // The size depends on earlier ticks, so this limit is only for queries.
   size_t max_held_bytes = 0;
 };
 
 class Evaluator {
  public:
-  // `program` must have a domain with that index. Parameters begin with the values of the program.
+  // `program` must have a domain with that index. Parameters initially have the program's values.
   Evaluator(plan::ProgramPtr program, size_t domain, EvaluatorOptions options = {});
   ~Evaluator();
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
 
-  // One per DomainPlan::parameters (missing ones keep the program's value). Discards all results.
+  // Sets one value per DomainPlan::parameters; missing values keep the program's value. Discards
+  // all results.
   void SetParameters(std::vector<double> values);
   const std::vector<double>& parameters() const;
 
   // Begins a new evaluation time: discards results and keeps bindings. `view` must outlive the
-  // evaluations at this tick and must refer to the same store each time; after a change of store
-  // the generations must differ from all earlier ones. `subqueries`: views of the results of
+  // evaluations at this tick and must refer to the same store each time. If the store changes, its
+  // generations must differ from all earlier ones. `subqueries` contains views of the results of
   // DomainPlan::subqueries.
   void Begin(int64_t tick, ColumnView* view, std::span<ColumnView* const> subqueries = {});
 
   // Marks results as stale after recorded series were written at this tick. Evaluation is lazy, so
-  // only results that later rules need are computed again.
+  // only results that later rules need are recomputed.
   void Changed();
 
-  // The result at the tick, computed once and shared. The pointer is valid for the life of the
-  // evaluator, and its content until results are discarded. An error belongs to the rule and has
-  // the text of Prometheus: InvalidArgument (many-to-many matching, duplicate labels),
-  // ResourceExhausted (limits).
+  // Returns the result at the tick, which is computed once and shared. The pointer is valid for the
+  // evaluator's lifetime, and its content until results are discarded. An error belongs to the rule
+  // and has the same text as in Prometheus: InvalidArgument (many-to-many matching, duplicate
+  // labels) or ResourceExhausted (limits).
   StatusOr<const Vector*> Evaluate(plan::NodeId node);
 
-  // Bytes held by bindings and results; label sets shared between nodes count once.
+  // Returns the bytes held by bindings and results. Label sets shared between nodes count once.
   size_t MemoryBytes() const;
-  // Number of node bindings since the start, for tests and metrics.
+  // Returns the number of node bindings since the start, for tests and metrics.
   uint64_t binds() const;
 
  private:

@@ -1,4 +1,5 @@
-// Tests of single operators against results computed by hand from the definitions of Prometheus.
+// Tests of single operators. The expected results are computed by hand from Prometheus'
+// definitions.
 #include "rules/eval/evaluator.h"
 
 #include <gmock/gmock.h>
@@ -26,7 +27,8 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr int64_t kSecond = 1'000'000'000;
 
-// One expression over a store, with results as text sorted by labels.
+// Fixture that evaluates one expression over a store and returns the results as text, sorted by
+// labels.
 class EvalTest : public testing::Test {
  protected:
   ProgramBuilder b;
@@ -78,7 +80,7 @@ Labels M(std::string_view name, std::string_view x, std::string_view y = "") {
   return Labels({{"__name__", name}, {"x", x}, {"y", y}});
 }
 
-TEST_F(EvalTest, SelectorIsSortedAndKeepsItsName) {
+TEST_F(EvalTest, SelectorIsSortedAndKeepsName) {
   Given({{M("a", "2"), 2}, {M("a", "1"), 1}, {M("a", "3"), std::nullopt}, {M("b", "1"), 9}});
   EXPECT_THAT(Ok(b.Metric("a")), ElementsAre("a{x=\"1\"} 1", "a{x=\"2\"} 2"));
   EXPECT_THAT(Ok(b.Metric("a", false)), ElementsAre("{x=\"1\"} 1", "{x=\"2\"} 2"));
@@ -89,13 +91,14 @@ TEST_F(EvalTest, EqualLabelsWithoutName_FailOnlyIfBothPresent) {
   EXPECT_EQ(Error(b.Metric("a|b", false)), "vector cannot contain metrics with the same labelset");
   EXPECT_EQ(Error(b.Negate(b.Metric("a|b"))),
             "vector cannot contain metrics with the same labelset");
-  // Bound to the same place, but never present together: no error.
+  // Both series are bound to the same position but are never present together, so there is no
+  // error.
   Given({{M("a", "1"), std::nullopt}, {M("b", "1"), 2}, {M("b", "2"), 3}});
   EXPECT_THAT(Ok(b.Metric("a|b", false)), ElementsAre("{x=\"1\"} 2", "{x=\"2\"} 3"));
   EXPECT_THAT(Ok(b.Negate(b.Metric("a|b"))), ElementsAre("{x=\"1\"} -2", "{x=\"2\"} -3"));
 }
 
-TEST_F(EvalTest, RestoresLabelOrderAfterDroppingTheName) {
+TEST_F(EvalTest, RestoresLabelOrderAfterDroppingName) {
   // With the name, A sorts before __name__; without it, {} comes first.
   Given({{L({{"A", "1"}, {"__name__", "a"}}), 1}, {L({{"__name__", "a"}}), 2}});
   EXPECT_THAT(Ok(b.Metric("a")), ElementsAre("a{A=\"1\"} 1", "a 2"));
@@ -118,7 +121,7 @@ TEST_F(EvalTest, EvaluatesParameters) {
   EXPECT_THAT(Ok(n), ElementsAre("a{x=\"2\"} 50"));
   evaluator_->SetParameters({1});
   EXPECT_THAT(*Text(n), ElementsAre("a{x=\"1\"} 5", "a{x=\"2\"} 50"));
-  evaluator_->SetParameters({});  // the program's own value again
+  evaluator_->SetParameters({});  // restores the program's own value
   EXPECT_THAT(*Text(n), ElementsAre("a{x=\"2\"} 50"));
 }
 
@@ -140,7 +143,8 @@ TEST_F(EvalTest, ArithmeticMatchesGo) {
       {BinaryOp::kDiv, 0, 0, kNan},        {BinaryOp::kSub, kInf, kInf, kNan},
   };
   for (const Case& c : cases) {
-    // scalar-scalar, vector-scalar, scalar-vector, and vector-vector have the same result.
+    // Scalar-scalar, vector-scalar, scalar-vector, and vector-vector operations have the same
+    // result.
     Given({{M("a", "1"), c.a}, {M("b", "1"), c.b}});
     const std::string want = FormatDouble(c.want);
     EXPECT_THAT(Ok(b.Binary(c.op, b.Number(c.a), b.Number(c.b))), ElementsAre(want))
@@ -152,7 +156,7 @@ TEST_F(EvalTest, ArithmeticMatchesGo) {
   }
 }
 
-TEST_F(EvalTest, ComparisonsKeepTheVectorsValueAndName) {
+TEST_F(EvalTest, ComparisonsKeepVectorValueAndName) {
   Given({{M("a", "1"), 1}, {M("a", "2"), 2}, {M("a", "3"), kNan}});
   EXPECT_THAT(Ok(b.Binary(BinaryOp::kGe, b.Metric("a"), b.Number(2))), ElementsAre("a{x=\"2\"} 2"));
   EXPECT_THAT(Ok(b.Binary(BinaryOp::kLt, b.Number(1), b.Metric("a"))), ElementsAre("a{x=\"2\"} 2"));
@@ -183,7 +187,8 @@ TEST_F(EvalTest, MatchesOnAndIgnoring) {
               ElementsAre("{x=\"1\"} 10"));
   EXPECT_THAT(Ok(b.Binary(BinaryOp::kMul, b.Metric("a"), b.Metric("b"), ignoring)),
               ElementsAre("{x=\"1\"} 10"));
-  // A filter with on() keeps only the matching labels; with ignoring() it also keeps the name.
+  // A filter with on() keeps only the matching labels. A filter with ignoring() also keeps the
+  // name.
   EXPECT_THAT(Ok(b.Binary(BinaryOp::kLt, b.Metric("a"), b.Metric("b"), on)),
               ElementsAre("{x=\"1\"} 1"));
   EXPECT_THAT(Ok(b.Binary(BinaryOp::kLt, b.Metric("a"), b.Metric("b"), ignoring)),
@@ -205,18 +210,18 @@ TEST_F(EvalTest, MatchesManyToOne) {
   Matching right{true, {"x"}, Cardinality::kOneToMany, {"z"}};
   EXPECT_THAT(Ok(b.Binary(BinaryOp::kSub, b.Metric("info"), b.Metric("a"), right)),
               ElementsAre("{x=\"1\",y=\"p\",z=\"zz\"} 9", "{x=\"1\",y=\"q\",z=\"zz\"} 8"));
-  // A filter keeps the name of the many side and the value of the left side.
+  // A filter keeps the name from the many side and the value from the left side.
   EXPECT_THAT(Ok(b.Binary(BinaryOp::kGt, b.Metric("info"), b.Metric("a"), right)),
               ElementsAre("a{x=\"1\",y=\"p\",z=\"zz\"} 10", "a{x=\"1\",y=\"q\",z=\"zz\"} 10"));
-  // Including a label that the one side lacks removes it, which makes two results collide.
+  // Including a label that the one side does not have removes the label, so two results collide.
   Matching clash{true, {"x"}, Cardinality::kManyToOne, {"y"}};
   EXPECT_EQ(Error(b.Binary(BinaryOp::kMul, b.Metric("a"), b.Metric("info"), clash)),
             "multiple matches for labels: grouping labels must ensure unique matches");
 }
 
 TEST_F(EvalTest, ManyToOneFollowsChangedInfoSeries) {
-  // The old info series is still held while the new one is present: both are bound, and the present
-  // one matches.
+  // The store still holds the old info series when the new one appears. Both are bound, and the
+  // present series matches.
   const Labels old_info = L({{"__name__", "info"}, {"x", "1"}, {"z", "old"}});
   const Labels new_info = L({{"__name__", "info"}, {"x", "1"}, {"z", "new"}});
   Given({{M("a", "1"), 5}, {old_info, std::nullopt}, {new_info, 1}});
@@ -243,7 +248,7 @@ TEST_F(EvalTest, ReportsOneToOneErrors) {
             "(group_left/group_right)");
   EXPECT_THAT(Error(b.Binary(BinaryOp::kAdd, b.Metric("b"), b.Metric("a"), on)),
               HasSubstr("on the right hand-side"));
-  // Unmatched duplicates are an error on the right but not on the left.
+  // Unmatched duplicates are an error on the right side but not on the left side.
   EXPECT_THAT(Error(b.Binary(BinaryOp::kAdd, b.Metric("c"), b.Metric("a"), on)),
               HasSubstr("many-to-many matching not allowed"));
   EXPECT_THAT(Ok(b.Binary(BinaryOp::kAdd, b.Metric("a"), b.Metric("c"), on)), ElementsAre());
@@ -303,7 +308,7 @@ TEST_F(EvalTest, EvaluatesAggregations) {
   EXPECT_THAT(Ok(b.Aggregate(AggregateOp::kSum, b.Metric("none"), {})), ElementsAre());
 }
 
-TEST_F(EvalTest, MinAndMaxOfOnlyNanAreNan) {
+TEST_F(EvalTest, MinAndMaxOfAllNanAreNan) {
   Given({{M("a", "1"), kNan}, {M("a", "2"), kNan}});
   EXPECT_THAT(Ok(b.Aggregate(AggregateOp::kMin, b.Metric("a"), {})), ElementsAre("{} NaN"));
   EXPECT_THAT(Ok(b.Aggregate(AggregateOp::kMax, b.Metric("a"), {})), ElementsAre("{} NaN"));
@@ -388,7 +393,7 @@ TEST_F(EvalTest, ConvertsBetweenScalarsAndVectors) {
               ElementsAre("{} 1", "a{x=\"1\"} 7"));
 }
 
-TEST_F(EvalTest, ErrorsPropagateAndEndWithTheirCause) {
+TEST_F(EvalTest, ErrorsPropagateAndClearWithTheirCause) {
   Given({{M("a", "1"), 1}, {M("b", "1"), 2}, {M("c", "1"), 3}});
   const NodeId bad = b.Negate(b.Metric("a|b"));
   const NodeId c = b.Metric("c");
@@ -413,7 +418,7 @@ TEST_F(EvalTest, ExceededLimitsAreErrorsOfTheRule) {
   EXPECT_EQ(r.status().code(), absl::StatusCode::kResourceExhausted);
 }
 
-TEST_F(EvalTest, ResultsAreCachedPerTickUntilAChange) {
+TEST_F(EvalTest, ResultsAreCachedPerTickUntilChange) {
   Given({{M("a", "1"), 1}});
   const NodeId a = b.Negate(b.Metric("a"));
   EXPECT_THAT(Ok(a), ElementsAre("{x=\"1\"} -1"));
@@ -423,7 +428,7 @@ TEST_F(EvalTest, ResultsAreCachedPerTickUntilAChange) {
   EXPECT_THAT(*Text(a), ElementsAre("{x=\"1\"} -5"));
 }
 
-TEST_F(EvalTest, BindingStaysWhileTheSeriesStay) {
+TEST_F(EvalTest, BindingIsKeptWhileSeriesAreUnchanged) {
   Given({{M("a", "1"), 1}, {M("a", "2"), 2}});
   const NodeId n = b.Aggregate(AggregateOp::kSum, b.Metric("a"), {"x"});
   ASSERT_THAT(Ok(n).size(), 2u);
@@ -432,14 +437,14 @@ TEST_F(EvalTest, BindingStaysWhileTheSeriesStay) {
   store_->Set(M("a", "2"), std::nullopt);
   evaluator_->Begin(1, store_.get());
   EXPECT_EQ((*evaluator_->Evaluate(n))->binding, before);
-  store_->Reverse();  // the same series in another order: another generation, the same labels
+  store_->Reverse();  // the same series in another order: a new generation with the same labels
   evaluator_->Begin(2, store_.get());
   EXPECT_EQ((*evaluator_->Evaluate(n))->binding, before);
   store_->Set(M("a", "0"), 4);
   evaluator_->Begin(3, store_.get());
   EXPECT_NE((*evaluator_->Evaluate(n))->binding, before);
   EXPECT_THAT(*Text(n), ElementsAre("{x=\"0\"} 4", "{x=\"1\"} 1"));
-  EXPECT_EQ((*old)[0], L({{"x", "1"}}));  // a holder of the old column can still read it
+  EXPECT_EQ((*old)[0], L({{"x", "1"}}));  // an owner of the old column can still read it
   EXPECT_EQ(old->Find(L({{"x", "2"}})), 1);
   EXPECT_EQ(old->Find(L({{"x", "0"}})), -1);
 }

@@ -1,5 +1,5 @@
-// Elements of a vector by group: runs of members in label-set order, so that operations on them
-// have a fixed order.
+// Elements of a vector by group. Groups are runs of members in label-set order, so that operations
+// on them have a fixed order.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,25 @@ namespace pitwall::eval {
 
 class Grouping {
  public:
-  // Elements with equal labels after `transform` form one group.
+  // Groups elements whose labels are equal after `transform`.
   void Build(LabelTable* table, TransformId transform, std::span<const LabelId> elements);
 
   const LabelColumnPtr& column() const { return column_; }  // labels of the groups
   size_t groups() const { return start_.empty() ? 0 : start_.size() - 1; }
   size_t begin(size_t group) const { return start_[group]; }
   size_t end(size_t group) const { return start_[group + 1]; }
-  // The element at a place between begin and end.
+  // Returns the element at a place between begin and end.
   size_t element(size_t place) const { return contiguous_ ? place : member_[place]; }
-  // Whether places equal elements.
+  // Returns true if places equal elements.
   bool contiguous() const { return contiguous_; }
-  const uint32_t* members() const { return member_.data(); }  // unless contiguous
+  const uint32_t* members() const { return member_.data(); }  // invalid if contiguous
   size_t largest() const { return largest_; }
   size_t MemoryBytes() const { return (start_.capacity() + member_.capacity()) * 4; }
 
  private:
   LabelColumnPtr column_;
   std::vector<uint32_t> start_;
-  std::vector<uint32_t> member_;  // empty when contiguous
+  std::vector<uint32_t> member_;  // empty if contiguous
   bool contiguous_ = false;
   size_t largest_ = 0;
 };

@@ -10,7 +10,7 @@
 namespace pitwall::eval {
 namespace {
 
-// Tolerance for counts that differ only in their last digits, as in Prometheus.
+// Tolerance for counts that differ only in the last digits, as in Prometheus.
 constexpr double kCountTolerance = 1e-12;
 
 }  // namespace

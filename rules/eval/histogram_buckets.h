@@ -1,5 +1,5 @@
-// Buckets of classic histograms: elements that agree in all labels except `le`. Binding decides the
-// grouping and the order of the bounds.
+// Buckets of classic histograms, which are elements with equal labels except `le`. Binding
+// determines the grouping and the order of the bounds.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ inline constexpr std::string_view kBucketBound = "le";
 
 struct Bucket {
   double bound;
-  double count;  // of all observations up to the bound
+  double count;  // number of observations up to the bound
 };
 
-// Merges buckets with equal bounds by adding their counts. `buckets` is sorted by bound and not
-// empty.
+// Merges buckets with equal bounds by adding their counts. `buckets` must be sorted by bound and
+// not empty.
 void Coalesce(std::vector<Bucket>* buckets);
 // Raises decreasing counts to their predecessor and removes differences caused by rounding.
 void MakeMonotonic(std::vector<Bucket>* buckets);
@@ -34,8 +34,8 @@ class HistogramBuckets {
   const LabelColumnPtr& column() const {
     return column_;
   }  // labels of the histograms without the bound
-  // The present buckets of a histogram in `in`, ascending by bound. Does not allocate if `out` has
-  // capacity for largest().
+  // Loads the histogram's buckets that are present in `in`, in ascending order of bounds. Does not
+  // allocate if `out` has capacity for largest().
   void Load(size_t histogram, const Vector& in, std::vector<Bucket>* out) const;
   bool AnyPresent(size_t histogram, const Vector& in) const;
   size_t MemoryBytes() const { return places_.capacity() * sizeof(Place) + start_.capacity() * 4; }
@@ -47,7 +47,7 @@ class HistogramBuckets {
   };
   TransformId signature_;
   LabelColumnPtr column_;
-  std::vector<uint32_t> start_;  // start of each histogram among the places
+  std::vector<uint32_t> start_;  // first place of each histogram
   std::vector<Place> places_;    // sorted by bound within a histogram
   size_t largest_ = 0;
 };

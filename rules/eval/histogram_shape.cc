@@ -10,10 +10,10 @@ namespace pitwall::eval {
 namespace {
 
 // Shares that differ by less than a billionth add less than 1e-18 to the divergence. Such terms are
-// rounding errors, and their square root is not negligible.
+// rounding errors, but their square root is not negligible.
 constexpr double kAlike = 1e-9;
 
-// Contribution of one of the two shares to the divergence, in bits.
+// Returns the contribution of one of the two shares to the divergence, in bits.
 double Part(double share, double other) {
   if (share == 0 || std::fabs(share - other) <= kAlike * (share + other)) return 0;
   return other == 0 ? share : share * std::log2(2 * share / (share + other));

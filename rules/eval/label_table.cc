@@ -10,7 +10,7 @@
 namespace pitwall::eval {
 namespace {
 
-// Bindings are compared across evaluators (an alert state outlives a reload), so they are unique
+// Bindings are compared across evaluators (alert states outlive a reload), so they are unique
 // within the process.
 uint64_t NextBinding() {
   static std::atomic<uint64_t> next{1};
@@ -131,8 +131,7 @@ void LabelTable::Settle() {
             [this](LabelId a, LabelId b) { return slots_[a] < slots_[b]; });
   std::vector<LabelId> merged;
   merged.reserve(sorted_.size() + pending_.size());
-  // For few new label sets among many old ones, search for their positions instead of a full
-  // comparison.
+  // If there are few new label sets, searching for their positions is cheaper than a full merge.
   auto from = sorted_.begin();
   for (const LabelId id : pending_) {
     const auto to = std::lower_bound(
@@ -151,7 +150,8 @@ LabelTable::Order LabelTable::Arrange(std::span<const LabelId> ids) {
   Settle();
   Order out;
   out.place.resize(ids.size());
-  // Sorts by rank without comparisons: sets marks, then replaces them by numbers.
+  // Marks the present ranks and then replaces the marks by positions, which sorts without
+  // comparisons.
   std::vector<uint32_t> number(sorted_.size(), kNoLabel);
   for (const LabelId id : ids) number[rank_[id]] = 0;
   out.unique.reserve(ids.size());

@@ -1,4 +1,4 @@
-// Interned label sets of one evaluator: inside rules/eval an element is a number, and label sets
+// Interned label sets of one evaluator. Inside rules/eval, an element is a number, and label sets
 // are compared, grouped, and sorted by number. Only binding uses this table; a tick does not.
 #pragma once
 
@@ -18,57 +18,58 @@ namespace pitwall::eval {
 using LabelId = uint32_t;
 inline constexpr LabelId kNoLabel = UINT32_MAX;
 
-// __name__, __type__, and __unit__: the labels that an operation with a new value drops.
+// Returns __name__, __type__, and __unit__, the labels that an operation with a new value drops.
 inline std::vector<std::string> MetadataLabels() {
   return {std::string(kMetricName), "__type__", "__unit__"};
 }
 
-// A function from label sets to label sets, cached per ID.
+// Function from label sets to label sets, cached per ID.
 using TransformId = uint32_t;
 
-// Not thread-safe. Columns share ownership of the table, since they point into it.
+// Not thread-safe. Columns share ownership of the table, because they point into it.
 class LabelTable : public std::enable_shared_from_this<LabelTable> {
  public:
   LabelTable();
 
   LabelId Intern(const Labels& labels);
   const Labels& Get(LabelId id) const { return slots_[id]; }
-  // Upper bound of the IDs, exclusive.
+  // Returns the exclusive upper bound of the IDs.
   size_t limit() const { return slots_.size(); }
 
-  // Equal transforms have equal IDs. keep: retain only these names; otherwise drop them.
+  // Adds a transform. Equal transforms have equal IDs. If `keep` is true, the transform keeps only
+  // these label names; otherwise it drops them.
   TransformId AddTransform(bool keep, std::vector<std::string> names);
   TransformId drop_name() const { return 0; }  // drops MetadataLabels()
   LabelId Apply(TransformId transform, LabelId id);
 
-  // Position of an ID among all interned label sets, in labels.h order. Valid after Settle until
-  // the next Intern.
+  // Rank returns the position of an ID among all interned label sets, in labels.h order. It is
+  // valid from Settle until the next Intern.
   void Settle();
   uint32_t Rank(LabelId id) const { return rank_[id]; }
 
-  // Elements in label-set order, with equal ones merged.
+  // Elements in label-set order, with equal elements merged.
   struct Order {
     std::vector<LabelId> unique;  // in order
     std::vector<uint32_t> place;  // position of each element in `unique`
-    bool injective = false;       // whether no two elements were merged
-    bool identity = false;        // and the elements were already in order
+    bool injective = false;       // true if no elements were merged
+    bool identity = false;        // true if, in addition, the elements were already in order
   };
   Order Arrange(std::span<const LabelId> ids);
 
-  // The column of these IDs, which must be sorted by rank and unique. Shares an equal column that
-  // is still held.
+  // Returns the column of these IDs, which must be sorted by rank and unique. Reuses an equal
+  // column that still has an owner.
   LabelColumnPtr Column(std::vector<LabelId> ids);
 
-  // Whether enough label sets were added to justify a Collect.
+  // Returns true if enough label sets were added to justify a Collect.
   bool WantsCollect() const {
     return index_.size() > 2 * kept_at_collect_ + 1024 ||
            label_bytes_ > 2 * kept_bytes_ + (size_t{16} << 20);
   }
-  // Frees label sets that neither a column nor `roots` holds. The others keep their IDs.
+  // Frees label sets that are in no column and not in `roots`. The others keep their IDs.
   void Collect(const std::vector<std::span<const LabelId>>& roots);
 
   size_t MemoryBytes() const;
-  // Bytes of the label sets alone.
+  // Returns the bytes of the label sets alone.
   size_t LabelBytes() const { return label_bytes_; }
 
  private:
@@ -91,10 +92,10 @@ class LabelTable : public std::enable_shared_from_this<LabelTable> {
     std::vector<LabelId> memo;
   };
 
-  std::deque<Labels> slots_;  // stable addresses
+  std::deque<Labels> slots_;  // a deque, for stable addresses
   std::vector<LabelId> free_;
   absl::flat_hash_set<LabelId, Hash, Equal> index_;
-  std::vector<LabelId> sorted_;   // by labels
+  std::vector<LabelId> sorted_;   // sorted by labels
   std::vector<LabelId> pending_;  // interned since the last Settle
   std::vector<uint32_t> rank_;
   std::deque<Transform> transforms_;

@@ -1,4 +1,4 @@
-// Compiled vector matching: pairs of elements from both sides, and the positions of the results.
+// Compiled vector matching: pairs of elements from both sides, and the positions of their results.
 #pragma once
 
 #include <cstdint>
@@ -9,20 +9,21 @@
 
 namespace pitwall::eval {
 
-// The binding of one matching. "Many" is the side that may have several elements in a match group
-// (the left one, unless group_right); "one" is the other side.
+// Binding of one matching. "Many" is the side that may have several elements in a match group (the
+// left side, unless group_right is used). "One" is the other side.
 struct MatchTable {
-  LabelColumnPtr column;  // of the result
+  LabelColumnPtr column;  // labels of the results
 
-  // Common case: no two elements of one side can match the same partner, and results never collide,
-  // so a tick cannot fail. Parallel to the column.
+  // Common case: elements of one side never match the same partner, and results never collide, so a
+  // tick cannot fail. Parallel to the column.
   bool simple = false;
   std::vector<uint32_t> left, right;
   bool left_identity = false, right_identity = false;
 
-  // General case. Group g has members many[many_start[g]..) and one[one_start[g]..); the result of
-  // its i-th "many" and j-th "one" is at target[target_start[g] + i * stride(g) + j], with stride 1
-  // if the labels do not depend on the "one" side, else the number of "one" members.
+  // General case. Group g has the members many[many_start[g]..) and one[one_start[g]..). The result
+  // of its i-th "many" and j-th "one" is at target[target_start[g] + i * stride(g) + j]. The stride
+  // is 1 if the labels do not depend on the "one" side; otherwise it is the number of "one"
+  // members.
   std::vector<uint32_t> many_start, many, one_start, one;
   std::vector<uint32_t> target_start, target;
   bool per_pair = false;
@@ -34,11 +35,11 @@ class MatchBinder {
  public:
   MatchBinder(const plan::Node& node, LabelTable* table);
   Status Bind(Context& context, Inputs inputs, MatchTable* out);
-  // Bytes of the last Bind, as counted by LabelMeter.
+  // Returns the bytes of the last Bind, as counted by LabelMeter.
   size_t LabelBytes() const { return meter_.bytes(); }
 
  private:
-  // The interned labels of a pair's result.
+  // Returns the interned labels of a pair's result.
   StatusOr<LabelId> Result(const Context& context, LabelId many, LabelId one);
 
   const plan::Node& node_;
@@ -49,7 +50,7 @@ class MatchBinder {
   LabelMeter meter_{"group_left"};
 };
 
-// {a="b", c="d"}, as Go prints a label set.
+// Formats a label set like Go: {a="b", c="d"}.
 std::string GoString(const Labels& labels);
 
 }  // namespace pitwall::eval

@@ -1,5 +1,5 @@
-// Operators, one per node of a DomainPlan: an operator binds when the labels of its inputs change,
-// then runs over arrays at each tick.
+// Operators, one per node of a DomainPlan. An operator binds when the labels of its inputs change,
+// and then runs over arrays at each tick.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +17,22 @@
 
 namespace pitwall::eval {
 
-// The series of one selector, interned, with and without the metric name. All demands on the
-// selector share it.
+// Series of one selector, interned, with and without the metric name. All demands on the selector
+// share it.
 struct SelectorBinding;
 
 struct Context {
   int64_t tick = 0;
-  std::vector<ColumnView*> views;  // by plan::Node::source
+  std::vector<ColumnView*> views;  // indexed by plan::Node::source
   LabelTable* table = nullptr;
   const std::vector<double>* parameters = nullptr;
-  // By source, parallel to its DemandSet::selectors.
+  // Indexed by source, parallel to its DemandSet::selectors.
   std::vector<std::vector<std::unique_ptr<SelectorBinding>>>* selectors = nullptr;
   size_t max_elements = 0;
   LabelLimits labels;
-  WorkMeter* meter = nullptr;  // null: the evaluation cannot be interrupted
+  WorkMeter* meter = nullptr;  // null if the evaluation cannot be interrupted
 
-  // Checks for interruption; call it in loops over elements and stop on an error.
+  // Checks for interruption. Call Work in loops over elements, and stop on an error.
   Status Work(size_t units) {
     return meter == nullptr || meter->Add(units) ? OkStatus() : meter->status();
   }
@@ -43,29 +43,30 @@ using Inputs = std::span<const Vector* const>;
 class Operator {
  public:
   virtual ~Operator() = default;
-  // Called before the first Run and before each Run after an input's binding changed.
+  // Binds the operator. Called before the first Run, and before each Run after an input's binding
+  // changed.
   virtual Status Bind(Context& context, Inputs inputs) = 0;
-  // Fills `out`. Does not allocate, except for the text of an error.
+  // Fills `out`. Allocates only for the text of an error.
   virtual Status Run(Context& context, Inputs inputs, Vector* out) = 0;
   virtual size_t MemoryBytes() const { return 0; }
-  // Bytes of label sets that the operator computed for its current result, as counted by
-  // LabelMeter; 0 if it only drops or keeps labels.
+  // Returns the bytes of label sets that the operator computed for its current result, as counted
+  // by LabelMeter, or 0 if the operator only drops or keeps labels.
   virtual size_t LabelBytes() const { return 0; }
 };
 
-// Move of elements after their metric names are dropped: elements get new positions and may
+// Move of elements after their metric names are dropped. The elements get new positions and may
 // collide. Colliding elements must not be present at the same time.
 class Rename {
  public:
-  // Output labels per input element, in input order.
+  // Builds the move from the output labels per input element, in input order.
   void Build(LabelTable* table, std::span<const LabelId> ids);
   const LabelColumnPtr& column() const { return column_; }
   bool identity() const { return identity_; }
-  // Moves values and presence. Must not be called for an identity.
+  // Moves values and presence. Must not be called if the move is an identity.
   Status Move(std::span<const double> values, std::span<const uint8_t> present,
               std::vector<double>* out_values, std::vector<uint8_t>* out_present) const;
-  // The column with the given values and presence: unchanged for an identity, else moved into
-  // `moved` and `moved_present`, to which `out` then refers.
+  // Sets `out` to the column with the given values and presence. If the move is an identity, `out`
+  // refers to the given values; otherwise it refers to `moved` and `moved_present`.
   Status Show(std::span<const double> values, std::span<const uint8_t> present,
               std::vector<double>* moved, std::vector<uint8_t>* moved_present, Vector* out) const;
   size_t MemoryBytes() const { return (source_.capacity() + target_.capacity()) * 4; }
@@ -74,14 +75,14 @@ class Rename {
   LabelColumnPtr column_;
   bool identity_ = false;
   bool unique_ = false;
-  std::vector<uint32_t> source_;  // injective: input element of each output element
-  std::vector<uint32_t> target_;  // otherwise: output element of each input element
+  std::vector<uint32_t> source_;  // if injective, the input element of each output element
+  std::vector<uint32_t> target_;  // otherwise, the output element of each input element
 };
 
 struct SelectorBinding {
   uint64_t generation = 0;
   bool bound = false;
-  std::vector<const Labels*> pointers;  // as returned by Series
+  std::vector<const Labels*> pointers;  // series pointers as returned by Series
   std::vector<LabelId> ids;
   struct Flavor {
     bool built = false;
@@ -92,7 +93,8 @@ struct SelectorBinding {
   Flavor named, nameless;
 };
 
-// The binding of a selector for the store's current series; an error beyond max_elements.
+// Binds a selector to the store's current series. Returns an error if there are more than
+// max_elements.
 StatusOr<SelectorBinding*> BindSelector(Context& context, uint32_t source, uint32_t selector);
 
 std::unique_ptr<Operator> MakeDemand(const plan::Node& node, const plan::DomainPlan& domain);
@@ -102,23 +104,24 @@ std::unique_ptr<Operator> MakeScalar(const plan::Node& node);
 std::unique_ptr<Operator> MakeMatch(const plan::Node& node, LabelTable* table);
 std::unique_ptr<Operator> MakeSetOp(const plan::Node& node, LabelTable* table);
 std::unique_ptr<Operator> MakeAggregate(const plan::Node& node, LabelTable* table);
-std::unique_ptr<Operator> MakeSelect(const plan::Node& node, LabelTable* table);  // topk, …
+// Topk and similar.
+std::unique_ptr<Operator> MakeSelect(const plan::Node& node, LabelTable* table);
 std::unique_ptr<Operator> MakeCountValues(const plan::Node& node, LabelTable* table);
-std::unique_ptr<Operator> MakeRelabel(const plan::Node& node);  // label_replace, label_join
+std::unique_ptr<Operator> MakeRelabel(const plan::Node& node);  // label_replace and label_join
 std::unique_ptr<Operator> MakeHistogram(const plan::Node& node, LabelTable* table);
 std::unique_ptr<Operator> MakeHistogramDistance(LabelTable* table);
 std::unique_ptr<Operator> MakePeerHistograms(const plan::Node& node, LabelTable* table);
 std::unique_ptr<Operator> MakePeerScore(const plan::Node& node, LabelTable* table);
 std::unique_ptr<Operator> MakePeerRatio(const plan::Node& node, LabelTable* table);
 std::unique_ptr<Operator> MakeBaselineScore();
-// Elementwise over one vector with scalar operands: negation, functions, and vector with scalar.
-// `vector` is the index of the vector among the inputs.
+// Applies an elementwise operation to a vector and scalar operands: negation, functions, or an
+// operator. `vector` is the vector's index among the inputs.
 std::unique_ptr<Operator> MakeMap(const plan::Node& node, size_t vector);
 std::unique_ptr<Operator> MakeFilter(const plan::Node& node, size_t vector);
-// scalar(), vector(), and absent().
+// Creates scalar(), vector(), or absent().
 std::unique_ptr<Operator> MakeReshape(const plan::Node& node);
 
-// The column of scalars: one element without labels.
+// Returns the column of scalars, which has one element without labels.
 const LabelColumnPtr& ScalarColumn();
 
 Status TooManyElements(size_t n, size_t limit);

@@ -1,5 +1,5 @@
-// Tests of functions that extend PromQL over instant vectors (docs/functions.md): hand-written
-// cases, and random ones compared with naive implementations.
+// Tests of functions that extend PromQL on instant vectors (docs/functions.md): hand-written cases,
+// and random cases compared with naive implementations.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -50,7 +50,7 @@ struct Given {
 
 constexpr double kNone = -12345;
 
-// Results of ranks 0, 1, … with these values; -12345 for a missing result.
+// Returns the results of ranks 0, 1, … with these values, with -12345 for a missing result.
 using PeerFunction = NodeId (ProgramBuilder::*)(NodeId, std::vector<std::string>);
 std::vector<double> OfPeers(PeerFunction function, const std::vector<double>& values) {
   Given given;
@@ -75,7 +75,8 @@ std::vector<double> PeerRatios(const std::vector<double>& values) {
 TEST(PeerRatio, OnePeerSuffices) {
   EXPECT_EQ(PeerRatios({3}), (std::vector<double>{kNone}));
   EXPECT_EQ(PeerRatios({0.1, 0.3}), (std::vector<double>{0.1 / 0.3, 0.3 / 0.1}));
-  // With three elements, the mean of the two others; with four, the median of the three others.
+  // With three elements, the reference is the mean of the two others; with four, the median of the
+  // three others.
   EXPECT_EQ(PeerRatios({1, 3, 5}), (std::vector<double>{0.25, 1, 2.5}));
   EXPECT_EQ(PeerRatios({1, 2, 4, 8}), (std::vector<double>{0.25, 0.5, 2, 4}));
 }
@@ -86,7 +87,7 @@ TEST(PeerRatio, HandlesUnusualPopulations) {
   EXPECT_TRUE(std::isnan(PeerRatios({1, kNan})[1]));
   EXPECT_EQ(PeerRatios({kNan, kNan}), (std::vector<double>{kNone, kNone}));
   EXPECT_EQ(PeerRatios({1, kNan, 4})[0], 0.25);
-  // Zero and negative medians: plain quotients.
+  // Zero and negative medians yield plain quotients.
   EXPECT_EQ(PeerRatios({0, 5}), (std::vector<double>{0, kInf}));
   EXPECT_EQ(PeerRatios({-0.0, 5})[1], -kInf);
   for (const double ratio : PeerRatios({0, 0})) EXPECT_TRUE(std::isnan(ratio));
@@ -95,14 +96,15 @@ TEST(PeerRatio, HandlesUnusualPopulations) {
   EXPECT_TRUE(std::isnan(PeerRatios({2, -kInf, kInf})[0])) << "no number in the middle";
 }
 
-TEST(PeerScore, ComparesWithTheOthers) {
+TEST(PeerScore, ComparesElementWithPeers) {
   EXPECT_EQ(PeerScores({1}), (std::vector<double>{kNone}));
   EXPECT_EQ(PeerScores({1, 9}), (std::vector<double>{kNone, kNone}));
-  // The median of 1 and 3 is 2, the MAD 1; of 1 and 5: 3 and 2; of 3 and 5: 4 and 1.
+  // The median and MAD of 1 and 3 are 2 and 1; of 1 and 5, they are 3 and 2; of 3 and 5, they are 4
+  // and 1.
   EXPECT_EQ(PeerScores({1, 3, 5}), (std::vector<double>{-3 / 1.4826, 0, 3 / 1.4826}));
-  // Four elements: without 10, the others are 1, 2, 3, so it does not mask itself.
+  // Without 10, the other three elements are 1, 2, and 3, so 10 does not mask itself.
   EXPECT_EQ(PeerScores({1, 2, 3, 10})[3], 8 / 1.4826);
-  // Two slow ranks of eight do not mask each other.
+  // Two slow ranks out of eight do not mask each other.
   const std::vector<double> eight = PeerScores({1.0, 1.1, 0.9, 1.05, 0.95, 1.0, 3, 3});
   EXPECT_GT(eight[6], 3.5);
   EXPECT_GT(eight[7], 3.5);
@@ -110,7 +112,7 @@ TEST(PeerScore, ComparesWithTheOthers) {
 }
 
 TEST(PeerScore, HandlesUnusualPopulations) {
-  // All equal: the scale is 1 % of the median.
+  // If all peers are equal, the scale is 1% of the median.
   EXPECT_EQ(PeerScores({100, 100, 100, 104}), (std::vector<double>{0, 0, 0, 4}));
   EXPECT_EQ(PeerScores({0, 0, 0, 0}), (std::vector<double>{0, 0, 0, 0}));
   EXPECT_EQ(PeerScores({0, 0, -0.0, 5})[3], kInf);
@@ -126,7 +128,7 @@ TEST(PeerScore, HandlesUnusualPopulations) {
   for (const double score : PeerScores({kInf, kInf, kInf})) EXPECT_TRUE(std::isnan(score));
 }
 
-TEST(PeerScore, PeersShareTheNamedLabelsAndDropNames) {
+TEST(PeerScore, PeersShareGivenLabelsAndDropNames) {
   Given given;
   for (const char* stage : {"0", "1"}) {
     for (int rank = 0; rank < 3; ++rank) {
@@ -141,7 +143,7 @@ TEST(PeerScore, PeersShareTheNamedLabelsAndDropNames) {
   EXPECT_EQ(by_stage->at("{rank=\"1\",stage=\"0\"}"), 0);
   const auto all = given.Run(given.b.PeerScore(given.b.Metric("t"), {}));
   EXPECT_LT(all->at("{rank=\"1\",stage=\"0\"}"), -0.5);
-  // A missing label equals an empty one.
+  // A missing label is equal to an empty label.
   EXPECT_EQ(
       given.Run(given.b.PeerScore(given.b.Metric("t"), {"none"}))->at("{rank=\"1\",stage=\"0\"}"),
       all->at("{rank=\"1\",stage=\"0\"}"));
@@ -171,7 +173,7 @@ TEST(BaselineScore, ComparesValueWithMedianAndMad) {
   EXPECT_EQ(score(13, 10, 1), 3 / 1.4826);
   EXPECT_EQ(score(7, 10, 1), -3 / 1.4826);
   EXPECT_EQ(score(10, 10, 0), 0);
-  EXPECT_EQ(score(11, 10, 0), 10);  // 1 % of the median
+  EXPECT_EQ(score(11, 10, 0), 10);  // 1% of the median
   EXPECT_EQ(score(-9, -10, 0.01), 10);
   EXPECT_EQ(score(0, 0, 0), 0);
   EXPECT_EQ(score(1e-9, 0, 0), kInf);
@@ -196,14 +198,15 @@ double Distance(const std::vector<std::pair<std::string, double>>& a,
 
 TEST(HistogramDistance, MatchesHandComputedDistances) {
   EXPECT_EQ(Distance({{"1", 3}, {"2", 5}, {"+Inf", 10}}, {{"1", 30}, {"2", 50}, {"+Inf", 100}}), 0);
-  EXPECT_EQ(Distance({{"1", 4}, {"+Inf", 4}}, {{"1", 0}, {"+Inf", 9}}), 1);  // disjoint
-  // p = (1, 0), q = (1/2, 1/2): divergence (log2(4/3) + (log2(2/3) + log2(2)) / 2) / 2.
+  EXPECT_EQ(Distance({{"1", 4}, {"+Inf", 4}}, {{"1", 0}, {"+Inf", 9}}), 1);  // disjoint shapes
+  // For p = (1, 0) and q = (1/2, 1/2), the divergence is (log2(4/3) + (log2(2/3) + log2(2)) / 2) /
+  // 2.
   EXPECT_NEAR(Distance({{"1", 2}, {"+Inf", 2}}, {{"1", 1}, {"+Inf", 2}}),
               std::sqrt(0.5 * std::log2(4.0 / 3) + 0.25 * (std::log2(2.0 / 3) + 1)), 1e-15);
-  // Only common bounds: 1 and +Inf.
+  // Only the common bounds 1 and +Inf count.
   EXPECT_NEAR(Distance({{"1", 2}, {"2", 2}, {"+Inf", 2}}, {{"1", 1}, {"1.5", 2}, {"+Inf", 2}}),
               Distance({{"1", 2}, {"+Inf", 2}}, {{"1", 1}, {"+Inf", 2}}), 1e-15);
-  // Decreasing counts are raised, as for quantiles.
+  // Decreasing counts are raised, as in quantiles.
   EXPECT_EQ(Distance({{"1", 5}, {"2", 4}, {"+Inf", 10}}, {{"1", 1}, {"2", 1}, {"+Inf", 2}}), 0);
 }
 
@@ -214,7 +217,7 @@ TEST(HistogramDistance, HistogramWithoutShape_HasNoDistance) {
   EXPECT_TRUE(std::isnan(Distance({{"3", 2}, {"+Inf", 4}}, whole)));  // no bound in common
   EXPECT_TRUE(std::isnan(Distance({{"1", kNan}, {"+Inf", 4}}, whole)));
   EXPECT_TRUE(std::isnan(Distance({{"1", 2}, {"+Inf", kInf}}, whole)));
-  EXPECT_EQ(Distance({{"x", 2}}, whole), -12345);  // no bucket, no result
+  EXPECT_EQ(Distance({{"x", 2}}, whole), -12345);  // no bucket, so no result
   Given twice;
   for (const char* name : {"a", "b", "c"}) {
     for (const char* le : {"1", "+Inf"}) twice.Set(name, "0", 5, le);
@@ -227,7 +230,7 @@ TEST(HistogramDistance, HistogramWithoutShape_HasNoDistance) {
               HasSubstr("same labelset"));
 }
 
-// ---- Naive implementations.
+// ---- Naive implementations ----
 
 double NaiveMedian(std::vector<double> v) {
   std::sort(v.begin(), v.end());
@@ -259,7 +262,7 @@ std::map<Labels, double> NaivePeers(const std::vector<std::pair<Labels, double>>
   return out;
 }
 
-// From entropies: the root of H((p + q) / 2) - (H(p) + H(q)) / 2.
+// Computes the distance from entropies: the square root of H((p + q) / 2) - (H(p) + H(q)) / 2.
 double NaiveDistance(const std::map<double, double>& a, const std::map<double, double>& b) {
   std::vector<double> p, q, m;
   double at_a = 0, at_b = 0;
@@ -325,8 +328,8 @@ void PeersEqualNaive(bool ratio) {
                              {"rank", std::to_string(random() % 16)},
                              {"stage", std::to_string(random() % 2)},
                              {"node", random() % 4 == 0 ? "" : std::to_string(random() % 3)}});
-        // Division by -0 or by 0: the naive implementation does not define which of the two is the
-        // median.
+        // The ratio excludes one sign of zero, because the naive implementation does not define
+        // which of 0 and -0 is the median.
         const double odd[] = {kNan, kInf, -kInf, 0, ratio ? 0 : -0.0};
         double value = std::normal_distribution<double>(100, 5)(random);
         if (ties) value = static_cast<double>(random() % 4);

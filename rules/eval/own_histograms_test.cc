@@ -1,5 +1,5 @@
 // Tests of histogram_over_time and peer_histogram_distance (docs/functions.md): hand-written cases,
-// and random ones compared with naive implementations.
+// and random cases compared with naive implementations.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -74,7 +74,7 @@ Values DistancesOf(const std::vector<Histogram>& histograms,
 const Buckets kLow{{1, 10}, {2, 10}, {kInf, 10}}, kHigh{{1, 0}, {2, 0}, {kInf, 7}},
     kHalf{{1, 5}, {2, 10}, {kInf, 10}};
 
-TEST(PeerHistograms, ReturnsTheLargestDistanceToAnyPeer) {
+TEST(PeerHistograms, ReturnsLargestDistanceToAnyPeer) {
   const auto got = Peers({{"0", "", kLow}, {"1", "", kLow}, {"2", "", kHigh}});
   ASSERT_TRUE(got.ok()) << got.status();
   EXPECT_EQ(*got, (Values{{"{rank=\"0\"}", 1}, {"{rank=\"1\"}", 1}, {"{rank=\"2\"}", 1}}));
@@ -92,8 +92,8 @@ TEST(PeerHistograms, PeersBelongToTheSameGroup) {
   for (const auto& [labels, distance] : DistancesOf(four, {"node"}))
     EXPECT_EQ(distance, 0) << labels;
   for (const auto& [labels, distance] : DistancesOf(four)) EXPECT_EQ(distance, 1) << labels;
-  // A label that all elements lack is equal for all; a label that isolates every element leaves no
-  // result.
+  // A label that no element has is equal for all elements. A label that isolates every element
+  // leaves no result.
   EXPECT_EQ(DistancesOf(four, {"none"}).size(), 4u);
   EXPECT_TRUE(DistancesOf(four, {"rank"}).empty());
 }
@@ -101,7 +101,7 @@ TEST(PeerHistograms, PeersBelongToTheSameGroup) {
 TEST(PeerHistograms, HistogramWithoutPeers_HasNoResult) {
   EXPECT_TRUE(DistancesOf({}).empty());
   EXPECT_TRUE(DistancesOf({{"0", "", kLow}}).empty());
-  // A histogram without a shape is not a peer and has the result NaN.
+  // A histogram without a shape is not a peer, and its result is NaN.
   for (const Buckets& odd : {Buckets{{1, 3}}, Buckets{{1, 0}, {kInf, 0}},
                              Buckets{{1, 3}, {kInf, kNan}}, Buckets{{1, 3}, {kInf, kInf}}}) {
     const Values two = DistancesOf({{"0", "", kLow}, {"1", "", odd}});
@@ -122,13 +122,13 @@ TEST(PeerHistograms, HistogramWithoutPeers_HasNoResult) {
   EXPECT_TRUE(std::isnan(some.at("{rank=\"1\"}")));
 }
 
-TEST(PeerHistograms, DropsNamesWhichMustNotBeTheOnlyDifference) {
+TEST(PeerHistograms, DropsNames_EqualLabelsReturnError) {
   const auto got = Peers({{"0", "", kLow}, {"1", "", kLow}, {"0", "", kHigh, "i_bucket"}});
   EXPECT_THAT(std::string(got.status().message()), HasSubstr("same labelset"));
   EXPECT_EQ(DistancesOf({{"0", "", kLow}, {"1", "", kHigh, "i_bucket"}}).size(), 2u);
 }
 
-TEST(PeerHistograms, TooManyHistograms_ErrorNamesTheLimit) {
+TEST(PeerHistograms, TooManyHistograms_ErrorContainsLimit) {
   std::vector<Histogram> many;
   for (int i = 0; i < 1025; ++i)
     many.push_back({std::to_string(i), std::to_string(i % 2), Buckets{{1, i}, {kInf, 2000}}});
@@ -139,7 +139,7 @@ TEST(PeerHistograms, TooManyHistograms_ErrorNamesTheLimit) {
   EXPECT_EQ(DistancesOf(many).size(), 1024u);
 }
 
-// From entropies: the root of H((p + q) / 2) - (H(p) + H(q)) / 2.
+// Computes the distance from entropies: the square root of H((p + q) / 2) - (H(p) + H(q)) / 2.
 double NaiveDistance(const Buckets& a, const Buckets& b) {
   std::vector<double> p, q, m;
   double at_a = 0, at_b = 0;
@@ -217,7 +217,8 @@ TEST(WindowHistogram, BucketsAreElements) {
   evaluator.Begin(0, &store);
   const auto got = ValuesOf(evaluator, node);
   ASSERT_TRUE(got.ok()) << got.status();
-  // An existing le label is dropped; 0.3 is in the bucket 0.3, printed with that text.
+  // An existing le label is dropped. The value 0.3 is in the bucket with the bound 0.3, printed as
+  // "0.3".
   EXPECT_EQ(*got, (Values{{"{le=\"0.1\",rank=\"0\"}", 0},
                           {"{le=\"0.2\",rank=\"0\"}", 0},
                           {"{le=\"0.3\",rank=\"0\"}", 1},
@@ -228,7 +229,7 @@ TEST(WindowHistogram, BucketsAreElements) {
                           {"{le=\"+Inf\",rank=\"1\"}", 1}}));
 }
 
-TEST(WindowHistogram, BindingStaysUntilTheSeriesChange) {
+TEST(WindowHistogram, BindingIsKeptUntilSeriesChange) {
   ProgramBuilder b;
   const NodeId node = b.WindowHistogram("x", 0, 1, 20);
   const plan::ProgramPtr program = b.Build();
@@ -248,7 +249,8 @@ TEST(WindowHistogram, BindingStaysUntilTheSeriesChange) {
     EXPECT_EQ(tick(t), 21u);
   }
   EXPECT_EQ(bindings.size(), 1u);
-  store.Set(Labels({{"__name__", "x"}, {"rank", "0"}}), std::nullopt);  // held, without samples
+  // In the store but without samples.
+  store.Set(Labels({{"__name__", "x"}, {"rank", "0"}}), std::nullopt);
   EXPECT_EQ(tick(5), 0u);
   EXPECT_EQ(bindings.size(), 1u);
   store.Set(Labels({{"__name__", "x"}, {"rank", "1"}}), 3);
@@ -272,7 +274,7 @@ TEST(WindowHistogram, RejectsSeriesThatDifferOnlyByNameOrBound) {
               HasSubstr("same labelset"));
 }
 
-TEST(WindowHistogram, BucketsCountAgainstTheLimitOfElements) {
+TEST(WindowHistogram, BucketsCountTowardElementLimit) {
   ProgramBuilder b;
   const NodeId node = b.WindowHistogram("x", 0, 1, 9);
   const plan::ProgramPtr program = b.Build();

@@ -1,5 +1,5 @@
-// Random expressions over a random, changing store: the bound evaluator compared with a naive one
-// that operates on maps of label sets, like the engine of Prometheus.
+// Property test of random expressions over a random, changing store. It compares the bound
+// evaluator with a naive one that operates on maps of label sets, like Prometheus' engine.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -26,9 +26,10 @@ using plan::ValueType;
 
 struct Failed {};
 using Elements = std::vector<std::pair<Labels, double>>;  // sorted by labels; a scalar has one
-                                                          // entry without labels
+                                                          // entry entry without labels
 
-// Written directly from the definitions in promql/engine.go, without optimizations.
+// Naive evaluator, written directly from the definitions in promql/engine.go, without
+// optimizations.
 class Naive {
  public:
   Naive(const plan::DomainPlan& domain, const FakeStore& store, int64_t tick)
@@ -358,7 +359,7 @@ TEST(Property, BoundEvaluationEqualsNaive) {
     FakeStore store(domain);
     Evaluator evaluator(program, 0);
     for (int tick = 0; tick < 12; ++tick) {
-      // Some ticks change only values, others the set of series.
+      // Some ticks change only values, and others change the set of series.
       const size_t changes = 1 + random() % (tick == 0 ? 30 : 6);
       for (size_t k = 0; k < changes; ++k) {
         const char* names[] = {"a", "b", "c"};
@@ -385,7 +386,7 @@ TEST(Property, BoundEvaluationEqualsNaive) {
       const int64_t at = static_cast<int64_t>(tick) * 1'500'000'000;
       evaluator.Begin(at, &store);
       for (uint32_t i = 0; i < domain.nodes.size(); ++i) {
-        // Evaluates at irregular ticks, so that bindings lag behind.
+        // Nodes are evaluated at irregular ticks, so that bindings lag behind.
         if (random() % 3 == 0) continue;
         const NodeId node(i);
         Elements want;
@@ -423,7 +424,7 @@ TEST(Property, BoundEvaluationEqualsNaive) {
       }
     }
   }
-  // The test is effective: it compared enough errors and results.
+  // Checks that the test compared enough errors and results to be effective.
   EXPECT_GT(compared, 10'000u);
   EXPECT_GT(elements, 10'000u);
   EXPECT_GT(failed, 100u);

@@ -1,4 +1,4 @@
-// Results of evaluation: columns of values with a column of label sets.
+// Evaluation results: columns of values with a column of label sets.
 #pragma once
 
 #include <atomic>
@@ -13,9 +13,9 @@
 
 namespace pitwall::eval {
 
-// An immutable list of label sets in labels.h order, without duplicates. Shared: alert states keep
-// the pointer, instead of copies, to know the elements of earlier ticks. Behaves like a span<const
-// Labels>.
+// Immutable list of label sets in labels.h order, without duplicates. The list is shared: alert
+// states keep the pointer instead of copying the elements of earlier ticks. Behaves like a
+// span<const Labels>.
 class LabelColumn {
  public:
   class Iterator {
@@ -40,10 +40,10 @@ class LabelColumn {
     const Labels* const* at_;
   };
 
-  // `labels` in any order; aborts on duplicates. For tests and for results that do not come from an
-  // Evaluator.
+  // Creates a column from labels in any order, and aborts on duplicates. For tests and for results
+  // that do not come from an Evaluator.
   static std::shared_ptr<const LabelColumn> Of(std::vector<Labels> labels);
-  // `sorted` refers to memory that `owner` keeps alive.
+  // `sorted` points to memory that `owner` keeps alive.
   LabelColumn(std::vector<const Labels*> sorted, std::vector<uint32_t> ids,
               std::shared_ptr<const void> owner);
 
@@ -52,15 +52,16 @@ class LabelColumn {
   const Labels& operator[](size_t i) const { return *labels_[i]; }
   Iterator begin() const { return Iterator(labels_.data()); }
   Iterator end() const { return Iterator(labels_.data() + labels_.size()); }
-  // Position of `labels`, or -1. A binary search.
+  // Returns the position of `labels`, or -1, by binary search.
   int64_t Find(const Labels& labels) const;
-  // Whether all elements have the same label names and metric name: false where an `or` joined
-  // sides that differ in them. Computed once.
+  // Returns true if all elements have the same label names and metric name. This is false if an
+  // `or` combined sides that differ in them. Computed once.
   bool IsUniform() const;
 
-  // Unique among the columns of this process; 0 for none. Never part of an output.
+  // Returns a number that is unique among the columns of this process; 0 means no column. Never
+  // part of an output.
   uint64_t binding() const { return binding_; }
-  // Inside rules/eval: the interned IDs, parallel to the labels. Empty for Of().
+  // Returns the interned IDs inside rules/eval, parallel to the labels. Empty for Of().
   std::span<const uint32_t> ids() const { return ids_; }
 
  private:
@@ -69,7 +70,7 @@ class LabelColumn {
   std::shared_ptr<const void> owner_;
   uint64_t binding_;
   enum : int8_t { kNotLooked, kUniform, kMixed };
-  mutable std::atomic<int8_t> uniform_ = kNotLooked;  // the same for every reader
+  mutable std::atomic<int8_t> uniform_ = kNotLooked;  // all readers compute the same value
 };
 
 using LabelColumnPtr = std::shared_ptr<const LabelColumn>;
@@ -78,20 +79,20 @@ using LabelColumnPtr = std::shared_ptr<const LabelColumn>;
 // undefined. No two elements have equal labels. A scalar has one element, always present, with the
 // empty label set.
 //
-// The spans are valid until the evaluator's next Begin, Changed, or Evaluate after a change of the
-// store; `column` is valid while it is held.
+// The spans are valid until the evaluator's next call to Begin, Changed, or Evaluate after the
+// store changes. `column` is valid as long as the caller holds the pointer.
 struct Vector {
   plan::ValueType type = plan::ValueType::kVector;
   LabelColumnPtr column;
   std::span<const double> values;
   std::span<const uint8_t> present;
-  uint64_t binding = 0;  // column->binding(): while it is unchanged, element i is the same element
+  uint64_t binding = 0;  // column->binding(); while it is unchanged, element i has the same labels
 
   size_t size() const { return values.size(); }
   const Labels& labels(size_t i) const { return (*column)[i]; }
-  // The value of a scalar.
+  // Returns the value of a scalar.
   double scalar() const { return values[0]; }
-  // Number of present elements.
+  // Returns the number of present elements.
   size_t CountPresent() const;
 };
 

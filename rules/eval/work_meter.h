@@ -1,6 +1,6 @@
-// Count of the work of an evaluation that may be interrupted, such as a query over HTTP.
+// Meter for the work of an evaluation that may be interrupted, such as a query over HTTP.
 //
-// Rules have no meter: their result must depend on the log alone, never on time.
+// Rules have no meter, because their result must depend only on the log, never on time.
 #pragma once
 
 #include <cstddef>
@@ -14,18 +14,18 @@ namespace pitwall::eval {
 // Not thread-safe.
 class WorkMeter {
  public:
-  // `check` is called every few milliseconds of work; any status except OK stops the evaluation
-  // with that status. May be empty.
+  // `check` is called every few milliseconds of work, and may be empty. Any status except OK stops
+  // the evaluation with that status.
   explicit WorkMeter(std::function<Status()> check) : check_(std::move(check)) {}
 
-  // Adds units of work; a unit takes about a nanosecond, as one sample of a window does. Returns
-  // false if the evaluation must stop.
+  // Adds units of work and returns false if the evaluation must stop. One unit takes about a
+  // nanosecond, as long as one sample of a window.
   bool Add(size_t units) {
     since_ += units;
     if (since_ >= kUnitsBetweenChecks) return Check().ok();
     return status_.ok();
   }
-  // Stops the evaluation with `status`. The first failure is kept.
+  // Stops the evaluation with `status`. If called again, the first status is kept.
   void Fail(Status status) {
     if (status_.ok()) status_ = std::move(status);
   }

@@ -1,4 +1,5 @@
-// Aggregation: groups are runs of members in label-set order, so additions have a fixed order.
+// Aggregation operators. Groups are runs of members in label-set order, so additions have a fixed
+// order.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -13,8 +14,8 @@ namespace {
 
 using plan::AggregateOp;
 
-// NaN is smaller than all numbers, as in the quantile of Prometheus. -0 comes before 0, so that the
-// selected quantile does not depend on the sort implementation.
+// Orders NaN before all numbers, as in Prometheus' quantile, and -0 before 0, so that the selected
+// quantile does not depend on the sort implementation.
 bool LessNanFirst(double a, double b) {
   if (std::isnan(a)) return !std::isnan(b);
   if (a == b) return std::signbit(a) && !std::signbit(b);
@@ -38,7 +39,7 @@ double Quantile(double q, double* values, size_t count) {
   return at_lower * (1 - weight) + at_upper * weight;
 }
 
-// The accumulators: First(v) for the first member, then Next(v), then Result().
+// Accumulators: call First(v) for the first member, then Next(v) for the others, and then Result().
 struct SumOf {
   double sum = 0, compensation = 0;
   void First(double v) { sum = v, compensation = 0; }
@@ -59,7 +60,7 @@ struct AvgOf {
         compensation = c;
         return;
       }
-      // When the sum would overflow, the running mean does not.
+      // The running mean does not overflow when the sum would.
       incremental = true;
       mean = sum / (count - 1);
       compensation /= count - 1;

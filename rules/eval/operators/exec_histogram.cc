@@ -1,4 +1,4 @@
-// Functions of classic histograms.
+// Functions on classic histograms.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,7 +15,7 @@ namespace {
 using plan::FunctionId;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-// As BucketQuantile in promql/quantile.go. Changes `buckets`.
+// Computes a quantile like BucketQuantile in promql/quantile.go. Changes `buckets`.
 double BucketQuantile(double q, std::vector<Bucket>* buckets) {
   if (std::isnan(q)) return NormalNan();
   if (q < 0) return -kInf;
@@ -28,7 +28,7 @@ double BucketQuantile(double q, std::vector<Bucket>* buckets) {
   const double observations = b.back().count;
   if (observations == 0) return NormalNan();
   double rank = q * observations;
-  // The first bucket, except the last, with a count of at least the rank.
+  // Searches for the first bucket, except the last, with a count of at least the rank.
   size_t at = 0;
   for (size_t from = 0, to = b.size() - 1; from < to; at = from) {
     const size_t middle = from + (to - from) / 2;
@@ -50,7 +50,8 @@ double BucketQuantile(double q, std::vector<Bucket>* buckets) {
   return start + (b[at].bound - start) * (rank / count);
 }
 
-// As BucketFraction in promql/quantile.go: the share of observations between `lower` and `upper`.
+// Computes the share of observations between `lower` and `upper`, like BucketFraction in
+// promql/quantile.go.
 double BucketFraction(double lower, double upper, std::vector<Bucket>* buckets) {
   if (buckets->back().bound != kInf) return NormalNan();
   Coalesce(buckets);
@@ -58,7 +59,8 @@ double BucketFraction(double lower, double upper, std::vector<Bucket>* buckets) 
   const double observations = b.back().count;
   if (observations == 0 || std::isnan(lower) || std::isnan(upper)) return NormalNan();
   if (lower >= upper) return 0;
-  // Observations below v, interpolated within v's bucket; an unbounded bucket contributes none.
+  // Returns the observations below v, interpolated within v's bucket. An unbounded bucket
+  // contributes none.
   const auto rank_of = [&](double v) {
     double below = 0;
     double bound = b[0].bound <= 0 ? -kInf : 0;
@@ -78,7 +80,7 @@ double BucketFraction(double lower, double upper, std::vector<Bucket>* buckets) 
   return (rank_of(upper) - rank_of(lower)) / observations;
 }
 
-// As labels.FormatOpenMetricsFloat: an integer gets ".0".
+// Formats a number like labels.FormatOpenMetricsFloat: an integer gets ".0".
 std::string QuantileText(double q) {
   std::string text = FormatDouble(q);
   if (std::isfinite(q) && text.find_first_of("e.") == std::string::npos) text += ".0";
@@ -134,7 +136,7 @@ class HistogramOp : public Operator {
   size_t LabelBytes() const override { return meter_.bytes(); }
 
  private:
-  // WorkMeter units.
+  // Units of WorkMeter.
   static constexpr size_t kBucketWork = 10;
   static constexpr size_t kLabelWork = 500;
 
@@ -153,8 +155,8 @@ class HistogramOp : public Operator {
     }
   }
 
-  // The labels of the result: with several quantiles, a label names the quantile and changes with
-  // it.
+  // Computes the labels of the result. If there are several quantiles, a label contains the
+  // quantile and changes with it.
   Status Name(Context& context, Inputs inputs) {
     LabelTable& table = *context.table;
     const size_t per_group = Quantiles(inputs);
@@ -191,7 +193,7 @@ class HistogramOp : public Operator {
   HistogramBuckets buckets_;
   const TransformId result_;
   std::vector<Bucket> scratch_;
-  std::vector<double> named_;  // the quantiles in the labels
+  std::vector<double> named_;  // quantiles in the current labels
   Rename rename_;
   std::vector<double> raw_, values_;
   std::vector<uint8_t> raw_present_, present_;

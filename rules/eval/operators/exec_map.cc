@@ -1,4 +1,4 @@
-// Elementwise operations on one vector: the loops in which a rule should spend most of its time.
+// Elementwise operations on one vector. A rule should spend most of its time in these loops.
 #include "rules/eval/arithmetic.h"
 #include "rules/eval/element_functions.h"
 #include "rules/eval/operator.h"
@@ -62,7 +62,7 @@ class MapOp : public Operator {
   }
 
  private:
-  // clamp() with an empty range has no result.
+  // Returns true for a clamp() with an empty range, which has no result.
   bool IsEmptyRange(Inputs inputs) const {
     return node_.kind == plan::NodeKind::kFunction &&
            node_.function == static_cast<uint32_t>(FunctionId::kClamp) &&
@@ -77,7 +77,7 @@ class MapOp : public Operator {
     }
     if (node_.kind == plan::NodeKind::kBinary) {
       const double s = inputs[1 - vector_]->scalar();
-      if (plan::IsComparison(node_.binary)) {  // bool
+      if (plan::IsComparison(node_.binary)) {  // comparison with bool
         return WithComparison(node_.binary, [&](auto f) {
           vector_ == 0 ? Loop(from, to, n, [f, s](double v) { return f(v, s) ? 1.0 : 0.0; })
                        : Loop(from, to, n, [f, s](double v) { return f(s, v) ? 1.0 : 0.0; });
@@ -89,7 +89,7 @@ class MapOp : public Operator {
       });
     }
     const auto function = static_cast<FunctionId>(node_.function);
-    double a = 1;  // round() to integers
+    double a = 1;  // default of round(), which rounds to integers
     double b = 0;
     if (inputs.size() > 1) a = inputs[1]->scalar();
     if (inputs.size() > 2) b = inputs[2]->scalar();
@@ -104,7 +104,7 @@ class MapOp : public Operator {
   std::vector<uint8_t> present_;
 };
 
-// A comparison with a scalar that filters elements: names, values, and positions do not change.
+// Comparison with a scalar that filters elements. Names, values, and positions do not change.
 class FilterOp : public Operator {
  public:
   FilterOp(const plan::Node& node, size_t vector) : op_(node.binary), vector_(vector) {}

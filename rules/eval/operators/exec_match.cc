@@ -1,4 +1,4 @@
-// Arithmetic and comparison between two vectors.
+// Arithmetic and comparison operators between two vectors.
 #include <algorithm>
 
 #include "rules/eval/arithmetic.h"
@@ -178,7 +178,7 @@ class MatchOperator : public Operator {
   MatchTable table_;
   std::vector<double> values_;
   std::vector<uint8_t> present_;
-  // General case: group + 1 of the last match with this target at this tick.
+  // In the general case, group + 1 of the last match with this target at this tick.
   std::vector<uint32_t> claimed_;
 };
 

@@ -1,4 +1,5 @@
-// peer_histogram_distance: from each histogram to the most different one of its peers.
+// Operator peer_histogram_distance: the distance from each histogram to the most different of its
+// peers.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +13,7 @@
 namespace pitwall::eval {
 namespace {
 
-// All pairs are compared: about 0.4 µs per pair with 20 buckets.
+// All pairs are compared, which takes about 0.4 µs per pair with 20 buckets.
 constexpr size_t kMaxHistogramsOfGroup = 1024;
 
 class PeerHistogramsOp : public Operator {
@@ -56,7 +57,7 @@ class PeerHistogramsOp : public Operator {
   }
 
  private:
-  // A present histogram of the group with a shape: its buckets in all_.
+  // Present histogram of the group that has a shape; its buckets are in all_.
   struct Shape {
     uint32_t histogram;
     uint32_t begin, end;
@@ -90,7 +91,8 @@ class PeerHistogramsOp : public Operator {
       RETURN_IF_ERROR(context.Work(i * buckets_.largest() * kBucketWork));
       for (size_t j = 0; j < i; ++j) {
         const double distance = ShapeDistance(BucketsOf(shapes_[i]), BucketsOf(shapes_[j]));
-        // NaN, for two histograms without common bounds, is smaller than any number.
+        // The distance of two histograms without common bounds is NaN, which counts as smaller than
+        // any number.
         for (const Shape* shape : {&shapes_[i], &shapes_[j]}) {
           double& most = raw_[shape->histogram];
           if (std::isnan(most) || distance > most) most = distance;
@@ -110,11 +112,11 @@ class PeerHistogramsOp : public Operator {
             kMaxHistogramsOfGroup, " per group; group by more labels"));
   }
 
-  static constexpr size_t kBucketWork = 4;  // WorkMeter units
+  static constexpr size_t kBucketWork = 4;  // units of WorkMeter
 
   HistogramBuckets buckets_;
   const TransformId group_;
-  Grouping grouping_;  // of the histograms
+  Grouping grouping_;  // groups of histograms
   Rename rename_;
   std::vector<Bucket> scratch_, all_;
   std::vector<Shape> shapes_;

@@ -1,5 +1,5 @@
-// label_replace and label_join: the result's labels depend only on the element's labels, so binding
-// computes them. A tick only moves values.
+// Operators label_replace and label_join. The result's labels depend only on the element's labels,
+// so binding computes them, and a tick only moves values.
 #include "rules/eval/operator.h"
 #include "rules/plan/program/function.h"
 #include "services/base/text/strings.h"
@@ -74,11 +74,11 @@ class RelabelOp : public Operator {
     return OkStatus();
   }
 
-  static constexpr size_t kPatternWork = 8;  // WorkMeter units per byte that RE2 reads
+  static constexpr size_t kPatternWork = 8;  // units of WorkMeter per byte that RE2 reads
 
   const plan::Node& node_;
   const bool replace_;
-  const std::string& label_;  // the label that the function sets
+  const std::string& label_;  // name of the label that the function sets
   LabelMeter meter_;
   Rename rename_;
   std::vector<double> values_;

@@ -1,5 +1,5 @@
-// Nodes with scalar operands: numbers, parameters, time, scalar arithmetic, and conversions between
-// scalars and vectors.
+// Operators with scalar operands: numbers, parameters, time, scalar arithmetic, and conversions
+// between scalars and vectors.
 #include <cmath>
 #include <limits>
 
@@ -110,7 +110,7 @@ class ReshapeOp : public Operator {
 
  private:
   const plan::FunctionId function_;
-  Labels labels_;  // of the only element
+  Labels labels_;  // labels of the only element
   LabelColumnPtr column_;
   double value_ = 0;
   uint8_t present_ = 1;

@@ -1,6 +1,5 @@
-// Scores of elements against their peers at the tick, by robust z-scores
-// (services/model/windows/robust_score.h) and by ratios, and against the median and MAD of a
-// window.
+// Scores of elements at a tick: against their peers, by robust z-scores
+// (services/model/windows/robust_score.h) or ratios, and against the median and MAD of a window.
 #include <algorithm>
 #include <cmath>
 
@@ -12,7 +11,7 @@
 namespace pitwall::eval {
 namespace {
 
-// The median of n - 1 sorted numbers: sorted(0..n) without the one at `left_out`.
+// Returns the median of n - 1 sorted numbers: sorted(0..n) without the number at `left_out`.
 template <typename Sorted>
 double MedianWithout(size_t n, size_t left_out, Sorted sorted) {
   const size_t peers = n - 1;
@@ -21,9 +20,10 @@ double MedianWithout(size_t n, size_t left_out, Sorted sorted) {
   return peers % 2 == 1 ? upper : peer(peers / 2 - 1) * 0.5 + upper * 0.5;
 }
 
-// Functions of each element and its peers, the other elements of its group. The element itself is
-// excluded, since it would bias the result in a small group. NaN is not a peer, and its result is
-// NaN if others have a result. With fewer than `least` peers there is no result.
+// Base of functions of each element and its peers, which are the other elements of its group. The
+// element itself is excluded, because it would bias the result in a small group. NaN is not a peer,
+// and its own result is NaN if other elements have a result. With fewer than `least` peers there is
+// no result.
 class PeerOp : public Operator {
  public:
   PeerOp(const plan::Node& node, LabelTable* table, size_t least)
@@ -59,14 +59,14 @@ class PeerOp : public Operator {
 
  protected:
   virtual void Reserve(size_t /*largest*/) {}
-  // Computes results[sorted[k]] for the numbers of one group, sorted by value; there are more than
-  // `least`.
+  // Computes results[sorted[k]] for the numbers of one group, sorted by value. The group has more
+  // than `least` numbers.
   virtual void Judge(const double* values, std::span<const uint32_t> sorted, double* results) = 0;
 
  private:
   void Compare(const Vector& in, size_t group) {
     const double* const v = in.values.data();
-    size_t n = 0;  // count of numbers
+    size_t n = 0;  // number of values that are not NaN
     for (size_t place = grouping_.begin(group); place < grouping_.end(group); ++place) {
       const size_t i = grouping_.element(place);
       raw_present_[i] = 0;
@@ -79,7 +79,7 @@ class PeerOp : public Operator {
       raw_present_[i] = 1;
     }
     if (n < least_ + 1) return;
-    // Equal values are in label order, which distinguishes 0 from -0.
+    // Equal values are ordered by label, which makes the order of 0 and -0 deterministic.
     std::sort(order_.begin(), order_.begin() + static_cast<ptrdiff_t>(n),
               [v](uint32_t a, uint32_t b) { return v[a] != v[b] ? v[a] < v[b] : a < b; });
     const std::span<const uint32_t> sorted(order_.data(), n);
@@ -87,18 +87,19 @@ class PeerOp : public Operator {
     Judge(v, sorted, raw_.data());
   }
 
-  static constexpr size_t kElementWork = 200;  // WorkMeter units
+  static constexpr size_t kElementWork = 200;  // units of WorkMeter
 
   const TransformId group_;
   const size_t least_;
   Grouping grouping_;
   Rename rename_;
-  std::vector<uint32_t> order_;  // scratch: the numbers of a group, sorted
+  std::vector<uint32_t> order_;  // scratch space: the numbers of a group, sorted
   std::vector<double> raw_, values_;
   std::vector<uint8_t> raw_present_, present_;
 };
 
-// peer_zscore. Requires two peers: the median and MAD of a single peer are meaningless.
+// Operator peer_zscore. It requires two peers, because the median and MAD of a single peer are
+// meaningless.
 class PeerScoreOp final : public PeerOp {
  public:
   PeerScoreOp(const plan::Node& node, LabelTable* table) : PeerOp(node, table, 2) {}
@@ -112,8 +113,8 @@ class PeerScoreOp final : public PeerOp {
     const size_t n = order.size();
     const auto sorted = [&](size_t k) { return v[order[k]]; };
     const auto deviations_end = deviations_.begin() + static_cast<ptrdiff_t>(n);
-    // Excluding an element changes the median of the others only when it crosses the middle: there
-    // are at most three different medians.
+    // Excluding an element changes the median of the others only when the element crosses the
+    // middle, so there are at most three different medians.
     double median = NormalNan();
     for (size_t k = 0; k < n; ++k) {
       const size_t i = order[k];
@@ -136,10 +137,10 @@ class PeerScoreOp final : public PeerOp {
   }
 
   std::vector<double>
-      deviations_;  // scratch: deviations of all elements from the median of the peers
+      deviations_;  // scratch space: deviations of all elements from their peers' median
 };
 
-// peer_ratio. One peer is enough: the quotient is exact.
+// Operator peer_ratio. One peer is enough, because the quotient is exact.
 class PeerRatioOp final : public PeerOp {
  public:
   PeerRatioOp(const plan::Node& node, LabelTable* table) : PeerOp(node, table, 1) {}
@@ -154,7 +155,7 @@ class PeerRatioOp final : public PeerOp {
   }
 };
 
-// baseline_zscore: the inputs are the values and the medians and MADs of the windows, matched by
+// Operator baseline_zscore. The inputs are the values and the windows' medians and MADs, matched by
 // all labels except the name.
 class BaselineScoreOp : public Operator {
  public:
@@ -193,7 +194,7 @@ class BaselineScoreOp : public Operator {
   }
 
  private:
-  // partner[i]: the position of ids[i] in `others`, or kNoLabel.
+  // Sets partner[i] to the position of ids[i] in `others`, or to kNoLabel.
   static void Meet(const LabelTable& table, const std::vector<LabelId>& ids,
                    std::span<const LabelId> others, std::vector<uint32_t>* partner) {
     std::vector<uint32_t> place(table.limit(), kNoLabel);

@@ -14,8 +14,8 @@ namespace {
 
 using plan::AggregateOp;
 
-// Position of a label set between 0 and 1 in Prometheus: the hash of its own label encoding, where
-// lengths of 255 and more take three extra bytes.
+// Returns Prometheus' position of a label set between 0 and 1. It is the hash of Prometheus' own
+// label encoding, in which lengths of 255 and more take three extra bytes.
 double SampleOffset(const Labels& labels) {
   std::string bytes;
   const auto add = [&](std::string_view text) {
@@ -104,8 +104,9 @@ class SelectOp : public Operator {
     return OkStatus();
   }
 
-  // Moves the `taken` best candidates to the front. Ties are resolved as in Prometheus: a heap of
-  // the selected candidates with the worst on top, which a better one replaces; NaN is the worst.
+  // Moves the `taken` best candidates to the front. Ties are resolved as in Prometheus, with a heap
+  // of the selected candidates whose worst element is on top and is replaced by better candidates.
+  // NaN is the worst value.
   void Choose(const Vector& in, size_t taken, size_t count) {
     const double* const v = in.values.data();
     const bool largest = op_ == AggregateOp::kTopk;
@@ -138,8 +139,8 @@ class SelectOp : public Operator {
   TransformId transform_ = 0;
   Grouping grouping_;
   std::vector<uint8_t> present_;
-  std::vector<uint32_t> candidates_;  // scratch
-  std::vector<double> offsets_;       // limit_ratio
+  std::vector<uint32_t> candidates_;  // scratch space
+  std::vector<double> offsets_;       // used by limit_ratio
 };
 
 }  // namespace

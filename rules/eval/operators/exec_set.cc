@@ -1,4 +1,4 @@
-// Set operators and, or, and unless: they test which label groups are present on the other side.
+// Set operators and, or, and unless. They test whether label groups are present on the other side.
 #include <algorithm>
 
 #include "rules/eval/arithmetic.h"
@@ -23,7 +23,7 @@ class SetOperator : public Operator {
     const std::span<const LabelId> right = inputs[1]->column->ids();
     left_group_.resize(left.size());
     right_group_.resize(right.size());
-    // First the IDs of the signatures, then dense numbers in the same array.
+    // The arrays first contain signature IDs, which are then replaced by dense numbers.
     for (size_t i = 0; i < left.size(); ++i) left_group_[i] = table.Apply(signature_, left[i]);
     for (size_t i = 0; i < right.size(); ++i) right_group_[i] = table.Apply(signature_, right[i]);
     std::vector<uint32_t> number(table.limit(), kNoLabel);
@@ -111,10 +111,10 @@ class SetOperator : public Operator {
   const plan::SetOp op_;
   TransformId signature_;
   std::vector<uint32_t> left_group_, right_group_;    // matching group of each element
-  std::vector<uint32_t> left_target_, right_target_;  // or: position in the result
+  std::vector<uint32_t> left_target_, right_target_;  // position in the result of `or`
   std::vector<uint8_t> there_;                        // per group
-  LabelColumnPtr column_;                             // or
-  std::vector<double> values_;                        // or
+  LabelColumnPtr column_;                             // used by `or`
+  std::vector<double> values_;                        // used by `or`
   std::vector<uint8_t> present_;
 };
 

@@ -1,4 +1,4 @@
-// Replacement of operator new that counts allocations. Include it in one .cc file of a test binary.
+// Replacement for operator new that counts allocations. Include it in one .cc file per test binary.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 inline std::atomic<uint64_t> g_allocations{0};
 
-// Sanitizers have their own operator new; allocations are not counted there.
+// Sanitizers have their own operator new, so allocations are not counted with them.
 #ifdef PITWALL_SANITIZED
 inline constexpr bool kCountsAllocations = false;
 #else

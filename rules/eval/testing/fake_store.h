@@ -1,4 +1,4 @@
-// Test program built by hand, and a store with one value per series.
+// Test helpers: a program built by hand, and a store with one value per series.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 
 namespace pitwall::eval {
 
-// Builds one DomainPlan. Every demand is an instant demand on a metric with its own selector.
+// Builds one DomainPlan. Every demand is an instant demand on a metric and has its own selector.
 class ProgramBuilder {
  public:
   plan::DomainPlan domain;
@@ -128,7 +128,7 @@ class ProgramBuilder {
     domain.nodes[id.index()].function = static_cast<uint32_t>(plan::FunctionId::kPeerHistograms);
     return id;
   }
-  // histogram_over_time; the store treats the one value of a series as its window.
+  // Adds a histogram_over_time node. The store treats a series' single value as its window.
   plan::NodeId WindowHistogram(const std::string& metric, double first, double width,
                                double count) {
     const std::vector<plan::NodeId> arguments = {Number(first), Number(width), Number(count)};
@@ -155,13 +155,13 @@ class ProgramBuilder {
   }
 };
 
-// Series with at most one value each. `generation` increases with every change of the set of
-// series.
+// Store of series with at most one value each. `generation` increases with every change of the set
+// of series.
 class FakeStore : public ColumnView {
  public:
   explicit FakeStore(const plan::DomainPlan& domain) : domain_(domain) { Refresh(); }
 
-  // nullopt: the series is held but has no sample.
+  // Sets a series' value; nullopt keeps the series without a sample.
   void Set(const Labels& labels, std::optional<double> value) {
     for (auto& series : series_) {
       if (*series.first == labels) {
@@ -204,7 +204,7 @@ class FakeStore : public ColumnView {
     std::vector<const Labels*> labels;
     std::vector<size_t> places;
     std::vector<double> values;
-    std::vector<double> counts;  // of a histogram
+    std::vector<double> counts;  // counts of a histogram
     std::vector<uint8_t> present;
   };
   Column ReadHistogram(Selected& s, std::span<const double> bounds) {
@@ -237,7 +237,7 @@ class FakeStore : public ColumnView {
   uint64_t generation_ = 0;
 };
 
-// "a{x="1"} 5" parts.
+// Shorthands for the parts of texts like a{x="1"} 5.
 inline Labels L(std::initializer_list<std::pair<std::string_view, std::string_view>> pairs) {
   return Labels(pairs);
 }
