@@ -28,7 +28,7 @@ bool IsMetricName(std::string_view name) {
   return !name.empty();
 }
 
-// The first error in "step:value step:value …", or nullopt.
+// Parses "step:value step:value …" into *points. Returns the first error, or nullopt.
 std::optional<std::string> ReadPoints(std::string_view text, uint32_t series,
                                       std::vector<Baseline::Point>* points) {
   int64_t before = kNoStep;
@@ -57,7 +57,7 @@ class Reader {
     StrictMap map(root, "a summary", problems_);
     out_.run = map.String("run").value_or("");
     if (out_.run.empty()) map.Add(map.KeyPosition("run"), "a summary needs \"run\": its name");
-    map.String("job");  // for readers of the file
+    map.String("job");  // only for human readers of the file
     out_.ended = map.Number("ended").value_or(0);
     if (!std::isfinite(out_.ended)) map.Add(map.KeyPosition("ended"), "\"ended\" must be a time");
     out_.match = JobMatch::Parse(&map, "a summary");

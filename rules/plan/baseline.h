@@ -1,17 +1,17 @@
-// Frozen summary of a finished job, with which later jobs are compared. Each of its series appears
-// in them as baseline_<name> with the label `run`. `pitwall baseline` writes summaries
+// Frozen summary of a finished job, used as a baseline for later jobs. Each of its series appears
+// in later jobs as baseline_<name> with the label `run`. `pitwall baseline` writes summaries
 // (services/offline/backtest/summary.h).
 //
-//   run: resnet-0041                       # the label `run`; no other summary has it
-//   ended: 1763800000                      # Unix seconds: newer runs go before older ones
-//   match: {job: "resnet-*", config: 7f3a} # which jobs it is for (rules/plan/program/job_match.h)
+//   run: resnet-0041                       # the label `run`; unique among summaries
+//   ended: 1763800000                      # Unix seconds; newer runs have precedence
+//   match: {job: "resnet-*", config: 7f3a} # jobs it applies to (rules/plan/program/job_match.h)
 //   series:
 //   - {name: train_tensor_mean, mode: train, labels: {tensor: fc1}, points: "0:1.25 100:1.5"}
 //   - {name: train_step_seconds:median, value: 0.35}
 //
-// `points` are step:value pairs in step order: the series has each value at the same step of the
-// later job, on the step clock of `mode`. A `value` has no step: the series has it at all times, on
-// every clock.
+// `points` are step:value pairs in step order. The series has each value at the same step of the
+// later job, on the step clock of `mode`. A series with `value` has no steps and has this value at
+// all times, on every clock.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ inline constexpr std::string_view kRunLabel = "run";
 inline constexpr size_t kMaxRunsPerJob = 5;
 inline constexpr size_t kMaxBaselines = 1'000;
 
-// Immutable; thread-safe.
+// Immutable and thread-safe.
 struct Baseline {
   struct Point {
     int64_t step = 0;
@@ -45,7 +45,7 @@ struct Baseline {
   struct Steps {
     std::string mode;
     std::vector<Labels> series;  // labels include the name and `run`
-    std::vector<Point> points;   // by (step, series)
+    std::vector<Point> points;   // sorted by (step, series)
   };
   std::string run;
   double ended = 0;  // Unix seconds
@@ -55,17 +55,17 @@ struct Baseline {
 
   // Returns the steps of the mode, or null.
   const Steps* StepsOf(std::string_view mode) const;
-  // Whether the summary has the metric under its prefixed name.
+  // Returns true if the summary contains the metric, given with its prefix.
   bool Has(std::string_view metric) const;
 };
 
 using BaselinePtr = std::shared_ptr<const Baseline>;
 
-// Never returns null; errors and their positions are in `diagnostics`.
+// Parses a summary. Never returns null; errors and their positions are in `diagnostics`.
 BaselinePtr ParseBaseline(std::string_view file_name, std::string_view text,
                           lang::Diagnostics* diagnostics);
 
-// Baselines of the program that match the job, newest first, at most kMaxRunsPerJob.
+// Returns the program's baselines that match the job, newest first, at most kMaxRunsPerJob.
 std::vector<BaselinePtr> BaselinesFor(const Program& program, std::string_view job_id,
                                       std::string_view job_name, const Labels& job_labels);
 

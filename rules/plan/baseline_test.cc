@@ -31,7 +31,7 @@ std::string ErrorsOf(std::string_view text) {
   return out;
 }
 
-TEST(Baseline, ParsesSeriesOfTheRun) {
+TEST(Baseline, ParsesSeriesOfRun) {
   lang::Diagnostics diagnostics;
   const BaselinePtr baseline = ParseBaseline("run.yaml", kSummary, &diagnostics);
   EXPECT_EQ(diagnostics.ToString(), "");
@@ -108,7 +108,7 @@ std::vector<std::string> RunsFor(const Program& program, std::string_view id, st
   return runs;
 }
 
-TEST(Baseline, UsesTheLastRunsOfTheSameJob) {
+TEST(Baseline, UsesLatestRunsOfSameJob) {
   std::vector<RuleSetFile> files;
   for (int i = 0; i < 8; ++i)
     files.push_back({Cat(i, ".yaml"), Of(Cat("run-", i), 100 + i, "{job: resnet*, config: a}")});
@@ -122,7 +122,7 @@ TEST(Baseline, UsesTheLastRunsOfTheSameJob) {
   EXPECT_THAT(RunsFor(**program, "id", "bert", {{"config", "a"}}), IsEmpty());
 }
 
-TEST(Baseline, IsPartOfTheRuleSet) {
+TEST(Baseline, IsPartOfRuleSet) {
   const auto none = Compile({});
   const auto one = Compile({{"a.yaml", Of("a", 1, "{job: x}")}});
   const auto later = Compile({{"a.yaml", Of("a", 2, "{job: x}")}});

@@ -20,8 +20,9 @@ struct Edge {
 };
 
 struct Alert {
-  std::set<std::string> categories;  // of its rules; "" for a rule without a category
-  std::vector<Edge> edges;           // in rule-set order
+  // Categories of the alert's rules; "" for a rule without a category.
+  std::set<std::string> categories;
+  std::vector<Edge> edges;  // in rule-set order
 };
 
 class Graph {
@@ -52,7 +53,7 @@ class Graph {
     }
   }
 
-  // Reports one error per edge that closes a cycle, in a walk in name order.
+  // Walks the graph in name order, and reports one error per edge that closes a cycle.
   void CheckCircles() {
     for (const auto& [name, alert] : alerts_) Walk(name);
   }
@@ -71,7 +72,7 @@ class Graph {
       alert.edges.push_back({text.alert, &group, &text});
   }
 
-  // Depth first, without recursion: a set may have a chain of 20,000 rules.
+  // Walks depth first without recursion, because a set may have a chain of 20,000 rules.
   void Walk(const std::string& start) {
     if (marks_[start] != Mark::kUnseen) return;
     struct Step {

@@ -1,4 +1,4 @@
-// Graph of causes that the rules of a set define with `explains`, from alert to alert.
+// Graph of causes, from alert to alert, that the rules of a set define with `explains`.
 #pragma once
 
 #include "rules/check/rule_set.h"
@@ -6,9 +6,9 @@
 
 namespace pitwall::plan {
 
-// Reports a cycle (it would have no root) and an edge against the order of causes
-// (services/model/issues/cause_class.h) as errors. An alert that occurs in several packs is one
-// node. Use it for new rule sets only; a set that is already in a log stays valid, and the engine
+// Reports two kinds of errors: a cycle, which would have no root, and an edge against the order of
+// causes (services/model/issues/cause_class.h). An alert that occurs in several packs is a single
+// node. Call it only for new rule sets. A set that is already in a log stays valid, and the engine
 // breaks its cycles by onset.
 void CheckCauseGraph(const check::CheckedRuleSet& rule_set, lang::Diagnostics* diagnostics);
 

@@ -8,7 +8,7 @@
 namespace pitwall::plan {
 namespace {
 
-// Severity and message of each diagnostic of a new rule set, one per line.
+// Returns the severity and message of each diagnostic of a new rule set, one per line.
 std::string GraphErrors(std::string_view rules, bool is_new = true) {
   const RuleLimits limits;
   lang::Diagnostics diagnostics;
@@ -29,7 +29,7 @@ std::string AlertText(std::string_view name, std::string_view explains, std::str
 }
 constexpr char kGraphHead[] = "groups:\n- name: g\n  rules:\n";
 
-TEST(CauseGraph, CycleIsAnErrorInNewRuleSetsOnly) {
+TEST(CauseGraph, CycleIsErrorOnlyInNewRuleSets) {
   const std::string rules = Cat(kGraphHead, AlertText("A", "B, Unknown", "x"),
                                 AlertText("B", "C", "x"), AlertText("C", "A", "x"));
   EXPECT_EQ(GraphErrors(rules),
@@ -38,21 +38,21 @@ TEST(CauseGraph, CycleIsAnErrorInNewRuleSetsOnly) {
   EXPECT_EQ(GraphErrors(rules, /*is_new=*/false), "");
 }
 
-TEST(CauseGraph, TwoPathsToOneSymptomAreNotACycle) {
+TEST(CauseGraph, TwoPathsToSymptomAreNotCycle) {
   EXPECT_EQ(GraphErrors(Cat(kGraphHead, AlertText("A", "B, C", "x"), AlertText("B", "D", "x"),
                             AlertText("C", "D", "x"), AlertText("D", "", "x"))),
             "");
 }
 
-TEST(CauseGraph, RulesOfOneAlertAreOneNode) {
-  // The second A explains the cause of the first.
+TEST(CauseGraph, RulesOfSameAlertShareNode) {
+  // The second rule of alert A explains the cause of the first.
   EXPECT_NE(GraphErrors(Cat(kGraphHead, AlertText("A", "", "x"), AlertText("B", "A", "y"),
                             "  - {alert: A, expr: m > 1, explains: [B]}\n"))
                 .find("a cycle of causes: A explains B explains A"),
             std::string::npos);
 }
 
-TEST(CauseGraph, EdgeAgainstTheOrderOfCausesIsAnError) {
+TEST(CauseGraph, EdgeAgainstCauseOrderIsError) {
   EXPECT_EQ(GraphErrors(Cat(kGraphHead, AlertText("Slow", "Nan", "straggler"),
                             AlertText("Nan", "", "numerics"))),
             "g.yaml:4:43: error: \"explains\": an alert of category straggler cannot explain Nan, "

@@ -17,7 +17,7 @@ namespace {
 std::vector<BaselinePtr> ParseBaselines(const std::vector<RuleSetFile>& files,
                                         lang::Diagnostics* diagnostics) {
   std::vector<BaselinePtr> baselines;
-  std::map<std::string_view, std::string_view> file_of;  // run -> file
+  std::map<std::string_view, std::string_view> file_of;  // maps each run to its file
   for (const RuleSetFile& file : files) {
     if (baselines.size() == kMaxBaselines) {
       diagnostics->Error(file.name,

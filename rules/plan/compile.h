@@ -1,8 +1,9 @@
-// Entry point of the rules compiler: texts -> immutable Program.
+// Entry point of the rules compiler, which turns rule texts into an immutable Program.
 //
 //   rule files --rules/lang--> AST --rules/check--> checked rules --rules/plan--> Program
 //
-// Pure: the same texts give the same Program, hash included, on every machine. Thread-safe.
+// Compilation is pure: the same texts yield the same Program, including its hash, on every machine.
+// Thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -33,19 +34,18 @@ using RewriteRules = std::function<Status(const std::vector<std::shared_ptr<lang
 
 struct CompileOptions {
   // Limits for new rule sets, which must also have a valid graph of causes (cause_graph.h). Null
-  // for sets that were accepted before: a replay must not fail because a limit was lowered since
-  // then.
+  // for sets that were accepted earlier, because a replay must not fail after a limit was lowered.
   const RuleLimits* limits = nullptr;
-  // May change the parsed rules before they are checked; an error stops the compilation.
+  // Hook that may change the parsed rules before they are checked. An error stops the compilation.
   RewriteRules rewrite = {};
-  // Matcher texts and window lengths that differ from the files: a variant for some jobs.
+  // Matcher texts and window lengths that differ from the files and define a variant for some jobs.
   lang::JobRegistry bindings = {};
 };
 
-// Compiles a rule set. Groups run in the order (pack, position in the file), regardless of the
-// order of the files; Program::hash is the RuleSetHash of the set. `diagnostics` (may be null)
-// receives all errors and warnings, sorted. On an error, returns InvalidArgument with the first
-// ones; warnings do not stop the compilation.
+// Compiles a rule set. Groups run in the order (pack, position in the file), regardless of the file
+// order. Program::hash is the RuleSetHash of the set. `diagnostics` (may be null) receives all
+// errors and warnings, sorted. If there are errors, returns InvalidArgument with the first ones.
+// Warnings do not stop the compilation.
 StatusOr<ProgramPtr> CompileRuleSet(const RuleSet& rule_set,
                                     lang::Diagnostics* diagnostics = nullptr,
                                     const CompileOptions& options = {});
@@ -54,8 +54,8 @@ StatusOr<ProgramPtr> CompileRules(std::span<const RuleSetFile> files,
                                   int64_t default_interval = kDefaultInterval,
                                   lang::Diagnostics* diagnostics = nullptr);
 
-// The parameters of one job in one domain: the values of the rule file, overlaid with the program's
-// overrides.
+// Returns the job's parameters in one domain: the values in the rule file, overlaid with the
+// program's overrides.
 std::vector<double> ParametersFor(const Program& program, const DomainPlan& domain,
                                   std::string_view job_id, std::string_view job_name,
                                   const Labels& job_labels);

@@ -21,7 +21,7 @@ ProgramPtr Compile(std::string_view text, std::string_view name = "dir/p.yaml") 
   return program.ok() ? *program : std::make_shared<Program>();
 }
 
-// A group with one alert on this expression, evaluated every second.
+// Compiles a group with one alert on this expression, evaluated every second.
 ProgramPtr CompileExpr(std::string_view expr) {
   return Compile(
       Cat("groups:\n- name: g\n  interval: 1s\n  rules:\n  - alert: A\n    expr: ", expr, "\n"));
@@ -41,7 +41,7 @@ std::vector<std::string> Texts(const Program& program, const std::vector<NodeId>
   return out;
 }
 
-TEST(Planner, InputsComeBeforeTheirNodes) {
+TEST(Planner, InputsPrecedeTheirNodes) {
   const ProgramPtr program =
       CompileExpr("-(a + b * 2) > on (x) group_left (y) sum by (x) (rate(c[5m])) and d or e");
   for (const DomainPlan& domain : program->domains) {
@@ -76,7 +76,7 @@ TEST(Planner, NodesFollowTheExpression) {
   EXPECT_EQ(demand.interval, kSecond);
 }
 
-// An argument of the type that rules/check and the planner expect.
+// Returns an argument of the type that rules/check and the planner expect.
 std::string ArgumentText(const ArgumentRow& row) {
   switch (row.type) {
     case ExprType::kScalar:
@@ -115,7 +115,7 @@ TEST(Planner, PlansEveryWindowFunction) {
   }
 }
 
-// The planner supports everything that rules/check accepts.
+// The planner must support everything that rules/check accepts.
 TEST(Planner, PlansEverySupportedFunction) {
   for (const FunctionRow* function : Functions()) {
     if (function->support != Support::kYes) continue;
@@ -124,7 +124,7 @@ TEST(Planner, PlansEverySupportedFunction) {
   }
 }
 
-// A baseline score plans the same nodes as the handwritten expression and shares them.
+// A baseline score is planned as the same nodes as the handwritten expression, so both share them.
 TEST(Planner, BaselineScoreSharesHandwrittenNodes) {
   const ProgramPtr program = CompileExpr(
       "baseline_zscore(a[first 200 samples after 20]) > 3 and "
@@ -158,7 +158,7 @@ TEST(Planner, BaselineScoreSharesHandwrittenNodes) {
   EXPECT_EQ(results.text, "baseline_zscore(rate(a[5m])[1h:1m])");
 }
 
-TEST(Planner, SharesHoldForLookbackOrStep) {
+TEST(Planner, ShareOverTimeUsesLookbackOrStep) {
   const ProgramPtr program = Compile(R"(groups:
 - name: g
   interval: 1s
@@ -227,7 +227,7 @@ TEST(Planner, SharesEqualExpressionsAndWindows) {
   const std::vector<Rule>& rules = domain.groups[0].rules;
   EXPECT_EQ(domain.nodes[rules[1].expr.index()].inputs[0], rules[0].expr);
   EXPECT_NE(rules[2].expr, rules[0].expr);
-  // Another interval has other panes.
+  // A different interval needs different panes.
   EXPECT_NE(domain.groups[1].rules[0].expr, rules[0].expr);
   size_t averages = 0;
   for (const Demand& demand : domain.demands.demands)
@@ -297,7 +297,7 @@ TEST(Planner, ShowsStepsAsNumbers) {
   EXPECT_NE(shown(0).find("[8m20s:10s]"), std::string::npos) << shown(0);
 }
 
-TEST(Planner, FoldIsPartOfTheRule) {
+TEST(Planner, FoldIsPartOfRule) {
   const auto compile = [](std::string_view fold) {
     const RuleSetFile file{
         "p.yaml", Cat("groups:\n- name: g\n  rules:\n  - {alert: A, expr: a < 1", fold, "}\n")};
@@ -321,7 +321,7 @@ TEST(Planner, FoldIsPartOfTheRule) {
   }
 }
 
-TEST(Planner, PlansSpacesGroupsAndDefaults) {
+TEST(Planner, PlansDomainsGroupsAndDefaults) {
   const RuleSetFile files[] = {
       {"z/b.yaml", "groups:\n- {name: late, rules: [{record: r, expr: a}]}\n- {name: empty}\n"},
       {"y/a.yaml", R"(groups:
@@ -350,7 +350,8 @@ TEST(Planner, PlansSpacesGroupsAndDefaults) {
   EXPECT_EQ(program.domains[0].demands.clock.ToString(), "time");
   EXPECT_EQ(program.domains[1].demands.clock.ToString(), "step:eval");
   EXPECT_EQ(program.domains[2].demands.clock.ToString(), "step:train");
-  ASSERT_EQ(program.domains[0].groups.size(), 2U);  // packs in order, empty groups omitted
+  // Packs are in order, and empty groups are omitted.
+  ASSERT_EQ(program.domains[0].groups.size(), 2U);
   const Group& group = program.domains[0].groups[0];
   EXPECT_EQ(group.name, "a/time");
   EXPECT_TRUE(group.align_job);
@@ -381,7 +382,7 @@ TEST(Planner, PlansSpacesGroupsAndDefaults) {
   EXPECT_EQ(program.domains[1].demands.demands[0].range, StepPosition(10));
 }
 
-TEST(Planner, OrderOfFilesDoesNotMatter) {
+TEST(Planner, FileOrderDoesNotMatter) {
   const RuleSetFile a{"x/a.yaml", "groups: [{name: g, rules: [{alert: A, expr: a > 1}]}]"};
   const RuleSetFile b{"x/b.yaml", "groups: [{name: g, rules: [{alert: B, expr: b > 1}]}]"};
   const RuleSetFile moved{"elsewhere/a.yml", a.text};

@@ -12,7 +12,7 @@ namespace pitwall::plan {
 
 namespace {
 
-// `own`: diagnostics of the parser; the expression is null if it reported an error.
+// `own` contains the parser's diagnostics. The expression is null if the parser reported an error.
 StatusOr<QueryProgram> Compile(const lang::Source& source, lang::ExprPtr expr,
                                const QueryOptions& options, bool stored, lang::Diagnostics own,
                                lang::Diagnostics* diagnostics) {

@@ -1,5 +1,5 @@
-// Compiler of a single expression for the streaming engine: for golden scripts, the differential
-// test, and ad-hoc queries of finished jobs. Pure and thread-safe, like compile.h.
+// Compiler of a single expression for the streaming engine, used for golden scripts, the
+// differential test, and ad-hoc queries of finished jobs. Pure and thread-safe, like compile.h.
 #pragma once
 
 #include <cstdint>
@@ -15,26 +15,27 @@
 namespace pitwall::plan {
 
 struct QueryOptions {
-  // Ticks are multiples of this from `origin` (see SeriesStore::SetOrigin); > 0.
+  // Interval of ticks, which are multiples of it from `origin` (see SeriesStore::SetOrigin); > 0.
   int64_t interval = kDefaultInterval;
   int64_t lookback = kDefaultLookback;
-  // Default for subqueries without a step.
+  // Default step of subqueries.
   int64_t subquery_interval = kDefaultInterval;
 };
 
 struct QueryProgram {
   ProgramPtr program;   // one domain on the time clock, with one group and one recording rule
-  bool scalar = false;  // whether the expression is a scalar; the rule's result is still a vector
+  bool scalar = false;  // true if the expression is a scalar; the rule's result is still a vector
 };
 
-// Returns InvalidArgument if the expression is malformed or invalid in a rule; `diagnostics` (may
-// be null) has the positions. Returns Unimplemented for valid PromQL that this engine does not
-// support.
+// Compiles a query. Returns InvalidArgument if the expression is malformed or not valid in a rule;
+// `diagnostics` (may be null) has the positions. Returns Unimplemented for valid PromQL that this
+// engine does not support.
 StatusOr<QueryProgram> CompileQuery(std::string_view text, const QueryOptions& options,
                                     lang::Diagnostics* diagnostics = nullptr);
 
-// Compiles a query over stored samples (CheckOptions::stored_samples). `expr`, from `source`, has
-// no `@`: the caller has converted it to offsets, which the demands contain unchanged.
+// Compiles a query over stored samples (CheckOptions::stored_samples). `expr`, parsed from
+// `source`, must not contain `@`: the caller has converted it to offsets, which the demands contain
+// unchanged.
 StatusOr<QueryProgram> CompileStoredQuery(const lang::Source& source, lang::ExprPtr expr,
                                           const QueryOptions& options,
                                           lang::Diagnostics* diagnostics = nullptr);

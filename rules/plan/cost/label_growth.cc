@@ -21,13 +21,14 @@ double SizeOf(const ValueSizes& values, const std::string& label) {
   return at == values.end() ? kTypicalBytes : at->second;
 }
 
-// Growth of a replacement text: its own bytes, and the number of group references.
+// Growth of a replacement text: its literal bytes and its number of group references.
 struct Replacement {
   double literal = 0;
   double groups = 0;
 };
 
-// Follows ExpandGroups (services/model/issues/capture_pattern.h).
+// Parses a replacement text in the same way as ExpandGroups
+// (services/model/issues/capture_pattern.h).
 Replacement ReplacementOf(std::string_view text) {
   const auto in_name = [&](size_t i) {
     return i < text.size() &&
@@ -76,7 +77,8 @@ void LabelGrowth::Set(const std::string& label, double bytes, Sizes* sizes) cons
 
 LabelGrowth::Sizes LabelGrowth::Compute(const Node& node) {
   if (node.kind == NodeKind::kDemand) return OfSource(node.source);
-  // The largest value of each label among the inputs: `or` and group_left take either side's.
+  // For each label, the largest input value counts, because `or` and group_left may take the value
+  // from either side.
   Sizes out;
   for (const NodeId input : node.inputs) {
     for (const auto& [label, bytes] : Of(input).values) {

@@ -1,4 +1,4 @@
-// Estimate of the label bytes that an expression computes for each element.
+// Estimate of the label bytes that an expression computes per element.
 #pragma once
 
 #include <map>
@@ -9,20 +9,22 @@
 
 namespace pitwall::plan {
 
-// Upper bound, in bytes, of the labels that the nodes of one DomainPlan compute for one element,
-// with selected labels of a typical length. A replacement text that names a group n times can
-// repeat the whole source label n times, so nested calls multiply. Estimates are finite.
+// Computes an upper bound, in bytes, of the labels that the nodes of one DomainPlan compute for one
+// element. Selected labels are assumed to have a typical length. A replacement text that references
+// a group n times can repeat the whole source label n times, so nested calls multiply. Estimates
+// are finite.
 //
 // Not thread-safe.
 class LabelGrowth {
  public:
   explicit LabelGrowth(const DomainPlan& domain) : domain_(domain), known_(domain.nodes.size()) {}
 
-  // Bytes that the node itself computes per element of its result: 0 unless it sets labels.
+  // Returns the bytes that the node itself computes per element of its result, or 0 if it does not
+  // set labels.
   double BytesOf(NodeId id);
 
  private:
-  // Value bytes of the labels that inner nodes set; other labels have a typical length.
+  // Sizes of label values that inner nodes set. Other labels have a typical length.
   struct Sizes {
     bool known = false;
     double computed = 0;

@@ -78,9 +78,9 @@ std::string WindowText(const DomainPlan& domain, const WindowCost& window) {
 namespace {
 
 using WindowUsers =
-    std::map<std::pair<uint32_t, DemandRef>, int>;  // domain and window -> number of rules
+    std::map<std::pair<uint32_t, DemandRef>, int>;  // number of rules by domain and window
 
-// Three digits, since estimates are not more precise.
+// Rounds to three digits, because estimates are not more precise.
 double Rounded(double value) {
   if (value == 0) return 0;
   const double scale = std::pow(10.0, 2 - std::floor(std::log10(value)));

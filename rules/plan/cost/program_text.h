@@ -1,5 +1,5 @@
-// Rendering of a Program for users: evaluation order, state and cost per series, and sharing
-// between rules. For `rules check --explain`.
+// Human-readable rendering of a Program for `rules check --explain`: evaluation order, state and
+// cost per series, and sharing between rules.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace pitwall::plan {
 
 std::string Explain(const Program& program, const CostOptions& options = {});
 
-// Description of one window: function, selector, length, family, and panes.
+// Returns a description of one window: function, selector, length, family, and panes.
 std::string WindowText(const DomainPlan& domain, const WindowCost& window);
 
 }  // namespace pitwall::plan

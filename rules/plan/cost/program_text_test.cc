@@ -58,7 +58,7 @@ file dir/p.yaml: 2 rules, 4 windows; with 1000 series a selector 1.49 MiB of sta
 )"));
 }
 
-TEST(Explain, ShowsCostOfWindowsBeyondPromql) {
+TEST(Explain, ShowsCostOfNonPromqlWindows) {
   const ProgramPtr program = Compile(R"(groups:
 - name: g
   interval: 1s

@@ -18,26 +18,26 @@
 namespace pitwall::plan {
 namespace {
 
-constexpr double kUnit = 1e9;  // position units of a second and of a step
+constexpr double kUnit = 1e9;  // position units per second or step
 
-// Window costs as measured in docs/performance.md. For the costs of families and functions see
+// Window costs as measured in docs/performance.md. The costs of families and functions are in
 // window_state.h and functions.inc.
-constexpr double kSamplesIn = 60.0;  // [N samples]
+constexpr double kSamplesIn = 60.0;  // windows like [N samples]
 constexpr double kSamplesWalk = 18.0;
 constexpr double kMostSlopeSamples = 256;  // services/window/functions/trend.h
 constexpr double kBucketWork = 3.0;        // histogram_over_time, per bucket
 constexpr double kBucketBytes = 8;
 
-// Costs of expression nodes, per element.
+// Costs of expression nodes per element.
 constexpr double kElementWork = 1.0;
 constexpr double kLibraryWork = 10.0;  // ^, atan2, %
 constexpr double kMatchWork = 4.0;
 constexpr double kAggregateWork = 4.0;
-constexpr double kSortWork = 80.0;     // topk, quantile
+constexpr double kSortWork = 80.0;     // topk and quantile
 constexpr double kLabelsWork = 300.0;  // count_values: one label set per element
-constexpr double kResultBytes = 9;     // a double and a byte per element of each result
+constexpr double kResultBytes = 9;     // a double and a byte per element
 
-// Nanoseconds per series of a window: per added sample, per read, and per read sample.
+// Nanoseconds per series of a window: per added sample, per read, and per sample walked by a read.
 struct WindowWork {
   double sample, read, walk;
 };
@@ -45,7 +45,7 @@ struct WindowWork {
 WindowWork WorkOf(const Demand& demand, const WindowState& state) {
   const double own = RowOf(demand.function).cost.walk;
   WindowWork work{state.sample_ns, state.read_ns, own >= 0 ? own : state.walk_ns};
-  // A full window costs one comparison; its result is cached.
+  // A full window costs one comparison, because its result is cached.
   if (demand.kind == WindowKind::kFirst) return {work.read, work.read, 0};
   if (demand.kind == WindowKind::kSamples) {
     work.sample = std::max(work.sample, kSamplesIn);
@@ -54,7 +54,8 @@ WindowWork WorkOf(const Demand& demand, const WindowState& state) {
   return work;
 }
 
-// robust_deriv examines pairs; kendall_tau_over_time sorts.
+// Returns the additional work of functions that examine pairs (robust_deriv) or sort
+// (kendall_tau_over_time).
 double PairsWork(const Demand& demand, double samples) {
   if (demand.kind == WindowKind::kFirst) return 0;
   const CostRow& cost = RowOf(demand.function).cost;
@@ -81,7 +82,7 @@ const FunctionRow& FunctionOf(const Node& node) {
   return RowOf(static_cast<FunctionId>(node.function));
 }
 
-// Per element and evaluation; window columns are counted with their windows.
+// Returns the work per element and evaluation. Window columns are counted with their windows.
 double NodeWork(const DomainPlan& domain, const Node& node) {
   if (node.type != ValueType::kVector) return 0;
   switch (node.kind) {
@@ -107,8 +108,8 @@ double NodeWork(const DomainPlan& domain, const Node& node) {
   }
 }
 
-// Elements per series of the node's selector: the buckets of histogram_over_time, and elementwise
-// results computed from them.
+// Estimates the elements per series of a node's selector: the buckets of histogram_over_time, and
+// elementwise results computed from them.
 class ElementCount {
  public:
   explicit ElementCount(const DomainPlan& domain)
@@ -119,7 +120,7 @@ class ElementCount {
     if (known == 0) known = Count(domain_.nodes[id.index()]);
     return known;
   }
-  // The count of the input with the most elements.
+  // Returns the count of the input with the most elements.
   double OfInputs(const Node& node) {
     double most = 1;
     for (const NodeId input : node.inputs) most = std::max(most, Of(input));
@@ -153,10 +154,10 @@ class ElementCount {
     }
   }
   const DomainPlan& domain_;
-  std::vector<double> known_;  // 0: not computed
+  std::vector<double> known_;  // 0 means not computed yet
 };
 
-// All dependencies of some nodes, including subqueries, each once.
+// Visits all dependencies of some nodes, including subqueries, once each.
 class RuleWalk {
  public:
   RuleWalk(const DomainPlan& domain, const CostOptions& options, int64_t interval, RuleCost* cost)
@@ -212,8 +213,8 @@ class RuleWalk {
     for (const NodeId input : node.inputs) Visit(input, interval, depth);
   }
 
-  // A φ that changes between ticks needs a sort of the whole window. The plan does not show whether
-  // it changes, so each read is counted as a search.
+  // A φ that changes between ticks requires a sort of the whole window. The plan does not show
+  // whether φ changes, so each read is counted as a search.
   void VariableQuantile(const Node& node) {
     const Demand& demand = DemandsOf(domain_, node.source).demands[node.demand];
     if (demand.function != WindowFunction::kQuantile || node.inputs.empty()) return;
@@ -250,7 +251,7 @@ class RuleWalk {
                    : demand.kind == WindowKind::kTime ? range / static_cast<double>(apart)
                                                       : 1;
     const WindowState state = WindowStateOf(demand.kind, demand.function);
-    // A window that keeps all samples stores nothing else.
+    // A window that keeps all samples stores no other state.
     if (KeepsSamples(state))
       cost.samples = std::min(cost.samples, static_cast<double>(kMaxKeptSamples));
     const double held =
@@ -280,8 +281,8 @@ class RuleWalk {
   double results_ = 0;
   ElementCount elements_;
   LabelGrowth labels_;
-  std::set<uint32_t> named_;             // nodes whose labels are counted
-  std::map<DemandRef, double> buckets_;  // values of each series of a window
+  std::set<uint32_t> named_;             // nodes whose labels were already counted
+  std::map<DemandRef, double> buckets_;  // number of values per series of a window
   std::set<std::pair<uint32_t, int64_t>> seen_;
   std::set<DemandRef> demands_;
   std::map<uint32_t, SubqueryCost> subqueries_;
@@ -299,7 +300,7 @@ RuleCost CostOfRule(const DomainPlan& domain, const Group& group, const Rule& ru
   return cost;
 }
 
-// Sums up rules and counts shared parts once.
+// Adds up the costs of rules, and counts shared parts once.
 class Sum {
  public:
   void Add(const DomainPlan& domain, const RuleCost& rule, const CostOptions& options,
@@ -358,13 +359,14 @@ DemandCost CostOf(const Demand& demand) {
   cost.family = state.family;
   cost.keeps_samples = KeepsSamples(state);
   if (demand.kind == WindowKind::kFirst) {
-    // A full, frozen window is read once, but a value extrapolated to the tick changes each time.
+    // A full, frozen window is read only once, but a value extrapolated to the tick changes each
+    // time.
     cost.rescans = demand.function == WindowFunction::kIntercept;
     return cost;
   }
   cost.rescans =
       state.storage == WindowStorage::kSorted || state.storage == WindowStorage::kSamples;
-  if (state.storage == WindowStorage::kStates) return cost;  // no panes
+  if (state.storage == WindowStorage::kStates) return cost;  // the window has no panes
   if (demand.interval > 0 && (demand.kind == WindowKind::kTime ||
                               (demand.kind == WindowKind::kInstant && demand.offset > 0))) {
     const WindowShape shape = ShapeOf(demand, 0);

@@ -1,9 +1,10 @@
-// Cost estimate of rules: state per series, and CPU time. It depends on the plan alone and is
-// accurate to a factor of about two (docs/performance.md, "What rules check estimates"), which
-// suffices to find a rule that costs ten times too much.
+// Cost estimate of rules: state per series and CPU time. The estimate depends only on the plan and
+// is accurate to a factor of about two (docs/performance.md, "What rules check estimates"). This is
+// sufficient to find a rule that costs ten times too much.
 //
-// The unit of work is the nanosecond of one core of the machine in docs/performance.md, for one
-// series. Each selector is assumed to match the same number of series.
+// The unit of work is one nanosecond of one core of the machine in docs/performance.md, for one
+// series.
+// Each selector is assumed to match the same number of series.
 #pragma once
 
 #include <cstdint>
@@ -17,55 +18,58 @@
 namespace pitwall::plan {
 
 struct CostOptions {
-  int64_t series = 1000;                    // matched by each selector
-  int64_t sample_interval = 1'000'000'000;  // time clock: interval between samples of a series; > 0
+  int64_t series = 1000;                    // number of series matched by each selector
+  int64_t sample_interval = 1'000'000'000;  // time clock: interval between a series' samples; > 0
 };
 
-// State that a demand requires in the store, per series.
+// State that a demand requires in the store per series.
 struct DemandCost {
-  int64_t pane = 0;  // position units; 0: no panes
+  int64_t pane = 0;  // position units; 0 if there are no panes
   int64_t panes = 0;
-  bool paired = false;   // two panes per `pane`-long interval (services/model/windows/pane_grid.h)
-  std::string family;    // "sums", "extremes", …
-  bool rescans = false;  // whether each read walks the window
-  bool keeps_samples = false;  // keeps every sample of the window instead of a summary per pane
+  // Two panes per interval of length `pane` (services/model/windows/pane_grid.h).
+  bool paired = false;
+  std::string family;    // family of the state: "sums", "extremes", …
+  bool rescans = false;  // true if each read walks the window
+  // True if it keeps every sample of the window instead of a summary per pane.
+  bool keeps_samples = false;
 };
 DemandCost CostOf(const Demand& demand);
 
 struct WindowCost {
   DemandRef ref;
   DemandCost shape;
-  double samples = 0;        // per series in the window
+  double samples = 0;        // number of samples in the window, per series
   double state_bytes = 0;    // per series
-  double ns_per_second = 0;  // per series; on the step clock: per step
+  double ns_per_second = 0;  // per series; on the step clock, per step
 };
 
 struct SubqueryCost {
-  uint32_t index = 0;               // index into DomainPlan::subqueries
-  int depth = 1;                    // 1: directly in the rule, 2: in a subquery of it, …
-  double evaluations = 0;           // of its expression in its longest window
-  double evaluations_per_tick = 0;  // between two evaluations of the rule
-  double ns_per_second = 0;         // per series: its expression, without windows
+  uint32_t index = 0;      // index into DomainPlan::subqueries
+  int depth = 1;           // 1 if directly in the rule, 2 if in a subquery of the rule, …
+  double evaluations = 0;  // evaluations of its expression in its longest window
+  double evaluations_per_tick = 0;  // evaluations between two evaluations of the rule
+  double ns_per_second = 0;         // per series, for its expression without windows
 };
 
-// Cost classes of architecture.md, section 5, in ascending order.
+// Cost classes in ascending order (architecture.md, section 5).
 enum class CostClass { kIncremental, kRescan, kDynamicLabels };
 std::string_view CostClassName(CostClass cost_class);
 
-// Cost of the rule without sharing.
+// Cost of a rule without sharing.
 struct RuleCost {
   const Rule* rule = nullptr;
   const Group* group = nullptr;
   uint32_t domain = 0;
-  bool rescans = false;             // whether some read walks its window
-  bool dynamic_labels = false;      // whether labels depend on values: topk, count_values, …
-  std::vector<WindowCost> windows;  // without duplicates, ascending
+  bool rescans = false;             // true if some read walks its window
+  bool dynamic_labels = false;      // true if labels depend on values, as in topk and count_values
+  std::vector<WindowCost> windows;  // without duplicates, in ascending order
   std::vector<SubqueryCost> subqueries;
   int subquery_depth = 0;
-  double state_bytes = 0;               // per series
-  double label_bytes = 0;               // included: label values that the expression computes
-  double work_ns = 0;                   // per series and evaluation
-  double expression_ns_per_second = 0;  // included: everything except windows and subqueries
+  double state_bytes = 0;  // per series
+  double label_bytes = 0;  // included in state_bytes: label values that the expression computes
+  double work_ns = 0;      // per series and evaluation
+  // Included in work_ns: everything except windows and subqueries.
+  double expression_ns_per_second = 0;
   CostClass cost_class() const {
     return dynamic_labels ? CostClass::kDynamicLabels
            : rescans      ? CostClass::kRescan
@@ -73,14 +77,14 @@ struct RuleCost {
   }
 };
 
-// Cost of a file or of the program; windows shared by rules count once.
+// Cost of a file or the program. Windows shared by rules count once.
 struct TotalCost {
   std::string file;  // "" for the program
   size_t rules = 0;
   size_t windows = 0;
   double state_bytes = 0;  // for CostOptions::series series per selector
-  double cores = 0;        // CPU seconds per second, rules on the time clock
-  double ns_per_step = 0;  // CPU time per step, rules on the step clock
+  double cores = 0;        // CPU seconds per second for rules on the time clock
+  double ns_per_step = 0;  // CPU time per step for rules on the step clock
 };
 
 struct ProgramCost {
@@ -90,10 +94,10 @@ struct ProgramCost {
   TotalCost total;
 };
 
-// The pointers refer to `program`.
+// Estimates the cost of all rules. The pointers in the result refer to `program`.
 ProgramCost EstimateCost(const Program& program, const CostOptions& options = {});
 
-// "12 ns", "3.4 us".
+// Formats a duration like "12 ns" or "3.4 us".
 std::string FormatNanos(double nanos);
 
 }  // namespace pitwall::plan

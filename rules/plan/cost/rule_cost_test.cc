@@ -27,12 +27,12 @@ ProgramPtr Compile(std::string_view text) {
 
 RuleCost CostOfExpr(std::string_view expr, const CostOptions& options = {},
                     std::string_view keys = "interval: 1s") {
-  static std::vector<ProgramPtr> kept;  // the cost contains pointers into the program
+  static std::vector<ProgramPtr> kept;  // keeps the program alive, because the cost points to it
   kept.push_back(Compile(File(expr, keys)));
   return EstimateCost(*kept.back(), options).rules.at(0);
 }
 
-// Diagnostics of the rule with these limits; "" if there are none.
+// Returns the diagnostics of the rule with these limits, or "" if there are none.
 std::string Limited(std::string_view expr, const RuleLimits& limits) {
   lang::Diagnostics diagnostics;
   const StatusOr<ProgramPtr> program =
@@ -45,7 +45,7 @@ std::string Limited(std::string_view expr, const RuleLimits& limits) {
   return out;
 }
 
-TEST(RuleCost, AssignsTheDesignedClasses) {
+TEST(RuleCost, AssignsDesignedClasses) {
   const std::pair<const char*, CostClass> cases[] = {
       {"avg_over_time(a[1m]) > 1", CostClass::kIncremental},
       {"quantile_over_time(0.9, a[1m]) > 1", CostClass::kIncremental},
@@ -57,7 +57,7 @@ TEST(RuleCost, AssignsTheDesignedClasses) {
       {"robust_deriv(a[1m]) > 1", CostClass::kRescan},
       {"kendall_tau_over_time(a[1m]) > 1", CostClass::kRescan},
       {"robust_deriv(a[first 50 samples]) > 1", CostClass::kIncremental},
-      // Its labels depend on the rule, not on values.
+      // The labels depend on the rule, not on values.
       {"histogram_over_time(a[1m], 0, 1, 10) > 1", CostClass::kRescan},
       {"peer_histogram_distance(a) > 1", CostClass::kIncremental},
       {"max_over_time(mad_over_time(a[1m])[5m:1m]) > 1", CostClass::kRescan},
@@ -72,30 +72,30 @@ TEST(RuleCost, StateGrowsWithPanesFieldsAndSamples) {
   const auto state = [](std::string_view expr, const CostOptions& options = {}) {
     return CostOfExpr(expr, options).state_bytes;
   };
-  // One sample per pane: the panes keep samples for every family.
+  // With one sample per pane, the panes keep samples for every family.
   const double minute = state("sum_over_time(a[1m]) > 1");
   EXPECT_GT(state("sum_over_time(a[10m]) > 1"), 5 * minute);
   EXPECT_LT(state("sum_over_time(a[10m]) > 1"), 10 * minute);
-  EXPECT_GT(state("rate(a[1m]) > 1"), 1.5 * minute);  // includes positions
-  // Many samples per pane: partial results of a fixed size.
+  EXPECT_GT(state("rate(a[1m]) > 1"), 1.5 * minute);  // also stores positions
+  // With many samples per pane, a pane has partial results of a fixed size.
   const CostOptions often{.sample_interval = 100'000'000};
   const CostOptions very_often{.sample_interval = 1'000'000};
   EXPECT_EQ(state("sum_over_time(a[1m]) > 1", often),
             state("sum_over_time(a[1m]) > 1", very_often));
   EXPECT_GT(state("quantile_over_time(0.5, a[1m]) > 1", often),
             7 * state("quantile_over_time(0.5, a[1m]) > 1"));
-  // The state of [attempt] is constant.
+  // The state of an [attempt] window is constant.
   EXPECT_LT(state("sum_over_time(a[attempt]) > 1"), 200);
 }
 
-TEST(RuleCost, WorkFollowsTheMeasuredTable) {
-  // sums at 1 s with one sample per second: 9.6 per sample, 2.3 per read; the need 2.3 and 1; the
-  // comparison 1.
+TEST(RuleCost, WorkMatchesMeasuredTable) {
+  // Sums at 1 s with one sample per second cost 9.6 per sample and 2.3 per read, the need costs 2.3
+  // and 1, and the comparison costs 1.
   EXPECT_NEAR(CostOfExpr("sum_over_time(a[1m]) > 1").work_ns, 9.6 + 2.3 + 2.3 + 1 + 1, 1e-9);
-  // Per evaluation: ten samples arrive between two of them.
+  // Costs are per evaluation, and ten samples arrive between two evaluations.
   EXPECT_NEAR(CostOfExpr("sum_over_time(a[1m]) > 1", {}, "interval: 10s").work_ns,
               10 * (9.6 + 2.3) + 2.3 + 1 + 1, 1e-9);
-  // Rescans grow with the window.
+  // The cost of rescans grows with the window.
   const double minute = CostOfExpr("mad_over_time(a[1m]) > 1").work_ns;
   EXPECT_GT(CostOfExpr("mad_over_time(a[10m]) > 1").work_ns, 8 * minute);
   // A step costs as much as a second.
@@ -105,10 +105,10 @@ TEST(RuleCost, WorkFollowsTheMeasuredTable) {
               CostOfExpr("sum_over_time(train_loss[1m]) > 1").work_ns, 1e-9);
 }
 
-TEST(RuleCost, PairsOfSamplesAreBounded) {
+TEST(RuleCost, SamplePairsAreLimited) {
   const double minute = CostOfExpr("robust_deriv(a[1m]) > 1").work_ns;
   EXPECT_GT(CostOfExpr("robust_deriv(a[4m]) > 1").work_ns, 12 * minute);
-  // Beyond 256 samples, the number of pairs is constant, but each sample is read.
+  // Above 256 samples, the number of pairs is constant, but each sample is still read.
   EXPECT_LT(CostOfExpr("robust_deriv(a[1h]) > 1").work_ns,
             2 * CostOfExpr("robust_deriv(a[5m]) > 1").work_ns);
   const double ranks = CostOfExpr("kendall_tau_over_time(a[1m]) > 1").work_ns;
@@ -116,7 +116,7 @@ TEST(RuleCost, PairsOfSamplesAreBounded) {
   EXPECT_LT(CostOfExpr("kendall_tau_over_time(a[10m]) > 1").work_ns, 20 * ranks);
 }
 
-// Ten bounds and +Inf: eleven elements until an aggregation.
+// Ten bounds and +Inf yield eleven elements, until an aggregation.
 TEST(RuleCost, BucketsCountAsElements) {
   const auto work = [](std::string_view expr) { return CostOfExpr(expr).work_ns; };
   const double one = work("histogram_over_time(a[1m], 0, 1, 10)");
@@ -129,7 +129,7 @@ TEST(RuleCost, BucketsCountAsElements) {
   const double quantile = work("histogram_quantile(0.9, histogram_over_time(a[1m], 0, 1, 10))");
   EXPECT_NEAR(work("histogram_quantile(0.9, histogram_over_time(a[1m], 0, 1, 10)) > 1"),
               quantile + 1, 1e-9);
-  // A window over their subquery has each element as a series.
+  // In a window over this subquery, each element is a series.
   const double state = CostOfExpr("sum_over_time(rate(a[1m])[10m:1m])").windows.back().state_bytes;
   const RuleCost sums = CostOfExpr("sum_over_time(histogram_over_time(a[1m], 0, 1, 10)[10m:1m])");
   EXPECT_DOUBLE_EQ(sums.windows.back().state_bytes, 11 * state);
@@ -144,7 +144,7 @@ TEST(RuleCost, CountsEvaluationsOfSubqueries) {
   EXPECT_EQ(cost.subqueries[0].evaluations, 2400);
   EXPECT_EQ(cost.subqueries[0].evaluations_per_tick, 120);
   EXPECT_EQ(cost.subquery_depth, 1);
-  // rate is read 120 times per evaluation of the rule.
+  // The rate window is read 120 times per evaluation of the rule.
   EXPECT_GT(cost.work_ns, 120 * 6.3);
   EXPECT_EQ(
       CostOfExpr("max_over_time(avg_over_time(rate(a[1m])[5m:30s])[1h:1m]) > 1").subquery_depth, 2);
@@ -160,10 +160,10 @@ TEST(RuleCost, CountsSharedWindowsOncePerFile) {
   ASSERT_EQ(cost.files.size(), 1u);
   EXPECT_EQ(cost.files[0].file, "p.yaml");
   EXPECT_EQ(cost.files[0].rules, 2u);
-  EXPECT_EQ(cost.files[0].windows, 2u);  // the average and the need
+  EXPECT_EQ(cost.files[0].windows, 2u);  // the average window and the need
   EXPECT_LT(cost.total.state_bytes, 10 * 2 * cost.rules[0].state_bytes);
   EXPECT_GE(cost.total.state_bytes, 10 * cost.rules[0].state_bytes);
-  // 10 series with about 17 ns per second for the windows and 1 ns for each comparison.
+  // The cost is 10 series with about 17 ns per second for the windows and 1 ns for each comparison.
   EXPECT_NEAR(cost.total.cores, 10 * (9.6 + 2.3 + 2.3 + 1 + 2) * 1e-9, 1e-15);
 }
 
@@ -204,14 +204,14 @@ TEST(RuleCost, LabelsGrowWithReplacement) {
   const auto bytes = [](std::string_view expr) { return CostOfExpr(expr).label_bytes; };
   EXPECT_EQ(bytes("a > 1"), 0);
   EXPECT_EQ(bytes("label_replace(a, 'y', '$1-$1', 'x', '(.*)') > 1"),
-            65);  // two labels of 32 bytes
+            65);  // two labels of 32 bytes each
   EXPECT_EQ(bytes("label_replace(a, 'y', '${1}$$', 'x', '(.*)') > 1"), 33);
   EXPECT_EQ(bytes("label_join(a, 'y', '--', 'x', 'z') > 1"), 66);
-  // Each level is kept: 64 + 128 + 256.
+  // The result of each level is kept, so the sizes are 64 + 128 + 256.
   EXPECT_EQ(bytes("label_replace(label_replace(label_replace(a, 'x', '$1$1', 'x', '(.*)'), 'x', "
                   "'$1$1', 'x', '(.*)'), 'x', '$1$1', 'x', '(.*)') > 1"),
             448);
-  // Labels that aggregation drops do not grow further.
+  // Labels dropped by an aggregation do not grow further.
   EXPECT_EQ(bytes("label_join(sum by (z) (label_join(a, 'x', '', 'x', 'x')), 'y', '', 'x') > 1"),
             64 + 32);
   EXPECT_EQ(bytes("label_join(sum by (x) (label_join(a, 'x', '', 'x', 'x')), 'y', '', 'x') > 1"),
@@ -221,7 +221,7 @@ TEST(RuleCost, LabelsGrowWithReplacement) {
   EXPECT_GT(cost.state_bytes, cost.label_bytes);
 }
 
-// A rule of 594 bytes that took 1 GiB for one series, and similar rules.
+// These rules resemble a rule of 594 bytes that used 1 GiB for one series.
 TEST(RuleLimits, RejectsNestedLabelFunctions) {
   std::string replaced = "a", joined = "a";
   for (int i = 0; i < 12; ++i) {
@@ -251,8 +251,8 @@ TEST(RuleLimits, SetsLimitsByName) {
     EXPECT_FALSE(SetLimit(bad, &limits).ok()) << bad;
 }
 
-// A family without an entry in the table of measured work would cost nothing.
-TEST(RuleCost, EveryWindowFunctionHasACost) {
+// A family without an entry in the table of measured work would have a cost of zero.
+TEST(RuleCost, AllWindowFunctionsHaveCost) {
   for (const char* expr : {"sum_over_time(a[1m])",
                            "stddev_over_time(a[1m])",
                            "max_over_time(a[1m])",

@@ -23,7 +23,7 @@ constexpr NamedLimit kLimits[] = {
     {"subquery_depth", &RuleLimits::subquery_depth},
 };
 
-// Names the most expensive part, to show where to begin.
+// Describes the most expensive part, which is the best place to start optimizing.
 template <typename F>
 std::string Dearest(const DomainPlan& domain, const RuleCost& cost, F&& of) {
   const auto dearest =
@@ -105,7 +105,7 @@ Status SetLimit(std::string_view text, RuleLimits* limits) {
 void CheckLimits(const check::CheckedRuleSet& rule_set, const Program& program,
                  const RuleLimits& limits, lang::Diagnostics* diagnostics) {
   const ProgramCost cost = EstimateCost(program);
-  // Rules of one clock are in rule-set order (planner.cc).
+  // Rules on one clock are in rule-set order (planner.cc).
   std::map<ClockSpec, std::vector<const check::CheckedRule*>> checked;
   for (const check::CheckedGroup& group : rule_set.groups) {
     for (const check::CheckedRule& rule : group.rules) checked[group.clock].push_back(&rule);

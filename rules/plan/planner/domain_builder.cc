@@ -9,7 +9,7 @@
 namespace pitwall::plan {
 namespace {
 
-// The computation of a node without its indices.
+// Appends the node's computation without its indexes.
 void AddShape(const Node& node, BinaryWriter& key) {
   const auto strings = [&](const std::vector<std::string>& list) {
     key.U64(list.size());
@@ -33,7 +33,8 @@ void AddShape(const Node& node, BinaryWriter& key) {
   strings(node.strings);
 }
 
-// The complete computation of a node; its text is a rendering of the same.
+// Returns a key for the node's complete computation. The node's text is a rendering of the same
+// computation.
 std::string NodeKey(const Node& node) {
   BinaryWriter key;
   AddShape(node, key);
@@ -67,7 +68,8 @@ uint32_t DomainBuilder::AddDemand(Selector selector, Demand demand) {
   return found->second;
 }
 
-// Equal for equal expressions in every rule set, including windows and parameters.
+// Returns a key that is equal for equal expressions in every rule set, including windows and
+// parameters.
 std::string DomainBuilder::IdentityOf(NodeId id) const {
   const Node& node = domain_.nodes[id.index()];
   BinaryWriter out;
@@ -116,7 +118,7 @@ uint32_t DomainBuilder::AddSubquery(NodeId expr, int64_t step) {
   subquery.from_nothing = MayBeFromNothing(expr);
   subquery.key = Cat(IdentityOf(expr), "/", step);
   subquery.demands.clock = domain_.demands.clock;
-  subquery.demands.selectors.emplace_back();  // without matchers: selects every series
+  subquery.demands.selectors.emplace_back();  // no matchers, so it selects every series
   const auto [found, inserted] =
       subqueries_.emplace(subquery.key, static_cast<uint32_t>(domain_.subqueries.size()));
   if (inserted) domain_.subqueries.push_back(std::move(subquery));

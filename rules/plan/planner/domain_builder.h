@@ -1,5 +1,5 @@
-// Builder of one DomainPlan: merges equal nodes into one node and equal windows into one demand.
-// Private to this module.
+// Builder of one DomainPlan that merges equal nodes into one node and equal windows into one
+// demand. Private to this module.
 #pragma once
 
 #include <string>
@@ -13,12 +13,13 @@ class DomainBuilder {
  public:
   explicit DomainBuilder(ClockSpec clock) { domain_.demands.clock = std::move(clock); }
 
-  // Inputs must already be in the plan. Returns the first of equal nodes.
+  // Adds a node whose inputs are already in the plan. Returns the existing node if an equal one
+  // exists.
   NodeId AddNode(Node node);
   uint32_t AddDemand(Selector selector, Demand demand);
-  // Returns the index of the subquery and computes its `from_nothing` and key.
+  // Adds a subquery, computes its `from_nothing` and key, and returns its index.
   uint32_t AddSubquery(NodeId expr, int64_t step);
-  // Adds a window over the subquery's results and returns its demand index there.
+  // Adds a window over the subquery's results and returns its demand index within the subquery.
   uint32_t AddWindow(uint32_t subquery, Demand demand);
   uint32_t AddParameter(Parameter parameter);
   void AddGroup(Group group) { domain_.groups.push_back(std::move(group)); }

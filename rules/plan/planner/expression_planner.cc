@@ -119,8 +119,8 @@ std::string MatchingText(const Matching& matching) {
   return out;
 }
 
-// Labels that absent() derives from its argument, as in Prometheus: an equal matcher sets its
-// label, and any other matcher of that label removes it.
+// Returns the labels that absent() derives from its argument, as in Prometheus: an equality matcher
+// sets its label, and any other matcher on that label removes it.
 std::vector<std::string> AbsentLabels(const Expr& argument) {
   const auto* selector = lang::Unwrap(argument).As<SelectorExpr>();
   std::map<std::string, std::string> labels;
@@ -141,7 +141,8 @@ std::vector<std::string> AbsentLabels(const Expr& argument) {
   return out;
 }
 
-// sort() and similar functions order the output of a query; a rule's result has no order.
+// Returns true for sort() and similar functions, which only order the output of a query. A rule's
+// result has no order.
 bool OnlyOrders(std::string_view function) {
   return function == "sort" || function == "sort_desc" || function == "sort_by_label" ||
          function == "sort_by_label_desc";
@@ -238,7 +239,7 @@ NodeId ExpressionPlanner::PlanCall(const lang::CallExpr& call) {
   if (call.function == "absent") {
     return PlanAbsent(Plan(*call.arguments[0]), *call.arguments[0], call.function);
   }
-  // rules/check has rejected unsupported functions; a test plans all supported ones.
+  // rules/check rejects unsupported functions, and a test plans all supported ones.
   PITWALL_CHECK(function->element.has_value());
   Node node;
   node.kind = NodeKind::kFunction;
@@ -322,7 +323,7 @@ NodeId ExpressionPlanner::Plan(const Expr& expr) {
     case ExprKind::kSubquery:
       break;
   }
-  PITWALL_CHECK(false);  // numbers are constants; rules/check rejects the other types
+  PITWALL_CHECK(false);  // numbers are constants, and rules/check rejects the other types
   return kNoNode;
 }
 
@@ -354,7 +355,7 @@ Comparison ExpressionPlanner::PlanComparison(const Expr& root) {
   if (binary == nullptr || !lang::IsComparison(binary->op)) return out;
   NodeId left = Plan(*binary->left);
   NodeId right = Plan(*binary->right);
-  // Plan 5 < x as x > 5.
+  // Plans 5 < x as x > 5.
   const bool swapped = domain_->node(left).type == ValueType::kScalar;
   if (swapped) std::swap(left, right);
   if (domain_->node(left).type != ValueType::kVector) return out;
@@ -366,7 +367,7 @@ Comparison ExpressionPlanner::PlanComparison(const Expr& root) {
   return out;
 }
 
-// All compared vectors of the rule and their inputs.
+// Adds all compared vectors of the rule and their inputs.
 void ExpressionPlanner::AddEvidence(const Expr& root, std::vector<NodeId>* evidence) {
   const Expr& expr = lang::Unwrap(root);
   const auto* binary = expr.As<lang::BinaryExpr>();

@@ -1,4 +1,5 @@
-// Planner from a checked expression to nodes and demands of its domain. Private to this module.
+// Planner that converts a checked expression to nodes and demands of its domain. Private to this
+// module.
 #pragma once
 
 #include <string>
@@ -11,19 +12,19 @@
 
 namespace pitwall::plan {
 
-// The outermost comparison of a rule and the values to show with it.
+// Outermost comparison of a rule and the values to show with it.
 struct Comparison {
   NodeId subject = kNoNode;
   NodeId threshold = kNoNode;
-  bool least_is_worst = false;  // whether smaller values of the subject are worse
+  bool least_is_worst = false;  // true if smaller values of the subject are worse
   std::vector<NodeId> evidence;
 };
 
-// Plans the expressions of one rule. Borrows everything.
+// Plans the expressions of one rule. Does not own its constructor arguments, which must outlive it.
 class ExpressionPlanner {
  public:
-  // `first_parameter`: index of the rule's first parameter in the domain; the others follow in the
-  // rule's order.
+  // `first_parameter` is the index of the rule's first parameter in the domain. The other
+  // parameters follow in the rule's order.
   ExpressionPlanner(const check::CheckedGroup& group, const check::CheckedRule& rule,
                     uint32_t first_parameter, DomainBuilder* domain)
       : group_(group),
@@ -33,12 +34,12 @@ class ExpressionPlanner {
         interval_(group.interval),
         align_job_(group.text->align_job) {}
 
-  // Returns the node; a scalar stays a scalar.
+  // Returns the expression's node. A scalar stays a scalar.
   NodeId Plan(const lang::Expr& expr);
-  // Returns the node as a rule's result: a scalar becomes a vector of one element without labels.
+  // Returns the node for a rule's result. A scalar becomes a vector of one element without labels.
   NodeId PlanResult(const lang::Expr& expr);
   Comparison PlanComparison(const lang::Expr& expr);
-  // An instant demand on a metric: the column of a need.
+  // Adds an instant demand on a metric, which is the column of a need.
   uint32_t PlanNeed(std::string_view metric);
 
  private:
@@ -50,8 +51,8 @@ class ExpressionPlanner {
   NodeId PlanWindow(const lang::CallExpr& call, const FunctionRow& function);
   NodeId PlanPrediction(const lang::CallExpr& call);
   NodeId PlanBaselineScore(const lang::CallExpr& call);
-  // A kDemand node over a range vector, complete except for its text and its own inputs; `text` (of
-  // the range vector) may be null.
+  // Returns a kDemand node over a range vector, complete except for its text and its own inputs.
+  // `text` receives the text of the range vector and may be null.
   Node WindowOver(const lang::Expr& matrix, WindowFunction function, std::string arguments,
                   std::string* text);
   NodeId PlanBinary(const lang::BinaryExpr& binary);
@@ -68,7 +69,7 @@ class ExpressionPlanner {
   const check::CheckedRule& rule_;
   uint32_t first_parameter_;
   DomainBuilder* domain_;
-  // Evaluation times of the current expression: the group's ticks, or a subquery's steps.
+  // Evaluation times of the current expression: the ticks of the group, or the steps of a subquery.
   int64_t interval_;
   bool align_job_;
 };

@@ -1,4 +1,4 @@
-// Demands of an expression on the store: selectors, windows, and subqueries.
+// Planning of the demands of an expression on the store: selectors, windows, and subqueries.
 #include <algorithm>
 #include <tuple>
 #include <utility>
@@ -20,11 +20,11 @@ using lang::SelectorExpr;
 
 Selector MakeSelector(const SelectorExpr& expr) {
   StatusOr<Selector> out = SelectorOf(expr);
-  PITWALL_CHECK(out.ok());  // rules/check has already compiled its patterns
+  PITWALL_CHECK(out.ok());  // rules/check has already compiled the patterns
   return *std::move(out);
 }
 
-// Sorts the matchers, so that their order in the file does not matter.
+// Renders the selector with sorted matchers, so that their order in the file does not matter.
 std::string SelectorText(const SelectorExpr& expr) {
   lang::Expr copy;
   SelectorExpr selector = expr;
@@ -73,7 +73,7 @@ Demand ExpressionPlanner::MakeDemand(const SelectorExpr& selector, WindowFunctio
       demand.skip = selector.skipped;
       break;
   }
-  // A sample is valid for as long as a selector would find it.
+  // Samples are valid for the same time as in an instant selector.
   if (function == WindowFunction::kShare) demand.lookback = group_.lookback;
   return demand;
 }
@@ -114,7 +114,8 @@ Node ExpressionPlanner::WindowOver(const Expr& matrix, WindowFunction function,
   Demand demand = MakeDemand(function, subquery->modifiers);
   demand.kind = WindowKind::kTime;
   demand.range = subquery->range.nanos;
-  if (function == WindowFunction::kShare) demand.lookback = step;  // until the next result
+  // A result is valid until the next result.
+  if (function == WindowFunction::kShare) demand.lookback = step;
   demand.arguments = std::move(arguments);
   const uint32_t index = domain_->AddSubquery(inner, step);
   node.source = index + 1;
@@ -149,7 +150,7 @@ NodeId ExpressionPlanner::PlanWindow(const lang::CallExpr& call, const FunctionR
   return domain_->AddNode(std::move(node));
 }
 
-// slope * t + intercept at the tick
+// Plans slope * t + intercept at the tick.
 NodeId ExpressionPlanner::PlanPrediction(const lang::CallExpr& call) {
   std::string matrix;
   const auto line = [&](WindowFunction function, std::string_view name) {
@@ -172,7 +173,8 @@ NodeId ExpressionPlanner::PlanPrediction(const lang::CallExpr& call) {
   return domain_->AddNode(std::move(sum));
 }
 
-// (value - median) / scale: the newest value relative to the median and MAD of the window.
+// Plans (value - median) / scale, the score of the newest value against the window's median and
+// MAD.
 NodeId ExpressionPlanner::PlanBaselineScore(const lang::CallExpr& call) {
   const Expr& window = lang::Unwrap(*call.arguments[0]);
   std::string matrix;

@@ -25,7 +25,7 @@ std::vector<Template> Templates(const std::vector<check::CheckedText>& texts,
   return out;
 }
 
-// See Rule::fingerprint. Node texts are canonical, so spelling and comments do not matter.
+// Computes Rule::fingerprint. Node texts are canonical, so spelling and comments do not matter.
 std::string Fingerprint(const Rule& rule, const DomainPlan& domain, const ClockSpec& clock) {
   BinaryWriter out;
   const auto node = [&](NodeId id) {
@@ -39,7 +39,7 @@ std::string Fingerprint(const Rule& rule, const DomainPlan& domain, const ClockS
   out.I64(rule.hold);
   out.I64(rule.keep_firing);
   out.U8(static_cast<uint8_t>(rule.scope));
-  // Omitted if it is the default, so that existing fingerprints do not change.
+  // Defaults are omitted, so that existing fingerprints do not change.
   for (const std::string& label : rule.fold) out.Str(Cat("fold ", label));
   if (rule.unsteady_ns > 0) out.Str(Cat("unsteady ", rule.unsteady_ns));
   out.U64(rule.labels.size());
@@ -109,7 +109,7 @@ Rule PlanRule(const CheckedGroup& group, const CheckedRule& checked, DomainBuild
 }  // namespace
 
 Program PlanRuleSet(const check::CheckedRuleSet& rule_set) {
-  // ClockSpec orders time before steps, and steps by mode.
+  // ClockSpec orders the time clock before step clocks, and step clocks by mode.
   std::map<ClockSpec, DomainBuilder> domains;
   for (const CheckedGroup& checked : rule_set.groups) {
     if (checked.rules.empty()) continue;

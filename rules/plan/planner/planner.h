@@ -1,4 +1,5 @@
-// Planner from checked rules to a Program. Private to this module; the entry point is compile.h.
+// Planner that converts checked rules to a Program. Private to this module; the entry point is
+// compile.h.
 #pragma once
 
 #include "rules/check/rule_set.h"
@@ -6,7 +7,7 @@
 
 namespace pitwall::plan {
 
-// `rule_set` must be free of errors. Sets everything except hash and overrides.
+// Plans a rule set, which must be free of errors. Sets everything except hash and overrides.
 Program PlanRuleSet(const check::CheckedRuleSet& rule_set);
 
 }  // namespace pitwall::plan

@@ -1,4 +1,4 @@
-// Conversion of a parsed selector to one that matches label sets.
+// Conversion of a parsed selector to a selector that matches label sets.
 #pragma once
 
 #include "rules/lang/ast.h"
@@ -7,8 +7,8 @@
 
 namespace pitwall::plan {
 
-// The name becomes a matcher of __name__. Returns InvalidArgument for an invalid regular
-// expression.
+// Converts the selector; its name becomes a matcher on __name__. Returns InvalidArgument for an
+// invalid regular expression.
 StatusOr<Selector> SelectorOf(const lang::SelectorExpr& expr);
 
 }  // namespace pitwall::plan

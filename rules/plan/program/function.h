@@ -1,4 +1,4 @@
-// Functions of nodes, by the name that plans use.
+// Node functions, under the names that plans use.
 #pragma once
 
 #include "services/model/windows/function.h"

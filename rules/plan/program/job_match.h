@@ -1,7 +1,7 @@
 // Selection of jobs by globs (services/base/text/glob.h):
 //
-//   match: {job: "llama-*"}                # globs over the job's ID and name
-//   match: {team: vision, tier: "prod*"}   # over the job's labels; all must match
+//   match: {job: "llama-*"}                # glob over the job's ID and name
+//   match: {team: vision, tier: "prod*"}   # globs over the job's labels; all must match
 #pragma once
 
 #include <string>
@@ -16,15 +16,15 @@ namespace pitwall::plan {
 
 class JobMatch {
  public:
-  // Takes the key "match" of `map`. `what` names its owner in messages ("an override"). A missing
-  // or empty match is a problem.
+  // Parses the key "match" of `map`. `what` is the key's owner in messages, such as "an override".
+  // A missing or empty match is an error.
   static JobMatch Parse(yaml::StrictMap* map, std::string_view what);
 
   friend bool operator==(const JobMatch&, const JobMatch&) = default;
   bool Matches(std::string_view job_id, std::string_view job_name, const Labels& labels) const;
 
  private:
-  std::vector<std::pair<std::string, std::string>> globs_;  // label (or "job") -> glob
+  std::vector<std::pair<std::string, std::string>> globs_;  // pairs of label (or "job") and glob
 };
 
 }  // namespace pitwall::plan

@@ -16,7 +16,7 @@ using yaml::StrictMap;
 
 struct KnownParameters {
   std::vector<std::string_view> rules;                             // sorted
-  std::vector<std::pair<std::string_view, std::string_view>> all;  // rule, parameter; sorted
+  std::vector<std::pair<std::string_view, std::string_view>> all;  // (rule, parameter), sorted
 
   explicit KnownParameters(const Program& program) {
     for (const DomainPlan& domain : program.domains) {
@@ -69,7 +69,8 @@ std::shared_ptr<const Overrides> Overrides::Parse(std::string_view file_name, st
     const auto wrong = [&](std::string_view what) {
       problems.push_back({entry.value.position(), Cat("parameter ", Quote(entry.key), what)});
     };
-    if (!entry.value.IsScalar() && of.kind == ParameterKind::kText) return wrong(" must be a text");
+    if (!entry.value.IsScalar() && of.kind == ParameterKind::kText)
+      return wrong(" must be a string");
     const StatusOr<double> value = entry.value.AsNumber();
     if (!value.ok() && of.kind != ParameterKind::kText) return wrong(" must be a number");
     const double number = value.ok() ? *value : 0;

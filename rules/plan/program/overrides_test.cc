@@ -42,7 +42,7 @@ TEST(Overrides, SelectsParametersPerJob) {
   const DomainPlan& domain = program.domains[0];
   ASSERT_EQ(domain.parameters.size(), 3U);
   EXPECT_EQ(domain.parameters[1].name, "high");
-  // The same name in two rules refers to two parameters.
+  // The same name in two rules refers to two different parameters.
   EXPECT_EQ(domain.groups[0].rules[1].parameters, std::vector<uint32_t>{2});
   const Labels vision{{"team", "vision"}, {"tier", "prod1"}};
   EXPECT_THAT(ParametersFor(program, domain, "uid-1", "bert", {}), ElementsAre(1, 2, 3));
@@ -54,8 +54,8 @@ TEST(Overrides, SelectsParametersPerJob) {
   EXPECT_NE(program.hash, (*CompileWith(""))->hash);
 }
 
-// Values set for one job override the file, rule by rule and number by number.
-TEST(Overrides, ValuesSetForAJobWin) {
+// Values set for one job override the file, individually for each rule and number.
+TEST(Overrides, ValuesSetForJobTakePrecedence) {
   RuleSet rules{
       .files = {{"p.yaml", std::string(kParameterRules)}},
       .overrides = RuleSetFile{"overrides.yaml",
@@ -63,7 +63,7 @@ TEST(Overrides, ValuesSetForAJobWin) {
                                "high: 20}}}]"}};
   rules.job_parameters = {{"uid-1", "p/g/A", "low", 11},
                           {"uid-1", "p/g/B", "low", 0.3},
-                          // A removed rule and a removed parameter.
+                          // The set contains a removed rule and a removed parameter.
                           {"uid-1", "p/g/B", "old", 7},
                           {"uid-1", "p/g/C", "low", 8}};
   const StatusOr<ProgramPtr> compiled = CompileRuleSet(rules);
@@ -72,7 +72,7 @@ TEST(Overrides, ValuesSetForAJobWin) {
   const DomainPlan& domain = program.domains[0];
   EXPECT_THAT(ParametersFor(program, domain, "uid-1", "", {}), ElementsAre(11, 20, 0.3));
   EXPECT_THAT(ParametersFor(program, domain, "uid-2", "", {}), ElementsAre(10, 20, 3));
-  // The job ID is neither a glob nor a name.
+  // The job ID is compared exactly: it is neither a glob nor a name.
   EXPECT_THAT(ParametersFor(program, domain, "x", "uid-1", {}), ElementsAre(10, 20, 3));
   std::vector<ParameterSource> sources;
   (void)program.overrides->ParametersFor(domain, "uid-1", "", {}, &sources);
@@ -123,13 +123,13 @@ StatusOr<ProgramPtr> CompileVariants(std::string_view overrides) {
                          .overrides = RuleSetFile{"overrides.yaml", std::string(overrides)}});
 }
 
-// The alert that reads a recording rule also exposes the rule's parameters.
-TEST(Overrides, AlertNameAppliesToTheRulesItReads) {
+// An alert that reads a recording rule also exposes that rule's parameters.
+TEST(Overrides, AlertNameAppliesToRulesItReads) {
   const StatusOr<ProgramPtr> compiled =
       CompileVariants("jobs: [{match: {job: a}, rules: {p/g/A: {factor: 3, limit: 9}}}]");
   ASSERT_TRUE(compiled.ok()) << compiled.status();
   const DomainPlan& domain = (*compiled)->domains[0];
-  // window, factor, and gpus of busy; factor of far; limit of A.
+  // The parameters are window, factor, and gpus of busy, factor of far, and limit of A.
   EXPECT_THAT(ParametersFor(**compiled, domain, "a", "", {}), ElementsAre(500, 3, 0, 4, 9));
   const StatusOr<ProgramPtr> wrong =
       CompileVariants("jobs: [{match: {job: a}, rules: {p/g/far: {window: 3}}}]");
@@ -138,7 +138,7 @@ TEST(Overrides, AlertNameAppliesToTheRulesItReads) {
             "of p/g/busy");
 }
 
-TEST(Overrides, MatcherTextsAndWindowsMakeVariants) {
+TEST(Overrides, MatcherTextsAndWindowsCreateVariants) {
   const StatusOr<ProgramPtr> compiled = CompileVariants(R"(jobs:
 - match: {job: "a*"}
   rules: {p/g/A: {window: 20}}
@@ -169,7 +169,7 @@ TEST(Overrides, ReportsMistakesInTextsAndWindows) {
   for (const auto& [what, message] : std::vector<std::pair<std::string, std::string>>{
            {"window: 2.5", "must be a whole number of samples, at least 1"},
            {"window: many", "must be a number"},
-           {"gpus: [0, 1]", "must be a text"}}) {
+           {"gpus: [0, 1]", "must be a string"}}) {
     const StatusOr<ProgramPtr> compiled =
         CompileVariants(Cat("jobs: [{match: {job: a}, rules: {p/g/A: {", what, "}}}]"));
     EXPECT_THAT(ToStd(compiled.status().message()), ::testing::HasSubstr(message));

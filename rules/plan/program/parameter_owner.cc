@@ -13,7 +13,7 @@ bool IsNameChar(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == ':';
 }
 
-// Whether the canonical text of an expression contains the metric name.
+// Returns true if the canonical text of an expression contains the metric name.
 bool Names(std::string_view text, std::string_view metric) {
   for (size_t at = text.find(metric); at != std::string_view::npos;
        at = text.find(metric, at + 1)) {

@@ -1,6 +1,6 @@
-// Parameters that a rule name refers to: the rule's own and, for an alert, those of the recording
-// rules that it reads, directly or indirectly, on its clock. Users who tune an alert need not know
-// which of its parts are separate recording rules.
+// Lookup of the parameters that a rule name refers to: the rule's own, and for an alert also those
+// of the recording rules that it reads, directly or indirectly, on its clock. Users who tune an
+// alert need not know that parts of it are separate recording rules.
 #pragma once
 
 #include <string>
@@ -14,13 +14,13 @@ namespace pitwall::plan {
 
 std::vector<const Parameter*> ParametersMeant(const Program& program, std::string_view rule,
                                               std::string_view parameter);
-// Like the above, for parameters that users may set while a job runs: numbers. InvalidArgument
-// names the invalid rule or parameter and the nearest name.
+// Behaves like the function above, but only for numbers, which users may set while a job runs.
+// InvalidArgument names the invalid rule or parameter and suggests the nearest name.
 StatusOr<std::vector<const Parameter*>> NumbersMeant(const Program& program, std::string_view rule,
                                                      std::string_view parameter);
-// Names of up to three rules that have a parameter of this name.
+// Returns the names of up to three rules that have a parameter of this name.
 std::vector<std::string> RulesWithParameter(const Program& program, std::string_view parameter);
-// A number, or the text in quotes.
+// Returns the value for display: a number, or text in quotes.
 std::string ShownValue(const Parameter& parameter);
 
 }  // namespace pitwall::plan

@@ -11,7 +11,7 @@ namespace {
 
 bool IsDurationByte(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z'); }
 
-// Converts a duration with a unit to the number of steps that it represents.
+// Appends the number of steps for a duration that has a unit.
 void AppendSteps(std::string_view word, std::string* out) {
   const bool number = word.find_first_not_of("0123456789") == std::string_view::npos;
   const StatusOr<int64_t> parsed =
@@ -26,7 +26,7 @@ std::string ShownText(const DomainPlan& domain, const Node& node) {
   if (!domain.demands.clock.step) return node.text;
   std::string out;
   char quote = 0;
-  bool window = false;  // whether the position is between [ and ]
+  bool window = false;  // true if the position is between [ and ]
   for (size_t i = 0; i < text.size();) {
     const char c = text[i];
     constexpr std::string_view kOffset = " offset ";
