@@ -24,7 +24,7 @@ bool EqualOrBothNull(const ExprPtr& a, const ExprPtr& b) {
   return Equal(*a, *b);
 }
 
-// Two NaN literals compare equal: the comparison is of the written form.
+// Compares two literals as written, so NaN equals NaN.
 bool SameNumber(double a, double b) { return a == b || (a != a && b != b); }
 
 struct NodesEqual {

@@ -1,9 +1,9 @@
-// Syntax tree of PromQL as of Prometheus 3, plus the window kinds [500 samples], [attempt], and
-// [first 200 samples after 20], and $parameters.
+// Syntax tree of PromQL as in Prometheus 3, extended by the window kinds [500 samples], [attempt],
+// and [first 200 samples after 20], and by $parameters.
 //
-// The tree represents the written form: function names are unresolved, types are unchecked, and it
-// may contain syntax that the engine does not evaluate (rules/check reports it). Spans refer to the
-// parsed Source.
+// The tree represents the expression as written: function names are unresolved, types are
+// unchecked, and the tree may contain syntax that the engine does not evaluate (rules/check reports
+// it). Spans refer to the parsed Source.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ enum class BinaryOp {
   kGe,
   kLe,
   kTrimUpper,
-  kTrimLower,  // </ and >/ of native histograms
+  kTrimLower,  // </ and >/ on native histograms
   kAnd,
   kOr,
   kUnless,
@@ -65,7 +65,7 @@ enum class AggregateOp {
 std::string_view OpText(AggregateOp op);
 bool TakesParameter(AggregateOp op);
 
-// A duration, or a plain number without a unit: seconds, or steps on the step clock.
+// Duration, or a plain number without a unit: seconds, or steps on the step clock.
 struct Duration {
   int64_t nanos =
       0;  // plain numbers: number * 1e9, which is also the step clock's unit (model/position.h)
@@ -79,8 +79,8 @@ struct LabelMatcher {
   MatchOp op = MatchOp::kEqual;
   std::string value;
   Span span;
-  std::string parameter =
-      {};  // name of the parameter that supplies the value, without the $; "" for a literal
+  // Name of the parameter that supplies the value, without the $; "" if literal.
+  std::string parameter = {};
   friend bool operator==(const LabelMatcher& a, const LabelMatcher& b) {
     return a.label == b.label && a.op == b.op && a.value == b.value;
   }
@@ -96,7 +96,7 @@ struct AtModifier {
   }
 };
 
-// The offset and @ modifiers of a selector or a subquery.
+// Modifiers offset and @ of a selector or a subquery.
 struct Modifiers {
   std::optional<Duration> offset;
   std::optional<AtModifier> at;
@@ -126,11 +126,11 @@ struct SelectorExpr {
   Span name_span;
   std::vector<LabelMatcher> matchers;
   WindowSyntax window = WindowSyntax::kNone;
-  Duration range;                 // kDuration
-  int64_t samples = 0;            // kSamples, kFirst
-  int64_t skipped = 0;            // kFirst: number of samples before them
-  std::string samples_parameter;  // kSamples: name of the parameter that supplies `samples`; "" for
-                                  // a literal
+  Duration range;                 // for kDuration
+  int64_t samples = 0;            // for kSamples and kFirst
+  int64_t skipped = 0;            // for kFirst: number of samples before the window
+  std::string samples_parameter;  // for kSamples: name of the parameter that supplies `samples`; ""
+                                  // if literal
   Span window_span;               // with the brackets
   bool anchored = false;
   bool smoothed = false;
@@ -144,13 +144,13 @@ struct SubqueryExpr {
   Modifiers modifiers;
 };
 struct UnaryExpr {
-  bool negative = true;  // false for a unary plus
+  bool negative = true;  // false for unary plus
   ExprPtr expr;
 };
 
 enum class GroupSide { kNone, kLeft, kRight };  // group_left, group_right
 struct VectorMatching {
-  bool written = false;  // whether on or ignoring is present
+  bool written = false;  // true if on or ignoring is present
   bool on = false;
   std::vector<std::string> labels;
   GroupSide group = GroupSide::kNone;
@@ -161,7 +161,7 @@ struct VectorMatching {
 };
 struct BinaryExpr {
   BinaryOp op = BinaryOp::kAdd;
-  Span op_span;  // the operator and its modifiers
+  Span op_span;  // covers the operator and its modifiers
   bool return_bool = false;
   VectorMatching matching;
   ExprPtr left;
@@ -174,7 +174,7 @@ struct AggregateExpr {
   Span op_span;
   Grouping grouping = Grouping::kNone;
   std::vector<std::string> labels;
-  ExprPtr parameter;  // topk, quantile, count_values, …; else null
+  ExprPtr parameter;  // parameter of topk, quantile, count_values, …; null for other aggregations
   ExprPtr expr;
 };
 struct CallExpr {
@@ -186,7 +186,8 @@ struct ParenExpr {
   ExprPtr expr;
 };
 
-// The alternatives have the order of ExprKind: std::get<SelectorExpr>(e.node) and e.kind() agree.
+// The alternatives are in the order of ExprKind, so that std::get<SelectorExpr>(e.node) and
+// e.kind() agree.
 enum class ExprKind {
   kNumber,
   kString,
@@ -214,14 +215,14 @@ struct Expr {
   }
 };
 
-// Compares trees without their source positions.
+// Compares trees, ignoring their source positions.
 bool Equal(const Expr& a, const Expr& b);
 // Returns the expression without enclosing parentheses.
 const Expr& Unwrap(const Expr& expr);
-// Direct sub-expressions, left to right.
+// Returns the direct subexpressions from left to right.
 std::vector<const Expr*> Children(const Expr& expr);
 
-// Calls visit(expr) for the tree, parents first.
+// Calls visit(expr) for all nodes of the tree, parents first.
 template <typename F>
 void Visit(const Expr& expr, F&& visit) {
   visit(expr);

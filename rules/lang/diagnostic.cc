@@ -29,7 +29,7 @@ std::string Diagnostic::Header() const {
 
 std::string Diagnostic::ToString() const {
   std::string out = Header();
-  // Escapes invalid UTF-8, which could control the terminal.
+  // Invalid UTF-8 is escaped, because it could control the terminal.
   const bool text = std::none_of(source_line.begin(), source_line.end(), [](char c) {
     const auto byte = static_cast<unsigned char>(c);
     return (byte < 0x20 && c != '\t') || byte == 0x7f;
@@ -38,7 +38,7 @@ std::string Diagnostic::ToString() const {
   out += "\n    ";
   out += source_line;
   out += "\n    ";
-  // Keeps tabs, so that the caret is aligned for every tab width.
+  // Tabs are kept, so that the caret is aligned for every tab width.
   int character = 1;
   for (size_t i = 0; i < source_line.size() && character < column; ++i) {
     if ((static_cast<unsigned char>(source_line[i]) & 0xc0) == 0x80) continue;

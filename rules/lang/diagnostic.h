@@ -1,5 +1,5 @@
-// Error or warning at a position in a rule file. Each stage collects all diagnostics, not only the
-// first.
+// Errors and warnings with positions in rule files. Each stage collects all diagnostics, not only
+// the first.
 #pragma once
 
 #include <string>
@@ -16,16 +16,16 @@ enum class Severity { kError, kWarning, kInfo };
 struct Diagnostic {
   Severity severity = Severity::kError;
   std::string file;
-  int line = 0;    // from 1; 0 for the whole file
-  int column = 0;  // from 1, in characters
+  int line = 0;    // starts at 1; 0 for the whole file
+  int column = 0;  // starts at 1, in characters
   int length = 1;  // number of underlined characters
   std::string message;
-  std::string source_line;   // text of the line, for the caret
-  bool unsupported = false;  // valid PromQL that this engine does not support
+  std::string source_line;   // text of the line, shown above the caret
+  bool unsupported = false;  // about valid PromQL that this engine does not support
 
-  // "file:line:col: error: message".
+  // Returns "file:line:col: error: message".
   std::string Header() const;
-  // Header, then the source line with a caret under the position:
+  // Returns the header, then the source line with a caret under the position:
   //   pack.yaml:7:11: error: unknown function "rat" (did you mean "rate"?)
   //       expr: rat(x[5m])
   //             ^~~
@@ -53,14 +53,14 @@ class Diagnostics {
   const std::vector<Diagnostic>& list() const { return list_; }
   bool HasErrors() const;
   size_t ErrorCount() const;
-  // Whether there are errors and all of them were added by Unsupported.
+  // Returns true if there are errors and all of them were added by Unsupported.
   bool OnlyUnsupported() const;
   // Sorts by file, position, and severity, and removes duplicates.
   void Sort();
   // Returns all diagnostics, each with its caret.
   std::string ToString() const;
-  // Returns OK if there are no errors, else InvalidArgument with the first few error headers and a
-  // count.
+  // Returns OK if there are no errors, or InvalidArgument with the first few error headers and the
+  // number of errors.
   Status ToStatus() const;
 
  private:

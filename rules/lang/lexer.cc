@@ -24,7 +24,8 @@ bool EqualsIgnoringCase(std::string_view text, std::string_view lower) {
          });
 }
 
-// Go number syntax as accepted by PromQL's lexer: decimal, 0x hex, 0 octal, and _ between digits.
+// Parses Go's number syntax as accepted by PromQL's lexer: decimal, 0x hex, 0 octal, and _ between
+// digits.
 std::optional<double> ParseNumber(std::string_view word) {
   const bool hex = StartsWith(word, "0x") || StartsWith(word, "0X");
   const auto is_digit = [&](char c) {
@@ -193,7 +194,7 @@ class Lexer {
       default:
         break;
     }
-    size_t end = at_ + 1;  // covers the whole UTF-8 character
+    size_t end = at_ + 1;  // includes the whole UTF-8 character
     while (end < text_.size() && (static_cast<unsigned char>(text_[end]) & 0xc0) == 0x80) ++end;
     return Fail(at_, end, Cat("unexpected character ", Quote(text_.substr(at_, end - at_))));
   }

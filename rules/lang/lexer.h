@@ -1,5 +1,5 @@
-// Lexer with the rules of Prometheus. Keywords are identifiers: PromQL allows most of them as
-// metric and label names, so only the parser can distinguish them.
+// Lexer that follows Prometheus' rules. Keywords are identifiers, because PromQL allows most of
+// them as metric and label names and only the parser can distinguish them.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ namespace pitwall::lang {
 
 enum class TokenKind {
   kEnd,
-  kIdentifier,  // text; with ':' outside of braces and brackets
+  kIdentifier,  // text; may contain ':' outside braces and brackets
   kNumber,      // number
-  kDuration,    // number: seconds
+  kDuration,    // number, in seconds
   kString,      // text, unescaped
   kParameter,   // text, without the $
   kLeftParen,
@@ -53,10 +53,11 @@ struct Token {
   double number = 0;
 };
 
-// Ends with kEnd. Returns false after an error, which is added to `diagnostics`.
+// Appends the tokens of `source`, ending with kEnd. Returns false after an error, which is added to
+// `diagnostics`.
 bool Lex(const Source& source, std::vector<Token>* tokens, Diagnostics* diagnostics);
 
-// Whether the name needs no quotes: [a-zA-Z_][a-zA-Z0-9_]*, and also ':' for metrics.
+// Returns true if the name needs no quotes: [a-zA-Z_][a-zA-Z0-9_]*, and for metrics also ':'.
 bool IsPlainLabelName(std::string_view name);
 bool IsPlainMetricName(std::string_view name);
 

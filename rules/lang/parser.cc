@@ -1,5 +1,5 @@
-// Pratt parser for the grammar of Prometheus 3. Operator precedence, allowed names, and positions
-// of modifiers follow generated_parser.y.
+// Pratt parser for Prometheus 3's grammar. Operator precedence, allowed names, and positions of
+// modifiers follow generated_parser.y.
 #include "rules/lang/parser.h"
 
 #include <algorithm>
@@ -91,7 +91,7 @@ class Parser : private TokenCursor {
     if (!Is(TokenKind::kAdd) && !Is(TokenKind::kSub)) return Postfix();
     const Token sign = Take();
     const bool negative = sign.kind == TokenKind::kSub;
-    // A sign has the precedence of *: -a ^ b is -(a ^ b).
+    // A sign has the precedence of *, so -a ^ b is -(a ^ b).
     ExprPtr operand = Binary(kMultiplyLevel + 1);
     if (operand == nullptr) return nullptr;
     if (auto* number = std::get_if<NumberExpr>(&operand->node)) {
@@ -266,7 +266,7 @@ class Parser : private TokenCursor {
     }
   }
 
-  // An aggregation, a call, or a selector with a name.
+  // Parses an aggregation, a call, or a selector with a name.
   ExprPtr Named() {
     const uint32_t begin = Peek().span.begin;
     const TokenKind next = Peek(1).kind;

@@ -150,7 +150,7 @@ bool ParseMatcher(TokenCursor* cursor, SelectorExpr* selector) {
   if (!op) {
     if (name.kind == TokenKind::kIdentifier)
       return cursor->Unexpected("label matching", "label matching operator");
-    // {"name.of.metric"}
+    // The metric name is inside the braces: {"name.of.metric"}.
     if (!selector->name.empty()) {
       return cursor->Fail(name.span, Cat("metric name must not be set twice: ",
                                          Quote(selector->name), " or ", Quote(name.text)));

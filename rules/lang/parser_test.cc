@@ -24,7 +24,7 @@ ExprPtr Parse(std::string_view text) {
   return expr;
 }
 
-// Prints the tree with all of its parentheses.
+// Prints the tree with parentheses around every subexpression.
 std::string Shape(const Expr& expr) {
   if (const auto* binary = expr.As<BinaryExpr>()) {
     return Cat("(", Shape(*binary->left), " ", OpText(binary->op), " ", Shape(*binary->right), ")");
@@ -187,7 +187,7 @@ TEST(Parser, ParsesSubqueriesAggregationsAndMatching) {
   EXPECT_EQ(Parse("a + fill")->As<BinaryExpr>()->right->As<SelectorExpr>()->name, "fill");
 }
 
-TEST(Parser, SpansCoverTheWrittenText) {
+TEST(Parser, SpansCoverWrittenText) {
   const std::string text = "sum(rate(x[5m])) by (a) > foo{b=\"c\"} offset 5m";
   const Source source("e", text);
   Diagnostics diagnostics;
@@ -200,7 +200,7 @@ TEST(Parser, SpansCoverTheWrittenText) {
   EXPECT_EQ(source.Text(binary->right->span), "foo{b=\"c\"} offset 5m");
 }
 
-// The error message and the caret below its position.
+// The golden text is the error message, with the caret below its position.
 TEST(Parser, ReportsGoldenErrors) {
   const std::pair<std::string_view, std::string_view> kCases[] = {
       {"", "e:1:1: error: no expression found in input"},

@@ -11,7 +11,7 @@
 namespace pitwall::lang {
 namespace {
 
-// Words that parse as numbers unless they are quoted.
+// Returns true for words that parse as numbers unless they are quoted.
 bool IsNumberWord(std::string_view name) {
   return IsKeyword(name, "inf") || IsKeyword(name, "nan");
 }
@@ -51,7 +51,7 @@ std::string PrintModifiers(const Modifiers& modifiers) {
 
 struct Printer {
   std::string operator()(const NumberExpr& e) const {
-    // FormatDouble's "+Inf" would parse as a sign of the whole expression: +(Inf ^ x).
+    // FormatDouble would print "+Inf", whose sign would apply to the whole expression: +(Inf ^ x).
     if (e.value == std::numeric_limits<double>::infinity()) return "Inf";
     if (!e.duration) return FormatDouble(e.value);
     return FormatDuration(static_cast<int64_t>(std::llround(e.value * 1e3)) * 1'000'000);

@@ -1,5 +1,5 @@
-// Printer from a syntax tree to canonical text: ParseExpr(Print(e)) equals e. Equal trees have
-// equal texts, so the text can identify a sub-expression in evidence, --explain, and state.
+// Printer from a syntax tree to canonical text, so that ParseExpr(Print(e)) equals e. Equal trees
+// have equal texts, so the text can identify a subexpression in evidence, --explain, and state.
 #pragma once
 
 #include <string>
@@ -9,9 +9,9 @@
 namespace pitwall::lang {
 
 std::string Print(const Expr& expr);
-// Quotes the text with the escapes that the lexer accepts; invalid UTF-8 bytes become \xNN.
+// Quotes the text with escapes that the lexer accepts. Invalid UTF-8 bytes become \xNN.
 std::string PrintString(std::string_view text);
-// Prints the name without quotes where PromQL allows it.
+// Prints the name without quotes if PromQL allows it.
 std::string PrintLabelName(std::string_view name);
 
 }  // namespace pitwall::lang

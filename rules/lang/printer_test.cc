@@ -47,7 +47,7 @@ TEST(Printer, PrintsCanonicalText) {
       {"- 1", "-1"},
       {"-x", "-x"},
       {"1e6", "1000000"},
-      {"inf^x", "Inf ^ x"},  // "+Inf ^ x" is +(Inf ^ x)
+      {"inf^x", "Inf ^ x"},  // "+Inf ^ x" would be +(Inf ^ x)
       {"x ^ -inf", "x ^ -Inf"},
       {"1h30m", "1h30m"},
       {"\"\\xff\\n\"", "\"\\xff\\n\""},
@@ -82,7 +82,7 @@ TEST(Printer, RealWorldExpressionsRoundTrip) {
   EXPECT_GE(count, 80);
 }
 
-TEST(Ast, EqualityComparesEveryField) {
+TEST(Ast, EqualityComparesAllFields) {
   const std::pair<std::string_view, std::string_view> kDifferent[] = {
       {"a", "b"},
       {"a", "a{x=\"1\"}"},

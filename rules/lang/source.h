@@ -1,4 +1,4 @@
-// Text of one expression and its position in the file.
+// Text of one expression with its position in the file.
 #pragma once
 
 #include <cstdint>
@@ -13,28 +13,29 @@ namespace pitwall::lang {
 
 using yaml::Position;
 
-// The bytes [begin, end) of a Source.
+// Bytes [begin, end) of a Source.
 struct Span {
   uint32_t begin = 0;
   uint32_t end = 0;
   friend bool operator==(Span, Span) = default;
 };
 
-// Immutable. Copies share the text of the file.
+// Immutable. Copies share the file's text.
 class Source {
  public:
   Source() = default;
-  // The text is a whole file (or command-line argument) called `name`.
+  // Creates a source from a whole file or command-line argument called `name`.
   Source(std::string name, std::string text);
-  // The text is a scalar of a YAML file. Offsets map back through quotes, folding, and indentation.
+  // Creates a source from a scalar in a YAML file. Offsets are mapped back through quotes, folding,
+  // and indentation.
   static Source FromScalar(const yaml::Node& scalar);
 
   const std::string& text() const { return text_; }
   std::string_view Text(Span span) const;
   const yaml::FileTextPtr& file() const { return file_; }
   Position Locate(uint32_t offset) const;
-  // Number of characters that `span` covers on its first line, at least 1: the number of carets to
-  // draw.
+  // Returns the number of carets to draw, which is the number of characters that `span` covers on
+  // its first line, and at least 1.
   int CaretLength(Span span) const;
 
  private:
@@ -42,7 +43,7 @@ class Source {
 
   yaml::FileTextPtr file_;
   std::string text_;
-  std::vector<uint32_t> offsets_;  // into the file; empty if the text is the whole file
+  std::vector<uint32_t> offsets_;  // offsets into the file; empty if the text is the whole file
 };
 
 }  // namespace pitwall::lang

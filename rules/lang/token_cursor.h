@@ -1,4 +1,4 @@
-// Token cursor of the parser, which also formats its errors. Private to this module.
+// Token cursor for the parser, which also formats the parser's errors. Private to this module.
 #pragma once
 
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace pitwall::lang {
 
-// Borrows everything for the duration of one parse. The last token is kEnd; the cursor never passes
-// it.
+// Does not own its arguments, which must outlive the parse. The last token is kEnd, and the cursor
+// never moves past it.
 class TokenCursor {
  public:
   TokenCursor(const Source& source, std::vector<Token> tokens, Diagnostics* diagnostics)
@@ -20,14 +20,14 @@ class TokenCursor {
   const Token& Take();
   bool Is(TokenKind kind) const { return Peek().kind == kind; }
   bool Accept(TokenKind kind);
-  // Whether the token is this keyword, in any case.
+  // Returns true if the current token is this keyword, ignoring case.
   bool IsWord(std::string_view lower) const;
   bool AcceptWord(std::string_view lower);
-  // End of the last token taken.
+  // Returns the end of the last consumed token.
   uint32_t last_end() const { return last_end_; }
 
-  // All return false. Only the first error of an expression is reported, since later ones are
-  // usually caused by it.
+  // Reports an error and returns false. Only the first error of an expression is reported, because
+  // later errors are usually its consequences.
   bool Fail(Span span, std::string_view message);
   // Reports valid PromQL that this engine does not support.
   bool Unsupported(Span span, std::string_view message);

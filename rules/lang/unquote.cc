@@ -117,7 +117,7 @@ size_t Unquote(std::string_view text, std::string* value, size_t* error_at, std:
       return fail(escape, "escape sequence is not a Unicode code point");
     }
     if (most == 255) {
-      value->push_back(static_cast<char>(code));  // a byte, not a code point
+      value->push_back(static_cast<char>(code));  // a byte rather than a code point
     } else {
       AppendUtf8(static_cast<uint32_t>(code), value);
     }

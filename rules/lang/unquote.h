@@ -1,4 +1,4 @@
-// String literals of PromQL: "…" and '…' with Go escapes, and raw `…`.
+// Parsing of PromQL string literals: "…" and '…' with Go escapes, and raw `…`.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,9 @@
 
 namespace pitwall::lang {
 
-// Reads the literal at the beginning of `text`, including its quotes, and returns its length in
-// bytes. Returns 0 if it is malformed, with the reason in `error` and its position in `error_at`.
+// Parses the literal at the beginning of `text`, including its quotes, and returns its length in
+// bytes. Returns 0 if the literal is malformed, with the cause in `error` and its position in
+// `error_at`.
 size_t Unquote(std::string_view text, std::string* value, size_t* error_at, std::string* error);
 
 // Appends a code point as UTF-8.

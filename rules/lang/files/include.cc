@@ -16,12 +16,12 @@ namespace {
 
 using yaml::Node;
 
-// Range of lines [first, last), counted from 1.
+// Range of lines [first, last), starting at 1.
 struct Lines {
   int first = 1, last = 1;
 };
 
-// Splits the text into lines without their ends.
+// Splits the text into lines without line breaks.
 std::vector<std::string_view> LinesOf(std::string_view text) { return Split(text, '\n'); }
 
 bool IsNameByte(char c) {
@@ -29,7 +29,7 @@ bool IsNameByte(char c) {
          c == ':';
 }
 
-// Words of a text that may be series names, without comments.
+// Returns the words in a range of lines that may be series names, ignoring comments.
 std::set<std::string_view> WordsOf(const std::vector<std::string_view>& lines, Lines range) {
   std::set<std::string_view> words;
   for (int line = range.first; line < range.last; ++line) {
@@ -45,7 +45,7 @@ std::set<std::string_view> WordsOf(const std::vector<std::string_view>& lines, L
   return words;
 }
 
-// The first line after `line` with a top-level key, or the end of the file.
+// Returns the first line after `line` with a top-level key, or the end of the file.
 int NextTopLevel(const std::vector<std::string_view>& lines, int line) {
   const int end = static_cast<int>(lines.size()) + 1;
   for (int next = line + 1; next < end; ++next) {
@@ -55,13 +55,14 @@ int NextTopLevel(const std::vector<std::string_view>& lines, int line) {
   return end;
 }
 
-// An anchored value that later rules refer to.
+// Anchored value that later rules refer to.
 struct AnchoredValue {
   std::string alias;  // ": *name"
   std::string text;   // ": [...]", on one line
 };
 
-// A flow collection from its opening bracket, joined into one line; "" if it is not closed.
+// Returns a flow collection joined into one line, starting at its opening bracket, or "" if it is
+// not closed.
 std::string FlowText(std::string_view text) {
   std::string out;
   int depth = 0;
@@ -80,9 +81,8 @@ std::string FlowText(std::string_view text) {
   return "";
 }
 
-// A folded scalar, converted to a quoted scalar on one line. `indent`: indentation of the line with
-// its key.
-// key.
+// Converts a folded scalar to a quoted scalar on one line. `indent` is the indentation of the line
+// with the scalar's key.
 std::string FoldedText(std::string_view following, size_t indent) {
   std::string out = "\"";
   for (const std::string_view line : LinesOf(following)) {
@@ -97,8 +97,8 @@ std::string FoldedText(std::string_view following, size_t indent) {
   return out + '"';
 }
 
-// Values of the form "key: &name VALUE". Other rules may need them after their rule is blanked.
-// Supports flow collections and folded scalars; leaves other values unchanged.
+// Returns values of the form "key: &name VALUE", which other rules may need after the value's rule
+// is blanked. Supports flow collections and folded scalars, and leaves other values unchanged.
 std::vector<AnchoredValue> AnchoredValuesOf(std::string_view text) {
   std::vector<AnchoredValue> out;
   for (size_t at = text.find(": &"); at != std::string_view::npos; at = text.find(": &", at + 1)) {
@@ -119,11 +119,11 @@ std::vector<AnchoredValue> AnchoredValuesOf(std::string_view text) {
   return out;
 }
 
-// A pack with the lines of each rule.
+// Pack with the lines of each rule.
 class PackRules {
  public:
   explicit PackRules(const RuleSetFile& pack) : text_(pack.text), lines_(LinesOf(text_)) {
-    Diagnostics later;  // the compiler reports these
+    Diagnostics later;  // discarded, because the compiler reports them
     file_ = ParseRuleFile(pack.name, pack.text, &later);
     for (size_t g = 0; g < file_->groups.size(); ++g) {
       const GroupText& group = file_->groups[g];
@@ -154,7 +154,8 @@ class PackRules {
     return DidYouMean(alert, names);
   }
 
-  // Blanks everything except these alerts and the recording rules they read.
+  // Returns the pack with everything blanked except these alerts and the recording rules that they
+  // read.
   std::string Only(const std::set<std::string>& alerts) const {
     std::vector<uint8_t> keep(rules_.size(), 0);
     std::vector<size_t> look;
@@ -217,7 +218,7 @@ class PackRules {
   std::vector<Rule> rules_;
 };
 
-// The key "include" of a file; null if the file is not YAML.
+// Returns the key "include" of a file, or nullopt if the key is absent or the file is not YAML.
 std::optional<Node::Entry> FindInclude(const RuleSetFile& file) {
   if (file.text.find("include") == std::string::npos) return std::nullopt;
   const StatusOr<Node> root = yaml::ParseYaml(file.name, file.text);
@@ -227,7 +228,7 @@ std::optional<Node::Entry> FindInclude(const RuleSetFile& file) {
   return *entry;
 }
 
-// The text with its include commented out.
+// Returns the text with its include commented out.
 std::string WithoutInclude(const RuleSetFile& file) {
   const std::optional<Node::Entry> include = FindInclude(file);
   if (!include.has_value()) return file.text;
@@ -269,11 +270,11 @@ class Expander {
   }
 
  private:
-  // Included rules of a pack that is not in the given set.
+  // Included rules of a pack that is not among the given files.
   struct Part {
     RuleSetFile pack;
     std::set<std::string> alerts;
-    std::optional<std::string> whole;  // text without its own includes
+    std::optional<std::string> whole;  // text of the whole pack without its own includes
   };
 
   // Resolves the includes of the file and returns its text without them.
@@ -316,7 +317,7 @@ class Expander {
     for (const RuleSetFile& given : files_) {
       if (PackName(given.name) != wanted.pack) continue;
       if (given.text == pack->text)
-        return OkStatus();  // the given file already has all of its rules
+        return OkStatus();  // the given file already contains all of its rules
       return item.Error(Cat("\"include\": the rules of pack ", wanted.pack, " are also given as ",
                             given.name,
                             ", with another text; rename that file and its changed alerts, or "
@@ -327,7 +328,8 @@ class Expander {
     if (!wanted.alerts.empty()) {
       at->second.alerts.insert(wanted.alerts.begin(), wanted.alerts.end());
     } else if (!at->second.whole.has_value()) {
-      at->second.whole = pack->text;  // already present when a cycle reaches it again
+      // Set before the recursion, so that a cycle of includes ends here.
+      at->second.whole = pack->text;
       ASSIGN_OR_RETURN(std::string text, Follow(*pack));
       parts_.find(wanted.pack)->second.whole = std::move(text);
     }

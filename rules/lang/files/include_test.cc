@@ -60,7 +60,7 @@ std::string FailureOf(std::vector<RuleSetFile> files) {
   return expanded.ok() ? "" : std::string(ToStd(expanded.status().message()));
 }
 
-TEST(Include, AlertBringsItsRecordingRulesAtTheirLines) {
+TEST(Include, AlertIncludesItsRecordingRulesOnSameLines) {
   const auto got =
       ExpandIncludes({{"team.yaml", "include:\n- pack: training\n  alerts: [Slow]\ngroups: []\n"}},
                      IncludeTestPack);
@@ -86,7 +86,7 @@ TEST(Include, RuleIncludedByTwoFiles_AppearsOnce) {
   EXPECT_EQ(RulesOf(got->files[2]).size(), 6U);
 }
 
-TEST(Include, GivenPackAppearsOnceAndWhole) {
+TEST(Include, GivenPackAppearsOnceAndCompletely) {
   const auto got = ExpandIncludes({{"a.yaml", "include: [{pack: training, alerts: [Slow]}]\n"},
                                    {"training.yaml", std::string(kTraining)}},
                                   IncludeTestPack);
@@ -95,7 +95,7 @@ TEST(Include, GivenPackAppearsOnceAndWhole) {
   EXPECT_EQ(got->files[1].text, kTraining);
 }
 
-TEST(Include, WholePackBringsItsIncludes) {
+TEST(Include, WholePackIncludesItsIncludes) {
   const auto got = ExpandIncludes({{"a.yaml", "include: [{pack: outer}]\n"}}, IncludeTestPack);
   ASSERT_TRUE(got.ok()) << got.status();
   ASSERT_EQ(got->files.size(), 3U);
@@ -103,7 +103,7 @@ TEST(Include, WholePackBringsItsIncludes) {
   EXPECT_THAT(RulesOf(got->files[2]), testing::ElementsAre("8 times/step:other", "18 slow/Other"));
 }
 
-TEST(Include, PartOfPackDoesNotBringItsIncludes) {
+TEST(Include, PartialPackDoesNotIncludeItsIncludes) {
   const auto got =
       ExpandIncludes({{"a.yaml", "include: [{pack: outer, alerts: [Outer]}]\n"}}, IncludeTestPack);
   ASSERT_TRUE(got.ok()) << got.status();

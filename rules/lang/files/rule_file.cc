@@ -44,7 +44,7 @@ class Reader {
     problems_.push_back({position, std::string(what)});
   }
 
-  // A duration on the group's clock: 30s, or a number of steps.
+  // Reads a duration on the group's clock: 30s, or a number of steps.
   std::optional<int64_t> ReadDuration(StrictMap& map, std::string_view key, bool step_clock) {
     if (!step_clock) return map.Duration(key);
     const Node* node = map.Get(key);
@@ -133,7 +133,7 @@ class Reader {
         Add(text.name_position, Cat("invalid ", what, " name: ", Quote(name)));
       }
       text.source = Source::FromScalar(*value);
-      // Allows line breaks and tabs. Other control characters, such as "\e", could control a
+      // Line breaks and tabs are allowed. Other control characters, such as "\e", could control a
       // terminal.
       std::string printed = value->scalar();
       std::replace_if(
@@ -236,8 +236,9 @@ class Reader {
     }
   }
 
-  // A condition of a node, independent of the job. It has the lifetime of scope: job, and a label
-  // that lets receivers group the issues of all jobs on the node.
+  // Handles scope: node, a condition of a node that does not depend on the job. The scope has the
+  // lifetime of scope: job, and adds a label that lets receivers group the issues of all jobs on
+  // the node.
   void AddNodeScope(StrictMap& map, RuleText* rule) {
     const Position position = map.Get("scope")->position();
     const bool labeled = std::any_of(rule->labels.begin(), rule->labels.end(),
@@ -264,7 +265,7 @@ class Reader {
         Add(entry.key_position, Cat("invalid parameter name: ", Quote(entry.key)));
         continue;
       }
-      // Added even if it is invalid, so that its uses are not reported as unknown.
+      // The parameter is added even if it is invalid, so that its uses are not reported as unknown.
       ParameterText& parameter = rule->parameters.emplace_back();
       parameter.name = entry.key;
       parameter.position = entry.key_position;

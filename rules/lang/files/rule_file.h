@@ -1,9 +1,9 @@
-// Rule file: the groups and rules of Prometheus, equally strict, plus Pitwall's keys
-// (architecture.md, section 5).
+// Parser of rule files: groups and rules as in Prometheus, with the same strictness, and Pitwall's
+// additional keys (architecture.md, section 5).
 //
-// Parsed content with every value in range; rules/check validates the expressions. Durations are
-// position units (model/position.h): nanoseconds, or steps * kStepUnit on the step clock, where
-// they are written as plain numbers.
+// All parsed values are in range; rules/check validates the expressions. Durations are position
+// units (model/position.h): nanoseconds, or steps * kStepUnit on the step clock, where durations
+// are written as plain numbers.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@
 
 namespace pitwall::lang {
 
-// An expression with its text. `expr` is null after a parse error, which is in the diagnostics.
+// Expression with its text. `expr` is null after a parse error, which is in the diagnostics.
 struct ExprText {
   Source source;
   ExprPtr expr;
 };
 
-// A named text: a label or an annotation. `source` maps offsets in the text to the file.
+// Named text of a label or an annotation. `source` maps offsets in the text to the file.
 struct NamedText {
   std::string name;
   Position name_position;
@@ -33,22 +33,23 @@ struct NamedText {
   const std::string& text() const { return source.text(); }
 };
 
-// `name: 10`, or `name: {value: 10, unit: percent, help: below this a GPU idles}`.
+// Parameter, written as `name: 10` or `name: {value: 10, unit: percent, help: below this a GPU
+// idles}`.
 struct ParameterText {
   std::string name;
-  std::string text;  // as written; a matcher value may be any text
+  std::string text;  // as written; the value of a matcher may be any text
   double value = 0;
   std::string unit;
   std::string help;
   Position position;
 };
 
-// Issues explained by an issue of this rule: those of the alert named `alert`, in any pack, in the
-// same job, with equal values of the labels in `equal`. If both name a rank or a node, these must
-// be equal too, unless `job_wide`: a slow rank makes other ranks wait but never explains another
-// slow rank. `lag`: maximum time (ns) by which a symptom may begin before its cause; unset for the
-// engine's default. `within`: maximum time (ns) by which a cause may begin or rise before its
-// symptom; unset for no limit.
+// Issues explained by an issue of this rule. They are issues of the alert `alert`, in any pack, in
+// the same job, with equal values of the labels in `equal`. If both issues name a rank or a node,
+// these must also be equal, unless `job_wide` is set: a slow rank makes other ranks wait but never
+// explains another slow rank. `lag` is the maximum time (ns) by which a symptom may begin before
+// its cause; unset means the engine's default. `within` is the maximum time (ns) by which a cause
+// may begin or rise before its symptom; unset means no limit.
 struct ExplainsText {
   std::string alert;
   std::vector<std::string> equal;
@@ -63,7 +64,7 @@ struct NeedText {
   Position position;
 };
 
-// A label in which elements of one issue may differ.
+// Label in which the elements of one issue may differ.
 struct FoldText {
   std::string label;
   Position position;
@@ -73,12 +74,12 @@ enum class Scope { kJob, kAttempt };
 
 struct RuleText {
   bool alert = true;  // false for a recording rule
-  std::string name;   // name of the alert or of the recorded metric
+  std::string name;   // name of the alert or the recorded metric
   Position name_position;
   Position position;  // position of the rule
   ExprText expr;
   std::optional<ExprText> clear;
-  int64_t hold = 0;  // for
+  int64_t hold = 0;  // key `for`
   Position hold_position;
   int64_t keep_firing = 0;
   int64_t unsteady_ns = 0;  // event time on both clocks
@@ -99,27 +100,28 @@ struct GroupText {
   std::optional<int64_t> lookback;
   uint32_t limit = 0;
   bool step_clock = false;
-  std::string mode;  // step clock only; "train" by default
+  std::string mode;  // step clock only; default "train"
   bool align_job = false;
-  int64_t unsteady_ns = 0;  // event time; default for alerts of the group
+  int64_t unsteady_ns = 0;  // event time; default of the group's alerts
   std::vector<NamedText> labels;
   std::vector<RuleText> rules;
 };
 
 struct RuleFile {
   yaml::FileTextPtr file;
-  std::string pack;  // the file's stem
+  std::string pack;  // stem of the file name
   std::vector<GroupText> groups;
 };
 
 using RuleFilePtr = std::shared_ptr<const RuleFile>;
 
-// Always returns a file with the valid content; all problems are in `diagnostics`. A rule without a
-// usable expression stays in the list, so that its other fields are checked.
+// Parses a rule file. Always returns a file with the valid content, and reports all problems in
+// `diagnostics`. A rule without a usable expression stays in the list, so that its other fields are
+// checked.
 RuleFilePtr ParseRuleFile(std::string_view file_name, std::string_view text,
                           Diagnostics* diagnostics);
 
-// "dir/bottleneck.yaml" -> "bottleneck".
+// Returns "bottleneck" for "dir/bottleneck.yaml".
 std::string PackName(std::string_view file_name);
 
 }  // namespace pitwall::lang

@@ -107,8 +107,8 @@ TEST(RuleFile, ParsesEveryKey) {
   EXPECT_EQ(Print(*rule.expr.expr), "hw_gpu_utilization_ratio * 100 < $gpu_threshold");
   EXPECT_EQ(Print(*rule.clear->expr), "hw_gpu_utilization_ratio > 0.2");
   EXPECT_EQ(rule.annotations[0].text(), "GPU {{ $labels.gpu }} waits");
-  EXPECT_EQ(rule.unsteady_ns, 300 * kSecond);  // from the group
-  EXPECT_EQ(group.rules[0].unsteady_ns, 0);    // a recording rule
+  EXPECT_EQ(rule.unsteady_ns, 300 * kSecond);  // inherited from the group
+  EXPECT_EQ(group.rules[0].unsteady_ns, 0);    // recording rules have no unsteady time
   EXPECT_EQ(rule.position, (Position{15, 5}));
 
   const GroupText& steps = file->groups[1];
@@ -117,7 +117,7 @@ TEST(RuleFile, ParsesEveryKey) {
   EXPECT_EQ(steps.interval, 10 * kSecond);
   EXPECT_EQ(steps.lookback, 50 * kSecond);
   EXPECT_EQ(steps.rules[0].hold, 5 * kSecond);
-  EXPECT_EQ(steps.rules[0].unsteady_ns, 90 * kSecond);  // event time, not steps
+  EXPECT_EQ(steps.rules[0].unsteady_ns, 90 * kSecond);  // in event time, not steps
 }
 
 TEST(RuleFile, ParameterAndExplainsErrorsNameTheCause) {
@@ -208,7 +208,7 @@ TEST(RuleFile, RejectsControlCharactersInAnnotationsAndLabels) {
               Not(HasSubstr("control character")));
 }
 
-TEST(RuleFile, UnsteadyIsAnEventTimeOfAlerts) {
+TEST(RuleFile, UnsteadyIsEventTimeForAlertsOnly) {
   const std::string failure = Failure(R"(groups:
 - name: g
   clock: step
@@ -311,7 +311,7 @@ TEST(RuleFile, CollectsAllErrors) {
       "      ^\n");
 }
 
-TEST(RuleFile, StepClockTakesPlainNumbers) {
+TEST(RuleFile, StepClockUsesPlainNumbers) {
   EXPECT_EQ(Failure(R"(groups:
 - name: g
   clock: step
@@ -346,7 +346,7 @@ TEST(RuleFile, YamlErrorsAreDiagnostics) {
             "p.yaml:1:1: error: a rule file must be a map, found a list\n    - a\n    ^\n");
 }
 
-TEST(RuleFile, ScopeNodeAddsALabel) {
+TEST(RuleFile, ScopeNodeAddsLabel) {
   const RuleFilePtr file =
       Parse("groups:\n- name: g\n  rules:\n  - {alert: A, expr: x, scope: node, labels: {a: b}}\n");
   const RuleText& rule = file->groups[0].rules[0];
