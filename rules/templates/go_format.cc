@@ -10,7 +10,8 @@
 namespace pitwall::templates {
 namespace {
 
-constexpr int kMaxWidth = 1000;  // of a verb: limits the padding that a template can request
+// Maximum width of a verb, which limits the padding that a template can request.
+constexpr int kMaxWidth = 1000;
 
 std::string Special(double value) {
   if (std::isnan(value)) return "NaN";
@@ -111,7 +112,7 @@ std::string Format(const Verb& v, const Value& value) {
   }
   if (const auto* s = std::get_if<std::string>(&value)) {
     std::string text = *s;
-    if (v.precision >= 0) {  // the maximum number of characters
+    if (v.precision >= 0) {  // maximum number of characters
       size_t end = 0;
       for (int n = 0; end < text.size(); ++end) {
         if ((static_cast<unsigned char>(text[end]) & 0xC0) != 0x80 && n++ == v.precision) break;
@@ -146,7 +147,7 @@ std::string GoNumber(double value) {
   const std::string_view scientific(buffer.data(), static_cast<size_t>(end.ptr - buffer.data()));
   const size_t e = scientific.find('e');
   const int exponent = std::atoi(std::string(scientific.substr(e + 1)).c_str());
-  // Go uses the exponent form from exponent 6 on, regardless of the number of digits.
+  // Go uses the exponent form starting at exponent 6, regardless of the number of digits.
   if (exponent < -4 || exponent >= 6) return std::string(scientific);
   const auto fixed =
       std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed);
@@ -156,7 +157,7 @@ std::string GoNumber(double value) {
 std::string GoFloat(double value, char verb, int precision) {
   if (!std::isfinite(value)) return Special(value);
   const char format[] = {'%', '.', '*', verb, 0};
-  // 309 digits before the point, and the precision.
+  // There are up to 309 digits before the point, plus the precision.
   std::string out(static_cast<size_t>(precision) + 340, '\0');
   const int n = std::snprintf(out.data(), out.size(), format, precision, value);
   out.resize(static_cast<size_t>(n));

@@ -1,4 +1,4 @@
-// Template values and their text as written by Go's fmt package.
+// Formatting of template values as in Go's fmt package.
 #pragma once
 
 #include <cstdint>
@@ -10,20 +10,23 @@
 
 namespace pitwall::templates {
 
-// %v and %g without precision: the shortest digits that round-trip, with an exponent from 1e+06 on.
+// Formats like %v and %g without precision: the shortest digits that round-trip, with an exponent
+// starting at 1e+06.
 std::string GoNumber(double value);
-// %.<precision>g and the like: `verb` one of e E f F g G.
+// Formats like %.<precision>g and similar; `verb` is one of e, E, f, F, g, and G.
 std::string GoFloat(double value, char verb, int precision);
-// %v. The caller prints maps and query results.
+// Formats like %v. The caller prints maps and query results.
 std::string GoText(const Value& value);
-// Type names in Prometheus' messages: float64, int, string, bool, map[string]string, …
+// Returns the type name used in Prometheus' messages: float64, int, string, bool,
+// map[string]string, …
 std::string_view GoType(const Value& value);
-// fmt.Sprintf, with Go's notes about wrong arguments: %!d(string=x), %!s(MISSING), %!(EXTRA int=1).
+// Formats like fmt.Sprintf, including Go's notes about invalid arguments: %!d(string=x),
+// %!s(MISSING), %!(EXTRA int=1).
 std::string GoPrintf(std::string_view format, std::span<const Value> arguments);
-// fmt.Sprint adds a space between operands if neither is a string; println adds spaces and a
-// newline.
+// Formats like fmt.Sprint, which adds a space between operands if neither is a string. With `line`,
+// formats like fmt.Sprintln, which adds spaces and a newline.
 std::string GoPrint(std::span<const Value> arguments, bool line);
-// strconv.Quote.
+// Quotes like strconv.Quote.
 std::string GoQuote(std::string_view text);
 
 }  // namespace pitwall::templates

@@ -1,22 +1,23 @@
-// Templates of labels and annotations: the subset of Go's text/template and Prometheus' functions
-// that alert rules use.
+// Templates for labels and annotations: the subset of Go's text/template and of Prometheus'
+// functions that alert rules use.
 //
-//   {{ $labels.gpu }}  {{ .Labels.gpu }}  {{ $value }}  {{ .Value }}  {{ $params.threshold }}  {{
-//   $step }}
-//   {{ $value | printf "%.2f" }}  {{ if gt $value 90.0 }}…{{ else if … }}…{{ else }}…{{ end }}  {{
-//   with … }}…{{ end }}
+//   {{ $labels.gpu }}  {{ .Labels.gpu }}  {{ $value }}  {{ .Value }}  {{ $params.threshold }}
+//   {{ $step }}
+//   {{ $value | printf "%.2f" }}  {{ if gt $value 90.0 }}…{{ else if … }}…{{ else }}…{{ end }}
+//   {{ with … }}…{{ end }}
 //   {{ $x := humanize $value }}  {{- trimmed -}}  {{/* comment */}}
 //   humanize humanize1024 humanizeDuration humanizePercentage humanizeTimestamp toUpper toLower
 //   title reReplaceAll match stripPort stripDomain parseDuration now printf print println len index
-//   html urlquery eq ne lt le gt ge and or not args $externalLabels (empty), $externalURL and
-//   externalURL ("")
-//   {{ range $i, $x := … }}…{{ else }}…{{ end }} with break and continue, over the result of a
-//   query, a map or a number; {{ define "x" }}…{{ end }} {{ template "x" . }} {{ block "x" . }}…{{
-//   end }} query first value label strvalue sortByLabel
+//   html urlquery eq ne lt le gt ge and or not args
+//   $externalLabels (empty), $externalURL and externalURL ("")
+//   {{ range $i, $x := … }}…{{ else }}…{{ end }} with break and continue, over a query result, a
+//   map, or a number
+//   {{ define "x" }}…{{ end }}  {{ template "x" . }}  {{ block "x" . }}…{{ end }}
+//   query first value label strvalue sortByLabel
 //
-// A missing label is "". Numbers print as in Go (1e+06). Unlike in Go, an integer may be compared
-// with a float ({{ if gt $value 90 }}). The text of a query must be constant, since it is compiled
-// with the rule and evaluated at the rule's tick; its result is in label order.
+// A missing label is "". Numbers are printed as in Go (1e+06). Unlike in Go, an integer may be
+// compared with a float ({{ if gt $value 90 }}). The text of a query must be constant, because the
+// query is compiled with the rule and evaluated at the rule's tick. Its result is in label order.
 #pragma once
 
 #include <cstdint>
@@ -36,12 +37,12 @@ namespace pitwall::templates {
 
 struct TemplateBody;  // the parsed form
 
-// A query of a template.
+// Query in a template.
 struct TemplateQuery {
   std::string text;           // PromQL
-  size_t begin = 0, end = 0;  // byte offsets of its text in the template
+  size_t begin = 0, end = 0;  // byte offsets of the query's text in the template
 };
-// A use of $labels.name, with its position.
+// Use of $labels.name, with its position.
 struct LabelUse {
   std::string name;
   size_t begin = 0, end = 0;
@@ -51,7 +52,7 @@ struct LabelUse {
 class TemplateQueries {
  public:
   virtual ~TemplateQueries() = default;
-  // The result at the tick of the query with this ID (see Template::WithQueries).
+  // Returns the query's result at the tick. For the ID, see Template::WithQueries.
   virtual StatusOr<std::shared_ptr<const std::vector<QuerySample>>> Run(uint32_t id) = 0;
 };
 
@@ -66,37 +67,38 @@ struct TemplateInput {
   double value = 0;
   std::span<const std::pair<std::string, double>> params;
   int64_t step = kNoStep;              // $step is "" for kNoStep
-  int64_t time_ns = 0;                 // now
-  TemplateQueries* queries = nullptr;  // null: a query is a run-time error
+  int64_t time_ns = 0;                 // value of now
+  TemplateQueries* queries = nullptr;  // if null, a query is a run-time error
 };
 
-// A parsed template. Immutable, cheap to copy, thread-safe. Bounds the output (64 KiB) and the work
-// of an expansion.
+// Parsed template. Immutable, cheap to copy, and thread-safe. Limits the output (64 KiB) and the
+// work of an expansion.
 class Template {
  public:
   Template() = default;  // expands to ""
-  // Returns InvalidArgument "NAME:LINE:COL: cause" if `text` is not a valid template; `problem`
-  // (may be null) then receives the position and the cause.
+  // Parses a template. Returns InvalidArgument "NAME:LINE:COL: cause" if `text` is not valid;
+  // `problem` (may be null) then receives the position and the cause.
   static StatusOr<Template> Parse(std::string_view name, std::string_view text,
                                   ParseProblem* problem = nullptr);
 
-  // Returns a copy with these IDs for its queries, which are passed to TemplateQueries::Run.
-  // Without it, the ID of a query is its index.
+  // Returns a copy whose queries have these IDs, which are passed to TemplateQueries::Run. By
+  // default, a query's ID is its index.
   Template WithQueries(std::vector<uint32_t> ids) const;
 
-  // Never fails: a run-time error expands to "<error expanding template: …>", as in Prometheus.
+  // Expands the template. Never fails: a run-time error expands to "<error expanding template: …>",
+  // as in Prometheus.
   std::string Expand(const TemplateInput& input) const;
-  // Like Expand, but returns the error.
+  // Expands the template like Expand, but returns errors.
   StatusOr<std::string> TryExpand(const TemplateInput& input) const;
 
-  // Whether the text can change while the element's labels do not: it reads the value, a parameter,
-  // the step, or the time.
+  // Returns true if the text can change while the element's labels do not, because the template
+  // reads the value, a parameter, the step, or the time.
   bool varies() const;
-  // Whether the template is plain text.
+  // Returns true if the template is plain text.
   bool constant() const;
-  // Names used as $params.x, for checks.
+  // Returns the names used as $params.x, for checks.
   const std::vector<std::string>& parameters() const;
-  // Labels used as $labels.x or $.Labels.x.
+  // Returns the labels used as $labels.x or $.Labels.x.
   const std::vector<LabelUse>& labels() const;
   const std::vector<TemplateQuery>& queries() const;
 

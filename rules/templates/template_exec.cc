@@ -12,11 +12,11 @@ namespace {
 
 constexpr size_t kMaxOutput = 64 * 1024;
 // Maximum work of one expansion, in bytes written or read plus a constant per step, so that nested
-// loops terminate. A few hundredths of a second.
+// loops terminate. The maximum takes a few hundredths of a second.
 constexpr size_t kMaxWork = 16 << 20;
 constexpr size_t kStepWork = 64;
-constexpr size_t kPatternWork = 32 * 1024;  // compiled on each call
-constexpr int kMaxCalls = 100;              // nested templates
+constexpr size_t kPatternWork = 32 * 1024;  // a pattern is compiled on each call
+constexpr int kMaxCalls = 100;              // maximum depth of nested templates
 
 class Executor {
  public:
@@ -106,7 +106,7 @@ class Executor {
     }
   }
 
-  // {{template}}: another root, without the caller's variables.
+  // Executes {{template}}, which has another root and no access to the caller's variables.
   Status Call(const Statement& s, const Value& dot) {
     Value argument;
     if (s.expr != nullptr) {
@@ -161,7 +161,7 @@ class Executor {
     return RunBlock(*s.otherwise, dot);
   }
 
-  // Sort arg10 before arg2, as for map keys.
+  // Sorts the names like map keys, so arg10 comes before arg2.
   static std::vector<std::pair<std::string, size_t>> SortedNames(const Arguments& arguments) {
     std::vector<std::pair<std::string, size_t>> names;
     for (size_t i = 0; i < arguments.list->values.size(); ++i) names.emplace_back(Cat("arg", i), i);
@@ -169,7 +169,7 @@ class Executor {
     return names;
   }
 
-  // The entries of a map, by key; empty for other values.
+  // Returns the entries of a map ordered by key, or nullopt for other values.
   std::optional<std::vector<std::pair<std::string, Value>>> Entries(const Value& value) const {
     std::vector<std::pair<std::string, Value>> out;
     const auto labels = [&](const Labels& of) {
@@ -271,7 +271,7 @@ class Executor {
     return result;
   }
 
-  // Work of copying the value.
+  // Returns the work of copying the value.
   static size_t BytesOf(const Value& value) {
     const auto* text = std::get_if<std::string>(&value);
     return text == nullptr ? 0 : text->size();

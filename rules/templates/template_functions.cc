@@ -1,4 +1,4 @@
-// Template functions: those of Go and those that Prometheus adds.
+// Template functions of Go and Prometheus.
 #include <re2/re2.h>
 
 #include <algorithm>
@@ -23,7 +23,7 @@ StatusOr<std::string> StringOf(const Value& value) {
   return InvalidArgument(Cat("wrong type for value; expected string; got ", GoType(value)));
 }
 
-// Argument of the humanizing functions: a number, or text that parses as one.
+// Returns the argument of a humanizing function: a number, or text that parses as a number.
 StatusOr<double> NumberOf(const Value& value) {
   if (const auto* d = std::get_if<double>(&value)) return *d;
   if (const auto* i = std::get_if<int64_t>(&value)) return static_cast<double>(*i);
@@ -72,7 +72,7 @@ Result HumanizeDuration(const FunctionContext&, Arguments a) {
   const std::string_view sign = v < 0 ? "-" : "";
   v = std::fabs(v);
   constexpr double kFar =
-      9e18;  // beyond this, the number of days overflows an integer; undefined in Go
+      9e18;  // above this, the number of days overflows an integer, which is undefined in Go
   const auto whole = static_cast<int64_t>(std::min(v, kFar));
   const int64_t seconds = whole % 60, minutes = whole / 60 % 60, hours = whole / 3600 % 24,
                 days = whole / 86400;
@@ -116,7 +116,7 @@ Result HumanizeTimestamp(const FunctionContext&, Arguments a) {
   return Value(out + " +0000 UTC");
 }
 
-// Converts ASCII letters only.
+// Converts only ASCII letters.
 Result ToUpper(const FunctionContext&, Arguments a) {
   ASSIGN_OR_RETURN(std::string s, StringOf(a[0]));
   for (char& c : s) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
@@ -136,7 +136,7 @@ Result Title(const FunctionContext&, Arguments a) {
   };
   bool inside = false;
   for (size_t i = 0; i < s.size(); ++i) {
-    // An apostrophe, a period, or a colon between letters does not end a word.
+    // An apostrophe, period, or colon between letters does not end a word.
     const bool joint = inside && (s[i] == '\'' || s[i] == '.' || s[i] == ':') && i + 1 < s.size() &&
                        part(s[i + 1]);
     if (!inside && s[i] >= 'a' && s[i] <= 'z') s[i] = static_cast<char>(s[i] - 32);
@@ -162,7 +162,7 @@ Result ReReplaceAll(const FunctionContext&, Arguments a) {
   std::vector<re2::StringPiece> groups(static_cast<size_t>(re.NumberOfCapturingGroups()) + 1);
   std::string out;
   constexpr size_t kMax = 64 * 1024;
-  size_t last_end = 0;  // of the previous match
+  size_t last_end = 0;  // end of the previous match
   for (size_t search = 0; search <= text.size() && out.size() <= kMax;) {
     if (!re.Match(text, search, text.size(), RE2::UNANCHORED, groups.data(),
                   static_cast<int>(groups.size()))) {
@@ -171,10 +171,10 @@ Result ReReplaceAll(const FunctionContext&, Arguments a) {
     const auto from = static_cast<size_t>(groups[0].data() - text.data());
     const size_t to = from + groups[0].size();
     out.append(text, last_end, from - last_end);
-    // As in Go, an empty match directly after a match does not count.
+    // As in Go, an empty match directly after another match does not count.
     if (to > last_end || from == 0) ExpandGroups(replacement, re, groups, kMax, &out);
     last_end = to;
-    // Advances by at least one character.
+    // The search advances by at least one character.
     size_t next = search + 1;
     while (next < text.size() && (static_cast<unsigned char>(text[next]) & 0xC0) == 0x80) ++next;
     search = std::max(next, to);
@@ -192,7 +192,7 @@ Result Match(const FunctionContext&, Arguments a) {
   return Value(RE2::PartialMatch(text, re));
 }
 
-// Parses host:port or [v6]:port like net.SplitHostPort; false if it is neither.
+// Parses host:port or [v6]:port like net.SplitHostPort. Returns false for other text.
 bool SplitHostPort(std::string_view text, std::string_view* host, std::string_view* port) {
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return false;
@@ -207,7 +207,8 @@ bool SplitHostPort(std::string_view text, std::string_view* host, std::string_vi
 }
 
 bool IsAddress(std::string_view host) {
-  if (host.find(':') != std::string_view::npos) return true;  // IPv6: host names have no colon
+  // An IPv6 address, because host names have no colon.
+  if (host.find(':') != std::string_view::npos) return true;
   const auto parts = Split(host, '.');
   return parts.size() == 4 && std::all_of(parts.begin(), parts.end(), [](std::string_view p) {
            const auto n = ParseInt(p);
@@ -306,8 +307,8 @@ Result Not(const FunctionContext& context, Arguments a) {
   return Value(!IsTrue(a[0], *context.input));
 }
 
-// Returns -1, 0, 1, or 2 for unequal values without an order (NaN). Integers and floats compare as
-// numbers.
+// Returns -1, 0, or 1, or 2 for unequal values without an order (NaN). Integers and floats are
+// compared as numbers.
 StatusOr<int> Compare(const Value& a, const Value& b, bool equality) {
   const auto number = [](const Value& v) {
     return std::holds_alternative<double>(v) || std::holds_alternative<int64_t>(v);
@@ -354,7 +355,7 @@ Result Le(const FunctionContext&, Arguments a) {
   ASSIGN_OR_RETURN(const int order, Compare(a[0], a[1], false));
   return Value(order == -1 || order == 0);
 }
-// As in Go: the inverses of le and lt, so NaN is greater than everything.
+// As in Go, gt and ge are the inverses of le and lt, so NaN is greater than everything.
 Result Gt(const FunctionContext&, Arguments a) {
   ASSIGN_OR_RETURN(const int order, Compare(a[0], a[1], false));
   return Value(order != -1 && order != 0);

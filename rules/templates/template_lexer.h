@@ -1,4 +1,4 @@
-// Lexer that splits a template into text and actions, and an action into tokens.
+// Lexer that splits a template into text and actions, and actions into tokens.
 #pragma once
 
 #include <string>
@@ -11,22 +11,22 @@ namespace pitwall::templates {
 
 struct Token {
   enum class Kind {
-    kText,      // between actions, trimmed
+    kText,      // text between actions, trimmed
     kOpen,      // {{
     kClose,     // }}
-    kName,      // foo, if, end
-    kVariable,  // $foo, $
+    kName,      // foo, if, or end
+    kVariable,  // $foo or $
     kField,     // .foo; `spaced` if it is separated from the previous token
     kDot,       // .
-    kString,    // text: the value
-    kNumber,    // text: as written
+    kString,    // text is the unescaped value
+    kNumber,    // text is the number as written
     kPipe,      // |
     kDeclare,   // :=
     kAssign,    // =
-    kComma,     // , of {{range $i, $x := …}}
+    kComma,     // , in {{range $i, $x := …}}
     kLeft,      // (
     kRight,     // )
-    kEnd,       // of the template
+    kEnd,       // end of the template
   };
   Kind kind = Kind::kEnd;
   std::string text;
@@ -35,10 +35,10 @@ struct Token {
   size_t after = 0;  // byte offset of the end
 };
 
-// Line and column (both from 1) of a byte offset, as "LINE:COL".
+// Returns "LINE:COL" of a byte offset, both starting at 1.
 std::string Place(std::string_view text, size_t at);
 
-// Tokens of a whole template without comments. Errors have the form "LINE:COL: cause".
+// Returns the tokens of a whole template, without comments. Errors have the form "LINE:COL: cause".
 StatusOr<std::vector<Token>> Tokenize(std::string_view text);
 
 }  // namespace pitwall::templates

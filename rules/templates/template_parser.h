@@ -43,7 +43,7 @@ class Parser {
     return Error(token, Cat("unexpected ", Show(token), " in ", where));
   }
 
-  // Parses up to {{end}} or {{else}}, which is returned in `stop` (its {{ is consumed); "" at the
+  // Parses up to {{end}} or {{else}}. `stop` receives that word (its {{ is consumed), or "" at the
   // end of the template.
   Status ParseBlock(Block* block, int depth, std::string* stop);
   Status ParseControl(Statement* statement, std::string_view word, int depth);
@@ -69,14 +69,14 @@ class Parser {
     bool there = false;
     bool declares = false;
     Token token;
-    bool second = false;  // whether there are two variables ($i, $x), in range only
+    bool second = false;  // true if there are two variables ($i, $x), which only range allows
     Token second_token;
   };
   Declaration ParseDeclaration(bool range = false);
   StatusOr<uint32_t> Declare(const Token& token, bool declares);
   const Variable* Find(std::string_view name) const;
   ExprPtr Make(Expr::Kind kind, const Token& token) const;
-  void Cover(Expr* expr) const;  // sets the text up to the last token
+  void Cover(Expr* expr) const;  // sets the expression's text to end at the last token
 
   std::string_view text_;
   std::vector<Token> tokens_;
@@ -85,7 +85,8 @@ class Parser {
   std::vector<Variable> variables_;
   int ranges_ = 0;  // number of enclosing ranges
   bool defining_ = false;
-  std::vector<std::pair<std::string, Token>> calls_;  // of templates, to be there at the end
+  // Names of called templates, which must be defined at the end.
+  std::vector<std::pair<std::string, Token>> calls_;
 };
 
 }  // namespace pitwall::templates

@@ -39,7 +39,7 @@ class TemplateQueryTest : public testing::Test {
   }
 };
 
-TEST_F(TemplateQueryTest, ExpandsAsPrometheus) {
+TEST_F(TemplateQueryTest, ExpandsLikePrometheus) {
   const std::pair<const char*, const char*> cases[] = {
       {"{{ query \"up\" | first | value }}", "20"},
       {"{{ query \"up\" | first | label \"gpu\" }}", "2"},
@@ -104,7 +104,7 @@ TEST_F(TemplateQueryTest, ReportsRunTimeErrors) {
   EXPECT_THAT(Expand("{{ query \"up\" }}"), HasSubstr("error calling query: there is no data"));
 }
 
-TEST_F(TemplateQueryTest, WorkIsBounded) {
+TEST_F(TemplateQueryTest, WorkIsLimited) {
   EXPECT_THAT(Expand("{{ define \"r\" }}{{ template \"r\" . }}{{ end }}{{ template \"r\" 1 }}"),
               HasSubstr("exceeded maximum template depth (100)"));
   EXPECT_THAT(Expand("{{ range 1000000 }}{{ range 1000000 }}{{ end }}{{ end }}"),
@@ -118,7 +118,7 @@ TEST_F(TemplateQueryTest, WorkIsBounded) {
   EXPECT_THAT(Expand(doubling + "{{ $x }}"), HasSubstr("longer than 65536 bytes"));
 }
 
-TEST_F(TemplateQueryTest, ListsItsQueriesAndLabels) {
+TEST_F(TemplateQueryTest, ListsQueriesAndLabels) {
   const std::string_view text =
       "{{ $labels.gpu }}{{ query \"a\" }}{{ $.Labels.node }}{{ printf \"%s > %d\" \"b\" 3 | query "
       "}}";
@@ -143,7 +143,7 @@ TEST_F(TemplateQueryTest, ListsItsQueriesAndLabels) {
               HasSubstr("error calling query: it fails"));
 }
 
-TEST_F(TemplateQueryTest, ProblemsHaveAnOffset) {
+TEST_F(TemplateQueryTest, ProblemsHaveOffsets) {
   ParseProblem problem;
   EXPECT_FALSE(Template::Parse("t", "ab\n  {{ foo }}", &problem).ok());
   EXPECT_EQ(problem.at, 8u);

@@ -1,4 +1,4 @@
-// Actions with blocks: if, with, range, define, template, and block.
+// Parsing of actions with blocks: if, with, range, define, template, and block.
 #include "rules/templates/template_parser.h"
 
 namespace pitwall::templates {
@@ -82,7 +82,7 @@ Status Parser::ParseControl(Statement* statement, std::string_view word, int dep
   variables_.resize(inner);
   if (stop == "else" && tokens_[at_ + 1].kind == Kind::kName &&
       (tokens_[at_ + 1].text == "if" || tokens_[at_ + 1].text == "with")) {
-    // {{else if x}} is {{else}}{{if x}} with a shared {{end}}.
+    // {{else if x}} is equivalent to {{else}}{{if x}} with a shared {{end}}.
     Next();
     const std::string nested_word = Next().text;
     if (depth + 1 > kMaxParseDepth) return Error(Peek(), "nested too deeply");
@@ -119,13 +119,13 @@ Status Parser::ParseRange(Statement* statement, int depth) {
   if (Peek().kind == Kind::kClose) return Error(Peek(), "missing value for range");
   ASSIGN_OR_RETURN(statement->expr, ParsePipeline("range", depth));
   RETURN_IF_ERROR(Close("range"));
-  body_->varies = true;  // its content may have changed
+  body_->varies = true;  // the collection may have changed
   if (declaration.there) {
     ASSIGN_OR_RETURN(statement->slot, Declare(declaration.token, declaration.declares));
     statement->has_slot = true;
   }
   if (declaration.second) {
-    // $i, $x: the first is the index or key.
+    // In $i, $x, the first variable is the index or key.
     statement->has_key = true;
     statement->key_slot = statement->slot;
     ASSIGN_OR_RETURN(statement->slot, Declare(declaration.second_token, declaration.declares));
@@ -228,8 +228,8 @@ StatusOr<uint32_t> Parser::Declare(const Token& token, bool declares) {
   return variable->slot;
 }
 
-// query "up", or a printf of constants: the text is known at load time, so it can be compiled with
-// the rule.
+// Parses a query. Its text is a literal such as "up" or a printf of constants, so it is known at
+// load time and can be compiled with the rule.
 StatusOr<ExprPtr> Parser::ParseQuery(const Token& name, ExprPtr call) {
   if (call->arguments.size() != 1) {
     return Error(name, Cat("wrong number of args for query: want 1 got ", call->arguments.size()));

@@ -33,7 +33,7 @@ class TemplateTest : public testing::Test {
 };
 
 // Go defines gt and ge as the inverses of le and lt.
-TEST_F(TemplateTest, NanIsGreaterThanEverythingAsInGo) {
+TEST_F(TemplateTest, NanIsGreaterThanEverythingLikeInGo) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(
       WithValue(nan,
@@ -41,7 +41,7 @@ TEST_F(TemplateTest, NanIsGreaterThanEverythingAsInGo) {
       "true true false false");
 }
 
-TEST_F(TemplateTest, ExpandsAsGo) {
+TEST_F(TemplateTest, ExpandsLikeGo) {
   const std::pair<const char*, const char*> cases[] = {
       {"", ""},
       {"plain { } text", "plain { } text"},
@@ -123,7 +123,7 @@ TEST_F(TemplateTest, HumanizesNumbers) {
 }
 
 // The expected texts are the output of Go 1.x.
-TEST(GoFormat, FormatsNumbersAsGo) {
+TEST(GoFormat, FormatsNumbersLikeGo) {
   const std::pair<double, const char*> shortest[] = {
       {1e5, "100000"},  {1e6, "1e+06"},     {123456, "123456"},  {1234567, "1.234567e+06"},
       {1e20, "1e+20"},  {1e21, "1e+21"},    {1.5e-5, "1.5e-05"}, {0.0001, "0.0001"},
@@ -224,14 +224,14 @@ TEST_F(TemplateTest, RunTimeErrorsExpandToText) {
   EXPECT_THAT(Expand("{{ $params.nope }}"), HasSubstr("the rule has no parameter \"nope\""));
 }
 
-TEST_F(TemplateTest, OutputIsBounded) {
+TEST_F(TemplateTest, OutputIsLimited) {
   std::string text = "{{ $x := \"0123456789\" }}";
   for (int i = 0; i < 60; ++i) text += "{{ $x = print $x $x }}";
   EXPECT_THAT(Expand(text + "{{ $x }}"), HasSubstr("output is longer than 65536 bytes"));
 }
 
-// Each would take gigabytes; the child process may map 400 MiB more.
-TEST_F(TemplateTest, ExhaustedMemoryIsAnError) {
+// Each template would need gigabytes, but the child process may allocate only 400 MiB more.
+TEST_F(TemplateTest, ExhaustedMemoryReturnsError) {
   const std::string long_value(60'000, 'v');
   Labels labels({{"a", long_value}});
   input.labels = &labels;
@@ -254,7 +254,7 @@ TEST_F(TemplateTest, ExhaustedMemoryIsAnError) {
   }
 }
 
-TEST_F(TemplateTest, ListsWhatItReads) {
+TEST_F(TemplateTest, ReportsVaryingTextAndReferences) {
   const auto varies = [](std::string_view text) { return Template::Parse("t", text)->varies(); };
   EXPECT_FALSE(varies("plain"));
   EXPECT_FALSE(varies("{{ $labels.gpu }}{{ .Labels.x }}{{ toUpper $labels.x }}"));

@@ -13,7 +13,7 @@
 
 namespace pitwall::templates {
 
-// Slots of the predefined variables.
+// Slots of predefined variables.
 enum BuiltinSlot : uint32_t {
   kRootSlot,  // $
   kLabelsSlot,
@@ -32,16 +32,17 @@ struct FunctionContext {
 struct TemplateFunction {
   std::string_view name;
   int min_arguments;
-  int max_arguments;  // -1: unlimited
+  int max_arguments;  // -1 means no limit
   StatusOr<Value> (*call)(const FunctionContext&, std::span<const Value>);
 };
-// Returns null for an unknown name. and, or, and not evaluate their arguments one by one: see kAnd,
-// kOr.
+// Returns null for an unknown name. `and` and `or` are not in the table, because they evaluate
+// their arguments one by one (see kAnd and kOr).
 const TemplateFunction* FindFunction(std::string_view name);
-// Reason why a function of Prometheus is unsupported; "" for names that Prometheus does not have.
+// Returns the reason why a Prometheus function is not supported, or "" for names that Prometheus
+// does not have.
 std::string_view WhyNotSupported(std::string_view name);
 
-// value, label, first, …: functions of query results (value_functions.cc).
+// Returns the functions on query results (value_functions.cc), such as value, label, and first.
 std::span<const TemplateFunction> QueryFunctions();
 
 bool IsTrue(const Value& value, const TemplateInput& input);
@@ -50,8 +51,8 @@ struct Expr {
   enum class Kind { kLiteral, kDot, kVariable, kField, kCall, kAnd, kOr, kQuery };
   Kind kind = Kind::kLiteral;
   Value literal;
-  uint32_t slot = 0;  // kVariable; kQuery: index into TemplateBody::queries
-  std::string field;  // kField of arguments[0]
+  uint32_t slot = 0;  // kVariable: slot; kQuery: index into TemplateBody::queries
+  std::string field;  // kField: field of arguments[0]
   const TemplateFunction* function = nullptr;
   std::vector<std::unique_ptr<Expr>> arguments;
   size_t at = 0;  // byte offset
@@ -70,18 +71,18 @@ struct Statement {
     kIf,
     kWith,
     kRange,
-    kTemplate,  // the template named `text`, with expr (or nothing) as its dot
+    kTemplate,  // executes the template named `text`, with expr (or nothing) as its dot
     kBreak,
     kContinue,
   };
   Kind kind = Kind::kText;
   std::string text;
   ExprPtr expr;
-  uint32_t slot = 0;  // kSet; kIf, kWith and kRange with `has_slot`
+  uint32_t slot = 0;  // for kSet, and for kIf, kWith, and kRange with `has_slot`
   bool has_slot = false;
-  uint32_t key_slot = 0;  // kRange with `has_key`
+  uint32_t key_slot = 0;  // for kRange with `has_key`
   bool has_key = false;
-  size_t at = 0;  // kTemplate: byte offset
+  size_t at = 0;  // for kTemplate: byte offset
   std::unique_ptr<Block> then, otherwise;
 };
 
@@ -98,7 +99,7 @@ struct TemplateBody {
   std::vector<std::string> parameters;
   std::vector<LabelUse> labels;
   std::vector<TemplateQuery> queries;
-  StringMap<Block> templates;  // {{define}}
+  StringMap<Block> templates;  // templates defined by {{define}}
 };
 
 }  // namespace pitwall::templates

@@ -1,4 +1,4 @@
-// Values of templates.
+// Template values.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace pitwall::templates {
 
-// An element of a query's result.
+// Element of a query result.
 struct QuerySample {
   Labels labels;
   double value = 0;
@@ -20,24 +20,24 @@ struct QuerySample {
 struct Nil {
   friend bool operator==(Nil, Nil) = default;
 };
-// Maps of the input are never copied: a value only identifies the map.
+// Input maps are never copied; a value only identifies the map.
 enum class MapKind { kRoot, kLabels, kParams, kEmpty };
 
-// The result of a query in label order; immutable. Never null.
+// Result of a query in label order. Immutable, and never null.
 struct SampleList {
   std::shared_ptr<const std::vector<QuerySample>> samples;
 };
-// An element of a query's result.
+// Reference to an element of a query result.
 struct SampleRef {
   std::shared_ptr<const std::vector<QuerySample>> samples;
   size_t index = 0;
   const QuerySample& get() const { return (*samples)[index]; }
 };
-// The labels of an element.
+// Labels of an element.
 struct SampleLabels {
   SampleRef sample;
 };
-// The result of args(): arg0, arg1, …
+// Result of args(): arg0, arg1, …
 struct ArgumentList;
 struct Arguments {
   std::shared_ptr<const ArgumentList> list;
@@ -48,7 +48,7 @@ using Value = std::variant<Nil, bool, int64_t, double, std::string, MapKind, Sam
 
 struct ArgumentList {
   std::vector<Value> values;
-  int depth = 1;  // nesting of lists
+  int depth = 1;  // nesting depth of lists
 };
 
 }  // namespace pitwall::templates
