@@ -124,7 +124,7 @@ LabelFlow OfBinary(const ExprContext& context, const lang::BinaryExpr& binary) {
   if (binary.op == BinaryOp::kOr) {
     LabelFlow out;
     out.closed = left.closed && right.closed;
-    // Open: the names that neither side can have.
+    // For two open sides, `names` contains the labels that neither side can have.
     std::set<std::string, std::less<>> all = left.names;
     all.insert(right.names.begin(), right.names.end());
     for (const std::string& label : all) {

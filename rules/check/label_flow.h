@@ -1,5 +1,5 @@
-// Possible labels of the elements of a result, derived through aggregations, functions, and vector
-// matching. The metric name is excluded. Private to this module.
+// Labels that the elements of a result can have, derived through aggregations, functions, and
+// vector matching. The metric name is excluded. Private to this module.
 #pragma once
 
 #include <set>
@@ -12,10 +12,11 @@
 namespace pitwall::check {
 
 struct LabelFlow {
-  // Closed: only labels in `names` are possible. Open: any label except `names`.
+  // If closed, only labels in `names` are possible. Otherwise any label except those in `names` is
+  // possible.
   bool closed = false;
   std::set<std::string, std::less<>> names;
-  // Labels that every element is known to have: those of by(), and those that the catalog lists for
+  // Labels that every element is known to have: those in by(), and those that the catalog lists for
   // a metric.
   std::set<std::string, std::less<>> sure;
 
@@ -26,7 +27,7 @@ struct LabelFlow {
 
 LabelFlow LabelsOf(const ExprContext& context, const lang::Expr& expr);
 
-// Reason why elements of the two sides can never match, or "".
+// Returns the reason why elements of the two sides can never match, or "".
 std::string NeverMatches(const lang::BinaryExpr& binary, const LabelFlow& left,
                          const LabelFlow& right);
 

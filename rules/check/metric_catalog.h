@@ -1,4 +1,4 @@
-// Catalog of all canonical series: rules/metrics.yaml, built into the binary.
+// Catalog of all canonical series from rules/metrics.yaml, which is embedded in the binary.
 #pragma once
 
 #include <string>
@@ -12,10 +12,11 @@
 namespace pitwall::check {
 
 enum class MetricKind { kGauge, kCounter };
-// kForeign: the producer is a third-party exporter; derive.yaml derives canonical series from it.
+// Producer of a series. kForeign means a third-party exporter; derive.yaml derives canonical series
+// from its series.
 enum class Producer { kCollector, kClient, kEngine, kForeign };
 
-// An alias of a series. Its values times `factor` are in the canonical unit.
+// Alias of a series. Its values times `factor` are in the canonical unit.
 struct MetricAlias {
   std::string name;
   double factor = 1;
@@ -32,17 +33,18 @@ struct MetricInfo {
   std::vector<MetricAlias> aliases;
 };
 
-// Immutable; thread-safe.
+// Immutable and thread-safe.
 class MetricCatalog {
  public:
-  // The built-in catalog. Built on the first call; a test verifies that it parses.
+  // Returns the built-in catalog, which is parsed on the first call. A test verifies that it is
+  // valid.
   static const MetricCatalog& Builtin();
   static StatusOr<MetricCatalog> Parse(std::string_view file_name, std::string_view text);
 
   const std::vector<MetricInfo>& metrics() const { return metrics_; }  // in file order
-  // Finds a metric by name or alias; nullptr if it is unknown.
+  // Finds a metric by name or alias. Returns nullptr if it is unknown.
   const MetricInfo* Find(std::string_view name) const;
-  // Names and aliases, sorted.
+  // Returns all names and aliases, sorted.
   const std::vector<std::string>& names() const { return names_; }
 
  private:

@@ -15,7 +15,7 @@ TEST(Catalog, BuiltinCatalogIsConsistent) {
     SCOPED_TRACE(metric.name);
     if (metric.producer == Producer::kForeign)
       continue;  // third-party exporters follow their own naming
-    // Names end in the unit, and counters in _total, as in the OpenTelemetry-to-Prometheus
+    // Names end with the unit, and counters with _total, as in the OpenTelemetry-to-Prometheus
     // translation.
     if (metric.unit != "1" && metric.name != "ALERTS_FOR_STATE") {
       EXPECT_NE(metric.name.find(Cat("_", metric.unit)), std::string::npos);

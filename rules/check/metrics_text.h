@@ -1,4 +1,5 @@
-// Text of rules/metrics.yaml; CMake generates metrics_text.cc from it. Private to this module.
+// Contents of rules/metrics.yaml. CMake generates metrics_text.cc from the file. Private to this
+// module.
 #pragma once
 
 #include <string_view>

@@ -8,8 +8,8 @@
 namespace pitwall::check {
 namespace {
 
-// Namespaces reserved for Pitwall: a name in them that is not in the catalog does not exist.
-// train_* is open, since training code logs its own metrics.
+// Returns true for names in Pitwall's reserved namespaces, where every existing metric is in the
+// catalog. train_* is not reserved, because training code logs its own metrics.
 bool IsOurs(std::string_view name) {
   for (const std::string_view prefix : {"system_", "hw_", "cgroup_", "pitwall_"}) {
     if (StartsWith(name, prefix)) return true;

@@ -1,5 +1,5 @@
-// Warnings about rules that never fire or always fire. They hold for all samples, including NaN,
-// under the assumption that metrics match the catalog (ratios from 0 to 1, counters at least 0) and
+// Warnings about rules that never fire or always fire. They hold for all samples, including NaN.
+// They assume that metrics match the catalog (ratios from 0 to 1, counters at least 0) and that
 // parameters have the values in the file.
 #include <algorithm>
 #include <cctype>
@@ -20,15 +20,15 @@ using lang::BinaryExpr;
 using lang::BinaryOp;
 using lang::Expr;
 
-// Ratios are computed from clocks, so values slightly above 1 occur.
+// Ratios are computed from clocks, so values can slightly exceed 1.
 constexpr double kRatioMost = 1 + 1e-6;
 constexpr size_t kMaxBounds = 32;
 
 struct Outcome {
-  bool never = false;  // never has an element
-  bool ever = false;   // always has an element, whatever series exist
+  bool never = false;  // the result never has an element
+  bool ever = false;   // the result always has an element, whatever series exist
   ValueRange range;
-  bool measured = false;   // depends on samples, not only on numbers and parameters
+  bool measured = false;   // depends on samples rather than only on numbers and parameters
   bool parameter = false;  // depends on a parameter's value
 };
 
@@ -108,7 +108,7 @@ class OutcomeChecker {
     if (aggregate.parameter != nullptr) Visit(*aggregate.parameter);
     Outcome out = Visit(*aggregate.expr);
     out.range = RangeOfAggregate(aggregate, out.range);
-    // topk(0, …) has no elements; the analysis does not track counts.
+    // topk(0, …) has no elements, but the analysis does not track counts.
     out.ever = out.ever && aggregate.parameter == nullptr;
     return out;
   }
@@ -146,7 +146,7 @@ class OutcomeChecker {
     return out;
   }
 
-  // Functions such as rate() over windows that never hold two samples.
+  // Detects functions such as rate() over windows that never hold two samples.
   void NeedsTwoSamples(const lang::CallExpr& call, Outcome* out) {
     const FunctionRow* function = FindFunction(call.function);
     if (function == nullptr || function->least < 2) return;
@@ -167,7 +167,7 @@ class OutcomeChecker {
     }
   }
 
-  // Contradictory matchers such as {a="x",a="y"}.
+  // Detects contradictory matchers such as {a="x",a="y"}.
   void CheckMatchers(const Expr& expr, const lang::SelectorExpr& selector, Outcome* out) {
     for (const lang::LabelMatcher& equal : selector.matchers) {
       if (equal.op != MatchOp::kEqual) continue;
@@ -175,7 +175,7 @@ class OutcomeChecker {
         if (other.label != equal.label || &other == &equal) continue;
         const StatusOr<Matcher> matcher = Matcher::Make(other.label, other.op, other.value);
         if (!matcher.ok() || matcher->Matches(equal.value)) continue;
-        // Report a pair of equal matchers only once.
+        // Each pair of equality matchers is reported only once.
         if (other.op == MatchOp::kEqual && &other < &equal) continue;
         out->never = true;
         causes_.push_back(
@@ -218,8 +218,9 @@ class OutcomeChecker {
     return out;
   }
 
-  // Whether enough is known about both sides for a warning: an override may change a parameter that
-  // is compared directly with a number, and a rule that is disabled in this way is not a mistake.
+  // Returns true if enough is known about both sides for a warning. An override may change a
+  // parameter that is compared directly with a number, and a rule that is disabled in this way is
+  // not a mistake.
   static bool IsConclusive(const Outcome& left, const Outcome& right) {
     if (!left.parameter && !right.parameter) return true;
     if (left.parameter && right.parameter) return false;
@@ -263,7 +264,7 @@ class OutcomeChecker {
     std::string out = Cat("this is never true: ", shown, " is ", RangeText(subject.range));
     if (bound.range.IsPoint() && !bound.measured)
       CatTo(out, ", compared with ", RangeText(bound.range).substr(7));
-    // The usual mistake: a ratio compared with a percentage.
+    // A common mistake is to compare a ratio with a percentage.
     if (subject.range.low == 0 && subject.range.high == kRatioMost && bound.range.IsPoint() &&
         bound.range.low > 1 && bound.range.low <= 100) {
       CatTo(out, ": for ", FormatDouble(bound.range.low), " percent write ",
@@ -316,7 +317,7 @@ class OutcomeChecker {
     }
   }
 
-  // Conditions that every element of the expression satisfies.
+  // Appends the conditions that every element of the expression satisfies.
   void Bounds(const Expr& root, std::vector<Bound>* out) const {
     const Expr& expr = lang::Unwrap(root);
     const auto* binary = expr.As<BinaryExpr>();
@@ -342,7 +343,7 @@ class OutcomeChecker {
     }
   }
 
-  // The value of a number or a parameter.
+  // Returns the value of a number or a parameter.
   std::optional<double> NumberOf(const Expr& root) const {
     const Expr& expr = lang::Unwrap(root);
     if (const std::optional<double> constant = ConstantValue(expr)) {
@@ -370,8 +371,8 @@ class OutcomeChecker {
     }
   }
 
-  // Two sides with equal texts are the same series only if each selector names its metric, because
-  // matching ignores names.
+  // Returns true if each selector names its metric. Only then are two sides with equal texts the
+  // same series, because matching ignores metric names.
   static bool NamesMetrics(const Expr& root) {
     bool named = true;
     lang::Visit(root, [&](const Expr& expr) {
@@ -404,7 +405,7 @@ class OutcomeChecker {
   bool TakesAllAway(const BinaryExpr& binary) const {
     if (!NamesMetrics(*binary.left)) return false;
     if (lang::Equal(lang::Unwrap(*binary.left), lang::Unwrap(*binary.right))) return true;
-    // The right side must be exactly this comparison; otherwise it has further conditions.
+    // The right side must be exactly this comparison; otherwise it may have further conditions.
     std::vector<Bound> left, right;
     Bounds(*binary.left, &left);
     Bounds(*binary.right, &right);
@@ -433,9 +434,9 @@ bool IsWatchdog(std::string_view name) {
   return false;
 }
 
-// Whether the expression filters elements before aggregation: count(up == 0) > 0 asks whether any
-// exist.
-bool LeavesOut(const Expr& root) {
+// Returns true if the expression filters elements before an aggregation: count(up == 0) > 0 tests
+// whether any such element exists.
+bool FiltersElements(const Expr& root) {
   bool out = false;
   lang::Visit(root, [&](const Expr& expr) {
     if (const auto* binary = expr.As<BinaryExpr>()) {
@@ -448,14 +449,14 @@ bool LeavesOut(const Expr& root) {
   return out;
 }
 
-// Reason why an alert fires for every existing series, or "".
+// Returns the reason why an alert fires for every existing series, or "".
 std::string FiresForAll(const ExprContext& context, const Expr& root) {
   const Expr& expr = lang::Unwrap(root);
   const auto* binary = expr.As<BinaryExpr>();
   if (binary == nullptr || !lang::IsComparison(binary->op)) return {};
   if (binary->return_bool) {
     return "bool makes this 0 or 1 instead of leaving elements out, so the alert fires for every "
-           "series that is there: leave bool away";
+           "series that exists: remove bool";
   }
   OutcomeChecker checker(context);
   const Outcome left = checker.Visit(*binary->left);
@@ -464,9 +465,9 @@ std::string FiresForAll(const ExprContext& context, const Expr& root) {
   const Outcome& subject = TypeOf(*binary->left) == Type::kVector ? left : right;
   if (subject.range.IsPoint() || !subject.measured || left.parameter || right.parameter) return {};
   if (!AlwaysTrue(binary->op, left.range, right.range)) return {};
-  if (LeavesOut(*binary->left) || LeavesOut(*binary->right)) return {};
+  if (FiltersElements(*binary->left) || FiltersElements(*binary->right)) return {};
   return Cat("this is true for every number that ", context.source.Text(expr.span),
-             " can compare, so the alert fires for every series that is there");
+             " can compare, so the alert fires for every series that exists");
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Diagnostics for calls of functions that extend PromQL (docs/functions.md).
+// Tests of diagnostics for functions that extend PromQL (docs/functions.md).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// Errors and warnings about one expression in an alert; "" if there are none.
+// Returns the errors and warnings about one expression in an alert, or "" if there are none.
 std::string CheckExpr(std::string_view expr) {
   CheckOptions options;
   options.default_interval = 60 * kSecond;
@@ -87,9 +87,8 @@ TEST(OwnFunctions, ReportsInvalidCalls) {
       {"robust_deriv(a[100h])", "robust_deriv keeps every sample of them, at most 4096"},
       {"histogram_over_time(a[5m], 0, 1, b)", "got instant vector"},
       {"histogram_over_time(a[5m], 0, scalar(b), 10)",
-       "7:37: error: the width of histogram_over_time() must be a number: its buckets are made "
-       "when "
-       "the rule is loaded"},
+       "7:37: error: the width of histogram_over_time() must be a number: its buckets are "
+       "created when the rule is loaded"},
       {"histogram_over_time(a[5m], Inf, 1, 10)",
        "7:34: error: histogram_over_time() needs a finite"},
       {"histogram_over_time(a[5m], 0, 0, 10)",
@@ -133,15 +132,15 @@ TEST(OwnFunctions, AcceptsValidCalls) {
   }
 }
 
-// histogram_over_time adds the label le; functions that aggregate buckets remove it.
-TEST(OwnFunctions, TracksTheBucketLabel) {
+// histogram_over_time adds the label le, and functions that aggregate buckets remove it.
+TEST(OwnFunctions, TracksBucketLabel) {
   EXPECT_EQ(CheckExpr("sum by (le) (histogram_over_time(sum by (rank) (a)[1h:1m], 0, 1, 9)) > 1"),
             "");
   EXPECT_THAT(CheckExpr("sum by (le) (peer_histogram_distance(sum by (le, rank) (a))) > 0.5"),
               HasSubstr("the inner expression has no label \"le\""));
 }
 
-// Values that can never occur.
+// These comparisons test for values that can never occur.
 TEST(OwnFunctions, TracksValueRanges) {
   for (const char* expr :
        {"kendall_tau_over_time(a[5m]) > 1", "kendall_tau_over_time(a[5m]) < -1",

@@ -1,5 +1,5 @@
-// Metrics that an expression requires: the default of a rule's `needs`. A series is not required
-// where the expression may have a result without it (absent(), or, unless, scalar()).
+// Metrics that an expression requires, which are the default of a rule's `needs`. A series is not
+// required if the expression may have a result without it (absent(), or, unless, scalar()).
 #include <algorithm>
 #include <iterator>
 
@@ -14,8 +14,9 @@ using Names = std::vector<std::string>;  // sorted, without duplicates
 using lang::BinaryOp;
 using lang::Expr;
 
-// Series that the engine emits for alerts and sources. It counts attempts wherever they exist.
-bool IsAbsentWhenAllIsWell(std::string_view name) {
+// Returns true for series that the engine emits for alerts and sources only if there is an issue.
+// Metrics of attempts are excluded, because they exist for every attempt.
+bool ExistsOnlyForIssues(std::string_view name) {
   return name == "ALERTS" || name == "ALERTS_FOR_STATE" ||
          (StartsWith(name, "pitwall_") && !StartsWith(name, "pitwall_job_attempt"));
 }
@@ -36,7 +37,7 @@ Names Intersection(const Names& a, const Names& b) {
 Names RequiredMetrics(const Expr& expr) {
   if (const auto* selector = expr.As<lang::SelectorExpr>()) {
     const std::string_view name = MetricNameOf(*selector);
-    if (name.empty() || IsAbsentWhenAllIsWell(name)) return {};
+    if (name.empty() || ExistsOnlyForIssues(name)) return {};
     return {std::string(name)};
   }
   if (const auto* binary = expr.As<lang::BinaryExpr>()) {

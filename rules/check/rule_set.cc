@@ -19,7 +19,8 @@ using lang::RuleFilePtr;
 using lang::RuleText;
 using lang::Severity;
 
-// The texts of `over` and the texts of `base` that it does not override, sorted by name.
+// Returns the texts in `over`, and the texts in `base` that `over` does not override, sorted by
+// name.
 std::vector<const NamedText*> Merge(const std::vector<NamedText>& base,
                                     const std::vector<NamedText>& over) {
   std::vector<const NamedText*> out;
@@ -146,7 +147,7 @@ class SetChecker {
     checked->labels = check_texts(Merge(group.text->labels, rule.labels));
     checked->annotations = check_texts(Merge({}, rule.annotations));
     CheckFixedAnnotations(of_texts, rule.annotations);
-    // After a parse error, an unused parameter cannot be detected.
+    // Unused parameters cannot be detected after a parse error.
     const bool all_parsed = rule.expr.expr != nullptr && (!rule.clear.has_value() || has_clear);
     if (all_parsed) {
       const ExprContext context{rule.expr.source, group, rule, options_, recorded_, diagnostics_};
@@ -158,7 +159,7 @@ class SetChecker {
     duplicates_.Check(group, rule, *checked, diagnostics_);
   }
 
-  // Returns false if the types do not match; no further checks ran.
+  // Returns false if the types do not match. No further checks ran in that case.
   bool CheckExpr(const ExprContext& context, const lang::Expr& expr) {
     if (!CheckTypes(context, expr)) return false;
     const bool clear = context.rule.clear.has_value() && &expr == context.rule.clear->expr.get();

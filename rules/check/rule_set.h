@@ -1,6 +1,6 @@
 // Validated rule files: types match, parameters are declared, windows are affordable, and the
-// engine supports all syntax. Defaults are applied and names are resolved, so the planner does not
-// repeat these decisions.
+// engine supports the whole syntax. Defaults are applied and names are resolved, so the planner
+// does not repeat these decisions.
 #pragma once
 
 #include <cstdint>
@@ -15,35 +15,35 @@
 
 namespace pitwall::check {
 
-inline constexpr size_t kMaxRules = 20'000;  // in one rule set
+inline constexpr size_t kMaxRules = 20'000;  // maximum number of rules per rule set
 
 struct CheckOptions {
-  int64_t default_interval = 0;  // position units, as below; > 0
+  int64_t default_interval = 0;  // position units, as in the fields below; > 0
   int64_t default_lookback = 0;
   int64_t default_step_interval = 0;
   int64_t default_step_lookback = 0;
-  // A query over stored samples: it may read at fixed times and in the future, and its windows keep
-  // no state.
+  // True for a query over stored samples, which may read at fixed times and in the future, and
+  // whose windows keep no state.
   bool stored_samples = false;
   const MetricCatalog* catalog = &MetricCatalog::Builtin();
 };
 
-// A label or annotation of a rule.
+// Label or annotation of a rule.
 struct CheckedText {
   std::string name;
   std::string text;
-  // For an alert: the queries of its template, in order.
+  // Queries of the template in order, for alerts.
   std::vector<std::shared_ptr<const lang::Expr>> queries;
 };
 
 struct CheckedRule {
-  const lang::RuleText* text = nullptr;  // in CheckedGroup::file
-  std::string name;                      // pack/group/alert, plus #n for repeats within the group
+  const lang::RuleText* text = nullptr;  // owned by CheckedGroup::file
+  std::string name;  // pack/group/alert, with #n appended for repeats within the group
   bool attempt_scope = false;
   std::vector<CheckedText> labels;       // merged with the group's labels, sorted by name
   std::vector<CheckedText> annotations;  // sorted by name
-  // Metrics that must exist before the rule is evaluated: those in `needs`, or those that the
-  // expression requires. Sorted.
+  // Metrics that must exist before the rule is evaluated: those in the rule's `needs`, or those
+  // that the expression requires. Sorted.
   std::vector<std::string> needs;
 };
 
@@ -54,16 +54,17 @@ struct CheckedGroup {
   ClockSpec clock;
   int64_t interval = 0;
   int64_t lookback = 0;
-  int64_t subquery_step = 0;  // default for subqueries without a step
+  int64_t subquery_step = 0;  // default step of subqueries
   std::vector<CheckedRule> rules;
 };
 
-// In evaluation order: by pack, then by position in the file.
+// Groups in evaluation order: by pack, then by position in the file.
 struct CheckedRuleSet {
   std::vector<CheckedGroup> groups;
 };
 
-// Adds errors and warnings to `diagnostics`. If there are errors, the result must not be planned.
+// Checks the files, and adds errors and warnings to `diagnostics`. If there are errors, the result
+// must not be planned.
 CheckedRuleSet CheckRuleSet(std::vector<lang::RuleFilePtr> files, const CheckOptions& options,
                             lang::Diagnostics* diagnostics);
 

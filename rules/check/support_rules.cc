@@ -25,12 +25,12 @@ const std::string* TextOf(const Expr& expr) {
   return text == nullptr ? nullptr : &text->value;
 }
 
-// Any valid UTF-8, as in Prometheus 3.
+// Accepts any valid UTF-8, as in Prometheus 3.
 bool IsLabelName(std::string_view name) {
   return !name.empty() && yaml::FindInvalidUtf8(name) == std::string_view::npos;
 }
 
-// Prometheus reports these at evaluation, although they do not depend on data.
+// Prometheus reports these errors at evaluation, although they do not depend on data.
 void CheckLabelNames(const ExprContext& context, const lang::CallExpr& call) {
   const bool replace = call.function == "label_replace";
   if (call.function == "histogram_quantiles") {
@@ -54,7 +54,7 @@ void CheckLabelNames(const ExprContext& context, const lang::CallExpr& call) {
   }
 }
 
-// For histogram_over_time: its buckets are elements, which are created when the rule is loaded.
+// Checks histogram_over_time. Its buckets are elements, which are created when the rule is loaded.
 void CheckBuckets(const ExprContext& context, const lang::CallExpr& call) {
   constexpr std::string_view kNames[] = {"first bound", "width", "count"};
   double numbers[3] = {};
@@ -64,7 +64,7 @@ void CheckBuckets(const ExprContext& context, const lang::CallExpr& call) {
     if (!number.has_value()) {
       context.Error(argument.span, Cat("the ", kNames[k],
                                        " of histogram_over_time() must be a number: its buckets "
-                                       "are made when the rule is loaded"));
+                                       "are created when the rule is loaded"));
       return;
     }
     numbers[k] = *number;
@@ -93,14 +93,14 @@ void CheckBuckets(const ExprContext& context, const lang::CallExpr& call) {
   }
 }
 
-// "greater than 0", "from 1 to 64"
+// Returns a text such as "greater than 0" or "from 1 to 64".
 std::string BoundText(const ArgumentBound& bound) {
   if (std::isfinite(bound.low) && std::isfinite(bound.high))
     return Cat("from ", FormatDouble(bound.low), " to ", FormatDouble(bound.high));
   return Cat(bound.low_open ? "greater than " : "that is not below ", FormatDouble(bound.low));
 }
 
-// Checks the constraints of the function's table row, besides the argument types.
+// Checks the constraints in the function's table row other than argument types.
 void CheckArguments(const ExprContext& context, const FunctionRow& function,
                     const lang::CallExpr& call) {
   for (size_t i = 0; i < call.arguments.size() && function.arguments.size() > 0; ++i) {
@@ -127,7 +127,7 @@ void CheckArguments(const ExprContext& context, const FunctionRow& function,
   if (call.function == "histogram_over_time") CheckBuckets(context, call);
 }
 
-// Window kinds that the function does not support.
+// Reports window kinds that the function does not support.
 void CheckWindowKind(const ExprContext& context, const FunctionRow& function,
                      const lang::SelectorExpr& selector) {
   if (selector.window == lang::WindowSyntax::kAttempt && NeedsEverySample(function)) {
@@ -147,7 +147,7 @@ void CheckWindowKind(const ExprContext& context, const FunctionRow& function,
 
 void CheckCall(const ExprContext& context, const lang::CallExpr& call) {
   const FunctionRow* function = FindFunction(call.function);
-  if (function == nullptr) return;  // CheckTypes has reported it
+  if (function == nullptr) return;  // already reported by CheckTypes
   if (function->support == Support::kNativeHistograms) {
     context.diagnostics->Unsupported(
         context.source, call.name_span,

@@ -17,7 +17,7 @@ class TypeChecker {
  public:
   explicit TypeChecker(const ExprContext& context) : context_(context) {}
 
-  // Returns the type; errors of sub-expressions are added first.
+  // Returns the expression's type. Errors in subexpressions are added first.
   Type Check(const Expr& expr) {
     std::visit([&](const auto& node) { CheckNode(expr, node); }, expr.node);
     return TypeOf(expr);

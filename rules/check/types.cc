@@ -85,7 +85,7 @@ double Apply(BinaryOp op, double a, double b) {
     case BinaryOp::kLe:
       return a <= b;
     default:
-      return 0;  // never a scalar: set and trim operators
+      return 0;  // set and trim operators are never scalar
   }
 }
 

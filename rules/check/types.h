@@ -1,4 +1,4 @@
-// PromQL's types of expressions.
+// Types of PromQL expressions.
 #pragma once
 
 #include <optional>
@@ -10,15 +10,15 @@
 namespace pitwall::check {
 
 using Type = ExprType;
-std::string_view TypeName(Type type);  // as in Prometheus messages: "instant vector"
+std::string_view TypeName(Type type);  // as in Prometheus' messages, such as "instant vector"
 
-// The type of a well-formed expression; an instant vector for a call of an unknown function. Does
-// not check operands (validators.h does).
+// Returns the type of a well-formed expression. A call of an unknown function has the type instant
+// vector. Does not check operands (validators.h does).
 Type TypeOf(const lang::Expr& expr);
 
-// The value of an expression that contains only numbers (signs, parentheses, arithmetic, bool
-// comparisons, pi()), as evaluation would compute it; nullopt if it contains anything else,
-// including parameters.
+// Returns the value of an expression that contains only numbers (signs, parentheses, arithmetic,
+// bool comparisons, pi()), as evaluation would compute it. Returns nullopt if it contains anything
+// else, including parameters.
 std::optional<double> ConstantValue(const lang::Expr& expr);
 
 }  // namespace pitwall::check

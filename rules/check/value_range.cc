@@ -22,7 +22,7 @@ ValueRange Make(double low, double high) {
   return {low, high, false, false};
 }
 
-// The sum of one or more of them.
+// Returns the range of a sum of one or more values in `range`.
 ValueRange SumOf(const ValueRange& range) {
   if (range.low >= 0) return Make(range.low, kInfinity);
   if (range.high <= 0) return Make(-kInfinity, range.high);
@@ -110,7 +110,7 @@ ValueRange Negate(const ValueRange& range) {
 
 ValueRange Arithmetic(BinaryOp op, const ValueRange& left, const ValueRange& right) {
   if (op == BinaryOp::kMod) {
-    // The result has the sign of the dividend and is smaller than the divisor.
+    // The result has the dividend's sign and is smaller than the divisor.
     if (!right.IsPoint() || !std::isfinite(right.low) || right.low == 0) return {};
     const double most = std::fabs(right.low);
     return {left.low >= 0 ? 0 : -most, left.high <= 0 ? 0 : most, left.low<0, left.high> 0};
@@ -125,7 +125,7 @@ ValueRange Arithmetic(BinaryOp op, const ValueRange& left, const ValueRange& rig
     case BinaryOp::kDiv: {
       const bool divides = op == BinaryOp::kDiv;
       if (divides && right.low <= 0 && right.high >= 0) {
-        // The divisor may be 0; the result has the common sign.
+        // The divisor may be 0, so only the common sign is known.
         if (left.low >= 0 && right.low >= 0) return ValueRange::AtLeast(0);
         return {};
       }
@@ -134,7 +134,7 @@ ValueRange Arithmetic(BinaryOp op, const ValueRange& left, const ValueRange& rig
       for (const double a : {left.low, left.high}) {
         for (const double b : {right.low, right.high}) ends[n++] = divides ? a / b : a * b;
       }
-      // 0 times infinity: a bound that no value reaches; nearby products are 0.
+      // 0 times infinity occurs only at a bound that no value reaches; nearby products are 0.
       for (double& end : ends) end = std::isnan(end) ? 0 : end;
       const auto [low, high] = std::minmax_element(ends.begin(), ends.end());
       return Make(*low, *high);
@@ -203,9 +203,9 @@ ValueRange RangeOfAggregate(const lang::AggregateExpr& aggregate, const ValueRan
 }
 
 std::string RangeText(const ValueRange& range) {
-  // Omit the digits of bounds that include rounding errors.
+  // Rounding omits the digits that come from rounding errors in the bounds.
   const auto text = [](double value) {
-    const double rounded = std::round(value * 1e5) / 1e5 + 0.0;  // + 0.0: no -0
+    const double rounded = std::round(value * 1e5) / 1e5 + 0.0;  // + 0.0 avoids -0
     return FormatDouble(std::isfinite(rounded) ? rounded : value);
   };
   if (range.IsPoint()) return Cat("always ", text(range.low));

@@ -1,5 +1,5 @@
-// Range of the values of a result: interval arithmetic over expressions, to find comparisons with a
-// constant outcome. Every range includes NaN; a comparison with it is false (except !=), so "never
+// Range of the values of a result, computed with interval arithmetic to find comparisons with a
+// constant outcome. Every range includes NaN. A comparison with NaN is false (except !=), so "never
 // true" also holds for NaN. Private to this module.
 #pragma once
 
@@ -16,7 +16,7 @@ namespace pitwall::check {
 struct ValueRange {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
-  bool low_open = false;  // whether low is excluded
+  bool low_open = false;  // true if low is excluded
   bool high_open = false;
 
   static ValueRange Point(double value) { return {value, value, false, false}; }
@@ -24,29 +24,30 @@ struct ValueRange {
     return {low, std::numeric_limits<double>::infinity(), false, false};
   }
   bool IsPoint() const { return low == high; }
-  // Whether the range excludes any number.
+  // Returns true if the range excludes any number.
   bool IsBounded() const { return std::isfinite(low) || std::isfinite(high); }
 };
 
 bool IsEmpty(const ValueRange& range);
 ValueRange Intersect(const ValueRange& a, const ValueRange& b);
 ValueRange Hull(const ValueRange& a, const ValueRange& b);
-// Whether `outer` includes every value of `inner`.
+// Returns true if `outer` includes every value in `inner`.
 bool Contains(const ValueRange& outer, const ValueRange& inner);
-// Range of x for which `x op bound` holds for some value of `bound`; all numbers for !=.
+// Returns the range of x for which `x op bound` holds for some value in `bound`; all numbers for
+// !=.
 ValueRange Allowed(lang::BinaryOp op, const ValueRange& bound);
-// Whether `left op right` is false (true) for all values of both.
+// Return true if `left op right` is false (or true, respectively) for all values of both sides.
 bool NeverTrue(lang::BinaryOp op, const ValueRange& left, const ValueRange& right);
 bool AlwaysTrue(lang::BinaryOp op, const ValueRange& left, const ValueRange& right);
 
 ValueRange Negate(const ValueRange& range);
-// + - * / %; all numbers if no tighter range is known.
+// Returns the range of + - * / %, or all numbers if no tighter range is known.
 ValueRange Arithmetic(lang::BinaryOp op, const ValueRange& left, const ValueRange& right);
-// Range of a function's result; `arguments` are the ranges of its arguments, in order.
+// Returns the range of a function's result. `arguments` are the ranges of its arguments, in order.
 ValueRange RangeOfCall(const lang::CallExpr& call, std::span<const ValueRange> arguments);
 ValueRange RangeOfAggregate(const lang::AggregateExpr& aggregate, const ValueRange& inner);
 
-// "from 0 to 1", "at least 0".
+// Returns a text such as "from 0 to 1" or "at least 0".
 std::string RangeText(const ValueRange& range);
 
 }  // namespace pitwall::check

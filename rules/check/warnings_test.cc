@@ -1,4 +1,4 @@
-// Warnings, with cases that must and cases that must not produce them.
+// Tests of warnings, with cases that must produce warnings and cases that must not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using ::testing::IsEmpty;
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// Warnings of a file, with their carets.
+// Returns the warnings of a file with their carets.
 std::string Warnings(std::string_view text) {
   CheckOptions options;
   options.default_interval = 60 * kSecond;
@@ -80,7 +80,7 @@ TEST(Warnings, ReportsComparisonsThatAreNeverTrue) {
       {"sum by (x) (a > 1 and b < Inf) > 0 and absent(c) == 0", "absent(c) is always 1"},
   };
   for (const auto& [expr, want] : cases) EXPECT_THAT(OfAlert(expr), HasSubstr(want)) << expr;
-  // Another arm of `or` may still fire.
+  // The other side of `or` may still fire.
   EXPECT_THAT(OfAlert("a > 1 or hw_gpu_utilization_ratio > 50"),
               HasSubstr("p.yaml:7:16: warning: this is never true"));
   EXPECT_THAT(OfRecord("a > 1 and sgn(b) > 1"), HasSubstr("there is never a result: "));
@@ -140,7 +140,7 @@ TEST(Warnings, UsesParameterDefaults) {
   EXPECT_THAT(with("a > $low and a < $high", "low: 9, high: 3"), HasSubstr("contradict"));
   EXPECT_THAT(with("a > $low and a < $high", "low: 3, high: 9"), IsEmpty());
   EXPECT_THAT(with("hw_gpu_utilization_ratio > $busy", "busy: 0.9"), IsEmpty());
-  // A switch that an override enables.
+  // The parameter is a switch that an override enables.
   EXPECT_THAT(with("a > 1 and on () vector($enabled) == 1", "enabled: 0"), IsEmpty());
 }
 
@@ -221,9 +221,9 @@ TEST(Warnings, ReportsAlertsThatAlwaysFire) {
                            "absent(a{x=\"1\",x=\"2\"})"}) {
     EXPECT_THAT(OfAlert(expr), HasSubstr("the alert always fires")) << expr;
   }
-  EXPECT_THAT(OfAlert("a > bool 5"), HasSubstr("leave bool away"));
+  EXPECT_THAT(OfAlert("a > bool 5"), HasSubstr("remove bool"));
   EXPECT_THAT(OfAlert("count_over_time(a[1m]) >= 0"),
-              HasSubstr("the alert fires for every series that is there"));
+              HasSubstr("the alert fires for every series that exists"));
   for (const char* expr : {"count(up == 0) > 0", "sum(rate(a[1m]) > 0.1) > 0", "max(a > 5) > 0",
                            "count by (x) (a and b) >= 1", "absent(a)", "absent(a) == 1",
                            "vector(time()) % 60 < 30", "a or b", "a", "a >= 0", "group(a) == 1"}) {
@@ -236,7 +236,7 @@ TEST(Warnings, ReportsAlertsThatAlwaysFire) {
               IsEmpty());
 }
 
-TEST(Warnings, ReportsWindowsThatNeverHoldTwoSamples) {
+TEST(Warnings, ReportsWindowsWithFewerThanTwoSamples) {
   EXPECT_THAT(OfAlert("rate(a[1 samples]) > 1"),
               HasSubstr("7:13: warning: the alert can never fire: rate() needs two samples, and "
                         "this window holds one sample"));
@@ -291,11 +291,12 @@ TEST(Warnings, ReportsRecordedNamesWithAnotherMeaning) {
               HasSubstr("p.yaml:5:13: warning: \"hw_gpu_utilization_ratio\" is a series of the "
                         "catalog"));
   EXPECT_THAT(OfRecord("a", "ALERTS"), HasSubstr("a series that the engine records for alerts"));
-  // Derived from another exporter's series, as intended.
+  // The series is derived from another exporter's series, as intended.
   EXPECT_THAT(OfRecord("DCGM_FI_DEV_GPU_UTIL / 100", "hw_gpu_utilization_ratio"), IsEmpty());
   EXPECT_THAT(OfRecord("my_exporter_busy", "hw_gpu_utilization_ratio"), IsEmpty());
   EXPECT_THAT(OfRecord("node_memory_MemAvailable_bytes", "system_memory_usage_bytes"), IsEmpty());
-  // hostmetrics uses the same name with other labels; a label distinguishes them.
+  // hostmetrics uses the same name with other labels, and the label derived_from distinguishes the
+  // series.
   const std::string_view rule =
       "  rules:\n  - record: system_cpu_utilization_ratio\n"
       "    expr: irate(system_cpu_time_seconds_total{state!=\"\"}[3m])\n";
@@ -308,7 +309,7 @@ TEST(Warnings, ReportsRecordedNamesWithAnotherMeaning) {
   EXPECT_THAT(OfRecord("avg(hw_gpu_utilization_ratio)", "job:gpu_utilization:avg"), IsEmpty());
 }
 
-TEST(Warnings, ReportsLabelsThatWereAggregatedAway) {
+TEST(Warnings, ReportsLabelsRemovedByAggregation) {
   const auto with = [](std::string_view expr, std::string_view text) {
     return OfAlert(expr, Cat("    annotations:\n      s: '", text, "'\n"));
   };

@@ -25,8 +25,8 @@ std::string Length(const ExprContext& context, int64_t positions) {
                                   : Cat(FormatDouble(static_cast<double>(positions) / 1e9), "s");
 }
 
-// Walks an expression and tracks the evaluation interval: the group's, or the step of the enclosing
-// subquery.
+// Walks an expression and tracks the evaluation interval, which is the group's interval or the step
+// of the enclosing subquery.
 class WindowChecker {
  public:
   explicit WindowChecker(const ExprContext& context)
@@ -67,12 +67,12 @@ class WindowChecker {
     return true;
   }
 
-  // State that the store keeps for each series.
+  // Checks the state that the store keeps for each series.
   void CheckCost(lang::Span window_span, const lang::Modifiers& modifiers, int64_t range) {
     if (context_.options.stored_samples) return;
     const FunctionRow* function = call_ == nullptr ? nullptr : FindFunction(call_->function);
     if (function != nullptr && function->state == StateFamily::kStates)
-      return;  // keeps state changes
+      return;  // such windows keep state changes instead of samples
     Demand demand;
     demand.kind = range > 0 ? WindowKind::kTime : WindowKind::kInstant;
     demand.range = range;
