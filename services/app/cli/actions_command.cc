@@ -44,7 +44,7 @@ Status List(const Flags& flags) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Log> log, OpenLogInput(flags, &clock));
   std::vector<Listed> all;
   RETURN_IF_ERROR(ReadActions(log.get(), flags, &all));
-  // Sorts by append time, newest last. Equal times keep the order of the log.
+  // Sorts by append time, newest last. The stable sort keeps records with equal times in log order.
   std::stable_sort(all.begin(), all.end(), [](const Listed& a, const Listed& b) {
     return a.append_time_ns < b.append_time_ns;
   });
@@ -52,7 +52,7 @@ Status List(const Flags& flags) {
     flags.Has("json") ? PrintJson(one.json + "\n")
                       : Print(TerminalLine(ActionLine(one.action)) + "\n");
   }
-  if (all.empty()) PrintError("no actions: the executor has decided nothing\n");
+  if (all.empty()) PrintError("no actions: the executor has not made any decisions\n");
   return OkStatus();
 }
 

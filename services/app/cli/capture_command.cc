@@ -27,10 +27,10 @@ namespace {
 using Kind = FlagSpec::Kind;
 
 constexpr int64_t kPollNs = 100 * kNanosPerMilli;
-// Time for the first event of a job that has just begun.
+// Maximum wait for the first event of a job that has just started.
 constexpr int64_t kAppearNs = kNanosPerSecond;
-// All collectors capture at the same time. A rank that is this much later than the first does not
-// reply.
+// All collectors capture at the same time. A rank whose capture has not arrived this long after the
+// first one is considered unresponsive.
 constexpr int64_t kAfterFirstNs = 5 * kNanosPerSecond / 2;
 
 struct Wanted {
@@ -74,7 +74,8 @@ bool IsSocket(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode);
 }
 
-// Returns the first socket that the options or the environment name, or that exists. "": none.
+// Returns the first socket path given by an option or the environment, otherwise a default path
+// that exists, otherwise "".
 std::string SocketOf(const Flags& flags) {
   if (const auto path = flags.One("socket")) return *path;
   for (const char* flag : {"data-dir", "input"}) {
@@ -106,8 +107,8 @@ StatusOr<std::string> AskLog(const Flags& flags, const Wanted& wanted, Clock* cl
   return request.id;
 }
 
-// Requests the captures. The right comes from access to the broker, from a token with the role act,
-// or from the owner of the job, who uses the socket.
+// Requests the captures. The request is authorized by access to the broker, by a token with the
+// `act` role, or by the job owner's access to the socket.
 StatusOr<std::string> Ask(const Flags& flags, const Wanted& wanted, Clock* clock) {
   if (flags.Has("brokers")) return AskLog(flags, wanted, clock);
   const std::string socket = flags.Has("token-file") ? "" : SocketOf(flags);
@@ -116,16 +117,17 @@ StatusOr<std::string> Ask(const Flags& flags, const Wanted& wanted, Clock* clock
   ASSIGN_OR_RETURN(const std::unique_ptr<grpc_adapter::IssueClient> client, OpenIssueClient(flags));
   StatusOr<std::string> id = client->AskCapture(wanted.job, wanted.ranks, wanted.timeout_ns);
   if (absl::IsUnauthenticated(id.status()) || absl::IsPermissionDenied(id.status())) {
-    return absl::PermissionDeniedError(Cat(
-        ToStd(id.status().message()),
-        "; write --token-file with a token of the role act, or run as the owner of the job with "
-        "the collector's socket (--socket, PITWALL_SOCKET, --data-dir)"));
+    return absl::PermissionDeniedError(
+        Cat(ToStd(id.status().message()),
+            "; write --token-file with a token of the role act, or run as the owner of the "
+            "job with "
+            "the collector's socket (--socket, PITWALL_SOCKET, --data-dir)"));
   }
   return id;
 }
 
-// Returns NotFound if no event names the job, and FailedPrecondition if it has ended, because no
-// collector would reply. Waits up to kAppearNs for the first event of a new job.
+// Returns NotFound if no event names the job, and FailedPrecondition if the job has ended, because
+// no collector would reply. Waits up to kAppearNs for the first event of a new job.
 Status CheckRuns(const Flags& flags, const Wanted& wanted, Clock* clock) {
   const std::unique_ptr<Wakeup> pause = clock->NewWakeup();
   const int64_t deadline = clock->MonotonicNs() + kAppearNs;
@@ -156,7 +158,7 @@ StatusOr<std::vector<RankCapture>> Await(const Flags& flags, const Wanted& wante
   size_t seen = 0;
   std::unique_ptr<IssueReader> reader;
   while (true) {
-    // A log reader sees the state at the time of opening.
+    // A log reader sees only the records that existed when it was opened.
     if (reader == nullptr || HasLogInput(flags)) {
       ASSIGN_OR_RETURN(reader, IssueReader::Open(flags, clock));
     }
@@ -173,7 +175,7 @@ StatusOr<std::vector<RankCapture>> Await(const Flags& flags, const Wanted& wante
   }
 }
 
-// Returns false if a rank did not reply.
+// Returns false if at least one rank did not reply.
 StatusOr<bool> Capture(const Flags& flags, const Wanted& wanted) {
   clock::SystemClock clock;
   ASSIGN_OR_RETURN(const std::string id, Ask(flags, wanted, &clock));

@@ -1,6 +1,6 @@
-// Commands of the binary. Each function returns the tables of one command or of one group of
-// subcommands; its definition is next to the code of the command. Those of `backtest` and
-// `baseline` are in backtest/backtest_commands.h.
+// Commands of the binary. Each function returns the table of one command, or the tables of one
+// group of subcommands. Each table is defined next to its command's code. The tables of `backtest`
+// and `baseline` are declared in backtest/backtest_commands.h.
 #pragma once
 
 #include <string>
@@ -26,10 +26,10 @@ Command LoadgenCommand();
 // Returns the tables of all commands, in the order of `pitwall --help`.
 std::vector<Command> AllCommands();
 
-// Returns the text that `pitwall --help` prints.
+// Returns the output of `pitwall --help`.
 std::string OverviewHelp(const std::vector<Command>& commands);
 
-// Runs the command that `arguments` names; `-h` is short for `--help`. Returns the exit code.
+// Runs the command that `arguments` specifies; `-h` is short for `--help`. Returns the exit code.
 int Dispatch(const std::vector<std::string>& arguments);
 
 }  // namespace pitwall

@@ -14,7 +14,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// Splits a command line as a shell does. Supports single and double quotes.
+// Splits a command line into words as a shell does. Supports single and double quotes.
 std::vector<std::string> ShellWords(std::string_view line) {
   std::vector<std::string> words(1);
   char quote = 0;
@@ -47,7 +47,7 @@ TEST(CommandsTest, EveryCommandHasSummaryUsageAndExample) {
   }
 }
 
-TEST(CommandsTest, HelpListsEachParsedOption) {
+TEST(CommandsTest, HelpListsEveryOption) {
   for (const Command& command : AllCommands()) {
     SCOPED_TRACE(command.name);
     const std::string help = HelpOf(command);
@@ -89,14 +89,14 @@ TEST(CommandsTest, OptionLinesFitTerminal) {
   }
 }
 
-TEST(CommandsTest, OverviewNamesEveryCommand) {
+TEST(CommandsTest, OverviewListsEveryCommand) {
   const std::vector<Command> commands = AllCommands();
   const std::string overview = OverviewHelp(commands);
   for (const Command& command : commands)
     EXPECT_THAT(overview, HasSubstr(Cat("  ", command.name, "  ")));
 }
 
-TEST(CommandsTest, ServiceHelp_OptionOfOtherService_ListedWithoutEffect) {
+TEST(CommandsTest, ServiceHelp_OptionOfOtherService_ListedAsIgnored) {
   const std::vector<Command> commands = AllCommands();
   const Command* const collector = FindCommand(commands, {"collector"});
   ASSERT_TRUE(collector != nullptr);

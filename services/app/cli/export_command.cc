@@ -1,5 +1,5 @@
-// Command `pitwall export JOB`: writes the spans of a job as a Perfetto trace, or its samples as
-// CSV.
+// Command `pitwall export JOB`: writes the spans of a job as a Perfetto trace, or the job's samples
+// as CSV.
 #include <algorithm>
 #include <fstream>
 #include <string>
@@ -74,7 +74,7 @@ void Summary(const Flags& flags, Json what, const std::string& text) {
   flags.Has("json") ? PrintJson(what.dump() + "\n") : PrintError(text + "\n");
 }
 
-// Returns a file name in the current directory for any job name.
+// Converts a job name to a file name in the current directory.
 std::string FileOf(std::string_view job) {
   std::string name;
   for (const char c : job) {
@@ -217,7 +217,7 @@ Command ExportCommand() {
             {"match", Kind::kMany, "SELECTOR", "csv: selectors of series"},
             {"max-spans", Kind::kOne, "N", "perfetto: fail beyond N spans of about 100 bytes each",
              "2000000"},
-            {"dry-run", Kind::kSwitch, "", "perfetto: print the size and write no file"},
+            {"dry-run", Kind::kSwitch, "", "perfetto: print the size without writing a file"},
             {"json", Kind::kSwitch, "", "print a summary of the written file as one JSON object"}},
            HistoryFlags()}),
       .examples = {"pitwall export bert-1 --steps 100-120",

@@ -123,7 +123,7 @@ Status ListHistoryJobs(const Flags& flags) {
         return absl::DataLossError(
             Cat(kRoutes, "/jobs: unexpected response (jobs is not an array)"));
       jobs.insert(jobs.end(), some.begin(), some.end());
-      // With several insights processes, some may not reply.
+      // If several insights processes share the history, some may not have replied.
       if (page.empty() && answer.contains("missing")) {
         for (const Json& text : answer.at("missing")) {
           if (text.is_string()) PrintError(Cat(text.get<std::string>(), "\n"));

@@ -50,8 +50,8 @@ class GrpcReader final : public IssueReader {
     return client_->Watch({.filter = filter, .from_start = true, .until_now = true},
                           [&](const WatchBatch& batch) {
                             for (const IssueEventPtr& event : batch.events) take(event);
-                            // A server without until_now sends a bookmark after the last event.
-                            // Its first message may also be a bookmark.
+                            // A server that does not support until_now sends a bookmark after the
+                            // last event. Its first message may also be a bookmark.
                             return !batch.events.empty() || std::exchange(first, false);
                           });
   }
@@ -150,7 +150,7 @@ class LogReader final : public IssueReader {
     RETURN_IF_ERROR(ForEach({}, [this](const IssueEventPtr& event) { index_->Apply(event); }));
     return ReadTopic(log_.get(), notifier::kSilencesTopic, [this](int32_t, const Record& record) {
       StatusOr<notifier::Silence> silence = notifier::DecodeSilence(record.value);
-      if (silence.ok()) silences_.Put(*std::move(silence));  // else a tombstone
+      if (silence.ok()) silences_.Put(*std::move(silence));  // otherwise a tombstone
     });
   }
 

@@ -1,5 +1,6 @@
-// Reader of issues, rule statuses, and changes of jobs for the command line: from the gRPC server
-// of a running system, or from the log (a data directory or Kafka) of a running or stopped one.
+// Reader of issues, rule statuses, and job changes for the command line. It reads from the gRPC
+// server of a running system, or from the log (a data directory or Kafka) of a running or stopped
+// one.
 #pragma once
 
 #include <functional>
@@ -18,38 +19,40 @@
 
 namespace pitwall {
 
-// Returns the options of OpenIssueClient: --target, the token, and TLS.
+// Returns the options that OpenIssueClient reads: --target, the token, and TLS.
 std::vector<FlagSpec> TargetFlags();
-// Returns the options of IssueReader::Open: TargetFlags() and LogInputFlags().
+// Returns the options that IssueReader::Open reads: TargetFlags() and LogInputFlags().
 std::vector<FlagSpec> InputFlags();
 
-// Connects to --target.
+// Connects to the server given by --target.
 StatusOr<std::unique_ptr<grpc_adapter::IssueClient>> OpenIssueClient(const Flags& flags);
 
 class IssueReader {
  public:
   using TakeEvent = std::function<void(const IssueEventPtr&)>;
 
-  // Opens the log if the options name one, otherwise the gRPC server. `clock` must outlive the
-  // reader.
+  // Opens the log if the options specify one, otherwise connects to the gRPC server. `clock` must
+  // outlive the reader.
   static StatusOr<std::unique_ptr<IssueReader>> Open(const Flags& flags, Clock* clock);
   virtual ~IssueReader() = default;
 
-  // Returns the last event of each issue that matches. The issue that began last comes first.
+  // Returns the last event of each matching issue. Issues are sorted by start time, newest first.
   virtual StatusOr<std::vector<IssueEventPtr>> List(const IssueFilter& filter, bool all) = 0;
-  // Returns the issues of the last List that are silenced now.
+  // Returns those issues of the last List call that are currently silenced.
   const std::vector<SilencedIssue>& silenced() const { return silenced_; }
   // See IssueSource::GetIssue.
   virtual StatusOr<std::vector<IssueEventPtr>> Get(std::string_view id) = 0;
-  // Passes every matching event that is in the topic now, in the order of each partition.
+  // Passes every matching event that is currently in the topic to `take`, in order within each
+  // partition.
   virtual Status ForEach(const IssueFilter& filter, const TakeEvent& take) = 0;
-  // Returns the decisions about the issue of an event and the changes of its rule's parameters,
-  // oldest first. Returns Unimplemented if the source has no actions.
+  // Returns the decisions about the event's issue and the parameter changes of its rule, oldest
+  // first. Returns Unimplemented if the source does not serve actions.
   virtual StatusOr<std::vector<ActionEvent>> Actions(const IssueEvent& issue) = 0;
-  // Returns the notifications of an issue, each once. Returns Unimplemented if the source has none.
+  // Returns the notifications of an issue without duplicates. Returns Unimplemented if the source
+  // does not serve notifications.
   virtual StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view issue) = 0;
-  // Returns the captures of a request, or those that an issue requested. The other argument is "".
-  // Returns Unimplemented if the source has no captures.
+  // Returns the captures of a request, or the captures that an issue triggered. The argument that
+  // is not used must be empty. Returns Unimplemented if the source does not serve captures.
   virtual StatusOr<std::vector<RankCapture>> Captures(std::string_view request,
                                                       std::string_view issue) = 0;
 

@@ -1,4 +1,4 @@
-// Commands `pitwall issues list|show|watch`: issues of a running system or of a log.
+// Commands `pitwall issues list|show|watch`: issues of a running system or from a log.
 #include <map>
 #include <string>
 #include <utility>
@@ -47,7 +47,8 @@ void PrintLine(const std::string& line) {
   FlushOutput();
 }
 
-// Fetches the root cause of `event` unless `names` has it. `Source` is a client or a reader.
+// Fetches the root cause of `event` unless `names` already has it. `Source` is a client or a
+// reader.
 template <typename Source>
 void LearnCause(const IssueEvent& event, Source* source, IssueNames* names) {
   if (event.root_cause.empty() || names->Knows(event.root_cause)) return;
@@ -69,7 +70,7 @@ Status List(const IssueFilter& filter, bool all, bool json, IssueReader* reader)
   for (const IssueEventPtr& event : issues) names.Learn(*event);
   for (const IssueEventPtr& event : issues) LearnCause(*event, reader, &names);
   if (!filter.incident.empty()) PrintLine(IncidentLine(issues, names));
-  std::map<std::string, std::string> marks;  // by issue
+  std::map<std::string, std::string> marks;  // by issue ID
   for (const SilencedIssue& one : reader->silenced())
     marks[one.issue] =
         Cat("  [silenced by ", one.by, " until ", TimeText(one.until_ns), ": ", one.comment, "]");
@@ -78,7 +79,8 @@ Status List(const IssueFilter& filter, bool all, bool json, IssueReader* reader)
   return OkStatus();
 }
 
-// Stores the result of a query, unless the source or an earlier server does not implement it.
+// Stores a query result in `value`. Ignores Unimplemented, which sources without the query and
+// servers of earlier versions return.
 template <typename T, typename Value>
 Status TakeIfImplemented(StatusOr<T> result, Value* value) {
   if (absl::IsUnimplemented(result.status())) return OkStatus();
@@ -126,7 +128,7 @@ Status Show(std::string_view id, bool json, IssueReader* reader) {
   return OkStatus();
 }
 
-// Returns --count, or the maximum without it.
+// Returns --count, or INT64_MAX without the option.
 StatusOr<int64_t> Limit(const Flags& flags) {
   const auto count = flags.One("count");
   if (!count.has_value()) return INT64_MAX;
@@ -144,7 +146,7 @@ IssueFilter FilterOf(const Flags& flags) {
           .incident = flags.One("incident").value_or("")};
 }
 
-// Prints events until `left` of them are printed.
+// Prints events until `left` events are printed.
 Status Watch(const Flags& flags, int64_t left) {
   IssueFilter filter = FilterOf(flags);
   filter.include_job_changes = !flags.Has("no-job-changes") && !flags.Has("incident") &&
@@ -161,7 +163,7 @@ Status Watch(const Flags& flags, int64_t left) {
       if (!json) LearnCause(*event, client.get(), &names);
       json ? PrintEvent(cloudevents::EncodeCloudEvent(*event))
            : PrintLine(IssueLine(*event, names));
-      // Only whole batches have a token. A batch that --count cuts short has none.
+      // Only a complete batch has a token. A batch cut short by --count does not have one.
       if (--left == 0) return false;
     }
     if (flags.Has("print-token")) PrintError(Cat("token ", batch.resume_token, "\n"));
@@ -169,7 +171,7 @@ Status Watch(const Flags& flags, int64_t left) {
   });
 }
 
-// Runs `read` with a reader. Returns the exit code.
+// Opens a reader and passes it to `read`. Returns the exit code.
 template <typename Read>
 int WithReader(std::string_view command, const Flags& flags, const Read& read) {
   clock::SystemClock clock;

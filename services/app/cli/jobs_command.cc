@@ -1,5 +1,5 @@
 // Commands `pitwall jobs …` and `pitwall rules status`. With --target, --data-dir, or --brokers
-// they read jobs from the topic of issues, otherwise from the history.
+// they read jobs from the issues topic, otherwise from the history.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -38,8 +38,8 @@ Status ReadJobs(const Flags& flags, JobsFromTopic* known_jobs) {
                          [known_jobs](const IssueEventPtr& event) { known_jobs->Apply(event); });
 }
 
-// Reads the parameters that users set for the job, if the options name a log. The gRPC server does
-// not serve them.
+// Reads the parameters that users have set for the job if the options specify a log. The gRPC
+// server does not serve these parameters.
 Status ReadSetParameters(const Flags& flags, const std::string& job,
                          std::vector<codec::SetParameter>* set) {
   if (!HasLogInput(flags)) return OkStatus();
@@ -47,7 +47,7 @@ Status ReadSetParameters(const Flags& flags, const std::string& job,
   ASSIGN_OR_RETURN(const std::unique_ptr<Log> log, OpenLogInput(flags, &clock));
   processor::JobParameterTable table(log.get());
   const Status read = table.Read();
-  if (absl::IsNotFound(read)) return OkStatus();  // the log has telemetry only
+  if (absl::IsNotFound(read)) return OkStatus();  // the log contains only telemetry
   RETURN_IF_ERROR(read);
   if (const codec::JobParameters* known = table.Find(job)) *set = known->parameters;
   return OkStatus();
@@ -59,7 +59,7 @@ Status ListJobs(const Flags& flags) {
   const std::vector<const JobRecord*> jobs = known_jobs.Jobs();
   for (const JobRecord* job : jobs)
     flags.Has("json") ? PrintJson(JobJson(*job) + "\n") : Print(TerminalLine(JobLine(*job)) + "\n");
-  if (jobs.empty()) PrintError("no jobs: the topic of issues has no events of jobs\n");
+  if (jobs.empty()) PrintError("no jobs: the issues topic has no job events\n");
   return OkStatus();
 }
 
@@ -100,7 +100,7 @@ Status ShowStatuses(const Flags& flags) {
   return OkStatus();
 }
 
-// Runs `events` if the options name a gRPC server or a log, otherwise `history`.
+// Runs `events` if the options specify a gRPC server or a log, otherwise `history`.
 template <typename Events, typename History>
 int FromEither(std::string_view command, const Flags& flags, const Events& events,
                const History& history) {
@@ -115,7 +115,7 @@ int FromEither(std::string_view command, const Flags& flags, const Events& event
 
 Command ListCommand() {
   return {.name = "jobs list",
-          .summary = "List jobs with their attempts, ends, and numbers of issues",
+          .summary = "List jobs with their attempts, ends, and issue counts",
           .usage = {"[options]"},
           .details = kSourceHelp,
           .options = JoinOptions(

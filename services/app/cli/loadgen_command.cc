@@ -1,4 +1,4 @@
-// Command `pitwall loadgen`: generates telemetry of simulated jobs with planted faults.
+// Command `pitwall loadgen`: generates telemetry of simulated jobs with injected faults.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -30,7 +30,8 @@ namespace {
 using Kind = FlagSpec::Kind;
 using loadgen::LoadPlan;
 
-// Clock of the log that runs in the time of the load, so append times are the times of arrival.
+// Clock of the log. It follows the simulated time, so append times equal the simulated arrival
+// times.
 class LoadClock final : public Clock {
  public:
   int64_t WallNs() const override { return now_ns_.load(); }
@@ -43,11 +44,11 @@ class LoadClock final : public Clock {
   clock::SystemClock system_;
 };
 
-// Sink that groups records which arrive together into one append.
+// Sink that appends records with close arrival times as one batch.
 class LogSink final : public loadgen::LoadSink {
  public:
-  // `own` is null if the log uses the time of the machine; `pace` is null if the load does not
-  // wait. Both must outlive the sink.
+  // `own` is null if the log uses the system clock. `pace` is null if the load is not throttled to
+  // real time. Both must outlive the sink.
   LogSink(std::unique_ptr<Appender> appender, int32_t partitions, LoadClock* own, Clock* pace)
       : appender_(std::move(appender)),
         partitions_(partitions),
@@ -340,11 +341,12 @@ Status Generate(const Flags& flags) {
                                              : RunDiscarded(plan, begun));
     PrintJson(TotalsJson(totals) + "\n");
   }
-  // A fault that never began would look like a missed one to a comparison with the plan.
+  // In a comparison with the plan, a fault that never started would look like a fault that no rule
+  // detected.
   if (planted_faults == plan.faults.size() || stop_requested) return OkStatus();
   return absl::FailedPreconditionError(Cat(
       "--fault: ", plan.faults.size() - planted_faults, " of ", plan.faults.size(),
-      " faults never began, because their jobs ended earlier; write an earlier from or a longer "
+      " faults never started because their jobs ended earlier; write an earlier from or a longer "
       "--duration"));
 }
 
@@ -352,9 +354,10 @@ std::vector<FlagSpec> OutputOptions() {
   return {
       {"data-dir", Kind::kOne, "DIR",
        "write to the embedded log in DIR, as of standalone --data-dir"},
-      {"brokers", Kind::kOne, "HOSTS", "write to pitwall.telemetry of this Kafka (host:port,…)"},
+      {"brokers", Kind::kOne, "HOSTS",
+       "write to pitwall.telemetry in this Kafka cluster (host:port,…)"},
       {"socket", Kind::kOne, "PATH", "write ranks only, to the collector that listens on PATH"},
-      {"discard", Kind::kSwitch, "", "write nothing; print the plan and the totals only"},
+      {"discard", Kind::kSwitch, "", "print the plan and the totals without writing data"},
       {"partitions", Kind::kOne, "N", "partitions of the topic, if loadgen creates it", "4"},
   };
 }
@@ -363,12 +366,12 @@ std::vector<FlagSpec> JobOptions() {
   return {
       {"seed", Kind::kOne, "N", "seed of all random values", "1"},
       {"name", Kind::kOne, "TEXT", "name jobs TEXT-0, TEXT-1, …", "load"},
-      {"jobs", Kind::kOne, "N", "jobs at a time", "1"},
+      {"jobs", Kind::kOne, "N", "number of concurrent jobs", "1"},
       {"nodes", Kind::kOne, "N", "nodes per job", "1"},
       {"gpus", Kind::kOne, "N", "GPUs per node", "8"},
       {"cores", Kind::kOne, "N", "cores per node", "96"},
       {"ranks", Kind::kOne, "N",
-       "ranks per job; 0: none (default: one per GPU, or one per node without GPUs)"},
+       "ranks per job; 0: no ranks (default: one per GPU, or one per node without GPUs)"},
       {"step", Kind::kOne, "DURATION", "duration of a healthy step", "400ms"},
       {"steps", Kind::kOne, "N", "end a job after N steps (default: at the end of --duration)"},
       {"interval", Kind::kOne, "DURATION", "interval between two samples of a node", "500ms"},
@@ -382,7 +385,7 @@ std::vector<FlagSpec> TimeOptions() {
   return {
       {"start", Kind::kOne, "TIME",
        "start, as RFC 3339 or Unix seconds (default: such that the load ends now)"},
-      {"duration", Kind::kOne, "DURATION", "duration of the load in its own time", "10m"},
+      {"duration", Kind::kOne, "DURATION", "simulated duration of the load", "10m"},
       {"live", Kind::kSwitch, "", "run in real time from now on"},
       {"churn", Kind::kOne, "DURATION",
        "end each job after half to one and a half times DURATION, and start another job"},

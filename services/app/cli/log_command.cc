@@ -1,4 +1,4 @@
-// Commands `pitwall log check|repair DIR`: damage of a data directory and its repair.
+// Commands `pitwall log check|repair DIR`: find and repair damage in a data directory.
 #include "services/adapters/clock/system_clock.h"
 #include "services/adapters/embedded_log/repair/log_repair.h"
 #include "services/adapters/files/file.h"
@@ -136,11 +136,11 @@ int Repair(const std::string& dir, bool dry_run, bool json) {
                                                       : "repaired; the log can be started")) +
           "\n");
   }
-  // With --dry-run the exit code is that of check.
+  // With --dry-run the exit code is the same as for `check`.
   return dry_run && !repair->before.startable() ? kCheckFailed : kFine;
 }
 
-// Returns the directory of the log for a data directory or a log directory.
+// Returns the log directory, given either a data directory or the log directory itself.
 std::string LogDirOf(const Flags& flags) {
   std::string dir = flags.positional()[0];
   while (dir.size() > 1 && dir.back() == '/') dir.pop_back();
@@ -164,16 +164,17 @@ std::vector<Command> LogCommands() {
               .run = [](const Flags& flags) { return Check(LogDirOf(flags), flags.Has("json")); }},
       Command{
           .name = "log repair",
-          .summary = "Make a damaged log startable and move what it drops to DIR/quarantine",
+          .summary = "Repair a damaged log and move dropped data to DIR/quarantine",
           .usage = {"DIR [options]"},
           .details = "DIR is a data directory (standalone --data-dir) or the log in it. Readable "
-                     "records are kept. Lost\noffsets are noted, so that readers of them get an "
+                     "records are kept. Lost\noffsets are recorded, so reading them returns an "
                      "error. Fails while a process has the log open.\n"
                      "Exit codes: 0 repaired or no damage, 1 damage (with --dry-run), 2 usage or "
                      "unreadable.\n",
           .min_arguments = 1,
           .max_arguments = 1,
-          .options = {{"dry-run", Kind::kSwitch, "", "print the repair and change nothing"}, json},
+          .options = {{"dry-run", Kind::kSwitch, "", "print the repair without changing anything"},
+                      json},
           .examples = {"pitwall log repair /var/lib/pitwall --dry-run",
                        "pitwall log repair /var/lib/pitwall"},
           .run = [](const Flags& flags) {

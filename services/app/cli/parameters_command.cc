@@ -1,4 +1,4 @@
-// Commands `pitwall jobs parameters` and `pitwall jobs parameter`: parameters of rules for one job.
+// Commands `pitwall jobs parameters` and `pitwall jobs parameter`: rule parameters for one job.
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,7 +22,7 @@ using history_client::kRoutes;
 constexpr int64_t kTimeoutNs = 30 * kNanosPerSecond;
 constexpr int64_t kPollNs = kNanosPerSecond / 4;
 
-// Returns the reply to a request, or "" if there is none yet.
+// Returns the reply to a request, or "" if no reply has arrived yet.
 StatusOr<std::string> AnswerTo(const Client& client, const std::string& job,
                                const std::string& request) {
   ASSIGN_OR_RETURN(const Json answer, client.Get(Cat(kRoutes, "/actions"), {{"job", job}}));
@@ -34,7 +34,7 @@ StatusOr<std::string> AnswerTo(const Client& client, const std::string& job,
   return std::string();
 }
 
-// Prints one line of text or JSON.
+// Prints one parameter as a line of text or JSON.
 void PrintParameter(const std::string& rule, const Json& one, bool json) {
   if (json) {
     Json line = {{"rule", rule}};

@@ -1,4 +1,4 @@
-// Command `pitwall query 'PROMQL'`: queries the history of all jobs by the query API of Prometheus.
+// Command `pitwall query 'PROMQL'`: queries the history of all jobs with the Prometheus query API.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -53,7 +53,7 @@ StatusOr<Range> ReadRange(const Flags& flags, int64_t now_ns, int64_t columns) {
   }
   if (range.start_ns >= range.end_ns) return InvalidArgument("--start: must be earlier than --end");
   const int64_t length = range.end_ns - range.start_ns;
-  // A column has two dots. The API takes whole milliseconds.
+  // Each column is two dots wide. The API accepts only whole milliseconds.
   range.step_ns =
       std::max<int64_t>(kNanosPerMilli, length / (2 * columns) / kNanosPerMilli * kNanosPerMilli);
   if (const auto text = flags.One("step")) {
@@ -153,13 +153,13 @@ Command QueryCommand() {
             {"start", Kind::kOne, "TIME", "start of a range query (default: an hour before --end)"},
             {"end", Kind::kOne, "TIME", "end of a range query", "now"},
             {"step", Kind::kOne, "DURATION",
-             "distance of two points (default: two points per column of the plot)"},
+             "interval between two points (default: two points per column of the plot)"},
             {"plot", Kind::kSwitch, "", "plot up to 8 series with braille dots"},
             {"points", Kind::kSwitch, "", "print one line per point"},
             {"width", Kind::kOne, "N", "columns of the plot", "80"},
             {"height", Kind::kOne, "N",
              "lines of each curve (default: 12, or 5 for several series)"},
-            {"json", Kind::kSwitch, "", "print the data of the Prometheus response in one line"}},
+            {"json", Kind::kSwitch, "", "print the data of the Prometheus response on one line"}},
            HistoryFlags()}),
       .examples = {"pitwall query 'avg by (node) (hw_gpu_utilization_ratio)' --start -15m --plot",
                    "pitwall query 'train_loss{pitwall_job=\"bert-1\"}' --json"},

@@ -30,7 +30,7 @@ using Kind = FlagSpec::Kind;
 constexpr std::string_view kFilesHelp =
     "FILE is a rule file, or a shipped pack as pack:NAME. Without FILE the default pack is read.\n";
 
-// Options of every command that compiles rules.
+// Options shared by all commands that compile rules.
 std::vector<FlagSpec> CompileOptions() {
   return {
       {"overrides", Kind::kOne, "FILE", "file with parameters of rules per job"},
@@ -58,8 +58,8 @@ StatusOr<plan::CostOptions> CostOptionsOf(const Flags& flags) {
   return costs;
 }
 
-// Prints one line per parameter: its value for the job according to the files. `rules status` and
-// `jobs parameters` also print the values that users set while the job runs.
+// Prints one line per parameter with the job's value according to the rule files. Values that users
+// set at runtime are not included; `rules status` and `jobs parameters` print them.
 void PrintParameters(const plan::Program& program, const std::string& job) {
   Print(Cat("parameters of job ", TerminalLine(job), "\n"));
   for (const auto& [rule, definition] : RuleDefinitionsOf(program, job, job)) {
@@ -76,7 +76,7 @@ struct Checked {
   std::vector<lang::Inclusion> inclusions;
   lang::Diagnostics diagnostics;
   size_t files = 0;
-  engine::CompiledRulesPtr rules;  // null: the diagnostics have an error
+  engine::CompiledRulesPtr rules;  // null if a diagnostic is an error
   const plan::Program* program() const {
     return rules == nullptr ? nullptr : rules->program().get();
   }
@@ -103,7 +103,7 @@ StatusOr<Checked> CompileFiles(const Flags& flags, const plan::RuleLimits* limit
   return checked;
 }
 
-// Returns whether the program runs. Prints the reason if it does not.
+// Returns whether the engine accepts the program. Prints the reason if it does not.
 bool Runs(const plan::Program* program) {
   if (program == nullptr) return false;
   const Status runs = engine::CheckProgram(*program);
@@ -197,10 +197,11 @@ Command ListCommand() {
       .usage = {"[FILE…] [options]"},
       .details = kFilesHelp,
       .max_arguments = kAnyNumber,
-      .options = JoinOptions({{{"json", Kind::kSwitch, "", "print one array with every field"},
-                               {"markdown", Kind::kSwitch, "",
-                                "print a Markdown page; docs/rules.md is the page of the packs"}},
-                              CompileOptions()}),
+      .options =
+          JoinOptions({{{"json", Kind::kSwitch, "", "print one array with every field"},
+                        {"markdown", Kind::kSwitch, "",
+                         "print a Markdown page; docs/rules.md is the page for the shipped packs"}},
+                       CompileOptions()}),
       .examples = {"pitwall rules list pack:default", "pitwall rules list --json pack:training"},
       .run = [](const Flags& flags) { return Finish("rules list", List(flags)); }};
 }

@@ -23,7 +23,7 @@
 namespace pitwall {
 namespace {
 
-// Returns the files that a reload reads again.
+// Returns the files that a reload reads.
 std::vector<std::string> ReloadedFiles(const Flags& flags, const RulesConfig& rules) {
   std::vector<std::string> paths;
   if (const auto path = flags.One("config")) paths.push_back(*path);
@@ -42,7 +42,7 @@ LogLevel LogLevelOf(const std::string& name) {
   return LogLevel::kInfo;
 }
 
-// Blocks the signals that Serve waits for. Must run before any thread starts.
+// Blocks the signals that Serve waits for. Must be called before any thread starts.
 sigset_t BlockSignals() {
   sigset_t signals;
   sigemptyset(&signals);
@@ -54,7 +54,7 @@ sigset_t BlockSignals() {
   return signals;
 }
 
-// Reloads the configuration at each SIGHUP. Returns at SIGINT or SIGTERM.
+// Reloads the configuration on each SIGHUP. Returns on SIGINT or SIGTERM.
 void Serve(const std::string& service, const Flags& flags, const sigset_t& signals,
            ServiceHost* host, FileWatch* watch) {
   while (true) {
@@ -69,7 +69,7 @@ void Serve(const std::string& service, const Flags& flags, const sigset_t& signa
     host->ReportReload(status.ok());
     if (!status.ok())
       PITWALL_LOG(kError, "reload", "nothing has changed: ", ToStd(status.message()));
-    // The watch is updated even after a failed reload, because a missing file may be created later.
+    // The watch is updated even after a failed reload because a missing file may be created later.
     if (config.ok() && watch != nullptr) watch->Watch(ReloadedFiles(flags, config->rules));
   }
 }
@@ -92,7 +92,8 @@ int RunService(const std::string& service, const Flags& flags) {
                     .notifier = all || service == "notifier",
                     .executor = service == "executor" || (all && config->executor.enabled),
                     .insights = service == "insights" || (all && config->insights.enabled)};
-  // The watch starts before the rule files are read, so that it sees changes during the start.
+  // The watch starts before the rule files are read, so it also detects changes made during
+  // startup.
   clock::SystemClock clock;
   std::unique_ptr<FileWatch> watch;
   if (config->reload_interval_ns > 0) {

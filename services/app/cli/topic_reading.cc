@@ -17,7 +17,7 @@ std::vector<FlagSpec> LogInputFlags() {
   return {
       {"data-dir", Kind::kOne, "DIR", "read the log in the data directory of `pitwall standalone`"},
       {"input", Kind::kOne, "DIR", "alias of --data-dir"},
-      {"brokers", Kind::kOne, "HOSTS", "read the topics of this Apache Kafka (host:port,…)"},
+      {"brokers", Kind::kOne, "HOSTS", "read the topics of this Kafka cluster (host:port,…)"},
   };
 }
 
@@ -29,7 +29,8 @@ StatusOr<std::unique_ptr<Log>> OpenLogInput(const Flags& flags, Clock* clock) {
   const auto dir = flags.Has("input") ? flags.One("input") : flags.One("data-dir");
   if (dir.has_value() == flags.Has("brokers"))
     return InvalidArgument(
-        "log: must be one directory or one Kafka; write either --data-dir DIR or --brokers HOSTS");
+        "log: must be one directory or one Kafka cluster; write either --data-dir DIR or --brokers "
+        "HOSTS");
   if (const auto brokers = flags.One("brokers"))
     return kafka::OpenKafkaLog({.brokers = *brokers, .client_id = "pitwall-reader"}, clock);
   log::EmbeddedLogOptions options;

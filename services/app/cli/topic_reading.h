@@ -1,5 +1,5 @@
-// Reading of topics from outside of a running system, for `actions list`, `issues`, `jobs`, and
-// `rules status`. Reading does not disturb the services.
+// Functions that read topics from outside the running system, for `actions list`, `issues`, `jobs`,
+// and `rules status`. Reading does not affect the services.
 #pragma once
 
 #include <functional>
@@ -14,16 +14,16 @@
 
 namespace pitwall {
 
-// Returns the options by which OpenLogInput finds the log.
+// Returns the options that specify the log for OpenLogInput.
 std::vector<FlagSpec> LogInputFlags();
 
 bool HasLogInput(const Flags& flags);
-// Returns InvalidArgument unless the options name either a directory or brokers. `clock` must
-// outlive the log.
+// Returns InvalidArgument unless the options specify exactly one of a directory and brokers.
+// `clock` must outlive the log.
 StatusOr<std::unique_ptr<Log>> OpenLogInput(const Flags& flags, Clock* clock);
 
-// Passes every record that is committed now to `take`, in the order of each partition. A topic that
-// does not exist has no records. Damaged records are skipped with a warning.
+// Passes every record that is currently committed to `take`, in order within each partition. A
+// missing topic is treated as empty. Damaged records are skipped with a warning.
 Status ReadTopic(Log* log, std::string_view topic,
                  const std::function<void(int32_t partition, const Record&)>& take);
 

@@ -268,7 +268,7 @@ class HistoryCommandsTest(unittest.TestCase):
 
     def test_token_is_sent_and_requested(self):
         self.server.token = "secret"
-        self.assertIn("give --token-file", self.run_("jobs", "show", "bert", code=1))
+        self.assertIn("write --token-file", self.run_("jobs", "show", "bert", code=1))
         path = os.path.join(self.dir, "token")
         with open(path, "w") as out:
             out.write("secret\n")
@@ -277,7 +277,7 @@ class HistoryCommandsTest(unittest.TestCase):
     def test_missing_server_or_history_gives_advice(self):
         self.assertIn("is a Pitwall with insights running there?", self.run_("query", "up", "--url", "http://127.0.0.1:1", code=1, url=False))
         self.server.answer = lambda *_: None
-        self.assertIn("no history is served there", self.run_("query", "up", code=1))
+        self.assertIn("does not serve a history", self.run_("query", "up", code=1))
         self.server.answer = lambda *_: (200, "<html>")
         self.assertIn("malformed JSON", self.run_("query", "up", code=1))
         self.server.answer = lambda *_: (200, {"jobs": 5})

@@ -165,7 +165,7 @@ class LoadgenTest(unittest.TestCase):
                 (("--socket", os.path.join(self.dir, "none"), "--fault", "death"), "a socket cannot tell it"),
                 (("--discard", "--drop", "2"), "--drop: must be 0 to 1")]:
             self.assertRegex(loadgen(*flags, code=2), said)
-        self.assertRegex(loadgen("--discard", "--duration", "1m", "--fault", "hang,from=2m", code=1), "1 of 1 faults never began")
+        self.assertRegex(loadgen("--discard", "--duration", "1m", "--fault", "hang,from=2m", code=1), "1 of 1 faults never started")
         self.assertRegex(loadgen("--socket", os.path.join(self.dir, "none"), code=1), "no collector listens")
 
 

@@ -43,8 +43,8 @@ StatusOr<int64_t> TimeFlag(const Flags& flags, std::string_view name, int64_t ot
                              Quote(*text), ")"));
 }
 
-// Prints one line per job and rule in Error. With --no-status these rules would otherwise look
-// healthy, because they evaluate nothing and stdout has no status events.
+// Prints one line per job and rule in the Error state. Without this output such rules would look
+// healthy under --no-status: they evaluate nothing, and stdout has no status events.
 void PrintRulesInError(const std::vector<IssueEvent>& events) {
   constexpr size_t kShown = 20;
   std::set<std::pair<std::string, std::string>> seen;
@@ -70,7 +70,7 @@ StatusOr<int> Backtest(const Flags& flags) {
   ASSIGN_OR_RETURN(std::vector<IssueEvent> events, Replay(flags, &range, nullptr));
   if (flags.Has("no-status")) PrintRulesInError(events);
   std::erase_if(events, [&](const IssueEvent& e) {
-    // Files of samples do not have the lifecycle of a job.
+    // Sample files do not contain the job's lifecycle.
     return (flags.Has("no-status") && e.type == EventType::kRuleStatus) ||
            (e.type == EventType::kJobChanged && (format != "log" || flags.Has("no-status"))) ||
            (format == "log" && (e.time_ns < range.start || e.time_ns > range.end));
@@ -94,7 +94,7 @@ Status CheckFormat(const std::string& format) {
           Quote(format), ")"));
 }
 
-// Rejects options that do not apply to the format or to each other.
+// Rejects options that do not apply to the format and options that exclude each other.
 Status CheckOptions(const Flags& flags, const std::string& format) {
   if (!flags.positional().empty()) {
     return InvalidArgument(Cat("unexpected argument (", Quote(flags.positional()[0]),
@@ -128,7 +128,7 @@ std::vector<FlagSpec> ReplayInputOptions() {
        "smdebug, "
        "chrome-trace, and tensorflow: also directories, one per job"},
       {"brokers", Kind::kOne, "HOSTS",
-       "log: read the topics of this Apache Kafka (host:port,…) instead of a data directory"},
+       "log: read the topics of this Kafka cluster (host:port,…) instead of a data directory"},
       {"mapping", Kind::kOne, "FILE", "csv: file that maps columns to series (docs/backtest.md)"},
       {"duplicates", Kind::kOne, "WHICH",
        "files: refuse two values of one series at the same time, or take the first or the last",

@@ -1,5 +1,5 @@
-// Tables of the commands `backtest` and `baseline`. Each definition is next to the code of the
-// command.
+// Tables of the `backtest` and `baseline` commands. Each table is defined next to its command's
+// code.
 #pragma once
 
 #include "services/app/command/command.h"

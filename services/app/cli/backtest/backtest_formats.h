@@ -1,5 +1,5 @@
-// Input formats of `pitwall backtest`, with one function per format. Each returns the events of the
-// recording in any order.
+// Input formats of `pitwall backtest`, with one function per format. Each function returns the
+// recording's events in any order.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +23,8 @@ namespace pitwall {
 
 struct BacktestRange {
   int64_t start = kMinPosition, end = kMaxPosition;  // event time, both inclusive
-  // Damage of the log that was read. With damage, events may be missing or differ from the live
-  // run.
+  // Damage found while reading the log. If the log is damaged, events may be missing or may differ
+  // from the live run.
   std::vector<std::string> damage;
 };
 
@@ -34,43 +34,45 @@ std::vector<FlagSpec> ReplayRangeOptions();
 // Returns the options of `pitwall backtest`.
 std::vector<FlagSpec> BacktestFlags();
 
-// Evaluates the options of `pitwall backtest`, except --verify. Returns the events in any order.
+// Evaluates all options of `pitwall backtest` except --verify. Returns the events in any order.
 // `recordings` receives the results of recording rules and may be null.
 StatusOr<std::vector<IssueEvent>> Replay(const Flags& flags, BacktestRange* range,
                                          engine::RecordingObserver* recordings);
 
-// Compiles the rule set of --rules, --overrides, and --evaluation-interval. `rewrite`: see
-// CompileRuleSet.
+// Compiles the rule set given by --rules, --overrides, and --evaluation-interval. `rewrite` is
+// passed to CompileRuleSet.
 StatusOr<engine::CompiledRulesPtr> ReadGivenRules(const Flags& flags,
                                                   const plan::RewriteRules& rewrite = {});
 // Returns --evaluation-interval in nanoseconds, or the default.
 StatusOr<int64_t> EvaluationInterval(const Flags& flags);
 
-// Replays a data directory or a Kafka in offset order, with the recorded ticks, promises, and rule
-// sets. The whole log is replayed for any range, because only that equals the live run.
+// Replays a data directory or a Kafka cluster in offset order, with the recorded ticks, promises,
+// and rule sets. The whole log is replayed for any range, because a partial replay would not match
+// the live run.
 StatusOr<std::vector<IssueEvent>> BacktestLog(const Flags& flags, BacktestRange* range,
                                               engine::RecordingObserver* recordings);
-// Implements --verify: prints the result to stdout and returns kFine or kCheckFailed.
+// Implements --verify. Prints the result to stdout and returns kFine or kCheckFailed.
 StatusOr<int> VerifyLog(const Flags& flags);
 // Verifies an open log. A processor may be writing to it.
 StatusOr<int> VerifyLog(Log* log);
 
-// Reader of one input, which adds samples to the recording.
+// Function that reads one input and adds its samples to the recording.
 using ReadInput = std::function<Status(const std::string& path, offline::Recording* recording)>;
 
-// Runs the rules of --rules over each --input that `read` reads, merged by time.
+// Reads each --input with `read`, merges the samples by time, and evaluates the rules from --rules.
 StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const BacktestRange& range,
                                                 const ReadInput& read,
                                                 engine::RecordingObserver* recordings);
-// Feeds a file piece by piece. Errors name the path.
+// Passes a file to `feed` piece by piece. Errors name the path.
 Status ForEachPiece(const std::string& path, const std::function<Status(std::string_view)>& feed);
 
-// Reads --format openmetrics.
+// Reads an input of --format openmetrics.
 Status ReadOpenMetrics(const std::string& path, offline::Recording* recording);
-// Returns the reader of --format csv for --mapping. Returns InvalidArgument for an invalid mapping.
+// Returns the reader for --format csv with the given --mapping. Returns InvalidArgument if the
+// mapping is invalid.
 StatusOr<ReadInput> TableInput(const Flags& flags);
-// Read --format smdebug, chrome-trace, and tensorflow: a file, or a directory with the files of one
-// job.
+// Read inputs of --format smdebug, chrome-trace, and tensorflow. Each input is a file, or a
+// directory with the files of one job.
 Status ReadDebuggerOutput(const std::string& path, offline::Recording* recording);
 Status ReadChromeTraces(const std::string& path, offline::Recording* recording);
 Status ReadTensorflowProfiles(const std::string& path, offline::Recording* recording);

@@ -10,7 +10,9 @@ namespace pitwall {
 
 StatusOr<ReadInput> TableInput(const Flags& flags) {
   const auto path = flags.One("mapping");
-  if (!path) return InvalidArgument("--format csv needs --mapping FILE: what the columns mean");
+  if (!path)
+    return InvalidArgument(
+        "--mapping: value is missing; write --mapping FILE, which maps the columns to series");
   ASSIGN_OR_RETURN(const std::string text, ReadFile(*path));
   ASSIGN_OR_RETURN(const imports::Mapping mapping, imports::ParseMapping(*path, text));
   return ReadInput([mapping](const std::string& input, offline::Recording* recording) -> Status {

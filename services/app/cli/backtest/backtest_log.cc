@@ -24,7 +24,8 @@ namespace pitwall {
 
 namespace {
 
-// Provider of the recorded rule sets. A damaged set is replaced by an empty one until the next set.
+// Provider of the recorded rule sets. An empty rule set replaces a damaged one until the log
+// contains the next rule set.
 class RecordedRules final : public engine::RuleSetProvider {
  public:
   explicit RecordedRules(Log* log) : recorded_(log) {}
@@ -40,7 +41,7 @@ class RecordedRules final : public engine::RuleSetProvider {
     return engine::CompiledRules::Compile(RuleSet{});
   }
   const std::vector<std::string>& damage() const { return damage_; }
-  size_t missing() const { return missing_; }  // failed loads
+  size_t missing() const { return missing_; }  // number of failed loads
 
  private:
   processor::RuleSets recorded_;
@@ -48,8 +49,8 @@ class RecordedRules final : public engine::RuleSetProvider {
   size_t missing_ = 0;
 };
 
-// Last commit of the group of all processors with its metadata. All fields are empty without a
-// commit.
+// Last commit of the consumer group that all processors share, with its metadata. All fields are
+// empty if there is no commit.
 struct ProcessorCommit {
   int64_t offset = 0;
   std::string initial_rules;
@@ -80,7 +81,7 @@ Status ReplayPartition(Log* log, int32_t partition, engine::RuleSetProvider* rul
   end = std::min(end, until);
   std::vector<Record> records;
   engine::EventSink outputs;
-  size_t copied = 0;  // events that `copy` has
+  size_t copied = 0;  // number of events already copied to `copy`
   const auto copy_events = [&]() -> Status {
     if (copy == nullptr) return OkStatus();
     RETURN_IF_ERROR(copy->Events(partition, outputs.events, copied));
@@ -109,7 +110,7 @@ Status ReplayPartition(Log* log, int32_t partition, engine::RuleSetProvider* rul
   return OkStatus();
 }
 
-// Reads the events on pitwall.issues. Returns false if retention has removed the first events.
+// Reads the events from pitwall.issues. Returns false if retention has removed the first events.
 StatusOr<bool> ReadRecorded(Log* log, int32_t partition, std::vector<std::string>* events,
                             std::vector<std::string>* damage) {
   ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
@@ -127,8 +128,8 @@ StatusOr<bool> ReadRecorded(Log* log, int32_t partition, std::vector<std::string
   return start == 0;
 }
 
-// Returns a message if retention has removed the start of the partition of pitwall.telemetry, or
-// "".
+// Returns a message if retention has removed the start of the pitwall.telemetry partition,
+// otherwise "".
 StatusOr<std::string> BeginsLate(Log* log, int32_t partition) {
   ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
                    log->OpenReader({std::string(kTelemetryTopic), partition}, kFromStart));
@@ -147,7 +148,8 @@ StatusOr<std::string> BeginsLate(Log* log, int32_t partition) {
              "; retention removed earlier records, so its events cannot be verified");
 }
 
-// Returns the number of replayed events before the first recorded one, which retention has removed.
+// Returns the number of replayed events that precede the first recorded event. Retention has
+// removed their recorded counterparts.
 size_t EventsBefore(const std::vector<IssueEvent>& events,
                     const std::vector<std::string>& recorded) {
   const auto first = std::ranges::find_if(events, [&](const IssueEvent& event) {
@@ -156,8 +158,8 @@ size_t EventsBefore(const std::vector<IssueEvent>& events,
   return static_cast<size_t>(first - events.begin());
 }
 
-// Compares the events of each partition in order, up to its last commit. Later events of a running
-// processor are counted but not compared.
+// Compares the events of each partition up to the processor's last commit, in order. If a processor
+// is running, later events are counted but not compared.
 StatusOr<int> VerifyPartitions(Log* log, int32_t partitions, RecordedRules* rules) {
   size_t equal = 0;
   size_t undecided = 0;
@@ -169,7 +171,8 @@ StatusOr<int> VerifyPartitions(Log* log, int32_t partitions, RecordedRules* rule
       continue;
     }
     std::vector<IssueEvent> events;
-    // Events of the commit are readable once the commit is. Later events may be readable, too.
+    // All events that belong to the commit are readable as soon as the commit is. Later events may
+    // also be readable.
     ASSIGN_OR_RETURN(const ProcessorCommit commit, ReadCommit(log, p));
     const size_t known = damage.size() + rules->missing();
     RETURN_IF_ERROR(ReplayPartition(log, p, rules, false, false, commit.offset, nullptr, nullptr,
@@ -177,7 +180,7 @@ StatusOr<int> VerifyPartitions(Log* log, int32_t partitions, RecordedRules* rule
     std::vector<std::string> recorded;
     ASSIGN_OR_RETURN(const bool whole, ReadRecorded(log, p, &recorded, &damage));
     if (damage.size() + rules->missing() > known) continue;  // reported below
-    // Events that are newer than those retention has removed must agree.
+    // Retention may have removed the oldest events. All later events must be equal.
     const size_t skip = whole ? 0 : EventsBefore(events, recorded);
     ASSIGN_OR_RETURN(const ProcessorCommit after, ReadCommit(log, p));
     const size_t decided = events.size() - skip;
@@ -213,12 +216,13 @@ StatusOr<int> VerifyPartitions(Log* log, int32_t partitions, RecordedRules* rule
   return kFine;
 }
 
-// Opens the log for reading. Records have their append times, so both kinds of log give identical
-// results.
+// Opens the log for reading. Both kinds of log store append times with their records, so they give
+// identical results.
 StatusOr<std::unique_ptr<Log>> OpenLog(const Flags& flags, Clock* clock) {
   if (flags.Has("input") == flags.Has("brokers"))
     return InvalidArgument(
-        "log: must be one directory or one Kafka; write either --input DIR or --brokers HOSTS");
+        "log: must be one directory or one Kafka cluster; write either --input DIR or --brokers "
+        "HOSTS");
   if (flags.Many("input").size() > 1)
     return InvalidArgument("--input: --format log reads one directory; write one DIR");
   if (const auto brokers = flags.One("brokers")) {
@@ -229,7 +233,7 @@ StatusOr<std::unique_ptr<Log>> OpenLog(const Flags& flags, Clock* clock) {
   struct stat info;
   if (::stat((options.dir + "/log").c_str(), &info) == 0) options.dir += "/log";
   options.read_only = true;
-  // Damage is reported with the events, and the exit code is 1.
+  // Damage is reported together with the events, and the exit code is 1.
   options.salvage = true;
   return log::OpenEmbeddedLog(options, clock);
 }
@@ -268,7 +272,7 @@ StatusOr<std::vector<IssueEvent>> BacktestLog(const Flags& flags, BacktestRange*
 
 StatusOr<int> VerifyLog(const Flags& flags) {
   if (flags.Has("rules"))
-    return InvalidArgument("--verify compares with what was live: it takes no --rules");
+    return InvalidArgument("--verify: excludes --rules; the result is compared with the live run");
   clock::SystemClock clock;
   ASSIGN_OR_RETURN(const std::unique_ptr<Log> log, OpenLog(flags, &clock));
   return VerifyLog(log.get());

@@ -1,4 +1,5 @@
-// Tests of `pitwall backtest --format log` over logs after retention or damage (issue 10, A8).
+// Tests of `pitwall backtest --format log` on logs that retention has truncated or that are damaged
+// (issue 10, A8).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -49,7 +50,7 @@ class BacktestLogTest : public ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(options_.dir); }
 
-  // Runs a live processor for some seconds.
+  // Runs a live processor for 20 seconds.
   void Record() {
     auto log = OpenLog();
     ASSERT_NE(log, nullptr);
@@ -78,7 +79,7 @@ class BacktestLogTest : public ::testing::Test {
                                .value = Sample(second % 10 < 5 ? 1 : 0)}})
                     .ok());
   }
-  // Processor of the only partition, with kRules.
+  // Processor that owns the only partition and evaluates kRules.
   class Owner {
    public:
     Owner(BacktestLogTest* test, Log* log)
@@ -143,7 +144,7 @@ TEST_F(BacktestLogTest, VerifyLog_CompleteLog_IsIdentical) {
   EXPECT_THAT(verdict.text, HasSubstr("bit-identical"));
 }
 
-// Log whose processor commits more events during the verification.
+// Log whose processor commits more events while the log is being verified.
 class LiveLog final : public Log {
  public:
   LiveLog(Log* log, std::function<void()> run) : log_(log), run_(std::move(run)) {}
@@ -174,7 +175,7 @@ class LiveLog final : public Log {
   const std::function<void()> run_;
 };
 
-TEST_F(BacktestLogTest, VerifyLog_ProcessorRuns_VerifiesUpToCommit) {
+TEST_F(BacktestLogTest, VerifyLog_ProcessorRunning_VerifiesUpToCommit) {
   auto log = OpenLog();
   ASSERT_NE(log, nullptr);
   Owner owner(this, log.get());
@@ -208,7 +209,7 @@ TEST_F(BacktestLogTest, VerifyLog_RecordsBeforeFirstProcessor_AreEvaluated) {
       owner.Run(4);
     }
     owner.Finish();
-    Owner(this, log.get()).Run(4);  // after a restart too
+    Owner(this, log.get()).Run(4);  // events must be complete after a restart, too
     const auto reader = log->OpenReader({std::string(kIssuesTopic), 0}, kFromStart);
     ASSERT_TRUE(reader.ok());
     std::vector<pitwall::Record> records;
@@ -222,7 +223,7 @@ TEST_F(BacktestLogTest, VerifyLog_RecordsBeforeFirstProcessor_AreEvaluated) {
   EXPECT_EQ(verdict.code, kFine) << verdict.text;
 }
 
-TEST_F(BacktestLogTest, Output_ReplayedLog_VerifiesAsLive) {
+TEST_F(BacktestLogTest, Output_ReplayedLog_PassesVerification) {
   const std::string copy = options_.dir + ".replayed";
   const auto replay = [&](std::vector<std::string> more) {
     std::vector<std::string> arguments = {"--input", options_.dir, "--output", copy};
@@ -232,8 +233,8 @@ TEST_F(BacktestLogTest, Output_ReplayedLog_VerifiesAsLive) {
     BacktestRange range;
     return Replay(*flags, &range, nullptr);
   };
-  const auto told = replay({});
-  ASSERT_TRUE(told.ok()) << told.status();
+  const auto events = replay({});
+  ASSERT_TRUE(events.ok()) << events.status();
   const auto again = replay({});
   EXPECT_FALSE(again.ok());
   EXPECT_THAT(std::string(again.status().message()), HasSubstr("must be new or empty"));
@@ -244,11 +245,11 @@ TEST_F(BacktestLogTest, Output_ReplayedLog_VerifiesAsLive) {
     return of_copy;
   }();
   EXPECT_EQ(verdict.code, kFine) << verdict.text;
-  EXPECT_THAT(verdict.text, HasSubstr(Cat(told->size(), " events: live")));
+  EXPECT_THAT(verdict.text, HasSubstr(Cat(events->size(), " events: live")));
   std::filesystem::remove_all(copy);
 }
 
-TEST_F(BacktestLogTest, Output_OtherRules_AreInForceInReplayedLog) {
+TEST_F(BacktestLogTest, Output_OtherRules_AreActiveInReplayedLog) {
   const std::string copy = options_.dir + ".replayed", rules = options_.dir + "/other.yaml";
   std::ofstream(rules) << "groups:\n- name: other\n  interval: 1s\n  rules:\n"
                           "  - {alert: Low, expr: m < 0.5}\n";
@@ -256,13 +257,13 @@ TEST_F(BacktestLogTest, Output_OtherRules_AreInForceInReplayedLog) {
       Flags::Parse(BacktestFlags(), {"--input", options_.dir, "--rules", rules, "--output", copy});
   ASSERT_TRUE(flags.ok()) << flags.status();
   BacktestRange range;
-  const auto told = Replay(*flags, &range, nullptr);
-  ASSERT_TRUE(told.ok()) << told.status();
+  const auto events = Replay(*flags, &range, nullptr);
+  ASSERT_TRUE(events.ok()) << events.status();
   const std::string source = std::exchange(options_.dir, copy);
   const Verdict verdict = Verify();
   options_.dir = source;
   EXPECT_EQ(verdict.code, kFine) << verdict.text;
-  EXPECT_THAT(verdict.text, HasSubstr(Cat(told->size(), " events: live")));
+  EXPECT_THAT(verdict.text, HasSubstr(Cat(events->size(), " events: live")));
   clock_.Advance(kNanosPerSecond);
   log::EmbeddedLogOptions options;
   options.dir = copy + "/log";
@@ -281,7 +282,7 @@ TEST_F(BacktestLogTest, VerifyLog_AfterRetention_ReportsStartOfLog) {
     clock_.Advance(8LL * 24 * 3600 * kNanosPerSecond);
     auto log = log::OpenEmbeddedLog(options_, &clock_);
     ASSERT_TRUE(log.ok()) << log.status();
-    // A wall clock that far ahead is believed after a day.
+    // The log trusts a wall clock that has jumped this far ahead only after a day.
     clock_.Advance(25LL * 3600 * kNanosPerSecond);
     ASSERT_TRUE((*log)->ApplyRetention().ok());
     const auto reader = (*log)->OpenReader({std::string(kTelemetryTopic), 0}, kFromStart);

@@ -1,4 +1,4 @@
-// Input `--format openmetrics`, and functions that all file formats share.
+// Input `--format openmetrics`, and functions shared by all file formats.
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -35,7 +35,7 @@ class SeriesIntoRecording final : public openmetrics::SampleSink {
   offline::Recording* const recording_;
 };
 
-// Detects the dialect by the end of the file. A file that cannot be read twice must be OpenMetrics.
+// Detects the dialect from the end of the file. A file that is not seekable must be OpenMetrics.
 openmetrics::Dialect DialectOf(std::FILE* file) {
   if (std::fseek(file, 0, SEEK_END) != 0) return openmetrics::Dialect::kOpenMetrics;
   const long size = std::ftell(file);
@@ -55,7 +55,7 @@ StatusOr<offline::Duplicates> DuplicatesFlag(const Flags& flags) {
       Cat("--duplicates: must be refuse, first, or last (got ", Quote(given), ")"));
 }
 
-// Returns a possible reason for an input without samples.
+// Returns a possible reason why an input has no samples.
 std::string_view NoSamplesHint(std::string_view format) {
   if (format == "csv") return "no row has a value in a column that the mapping's metrics name";
   if (format == "chrome-trace")
@@ -119,7 +119,7 @@ StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const Backte
                                                 const ReadInput& read,
                                                 engine::RecordingObserver* recordings) {
   const std::vector<std::string> inputs = flags.Many("input");
-  if (inputs.empty()) return InvalidArgument("--input FILE… is needed");
+  if (inputs.empty()) return InvalidArgument("--input: value is missing; write --input FILE…");
   if (flags.Has("brokers")) return InvalidArgument("--brokers: requires --format log");
   ASSIGN_OR_RETURN(const int64_t interval, EvaluationInterval(flags));
   const auto given = [](int64_t time, int64_t absent) {
@@ -139,7 +139,7 @@ StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const Backte
   recording.set_duplicates(duplicates);
   std::vector<std::string> empty;
   for (std::string path : inputs) {
-    while (path.size() > 1 && path.back() == '/') path.pop_back();  // of directories
+    while (path.size() > 1 && path.back() == '/') path.pop_back();  // trailing slash
     recording.BeginInput(path, flags.One("job").value_or(BaseName(path)));
     const uint64_t before = recording.samples() + recording.left_out();
     RETURN_IF_ERROR(read(path, &recording));
@@ -158,7 +158,7 @@ StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const Backte
               recording.left_out(), " outside the range; ", counters.evaluations, " evaluations");
   if (recording.replaced() > 0)
     PITWALL_LOG(kWarning, "backtest", recording.replaced(),
-                " samples had another value at the same time; --duplicates ",
+                " samples had different values at the same time; --duplicates ",
                 flags.One("duplicates").value_or(""), " kept one of each");
   for (size_t i = 0; i < counters.drops.size(); ++i) {
     if (counters.drops[i] == 0) continue;

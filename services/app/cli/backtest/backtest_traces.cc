@@ -1,5 +1,5 @@
-// Inputs `--format smdebug`, `chrome-trace`, and `tensorflow`. Each --input is a file or a
-// directory of one job.
+// Inputs `--format smdebug`, `chrome-trace`, and `tensorflow`. Each --input is a file, or a
+// directory with the files of one job.
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -24,7 +24,7 @@ constexpr size_t kMaxFiles = 1'000'000;
 using Wanted = bool (*)(const std::string& file_name);
 
 // Returns the file itself, or the matching files below a directory, sorted by path. Returns
-// InvalidArgument if there are none.
+// InvalidArgument if no file matches.
 StatusOr<std::vector<std::string>> FilesOf(const std::string& input, Wanted wanted,
                                            std::string_view expected) {
   namespace fs = std::filesystem;
@@ -52,7 +52,7 @@ StatusOr<std::vector<std::string>> FilesOf(const std::string& input, Wanted want
   return files;
 }
 
-// Returns whether a name is like <seconds>.algo-N.json.
+// Returns true for names like <seconds>.algo-N.json.
 bool IsSystemMetrics(const std::string& file_name) {
   const size_t dot = file_name.find('.');
   return dot != std::string::npos && EndsWith(file_name, ".json") &&
@@ -68,13 +68,14 @@ bool IsOfTensorflow(const std::string& file_name) {
   return imports::IsTensorflowProfile(file_name);
 }
 
-// Sequence of the files of one input. An unusable file (empty, not a trace, or of a killed writer)
-// is skipped with a warning if another file is usable.
+// Sequence of the files of one input. Unusable files (empty, not a trace, or truncated because the
+// writer was killed) are skipped with a warning if another file is usable.
 class FileSequence {
  public:
   explicit FileSequence(bool several) : several_(several) {}
 
-  // Records the result of a file. Returns an error that ends the sequence.
+  // Records the result of reading one file. Returns an error if the remaining files must not be
+  // read.
   Status Take(const Status& read) {
     if (read.ok()) ++used_;
     if (!absl::IsInvalidArgument(read) || !several_) return read;
@@ -82,7 +83,7 @@ class FileSequence {
     PITWALL_LOG(kWarning, "import", "skipped a file: ", ToStd(read.message()));
     return OkStatus();
   }
-  // Returns InvalidArgument with the first error if no file was usable.
+  // Returns the first error as InvalidArgument if no file was usable.
   Status Finish() const { return used_ == 0 ? first_ : OkStatus(); }
 
  private:
@@ -91,14 +92,14 @@ class FileSequence {
   Status first_;
 };
 
-// Feeds a file to a reader and finishes it.
+// Feeds a file to a reader and then ends the file.
 template <typename Reader>
 Status ReadPlain(const std::string& file, Reader* reader) {
   RETURN_IF_ERROR(ForEachPiece(file, [&](std::string_view piece) { return reader->Feed(piece); }));
   return reader->EndFile();
 }
 
-// Like ReadPlain, for a file that may be compressed with gzip.
+// Like ReadPlain, but the file may be compressed with gzip.
 template <typename Reader>
 Status ReadPacked(const std::string& file, Reader* reader) {
   imports::Gunzip gunzip(file, [&](std::string_view piece) { return reader->Feed(piece); });
@@ -154,7 +155,7 @@ Status ReadChromeTraces(const std::string& path, offline::Recording* recording) 
 Status ReadTensorflowProfiles(const std::string& path, offline::Recording* recording) {
   ASSIGN_OR_RETURN(std::vector<std::string> files,
                    FilesOf(path, IsOfTensorflow, "HOST.xplane.pb or HOST.trace.json.gz"));
-  // JAX writes a profile in both forms.
+  // JAX writes each profile in both formats.
   const std::vector<std::string> all = files;
   std::erase_if(files, [&](const std::string& file) {
     return std::binary_search(all.begin(), all.end(), imports::XSpacePathFor(file));

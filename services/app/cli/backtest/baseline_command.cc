@@ -1,4 +1,5 @@
-// Command `pitwall baseline`: writes the summary of a finished job, for comparison with later jobs.
+// Command `pitwall baseline`: writes the summary of a finished job, to which later jobs are
+// compared.
 #include "services/app/cli/backtest/backtest_commands.h"
 #include "services/app/cli/backtest/backtest_formats.h"
 #include "services/base/system/files.h"
@@ -60,7 +61,7 @@ StatusOr<int> WriteBaseline(const Flags& flags) {
     Print(text);
     return kFine;
   }
-  // WriteFile replaces the file atomically, because a service may read the directory at any time.
+  // WriteFile replaces the file atomically because a service may read the directory at any time.
   RETURN_IF_ERROR(WriteFile(*path, text));
   return kFine;
 }

@@ -1,4 +1,5 @@
-// Data directory that a backtest writes: the log that it read, with the events of its own rules.
+// Data directory that a backtest writes: the log that it read, with the events emitted by its own
+// rules.
 #pragma once
 
 #include <memory>
@@ -16,26 +17,26 @@
 
 namespace pitwall {
 
-// Log of a replay: telemetry with the append times of its source, rule sets, issues, actions, and
-// captures. `pitwall insights` serves it, and `pitwall backtest --verify` accepts it. Not
-// thread-safe.
+// Log that a replay writes: telemetry with the append times of the source log, rule sets, issues,
+// actions, and captures. `pitwall insights` can serve this log, and `pitwall backtest --verify`
+// accepts it. Not thread-safe.
 class ReplayedLog {
  public:
-  // Creates the log. `rules` replaces the recorded rule sets unless it is null. Returns
+  // Creates the log. If `rules` is not null, it replaces the recorded rule sets. Returns
   // FailedPrecondition if `dir` exists and is not empty.
   static StatusOr<std::unique_ptr<ReplayedLog>> Make(const std::string& dir, int32_t partitions,
                                                      engine::CompiledRulesPtr rules);
   ~ReplayedLog();
 
-  // Copies topics that a replay does not produce: rule sets, actions, captures. Call it before
-  // Telemetry.
+  // Copies the topics that a replay does not produce: rule sets, actions, notifications, and
+  // captures. Must be called before Telemetry.
   Status CopyOthers(Log* source, std::vector<std::string>* damage);
-  // Appends records of a partition in order. Later events get the time of the last record. Does not
-  // refer to the record after the call.
+  // Append records of a partition in order. Events get the append time of the preceding telemetry
+  // record. `record` is not referenced after the call.
   Status Telemetry(int32_t partition, const Record& record);
   Status Events(int32_t partition, const std::vector<IssueEvent>& events, size_t from);
-  // Finishes a partition after its last record. Its rules are in force, and a processor would
-  // continue after it.
+  // Finishes a partition after its last record. The partition's rule set is then active, and a
+  // processor could continue from this point.
   Status Finish(int32_t partition);
 
  private:
@@ -52,8 +53,8 @@ class ReplayedLog {
   std::unique_ptr<Appender> appender_;
   std::vector<OutgoingRecord> waiting_;
   size_t waiting_bytes_ = 0;
-  std::set<int32_t> begun_;  // partitions whose rule set is written
-  std::string rules_hash_;   // in force
+  std::set<int32_t> begun_;  // partitions whose rule set has been written
+  std::string rules_hash_;   // hash of the active rule set
 };
 
 }  // namespace pitwall

@@ -11,9 +11,9 @@ namespace {
 constexpr size_t kMaxAnswer = 512u << 20;
 constexpr int64_t kPatienceNs = 120'000'000'000;
 
-// Returns the error message of a response, in the format of Pitwall, of Prometheus, or as a line of
-// text.
-std::string SaidBy(const HttpReply& reply) {
+// Extracts the error message from a response: Pitwall's format, Prometheus's format, or one line of
+// plain text.
+std::string ErrorMessageOf(const HttpReply& reply) {
   const Json body = Json::parse(reply.body, nullptr, false);
   if (body.is_object() && body.contains("error")) {
     const Json& error = body["error"];
@@ -25,28 +25,29 @@ std::string SaidBy(const HttpReply& reply) {
 }
 
 Status StatusOf(const HttpReply& reply, std::string_view url) {
-  const std::string said = SaidBy(reply);
+  const std::string message = ErrorMessageOf(reply);
   switch (reply.status) {
     case 400:
-      return InvalidArgument(said);
+      return InvalidArgument(message);
     case 401:
     case 403:
       return absl::PermissionDeniedError(
-          Cat(url, ": ", said.empty() ? "access denied" : said,
-              "; give --token-file with a token of the role that is needed"));
+          Cat(url, ": ", message.empty() ? "access denied" : message,
+              "; write --token-file with a token that has the required role"));
     case 404:
       return absl::NotFoundError(
           reply.body.empty() || reply.body[0] != '{'
-              ? Cat(url, ": no history is served there; give --url of a Pitwall with insights")
-              : said);
+              ? Cat(url,
+                    ": server does not serve a history; write --url of a Pitwall with insights")
+              : message);
     case 409:
-      return FailedPrecondition(said);
+      return FailedPrecondition(message);
     case 410:
-      return absl::OutOfRangeError(said);
+      return absl::OutOfRangeError(message);
     case 422:
-      return absl::ResourceExhaustedError(said);
+      return absl::ResourceExhaustedError(message);
     default:
-      return absl::UnavailableError(Cat(url, ": HTTP ", reply.status, " (", said, ")"));
+      return absl::UnavailableError(Cat(url, ": HTTP ", reply.status, " (", message, ")"));
   }
 }
 

@@ -1,4 +1,4 @@
-// Client of the HTTP API of the history (docs/api.md).
+// Client for the history's HTTP API (docs/api.md).
 #pragma once
 
 #include <cstdint>
@@ -16,24 +16,24 @@ namespace pitwall::history_client {
 inline constexpr std::string_view kRoutes = "/api/pitwall/v1";
 using Parameters = std::vector<std::pair<std::string, std::string>>;
 using Json = nlohmann::ordered_json;
-using JsonFault = nlohmann::ordered_json::exception;  // a response in another format
+// Thrown if a response has an unexpected format.
+using JsonFault = nlohmann::ordered_json::exception;
 
-// Client of one server. Errors name the URL or repeat the message of the server: InvalidArgument
-// (400), PermissionDenied (401, 403), NotFound (404), FailedPrecondition (409), OutOfRange (410),
+// Client for one server. Errors name the URL or repeat the server's message: InvalidArgument (400),
+// PermissionDenied (401, 403), NotFound (404), FailedPrecondition (409), OutOfRange (410),
 // ResourceExhausted (422, or a response that is too long), Unavailable (everything else).
 // Thread-safe.
 class Client {
  public:
-  // `url` has the scheme, the host, the port, and the prefix of a proxy if there is one. `token`
-  // may be
-  // "". The transport must outlive the client.
+  // `url` consists of the scheme, the host, the port, and the path prefix of a proxy, if any.
+  // `token` may be empty. The transport must outlive the client.
   Client(std::string url, std::string token, HttpTransport* transport);
 
-  // Requests a path, which begins with a slash.
+  // Sends a GET request. `path` starts with a slash.
   StatusOr<Json> Get(std::string_view path, const Parameters& parameters) const {
     return Call("GET", path, parameters);
   }
-  // Returns the response without parsing it.
+  // Like Get, but returns the response body unparsed.
   StatusOr<std::string> GetText(std::string_view path, const Parameters& parameters) const {
     return Exchange("GET", path, parameters, "*/*");
   }

@@ -28,14 +28,14 @@ TEST(HistoryClient, Get_ErrorResponse_MapsCodeAndMessage) {
     int status;
     std::string body;
     absl::StatusCode code;
-    std::string said;
+    std::string message;
   };
   for (const Case& c :
        {Case{400, R"j({"error":{"code":"invalid_argument","message":"limit: wrong (0)"}})j",
              absl::StatusCode::kInvalidArgument, "limit: wrong (0)"},
         Case{400, R"j({"status":"error","errorType":"bad_data","error":"parse error"})j",
              absl::StatusCode::kInvalidArgument, "parse error"},
-        Case{401, "no token\n", absl::StatusCode::kPermissionDenied, "give --token-file"},
+        Case{401, "no token\n", absl::StatusCode::kPermissionDenied, "write --token-file"},
         Case{404, "not found\n", absl::StatusCode::kNotFound, "with insights"},
         Case{404, R"j({"error":{"message":"job: not found (x)"}})j", absl::StatusCode::kNotFound,
              "job: not found (x)"},
@@ -49,12 +49,12 @@ TEST(HistoryClient, Get_ErrorResponse_MapsCodeAndMessage) {
     transport.replies.push_back({c.status, {}, c.body});
     const auto answer = Client("http://h", "", &transport).Get("/x", {});
     EXPECT_EQ(answer.status().code(), c.code) << c.body;
-    EXPECT_THAT(std::string(answer.status().message()), HasSubstr(c.said));
+    EXPECT_THAT(std::string(answer.status().message()), HasSubstr(c.message));
   }
 }
 
-TEST(HistoryClient, Get_NoResponse_NamesUrl) {
-  ScriptedTransport transport;  // has no reply
+TEST(HistoryClient, Get_NoResponse_ErrorNamesUrl) {
+  ScriptedTransport transport;  // the transport has no reply
   const auto answer = Client("http://h:9", "", &transport).Get("/x", {});
   EXPECT_THAT(std::string(answer.status().message()), HasSubstr("http://h:9: no response"));
 }

@@ -21,7 +21,8 @@ std::string TimeText(int64_t ns) { return ns == 0 ? "-" : ShortTime(ns / kSecond
 
 std::string Lasting(int64_t from_ns, int64_t to_ns) {
   if (from_ns == 0 || to_ns < from_ns) return "-";
-  // Below ten seconds, whole seconds are too coarse.
+  // Durations below ten seconds are printed in milliseconds because whole seconds would be too
+  // coarse.
   const int64_t unit = to_ns - from_ns < 10 * kSecond ? kSecond / 1000 : kSecond;
   return FormatDuration((to_ns - from_ns) / unit * unit);
 }
@@ -51,7 +52,7 @@ std::string Aligned(const std::vector<std::vector<std::string>>& rows) {
 }
 
 std::string StateOf(const Json& job) {
-  // A server of an earlier version sends only the detail.
+  // Servers of earlier versions send only the detail.
   const std::string text = FieldText(job, "end_text");
   const std::string detail = text.empty() ? FieldText(job, "end_detail") : text;
   return detail.empty() ? FieldText(job, "state") : detail;
@@ -59,7 +60,8 @@ std::string StateOf(const Json& job) {
 
 std::string Share(double share) { return Cat(ShortNumber(100 * share), " %"); }
 
-// Returns the end of the last rank, as on the page, or the newest sample of a running job.
+// Returns the end time of the last rank, as the web page does, or the time of the newest sample if
+// the job is running.
 int64_t EndOf(const Json& job) {
   const int64_t done = FieldNs(job, "done_ns");
   return done != 0 ? done : FieldNs(job, "last_ns");

@@ -1,4 +1,4 @@
-// Text of jobs of the history for people.
+// Human-readable text for jobs in the history.
 #pragma once
 
 #include <string>
@@ -7,14 +7,16 @@
 
 namespace pitwall::history_client {
 
-// Returns a field as text, or "" if it is missing or null. Times in nanoseconds become times.
+// Returns a field as text, or "" if the field is missing or null. Timestamps in nanoseconds are
+// formatted as dates.
 std::string FieldText(const Json& object, const char* name);
-// Returns a field with digits of nanoseconds, or 0.
+// Returns a field that contains decimal nanoseconds, or 0.
 int64_t FieldNs(const Json& object, const char* name);
 
-// Returns a table with a header of the `jobs` of GET /jobs. Columns are as wide as their content.
+// Formats the `jobs` array of GET /jobs as a table with a header. Columns are as wide as their
+// content.
 std::string JobTable(const Json& jobs);
-// Returns the page of GET /job: name and owner, attempts with their parts, sources, and issues.
+// Formats the response of GET /job: name and owner, attempts and their parts, sources, and issues.
 std::string JobPage(const Json& job);
 
 }  // namespace pitwall::history_client

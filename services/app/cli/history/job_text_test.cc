@@ -12,7 +12,7 @@ constexpr char kJob[] =
   "end_detail":"died","attempt_count":2,"ranks":8,"nodes":1,"open_issues":0,"found_issues":3,"worst_severity":"critical","samples":12345678,
   "bytes":9437184,"raw_from_ns":null,"archived":false,"link":"/jobs/a1"})";
 
-TEST(JobText, JobTable_HasLinePerJob) {
+TEST(JobText, JobTable_HasOneLinePerJob) {
   Json running = Json::parse(kJob);
   running["id"] = "longer-id";
   running["state"] = "running";
@@ -28,7 +28,7 @@ TEST(JobText, JobTable_HasLinePerJob) {
             "critical  12.35 M  9 MiB\n");
 }
 
-TEST(JobText, JobPage_HasAttemptsPartsAndIssues) {
+TEST(JobText, JobPage_ListsAttemptsPartsAndIssues) {
   Json job = Json::parse(kJob);
   job["attempts"] = Json::parse(
       R"([{"attempt":1,"began_ns":"1767225600000000000","ended_ns":"1767225660000000000",
@@ -45,7 +45,7 @@ TEST(JobText, JobPage_HasAttemptsPartsAndIssues) {
     EXPECT_THAT(page, testing::HasSubstr(text)) << page;
 }
 
-TEST(JobText, JobPage_ShortJob_HasMilliseconds) {
+TEST(JobText, JobPage_ShortJob_ShowsMilliseconds) {
   Json job = Json::parse(kJob);
   job["done_ns"] = "1767225600215999000";
   EXPECT_THAT(JobTable(Json::array({job})), testing::HasSubstr(" 215ms "));

@@ -1,4 +1,4 @@
-// Tests of paging through spans and samples.
+// Tests for paging through spans and samples.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,7 +19,7 @@ std::string SpanAnswer(const std::string& name, const char* next) {
       next, "}");
 }
 
-TEST(SpanPages, ForEachSpan_SeveralPages_SendsParameters) {
+TEST(SpanPages, ForEachSpan_SeveralPages_RequestsEachPage) {
   ScriptedTransport transport;
   transport.replies = {{200, {}, SpanAnswer("forward", "\"p2\"")},
                        {200, {}, SpanAnswer("backward", "null")}};
@@ -46,7 +46,7 @@ TEST(SpanPages, ForEachSpan_SeveralPages_SendsParameters) {
 }
 
 TEST(SpanPages, ForEachSpan_TooManyOrMalformed_Fails) {
-  for (const auto& [body, most, said] :
+  for (const auto& [body, most, message] :
        {std::tuple(SpanAnswer("x", "null"), 0, "more than 0 spans; narrow"),
         std::tuple(std::string(R"({"spans":{"kind":["phase"]},"next":null})"), 9, "column source"),
         std::tuple(std::string("{}"), 9, "no spans"),
@@ -55,11 +55,11 @@ TEST(SpanPages, ForEachSpan_TooManyOrMalformed_Fails) {
     transport.replies = {{200, {}, body}, {200, {}, body}, {200, {}, body}};
     const Status status = ForEachSpan(Client("http://h", "", &transport), {},
                                       static_cast<uint64_t>(most), [](const SpanOf&) {});
-    EXPECT_THAT(std::string(status.message()), HasSubstr(said));
+    EXPECT_THAT(std::string(status.message()), HasSubstr(message));
   }
 }
 
-TEST(SamplePages, WriteCsv_RangeTooLarge_IsHalved) {
+TEST(SamplePages, WriteCsv_RangeTooLarge_SplitsRangeInHalf) {
   constexpr char kSeries[] =
       R"({"series":[{"labels":{"__name__":"train_loss","rank":"0","a":"x,y"},"kind":"gauge",
       "times_ns":["10","20"],"values":[0.5,null],"steps":[4,-1]}]})";
@@ -84,7 +84,7 @@ TEST(SamplePages, WriteCsv_RangeTooLarge_IsHalved) {
   EXPECT_THAT(transport.calls[2].url, HasSubstr("from=5000000000&to=10000000000"));
 }
 
-TEST(SamplePages, WriteCsv_RangeCannotBeHalved_Fails) {
+TEST(SamplePages, WriteCsv_RangeCannotBeSplit_Fails) {
   ScriptedTransport transport;
   for (int i = 0; i < 20; ++i)
     transport.replies.push_back({422, {}, R"({"error":{"message":"too many series"}})"});

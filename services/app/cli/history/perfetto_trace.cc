@@ -6,7 +6,7 @@
 namespace pitwall::history_client {
 namespace {
 
-// Field numbers of perfetto/trace/*.proto.
+// Field numbers from perfetto/trace/*.proto.
 enum Trace : uint32_t { kPacket = 1 };
 enum Packet : uint32_t {
   kTimestamp = 8,
@@ -18,10 +18,10 @@ enum Packet : uint32_t {
 };
 enum Event : uint32_t { kAnnotation = 4, kType = 9, kNameIid = 10, kTrack = 11, kName = 23 };
 enum Descriptor : uint32_t { kUuid = 1, kTitle = 2, kProcess = 3, kParent = 5 };
-constexpr uint32_t kEventNames = 2;       // of InternedData
-constexpr uint32_t kProcessPid = 1;       // of ProcessDescriptor
-constexpr uint32_t kProcessName = 6;      // of ProcessDescriptor
-constexpr uint32_t kAnnotationName = 10;  // of DebugAnnotation
+constexpr uint32_t kEventNames = 2;       // field of InternedData
+constexpr uint32_t kProcessPid = 1;       // field of ProcessDescriptor
+constexpr uint32_t kProcessName = 6;      // field of ProcessDescriptor
+constexpr uint32_t kAnnotationName = 10;  // field of DebugAnnotation
 constexpr uint32_t kAnnotationInt = 4;
 constexpr uint64_t kSliceBegin = 1;
 constexpr uint64_t kSliceEnd = 2;
@@ -111,7 +111,7 @@ void PerfettoTrace::Add(std::string_view source, std::string_view node, int64_t 
 
 std::string PerfettoTrace::Bytes() const {
   std::string out;
-  // Numbers names in sorted order, not in the order of arrival.
+  // Interning IDs follow the sorted order of the names, not the order of arrival.
   std::vector<uint32_t> order(names_.size());
   for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(),
@@ -151,14 +151,14 @@ std::string PerfettoTrace::Bytes() const {
     Descriptor(process, 0, group.title, true, &out);
     for (const auto& [kind, unsorted] : group.slices) {
       std::vector<Slice> slices = unsorted;
-      // A containing span comes before the spans in it.
+      // A containing span precedes the spans that it contains.
       std::sort(slices.begin(), slices.end(), [&](const Slice& a, const Slice& b) {
         return std::tuple(a.start_ns, -a.end_ns, iids[a.name], a.step) <
                std::tuple(b.start_ns, -b.end_ns, iids[b.name], b.step);
       });
       struct Lane {
         std::vector<Slice> slices;
-        std::vector<int64_t> open;  // ends of the open slices, innermost last
+        std::vector<int64_t> open;  // end times of the open slices, innermost last
       };
       std::vector<Lane> lanes;
       for (const Slice& slice : slices) {

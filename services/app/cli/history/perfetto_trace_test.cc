@@ -8,8 +8,8 @@
 namespace pitwall::history_client {
 namespace {
 
-// Independent reader: protobuf fields by number, and slices by the rules of Perfetto (an end closes
-// the innermost open slice of its track; packets are ordered by time).
+// Independent decoder: reads protobuf fields by number, and slices by Perfetto's rules (an end
+// event closes the innermost open slice of its track; packets are ordered by time).
 class Fields {
  public:
   explicit Fields(std::string_view bytes) : rest_(bytes) {}
@@ -134,7 +134,7 @@ std::vector<ReadSlice> ReadTrace(const std::string& bytes) {
   return out;
 }
 
-TEST(PerfettoTrace, Bytes_RandomSpans_ReadBack) {
+TEST(PerfettoTrace, Bytes_RandomSpans_RoundTrip) {
   std::mt19937_64 random(7);
   struct Given {
     int64_t rank;

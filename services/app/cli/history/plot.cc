@@ -12,9 +12,9 @@
 namespace pitwall::history_client {
 namespace {
 
-constexpr size_t kAxis = 11;  // columns to the left of a field
+constexpr size_t kAxis = 11;  // columns to the left of the plot area
 constexpr uint32_t kBraille = 0x2800;
-// Returns the bit of the dot at (column, row) of a 2 x 4 cell.
+// Bit of the dot at [row][column] within a braille cell, which is two dots wide and four dots high.
 constexpr uint8_t kDots[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
 
 void AppendCell(uint8_t dots, std::string* out) {
@@ -29,7 +29,7 @@ std::string Padded(std::string_view text, size_t width) {
                               : std::string(width - text.size(), ' ') + std::string(text);
 }
 
-// Field of dots. Row 0 is at the top.
+// Plot area made of braille dots. Row 0 is at the top.
 class Field {
  public:
   Field(size_t columns, size_t lines) : columns_(columns), lines_(lines), cells_(columns * lines) {}

@@ -12,7 +12,7 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// Returns the set dots of the field by line and column.
+// Returns the dots that are set in the plot area, by line and column.
 std::vector<std::string> Dots(const std::string& plot, size_t lines) {
   std::vector<std::string> out;
   const std::vector<std::string_view> text = Split(plot, '\n');
@@ -34,14 +34,14 @@ std::vector<std::string> Dots(const std::string& plot, size_t lines) {
 
 PlotOptions Small() {
   PlotOptions options;
-  options.width = 31;  // 20 columns of field, 40 dots
+  options.width = 31;  // the plot area has 20 columns with 40 dots
   options.height = 3;
   options.from_ns = 0;
   options.to_ns = 39 * kSecond;
   return options;
 }
 
-TEST(Plot, Plot_Line_GoesFromCornerToCorner) {
+TEST(Plot, Plot_RisingLine_SpansCornerToCorner) {
   const Curve curve{"x", {{0, 0}, {39 * kSecond, 11}}};
   const std::vector<std::string> dots = Dots(Plot({&curve, 1}, Small()), 3);
   ASSERT_EQ(dots.size(), 12u);
@@ -55,7 +55,7 @@ TEST(Plot, Plot_Line_GoesFromCornerToCorner) {
   }
 }
 
-TEST(Plot, Plot_GapOrNaN_IsNotJoined) {
+TEST(Plot, Plot_GapOrNaN_IsNotConnected) {
   PlotOptions options = Small();
   options.step_ns = kSecond;
   const Curve gap{"x", {{0, 1}, {kSecond, 1}, {20 * kSecond, 1}, {21 * kSecond, 1}}};
@@ -65,7 +65,7 @@ TEST(Plot, Plot_GapOrNaN_IsNotJoined) {
   for (const std::string& row : Dots(Plot({&nan, 1}, options), 3)) EXPECT_EQ(row[10], '.');
 }
 
-TEST(Plot, Plot_EightyColumns_Fits) {
+TEST(Plot, Plot_EightyColumns_FitsWidth) {
   std::vector<Curve> curves = {{"loss{rank=\"0\"}", {}}, {"loss{rank=\"1\"}", {}}};
   for (int64_t t = 0; t < 60; ++t) {
     curves[0].points.emplace_back(t * kSecond, 1 + 1e6 * static_cast<double>(t));
@@ -86,12 +86,12 @@ TEST(Plot, Plot_EightyColumns_Fits) {
   }
 }
 
-TEST(Plot, Plot_NoFiniteValue_SaysSo) {
+TEST(Plot, Plot_NoFiniteValue_ExplainsEmptyPlot) {
   const Curve curve{"x", {{0, std::nan("")}, {kSecond, INFINITY}}};
   EXPECT_EQ(Plot({&curve, 1}, Small()), "no finite values to plot\n");
 }
 
-TEST(ShortNumber, ShortNumber_HasFourDigitsAndUnit) {
+TEST(ShortNumber, ShortNumber_FourSignificantDigitsWithUnit) {
   for (const auto& [value, text] :
        {std::pair(0.0, "0"), std::pair(0.12345, "0.1235"), std::pair(9999.0, "9999"),
         std::pair(12345.0, "12.35 k"), std::pair(-1234567.0, "-1.235 M"),

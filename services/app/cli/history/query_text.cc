@@ -13,7 +13,7 @@ Status MalformedQuery() {
   return absl::DataLossError("response is not in the format of the Prometheus query API");
 }
 
-// Parses [time in seconds, "value"].
+// Parses a point of the form [time in seconds, "value"].
 bool ReadPoint(const Json& point, int64_t* time_ns, double* value) {
   if (!point.is_array() || point.size() != 2 || !point[0].is_number() || !point[1].is_string())
     return false;

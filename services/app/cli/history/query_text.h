@@ -1,4 +1,4 @@
-// Text and curves of responses of the Prometheus query API.
+// Text and curves for responses of the Prometheus query API.
 #pragma once
 
 #include <string>
@@ -10,16 +10,16 @@
 
 namespace pitwall::history_client {
 
-// Returns the `data` of a response. Returns DataLoss for another format.
+// Returns the `data` field of a response, or DataLoss if the response has another format.
 StatusOr<Json> QueryData(Json answer);
-// Returns name{a="b"}, or "{}" without labels.
+// Returns the label set as name{a="b"}, or "{}" if it is empty.
 std::string SeriesText(const Json& metric);
 
-// Returns one line per series of a vector, value first. For a matrix it returns number of points,
-// minimum, mean, maximum, and last value per series, or all points with `points`. For a scalar or
-// string: its value.
+// Formats a query result. A vector has one line per series, with the value first. A matrix has one
+// line per series with the number of points, minimum, mean, maximum, and last value, or one line
+// per point if `points` is true. A scalar or string is printed as its value.
 StatusOr<std::string> QueryTable(const Json& data, bool points);
-// Returns the curves of a matrix, or InvalidArgument for another type.
+// Returns the curves of a matrix, or InvalidArgument for any other result type.
 StatusOr<std::vector<Curve>> CurvesOf(const Json& data);
 
 }  // namespace pitwall::history_client

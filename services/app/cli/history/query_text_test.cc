@@ -9,7 +9,7 @@ StatusOr<std::string> Table(const char* data, bool points = false) {
   return QueryTable(Json::parse(data), points);
 }
 
-TEST(QueryText, QueryTable_Vector_HasLinePerSeries) {
+TEST(QueryText, QueryTable_Vector_HasOneLinePerSeries) {
   const auto table = Table(R"({"resultType":"vector","result":[
       {"metric":{"__name__":"x","rank":"0"},"value":[1.5,"0.25"]},
       {"metric":{},"value":[1.5,"NaN"]},{"metric":{"a":"q\"q"},"value":[1.5,"-Inf"]}]})");

@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kFirstStretchNs = 3600 * kNanosPerSecond;
 constexpr int64_t kLeastStretchNs = kNanosPerSecond;
 
-// Escapes a cell according to RFC 4180.
+// Quotes a cell according to RFC 4180.
 std::string Cell(std::string_view text) {
   if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
   std::string out = "\"";

@@ -1,4 +1,4 @@
-// Export of the raw samples of a job as CSV, in time ranges that fit a response of the API.
+// CSV export of a job's raw samples, in time ranges that fit into one API response.
 #pragma once
 
 #include <cstdint>
@@ -15,9 +15,10 @@ namespace pitwall::history_client {
 
 inline constexpr std::string_view kCsvHead = "metric,labels,time_ns,step,value\n";
 
-// Passes each row of [from_ns, to_ns) with its line break to `take`. Returns the number of rows.
-// `match` has at least one selector. Rows are sorted by series within a time range, and the ranges
-// follow each other. NaN and infinities, which the API cannot represent, are "NaN".
+// Passes each row in [from_ns, to_ns), including its line break, to `take`. Returns the number of
+// rows. `match` must have at least one selector. Rows are sorted by series within a time range, and
+// the time ranges are in ascending order. The API cannot represent NaN and infinities, so both are
+// written as "NaN".
 StatusOr<uint64_t> WriteCsv(const Client& client, const SliceOf& slice,
                             const std::vector<std::string>& match, int64_t from_ns, int64_t to_ns,
                             const std::function<Status(std::string_view)>& take);

@@ -1,4 +1,4 @@
-// Paging through the spans of a job.
+// Iteration over the spans of a job, page by page.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace pitwall::history_client {
 
 struct SliceOf {
   std::string job;
-  std::string from;  // in the format of the API; "": start of the job
+  std::string from;  // in the API's format; "": from the start of the job
   std::string to;
-  int64_t from_step = -1;  // [from_step, to_step) of the mode; -1: all
+  int64_t from_step = -1;  // steps [from_step, to_step) of the mode; -1: all
   int64_t to_step = -1;
   std::string mode = "train";
-  std::vector<int64_t> ranks;  // empty: all
+  std::vector<int64_t> ranks;  // empty: all ranks
 };
 
 struct SpanOf {
@@ -29,8 +29,8 @@ struct SpanOf {
   Span span;
 };
 
-// Passes each span to a function. Returns ResourceExhausted beyond `most` spans, and DataLoss for a
-// malformed response.
+// Passes each span to `take`. Returns ResourceExhausted if there are more than `most` spans, and
+// DataLoss if a response is malformed.
 Status ForEachSpan(const Client& client, const SliceOf& slice, uint64_t most,
                    const std::function<void(const SpanOf&)>& take);
 

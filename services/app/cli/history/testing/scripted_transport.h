@@ -1,4 +1,4 @@
-// Transport for tests that records its calls and returns prepared replies.
+// Test transport that records its calls and returns prepared replies.
 #pragma once
 
 #include <string_view>
