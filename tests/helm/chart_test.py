@@ -224,11 +224,11 @@ class Rendered(unittest.TestCase):
                           "--data-dir", os.path.join(self.work, "data"))
         try:
             publish("2", {"pitwall.yaml": own, "own.yaml": rule % 2})
-            wait_for("the changed rule", lambda: len(re.findall("goes into force", pitwall.log())) == 1)
+            wait_for("the changed rule", lambda: len(re.findall("becomes active", pitwall.log())) == 1)
             publish("3", {"pitwall.yaml": own, "own.yaml": "groups: [{name: g, rules: [{alert: A, expr: 'train_loss >'}]}]\n"})
             wait_for("the refusal", lambda: pitwall.said("nothing has changed: .*own.yaml"))
             publish("4", {"pitwall.yaml": conf, "own.yaml": rule % 2})
-            wait_for("the pack", lambda: len(re.findall("goes into force", pitwall.log())) == 2)
+            wait_for("the pack", lambda: len(re.findall("becomes active", pitwall.log())) == 2)
             self.assertIsNone(pitwall.process.poll())
             self.assertEqual(pitwall.stop(), 0)
         finally:

@@ -103,7 +103,7 @@ class Edit(Fault):
 
         def answered():
             return not service.running() or any(
-                word in service.log()[before:] for word in ("goes into force", "rules are the same", "nothing has changed"))
+                word in service.log()[before:] for word in ("becomes active", "rules have not changed", "nothing has changed"))
         try:
             wait_for(answered, PATIENCE, "an answer to SIGHUP")
         except TimeoutError:

@@ -104,7 +104,7 @@ class AcrossRuns(PageTest):
         summary = wait_for("the summary of the finished run", summarized)
         self.assertRegex(summary, r'match: {"job": "bert", "config_hash": "[0-9a-f]{12}"}')
         pitwall.process.send_signal(signal.SIGHUP)
-        wait_for("the new rule set", lambda: pitwall.said(r"reload: rule set \w+ goes into force"))
+        wait_for("the new rule set", lambda: pitwall.said(r"reload: rule set \w+ becomes active"))
         train("bert-2", 0.04)
         slow = wait_for("the issue", lambda: [e for e in listed("bert-2") if e["alert"] == "SlowerThanEarlierRuns"])
         self.assertEqual(slow[0]["labels"]["unit"], "steps")

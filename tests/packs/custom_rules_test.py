@@ -63,7 +63,7 @@ class CustomRules(PageTest):
         wait_for("an issue", lambda: found("big-one"))
         write(config, "rules: {files: [%s], overrides: %s}\n" % (rules, os.path.join(self.work, "overrides.yaml")))
         pitwall.process.send_signal(signal.SIGHUP)
-        wait_for("the new rules", lambda: pitwall.said(r"reload: rule set \w+ goes into force"))
+        wait_for("the new rules", lambda: pitwall.said(r"reload: rule set \w+ becomes active"))
         train("big-two")
         train("small")
         wait_for("an issue of the job without override", lambda: found("small"))

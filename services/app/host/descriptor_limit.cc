@@ -10,17 +10,18 @@
 namespace pitwall {
 namespace {
 
-// Enough for the log, the catalog, the listeners, and the threads of a standalone with few
+// Enough for the log, the catalog, the listeners, and the threads of `pitwall standalone` with few
 // connections.
 constexpr rlim_t kMinimum = 256;
-// Above this limit some libraries need time and memory for each possible descriptor.
+// Upper bound for the raised limit. Some libraries spend time and memory on every possible
+// descriptor.
 constexpr rlim_t kEnough = 65'536;
 
 }  // namespace
 
 Status RaiseDescriptorLimit() {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return ErrnoStatus(errno, "limit of open files");
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return ErrnoStatus(errno, "limit on open files");
   const rlim_t wanted = std::min(limit.rlim_max, kEnough);
   if (limit.rlim_cur < wanted) {
     rlimit raised = limit;
@@ -28,7 +29,7 @@ Status RaiseDescriptorLimit() {
     if (::setrlimit(RLIMIT_NOFILE, &raised) == 0) limit = raised;
   }
   if (limit.rlim_cur >= kMinimum) return OkStatus();
-  return ResourceExhausted(Cat("open files: at least ", kMinimum, " are needed (the limit is ",
+  return ResourceExhausted(Cat("open files: limit must be at least ", kMinimum, " (got ",
                                limit.rlim_cur,
                                "); raise it with `ulimit -n` or systemd's LimitNOFILE"));
 }

@@ -1,12 +1,12 @@
-// Limit of open files of the process.
+// Limit on the number of open files of the process.
 #pragma once
 
 #include "services/base/status.h"
 
 namespace pitwall {
 
-// Raises the soft limit of open files up to the hard limit. Returns ResourceExhausted if the hard
-// limit is too low for any service to start.
+// Raises the soft limit on open files to at most the hard limit. Returns ResourceExhausted if the
+// hard limit is too low to start a service.
 Status RaiseDescriptorLimit();
 
 }  // namespace pitwall

@@ -31,7 +31,7 @@ std::vector<std::string> FilesOf(const std::string& path) {
 FileChangeDetector::FileChangeDetector(std::vector<std::string> paths, bool known)
     : paths_(std::move(paths)) {
   last_ = State();
-  if (known) told_ = last_;
+  if (known) reported_ = last_;
 }
 
 std::string FileChangeDetector::State() const {
@@ -49,8 +49,8 @@ bool FileChangeDetector::Changed() {
   std::string now = State();
   const bool settled = now == last_;
   last_ = std::move(now);
-  if (!settled || last_ == told_) return false;
-  told_ = last_;
+  if (!settled || last_ == reported_) return false;
+  reported_ = last_;
   return true;
 }
 

@@ -14,35 +14,36 @@
 
 namespace pitwall {
 
-// Detector of changes of files by their content. Times would not do, because a volume of Kubernetes
-// replaces a link. Of a directory it checks the files, without subdirectories.
+// Detects changes of files by comparing their contents. Modification times are not sufficient
+// because Kubernetes updates a volume by replacing a symbolic link. For a directory, the files in
+// it are checked, but not its subdirectories.
 class FileChangeDetector {
  public:
-  // Compares later states with the current one. Without `known` the current state is the first
-  // change.
+  // The current contents are the baseline for the next check. If `known` is false, they are
+  // reported as the first change.
   explicit FileChangeDetector(std::vector<std::string> paths, bool known = true);
   const std::vector<std::string>& paths() const { return paths_; }
-  // Returns true once per change, after two consecutive checks have seen the same new state, so
-  // that a file is not read while it is written. Creation and removal of a file are changes.
+  // Returns true once per change, after two consecutive checks have seen the same new contents, so
+  // a partially written file is not read. Creation and removal of a file are changes.
   bool Changed();
 
  private:
   std::string State() const;
 
   std::vector<std::string> paths_;
-  std::string told_;
+  std::string reported_;
   std::string last_;
 };
 
 // Thread that checks the files once per interval.
 class FileWatch {
  public:
-  // The thread calls `changed`. The clock must outlive the watch.
+  // `changed` is called on the watch's thread. The clock must outlive the watch.
   FileWatch(Clock* clock, int64_t interval_ns, std::vector<std::string> paths,
             std::function<void()> changed);
   ~FileWatch();
-  // Replaces the files. Calls `changed` once, because the new files may have changed after the
-  // caller read them. Does nothing for the same files.
+  // Replaces the list of files. Calls `changed` once because the new files may have changed after
+  // the caller read them. Does nothing if the list is the same.
   void Watch(std::vector<std::string> paths);
 
  private:

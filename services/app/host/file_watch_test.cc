@@ -29,7 +29,7 @@ class FileWatchTest : public testing::Test {
   std::string folder_;
 };
 
-TEST_F(FileWatchTest, Changed_FileSettled_ReportedOnce) {
+TEST_F(FileWatchTest, Changed_FileStable_ReportedOnce) {
   FileChangeDetector detector({Write("rules.yaml", "a")});
   EXPECT_FALSE(detector.Changed());
   Write("rules.yaml", "b");
@@ -49,7 +49,7 @@ TEST_F(FileWatchTest, Changed_ContentRestored_NotReported) {
   EXPECT_FALSE(detector.Changed());
 }
 
-// The kubelet replaces a link in a chain of links.
+// The kubelet updates a volume by replacing a link that other links point to.
 TEST_F(FileWatchTest, Changed_KubernetesVolumeReplaced_Reported) {
   namespace fs = std::filesystem;
   for (const std::string version : {"1", "2"}) {
@@ -75,7 +75,7 @@ TEST_F(FileWatchTest, Changed_FileCreatedOrRemoved_Reported) {
   EXPECT_TRUE(detector.Changed());
 }
 
-TEST_F(FileWatchTest, FileWatch_FileChanged_CallsBackOnInterval) {
+TEST_F(FileWatchTest, FileWatch_FileChanged_CallsBackAtInterval) {
   fakes::FakeClock clock;
   const std::string file = Write("rules.yaml", "a");
   const std::string other = Write("other.yaml", "a");

@@ -16,7 +16,7 @@ std::string FollowedRules::HashInForce() {
   for (int32_t p = 0; p < *partitions; ++p) {
     const auto committed =
         log_->Committed(processor::PartitionOptions().group, {std::string(kTelemetryTopic), p});
-    if (!committed.ok()) return "";  // a log that does not respond is not read for each partition
+    if (!committed.ok()) return "";  // avoids one timeout per partition if the log does not respond
     if (!committed->has_value()) continue;
     const auto metadata = processor::ParseCommitMetadata((*committed)->metadata);
     if (metadata.ok() && !metadata->rules.empty()) return metadata->rules;
@@ -35,7 +35,7 @@ engine::CompiledRulesPtr FollowedRules::Get() {
     rules_ = *std::move(loaded);
   } else {
     PITWALL_LOG(kWarning, "insights",
-                "rules in force cannot be read: ", ToStd(loaded.status().message()));
+                "active rules cannot be read: ", ToStd(loaded.status().message()));
   }
   return rules_;
 }

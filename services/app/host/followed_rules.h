@@ -1,4 +1,4 @@
-// Rules in force of a processor in another process, for the history.
+// Active rule set of a processor in another process, for the history.
 #pragma once
 
 #include <string>
@@ -11,17 +11,17 @@
 
 namespace pitwall {
 
-// Reads the commits of the processor at most every ten seconds. Thread-safe.
+// Reads the processor's commits at most once every ten seconds. Thread-safe.
 class FollowedRules {
  public:
-  // Both must outlive this object.
+  // Both pointers must outlive this object.
   FollowedRules(Clock* clock, Log* log) : clock_(clock), log_(log), sets_(log) {}
 
-  // Returns null until a processor has committed.
+  // Returns the active rule set, or null before the first commit of a processor.
   engine::CompiledRulesPtr Get();
 
  private:
-  // Returns the hash of the first partition whose processor has rules, or "".
+  // Returns the rule set hash of the first partition that has one, or "".
   std::string HashInForce();
 
   Clock* const clock_;
@@ -29,7 +29,7 @@ class FollowedRules {
   processor::RuleSets sets_;
   Mutex mutex_;
   engine::CompiledRulesPtr rules_ ABSL_GUARDED_BY(mutex_);
-  int64_t next_look_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // monotonic
+  int64_t next_look_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // monotonic time
 };
 
 }  // namespace pitwall

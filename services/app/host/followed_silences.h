@@ -1,4 +1,4 @@
-// Silences in the log, for the history.
+// Silences stored in the log, for the history.
 #pragma once
 
 #include <cstdint>
@@ -14,14 +14,15 @@
 
 namespace pitwall {
 
-// Reads the topic on demand, at most once per second. Thread-safe.
+// Reads the silences topic on demand, at most once per second. Thread-safe.
 class FollowedSilences {
  public:
-  // Both must outlive this object.
+  // Both pointers must outlive this object.
   FollowedSilences(Clock* clock, Log* log)
       : clock_(clock), book_(clock, log, std::string(notifier::kSilencesTopic)) {}
 
-  // Returns nullopt if the issue is not silenced now or has ended.
+  // Returns the silence that applies to the issue, or nullopt if the issue is not silenced or has
+  // ended.
   std::optional<SilencedIssue> Of(const IssueEvent& event);
 
  private:
@@ -31,7 +32,7 @@ class FollowedSilences {
   Mutex mutex_;
   notifier::SilenceTable book_;
   bool open_ ABSL_GUARDED_BY(mutex_) = false;
-  int64_t next_look_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // monotonic
+  int64_t next_look_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // monotonic time
 };
 
 }  // namespace pitwall

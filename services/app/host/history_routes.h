@@ -1,4 +1,4 @@
-// HTTP routes of the history: the page, the API, and the query API of Prometheus.
+// HTTP routes of the history: the web page, the API, and the Prometheus query API.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@
 
 namespace pitwall {
 
-// Holder of the rules in force. Thread-safe.
+// Holds the active rule set. Thread-safe.
 class RulesInForce {
  public:
   void Set(engine::CompiledRulesPtr rules) {
@@ -42,14 +42,14 @@ struct HistoryRoutesOptions {
   history::HistoryService* keep = nullptr;
   const history::History* history = nullptr;  // null: the history of `keep`
   const Clock* clock = nullptr;
-  std::function<engine::CompiledRulesPtr()> rules;  // in force; null if they are unknown
+  std::function<engine::CompiledRulesPtr()> rules;  // active rule set; null if unknown
   AccessTokens tokens;
   std::shared_ptr<http::CookieSessions> sessions;
   bool tls = false;
   std::string external_url;
   std::string archive_dir;
   std::string version;
-  CaptureSource* captures = nullptr;  // null without a notifier in this process
+  CaptureSource* captures = nullptr;  // null if this process does not run a notifier
   std::function<Status(const ActionEvent& request)> request_action;
   std::function<std::optional<SilencedIssue>(const IssueEvent& event)> silenced;
 };

@@ -24,7 +24,7 @@ std::string TextOf(const std::vector<plan::Template>& templates, std::string_vie
   return "";
 }
 
-// Returns the name after the prefix, or "".
+// Returns the identifier that follows the prefix, or "".
 std::string_view NameAfter(std::string_view action, std::string_view prefix) {
   const size_t at = action.find(prefix);
   if (at == std::string_view::npos) return {};
@@ -37,7 +37,8 @@ std::string_view NameAfter(std::string_view action, std::string_view prefix) {
   return rest.substr(0, length);
 }
 
-// Returns the meaning of an action of a template for a reader of the rule.
+// Returns a readable replacement for a template action: the value of a parameter, or the name of a
+// label or variable.
 std::string Meaning(std::string_view action,
                     const std::vector<history::RuleParameter>& parameters) {
   if (const auto name = NameAfter(action, "$params."); !name.empty()) {
@@ -52,18 +53,18 @@ std::string Meaning(std::string_view action,
   return "…";
 }
 
-// Returns a template as text for people, with the first branch of each `if` and without query
+// Converts a template to readable text. Keeps the first branch of each `if` and omits query
 // results.
 std::string Readable(std::string_view text, const std::vector<history::RuleParameter>& parameters) {
   std::string out;
-  std::vector<bool> shown;  // per open block
+  std::vector<bool> shown;  // one element per open block
   const auto visible = [&] { return absl::c_all_of(shown, [](bool one) { return one; }); };
   while (!text.empty()) {
     const size_t open = text.find("{{");
     if (visible()) out += text.substr(0, open);
     if (open == std::string_view::npos) break;
     const size_t close = text.find("}}", open);
-    if (close == std::string_view::npos) break;  // the compiler rejects it
+    if (close == std::string_view::npos) break;  // the compiler rejects such a template
     std::string_view action = text.substr(open + 2, close - open - 2);
     text.remove_prefix(close + 2);
     while (!action.empty() && (action.front() == ' ' || action.front() == '-'))
@@ -81,7 +82,7 @@ std::string Readable(std::string_view text, const std::vector<history::RuleParam
   return out;
 }
 
-// Parallel to DomainPlan::parameters.
+// Parameter values of one job. Both vectors are parallel to DomainPlan::parameters.
 struct JobValues {
   std::vector<double> values;
   std::vector<plan::ParameterSource> sources;

@@ -1,4 +1,4 @@
-// Definitions of the rules of a program for the API of the history.
+// Rule definitions of a program, for the history API.
 #pragma once
 
 #include <string_view>
@@ -8,8 +8,9 @@
 
 namespace pitwall {
 
-// Returns the alerts with the parameter values of a job, or the defaults for "". Overrides by
-// labels of jobs have no effect here, because the history does not have the labels.
+// Returns the alerts with the parameter values of a job, or with the defaults if both arguments are
+// empty. Overrides that match job labels are ignored because the history does not store these
+// labels.
 history::RuleDefinitions RuleDefinitionsOf(const plan::Program& program,
                                            std::string_view job_id = {},
                                            std::string_view job_name = {});

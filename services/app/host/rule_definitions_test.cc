@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::SizeIs;
 
-TEST(RuleDefinitions, RuleDefinitionsOf_Alert_HasTextNeedsAndDefaults) {
+TEST(RuleDefinitions, RuleDefinitionsOf_Alert_IncludesTextNeedsAndDefaults) {
   const RuleSetFile file{"p.yaml", R"(
 groups:
 - name: g
@@ -46,7 +46,7 @@ groups:
   EXPECT_EQ(high.parameters[0].source, "rule");
 }
 
-TEST(RuleDefinitions, RuleDefinitionsOf_JobWithOverride_HasSource) {
+TEST(RuleDefinitions, RuleDefinitionsOf_JobWithOverride_NamesSource) {
   RuleSet set{.files = {{"p.yaml", R"(
 groups:
 - name: g

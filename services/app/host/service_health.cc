@@ -5,8 +5,8 @@
 namespace pitwall {
 namespace {
 
-// Maximum age of the last commit. A partition commits at each clock tick; without commits its rules
-// are not evaluated.
+// Maximum age of the last commit. A partition commits at each clock tick, so without commits its
+// rules are not evaluated.
 constexpr int64_t kMaxCommitAgeNs = 12 * kNanosPerSecond;
 
 }  // namespace
@@ -16,7 +16,7 @@ Status ServiceHost::LogHealth() const {
   const int64_t suspended = embedded_log_->Stats().suspended_partitions;
   if (suspended > 0) {
     return Unavailable(
-        Cat("log: ", suspended, " partitions cannot be flushed and accept no records"));
+        Cat("log: ", suspended, " partitions cannot be flushed and do not accept records"));
   }
   for (const log::DamageCount& damage : embedded_log_->DamageCounts()) {
     if (damage.healed) continue;
@@ -43,7 +43,7 @@ Status ServiceHost::Ready() const {
     return Unavailable("notifier: reading the history of issues");
   if (executor_ != nullptr && !executor_->Ready())
     return Unavailable("executor: reading decisions");
-  // Other services in the process do not wait for insights.
+  // Insights affects readiness only in a process that runs nothing else.
   if (insights_ != nullptr && service_ == "insights") return insights_->Ready();
   return OkStatus();
 }

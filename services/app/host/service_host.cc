@@ -52,7 +52,7 @@ processor::ProcessorOptions ProcessorOptionsOf(const Config& config, MemoryBudge
 size_t BudgetOf(const MemoryConfig& config) {
   if (config.budget > 0) return static_cast<size_t>(config.budget);
   const self_metrics::MemoryLimit limit = self_metrics::FindMemoryLimit();
-  // The rest is for the overhead of the heap, threads, queues, and snapshots while they are
+  // The remaining memory covers heap overhead, threads, queues, and snapshots while they are being
   // written.
   const size_t budget = limit.bytes == 0 ? size_t{4} << 30 : limit.bytes / 100 * 60;
   PITWALL_LOG(kInfo, "memory", "budget of ", budget >> 20, " MiB for jobs, 60% of ",
@@ -66,7 +66,7 @@ StatusOr<engine::CompiledRulesPtr> RulesOf(const RulesConfig& config) {
       config.evaluation_interval_ns, {.limits = &config.limits});
 }
 
-// Logs a warning if the server sends tokens over the network in plain text.
+// Logs a warning if the server would receive tokens in plain text over the network.
 Status WarnWithoutTls(std::string_view what, const std::string& listen, const TlsConfig& tls) {
   ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(listen));
   if (!address.loopback && tls.certificate.empty()) {
@@ -82,8 +82,8 @@ StatusOr<std::string> MakeToken() {
   return token;
 }
 
-// Creates a directory for its owner only. An existing directory keeps at most the execute
-// permission for others, by which they reach the collector's socket.
+// Creates a directory that only its owner can access. In an existing directory, group and others
+// keep at most the execute permission, which they need to reach the collector's socket.
 Status MakeDirectory(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) == 0) return OkStatus();
   if (errno != EEXIST) return ErrnoStatus(errno, path);
@@ -107,8 +107,8 @@ ServiceHost::~ServiceHost() { Stop(); }
 Status ServiceHost::Start() {
   RETURN_IF_ERROR(CheckConfig(config_));
   RETURN_IF_ERROR(RaiseDescriptorLimit());
-  // Insights alone may serve the log of a standalone that has stopped. The lock of the log prevents
-  // two processes.
+  // A separate insights process may serve the log of a stopped `pitwall standalone`. The log's lock
+  // prevents two processes from opening it.
   if (config_.log.kind == "embedded" && service_ != "standalone" && service_ != "insights") {
     return InvalidArgument(Cat("log.kind: embedded supports one process (got service ", service_,
                                "); set log.kind kafka, or run pitwall standalone"));
@@ -121,7 +121,8 @@ Status ServiceHost::Start() {
   RETURN_IF_ERROR(OpenLog());
   if (roles_.processor || roles_.notifier || roles_.executor || roles_.insights) {
     processor::ProcessorOptions topics = ProcessorOptionsOf(config_, nullptr);
-    // A process that only reads a log, which may be old, must not delete from it.
+    // A process that only reads the log must not delete from it, even if all of its records are
+    // older than the retention time.
     if (service_ == "insights" && config_.log.kind == "embedded")
       topics.telemetry_retention_ms = -1;
     RETURN_IF_ERROR(processor::EnsureTopics(log_.get(), topics));
@@ -172,8 +173,8 @@ Status ServiceHost::StartProcessor() {
   ASSIGN_OR_RETURN(const engine::CompiledRulesPtr rules, parameters_->Over(files));
   RETURN_IF_ERROR(processor_->Start(rules));
   RegisterProcessorMetrics();
-  // A job that is read before a rule set is in force would start with empty windows. With a backlog
-  // the rules may come in force later.
+  // If a job's records were read before a rule set is active, the job would start with empty
+  // windows. If the processor has a backlog, the rule set may become active after this wait.
   rules_in_force_.Set(rules);
   const std::unique_ptr<Wakeup> pause = clock_.NewWakeup();
   const int64_t deadline = clock_.MonotonicNs() + 3 * kNanosPerSecond;
@@ -195,9 +196,9 @@ Status ServiceHost::Reload(const Config& fresh) {
     ASSIGN_OR_RETURN(const engine::CompiledRulesPtr rules, parameters_->SetFiles(files));
     const std::string& hash = rules->hash();
     if (before != nullptr && hash == before->hash()) {
-      PITWALL_LOG(kInfo, "reload", "the rules are the same");
+      PITWALL_LOG(kInfo, "reload", "rules have not changed");
     } else {
-      PITWALL_LOG(kInfo, "reload", "rule set ", hash, " goes into force");
+      PITWALL_LOG(kInfo, "reload", "rule set ", hash, " becomes active");
     }
   }
   const int64_t interval_ns = fresh.collector.interval_ns;
@@ -210,9 +211,10 @@ Status ServiceHost::Reload(const Config& fresh) {
   config_.rules = fresh.rules;
   config_.collector.interval_ns = interval_ns;
   if (PrintConfig(config_) != PrintConfig(fresh)) {
-    PITWALL_LOG(kWarning, "reload",
-                "only rules and collector.interval change at a reload; other changes wait for the "
-                "next start");
+    PITWALL_LOG(
+        kWarning, "reload",
+        "only rules and collector.interval can change on reload; restart the service to apply "
+        "other changes");
   }
   return OkStatus();
 }
@@ -269,7 +271,7 @@ Status ServiceHost::StartCollector() {
       .idle_timeout_ns = limits.idle_timeout_ns};
   options.drop_dir = config_.collector.drop_dir;
   if (const PodsConfig& pods = config_.collector.pods; !pods.url.empty()) {
-    // The administrator chose the server, so it may have any address.
+    // Every address is allowed because an administrator configured the server.
     ASSIGN_OR_RETURN(
         pods_transport_,
         http::MakeCurlTransport({.allowed_cidrs = {"0.0.0.0/0", "::/0"}, .ca_file = pods.ca_file}));
@@ -284,12 +286,17 @@ Status ServiceHost::StartCollector() {
   ASSIGN_OR_RETURN(std::unique_ptr<Appender> inner, log_->OpenAppender());
   appender_ = std::make_unique<TopicCreatingAppender>(
       log_.get(), ProcessorOptionsOf(config_, nullptr), std::move(inner));
-  courier_ = std::make_unique<collector::CaptureTopicBridge>(&clock_, log_.get(), appender_.get());
-  options.deliver_capture = [this](const RankCapture& capture) { courier_->Deliver(capture); };
-  options.ask_capture = [this](const CaptureRequest& request) { return courier_->Ask(request); };
+  capture_bridge_ =
+      std::make_unique<collector::CaptureTopicBridge>(&clock_, log_.get(), appender_.get());
+  options.deliver_capture = [this](const RankCapture& capture) {
+    capture_bridge_->Deliver(capture);
+  };
+  options.ask_capture = [this](const CaptureRequest& request) {
+    return capture_bridge_->Ask(request);
+  };
   ASSIGN_OR_RETURN(collector_, collector::Collector::Create(options, clock_, appender_.get()));
   RETURN_IF_ERROR(collector_->Start());
-  courier_->Start(
+  capture_bridge_->Start(
       [this](CaptureRequest request) { collector_->RequestCapture(std::move(request)); },
       [this](const ActionEvent& request) { FollowInterval(request); });
   PITWALL_LOG(kInfo, "collector", "clients connect to ", options.socket_path, " (PITWALL_SOCKET)");
@@ -297,7 +304,8 @@ Status ServiceHost::StartCollector() {
   return OkStatus();
 }
 
-// The configured interval applies again after a start, or when a reload changes it.
+// The requested interval applies until the next start, or until a reload changes the configured
+// interval.
 void ServiceHost::FollowInterval(const ActionEvent& request) {
   const std::vector<std::string> jobs = collector_->BoundJobs();
   if (std::find(jobs.begin(), jobs.end(), request.job) == jobs.end()) return;
@@ -429,7 +437,8 @@ Status ServiceHost::StartHttp() {
                       .path = "/metrics/issues",
                       .handler =
                           [this](const http::HttpRequest&) {
-                            // A failed scrape is better than one that lacks open issues.
+                            // A failed scrape is better than a response in which open issues are
+                            // missing.
                             if (!notifier_->Ready())
                               return http::HttpResponse::Text(
                                   503, "notifier: reading the history of issues\n");
@@ -475,7 +484,7 @@ void ServiceHost::Stop() {
   if (readiness_thread_.joinable()) readiness_thread_.join();
   if (grpc_ != nullptr) grpc_->SetServing(false);
   if (collector_ != nullptr) collector_->Stop();
-  if (courier_ != nullptr) courier_->Stop();
+  if (capture_bridge_ != nullptr) capture_bridge_->Stop();
   if (parameters_ != nullptr) parameters_->Stop();
   if (processor_ != nullptr) processor_->Stop();
   if (executor_ != nullptr) executor_->Stop();

@@ -1,4 +1,4 @@
-// Composition root: the only place that connects the modules.
+// Composition root, the only place that connects the modules.
 #pragma once
 
 #include <memory>
@@ -41,43 +41,45 @@ struct Roles {
   bool insights = false;
 };
 
-// Host of the services of its roles in one process. Starts and stops them in order. Not
-// thread-safe.
+// Runs the services of the given roles in one process. Starts and stops them in dependency order.
+// Not thread-safe.
 class ServiceHost {
  public:
   ServiceHost(std::string service, const Roles& roles, Config config);
   ~ServiceHost();
 
-  // Starts the services. After an error no service runs.
+  // Starts the services. If an error is returned, no service is running.
   Status Start();
-  // Reloads the rule files and sets the interval of the collector. After an error nothing has
-  // changed. Other differences of `fresh` wait for the next start and cause a warning.
+  // Reloads the rule files and applies the collector's sampling interval. If an error is returned,
+  // nothing has changed. Other changes in `fresh` take effect at the next start and are logged as a
+  // warning.
   Status Reload(const Config& fresh);
-  // Sets the metrics of the last reload, also for a caller without a Config. Thread-safe.
+  // Sets the metrics of the last reload. A caller that could not load a Config reports the failure
+  // directly. Thread-safe.
   void ReportReload(bool successful);
-  // Stops the collector first, which sends the goodbyes of its sources, then the readers.
-  // Idempotent.
+  // Stops the collector first so that its sources send their goodbyes, and then the services that
+  // read the log. Idempotent.
   void Stop();
 
  private:
   Status OpenLog();
   Status StartProcessor();
   Status StartCollector();
-  // Applies a request for another sampling interval if its job is on this node.
+  // Applies a request for another sampling interval if the requested job runs on this node.
   void FollowInterval(const ActionEvent& request);
   Status StartNotifier();
   Status StartExecutor();
   StatusOr<std::unique_ptr<executor::StopTarget>> KubernetesStops();
   std::unique_ptr<executor::StopTarget> SlurmStops();
   StatusOr<std::unique_ptr<executor::StopTarget>> WebhookStops();
-  // A failure is reported by /healthz and does not stop the other services.
+  // Starts insights. A failure is reported by /healthz and does not stop the other services.
   Status StartInsights();
   Status StartHttp();
-  // Starts the common history of this process and its peers, if there are peers.
+  // Starts the federated history of this process and its peers if peers are configured.
   Status StartFleet();
-  // Starts mirroring the telemetry if a receiver is configured.
+  // Starts mirroring telemetry if a remote-write receiver is configured.
   Status StartRemoteWrite(const processor::PartitionShare& share);
-  // Returns the routes of the API. insights_ must not be null.
+  // Returns the API routes. insights_ must not be null.
   std::vector<http::HttpRoute> InsightsRoutes(http::HttpServerOptions* server);
   void RegisterLogMetrics();
   void RegisterProcessorMetrics();
@@ -85,35 +87,38 @@ class ServiceHost {
   void RegisterCollectorMetrics();
   void RegisterHttpMetrics();
   void RegisterReloadMetrics();
-  // Reads the tokens. Without a location it generates and prints them, except on loopback.
+  // Reads the tokens. If no location is configured, generates and prints the tokens, except on
+  // loopback.
   StatusOr<AccessTokens> Tokens(const std::string& listen, const std::string& view_place,
                                 const std::string& act_place, std::string_view what);
   Status Ready() const;
-  // Reports damage of the embedded log that no start repaired, and partitions that cannot be
-  // flushed.
+  // Returns an error if the embedded log has damage that was not repaired at startup, or partitions
+  // that cannot be flushed.
   Status LogHealth() const;
   Status InsightsHealth() const;
   void WatchReadiness();
 
   const std::string service_;
   const Roles roles_;
-  Config config_;  // threads must not read it, because Reload changes it
+  Config config_;  // threads must not read it because Reload changes it
   clock::SystemClock clock_;
   self_metrics::Exposition exposition_;
   self_metrics::Gauge last_reload_successful_;
   self_metrics::Gauge last_reload_success_;  // Unix seconds
   std::vector<self_metrics::Registration> registrations_;
   std::unique_ptr<Log> log_;
-  log::EmbeddedLog* embedded_log_ = nullptr;  // log_, if it is embedded
+  log::EmbeddedLog* embedded_log_ = nullptr;  // log_ if it is embedded, otherwise null
   std::unique_ptr<Appender> appender_;
   std::unique_ptr<MemoryBudget> memory_;
   std::unique_ptr<processor::Processor> processor_;
-  std::unique_ptr<processor::ParameterChangeHandler> parameters_;  // of jobs; with the processor
+  // Set if this process has a processor.
+  std::unique_ptr<processor::ParameterChangeHandler> parameters_;
   RulesInForce rules_in_force_;
-  std::unique_ptr<FollowedSilences> followed_silences_;  // with insights
-  std::unique_ptr<FollowedRules> followed_rules_;        // insights without a processor
-  std::unique_ptr<collector::CaptureTopicBridge> courier_;
-  std::unique_ptr<HttpTransport> pods_transport_;  // of the collector
+  std::unique_ptr<FollowedSilences> followed_silences_;  // set if this process has insights
+  // Set if this process has insights but no processor.
+  std::unique_ptr<FollowedRules> followed_rules_;
+  std::unique_ptr<collector::CaptureTopicBridge> capture_bridge_;
+  std::unique_ptr<HttpTransport> pods_transport_;  // used by the collector
   std::unique_ptr<collector::Collector> collector_;
   std::unique_ptr<HttpTransport> transport_;
   std::unique_ptr<MailTransport> mail_;
@@ -121,14 +126,14 @@ class ServiceHost {
   std::unique_ptr<notifier::CaptureCoordinator> captures_;
   std::unique_ptr<grpc_adapter::IssueServer> grpc_;
   std::unique_ptr<executor::ProcessControl> processes_;
-  std::vector<std::unique_ptr<HttpTransport>> stop_transports_;  // of the targets below
-  std::unique_ptr<executor::CommandRunner> commands_;            // of a target below
+  std::vector<std::unique_ptr<HttpTransport>> stop_transports_;  // used by the targets below
+  std::unique_ptr<executor::CommandRunner> commands_;            // used by a target below
   std::vector<std::unique_ptr<executor::StopTarget>> stop_targets_;
   std::unique_ptr<executor::Executor> executor_;
   std::unique_ptr<history::HistoryService> insights_;
-  Status insights_fault_;  // reason if insights_ is null
+  Status insights_fault_;  // reason why insights_ is null
   std::unique_ptr<HttpTransport> peer_transport_;
-  std::unique_ptr<history::FederatedHistory> fleet_;  // null: one process keeps all jobs
+  std::unique_ptr<history::FederatedHistory> fleet_;  // null if one process stores all jobs
   std::unique_ptr<HttpTransport> remote_transport_;
   std::unique_ptr<history::RemoteWrite> remote_write_;
   std::unique_ptr<http::HttpServer> http_;

@@ -1,4 +1,5 @@
-// Service insights: the history of all jobs, alone or with other services in the process.
+// Insights service: stores the history of all jobs, alone or together with other services in the
+// process.
 #include "absl/strings/escaping.h"
 #include "services/adapters/http/client/curl_transport.h"
 #include "services/app/config/secret_ref.h"
@@ -14,12 +15,12 @@
 namespace pitwall {
 namespace {
 
-// Returns "https://host:port" of "https://host:port/path".
+// Returns the "https://host:port" part of "https://host:port/path".
 std::string OriginOf(const std::string& url) {
   return url.substr(0, url.find('/', url.find("://") + 3));
 }
 
-// Checks the configuration of shares and peers.
+// Validates the share and the peers.
 Status CheckPeers(const Config& config, const processor::PartitionShare& share) {
   const auto given = config.insights.peers.size();
   if (share.count > 1 && config.log.kind != "kafka") {
@@ -46,7 +47,7 @@ Status CheckPeers(const Config& config, const processor::PartitionShare& share) 
   return OkStatus();
 }
 
-// Returns "Basic dXNlcjpwYXNzd29yZA==", "Bearer token", or "".
+// Returns an authorization header value like "Basic dXNlcjpwYXNzd29yZA==" or "Bearer token", or "".
 StatusOr<std::string> AuthorizationOf(const RemoteWriteConfig& config) {
   if (!config.token_file.empty()) {
     ASSIGN_OR_RETURN(const std::string token, ReadToken(config.token_file));
@@ -71,7 +72,7 @@ StatusOr<std::vector<Matcher>> PatternsOf(const std::vector<std::string>& texts)
 Status ServiceHost::StartRemoteWrite(const processor::PartitionShare& share) {
   const RemoteWriteConfig& config = config_.insights.remote_write;
   if (config.url.empty()) return OkStatus();
-  // The administrator chose the receiver, so it may have any address.
+  // Every address is allowed because an administrator configured the receiver.
   ASSIGN_OR_RETURN(remote_transport_,
                    http::MakeCurlTransport({.allow_insecure = true,
                                             .allowed_cidrs = {"0.0.0.0/0", "::/0"},
@@ -80,7 +81,7 @@ Status ServiceHost::StartRemoteWrite(const processor::PartitionShare& share) {
   RETURN_IF_ERROR(AuthorizationOf(config).status());
   history::MirrorOptions options;
   options.topic = kTelemetryTopic;
-  // Another receiver starts at the oldest data within max_behind.
+  // The group depends on the URL, so a new receiver starts at the oldest data within max_behind.
   options.group = Cat("pitwall-remote-write-", StableHashHex(config.url).substr(0, 8));
   ASSIGN_OR_RETURN(options.filter.metrics, PatternsOf(config.metrics));
   ASSIGN_OR_RETURN(options.filter.labels, PatternsOf(config.labels));
@@ -126,9 +127,9 @@ Status ServiceHost::StartInsights() {
       followed_rules_ = std::make_unique<FollowedRules>(&clock_, log_.get());
     return OkStatus();
   }
-  // With other services in the process, the failure does not stop them.
+  // If the process runs other services, a failure of insights does not stop them.
   if (service_ == "insights") return insights_fault_;
-  PITWALL_LOG(kError, "insights", "history is not kept: ", ToStd(insights_fault_.message()));
+  PITWALL_LOG(kError, "insights", "history is not stored: ", ToStd(insights_fault_.message()));
   return OkStatus();
 }
 
@@ -159,7 +160,7 @@ Status ServiceHost::InsightsHealth() const {
 std::vector<http::HttpRoute> ServiceHost::InsightsRoutes(http::HttpServerOptions* server) {
   auto sessions = std::make_shared<http::CookieSessions>(&clock_);
   server->sessions = sessions;
-  server->handler_threads = 4;  // a query may take long
+  server->handler_threads = 4;  // a query may take a long time
   if (!config_.external_url.empty())
     server->allowed_origins.push_back(OriginOf(config_.external_url));
   std::function<engine::CompiledRulesPtr()> rules = [this] { return rules_in_force_.Get(); };
@@ -172,7 +173,7 @@ std::vector<http::HttpRoute> ServiceHost::InsightsRoutes(http::HttpServerOptions
               .value = cloudevents::EncodeCloudEvent(request)};
     };
     RETURN_IF_ERROR(appender->Append({record(kActionsTopic)}));
-    // Collectors read requests for intervals from the control topic.
+    // Collectors read interval requests from the control topic.
     if (request.kind != ActionKind::kInterval) return OkStatus();
     return appender->Append({record(kControlTopic)});
   };

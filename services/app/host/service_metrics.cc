@@ -21,7 +21,7 @@ void ServiceHost::RegisterLogMetrics() {
   add("pitwall_log_failed_flushes_total", "Failed flushes of files of the log.",
       MetricType::kCounter, [](const Stats& s) { return s.failed_flushes; });
   add("pitwall_log_suspended_partitions",
-      "Partitions that accept no records, because their data cannot be flushed.",
+      "Partitions that do not accept records because their data cannot be flushed.",
       MetricType::kGauge, [](const Stats& s) { return s.suspended_partitions; });
   add("pitwall_log_retention_suspended",
       "1 while retention by age is suspended after a jump of the wall clock.", MetricType::kGauge,
@@ -77,8 +77,8 @@ void ServiceHost::RegisterProcessorMetrics() {
   add("pitwall_processor_untracked_issues_total",
       "Issues beyond the limit of issues in incidents; each is a separate incident.", counter,
       [](const Stats& s) { return s.counters.untracked_issues; });
-  // Alerts count the owned partitions by these metrics. A partition on standby or in recovery has
-  // no sample.
+  // Alerts use these metrics to count the owned partitions. Partitions in standby or recovery are
+  // omitted.
   const auto add_owned = [&](std::string_view name, std::string_view help, MetricType type,
                              auto value) {
     registrations_.push_back(
@@ -143,12 +143,12 @@ void ServiceHost::RegisterProcessorMetrics() {
                       [processor](std::vector<Sample>* out) {
                         out->push_back({Labels(), static_cast<double>(processor->partitions())});
                       }));
-  registrations_.push_back(
-      exposition_.Add("pitwall_processor_fenced_total",
-                      "Times that another processor took over a partition of this processor.",
-                      counter, [processor](std::vector<Sample>* out) {
-                        out->push_back({Labels(), static_cast<double>(processor->fenced())});
-                      }));
+  registrations_.push_back(exposition_.Add(
+      "pitwall_processor_fenced_total",
+      "Number of times that another processor took over a partition of this processor.", counter,
+      [processor](std::vector<Sample>* out) {
+        out->push_back({Labels(), static_cast<double>(processor->fenced())});
+      }));
   registrations_.push_back(exposition_.Add(
       "pitwall_processor_dropped_total",
       "Samples that were not evaluated, by reason (batches if their samples were not read).",
@@ -199,8 +199,8 @@ void ServiceHost::RegisterMemoryMetrics() {
   const auto holder = [](const Entry& entry) { return Labels({{"holder", entry.name}}); };
   add("pitwall_memory_budget_bytes", "Memory limit of all jobs.", MetricType::kGauge,
       [](const MemoryBudget& budget) { return budget.limit(); });
-  add("pitwall_memory_pauses_total", "Times that a partition paused reading.", MetricType::kCounter,
-      [](const MemoryBudget& budget) { return budget.pauses(); });
+  add("pitwall_memory_pauses_total", "Number of times that a partition paused reading.",
+      MetricType::kCounter, [](const MemoryBudget& budget) { return budget.pauses(); });
   each("pitwall_memory_held_bytes", "Memory of the jobs of a partition.",
        [holder](const Entry& entry) {
          return Sample{holder(entry), static_cast<double>(entry.bytes)};

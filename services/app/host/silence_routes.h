@@ -1,4 +1,4 @@
-// HTTP routes of silences: GET and POST /api/pitwall/v1/silences, DELETE
+// HTTP routes for silences: GET and POST /api/pitwall/v1/silences, DELETE
 // /api/pitwall/v1/silences/ID (docs/notify.md).
 #pragma once
 
@@ -9,8 +9,8 @@
 
 namespace pitwall {
 
-// The role view may list silences; the role act may add and expire them. `book` must outlive the
-// routes.
+// The `view` role may list silences. The `act` role may add and expire them. `book` must outlive
+// the routes.
 std::vector<http::HttpRoute> SilenceRoutes(notifier::SilenceTable* book);
 
 }  // namespace pitwall

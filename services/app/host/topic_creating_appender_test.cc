@@ -10,7 +10,7 @@
 namespace pitwall {
 namespace {
 
-// Log that fails to create topics until the test changes its answer.
+// Log that fails to create topics until the test sets `answer` to OK.
 class RefusingLog final : public Log {
  public:
   explicit RefusingLog(Log* log) : log_(log) {}

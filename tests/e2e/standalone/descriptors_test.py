@@ -39,7 +39,7 @@ class Descriptors(unittest.TestCase):
             [self.binary, "standalone", "--data-dir", self.data, "--http-listen", "127.0.0.1:0", "--grpc-listen", "127.0.0.1:0"],
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20)), capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 2, done.stderr)
-        self.assertRegex(done.stderr, r"open files: at least \d+ are needed \(the limit is 20\)")
+        self.assertRegex(done.stderr, r"open files: limit must be at least \d+ \(got 20\)")
 
     def test_exhausted_descriptors_end_no_job_and_recover(self):
         self.service = harness.Pitwall(

@@ -91,7 +91,7 @@ class Operations(unittest.TestCase):
         self.assertLess(self.ticks_per_second(), 1.5)
         self.write("pitwall.yaml", "collector:\n  interval: 200ms\n")
         said = self.hang_up("collector.interval: 1s -> 200ms")
-        self.assertIn("the rules are the same", said)
+        self.assertIn("rules have not changed", said)
         self.assertGreater(self.ticks_per_second(), 3)
 
         self.write("pitwall.yaml", "collector:\n  interval: 300ms\n")
@@ -104,7 +104,7 @@ class Operations(unittest.TestCase):
 
         self.write("pitwall.yaml", "http: {token_file: t}\ncollector: {interval: 200ms}\n")
         self.write("rules.yaml", RULES.replace("critical", "warning"))
-        self.assertIn("wait for the next start", self.hang_up("goes into force"))
+        self.assertIn("to apply other changes", self.hang_up("becomes active"))
         self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
 
     def test_tls_works_on_both_listeners(self):
@@ -240,7 +240,7 @@ groups:
             for alert in "Goes", "Stays":
                 wait_for(alert, lambda: self.told("found", alert))
             self.write("rules.yaml", rules[:first] + rules[second:])
-            self.assertIn("rule set %s goes into force" % name_of(), self.hang_up("goes into force"))
+            self.assertIn("rule set %s becomes active" % name_of(), self.hang_up("becomes active"))
             (gone,) = wait_for("the end of Goes", lambda: self.told("resolved", "Goes"))
             self.assertEqual((gone["end_reason"], gone["parameters"], gone["summary"]),
                              ("rule_removed", {"low": -1, "high": 100}, "above -1"))
@@ -248,7 +248,7 @@ groups:
             self.pitwall.kill()
             self.start("--config", config, "--interval", "200ms")
             self.write("rules.yaml", rules[:second])
-            self.hang_up("goes into force")
+            self.hang_up("becomes active")
             (gone,) = wait_for("the end of Stays", lambda: self.told("resolved", "Stays"))
             self.assertEqual((gone["end_reason"], gone["parameters"]), ("rule_removed", {"most": 50}))
             wait_for("Goes again", lambda: len(self.told("found", "Goes")) == 2)

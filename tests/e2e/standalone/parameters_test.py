@@ -117,7 +117,7 @@ class Parameters(unittest.TestCase):
 
         # A reload with another rule, and a kill: both keep the parameter.
         os.replace(harness.write(self.rules + ".new", MORE), self.rules)
-        harness.wait_for("the reload", lambda: self.service.said(r"rule set [0-9a-f]+ goes into force"))
+        harness.wait_for("the reload", lambda: self.service.said(r"rule set [0-9a-f]+ becomes active"))
         harness.wait_for("the new rule", lambda: any(one["rule"] == "mine/g/More" for one in self.get("/rules", job=self.job())["rules"]))
         self.assertEqual((self.state(), self.parameter()), ("open", [("5", "set")]))
         self.service.kill()
