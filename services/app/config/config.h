@@ -1,5 +1,6 @@
-// Configuration of the services: a YAML file that options override. The parser is strict: unknown
-// keys, wrong types, and values out of range are errors with file, line, and column.
+// Configuration of the services: a YAML file whose values command-line options override. The parser
+// is strict: unknown keys, wrong types, and values out of range are errors with file, line, and
+// column.
 #pragma once
 
 #include <cstdint>
@@ -19,27 +20,28 @@ namespace pitwall {
 
 struct LogConfig {
   std::string kind = "embedded";  // or kafka
-  // embedded
+  // Settings of the embedded log.
   std::string fsync = "interval";  // always, interval, never
   int64_t fsync_interval_ns = 200 * kNanosPerMilli;
   int64_t segment_bytes = 64 << 20;
   int64_t retention_ns = int64_t{7} * 24 * 3600 * kNanosPerSecond;
-  // kafka
+  // Settings of Kafka.
   std::string brokers;
   std::map<std::string, std::string> rdkafka;
 };
 
-// Paths of files that the server reloads when they change. Without a certificate there is no TLS.
+// Paths of the TLS files. The server reloads them when they change. TLS is disabled if
+// `certificate` is empty.
 struct TlsConfig {
   std::string certificate;  // PEM chain
   std::string key;
-  std::string client_ca;  // not empty: clients must present a certificate that it signed
+  std::string client_ca;  // if set, clients must present a certificate signed by this CA
 };
 
 struct HttpConfig {
   std::string listen = "127.0.0.1:9870";
-  std::string token_file;      // role view: a file, or env:NAME
-  std::string act_token_file;  // role act
+  std::string token_file;      // token of the view role: a file, or env:NAME
+  std::string act_token_file;  // token of the act role
   TlsConfig tls;
   int64_t max_connections = 256;
   int64_t max_connections_per_address = 64;
@@ -64,26 +66,26 @@ struct RulesConfig {
   std::string overrides;
   std::vector<std::string> baseline;  // summaries of finished jobs, or directories with summaries
   int64_t evaluation_interval_ns = 60 * kNanosPerSecond;
-  plan::RuleLimits limits;  // for rule sets that are loaded from now on
+  plan::RuleLimits limits;  // apply to rule sets that are loaded from now on
 };
 
 struct JobConfig {
   std::string id;
   std::string name;
-  std::string owner;  // a user, uid:<number>, or pod:<uid>; empty: of the first client
-  std::vector<std::string> members;  // more owners whose processes belong to the job
-  JobReference reference;            // empty: from the clients
+  std::string owner;  // a user, uid:<number>, or pod:<uid>; empty: the first client's owner
+  std::vector<std::string> members;  // additional owners whose processes belong to the job
+  JobReference reference;            // empty: reported by the clients
 };
 
-// Source of the exit status of containers for the collector.
+// Source of container exit statuses for the collector.
 struct PodsConfig {
-  std::string url;  // empty: no requests
+  std::string url;  // empty: disabled
   std::string token_file = "/var/run/secrets/kubernetes.io/serviceaccount/token";
   std::string ca_file = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
   bool owners = false;
 };
 
-// Limits on the use of a collector by training processes, in total and per owner.
+// Limits on the collector's use by training processes, in total and per owner.
 struct CollectorLimitsConfig {
   int64_t clients = 1024;
   int64_t clients_per_owner = 256;
@@ -99,7 +101,7 @@ struct CollectorConfig {
   int64_t interval_ns = 500 * kNanosPerMilli;
   std::string socket;  // empty: <data_dir>/collector.sock
   std::string socket_mode = "0666";
-  std::string socket_group;  // empty: the default group of the system
+  std::string socket_group;  // empty: the system's default group
   CollectorLimitsConfig limits;
   std::vector<JobConfig> jobs;
   std::string drop_dir;
@@ -116,11 +118,12 @@ struct ProcessorConfig {
   int64_t snapshot_interval_ns = 60 * kNanosPerSecond;
   bool clock_ticks = true;
   int64_t job_memory = int64_t{1} << 30;
-  bool accept_log_reset = false;  // for one start after a log was deleted, replaced, or truncated
+  // Set for one start after a log was deleted, replaced, or truncated.
+  bool accept_log_reset = false;
 };
 
 struct MemoryConfig {
-  int64_t budget = 0;  // bytes; 0: a share of the memory limit of the process
+  int64_t budget = 0;  // bytes; 0: a share of the process's memory limit
 };
 
 struct WebhookConfig {
@@ -130,12 +133,12 @@ struct WebhookConfig {
   std::vector<std::string> severities;
   std::vector<std::string> secrets;  // file:<path> or env:<NAME>
   bool from_start = false;
-  std::string notify;            // incidents, events; "": incidents, or events with notify_symptoms
-  bool notify_symptoms = false;  // false: not while their root cause is open
+  std::string notify;  // incidents, events; "": incidents, or events if notify_symptoms is set
+  bool notify_symptoms = false;  // also notify of symptoms while their root cause is open
   std::string actions = "live";  // none, live, all
 };
 
-// Fields that all receivers other than webhooks share.
+// Fields common to all receivers except webhooks.
 struct ReceiverConfig {
   std::string name;
   std::vector<std::string> severities;
@@ -146,7 +149,7 @@ struct ReceiverConfig {
 };
 
 struct AlertmanagerConfig : ReceiverConfig {
-  std::vector<std::string> urls;  // of all members of a cluster
+  std::vector<std::string> urls;  // one per cluster member
   std::map<std::string, std::string> headers;
   std::map<std::string, std::string> labels;
   int64_t resend_interval_ns = 60 * kNanosPerSecond;
@@ -205,14 +208,14 @@ struct PolicyConfig {
   int64_t grace_ns = 30 * kNanosPerSecond;
 };
 
-// Jobs that are never stopped. All globs that are not empty must match.
+// Pattern for jobs that are never stopped. All non-empty globs must match.
 struct ExemptConfig {
   std::string job, namespace_name, owner;
 };
 
 struct KubernetesConfig {
   bool enabled = false;
-  std::string server;  // empty: the API server of the pod
+  std::string server;  // empty: the API server of the cluster that runs this pod
   std::string cluster;
   std::string token_file = "/var/run/secrets/kubernetes.io/serviceaccount/token";
   std::string ca_file = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
@@ -228,7 +231,7 @@ struct SlurmConfig {
 };
 
 struct StopWebhookConfig {
-  std::string url;  // empty: none
+  std::string url;  // empty: disabled
   std::vector<std::string> secrets;
   std::vector<std::string> platforms = {"*"};
   bool allow_insecure = false;
@@ -247,7 +250,7 @@ struct ExecutorConfig {
   int64_t cool_down_ns = int64_t{600} * kNanosPerSecond;
 };
 
-// Receiver to which raw series are mirrored. Without a URL there is none.
+// Receiver to which raw series are mirrored. Mirroring is disabled if `url` is empty.
 struct RemoteWriteConfig {
   std::string url;
   std::string token_file;  // a file, or env:NAME
@@ -278,8 +281,9 @@ struct InsightsConfig {
 struct Config {
   std::string data_dir = "pitwall-data";
   std::string log_level = "info";
-  int64_t reload_interval_ns = 0;  // between checks of the files; 0: SIGHUP only
-  std::string external_url;        // of the HTTP server, for links; "": links are paths
+  // Interval at which files are checked for changes; 0: reload on SIGHUP only.
+  int64_t reload_interval_ns = 0;
+  std::string external_url;  // base URL for links to the HTTP server; "": links are paths
   MemoryConfig memory;
   LogConfig log;
   HttpConfig http;
@@ -305,17 +309,17 @@ struct Config {
   }
 };
 
-// Parses a configuration. Returns InvalidArgument with one line per problem, "file:line:col:
-// problem".
+// Parses a configuration. Returns InvalidArgument with one line per problem, formatted as
+// "file:line:col: problem".
 StatusOr<Config> ParseConfig(std::string_view file_name, std::string_view text);
-// Returns every key with its effective value. ParseConfig reads the text back as the same
-// configuration. Secrets remain names of locations.
+// Returns every key with its effective value. ParseConfig parses the text back to the same
+// configuration. Secrets are printed as their locations.
 std::string PrintConfig(const Config& config);
-// Parses an octal file mode: "0660" -> 0660.
+// Parses an octal file mode: "0660" becomes 0660.
 StatusOr<uint32_t> ParseSocketMode(std::string_view text);
-// Parses a share: "1/3" is the second of three.
+// Parses a share: "1/3" is the second of three shares.
 StatusOr<processor::PartitionShare> ParseShare(std::string_view text);
-// Checks conditions that span several keys. Returns InvalidArgument for the first problem.
+// Checks constraints that span several keys. Returns InvalidArgument for the first violation.
 Status CheckConfig(const Config& config);
 
 }  // namespace pitwall

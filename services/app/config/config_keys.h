@@ -1,8 +1,8 @@
-// Table of all keys of the configuration. Reading, printing, and documenting the configuration
-// visit the same table, so every key that the parser accepts is printed and documented.
+// Table of all configuration keys. The functions that read, print, and document the configuration
+// visit the same table, so every key that the parser accepts is also printed and documented.
 //
-// To add a key, add a line to config_keys.cc and a field to config.h. Then `ninja config_docs`
-// writes docs/configuration.md.
+// To add a key, add a line to config_keys.cc and a field to config.h, and then run
+// `ninja config_docs`, which writes docs/configuration.md.
 #pragma once
 
 #include <cstdint>
@@ -19,11 +19,11 @@ namespace pitwall {
 struct CountRange {
   int64_t least = 0;
   int64_t most = 0;
-  std::string_view unit;  // "" or e.g. "bytes"
+  std::string_view unit;  // "" or a unit such as "bytes"
 };
 
-// Visitor of keys. Each call passes a key, its field, which holds the default until it is read, and
-// the purpose of the key.
+// Visitor of configuration keys. Each call passes a key, its description, and its field, which has
+// the default value until the key is read.
 class ConfigKeys {
  public:
   virtual ~ConfigKeys() = default;
@@ -40,8 +40,8 @@ class ConfigKeys {
                        std::string_view help) = 0;
   virtual void Section(std::string_view key, std::string_view help,
                        const std::function<void()>& keys) = 0;
-  // Report a problem with the value of a key, or with the section that lacks the key. An empty
-  // problem means that the value is valid. Only the visitor that reads uses them.
+  // Report a problem with a key's value, or with a key that is missing from its section. An empty
+  // problem means that the value is valid. Only the reading visitor implements them.
   virtual void CheckValue(std::string_view /*key*/, const std::string& /*problem*/) {}
   virtual void CheckKey(std::string_view /*key*/, const std::string& /*problem*/) {}
 
@@ -52,7 +52,7 @@ class ConfigKeys {
     Count(key, range, &wide, help);
     *field = static_cast<T>(wide);
   }
-  // Visits a list of maps. `keys` visits the keys of one map, and `what` names a map in messages.
+  // Visits a list of maps. `keys` visits the keys of one map. `what` describes a map in messages.
   template <typename T, typename F>
   void List(std::string_view key, std::string_view what, std::vector<T>* items,
             std::string_view help, F keys) {
@@ -72,16 +72,18 @@ class ConfigKeys {
                      const Sequence& items) = 0;
 };
 
-// Returns "" if the collector supports the sampling interval, otherwise the problem.
+// Returns a description of the problem if the collector does not support the sampling interval,
+// otherwise "".
 std::string IntervalProblem(int64_t interval_ns);
 
 void VisitConfig(ConfigKeys& keys, Config& config);
-// Visits the keys of the section `notifier`.
+// Visits the keys of the `notifier` section.
 void NotifierKeys(ConfigKeys& keys, NotifierConfig& notifier);
-// Visits a duration of at least 1 ms.
+// Visits a duration that must be at least 1 ms.
 void Positive(ConfigKeys& keys, std::string_view key, int64_t* nanoseconds, std::string_view help);
 
-// Returns docs/configuration.md: every key with type, default, range, and meaning, and the options.
+// Returns the contents of docs/configuration.md: every key with type, default, range, and
+// description, and the command-line options.
 std::string ConfigAsMarkdown();
 
 }  // namespace pitwall

@@ -39,7 +39,7 @@ executor:
 ```
 )";
 
-// Escapes text for a cell of a table.
+// Escapes text for use in a table cell.
 std::string Cell(std::string_view text) {
   std::string out;
   for (const char c : text) {

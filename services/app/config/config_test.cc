@@ -17,7 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 
-TEST(Config, CollectorLimits_Defaults_EqualThoseOfCollector) {
+TEST(Config, CollectorLimits_Defaults_MatchCollector) {
   const CollectorLimitsConfig config;
   const collector::Options::Limits limits;
   EXPECT_EQ(static_cast<size_t>(config.clients), limits.clients);
@@ -30,7 +30,7 @@ TEST(Config, CollectorLimits_Defaults_EqualThoseOfCollector) {
   EXPECT_EQ(config.idle_timeout_ns, limits.idle_timeout_ns);
 }
 
-TEST(Config, PrintConfig_EveryKind_ParsesBack) {
+TEST(Config, PrintConfig_EveryKind_RoundTrips) {
   Config config;
   config.log.kind = "kafka";
   config.log.brokers = "it's:9092";
@@ -62,7 +62,7 @@ TEST(Config, PrintConfig_EveryKind_ParsesBack) {
   EXPECT_EQ(PrintConfig(*again), text);
 }
 
-TEST(Config, ParseConfig_SeveralProblems_NamesEachPosition) {
+TEST(Config, ParseConfig_SeveralProblems_ReportsEachPosition) {
   const auto config = ParseConfig("pitwall.yaml",
                                   "data_dir: /tmp/x\n"
                                   "colector: {}\n"
@@ -139,7 +139,7 @@ TEST(Config, CollectorInterval_Unsupported_ListsIntervals) {
   EXPECT_THAT(std::string(EffectiveConfig(*flags).status().message()), HasSubstr("(got 2s)"));
 }
 
-TEST(Config, WebhookOption_NameDependsOnUrlOnly) {
+TEST(Config, WebhookOption_NameDependsOnlyOnUrl) {
   const auto names = [](const std::vector<std::string>& urls) {
     std::vector<std::string> arguments = {"--webhook"};
     arguments.insert(arguments.end(), urls.begin(), urls.end());
@@ -161,7 +161,7 @@ TEST(Config, PrintConfig_SecretSetting_IsHidden) {
   EXPECT_THAT(PrintConfig(config), testing::Not(HasSubstr("hunter2")));
 }
 
-// --print-config checks the configuration first, and its errors go to logs.
+// --print-config checks the configuration first, and the resulting errors are logged.
 TEST(Config, CheckConfig_UrlWithPassword_ErrorOmitsPassword) {
   const std::string url = "https://user:hunter2@host/x";
   const auto problem = [](const std::function<void(Config*)>& set) {

@@ -1,4 +1,4 @@
-// Keys of the section `notifier`.
+// Keys of the `notifier` section.
 #include <string>
 #include <string_view>
 

@@ -20,7 +20,7 @@ using notifier::DeliveryOptions;
 using notifier::ReceiverOptions;
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-// Value of every secret in CheckReceivers. It is a URL, because some secrets must be one.
+// Placeholder for every secret in CheckReceivers. It is a URL because some secrets must be URLs.
 constexpr std::string_view kAnySecret = "https://secret.invalid/";
 
 bool IsPlace(std::string_view text) {
@@ -99,8 +99,7 @@ StatusOr<ReceiverOptions> WebhookOf(const WebhookConfig& webhook, const Config& 
       .receiver = std::make_shared<notifier::WebhookReceiver>(std::move(target))};
 }
 
-// Returns one receiver per member of a cluster, so that an unavailable member does not delay
-// others.
+// Returns one receiver per cluster member, so that an unavailable member does not delay the others.
 StatusOr<std::vector<ReceiverOptions>> AlertmanagersOf(const AlertmanagerConfig& one,
                                                        const Config& config,
                                                        const SecretReader& secret) {
@@ -117,7 +116,7 @@ StatusOr<std::vector<ReceiverOptions>> AlertmanagersOf(const AlertmanagerConfig&
     delivery.resend_ns = one.resend_interval_ns;
     delivery.hold_ended_ns = one.hold_ended_ns;
     delivery.routed_as = one.name;
-    // The position depends on the URL of the member only.
+    // The delivery position is stored by name, so the name depends only on the member's URL.
     if (one.urls.size() > 1) delivery.name = Cat(one.name, "-", StableHashHex(url).substr(0, 8));
     out.push_back(
         {.delivery = std::move(delivery),

@@ -1,4 +1,4 @@
-// Conversion of the configured receivers to the options of the notifier.
+// Conversion of configured receivers to notifier options.
 #pragma once
 
 #include <functional>
@@ -14,11 +14,11 @@ namespace pitwall {
 // Reads the secret at a location ("file:PATH", "env:NAME").
 using SecretReader = std::function<StatusOr<std::string>(const std::string& place)>;
 
-// Returns the receivers. Each member of an Alertmanager cluster is one receiver. Errors name the
-// receiver with an invalid URL, template, or matcher, or the route with an unknown receiver.
+// Returns the receivers. Each member of an Alertmanager cluster is a separate receiver. Errors name
+// the receiver whose URL, template, or matcher is invalid, or the route with an unknown receiver.
 StatusOr<std::vector<notifier::ReceiverOptions>> ReceiversOf(const Config& config,
                                                              const SecretReader& secret);
-// Checks the receivers without reading the secrets.
+// Validates the receivers without reading their secrets.
 Status CheckReceivers(const Config& config);
 
 }  // namespace pitwall

@@ -22,7 +22,8 @@ std::string_view NameOf(const PackText& pack) {
   return pack.file.substr(0, pack.file.size() - kSuffix.size());
 }
 
-// Returns the files, and the *.yaml files of directories, sorted by name.
+// Returns the given files and the *.yaml files in the given directories. The files of a directory
+// are sorted by name.
 StatusOr<std::vector<std::string>> ListBaselines(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
   for (const std::string& path : paths) {
@@ -50,7 +51,7 @@ StatusOr<std::vector<RuleSetFile>> ReadBaselines(const std::vector<std::string>&
   std::vector<plan::BaselinePtr> parsed;
   for (const std::string& path : files) {
     ASSIGN_OR_RETURN(std::string text, ReadFile(path));
-    lang::Diagnostics later;  // for a named file, the compiler reports the error with all others
+    lang::Diagnostics later;  // the compiler reports errors in explicitly listed files
     const plan::BaselinePtr baseline = plan::ParseBaseline(path, text, &later);
     const bool named = std::find(paths.begin(), paths.end(), path) != paths.end();
     if (later.HasErrors() && !named) {
@@ -72,7 +73,7 @@ StatusOr<std::vector<RuleSetFile>> ReadBaselines(const std::vector<std::string>&
   }
   if (kept.size() < found.size()) {
     PITWALL_LOG(kInfo, "rules", "summaries of finished jobs: ", kept.size(), " of ", found.size(),
-                " are the newest ", plan::kMaxRunsPerJob, " of their jobs; the others are ignored");
+                " are used, the newest ", plan::kMaxRunsPerJob, " per job; the others are ignored");
   }
   return kept;
 }

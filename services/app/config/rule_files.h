@@ -1,4 +1,4 @@
-// Reading of rule files and shipped packs.
+// Functions that read rule files and shipped packs.
 #pragma once
 
 #include <string>
@@ -10,32 +10,33 @@
 
 namespace pitwall {
 
-// Prefix of shipped packs. "pack:NAME" is rules/packs/NAME.yaml, which is built into the binary.
+// Prefix of shipped packs. "pack:NAME" refers to rules/packs/NAME.yaml, which is embedded in the
+// binary.
 inline constexpr std::string_view kPackPrefix = "pack:";
 
-// Pack that is used without rules.
+// Pack that is used if no rules are configured.
 inline constexpr std::string_view kDefaultPack = "default";
 
 // Returns the sorted names of the shipped packs.
 std::vector<std::string> PackNames();
-// Returns a shipped pack, or NotFound with the nearest name.
+// Returns a shipped pack, or NotFound with a suggestion of the nearest name.
 StatusOr<RuleSetFile> ShippedPack(std::string_view name);
 
 struct RuleSetPaths {
-  std::vector<std::string> files;      // or shipped packs; empty: the default pack
-  std::string overrides;               // "": none
+  std::vector<std::string> files;      // rule files or shipped packs; empty: the default pack
+  std::string overrides;               // "": no overrides
   std::vector<std::string> baselines;  // summaries of finished jobs, or directories with *.yaml
 };
 
-// Reads all files with the rules that they include (rules/lang/files/include.h). `inclusions`
-// receives the inclusions and may be null. Logs the use of the default pack. Of the summaries for
-// the same jobs only the newest plan::kMaxRunsPerJob are read, because the others would have no
-// effect.
+// Reads all files and the rules that they include (rules/lang/files/include.h). `inclusions`
+// receives the inclusions and may be null. Logs a message if the default pack is used. If several
+// summaries match the same jobs, only the newest plan::kMaxRunsPerJob are read because the others
+// would have no effect.
 StatusOr<RuleSet> ReadRuleSet(const RuleSetPaths& paths, int64_t evaluation_interval_ns,
                               std::vector<lang::Inclusion>* inclusions = nullptr);
 
-// Reads and compiles new rule sets. Rules beyond a limit are errors, whereas rule sets in the log
-// are loaded without limits.
+// Reads and compiles new rule sets. A rule that exceeds a limit is an error. Limits do not apply to
+// rule sets loaded from the log.
 StatusOr<engine::CompiledRulesPtr> CompileNewRules(const RuleSetPaths& paths,
                                                    int64_t evaluation_interval_ns,
                                                    const plan::CompileOptions& options);

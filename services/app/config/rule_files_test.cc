@@ -34,7 +34,7 @@ TEST(RuleFiles, ShippedPacks_Compile) {
   EXPECT_TRUE(compiled.ok()) << compiled;
 }
 
-TEST(RuleFiles, ShippedPack_Unknown_NamesNearest) {
+TEST(RuleFiles, ShippedPack_UnknownName_SuggestsNearest) {
   const auto rules = ReadRuleSet({.files = {"pack:startre"}}, plan::kDefaultInterval);
   ASSERT_FALSE(rules.ok());
   EXPECT_EQ(ToStd(rules.status().message()),
@@ -80,10 +80,10 @@ TEST(RuleFiles, Include_SingleAlert_Compiles) {
         ASSERT_TRUE(expanded.ok()) << expanded.status();
         RuleSet set;
         set.files = expanded->files;
-        lang::Diagnostics said;
-        const Status compiled = engine::CompiledRules::Compile(set, {}, &said).status();
+        lang::Diagnostics diagnostics;
+        const Status compiled = engine::CompiledRules::Compile(set, {}, &diagnostics).status();
         ASSERT_TRUE(compiled.ok()) << compiled;
-        EXPECT_EQ(said.ToString(), "");
+        EXPECT_EQ(diagnostics.ToString(), "");
       }
     }
   }
@@ -97,7 +97,7 @@ TEST(RuleFiles, ReadRuleSet_RuleInTwoPacks_IsEvaluatedOnce) {
   EXPECT_THAT(both, testing::Contains("training/checkpoints/CheckpointShare"));
 }
 
-TEST(RuleFiles, Baselines_Directory_KeepsNewestPerJob) {
+TEST(RuleFiles, Baselines_Directory_ReadsNewestPerJob) {
   const std::string folder = Cat(testing::TempDir(), "/pitwall-runs-", ::getpid());
   ASSERT_TRUE(std::filesystem::create_directory(folder));
   const auto write = [&](std::string_view name, std::string_view text) {
@@ -119,7 +119,7 @@ TEST(RuleFiles, Baselines_Directory_KeepsNewestPerJob) {
   EXPECT_TRUE(engine::CompiledRules::Accept(*rules).status().ok());
 }
 
-// File of a killed writer or of a full disk.
+// A truncated file can result from a killed writer or a full disk.
 TEST(RuleFiles, Baselines_TruncatedSummaryInDirectory_IsSkipped) {
   const std::string folder = Cat(testing::TempDir(), "/pitwall-cut-", ::getpid());
   ASSERT_TRUE(std::filesystem::create_directory(folder));

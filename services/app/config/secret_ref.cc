@@ -18,7 +18,7 @@ StatusOr<std::string> ReadToken(const std::string& place) {
     token = Trim(text);
   }
   if (token.empty())
-    return InvalidArgument(Cat(place, ": the token is empty; write a token there"));
+    return InvalidArgument(Cat(place, ": token is empty; write a token to this location"));
   return token;
 }
 
@@ -36,7 +36,8 @@ StatusOr<std::map<std::string, std::string>> ReadSecrets(std::map<std::string, s
 
 namespace {
 
-// Returns the range [first, second) of user and password in a URL. The @ follows it.
+// Returns the range [first, second) of the user and password in a URL. If the range is not empty,
+// an @ follows it.
 std::pair<size_t, size_t> UserOf(std::string_view url) {
   const size_t scheme = url.find("://");
   const size_t begin = scheme == url.npos ? 0 : scheme + 3;

@@ -1,4 +1,4 @@
-// Secrets that a configuration names by their location.
+// Secrets that the configuration references by location.
 #pragma once
 
 #include <map>
@@ -9,15 +9,16 @@
 
 namespace pitwall {
 
-// Reads the token in a file or in the environment ("env:NAME"), without surrounding spaces.
-// Returns InvalidArgument if it is empty.
+// Reads a token from a file or an environment variable ("env:NAME") and trims whitespace. Returns
+// InvalidArgument if the token is empty.
 StatusOr<std::string> ReadToken(const std::string& place);
-// Returns the texts, in which each location ("env:NAME", "file:PATH") is replaced by its secret.
+// Replaces every value that is a location ("env:NAME", "file:PATH") with its secret.
 StatusOr<std::map<std::string, std::string>> ReadSecrets(std::map<std::string, std::string> texts);
 
-// Returns a URL without user, password, and query, for logs and errors.
+// Returns the URL without user, password, and query, for use in logs and errors.
 std::string ShownUrl(std::string_view url);
-// Returns InvalidArgument if the URL has a user or a password. The error does not print them.
+// Returns InvalidArgument if the URL contains a user or a password. The error does not contain
+// either.
 Status CheckUrlWithoutSecrets(std::string_view url);
 
 }  // namespace pitwall

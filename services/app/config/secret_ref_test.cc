@@ -11,7 +11,7 @@ namespace {
 
 using SecretMap = std::map<std::string, std::string>;
 
-TEST(SecretPlace, ReadSecrets_TextNamesLocation_ReadsSecret) {
+TEST(SecretPlace, ReadSecrets_ValueIsLocation_ReadsSecret) {
   const std::string path = testing::TempDir() + "secret_place_password";
   std::ofstream(path) << "hunter2\n";
   ::setenv("PITWALL_SECRET_PLACE_TEST", " s3cret ", 1);

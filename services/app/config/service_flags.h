@@ -1,4 +1,5 @@
-// Options of the services, and the configuration that the options and the file make together.
+// Command-line options of the services, and the configuration that results from the options and the
+// file.
 #pragma once
 
 #include <string>
@@ -11,19 +12,19 @@
 
 namespace pitwall {
 
-// Returns the options of all services. Every service accepts all of them, as it accepts every key
-// of the configuration.
+// Returns the options of all services. Every service accepts all of them, just as it accepts every
+// configuration key.
 const std::vector<FlagSpec>& ServiceFlags();
 
-// Returns the options that change the behavior of a service, and those that do not.
+// Return the options that affect a service, and the options that do not.
 std::vector<FlagSpec> OptionsOfService(std::string_view service);
 std::vector<FlagSpec> OptionsWithoutEffect(std::string_view service);
 
-// Returns the services that an option concerns, for people: "standalone, processor" or "all".
+// Returns the services that an option affects, for help texts: "standalone, processor" or "all".
 std::string ServicesOfOption(std::string_view option);
 
-// Reads the file that --config names, applies the options, and checks the result. The same options
-// give another configuration after the file has changed.
+// Reads the file given by --config, applies the options, and validates the result. The file is read
+// again at each call.
 StatusOr<Config> EffectiveConfig(const Flags& flags);
 
 }  // namespace pitwall
