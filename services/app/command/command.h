@@ -1,5 +1,5 @@
-// Table of a command: the text of its help, its options, and the function that runs it. Each
-// command has its table next to its code, and commands.cc joins the tables.
+// Table of a command: help text, options, and the function that runs it. Each command's table is
+// next to its code, and commands.cc joins the tables.
 #pragma once
 
 #include <functional>
@@ -15,48 +15,49 @@ namespace pitwall {
 
 // Exit codes of the binary.
 inline constexpr int kFine = 0;
-inline constexpr int kCheckFailed = 1;  // the check found something, or there was no reply
-inline constexpr int kUsage = 2;        // wrong usage or unreadable input
+inline constexpr int kCheckFailed = 1;  // the check found a problem, or no reply arrived
+inline constexpr int kUsage = 2;        // invalid usage or unreadable input
 
 struct Command {
   std::string name;                     // "rules check"
-  std::string_view summary;             // one sentence without the period
-  std::vector<std::string_view> usage;  // what follows `pitwall NAME`, one entry per form
+  std::string_view summary;             // one sentence without the final period
+  std::vector<std::string_view> usage;  // text after `pitwall NAME`, one entry per form
   std::string_view details = {};        // paragraphs; each ends with a line break
   size_t min_arguments = 0;
   size_t max_arguments = 0;
-  std::vector<FlagSpec> options;           // without --help, which every command has
+  std::vector<FlagSpec> options;           // excludes --help, which every command has
   std::vector<std::string_view> examples;  // complete command lines
   std::function<int(const Flags&)> run;
-  // Options that are accepted and have no effect. The help lists their names.
+  // Options that are accepted but have no effect. The help lists their names.
   std::vector<FlagSpec> ignored = {};
 };
 
 inline constexpr size_t kAnyNumber = SIZE_MAX;
 
-// Returns every option that the command parses.
+// Returns all options that the parser accepts for the command.
 std::vector<FlagSpec> ParsedOptions(const Command& command);
 
-// Returns the text that `pitwall NAME --help` prints.
+// Returns the output of `pitwall NAME --help`.
 std::string HelpOf(const Command& command);
 
-// Returns one line of a list of commands, with the summary from `column` on.
+// Returns one line of a command list. The summary starts at `column`.
 std::string SummaryLine(std::string_view name, std::string_view summary, size_t column);
 
-// Returns the text that `pitwall GROUP --help` prints: the subcommands of `jobs`, for example.
+// Returns the output of `pitwall GROUP --help`, for example the list of subcommands of `jobs`.
 std::string GroupHelp(std::string_view group, const std::vector<Command>& commands);
 
-// Returns the command with the most words at the start of `arguments`, or nullptr.
+// Returns the command whose name is the longest match for the start of `arguments`, or nullptr.
 const Command* FindCommand(const std::vector<Command>& commands,
                            const std::vector<std::string>& arguments);
 
-// Parses the arguments after the name of the command and runs it. Returns the exit code.
+// Parses the arguments that follow the command's name and runs the command. Returns the exit code.
 int RunCommand(const Command& command, const std::vector<std::string>& arguments);
 
 // Prints an error of a command to stderr.
 void PrintFailure(std::string_view command, const Status& status);
 
-// Prints the error, if there is one. Returns kFine, kUsage for an invalid argument, or `failed`.
+// Prints the error, if any. Returns kFine for OK, kUsage for an invalid argument, or `failed` for
+// other errors.
 int ExitCodeOf(std::string_view command, const Status& status, int failed = kCheckFailed);
 
 }  // namespace pitwall

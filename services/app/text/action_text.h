@@ -1,4 +1,4 @@
-// Text of actions for people.
+// Human-readable text for actions.
 #pragma once
 
 #include <span>
@@ -13,8 +13,8 @@ namespace pitwall {
 // reason".
 std::string ActionLine(const ActionEvent& event);
 
-// Returns the log line of an executor at its start: whether its actions are live or dry runs, and
-// how to change that.
+// Returns the line that an executor logs at startup. The line states whether actions are live or
+// dry runs, and how to change this.
 std::string ExecutorNotice(const ExecutorConfig& config);
 
 }  // namespace pitwall

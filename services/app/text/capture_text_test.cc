@@ -65,7 +65,7 @@ TEST(CaptureLines, CaptureText_SameStacks_GroupsRanks) {
             "    thread python: stopped");
 }
 
-TEST(CaptureLines, CaptureText_MissingRank_IsNamed) {
+TEST(CaptureLines, CaptureText_MissingRank_IsListed) {
   EXPECT_THAT(MissingRanks({Waiting(0), Waiting(2)}, {}), ElementsAre(1, 3));
   EXPECT_THAT(MissingRanks({Waiting(0), Waiting(2)}, {2, 9, 9}), ElementsAre(9));
   EXPECT_THAT(MissingRanks({Waiting(0)}, {0}), IsEmpty());
@@ -73,17 +73,17 @@ TEST(CaptureLines, CaptureText_MissingRank_IsNamed) {
   EXPECT_THAT(CaptureText({Waiting(0), Waiting(2)}, {}), HasSubstr("\nranks 1, 3: no reply; "));
   EXPECT_THAT(CaptureText({}, {5}), HasSubstr("rank 5: no reply"));
   EXPECT_THAT(CaptureText({Waiting(0)}, {0}), Not(HasSubstr("no reply")));
-  RankCapture liar = Waiting(0);
-  liar.world_size = INT64_MAX;  // bounded
-  EXPECT_LE(MissingRanks({liar}, {}).size(), size_t{1} << 20);
+  RankCapture invalid = Waiting(0);
+  invalid.world_size = INT64_MAX;  // the result must stay bounded
+  EXPECT_LE(MissingRanks({invalid}, {}).size(), size_t{1} << 20);
 }
 
-TEST(CaptureLines, RanksText_ConsecutiveRanks_AreRange) {
+TEST(CaptureLines, RanksText_ConsecutiveRanks_ArePrintedAsRange) {
   EXPECT_EQ(RanksText({5, 4, 6, 7, 0, 2, 9, 10}), "0, 2, 4-7, 9, 10");
   EXPECT_EQ(RanksText({}), "");
 }
 
-TEST(CaptureLines, NewestOfRanks_SeveralCaptures_KeepsNewest) {
+TEST(CaptureLines, NewestOfRanks_SeveralCapturesPerRank_KeepsNewest) {
   RankCapture later = Stopped(0);
   later.time_ns += 1;
   const auto newest = NewestOfRanks({Waiting(0), later, Waiting(1)});

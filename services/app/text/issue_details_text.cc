@@ -12,7 +12,7 @@ namespace {
 void Row(std::string_view name, std::string_view value, std::string* out) {
   if (value.empty()) return;
   CatTo(*out, name, std::string(name.size() < 14 ? 14 - name.size() : 1, ' '));
-  // Indents the following lines of a text.
+  // Continuation lines are indented to the column of the value.
   for (const char c : value) {
     *out += c;
     if (c == '\n') out->append(14, ' ');
@@ -68,7 +68,7 @@ std::string IssuePageText(const IssueView& view, const IssueNames& names) {
   Row("summary", last.summary, &out);
   Row("description", last.description, &out);
   Row("suggestion", last.suggestion, &out);
-  // Value and evidence must be of the same event.
+  // The value and the evidence must come from the same event.
   const IssueEvent* shown = &last;
   for (const IssueEventPtr& event : view.events) {
     if (last.evidence.empty() && !event->evidence.empty()) shown = event.get();

@@ -1,4 +1,4 @@
-// Text of one issue with all its data, for `issues show`.
+// Text with all data of one issue, for `issues show`.
 #pragma once
 
 #include <optional>
@@ -14,11 +14,12 @@
 namespace pitwall {
 
 struct IssueView {
-  std::vector<IssueEventPtr> events;                // oldest first, not empty
-  std::vector<IssueEventPtr> incident;              // last event of each issue of the incident
-  std::optional<std::vector<ActionEvent>> actions;  // nullopt: the source does not have them
-  std::vector<RankCapture> captures;                // requested by the issue
-  std::optional<std::vector<NotificationRecord>> notifications;  // like actions
+  std::vector<IssueEventPtr> events;                // oldest first, never empty
+  std::vector<IssueEventPtr> incident;              // last event of each issue in the incident
+  std::optional<std::vector<ActionEvent>> actions;  // nullopt if the source does not serve actions
+  std::vector<RankCapture> captures;                // captures requested by the issue
+  // Nullopt if the source does not serve notifications.
+  std::optional<std::vector<NotificationRecord>> notifications;
 };
 
 std::string IssuePageText(const IssueView& view, const IssueNames& names);

@@ -40,7 +40,7 @@ TEST(IssuePage, IssuePageText_EveryField_IsPrinted) {
   end.end_reason = EndReason::kCleared;
   end.sequence = 2;
   end.id = MakeEventId(end);
-  // The value at the end is not printed beside earlier evidence.
+  // The value of the last event must not be printed with the evidence of an earlier event.
   end.value = 1.1;
   end.evidence.clear();
   end.threshold.reset();

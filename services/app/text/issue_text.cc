@@ -15,8 +15,7 @@ namespace pitwall {
 
 namespace {
 
-// Returns the start of an ID, which identifies an issue in practice. --incident accepts the start
-// of an ID.
+// Returns a prefix of an ID that is unique in practice. --incident accepts such a prefix.
 std::string_view Short(std::string_view id) { return id.substr(0, 12); }
 
 std::string EndSuffix(const IssueEvent& event) {
@@ -108,7 +107,7 @@ std::string IssueLine(const IssueEvent& event, const IssueNames& names) {
                "  job ", event.job, "  ", event.status_reason);
   }
   if (event.type == EventType::kJobChanged) return JobLine(event, job);
-  // Only a cleared issue is resolved.
+  // Only issues that end as cleared are printed as resolved.
   const std::string_view what = event.type == EventType::kIssueFound      ? "FOUND   "
                                 : event.end_reason == EndReason::kCleared ? "RESOLVED"
                                 : event.type == EventType::kIssueResolved ? "ENDED   "
@@ -116,7 +115,8 @@ std::string IssueLine(const IssueEvent& event, const IssueNames& names) {
   std::string line = Cat(TimeText(event.time_ns), "  ", what, "  ", IssueName(event), "  ",
                          event.severity, "  job ", job, "  ");
   if (event.type == EventType::kIssueResolved) {
-    // The line repeats the summary, so that it is complete without the line of the start.
+    // The line repeats the summary so that it can be understood without the line of the FOUND
+    // event.
     CatTo(line, EndText(event), event.summary.empty() ? "" : ": ", event.summary, "; since ",
           TimeText(event.active_since_ns), ", lasted ",
           LastedText(event.ended_at_ns - event.active_since_ns));
@@ -143,9 +143,9 @@ std::string IncidentLine(const std::vector<IssueEventPtr>& issues, const IssueNa
     return std::any_of(issues.begin(), issues.end(),
                        [&](const IssueEventPtr& event) { return IssueId(*event) == id; });
   };
-  // Keeps the roots that are equally likely, even before an event names a cause: a cause that is
-  // found after its symptom is in the next event of the symptom. A root that the list lacks counts
-  // only if the list has no root.
+  // All equally likely roots are kept, including issues that no event names as a cause yet. If a
+  // cause is found after its symptom, only the symptom's next event names it. A root outside the
+  // list counts only if the list itself does not contain a root.
   std::vector<std::string> ids;
   std::vector<IncidentIssue> candidates;
   ids.reserve(issues.size());
@@ -167,7 +167,7 @@ std::string IncidentLine(const std::vector<IssueEventPtr>& issues, const IssueNa
   if (open == 0) CatTo(line, " to ", TimeText(until_ns));
   CatTo(line, " and has ", issues.size(), issues.size() == 1 ? " issue" : " issues");
   if (open > 0 && open < issues.size()) CatTo(line, ", ", open, " of them open");
-  // A single issue is its own root cause.
+  // The root cause of a single issue is the issue itself.
   if (issues.size() == 1 && any.root_cause.empty()) return Cat(line, ": ", IssueName(any), ".");
   constexpr size_t kNamed = 3;
   line += "; its root cause is ";

@@ -1,5 +1,5 @@
-// Text of issues for `issues list` and `issues watch`: one line per issue, with the root cause of a
-// symptom.
+// Text for `issues list` and `issues watch`: one line per issue, with the root cause if the issue
+// is a symptom.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,11 @@
 
 namespace pitwall {
 
-// Returns the name "StragglerRank{rank="2"}", without the labels of the alert and the severity.
+// Returns the alert and its labels, for example "StragglerRank{rank="2"}". Omits the labels
+// `alertname` and `severity`.
 std::string IssueName(const IssueEvent& event);
 
-// Names of the newest `max` issues, by ID.
+// Names of the newest `max` issues, keyed by ID.
 class IssueNames {
  public:
   explicit IssueNames(size_t max = 4096) : max_(max) {}
@@ -36,20 +37,22 @@ class IssueNames {
   std::deque<std::string> order_;
 };
 
-// Returns "2026-01-01T00:00:00.000Z", or "-" for 0.
+// Formats a time as "2026-01-01T00:00:00.000Z", or "-" for 0.
 std::string TimeText(int64_t ns);
-// Returns a duration like "3m12s" or "1.5s", rounded to seconds from one minute on.
+// Formats a duration like "3m12s" or "1.5s". Durations of at least one minute are truncated to
+// seconds.
 std::string LastedText(int64_t ns);
-// Returns "cleared" or "ended: died". Only a recovery is called cleared.
+// Returns text like "cleared" or "ended: died". Only a recovered issue counts as cleared.
 std::string EndText(const IssueEvent& event);
-// Returns text like "rank 2 on n1 was killed by signal 9".
+// Describes a lost rank, for example "rank 2 on n1 was killed by signal 9".
 std::string LostRankText(const LostRank& lost);
 
-// Returns one line without a line break.
+// Returns one line without the line break.
 std::string IssueLine(const IssueEvent& event, const IssueNames& names);
 
 // Describes an incident in one sentence: start, job, number of issues, and root cause. A root is an
-// issue without a cause that explains others. Several remaining roots are listed as "A or B".
+// issue that explains other issues and does not have a cause itself. Equally likely roots are
+// listed as "A or B".
 std::string IncidentLine(const std::vector<IssueEventPtr>& issues, const IssueNames& names);
 
 }  // namespace pitwall

@@ -47,7 +47,7 @@ TEST(IssueLines, IssueLine_Symptom_NamesRootCause) {
       "no_data: slow; since 2026-01-01T00:00:00.000Z, lasted 3m12s  [incident 0123456789ab]");
 }
 
-TEST(IssueLines, IssueLine_JobChange_IsSentence) {
+TEST(IssueLines, IssueLine_JobChange_IsPrintedAsSentence) {
   IssueEvent e = Event("", "", 1'767'225'600);
   e.type = EventType::kJobChanged;
   e.attempt = 2;
@@ -82,8 +82,8 @@ TEST(IssueLines, IssueLine_JobChange_IsSentence) {
   EXPECT_FALSE(names.Knows(IssueId(e)));
 }
 
-// Only a recovery may be called resolved.
-TEST(IssueLines, IssueLine_EndedOtherwise_IsNotResolved) {
+// An issue is printed as resolved only if it recovered.
+TEST(IssueLines, IssueLine_JobEnded_IsNotPrintedAsResolved) {
   IssueEvent e = Event("A", "", 1'767'225'600);
   e.incident.clear();
   e.type = EventType::kIssueResolved;
@@ -100,7 +100,7 @@ TEST(IssueLines, IssueLine_EndedOtherwise_IsNotResolved) {
             "2026-01-01T00:00:00.000Z, lasted 1.5s");
 }
 
-TEST(IssueLines, IssueNames_TooMany_ForgetsOldest) {
+TEST(IssueLines, IssueNames_LimitReached_EvictsOldest) {
   IssueNames names(2);
   const IssueEvent a = Event("A", "", 1), b = Event("B", "", 1), c = Event("C", "", 1);
   names.Learn(a);
@@ -113,7 +113,7 @@ TEST(IssueLines, IssueNames_TooMany_ForgetsOldest) {
   EXPECT_EQ(names.Name(c.id), Cat("issue ", c.id.substr(0, 12)));
 }
 
-TEST(IssueLines, LastedText_RoundsToUnit) {
+TEST(IssueLines, LastedText_TruncatesToUnit) {
   EXPECT_EQ(LastedText(0), "0s");
   EXPECT_EQ(LastedText(-5), "0s");
   EXPECT_EQ(LastedText(250'700'000), "250ms");
@@ -139,7 +139,7 @@ TEST(IssueLines, IncidentLine_NamesLikelyRoots) {
       IncidentLine({share(late), share(early)}, names),
       "Incident 0123456789ab of job llm began at 2026-01-01T00:00:10.000Z and has 2 issues; its "
       "root cause is Early{rank=\"2\"}.");
-  // The earlier root comes first, not the root that explains more issues.
+  // The earlier root wins, although the later root explains more issues.
   s1.root_cause = late.id;
   s2.root_cause = early.id;
   s3.root_cause = late.id;
@@ -157,7 +157,7 @@ TEST(IssueLines, IncidentLine_NamesLikelyRoots) {
       IncidentLine(issues, names),
       "Incident 0123456789ab of job llm began at 2026-01-01T00:00:10.000Z and has 5 issues; its "
       "root cause is Early{rank=\"2\"} (explains 1) or Late{rank=\"3\"} (explains 2).");
-  // The more severe root comes first, not the earlier one.
+  // The more severe root wins, although the other root started earlier.
   IssueEvent worse = rival;
   worse.severity = "critical";
   worse.labels = worse.labels.With("severity", "critical");

@@ -170,7 +170,7 @@ std::string JobPageText(const JobRecord& job, const IssueNames& names) {
       CatTo(out, "  ", TimeText(at), "  ", LostRankText(lost), "\n");
   }
   CatTo(out, "\nrules", job.statuses.empty() ? ": no status yet" : "", "\n");
-  for (const auto& [rule, told] : job.statuses) CatTo(out, "  ", RuleStatusLine(job, rule), "\n");
+  for (const auto& [rule, events] : job.statuses) CatTo(out, "  ", RuleStatusLine(job, rule), "\n");
   CatTo(out, "\nopen issues: ", job.open_issues.size(), "\n");
   for (const auto& [id, event] : job.open_issues)
     CatTo(out, "  ", id.substr(0, 12), "  ", IssueLine(*event, names), "\n");
@@ -213,7 +213,7 @@ std::string JobJson(const JobRecord& job) {
   out.EndArray();
   out.Key("rules");
   out.BeginArray();
-  for (const auto& [rule, told] : job.statuses) WriteStatus(job, rule, &out);
+  for (const auto& [rule, events] : job.statuses) WriteStatus(job, rule, &out);
   out.EndArray();
   WriteIssues("open_issues", job.open_issues, &out);
   WriteIssues("ended_issues", job.ended_issues, &out);

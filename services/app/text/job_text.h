@@ -1,4 +1,4 @@
-// Text of jobs and of the statuses of their rules, for `jobs list|show` and `rules status`.
+// Text for jobs and their rule statuses, for `jobs list|show` and `rules status`.
 #pragma once
 
 #include <string>
@@ -11,22 +11,23 @@
 
 namespace pitwall {
 
-// Returns one line.
+// Formats a job as one line.
 std::string JobLine(const JobRecord& job);
-// Returns the attempts with their ends, the statuses of the rules, and the issues.
+// Returns the attempts with their ends, the rule statuses, and the issues.
 std::string JobPageText(const JobRecord& job, const IssueNames& names);
 // Returns one line: "NoData  pack/group/Alert  no series of train_loss (sent by the training
-// process …)". `rule` is a key of job.statuses. After the end of the job the verdict replaces the
-// status.
+// process …)". `rule` is a key of job.statuses. After the job has ended, the verdict is printed
+// instead of the status.
 std::string RuleStatusLine(const JobRecord& job, const std::string& rule);
-// Returns the sources of the series that a reason names, or "" if it names none.
+// Returns the sources of the series mentioned in a status reason, or "" if the reason does not
+// mention any series.
 std::string SupplyText(std::string_view reason);
 
-// Returns one line per parameter of the rule that users set: "  limit = 0.3  (set by act, 2026-…,
+// Returns one line per rule parameter that a user has set: "  limit = 0.3  (set by act, 2026-…,
 // request …)".
 std::string SetParametersText(std::string_view rule, const std::vector<codec::SetParameter>& set);
 
-// Return one JSON object in one line. `set` has the parameters that users set for the job.
+// Return a JSON object on one line. `set` contains the parameters that users have set for the job.
 std::string JobJson(const JobRecord& job);
 std::string RuleStatusJson(const JobRecord& job, const std::string& rule,
                            const std::vector<codec::SetParameter>& set = {});

@@ -11,13 +11,13 @@ namespace pitwall {
 namespace {
 
 constexpr size_t kStatusesKept = 8;
-// Time from the last goodbye to the end of a job: five seconds in which a rank could return, and
-// the adjacent ticks. A job that ends by silence was silent for two minutes.
+// Maximum time from the last goodbye to the end of a job: five seconds in which a rank can return,
+// plus the adjacent ticks. A job that ends by silence has sent no data for two minutes.
 constexpr int64_t kGoodbyeToEndNs = 8 * kNanosPerSecond;
 constexpr int64_t kSilenceToEndNs = 128 * kNanosPerSecond;
 
-// Returns the time of the last data of the job's ranks according to its events: the time at which
-// its last rank was lost or sent a goodbye. kMaxPosition: unknown.
+// Returns the time until which the job's ranks sent data, according to its events: the time at
+// which the last rank was lost or sent a goodbye. Returns kMaxPosition if the time is unknown.
 int64_t DataUntil(const JobRecord& job) {
   if (!job.ended()) return kMaxPosition;
   const AttemptRecord* last = job.attempts.empty() ? nullptr : &job.attempts.rbegin()->second;
@@ -58,9 +58,9 @@ void JobsFromTopic::Apply(const IssueEventPtr& event) {
   job.last_ns = std::max(job.last_ns, event->time_ns);
   switch (event->type) {
     case EventType::kRuleStatus: {
-      std::vector<IssueEventPtr>& told = job.statuses[event->rule];
-      if (told.size() == kStatusesKept) told.erase(told.begin());
-      told.push_back(event);
+      std::vector<IssueEventPtr>& statuses = job.statuses[event->rule];
+      if (statuses.size() == kStatusesKept) statuses.erase(statuses.begin());
+      statuses.push_back(event);
       return;
     }
     case EventType::kJobChanged:
@@ -100,7 +100,7 @@ void JobsFromTopic::ApplyChange(const IssueEvent& event, JobRecord* job) {
       job->end_text = JobEndText(event.end_detail, event.summary);
       return;
   }
-  // A job with the same ID continues after an end by grace or silence.
+  // A job that ended by silence or after its grace period may continue under the same ID.
   job->ended_ns = 0;
   job->end_detail = EndDetail::kNone;
   job->end_text.clear();

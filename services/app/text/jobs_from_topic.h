@@ -1,4 +1,4 @@
-// Index of the jobs in the topic of issues: attempts, ends, statuses of rules, and issues.
+// Index of the jobs in the issues topic: attempts, ends, rule statuses, and issues.
 #pragma once
 
 #include <cstddef>
@@ -21,26 +21,26 @@ struct AttemptRecord {
   int64_t began_ns = 0;  // 0: unknown
   int64_t ended_ns = 0;  // 0: running
   EndDetail end_detail = EndDetail::kNone;
-  std::string end_text;                            // JobEndText
-  std::vector<std::pair<int64_t, LostRank>> lost;  // time and rank
+  std::string end_text;                            // see JobEndText
+  std::vector<std::pair<int64_t, LostRank>> lost;  // (time, rank)
 };
 
 struct JobRecord {
   std::string id, name, owner;
-  int64_t first_ns = 0, last_ns = 0;  // of its events
+  int64_t first_ns = 0, last_ns = 0;  // times of the job's first and last event
   int64_t ended_ns = 0;               // 0: running
   EndDetail end_detail = EndDetail::kNone;
-  std::string end_text;  // JobEndText
+  std::string end_text;  // see JobEndText
   std::map<uint64_t, AttemptRecord> attempts;
   std::map<std::string, std::vector<IssueEventPtr>> statuses;  // by rule, newest last
   std::map<std::string, IssueEventPtr> open_issues;            // newest event by issue ID
-  std::map<std::string, IssueEventPtr> ended_issues;           // likewise
-  size_t ended_count = 0;                                      // including issues beyond the limit
-  std::map<std::string, uint64_t> found;                       // issues that began, by rule
+  std::map<std::string, IssueEventPtr> ended_issues;           // newest event by issue ID
+  size_t ended_count = 0;                                      // includes issues beyond the limit
+  std::map<std::string, uint64_t> found;                       // number of issues found, by rule
 
   bool ended() const { return ended_ns != 0; }
-  // Returns the status of a rule. After the end of the job it is the last status while ranks sent
-  // data.
+  // Returns the verdict of a rule. For a job that has ended, this is the last status reported while
+  // its ranks sent data.
   RuleVerdict VerdictOf(const std::string& rule) const;
   uint64_t FoundBy(const std::string& rule) const {
     const auto at = found.find(rule);
@@ -48,9 +48,9 @@ struct JobRecord {
   }
 };
 
-// Index that takes events in the order of their partition. Keeps the `max_jobs` jobs with the
-// newest events, and for each job the issues that ended last and the last eight statuses of each
-// rule. Not thread-safe.
+// Index built from events in partition order. Keeps the `max_jobs` jobs with the newest events. Per
+// job, it keeps the issues that ended last and the last eight statuses of each rule. Not
+// thread-safe.
 class JobsFromTopic {
  public:
   explicit JobsFromTopic(size_t max_jobs = 10'000, size_t max_ended_issues = 200)
@@ -58,10 +58,9 @@ class JobsFromTopic {
 
   void Apply(const IssueEventPtr& event);
 
-  // Returns the jobs, oldest first.
+  // Returns the jobs, sorted by start time, oldest first.
   std::vector<const JobRecord*> Jobs() const;
-  // Finds a job by ID, by name, or by the start of the ID. Returns InvalidArgument if several
-  // match.
+  // Finds a job by ID, name, or ID prefix. Returns InvalidArgument if several jobs match.
   StatusOr<const JobRecord*> Find(std::string_view job) const;
 
  private:

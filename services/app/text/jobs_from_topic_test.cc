@@ -31,8 +31,8 @@ class JobBookTest : public testing::Test {
     if (change == JobChange::kRankLost) e.lost_rank = LostRank{1, "n2", 9, std::nullopt, false};
     Take();
   }
-  void Says(std::string rule, RuleStatus status, RuleStatus before, std::string reason,
-            int64_t at_s) {
+  void Report(std::string rule, RuleStatus status, RuleStatus before, std::string reason,
+              int64_t at_s) {
     IssueEvent& e = New(EventType::kRuleStatus, at_s);
     e.rule = std::move(rule);
     e.status = status;
@@ -60,18 +60,18 @@ class JobBookTest : public testing::Test {
   IssueEvent event_;
 };
 
-TEST_F(JobBookTest, JobPage_KilledJob_PrintsEndsAndVerdicts) {
+TEST_F(JobBookTest, JobPage_KilledJob_PrintsEndReasonsAndVerdicts) {
   Change(JobChange::kStarted, 0, 1);
   Change(JobChange::kAttemptBegan, 0, 1);
-  Says("p/g/A", RuleStatus::kNoData, RuleStatus::kUnknown, "no series of train_loss", 1);
-  Says("p/g/B", RuleStatus::kNoIssuesFound, RuleStatus::kUnknown, "", 1);
+  Report("p/g/A", RuleStatus::kNoData, RuleStatus::kUnknown, "no series of train_loss", 1);
+  Report("p/g/B", RuleStatus::kNoIssuesFound, RuleStatus::kUnknown, "", 1);
   Issue("B", false, 2);
-  Says("p/g/B", RuleStatus::kIssuesFound, RuleStatus::kNoIssuesFound, "", 2);
+  Report("p/g/B", RuleStatus::kIssuesFound, RuleStatus::kNoIssuesFound, "", 2);
   Change(JobChange::kRankLost, 9, 1);
   Change(JobChange::kAttemptEnded, 10, 1, EndDetail::kDied);
   Issue("B", true, 11);
-  Says("p/g/C", RuleStatus::kNoIssuesFound, RuleStatus::kUnknown, "", 1);
-  Says("p/g/C", RuleStatus::kStopped, RuleStatus::kNoIssuesFound, "the rule was removed", 9);
+  Report("p/g/C", RuleStatus::kNoIssuesFound, RuleStatus::kUnknown, "", 1);
+  Report("p/g/C", RuleStatus::kStopped, RuleStatus::kNoIssuesFound, "the rule was removed", 9);
   Change(JobChange::kEnded, 11, 1, EndDetail::kDied);
   ASSERT_TRUE(book_.Find("j1").ok());
   const JobRecord& job = **book_.Find("j1");
@@ -107,22 +107,22 @@ TEST_F(JobBookTest, JobPage_KilledJob_PrintsEndsAndVerdicts) {
             R"("ever_found":false,"issues_found":0,"since":"2026-01-01T00:00:01.000000000Z"})");
 }
 
-// After the last goodbye every rule lacks its series shortly before the job ends.
+// Between the last goodbye and the end of the job, every rule reports missing series.
 TEST_F(JobBookTest, Verdict_NoDataAfterLastGoodbye_IsIgnored) {
   using enum RuleStatus;
   Change(JobChange::kAttemptBegan, 0, 1);
-  Says("judged", kInProgress, kUnknown, "waits", 1);
-  Says("judged", kNoIssuesFound, kInProgress, "", 30);
-  Says("missed", kNoData, kUnknown, "no series of train_loss", 1);
-  Says("lost", kNoIssuesFound, kUnknown, "", 1);
-  Says("lost", kNoData, kNoIssuesFound, "no series of y", 60);
-  Says("judged", kNoData, kNoIssuesFound, "no series of z", 96);  // the goodbye came at 95
-  Says("lost", kNoData, kNoData, "no series of y, z", 97);
-  EXPECT_EQ((*book_.Find("j1"))->VerdictOf("judged").status, kNoData);  // the job runs
+  Report("judged", kInProgress, kUnknown, "waits", 1);
+  Report("judged", kNoIssuesFound, kInProgress, "", 30);
+  Report("missed", kNoData, kUnknown, "no series of train_loss", 1);
+  Report("lost", kNoIssuesFound, kUnknown, "", 1);
+  Report("lost", kNoData, kNoIssuesFound, "no series of y", 60);
+  Report("judged", kNoData, kNoIssuesFound, "no series of z", 96);  // after the goodbye at 95 s
+  Report("lost", kNoData, kNoData, "no series of y, z", 97);
+  EXPECT_EQ((*book_.Find("j1"))->VerdictOf("judged").status, kNoData);  // the job is still running
   Change(JobChange::kAttemptEnded, 100, 1, EndDetail::kCompleted);
   Change(JobChange::kEnded, 100, 1, EndDetail::kCompleted);
-  Says("removed", kStopped, kNoIssuesFound, "the rule was removed", 50);
-  Says("short", kNoData, kUnknown, "the job ended before the first evaluation", 100);
+  Report("removed", kStopped, kNoIssuesFound, "the rule was removed", 50);
+  Report("short", kNoData, kUnknown, "the job ended before the first evaluation", 100);
   const JobRecord& job = **book_.Find("j1");
   EXPECT_EQ(RuleStatusLine(job, "judged"), "NoIssuesFound  judged  since 2026-01-01T00:00:30.000Z");
   EXPECT_EQ(RuleStatusLine(job, "missed"),
@@ -130,21 +130,23 @@ TEST_F(JobBookTest, Verdict_NoDataAfterLastGoodbye_IsIgnored) {
             "(train_loss: sent by the training process (Python client))");
   EXPECT_EQ(RuleStatusLine(job, "lost"),
             "NoData         lost  since 2026-01-01T00:01:00.000Z  no series of y");
-  EXPECT_EQ(job.VerdictOf("removed").status, kNoIssuesFound);  // its own event is not there
+  // The verdict is the previous status in the Stopped event.
+  EXPECT_EQ(job.VerdictOf("removed").status, kNoIssuesFound);
   EXPECT_EQ(job.VerdictOf("short").status, kNoData);
   EXPECT_EQ(job.VerdictOf("unheard of").status, kUnknown);
 }
 
-// One job whose ranks became silent, and one whose last rank was killed.
+// Covers a job whose ranks became silent and a job whose last rank was killed.
 TEST_F(JobBookTest, Verdict_NoDataAfterSilenceOrDeath_IsIgnored) {
   using enum RuleStatus;
   for (const EndDetail detail : {EndDetail::kSilent, EndDetail::kDied}) {
     const int64_t end = detail == EndDetail::kSilent ? 220 : 1010;
     const std::string rule(EndDetailName(detail));
     Change(JobChange::kAttemptBegan, 0, 1);
-    Says(rule, kNoIssuesFound, kUnknown, "", 30);
+    Report(rule, kNoIssuesFound, kUnknown, "", 30);
     if (detail == EndDetail::kDied) Change(JobChange::kRankLost, 900, 1);
-    Says(rule, kNoData, kNoIssuesFound, "no series of z", detail == EndDetail::kSilent ? 105 : 905);
+    Report(rule, kNoData, kNoIssuesFound, "no series of z",
+           detail == EndDetail::kSilent ? 105 : 905);
     Change(JobChange::kAttemptEnded, end, 1, detail);
     Change(JobChange::kEnded, end, 1, detail);
     EXPECT_EQ((*book_.Find("j1"))->VerdictOf(rule).status, kNoIssuesFound) << rule;
@@ -160,7 +162,7 @@ TEST_F(JobBookTest, Find_JobContinuesAfterEnd_IsRunning) {
   EXPECT_EQ((*book_.Find("j1"))->end_detail, EndDetail::kNone);
 }
 
-TEST_F(JobBookTest, Find_AmbiguousNameOrStart_Fails) {
+TEST_F(JobBookTest, Find_AmbiguousNameOrPrefix_Fails) {
   Change(JobChange::kStarted, 0, 1, EndDetail::kNone, "aa1");
   Change(JobChange::kStarted, 1, 1, EndDetail::kNone, "aa2");
   EXPECT_EQ((*book_.Find("aa2"))->id, "aa2");
@@ -172,7 +174,7 @@ TEST_F(JobBookTest, Find_AmbiguousNameOrStart_Fails) {
   EXPECT_TRUE(absl::IsInvalidArgument(book_.Find("").status()));
 }
 
-TEST_F(JobBookTest, TooManyJobsOrIssues_ForgetsOldest) {
+TEST_F(JobBookTest, TooManyJobsOrIssues_EvictsOldest) {
   for (int i = 0; i < 5; ++i) Change(JobChange::kStarted, i, 1, EndDetail::kNone, Cat("job", i));
   ASSERT_EQ(book_.Jobs().size(), 3u);
   EXPECT_EQ(book_.Jobs()[0]->id, "job2");

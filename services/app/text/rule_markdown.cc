@@ -39,7 +39,7 @@ std::string OneLine(std::string_view text) {
   return out;
 }
 
-// Escapes text for a cell of a table.
+// Escapes text for use in a table cell.
 std::string Cell(std::string_view text) {
   std::string out;
   for (const char c : OneLine(text)) {
@@ -134,7 +134,8 @@ std::string TemplateAsProse(std::string_view text) {
     text.remove_prefix(end + 2);
     if (StartsWith(action, "-")) action = Trim(action.substr(1));
     if (EndsWith(action, "-")) action = Trim(action.substr(0, action.size() - 1));
-    // The first variable names the value. Control words are removed.
+    // The first variable in the action becomes the placeholder's name. Actions that are control
+    // keywords are removed.
     const size_t dollar = action.find('$');
     const std::string_view word = action.substr(0, action.find_first_of(" ("));
     if (dollar == std::string_view::npos || word == "if" || word == "range" || word == "with" ||

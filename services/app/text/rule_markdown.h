@@ -1,4 +1,4 @@
-// Markdown page of the rules of a program. docs/rules.md is the page of the shipped packs.
+// Markdown page for the rules of a program. docs/rules.md is this page for the shipped packs.
 #pragma once
 
 #include <string>
@@ -8,12 +8,13 @@
 
 namespace pitwall {
 
-// Returns a section per pack with a section per alert: texts, expression, needs, parameters with
-// units and defaults, and explained issues. A table of the recordings of the pack follows.
+// Returns one section per pack with one subsection per alert: texts, expression, required metrics,
+// parameters with units and defaults, and explained issues. A table of the pack's recording rules
+// follows the alerts.
 std::string RulesAsMarkdown(const plan::Program& program);
 
-// Returns a template as prose, with the value of each action in angle brackets.
-// "GPU {{ $labels.gpu }} is {{ $value | humanizePercentage }} busy" -> "GPU <gpu> is <value> busy".
+// Converts a template to prose with a placeholder in angle brackets for each action. "GPU {{
+// $labels.gpu }} is {{ $value | humanizePercentage }} busy" becomes "GPU <gpu> is <value> busy".
 std::string TemplateAsProse(std::string_view text);
 
 }  // namespace pitwall

@@ -7,7 +7,7 @@
 namespace pitwall {
 namespace {
 
-TEST(RuleMarkdown, TemplateAsProse_Actions_AreBracketed) {
+TEST(RuleMarkdown, TemplateAsProse_Actions_BecomeBracketedPlaceholders) {
   EXPECT_EQ(TemplateAsProse("GPU {{ $labels.gpu }} is {{ $value | humanizePercentage }} busy"),
             "GPU <gpu> is <value> busy");
   EXPECT_EQ(TemplateAsProse("step {{- $step -}} over {{ printf \"%.1f\" $params.factor }}"),
@@ -16,7 +16,7 @@ TEST(RuleMarkdown, TemplateAsProse_Actions_AreBracketed) {
   EXPECT_EQ(TemplateAsProse("never closed {{ $value"), "never closed {{ $value");
 }
 
-TEST(RuleMarkdown, RulesAsMarkdown_Alert_HasEverySection) {
+TEST(RuleMarkdown, RulesAsMarkdown_Alert_IncludesEverySection) {
   constexpr char kRules[] = R"(groups:
 - name: g
   interval: 500ms

@@ -8,9 +8,9 @@
 
 namespace pitwall {
 
-// Returns one JSON object in one line: `diagnostics`, and if the rules compile (`program` is not
-// null), `rules` with the cost of each, `files`, and `total`. The keys are part of the interface:
-// docs/promql.md.
+// Returns a JSON object on one line with `diagnostics`. If the rules compile (`program` is not
+// null), the object also has `rules` with the cost of each rule, `files`, and `total`. The keys are
+// a public interface (docs/promql.md).
 std::string RulesReport(const lang::Diagnostics& diagnostics, const plan::Program* program,
                         const plan::CostOptions& options);
 

@@ -21,7 +21,7 @@ constexpr char kRules[] =
     "  - alert: B\n"
     "    expr: mad_over_time(hw_gpu_utilizaton_ratio[1m]) > 1\n";
 
-TEST(RulesReport, RulesReport_ValidRules_HasFindingsAndCosts) {
+TEST(RulesReport, RulesReport_ValidRules_IncludesFindingsAndCosts) {
   lang::Diagnostics diagnostics;
   const auto program = plan::CompileRuleSet({.files = {{"p.yaml", kRules}}}, &diagnostics);
   ASSERT_TRUE(program.ok()) << program.status();
@@ -40,7 +40,7 @@ TEST(RulesReport, RulesReport_ValidRules_HasFindingsAndCosts) {
   EXPECT_EQ(json.back(), '}');
 }
 
-TEST(RulesReport, RulesReport_NoProgram_HasErrors) {
+TEST(RulesReport, RulesReport_NoProgram_IncludesErrors) {
   lang::Diagnostics diagnostics;
   const auto program = plan::CompileRuleSet(
       {.files = {{"p.yaml", "groups:\n- name: g\n  rules:\n  - {alert: A, expr: nope(x)}\n"}}},
@@ -51,7 +51,7 @@ TEST(RulesReport, RulesReport_NoProgram_HasErrors) {
             R"("message":"unknown function with name \"nope\""}]})");
 }
 
-TEST(RuleLimits, ConfiguredLimit_NewRuleBeyond_IsRejected) {
+TEST(RuleLimits, ConfiguredLimit_NewRuleExceedsLimit_IsRejected) {
   const auto config =
       ParseConfig("c.yaml", "rules: {limits: {state_bytes_per_series: 100, subquery_depth: 2}}\n");
   ASSERT_TRUE(config.ok()) << config.status();

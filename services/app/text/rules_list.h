@@ -1,4 +1,4 @@
-// Text of the rules of a program for `rules list`.
+// Text that lists the rules of a program, for `rules list`.
 #pragma once
 
 #include <string>
@@ -7,14 +7,14 @@
 
 namespace pitwall {
 
-// Returns one line per rule: name, clock, `for`, parameters, needs.
+// Returns one line per rule with name, clock, `for`, parameters, and required metrics.
 std::string RulesAsTable(const plan::Program& program);
 
-// Returns an array with one object per rule, in the order of evaluation: rule (pack/group/name),
-// kind (alert or record), name, file, line, clock (time or step), mode, interval, for,
-// keep_firing_for, expr, clear, scope, parameters {name: {default, unit, help}}, explains [{alert,
-// scope, equal}], needs [metric], labels and annotations {name: template}. Times are in seconds, or
-// in steps on the step clock. Empty fields are omitted.
+// Returns an array with one object per rule, in evaluation order: rule (pack/group/name), kind
+// (alert or record), name, file, line, clock (time or step), mode, interval, for, keep_firing_for,
+// expr, clear, scope, parameters {name: {default, unit, help}}, explains [{alert, scope, equal}],
+// needs [metric], labels and annotations {name: template}. Times are in seconds, or in steps on the
+// step clock. Empty fields are omitted.
 std::string RulesAsJson(const plan::Program& program);
 
 }  // namespace pitwall
