@@ -14,7 +14,7 @@ uint64_t HashOf(std::string_view job, int64_t offset) {
   return StableHash64(Cat(job, "\n", offset));
 }
 
-// Returns the value of the field "<key>=<value>" at `at`.
+// Returns the value of the field "<key>=<value>" that starts at `at`.
 std::optional<std::string_view> Field(const std::vector<std::string_view>& fields, size_t at,
                                       std::string_view key) {
   if (at >= fields.size() || !StartsWith(fields[at], key)) return std::nullopt;
@@ -44,7 +44,8 @@ std::string EncodeCommitMetadata(const CommitMetadata& metadata) {
   if (!metadata.snapshots.has_value())
     return Cat("v1;L=", metadata.replay, ";rules=", metadata.rules);
   const AppliedRecord applied = metadata.applied.value_or(AppliedRecord());
-  // Only if needed, so that an older version can read the other metadata.
+  // This version is written only if it is needed, so that older versions can read all other
+  // metadata.
   const bool v3 = !metadata.initial_rules.empty();
   return Cat(v3 ? "v3" : "v2", ";L=", metadata.replay, ";rules=", metadata.rules,
              ";jobs=", metadata.snapshots->jobs, ";digest=", metadata.snapshots->digest,

@@ -1,5 +1,5 @@
-// Metadata of a commit next to the input offset C. At startup, it shows whether the state found is
-// the state that was written (docs/decisions/0015-detect-lost-state.md).
+// Metadata stored in a commit next to the input offset C. At startup, it shows whether the stored
+// state is the state that was written (docs/decisions/0015-detect-lost-state.md).
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace pitwall::processor {
 
-// Summary of the jobs with a snapshot and the offset S of their newest: the number of jobs, and a
-// sum of hashes that does not depend on their order.
+// Summary of all jobs with a snapshot, and of the offset S of each newest snapshot. Consists of the
+// number of jobs and an order-independent sum of hashes.
 struct SnapshotSum {
   uint64_t jobs = 0;
   uint64_t digest = 0;
@@ -22,7 +22,8 @@ struct SnapshotSum {
   friend bool operator==(const SnapshotSum&, const SnapshotSum&) = default;
 };
 
-// The last applied input record: a different record at its offset means another log.
+// Last applied input record. If the log has a different record at this offset, the log was
+// replaced.
 struct AppliedRecord {
   int64_t offset = -1;
   int64_t append_time_ns = 0;
@@ -31,16 +32,17 @@ struct AppliedRecord {
 
 struct CommitMetadata {
   int64_t replay = 0;                    // L
-  std::string rules;                     // hash of the rule set in force at L
-  std::optional<SnapshotSum> snapshots;  // nothing: written by an older version
-  std::optional<AppliedRecord> applied;  // nothing: an older version, or no record yet
-  // Hash of the rule set of the records before the first change of rules, or "".
+  std::string rules;                     // hash of the rule set that is active at L
+  std::optional<SnapshotSum> snapshots;  // nullopt if written by an older version
+  // Nullopt if written by an older version, or before any record.
+  std::optional<AppliedRecord> applied;
+  // Hash of the rule set for the records before the first rule change, or "".
   std::string initial_rules;
-  std::string owner;  // owner at the commit; "": unknown, or it has stopped
+  std::string owner;  // owner at the time of the commit; "": unknown, or the owner has stopped
 };
 
 std::string EncodeCommitMetadata(const CommitMetadata& metadata);
-// DataLoss: unknown version.
+// Returns DataLoss if the version is unknown.
 StatusOr<CommitMetadata> ParseCommitMetadata(std::string_view text);
 
 }  // namespace pitwall::processor

@@ -1,12 +1,12 @@
-// Outputs of the processor, for the repair of a log.
+// Topics that the processor writes, for repairing a log.
 #pragma once
 
 #include "services/io/derived_outputs.h"
 
 namespace pitwall::processor {
 
-// Returns the topics that are derived from telemetry: events and snapshots. Dead letters share a
-// topic with other partitions and are kept.
+// Returns the topics that are derived from telemetry: events and snapshots. Dead letters are not
+// included because all partitions share one topic for them.
 DerivedOutputs OutputsOfTelemetry();
 
 }  // namespace pitwall::processor

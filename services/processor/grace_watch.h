@@ -1,4 +1,4 @@
-// Log lines about a job that waits for a restart after its attempt died.
+// Log lines for jobs that wait for a restart after their attempt died.
 #pragma once
 
 #include <cstddef>
@@ -11,18 +11,19 @@
 
 namespace pitwall::processor {
 
-// One line per job at the death, and then every 30 s of its time, with the remaining restart grace.
-// Covers at most 64 jobs at once. Not thread-safe.
+// Produces one log line per job when its attempt dies, and another one every 30 s of event time
+// with the remaining restart grace. Covers at most 64 jobs at the same time. Not thread-safe.
 class GraceWatch {
  public:
-  // Returns lines such as "job "x": attempt 1 died; over in 97 s unless a rank returns".
+  // Returns the lines that are due, such as "job "x": attempt 1 died; over in 97 s unless a rank
+  // returns".
   std::vector<std::string> Look(const std::vector<const engine::Job*>& jobs);
-  // Returns the number of waiting jobs.
+  // Returns the number of jobs that wait for a restart.
   size_t waiting() const { return waiting_; }
 
  private:
   std::map<std::string, int64_t, std::less<>>
-      next_line_;  // by job: remaining seconds at its next line
+      next_line_;  // remaining seconds at the job's next line, by job ID
   size_t waiting_ = 0;
 };
 

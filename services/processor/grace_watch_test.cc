@@ -1,4 +1,4 @@
-// Issue 10, A6: log lines while a job that died waits for a restart.
+// Tests of the log lines for a job that died and waits for a restart (issue 10, A6).
 #include "services/processor/grace_watch.h"
 
 #include <gmock/gmock.h>
@@ -46,7 +46,7 @@ class GraceWatchTest : public ::testing::Test {
   int64_t start_ = 1;
 };
 
-TEST_F(GraceWatchTest, LogsAtDeathAndEvery30Seconds) {
+TEST_F(GraceWatchTest, JobDied_LogsImmediatelyAndEvery30Seconds) {
   Say(1);
   Node(1);
   Say(10);
@@ -62,7 +62,7 @@ TEST_F(GraceWatchTest, LogsAtDeathAndEvery30Seconds) {
   Node(42);
   EXPECT_THAT(Look(),
               ElementsAre("job \"job\": attempt 1 died; over in 89 s unless a rank returns"));
-  boot_ = "two";  // It returns and dies again, which starts a new countdown.
+  boot_ = "two";  // The job returns and dies again, which starts a new countdown.
   start_ = 50;
   Say(50);
   Node(50);

@@ -12,10 +12,10 @@
 namespace pitwall::processor {
 namespace {
 
-// Other processors write too, each for its own jobs: the topic may temporarily have more than one
-// processor allows.
+// Each processor limits only its own writes. If several processors write for their own jobs, the
+// topic may temporarily contain more jobs than one processor allows.
 constexpr size_t kMaxJobsRead = 4 * kMaxJobsWithParameters;
-constexpr int kMaxSilentPolls = 30;  // of one second each
+constexpr int kMaxSilentPolls = 30;  // each poll lasts one second
 
 auto NameOf(const JobParameter& parameter) { return std::tie(parameter.rule, parameter.name); }
 
@@ -27,7 +27,7 @@ Status JobParameterTable::Read() {
     jobs_.clear();
   }
   ASSIGN_OR_RETURN(const int64_t end, reader_->EndOffset());
-  if (end < reader_->position()) {  // deleted and recreated
+  if (end < reader_->position()) {  // the topic was deleted and recreated
     reader_ = nullptr;
     return Read();
   }
@@ -95,8 +95,9 @@ const codec::JobParameters* JobParameterTable::Find(const std::string& job) cons
 StatusOr<codec::JobParameters> JobParameterTable::With(const codec::SetParameter& change) const {
   codec::JobParameters all = Without(change.parameter);
   if (all.parameters.size() >= kMaxParametersOfJob) {
-    return ResourceExhausted(Cat("job: ", all.parameters.size(),
-                                 " parameters are set, which is the maximum; reset one first"));
+    return ResourceExhausted(
+        Cat("job: ", all.parameters.size(),
+            " parameters are set, which is the maximum; reset one of them first"));
   }
   if (jobs_.size() >= kMaxJobsWithParameters && !jobs_.contains(all.job)) {
     return ResourceExhausted(Cat("job: ", jobs_.size(),

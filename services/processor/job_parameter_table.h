@@ -1,5 +1,5 @@
-// Parameters that people set for single jobs, as stored on pitwall.rules: the second layer of
-// overrides.
+// Rule parameters that users have set for individual jobs, stored on pitwall.rules. They form the
+// second layer of overrides.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +17,26 @@ namespace pitwall::processor {
 inline constexpr size_t kMaxJobsWithParameters = 256;
 inline constexpr size_t kMaxParametersOfJob = 32;
 
-// Changes only by records read from the topic, including its own, so that all processors reach the
-// same state. Not thread-safe; the log is borrowed.
+// The table changes only when records are read from the topic, including records that it wrote
+// itself, so all processors reach the same state. Not thread-safe. The log must outlive the table.
 class JobParameterTable {
  public:
   explicit JobParameterTable(Log* log) : log_(log) {}
 
-  // Reads all records of the topic.
+  // Reads all new records of the topic.
   Status Read();
-  // Appends the parameters of one job, or a tombstone if there are none, and reads the record back.
+  // Appends the parameters of one job (or a tombstone if there are no parameters), and reads the
+  // record back.
   Status Write(const codec::JobParameters& all);
 
-  // Returns null if no parameter is set for the job.
+  // Returns the parameters of a job, or null if none are set.
   const codec::JobParameters* Find(const std::string& job) const;
-  // Returns the parameters of the job with `change` applied (set or reset). ResourceExhausted: a
-  // limit is exceeded.
+  // Returns the job's parameters after applying `change`, which sets or resets one parameter.
+  // Returns ResourceExhausted if a limit would be exceeded.
   StatusOr<codec::JobParameters> With(const codec::SetParameter& change) const;
   codec::JobParameters Without(const JobParameter& of) const;
   std::vector<std::string> Jobs() const;  // sorted
-  // Returns the layer for RuleSet::job_parameters.
+  // Returns the table's contents for RuleSet::job_parameters.
   std::vector<JobParameter> Layer() const;
 
  private:

@@ -58,13 +58,13 @@ StatusOr<engine::CompiledRulesPtr> ParameterChangeHandler::SetFiles(
 void ParameterChangeHandler::Start(OnChange on_change) {
   on_change_ = std::move(on_change);
   thread_ = std::thread([this] {
-    std::string said;
+    std::string logged;
     while (!stopping_) {
       const Status status = Look();
       std::string problem(ToStd(status.message()));
-      if (!status.ok() && problem != said)
+      if (!status.ok() && problem != logged)
         PITWALL_LOG(kWarning, "processor", "parameters of jobs: ", problem);
-      said = std::move(problem);
+      logged = std::move(problem);
       wakeup_->Wait(options_.look_ns);
     }
   });
@@ -82,14 +82,14 @@ Status ParameterChangeHandler::Look() {
   RETURN_IF_ERROR(table_.Read());
   Watch();
   const Status decided = Decide();
-  RETURN_IF_ERROR(TakeBackOfOldJobs());
+  RETURN_IF_ERROR(ResetOldParameters());
   RETURN_IF_ERROR(PutInForce());
   RETURN_IF_ERROR(ReportRulesInForce());
   return decided;
 }
 
-// Begins with the last records of each partition, so that a restart misses no request and knows
-// which have a reply.
+// Reading starts at the last records of each partition, so that a restart does not miss requests
+// and detects which requests have already been answered.
 Status ParameterChangeHandler::OpenReaders() {
   ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(kActionsTopic));
   std::vector<std::unique_ptr<PartitionReader>> readers;
@@ -134,7 +134,7 @@ Status ParameterChangeHandler::ReadRequests() {
 
 void ParameterChangeHandler::Take(const std::vector<Record>& records) {
   for (const Record& record : records) {
-    // Records that cannot be decoded are reported by other readers.
+    // Other readers report the records that cannot be decoded.
     StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
     if (action.ok() && action->kind == ActionKind::kParameter) Take(*std::move(action));
   }
@@ -144,7 +144,8 @@ void ParameterChangeHandler::Take(ActionEvent action) {
   const std::string id = action.issue;
   if (action.type == ActionEventType::kRequested) {
     if (answered_.contains(id) || waiting_.contains(id) || !jobs_->Owns(action.job)) return;
-    // Requests over the limit expire, and the next start refuses them.
+    // A request over the limit is ignored. It expires, and the handler rejects it after the next
+    // start.
     if (waiting_.size() < options_.max_waiting) waiting_[id] = {.request = std::move(action)};
     return;
   }
@@ -165,7 +166,8 @@ void ParameterChangeHandler::Watch() {
   jobs_->Watch({jobs.begin(), jobs.end()});
 }
 
-// In the order of the requests: of two changes of one parameter, the later one applies.
+// Requests are decided in the order of their times, so the later of two changes to the same
+// parameter wins.
 Status ParameterChangeHandler::Decide() {
   std::set<std::pair<int64_t, std::string>> order;
   for (const auto& [id, one] : waiting_) {
@@ -177,7 +179,7 @@ Status ParameterChangeHandler::Decide() {
 
 Status ParameterChangeHandler::Decide(Waiting* one) {
   ActionEvent& request = one->request;
-  // Finds values that were written before a restart.
+  // The value may have been written before a restart.
   const codec::SetParameter* set = Find(request);
   const bool expired = request.expires_ns <= clock_->WallNs();
   one->written = set != nullptr ? set->request == request.issue
@@ -185,9 +187,9 @@ Status ParameterChangeHandler::Decide(Waiting* one) {
   if (one->written) return OkStatus();
   Status refused = OkStatus();
   if (expired)
-    refused = FailedPrecondition("request: has expired before the processor could follow it");
+    refused = FailedPrecondition("request: expired before the processor could decide it");
   const std::optional<WatchedJob> job = jobs_->Watched(request.job);
-  if (refused.ok() && !job.has_value()) return OkStatus();  // retry at the next call
+  if (refused.ok() && !job.has_value()) return OkStatus();  // decided in a later round
   if (refused.ok()) {
     const StatusOr<codec::JobParameters> all = Judge(&request, *job);
     refused = all.status();
@@ -228,7 +230,7 @@ StatusOr<codec::JobParameters> ParameterChangeHandler::Judge(ActionEvent* reques
                           request->principal,
                           clock_->WallNs(),
                           request->issue};
-  // wanted_ may not include it yet.
+  // The change may not be part of wanted_ yet.
   if (const codec::SetParameter* known = Find(*request)) change.before = known->parameter.value;
   if (!change.value.has_value()) return table_.Without(set.parameter);
   if (!std::isfinite(*change.value))
@@ -274,7 +276,7 @@ Status ParameterChangeHandler::ReportRulesInForce() {
   return OkStatus();
 }
 
-Status ParameterChangeHandler::TakeBackOfOldJobs() {
+Status ParameterChangeHandler::ResetOldParameters() {
   if (options_.keep_ns <= 0) return OkStatus();
   const int64_t now = clock_->WallNs();
   for (const std::string& id : table_.Jobs()) {

@@ -1,10 +1,10 @@
 // Handler of requests on pitwall.actions to change rule parameters of running jobs. It validates
-// the request, writes the parameters to pitwall.rules, activates the rule set with them, and
-// replies on pitwall.actions.
+// the request, writes the parameters to pitwall.rules, activates the rule set that includes them,
+// and replies on pitwall.actions.
 //
-// The set parameters are a layer over the rule files and overrides, which a reload keeps. Only the
-// telemetry log defines the rule set in force, by its hash: a replay needs nothing else
-// (time-model.md, section 7).
+// The parameters that users set are a layer on top of the rule files and overrides. A reload keeps
+// this layer. The telemetry log identifies the active rule set by its hash, so a replay does not
+// need any other input (time-model.md, section 7).
 #pragma once
 
 #include <atomic>
@@ -30,39 +30,41 @@ namespace pitwall::processor {
 
 struct ParameterChangeOptions {
   int64_t look_ns = kNanosPerSecond / 2;
-  int64_t read_back = 1000;    // records of each partition of pitwall.actions read at startup
-  size_t max_waiting = 256;    // requests
-  size_t max_answered = 8192;  // maximum number of answered requests in memory
-  // Time for which a job's parameters are kept after its end. 0 or less: no limit.
+  int64_t read_back = 1000;    // records of each pitwall.actions partition to read at startup
+  size_t max_waiting = 256;    // maximum number of undecided requests
+  size_t max_answered = 8192;  // maximum number of answered requests kept in memory
+  // Time for which a job's parameters are kept after the job's end. 0 or less: unlimited.
   int64_t keep_ns = 7LL * 24 * 3600 * kNanosPerSecond;
 };
 
-// Each processor replies for the jobs of its own partitions, and all activate the same layer.
-// Thread-safe; pointers are borrowed.
+// Each processor replies for the jobs of its own partitions, and all processors activate the same
+// layer. Thread-safe. All pointers must outlive the handler.
 class ParameterChangeHandler {
  public:
-  // Called with the rule set that becomes active.
+  // Called with a rule set when it becomes active.
   using OnChange = std::function<void(const engine::CompiledRulesPtr& rules)>;
 
   ParameterChangeHandler(Clock* clock, Log* log, RunningJobs* jobs,
                          ParameterChangeOptions options = {});
   ~ParameterChangeHandler();
 
-  // Returns the rules of the files with the set parameters, for the processor's start. The topics
-  // must exist.
+  // Combines the rules of the files with the parameters that users have set, for the processor's
+  // start. The topics must exist.
   StatusOr<engine::CompiledRulesPtr> Over(engine::CompiledRulesPtr files);
-  // Does the same for a reload and activates the rules. Set parameters keep their precedence.
+  // Like Over, but for a reload: also activates the rules. Parameters that users have set keep
+  // precedence over the files.
   StatusOr<engine::CompiledRulesPtr> SetFiles(engine::CompiledRulesPtr files);
-  // Starts the thread that handles requests. Called after Over and the processor's start.
+  // Starts the thread that handles requests. Must be called after Over and after the processor has
+  // started.
   void Start(OnChange on_change);
   void Stop();  // idempotent
-  // Runs one round of the thread; for tests.
+  // Runs one iteration of the thread's loop. Public for tests.
   Status Look();
 
  private:
   struct Waiting {
     ActionEvent request;
-    bool written = false;  // in the layer, but not yet in force
+    bool written = false;  // the layer includes the change, but the change is not active yet
   };
 
   StatusOr<engine::CompiledRulesPtr> OverLocked(const engine::CompiledRulesPtr& files)
@@ -70,20 +72,22 @@ class ParameterChangeHandler {
   Status OpenReaders() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status ReadRequests() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Take(const std::vector<Record>& records) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the set value of the request's parameter, or null.
+  // Returns the currently set value of the request's parameter, or null.
   const codec::SetParameter* Find(const ActionEvent& request) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Take(ActionEvent action) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Decides the pending requests. After an error, the others are retried in the next round.
+  // Decides all pending requests. If an error occurs, the remaining requests are retried in the
+  // next iteration.
   Status Decide() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status Decide(Waiting* one) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the parameters to write, or the reason for a refusal.
+  // Validates the request. Returns the parameters to write, or the reason for rejecting the
+  // request.
   StatusOr<codec::JobParameters> Judge(ActionEvent* request, const WatchedJob& job)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status Answer(ActionEvent answer, ActionEventType type) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status ReportRulesInForce() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Resets the parameters of jobs that ended long ago.
-  Status TakeBackOfOldJobs() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Resets the parameters of jobs that ended more than keep_ns ago.
+  Status ResetOldParameters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status PutInForce() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Watch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
@@ -102,8 +106,8 @@ class ParameterChangeHandler {
   engine::CompiledRulesPtr wanted_ ABSL_GUARDED_BY(mutex_);  // with the layer
   std::vector<std::unique_ptr<PartitionReader>> readers_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Appender> appender_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, Waiting> waiting_ ABSL_GUARDED_BY(mutex_);  // by request
-  std::set<std::string> answered_ ABSL_GUARDED_BY(mutex_);          // request IDs
+  std::map<std::string, Waiting> waiting_ ABSL_GUARDED_BY(mutex_);  // by request ID
+  std::set<std::string> answered_ ABSL_GUARDED_BY(mutex_);          // IDs of answered requests
   std::deque<std::string> answered_order_ ABSL_GUARDED_BY(mutex_);
 };
 

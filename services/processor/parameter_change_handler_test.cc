@@ -1,4 +1,5 @@
-// Parameter changes with a running partition: requests on one topic, results on the other.
+// Tests of parameter changes with a running partition: requests arrive on pitwall.actions, and the
+// results appear on pitwall.issues.
 #include "services/processor/parameter_change_handler.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +30,7 @@ constexpr std::string_view kRules = R"(groups:
   - {alert: Names, params: {names: "a.*", last: 3}, expr: 'avg_over_time(m{x=~$names}[$last samples]) > 9'}
 )";
 
-// A single partition as the processor of all jobs.
+// Single partition that implements RunningJobs for all jobs.
 class OnePartition final : public RunningJobs {
  public:
   OnePartition(RuleSets* rules, PartitionProcessor* owner) : rules_(rules), owner_(owner) {}
@@ -106,7 +107,8 @@ class ParameterChangeHandlerTest : public ::testing::Test {
     codec::BatchEncoder().Encode(batch, &bytes);
     Append(kTelemetryTopic, job, bytes);
   }
-  // Advances by this number of seconds, in which `job` sends `value`, or nothing.
+  // Runs for the given number of seconds. Each second `job` sends `value`, or nothing if `value` is
+  // nullopt.
   void Run(int seconds, std::optional<double> value = 3, const std::string& job = "job") {
     for (int i = 0; i < seconds; ++i) {
       if (value.has_value()) Sample(*value, job);
@@ -134,7 +136,7 @@ class ParameterChangeHandlerTest : public ::testing::Test {
     Append(kActionsTopic, job, cloudevents::EncodeCloudEvent(request));
     return request.issue;
   }
-  // Returns "done: limit of …" or "refused: <reason>" for each reply to the request.
+  // Returns one string per reply to the request: "done: limit of …" or "refused: <reason>".
   std::vector<std::string> Answers(const std::string& request) {
     std::vector<std::string> out;
     for (const Record& record : log_.Records(kActionsTopic)) {
@@ -146,7 +148,8 @@ class ParameterChangeHandlerTest : public ::testing::Test {
     }
     return out;
   }
-  // Returns the last issue event of rule High.
+  // Returns "found" or "resolved" according to the last issue event of rule High, or "" without an
+  // event.
   std::string LastOfHigh() {
     std::string last;
     for (const Record& record : log_.Records(kIssuesTopic)) {
@@ -157,7 +160,7 @@ class ParameterChangeHandlerTest : public ::testing::Test {
     }
     return last;
   }
-  // Returns the events of a replay of the telemetry log.
+  // Replays the telemetry log and returns the resulting events.
   std::vector<std::string> Replayed() {
     RuleSets recorded(&log_);
     engine::Shard shard(&recorded, {});
@@ -173,7 +176,7 @@ class ParameterChangeHandlerTest : public ::testing::Test {
       events.push_back(cloudevents::EncodeCloudEvent(event));
     return events;
   }
-  std::vector<std::string> Told() {
+  std::vector<std::string> Published() {
     std::vector<std::string> events;
     for (const Record& record : log_.Records(kIssuesTopic)) events.push_back(record.value);
     return events;
@@ -190,7 +193,7 @@ class ParameterChangeHandlerTest : public ::testing::Test {
   int asked_ = 0;
 };
 
-TEST_F(ParameterChangeHandlerTest, ThresholdChangesForOneJobAndIsReset) {
+TEST_F(ParameterChangeHandlerTest, ThresholdIsChangedForOneJobAndReset) {
   for (int i = 0; i < 3; ++i) {
     Run(1);
     Run(1, 3, "other");
@@ -210,10 +213,10 @@ TEST_F(ParameterChangeHandlerTest, ThresholdChangesForOneJobAndIsReset) {
   EXPECT_THAT(Answers(back),
               ElementsAre("done: limit of p/g/High: 2 -> the value of the rule files"));
   EXPECT_EQ(LastOfHigh(), "resolved");
-  EXPECT_EQ(Replayed(), Told());
+  EXPECT_EQ(Replayed(), Published());
 }
 
-TEST_F(ParameterChangeHandlerTest, RestartAndReloadKeepChangeAndReplayIsEqual) {
+TEST_F(ParameterChangeHandlerTest, ChangeSurvivesRestartAndReload) {
   Run(3);
   const std::string down = Ask(2);
   Run(6);
@@ -221,13 +224,14 @@ TEST_F(ParameterChangeHandlerTest, RestartAndReloadKeepChangeAndReplayIsEqual) {
   ASSERT_TRUE(owner_->Finish().ok());
   Begin(kRules);
   Run(4);
-  EXPECT_THAT(Answers(down), SizeIs(1));  // a restart does not reply twice
+  EXPECT_THAT(Answers(down), SizeIs(1));  // a restart must not reply again
   EXPECT_EQ(LastOfHigh(), "found");
-  // Killed without a final snapshot.
+  // Simulates a kill without a final snapshot.
   Begin(kRules);
   Run(4);
   EXPECT_EQ(LastOfHigh(), "found");
-  // The rule is unchanged and another is added; the set value overrides the file.
+  // The reload keeps the rule and adds another one. The value that the user set overrides the value
+  // in the overrides file.
   const std::string more = Cat(kRules, "  - {alert: More, expr: m > 1}\n");
   const auto reloaded = handler_->SetFiles(
       Compiled(more, "jobs: [{match: {job: job}, rules: {p/g/High: {limit: 4}}}]"));
@@ -236,12 +240,12 @@ TEST_F(ParameterChangeHandlerTest, RestartAndReloadKeepChangeAndReplayIsEqual) {
   EXPECT_EQ(LastOfHigh(), "found");
   EXPECT_THAT(Answers(Ask(1)), IsEmpty());
   Run(5);
-  EXPECT_EQ(Replayed(), Told());
+  EXPECT_EQ(Replayed(), Published());
   EXPECT_THAT(Answers("request-2"), ElementsAre("done: limit of p/g/High: 2 -> 1"));
 }
 
-// A rule file without the rule is valid, and the value applies again if the rule returns.
-TEST_F(ParameterChangeHandlerTest, ParameterWithoutItsRule_IsIgnored) {
+// Rule files without the rule are valid. The value applies again when the rule returns.
+TEST_F(ParameterChangeHandlerTest, ParameterOfRemovedRule_IsIgnored) {
   Run(3);
   Ask(2);
   Run(6);
@@ -249,16 +253,16 @@ TEST_F(ParameterChangeHandlerTest, ParameterWithoutItsRule_IsIgnored) {
       "groups: [{name: g, interval: 1s, rules: [{alert: B, expr: m > 9}]}]";
   ASSERT_TRUE(handler_->SetFiles(Compiled(kOther)).ok());
   Run(4);
-  EXPECT_EQ(LastOfHigh(), "resolved");  // rule_removed
+  EXPECT_EQ(LastOfHigh(), "resolved");  // end reason rule_removed
   Begin(kOther);
   Run(4);
   ASSERT_TRUE(handler_->SetFiles(Compiled(kRules)).ok());
   Run(6);
   EXPECT_EQ(LastOfHigh(), "found");
-  EXPECT_EQ(Replayed(), Told());
+  EXPECT_EQ(Replayed(), Published());
 }
 
-TEST_F(ParameterChangeHandlerTest, InvalidChange_IsRefusedWithPlaceAndCause) {
+TEST_F(ParameterChangeHandlerTest, InvalidChange_IsRejectedWithLocationAndCause) {
   Run(3);
   const std::string rule = Ask(1, "limit", "p/g/Hihg");
   const std::string name = Ask(1, "limt");
@@ -275,11 +279,11 @@ TEST_F(ParameterChangeHandlerTest, InvalidChange_IsRefusedWithPlaceAndCause) {
   EXPECT_THAT(Answers(text), ElementsAre(HasSubstr("refused: parameter: the text of a matcher")));
   EXPECT_THAT(Answers(length), ElementsAre(HasSubstr("the length of a window in samples")));
   EXPECT_THAT(Answers(job), ElementsAre(HasSubstr("refused: job: not found (\"nobody\")")));
-  EXPECT_THAT(Answers(elsewhere), IsEmpty());  // belongs to another processor
+  EXPECT_THAT(Answers(elsewhere), IsEmpty());  // the job belongs to another processor
   EXPECT_EQ(RuleRecords(), before);
 }
 
-TEST_F(ParameterChangeHandlerTest, ExpiredRequest_IsRefusedOnce) {
+TEST_F(ParameterChangeHandlerTest, ExpiredRequest_IsRejectedOnce) {
   Run(3);
   const std::string late = Ask(2);
   clock_.Advance(61 * kNanosPerSecond);
@@ -291,11 +295,11 @@ TEST_F(ParameterChangeHandlerTest, ExpiredRequest_IsRefusedOnce) {
   EXPECT_EQ(LastOfHigh(), "");
 }
 
-// The processor was killed between its write and the reply.
-TEST_F(ParameterChangeHandlerTest, ChangeWrittenBeforeRestart_GetsReplyAfterIt) {
+// Simulates a processor that was killed after writing the parameter and before replying.
+TEST_F(ParameterChangeHandlerTest, ChangeWrittenBeforeRestart_IsAnsweredAfterRestart) {
   Run(3);
   const std::string down = Ask(2);
-  ASSERT_TRUE(handler_->Look().ok());  // watches the job
+  ASSERT_TRUE(handler_->Look().ok());  // starts watching the job
   clock_.Advance(kNanosPerSecond);
   for (int round = 0; round < 4; ++round) ASSERT_TRUE(owner_->RunOnce(0).ok());
   ASSERT_TRUE(handler_->Look().ok());  // writes the parameter
@@ -322,7 +326,7 @@ TEST_F(ParameterChangeHandlerTest, LimitsNumberOfParameters) {
   for (size_t i = 0; i < kMaxParametersOfJob; ++i)
     EXPECT_THAT(Answers(asked[i]), ElementsAre(HasSubstr("done: ")));
   EXPECT_THAT(Answers(asked.back()), ElementsAre(HasSubstr("refused: job: 32 parameters")));
-  EXPECT_EQ(Replayed(), Told());
+  EXPECT_EQ(Replayed(), Published());
 }
 
 TEST_F(ParameterChangeHandlerTest, ParametersOfEndedJob_AreRemovedAfterRetention) {
@@ -356,7 +360,7 @@ TEST_F(ParameterChangeHandlerTest, ParametersOfEndedJob_AreRemovedAfterRetention
   const std::string over = Ask(1);
   Run(4, std::nullopt);
   EXPECT_THAT(Answers(over), ElementsAre(HasSubstr("refused: job: has ended")));
-  EXPECT_EQ(Replayed(), Told());
+  EXPECT_EQ(Replayed(), Published());
 }
 
 }  // namespace

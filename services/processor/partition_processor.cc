@@ -13,7 +13,7 @@ namespace pitwall::processor {
 
 namespace {
 
-constexpr size_t kRefusedHeadBytes = 1000;  // of an output that the log rejects
+constexpr size_t kRefusedHeadBytes = 1000;  // bytes kept of an output that the log rejects
 
 }  // namespace
 
@@ -59,7 +59,7 @@ std::optional<WatchedJob> PartitionProcessor::Watched(const std::string& job) co
   return found->second;
 }
 
-std::map<std::string, WatchedJob, std::less<>> PartitionProcessor::LookAtWatched() const {
+std::map<std::string, WatchedJob, std::less<>> PartitionProcessor::InspectWatched() const {
   std::map<std::string, WatchedJob, std::less<>> seen;
   if (next_offset_ < suppress_below_) return seen;
   std::vector<std::string> watch;
@@ -99,7 +99,7 @@ Status PartitionProcessor::PollInput(int64_t timeout_ns) {
   next_record_ = 0;
   const int64_t now = clock_->MonotonicNs();
   int64_t wait = timeout_ns;
-  // Waits only if nothing has to be committed; otherwise, with paused ticks, it could wait long.
+  // A pending commit limits the wait, which could otherwise be long while ticks are paused.
   if (next_offset_ > committed_offset_ || !outputs_.dead_letters.empty())
     wait = std::min(wait, last_commit_ns_ + options_.commit_interval_ns - now);
   if (options_.clock_ticks) wait = std::min(wait, last_probe_ns_ + options_.tick_interval_ns - now);
@@ -116,7 +116,7 @@ Status PartitionProcessor::PausedRound(int64_t timeout_ns) {
     if (next_offset_ > committed_offset_ && next_offset_ >= suppress_below_)
       RETURN_IF_ERROR(CommitNow(/*with_tick=*/false));
   }
-  end_seen_ = -1;  // no tick before the end is reached again
+  end_seen_ = -1;  // no clock tick until the end of the log is reached again
   CountMemory();
   Publish();
   pause_->Wait(timeout_ns);
@@ -170,13 +170,13 @@ Status PartitionProcessor::RunOnce(int64_t timeout_ns) {
             shard_->Apply(record.offset, record.append_time_ns, record.key, record.value, out);
         !applied.ok()) {
       replay_fault_offset_ = record.offset;
-      return replay_fault_ = WithWayOut(std::move(applied));
+      return replay_fault_ = WithRemedy(std::move(applied));
     }
     if (record.offset < suppress_below_) ++replayed_;
     next_offset_ = record.offset + 1;
     if (!applied_.has_value() || record.offset > applied_->offset)
       applied_ = {record.offset, record.append_time_ns};
-    // Publishes events before the rest of the poll, and keeps dead letters from accumulating.
+    // Events are published before the rest of the poll, and dead letters must not accumulate.
     if (!outputs_.events.empty() || outputs_.dead_letters.size() >= kDeadLettersPerCommit) {
       ++next_record_;
       break;
@@ -222,15 +222,15 @@ StatusOr<bool> PartitionProcessor::TickDue(int64_t now) {
     end_seen_ = *end;
     if (*end < next_offset_) return TruncatedAt(*end);
   } else {
-    end_seen_ = -1;  // unknown: no tick before the end is read and reached again
+    end_seen_ = -1;  // unknown, so no clock tick until the end is read and reached again
   }
   last_probe_ns_ = now;
   return options_.clock_ticks && reached && now >= ticks_paused_until_ &&
          committed_offset_ >= suppress_below_;
 }
 
-// Replaces the largest output by a dead letter with its beginning: a commit that the log
-// permanently rejects would otherwise stop the partition. Small outputs do not cause a rejection.
+// Replaces the largest output by a dead letter with its first bytes. Otherwise an output that the
+// log permanently rejects would block the partition. Small outputs do not cause a rejection.
 bool PartitionProcessor::DropLargestOutput(Commit* commit, const Status& refusal) {
   const auto largest = std::max_element(
       commit->outputs.begin(), commit->outputs.end(),
@@ -245,7 +245,7 @@ bool PartitionProcessor::DropLargestOutput(Commit* commit, const Status& refusal
   OutgoingRecord letter{.topic = std::string(kDeadLetterTopic),
                         .key = largest->key,
                         .value = std::string(head),
-                        .headers = {{"reason", Cat("refused by the log: ", refusal_)},
+                        .headers = {{"reason", Cat("rejected by the log: ", refusal_)},
                                     {"topic", largest->topic},
                                     {"partition", Cat(partition_)},
                                     {"original_bytes", Cat(largest->value.size())}}};
@@ -258,7 +258,7 @@ Status PartitionProcessor::CommitNow(bool with_tick) {
   Commit commit;
   commit.group = options_.group;
   commit.input = input_;
-  // While old records are read again, the committed position does not change.
+  // The committed position does not change while old records are replayed.
   commit.next_offset = std::max(next_offset_, suppress_below_);
   commit.metadata = Metadata(snapshot_sum_);
   for (const IssueEvent& event : outputs_.events) {
@@ -331,7 +331,7 @@ Status PartitionProcessor::CommitNow(bool with_tick) {
   return OkStatus();
 }
 
-// After a failed or slow append, the batches of others are probably late, too.
+// Pauses ticks after a failed or slow append, because batches of other writers may also be late.
 Status PartitionProcessor::ApplyTimed(const Commit& commit) {
   const int64_t begin = clock_->MonotonicNs();
   Status status = committer_->Apply(commit);
@@ -342,7 +342,7 @@ Status PartitionProcessor::ApplyTimed(const Commit& commit) {
   return status;
 }
 
-// Its records are read again at the next start, as long as the log has them.
+// The job's records are replayed at the next start if the log still has them.
 void PartitionProcessor::PostponeSnapshot(const std::string& job, const Status& why) {
   unsaved_[job] = std::string(ToStd(why.message()));
   PITWALL_LOG(kError, "processor", "partition ", partition_, ": ", unsaved_[job]);
@@ -438,7 +438,7 @@ Status PartitionProcessor::Finish() {
   RETURN_IF_ERROR(WriteSnapshots(shard_->jobs().SnapshotsDue(0, SIZE_MAX)));
   RETURN_IF_ERROR(DeleteForgotten());
   released_ = true;
-  return CommitNow(/*with_tick=*/false);  // with the position at which the next owner reads
+  return CommitNow(/*with_tick=*/false);  // with the offset at which the next owner starts
 }
 
 bool PartitionProcessor::CaughtUp() {
@@ -474,16 +474,15 @@ void PartitionProcessor::Publish() {
   if (paused_) {
     stats.trouble = account_->WhyPaused();
   } else if (stats.history_lost_jobs > 0) {
-    stats.trouble = Cat("history lost of ", stats.history_lost_jobs, " jobs (", stats.trouble,
+    stats.trouble = Cat("jobs with lost history: ", stats.history_lost_jobs, " (", stats.trouble,
                         stats.history_lost_jobs > 1 ? ", …" : "",
-                        "): their rules are in Error until their windows are full");
+                        "); their rules are in Error until their windows are full");
   } else if (!unsaved_.empty()) {
     stats.trouble = Cat(unsaved_.begin()->second,
-                        ": it cannot be saved and is rebuilt from the log at the next start; have "
-                        "fewer series in one job");
+                        "; the next start rebuilds the job from the log; reduce its series");
   } else if (refused_outputs_ > 0) {
     stats.trouble = Cat(refused_outputs_, refused_outputs_ == 1 ? " record was" : " records were",
-                        " dropped since the log refuses them for good (", refusal_, ")");
+                        " dropped because the log permanently rejects them (", refusal_, ")");
   }
   stats.input_losses = input_losses_;
   stats.rebuilt_jobs = rebuilt_jobs_;
@@ -491,7 +490,7 @@ void PartitionProcessor::Publish() {
   stats.paused = paused_;
   stats.recovering = next_offset_ < suppress_below_;
   stats.rule_set_hash = shard_->rule_sets().hash();
-  std::map<std::string, WatchedJob, std::less<>> watched = LookAtWatched();
+  std::map<std::string, WatchedJob, std::less<>> watched = InspectWatched();
   MutexLock lock(&mutex_);
   stats_ = stats;
   watched_ = std::move(watched);

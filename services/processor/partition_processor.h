@@ -1,9 +1,11 @@
 // Owner of one partition of pitwall.telemetry: poll -> decode -> bind -> window -> evaluate ->
-// decide -> deliver, all in one thread, without a hand-over before the commit.
+// decide -> deliver. All stages run in one thread without queues between them.
 //
-// A commit is one transaction: events, dead letters, the input offset, and the clock tick if due
-// (time-model.md, section 5). It is due immediately if it has an event, and otherwise after the
-// commit interval. Snapshots have separate transactions (section 6).
+// A commit is one transaction with events, dead letters, the input offset, and the clock tick if
+// one
+// is due (time-model.md, section 5). A commit is due immediately if there is an event, and
+// otherwise
+// after the commit interval. Snapshots are written in separate transactions (section 6).
 #pragma once
 
 #include <atomic>
@@ -36,129 +38,133 @@ struct PartitionOptions {
   int64_t tick_interval_ns = kNanosPerSecond;
   int64_t max_tick_ns = 2 * kNanosPerSecond;
   int64_t outage_grace_ns = 15 * kNanosPerSecond;
-  // Maximum interval between commits of a partition without records, also while ticks pause: its
-  // last commit shows that the log accepts records.
+  // Maximum interval between commits of a partition without records, even while clock ticks are
+  // paused. The age of the last commit shows whether the log accepts records.
   int64_t idle_commit_ns = 5 * kNanosPerSecond;
-  // False: the log has all ticks (replay of a recorded log, tests).
+  // If false, the log already contains all clock ticks (replay of a recorded log, tests).
   bool clock_ticks = true;
   size_t poll_records = 2000;
   size_t poll_bytes = 8 << 20;
   codec::SnapshotLimits snapshot_limits;
-  // Continues, once, with a truncated or replaced log: drops the state and ends open issues.
+  // If true, accepts a truncated or replaced log once: drops the state and ends open issues.
   bool accept_log_reset = false;
-  // Name of the committer for other processors (host, process, start), without ';'; "": unknown.
+  // Name under which other processors see this owner (host, process, start time). Must not contain
+  // ';'. "": unknown.
   std::string owner;
-  // Memory budget of the process, borrowed; may be null. While it is exhausted, the partition
-  // neither reads records nor writes clock ticks: events are delayed, but not changed.
+  // Memory budget of the process. Not owned; may be null. While the budget is exhausted, the
+  // partition neither reads records nor writes clock ticks. Events are then delayed but otherwise
+  // unchanged.
   MemoryBudget* memory = nullptr;
   engine::EngineOptions engine;
 };
 
-// Public state of a partition: a consistent copy as of the last commit.
+// Public state of a partition. A consistent copy as of the last commit.
 struct PartitionStats {
   int32_t partition = 0;
   engine::EngineCounters counters;
-  int64_t next_offset = 0;  // committed
-  int64_t end_offset = 0;   // of the log, as last read
+  int64_t next_offset = 0;  // committed input offset
+  int64_t end_offset = 0;   // end of the log when it was last read
   int64_t replay_offset = 0;
-  uint64_t records_replayed = 0;  // read again at the last start
+  uint64_t records_replayed = 0;  // records replayed at the last start
   uint64_t commits = 0;
-  // Time of the last commit, or of the recovery before the first, on the monotonic clock; 0 before
-  // both. Each clock tick is a commit, so an idle partition commits, too.
+  // Time of the last commit, or of the recovery before the first commit, on the monotonic clock. 0
+  // before the recovery. Each clock tick is a commit, so an idle partition also commits.
   int64_t last_commit_ns = 0;
-  // Time at which all records of the log were last committed, on the monotonic clock; before that,
-  // the time of this owner's recovery; 0: not recovered.
+  // Last time at which all records of the log were committed, on the monotonic clock. Before that,
+  // the time of this owner's recovery. 0 before the recovery.
   int64_t caught_up_ns = 0;
   bool standby = false;  // another processor owns the partition
   uint64_t snapshots = 0;
   uint64_t failed_commits = 0;
-  uint64_t refused_outputs = 0;  // dropped because the log permanently rejects them
+  uint64_t refused_outputs = 0;  // outputs dropped because the log permanently rejects them
   size_t jobs = 0;
-  size_t jobs_in_grace = 0;  // waiting for a restart after their attempt died
+  size_t jobs_in_grace = 0;  // jobs that wait for a restart after their attempt died
   size_t live_sources = 0;
   size_t memory_bytes = 0;
-  bool paused = false;  // because of insufficient memory
+  bool paused = false;  // reading is paused because memory is insufficient
   bool recovering = true;
-  uint64_t input_losses = 0;  // gaps of the input whose records were deleted before they were read
-  uint64_t rebuilt_jobs = 0;  // at the last start, without a snapshot at or after L
-  size_t history_lost_jobs = 0;  // in Error until their windows are full
-  std::string trouble;           // a problem of the running partition, or ""
-  std::string rule_set_hash;     // in force
+  uint64_t input_losses = 0;     // input gaps: records deleted before they were read
+  uint64_t rebuilt_jobs = 0;     // jobs without a snapshot at or after L at the last start
+  size_t history_lost_jobs = 0;  // jobs whose rules are in Error until their windows are full
+  std::string trouble;           // problem of the running partition, or ""
+  std::string rule_set_hash;     // active rule set
 
-  // Returns true if this processor has recovered the partition and no other owns it.
+  // Returns true if this processor has recovered the partition and no other processor owns it.
   bool owned() const { return last_commit_ns != 0 && !standby; }
 };
 
-// Remedy for a log that is not the one of the last commit.
+// Remedy if the log does not match the last commit.
 inline constexpr std::string_view kAcceptReset =
-    "bring the log back, or start once with --accept-log-reset: that drops the state of the "
-    "partition, ends what is open and goes on with the log as it is";
+    "restore the log, or start once with --accept-log-reset, which drops the state of the "
+    "partition, ends open issues, and continues with the existing log";
 
-// Remedy for state that cannot be restored.
+// Remedy if the state cannot be restored.
 inline constexpr std::string_view kDropState =
-    "start once with --accept-log-reset: that drops the state of the partition, ends what is open "
-    "and goes on with the log as it is";
+    "start once with --accept-log-reset, which drops the state of the partition, ends open issues, "
+    "and continues with the existing log";
 
 class PartitionProcessor {
  public:
-  // All pointers are borrowed and must outlive this.
+  // All pointers must outlive the processor.
   PartitionProcessor(int32_t partition, Clock* clock, Log* log, RuleSets* rules,
                      const PartitionOptions& options);
   ~PartitionProcessor();
 
-  // Loads the last commit and its snapshots. Fences an older owner.
+  // Loads the last commit and its snapshots, and fences the previous owner.
   Status Recover();
-  // Runs one round: polls up to `timeout_ns`, applies the records, and commits if due. Aborted:
-  // another owner took over.
+  // Runs one iteration: polls for up to `timeout_ns`, applies the records, and commits if a commit
+  // is due. Returns Aborted if another owner has taken over.
   Status RunOnce(int64_t timeout_ns);
   // Commits immediately and writes snapshots of all jobs, so that the next start is fast.
   Status Finish();
-  // Ends a waiting RunOnce. Called from any thread.
+  // Interrupts a waiting RunOnce. May be called from any thread.
   void Interrupt();
 
-  // Sets the rule set that should be in force: once this owner has caught up, a control record in
-  // the log activates it.
+  // Sets the desired rule set. As soon as this owner has caught up, it appends a control record
+  // that activates the rule set.
   void WantRules(std::string hash);
-  // Returns true if all records of the log were applied and committed a moment ago.
+  // Returns true if all records currently in the log are applied and committed.
   bool CaughtUp();
   PartitionStats stats() const;
-  // Replaces the list of jobs that each commit inspects.
+  // Replaces the list of jobs whose state each commit records for Watched.
   void Watch(std::vector<std::string> jobs);
-  // Returns nothing if no commit has inspected the job since, or old records are read again.
+  // Returns the job's state as of the last commit. Returns nullopt if no commit has recorded the
+  // job yet, or while old records are replayed.
   std::optional<WatchedJob> Watched(const std::string& job) const;
-  // Called only by the owner's thread.
+  // Must be called only by the owner's thread.
   const engine::Shard& shard() const { return *shard_; }
 
  private:
-  // Start and end of the log, and metadata of the last commit (recovery.cc).
+  // Start and end of the log, and the metadata of the last commit (recovery.cc).
   struct Resume;
   StatusOr<Resume> FindResume();
-  // FailedPrecondition: the log is not the one of the last commit.
+  // Returns FailedPrecondition if the log does not match the last commit.
   Status CheckLog(const Resume& resume);
   Status BeginWithRules(const Resume& resume);
-  // Drops the state, ends open issues, and begins at the new records of the log.
+  // Drops the state, ends open issues, and continues with the new records of the log.
   Status AcceptLogReset(Resume* resume);
-  // Returns true if the operator accepted, for this start, that unusable state is dropped.
+  // Returns true if the operator has accepted for this start that unusable state is dropped.
   bool ResetAccepted(const Status& why);
-  // Adds the remedy to an error about permanently lost data.
-  static Status WithWayOut(Status status);
+  // Appends the remedy to an error about permanently lost data.
+  static Status WithRemedy(Status status);
   void BeginShard();
   Status Announce(const Resume& resume);
-  // Restores the usable part of the saved state and determines the offset from which records are
-  // read again.
+  // Restores the usable part of the saved state and determines the offset at which the replay
+  // starts.
   Status RestoreState(const Resume& resume);
-  // Ends published issues of jobs with lost history. Called at offset C.
+  // Ends the published issues of jobs with lost history. Must be called at offset C.
   Status Settle();
   Status Loss(const Status& status);
   Status TruncatedAt(int64_t end) const;
 
   Status PollInput(int64_t timeout_ns);
-  // Commits pending outputs and waits, since reading is paused.
+  // Commits pending outputs and waits because reading is paused.
   Status PausedRound(int64_t timeout_ns);
-  // Walks every pane, so it runs occasionally and after much input.
+  // Measures the memory of all jobs. This visits every pane, so it is done only periodically and
+  // after large inputs.
   void CountMemory();
   Status CommitNow(bool with_tick);
-  // Returns false if no output is left that may be dropped.
+  // Drops the largest output from the commit. Returns false if no remaining output may be dropped.
   bool DropLargestOutput(Commit* commit, const Status& refusal);
   void PostponeSnapshot(const std::string& job, const Status& why);
   Status ApplyTimed(const Commit& commit);
@@ -166,8 +172,8 @@ class PartitionProcessor {
   Status DeleteForgotten();
   StatusOr<bool> TickDue(int64_t now);
   void Publish();
-  std::map<std::string, WatchedJob, std::less<>> LookAtWatched() const;
-  // `snapshots`: after the commit that has this metadata.
+  std::map<std::string, WatchedJob, std::less<>> InspectWatched() const;
+  // Returns the metadata of a commit after which `snapshots` describes the stored snapshots.
   std::string Metadata(const SnapshotSum& snapshots) const;
 
   const int32_t partition_;
@@ -179,47 +185,47 @@ class PartitionProcessor {
   std::unique_ptr<engine::Shard> shard_;
   std::unique_ptr<PartitionReader> reader_;
   std::unique_ptr<Committer> committer_;
-  std::vector<Record> records_;  // reused
-  size_t next_record_ = 0;       // index in records_ of the first one not applied
-  engine::EventSink outputs_;    // since the last commit
+  std::vector<Record> records_;  // reused between polls
+  size_t next_record_ = 0;       // index of the first record in records_ that is not applied yet
+  engine::EventSink outputs_;    // outputs since the last commit
 
-  int64_t next_offset_ = 0;  // after the last applied record
+  int64_t next_offset_ = 0;  // offset after the last applied record
   int64_t committed_offset_ = 0;
-  int64_t suppress_below_ = 0;  // outputs of earlier records were committed before
+  int64_t suppress_below_ = 0;  // outputs of records below this offset are already committed
   uint64_t replayed_ = 0;
-  int64_t last_commit_ns_ = 0;  // monotonic
-  int64_t caught_up_ns_ = 0;    // monotonic
-  int64_t last_tick_ns_ = -1;   // -1: none yet by this owner
-  int64_t last_probe_ns_ = -1;  // last read of the end of the log
-  int64_t end_seen_ = -1;       // end of the log at that time
+  int64_t last_commit_ns_ = 0;  // monotonic time
+  int64_t caught_up_ns_ = 0;    // monotonic time
+  int64_t last_tick_ns_ = -1;   // -1: this owner has not written a tick yet
+  int64_t last_probe_ns_ = -1;  // time at which the end of the log was last read
+  int64_t end_seen_ = -1;       // end of the log at last_probe_ns_
   int64_t ticks_paused_until_ = 0;
-  // Hash of the rule set of the records before the first change of rules, or "".
+  // Hash of the rule set for the records before the first rule change, or "".
   std::string initial_rules_;
   std::string appended_rules_;  // hash of the newest RuleSetChange written by this owner
   uint64_t commits_ = 0, snapshots_ = 0, failed_commits_ = 0, refused_outputs_ = 0;
   std::string refusal_;  // error of the last rejected output
   std::map<std::string, JobSlots, std::less<>> slots_;
-  SnapshotSum snapshot_sum_;  // over slots_
+  SnapshotSum snapshot_sum_;  // sum of slots_
   std::optional<AppliedRecord> applied_;
-  int64_t read_from_ = 0;    // at this start
-  bool settle_due_ = false;  // at suppress_below_
-  bool released_ = false;    // stopped: no owner
+  int64_t read_from_ = 0;    // offset at which this start began to read
+  bool settle_due_ = false;  // Settle must run at suppress_below_
+  bool released_ = false;    // this owner has stopped, so the partition has no owner
   GraceWatch grace_watch_;
-  // Old records need a rule set that is lost: no recovery gets past this offset.
+  // Error for old records that need a lost rule set. Recovery cannot get past this offset.
   Status replay_fault_;
   int64_t replay_fault_offset_ = -1;
-  bool reset_accepted_ = false;  // accept_log_reset applies once
+  bool reset_accepted_ = false;  // whether accept_log_reset was used; it applies once
   uint64_t input_losses_ = 0, rebuilt_jobs_ = 0;
   std::map<std::string, std::string, std::less<>>
-      unsaved_;  // jobs whose snapshots were rejected, with the reason
+      unsaved_;  // reason of the rejection, by job whose snapshot was rejected
 
-  bool recovered_before_ = false;  // this owner has recovered before
+  bool recovered_before_ = false;  // whether this owner has recovered before
   static constexpr size_t kDeadLettersPerCommit = 64;
   static constexpr int64_t kCountMemoryEveryNs = 5 * kNanosPerSecond;
-  static constexpr size_t kCountMemoryEveryBytes = 16 << 20;  // of input
+  static constexpr size_t kCountMemoryEveryBytes = 16 << 20;  // input bytes
   int64_t count_memory_at_ = 0;                               // monotonic time
-  size_t uncounted_bytes_ = 0;                                // of input, since the last count
-  size_t memory_bytes_ = 0;                                   // as of the last count
+  size_t uncounted_bytes_ = 0;  // input bytes since the last measurement
+  size_t memory_bytes_ = 0;     // as of the last measurement
   std::unique_ptr<MemoryBudget::Account> account_;
   std::unique_ptr<Wakeup> pause_;
   bool paused_ = false;

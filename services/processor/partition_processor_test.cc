@@ -57,7 +57,7 @@ class PartitionProcessorTest : public ::testing::Test {
                                .value = std::move(value)}})
                     .ok());
   }
-  // Returns a batch of source "n" of job "job" at the current time.
+  // Returns a batch from source "n" for job "job" at the current time.
   std::string Sample(double value, uint64_t frames = 1, bool with_schema = true) {
     Schema schema;
     schema.series.push_back({Labels({{kMetricName, "m"}}), SeriesKind::kGauge});
@@ -80,7 +80,7 @@ class PartitionProcessorTest : public ::testing::Test {
     codec::BatchEncoder().Encode(batch, &bytes);
     return bytes;
   }
-  // Runs rounds of one second each.
+  // Runs the owner for `seconds` in iterations of one second each.
   void Run(int seconds) {
     for (int i = 0; i < seconds; ++i) {
       clock_.Advance(kNanosPerSecond);
@@ -110,8 +110,8 @@ class PartitionProcessorTest : public ::testing::Test {
   uint64_t sequence_ = 0;
 };
 
-// Long after the last commit, as while ticks pause after an outage.
-TEST_F(PartitionProcessorTest, NothingToCommit_Waits) {
+// Waits long after the last commit. The same happens while clock ticks are paused after an outage.
+TEST_F(PartitionProcessorTest, NothingToCommit_WaitsForInput) {
   options_.clock_ticks = false;
   Open();
   Append(Sample(1));
@@ -127,7 +127,7 @@ TEST_F(PartitionProcessorTest, NothingToCommit_Waits) {
   round.join();
 }
 
-TEST_F(PartitionProcessorTest, UndecodableRecord_BecomesDeadLetterAndOthersContinue) {
+TEST_F(PartitionProcessorTest, UndecodableRecord_BecomesDeadLetter) {
   Append("\xff\xff garbage", "some-job");
   for (int i = 0; i < 5; ++i) {
     Append(Sample(1));
@@ -143,7 +143,7 @@ TEST_F(PartitionProcessorTest, UndecodableRecord_BecomesDeadLetterAndOthersConti
   EXPECT_THAT(issues, Contains(Field(&Record::value, HasSubstr("io.pitwall.issue.found"))));
 }
 
-TEST_F(PartitionProcessorTest, DeadLetterFitsIntoLogForEveryRecord) {
+TEST_F(PartitionProcessorTest, DeadLetterOfLargeRecordIsTruncated) {
   Append(std::string(1'000'000, '\xff'));
   Run(2);
   ASSERT_THAT(Dead(), SizeIs(1));
@@ -151,13 +151,13 @@ TEST_F(PartitionProcessorTest, DeadLetterFitsIntoLogForEveryRecord) {
   EXPECT_THAT(Dead()[0].headers, Contains(Pair("original_bytes", "1000000")));
 }
 
-TEST_F(PartitionProcessorTest, LogRejectsOutputForItsSize_PartitionContinues) {
+TEST_F(PartitionProcessorTest, LogRejectsTooLargeOutput_PartitionContinues) {
   log_.SetLargest(2'000);
   Append(Sample(1));
   Run(2);
   const size_t issues = log_.Records(kIssuesTopic).size();
   ASSERT_GT(issues, 0u);
-  // Its dead letter is longer than the maximum record.
+  // The dead letter for this record is longer than the maximum record size.
   log_.SetLargest(SIZE_MAX);
   Append(std::string(5'000, '\xff'), "some-job");
   log_.SetLargest(2'000);
@@ -166,19 +166,19 @@ TEST_F(PartitionProcessorTest, LogRejectsOutputForItsSize_PartitionContinues) {
   ASSERT_THAT(Dead(), SizeIs(1));
   EXPECT_LE(Dead()[0].value.size(), 1'000u);
   EXPECT_EQ(Dead()[0].key, "some-job");
-  EXPECT_THAT(Dead()[0].headers, Contains(Pair("reason", HasSubstr("refused by the log"))));
+  EXPECT_THAT(Dead()[0].headers, Contains(Pair("reason", HasSubstr("rejected by the log"))));
   EXPECT_THAT(Dead()[0].headers, Contains(Pair("original_bytes", "5000")));
   EXPECT_EQ(owner_->stats().refused_outputs, 1u);
   EXPECT_THAT(owner_->stats().trouble, HasSubstr("1 record was dropped"));
 }
 
-TEST_F(PartitionProcessorTest, RecordOfBadFrames_IsOneDeadLetter) {
+TEST_F(PartitionProcessorTest, RecordWithManyBadFrames_BecomesOneDeadLetter) {
   Append(Sample(1, 5000, /*with_schema=*/false));
   Run(2);
   EXPECT_THAT(Dead(), SizeIs(1));
 }
 
-TEST_F(PartitionProcessorTest, ManyBadRecords_AreCommittedInPieces) {
+TEST_F(PartitionProcessorTest, ManyBadRecords_AreCommittedInSeveralTransactions) {
   for (int i = 0; i < 1000; ++i) Append("\xff bad");
   for (int i = 0; i < 40 && Dead().size() < 1000; ++i) {
     const size_t before = Dead().size();
@@ -189,11 +189,11 @@ TEST_F(PartitionProcessorTest, ManyBadRecords_AreCommittedInPieces) {
   EXPECT_EQ(Dead().size(), 1000U);
 }
 
-TEST_F(PartitionProcessorTest, TicksPauseAfterLogOutage) {
+TEST_F(PartitionProcessorTest, ClockTicksPauseAfterLogOutage) {
   Run(5);
   const size_t before = Ticks();
   EXPECT_GE(before, 3U);
-  // Reads detect an outage as often as writes.
+  // Outages are detected by failing reads as well as by failing writes.
   log_.FailPolls(1, Unavailable("broker away"));
   clock_.Advance(kNanosPerSecond);
   ASSERT_FALSE(owner_->RunOnce(0).ok());
@@ -204,7 +204,7 @@ TEST_F(PartitionProcessorTest, TicksPauseAfterLogOutage) {
   EXPECT_GT(Ticks(), before);
 }
 
-TEST_F(PartitionProcessorTest, WithoutMemory_ReadingPausesWithoutLoss) {
+TEST_F(PartitionProcessorTest, MemoryExhausted_ReadingPausesWithoutLoss) {
   MemoryBudget budget(size_t{100} << 20);
   const auto other = budget.Open("something else");
   options_.memory = &budget;
@@ -217,7 +217,7 @@ TEST_F(PartitionProcessorTest, WithoutMemory_ReadingPausesWithoutLoss) {
   ASSERT_GT(owner_->stats().memory_bytes, 0U);
   EXPECT_EQ(owner_->stats().trouble, "");
   other->Set(size_t{100} << 20, {});
-  Run(1);  // later rounds do not read the records appended below
+  Run(1);  // later iterations must not read the records appended below
   const size_t ticks = Ticks();
   for (int i = 0; i < 5; ++i) {
     Append(Sample(1));
@@ -237,10 +237,10 @@ TEST_F(PartitionProcessorTest, WithoutMemory_ReadingPausesWithoutLoss) {
   EXPECT_THAT(log_.Records(kIssuesTopic),
               Contains(Field(&Record::value, HasSubstr("io.pitwall.issue.found"))));
   EXPECT_GT(Ticks(), ticks);
-  owner_.reset();  // before the budget
+  owner_.reset();  // must be destroyed before the budget
 }
 
-TEST_F(PartitionProcessorTest, ReplayOffsetStaysWithoutNewRecords) {
+TEST_F(PartitionProcessorTest, ReplayOffsetIsUnchangedWithoutNewRecords) {
   for (int i = 0; i < 5; ++i) {
     Append(Sample(0));
     Run(1);
@@ -256,7 +256,7 @@ TEST_F(PartitionProcessorTest, ReplayOffsetStaysWithoutNewRecords) {
   }
 }
 
-TEST_F(PartitionProcessorTest, OlderSnapshotIsUsedIfNewerIsUnreadable) {
+TEST_F(PartitionProcessorTest, UnreadableSnapshotFallsBackToOlderOne) {
   options_.snapshot_interval_ns = kNanosPerSecond;
   Open();
   for (int i = 0; i < 6; ++i) {
@@ -270,7 +270,7 @@ TEST_F(PartitionProcessorTest, OlderSnapshotIsUsedIfNewerIsUnreadable) {
     return (*assembler.Add(record.value))->offset;
   };
   const Record& newest = state.back();
-  // Simulates a newer version that overwrote the newest slot at the same offset.
+  // Simulates a newer version that has overwritten the newest slot at the same offset.
   const auto chunks =
       codec::SplitSnapshot("job", offset_of(newest), hash_, /*format=*/99, "of another version");
   const auto appender = log_.OpenAppender();
@@ -281,11 +281,11 @@ TEST_F(PartitionProcessorTest, OlderSnapshotIsUsedIfNewerIsUnreadable) {
                              .value = (*chunks)[0]}})
                   .ok());
   owner_.emplace(0, &clock_, &log_, &*rules_, options_);
-  // The last commit precedes that snapshot, so L is at the older one.
+  // The last commit is older than that snapshot, so L is at the offset of the older snapshot.
   ASSERT_TRUE(owner_->Recover().ok());
   EXPECT_EQ(owner_->stats().counters.restored_jobs, 1U);
   EXPECT_EQ(owner_->stats().jobs, 1U);
-  // Once L has passed it, older ones are unusable, and the message contains the job.
+  // After both slots are overwritten, no snapshot is usable, and the error must name the job.
   for (const std::string& key : {Cat("0/job/0/0"), Cat("0/job/1/0")}) {
     ASSERT_TRUE((*appender)
                     ->Append({{.topic = std::string(kStateTopic),

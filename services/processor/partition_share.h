@@ -1,4 +1,4 @@
-// Share of the partitions of the telemetry topic that one of several processors owns.
+// Share of the telemetry topic's partitions that one of several processors owns.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace pitwall::processor {
 
-// Partitions whose number modulo `count` is `index`. The shares 0 to count - 1 are disjoint and
+// Partitions whose number modulo `count` equals `index`. The shares 0 to count - 1 are disjoint and
 // together cover all partitions.
 struct PartitionShare {
   int32_t index = 0;

@@ -17,7 +17,8 @@ Status EnsureTopics(Log* log, const ProcessorOptions& options) {
   const TopicConfig telemetry{.partitions = options.telemetry_partitions,
                               .retention_ms = options.telemetry_retention_ms};
   Status status = log->EnsureTopic(kTelemetryTopic, telemetry);
-  // If a topic was created with another number of partitions, the others follow it.
+  // An existing topic may have a different number of partitions. The other topics are created with
+  // the same number.
   if (!status.ok() && !absl::IsFailedPrecondition(status)) return status;
   ASSIGN_OR_RETURN(const int32_t partitions, log->Partitions(kTelemetryTopic));
   RETURN_IF_ERROR(log->EnsureTopic(
@@ -26,8 +27,8 @@ Status EnsureTopics(Log* log, const ProcessorOptions& options) {
   RETURN_IF_ERROR(log->EnsureTopic(kRulesTopic, {.partitions = 1, .compacted = true}));
   RETURN_IF_ERROR(log->EnsureTopic(
       kActionsTopic, {.partitions = partitions, .retention_ms = options.telemetry_retention_ms}));
-  // Requests are useless after an hour. Captures and notifications are few: one partition keeps
-  // them in one order.
+  // Requests expire long before this retention of one hour. Captures and notifications are rare, so
+  // each has a single partition, which keeps all records in order.
   RETURN_IF_ERROR(
       log->EnsureTopic(kControlTopic, {.partitions = 1, .retention_ms = int64_t{3600} * 1000}));
   RETURN_IF_ERROR(log->EnsureTopic(
@@ -40,7 +41,7 @@ Status EnsureTopics(Log* log, const ProcessorOptions& options) {
 
 namespace {
 
-// Host, process, and start identify this process to other owners of a partition.
+// Host, process ID, and start time identify this process to other owners of a partition.
 ProcessorOptions WithOwner(ProcessorOptions options, Clock* clock) {
   if (!options.partition.owner.empty()) return options;
   char host[256] = "";
@@ -72,8 +73,8 @@ Status Processor::Start(engine::CompiledRulesPtr rules) {
   const std::vector<int32_t> owned = PartitionsOf(share, partitions);
   if (owned.empty()) {
     return InvalidArgument(Cat("processor.share: ", kTelemetryTopic, " has ", partitions,
-                               " partitions, so nothing is left for this processor (", share.index,
-                               "/", share.count, "); start fewer of them"));
+                               " partitions, so none is left for this processor (", share.index,
+                               "/", share.count, "); start fewer processors"));
   }
   for (const int32_t partition : owned) {
     auto worker = std::make_unique<Worker>();
@@ -113,13 +114,14 @@ void Processor::Run(Worker* worker) {
     Fail(worker, std::string(ToStd(status.message())));
     if (absl::IsAborted(status)) {
       worker->standby = true;
-      // After a long time as the owner, the next conflict starts with the short wait again.
+      // If this worker owned the partition for a long time, the next conflict starts with the short
+      // wait again.
       if (clock_->MonotonicNs() - since > options_.fenced_wait_most_ns)
         fenced_wait = options_.fenced_wait_ns;
       StandBy(worker, &fenced_wait);
       continue;
     }
-    // Recovery starts over from the last commit: nothing is lost or published twice.
+    // Recovery restarts from the last commit, so nothing is lost or published twice.
     worker->wakeup->Wait(options_.retry_ns);
   }
 }
@@ -127,19 +129,19 @@ void Processor::Run(Worker* worker) {
 void Processor::StandBy(Worker* worker, int64_t* wait_ns) {
   ++fenced_;
   const TopicPartition input{std::string(kTelemetryTopic), worker->partition};
-  // The first commit of the other identifies it.
+  // The other owner's first commit identifies it.
   worker->wakeup->Wait(*wait_ns);
   const int64_t patience = std::max(*wait_ns, options_.takeover_after_ns);
   *wait_ns = std::min(2 * *wait_ns, options_.fenced_wait_most_ns);
   std::string last;
   int64_t changed_at = clock_->MonotonicNs();
-  bool said = false;
+  bool logged = false;
   while (!stopping_ && clock_->MonotonicNs() - changed_at < patience) {
     if (const auto committed = log_->Committed(options_.partition.group, input);
         committed.ok() && committed->has_value()) {
       const auto metadata = ParseCommitMetadata((*committed)->metadata);
-      // There is no other owner: a transaction of this one failed with the same error, or the other
-      // has stopped.
+      // Either no other owner exists and one of this processor's own transactions failed with the
+      // same error, or the other owner has stopped.
       if (!metadata.ok() || metadata->owner.empty() ||
           metadata->owner == options_.partition.owner) {
         *wait_ns = options_.fenced_wait_ns;
@@ -148,11 +150,11 @@ void Processor::StandBy(Worker* worker, int64_t* wait_ns) {
       std::string now = Cat((*committed)->offset, " ", (*committed)->metadata);
       if (now != last) changed_at = clock_->MonotonicNs();
       last = std::move(now);
-      if (!said) {
-        said = true;
+      if (!logged) {
+        logged = true;
         Fail(worker,
-             Cat("fenced: ", metadata->owner, " owns the partition now; this one (",
-                 options_.partition.owner, ") stands by until that has committed nothing for ",
+             Cat("fenced: ", metadata->owner, " now owns the partition; this processor (",
+                 options_.partition.owner, ") stands by until the owner has not committed for ",
                  FormatDuration(patience), "; stop one of the two"));
       }
     }

@@ -1,5 +1,5 @@
-// Processor service: one thread per partition, each with a PartitionProcessor that is restarted
-// after a failure, with a pause.
+// Processor service. Each partition has a thread with a PartitionProcessor that is restarted after
+// a failure and a pause.
 #pragma once
 
 #include <atomic>
@@ -19,44 +19,47 @@ namespace pitwall::processor {
 
 struct ProcessorOptions {
   PartitionOptions partition;
-  PartitionShare share;              // all, unless several processors share the topic
-  int32_t telemetry_partitions = 4;  // if the topics have to be created
+  PartitionShare share;              // all partitions by default
+  int32_t telemetry_partitions = 4;  // used only if the topics do not exist
   int64_t telemetry_retention_ms = 7LL * 24 * 3600 * 1000;
-  int64_t retry_ns = kNanosPerSecond;  // after a failure
-  // First wait of a fenced owner; it doubles each time, up to the maximum.
+  int64_t retry_ns = kNanosPerSecond;  // pause after a failure
+  // Initial wait of a fenced owner. The wait doubles each time, up to the maximum.
   int64_t fenced_wait_ns = 2 * kNanosPerSecond;
   int64_t fenced_wait_most_ns = 300 * kNanosPerSecond;
-  // Takes over if the other has committed nothing for this long (it commits once a second).
+  // A fenced owner takes over if the other owner has not committed for this long. (Owners commit
+  // once a second.)
   int64_t takeover_after_ns = 15 * kNanosPerSecond;
 };
 
-// Creates the missing topics of architecture.md, section 5.
+// Creates the topics of architecture.md, section 5, that do not exist yet.
 Status EnsureTopics(Log* log, const ProcessorOptions& options);
 
 class Processor final : public RunningJobs {
  public:
-  // All pointers are borrowed and must outlive this.
+  // All pointers must outlive the processor.
   Processor(Clock* clock, Log* log, const ProcessorOptions& options);
   ~Processor() override;
 
-  // `rules` may be null: then the rule set of the log stays in force.
+  // If `rules` is null, the rule set of the log remains active.
   Status Start(engine::CompiledRulesPtr rules);
-  // Activates another rule set, from the first tick after its control record.
+  // Activates another rule set. It applies from the first tick after its control record.
   Status SetRules(engine::CompiledRulesPtr rules) override;
   bool Owns(const std::string& job) const override { return WorkerOf(job) != nullptr; }
   bool MayOwn(int32_t partition, int32_t partitions) const override;
   void Watch(const std::vector<std::string>& jobs) override;
   std::optional<WatchedJob> Watched(const std::string& job) const override;
-  // Commits, writes snapshots, and ends all threads. Idempotent.
+  // Commits, writes snapshots, and stops all threads. Idempotent.
   void Stop();
 
-  // One per partition of this process.
+  // Returns one element per partition of this process.
   std::vector<PartitionStats> stats() const;
-  // Number of partitions of the telemetry topic at Start, over all processors.
+  // Returns the total number of partitions of the telemetry topic, across all processors, as of
+  // Start.
   int32_t partitions() const { return partitions_; }
-  // Number of times that owners in this process were fenced.
+  // Returns how often owners in this process were fenced.
   uint64_t fenced() const { return fenced_; }
-  // Returns why partitions do not run, and the problems of running ones; empty if there are none.
+  // Returns the reasons why partitions are not running, and the problems of running partitions.
+  // Empty if there are no problems.
   std::vector<std::string> faults() const;
   bool ready() const;
 
@@ -70,19 +73,19 @@ class Processor final : public RunningJobs {
     mutable Mutex mutex;
     std::string fault ABSL_GUARDED_BY(mutex);
   };
-  // Null: another processor owns the job's partition.
+  // Returns null if another processor owns the job's partition.
   const Worker* WorkerOf(const std::string& job) const;
   void Run(Worker* worker);
   void Fail(Worker* worker, std::string fault);
-  // Waits until the other owner is silent, so that two processors do not fence each other
-  // endlessly.
+  // Waits until the other owner has stopped committing. This prevents two processors from fencing
+  // each other endlessly.
   void StandBy(Worker* worker, int64_t* wait_ns);
 
   Clock* const clock_;
   Log* const log_;
   const ProcessorOptions options_;
   RuleSets rules_;
-  int32_t partitions_ = 0;  // of the topic, as of Start
+  int32_t partitions_ = 0;  // partitions of the topic as of Start
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<bool> stopping_{false};
   std::atomic<uint64_t> fenced_{0};

@@ -1,5 +1,5 @@
-// Published issues of a partition: its open issues and the last status of each rule. Used by
-// recovery after a loss of state to end open issues.
+// Published issues of a partition: its open issues and the last status of each rule. Recovery uses
+// them to end open issues after state was lost.
 #pragma once
 
 #include <cstdint>
@@ -17,22 +17,22 @@ namespace pitwall::processor {
 
 class PublishedIssues {
  public:
-  // Reads the whole partition of the topic.
+  // Reads the partition of the issues topic from start to end.
   static StatusOr<PublishedIssues> Read(Log* log, int32_t partition);
 
-  // Returns the jobs with an open issue or with statuses that have not ended.
+  // Returns the jobs that have an open issue or an active rule status.
   std::vector<std::string> Jobs() const;
-  // Ends every open issue of the job with `no_data`, at `time_ns` or its last event, whichever is
-  // later.
+  // Ends every open issue of the job with `no_data`, at `time_ns` or at the time of the issue's
+  // last event, whichever is later.
   void EndIssues(const std::string& job, int64_t time_ns, std::vector<IssueEvent>* out) const;
-  // Ends the statuses of a job that no longer exists.
+  // Emits Stopped statuses for the rules of a job that no longer exists.
   void StopRules(const std::string& job, std::string_view reason,
                  std::vector<IssueEvent>* out) const;
-  // Emits the statuses that differ from the published ones.
+  // Emits the statuses that differ from the published statuses.
   void EmitStatuses(const engine::Job& job, std::vector<IssueEvent>* out) const;
 
  private:
-  // By job; then by IssueKey, and by rule.
+  // Keyed by job ID, and then by IssueKey or by rule.
   std::map<std::string, std::map<std::string, IssueEvent, std::less<>>, std::less<>> open_;
   std::map<std::string, std::map<std::string, IssueEvent, std::less<>>, std::less<>> statuses_;
 };

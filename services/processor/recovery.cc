@@ -1,6 +1,6 @@
-// Part of PartitionProcessor: recovery. The last commit has the end of the outputs (C), the first
-// needed record (L), and the snapshots; the state is rebuilt from them (time-model.md, section 6;
-// docs/decisions/0015-detect-lost-state.md).
+// Recovery of a PartitionProcessor. The last commit has the end of the outputs (C), the first
+// required record (L), and a summary of the snapshots. The state is rebuilt from the snapshots and
+// the records from L (time-model.md, section 6; docs/decisions/0015-detect-lost-state.md).
 #include <algorithm>
 #include <optional>
 
@@ -23,12 +23,12 @@ struct PartitionProcessor::Resume {
 
 namespace {
 
-// Returns true for a permanent loss. (An unavailable log fails with another code.)
+// Returns true if the data is permanently lost. An unavailable log returns a different code.
 bool IsGone(const Status& status) { return absl::IsDataLoss(status) || absl::IsNotFound(status); }
 
 }  // namespace
 
-Status PartitionProcessor::WithWayOut(Status status) {
+Status PartitionProcessor::WithRemedy(Status status) {
   if (!IsGone(status)) return status;
   return Status(status.code(), Cat(ToStd(status.message()), "; or ", kDropState));
 }
@@ -49,9 +49,9 @@ void PartitionProcessor::BeginShard() {
 }
 
 Status PartitionProcessor::Recover() {
-  // This comes first: it fences an older owner, so the state read below is final. If a failure
-  // restarted this owner, other clients lost the log too (time-model.md 2.1), so no source counts
-  // as silent yet.
+  // The committer is opened first because this fences the previous owner, so the state read below
+  // is final. If this owner restarts after a failure, other clients have probably lost the log as
+  // well (time-model.md 2.1). Clock ticks therefore pause, so that no source is considered silent.
   if (recovered_before_) ticks_paused_until_ = clock_->MonotonicNs() + options_.outage_grace_ns;
   recovered_before_ = true;
   ASSIGN_OR_RETURN(committer_,
@@ -78,7 +78,7 @@ Status PartitionProcessor::Recover() {
   suppress_below_ = 0;
   if (resume.committed) {
     if (Status restored = RestoreState(resume); !restored.ok()) {
-      if (!IsGone(restored) || !ResetAccepted(restored)) return WithWayOut(std::move(restored));
+      if (!IsGone(restored) || !ResetAccepted(restored)) return WithRemedy(std::move(restored));
       BeginShard();
       RETURN_IF_ERROR(AcceptLogReset(&resume));
       applied_ = resume.metadata.applied;
@@ -94,14 +94,14 @@ Status PartitionProcessor::Recover() {
   committed_offset_ = resume.committed ? resume.offset : next_offset_;
   last_commit_ns_ = caught_up_ns_ = clock_->MonotonicNs();
   PITWALL_LOG(kInfo, "processor", "partition ", partition_, ": committed offset ",
-              committed_offset_, ", reading again from ", next_offset_,
+              committed_offset_, ", replaying from ", next_offset_,
               ", jobs restored: ", shard_->counters().restored_jobs);
   Publish();
   return OkStatus();
 }
 
-// Records written before the first start of a processor are evaluated by the wanted rules: a change
-// of rules can only be appended after them.
+// Records written before the first start of any processor are evaluated with the desired rule set,
+// because a rule change can be appended only after them.
 Status PartitionProcessor::BeginWithRules(const Resume& resume) {
   initial_rules_.clear();
   if (resume.log_end > resume.log_start) {
@@ -142,7 +142,7 @@ Status PartitionProcessor::CheckLog(const Resume& resume) {
                                   resume.log_end, ", below the committed ", resume.offset,
                                   " (topic deleted, recreated, or truncated); ", kAcceptReset));
   }
-  // A replaced log may have grown past the old end.
+  // A replaced log may have grown beyond the old end.
   const std::optional<AppliedRecord>& applied = resume.metadata.applied;
   if (!applied.has_value() || applied->offset < resume.log_start ||
       applied->offset >= resume.log_end)
@@ -167,11 +167,12 @@ Status PartitionProcessor::AcceptLogReset(Resume* resume) {
                    ReadSavedState(log_, partition_, INT64_MAX, options_.snapshot_limits));
   int64_t from = resume->log_start;
   if (!resume->committed) {
-    // C was at or after each S.
+    // The lost C was not below the offset S of any snapshot.
     for (const auto& [job, saved] : state.jobs) from = std::max(from, saved.slots.offset);
     from = std::min(from, resume->log_end);
   } else if (resume->metadata.applied.has_value()) {
-    // Existing records count as processed; later ones are new.
+    // Records up to the append time of the last applied record count as processed. All later
+    // records are new.
     ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
                      log_->OpenReader(input_, kFromStart));
     std::vector<Record> records;
@@ -191,7 +192,7 @@ Status PartitionProcessor::AcceptLogReset(Resume* resume) {
     }
     if (!found) from = resume->log_end;
   }
-  // Skips the record that stopped the replay; missing rule sets count as empty.
+  // The record that stopped the replay is skipped, and a missing rule set is treated as empty.
   from = std::clamp(replay_fault_offset_ + 1, from, std::max(from, resume->log_end));
   if (!resume->metadata.rules.empty() && !rules_->Load(resume->metadata.rules).ok())
     resume->metadata.rules.clear();
@@ -231,14 +232,14 @@ Status PartitionProcessor::AcceptLogReset(Resume* resume) {
       }
     }
   }
-  RETURN_IF_ERROR(Annotate(committer_->Apply(commit), "accepting the log as it is"));
+  RETURN_IF_ERROR(Annotate(committer_->Apply(commit), "accepting the existing log"));
   reset_accepted_ = true;
   replay_fault_ = OkStatus();
   replay_fault_offset_ = -1;
   return OkStatus();
 }
 
-// Lets a fenced owner read immediately which owner fenced it.
+// The commit allows a fenced owner to see immediately which owner fenced it.
 Status PartitionProcessor::Announce(const Resume& resume) {
   if (!resume.committed || options_.owner.empty() || resume.metadata.owner == options_.owner ||
       !resume.metadata.snapshots.has_value())
@@ -260,7 +261,7 @@ Status PartitionProcessor::RestoreState(const Resume& resume) {
     PITWALL_LOG(kError, "processor", "partition ", partition_, ": snapshots: ", damage);
   }
   const int64_t replay = resume.metadata.replay;
-  // The state is exactly the committed one.
+  // True if the stored snapshots are exactly the committed ones.
   const bool intact =
       resume.metadata.snapshots.has_value() && *resume.metadata.snapshots == state.sum;
   read_from_ = std::max(replay, resume.log_start);
@@ -287,22 +288,24 @@ Status PartitionProcessor::RestoreState(const Resume& resume) {
       if (!status.ok()) {
         PITWALL_LOG(kError, "processor", "partition ", partition_, ": snapshot in slot ", slot,
                     ": ", ToStd(status.message()));
-        // Not damaged, but of another version or with missing rules: such a snapshot is kept.
+        // The snapshot is not damaged. It has a different format version, or its rule set is
+        // missing. Such a snapshot must not be discarded.
         if (!absl::IsDataLoss(status) || !engine::ReadsSnapshot(snapshot->format)) refused = status;
         continue;
       }
-      // A job that has ended can only change by coming back.
+      // An ended job changes only if it returns.
       const engine::Job* found = shard_->jobs().Find(job);
       const bool over = found == nullptr || found->lifecycle().ended();
       if (at < resume.log_start && !over) {
-        shard_->DropJob(job);  // records since then were deleted
+        shard_->DropJob(job);  // later records were deleted
         continue;
       }
       restored = true;
       if (at < replay && !(over && intact) && at >= resume.log_start) {
         ++rebuilt_jobs_;
         PITWALL_LOG(kWarning, "processor", "partition ", partition_, ": job ", job,
-                    ": no snapshot at or after ", replay, "; rebuilt from that at offset ", at);
+                    ": no snapshot at or after ", replay, "; rebuilt from the snapshot at offset ",
+                    at);
         if (at < read_from_) {
           read_from_ = at;
           rules = snapshot->rule_set_hash;
@@ -313,10 +316,11 @@ Status PartitionProcessor::RestoreState(const Resume& resume) {
       break;
     }
     if (!restored && !refused.ok()) {
-      return Annotate(refused, Cat("no snapshot of job ", Quote(job),
-                                   " can be restored, which holds up its partition (deleting its "
-                                   "records of ",
-                                   kStateTopic, " has it rebuilt from the log)"));
+      return Annotate(refused,
+                      Cat("no snapshot of job ", Quote(job),
+                          " can be restored, which blocks its partition (to rebuild the job from "
+                          "the log, delete its records from ",
+                          kStateTopic, ")"));
     }
     if (!restored) {
       saved.slots.offset = -1;
@@ -325,12 +329,12 @@ Status PartitionProcessor::RestoreState(const Resume& resume) {
       ++usable;
       snapshot_sum_.Add(job, saved.slots.offset);
     }
-    for (auto& snapshot : saved.snapshots) snapshot.reset();  // frees memory
+    for (auto& snapshot : saved.snapshots) snapshot.reset();  // frees the memory
     slots_[job] = saved.slots;
   }
   if (resume.metadata.snapshots.has_value() && usable + lost < resume.metadata.snapshots->jobs)
     lost += resume.metadata.snapshots->jobs - usable - lost;
-  const bool gap = replay < resume.log_start;  // retention was faster
+  const bool gap = replay < resume.log_start;  // retention has removed required records
   int64_t strangers_from = std::max(replay, resume.log_start);
   if (lost > 0 || gap) {
     rebuilt_jobs_ += lost;
@@ -340,10 +344,10 @@ Status PartitionProcessor::RestoreState(const Resume& resume) {
     shard_->RebuildStrangers(resume.offset < resume.log_start ? INT64_MAX : resume.offset, whole);
     settle_due_ = true;
     if (gap) ++input_losses_;
-    PITWALL_LOG(kError, "processor", "partition ", partition_, ": ", lost,
-                " jobs have no snapshot that can be used; the state is rebuilt from where the log "
-                "begins, offset ",
-                resume.log_start, whole ? "" : ", and jobs that began before it have lost history");
+    PITWALL_LOG(kError, "processor", "partition ", partition_,
+                ": jobs without a usable snapshot: ", lost,
+                "; the state is rebuilt from the start of the log, offset ", resume.log_start,
+                whole ? "" : ", and jobs that started earlier have lost history");
   }
   RETURN_IF_ERROR(shard_->SetInitialRules(rules));
   shard_->StartAt(read_from_, strangers_from);
@@ -353,11 +357,13 @@ Status PartitionProcessor::RestoreState(const Resume& resume) {
 Status PartitionProcessor::Loss(const Status& status) {
   ASSIGN_OR_RETURN(const int64_t end, reader_->EndOffset());
   if (end < next_offset_) return TruncatedAt(end);
-  // Retention or damage removed records. The others are processed; the loss must be visible.
+  // Retention or damage has removed records. The remaining records are processed, and the loss is
+  // reported.
   PITWALL_LOG(kError, "processor", "partition ", partition_, ": ", ToStd(status.message()));
   ++input_losses_;
   if (next_offset_ < suppress_below_) {
-    // They were processed once: their published issues do not follow from the remaining records.
+    // The lost records were processed before, so the published issues cannot be derived from the
+    // remaining records.
     shard_->LoseHistory(reader_->position());
     shard_->RebuildStrangers(suppress_below_, /*whole=*/false);
     settle_due_ = true;

@@ -1,5 +1,5 @@
-// Recovery of a partition that lost its state, its log, or its ownership (issue 10, A2, A4, and A9;
-// scenario 18 covers both logs in tests/scenarios).
+// Tests of recovery after a partition lost its state, its log, or its ownership (issue 10, A2, A4,
+// and A9; scenario 18 in tests/scenarios covers both kinds of log).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -77,7 +77,7 @@ class RecoveryTest : public ::testing::Test {
     codec::BatchEncoder().Encode(batch, &bytes);
     return bytes;
   }
-  // Runs for `seconds` with a sample each.
+  // Appends one sample per second for `seconds` seconds and runs the owner.
   void Feed(int seconds, double value, const std::string& job = "job") {
     for (int i = 0; i < seconds; ++i) {
       Append(kTelemetryTopic, job, Sample(value, job));
@@ -100,9 +100,9 @@ class RecoveryTest : public ::testing::Test {
       events.push_back(*cloudevents::DecodeCloudEvent(record.value));
     return events;
   }
-  // Checks that each end has a beginning and each issue at most one end. Returns the number of open
-  // issues.
-  size_t CheckStory() {
+  // Checks that each issue that ended was found before, and that it ended at most once. Returns the
+  // number of open issues.
+  size_t CheckIssueEvents() {
     std::map<std::string, int> open;  // by issue
     std::map<std::string, std::string> by_key;
     for (const IssueEvent& event : Events()) {
@@ -117,7 +117,7 @@ class RecoveryTest : public ::testing::Test {
     }
     return by_key.size();
   }
-  std::vector<RuleStatus> StatusesTold() {
+  std::vector<RuleStatus> PublishedStatuses() {
     std::vector<RuleStatus> statuses;
     for (const IssueEvent& event : Events()) {
       if (event.type == EventType::kRuleStatus) statuses.push_back(event.status);
@@ -134,45 +134,45 @@ class RecoveryTest : public ::testing::Test {
   uint64_t sequence_ = 0;
 };
 
-TEST_F(RecoveryTest, NoSnapshot_RebuildsJobFromStartOfLog) {
+TEST_F(RecoveryTest, NoSnapshot_JobIsRebuiltFromStartOfLog) {
   Feed(12, 1);
-  ASSERT_EQ(CheckStory(), 1U);
+  ASSERT_EQ(CheckIssueEvents(), 1U);
   LoseAllSnapshots();
   ASSERT_TRUE(Open().ok());
   EXPECT_EQ(owner_->stats().rebuilt_jobs, 1U);
   Feed(30, 0);
-  EXPECT_EQ(CheckStory(), 0U);
+  EXPECT_EQ(CheckIssueEvents(), 0U);
   EXPECT_EQ(Events().back().end_reason == EndReason::kNoData, false);
   EXPECT_EQ(owner_->stats().history_lost_jobs, 0U);
 }
 
 TEST_F(RecoveryTest, TruncatedLog_HistoryLossIsReported) {
   Feed(12, 1);
-  ASSERT_EQ(CheckStory(), 1U);
+  ASSERT_EQ(CheckIssueEvents(), 1U);
   LoseAllSnapshots();
   log_.Drop(kTelemetryTopic, 0, owner_->stats().next_offset - 3);
   ASSERT_TRUE(Open().ok());
   Feed(3, 1);
   EXPECT_EQ(owner_->stats().history_lost_jobs, 1U);
-  EXPECT_THAT(owner_->stats().trouble, HasSubstr("history lost of 1 jobs (job)"));
-  EXPECT_THAT(StatusesTold(), ::testing::Contains(RuleStatus::kError));
+  EXPECT_THAT(owner_->stats().trouble, HasSubstr("jobs with lost history: 1 (job)"));
+  EXPECT_THAT(PublishedStatuses(), ::testing::Contains(RuleStatus::kError));
   bool ended = false;
   for (const IssueEvent& event : Events()) ended |= event.end_reason == EndReason::kNoData;
   EXPECT_TRUE(ended) << "open issues must end";
   Feed(30, 1);
   EXPECT_EQ(owner_->stats().history_lost_jobs, 0U);
   EXPECT_EQ(owner_->stats().trouble, "");
-  EXPECT_EQ(CheckStory(), 1U) << "found again";
-  EXPECT_EQ(StatusesTold().back(), RuleStatus::kIssuesFound);
-  // The next start finds no loss.
+  EXPECT_EQ(CheckIssueEvents(), 1U) << "found again";
+  EXPECT_EQ(PublishedStatuses().back(), RuleStatus::kIssuesFound);
+  // The next start does not detect a loss.
   ASSERT_TRUE(Open().ok());
   EXPECT_EQ(owner_->stats().rebuilt_jobs, 0U);
   Feed(30, 0);
-  EXPECT_EQ(CheckStory(), 0U);
+  EXPECT_EQ(CheckIssueEvents(), 0U);
 }
 
-// Found by tests/life: a job without steps, which each node has, never filled the windows of rules
-// on steps.
+// Regression found by tests/life: a job without steps, which exists on every node, never filled the
+// windows of rules on the step clock.
 TEST_F(RecoveryTest, JobWithoutSteps_RegainsHistory) {
   const auto compiled = engine::CompiledRules::Accept({.files = {{"pack.yaml", Cat(kRules, R"rules(
 - name: steps
@@ -201,17 +201,17 @@ TEST_F(RecoveryTest, JobWithoutSteps_RegainsHistory) {
   EXPECT_EQ(last, RuleStatus::kNoData);
 }
 
-TEST_F(RecoveryTest, IssueOfVanishedJob_Ends) {
+TEST_F(RecoveryTest, IssueOfVanishedJob_IsEnded) {
   Feed(12, 1);
   LoseAllSnapshots();
   log_.Drop(kTelemetryTopic, 0, owner_->stats().next_offset);
   ASSERT_TRUE(Open().ok());
   Feed(12, 0, "another");
-  EXPECT_EQ(CheckStory(), 0U);
-  EXPECT_THAT(StatusesTold(), ::testing::Contains(RuleStatus::kStopped));
+  EXPECT_EQ(CheckIssueEvents(), 0U);
+  EXPECT_THAT(PublishedStatuses(), ::testing::Contains(RuleStatus::kStopped));
 }
 
-TEST_F(RecoveryTest, StatusesOfEndedJobThatIsGone_AreNotStopped) {
+TEST_F(RecoveryTest, VanishedJobThatEnded_StatusesAreNotStopped) {
   Feed(12, 1);
   IssueEvent ended = Events().back();
   ended.type = EventType::kJobChanged;
@@ -222,12 +222,12 @@ TEST_F(RecoveryTest, StatusesOfEndedJobThatIsGone_AreNotStopped) {
   log_.Drop(kTelemetryTopic, 0, owner_->stats().next_offset);
   ASSERT_TRUE(Open().ok());
   Feed(12, 0, "another");
-  EXPECT_THAT(StatusesTold(), ::testing::Not(::testing::Contains(RuleStatus::kStopped)));
+  EXPECT_THAT(PublishedStatuses(), ::testing::Not(::testing::Contains(RuleStatus::kStopped)));
 }
 
-TEST_F(RecoveryTest, TopicReplacedUnderRunningProcessor_StopsIt) {
+TEST_F(RecoveryTest, TopicReplacedAtRuntime_StopsProcessor) {
   Feed(12, 1);
-  ASSERT_EQ(CheckStory(), 1U);
+  ASSERT_EQ(CheckIssueEvents(), 1U);
   log_.Recreate(kTelemetryTopic);
   clock_.Advance(kNanosPerSecond);
   Status status = OkStatus();
@@ -235,31 +235,31 @@ TEST_F(RecoveryTest, TopicReplacedUnderRunningProcessor_StopsIt) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("log_truncated"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("--accept-log-reset"));
   EXPECT_THAT(std::string(Open().message()), HasSubstr("log_truncated"));
-  // It also stops if the new log has grown past the old end.
+  // The processor also stops if the new log has grown beyond the old end.
   for (int i = 0; i < 100; ++i) Append(kTelemetryTopic, "job", Sample(1, "job"));
   EXPECT_THAT(std::string(Open().message()), HasSubstr("is not the one that was processed"));
 
   options_.accept_log_reset = true;
   ASSERT_TRUE(Open().ok());
-  EXPECT_EQ(CheckStory(), 0U) << "open issues have ended";
+  EXPECT_EQ(CheckIssueEvents(), 0U) << "open issues have ended";
   Feed(15, 1);
-  EXPECT_EQ(CheckStory(), 1U) << "and the new records are evaluated";
-  // The reset was accepted once, not permanently.
+  EXPECT_EQ(CheckIssueEvents(), 1U) << "and the new records are evaluated";
+  // The reset was accepted only once.
   log_.Recreate(kTelemetryTopic);
   EXPECT_THAT(std::string(owner_->Recover().message()), HasSubstr("log_truncated"));
 }
 
-TEST_F(RecoveryTest, LostCommit_IsNotAFirstStart) {
+TEST_F(RecoveryTest, LostCommit_IsNotTreatedAsFirstStart) {
   Feed(12, 1);
-  options_.group = "another-group";  // as if the group's offsets had expired
+  options_.group = "another-group";  // simulates expired group offsets
   EXPECT_THAT(std::string(Open().message()), HasSubstr("commit_lost"));
   options_.accept_log_reset = true;
   ASSERT_TRUE(Open().ok());
   Feed(15, 1);
-  EXPECT_EQ(CheckStory(), 1U);
+  EXPECT_EQ(CheckIssueEvents(), 1U);
 }
 
-TEST_F(RecoveryTest, StateOverLimit_IsReportedAndRebuilt) {
+TEST_F(RecoveryTest, SnapshotOverLimit_IsReportedAndStateRebuilt) {
   options_.snapshot_limits.uncompressed_bytes = 200;
   ASSERT_TRUE(Open().ok());
   Feed(12, 1);
@@ -267,7 +267,7 @@ TEST_F(RecoveryTest, StateOverLimit_IsReportedAndRebuilt) {
   EXPECT_THAT(owner_->stats().trouble, HasSubstr("more than the limit of 200"));
   ASSERT_TRUE(Open().ok());
   Feed(30, 0);
-  EXPECT_EQ(CheckStory(), 0U);
+  EXPECT_EQ(CheckIssueEvents(), 0U);
 }
 
 TEST_F(RecoveryTest, ReadsMetadataOfPreviousVersion) {
@@ -286,7 +286,7 @@ TEST_F(RecoveryTest, ReadsMetadataOfPreviousVersion) {
   EXPECT_FALSE(ParseCommitMetadata("v3;L=1").ok());
 }
 
-// Issue 10, A8.
+// Covers issue 10, A8.
 TEST_F(RecoveryTest, DamagedRuleRecord_DoesNotHideOthers) {
   RuleSets fresh(&log_);
   log_.FailPolls(1, DataLoss("pitwall.rules: records at offsets 0 to 0 are gone"));
@@ -297,7 +297,7 @@ TEST_F(RecoveryTest, DamagedRuleRecord_DoesNotHideOthers) {
   EXPECT_TRUE(absl::IsNotFound(another.Load("0123").status()));
 }
 
-// Found by tests/life: an ended job with a lost rule set held up its partition.
+// Regression found by tests/life: an ended job with a lost rule set blocked its partition.
 class RuleSetsOfTheDead : public RecoveryTest {
  protected:
   static constexpr char kOther[] = R"rules(
@@ -318,7 +318,7 @@ groups:
     old_ = std::exchange(hash_, (*compiled)->hash());
     owner_->WantRules(hash_);
   }
-  // Removes the rule set from memory, too.
+  // Also removes the rule set from memory.
   void LoseOldRules() {
     owner_.reset();
     const auto newest = rules_->Load(hash_);
@@ -342,7 +342,7 @@ groups:
   std::string old_;
 };
 
-TEST_F(RuleSetsOfTheDead, EndedJobNeedsNoRules) {
+TEST_F(RuleSetsOfTheDead, EndedJobDoesNotNeedItsRules) {
   Feed(12, 1);
   Feed(20, 0, "another");
   ASSERT_EQ(Ends(), 1U) << "ended by silence";
@@ -354,7 +354,7 @@ TEST_F(RuleSetsOfTheDead, EndedJobNeedsNoRules) {
   EXPECT_EQ(owner_->stats().rebuilt_jobs, 0U);
 }
 
-TEST_F(RuleSetsOfTheDead, ResumedJobUsesRulesInForce) {
+TEST_F(RuleSetsOfTheDead, ResumedJobUsesActiveRules) {
   for (const bool restart : {true, false}) {
     Feed(12, 1);
     const size_t ended = Ends();
@@ -372,11 +372,11 @@ TEST_F(RuleSetsOfTheDead, ResumedJobUsesRulesInForce) {
   }
 }
 
-TEST_F(RuleSetsOfTheDead, LostRules_CanBeSkippedByReset) {
+TEST_F(RuleSetsOfTheDead, LostRules_AreSkippedByAcceptedReset) {
   Feed(12, 1);
-  ASSERT_EQ(CheckStory(), 1U);
+  ASSERT_EQ(CheckIssueEvents(), 1U);
   Change();
-  LoseOldRules();  // before the job has a snapshot with the new rules
+  LoseOldRules();  // the job does not have a snapshot with the new rules yet
   Status status = Open();
   for (int i = 0; i < 4 && status.ok(); ++i) status = owner_->RunOnce(0);
   EXPECT_THAT(std::string(status.message()), HasSubstr("rule set "));
@@ -386,12 +386,12 @@ TEST_F(RuleSetsOfTheDead, LostRules_CanBeSkippedByReset) {
   for (int i = 0; i < 4 && status.ok(); ++i) status = owner_->RunOnce(0);
   if (!status.ok()) status = owner_->Recover();
   ASSERT_TRUE(status.ok()) << status;
-  EXPECT_EQ(CheckStory(), 0U) << "open issues have ended";
+  EXPECT_EQ(CheckIssueEvents(), 0U) << "open issues have ended";
   Feed(15, 1);
   EXPECT_EQ(Found("Higher"), 1U);
 }
 
-// Issue 10, A9.
+// Covers issue 10, A9.
 TEST(Fencing, TwoProcessorsDoNotFenceEachOtherEndlessly) {
   fakes::FakeClock clock;
   fakes::MemoryLog log(&clock);
@@ -412,7 +412,7 @@ TEST(Fencing, TwoProcessorsDoNotFenceEachOtherEndlessly) {
     for (int round = 0; round < 5000 && !condition(); ++round) {
       const uint64_t before = commits();
       clock.Advance(500 * kNanosPerMilli);
-      // Waits for the owner, which commits once a second.
+      // Waits until the owner, which commits once a second, has committed.
       for (int i = 0; i < 500 && commits() == before; ++i) std::this_thread::yield();
     }
     return condition();
@@ -423,13 +423,13 @@ TEST(Fencing, TwoProcessorsDoNotFenceEachOtherEndlessly) {
   ASSERT_TRUE(advance_until([&] { return !first.faults().empty(); }));
   ASSERT_TRUE(advance_until([&] {
     return !first.faults().empty() &&
-           first.faults()[0].find("host-b owns the partition") != std::string::npos;
+           first.faults()[0].find("host-b now owns the partition") != std::string::npos;
   })) << first.faults()[0];
   const int64_t until = clock.MonotonicNs() + 60 * kNanosPerSecond;
   ASSERT_TRUE(advance_until([&] { return clock.MonotonicNs() > until; }));
   EXPECT_LE(first.fenced() + second.fenced(), 3U);
   EXPECT_NE(first.ready(), second.ready());
-  // After the owner stops, the other takes over.
+  // After the owner stops, the other processor takes over.
   Processor& owner = first.ready() ? first : second;
   Processor& other = first.ready() ? second : first;
   const auto stop = [&](Processor* processor) {

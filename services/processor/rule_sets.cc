@@ -5,7 +5,7 @@
 
 namespace pitwall::processor {
 
-// Describes the parts of a record that is too long.
+// Describes the contents of a rule set whose record is too large.
 static std::string SizesOf(const RuleSet& rules) {
   size_t files = 0;
   size_t baselines = 0;
@@ -53,7 +53,7 @@ StatusOr<engine::CompiledRulesPtr> RuleSets::Load(const std::string& hash) {
   return Keep(std::move(compiled));
 }
 
-// If two threads compiled the same set, one copy is kept, so that all jobs share it.
+// If two threads compile the same set, only one copy is kept and shared by all jobs.
 engine::CompiledRulesPtr RuleSets::Keep(engine::CompiledRulesPtr compiled) {
   MutexLock lock(&mutex_);
   absl::erase_if(compiled_, [](const auto& entry) { return entry.second.expired(); });
@@ -63,7 +63,7 @@ engine::CompiledRulesPtr RuleSets::Keep(engine::CompiledRulesPtr compiled) {
   return compiled;
 }
 
-// A set with parameters of jobs refers to a base set, which has none.
+// A set with job parameters refers to a base set without them.
 StatusOr<RuleSet> RuleSets::Find(const std::string& hash, bool layered) {
   codec::FindBase find_base;
   if (layered) find_base = [this](const std::string& base) { return Find(base, false); };
@@ -74,7 +74,7 @@ StatusOr<RuleSet> RuleSets::Find(const std::string& hash, bool layered) {
   std::string damage;  // last damaged record
   while (reader->position() < end) {
     records.clear();
-    // A damaged record may have an intact copy: each start publishes its set again.
+    // A damaged record may have an intact copy because each start publishes its set again.
     if (Status status = reader->Poll(64, 8 << 20, kNanosPerSecond, &records); !status.ok()) {
       if (!absl::IsDataLoss(status)) return status;
       damage = std::string(ToStd(status.message()));
@@ -84,7 +84,7 @@ StatusOr<RuleSet> RuleSets::Find(const std::string& hash, bool layered) {
       StatusOr<RuleSet> rules = codec::DecodeRuleSet(record.value, find_base);
       if (rules.ok() && RuleSetHash(*rules) == hash) return rules;
       damage = Cat("record at offset ", record.offset, ": ",
-                   rules.ok() ? "its rule set has another hash" : ToStd(rules.status().message()));
+                   rules.ok() ? "rule set has a different hash" : ToStd(rules.status().message()));
     }
   }
   if (damage.empty()) return NotFound(Cat(kRulesTopic, ": rule set ", hash, " is missing"));

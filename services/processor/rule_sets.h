@@ -1,4 +1,4 @@
-// Rule sets of the compacted topic pitwall.rules, compiled once per hash.
+// Rule sets stored on the compacted topic pitwall.rules. Each is compiled once per hash.
 #pragma once
 
 #include <memory>
@@ -12,16 +12,16 @@
 
 namespace pitwall::processor {
 
-// Thread-safe.
+// Cache of compiled rule sets. Thread-safe.
 class RuleSets final : public engine::RuleSetProvider {
  public:
-  // `log` is borrowed. The topic must exist.
+  // `log` must outlive this object. The topic must exist.
   explicit RuleSets(Log* log) : log_(log) {}
 
-  // Writes a compiled set to the topic if it is missing; for a set with parameters of jobs, first
-  // the set without them.
+  // Writes a compiled set to the topic if it is missing. If the set has job parameters, the base
+  // set without them is written first.
   Status Publish(engine::CompiledRulesPtr rules);
-  // Returns the set from memory or from the topic. NotFound contains the hash.
+  // Returns the set from memory or from the topic. A NotFound error contains the hash.
   StatusOr<engine::CompiledRulesPtr> Load(const std::string& hash) override;
 
  private:
@@ -31,7 +31,7 @@ class RuleSets final : public engine::RuleSetProvider {
 
   Log* const log_;
   Mutex mutex_;
-  // Sets in use by a job, and the newest published one.
+  // Sets used by at least one job, and the newest published set.
   StringMap<std::weak_ptr<const engine::CompiledRules>> compiled_ ABSL_GUARDED_BY(mutex_);
   engine::CompiledRulesPtr newest_ ABSL_GUARDED_BY(mutex_);
 };

@@ -39,15 +39,15 @@ class RuleSetsTest : public ::testing::Test {
   fakes::MemoryLog log_{&clock_};
 };
 
-// Every partition gets the set compiled at startup.
-TEST_F(RuleSetsTest, PublishedSetIsNotCompiledAgain) {
+// All partitions share the set that was compiled at startup.
+TEST_F(RuleSetsTest, PublishedSetIsNotRecompiled) {
   RuleSets sets(&log_);
   const engine::CompiledRulesPtr rules = Compiled();
   ASSERT_TRUE(sets.Publish(rules).ok());
   EXPECT_EQ(*sets.Load(rules->hash()), rules);
   EXPECT_EQ(rules->hash(), RuleSetHash(rules->text()));
   EXPECT_EQ(rules->hash(), rules->program()->hash);
-  // The next start compiles its own, and finds the existing record.
+  // The next start compiles its own copy and finds the existing record.
   RuleSets next(&log_);
   const engine::CompiledRulesPtr again = Compiled();
   ASSERT_TRUE(next.Publish(again).ok());
@@ -60,7 +60,7 @@ TEST_F(RuleSetsTest, PublishedSetIsNotCompiledAgain) {
   EXPECT_EQ(*reading.Load(rules->hash()), read);
 }
 
-TEST_F(RuleSetsTest, DamagedRecordDoesNotHideGoodOne) {
+TEST_F(RuleSetsTest, DamagedRecordDoesNotHideIntactRecord) {
   const engine::CompiledRulesPtr rules = Compiled();
   std::string damaged = codec::EncodeRuleSet(rules->text());
   damaged[damaged.size() / 2] ^= 1;

@@ -1,4 +1,4 @@
-// Running jobs of the processor, for changes of their rules.
+// Interface to the processor's running jobs, used to change their rules.
 #pragma once
 
 #include <cstdint>
@@ -10,27 +10,27 @@
 
 namespace pitwall::processor {
 
-// State as of its partition's last commit.
+// State of a job as of its partition's last commit.
 struct WatchedJob {
   bool found = false;
   bool ended = false;
   engine::JobIdentity identity;
-  std::string rule_set_hash;  // in force on its partition
+  std::string rule_set_hash;  // active rule set of its partition
 };
 
-// Thread-safe.
+// Implementations are thread-safe.
 class RunningJobs {
  public:
   virtual ~RunningJobs() = default;
-  // Returns true if a partition of this processor has the job.
+  // Returns true if the job belongs to a partition of this processor.
   virtual bool Owns(const std::string& job) const = 0;
-  // Returns true if, in a topic with this number of partitions, this one can have records of such a
-  // job.
+  // Returns true if, in a topic with `partitions` partitions, the given partition may contain
+  // records for jobs of this processor.
   virtual bool MayOwn(int32_t partition, int32_t partitions) const = 0;
   // Replaces the list of watched jobs.
   virtual void Watch(const std::vector<std::string>& jobs) = 0;
-  // Returns nothing if no commit has inspected the job yet, its partition reads old records again,
-  // or another processor owns it.
+  // Returns nullopt if no commit has recorded the job yet, if its partition is replaying old
+  // records, or if another processor owns it.
   virtual std::optional<WatchedJob> Watched(const std::string& job) const = 0;
   // Activates another rule set.
   virtual Status SetRules(engine::CompiledRulesPtr rules) = 0;

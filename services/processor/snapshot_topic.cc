@@ -18,7 +18,7 @@ struct ParsedKey {
   uint32_t chunk = 0;
 };
 
-// A job ID may contain slashes.
+// Job IDs may contain slashes, so the key is split from both ends.
 std::optional<ParsedKey> ParseKey(int32_t partition, const std::string& key) {
   const size_t first = key.find('/');
   const size_t last = key.rfind('/');
@@ -51,7 +51,8 @@ class StateReading {
     SnapshotTopic::SavedJob& job = state_.jobs[key->job];
     uint32_t& chunks = job.slots.chunks[key->slot];
     if (record.tombstone) {
-      // The whole slot was deleted, or the last chunks of a longer snapshot.
+      // Either the whole slot was deleted, or only the excess chunks of a previous, longer
+      // snapshot.
       if (key->chunk == 0) job.snapshots[key->slot].reset();
       chunks = std::min(chunks, key->chunk);
       return;
@@ -65,7 +66,7 @@ class StateReading {
     }
     if (!snapshot->has_value()) return;
     if ((*snapshot)->job != key->job) {
-      Damaged(Cat("chunk ", record.key, " at offset ", record.offset, ": it is of job ",
+      Damaged(Cat("chunk ", record.key, " at offset ", record.offset, ": belongs to job ",
                   Quote((*snapshot)->job)));
       return;
     }

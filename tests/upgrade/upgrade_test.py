@@ -77,7 +77,7 @@ class Kept(unittest.TestCase):
         told_before = [event["id"] for event in self.values("pitwall.issues")]
         self.assertEqual(sorted(told_before), sorted(expected["events"]))
         self.start()
-        recovered = re.findall(r"committed offset (\d+), reading again from (\d+), jobs restored: (\d+)", self.service.log())
+        recovered = re.findall(r"committed offset (\d+), replaying from (\d+), jobs restored: (\d+)", self.service.log())
         self.assertEqual(len(recovered), 2, self.service.log())
         self.assertGreaterEqual(sum(int(jobs) for _, _, jobs in recovered), expected["jobs"], "restored from snapshots")
         for committed, begin, _ in recovered:
