@@ -1,4 +1,4 @@
-// Queries that try to exhaust memory or to evade their deadline.
+// Tests of queries that try to exhaust memory or to evade their deadline.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,8 +14,8 @@ namespace {
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr size_t kMemory = size_t{600} << 20;
 
-// `count` series `a` with one sample at time 0, whose label `x` starts with a number and has
-// `bytes` more bytes.
+// Input of `count` series named `a`, each with one sample at time 0. The value of label `x` is a
+// number followed by `bytes` characters.
 class Input {
  public:
   explicit Input(int count, size_t bytes = 0) {
@@ -40,7 +40,7 @@ class Input {
   std::vector<StoredSeries> series_;
 };
 
-// label_replace around label_replace: each level repeats the label `groups` times.
+// Returns nested label_replace calls. Each level repeats the label value `groups` times.
 std::string Nested(int levels, int groups) {
   std::string replacement, text = "a";
   for (int i = 0; i < groups; ++i) replacement += "${1}";
@@ -56,7 +56,8 @@ std::string NestedJoin(int levels) {
   return text;
 }
 
-// The error of the query in a child with limited memory; "" if it has an answer.
+// Expects that the query fails with ResourceExhausted in a child process with limited memory, and
+// that the error contains `function` and `limit`.
 void ExpectRefused(const Input& input, const std::string& text, std::string_view function,
                    std::string_view limit, int64_t end_s = 0) {
   const int status = RunWithMemoryLimit(kMemory, [&] {
@@ -70,52 +71,52 @@ void ExpectRefused(const Input& input, const std::string& text, std::string_view
   EXPECT_EQ(status, 0) << text.substr(0, 200);
 }
 
-TEST(HostileQuery, NestedLabelReplace_IsRefused) {
+TEST(HostileQuery, NestedLabelReplace_IsRejected) {
   ExpectRefused(Input(1, 30), Nested(12, 8), "label_replace", "16384 bytes");
 }
 
-TEST(HostileQuery, NestedLabelJoin_IsRefused) {
+TEST(HostileQuery, NestedLabelJoin_IsRejected) {
   ExpectRefused(Input(1, 30), NestedJoin(20), "label_join", "16384 bytes");
 }
 
-TEST(HostileQuery, ReplacementThatRepeatsGroup_IsRefused) {
+TEST(HostileQuery, ReplacementRepeatingGroup_IsRejected) {
   ExpectRefused(Input(1, 10'000), Nested(1, 10'000), "label_replace", "16384 bytes");
 }
 
-TEST(HostileQuery, ManyLongLabels_ExceedLabelSet) {
+TEST(HostileQuery, ManyLongLabels_ExceedLabelSetLimit) {
   std::string text = Nested(1, 1);
   for (int i = 0; i < 20; ++i)
     text = Cat("label_replace(", text, ",\"y", i, "\",\"$1\",\"x\",\"(.*)\")");
   ExpectRefused(Input(1, 8'000), text, "label_replace", "65536");
 }
 
-TEST(HostileQuery, LabelsOfManySeries_ExceedEvaluation) {
+TEST(HostileQuery, LabelsOfManySeries_ExceedEvaluationLimit) {
   ExpectRefused(Input(20'000, 30), Nested(4, 6), "label_replace", "limit of one evaluation");
 }
 
-TEST(HostileQuery, LabelsOfManyLevels_ExceedEvaluation) {
+TEST(HostileQuery, LabelsOfManyLevels_ExceedEvaluationLimit) {
   std::string text = "a";
   for (int i = 0; i < 100; ++i)
     text = Cat("label_replace(", text, ",\"y\",\"", i, "$1\",\"x\",\"(.*)\")");
   ExpectRefused(Input(2'000, 8'000), text, "label_replace", "limit of one evaluation");
 }
 
-TEST(HostileQuery, GroupLeftCopiesLongLabels_IsRefused) {
+TEST(HostileQuery, GroupLeftWithLongLabels_IsRejected) {
   ExpectRefused(Input(20'000, 0),
                 "a * on() group_left(z) label_replace(max(a),\"z\",\"" + std::string(12'000, 'z') +
                     "\",\"x\",\".*\")",
                 "group_left", "limit of one evaluation");
 }
 
-TEST(HostileQuery, CountValuesPerTick_ExceedsLabelsOfAnswer) {
+TEST(HostileQuery, CountValuesPerTick_ExceedsResultLabelLimit) {
   ExpectRefused(Input(1),
                 "count_values without () (\"t\",label_replace(vector(1),\"x\",\"" +
                     std::string(16'000, 'z') + "\",\"x\",\".*\")*0+time())",
                 "bytes of labels", "134217728", 11'000 * 60);
 }
 
-TEST(HostileQuery, WideExpression_ExceedsHeldBytes) {
-  std::string text = "a * 1";  // a tree that is wide and not deep
+TEST(HostileQuery, WideExpression_ExceedsMemoryLimit) {
+  std::string text = "a * 1";  // the expression tree is wide but not deep
   for (int i = 0; i < 4'000; ++i) {
     if (i % 100 == 0) CatTo(text, i == 0 ? "" : ")", " or (a * ", i + 2);
     if (i % 100 != 0) CatTo(text, " or a * ", i + 2);
@@ -123,7 +124,7 @@ TEST(HostileQuery, WideExpression_ExceedsHeldBytes) {
   ExpectRefused(Input(20'000, 0), text + ")", "select fewer series", "536870912");
 }
 
-TEST(HostileQuery, LabelLimit_IsSameAtEachEvaluation) {
+TEST(HostileQuery, RepeatedQuery_ReturnsSameLabelLimitError) {
   const Input input(1, 30);
   const auto first = input.Ask(Nested(5, 8)), second = input.Ask(Nested(5, 8));
   EXPECT_EQ(first.status(), second.status());
@@ -131,10 +132,10 @@ TEST(HostileQuery, LabelLimit_IsSameAtEachEvaluation) {
   EXPECT_TRUE(input.Ask(Nested(2, 8)).ok());
 }
 
-// Every kind of operator checks the deadline while it works on one tick.
+// Checks that every kind of operator checks the deadline while it evaluates a single tick.
 class Deadline : public ::testing::TestWithParam<const char*> {};
 
-TEST_P(Deadline, IsCheckedWithinOneTick) {
+TEST_P(Deadline, IsCheckedWithinTick) {
   const Input input(20'000, 100);
   int checks = 0;
   RunLimits limits;
@@ -145,12 +146,12 @@ TEST_P(Deadline, IsCheckedWithinOneTick) {
   const auto whole = input.Ask(GetParam(), limits);
   ASSERT_TRUE(whole.ok()) << whole.status();
   const int needed = checks;
-  ASSERT_GE(needed, 2);  // the check before the tick, and some within
+  ASSERT_GE(needed, 2);  // one check before the tick, and at least one within it
   checks = 0;
   limits.check = [&] { return ++checks < 2 ? OkStatus() : DeadlineExceeded("out of time"); };
   const auto cut = input.Ask(GetParam(), limits);
   EXPECT_EQ(cut.status().code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_EQ(checks, 2);  // nothing works on after the deadline
+  EXPECT_EQ(checks, 2);  // no work is done after the deadline
 }
 
 INSTANTIATE_TEST_SUITE_P(

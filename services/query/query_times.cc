@@ -9,9 +9,9 @@
 namespace pitwall::query {
 namespace {
 
-// Offsets from here on are codes; literal ones are far below, since Encode limits them.
+// Offsets from this value on are codes. Encode limits literal offsets to much smaller values.
 constexpr int64_t kFirstCode = int64_t{1} << 59;
-// Maximum offset, 18 years: its sum with a range and a time cannot overflow.
+// Maximum offset (18 years). The sum of an offset, a range, and a time cannot overflow.
 constexpr int64_t kLongestOffset = kMaxPosition / 4;
 
 }  // namespace
@@ -23,8 +23,8 @@ Status QueryTimes::EncodeModifiers(lang::Modifiers* modifiers) {
     switch (modifiers->at->kind) {
       case lang::AtKind::kTimestamp:
         if (!(std::fabs(modifiers->at->seconds) < static_cast<double>(kMaxPosition) / 1e9))
-          return InvalidArgument("the time after @ is too far away");
-        // Prometheus has millisecond resolution.
+          return InvalidArgument("time of the @ modifier is out of range");
+        // Prometheus rounds the time to milliseconds.
         time.at = std::llround(modifiers->at->seconds * 1e3) * 1'000'000;
         break;
       case lang::AtKind::kStart:
@@ -36,7 +36,7 @@ Status QueryTimes::EncodeModifiers(lang::Modifiers* modifiers) {
     }
   }
   if (time.offset < -kLongestOffset || time.offset > kLongestOffset)
-    return InvalidArgument("the offset is too long");
+    return InvalidArgument("offset is too long");
   if (time == Time()) return OkStatus();
   auto known = std::find(times_.begin(), times_.end(), time);
   if (known == times_.end()) known = times_.insert(times_.end(), time);

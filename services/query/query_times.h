@@ -1,6 +1,6 @@
-// Read times of the selectors and subqueries of a query. `@` and offsets of either sign become
-// codes in the offsets of the tree, which the planner passes through to the demands; QueryTimes
-// decodes them.
+// Read times of the selectors and subqueries in a query. `@` modifiers and offsets of either sign
+// are replaced by codes in the offset fields of the expression tree. The planner passes these codes
+// through to the demands, and QueryTimes decodes them.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@ namespace pitwall::query {
 
 class QueryTimes {
  public:
-  // Values of `@ start()` and `@ end()`, in nanoseconds.
+  // Takes the values of `@ start()` and `@ end()`, in nanoseconds.
   QueryTimes(int64_t start, int64_t end) : start_(start), end_(end) {}
 
-  // Replaces the modifiers of all selectors and subqueries in the tree. InvalidArgument: a time is
-  // out of range.
+  // Replaces the modifiers of all selectors and subqueries in the tree by codes. Returns
+  // InvalidArgument if a time is out of range.
   Status Encode(lang::Expr* expr);
 
   // Returns the end of the window that a demand with this offset reads at `tick`.

@@ -1,5 +1,5 @@
-// View of stored samples for an evaluation: computes each column at the tick from the samples of
-// its windows. Keeps nothing between ticks except the position of the last windows.
+// Column view that computes each column from the stored samples in its windows. Between ticks it
+// keeps only the positions of the last windows, and the results of windows that do not move.
 #pragma once
 
 #include <cstdint>
@@ -21,13 +21,13 @@ using eval::WorkMeter;
 
 class ScanView final : public ColumnView {
  public:
-  // Series for a demand: `series` belong to its selector and overlap the required time. Everything
-  // is borrowed.
+  // Series for a demand. `series` match its selector and overlap the required time range. Nothing
+  // is owned.
   struct Feed {
     uint32_t selector = 0;
     std::span<const StoredSeries> series;
   };
-  // `feed_of`: for each demand the index of its feed.
+  // `feed_of` maps each demand to the index of its feed. All pointers must outlive the view.
   ScanView(const DemandSet* demands, const QueryTimes* times, std::vector<Feed> feeds,
            std::vector<size_t> feed_of, WorkMeter* meter);
   ~ScanView() override;
@@ -39,8 +39,8 @@ class ScanView final : public ColumnView {
   using ColumnView::Read;
   Column Read(uint32_t demand, std::span<const double> arguments) override;
 
-  // Visits the samples of a window demand at the tick, without stale markers: calls visit(labels,
-  // times, values) for each series that has samples. Ends early if the meter stops it.
+  // Calls visit(labels, times, values) for each series that has samples in the demand's window at
+  // the current tick. Stale markers are excluded. Stops early if the meter reports an error.
   void VisitWindows(uint32_t demand,
                     const std::function<void(const Labels&, std::span<const int64_t>,
                                              std::span<const double>)>& visit);
@@ -48,19 +48,20 @@ class ScanView final : public ColumnView {
  private:
   struct Bounds;
   struct State;
-  // Indexes of one feed.
+  // Column indexes for the series of one feed.
   struct Members {
     std::vector<uint32_t> column;      // index of each series in its selector's column
     std::vector<uint8_t> has_markers;  // 1 if the series has stale markers
   };
 
   Bounds WindowAt(const Demand& demand) const;
-  // Moves the state's cursors of one series to the window.
+  // Moves the cursors of one series to the window's bounds.
   void Seek(const StoredSeries& series, const Bounds& bounds, size_t index, State* state) const;
-  // Returns the last sample of the window; moves only the end cursor.
+  // Returns the last sample of the window. Moves only the end cursor.
   static std::optional<size_t> Newest(const StoredSeries& series, const Bounds& bounds,
                                       size_t index, State* state);
-  // Returns the samples between the cursors; with stale markers, a filtered copy in `state`.
+  // Returns the samples between the cursors. If the series has stale markers, the samples are
+  // copied to `state` without them.
   void Samples(const StoredSeries& series, bool has_markers, size_t index, State* state,
                std::span<const int64_t>* times, std::span<const double>* values) const;
 

@@ -25,7 +25,7 @@ struct Interval {
   int64_t to;
 };
 
-// No sample is further away, but nested offsets can be.
+// Clamps a position. Samples cannot lie outside this range, but nested offsets can.
 int64_t Within(int64_t position) { return std::clamp(position, 2 * kMinPosition, kMaxPosition); }
 
 void AddInterval(Interval added, std::vector<Interval>* list) {
@@ -48,13 +48,14 @@ Status TooManySamples() {
       "query processing would load too many samples into memory in query execution");
 }
 
-// Remaining limits for the answer and the results of subqueries.
+// Limits that remain for the result and for the results of subqueries.
 struct Remaining {
   size_t points;
   size_t label_bytes;
 };
 
-// Collector of series by their labels, with a fast path if the labels equal those of the last tick.
+// Collects the points of each series, identified by labels. If the label sets are the same as at
+// the previous tick, no lookup is needed.
 class Collector {
  public:
   Collector(const RunLimits* limits, Remaining* left) : limits_(limits), left_(left) {}
@@ -89,7 +90,7 @@ class Collector {
     if (!is_new) return known->second;
     const size_t bytes = LabelBytes(labels);
     if (bytes > left_->label_bytes) {
-      return ResourceExhausted(Cat("the series of the query have more than ", limits_->label_bytes,
+      return ResourceExhausted(Cat("series of the query have more than ", limits_->label_bytes,
                                    " bytes of labels; select fewer series or a shorter range"));
     }
     left_->label_bytes -= bytes;
@@ -100,7 +101,7 @@ class Collector {
   const RunLimits* const limits_;
   Remaining* const left_;
   uint64_t binding_ = 0;
-  std::vector<size_t> at_;  // index in series_ of each element
+  std::vector<size_t> at_;  // index into series_ for each element
   absl::flat_hash_map<Labels, size_t> known_;
   std::vector<AnswerSeries> series_;
 };
@@ -112,12 +113,12 @@ struct StoredQuery::Plan {
   AnswerType type = AnswerType::kVector;
   std::string text;
   lang::ExprPtr expr;
-  plan::ProgramPtr program;  // null for a string
+  plan::ProgramPtr program;  // null for a string literal
   QueryTimes times{0, 0};
   bool needs_streaming = false;
   std::vector<Need> needs;
-  std::vector<size_t> need_of;  // of each demand of the store; kNoFeed: not read
-  std::vector<std::vector<Interval>> subquery_spans;  // evaluation times of each subquery
+  std::vector<size_t> need_of;  // index into `needs` for each demand of the store, or kNoFeed
+  std::vector<std::vector<Interval>> subquery_spans;  // evaluation times per subquery
 
   const plan::DomainPlan& domain() const { return program->domains[0]; }
   plan::NodeId root() const { return domain().groups[0].rules[0].expr; }
@@ -136,7 +137,7 @@ bool StoredQuery::needs_streaming() const { return plan_->needs_streaming; }
 const std::vector<StoredQuery::Need>& StoredQuery::needs() const { return plan_->needs; }
 
 StatusOr<StoredQuery> StoredQuery::Make(std::string_view text, const QuerySpan& span) {
-  if (span.step <= 0) return InvalidArgument("the step of a query must be greater than 0");
+  if (span.step <= 0) return InvalidArgument("step of a query must be greater than 0");
   if (span.end < span.start) return InvalidArgument("a query must not end before it starts");
   auto plan = std::make_unique<Plan>();
   plan->span = span;
@@ -158,7 +159,8 @@ StatusOr<StoredQuery> StoredQuery::Make(std::string_view text, const QuerySpan& 
   RETURN_IF_ERROR(plan->times.Encode(planned.get()));
   const bool matrix = check::TypeOf(*planned) == check::Type::kMatrix;
   if (matrix) {
-    // A function that keeps metric names, whose windows are the answer.
+    // A range vector is evaluated with last_over_time, which keeps metric names, and the result
+    // consists of its windows.
     lang::CallExpr call;
     call.function = "last_over_time";
     const lang::Span whole = planned->span;
@@ -180,14 +182,14 @@ StatusOr<StoredQuery> StoredQuery::Make(std::string_view text, const QuerySpan& 
   return StoredQuery(std::move(plan));
 }
 
-// Traverses from the root: each node is evaluated at the times of its parents, and a subquery
-// within the windows over it.
+// Traverses the plan from the root. Each node is evaluated at the times of its parents. A subquery
+// is evaluated within the windows of the functions that read it.
 Status StoredQuery::Plan::FindNeeds() {
   const plan::DomainPlan& all = domain();
   const size_t subqueries = all.subqueries.size();
   subquery_spans.assign(subqueries, {});
   std::vector<std::vector<Interval>> reads(all.demands.demands.size());
-  // Marks the nodes below `from` for evaluations in [first, last].
+  // Records the reads of `from` and its inputs for evaluations in [first, last].
   const auto mark = [&](plan::NodeId from, int64_t first, int64_t last) {
     std::vector<uint8_t> seen(all.nodes.size(), 0);
     std::vector<plan::NodeId> open = {from};
@@ -206,7 +208,7 @@ Status StoredQuery::Plan::FindNeeds() {
           demand.kind == WindowKind::kInstant ? demand.lookback
           : demand.kind == WindowKind::kTime
               ? demand.range + (demand.function == WindowFunction::kShare ? demand.lookback : 0)
-              : kMaxPosition / 4;  // since the start of the job
+              : kMaxPosition / 4;  // from the start of the job
       const Interval read = {times.EndAt(demand.offset, first) - reach,
                              times.EndAt(demand.offset, last)};
       AddInterval(read, node.source == 0 ? &reads[node.demand] : &subquery_spans[node.source - 1]);
@@ -221,7 +223,7 @@ Status StoredQuery::Plan::FindNeeds() {
       if (first <= last) mark(all.subqueries[k].expr, first, last);
     }
   }
-  // One need for each selector and time interval.
+  // Each selector has one need per time interval.
   need_of.assign(reads.size(), kNoFeed);
   for (size_t selector = 0; selector < all.demands.selectors.size(); ++selector) {
     std::vector<Interval> stretches;
@@ -245,7 +247,7 @@ Status StoredQuery::Plan::FindNeeds() {
 
 namespace {
 
-// One run of a query: its views and the evaluator.
+// State of one query run: the views and the evaluator.
 class Execution {
  public:
   Execution(const plan::ProgramPtr& program, const QueryTimes& times, const RunLimits& limits)
@@ -262,7 +264,7 @@ class Execution {
                                         std::move(feed_of), &meter_);
   }
 
-  // Evaluates each subquery at its read times, inner ones first.
+  // Evaluates each subquery at the times at which it is read, innermost first.
   Status RunSubqueries(const std::vector<std::vector<Interval>>& spans) {
     results_.resize(domain().subqueries.size());
     columns_.resize(domain().subqueries.size());
@@ -278,7 +280,7 @@ class Execution {
       view->BeginTick(tick);
       views_.push_back(view.get());
     }
-    // Later subqueries are not read yet.
+    // Views of later subqueries are not read yet, so any non-null view will do.
     views_.resize(domain().subqueries.size(), store_.get());
     evaluator_.Begin(tick, store_.get(), views_);
     ASSIGN_OR_RETURN(const eval::Vector* result, evaluator_.Evaluate(node));
@@ -286,7 +288,7 @@ class Execution {
     return out->Add(tick, *result);
   }
 
-  // Returns the view that a node reads.
+  // Returns the view that a node reads, set to `tick`.
   ScanView* ViewOf(const plan::Node& node, int64_t tick) {
     ScanView* view = node.source == 0 ? store_.get() : subquery_views_[node.source - 1].get();
     view->BeginTick(tick);
@@ -312,7 +314,7 @@ class Execution {
       for (int64_t tick = NextAfter(one.from, subquery.step); tick <= last; tick += subquery.step) {
         if (evaluations_left_-- == 0)
           return ResourceExhausted(
-              "the subqueries of this query have too many steps; use longer steps or shorter "
+              "subqueries of this query have too many steps; use longer steps or shorter "
               "ranges");
         RETURN_IF_ERROR(Evaluate(subquery.expr, tick, &collector));
       }
@@ -354,7 +356,7 @@ class Execution {
 StatusOr<std::vector<AnswerSeries>> StoredQuery::Run(
     std::span<const std::vector<StoredSeries>> series, const RunLimits& limits) const {
   const Plan& plan = *plan_;
-  if (plan.needs_streaming) return FailedPrecondition("the query needs the streaming engine");
+  if (plan.needs_streaming) return FailedPrecondition("query requires the streaming engine");
   if (plan.program == nullptr) return FailedPrecondition("a string has no series");
   if (series.size() != plan.needs.size())
     return InvalidArgument(Cat("a query with ", plan.needs.size(), " needs got ", series.size()));

@@ -1,11 +1,12 @@
-// One PromQL expression over complete samples of the past: the query API of the history. Selectors,
-// `@`, offsets of either sign, and subqueries may read any time. Results are bit-identical to those
-// of Prometheus 3, except for the list in decision 0046.
+// PromQL expression evaluated over complete, stored samples, for the history's query API.
+// Selectors, `@`,
+// offsets of either sign, and subqueries may read any time. Results are bit-identical to those of
+// Prometheus 3, with the exceptions listed in decision 0046.
 //
-//  * Make parses and plans the text; needs() lists the samples to read.
-//  * Run evaluates them tick by tick, through rules/eval.
+//  * Make parses and plans the expression; needs() lists the samples to read.
+//  * Run evaluates the expression tick by tick with rules/eval.
 //
-// Pure: no clock, no I/O. A query is immutable and thread-safe.
+// The evaluation does not use clocks or I/O. A query is immutable and thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -25,53 +26,56 @@
 
 namespace pitwall::query {
 
-// Ticks at start, start + step, … up to end, in nanoseconds. An instant query has start == end.
+// Evaluation times: start, start + step, and so on, up to end, in nanoseconds. An instant query has
+// start == end.
 struct QuerySpan {
   int64_t start = 0;
   int64_t end = 0;
-  int64_t step = 60'000'000'000;  // > 0
+  int64_t step = 60'000'000'000;  // must be > 0
   int64_t lookback = 300'000'000'000;
-  int64_t subquery_interval = 60'000'000'000;  // of subqueries without a step
+  int64_t subquery_interval = 60'000'000'000;  // step of subqueries that do not specify one
 };
 
 enum class AnswerType { kScalar, kVector, kString, kMatrix };
 
 struct AnswerSeries {
   Labels labels;
-  std::vector<std::pair<int64_t, double>> points;  // ascending
+  std::vector<std::pair<int64_t, double>> points;  // in ascending order
 };
 
 struct RunLimits {
-  // Maximum number of points of the answer and of subqueries. Beyond: ResourceExhausted.
+  // Maximum number of points in the result and in subquery results. Exceeding any of these limits
+  // results in ResourceExhausted.
   size_t points = 20'000'000;
-  size_t evaluations = 1'000'000;  // of all subqueries
-  // Maximum bytes of the label sets of the answer and of subqueries.
+  size_t evaluations = 1'000'000;  // total for all subqueries
+  // Maximum size of the label sets in the result and in subquery results, in bytes.
   size_t label_bytes = size_t{128} << 20;
-  // Maximum bytes of the results and label sets of all parts of the expression at one time.
+  // Maximum memory for intermediate results and their label sets at any time, in bytes.
   size_t held_bytes = size_t{512} << 20;
-  // Called every few milliseconds; an error ends the run with it. May be empty.
+  // Called every few milliseconds. An error aborts the run and is returned. May be empty.
   std::function<Status()> check;
 };
 
 class StoredQuery {
  public:
-  // InvalidArgument: the expression is malformed. Unimplemented: valid PromQL that this evaluator
-  // does not support.
+  // Parses and plans an expression. Returns InvalidArgument if the expression is malformed, and
+  // Unimplemented if it is valid PromQL that this evaluator does not support.
   static StatusOr<StoredQuery> Make(std::string_view text, const QuerySpan& span);
   ~StoredQuery();
   StoredQuery(StoredQuery&&) noexcept;
   StoredQuery& operator=(StoredQuery&&) noexcept;
 
   AnswerType type() const;
-  // Returns the value of a kString.
+  // Returns the value of a query of type kString.
   const std::string& text() const;
   const lang::Expr& expr() const;
   const QuerySpan& span() const;
   // Returns true if the query has windows that only the streaming engine supports ([500 samples],
-  // [attempt], functions of Pitwall): Run rejects it, offline::RunQuery accepts it.
+  // [attempt], or functions specific to Pitwall). Run rejects such queries, but offline::RunQuery
+  // accepts them.
   bool needs_streaming() const;
 
-  // Samples of `selector` in (from, to].
+  // Samples of `selector` in (from, to] that Run requires.
   struct Need {
     Selector selector;
     int64_t from = 0;
@@ -79,10 +83,10 @@ class StoredQuery {
   };
   const std::vector<Need>& needs() const;
 
-  // `series`: the series of each need, with unique labels. Returns series in the order of labels; a
-  // series has points at ticks with results. A scalar is one series without labels.
-  // InvalidArgument: the evaluation fails, with the message of Prometheus. ResourceExhausted: a
-  // limit.
+  // Evaluates the query. `series` has the series of each need, with unique labels. Returns the
+  // resulting series sorted by labels, with points only at ticks that have a result. A scalar is
+  // returned as one series without labels. Returns InvalidArgument with Prometheus's message if the
+  // evaluation fails, and ResourceExhausted if a limit is exceeded.
   StatusOr<std::vector<AnswerSeries>> Run(std::span<const std::vector<StoredSeries>> series,
                                           const RunLimits& limits) const;
 

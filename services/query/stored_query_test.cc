@@ -15,7 +15,7 @@ using ::testing::Pair;
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// Fixture that provides series for the needs of a query.
+// Fixture that stores series and passes them to queries according to their needs.
 class StoredQueryTest : public ::testing::Test {
  protected:
   struct Kept {
@@ -24,7 +24,7 @@ class StoredQueryTest : public ::testing::Test {
     std::vector<double> values;
   };
 
-  // Adds samples every 10 s from 0: index * factor.
+  // Adds `count` samples, one every 10 s from time 0, with the values index * factor.
   void AddRamp(Labels labels, int count, double factor) {
     Kept kept{std::move(labels), {}, {}};
     for (int i = 0; i < count; ++i) {
@@ -61,7 +61,7 @@ class StoredQueryTest : public ::testing::Test {
     return query.Run(feeds, limits);
   }
 
-  // Returns the values of the only series.
+  // Returns the values of the result, which must have exactly one series.
   std::vector<double> Values(std::string_view text, int64_t start_s, int64_t end_s,
                              int64_t step_s) {
     const auto answer = Ask(text, start_s, end_s, step_s);
@@ -91,7 +91,7 @@ TEST_F(StoredQueryTest, EvaluatesAtEachTick) {
               ElementsAre(Pair(15 * kSecond, 1), Pair(25 * kSecond, 3), Pair(35 * kSecond, 5)));
 }
 
-TEST_F(StoredQueryTest, ReadsWithOffsetsAndAtModifiers) {
+TEST_F(StoredQueryTest, AppliesOffsetsAndAtModifiers) {
   AddRamp({{"__name__", "m"}}, 11, 1);
   EXPECT_EQ(Value("m @ 20"), 2);
   EXPECT_EQ(Value("m @ 80"), 8);
@@ -103,28 +103,28 @@ TEST_F(StoredQueryTest, ReadsWithOffsetsAndAtModifiers) {
   EXPECT_EQ(Value("timestamp(m @ 75)"), 70);
   EXPECT_EQ(Value("sum_over_time(m[20s:10s] @ 90) + minute()"), 8 + 9);
   EXPECT_EQ(Value("predict_linear(m[50s] @ 100, 100)"), 15);
-  // Also inside of subqueries, and on them.
+  // Modifiers also work within subqueries and on subqueries.
   EXPECT_EQ(Value("sum_over_time((m offset -10s)[20s:10s])"), 5 + 6);
   EXPECT_EQ(Value("sum_over_time((m @ 30)[20s:10s])"), 3 + 3);
   EXPECT_EQ(Value("sum_over_time(m[20s:10s] offset -40s)"), 8 + 9);
   EXPECT_EQ(Value("max_over_time(sum_over_time(m[20s:10s] @ 90)[30s:10s])"), 17);
 }
 
-// Times of today are far from zero.
-TEST_F(StoredQueryTest, ReadsAtCurrentTimes) {
+// Present-day timestamps are far from zero.
+TEST_F(StoredQueryTest, AppliesModifiersToPresentDayTimes) {
   constexpr int64_t kToday = 1'790'000'000;
   AddRamp({{"__name__", "m"}}, 11, 1);
   for (int64_t& time : kept_[0].times) time += kToday * kSecond;
   EXPECT_EQ(Value("m @ 1790000020 + m offset -10s", kToday + 30), 2 + 4);
   EXPECT_EQ(Value("max_over_time(m[1m:10s] @ 1790000050 offset 5s)", kToday), 4);
-  // Nested offsets out of range have no samples.
+  // Nested offsets that exceed the time range do not select samples.
   EXPECT_EQ(Value("max_over_time(max_over_time(max_over_time(m[1y:1d] offset 15y)[1y:1d] offset "
                   "15y)[1y:1d] offset 15y)",
                   kToday),
             -1);
 }
 
-TEST_F(StoredQueryTest, StartAndEndAreThoseOfWholeQuery) {
+TEST_F(StoredQueryTest, AtStartAndEndReferToWholeQuery) {
   AddRamp({{"__name__", "m"}}, 11, 1);
   EXPECT_THAT(Values("m @ start() * 100 + m @ end() + 0 * m", 20, 40, 10),
               ElementsAre(204, 204, 204));
@@ -135,7 +135,7 @@ TEST_F(StoredQueryTest, ReadsOnlyNeededSamples) {
   AddRamp({{"__name__", "m"}}, 10'000, 1);
   EXPECT_THAT(Values("sum_over_time(m[20s])", 50'000, 50'020, 10).size(), 3U);
   EXPECT_EQ(read_, 4U);
-  // Reads at a fixed time are a separate interval.
+  // A read at a fixed time is a separate interval.
   EXPECT_THAT(Values("sum_over_time(m[20s]) - sum_over_time(m[20s] @ 1000)", 90'000, 90'000, 1),
               ElementsAre(9000 + 8999 - 100 - 99));
   EXPECT_EQ(read_, 4U);
@@ -144,8 +144,8 @@ TEST_F(StoredQueryTest, ReadsOnlyNeededSamples) {
   EXPECT_EQ(read_, 4U);
 }
 
-// Subqueries have their steps at multiples, independent of the query's steps.
-TEST_F(StoredQueryTest, SubqueriesStepAtMultiples) {
+// Subquery steps are aligned to multiples of the step, independent of the query's own steps.
+TEST_F(StoredQueryTest, SubqueryStepsAreAlignedToMultiples) {
   AddRamp({{"__name__", "m"}}, 20, 1);
   EXPECT_THAT(Values("count_over_time(m[1m:20s])", 63, 123, 30), ElementsAre(3, 3, 3));
   EXPECT_THAT(Values("last_over_time(timestamp(m)[1m:7s])", 63, 77, 14), ElementsAre(60, 70));
@@ -170,10 +170,10 @@ TEST_F(StoredQueryTest, StaleMarkersAndLookbackEndSeries) {
   kept_[0].values[3] = StaleMarker();
   EXPECT_THAT(Values("m", 20, 40, 10), ElementsAre(2, 4));
   EXPECT_EQ(Value("m", 349), 5);
-  EXPECT_EQ(Value("m", 350), -1);  // exclusive on the left
+  EXPECT_EQ(Value("m", 350), -1);  // the left end of the lookback is exclusive
 }
 
-TEST_F(StoredQueryTest, DuplicateLabelSets_AreAnError) {
+TEST_F(StoredQueryTest, DuplicateLabelSets_ReturnInvalidArgument) {
   AddRamp({{"__name__", "m"}, {"a", "1"}}, 10, 1);
   AddRamp({{"__name__", "n"}, {"a", "1"}}, 10, 1);
   const auto answer = Ask("rate({a=\"1\"}[50s])", 60, 60, 1);
@@ -182,7 +182,7 @@ TEST_F(StoredQueryTest, DuplicateLabelSets_AreAnError) {
               HasSubstr("vector cannot contain metrics with the same labelset"));
 }
 
-TEST_F(StoredQueryTest, FactorOutOfRange_IsAnError) {
+TEST_F(StoredQueryTest, SmoothingFactorOutOfRange_ReturnsPrometheusError) {
   AddRamp({{"__name__", "m"}}, 10, 1);
   const auto answer = Ask("double_exponential_smoothing(m[50s], 0.5, 1)", 60, 60, 1);
   EXPECT_EQ(ToStd(answer.status().message()),
@@ -200,17 +200,17 @@ TEST_F(StoredQueryTest, EvaluatesScalarsAndStrings) {
   EXPECT_EQ(query->type(), AnswerType::kScalar);
 }
 
-TEST_F(StoredQueryTest, WindowsOfAnyLengthAndStep) {
+TEST_F(StoredQueryTest, AcceptsAnyWindowLengthAndStep) {
   AddRamp({{"__name__", "m"}}, 2'000, 1);
   QuerySpan span;
   span.start = 19'990 * kSecond + 1;
   span.end = span.start;
-  span.step = 1'234'567;  // a live rule with it would have millions of panes
+  span.step = 1'234'567;  // a streaming rule with this step would need millions of panes
   const auto query = StoredQuery::Make("quantile_over_time(0.5, m[5h])", span);
   ASSERT_TRUE(query.ok()) << query.status();
 }
 
-TEST_F(StoredQueryTest, LimitsEndARun) {
+TEST_F(StoredQueryTest, ExceededLimitAbortsRun) {
   AddRamp({{"__name__", "m"}}, 100, 1);
   RunLimits limits;
   limits.points = 50;

@@ -1,4 +1,4 @@
-// Series of complete samples, in memory owned by the caller.
+// Series with complete samples. The caller owns the memory.
 #pragma once
 
 #include <cstdint>
@@ -9,9 +9,9 @@
 namespace pitwall::query {
 
 struct StoredSeries {
-  Labels labels;                   // with __name__
+  Labels labels;                   // includes __name__
   std::span<const int64_t> times;  // strictly ascending, in nanoseconds
-  std::span<const double> values;  // same length; StaleMarker() ends the series
+  std::span<const double> values;  // same length as `times`; StaleMarker() ends the series
 };
 
 }  // namespace pitwall::query

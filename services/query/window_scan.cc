@@ -11,7 +11,8 @@ namespace {
 
 using Values = std::span<const double>;
 
-// kahansum.Inc of Prometheus: Neumaier's sum, whose compensation ends at an infinity.
+// Equivalent of Prometheus's kahansum.Inc: Neumaier summation. The compensation is dropped once the
+// sum is infinite.
 struct KahanSum {
   double sum = 0;
   double rest = 0;
@@ -36,7 +37,7 @@ double Sum(Values values) {
   return std::isinf(sum.sum) ? sum.sum : sum.Total();
 }
 
-// Sum divided by the count; a running mean if the sum overflows.
+// Mean of the values. Switches to an incremental mean if the sum overflows.
 double Average(Values values) {
   KahanSum sum{values[0], 0};
   bool moves = false;
@@ -74,7 +75,8 @@ double Variance(Values values) {
   return squares.Total() / count;
 }
 
-// Returns the index of the extreme; of equal ones the first, or with `later` the last.
+// Returns the index of the extreme value. Of equal values, returns the first, or the last if
+// `later` is true.
 template <typename Better>
 size_t Extreme(Values values, Better better) {
   size_t best = 0;
@@ -84,7 +86,7 @@ size_t Extreme(Values values, Better better) {
   return best;
 }
 
-// Quantile of the values in `scratch`, which is reordered. NaN sorts before numbers.
+// Returns the quantile of the values in `scratch`, and reorders them. NaN sorts before all numbers.
 double Quantile(double phi, std::vector<double>* scratch) {
   if (scratch->empty() || std::isnan(phi)) return NormalNan();
   if (phi < 0) return -std::numeric_limits<double>::infinity();
@@ -112,7 +114,7 @@ double MedianDeviation(Values values, std::vector<double>* scratch) {
   return Quantile(0.5, scratch);
 }
 
-// time.Duration.Seconds of Go.
+// Equivalent of Go's time.Duration.Seconds.
 double Length(int64_t nanos) {
   return static_cast<double>(nanos / 1'000'000'000) +
          static_cast<double>(nanos % 1'000'000'000) / 1e9;
@@ -155,7 +157,7 @@ std::optional<double> LastStep(const SampleWindow& w, bool per_second) {
   return (last < before ? last : last - before) / Apart(w.times[n - 2], w.times[n - 1]);
 }
 
-// Regression line: its slope, and its value at `at`.
+// Least-squares regression line: its slope, and its value at time `at`.
 struct Line {
   double slope = 0;
   double value = 0;
@@ -306,7 +308,7 @@ std::optional<double> ScanWindow(WindowFunction function, const SampleWindow& w,
     case WindowFunction::kSmoothing:
       return Smoothed(w.values, arguments[0], arguments[1]);
     default:
-      return std::nullopt;  // excluded by CanScan
+      return std::nullopt;  // CanScan excludes these functions
   }
 }
 

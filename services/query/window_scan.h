@@ -1,6 +1,6 @@
-// Window functions computed from all samples of the window at once, with the operations of
-// Prometheus 3: results are bit-identical. The windows of the streaming engine (services/window)
-// merge partial sums instead, whose last digits differ.
+// Window functions computed from all samples of a window at once, with the same operations as
+// Prometheus 3, so results are bit-identical. The windows of the streaming engine (services/window)
+// merge partial sums instead, so their results may differ in the last digits.
 //
 // Pure and thread-safe.
 #pragma once
@@ -14,23 +14,24 @@
 
 namespace pitwall::query {
 
-// Samples of one series in (begin, end], without stale markers. At least one.
+// Samples of one series in (begin, end], without stale markers. There is at least one sample.
 struct SampleWindow {
   std::span<const int64_t> times;  // in nanoseconds
   std::span<const double> values;
   int64_t begin = 0;
   int64_t end = 0;
-  int64_t tick = 0;  // of the evaluation, independent of the window
+  int64_t tick = 0;  // evaluation time, which may be outside the window
 };
 
-// Returns true for the functions of Prometheus, and false for those of Pitwall.
+// Returns true for the functions of Prometheus, and false for functions specific to Pitwall.
 bool CanScan(WindowFunction function);
 
-// Returns nothing if the window has no result. `scratch` saves allocations between calls.
+// Returns the result for the window, or nullopt if the function has no result. `scratch` avoids
+// allocations between calls.
 std::optional<double> ScanWindow(WindowFunction function, const SampleWindow& window,
                                  std::span<const double> arguments, std::vector<double>* scratch);
 
-// Returns a position in seconds. Divides whole milliseconds like Prometheus.
+// Converts a position to seconds. Like Prometheus, divides whole milliseconds.
 double PositionSeconds(int64_t position);
 
 }  // namespace pitwall::query

@@ -21,12 +21,13 @@ std::optional<double> Scan(WindowFunction function, const std::vector<double>& v
   return ScanWindow(function, window, arguments, &scratch);
 }
 
-// Results of Prometheus 3.14 for the same samples.
+// Expected values are results of Prometheus 3.14 for the same samples.
 TEST(WindowScan, MatchesPrometheus) {
-  EXPECT_EQ(Scan(WindowFunction::kSum, {1e16, 1, -1e16}), 1);  // compensated
+  EXPECT_EQ(Scan(WindowFunction::kSum, {1e16, 1, -1e16}), 1);  // the sum is compensated
   EXPECT_EQ(Scan(WindowFunction::kAvg, {1.5e308, 1.5e308}), 1.5e308);
   EXPECT_EQ(Scan(WindowFunction::kStddev, {2, 4, 4, 4, 5, 5, 7, 9}), 2);
-  EXPECT_EQ(Scan(WindowFunction::kIncrease, {0, 10, 3, 5}), 17.5);  // extrapolated to zero at most
+  // Extrapolation stops where the counter would be zero.
+  EXPECT_EQ(Scan(WindowFunction::kIncrease, {0, 10, 3, 5}), 17.5);
   EXPECT_EQ(Scan(WindowFunction::kRate, {10, 20, 30, 40}), 1);
   EXPECT_EQ(Scan(WindowFunction::kDelta, {10, 20, 30, 40}), 40);
   EXPECT_EQ(Scan(WindowFunction::kIrate, {10, 20, 5}), 0.5);
@@ -41,7 +42,7 @@ TEST(WindowScan, MatchesPrometheus) {
   EXPECT_EQ(Scan(WindowFunction::kSmoothing, {1, 2, 3}, {0.5, 0.5}), 3);
 }
 
-TEST(WindowScan, TooFewSamples_NoResult) {
+TEST(WindowScan, TooFewSamples_ReturnsNoResult) {
   for (const WindowFunction function :
        {WindowFunction::kRate, WindowFunction::kIncrease, WindowFunction::kDelta,
         WindowFunction::kIrate, WindowFunction::kIdelta, WindowFunction::kDeriv,
@@ -57,7 +58,7 @@ TEST(WindowScan, NanSortsBeforeNumbersInQuantiles) {
   EXPECT_EQ(Scan(WindowFunction::kMax, {NAN, 1, NAN}), 1);
 }
 
-TEST(WindowScan, MillisecondsAreDividedAsInPrometheus) {
+TEST(WindowScan, PositionsAreDividedAsInPrometheus) {
   EXPECT_EQ(PositionSeconds(1'700'000'000'123'000'000), 1700000000.123);
   EXPECT_EQ(PositionSeconds(-500'000'000), -0.5);
 }
