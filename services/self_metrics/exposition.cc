@@ -21,7 +21,7 @@ bool ValidName(std::string_view name, bool colons) {
   });
 }
 
-// A metric name in one scrape.
+// Samples and metadata of one metric name in a scrape.
 struct Family {
   const std::string* help = nullptr;
   prometheus::MetricType type = prometheus::MetricType::Untyped;
@@ -44,7 +44,8 @@ prometheus::ClientMetric::Histogram Read(const Histogram& histogram) {
     out.bucket.push_back({out.sample_count, bounds[i]});
   }
   out.sample_count += histogram.count(bounds.size());
-  // The count is the sum of the buckets as read: the text is consistent during concurrent writes.
+  // The count is computed from the buckets that were read, so the output is consistent even during
+  // concurrent writes.
   out.sample_sum = histogram.sum();
   return out;
 }
@@ -57,9 +58,9 @@ struct Exposition::Item {
   std::string help;
   prometheus::MetricType type = prometheus::MetricType::Untyped;
   Labels labels;
-  std::function<double()> read;          // of a counter or gauge
-  const Histogram* histogram = nullptr;  // set instead of `read`
-  SampleLister lister;                   // set instead of `read`
+  std::function<double()> read;          // set for a counter or gauge
+  const Histogram* histogram = nullptr;  // set for a histogram, instead of `read`
+  SampleLister lister;                   // set for a callback, instead of `read`
 };
 
 Registration::Registration(Registration&& other) noexcept
@@ -83,8 +84,8 @@ Exposition::~Exposition() = default;
 
 Registration Exposition::Insert(std::unique_ptr<Item> item) {
   PITWALL_CHECK(ValidName(item->name, true));
-  // prometheus-cpp 1.0.1 writes help unescaped; newer versions escape it. Text without special
-  // characters is correct in both.
+  // prometheus-cpp 1.0.1 does not escape help texts, but newer versions do. Texts without special
+  // characters are correct in both cases.
   for (char& c : item->help) {
     if (c == '\n' || c == '\r') c = ' ';
     if (c == '\\') c = '/';

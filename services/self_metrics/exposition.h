@@ -1,10 +1,11 @@
-// Contents of /metrics of a service: text format 0.0.4 of Prometheus.
+// Contents of a service's /metrics endpoint in the Prometheus text format 0.0.4.
 //
 // Components register the addresses of their instruments, or a callback that lists samples during a
-// scrape. Families with one name from several components are merged; their types must agree, and
-// the first help text is used. Output is sorted by name and labels. Duplicate samples are omitted
-// and counted, so that the text is valid for any callback. Thread-safe. Callbacks run in the
-// scraping thread under the exposition's lock: they must be fast and must not call it.
+// scrape. If several components register the same name, their samples are merged into one family.
+// The types must agree, and the first help text is used. The output is sorted by name and labels.
+// Duplicate samples are omitted and counted, so the output is valid for any callback. Thread-safe.
+// Callbacks run in the scraping thread while the exposition is locked. They must be fast and must
+// not call the exposition.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +32,7 @@ using SampleLister = std::function<void(std::vector<Sample>*)>;
 
 class Exposition;
 
-// Removes its instrument or callback when destroyed: after that, its address is no longer used.
+// Unregisters the instrument or callback when it is destroyed. Its address is not used after that.
 // Must not outlive the exposition.
 class [[nodiscard]] Registration {
  public:
@@ -50,7 +51,8 @@ class [[nodiscard]] Registration {
 class Exposition {
  public:
   static constexpr std::string_view kContentType = "text/plain; version=0.0.4; charset=utf-8";
-  // Further samples of one family are omitted and counted (pitwall_metrics_omitted_samples).
+  // Maximum number of samples per family. Further samples are omitted and counted
+  // (pitwall_metrics_omitted_samples).
   static constexpr size_t kMaxSamplesPerFamily = 10'000;
 
   Exposition();
@@ -58,8 +60,9 @@ class Exposition {
   Exposition(const Exposition&) = delete;
   Exposition& operator=(const Exposition&) = delete;
 
-  // Names follow promtool: counters end with _total, units are base units,
-  // [a-zA-Z_:][a-zA-Z0-9_:]*. An invalid name or a second type for a name fails a PITWALL_CHECK.
+  // Names must follow the rules of promtool: counters end with _total, units are base units, and
+  // names match [a-zA-Z_:][a-zA-Z0-9_:]*. An invalid name, or a second type for the same name,
+  // fails a PITWALL_CHECK.
   Registration Add(std::string_view name, std::string_view help, Labels labels,
                    const Counter* counter);
   Registration Add(std::string_view name, std::string_view help, Labels labels,
@@ -83,8 +86,9 @@ class Exposition {
   uint64_t next_id_ ABSL_GUARDED_BY(mutex_) = 1;
 };
 
-// Registers process_cpu_seconds_total, process_resident_memory_bytes, …, the standard process
-// metrics of Prometheus clients, from /proc, and pitwall_build_info{version,service} 1.
+// Registers the standard process metrics of Prometheus clients (process_cpu_seconds_total,
+// process_resident_memory_bytes, …), which are read from /proc, and
+// pitwall_build_info{version,service}, which is always 1.
 std::vector<Registration> AddProcessMetrics(Exposition* exposition);
 Registration AddBuildInfo(Exposition* exposition, std::string_view version,
                           std::string_view service);

@@ -19,7 +19,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Returns status and output of `promtool check metrics`, or nothing if promtool is missing.
+// Returns the exit status and output of `promtool check metrics`, or nullopt if promtool is not
+// installed.
 std::optional<std::pair<int, std::string>> Promtool(const std::string& text) {
   if (std::system("command -v promtool >/dev/null 2>&1") != 0) return std::nullopt;
   std::string name = testing::TempDir() + "/pitwall-exposition-XXXXXX";
@@ -27,12 +28,12 @@ std::optional<std::pair<int, std::string>> Promtool(const std::string& text) {
   EXPECT_EQ(write(fd, text.data(), text.size()), static_cast<ssize_t>(text.size()));
   close(fd);
   FILE* const pipe = popen(Cat("promtool check metrics <", name, " 2>&1").c_str(), "r");
-  std::string said;
+  std::string output;
   char buffer[512];
-  while (const size_t n = fread(buffer, 1, sizeof buffer, pipe)) said.append(buffer, n);
+  while (const size_t n = fread(buffer, 1, sizeof buffer, pipe)) output.append(buffer, n);
   const int status = pclose(pipe);
   unlink(name.c_str());
-  return std::pair(WEXITSTATUS(status), said);
+  return std::pair(WEXITSTATUS(status), output);
 }
 
 TEST(Exposition, RendersGoldenText) {
@@ -55,7 +56,7 @@ TEST(Exposition, RendersGoldenText) {
       exposition.Add("pitwall_open", "Open.", MetricType::kGauge, [](std::vector<Sample>* out) {
         out->push_back({{{"rule", "b\"\\\n"}}, std::numeric_limits<double>::infinity()});
         out->push_back({{{"rule", "a"}}, 2});
-        out->push_back({{{"rule", "a"}}, 3});  // a duplicate
+        out->push_back({{{"rule", "a"}}, 3});  // duplicate of the previous sample
       })};
   EXPECT_EQ(exposition.Render(),
             R"(# HELP pitwall_errors_total Errors.
@@ -107,11 +108,11 @@ TEST(Exposition, PromtoolAcceptsText) {
   if (!verdict) GTEST_SKIP() << "promtool is not installed";
   EXPECT_EQ(verdict->first, 0) << verdict->second << text;
   EXPECT_EQ(verdict->second, "");
-  // The check rejects invalid text.
+  // Verifies that promtool rejects invalid text.
   EXPECT_NE(Promtool(Cat(text, "pitwall_lag_seconds{ 1\n"))->first, 0);
 }
 
-TEST(Exposition, ProcessMetricsDescribeThisProcess) {
+TEST(Exposition, ProcessMetricsDescribeOwnProcess) {
   Exposition exposition;
   const std::vector<Registration> process = AddProcessMetrics(&exposition);
   const auto value = [&](std::string_view name) {
@@ -153,7 +154,7 @@ TEST(Exposition, LimitsSamplesPerFamily) {
   EXPECT_THAT(exposition.Render(), HasSubstr("pitwall_metrics_omitted_samples 5\n"));
 }
 
-TEST(Exposition, FamilyHasOneType) {
+TEST(Exposition, SecondTypeForFamilyFails) {
   Exposition exposition;
   Counter counter;
   Gauge gauge;
@@ -162,7 +163,7 @@ TEST(Exposition, FamilyHasOneType) {
   EXPECT_DEATH((void)exposition.Add("1st", "A.", {}, &gauge), "check failed");
 }
 
-TEST(Instruments, OneWriterManyReaders) {
+TEST(Instruments, ConcurrentWritesAndReads_LoseNoUpdate) {
   Exposition exposition;
   Counter counter;
   SharedCounter shared;

@@ -1,6 +1,6 @@
-// Instruments for metrics of the process, fast enough for hot paths. Each has ONE writing thread (a
-// relaxed load and store, no locked instruction); any thread may read. Put them in a struct of the
-// component and register their addresses with an Exposition.
+// Instruments for process metrics that are fast enough for hot paths. Each instrument has a single
+// writing thread (relaxed load and store, no locked instruction). Any thread may read. Place
+// instruments in a struct of the component, and register their addresses with an Exposition.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace pitwall::self_metrics {
 
-// Monotonic. One writer; use SharedCounter for several.
+// Monotonic counter with a single writer. Use SharedCounter for several writers.
 class Counter {
  public:
   void Add(uint64_t n = 1) {
@@ -25,7 +25,7 @@ class Counter {
   std::atomic<uint64_t> value_{0};
 };
 
-// Monotonic. Any number of writers.
+// Monotonic counter with any number of writers.
 class SharedCounter {
  public:
   void Add(uint64_t n = 1) { value_.fetch_add(n, std::memory_order_relaxed); }
@@ -35,7 +35,7 @@ class SharedCounter {
   std::atomic<uint64_t> value_{0};
 };
 
-// One writer, or writers that each set a complete value.
+// Gauge with a single writer, or with several writers that each set a complete value.
 class Gauge {
  public:
   void Set(double value) { value_.store(value, std::memory_order_relaxed); }
@@ -45,7 +45,7 @@ class Gauge {
   std::atomic<double> value_{0};
 };
 
-// Counts per bucket; bounds ascending, in the unit of the metric. One writer.
+// Histogram with a single writer. Bounds must be in ascending order, in the metric's unit.
 class Histogram {
  public:
   explicit Histogram(std::span<const double> bounds)
@@ -57,7 +57,8 @@ class Histogram {
     sum_.store(sum_.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
   }
   const std::vector<double>& bounds() const { return bounds_; }
-  // `bucket` may equal the number of bounds, for values above all of them. Not cumulative.
+  // Returns the count of one bucket, not cumulative. `bucket` may equal the number of bounds, which
+  // refers to values above all bounds.
   uint64_t count(size_t bucket) const { return counts_[bucket].load(std::memory_order_relaxed); }
   double sum() const { return sum_.load(std::memory_order_relaxed); }
 
@@ -67,7 +68,7 @@ class Histogram {
   std::atomic<double> sum_{0};
 };
 
-// Bucket bounds for latencies in seconds, 0.5 ms to 60 s.
+// Bucket bounds for latencies in seconds, from 0.5 ms to 60 s.
 inline constexpr std::array<double, 14> kLatencyBounds = {
     0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 15, 60};
 

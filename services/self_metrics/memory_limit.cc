@@ -17,8 +17,8 @@ std::string Read(const std::string& path) {
 }
 
 void Lower(MemoryLimit* limit, std::string_view number, size_t unit, std::string source) {
-  const auto value = ParseDouble(number);  // "max" is not a number
-  // cgroup v1 represents "no limit" by a number near 2^63.
+  const auto value = ParseDouble(number);  // "max" means no limit
+  // cgroup v1 represents "no limit" as a number near 2^63.
   if (!value.has_value() || *value <= 0 || *value > 1e18) return;
   const auto bytes = static_cast<size_t>(*value) * unit;
   if (limit->bytes == 0 || bytes < limit->bytes) *limit = {bytes, std::move(source)};
@@ -37,7 +37,7 @@ MemoryLimit FindMemoryLimit(const std::string& root) {
   }
   const std::string groups = Read(root + "/proc/self/cgroup");
   for (const std::string_view line : Split(groups, '\n')) {
-    // v2: "0::/path"; v1: "4:memory:/path".
+    // The format is "0::/path" for cgroup v2 and "4:memory:/path" for v1.
     const bool v2 = StartsWith(line, "0::/");
     const size_t v1 = line.find(":memory:/");
     if (!v2 && v1 == std::string_view::npos) continue;

@@ -12,7 +12,7 @@ struct MemoryLimit {
 };
 
 // Returns the minimum of the machine's RAM, the limits of the cgroup and its ancestors, and
-// RLIMIT_AS. `root` is a prefix of each path, for tests.
+// RLIMIT_AS. `root` is prepended to every path, for tests.
 MemoryLimit FindMemoryLimit(const std::string& root = "");
 
 }  // namespace pitwall::self_metrics

@@ -20,7 +20,7 @@ class MemoryLimitTest : public ::testing::Test {
   std::string root_ = (std::filesystem::temp_directory_path() / "memory-limit-XXXXXX").string();
 };
 
-TEST_F(MemoryLimitTest, MinimumOfRamAndCgroups) {
+TEST_F(MemoryLimitTest, ReturnsMinimumOfRamAndCgroups) {
   EXPECT_EQ(FindMemoryLimit(root_).bytes, 0U);
   Put("/proc/meminfo", "MemTotal:        8000000 kB\nMemFree: 1 kB\n");
   EXPECT_EQ(FindMemoryLimit(root_).bytes, size_t{8'000'000} * 1024);
@@ -33,7 +33,7 @@ TEST_F(MemoryLimitTest, MinimumOfRamAndCgroups) {
   EXPECT_EQ(FindMemoryLimit(root_).source, "cgroup /sys/fs/cgroup/a/memory.max");
 }
 
-TEST_F(MemoryLimitTest, CgroupV1) {
+TEST_F(MemoryLimitTest, ReadsCgroupV1Limit) {
   Put("/proc/meminfo", "MemTotal:        8000000 kB\n");
   Put("/proc/self/cgroup", "5:cpu:/x\n4:memory:/j\n");
   Put("/sys/fs/cgroup/memory/j/memory.limit_in_bytes", "9223372036854771712\n");
@@ -42,7 +42,7 @@ TEST_F(MemoryLimitTest, CgroupV1) {
   EXPECT_EQ(FindMemoryLimit(root_).bytes, 1'000'000U);
 }
 
-TEST(MemoryLimit, LimitOfThisProcessIsKnown) { EXPECT_GT(FindMemoryLimit().bytes, 0U); }
+TEST(MemoryLimit, OwnLimitIsKnown) { EXPECT_GT(FindMemoryLimit().bytes, 0U); }
 
 }  // namespace
 }  // namespace pitwall::self_metrics

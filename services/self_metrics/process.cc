@@ -24,7 +24,8 @@ std::string ReadFile(const char* path) {
   return std::string(std::istreambuf_iterator<char>(in), {});
 }
 
-// proc(5): the fields after the last ')', since the command may contain any character.
+// Returns the fields after the last ')' in proc(5) stat, because the command name may contain any
+// character.
 std::optional<ProcessStat> ReadStat() {
   const std::string text = ReadFile("/proc/self/stat");
   const size_t name_end = text.rfind(')');
@@ -32,7 +33,7 @@ std::optional<ProcessStat> ReadStat() {
   const std::vector<std::string_view> fields =
       Split(Trim(std::string_view(text).substr(name_end + 2)), ' ');
   if (fields.size() < 22) return std::nullopt;
-  const auto number = [&](size_t field) {  // numbered as in proc(5), from 3
+  const auto number = [&](size_t field) {  // field numbers of proc(5), starting at 3
     return ParseDouble(fields[field - 3]).value_or(0);
   };
   const auto ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
@@ -53,7 +54,7 @@ std::optional<double> BootTime() {
 std::optional<double> OpenFiles() {
   DIR* const dir = opendir("/proc/self/fd");
   if (dir == nullptr) return std::nullopt;
-  double count = -1;  // excludes the directory handle used to list
+  double count = -1;  // excludes the descriptor of the listed directory
   while (const dirent* entry = readdir(dir)) {
     if (entry->d_name[0] != '.') ++count;
   }
@@ -64,7 +65,7 @@ std::optional<double> OpenFiles() {
 double Limit(int resource) {
   rlimit limit{};
   if (getrlimit(static_cast<__rlimit_resource>(resource), &limit) != 0) return 0;
-  // client_golang uses this value for "no limit".
+  // client_golang also uses this value for "no limit".
   return limit.rlim_cur == RLIM_INFINITY ? 18446744073709551615.0
                                          : static_cast<double>(limit.rlim_cur);
 }
