@@ -15,10 +15,9 @@ constexpr int64_t kBeatNs = kNanosPerSecond;
 constexpr int64_t kPublishNs = 500 * kNanosPerMilli;
 constexpr int64_t kFlushNs = 500 * kNanosPerMilli;  // flush interval of a client
 constexpr int64_t kNodeSchemaRepeatNs = 5 * kNanosPerSecond;
-constexpr int64_t kTeardownNs =
-    3 * kNanosPerSecond;  // from the death to the end of the other ranks
+constexpr int64_t kTeardownNs = 3 * kNanosPerSecond;  // delay until the other ranks are terminated
 constexpr int64_t kLauncherNs = 4 * kNanosPerSecond;
-constexpr int64_t kLeaveNs = 6 * kNanosPerSecond;  // of the nodes
+constexpr int64_t kLeaveNs = 6 * kNanosPerSecond;  // delay until the nodes leave the job
 constexpr int64_t kTerminated = 15;
 
 std::string BootId(uint64_t seed, std::string_view what) {
@@ -59,7 +58,7 @@ LoadJob::LoadJob(const LoadPlan& plan, uint64_t seed, std::string id, int64_t st
     planted.fault = std::move(fault);
     planted_.push_back(std::move(planted));
   }
-  told_.resize(planted_.size());
+  reported_.resize(planted_.size());
   BeginAttempt(start_ns_);
 }
 
@@ -73,7 +72,8 @@ void LoadJob::BeginAttempt(int64_t start_ns) {
 }
 
 int64_t LoadJob::FirstNs(size_t actor) const {
-  // A node is announced before its ranks; the sources have distinct phases.
+  // A node announces itself before its ranks do. Ranks start at different offsets so that they do
+  // not flush at the same time.
   if (actor < nodes_.size()) return start_ns_;
   return start_ns_ + kNanosPerMilli * static_cast<int64_t>(1 + Mix(seed_, actor) % 400);
 }
@@ -113,7 +113,7 @@ void LoadJob::SampleNode(Node* node, int64_t at_ns) {
   NodeMood mood;
   const auto died = training_->died_ns();
   const bool between = at_ns < attempt_start_ns_ || (died.has_value() && at_ns >= *died);
-  mood.working = ranks_.empty() || !(between || training_->stands_still(at_ns));
+  mood.working = ranks_.empty() || !(between || training_->is_stalled(at_ns));
   node->ranks.clear();
   node->leaked.clear();
   const int64_t index = node - nodes_.data();
@@ -191,9 +191,8 @@ int64_t LoadJob::ActRank(int64_t rank, size_t actor, int64_t at_ns, const Emit& 
                                                     : std::nullopt));
     return at_ns + kFlushNs;
   }
-  training_->Peek(
-      rank,
-      at_ns);  // generates the steps up to this time and the events in them that end the attempt
+  // Generates the steps up to this time. One of them may end the attempt.
+  training_->Peek(rank, at_ns);
   const auto died = training_->died_ns();
   const bool dead = died.has_value() && rank == training_->dead_rank() && at_ns >= *died;
   const bool torn = died.has_value() && at_ns >= *died + kTeardownNs;
@@ -214,7 +213,7 @@ int64_t LoadJob::ActRank(int64_t rank, size_t actor, int64_t at_ns, const Emit& 
   return kNever;
 }
 
-// The end of the launcher, or the next attempt.
+// Reports the end of the launcher, or starts the next attempt.
 int64_t LoadJob::ActLost(int64_t rank, size_t actor, int64_t at_ns, const Emit& emit) {
   Rank& mine = ranks_[static_cast<size_t>(rank)];
   if (mine.attempt == attempt_) {
@@ -236,8 +235,8 @@ int64_t LoadJob::ActLost(int64_t rank, size_t actor, int64_t at_ns, const Emit& 
 std::vector<Planted> LoadJob::TakePlanted() {
   std::vector<Planted> out;
   for (size_t i = 0; i < planted_.size(); ++i) {
-    if (told_[i] || planted_[i].from_step < 0) continue;
-    told_[i] = true;
+    if (reported_[i] || planted_[i].from_step < 0) continue;
+    reported_[i] = true;
     out.push_back(planted_[i]);
   }
   return out;

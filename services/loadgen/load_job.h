@@ -1,4 +1,4 @@
-// One job of a load from its start to its end: nodes and ranks, each a source with its own times.
+// Simulated job from start to end. Each node and each rank is a source with its own schedule.
 #pragma once
 
 #include <cstdint>
@@ -15,22 +15,24 @@ namespace pitwall::loadgen {
 
 class LoadJob {
  public:
-  // Receives a batch at the time at which its source has it; the data of its frames is valid only
-  // during the call. `source`: one of actors().
+  // Receives a batch at the time at which its source creates it. `source` is an index below
+  // actors(). The data of the batch's frames is valid only during the call.
   using Emit = std::function<void(int64_t at_ns, size_t source, const Batch& batch)>;
 
-  // `faults`: those of the first attempt, with times since its start. Borrows the plan. The job
-  // ends at `end_ns`, unless it completes all of its steps or dies earlier.
+  // `faults` apply to the first attempt; their times are relative to its start. The plan must
+  // outlive the job. The job ends at `end_ns`, or earlier if it completes all of its steps or dies.
   LoadJob(const LoadPlan& plan, uint64_t seed, std::string id, int64_t start_ns, int64_t end_ns,
           std::vector<Fault> faults);
 
-  // Nodes, then ranks. Each acts independently, first at FirstNs.
+  // Returns the number of actors: first the nodes, then the ranks. Each actor acts independently,
+  // for the first time at FirstNs.
   size_t actors() const { return nodes_.size() + ranks_.size(); }
   int64_t FirstNs(size_t actor) const;
-  // Returns the time of its next action; kNever: it has ended.
+  // Runs the actor's next action. Returns the time of the following action, or kNever if the actor
+  // has ended.
   int64_t Act(size_t actor, int64_t at_ns, const Emit& emit);
 
-  // Faults that began since the last call.
+  // Returns the faults that have started since the last call.
   std::vector<Planted> TakePlanted();
   const std::string& id() const { return id_; }
 
@@ -49,7 +51,7 @@ class LoadJob {
   struct Rank {
     std::unique_ptr<RankTelemetry> telemetry;
     std::unique_ptr<RankWalk> walk;
-    uint64_t attempt = 0;  // of the telemetry; 0: no attempt yet
+    uint64_t attempt = 0;  // attempt of `telemetry`; 0: none yet
     bool lost = false;
   };
 
@@ -62,7 +64,7 @@ class LoadJob {
   void BeginAttempt(int64_t start_ns);
   int64_t NodeOf(int64_t rank) const { return rank / ranks_per_node_; }
   bool FirstOfNode(int64_t rank) const { return rank % ranks_per_node_ == 0; }
-  // Time of the regular end of its ranks; kNever: unknown.
+  // Returns the time at which the ranks end normally, or kNever if the time is unknown yet.
   int64_t over_ns() const;
 
   const LoadPlan& plan_;
@@ -72,9 +74,9 @@ class LoadJob {
   const int64_t end_ns_;
   const int64_t ranks_per_node_;
   std::vector<Planted> planted_;
-  std::vector<bool> told_;
+  std::vector<bool> reported_;
   std::unique_ptr<Training> training_;
-  // Earlier attempts, kept while a rank refers to them.
+  // Previous attempts, kept while a rank still refers to them.
   std::vector<std::unique_ptr<Training>> old_trainings_;
   uint64_t attempt_ = 0;
   int64_t attempt_start_ns_ = 0;

@@ -66,7 +66,7 @@ Status SetKey(std::string_view text, std::string_view key, std::string_view valu
   } else if (key == "restart") {
     ASSIGN_OR_RETURN(fault->restart_ns, Time(text, key, value));
   } else {
-    return Bad(text, Cat("unknown key ", Quote(key), "; there are ", kKeys));
+    return Bad(text, Cat("unknown key ", Quote(key), "; valid keys are ", kKeys));
   }
   return OkStatus();
 }
@@ -104,12 +104,12 @@ Status CheckPlan(const LoadPlan& plan) {
       return InvalidArgument(
           Cat("--", b.flag, " must be ", b.least, " to ", b.most, " (", b.value, ")"));
   }
-  if (plan.step_ns < kNanosPerMilli) return InvalidArgument("--step must be 1ms or more");
+  if (plan.step_ns < kNanosPerMilli) return InvalidArgument("--step must be at least 1ms");
   if (plan.interval_ns < 10 * kNanosPerMilli || plan.interval_ns > 60 * kNanosPerSecond)
     return InvalidArgument("--interval must be 10ms to 60s");
-  if (plan.duration_ns < kNanosPerSecond) return InvalidArgument("--duration must be 1s or more");
+  if (plan.duration_ns < kNanosPerSecond) return InvalidArgument("--duration must be at least 1s");
   if (plan.name.empty() || StartsWith(plan.name, "__"))
-    return InvalidArgument("--name must not be empty or begin with __");
+    return InvalidArgument("--name must not be empty or start with __");
   for (const auto& [flag, share] :
        {std::pair("late", plan.late), std::pair("drop", plan.dropped),
         std::pair("duplicate", plan.duplicated), std::pair("reorder", plan.reordered)}) {
@@ -124,12 +124,12 @@ StatusOr<Fault> ParseFault(std::string_view text) {
   Fault fault;
   const auto name = std::find(kNames.begin(), kNames.end(), Trim(parts[0]));
   if (name == kNames.end())
-    return Bad(text, "unknown kind; there are straggler, stall, hang, death, nan, gpu, leak");
+    return Bad(text, "unknown kind; valid kinds are straggler, stall, hang, death, nan, gpu, leak");
   fault.kind = static_cast<FaultKind>(name - kNames.begin());
   for (size_t i = 1; i < parts.size(); ++i) {
     const size_t at = parts[i].find('=');
     if (at == std::string_view::npos)
-      return Bad(text, Cat(Quote(parts[i]), " is not KEY=VALUE; keys are ", kKeys));
+      return Bad(text, Cat(Quote(parts[i]), " must be KEY=VALUE; valid keys are ", kKeys));
     RETURN_IF_ERROR(
         SetKey(text, Trim(parts[i].substr(0, at)), Trim(parts[i].substr(at + 1)), &fault));
   }
@@ -139,32 +139,34 @@ StatusOr<Fault> ParseFault(std::string_view text) {
 Status CompleteFaults(int64_t count, LoadPlan* plan) {
   if (count > plan->jobs)
     return InvalidArgument(
-        Cat("--faults ", count, ": each needs a job of its own (--jobs ", plan->jobs, ")"));
+        Cat("--faults ", count, ": each fault requires its own job (--jobs ", plan->jobs, ")"));
   for (int64_t i = 0; i < count; ++i) {
     Fault fault;
-    // Detection of a leak takes 20 minutes; a GPU fault requires a GPU.
+    // A leak can be detected only after 20 minutes, and a GPU fault requires a GPU.
     std::vector<FaultKind> kinds = {FaultKind::kStraggler, FaultKind::kStall, FaultKind::kHang,
                                     FaultKind::kDeath, FaultKind::kNan};
     if (plan->gpus > 0) kinds.push_back(FaultKind::kGpuDrop);
     if (plan->duration_ns >= 30 * 60 * kNanosPerSecond) kinds.push_back(FaultKind::kLeak);
     fault.kind = kinds[Mix(plan->seed, 0xfa, static_cast<uint64_t>(i)) % kinds.size()];
-    // Jobs take turns, so that no job has two faults.
+    // The faults are spread over the jobs, so that each job has at most one of them.
     fault.job = i * plan->jobs / std::max<int64_t>(count, 1);
     plan->faults.push_back(fault);
   }
   const int64_t ranks = plan->ranks_of_job();
-  // The shortest possible life of a job, so that its fault begins in it.
+  // Minimum lifetime of a job. The fault must start within it.
   const int64_t life_ns = std::min(plan->duration_ns, plan->life_ns / 2);
   for (size_t i = 0; i < plan->faults.size(); ++i) {
     Fault& fault = plan->faults[i];
     if (fault.job >= plan->jobs)
-      return InvalidArgument(Cat("--fault ", FaultName(fault.kind), ": job ", fault.job,
-                                 " of --jobs ", plan->jobs, "; they are counted from 0"));
+      return InvalidArgument(Cat("--fault ", FaultName(fault.kind),
+                                 ": job must be less than --jobs (got job ", fault.job, ", --jobs ",
+                                 plan->jobs, ")"));
     if (fault.rank >= ranks || (ranks == 0 && NeedsRank(fault.kind)))
-      return InvalidArgument(Cat("--fault ", FaultName(fault.kind), ": rank ", fault.rank,
-                                 " of --ranks ", ranks, "; they are counted from 0"));
+      return InvalidArgument(Cat("--fault ", FaultName(fault.kind),
+                                 ": rank must be from 0 to --ranks - 1 (got rank ", fault.rank,
+                                 ", --ranks ", ranks, ")"));
     if (fault.kind == FaultKind::kGpuDrop && plan->gpus == 0)
-      return InvalidArgument("--fault gpu: the nodes have no GPU; give --gpus");
+      return InvalidArgument("--fault gpu: nodes do not have GPUs; write --gpus");
     const uint64_t bits = Mix(plan->seed, 0xfb, i);
     if (fault.rank < 0 && NeedsRank(fault.kind))
       fault.rank = static_cast<int64_t>(bits % static_cast<uint64_t>(ranks));
@@ -193,7 +195,7 @@ Expectation ExpectationOf(const Planted& planted, int64_t ranks) {
       out.must = {{"StragglerRank", {{"rank", rank}}}};
       break;
     case FaultKind::kStall:
-      if (each.size() >= 3) {  // one issue for the job
+      if (each.size() >= 3) {  // a single issue for the whole job
         out.must = {{"DataStallShare", {{"ranks", "all"}}}};
       } else {
         for (const std::string& r : each) out.must.push_back({"DataStallShare", {{"rank", r}}});

@@ -8,7 +8,7 @@
 namespace pitwall::loadgen {
 namespace {
 
-TEST(LoadPlan, ParsesAFaultWithAllKeys) {
+TEST(LoadPlan, ParsesFaultWithAllKeys) {
   const auto fault = ParseFault("straggler,job=2,rank=3,from=60s,for=2m,factor=1.5");
   ASSERT_TRUE(fault.ok()) << fault.status();
   EXPECT_EQ(fault->kind, FaultKind::kStraggler);
@@ -22,22 +22,22 @@ TEST(LoadPlan, ParsesAFaultWithAllKeys) {
 }
 
 TEST(LoadPlan, InvalidFault_ErrorNamesPositionAndValidValues) {
-  for (const auto& [text, said] :
-       {std::pair("slow", "unknown kind; there are straggler"),
-        std::pair("hang,rank", "\"rank\" is not KEY=VALUE"),
+  for (const auto& [text, message] :
+       {std::pair("slow", "unknown kind; valid kinds are straggler"),
+        std::pair("hang,rank", "\"rank\" must be KEY=VALUE"),
         std::pair("hang,rank=-1", "rank must be a whole number (\"-1\")"),
         std::pair("hang,from=soon", "from must be a duration like 90s"),
         std::pair("stall,share=1.5", "share must be a number from 0 to 0.99"),
         std::pair("death,signal=99", "signal must be 1 to 64"),
-        std::pair("hang,color=red", "unknown key \"color\"; there are job, rank")}) {
+        std::pair("hang,color=red", "unknown key \"color\"; valid keys are job, rank")}) {
     const auto fault = ParseFault(text);
     ASSERT_FALSE(fault.ok()) << text;
-    EXPECT_THAT(std::string(fault.status().message()), testing::HasSubstr(said)) << text;
+    EXPECT_THAT(std::string(fault.status().message()), testing::HasSubstr(message)) << text;
     EXPECT_THAT(std::string(fault.status().message()), testing::HasSubstr(Quote(text)));
   }
 }
 
-TEST(LoadPlan, SizesOutOfBounds_ErrorNamesTheFlag) {
+TEST(LoadPlan, SizeOutOfRange_ErrorNamesFlag) {
   LoadPlan plan;
   EXPECT_TRUE(CheckPlan(plan).ok());
   plan.cores = 5000;
@@ -48,7 +48,7 @@ TEST(LoadPlan, SizesOutOfBounds_ErrorNamesTheFlag) {
   EXPECT_THAT(std::string(CheckPlan(plan).message()), testing::HasSubstr("--drop must be 0 to 1"));
 }
 
-TEST(LoadPlan, RandomFaultsFollowTheSeed_EachInItsOwnJob) {
+TEST(LoadPlan, RandomFaults_DependOnSeedAndUseDifferentJobs) {
   const auto kinds = [](uint64_t seed) {
     LoadPlan plan;
     plan.seed = seed;
@@ -70,30 +70,31 @@ TEST(LoadPlan, RandomFaultsFollowTheSeed_EachInItsOwnJob) {
   EXPECT_NE(kinds(1), kinds(2));
   LoadPlan plan;
   EXPECT_THAT(std::string(CompleteFaults(2, &plan).message()),
-              testing::HasSubstr("--faults 2: each needs a job"));
+              testing::HasSubstr("--faults 2: each fault requires its own job"));
 }
 
-TEST(LoadPlan, FaultBeginsInTheShortestLifeOfAJob) {
+TEST(LoadPlan, FaultStartsWithinMinimumJobLifetime) {
   LoadPlan plan;
   plan.life_ns = 90 * kNanosPerSecond;
   EXPECT_TRUE(CompleteFaults(1, &plan).ok());
   EXPECT_LT(plan.faults[0].from_ns, 45 * kNanosPerSecond / 2);
 }
 
-TEST(LoadPlan, RejectsFaultOfUnknownRank) {
+TEST(LoadPlan, FaultOfUnknownRank_IsRejected) {
   LoadPlan plan;
   plan.faults = {*ParseFault("hang,rank=8")};
   EXPECT_THAT(std::string(CompleteFaults(0, &plan).message()),
-              testing::HasSubstr("rank 8 of --ranks 8"));
+              testing::HasSubstr("got rank 8, --ranks 8"));
   plan.faults = {*ParseFault("hang,job=1")};
   EXPECT_THAT(std::string(CompleteFaults(0, &plan).message()),
-              testing::HasSubstr("job 1 of --jobs 1"));
+              testing::HasSubstr("got job 1, --jobs 1"));
   plan.gpus = 0;
   plan.faults = {*ParseFault("gpu")};
-  EXPECT_THAT(std::string(CompleteFaults(0, &plan).message()), testing::HasSubstr("have no GPU"));
+  EXPECT_THAT(std::string(CompleteFaults(0, &plan).message()),
+              testing::HasSubstr("do not have GPUs"));
 }
 
-TEST(LoadPlan, PlantedFaultIsOneLineOfJson) {
+TEST(LoadPlan, PlantedFault_IsFormattedAsOneJsonLine) {
   Planted planted;
   planted.fault = *ParseFault("straggler,rank=3");
   planted.job = "load-0";

@@ -14,9 +14,10 @@
 namespace pitwall::loadgen {
 namespace {
 
-constexpr int64_t kFirstDelayNs = 2 * kNanosPerMilli;  // from a source to the log
+constexpr int64_t kFirstDelayNs = 2 * kNanosPerMilli;  // minimum delay from a source to the log
 constexpr int64_t kJitterMs = 30;
-constexpr int64_t kReorderNs = 700 * kNanosPerMilli;  // beyond the next batch of each source
+// Longer than the interval between two batches of any source.
+constexpr int64_t kReorderNs = 700 * kNanosPerMilli;
 constexpr int64_t kBetweenLivesNs = 5 * kNanosPerSecond;
 
 uint64_t CountSamples(const Batch& batch) {
@@ -27,7 +28,8 @@ uint64_t CountSamples(const Batch& batch) {
   return count;
 }
 
-// Records that are never lost: a lost announcement, event, or goodbye would be another fault.
+// Returns true if the batch may be lost, delayed, or duplicated. Announcements, events, and
+// goodbyes are always delivered in order because losing them would be a different fault.
 bool Expendable(const Batch& batch) {
   return batch.events.empty() && !batch.goodbye && !batch.frames.empty();
 }
@@ -133,7 +135,7 @@ void LoadRun::Send(size_t slot, size_t actor, int64_t at_ns, const Batch& batch)
   arrival = std::max(arrival, last + 1);
   if (expendable && Uniform(Mix(bits, 4)) < plan_.reordered) {
     ++totals_.reordered;
-    arrival += kReorderNs;  // later batches do not wait for it
+    arrival += kReorderNs;  // later batches may overtake this one
   } else {
     last = arrival;
   }
@@ -149,7 +151,8 @@ void LoadRun::Send(size_t slot, size_t actor, int64_t at_ns, const Batch& batch)
 
 Status LoadRun::DeliverUntil(int64_t at_ns) {
   while (!on_the_way_.empty() && on_the_way_.top().arrival_ns <= at_ns) {
-    // priority_queue cannot move its top out; no comparison happens between here and pop.
+    // std::priority_queue does not allow moving its top element. No comparison happens between the
+    // move and pop().
     OnTheWay next = std::move(const_cast<OnTheWay&>(on_the_way_.top()));
     on_the_way_.pop();
     if (plan_.ticks) RETURN_IF_ERROR(Tick(next.arrival_ns));
@@ -160,7 +163,7 @@ Status LoadRun::DeliverUntil(int64_t at_ns) {
   return OkStatus();
 }
 
-// As the owner of each partition would have written them.
+// Writes the clock ticks that the owner of each partition would have written.
 Status LoadRun::Tick(int64_t at_ns) {
   for (; next_tick_ns_ <= at_ns; next_tick_ns_ += kNanosPerSecond) {
     ControlRecord tick;

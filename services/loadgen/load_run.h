@@ -1,4 +1,4 @@
-// Complete load: jobs that start and end, and the delivery of their batches to the log.
+// Complete load: starts and ends jobs, and delivers their batches to the log.
 #pragma once
 
 #include <atomic>
@@ -18,26 +18,26 @@
 
 namespace pitwall::loadgen {
 
-// Receives the records of pitwall.telemetry in the order of arrival.
+// Receives the records of pitwall.telemetry in order of arrival.
 class LoadSink {
  public:
   virtual ~LoadSink() = default;
-  // `partition`: kByKey, except for control records.
+  // `partition` is kByKey, except for control records.
   virtual Status Deliver(int64_t arrival_ns, std::string_view key, std::string value,
                          int32_t partition) = 0;
-  // No record arrives before `now_ns` after this call. A live load waits here until that time.
+  // Guarantees that no record before `now_ns` follows. In a live load, blocks until that time.
   virtual Status Reach(int64_t now_ns) = 0;
   virtual int32_t partitions() const = 0;
 };
 
-// Totals of a load. Samples are present values; a duplicate counts once.
+// Totals of a load. Samples are counted if their values are present. Duplicated batches count once.
 struct LoadTotals {
   uint64_t jobs = 0;
   uint64_t batches = 0;
   uint64_t samples = 0;  // of all batches, including dropped ones
   uint64_t spans = 0;
-  uint64_t bytes = 0;    // of records
-  uint64_t records = 0;  // delivered, including duplicates and ticks
+  uint64_t bytes = 0;    // size of all records
+  uint64_t records = 0;  // delivered records, including duplicates and clock ticks
   uint64_t late = 0;
   uint64_t dropped = 0;
   uint64_t dropped_samples = 0;
@@ -47,14 +47,14 @@ struct LoadTotals {
 };
 std::string TotalsJson(const LoadTotals& totals);
 
-// The plan bounds the memory: each job's open steps, and the late batches.
+// Runs a load. Memory usage is bounded by the open steps of each job and the delayed batches.
 class LoadRun {
  public:
-  // The plan is checked and complete. Borrows the plan and the sink.
+  // The plan must be validated and complete. The plan and the sink must outlive this object.
   LoadRun(const LoadPlan& plan, LoadSink* sink);
 
-  // `begun` is called for each fault when it begins; it may be empty. `stop`, if given, ends the
-  // load early when it becomes true.
+  // Calls `begun` for each fault when the fault starts; `begun` may be empty. If `stop` is given,
+  // the load ends early when it becomes true.
   Status Run(const std::function<void(const Planted&)>& begun,
              const std::atomic<bool>* stop = nullptr);
   const LoadTotals& totals() const { return totals_; }
@@ -83,8 +83,8 @@ class LoadRun {
   struct Slot {
     std::unique_ptr<LoadJob> job;
     uint64_t lives = 0;
-    size_t left = 0;                  // actors that continue
-    std::vector<int64_t> arrived_ns;  // arrival of the last batch, by actor
+    size_t left = 0;                  // number of actors that have not ended
+    std::vector<int64_t> arrived_ns;  // arrival time of the last batch, by actor
   };
 
   void StartJob(size_t slot, int64_t at_ns);

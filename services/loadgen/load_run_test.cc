@@ -53,7 +53,7 @@ LoadPlan Small() {
 
 using Key = std::tuple<std::string, std::string, std::string, uint64_t>;
 
-// Identities of a sink's records; decodes them like the engine.
+// Decodes a sink's records like the engine and collects the identities of their batches.
 struct Read {
   explicit Read(const Kept& kept) {
     codec::BatchDecoder decoder;
@@ -100,7 +100,7 @@ Kept RunPlan(const LoadPlan& plan, LoadTotals* totals = nullptr,
   return kept;
 }
 
-TEST(LoadRun, EqualSeedsGiveEqualBytes) {
+TEST(LoadRun, EqualSeeds_ProduceIdenticalRecords) {
   LoadPlan plan = Small();
   plan.late = plan.reordered = plan.duplicated = plan.dropped = 0.1;
   const Kept one = RunPlan(plan);
@@ -117,18 +117,19 @@ TEST(LoadRun, EqualSeedsGiveEqualBytes) {
   EXPECT_TRUE(differs);
 }
 
-TEST(LoadRun, TotalsMatchTheRecords) {
+TEST(LoadRun, TotalsMatchRecords) {
   LoadTotals totals;
   const Read read(RunPlan(Small(), &totals));
   EXPECT_EQ(read.samples, totals.samples);
   EXPECT_EQ(read.spans, totals.spans);
   EXPECT_EQ(read.batches.size(), totals.batches);
   EXPECT_EQ(read.duplicates, 0u);
-  // 2 nodes x 60 ticks: 29 of the system, 3 x 16 of cores, 2 x 52 of GPUs, 2 x 2 of processes.
+  // 2 nodes with 60 ticks each. Series per node: 29 for the system, 3 x 16 for cores, 2 x 52 for
+  // GPUs, and 2 x 2 for processes.
   EXPECT_GT(totals.samples, 2u * 58 * (29 + 48 + 104 + 4));
 }
 
-TEST(LoadRun, FaultSharesMatchThePlan) {
+TEST(LoadRun, FaultRatesMatchPlan) {
   LoadPlan plan = Small();
   plan.duration_ns = 300 * kNanosPerSecond;
   plan.late = 0.05;
@@ -148,8 +149,8 @@ TEST(LoadRun, FaultSharesMatchThePlan) {
   EXPECT_EQ(read.spans, totals.spans - totals.dropped_spans);
 }
 
-// A late batch delays the batches after it; a reordered one does not.
-TEST(LoadRun, LateBatchesKeepTheirOrderAndReorderedOnesDoNot) {
+// A late batch delays all batches after it. A reordered batch does not.
+TEST(LoadRun, LateBatchesKeepOrder_ReorderedBatchesDoNot) {
   for (const bool reorder : {false, true}) {
     LoadPlan plan = Small();
     plan.late = reorder ? 0 : 0.2;
@@ -201,8 +202,8 @@ TEST(LoadRun, EverySeriesIsInTheCatalog) {
   EXPECT_GT(seen.size(), 50u);
 }
 
-// Values have the form in which the collector reads them.
-TEST(LoadRun, RatiosAreQuantizedAndCountersOnlyGrow) {
+// Values have the same resolution as those that the collector reads.
+TEST(LoadRun, RatiosAreQuantizedAndCountersNeverDecrease) {
   const Kept kept = RunPlan(Small());
   codec::BatchDecoder decoder;
   std::map<uint64_t, Schema> schemas;
@@ -224,7 +225,8 @@ TEST(LoadRun, RatiosAreQuantizedAndCountersOnlyGrow) {
           before = value;
         }
         if (series.labels.Name() == "system_cpu_utilization_ratio") {
-          EXPECT_NEAR(value * 50, std::round(value * 50), 1e-9);  // of 50 jiffies in 500 ms
+          // Multiples of 1/50, because 500 ms have 50 jiffies.
+          EXPECT_NEAR(value * 50, std::round(value * 50), 1e-9);
           ++ratios;
         }
         if (series.labels.Name() == "hw_gpu_utilization_ratio") {
@@ -239,7 +241,7 @@ TEST(LoadRun, RatiosAreQuantizedAndCountersOnlyGrow) {
   EXPECT_GT(ratios, 1000u);
 }
 
-TEST(LoadRun, DeathIsReportedAndNextAttemptBegins) {
+TEST(LoadRun, DeathIsReportedAndNextAttemptStarts) {
   LoadPlan plan = Small();
   plan.duration_ns = 60 * kNanosPerSecond;
   plan.faults = {*ParseFault("death,rank=1,from=20s,restart=10s,signal=9")};
@@ -288,7 +290,7 @@ TEST(LoadRun, JobsStartAndEnd) {
   EXPECT_EQ(ended, jobs);
 }
 
-TEST(LoadRun, TicksReachEachPartitionEverySecond) {
+TEST(LoadRun, EachPartitionReceivesTickEverySecond) {
   LoadPlan plan = Small();
   plan.ticks = true;
   const Read read(RunPlan(plan));
@@ -314,7 +316,7 @@ TEST(LoadRun, GeneratesMillionsOfSamplesPerSecond) {
   const double rate = static_cast<double>(run.totals().samples) / seconds;
   RecordProperty("samples_per_second", FormatDouble(rate));
   printf("%.2f M samples/s\n", rate / 1e6);
-  EXPECT_GT(rate, 1e5);  // low, since sanitizers and busy machines are slow
+  EXPECT_GT(rate, 1e5);  // low because sanitizers and busy machines are slow
 }
 
 }  // namespace

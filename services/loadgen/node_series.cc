@@ -20,8 +20,8 @@ constexpr double kGibi = 1024.0 * 1024 * 1024;
 constexpr double kRankBytes = 6 * kGibi;
 constexpr double kPage = 4096;
 
-// A row of a GPU as in the collector's probe: kind, name, one or two labels, and the value of an
-// idle board. The indices of changing rows are below.
+// GPU series as the collector's probe emits it: kind, name, one or two labels, and the value for an
+// idle GPU. The enum below has the indices of the rows whose values change.
 struct GpuRow {
   SeriesKind kind;
   std::string_view name;
@@ -101,7 +101,7 @@ enum GpuColumn : size_t {
   kNvlink = 45,
 };
 
-// Whole pages that vary around a level and do not grow.
+// Rounds a size down to whole memory pages.
 double Pages(double bytes) { return std::floor(bytes / kPage) * kPage; }
 
 }  // namespace
@@ -111,7 +111,7 @@ NodeSeries::NodeSeries(const LoadPlan& plan, uint64_t seed, std::string node)
   cores_.resize(static_cast<size_t>(plan.cores));
   for (size_t i = 0; i < cores_.size(); ++i) {
     cores_[i].seed = Mix(seed_, 0xc0, i);
-    // A tenth of the cores feeds the GPUs; the others are nearly idle.
+    // A tenth of the cores feeds data to the GPUs. The other cores are mostly idle.
     const double u = Uniform(cores_[i].seed);
     cores_[i].busy = u < 0.1 ? 0.55 + 0.3 * Uniform(Mix(cores_[i].seed)) : 0.3 * u * u;
     for (size_t m = 0; m < 8; ++m)
@@ -302,7 +302,8 @@ void NodeSeries::SampleCores(double seconds, const NodeMood& mood, std::vector<d
 
 void NodeSeries::SampleGpus(double seconds, const NodeMood& mood, std::vector<double>* row) {
   if (mood.lost_gpu != lost_gpu_) {
-    // Rows of one batch have one schema: earlier rows keep their columns.
+    // All rows of a batch share one schema, so the earlier rows keep their columns and get a
+    // missing value for the new one.
     const size_t old_width = streams_[2].schema->series.size();
     const size_t rows = old_width == 0 ? 0 : row->size() / old_width;
     lost_gpu_ = mood.lost_gpu;
@@ -345,7 +346,7 @@ void NodeSeries::SampleGpus(double seconds, const NodeMood& mood, std::vector<do
 
 void NodeSeries::SampleProcesses(double seconds, const NodeMood& mood, std::vector<double>* row) {
   if (!std::equal(mood.ranks.begin(), mood.ranks.end(), ranks_.begin(), ranks_.end())) {
-    row->clear();  // rows of the previous batch have its ranks
+    row->clear();  // these rows have the ranks of the previous batch
     ranks_.assign(mood.ranks.begin(), mood.ranks.end());
     cpu_seconds_.assign(ranks_.size(), 40);
     DescribeProcesses();
@@ -353,7 +354,7 @@ void NodeSeries::SampleProcesses(double seconds, const NodeMood& mood, std::vect
   }
   for (size_t i = 0; i < ranks_.size(); ++i) {
     const uint64_t bits = Mix(seed_, 0x9000 + static_cast<uint64_t>(ranks_[i]), tick_);
-    // A training rank keeps a core busy; a hanging one sleeps.
+    // A training rank uses more than one core. A hanging rank is almost idle.
     const double share = mood.working ? 1.1 + 0.03 * Bell(bits) : 0.02;
     cpu_seconds_[i] = std::round((cpu_seconds_[i] + seconds * share) * 100) / 100;
     row->push_back(cpu_seconds_[i]);

@@ -1,4 +1,5 @@
-// Series of the collector of one node: names, labels, and values as in its readers.
+// Series of one node's collector, with the same names, labels, and values as the collector's
+// readers produce.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +12,27 @@
 
 namespace pitwall::loadgen {
 
-// Effects of the job on the node at a tick.
+// State of the job that affects the node's values at a tick.
 struct NodeMood {
-  bool working = true;                   // false if the job waits or does not exist
-  int64_t lost_gpu = -1;                 // has fallen off the bus
-  std::span<const int64_t> ranks;        // ranks with a live process
-  std::span<const double> leaked_bytes;  // per rank
+  bool working = true;                   // false if the job waits or does not run
+  int64_t lost_gpu = -1;                 // index of the GPU that fell off the bus; -1: none
+  std::span<const int64_t> ranks;        // ranks with a running process
+  std::span<const double> leaked_bytes;  // one element per rank
 };
 
-// Rows of the node's four streams (system, cores, GPUs, processes) between two batches. Ratios are
-// k/n jiffies, GPU ratios whole percents, and power whole milliwatts; counters only grow. Owns the
-// data to which the frames of the last AppendTo refer. Not thread-safe.
+// Rows of the node's four streams (system, cores, GPUs, processes) since the last batch. Values
+// have the resolution of the real sources: CPU ratios are k/n jiffies, GPU ratios are whole
+// percents, and power is in whole milliwatts. Counters never decrease. Owns the data that the
+// frames of the last AppendTo call refer to. Not thread-safe.
 class NodeSeries {
  public:
   NodeSeries(const LoadPlan& plan, uint64_t seed, std::string node);
 
   void Sample(int64_t time_ns, const NodeMood& mood);
-  // Appends frames and new schemas, or all schemas with `repeat`. The next Sample discards the
-  // rows.
+  // Appends the frames and the new schemas, or all schemas if `repeat` is true. The next call to
+  // Sample discards the rows.
   void AppendTo(bool repeat, Batch* batch);
-  uint64_t cells() const { return cells_; }  // of the last AppendTo
+  uint64_t cells() const { return cells_; }  // cells in the frames of the last AppendTo call
 
  private:
   static constexpr size_t kStreams = 4;

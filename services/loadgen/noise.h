@@ -1,5 +1,5 @@
-// Reproducible noise: a value is a function of the seed and of its purpose, so the order of calls
-// does not change it.
+// Reproducible noise. Each value depends only on the seed and the value's purpose, so the order of
+// calls does not matter.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace pitwall::loadgen {
 
-// SplitMix64.
+// SplitMix64 hash function.
 inline uint64_t Mix(uint64_t x) {
   x += 0x9e3779b97f4a7c15ULL;
   x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ULL;
@@ -17,10 +17,11 @@ inline uint64_t Mix(uint64_t x) {
 inline uint64_t Mix(uint64_t seed, uint64_t a) { return Mix(seed ^ Mix(a)); }
 inline uint64_t Mix(uint64_t seed, uint64_t a, uint64_t b) { return Mix(Mix(seed, a) ^ Mix(b)); }
 
-// In [0, 1).
+// Returns a uniformly distributed value in [0, 1).
 inline double Uniform(uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
 
-// Mean 0, standard deviation 1, at most 3.5: the sum of four uniform parts of `bits`.
+// Returns an approximately normally distributed value with mean 0, standard deviation 1, and
+// maximum magnitude 3.5. It is the sum of four uniform values taken from `bits`.
 inline double Bell(uint64_t bits) {
   const double sum = static_cast<double>((bits & 0xffff) + (bits >> 16 & 0xffff) +
                                          (bits >> 32 & 0xffff) + (bits >> 48));

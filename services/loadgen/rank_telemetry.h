@@ -1,4 +1,4 @@
-// Batches of one boot of a rank, as its node's collector would write them.
+// Batches of one rank process, as its node's collector would write them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace pitwall::loadgen {
 
-// Fields that all batches of one source share.
+// Fields common to all batches of one source.
 struct SourceName {
   std::string job;
   std::string source;
@@ -19,10 +19,10 @@ struct SourceName {
   SourceInfo info;
 };
 
-// An empty batch. Increments `*sequence`.
+// Returns a batch without data, and increments `*sequence`.
 Batch BeginBatch(const SourceName& name, uint64_t* sequence, int64_t promise_ns);
 
-// Frames of a batch refer to it until its next call. Not thread-safe.
+// The frames of a returned batch refer to this object until its next call. Not thread-safe.
 class RankTelemetry {
  public:
   RankTelemetry(SourceName name, int64_t world_size);
@@ -30,7 +30,7 @@ class RankTelemetry {
   Batch Announce(std::optional<JobEvent> event);
   Batch Update(const RankNews& news, int64_t promise_ns);
   Batch Goodbye();
-  // The process was ended by a signal.
+  // Returns a batch which reports that a signal ended the process.
   Batch Lost(int64_t at_ns, int64_t signal);
   Batch LauncherGone(int64_t at_ns);
 

@@ -1,4 +1,4 @@
-// Data of one rank's client between two flushes.
+// Telemetry that one rank's client collects between two flushes.
 #pragma once
 
 #include <cstdint>
@@ -19,17 +19,17 @@ struct RankNews {
   std::string_view phase;  // current phase; "": between phases
   int64_t phase_since_ns = 0;
   int64_t step = kNoStep;  // current step
-  int64_t below_step = 0;  // no data of an earlier step follows
+  int64_t below_step = 0;  // no more data of earlier steps follows
 };
 
-// Borrows the training. Not thread-safe.
+// The training must outlive this object. Not thread-safe.
 class RankWalk {
  public:
   RankWalk(const LoadPlan& plan, uint64_t seed, Training* training, int64_t rank)
       : plan_(plan), seed_(seed), training_(training), rank_(rank) {}
 
-  // Returns everything that ended at or before `until_ns` and was not returned before. Replaces
-  // *news.
+  // Replaces *news with everything that ended at or before `until_ns` and was not returned by an
+  // earlier call.
   void Take(int64_t until_ns, RankNews* news);
 
  private:
@@ -39,7 +39,7 @@ class RankWalk {
   const uint64_t seed_;
   Training* const training_;
   const int64_t rank_;
-  size_t phase_ = 0;  // first unreported phase of the current step
+  size_t phase_ = 0;  // first phase of the current step that has not been returned yet
   int64_t last_end_ns_ = 0;
 };
 

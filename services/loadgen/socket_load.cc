@@ -21,7 +21,7 @@ namespace {
 namespace pb = client::v1;
 
 constexpr int64_t kUpdateNs = 500 * kNanosPerMilli;
-constexpr int kPatienceMs = 10'000;  // for one write or the welcome
+constexpr int kPatienceMs = 10'000;  // timeout of one write, and of the welcome
 constexpr size_t kMaxAnswer = 4u << 20;
 
 std::string Framed(const pb::ClientMessage& message) {
@@ -57,7 +57,7 @@ struct SocketLoad::Rank {
 
 struct SocketLoad::Job {
   std::vector<Planted> planted;
-  std::vector<bool> told;
+  std::vector<bool> reported;
   std::unique_ptr<Training> training;
   std::vector<std::unique_ptr<Rank>> ranks;
 };
@@ -76,10 +76,10 @@ Status SocketLoad::Connect(Rank* rank) {
   std::memcpy(address.sun_path, path_.c_str(), path_.size());
   rank->fd = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   if (rank->fd < 0)
-    return absl::ResourceExhaustedError(
-        Cat("rank ", rank->rank, ": no socket (", std::strerror(errno), "); raise ulimit -n"));
+    return absl::ResourceExhaustedError(Cat("rank ", rank->rank, ": socket cannot be created (",
+                                            std::strerror(errno), "); raise ulimit -n"));
   if (::connect(rank->fd, reinterpret_cast<const sockaddr*>(&address), sizeof(address)) != 0)
-    return absl::UnavailableError(Cat("--socket ", path_, ": no collector listens (",
+    return absl::UnavailableError(Cat("--socket ", path_, ": no collector is listening (",
                                       std::strerror(errno), "); start one with --socket"));
   pb::ClientMessage message;
   pb::Hello& hello = *message.mutable_hello();
@@ -106,20 +106,20 @@ Status SocketLoad::Write(Rank* rank, const std::string& message) {
     if (done < 0 && errno == EINTR) continue;
     if (done < 0 && errno != EAGAIN) {
       const int error = errno;
-      if (Status said = Drain(rank); !said.ok())
-        return said;  // reads pending replies, such as a rejection
+      if (Status drained = Drain(rank); !drained.ok())
+        return drained;  // a pending reply may contain the reason
       return absl::UnavailableError(
           Cat("rank ", rank->rank, " of ", rank->job, ": ", std::strerror(error)));
     }
     pollfd wait{rank->fd, POLLOUT, 0};
     if (::poll(&wait, 1, kPatienceMs) == 0)
       return absl::UnavailableError(
-          Cat("rank ", rank->rank, " of ", rank->job, ": the collector takes no byte for 10 s"));
+          Cat("rank ", rank->rank, " of ", rank->job, ": collector has not read data for 10 s"));
   }
   return Drain(rank);
 }
 
-// Reads the received data; a rejection is an error.
+// Reads and handles all received messages. Returns an error if the collector rejected the rank.
 Status SocketLoad::Drain(Rank* rank) {
   char buffer[16384];
   for (;;) {
@@ -131,14 +131,14 @@ Status SocketLoad::Drain(Rank* rank) {
       size_t size = 0;
       for (size_t i = 0; i < 4; ++i)
         size |= static_cast<size_t>(static_cast<unsigned char>(rank->received[i])) << (8 * i);
-      if (size > kMaxAnswer) return absl::DataLossError("the collector's answer is malformed");
+      if (size > kMaxAnswer) return absl::DataLossError("reply of the collector is malformed");
       if (rank->received.size() < 4 + size) break;
       pb::CollectorMessage message;
       if (!message.ParseFromArray(rank->received.data() + 4, static_cast<int>(size)))
-        return absl::DataLossError("the collector's answer is malformed");
+        return absl::DataLossError("reply of the collector is malformed");
       rank->received.erase(0, 4 + size);
       if (message.has_refused())
-        return absl::UnavailableError(Cat("rank ", rank->rank, " of ", rank->job, " is refused (",
+        return absl::UnavailableError(Cat("rank ", rank->rank, " of ", rank->job, " was rejected (",
                                           message.refused().reason(),
                                           "): ", message.refused().message()));
       rank->welcomed |= message.has_welcome();
@@ -190,8 +190,8 @@ Status SocketLoad::Update(Rank* rank, int64_t until_ns) {
 
 void SocketLoad::Report(Job* job, const std::function<void(const Planted&)>& begun) {
   for (size_t i = 0; i < job->planted.size(); ++i) {
-    if (job->told[i] || job->planted[i].from_step < 0) continue;
-    job->told[i] = true;
+    if (job->reported[i] || job->planted[i].from_step < 0) continue;
+    job->reported[i] = true;
     if (begun != nullptr) begun(job->planted[i]);
   }
 }
@@ -200,9 +200,10 @@ Status SocketLoad::Run(const std::function<void(const Planted&)>& begun,
                        const std::atomic<bool>* stop) {
   for (const Fault& fault : plan_.faults) {
     if (!OverSocket(fault.kind))
-      return InvalidArgument(Cat("--fault ", FaultName(fault.kind),
-                                 ": a socket cannot tell it, the collector sees processes and "
-                                 "devices itself; use --data-dir or --brokers"));
+      return InvalidArgument(
+          Cat("--fault ", FaultName(fault.kind),
+              ": cannot be simulated over a socket because the collector "
+              "observes processes and devices itself; use --data-dir or --brokers"));
   }
   for (int64_t j = 0; j < plan_.jobs; ++j) {
     auto job = std::make_unique<Job>();
@@ -217,7 +218,7 @@ Status SocketLoad::Run(const std::function<void(const Planted&)>& begun,
           fault.from_ns >= 0 ? plan_.start_ns + std::max<int64_t>(fault.from_ns, 1) : 0;
       job->planted.push_back(std::move(planted));
     }
-    job->told.resize(job->planted.size());
+    job->reported.resize(job->planted.size());
     const uint64_t seed = Mix(plan_.seed, static_cast<uint64_t>(j), 0);
     job->training =
         std::make_unique<Training>(plan_, Mix(seed, 0x7a, 1), plan_.start_ns + kNanosPerSecond,
@@ -257,8 +258,8 @@ Status SocketLoad::Run(const std::function<void(const Planted&)>& begun,
       message.mutable_goodbye()->set_reason("completed");
       RETURN_IF_ERROR(Write(rank.get(), Framed(message)));
       if (!rank->welcomed)
-        return absl::UnavailableError(
-            Cat("rank ", rank->rank, " of ", rank->job, " was never welcomed by the collector"));
+        return absl::UnavailableError(Cat("rank ", rank->rank, " of ", rank->job,
+                                          " has not received a welcome from the collector"));
     }
   }
   return OkStatus();

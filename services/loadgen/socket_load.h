@@ -1,5 +1,5 @@
-// Ranks that connect to a collector over its Unix socket like the Python client: the load without
-// its nodes, in real time.
+// Ranks that connect to a collector over its Unix socket like the Python client. The load has no
+// nodes and runs in real time.
 #pragma once
 
 #include <atomic>
@@ -23,11 +23,13 @@ struct SocketTotals {
   uint64_t values = 0;
 };
 
-// InvalidArgument: a fault that a socket cannot simulate (the collector detects a death by the
-// process). Unavailable: the collector rejected a rank or is gone; the message has the reason.
+// Run returns InvalidArgument for a fault that cannot be simulated over a socket. For example, the
+// collector detects the death of a rank by its process. Run returns Unavailable with the reason if
+// the collector rejected a rank or is gone.
 class SocketLoad {
  public:
-  // The plan is checked and complete, and starts now. Borrows everything.
+  // The plan must be validated and complete, and it starts immediately. All arguments except `path`
+  // must outlive this object.
   SocketLoad(const LoadPlan& plan, std::string path, Clock& clock);
   ~SocketLoad();
 

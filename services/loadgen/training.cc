@@ -7,12 +7,12 @@
 namespace pitwall::loadgen {
 namespace {
 
-// Shares of a step: the rank's own work, then the transfer and the optimizer.
+// Fractions of a step: the three phases of the rank's own work, the transfer, and the optimizer.
 constexpr std::array<double, 3> kOwnShares = {0.03, 0.25, 0.47};
 constexpr double kTransferShare = 0.08;
 constexpr double kOptimizerShare = 0.17;
-constexpr double kScatter = 0.01;          // standard deviation of a phase
-constexpr int64_t kBetweenSteps = 20'000;  // ns
+constexpr double kScatter = 0.01;          // relative standard deviation of a phase's duration
+constexpr int64_t kBetweenSteps = 20'000;  // nanoseconds
 constexpr int64_t kGpuDeathNs = 10 * kNanosPerSecond;
 
 int64_t Scaled(int64_t ns, double factor) {
@@ -47,7 +47,7 @@ const RankStep* Training::Peek(int64_t rank, int64_t until_ns) {
 void Training::Pop(int64_t rank) {
   const int64_t step = cursors_[static_cast<size_t>(rank)]++;
   if (step != first_kept_ || --behind_ > 0) return;
-  // All ranks have passed the first kept step; counts those at the next one.
+  // All ranks have passed the first kept step. Counts the ranks at the next step.
   do {
     steps_.pop_front();
     ++first_kept_;
@@ -81,7 +81,7 @@ void Training::MakeStep() {
   ++next_step_;
 }
 
-// Sets the unset fields of faults that begin within the step.
+// Sets the unset fields of faults that start within this step.
 void Training::Begin(int64_t nominal_end_ns) {
   const int64_t start = nominal_end_ns - plan_.step_ns;
   for (Planted& planted : faults_) {
@@ -125,7 +125,7 @@ void Training::Apply(std::vector<RankStep>* ranks) {
         case FaultKind::kNan:
           rank.nan = true;
           break;
-        case FaultKind::kLeak:  // affects the node's series
+        case FaultKind::kLeak:  // applied to the node's series
         case FaultKind::kDeath:
         case FaultKind::kGpuDrop:
           break;
@@ -135,7 +135,7 @@ void Training::Apply(std::vector<RankStep>* ranks) {
     const int64_t at =
         planted.from_ns + (planted.fault.kind == FaultKind::kGpuDrop ? kGpuDeathNs : 0);
     RankStep& rank = (*ranks)[first];
-    if (at >= rank.ends_ns[2]) continue;  // in a later step
+    if (at >= rank.ends_ns[2]) continue;  // the rank dies in a later step
     for (size_t p = 0; p < kOwnShares.size(); ++p) {
       if (rank.ends_ns[p] > at) rank.ends_ns[p] = kNever;
     }

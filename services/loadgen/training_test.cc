@@ -24,7 +24,7 @@ std::vector<Planted> Plant(const std::string& text) {
   return {planted};
 }
 
-// All steps that begin before `until`, by rank.
+// Returns all steps that start before `until`, by rank.
 std::vector<std::vector<RankStep>> ReadAll(Training* training, int64_t ranks, int64_t until) {
   std::vector<std::vector<RankStep>> out(static_cast<size_t>(ranks));
   for (int64_t r = 0; r < ranks; ++r) {
@@ -37,7 +37,7 @@ std::vector<std::vector<RankStep>> ReadAll(Training* training, int64_t ranks, in
   return out;
 }
 
-TEST(Training, AllRanksLeaveTheCollectiveTogether) {
+TEST(Training, AllRanksLeaveCollectiveTogether) {
   const LoadPlan plan = FourRanks();
   Training training(plan, 1, kBegin, {});
   const auto ranks = ReadAll(&training, 4, kBegin + 60 * kNanosPerSecond);
@@ -53,11 +53,11 @@ TEST(Training, AllRanksLeaveTheCollectiveTogether) {
         EXPECT_EQ(rank[s].start_ns, rank[s - 1].end_ns() + 20'000);
       }
     }
-    EXPECT_EQ(ranks[0][s].ends_ns[3], last + 32 * kMilli);  // 8 % of 400 ms
+    EXPECT_EQ(ranks[0][s].ends_ns[3], last + 32 * kMilli);  // 8% of 400 ms
   }
 }
 
-TEST(Training, ReadingInPiecesGivesTheSameSteps) {
+TEST(Training, ReadingIncrementally_ReturnsSameSteps) {
   const LoadPlan plan = FourRanks();
   Training whole(plan, 9, kBegin, {});
   Training pieces(plan, 9, kBegin, {});
@@ -75,7 +75,7 @@ TEST(Training, ReadingInPiecesGivesTheSameSteps) {
   }
 }
 
-TEST(Training, StragglerIsSlowDuringTheFault) {
+TEST(Training, StragglerIsSlowDuringFault) {
   const LoadPlan plan = FourRanks();
   std::vector<Planted> faults = Plant("straggler,rank=2,from=10s,for=20s,factor=2");
   Training training(plan, 1, kBegin, faults);
@@ -100,15 +100,15 @@ TEST(Training, HangBlocksAllLaterPhases) {
   for (const auto& rank : ranks) ASSERT_EQ(rank.size(), 26u);
   EXPECT_EQ(faults[0].from_step, 25);
   EXPECT_GT(faults[0].from_ns, ranks[1][25].start_ns);
-  EXPECT_LT(ranks[1][25].ends_ns[0], kNever);  // its data arrived
-  EXPECT_EQ(ranks[1][25].ends_ns[1], kNever);  // its forward does not end
-  EXPECT_LT(ranks[0][25].ends_ns[2], kNever);  // the others wait in the collective
+  EXPECT_LT(ranks[1][25].ends_ns[0], kNever);  // the rank received its data
+  EXPECT_EQ(ranks[1][25].ends_ns[1], kNever);  // its forward phase does not end
+  EXPECT_LT(ranks[0][25].ends_ns[2], kNever);  // the other ranks wait in the collective
   EXPECT_EQ(ranks[0][25].ends_ns[3], kNever);
-  EXPECT_TRUE(training.stands_still(faults[0].from_ns));
+  EXPECT_TRUE(training.is_stalled(faults[0].from_ns));
   EXPECT_FALSE(training.finished_ns().has_value());
 }
 
-TEST(Training, HangThatEndsCostsItsTime) {
+TEST(Training, TemporaryHangDelaysOneStep) {
   const LoadPlan plan = FourRanks();
   std::vector<Planted> faults = Plant("hang,rank=1,from=10s,for=30s");
   Training training(plan, 1, kBegin, faults);
@@ -119,7 +119,7 @@ TEST(Training, HangThatEndsCostsItsTime) {
   EXPECT_EQ(longs, 1u);
 }
 
-TEST(Training, DeathTruncatesItsStep) {
+TEST(Training, DeathTruncatesStep) {
   const LoadPlan plan = FourRanks();
   std::vector<Planted> faults = Plant("death,rank=3,from=30s,signal=11");
   Training training(plan, 1, kBegin, faults);
@@ -136,7 +136,7 @@ TEST(Training, DeathTruncatesItsStep) {
   EXPECT_EQ(ranks[0].size(), ranks[3].size());
 }
 
-TEST(Training, JobEndsAfterItsSteps) {
+TEST(Training, JobEndsAfterConfiguredSteps) {
   LoadPlan plan = FourRanks();
   plan.steps = 40;
   Training training(plan, 1, kBegin, {});

@@ -158,15 +158,15 @@ class LoadgenTest(unittest.TestCase):
         for flags, said in [
                 ((), "write --data-dir, --brokers, --socket, or --discard"),
                 (("--discard", "--cores", "9999"), r"--cores must be 0 to 4096 \(9999\)"),
-                (("--discard", "--fault", "slow"), "unknown kind; there are straggler"),
-                (("--discard", "--fault", "hang,rank=9"), "rank 9 of --ranks 8"),
+                (("--discard", "--fault", "slow"), "unknown kind; valid kinds are straggler"),
+                (("--discard", "--fault", "hang,rank=9"), "got rank 9, --ranks 8"),
                 (("--discard", "--start", "yesterday"), "--start: must be a time like 2026-01-02T03:04:05Z"),
                 (("--discard", "--hz", "2", "--interval", "1s"), "--hz: excludes --interval"),
-                (("--socket", os.path.join(self.dir, "none"), "--fault", "death"), "a socket cannot tell it"),
+                (("--socket", os.path.join(self.dir, "none"), "--fault", "death"), "cannot be simulated over a socket"),
                 (("--discard", "--drop", "2"), "--drop: must be 0 to 1")]:
             self.assertRegex(loadgen(*flags, code=2), said)
         self.assertRegex(loadgen("--discard", "--duration", "1m", "--fault", "hang,from=2m", code=1), "1 of 1 faults never started")
-        self.assertRegex(loadgen("--socket", os.path.join(self.dir, "none"), code=1), "no collector listens")
+        self.assertRegex(loadgen("--socket", os.path.join(self.dir, "none"), code=1), "no collector is listening")
 
 
 if __name__ == "__main__":
