@@ -26,7 +26,8 @@ bool IsElsewhere(const Modifiers& modifiers) {
   return modifiers.at || (modifiers.offset && modifiers.offset->nanos < 0);
 }
 
-// Sub-expressions that are evaluated at the tick itself, excluding those in subqueries.
+// Returns the direct sub-expressions that are evaluated at the same tick. Selectors and subqueries
+// have none.
 std::vector<Expr*> AtTheTick(Expr& expr) {
   std::vector<Expr*> out;
   const auto add = [&](lang::ExprPtr& child) {
@@ -79,13 +80,14 @@ class Folder {
  public:
   Folder(int64_t at, int64_t start, int64_t end) : at_(at), start_(start), end_(end) {}
 
-  // Reach of each selector's offset; returns the minimum.
+  // Determines the smallest offset relative to the tick over all selectors and subqueries. Negative
+  // offsets look ahead.
   Status Measure(Expr& expr) {
     if (const Modifiers* modifiers = ModifiersOf(expr)) {
       least_ = std::min(least_, OffsetOf(*modifiers));
       if (const auto* subquery = std::get_if<lang::SubqueryExpr>(&expr.node)) {
         if (LooksElsewhere(*subquery->expr))
-          return Unimplemented("@ or a negative offset inside of a subquery");
+          return Unimplemented("@ or a negative offset inside a subquery");
       }
       return OkStatus();
     }
@@ -95,7 +97,7 @@ class Folder {
 
   int64_t lead() const { return -least_; }
 
-  // Shifts everything to the later tick.
+  // Shifts all offsets so that the expression can be evaluated at the later tick.
   Status Shift(Expr& expr) {
     if (Modifiers* modifiers = ModifiersOf(expr)) {
       lang::Duration offset;
@@ -115,7 +117,7 @@ class Folder {
           Difference(std::move(call->arguments[1]), static_cast<double>(lead()) / 1e9);
     } else if (call->function == "timestamp" && call->arguments.size() == 1) {
       if (ModifiersOf(*call->arguments[0]) == nullptr)
-        return Unimplemented("timestamp() of a result, beside a negative offset or @");
+        return Unimplemented("timestamp() of a result together with a negative offset or @");
     } else if (call->arguments.empty() && call->function != "pi") {
       call->arguments.push_back(Call("vector", Number(seconds)));  // hour(), year(), …
     }
@@ -161,7 +163,7 @@ bool LooksElsewhere(const Expr& expr) {
 StatusOr<int64_t> FoldTimes(int64_t at, int64_t start, int64_t end, Expr* expr) {
   Folder folder(at, start, end);
   RETURN_IF_ERROR(folder.Measure(*expr));
-  if (folder.lead() > kMaxPosition / 8) return InvalidArgument("a time that is too far away");
+  if (folder.lead() > kMaxPosition / 8) return InvalidArgument("time is out of range");
   RETURN_IF_ERROR(folder.Shift(*expr));
   return folder.lead();
 }

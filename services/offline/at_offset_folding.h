@@ -1,5 +1,6 @@
-// Rewriting of `@` and negative offsets for queries over stored samples: at one tick, a fixed time
-// is an offset from it, and the future is the past of a later tick. A live rule has neither.
+// Rewriting of `@` and negative offsets in queries over stored samples. For a single tick, a fixed
+// time is equivalent to an offset, and a later time becomes a past time when the query is evaluated
+// at a later tick. Live rules cannot use this.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +10,13 @@
 
 namespace pitwall::offline {
 
-// Whether the expression contains an `@` or a negative offset.
+// Returns true if the expression contains `@` or a negative offset.
 bool LooksElsewhere(const lang::Expr& expr);
 
-// Rewrites `expr` without either, so that at tick `at` + the returned shift it has the value that
-// the original has at `at`. `start` and `end` are the values of @ start() and @ end(). Returns
-// Unimplemented if that is impossible: inside subqueries, whose steps are at absolute times.
+// Rewrites `expr` without `@` and negative offsets and returns a shift. The rewritten expression
+// has, at tick `at` + shift, the value that the original expression has at `at`. `start` and `end`
+// are the values of @ start() and @ end(). Returns Unimplemented for such modifiers inside
+// subqueries, whose steps are at absolute times.
 StatusOr<int64_t> FoldTimes(int64_t at, int64_t start, int64_t end, lang::Expr* expr);
 
 }  // namespace pitwall::offline

@@ -44,7 +44,7 @@ bool ReadsAhead(const Modifiers& modifiers) {
   return !modifiers.at && modifiers.offset && modifiers.offset->nanos < 0;
 }
 
-// The metric name, from the selector or its __name__ matcher.
+// Returns the metric name, taken from the selector or from its __name__ matcher.
 std::string NameOf(const SelectorExpr& selector) {
   if (!selector.name.empty()) return selector.name;
   for (const lang::LabelMatcher& matcher : selector.matchers) {
@@ -59,7 +59,7 @@ void Rename(SelectorExpr* selector, std::string name) {
   selector->name = std::move(name);
 }
 
-// `expr` + seconds; moves the previous `expr` into the sum.
+// Replaces `expr` by the sum of `expr` and `seconds`.
 void Add(Expr* expr, double seconds) {
   auto left = std::make_unique<Expr>();
   left->span = expr->span;
@@ -99,7 +99,7 @@ class Rewriter {
     changed_ = false;
     Walk(expr, /*in_subquery=*/false);
     if (changed_ && lang::Print(*expr).find(kMetricName) != std::string::npos)
-      Refuse(*expr, "beside __name__, which would show another name");
+      Refuse(*expr, "together with a selector on __name__, which would see the generated name");
   }
   void Refuse(const Expr& expr, std::string_view why) {
     if (!status_.ok()) return;
@@ -174,7 +174,7 @@ class Rewriter {
   bool HasPlainName(const Expr& expr, const SelectorExpr& selector) {
     const std::string name = NameOf(selector);
     if (name.empty()) {
-      Refuse(expr, "needs the plain name of a metric");
+      Refuse(expr, "requires a plain metric name");
       return false;
     }
     read_.emplace_back(name, Place(expr));
@@ -206,11 +206,12 @@ class Rewriter {
     const bool start = at.kind == lang::AtKind::kStart;
     const std::optional<int64_t> time = start ? start_ : end_;
     if (!time.has_value())
-      Refuse(expr, start ? "of start() needs --start" : "of end() needs --end");
+      Refuse(expr, start ? "with start() requires --start" : "with end() requires --end");
     return time;
   }
 
-  // How far before a time the samples that determine `expr` may be; nullopt if unknown.
+  // Returns the maximum age, relative to the evaluation time, of samples that can affect `expr`.
+  // Returns nullopt if it is unknown.
   std::optional<int64_t> ReachOf(const Expr& expr) const {
     int64_t reach = 0;
     if (const auto* selector = expr.As<SelectorExpr>()) {
@@ -231,7 +232,7 @@ class Rewriter {
     return reach + inner;
   }
 
-  // `expr` is `at_fixed` itself or the call that contains it.
+  // `expr` is either `at_fixed` itself or the function call that contains it.
   void MakeConstant(Expr* expr, Expr* at_fixed) {
     Modifiers* modifiers = ModifiersOf(*at_fixed);
     if (const auto* subquery = at_fixed->As<SubqueryExpr>();
@@ -268,7 +269,8 @@ class Rewriter {
     changed_ = true;
   }
 
-  // The name of the series that replace the expression; equal expressions share them.
+  // Returns the name of the series that replace the expression. Equal expressions share their
+  // series.
   std::string KeepConstant(OtherTimes::Constant constant) {
     for (const OtherTimes::Constant& known : out_->constants) {
       if (known.expr == constant.expr && known.at == constant.at &&
@@ -289,11 +291,11 @@ class Rewriter {
   int64_t lookback_ = 0;
   bool changed_ = false;
   Status status_;
-  std::vector<std::pair<std::string, std::string>>
-      read_;  // metrics read at other times, and their positions
+  // Metrics read at other times, with their positions.
+  std::vector<std::pair<std::string, std::string>> read_;
 };
 
-// Calls visit(source, expression) for each expression of a rule on the time clock.
+// Calls visit(group, expression) for each expression of the rules on the time clock.
 template <typename F>
 void EachExpression(const std::vector<std::shared_ptr<lang::RuleFile>>& files, F&& visit) {
   for (const auto& file : files) {
@@ -320,7 +322,8 @@ Status RewriteOtherTimes(const std::vector<std::shared_ptr<lang::RuleFile>>& fil
   });
   RETURN_IF_ERROR(rewriter.status());
   if (out->empty()) return OkStatus();
-  // No other selector may match the generated series, and recorded series have no other times.
+  // No other selector may match the generated series. Series that the rules record cannot be read
+  // at other times.
   std::set<std::string> recorded;
   for (const auto& file : files) {
     for (const lang::GroupText& group : file->groups) {
@@ -331,8 +334,8 @@ Status RewriteOtherTimes(const std::vector<std::shared_ptr<lang::RuleFile>>& fil
   }
   for (const auto& [metric, place] : rewriter.read()) {
     if (recorded.contains(metric) || metric == "ALERTS" || metric == "ALERTS_FOR_STATE") {
-      return Unimplemented(Cat(place, ": error: @ or a negative offset on ", metric,
-                               ", which the rules themselves record"));
+      return Unimplemented(
+          Cat(place, ": error: @ or a negative offset on ", metric, ", which these rules record"));
     }
   }
   EachExpression(files, [&](const lang::GroupText&, lang::ExprText& text) {
@@ -340,7 +343,8 @@ Status RewriteOtherTimes(const std::vector<std::shared_ptr<lang::RuleFile>>& fil
       const auto* selector = expr.As<SelectorExpr>();
       if (selector == nullptr || !NameOf(*selector).empty()) return;
       rewriter.SetSource(text.source);
-      rewriter.Refuse(expr, "in a rule set with this selector, which names no metric");
+      rewriter.Refuse(expr,
+                      "in a rule set with this selector, which does not have a plain metric name");
     });
   });
   return rewriter.status();

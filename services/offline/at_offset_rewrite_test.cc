@@ -36,7 +36,7 @@ Rewritten Rewrite(std::string_view expr, std::string_view more = "",
   return out;
 }
 
-TEST(OtherTimes, LiveExpressionsAreUnchanged) {
+TEST(OtherTimes, ExpressionsOfLiveRulesAreUnchanged) {
   for (const char* expr : {"x offset 5m > 3", "rate({job=\"a\"}[5m])", "sum by (__name__) (x)"}) {
     const Rewritten got = Rewrite(expr);
     EXPECT_EQ(got.expr, expr);
@@ -45,7 +45,7 @@ TEST(OtherTimes, LiveExpressionsAreUnchanged) {
   }
 }
 
-TEST(OtherTimes, NegativeOffsetReadsACopy) {
+TEST(OtherTimes, NegativeOffsetReadsShiftedCopy) {
   const Rewritten got = Rewrite("x{a=\"1\"} offset -5m > x");
   EXPECT_EQ(got.expr, "{\"x offset -5m\",a=\"1\"} > x");
   ASSERT_EQ(got.other.copies.size(), 1U);
@@ -60,7 +60,7 @@ TEST(OtherTimes, NegativeOffsetReadsACopy) {
       {"ts_of_max_over_time(x[2m] offset -1m)",
        "(ts_of_max_over_time({\"x offset -1m\"}[2m]) + 60)"},
       {"predict_linear(x[2m] offset -1m, 10)", "predict_linear({\"x offset -1m\"}[2m], (10 - 60))"},
-      // Not rewritten: the checker rejects it.
+      // Left unchanged because the checker rejects these expressions.
       {"max_over_time(x[10m:1m] offset -1m)", "max_over_time(x[10m:1m] offset -1m)"},
       {"avg_over_time(x[5 samples] offset -1m)", "avg_over_time(x[5 samples] offset -1m)"},
   };
@@ -89,7 +89,7 @@ TEST(OtherTimes, FixedTimeIsEvaluatedOnce) {
   EXPECT_EQ(nested.other.constants[0].reach, (60 + 120 + 600 + 30) * kSecond);
   EXPECT_EQ(Rewrite("x{a=\"1\"} @ 100").expr, "{\"x{a=\\\"1\\\"} @ 100 #1\",a=\"1\"}");
   EXPECT_EQ(Rewrite("x @ start()", "", 5 * kSecond).other.constants.at(0).at, 5 * kSecond);
-  // Not rewritten: the checker rejects it.
+  // Left unchanged because the checker rejects these expressions.
   for (const char* expr : {"predict_linear(x[5m] @ 100, 3)", "max_over_time((x @ 100)[5m:1m])",
                            "quantile_over_time(scalar(y), x[5m] @ 100)"}) {
     EXPECT_EQ(Rewrite(expr).expr, expr);
@@ -97,12 +97,14 @@ TEST(OtherTimes, FixedTimeIsEvaluatedOnce) {
 }
 
 TEST(OtherTimes, OtherSelectorsMustNotMatchGeneratedSeries) {
-  EXPECT_THAT(Rewrite("x @ start()").error,
-              HasSubstr("r.yaml:5:12: error: @ or a negative offset of start() needs --start"));
-  EXPECT_THAT(Rewrite("{a=\"1\"} offset -1m").error, HasSubstr("needs the plain name of a metric"));
-  EXPECT_THAT(Rewrite("count by (__name__) (x offset -1m)").error, HasSubstr("beside __name__"));
+  EXPECT_THAT(
+      Rewrite("x @ start()").error,
+      HasSubstr("r.yaml:5:12: error: @ or a negative offset with start() requires --start"));
+  EXPECT_THAT(Rewrite("{a=\"1\"} offset -1m").error, HasSubstr("requires a plain metric name"));
+  EXPECT_THAT(Rewrite("count by (__name__) (x offset -1m)").error,
+              HasSubstr("together with a selector on __name__"));
   EXPECT_THAT(Rewrite("x offset -1m", "  - record: x\n    expr: y\n").error,
-              HasSubstr("on x, which the rules themselves record"));
+              HasSubstr("on x, which these rules record"));
   EXPECT_THAT(
       Rewrite("x offset -1m", "  - record: y\n    expr: count({a=\"1\"})\n").error,
       HasSubstr("r.yaml:7:17: error: @ or a negative offset in a rule set with this selector"));

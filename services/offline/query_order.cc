@@ -11,7 +11,7 @@ namespace {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Runs of digits and runs of other characters.
+// Splits a text into runs of digits and runs of other characters.
 std::vector<std::string_view> Chunks(std::string_view text) {
   std::vector<std::string_view> out;
   while (!text.empty()) {
@@ -23,7 +23,7 @@ std::vector<std::string_view> Chunks(std::string_view text) {
   return out;
 }
 
-// NaN is last in both orders.
+// Sorts by value. NaN is last in both directions.
 void SortByValue(bool descending, std::vector<QueryElement>* elements) {
   std::stable_sort(elements->begin(), elements->end(),
                    [descending](const QueryElement& a, const QueryElement& b) {
@@ -53,7 +53,8 @@ void SortByLabels(const lang::CallExpr& call, bool descending,
                    });
 }
 
-// Groups are in the order of their first elements; within each, the best element comes first.
+// Sorts the elements selected by topk() or a similar function. Groups are ordered by their first
+// elements. Within a group, the best element comes first.
 void SortSelection(const lang::AggregateExpr& aggregate, std::vector<QueryElement>* elements) {
   const bool by = aggregate.grouping != lang::Grouping::kWithout;
   std::vector<std::string> names = aggregate.labels;

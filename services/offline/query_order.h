@@ -1,5 +1,5 @@
-// Display order of a query's elements. Rules have no order; sort() and similar functions are for
-// display.
+// Display order of a query's result elements. Results of rules are not ordered because sort() and
+// similar functions only affect the display.
 #pragma once
 
 #include <string_view>
@@ -10,11 +10,12 @@
 
 namespace pitwall::offline {
 
-// Sorts the elements of one tick, which are in label order, as the root of the expression requests:
-// sort(), sort_desc(), sort_by_label(), topk(), …
+// Sorts the elements of one tick, which must be ordered by labels, as requested by the function at
+// the root of the expression: sort(), sort_desc(), sort_by_label(), topk(), and so on.
 void OrderForDisplay(const lang::Expr& root, std::vector<QueryElement>* elements);
 
-// Natural order, which compares numbers in texts by value: "cpu2" is before "cpu10".
+// Returns whether `a` precedes `b` in natural order, in which numbers within texts are compared by
+// value: "cpu2" precedes "cpu10".
 bool NaturallyBefore(std::string_view a, std::string_view b);
 
 }  // namespace pitwall::offline

@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-TEST(RunQuery, AnswersAtEachTick) {
+TEST(RunQuery, EvaluatesAtEachTick) {
   std::vector<QuerySeries> series(1);
   series[0].labels = Labels{{"__name__", "m"}, {"a", "b"}};
   for (int64_t i = 0; i < 10; ++i)
@@ -24,7 +24,7 @@ TEST(RunQuery, AnswersAtEachTick) {
   ASSERT_EQ(answer->ticks.size(), 3U);
   EXPECT_EQ(answer->ticks[0].position, 15 * kSecond);
   ASSERT_EQ(answer->ticks[1].elements.size(), 1U);
-  EXPECT_EQ(answer->ticks[1].elements[0].value, 3);  // (5 s, 25 s]
+  EXPECT_EQ(answer->ticks[1].elements[0].value, 3);  // the window is (5 s, 25 s]
   EXPECT_EQ(answer->ticks[1].elements[0].labels, (Labels{{"a", "b"}}));
 }
 
@@ -41,7 +41,7 @@ TEST(RunQuery, EvaluatesScalarsAndStrings) {
   EXPECT_EQ(answer->text, "x");
 }
 
-// Fixed times and the future, for which samples exist.
+// Covers fixed times and future times for which samples exist.
 TEST(RunQuery, ReadsOtherTimes) {
   std::vector<QuerySeries> series(1);
   series[0].labels = Labels{{"__name__", "m"}};
@@ -71,7 +71,7 @@ TEST(RunQuery, ReadsOtherTimes) {
   EXPECT_EQ(RunQuery(series, query).status().code(), absl::StatusCode::kUnimplemented);
 }
 
-TEST(QueryOrder, NumbersInTextsCompareByValue) {
+TEST(QueryOrder, NaturalOrderComparesNumbersByValue) {
   for (const auto& [a, b] : {std::pair("cpu2", "cpu10"),
                              {"a", "b"},
                              {"a", "a1"},

@@ -14,13 +14,13 @@ StatusOr<Labels> ParseSeries(std::string_view text) {
   const auto* selector = expr == nullptr ? nullptr : expr->As<lang::SelectorExpr>();
   if (selector == nullptr || selector->window != lang::WindowSyntax::kNone ||
       selector->modifiers.offset.has_value()) {
-    return InvalidArgument(Cat(Quote(text), " is not a series"));
+    return InvalidArgument(Cat(Quote(text), " is not a valid series"));
   }
   std::vector<Label> labels;
   if (!selector->name.empty()) labels.push_back({std::string(kMetricName), selector->name});
   for (const lang::LabelMatcher& matcher : selector->matchers) {
     if (matcher.op != MatchOp::kEqual)
-      return InvalidArgument(Cat(Quote(text), ": a series has only = in its labels"));
+      return InvalidArgument(Cat(Quote(text), ": labels of a series must use ="));
     labels.push_back({matcher.label, matcher.value});
   }
   return Labels::FromPairs(std::move(labels));

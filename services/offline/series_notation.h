@@ -1,4 +1,4 @@
-// Prometheus' notation of series in unit tests: `metric{a="b"}` and `1+2x3 _x2 4 stale NaN`.
+// Prometheus's notation of series in unit tests: `metric{a="b"}` and `1+2x3 _x2 4 stale NaN`.
 #pragma once
 
 #include <optional>
@@ -10,11 +10,12 @@
 
 namespace pitwall::offline {
 
-// InvalidArgument includes the text. Only '=' matchers are valid in a series.
+// Parses the labels of a series, in which only '=' matchers are valid. InvalidArgument errors
+// include the text.
 StatusOr<Labels> ParseSeries(std::string_view text);
 
-// One entry per interval; nullopt for a missing sample ('_'). Items as in value_notation.h. At most
-// kMaxValues.
+// Parses values. Returns one entry per interval, with nullopt for a missing sample ('_'). Items
+// have the form described in value_notation.h. At most kMaxValues are allowed.
 StatusOr<std::vector<std::optional<double>>> ParseValues(std::string_view text);
 
 }  // namespace pitwall::offline

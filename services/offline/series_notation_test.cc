@@ -9,7 +9,7 @@ namespace {
 
 using Values = std::vector<std::optional<double>>;
 
-TEST(SeriesNotation, ParsesValuesAsPromtool) {
+TEST(SeriesNotation, ParsesValuesLikePromtool) {
   EXPECT_EQ(*ParseValues("1 2.5 -3"), (Values{1, 2.5, -3}));
   EXPECT_EQ(*ParseValues("1+2x3"), (Values{1, 3, 5, 7}));
   EXPECT_EQ(*ParseValues("-2-1x2"), (Values{-2, -3, -4}));
@@ -23,7 +23,7 @@ TEST(SeriesNotation, ParsesValuesAsPromtool) {
   EXPECT_FALSE(ParseValues("banana").ok());
 }
 
-TEST(SeriesNotation, SeriesRequireEqualMatchers) {
+TEST(SeriesNotation, SeriesAllowsOnlyEqualMatchers) {
   EXPECT_EQ(ParseSeries("m{a=\"b\"}")->ToString(), "m{a=\"b\"}");
   EXPECT_FALSE(ParseSeries("m{a=~\"b\"}").ok());
   EXPECT_FALSE(ParseSeries("m[5m]").ok());

@@ -11,7 +11,7 @@ StatusOr<std::optional<size_t>> CutCount(std::string_view* item) {
   const std::string_view digits = item->substr(x + 1);
   const auto count = ParseInt(digits);
   if (!count.has_value() || *count < 0 || digits.front() == '+')
-    return InvalidArgument("what follows x must be a count");
+    return InvalidArgument("x must be followed by a count");
   if (*count > static_cast<int64_t>(kMaxValues))
     return InvalidArgument(Cat("more than ", kMaxValues, " values"));
   *item = item->substr(0, x);
@@ -38,7 +38,7 @@ Status AppendValues(std::string_view item, std::vector<std::optional<double>>* v
   }
   const size_t sign = StepSign(body);
   if (sign != std::string_view::npos && !repeat.has_value())
-    return InvalidArgument("a count, xn, must follow a step");
+    return InvalidArgument("step must be followed by a count xn");
   const auto first = ParseDouble(body.substr(0, sign));
   const auto step =
       sign == std::string_view::npos ? std::optional<double>(0) : ParseDouble(body.substr(sign));

@@ -1,4 +1,4 @@
-// An item of Prometheus' notation of values in unit tests and golden scripts: `1`, `1+2x3`, `1x3`,
+// Items in Prometheus's notation of values in unit tests and golden scripts: `1`, `1+2x3`, `1x3`,
 // `_`, `_x3`, `stale`.
 #pragma once
 
@@ -11,18 +11,19 @@
 
 namespace pitwall::offline {
 
-// Maximum number of values of one series.
+// Maximum number of values per series.
 inline constexpr size_t kMaxValues = 1'000'000;
 
-// Appends the values of one item; nullopt for a missing sample. `a+bxn` and `a-bxn` are n + 1
-// values, added one by one with the same rounding as in Prometheus; `axn` is n + 1 equal values,
-// `_xn` n gaps, and `stale` a stale marker. InvalidArgument states the cause without the item.
+// Appends the values of one item, with nullopt for a missing sample. `a+bxn` and `a-bxn` have n + 1
+// values, which are computed by repeated addition with the same rounding as in Prometheus. `axn`
+// has n + 1 equal values, `_xn` has n missing samples, and `stale` is a stale marker.
+// InvalidArgument errors state the cause without the item.
 Status AppendValues(std::string_view item, std::vector<std::optional<double>>* values);
 
-// Removes `xn` from `item`; returns nullopt if it has none.
+// Removes `xn` from the end of `item` and returns n, or nullopt if there is no `xn`.
 StatusOr<std::optional<size_t>> CutCount(std::string_view* item);
-// The sign between start and step: not the first character and not the sign of an exponent; or
-// npos.
+// Returns the position of the sign between start and step, or npos. The first character and the
+// sign of an exponent do not count.
 size_t StepSign(std::string_view item);
 
 }  // namespace pitwall::offline

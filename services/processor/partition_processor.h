@@ -2,10 +2,8 @@
 // decide -> deliver. All stages run in one thread without queues between them.
 //
 // A commit is one transaction with events, dead letters, the input offset, and the clock tick if
-// one
-// is due (time-model.md, section 5). A commit is due immediately if there is an event, and
-// otherwise
-// after the commit interval. Snapshots are written in separate transactions (section 6).
+// one is due (time-model.md, section 5). A commit is due immediately if there is an event, and
+// otherwise after the commit interval. Snapshots are written in separate transactions (section 6).
 #pragma once
 
 #include <atomic>

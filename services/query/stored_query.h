@@ -1,7 +1,6 @@
 // PromQL expression evaluated over complete, stored samples, for the history's query API.
-// Selectors, `@`,
-// offsets of either sign, and subqueries may read any time. Results are bit-identical to those of
-// Prometheus 3, with the exceptions listed in decision 0046.
+// Selectors, `@`, offsets of either sign, and subqueries may read any time. Results are
+// bit-identical to those of Prometheus 3, with the exceptions listed in decision 0046.
 //
 //  * Make parses and plans the expression; needs() lists the samples to read.
 //  * Run evaluates the expression tick by tick with rules/eval.

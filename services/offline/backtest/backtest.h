@@ -1,10 +1,11 @@
-// Evaluation of a recording by the streaming engine, for `pitwall backtest` over inputs that are
+// Evaluation of a recording by the streaming engine, for `pitwall backtest`. Several inputs are
 // merged by time.
 //
-// Each input is one source in each of its jobs, never idle, with lateness 0: it promises each
-// completely read time and each step that all of its ranks (label `rank`) have completed. A job
-// begins with its first sample (or at `start`, if that is later), and its watermark ends with its
-// last sample. Its state is freed there, so memory use is determined by overlapping jobs.
+// Within each of its jobs, an input is one source with lateness 0 that is never idle. It promises
+// each time that has been read completely, and each step that all of its ranks (label `rank`) have
+// completed. A job starts with its first sample (or at `start`, if that is later), and its
+// watermark ends with its last sample. The job's state is freed there, so memory usage depends only
+// on the number of overlapping jobs.
 #pragma once
 
 #include <cstdint>
@@ -21,24 +22,25 @@
 namespace pitwall::offline {
 
 struct BacktestOptions {
-  // Rules are evaluated from this time, rounded up to a second; earlier samples only fill windows.
+  // Rules are evaluated from this time on, rounded up to a second. Earlier samples only fill the
+  // windows.
   int64_t start = kMinPosition;
-  bool end_jobs =
-      false;  // whether each job ends with its last sample; otherwise open issues stay open
+  bool end_jobs = false;  // end each job with its last sample; if false, open issues stay open
   engine::RecordingObserver* recordings =
       nullptr;  // receives the results of recording rules; may be null
 };
 
-// Maximum age of a sample before `start`, in nanoseconds, that can affect these rules.
+// Returns the maximum age, in nanoseconds, at which a sample before `start` can still affect these
+// rules.
 int64_t HistoryOf(const engine::CompiledRules& rules);
 
-// Appends the events in the order of the jobs' time. Reads the finished `recording` to its end.
-// `counters` has the numbers of rejected samples.
+// Evaluates the rules over `recording`, which must be finished and is read to its end. Appends the
+// events, ordered by time within each job. `counters` receives the numbers of rejected samples.
 Status RunBacktest(Recording* recording, engine::CompiledRulesPtr rules,
                    const BacktestOptions& options, engine::EngineCounters* counters,
                    std::vector<IssueEvent>* events);
 
-// Sorts by (tick, job, rule, labels).
+// Sorts events by (tick, job, rule, labels).
 void SortEvents(std::vector<IssueEvent>* events);
 
 }  // namespace pitwall::offline

@@ -34,7 +34,7 @@ groups:
 
 struct Given {
   Labels labels;
-  // (seconds after kBase, value)
+  // Pairs of (seconds after kBase, value).
   std::vector<std::pair<double, double>> samples;
 };
 
@@ -94,7 +94,7 @@ Given Peak(std::string_view job = "") {
   return x;
 }
 
-TEST(Backtest, EvaluatesUpToLastSample_IssuesStayOpen) {
+TEST(Backtest, EvaluatesUpToLastSampleAndLeavesIssuesOpen) {
   Backtest test;
   test.Input("a", {Peak(), Series({{"__name__", "y"}}, 0, 200, 5, 1)});
   EXPECT_THAT(*test.Run(kRules),
@@ -108,7 +108,8 @@ TEST(Backtest, EvaluatesUpToLastSample_IssuesStayOpen) {
               ElementsAre("0 a found Busy ", "0 a found Gone ", "20 a found High "));
 }
 
-// Events of a recording without statuses; no sample may be dropped.
+// Returns the events of a recording without status and job changes. Expects that no sample is
+// dropped.
 std::vector<IssueEvent> IssuesOf(Recording* recording, std::string_view rules) {
   EXPECT_TRUE(recording->Finish().ok());
   engine::EngineCounters counters;
@@ -133,7 +134,7 @@ std::vector<std::string> EndsOfSteps(Recording* recording, std::string_view rule
   return out;
 }
 
-// Losses of one rank, one step every `every` seconds, starting at `from`.
+// Losses of one rank. Steps are `every` seconds apart, starting at `from`.
 struct StepsOf {
   std::string rank;
   double from;
@@ -166,7 +167,7 @@ std::vector<std::string> RunSteps(const std::vector<StepsOf>& ranks, std::string
   return out;
 }
 
-TEST(Backtest, StepClockRulesSeeStepsOfAllRanks) {
+TEST(Backtest, StepClockWaitsForAllRanks) {
   constexpr std::string_view kStepRules = R"(
 groups:
 - name: s
@@ -179,7 +180,7 @@ groups:
   - alert: Apart
     expr: max(train_loss) - min(train_loss) > 5
 )";
-  // Rank 1 is a second late with each step and has one step fewer.
+  // Rank 1 completes each step one second later than rank 0 and has one step fewer.
   EXPECT_THAT(RunSteps({{"0", 0, 10, 100, {1, 9, 9, 9, 1, 1}}, {"1", 1, 10, 100, {1, 1, 9, 1, 1}}},
                        kStepRules),
               ElementsAre("11 step 101 found Apart", "21 step 102 resolved Apart",
@@ -187,8 +188,8 @@ groups:
                           "41 step 104 resolved Apart", "41 step 104 resolved High0"));
 }
 
-// The first row belongs to its own step, regardless of the distance to the next one.
-TEST(Backtest, LogBeginsAtStepZeroWithStride_FirstRowIsEvaluatedAtItsStep) {
+// The first row is evaluated at its own step, regardless of the distance to the next row.
+TEST(Backtest, StepsWithStride_FirstRowIsEvaluatedAtItsStep) {
   for (const int64_t stride : {1, 10, 100, 1'000}) {
     for (const int64_t first : {int64_t{0}, stride}) {
       SCOPED_TRACE(Cat("stride ", stride, ", first ", first));
@@ -219,7 +220,7 @@ TEST(Backtest, LogBeginsAtStepZeroWithStride_FirstRowIsEvaluatedAtItsStep) {
   }
 }
 
-TEST(Backtest, InputWithEndedRanksDelaysNoOther) {
+TEST(Backtest, InputWithEndedRanksDoesNotDelayOthers) {
   constexpr std::string_view kStepRules = R"(
 groups:
 - name: s
@@ -229,7 +230,7 @@ groups:
   - alert: High
     expr: train_loss > 5
 )";
-  // One file per rank. Rank 1 ends at step 2; rank 0 falls back to step 3 and continues.
+  // Each rank has its own file. Rank 1 ends at step 2. Rank 0 falls back to step 3 and continues.
   Recording recording;
   uint32_t line = 0;
   const auto add = [&](std::string_view rank, const std::vector<std::pair<int64_t, double>>& all) {
@@ -246,7 +247,7 @@ groups:
               ElementsAre("4 found ", "5 resolved cleared", "5 found ", "6 resolved cleared"));
 }
 
-TEST(Backtest, StepsThatFallBackStartAgain) {
+TEST(Backtest, StepFallback_StartsNewAttempt) {
   constexpr std::string_view kStepRules = R"(
 groups:
 - name: s
@@ -269,7 +270,7 @@ groups:
               ElementsAre("12 found ", "13 resolved attempt_ended", "13 found "));
 }
 
-TEST(Backtest, EndsJobsOnRequest) {
+TEST(Backtest, EndJobsOption_ResolvesOpenIssues) {
   Backtest test;
   test.Input(
       "a", {Series({{"__name__", "x"}}, 0, 103, 1, 9), Series({{"__name__", "y"}}, 0, 103, 1, 1)});
@@ -278,7 +279,7 @@ TEST(Backtest, EndsJobsOnRequest) {
                           "103 a resolved High job_ended"));
 }
 
-TEST(Backtest, JobsLiveFromFirstToLastSample) {
+TEST(Backtest, JobLastsFromFirstToLastSample) {
   Backtest test;
   std::vector<Given> all = {Peak("one"),
                             Series({{"__name__", "y"}, {kJobLabel, "one"}}, 0, 200, 5, 1)};
@@ -291,8 +292,9 @@ TEST(Backtest, JobsLiveFromFirstToLastSample) {
                           "120 one resolved High cleared", "130 one resolved Busy cleared"));
 }
 
-TEST(Backtest, MergesInputsByTime_InputsAreNeverIdle) {
-  // One input ends early; of two values of one series at one time, the first input's value is used.
+TEST(Backtest, MergesInputsByTimeAndIgnoresEndedInputs) {
+  // One input ends early. If two inputs have different values for a series at the same time, the
+  // first input wins.
   Backtest test;
   test.Input("a", {Peak()});
   test.Input("b", {Series({{"__name__", "y"}, {kJobLabel, "a"}}, 0, 30, 5, 1),
@@ -302,10 +304,10 @@ TEST(Backtest, MergesInputsByTime_InputsAreNeverIdle) {
                           "130 a resolved Busy cleared"));
 }
 
-TEST(Backtest, EvaluatesFromStartWithHistory) {
+TEST(Backtest, EvaluatesFromStartWithFilledWindows) {
   Backtest test;
   test.Input("a", {Peak(), Series({{"__name__", "y"}}, 0, 200, 5, 1)});
-  // The window is full at the first tick, where `for` begins.
+  // The window is already full at the first tick, at which the `for` duration starts.
   EXPECT_THAT(*test.Run(kRules, {.start = engine::ShardForTest::At(100)}),
               ElementsAre("100 a found Busy ", "130 a resolved Busy cleared"));
   EXPECT_EQ(test.dropped(), 0U);
@@ -320,7 +322,7 @@ TEST(Backtest, EvaluatesFromStartWithHistory) {
   EXPECT_THAT(*nothing.Run(kRules, {.start = engine::ShardForTest::At(1000)}), IsEmpty());
 }
 
-TEST(Backtest, ComputesLookBackOfRules) {
+TEST(Backtest, ComputesRequiredHistoryOfRules) {
   EXPECT_GE(HistoryOf(*engine::CompiledForTest(kRules)), 300 * kSecond);
   EXPECT_LT(HistoryOf(*engine::CompiledForTest(kRules)), 7200 * kSecond);
   EXPECT_GE(
@@ -333,8 +335,8 @@ TEST(Backtest, ComputesLookBackOfRules) {
       kMaxPosition);
 }
 
-TEST(Backtest, BatchSizeAndSampleOrderDoNotMatter) {
-  // Several batches, with different times per series, in any order.
+TEST(Backtest, ResultDoesNotDependOnBatchSizeOrSampleOrder) {
+  // The input spans several batches, with different sample times per series, in random order.
   std::mt19937 random(kSeed);
   std::vector<Given> all;
   for (int i = 0; i < 40; ++i) {
@@ -349,13 +351,14 @@ TEST(Backtest, BatchSizeAndSampleOrderDoNotMatter) {
   EXPECT_GT(expected.size(), 100U);
   std::shuffle(all.begin(), all.end(), random);
   for (Given& series : all) std::shuffle(series.samples.begin(), series.samples.end(), random);
-  Backtest shuffled(kMinPosition, kMaxPosition, 5000);  // with samples on disk, too
+  // Low memory limit, so some samples are on disk.
+  Backtest shuffled(kMinPosition, kMaxPosition, 5000);
   shuffled.Input("a", all);
   EXPECT_EQ(*shuffled.Run(kRules), expected) << "seed " << kSeed;
   EXPECT_EQ(shuffled.dropped(), 0U);
 }
 
-TEST(Backtest, RejectsTwoValuesAtOneTime) {
+TEST(Backtest, RejectsDifferentValuesAtSameTime) {
   Backtest same;
   same.Input("a", {{{{"__name__", "x"}}, {{1, 2}, {1, 2}}}});
   EXPECT_TRUE(same.Run(kRules).ok());
@@ -365,7 +368,7 @@ TEST(Backtest, RejectsTwoValuesAtOneTime) {
               HasSubstr("a:3:1: x has another value at this time in line 1"));
 }
 
-TEST(Backtest, SupportsTheEpoch) {
+TEST(Backtest, SupportsTimesAtUnixEpoch) {
   Recording recording;
   recording.BeginInput("a", "job");
   ASSERT_TRUE(recording.AddSeries(0, {{"__name__", "x"}}).ok());
@@ -384,21 +387,21 @@ TEST(Backtest, SupportsTheEpoch) {
   EXPECT_EQ(events[0].job_name, "job");
 }
 
-TEST(Recording, RejectsReservedJobs) {
+TEST(Recording, RejectsReservedJobNames) {
   Recording recording;
   recording.BeginInput("a", "a");
   EXPECT_THAT(
       std::string(recording.AddSeries(0, {{"__name__", "x"}, {kJobLabel, "__state"}}).message()),
-      HasSubstr("begins with __"));
+      HasSubstr("must not start with __"));
 }
 
-TEST(Recording, EscapesControlCharactersInValuesAndRejectsThemInNames) {
+TEST(Recording, ControlCharacters_AreEscapedInValuesAndRejectedInNames) {
   Recording recording;
   recording.BeginInput("a.om", "a");
   EXPECT_TRUE(recording.AddSeries(0, {{"__name__", "x"}, {"zone", "\x1b[2J\xc2\x9b"}}).ok());
   EXPECT_EQ(recording.series()[0].labels.Get("zone"), "\\x1b[2J\\u009b");
   EXPECT_THAT(std::string(recording.AddSeries(1, {{"__name__", "x\x7f"}}).message()),
-              HasSubstr("a.om: the name \"x\\\\x7f\" has a control character"));
+              HasSubstr("a.om: name \"x\\\\x7f\" must not contain control characters"));
 }
 
 }  // namespace

@@ -13,13 +13,13 @@
 namespace pitwall::offline {
 namespace {
 
-// As many as one partition has.
+// Equals the maximum number of jobs per partition.
 constexpr size_t kMaxJobs = 10'000;
-// Samples in memory for expressions at fixed times.
+// Maximum number of samples kept in memory for expressions at fixed times.
 constexpr size_t kMaxReadSamples = 5'000'000;
 constexpr std::string_view kFixedTimes = "(at fixed times)";
 
-// One step of a hash over times; a collision costs memory but does not change a result.
+// One step of a hash over sample times. A collision only costs memory and cannot change a result.
 uint64_t Mix(uint64_t hash, uint64_t value) {
   hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
   return hash ^ (hash >> 29);
@@ -36,7 +36,7 @@ void Recording::BeginInput(std::string name, std::string job) {
 StatusOr<uint32_t> Recording::FindJob(std::string_view id) {
   if (const auto it = jobs_by_id_.find(id); it != jobs_by_id_.end()) return it->second;
   if (StartsWith(id, "__"))
-    return InvalidArgument(Cat("a job cannot be called ", Quote(id), ": it begins with __"));
+    return InvalidArgument(Cat("job name must not start with __ (got ", Quote(id), ")"));
   if (jobs_.size() >= kMaxJobs) return ResourceExhausted(Cat("more than ", kMaxJobs, " jobs"));
   const auto job = static_cast<uint32_t>(jobs_.size());
   jobs_.emplace_back();
@@ -60,9 +60,9 @@ Status Recording::AddSeries(uint32_t series, const Labels& given, std::string_vi
   for (const Label& label : given) {
     if (HasControl(label.name) || (label.name == kMetricName && HasControl(label.value)))
       return InvalidArgument(
-          Cat(inputs_.empty() ? std::string("input") : inputs_.back(), ": the name ",
+          Cat(inputs_.empty() ? std::string("input") : inputs_.back(), ": name ",
               Quote(TerminalLine(label.name == kMetricName ? label.value : label.name)),
-              " has a control character"));
+              " must not contain control characters"));
   }
   const Labels labels = SanitizeText(given);
   const std::string_view named = labels.Get(kJobLabel);
@@ -96,7 +96,7 @@ Status Recording::AddSample(uint32_t series, int64_t time_ns, double value, uint
     if (time_ns > constant.at || time_ns <= constant.at - constant.reach) continue;
     if (++read_samples_ > kMaxReadSamples) {
       return ResourceExhausted(
-          Cat("more than ", kMaxReadSamples, " samples lie in the windows at fixed times (@)"));
+          Cat("more than ", kMaxReadSamples, " samples are in windows at fixed times (@)"));
     }
     const Series& of = series_[route.series];
     read_[{index, of.job}][of.labels].emplace_back(time_ns, value);
@@ -139,7 +139,7 @@ Status Recording::AddConstant(const OtherTimes::Constant& constant, uint32_t job
   std::vector<QuerySeries> all;
   for (const auto& [labels, samples] : read) {
     QuerySeries one{labels, samples};
-    // Of several inputs, the first one's value is used.
+    // If several inputs have a sample at the same time, the first input wins.
     std::stable_sort(one.samples.begin(), one.samples.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     one.samples.erase(std::unique(one.samples.begin(), one.samples.end(),
@@ -154,7 +154,7 @@ Status Recording::AddConstant(const OtherTimes::Constant& constant, uint32_t job
   query.subquery_interval = constant.subquery_interval;
   ASSIGN_OR_RETURN(const QueryAnswer answer, RunQuery(all, query));
   const int64_t begin = FloorTo(std::max(jobs_[job].first, start), kNanosPerSecond);
-  // Frequent enough for the look-back.
+  // This interval is short enough for the look-back to find a sample at every tick.
   const int64_t every = std::max<int64_t>(constant.lookback / 2, 1);
   for (const QueryElement& element : answer.ticks.at(0).elements) {
     const uint32_t series = Append(job, element.labels.With(kMetricName, constant.name));
@@ -171,7 +171,7 @@ StatusOr<bool> Recording::Next(TimedSample* sample) {
     ASSIGN_OR_RETURN(const bool more, sorter_.Next(sample));
     if (!more) return false;
   }
-  // Samples of one series and time are consecutive, in line order.
+  // The sorter returns samples of the same series and time consecutively, in line order.
   while (true) {
     TimedSample next;
     ASSIGN_OR_RETURN(const bool more, sorter_.Next(&next));
@@ -188,7 +188,7 @@ StatusOr<bool> Recording::Next(TimedSample* sample) {
       return InvalidArgument(Cat(inputs_[series.input], ":", next.line,
                                  ":1: ", series.labels.ToString(),
                                  " has another value at this time in line ", sample->line,
-                                 "; --duplicates first (or last) takes one of them"));
+                                 "; --duplicates first (or last) keeps one of them"));
     }
     ++replaced_;
     if (duplicates_ == Duplicates::kLast) *sample = next;

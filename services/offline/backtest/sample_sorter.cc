@@ -46,7 +46,7 @@ Status SampleSorter::Spill() {
   while (left > 0) {
     const ssize_t n = ::write(file_, bytes, left);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return ErrnoStatus(n < 0 ? errno : ENOSPC, "the temporary file of samples");
+    if (n <= 0) return ErrnoStatus(n < 0 ? errno : ENOSPC, "temporary file for samples");
     bytes += n;
     left -= static_cast<size_t>(n);
   }
@@ -60,7 +60,7 @@ Status SampleSorter::Spill() {
 }
 
 Status SampleSorter::Finish() {
-  // All samples are either in memory or in runs.
+  // All samples are in memory, or all samples are in runs on disk.
   if (runs_.empty()) {
     std::sort(memory_.begin(), memory_.end(), Before);
     return OkStatus();
@@ -87,7 +87,7 @@ Status SampleSorter::Refill(Run* run) {
   while (left > 0) {
     const ssize_t n = ::pread(file_, bytes, left, offset);
     if (n < 0 && errno == EINTR) continue;
-    if (n <= 0) return ErrnoStatus(n < 0 ? errno : EIO, "the temporary file of samples");
+    if (n <= 0) return ErrnoStatus(n < 0 ? errno : EIO, "temporary file for samples");
     bytes += n;
     left -= static_cast<size_t>(n);
     offset += n;

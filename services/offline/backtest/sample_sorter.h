@@ -1,5 +1,6 @@
-// Sorter of samples of any number of series and inputs by time. Beyond a memory limit it uses a
-// temporary file, since a recording may be larger than the memory.
+// Sorter that orders samples of any number of series and inputs by time. Samples beyond a memory
+// limit are stored in a temporary file, because a recording may be larger than the available
+// memory.
 #pragma once
 
 #include <cstddef>
@@ -17,27 +18,27 @@ struct TimedSample {
   double value = 0;
   int64_t step = kNoStep;
   uint32_t series = 0;
-  uint32_t line = 0;  // line in its input, for messages
+  uint32_t line = 0;  // line in its input, used in messages
 };
 
-// Memory: `memory_samples` of 32 bytes until Finish, then one buffer of kRunBuffer samples per run
-// on disk. Not thread-safe.
+// Memory usage: up to `memory_samples` of 32 bytes until Finish, then one buffer of kRunBuffer
+// samples per run on disk. Not thread-safe.
 class SampleSorter {
  public:
   static constexpr size_t kMemorySamples = size_t{3} << 20;  // 96 MiB
   static constexpr size_t kRunBuffer = 4096;
 
-  // The file is created on demand in $TMPDIR, else in /tmp, and is unlinked there.
+  // The temporary file is created on demand in $TMPDIR or in /tmp, and unlinked immediately.
   explicit SampleSorter(size_t memory_samples = kMemorySamples);
   ~SampleSorter();
   SampleSorter(const SampleSorter&) = delete;
   SampleSorter& operator=(const SampleSorter&) = delete;
 
-  // ResourceExhausted: the disk is full.
+  // Adds a sample. Returns ResourceExhausted if the disk is full.
   Status Add(const TimedSample& sample);
-  // Add must not be called after it.
+  // Ends the input. Add must not be called afterwards.
   Status Finish();
-  // The next sample by (time, series, line); false at the end.
+  // Returns the next sample in the order of (time, series, line), or false at the end.
   StatusOr<bool> Next(TimedSample* sample);
 
   size_t runs_on_disk() const { return runs_.size(); }
@@ -59,7 +60,8 @@ class SampleSorter {
   int file_ = -1;
   uint64_t written_ = 0;
   std::vector<Run> runs_;
-  std::vector<size_t> heap_;  // heap of runs, the one with the first sample on top
+  // Heap of indexes into runs_; the run with the earliest sample is on top.
+  std::vector<size_t> heap_;
 };
 
 }  // namespace pitwall::offline

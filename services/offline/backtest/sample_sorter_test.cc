@@ -21,7 +21,7 @@ std::vector<TimedSample> Sorted(std::vector<TimedSample> samples, size_t memory,
   return out;
 }
 
-TEST(SampleSorter, MemoryAndDiskGiveEqualResults) {
+TEST(SampleSorter, MemoryAndDiskReturnSameOrder) {
   std::mt19937_64 random(kSeed);
   for (const size_t count : {0, 1, 2, 999, 1000, 1001, 30'000}) {
     std::vector<TimedSample> samples;
@@ -33,7 +33,7 @@ TEST(SampleSorter, MemoryAndDiskGiveEqualResults) {
     std::sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) {
       return std::tie(a.time_ns, a.series, a.line) < std::tie(b.time_ns, b.series, b.line);
     });
-    // More than a run's buffer, and less.
+    // Covers both more samples and fewer samples than a run's buffer.
     for (const size_t memory : {size_t{1000}, size_t{9000}, size_t{1} << 20}) {
       size_t runs = 0;
       const std::vector<TimedSample> got = Sorted(samples, memory, &runs);
@@ -49,7 +49,7 @@ TEST(SampleSorter, MemoryAndDiskGiveEqualResults) {
   }
 }
 
-TEST(SampleSorter, MissingFile_ErrorStatesTheCause) {
+TEST(SampleSorter, TemporaryFileFails_ErrorStatesCause) {
   const char* before = std::getenv("TMPDIR");
   const std::string kept = before == nullptr ? "" : before;
   ::setenv("TMPDIR", "/nonexistent", 1);

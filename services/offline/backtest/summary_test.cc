@@ -35,7 +35,7 @@ void Record(Summary* summary, int64_t step, double value, std::string_view job =
                     value);
 }
 
-TEST(Summary, WritesTextThatBaselinesParse) {
+TEST(Summary, WritesTextThatParseBaselineAccepts) {
   Summary summary("");
   engine::JobIdentity job = Job("resnet@1", "resnet");
   job.labels = {{"config_hash", "7f3a"}, {"team", "vision"}};
@@ -76,7 +76,7 @@ series:
   EXPECT_EQ(read->StepsOf("train")->points.size(), 2U);
 }
 
-TEST(Summary, ThinsPointsUntilItFits) {
+TEST(Summary, ThinsPointsUntilTextFits) {
   Summary summary("");
   for (int step = 0; step < 10'000; ++step) Record(&summary, step, step);
   const auto whole = summary.Text({.max_bytes = 1 << 20});
@@ -86,7 +86,7 @@ TEST(Summary, ThinsPointsUntilItFits) {
   ASSERT_TRUE(thin.ok());
   EXPECT_LE(thin->size(), 4096U);
   EXPECT_THAT(*thin, HasSubstr("points: \"0:0 32:32 64:64 "));
-  // Series with few points keep them.
+  // Series with few points are not thinned.
   for (const int step : {7, 5007})
     summary.Recorded(Job("j"), kTrain, AtStep(step),
                      Labels({{kMetricName, "summary:rare"}, {"mode", "train"}}), 1);
@@ -98,7 +98,7 @@ TEST(Summary, ThinsPointsUntilItFits) {
   EXPECT_TRUE(absl::IsResourceExhausted(never.status())) << never.status();
 }
 
-TEST(Summary, SummarizesOneJob) {
+TEST(Summary, SummarizesSelectedJob) {
   Summary any("");
   EXPECT_THAT(std::string(any.Text({}).status().message()),
               HasSubstr("recorded nothing named summary:*"));

@@ -34,7 +34,7 @@ const GoldenSeries* Find(const EvalCommand& eval, const Labels& labels) {
   return found == eval.series.end() ? nullptr : &*found;
 }
 
-// A tick with equal labels twice is not a series: returns nullopt.
+// Returns false if a tick has two elements with equal labels, because these do not form a series.
 bool ToSeries(const QueryAnswer& answer, Series* out) {
   for (size_t tick = 0; tick < answer.ticks.size(); ++tick) {
     for (const QueryElement& element : answer.ticks[tick].elements) {
@@ -51,7 +51,7 @@ std::string ComparePoints(const GoldenSeries& expected, const std::vector<Golden
                           const QueryAnswer& answer) {
   if (expected.points.size() > got.size()) {
     return Cat(expected.labels.ToString(), " is expected to have ", expected.points.size(),
-               " points, and the query has ", got.size(), " ticks");
+               " points, but the query has ", got.size(), " ticks");
   }
   for (size_t tick = 0; tick < got.size(); ++tick) {
     const GoldenPoint want = tick < expected.points.size() ? expected.points[tick] : GoldenPoint();
@@ -76,15 +76,15 @@ bool AlmostEqual(double a, double b) {
 std::string CompareInstant(const EvalCommand& eval, QueryType type,
                            const std::vector<QueryElement>& elements, bool ordered) {
   if (type == QueryType::kScalar) {
-    if (!eval.scalar.has_value()) return "the answer is a scalar";
+    if (!eval.scalar.has_value()) return "the result is a scalar";
     if (elements.size() != 1) return "the scalar has no value";
     return AlmostEqual(*eval.scalar, elements[0].value) ? "" : "the scalar differs";
   }
-  if (eval.scalar.has_value()) return "the answer is not a scalar";
+  if (eval.scalar.has_value()) return "the result is not a scalar";
   std::set<Labels> seen;
   for (size_t at = 0; at < elements.size(); ++at) {
     const Labels& labels = elements[at].labels;
-    if (!seen.insert(labels).second) return Cat(labels.ToString(), " is there twice");
+    if (!seen.insert(labels).second) return Cat(labels.ToString(), " is in the result twice");
     const GoldenSeries* expected = Find(eval, labels);
     if (expected == nullptr) return Cat(labels.ToString(), " is not expected");
     const double value = expected->points.empty() ? 0 : expected->points[0].value;
@@ -93,16 +93,17 @@ std::string CompareInstant(const EvalCommand& eval, QueryType type,
                  FormatDouble(value));
     }
     if (ordered && expected != &eval.series[at])
-      return Cat(labels.ToString(), " is at place ", at + 1);
+      return Cat(labels.ToString(), " is at position ", at + 1);
   }
   for (const GoldenSeries& expected : eval.series) {
-    if (!seen.contains(expected.labels)) return Cat(expected.labels.ToString(), " is not there");
+    if (!seen.contains(expected.labels)) return Cat(expected.labels.ToString(), " is missing");
   }
   return {};
 }
 
 std::string CompareRange(const EvalCommand& eval, const QueryAnswer& answer) {
-  if (eval.scalar.has_value()) return "a range query answers no scalar; its series is {}";
+  if (eval.scalar.has_value())
+    return "a range query does not return a scalar; expect the series {}";
   Series got;
   if (!ToSeries(answer, &got)) return "two series have equal labels";
   for (const auto& [labels, points] : got) {
@@ -111,18 +112,18 @@ std::string CompareRange(const EvalCommand& eval, const QueryAnswer& answer) {
     if (std::string wrong = ComparePoints(*expected, points, answer); !wrong.empty()) return wrong;
   }
   for (const GoldenSeries& expected : eval.series) {
-    if (!got.contains(expected.labels)) return Cat(expected.labels.ToString(), " is not there");
+    if (!got.contains(expected.labels)) return Cat(expected.labels.ToString(), " is missing");
   }
   return {};
 }
 
 std::string CompareFailure(const EvalCommand& eval, std::string_view words) {
   if (eval.message.has_value() && words.find(*eval.message) == std::string_view::npos)
-    return "it fails with other words";
+    return "the error message differs";
   if (eval.pattern.has_value()) {
     const auto matcher =
         Matcher::Make("", MatchOp::kRegex, Cat("(?s:.*)(?:", *eval.pattern, ")(?s:.*)"));
-    if (!matcher.ok() || !matcher->Matches(words)) return "it fails with other words";
+    if (!matcher.ok() || !matcher->Matches(words)) return "the error message differs";
   }
   return {};
 }

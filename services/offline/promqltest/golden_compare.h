@@ -1,4 +1,5 @@
-// Comparison of the engine's answer with the expectation of a golden script, as in promqltest.
+// Comparison of the engine's results with the expectations of a golden script, equivalent to
+// promqltest.
 #pragma once
 
 #include <string>
@@ -10,22 +11,23 @@
 
 namespace pitwall::offline {
 
-// Whether the values differ by less than a millionth of their sum or are both NaN; a stale marker
-// equals only itself.
+// Returns true if the values differ by less than a millionth of their sum, or if both are NaN. A
+// stale marker equals only another stale marker.
 bool AlmostEqual(double a, double b);
 
-// Returns the difference, or "" if there is none.
+// Return a description of the difference, or "" if there is none.
 //
-// An instant answer is one tick with exact labels, including __name__, in file order if the eval is
-// ordered. A range answer is a series per label set with gaps; a scalar is the series {}.
+// The result of an instant query is one tick. Labels must match exactly, including __name__, and
+// the order must match if the eval is ordered. The result of a range query has one series per label
+// set, with gaps. A scalar is the series {}.
 std::string CompareInstant(const EvalCommand& eval, QueryType type,
                            const std::vector<QueryElement>& elements, bool ordered);
 std::string CompareRange(const EvalCommand& eval, const QueryAnswer& answer);
-// Compares the message of an expected failure. The engine adds positions before the message, so the
-// message only has to contain the expected text.
+// Compares the message of an expected failure. The engine adds a position to its messages, so the
+// expected text only has to be contained in the message.
 std::string CompareFailure(const EvalCommand& eval, std::string_view words);
 
-// Formats in the notation of the scripts, one series per line.
+// Format results in the notation of the scripts, one series per line.
 std::vector<std::string> ExpectedLines(const EvalCommand& eval);
 std::vector<std::string> InstantLines(QueryType type, const std::vector<QueryElement>& elements);
 std::vector<std::string> RangeLines(const QueryAnswer& answer);

@@ -17,8 +17,8 @@ namespace {
 constexpr std::string_view kBlank = " \t";
 constexpr std::string_view kStartTimestamps = "@st";
 
-// The end of the series and the beginning of its points: after the closing brace or at the first
-// blank.
+// Returns the position after the series, where its points start: after the closing brace, or at the
+// first blank.
 StatusOr<size_t> SeriesEnd(std::string_view text) {
   size_t at = text.find_first_of("{ \t");
   if (at == std::string_view::npos) return text.size();
@@ -38,10 +38,11 @@ StatusOr<size_t> SeriesEnd(std::string_view text) {
       return at + 1;
     }
   }
-  return InvalidArgument(Cat(Quote(text), ": a brace or a quote is not closed"));
+  return InvalidArgument(Cat(Quote(text), ": brace or quote is not closed"));
 }
 
-// Any name may precede the brace, including an aggregation's: it is parsed like a quoted name.
+// Parses a series. Any name may precede the brace, even the name of an aggregation, and is handled
+// like a quoted name.
 StatusOr<Labels> ParseLabels(std::string_view text) {
   const size_t brace = text.find('{');
   const std::string_view name = text.substr(0, brace);
@@ -51,12 +52,13 @@ StatusOr<Labels> ParseLabels(std::string_view text) {
   if (name.empty()) return ParseSeries(text);
   for (const char c : name) {
     if (c != '_' && c != ':' && c != '.' && !std::isalnum(static_cast<unsigned char>(c)))
-      return InvalidArgument(Cat(Quote(name), " is not a metric name"));
+      return InvalidArgument(Cat(Quote(name), " is not a valid metric name"));
   }
   return ParseSeries(Cat("{\"", name, "\"", inside.empty() ? "" : ",", inside, "}"));
 }
 
-// Removes the next item from `rest`: up to a blank, with histograms including their blanks.
+// Removes the next item from `rest` and returns it. Items are separated by blanks, but histograms
+// may contain blanks.
 std::string_view NextItem(std::string_view* rest) {
   const size_t begin = std::min(rest->find_first_not_of(kBlank), rest->size());
   size_t end = begin;
@@ -77,7 +79,7 @@ Status AppendHistograms(std::string_view item, std::vector<GoldenPoint>* points)
   size_t count = 1;
   std::string_view body = item;
   if (const size_t end = item.rfind("}}"); end == std::string_view::npos) {
-    return InvalidArgument("a native histogram ends with }}");
+    return InvalidArgument("native histogram must end with }}");
   } else if (std::string_view tail = item.substr(end + 2); !tail.empty()) {
     ASSIGN_OR_RETURN(const auto repeat, CutCount(&tail));
     if (!repeat.has_value() || !tail.empty())
@@ -89,7 +91,7 @@ Status AppendHistograms(std::string_view item, std::vector<GoldenPoint>* points)
   if (first != body.size() &&
       (body.size() < first + 5 || (body[first] != '+' && body[first] != '-') ||
        body.substr(first + 1, 2) != "{{")) {
-    return InvalidArgument("two native histograms need + or - between them");
+    return InvalidArgument("native histograms must be separated by + or -");
   }
   points->insert(points->end(), count, {GoldenPoint::Kind::kHistogram, 0});
   return OkStatus();
@@ -105,7 +107,8 @@ Status AppendItem(std::string_view item, std::vector<GoldenPoint>* points) {
   return OkStatus();
 }
 
-// `-30s`, `-1m-1mx2`, `0s`: an offset of a start timestamp; returns the number of points it covers.
+// Parses an offset item of start timestamps such as `-30s`, `-1m-1mx2`, or `0s`. Returns the number
+// of points it covers.
 StatusOr<size_t> CountOffsets(std::string_view item) {
   std::string_view body = item;
   ASSIGN_OR_RETURN(const std::optional<size_t> repeat, CutCount(&body));
@@ -120,7 +123,7 @@ StatusOr<size_t> CountOffsets(std::string_view item) {
   return repeat.value_or(0) + 1;
 }
 
-// Position of the mark of a line of start timestamps, directly after the series.
+// Returns the position of the marker of a start-timestamp line, which directly follows the series.
 std::optional<size_t> StartMark(std::string_view text) {
   const auto end = SeriesEnd(text);
   if (!end.ok()) return std::nullopt;
@@ -153,7 +156,7 @@ StatusOr<GoldenSeries> ParseGoldenSeries(std::string_view text) {
   ASSIGN_OR_RETURN(series.labels, ParseLabels(text.substr(0, end)));
   const std::string_view points = text.substr(end);
   if (!points.empty() && kBlank.find(points.front()) == std::string_view::npos)
-    return InvalidArgument(Cat(Quote(points), ": a blank must part a series and its points"));
+    return InvalidArgument(Cat(Quote(points), ": series and points must be separated by a blank"));
   ASSIGN_OR_RETURN(series.points, ParseGoldenPoints(points));
   return series;
 }

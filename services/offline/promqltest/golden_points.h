@@ -1,5 +1,5 @@
-// Notation of series and points in golden scripts: that of series_notation.h with the extensions of
-// the scripts (native histograms, start timestamps, results without labels).
+// Notation of series and points in golden scripts: the notation of series_notation.h with
+// promqltest's extensions (native histograms, start timestamps, results without labels).
 #pragma once
 
 #include <string_view>
@@ -11,7 +11,7 @@
 namespace pitwall::offline {
 
 struct GoldenPoint {
-  // kHistogram: a native histogram, whose content is not parsed.
+  // kHistogram is a native histogram, whose contents are not parsed.
   enum class Kind { kGap, kValue, kHistogram };
   Kind kind = Kind::kGap;
   double value = 0;
@@ -21,25 +21,27 @@ struct GoldenPoint {
 };
 
 struct GoldenSeries {
-  int line = 0;  // in the script, from 1
+  int line = 0;  // line in the script, starting at 1
   Labels labels;
   std::vector<GoldenPoint> points;
-  bool start_timestamps = false;  // whether a line of start timestamps precedes the series
+  bool start_timestamps = false;  // a line of start timestamps precedes the series
 
   bool HasHistogram() const;
 };
 
-// Parses `metric{a="b"} 1+2x3 _ stale`; the points may be missing. InvalidArgument states the cause
-// without a position.
+// Parses `metric{a="b"} 1+2x3 _ stale`. The points may be missing. InvalidArgument errors state the
+// cause without a position.
 StatusOr<GoldenSeries> ParseGoldenSeries(std::string_view text);
 
-// One entry per interval. `a+bxn` adds b repeatedly, with the same rounding as in Prometheus. At
-// most a million points.
+// Returns one entry per interval. `a+bxn` adds b repeatedly, with the same rounding as in
+// Prometheus. At most a million points are allowed.
 StatusOr<std::vector<GoldenPoint>> ParseGoldenPoints(std::string_view text);
 
-// Parses `metric{a="b"}@st _ -30s-1mx2 …`: start timestamps of the samples in the next line.
+// Returns true for lines like `metric{a="b"}@st _ -30s-1mx2 …`, which contain the start timestamps
+// of the samples on the next line.
 bool IsStartTimestampLine(std::string_view text);
-// Number of points of such a line, and its series; the timestamps are discarded.
+// Parses such a line. The result has its series and the number of points. The timestamps are
+// discarded.
 StatusOr<GoldenSeries> ParseStartTimestamps(std::string_view text);
 
 }  // namespace pitwall::offline

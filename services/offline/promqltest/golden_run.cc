@@ -17,7 +17,8 @@ namespace {
 
 constexpr int64_t kMinute = 60'000'000'000;
 
-// Expressions that have another value in a range query than in an instant query.
+// Returns true for expressions whose value in a range query differs from the value in an instant
+// query.
 bool DependsOnRange(std::string_view expr) {
   for (const std::string_view call : {"start()", "end()", "range()", "step()"}) {
     if (expr.find(call) != std::string_view::npos) return true;
@@ -25,7 +26,7 @@ bool DependsOnRange(std::string_view expr) {
   return false;
 }
 
-// The first line of an error without its position, to group equal errors.
+// Returns the first line of an error without the position, so that equal errors can be grouped.
 std::string Reason(const Status& status) {
   std::string_view text = ToStd(status.message());
   text = text.substr(0, text.find('\n'));
@@ -55,7 +56,7 @@ Query ToQuery(const EvalCommand& eval) {
   return query;
 }
 
-// A string has no range.
+// Runs the query. Strings are not allowed in range queries.
 StatusOr<QueryAnswer> Ask(const GoldenSamples& samples, const Query& query, bool range) {
   auto answer = RunQuery(samples.series(), query);
   if (range && answer.ok() && answer->type == QueryType::kString) {
@@ -67,9 +68,10 @@ StatusOr<QueryAnswer> Ask(const GoldenSamples& samples, const Query& query, bool
 
 EvalOutcome JudgeError(const EvalCommand& eval, const Status& status) {
   if (status.code() == absl::StatusCode::kUnimplemented) return Unsupported(Reason(status));
-  if (!eval.fail) return Failed(eval, "it fails", ErrorLines(status));
+  if (!eval.fail) return Failed(eval, "the query fails", ErrorLines(status));
   if (status.code() != absl::StatusCode::kInvalidArgument)
-    return Failed(eval, "it fails, but not for being wrong", ErrorLines(status));
+    return Failed(eval, "the query fails with an error other than InvalidArgument",
+                  ErrorLines(status));
   const std::string wrong = CompareFailure(eval, ToStd(status.message()));
   return wrong.empty() ? Passed() : Failed(eval, wrong, ErrorLines(status));
 }
@@ -77,33 +79,33 @@ EvalOutcome JudgeError(const EvalCommand& eval, const Status& status) {
 EvalOutcome JudgeAnswer(const EvalCommand& eval, const QueryAnswer& answer) {
   if (answer.type == QueryType::kString) {
     const std::vector<std::string> got{Quote(answer.text)};
-    if (eval.fail) return Failed(eval, "it does not fail", got);
-    if (!eval.text.has_value()) return Failed(eval, "the answer is a string", got);
+    if (eval.fail) return Failed(eval, "the query does not fail", got);
+    if (!eval.text.has_value()) return Failed(eval, "the result is a string", got);
     return *eval.text == answer.text ? Passed() : Failed(eval, "the string differs", got);
   }
   if (eval.range) {
-    const std::string wrong = eval.fail   ? "it does not fail"
-                              : eval.text ? "the answer is not a string"
+    const std::string wrong = eval.fail   ? "the query does not fail"
+                              : eval.text ? "the result is not a string"
                                           : CompareRange(eval, answer);
     return wrong.empty() ? Passed() : Failed(eval, wrong, RangeLines(answer));
   }
   if (answer.ticks.size() != 1)
-    return Failed(eval, Cat("the answer has ", answer.ticks.size(), " ticks"), RangeLines(answer));
+    return Failed(eval, Cat("the result has ", answer.ticks.size(), " ticks"), RangeLines(answer));
   const std::vector<QueryElement>& elements = answer.ticks[0].elements;
-  const std::string wrong = eval.fail   ? "it does not fail"
-                            : eval.text ? "the answer is not a string"
+  const std::string wrong = eval.fail   ? "the query does not fail"
+                            : eval.text ? "the result is not a string"
                                         : CompareInstant(eval, answer.type, elements, eval.ordered);
   return wrong.empty() ? Passed() : Failed(eval, wrong, InstantLines(answer.type, elements));
 }
 
-// Repeats the instant eval as the middle one of three ticks.
+// Evaluates an instant eval again as the middle one of three ticks.
 EvalOutcome JudgeMiddleTick(const EvalCommand& eval, const GoldenSamples& samples) {
   Query query = ToQuery(eval);
   query.start -= kMinute;
   query.end += kMinute;
   query.step = kMinute;
   const std::string where =
-      Cat("right as an instant query; as the middle tick of three from ",
+      Cat("passes as an instant query, but fails as the middle tick of a range query from ",
           FormatDuration(query.start), " to ", FormatDuration(query.end), " step 1m: ");
   const auto answer = Ask(samples, query, true);
   if (!answer.ok()) {
@@ -112,7 +114,7 @@ EvalOutcome JudgeMiddleTick(const EvalCommand& eval, const GoldenSamples& sample
     return outcome;
   }
   if (answer->ticks.size() != 3) {
-    return Failed(eval, Cat(where, "the answer has ", answer->ticks.size(), " ticks"),
+    return Failed(eval, Cat(where, "the result has ", answer->ticks.size(), " ticks"),
                   RangeLines(*answer));
   }
   const std::vector<QueryElement>& elements = answer->ticks[1].elements;
@@ -170,7 +172,7 @@ Status RunGoldenScript(
 }
 
 StatusOr<int> RunGolden(const std::vector<std::string>& files, const GoldenOptions& options) {
-  if (files.empty()) return InvalidArgument("rules golden needs at least one script");
+  if (files.empty()) return InvalidArgument("script is missing; write at least one FILE");
   int64_t passed = 0;
   int64_t failed = 0;
   int64_t unsupported = 0;
@@ -202,7 +204,7 @@ StatusOr<int> RunGolden(const std::vector<std::string>& files, const GoldenOptio
     const int64_t before = passed + failed + unsupported;
     const Status status = text.ok() ? RunGoldenScript(path, *text, report) : Status(text.status());
     if (status.ok() && passed + failed + unsupported == before)
-      PrintError(Cat(path, ": warning: it has no eval\n"));
+      PrintError(Cat(path, ": warning: script does not contain an eval\n"));
     if (status.ok()) continue;
     PrintError(Cat(ToStd(status.message()), "\n"));
     readable = false;

@@ -1,4 +1,4 @@
-// Runner of golden scripts through the streaming engine, for `pitwall rules golden`.
+// Runner that evaluates golden scripts with the streaming engine, for `pitwall rules golden`.
 #pragma once
 
 #include <cstdint>
@@ -16,41 +16,43 @@ enum class Verdict { kPassed, kFailed, kUnsupported };
 
 struct EvalOutcome {
   Verdict verdict = Verdict::kPassed;
-  std::string why;  // reason of a failure, or of missing support in a form that can be grouped
-  std::vector<std::string> expected;  // for a failure, in the notation of scripts
+  std::string why;  // reason of a failure, or of missing support; suitable for grouping
+  std::vector<std::string> expected;  // only for failures; in the notation of the scripts
   std::vector<std::string> got;
 };
 
 // Runs one script. Each eval runs through RunQuery over all samples loaded so far, with the
-// settings of promqltest: look-back 5m, subqueries without a step at 1m. A passing instant eval is
-// repeated with the ticks t-1m, t, and t+1m, and the middle one is compared: state that the engine
-// keeps between ticks must not change an answer. As in promqltest, this excludes ordered results,
-// strings, and expressions with start(), end(), range(), or step(), which have another meaning
-// there.
+// settings of promqltest: look-back 5m, and a default step of 1m for subqueries. If an instant eval
+// passes, it is repeated with the ticks t-1m, t, and t+1m, and the middle result is compared,
+// because state that the engine keeps between ticks must not change a result. As in promqltest, the
+// repetition is skipped for ordered results, strings, and expressions with start(), end(), range(),
+// or step(), which have a different meaning in a range query.
 //
-// Passed: the answer is as expected (golden_compare.h), or a failure is expected and the engine
-// returns InvalidArgument with the expected text, if any. Annotations are neither produced nor
-// compared: only values count, regardless of an expected `warn` or `info`.
+// An eval passes if the result is as expected (golden_compare.h), or if a failure is expected and
+// the engine returns InvalidArgument with the expected text, if any. The engine does not produce
+// annotations, so an expected `warn` or `info` is ignored and only the values are compared.
 //
-// Unsupported, never failed:
-// - the engine returns Unimplemented;
-//  - a selector of the expression matches a series with native histograms (loaded by {{…}} or by
-//    load_with_nhcb), or the result has some: the engine would see less than Prometheus does;
-//  - the expected result is a range vector;
-//  - the answer differs and a selector matches a series with start timestamps.
+// An eval counts as unsupported, and never as failed, if
+//  - the engine returns Unimplemented,
+//  - a selector in the expression matches a series with native histograms (loaded by {{…}} or
+//    load_with_nhcb), or the result has some, because the engine would process fewer samples than
+//    Prometheus,
+//  - the expected result is a range vector, or
+//  - the result differs and a selector matches a series with start timestamps.
 //
 // Returns InvalidArgument, with FILE:LINE, if the script is malformed or loads samples out of
-// order; evals before that line have been reported.
+// order. The evals before that line have already been reported.
 Status RunGoldenScript(std::string_view file, std::string_view text,
                        const std::function<void(const GoldenCommand&, const EvalOutcome&)>& report);
 
 struct GoldenOptions {
-  bool verbose = false;  // whether to print each unsupported eval
+  bool verbose = false;  // print each unsupported eval
 };
 
-// Prints to stdout each failure with its position and the expected and actual results, and "N
-// passed, N failed, N unsupported" as the last line; prints to stderr the number of unsupported
-// evals by reason. Returns 0, 1 if an eval failed, or 2 if a file cannot be read (the others run).
+// Runs the scripts. Prints each failure with its position and the expected and actual results to
+// stdout, followed by "N passed, N failed, N unsupported" as the last line. Prints the number of
+// unsupported evals by reason to stderr. Returns 0, or 1 if an eval failed, or 2 if a file could
+// not be read (the other files still run).
 StatusOr<int> RunGolden(const std::vector<std::string>& files, const GoldenOptions& options);
 
 }  // namespace pitwall::offline

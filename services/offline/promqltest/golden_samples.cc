@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::string_view kBucketLabel = "le";
 
-// The labels of the native histogram that load_with_nhcb creates from a series of a classic
-// histogram; nullopt for any other series.
+// Returns the labels of the native histogram that load_with_nhcb creates from a series of a classic
+// histogram, or nullopt for any other series.
 std::optional<Labels> NativeLabels(const Labels& labels) {
   const std::string_view name = labels.Name();
   for (const std::string_view suffix : {"_bucket", "_count", "_sum"}) {
@@ -40,10 +40,10 @@ Status AppendSamples(const GoldenSeries& loaded, int64_t step, QuerySeries* seri
       if (position == last &&
           std::bit_cast<uint64_t>(value) == std::bit_cast<uint64_t>(point.value))
         continue;
-      return InvalidArgument(Cat(loaded.line, ": ", loaded.labels.ToString(), " has a sample at ",
-                                 FormatDouble(static_cast<double>(last) / 1e9),
-                                 "s already, and this load has one at ",
-                                 FormatDouble(static_cast<double>(position) / 1e9), "s"));
+      return InvalidArgument(
+          Cat(loaded.line, ": ", loaded.labels.ToString(), " already has a sample at ",
+              FormatDouble(static_cast<double>(last) / 1e9), "s, but this load has one at ",
+              FormatDouble(static_cast<double>(position) / 1e9), "s"));
     }
     series->samples.emplace_back(position, point.value);
   }
@@ -77,7 +77,7 @@ GoldenSamples::Touched GoldenSamples::TouchedBy(const std::string& expr) const {
     const auto* selector = node.As<lang::SelectorExpr>();
     if (selector == nullptr) return;
     const auto matchers = plan::SelectorOf(*selector);
-    if (!matchers.ok()) return;  // RunQuery reports it
+    if (!matchers.ok()) return;  // RunQuery reports the error
     for (const auto& [labels, traits] : traits_) {
       if (!matchers->Matches(labels)) continue;
       touched.native_histograms |= traits.native_histograms;

@@ -1,5 +1,5 @@
-// Samples loaded by a golden script: series for RunQuery, and series with values that the engine
-// does not support.
+// Samples loaded by a golden script: the series for RunQuery, and a list of the series with values
+// that the engine does not support.
 #pragma once
 
 #include <map>
@@ -14,25 +14,26 @@ namespace pitwall::offline {
 
 class GoldenSamples {
  public:
-  // Adds samples. InvalidArgument, with the line: a sample is older than the last one of its
-  // series, or has another value at the same time.
+  // Adds samples. Returns InvalidArgument, with the line, if a sample is older than the last sample
+  // of its series or has a different value at the same time.
   Status Load(const LoadCommand& load);
   void Clear();
 
-  // Series with float values.
+  // Returns the series with float values.
   const std::vector<QuerySeries>& series() const { return series_; }
 
   struct Touched {
     bool native_histograms = false;
     bool start_timestamps = false;
   };
-  // Series that the selectors of an expression match; empty if it does not parse.
+  // Returns the traits of all series that the expression's selectors match. If the expression
+  // cannot be parsed, no trait is set.
   Touched TouchedBy(const std::string& expr) const;
 
  private:
   std::vector<QuerySeries> series_;
   std::map<Labels, size_t> index_;
-  std::map<Labels, Touched> traits_;  // of series with any traits
+  std::map<Labels, Touched> traits_;  // contains only series with at least one trait
 };
 
 }  // namespace pitwall::offline

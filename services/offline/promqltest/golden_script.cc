@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kRangeVector = "expect range vector";
 constexpr std::string_view kString = "expect string";
 
-// Removes the first word and the surrounding blanks from `rest`.
+// Removes the first word and the surrounding blanks from `rest`, and returns the word.
 std::string_view NextWord(std::string_view* rest) {
   *rest = Trim(*rest);
   const size_t end = std::min(rest->find_first_of(" \t"), rest->size());
@@ -34,7 +34,7 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-// A number in the syntax of Go's ParseInt (with its prefixes) and ParseFloat.
+// Parses a number in the syntax of Go's ParseInt (including prefixes) and ParseFloat.
 std::optional<double> ParseNumber(std::string_view text) {
   std::string_view digits = text;
   const bool negative = StartsWith(digits, "-");
@@ -57,7 +57,7 @@ StatusOr<int64_t> ParseTime(std::string_view text, std::string_view what) {
   } else if (const auto duration = ParseDuration(text); duration.ok()) {
     return *duration;
   }
-  return InvalidArgument(Cat(what, " ", Quote(text), " is neither a duration nor seconds"));
+  return InvalidArgument(Cat(what, " ", Quote(text), " must be a duration or a number of seconds"));
 }
 
 class ScriptParser {
@@ -86,10 +86,10 @@ class ScriptParser {
   }
 
  private:
-  // The current line, or the last one.
+  // Returns the number of the current line, or of the last line after the end.
   int Number() const { return static_cast<int>(std::min(at_, lines_.size() - 1)) + 1; }
 
-  // A block ends at an empty line (or a comment).
+  // Advances to the next line of the block. A block ends at an empty line or a comment.
   bool NextLine() {
     ++at_;
     return at_ < lines_.size() && !lines_[at_].empty();
@@ -113,7 +113,8 @@ class ScriptParser {
       return ParseEval(rest, &eval);
     }
     return InvalidArgument(
-        Cat(Quote(lines_[at_]), " is not a command: load, load_with_nhcb, clear and eval are"));
+        Cat(Quote(lines_[at_]),
+            " is not a command; valid commands are load, load_with_nhcb, clear, and eval"));
   }
 
   Status ParseLoad(std::string_view rest, bool native_histograms, LoadCommand* load) {
@@ -122,7 +123,8 @@ class ScriptParser {
     std::optional<GoldenSeries> starts;
     while (NextLine()) {
       if (IsStartTimestampLine(lines_[at_])) {
-        if (starts.has_value()) return InvalidArgument("start timestamps follow start timestamps");
+        if (starts.has_value())
+          return InvalidArgument("start timestamps must be followed by a series");
         ASSIGN_OR_RETURN(starts, ParseStartTimestamps(lines_[at_]));
         continue;
       }
@@ -130,7 +132,7 @@ class ScriptParser {
       series.line = Number();
       if (starts.has_value()) {
         if (starts->labels != series.labels)
-          return InvalidArgument("the start timestamps before it are of another series");
+          return InvalidArgument("preceding start timestamps belong to another series");
         if (starts->points.size() != series.points.size())
           return InvalidArgument(Cat("there are ", starts->points.size(), " start timestamps for ",
                                      series.points.size(), " points"));
@@ -139,11 +141,11 @@ class ScriptParser {
       }
       Put(std::move(series), &load->series);
     }
-    if (starts.has_value()) return InvalidArgument("no series follows the start timestamps");
+    if (starts.has_value()) return InvalidArgument("start timestamps must be followed by a series");
     return OkStatus();
   }
 
-  // Of series with equal labels, the last one is used.
+  // If several series have equal labels, only the last one is kept.
   static void Put(GoldenSeries series, std::vector<GoldenSeries>* list) {
     const auto same = std::find_if(list->begin(), list->end(), [&](const GoldenSeries& other) {
       return other.labels == series.labels;
@@ -167,21 +169,21 @@ class ScriptParser {
       RETURN_IF_ERROR(time_after("from", "the start", &eval->start));
       RETURN_IF_ERROR(time_after("to", "the end", &eval->end));
       RETURN_IF_ERROR(time_after("step", "the step", &eval->step));
-      if (eval->end < eval->start) return InvalidArgument("the end is before the start");
+      if (eval->end < eval->start) return InvalidArgument("the end must not be before the start");
       if (eval->step == 0) return InvalidArgument("the step must be greater than 0");
     } else {
       return InvalidArgument(
-          "an eval is: instant at TIME EXPR, or range from START to END step STEP EXPR");
+          "eval must be 'instant at TIME EXPR' or 'range from START to END step STEP EXPR'");
     }
     eval->expr = std::string(rest);
-    if (eval->expr.empty()) return InvalidArgument("the expression is missing");
+    if (eval->expr.empty()) return InvalidArgument("expression is missing");
     bool more = true;
     while (more && NextLine()) RETURN_IF_ERROR(ParseExpectation(lines_[at_], eval, &more));
     if (!more) ++at_;
     return OkStatus();
   }
 
-  // Sets `more` to false if the block ends without an empty line.
+  // Parses one line of an expectation. Sets `more` to false if this line ends the block.
   Status ParseExpectation(std::string_view line, EvalCommand* eval, bool* more) {
     constexpr std::string_view kMessage = "expected_fail_message";
     constexpr std::string_view kPattern = "expected_fail_regexp";
@@ -198,7 +200,7 @@ class ScriptParser {
       return ParseRangeVector(line.substr(kRangeVector.size()), eval);
     if (StartsWith(line, kString)) return ParseText(Trim(line.substr(kString.size())), eval);
     std::string_view rest = line;
-    // A metric with that name is written as expect{}.
+    // A metric named `expect` must be written as expect{}.
     if (NextWord(&rest) == "expect") return ParseExpect(rest, eval);
     if (const auto number = ParseNumber(line)) {
       eval->scalar = *number;
@@ -209,7 +211,7 @@ class ScriptParser {
     series.line = Number();
     if (!eval->range && !eval->range_vector && series.points.size() != 1) {
       return InvalidArgument(
-          Cat("a series of an instant query has one value, this has ", series.points.size()));
+          Cat("a series of an instant query must have one value (got ", series.points.size(), ")"));
     }
     Put(std::move(series), &eval->series);
     return OkStatus();
@@ -220,15 +222,15 @@ class ScriptParser {
     if (type != "ordered" && type != "fail" && type != "warn" && type != "no_warn" &&
         type != "info" && type != "no_info") {
       return InvalidArgument(Cat(Quote(type),
-                                 " cannot be expected: ordered, fail, warn, no_warn, "
-                                 "info, no_info, string and range vector can"));
+                                 " is not a valid expectation; valid ones are ordered, fail, warn, "
+                                 "no_warn, info, no_info, string, and range vector"));
     }
     const bool words = StartsWith(rest, "msg:");
     const bool pattern = StartsWith(rest, "regex:");
     if (!rest.empty() && !words && !pattern)
-      return InvalidArgument(Cat(Quote(rest), ": only msg: or regex: may follow"));
+      return InvalidArgument(Cat(Quote(rest), " must be msg: or regex:"));
     const std::string_view what = rest.empty() ? rest : Trim(rest.substr(rest.find(':') + 1));
-    if (!rest.empty() && what.empty()) return InvalidArgument(Cat("nothing follows ", rest));
+    if (!rest.empty() && what.empty()) return InvalidArgument(Cat("text is missing after ", rest));
     if (type == "ordered") eval->ordered = true;
     if (type != "fail") return OkStatus();
     if (eval->fail) return InvalidArgument("a failure is expected twice");
@@ -249,7 +251,7 @@ class ScriptParser {
     size_t error_at = 0;
     const size_t length = lang::Unquote(literal, &value, &error_at, &error);
     if (length == 0 || length != literal.size())
-      return InvalidArgument(Cat(literal, ": a quoted string must follow ", kString));
+      return InvalidArgument(Cat(literal, ": must be a quoted string after ", kString));
     eval->text = std::move(value);
     return OkStatus();
   }
@@ -276,7 +278,7 @@ StatusOr<std::vector<GoldenCommand>> ParseGoldenScript(std::string_view file,
   if (const size_t bad = yaml::FindInvalidUtf8(text); bad != std::string_view::npos) {
     const auto line =
         1 + std::count(text.begin(), text.begin() + static_cast<ptrdiff_t>(bad), '\n');
-    return InvalidArgument(Cat(file, ":", line, ": not valid UTF-8: not a script"));
+    return InvalidArgument(Cat(file, ":", line, ": script is not valid UTF-8"));
   }
   return ScriptParser(file, text).Parse();
 }

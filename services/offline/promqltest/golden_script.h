@@ -1,6 +1,6 @@
-// Golden script in the dialect of Prometheus' promqltest: commands that load samples and evaluate
-// expressions with expected answers. Parsed as in Prometheus 3.14, and additionally: commands in
-// any case, and times as plain seconds.
+// Golden script in the dialect of Prometheus's promqltest: commands that load samples, and commands
+// that evaluate expressions and have expected results. Parsing is equivalent to Prometheus 3.14. In
+// addition, commands may be in any case, and times may be plain seconds.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,9 @@ namespace pitwall::offline {
 struct ClearCommand {};
 
 struct LoadCommand {
-  int64_t step = 0;                // nanoseconds between points; the first is at 0
-  bool native_histograms = false;  // load_with_nhcb: classic buckets also become native histograms
+  int64_t step = 0;  // nanoseconds between points, starting at time 0
+  // Load_with_nhcb: convert classic buckets to native histograms, too.
+  bool native_histograms = false;
   std::vector<GoldenSeries> series;
 };
 
@@ -32,25 +33,26 @@ struct EvalCommand {
 
   bool ordered = false;
   bool fail = false;
-  // The expected failure: its text (msg, expected_fail_message), or a regular expression that it
-  // must match (regex, expected_fail_regexp).
+  // Expected failure: a text (msg, expected_fail_message) or a regular expression (regex,
+  // expected_fail_regexp) that the message must match.
   std::optional<std::string> message;
   std::optional<std::string> pattern;
-  // Annotations (warn, info, no_warn, no_info and the prefixes eval_warn and eval_info) are parsed
-  // and discarded: the engine has none.
+  // Annotations (warn, info, no_warn, no_info, and the prefixes eval_warn and eval_info) are parsed
+  // and discarded because the engine does not support them.
 
   bool range_vector = false;        // expect range vector
   std::optional<std::string> text;  // expect string
   std::optional<double> scalar;
-  std::vector<GoldenSeries> series;  // in file order; the last one of series with equal labels
+  // In file order; of series with equal labels, only the last one.
+  std::vector<GoldenSeries> series;
 };
 
 struct GoldenCommand {
-  int line = 0;  // from 1
+  int line = 0;  // starting at 1
   std::variant<ClearCommand, LoadCommand, EvalCommand> what;
 };
 
-// InvalidArgument: FILE:LINE: cause, for the first malformed line.
+// Parses a script. Returns InvalidArgument ("FILE:LINE: cause") for the first malformed line.
 StatusOr<std::vector<GoldenCommand>> ParseGoldenScript(std::string_view file,
                                                        std::string_view text);
 

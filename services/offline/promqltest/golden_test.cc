@@ -32,7 +32,7 @@ std::string PointsText(std::string_view text) {
   return out;
 }
 
-TEST(GoldenPoints, ParsesPointsAsPrometheus) {
+TEST(GoldenPoints, ParsesPointsLikePrometheus) {
   EXPECT_EQ(PointsText(""), "");
   EXPECT_EQ(PointsText("  1\t2.5  -3 "), "1 2.5 -3");
   EXPECT_EQ(PointsText("1+2x3"), "1 3 5 7");
@@ -42,7 +42,7 @@ TEST(GoldenPoints, ParsesPointsAsPrometheus) {
   EXPECT_EQ(PointsText("4x2 0x1 7x0"), "4 4 4 0 0 7");
   EXPECT_EQ(PointsText("_ _x2 stale NaN +Inf -Inf Infx1"), "_ _ _ stale NaN +Inf -Inf +Inf +Inf");
   EXPECT_EQ(PointsText("_x0 1"), "1");
-  // The step is added repeatedly: 0.1 + 0.1 + 0.1 is not 3 * 0.1.
+  // The step is added repeatedly, and 0.1 + 0.1 + 0.1 differs from 3 * 0.1.
   EXPECT_EQ(PointsText("0+0.1x3"), "0 0.1 0.2 0.30000000000000004");
   for (const char* bad : {"1+x3", "1+2", "1x99999999", "banana", "1x", "1x-1", "stalex2", "1+-2x3",
                           "_+1x2", "1x2x3", "x3", "1,2"}) {
@@ -75,11 +75,11 @@ TEST(GoldenPoints, SeriesMayHaveAnyName) {
             labels("{__name__=\"a metric\", \"with.dot\"=\"} \\\" {\"} 1"));
   EXPECT_EQ(labels("m{a=`}`, b='}'} 1 2"), "m{a=\"}\",b=\"}\"}|2");
   EXPECT_NE(labels("m{a=\"b\"").find("not closed"), std::string::npos);
-  EXPECT_NE(labels("m{a=~\"b\"} 1").find("only ="), std::string::npos);
+  EXPECT_NE(labels("m{a=~\"b\"} 1").find("must use ="), std::string::npos);
   EXPECT_NE(labels("m{a=\"b\"}1").find("blank"), std::string::npos);
 }
 
-TEST(GoldenPoints, CountsStartTimestamps) {
+TEST(GoldenPoints, ParsesStartTimestampLines) {
   EXPECT_TRUE(IsStartTimestampLine("m{a=\"b c\"}@st _ -30s"));
   EXPECT_TRUE(IsStartTimestampLine("m@st _"));
   EXPECT_FALSE(IsStartTimestampLine("m{a=\"@st\"} 1"));
@@ -112,7 +112,8 @@ TEST(GoldenScript, BlocksEndAtEmptyLinesAndComments) {
   EXPECT_TRUE(std::get<EvalCommand>((*script)[2].what).ordered);
   EXPECT_EQ((*script)[3].line, 8);
   EXPECT_EQ(ScriptError("load 30s\n  m 1\n\nfoo bar\n"),
-            "f.test:4: \"foo bar\" is not a command: load, load_with_nhcb, clear and eval are");
+            "f.test:4: \"foo bar\" is not a command; valid commands are load, load_with_nhcb, "
+            "clear, and eval");
 }
 
 TEST(GoldenScript, ParsesLoads) {
@@ -122,11 +123,12 @@ TEST(GoldenScript, ParsesLoads) {
   const auto& load = std::get<LoadCommand>((*script)[0].what);
   EXPECT_TRUE(load.native_histograms);
   EXPECT_EQ(load.step, 5 * kSecond);
-  ASSERT_EQ(load.series.size(), 1U);  // of equal labels the last
+  ASSERT_EQ(load.series.size(), 1U);  // the last of the series with equal labels
   EXPECT_EQ(load.series[0].points.size(), 2U);
   EXPECT_EQ(load.series[0].line, 3);
   EXPECT_EQ(std::get<LoadCommand>((*script)[1].what).step, 90 * kSecond);
-  EXPECT_EQ(ScriptError("load x\n"), "f.test:1: the step \"x\" is neither a duration nor seconds");
+  EXPECT_EQ(ScriptError("load x\n"),
+            "f.test:1: the step \"x\" must be a duration or a number of seconds");
   EXPECT_EQ(ScriptError("load 1m\n m 1\n m banana\n"), "f.test:3: \"banana\": not a number");
 }
 
@@ -139,7 +141,8 @@ TEST(GoldenScript, ParsesStartTimestamps) {
   EXPECT_NE(ScriptError("load 1m\n m@st _\n m 1 2\n").find("f.test:3: there are 1"),
             std::string::npos);
   EXPECT_NE(ScriptError("load 1m\n m@st _\n n 1\n").find("another series"), std::string::npos);
-  EXPECT_NE(ScriptError("load 1m\n m@st _\n").find("no series follows"), std::string::npos);
+  EXPECT_NE(ScriptError("load 1m\n m@st _\n").find("must be followed by a series"),
+            std::string::npos);
 }
 
 EvalCommand Eval(std::string_view text) {
@@ -165,7 +168,7 @@ TEST(GoldenScript, ParsesEvals) {
   EXPECT_EQ(Eval("eval instant at 0 \"a\"\n expect string `a\\n`\n").text, "a\\n");
   EXPECT_TRUE(Eval("eval instant at 0 m[1m]\n expect range vector from 0 to 1m step 10s\n m 1 2\n")
                   .range_vector);
-  // A number ends the block, and so does the legacy form of an expected failure.
+  // A block also ends after a number, and after the legacy form of an expected failure.
   EXPECT_EQ(Script("eval instant at 0 1\n 1\nclear\neval_fail instant at 0 m\n"
                    " expected_fail_message no, no\nclear\n")
                 ->size(),
@@ -188,17 +191,17 @@ TEST(GoldenScript, ParsesExpectations) {
   EXPECT_EQ(Eval("eval_fail instant at 0 m\n expected_fail_message a b\n").message, "a b");
 }
 
-TEST(GoldenScript, ErrorsNameTheCause) {
+TEST(GoldenScript, MalformedScript_ErrorNamesCause) {
   EXPECT_EQ(ScriptError("eval instant 5m m\n"), "f.test:1: \"at\" is missing");
-  EXPECT_EQ(ScriptError("eval instant at 5m\n"), "f.test:1: the expression is missing");
+  EXPECT_EQ(ScriptError("eval instant at 5m\n"), "f.test:1: expression is missing");
   EXPECT_EQ(ScriptError("eval range from 2m to 1m step 1m m\n"),
-            "f.test:1: the end is before the start");
+            "f.test:1: the end must not be before the start");
   EXPECT_NE(ScriptError("eval range from 0 to 1m step 0 m\n").find("greater than 0"),
             std::string::npos);
   EXPECT_NE(ScriptError("eval_foo instant at 0 m\n").find("not a command"), std::string::npos);
   EXPECT_NE(ScriptError("eval instant at 0 m\n m 1 2\n").find("f.test:2: a series of an instant"),
             std::string::npos);
-  EXPECT_NE(ScriptError("eval instant at 0 m\n expect nothing\n").find("cannot be expected"),
+  EXPECT_NE(ScriptError("eval instant at 0 m\n expect nothing\n").find("not a valid expectation"),
             std::string::npos);
   EXPECT_NE(ScriptError("eval instant at 0 m\n expect string x\n").find("quoted"),
             std::string::npos);
@@ -208,7 +211,7 @@ TEST(GoldenScript, ErrorsNameTheCause) {
             std::string::npos);
 }
 
-TEST(GoldenCompare, ValuesAreAlmostEqual) {
+TEST(GoldenCompare, AlmostEqualToleratesRoundingErrors) {
   const double inf = std::numeric_limits<double>::infinity();
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double tiny = std::numeric_limits<double>::denorm_min();
@@ -228,7 +231,7 @@ TEST(GoldenCompare, ValuesAreAlmostEqual) {
   EXPECT_TRUE(AlmostEqual(0, tiny));
 }
 
-// Results of a script's evals: P, F, and U.
+// Verdicts of a script's evals: P (passed), F (failed), or U (unsupported).
 struct ScriptRun {
   Status status;
   std::string verdicts;
@@ -250,7 +253,7 @@ constexpr std::string_view kLoad =
     "  late _x3 7\n"
     "\n";
 
-TEST(GoldenRun, InstantVectors) {
+TEST(GoldenRun, ComparesInstantVectors) {
   const auto verdict = [](std::string_view text) { return RunText(Cat(kLoad, text)).verdicts; };
   EXPECT_EQ(verdict("eval instant at 3m m\n m{a=\"2\"} 6\n m{a=\"1\"} 3\n"), "P");
   EXPECT_EQ(verdict("eval instant at 3m m\n m{a=\"2\"} 6\n"), "F");  // extra element
@@ -279,7 +282,7 @@ TEST(GoldenRun, ComparesOrder) {
   EXPECT_EQ(verdict("eval instant at 3m m\n expect ordered\n m{a=\"2\"} 6\n m{a=\"1\"} 3\n"), "F");
 }
 
-TEST(GoldenRun, Ranges) {
+TEST(GoldenRun, ComparesRangeResults) {
   const auto verdict = [](std::string_view text) { return RunText(Cat(kLoad, text)).verdicts; };
   const std::string range = "eval range from 2m to 4m step 1m ";
   EXPECT_EQ(verdict(Cat(range, "m{a=\"1\"}\n m{a=\"1\"} 2 3 4\n")), "P");
@@ -295,7 +298,7 @@ TEST(GoldenRun, Ranges) {
   EXPECT_EQ(verdict(Cat(range, "\"a\"\n expect fail\n")), "P");
 }
 
-TEST(GoldenRun, Failures) {
+TEST(GoldenRun, ComparesExpectedFailures) {
   const auto verdict = [](std::string_view text) { return RunText(Cat(kLoad, text)).verdicts; };
   const std::string fails = "eval instant at 3m m + on() late\n expect fail";
   EXPECT_EQ(verdict("eval_fail instant at 3m m + on() late\n"), "P");
@@ -309,7 +312,7 @@ TEST(GoldenRun, Failures) {
   EXPECT_EQ(verdict("eval instant at 3m m + \n m 1\n"), "F");
 }
 
-TEST(GoldenRun, Unsupported) {
+TEST(GoldenRun, UnsupportedEvalsAreNotFailures) {
   const ScriptRun run = RunText(
       "load_with_nhcb 1m\n h_bucket{le=\"1\", a=\"b\"} 1 2\n h_bucket{le=\"+Inf\", a=\"b\"} 1 2\n"
       " n 1 {{sum:1}}\n s@st -1s _\n s 1 2\n\n"
@@ -324,7 +327,7 @@ TEST(GoldenRun, Unsupported) {
   EXPECT_EQ(run.verdicts, "UPUUPUU");
 }
 
-TEST(GoldenRun, FailureShowsTheDifference) {
+TEST(GoldenRun, FailureReportsDifference) {
   const ScriptRun run = RunText(Cat(kLoad, "eval instant at 3m m\n m{a=\"2\"} 7\n m{a=\"1\"} 3\n"));
   ASSERT_EQ(run.outcomes.size(), 1U);
   EXPECT_EQ(run.outcomes[0].why, "m{a=\"2\"} is 6, not 7");
@@ -332,19 +335,20 @@ TEST(GoldenRun, FailureShowsTheDifference) {
   EXPECT_EQ(run.outcomes[0].got, (std::vector<std::string>{"m{a=\"1\"} 3", "m{a=\"2\"} 6"}));
 }
 
-TEST(GoldenRun, LoadsAccumulateAndClearRemovesThem) {
+TEST(GoldenRun, LoadsAccumulateUntilClear) {
   EXPECT_EQ(RunText("load 1m\n m 1 2\n\nload 1m\n m _x2 3\n n 1\n\n"
                     "eval instant at 2m m + n\n {} 4\n\nclear\neval instant at 2m m\n")
                 .verdicts,
             "PP");
-  // Older samples and other values are rejected, as in Prometheus; the last sample may be repeated.
+  // As in Prometheus, older samples and different values at the same time are rejected. The last
+  // sample may be repeated.
   EXPECT_TRUE(RunText("load 1m\n m 1 2\n\nload 1m\n m _ 2 3\n").status.ok());
   EXPECT_EQ(ToStd(RunText("load 1m\n m 1 2\n\nload 30s\n m _ 3\n").status.message()),
-            "f.test:5: m has a sample at 60s already, and this load has one at 30s");
+            "f.test:5: m already has a sample at 60s, but this load has one at 30s");
   EXPECT_FALSE(RunText("load 1m\n m 1 2\n\nload 1m\n m _ 3\n").status.ok());
 }
 
-// The result of the command and its output.
+// Verifies the exit code of the command and its output.
 TEST(GoldenRun, PrintsFailuresAndCounts) {
   const std::string good = testing::TempDir() + "good.test";
   const std::string bad = testing::TempDir() + "bad.test";
@@ -366,8 +370,8 @@ TEST(GoldenRun, PrintsFailuresAndCounts) {
   EXPECT_FALSE(RunGolden({}, {}).ok());
 }
 
-TEST(GoldenRun, MalformedScriptIsAnError) {
-  EXPECT_EQ(ScriptError("load 1m\n  m 1\n\xff\xfe\n"), "f.test:3: not valid UTF-8: not a script");
+TEST(GoldenRun, MalformedOrUnreadableScript_ReturnsError) {
+  EXPECT_EQ(ScriptError("load 1m\n  m 1\n\xff\xfe\n"), "f.test:3: script is not valid UTF-8");
   EXPECT_EQ(*RunGolden({"/"}, {}), 2);
   EXPECT_EQ(*RunGolden({"/nonexistent"}, {}), 2);
 }

@@ -1,5 +1,6 @@
-// Annotations of firing alerts at the last tick at which the expression had a value for them.
-// Events do not suffice: they are emitted at most once a minute and have three annotations.
+// Annotations of firing alerts, as of the last tick at which the expression had a value for the
+// alert. Events cannot be used instead because they are emitted at most once a minute and have only
+// three annotations.
 #pragma once
 
 #include <map>
@@ -15,15 +16,15 @@ namespace pitwall::offline {
 struct FiringAlert {
   std::string alert;
   Labels labels;
-  Annotations annotations;  // by name
+  Annotations annotations;  // sorted by name
 };
 
 class FiringAnnotations {
  public:
-  // Call it after each successful evaluation of an alerting rule. An alert that is kept firing
-  // keeps its last annotations.
+  // Must be called after each successful evaluation of an alerting rule. An alert in the
+  // keep_firing_for period retains its last annotations.
   void Update(const alert::AlertInput& input, const alert::AlertState& state);
-  // All alerts of the rule have ended.
+  // Must be called when all alerts of the rule have ended.
   void Ended(const alert::AlertRule& rule) { rules_.erase(rule.name()); }
 
   std::vector<FiringAlert> Firing(std::string_view alert) const;
@@ -35,9 +36,9 @@ class FiringAnnotations {
   };
   struct Rule {
     std::string alert;
-    std::map<Labels, Said> said;  // of the pending and firing alerts
+    std::map<Labels, Said> said;  // pending and firing alerts, by labels
   };
-  std::map<std::string, Rule, std::less<>> rules_;  // by name
+  std::map<std::string, Rule, std::less<>> rules_;  // by rule name
 };
 
 }  // namespace pitwall::offline

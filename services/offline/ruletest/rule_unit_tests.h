@@ -1,11 +1,12 @@
-// Unit tests of rules, for `pitwall rules test`: Prometheus' unit-test files with promtool's
-// verdicts (of Prometheus 3.14), run through the streaming engine: samples in time order, answers
-// read at ticks.
+// Unit tests of rules, for `pitwall rules test`. The tests have the format of Prometheus's
+// unit-test files and the same verdicts as promtool (Prometheus 3.14), but run on the streaming
+// engine: samples are fed in time order, and results are read at ticks.
 //
-// Extensions: a test may set `clock: step` (and `mode`); then `interval` is omitted, the i-th value
-// is at step i, eval_time is a step, and groups are evaluated at their own interval. If the rule
-// files have Pitwall's own keys, which promtool does not read, annotations are compared only if
-// exp_annotations is given; otherwise a missing exp_annotations means that there are none.
+// Extensions: a test may set `clock: step` (and `mode`). Then `interval` is omitted, the i-th value
+// is at step i, eval_time is a step, and each group is evaluated at its own interval. If the rule
+// files have keys specific to Pitwall, which promtool cannot read, annotations are compared only if
+// exp_annotations is given. Otherwise a missing exp_annotations means that no annotations are
+// expected.
 #pragma once
 
 #include <string>
@@ -16,10 +17,11 @@
 
 namespace pitwall::offline {
 
-// Runs all files. Prints one line per failure with file and position, then "N passed, N failed", to
-// stdout. Returns 0 if all passed, 1 if some failed (rule files that do not compile count as one
-// failure), and 2 if a file cannot be read, which stderr names with file:line:col. InvalidArgument:
-// no files. Rule files may include packs of `packs`.
+// Runs all files. Prints one line per failure with file and position to stdout, followed by "N
+// passed, N failed". Returns 0 if all tests passed, 1 if some failed (rule files that do not
+// compile count as one failure), and 2 if a file cannot be read; the error on stderr has
+// file:line:col. Returns InvalidArgument if `files` is empty. Rule files may include packs provided
+// by `packs`.
 StatusOr<int> RunRuleTests(const std::vector<std::string>& files,
                            const lang::PackSource& packs = nullptr);
 

@@ -73,13 +73,13 @@ class RuleTest : public testing::Test {
   std::string out_, err_;
 };
 
-TEST_F(RuleTest, AnnotationsAreFromEvalTime) {
+TEST_F(RuleTest, ComparesAnnotationsAtEvalTime) {
   Write("rules.yaml", kRules);
   EXPECT_EQ(Run({Write("test.yaml", kTest)}), 0) << out_;
   EXPECT_EQ(out_, "5 passed, 0 failed\n");
 }
 
-TEST_F(RuleTest, ShowsDifferentAnnotations) {
+TEST_F(RuleTest, DifferentAnnotation_FailsAndIsPrinted) {
   Write("rules.yaml", kRules);
   std::string text = kTest;
   text.replace(text.find("see a"), 5, "see b");
@@ -88,7 +88,7 @@ TEST_F(RuleTest, ShowsDifferentAnnotations) {
   EXPECT_THAT(out_, HasSubstr("4 passed, 1 failed\n"));
 }
 
-TEST_F(RuleTest, UncompilableRulesFail_OtherFilesRun) {
+TEST_F(RuleTest, RulesDoNotCompile_OtherFilesStillRun) {
   Write("rules.yaml", kRules);
   Write("bad.yaml", "groups:\n- name: g\n  rules:\n  - alert: A\n    expr: rat(x[5m])\n");
   const std::string good = Write("test.yaml", kTest);
@@ -100,7 +100,7 @@ TEST_F(RuleTest, UncompilableRulesFail_OtherFilesRun) {
   EXPECT_EQ(out_, "5 passed, 1 failed\n");
 }
 
-TEST_F(RuleTest, InvalidTestFileIsUnreadable_OtherFilesRun) {
+TEST_F(RuleTest, UnreadableTestFile_OtherFilesStillRun) {
   Write("rules.yaml", kRules);
   const std::string good = Write("test.yaml", kTest);
   EXPECT_EQ(Run({Write("odd.yaml", "rule_fils: []\n"), (dir_ / "none.yaml").string(), good}), 2);
@@ -132,7 +132,7 @@ TEST_F(RuleTest, ExpressionsReadRecordedSeries) {
                               "  expected:\n    twice 7\n  got:\n    twice 6\n"));
 }
 
-TEST_F(RuleTest, FailingExpressionIsAFailure) {
+TEST_F(RuleTest, InvalidExpressionFailsTest) {
   for (const char* expr : {"sum(", "x[5m]", "'text'", "y / on (a) y"}) {
     EXPECT_EQ(
         Run({Write("test.yaml", Cat("tests:\n- input_series: [{series: 'y{b=\"1\"}', values: 1}, "
@@ -144,7 +144,7 @@ TEST_F(RuleTest, FailingExpressionIsAFailure) {
   }
 }
 
-TEST_F(RuleTest, FailingRuleEndsItsTest) {
+TEST_F(RuleTest, FailingRuleAbortsTest) {
   Write("rules.yaml", "groups:\n- name: g\n  limit: 1\n  rules:\n  - {alert: A, expr: x}\n");
   EXPECT_EQ(Run({Write("test.yaml", R"(rule_files: [rules.yaml]
 tests:
@@ -159,7 +159,7 @@ tests:
   EXPECT_THAT(out_, HasSubstr("1 passed, 1 failed\n"));
 }
 
-TEST_F(RuleTest, WithoutExpectedAnnotationsNoneAreAllowed) {
+TEST_F(RuleTest, UnexpectedAnnotationFailsTest) {
   Write("rules.yaml", kRules);
   const std::string text = R"(rule_files: [rules.yaml]
 tests:
@@ -168,14 +168,14 @@ tests:
 )";
   EXPECT_EQ(Run({Write("test.yaml", text)}), 1);
   EXPECT_THAT(out_, HasSubstr("summary=\"x is 6\""));
-  // They may be omitted for rules with Pitwall's own keys.
+  // Expected annotations may be omitted if the rules have keys specific to Pitwall.
   std::string own = kRules;
   own.replace(own.find("    keep_firing_for"), 4, "    scope: job\n    ");
   Write("rules.yaml", own);
   EXPECT_EQ(Run({Write("test.yaml", text)}), 0) << out_;
 }
 
-TEST_F(RuleTest, GroupsRunAtTheFileIntervalInTheGivenOrder) {
+TEST_F(RuleTest, GroupsUseFileIntervalAndGivenOrder) {
   Write("rules.yaml", R"(groups:
 - name: reads
   interval: 1h
@@ -198,8 +198,8 @@ tests:
   EXPECT_EQ(Run({Write("test.yaml", other)}), 0) << out_;
 }
 
-TEST_F(RuleTest, OwnIntervals_GroupsRunAtTheirIntervals) {
-  // 6 only once a minute; the second group has no interval of its own.
+TEST_F(RuleTest, OwnIntervals_GroupsUseTheirIntervals) {
+  // The group `slow` is evaluated only once a minute. The group `file` has no interval of its own.
   Write("rules.yaml",
         "groups:\n- name: slow\n  interval: 1m\n  rules: [{alert: Slow, expr: x > 5}]\n"
         "- name: file\n  rules: [{alert: File, expr: x > 5}]\n");
@@ -227,13 +227,13 @@ tests:
   EXPECT_THAT(out_, HasSubstr("3 passed, 3 failed"));
 }
 
-TEST_F(RuleTest, PatternWithoutAFileIsAWarning) {
+TEST_F(RuleTest, PatternWithoutMatchingFile_PrintsWarning) {
   EXPECT_EQ(Run({Write("test.yaml", "rule_files: ['no*.yaml', none.yaml]\ntests: [{}]\n")}), 0);
   EXPECT_THAT(err_, HasSubstr("no*.yaml"));
   EXPECT_THAT(err_, HasSubstr("none.yaml"));
 }
 
-TEST_F(RuleTest, ConflictingRecordedSampleFails) {
+TEST_F(RuleTest, ConflictingRecordedSampleFailsTest) {
   Write("rules.yaml", "groups:\n- name: g\n  rules:\n  - {record: x, expr: y}\n");
   const std::string text = R"(rule_files: [rules.yaml]
 tests:
@@ -247,7 +247,7 @@ tests:
   EXPECT_THAT(out_, HasSubstr("another sample at this time"));
 }
 
-TEST_F(RuleTest, SupportsStartAndExternals) {
+TEST_F(RuleTest, SupportsStartTimestampAndExternalLabels) {
   Write("rules.yaml", R"(groups:
 - name: g
   rules:
@@ -268,7 +268,7 @@ tests:
       << out_;
 }
 
-TEST_F(RuleTest, FuzzyToleratesOneBit) {
+TEST_F(RuleTest, FuzzyCompareToleratesOneBit) {
   std::string text =
       "fuzzy_compare: true\ntests:\n- input_series: [{series: x, values: "
       "2.9999999999999996}]\n  promql_expr_test: [{expr: x, exp_samples: [{labels: "
@@ -278,7 +278,7 @@ TEST_F(RuleTest, FuzzyToleratesOneBit) {
   EXPECT_EQ(Run({Write("test.yaml", text)}), 1);
 }
 
-// Two rules on train_loss, one per scope, and one on a series that does not belong to an attempt.
+// Rules of both scopes on train_loss, and one rule on a series that does not belong to an attempt.
 constexpr char kAttemptRules[] = R"(groups:
 - name: g
   rules:
@@ -288,7 +288,7 @@ constexpr char kAttemptRules[] = R"(groups:
   - {alert: First, expr: 'avg_over_time(train_loss[first 2 samples after 0]) > 7'}
 )";
 
-TEST_F(RuleTest, AttemptEndsItsIssuesSeriesAndWindows) {
+TEST_F(RuleTest, NewAttemptEndsIssuesSeriesAndWindows) {
   Write("rules.yaml", kAttemptRules);
   const std::string text = R"(rule_files: [rules.yaml]
 evaluation_interval: 10s
@@ -304,13 +304,13 @@ tests:
   - {eval_time: 30s, alertname: Attempt, exp_alerts: [{}]}
   - {eval_time: 30s, alertname: Count, exp_alerts: [{}]}
   - {eval_time: 30s, alertname: First}
-  # Between two ticks: the issues of the attempt have ended, the series too; the look-back still has the others.
+  # Between two ticks: the issues and series of the attempt have ended. The look-back still covers other series.
   - {eval_time: 35s, alertname: Attempt}
   - {eval_time: 35s, alertname: Job, exp_alerts: [{exp_labels: {at: hw}}]}
   - {eval_time: 40s, alertname: Attempt}
   - {eval_time: 40s, alertname: Count}
   - {eval_time: 50s, alertname: Job, exp_alerts: [{exp_labels: {at: hw}}]}
-  # Samples at the begin of an attempt are its own.
+  # Samples at the start of an attempt belong to it.
   - {eval_time: 60s, alertname: Attempt, exp_alerts: [{}]}
   - {eval_time: 70s, alertname: Count}
   - {eval_time: 70s, alertname: First, exp_alerts: [{}]}
@@ -329,7 +329,7 @@ tests:
 )";
   EXPECT_EQ(Run({Write("test.yaml", text)}), 0) << out_ << err_;
   EXPECT_EQ(out_, "22 passed, 0 failed\n");
-  // Each of them exists only for the attempts.
+  // These expectations hold only because of the attempts.
   std::string other = text;
   other.replace(other.find("  attempts: [35s, 60s]\n"), 23, "");
   EXPECT_EQ(Run({Write("test.yaml", other)}), 1);
@@ -340,7 +340,7 @@ tests:
   EXPECT_THAT(out_, HasSubstr("expression \"train_loss\" at 35s"));
 }
 
-TEST_F(RuleTest, AttemptOnTheStepClock) {
+TEST_F(RuleTest, SupportsAttemptsOnStepClock) {
   Write("rules.yaml", R"(groups:
 - name: g
   clock: step
@@ -379,8 +379,9 @@ tests:
   EXPECT_THAT(out_, HasSubstr("status of High at step 4:\n"));
 }
 
-// Infrequent metrics: a need that was met once stays met, regardless of the look-back.
-TEST_F(RuleTest, NeedsOnTheStepClockAreSeriesOfTheJob) {
+// A need that was met once stays met, regardless of the look-back, because a metric may be logged
+// infrequently.
+TEST_F(RuleTest, StepClock_NeedMetOnceStaysMet) {
   Write("rules.yaml", R"(groups:
 - name: g
   clock: step
@@ -444,7 +445,7 @@ tests:
   EXPECT_THAT(failure("{alertname: Two, status: NoData}"), HasSubstr("rules.yaml:7\n"));
 }
 
-TEST_F(RuleTest, MalformedFileIsAnError) {
+TEST_F(RuleTest, UnreadableFile_ReturnsExitCode2) {
   EXPECT_EQ(*RunRuleTests({"/"}), 2);
   EXPECT_EQ(*RunRuleTests({"/nonexistent"}), 2);
 }

@@ -23,7 +23,7 @@ std::string Difference(const std::vector<std::string>& expected,
 
 struct Shown {
   std::vector<Label> labels;
-  const Annotations* annotations;  // null: not compared
+  const Annotations* annotations;  // not compared if null
 };
 
 std::string Line(const Shown& alert) {
@@ -41,8 +41,8 @@ bool Equal(const Shown& a, const Shown& b) {
          (a.annotations == nullptr || b.annotations == nullptr || *a.annotations == *b.annotations);
 }
 
-// Whether each element of `a` equals a different one of `b`. Alerts usually have different labels,
-// so the first match suffices.
+// Returns whether both lists contain the same alerts, in any order. Alerts usually have distinct
+// labels, so each alert is paired with its first match.
 bool SameAlerts(const std::vector<Shown>& a, std::vector<Shown> b) {
   if (a.size() != b.size()) return false;
   for (const Shown& one : a) {

@@ -1,5 +1,5 @@
-// Comparison of the expected and the actual result of a unit test, as in promtool. Returns "" if
-// they are equal, else both in printable lines.
+// Comparison of the expected and actual results of a unit test, equivalent to promtool. Each
+// function returns "" if the results are equal, otherwise both results as printable lines.
 #pragma once
 
 #include <string>
@@ -12,16 +12,18 @@
 
 namespace pitwall::offline {
 
-// Exact labels and annotations. If `strict`, an alert without exp_annotations must have none;
-// otherwise any are allowed.
+// Labels and annotations must match exactly. An alert without exp_annotations must have no
+// annotations if `strict` is true, and may have any annotations otherwise.
 std::string CompareAlerts(const AlertCase& expected, const std::vector<FiringAlert>& firing,
                           bool strict);
 
-// Status of the rule that the case names. A missing or ambiguous rule is also a difference.
+// Compares the status of the rule that the case selects. A missing or ambiguous rule is also
+// reported as a difference.
 std::string CompareStatus(const StatusCase& expected,
                           const std::vector<engine::RuleStatusNow>& statuses);
 
-// Exact labels and values: NaN equals nothing. With `fuzzy`, adjacent doubles are equal.
+// Labels and values must match exactly, and NaN does not equal any value. With `fuzzy`, adjacent
+// doubles are considered equal.
 std::string CompareSamples(const ExprCase& expected, std::vector<QueryElement> got, bool fuzzy);
 
 }  // namespace pitwall::offline

@@ -1,5 +1,5 @@
-// Unit-test file, parsed strictly: Prometheus' format (promtool 3.14), with the extensions `clock`,
-// `mode`, `attempts`, and `status_test` of a test and `own_intervals` of the file
+// Strictly parsed unit-test file in Prometheus's format (promtool 3.14), with the extensions
+// `clock`, `mode`, `attempts`, and `status_test` for a test, and `own_intervals` for the file
 // (docs/rule-tests.md).
 #pragma once
 
@@ -19,14 +19,14 @@ namespace pitwall::offline {
 using Annotations = std::vector<std::pair<std::string, std::string>>;
 
 struct ExpectedAlert {
-  // As written, with alertname, by name: a label with an empty value matches no alert, as in
-  // promtool.
+  // Labels as written, plus alertname, sorted by name. As in promtool, a label with an empty value
+  // does not match any alert.
   std::vector<Label> labels;
-  std::optional<Annotations> annotations;  // by name; nullopt if the key is missing
+  std::optional<Annotations> annotations;  // sorted by name; nullopt if the key is missing
 };
 
 struct AlertCase {
-  int64_t eval_time = 0;  // position units after the start of the test
+  int64_t eval_time = 0;  // position units since the start of the test
   std::string alert;
   std::vector<ExpectedAlert> expected;
   yaml::Position position;
@@ -47,16 +47,17 @@ struct ExprCase {
 struct StatusCase {
   int64_t eval_time = 0;
   std::string alert;
-  // Selects among rules of one alertname by the labels in the rules.
+  // Labels that select one of several rules with the same alertname, by the labels in the rules.
   std::vector<std::pair<std::string, std::string>> labels;
   RuleStatus status = RuleStatus::kUnknown;
-  std::optional<std::string> reason;  // text that the status' reason must contain
+  std::optional<std::string> reason;  // text that the status reason must contain
   yaml::Position position;
 };
 
 struct InputSeries {
   Labels labels;
-  std::vector<std::optional<double>> values;  // one per interval; nullopt for a missing sample
+  // One element per interval; nullopt if the sample is missing.
+  std::vector<std::optional<double>> values;
 };
 
 struct UnitTest {
@@ -64,10 +65,11 @@ struct UnitTest {
   yaml::Position position;
   bool step = false;
   std::string mode;
-  int64_t start = 0;                // position of the first values
-  int64_t interval = 0;             // between values, position units
-  std::vector<InputSeries> series;  // distinct labels
-  // Position units after the start, ascending: beginnings of further attempts of the job.
+  int64_t start = 0;                // position of the first value of each series
+  int64_t interval = 0;             // distance between values in position units
+  std::vector<InputSeries> series;  // with distinct labels
+  // Starts of further attempts of the job, in position units since the start of the test, in
+  // ascending order.
   std::vector<int64_t> attempts;
   std::vector<AlertCase> alerts;
   std::vector<StatusCase> statuses;
@@ -78,15 +80,16 @@ struct UnitTest {
 
 struct UnitTestFile {
   std::string name;
-  std::vector<std::string> rule_files;  // patterns as written: relative to the file
+  std::vector<std::string> rule_files;  // patterns as written, relative to the file
   int64_t evaluation_interval = 0;
-  bool own_intervals = false;  // groups with an interval keep it; promtool overrides it
+  bool own_intervals = false;  // groups keep their own intervals, which promtool would override
   std::vector<std::string> group_eval_order;
-  bool fuzzy_compare = false;  // values may differ in their last bit
+  bool fuzzy_compare = false;  // values may differ in the last bit
   std::vector<UnitTest> tests;
 };
 
-// InvalidArgument, with FILE:LINE:COL of all errors, including native histograms.
+// Parses a file. Returns InvalidArgument with FILE:LINE:COL for each error. Native histograms are
+// an error.
 StatusOr<UnitTestFile> ParseUnitTestFile(std::string_view name, std::string_view text);
 
 }  // namespace pitwall::offline

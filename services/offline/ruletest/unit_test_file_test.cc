@@ -25,7 +25,7 @@ std::string Wrong(std::string_view text) {
   return file.ok() ? "nothing" : std::string(ToStd(file.status().message()));
 }
 
-// A file of one test with one expected sample.
+// Returns a file with one test that has one expected sample.
 std::string Value(std::string_view value) {
   return Cat("tests:\n- promql_expr_test:\n  - {expr: x, exp_samples: [{value: ", value, "}]}\n");
 }
@@ -93,7 +93,7 @@ TEST(UnitTestFileTest, AppliesDefaults) {
   EXPECT_EQ(file.tests[0].start, 0);
 }
 
-TEST(UnitTestFileTest, ParsesValuesAsGoYaml) {
+TEST(UnitTestFileTest, ParsesNumbersLikeGoYaml) {
   const auto value = [](std::string_view text) {
     return Parse(Value(text)).tests.at(0).exprs.at(0).expected.at(0).value;
   };
@@ -111,7 +111,7 @@ TEST(UnitTestFileTest, ParsesValuesAsGoYaml) {
     EXPECT_THAT(Wrong(Value(text)), HasSubstr("must be a number")) << text;
 }
 
-TEST(UnitTestFileTest, AllErrorsHavePositions) {
+TEST(UnitTestFileTest, EachErrorHasPosition) {
   EXPECT_THAT(Wrong("rule_fils: []\n"), HasSubstr("t.yaml:1:1"));
   EXPECT_THAT(Wrong("tests:\n- {intervall: 1m}\n"), HasSubstr("t.yaml:2:4"));
   EXPECT_THAT(Wrong("group_eval_order: [a, b, a]\n"), HasSubstr("\"a\" is repeated"));
@@ -132,8 +132,8 @@ TEST(UnitTestFileTest, RejectsNativeHistograms) {
               HasSubstr("native histograms are not supported"));
 }
 
-// As in promtool, which splits them into lines.
-TEST(UnitTestFileTest, LineBreaksInValuesBeginASeries) {
+// Promtool also splits the values into lines.
+TEST(UnitTestFileTest, LineBreakInValuesStartsNewSeries) {
   const UnitTestFile file = Parse(R"(
 tests:
 - input_series:
@@ -144,12 +144,12 @@ tests:
 )");
   const auto& series = file.tests.at(0).series;
   ASSERT_EQ(series.size(), 3U);
-  EXPECT_EQ(series[0].values, std::vector<std::optional<double>>{7});  // the last of equal ones
+  EXPECT_EQ(series[0].values, std::vector<std::optional<double>>{7});  // the last definition wins
   EXPECT_EQ(series[1].labels.Name(), "y");
   EXPECT_EQ(series[2].labels.Name(), "z");
 }
 
-TEST(UnitTestFileTest, ParsesTheStepClock) {
+TEST(UnitTestFileTest, ParsesStepClock) {
   const UnitTestFile file =
       Parse("tests:\n- {clock: step, alert_rule_test: [{alertname: A, eval_time: 7}]}\n");
   EXPECT_TRUE(file.tests.at(0).step);
@@ -206,7 +206,8 @@ tests:
       wrong("{alertname: A, status: Fine}"),
       HasSubstr("t.yaml:2:32: status must be NoData, InProgress, NoIssuesFound, IssuesFound "
                 "or Error, not \"Fine\""));
-  // A job with active ranks does not stop, and before its first tick it has no status.
+  // Stopped is not possible because the job has active ranks, and Unknown only applies before the
+  // first tick.
   for (const std::string_view status : {"Stopped", "Unknown"})
     EXPECT_THAT(wrong(Cat("{alertname: A, status: ", status, "}")), HasSubstr("t.yaml:2:32"));
   EXPECT_THAT(wrong("{alertname: A, status: NoData, reson: x}"), HasSubstr("t.yaml:2:48"));

@@ -12,8 +12,8 @@ bool HasMeta(std::string_view pattern) {
   return pattern.find_first_of("*?[\\") != std::string_view::npos;
 }
 
-// The next character of a pattern or of a bracket's range, after a backslash if any. Returns false
-// at the end.
+// Removes the next character of a pattern or bracket range, skipping a preceding backslash. Returns
+// false at the end.
 bool Next(std::string_view* pattern, char* out) {
   if (!pattern->empty() && pattern->front() == '\\') pattern->remove_prefix(1);
   if (pattern->empty()) return false;
@@ -22,7 +22,8 @@ bool Next(std::string_view* pattern, char* out) {
   return true;
 }
 
-// Parses the part after "[", including its "]". Returns nullopt if it is malformed.
+// Matches the part of a pattern after "[", up to and including "]". Returns nullopt if it is
+// malformed.
 std::optional<bool> MatchBracket(std::string_view* pattern, char c) {
   const bool negated = !pattern->empty() && pattern->front() == '^';
   if (negated) pattern->remove_prefix(1);

@@ -34,7 +34,7 @@ void WriteExternals(const UnitTest& test, std::vector<lang::NamedText>* texts) {
   if (test.external_labels.empty() && test.external_url.empty()) return;
   for (lang::NamedText& text : *texts) {
     std::string written = WithExternals(text.text(), test);
-    // Positions in an unchanged text refer to the file.
+    // If the text is unchanged, its positions still refer to the file.
     if (written != text.text())
       text.source = lang::Source(text.source.file()->name(), std::move(written));
   }
@@ -52,14 +52,15 @@ lang::GroupText WatchAll(lang::Diagnostics* diagnostics) {
   return group;
 }
 
-// Splits off each group, so that groups of several files can have any order.
+// Group that has been separated from its file, so that groups of several files can be ordered
+// freely.
 struct LooseGroup {
   yaml::FileTextPtr file;
   std::string pack;
   lang::GroupText text;
 };
 
-// Whether token `i` is a field of the previous expression: $x.field, .Field.field.
+// Returns whether token `i` is a field of the preceding expression, as in $x.field or .Field.field.
 bool IsFieldOf(const std::vector<templates::Token>& tokens, size_t i) {
   using Kind = templates::Token::Kind;
   if (i >= tokens.size() || tokens[i].kind != Kind::kField || tokens[i].spaced || i == 0)
@@ -73,7 +74,8 @@ std::string_view NameOf(const templates::Token& token) {
   return StartsWith(text, "$") || StartsWith(text, ".") ? text.substr(1) : text;
 }
 
-// The value of the external label or URL that begins at token `i`; `last` receives its last token.
+// Returns the value of the external label or URL that starts at token `i`, or nullopt for other
+// tokens. `last` receives the index of its last token.
 std::optional<std::string> External(const std::vector<templates::Token>& tokens, size_t i,
                                     const UnitTest& test, size_t* last) {
   using Kind = templates::Token::Kind;
@@ -158,7 +160,7 @@ StatusOr<TestProgram> CompileTestRules(const TestRules& rules, const UnitTestFil
       groups.push_back({parsed->file, parsed->pack, std::move(group)});
     }
   }
-  // A group that is not listed has the position of the first one, as in promtool.
+  // As in promtool, groups that are not listed are ordered like the first listed group.
   const auto place = [&](const LooseGroup& group) {
     const auto& order = file.group_eval_order;
     const auto at = std::find(order.begin(), order.end(), group.text.name);
@@ -177,7 +179,7 @@ StatusOr<TestProgram> CompileTestRules(const TestRules& rules, const UnitTestFil
   for (LooseGroup& group : groups) {
     auto one = std::make_shared<lang::RuleFile>();
     one->file = group.file;
-    // Groups run in the order of packs.
+    // The pack name determines the evaluation order of the groups.
     char number[16];
     std::snprintf(number, sizeof(number), "%06zu", files.size());
     one->pack = Cat(number, ":", group.pack);

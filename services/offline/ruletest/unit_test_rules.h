@@ -1,4 +1,4 @@
-// Rules of a unit test, as loaded by promtool.
+// Rules of a unit test, loaded as in promtool.
 #pragma once
 
 #include <string>
@@ -13,37 +13,40 @@
 
 namespace pitwall::offline {
 
-// Files that match the pattern, in name order, as in Go's filepath.Glob: `*`, `?`, `[a-z]`, `[^a]`,
-// and `\` within one component, and no special treatment of dots. InvalidArgument: malformed
-// pattern.
+// Returns the files that match the pattern, sorted by name, as Go's filepath.Glob does: `*`, `?`,
+// `[a-z]`, `[^a]`, and `\` match within one path component, and dots are not special. Returns
+// InvalidArgument if the pattern is malformed.
 StatusOr<std::vector<std::string>> Glob(const std::string& pattern);
 
 struct TestRules {
-  std::vector<RuleSetFile> files;      // without duplicates, in the order of rule_files
-  std::vector<std::string> unmatched;  // patterns without a file: promtool warns and continues
+  std::vector<RuleSetFile> files;  // without duplicates, in rule_files order
+  // Patterns that match no file; as in promtool, only a warning.
+  std::vector<std::string> unmatched;
 };
-// Patterns are relative to `folder`. Returns an error for an unreadable file.
+// Reads the rule files. Patterns are relative to `folder`. Returns an error if a file cannot be
+// read.
 StatusOr<TestRules> ReadTestRules(const UnitTestFile& file, const std::string& folder);
 
 struct TestProgram {
   plan::ProgramPtr program;
-  // Whether a rule file has Pitwall's own keys, which promtool does not read.
+  // True if a rule file has keys specific to Pitwall, which promtool cannot read.
   bool own_keys = false;
 };
 
-// The rules for one test. As in promtool, groups on the time clock are evaluated at the file's
-// evaluation_interval, regardless of their own, from the start of the test, in the order of
-// group_eval_order and of the files. External labels and the URL are substituted into the
-// templates.
+// Compiles the rules for one test. As in promtool, groups on the time clock are evaluated at the
+// file's evaluation_interval, regardless of their own intervals. Evaluation starts at the start of
+// the test, in the order of group_eval_order and of the files. External labels and the URL are
+// substituted into the templates.
 //
-// `watch_all`: selects every series of the time clock, including ALERTS, so that the runner reports
-// all recorded samples; a time clock then exists even without rules.
+// `watch_all` selects every series of the time clock, including ALERTS, so that the runner reports
+// all recorded samples. It creates a time clock even if there are no rules.
 StatusOr<TestProgram> CompileTestRules(const TestRules& rules, const UnitTestFile& file,
                                        const UnitTest& test, bool watch_all,
                                        lang::Diagnostics* diagnostics);
 
 // Substitutes the test's external labels and URL into a template: {{ $externalLabels.x }}, {{
-// .ExternalLabels.x }}, {{ $externalURL }}, {{ externalURL }}. The map as a whole stays empty.
+// .ExternalLabels.x }}, {{ $externalURL }}, and {{ externalURL }}. The label map as a whole remains
+// empty.
 std::string WithExternals(const std::string& text, const UnitTest& test);
 
 }  // namespace pitwall::offline

@@ -21,7 +21,7 @@ class GlobTest : public testing::Test {
   }
   ~GlobTest() override { std::filesystem::remove_all(dir_); }
 
-  // Relative to the folder.
+  // Returns the matching files relative to the test folder.
   std::vector<std::string> Find(const std::string& pattern) {
     const auto files = Glob((dir_ / pattern).string());
     if (!files.ok()) return {"an error"};
@@ -33,7 +33,7 @@ class GlobTest : public testing::Test {
   const std::filesystem::path dir_ = std::filesystem::path(testing::TempDir()) / "pitwall_glob";
 };
 
-TEST_F(GlobTest, MatchesAsGo) {
+TEST_F(GlobTest, MatchesLikeGo) {
   EXPECT_THAT(Find("a.yaml"), ElementsAre("a.yaml"));
   EXPECT_THAT(Find("sub/../a.yaml"), ElementsAre("a.yaml"));
   EXPECT_THAT(Find("none.yaml"), IsEmpty());
@@ -48,7 +48,7 @@ TEST_F(GlobTest, MatchesAsGo) {
     EXPECT_THAT(Find(broken), ElementsAre("an error")) << broken;
 }
 
-TEST(ExternalsTest, SubstitutesExternalsIntoTemplates) {
+TEST(ExternalsTest, ExternalLabelsAndUrlAreSubstituted) {
   UnitTest test;
   test.external_labels = {{"cluster", "a \"b\""}};
   test.external_url = "http://u";

@@ -1,4 +1,4 @@
-// Run of one unit test through the streaming engine.
+// Runner for one unit test on the streaming engine.
 #pragma once
 
 #include "services/base/status.h"
@@ -12,9 +12,10 @@ struct Tally {
   int failed = 0;
 };
 
-// Runs the test over `rules`, which were compiled for it (with watch_all, if it has expressions).
-// Counts its cases and prints the failed ones. A rule that fails at some tick is a failure that
-// ends the test, as in promtool. Returns an error if the test cannot run.
+// Runs the test with `rules`, which must have been compiled for this test (with watch_all if the
+// test has expressions). Counts the test's cases and prints the failed ones. As in promtool, a rule
+// that fails at some tick is a failure and aborts the test. Returns an error if the test cannot
+// run.
 Status RunUnitTest(const UnitTestFile& file, const UnitTest& test, const TestProgram& rules,
                    Tally* tally);
 

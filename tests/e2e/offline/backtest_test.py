@@ -272,7 +272,7 @@ class OpenMetricsBacktest(unittest.TestCase):
                     self.assertAlmostEqual(float(value), expected[place], places=9, msg=expr)
         # Rejected expressions, with their position.
         for expr, said in [("max_over_time((load @ 5)[5m:1m]) > 3", "rules.yaml:5:31: error: @ reads at a fixed time"),
-                           ("load @ end() > 3", "rules.yaml:5:11: error: @ or a negative offset of end() needs --end")]:
+                           ("load @ end() > 3", "rules.yaml:5:11: error: @ or a negative offset with end() requires --end")]:
             rules = self.file("rules.yaml", "groups:\n- name: g\n  rules:\n  - alert: A\n    expr: %s\n" % expr)
             done = backtest("--rules", rules, "--input", run)
             self.assertEqual(done.returncode, 2)
