@@ -288,7 +288,7 @@ TEST_F(ParameterChangeHandlerTest, ExpiredRequest_IsRejectedOnce) {
   const std::string late = Ask(2);
   clock_.Advance(61 * kNanosPerSecond);
   Run(3);
-  EXPECT_THAT(Answers(late), ElementsAre(HasSubstr("refused: request: has expired")));
+  EXPECT_THAT(Answers(late), ElementsAre(HasSubstr("refused: request: expired before")));
   Begin(kRules);
   Run(3);
   EXPECT_THAT(Answers(late), SizeIs(1));

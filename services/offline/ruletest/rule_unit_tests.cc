@@ -29,7 +29,7 @@ Status RunFile(const std::string& path, const lang::PackSource& packs, Tally* ta
   for (const std::string& pattern : rules.unmatched) {
     PrintError(Cat(path, ": warning: no file matches ", Quote(pattern), "\n"));
   }
-  if (file.tests.empty()) PrintError(Cat(path, ": warning: there is no test in it\n"));
+  if (file.tests.empty()) PrintError(Cat(path, ": warning: file does not contain a test\n"));
   for (const UnitTest& test : file.tests) {
     const bool watched = !test.step && !test.exprs.empty();
     lang::Diagnostics diagnostics;
@@ -39,7 +39,7 @@ Status RunFile(const std::string& path, const lang::PackSource& packs, Tally* ta
       const std::string why = diagnostics.HasErrors()
                                   ? diagnostics.ToString()
                                   : Cat(ToStd(program.status().message()), "\n");
-      PrintError(Cat(path, ": its rules cannot run:\n", why));
+      PrintError(Cat(path, ": rules cannot run:\n", why));
       ++tally->failed;
       return OkStatus();
     }
@@ -51,7 +51,7 @@ Status RunFile(const std::string& path, const lang::PackSource& packs, Tally* ta
 }  // namespace
 
 StatusOr<int> RunRuleTests(const std::vector<std::string>& files, const lang::PackSource& packs) {
-  if (files.empty()) return InvalidArgument("rules test needs at least one test file");
+  if (files.empty()) return InvalidArgument("test file is missing; write at least one FILE");
   Tally tally;
   bool readable = true;
   for (const std::string& path : files) {

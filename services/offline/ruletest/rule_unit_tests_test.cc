@@ -437,8 +437,9 @@ tests:
                         "IssuesFound\n"));
   EXPECT_THAT(
       failure("{eval_time: 1m, alertname: Limited, status: Error, reason: limit of 2}"),
-      HasSubstr("  expected:\n    Error, with in its reason: limit of 2\n  got:\n    Error: "
-                "exceeded limit of 1 with 2 "));
+      HasSubstr(
+          "  expected:\n    Error, with a reason that contains: limit of 2\n  got:\n    Error: "
+          "exceeded limit of 1 with 2 "));
   EXPECT_THAT(failure("{alertname: Y, status: NoData}"), HasSubstr("  no alerting rule"));
   EXPECT_THAT(failure("{alertname: Two, labels: {severity: none}, status: NoData}"),
               HasSubstr("  no alerting rule"));

@@ -109,8 +109,7 @@ std::string CompareStatus(const StatusCase& expected,
     std::vector<std::string> lines;
     for (const engine::RuleStatusNow* status : found)
       lines.push_back(Cat(status->rule->file, ":", status->rule->line));
-    return Cat("  more than one rule is meant; labels choose among them:\n",
-               Lines(std::move(lines)));
+    return Cat("  several rules match; select one of them with labels:\n", Lines(std::move(lines)));
   }
   const engine::RuleStatusNow& got = *found[0];
   if (got.status == expected.status &&
@@ -120,8 +119,9 @@ std::string CompareStatus(const StatusCase& expected,
     return std::vector<std::string>{
         Cat(RuleStatusName(status), reason.empty() ? "" : joint, reason)};
   };
-  return Difference(line(expected.status, ", with in its reason: ", expected.reason.value_or("")),
-                    line(got.status, ": ", got.reason));
+  return Difference(
+      line(expected.status, ", with a reason that contains: ", expected.reason.value_or("")),
+      line(got.status, ": ", got.reason));
 }
 
 std::string CompareSamples(const ExprCase& expected, std::vector<QueryElement> got, bool fuzzy) {

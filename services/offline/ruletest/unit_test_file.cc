@@ -49,7 +49,7 @@ std::optional<int64_t> ReadStep(StrictMap& map, std::string_view key, const Node
   const auto number = node.AsInt();
   if (!number.ok() || *number < 0 || *number > kMaxStep) {
     map.Add(node.position(),
-            Cat(key, " on the step clock is a step, not ",
+            Cat(key, " on the step clock must be a step, not ",
                 node.IsScalar() ? Quote(node.scalar()) : std::string(node.KindName())));
     return std::nullopt;
   }
@@ -83,8 +83,8 @@ std::vector<int64_t> ReadAttempts(StrictMap& map, bool step) {
     }
     if (!at.has_value()) continue;
     if (*at <= (attempts.empty() ? 0 : attempts.back())) {
-      map.Add(node.position(), Cat(kKey, attempts.empty() ? " begin after the start of the test"
-                                                          : " must grow, each after the last"));
+      map.Add(node.position(), Cat(kKey, attempts.empty() ? " must be after the start of the test"
+                                                          : " must be in ascending order"));
       continue;
     }
     attempts.push_back(*at);
@@ -106,7 +106,7 @@ int64_t ReadStart(StrictMap& map) {
   if (absl::ParseTime(absl::RFC3339_full, *text, &time, nullptr) &&
       std::abs(absl::ToUnixSeconds(time)) < kMaxPosition / kStepUnit)
     return absl::ToUnixNanos(time);
-  map.Add(map.KeyPosition("start_timestamp"), Cat(Quote(*text), " is no time of this engine"));
+  map.Add(map.KeyPosition("start_timestamp"), Cat(Quote(*text), " is not a supported time"));
   return 0;
 }
 
@@ -148,7 +148,7 @@ void ReadAlertCase(StrictMap& entry, const Node& node, UnitTest* test,
   alert.position = node.position();
   alert.eval_time = ReadTime(entry, "eval_time", test->step);
   alert.alert = entry.String("alertname").value_or("");
-  if (alert.alert.empty()) entry.Add(node.position(), "alert_rule_test needs an alertname");
+  if (alert.alert.empty()) entry.Add(node.position(), "alert_rule_test requires an alertname");
   ReadList(entry, "exp_alerts", "an expected alert", problems,
            [&](StrictMap& expected, const Node&) {
              ExpectedAlert out;
@@ -169,13 +169,13 @@ void ReadStatusCase(StrictMap& entry, const Node& node, UnitTest* test) {
   status.position = node.position();
   status.eval_time = ReadTime(entry, "eval_time", test->step);
   status.alert = entry.String("alertname").value_or("");
-  if (status.alert.empty()) entry.Add(node.position(), "status_test needs an alertname");
+  if (status.alert.empty()) entry.Add(node.position(), "status_test requires an alertname");
   status.labels = ReadTexts(entry, "labels");
   const auto name = entry.String("status");
   const auto read = name.has_value() ? ParseRuleStatus(*name) : std::nullopt;
   if (!read.has_value() || *read == RuleStatus::kUnknown || *read == RuleStatus::kStopped) {
     entry.Add(entry.KeyPosition("status"),
-              Cat("status must be NoData, InProgress, NoIssuesFound, IssuesFound or Error",
+              Cat("status must be NoData, InProgress, NoIssuesFound, IssuesFound, or Error",
                   name.has_value() ? Cat(", not ", Quote(*name)) : std::string()));
   } else {
     status.status = *read;
@@ -236,7 +236,7 @@ void ReadExprCase(StrictMap& entry, const Node& node, UnitTest* test,
         if (!labels.ok()) {
           expected.Add(expected.KeyPosition("labels"), ToStd(labels.status().message()));
         } else if (!labels->points.empty()) {
-          expected.Add(expected.KeyPosition("labels"), "the value belongs in \"value\"");
+          expected.Add(expected.KeyPosition("labels"), "the value must be in \"value\"");
         }
         if (!expected.String("histogram").value_or("").empty()) {
           expected.Add(expected.KeyPosition("histogram"), "native histograms are not supported");
@@ -259,7 +259,8 @@ UnitTest ReadTest(StrictMap& map, const Node& node, int64_t evaluation_interval,
   test.step = clock == "step";
   test.mode = map.String("mode").value_or(test.step ? "train" : "");
   if (test.step && map.Get("interval") != nullptr)
-    map.Add(map.KeyPosition("interval"), "values stand at each step");
+    map.Add(map.KeyPosition("interval"),
+            "interval must be omitted because values are at each step");
   test.interval = test.step ? kStepUnit : map.Duration("interval").value_or(0);
   if (test.interval == 0) test.interval = evaluation_interval;
   test.start = ReadStart(map);
@@ -282,7 +283,7 @@ UnitTest ReadTest(StrictMap& map, const Node& node, int64_t evaluation_interval,
   if (test.step) {
     for (const std::string_view key : {"promql_expr_test", "start_timestamp"}) {
       if (map.Get(key) != nullptr)
-        map.Add(map.KeyPosition(key), Cat(key, " is for the time clock"));
+        map.Add(map.KeyPosition(key), Cat(key, " requires the time clock"));
     }
   }
   test.external_labels = ReadTexts(map, "external_labels");

@@ -168,11 +168,11 @@ TEST(UnitTestFileTest, ParsesAttempts) {
   EXPECT_THAT(Wrong("tests:\n- attempts: 60s\n"),
               HasSubstr("t.yaml:2:13: attempts must be a list"));
   EXPECT_THAT(Wrong("tests:\n- attempts: [60s, soon]\n"), HasSubstr("t.yaml:2:19: attempts: "));
-  EXPECT_THAT(Wrong("tests:\n- attempts: [0]\n"), HasSubstr("t.yaml:2:14: attempts begin after"));
+  EXPECT_THAT(Wrong("tests:\n- attempts: [0]\n"), HasSubstr("t.yaml:2:14: attempts must be after"));
   EXPECT_THAT(Wrong("tests:\n- attempts: [60s, 60s]\n"),
-              HasSubstr("t.yaml:2:19: attempts must grow"));
+              HasSubstr("t.yaml:2:19: attempts must be in ascending order"));
   EXPECT_THAT(Wrong("tests:\n- {clock: step, attempts: [60s]}\n"),
-              HasSubstr("t.yaml:2:28: attempts on the step clock is a step, not \"60s\""));
+              HasSubstr("t.yaml:2:28: attempts on the step clock must be a step, not \"60s\""));
   EXPECT_THAT(Wrong("tests:\n- {clock: step, attempts: [[]]}\n"), HasSubstr("t.yaml:2:28"));
 }
 
@@ -200,11 +200,12 @@ tests:
   const auto wrong = [](std::string_view entry) {
     return Wrong(Cat("tests:\n- status_test: [", entry, "]\n"));
   };
-  EXPECT_THAT(wrong("{status: NoData}"), HasSubstr("t.yaml:2:17: status_test needs an alertname"));
+  EXPECT_THAT(wrong("{status: NoData}"),
+              HasSubstr("t.yaml:2:17: status_test requires an alertname"));
   EXPECT_THAT(wrong("{alertname: A}"), HasSubstr("t.yaml:2:17: status must be NoData, "));
   EXPECT_THAT(
       wrong("{alertname: A, status: Fine}"),
-      HasSubstr("t.yaml:2:32: status must be NoData, InProgress, NoIssuesFound, IssuesFound "
+      HasSubstr("t.yaml:2:32: status must be NoData, InProgress, NoIssuesFound, IssuesFound, "
                 "or Error, not \"Fine\""));
   // Stopped is not possible because the job has active ranks, and Unknown only applies before the
   // first tick.

@@ -92,7 +92,8 @@ Status Expand(const std::filesystem::path& done, std::filesystem::path::const_it
       return OkStatus();
     return Expand(path, rest, end, out);
   }
-  if (!Match(text, "").has_value()) return InvalidArgument(Cat(Quote(text), " is no pattern"));
+  if (!Match(text, "").has_value())
+    return InvalidArgument(Cat(Quote(text), " is not a valid pattern"));
   std::vector<std::string> names;
   for (const auto& entry :
        std::filesystem::directory_iterator(done.empty() ? std::filesystem::path(".") : done, error))
@@ -100,7 +101,7 @@ Status Expand(const std::filesystem::path& done, std::filesystem::path::const_it
   std::sort(names.begin(), names.end());
   for (const std::string& name : names) {
     const std::optional<bool> matches = Match(text, name);
-    if (!matches.has_value()) return InvalidArgument(Cat(Quote(text), " is no pattern"));
+    if (!matches.has_value()) return InvalidArgument(Cat(Quote(text), " is not a valid pattern"));
     if (*matches) RETURN_IF_ERROR(Expand(done / name, rest, end, out));
   }
   return OkStatus();

@@ -223,13 +223,13 @@ groups:
 
         done = run()
         self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
-        self.assertIn("log.csv:4:1: train_loss has another value at this time in line 3; --duplicates first (or last) takes one", done.stderr)
+        self.assertIn("log.csv:4:1: train_loss has another value at this time in line 3; --duplicates first (or last) keeps one", done.stderr)
         self.assertIn('empty in all 3 rows, so without samples: "acc"', done.stderr)
         for which, issues in (("first", 0), ("last", 1)):
             done = run("--duplicates", which)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(len(done.stdout.splitlines()), issues, which)
-            self.assertIn("1 samples had another value at the same time", done.stderr)
+            self.assertIn("1 samples had different values at the same time", done.stderr)
         self.assertIn("--duplicates: must be refuse, first, or last", run("--duplicates", "both").stderr)
         # Years are not seconds.
         done = run("--start", "2023")
