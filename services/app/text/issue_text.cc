@@ -75,7 +75,7 @@ std::string LostRankText(const LostRank& lost) {
   return Cat("rank ", lost.rank, " on ", lost.node,
              lost.signal.has_value()      ? Cat(" was killed by signal ", *lost.signal)
              : lost.exit_code.has_value() ? Cat(" ended with exit code ", *lost.exit_code)
-                                          : " ended without goodbye",
+                                          : " ended without a goodbye",
              lost.oom_killed ? ", out of memory" : "");
 }
 

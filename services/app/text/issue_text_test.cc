@@ -66,7 +66,7 @@ TEST(IssueLines, IssueLine_JobChange_IsPrintedAsSentence) {
             "2026-01-01T00:00:00.000Z  JOB       job llm: rank 1 on n2 ended with exit code 3");
   e.lost_rank = LostRank{1, "n2", std::nullopt, std::nullopt, false};
   EXPECT_EQ(line(),
-            "2026-01-01T00:00:00.000Z  JOB       job llm: rank 1 on n2 ended without goodbye");
+            "2026-01-01T00:00:00.000Z  JOB       job llm: rank 1 on n2 ended without a goodbye");
   e.summary.clear();
   e.job_change = JobChange::kAttemptEnded;
   EXPECT_EQ(line(), "2026-01-01T00:00:00.000Z  JOB       job llm: attempt 2 ended: died");

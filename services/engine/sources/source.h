@@ -108,7 +108,7 @@ struct Source {
   struct Process {
     bool started = false;        // its start was applied, in order of event time
     bool running = false;        // so it was for a rank, and no end of it was
-    bool lost = false;           // it ended without goodbye: that was applied
+    bool lost = false;           // it ended without a goodbye: that was applied
     bool loss_reported = false;  // that was read: it holds no watermark any more
   } process;
   // Steps. `attempt`: not known before a rank has finished a step.

@@ -128,7 +128,7 @@ class Ends(unittest.TestCase):
         self.soon("job ends: attempt 1 began", patience=PATIENCE)
         wait_for("an issue", lambda: self.told("FOUND +Trains"))
         self.kill_ranks(1)
-        self.soon("job ends: rank 1 on .* (was killed by signal 9|ended without goodbye)")
+        self.soon("job ends: rank 1 on .* (was killed by signal 9|ended without a goodbye)")
         self.assertFalse(self.told("ended: died"))
         self.kill_ranks(0)
         self.soon("job ends: rank 0 on .*")

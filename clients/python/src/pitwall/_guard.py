@@ -22,7 +22,8 @@ def brief(value):
     if value is None or isinstance(value, (bool, int, float, str)):
         text = repr(value) if not isinstance(value, int) or abs(value) < 1 << 200 else "an int of %d bits" % value.bit_length()
         return text if len(text) <= 80 else text[:77] + "..."
-    return "a " + type(value).__name__
+    name = type(value).__name__
+    return ("an " if name[0] in "aeiouAEIOU" else "a ") + name
 
 
 def swallow(where):

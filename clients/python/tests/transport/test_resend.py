@@ -105,7 +105,7 @@ class ResendTest(ClientTest):
         with self.assertLogs("pitwall", "WARNING") as logs:
             pitwall.finish(timeout=0.3)
             self.sender_thread_ended()
-        self.assertIn("1 spans and values may be lost", "".join(logs.output))
+        self.assertIn("1 spans or values may be lost", "".join(logs.output))
 
     def sender_thread_ended(self):
         import threading

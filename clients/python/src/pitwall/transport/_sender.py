@@ -182,7 +182,7 @@ class Sender:
         finally:
             lost = self._unwritten.give_up()
             if lost:
-                logger.warning("pitwall: rank %d: %d spans and values may be lost because the collector has not confirmed them",
+                logger.warning("pitwall: rank %d: %d spans or values may be lost because the collector has not confirmed them",
                                self._identity.rank, lost)
 
     def _connect(self):
