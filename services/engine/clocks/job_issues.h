@@ -1,6 +1,9 @@
 // Issues of one job on all its clocks: each function assigns incidents to the issues that it finds
-// or ends, and reports changed root causes to the rules.
+// or ends, reports changed root causes to the rules, and then emits the events. Events of one call
+// are one batch, because an issue that ends in it may still be a cause of one found in it.
 #pragma once
+
+#include <span>
 
 #include "services/engine/clocks/clock_domains.h"
 #include "services/engine/incidents/incidents.h"
@@ -37,8 +40,10 @@ class JobIssues {
   void Restore(BinaryReader& in) { incidents_.Restore(in); }
 
  private:
-  // Relates the events from `first` on.
-  void Join(size_t first, EventSink* out);
+  // Completes the events of one batch, and emits them in order.
+  void Emit(std::span<IssueEvent> batch, EventSink* out);
+  // Adds incidents and root causes to the events.
+  void Relate(std::span<IssueEvent> batch);
 
   const JobIdentity* const job_;
   ClockDomains* const domains_;
