@@ -84,9 +84,9 @@ void ClockDomain::Replace(plan::ProgramPtr program, size_t domain, const EvalTim
   RuleTable next(new_domain, &recorded);
   const std::vector<RuleEvaluator::Succession> unchanged =
       evaluator_.EndChanged(next, {.at = at, .job = job, .out = out});
-  const int64_t after = ticks_.ReloadPosition(at.position);
-  inputs_.Replace(std::move(program), domain, after);
-  ticks_.Replace(after);
+  const ReloadStart start = ticks_.StartOfReload(at.position);
+  inputs_.Replace(std::move(program), domain, start);
+  ticks_.Replace(start);
   const std::vector<window::SeriesId> ended = recorded.Inherit(&recorded_, old_domain, new_domain);
   // Without room in the store the series end by the look-back.
   if (!ended.empty() && !inputs_.store()->AppendStale({.position = at.position + 1}, ended).ok())

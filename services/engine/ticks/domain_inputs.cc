@@ -51,11 +51,11 @@ Status DomainInputs::CheckWindows(std::span<const plan::DemandRef> demands, int6
   return OkStatus();
 }
 
-void DomainInputs::Replace(plan::ProgramPtr program, size_t domain, int64_t position) {
+void DomainInputs::Replace(plan::ProgramPtr program, size_t domain, const ReloadStart& start) {
   program_ = std::move(program);
   domain_ = domain;
   store_->Replace(DemandsOf(program_, domain_));
-  subqueries_.Replace(program_, domain_, position);
+  subqueries_.Replace(program_, domain_, start);
   evaluator_ = std::make_unique<eval::Evaluator>(program_, domain_);
 }
 

@@ -49,9 +49,9 @@ class DomainInputs {
   // OK, or the reason why the windows of `demands` are incomplete at the tick.
   Status CheckWindows(std::span<const plan::DemandRef> demands, int64_t tick) const;
 
-  // Another program. Equal windows and subqueries keep their content; new subqueries begin after
-  // `position`.
-  void Replace(plan::ProgramPtr program, size_t domain, int64_t position);
+  // Another program. Equal windows and subqueries keep their content; new subqueries begin at
+  // `start`.
+  void Replace(plan::ProgramPtr program, size_t domain, const ReloadStart& start);
   // Drops all samples.
   void Reset();
   // Forgets series that no window can see. Returns those of the domain, sorted.

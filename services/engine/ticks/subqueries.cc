@@ -83,7 +83,7 @@ void Subqueries::Reset() {
   tick_ = kMinPosition;
 }
 
-void Subqueries::Replace(plan::ProgramPtr program, size_t domain_index, int64_t position) {
+void Subqueries::Replace(plan::ProgramPtr program, size_t domain_index, const ReloadStart& start) {
   const plan::ProgramPtr old_program = std::exchange(program_, std::move(program));
   const plan::DomainPlan& old_domain = old_program->domains[domain_];
   std::vector<std::unique_ptr<SubqueryResults>> old = std::move(results_);
@@ -101,9 +101,10 @@ void Subqueries::Replace(plan::ProgramPtr program, size_t domain_index, int64_t 
     }
     if (results == nullptr) {
       results = std::make_unique<SubqueryResults>(DemandsOf(i), limits_);
-      if (position > kMinPosition) {
-        results->BeginAt(position);
-        schedule.StartOne(i, position);
+      if (start.origin > kMinPosition) results->store().SetOrigin(start.origin);
+      if (start.after > kMinPosition) {
+        results->BeginAt(start.after);
+        schedule.StartOne(i, start.after);
       }
     }
     results_.push_back(std::move(results));

@@ -24,6 +24,12 @@ namespace pitwall::engine {
 // Returns the subqueries that the node reads, nested ones too, ascending. Empty for kNoNode.
 std::vector<uint32_t> SubqueriesBelow(const plan::DomainPlan& domain, plan::NodeId node);
 
+// Start of rules and subqueries that are new on a running domain.
+struct ReloadStart {
+  int64_t after = kMinPosition;   // they are due after it; kMinPosition: nothing is scheduled
+  int64_t origin = kMinPosition;  // windows with align_job count from it; kMinPosition: not known
+};
+
 class Subqueries {
  public:
   Subqueries(plan::ProgramPtr program, size_t domain, const window::Limits& limits);
@@ -53,8 +59,8 @@ class Subqueries {
   void Expire();
   // Drops all results and the schedule; the origin stays.
   void Reset();
-  // Another program: subqueries with equal keys keep their state, others begin at `position`.
-  void Replace(plan::ProgramPtr program, size_t domain, int64_t position);
+  // Another program: subqueries with equal keys keep their state, others begin at `start`.
+  void Replace(plan::ProgramPtr program, size_t domain, const ReloadStart& start);
 
   size_t MemoryBytes() const;
   void Save(BinaryWriter& out) const;

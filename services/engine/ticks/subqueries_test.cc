@@ -145,5 +145,28 @@ groups:
   EXPECT_THAT(shard.Events(), Not(Contains("io.pitwall.issue.found Lacks")));
 }
 
+TEST(SubqueriesTest, SubqueryAddedByReload_AlignsToTheJob) {
+  constexpr char kBefore[] = R"rules(
+groups:
+- {name: g, interval: 10s, align: job, rules: [{alert: Other, expr: "m > 1000"}]}
+)rules";
+  // The sum of the last ten values, where each is one more than the one before it.
+  constexpr char kAfter[] = R"rules(
+groups:
+- name: g
+  interval: 10s
+  align: job
+  rules:
+  - {alert: Shifted, expr: "sum_over_time(sum(m)[10s:1s]) != 10 * sum(m) - 45"}
+)rules";
+  for (const bool reload : {false, true}) {
+    ShardForTest shard(reload ? kBefore : kAfter);
+    for (int t = 3; t <= 20; ++t) Feed(&shard, t, t, t);
+    if (reload) shard.ChangeRules(kAfter);
+    for (int t = 21; t <= 80; ++t) Feed(&shard, t, t, t);
+    EXPECT_EQ(shard.StatusOf("Shifted"), "NoIssuesFound ") << "reload: " << reload;
+  }
+}
+
 }  // namespace
 }  // namespace pitwall::engine

@@ -66,15 +66,16 @@ void TickScheduler::Restart() {
   groups_.Reset();
 }
 
-int64_t TickScheduler::ReloadPosition(int64_t position) const {
-  return scheduled_ ? std::max({origin_ - 1, last_tick_, position}) : kMinPosition;
+ReloadStart TickScheduler::StartOfReload(int64_t position) const {
+  return {.after = scheduled_ ? std::max({origin_ - 1, last_tick_, position}) : kMinPosition,
+          .origin = origin_};
 }
 
-void TickScheduler::Replace(int64_t after) {
+void TickScheduler::Replace(const ReloadStart& start) {
   groups_ = GroupSchedule(inputs_->domain());
   quiet_horizon_ = QuietHorizonOf(inputs_->domain());
   // Samples before the reload that no selector wanted are missing: a group begins after it.
-  if (scheduled_) ScheduleAfter(after);
+  if (scheduled_) ScheduleAfter(start.after);
 }
 
 void TickScheduler::ScheduleAfter(int64_t position) {

@@ -27,11 +27,10 @@ class TickScheduler {
   void StartAt(int64_t position);
   // The windows restart empty: nothing is due before StartAt.
   void Restart();
-  // A reload at `position`: returns the position after which groups of another program are due;
-  // kMinPosition if nothing is scheduled.
-  int64_t ReloadPosition(int64_t position) const;
-  // The inputs have another program. `after` is the result of ReloadPosition.
-  void Replace(int64_t after);
+  // Returns the start of groups of another program after a reload at `position`.
+  ReloadStart StartOfReload(int64_t position) const;
+  // The inputs have another program. `start` is the result of StartOfReload.
+  void Replace(const ReloadStart& start);
 
   // The next position at which a group or a subquery is due; kMaxPosition without any.
   int64_t NextTick() const;

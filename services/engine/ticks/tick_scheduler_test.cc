@@ -38,7 +38,7 @@ class TickSchedulerTest : public testing::Test {
 
 TEST_F(TickSchedulerTest, WithoutOrigin_NothingIsDue) {
   EXPECT_EQ(ticks_.NextTick(), kMaxPosition);
-  EXPECT_EQ(ticks_.ReloadPosition(7), kMinPosition);
+  EXPECT_EQ(ticks_.StartOfReload(7).after, kMinPosition);
 }
 
 TEST_F(TickSchedulerTest, GroupsAreDueAtMultiplesOfTheirIntervals) {
