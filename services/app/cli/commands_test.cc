@@ -125,7 +125,7 @@ TEST(CommandsTest, Help_ReturnsSuccess) {
   EXPECT_EQ(Dispatch({"-h"}), kFine);
   EXPECT_EQ(Dispatch({"jobs", "-h"}), kFine);
   EXPECT_EQ(Dispatch({"backtest", "-h"}), kFine);
-  EXPECT_EQ(Dispatch({"rules", "check", "--rules", "rules.yaml", "-h"}), kFine);
+  EXPECT_EQ(Dispatch({"backtest", "--rules", "rules.yaml", "-h"}), kFine);
 }
 
 }  // namespace
