@@ -1,6 +1,6 @@
-// dump_samples DATA_DIR METRIC [LABELS]: the samples of a metric in an embedded log's telemetry as
-// a processor takes them (a batch that comes twice counts once), for tests: "source boot sequence
-// time value append-time" a line. With LABELS (names with commas) each line begins with their
+// dump_samples DATA_DIR METRIC [LABELS]: prints the samples of a metric from an embedded log, for
+// tests. A duplicate batch counts once, as in the processor. Each line is "source boot sequence
+// time value append-time". If LABELS (comma-separated names) is set, each line starts with their
 // values, joined by commas.
 #include <cstdio>
 #include <set>
@@ -16,7 +16,7 @@
 namespace pitwall {
 namespace {
 
-// The values of the labels, with a blank behind them; "" where none are asked for.
+// Returns the values of the labels followed by a space, or "" if `names` is empty.
 std::string Chosen(const Labels& labels, const std::vector<std::string>& names) {
   std::vector<std::string> values;
   for (const std::string& name : names) values.emplace_back(labels.Get(name));

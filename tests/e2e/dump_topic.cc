@@ -1,4 +1,5 @@
-// dump_topic DATA_DIR TOPIC: the values of an embedded log's topic, one line each, for tests.
+// dump_topic DATA_DIR TOPIC: prints the record values of a topic from an embedded log, one per
+// line, for tests.
 #include <cstdio>
 
 #include "services/adapters/clock/system_clock.h"

@@ -1,4 +1,4 @@
-"""Shared parts of the tests of the binary: waiting, HTTP, a pitwall process with its addresses, and a miniature training script."""
+"""Shared helpers for tests of the binary: waiting, HTTP, a pitwall process with its addresses, and a miniature training script."""
 import http.server
 import os
 import re
@@ -13,7 +13,8 @@ REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 CLIENT = os.path.join(REPO, "clients", "python", "src")
 PATIENCE = 90
 
-# Losses that alternately rise and fall, then NaN, at 30 steps per second. SIGTERM ends it with 143, like a real script.
+# The loss alternates between 1 and 9 and then becomes NaN, at 30 steps per second. After SIGTERM, the script exits with 143, like a real training
+# script.
 TRAINING = """
 import math, signal, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -42,7 +43,7 @@ def wait_for(what, condition, patience=PATIENCE):
 
 
 def fetch(url, **options):
-    """Returns (content type, text)."""
+    """Fetches a URL and returns (content type, text)."""
     with urllib.request.urlopen(url, timeout=10, **options) as response:
         return response.headers["Content-Type"], response.read().decode()
 
@@ -59,7 +60,8 @@ def train(socket, steps, nan_from):
 
 
 class Hooks(http.server.ThreadingHTTPServer):
-    """A receiver on loopback that keeps (path, headers, body) of each POST. `answers`: status by path; defaults to 200."""
+    """A webhook receiver on the loopback interface that records (path, headers, body) of each POST. `answers` maps a path to its status; the default
+    is 200."""
     daemon_threads = True
 
     def __init__(self, answers=None):
@@ -92,7 +94,7 @@ class Hooks(http.server.ThreadingHTTPServer):
 
 
 class Pitwall:
-    """A service of the binary; it is ready after construction. Listens on free ports of loopback unless the flags set others."""
+    """A running service of the binary, ready after construction. It listens on free loopback ports unless the flags specify others."""
 
     def __init__(self, binary, log, *flags, service="standalone", variables=None, user=None):
         self.log_path = log
@@ -107,7 +109,7 @@ class Pitwall:
                  lambda: self.said(service + r": ready\n") or self.process.poll() is not None)
         assert self.process.poll() is None, self.log()
         self.http = self.said(r"(https?://[\d.:]+)/metrics").group(1)
-        issues = self.said(r"IssueService on [^,]*, port (\d+)")  # not every service logs it
+        issues = self.said(r"IssueService on [^,]*, port (\d+)")  # only services with gRPC log this line
         self.grpc = issues and "127.0.0.1:" + issues.group(1)
 
     def log(self):
@@ -118,7 +120,7 @@ class Pitwall:
         return re.search(pattern, self.log())
 
     def metric(self, name):
-        """Returns the metric's sum over its labels."""
+        """Returns the sum of the metric over all label sets."""
         samples = re.findall(r"^%s(?:\{.*\})? (\S+)$" % name, fetch(self.http + "/metrics")[1], re.M)
         return sum(map(float, samples))
 

@@ -1,5 +1,5 @@
-"""Telemetry of a log, decoded only from its bytes: the layouts of services/adapters/embedded_log/format/batch.h and proto/pitwall/telemetry/v1. Shares no
-code with the binary, so that the binary's numbers can be compared with it.
+"""Decoder for the telemetry of a log, based only on its bytes and the layouts in services/adapters/embedded_log/format/batch.h and
+proto/pitwall/telemetry/v1. It shares no code with the binary, so that tests can verify the binary's numbers.
 """
 import collections
 import os
@@ -14,7 +14,7 @@ Sample = collections.namedtuple("Sample", "source boot sequence time step mode v
 
 
 def missing_bits():
-    """Returns the bits of a missing value, as in services/model/value.h."""
+    """Returns the bit pattern of a missing value, as defined in services/model/value.h."""
     with open(os.path.join(os.path.dirname(__file__), "..", "..", "services", "model", "value.h")) as text:
         for line in text:
             if "kMissingBits" in line and "0x" in line:
@@ -124,7 +124,7 @@ def _batch(message):
 
 
 def read(log_dir):
-    """Returns {job: Job} of all records of the telemetry, each batch once; samples ordered by (time, source, boot, sequence)."""
+    """Returns {job: Job} for all telemetry records. A duplicate batch counts once, and samples are ordered by (time, source, boot, sequence)."""
     missing = missing_bits()
     topic = os.path.join(log_dir, "topics", "pitwall.telemetry")
     jobs, seen = collections.defaultdict(Job), set()
@@ -168,7 +168,7 @@ def read(log_dir):
         for labels, samples in job.series.items():
             samples.sort(key=lambda s: (s.time, s.source, s.boot, s.sequence))
             kept = []
-            for sample in samples:  # of two samples at one time the first counts
+            for sample in samples:  # the first of two samples with equal times counts
                 if not kept or kept[-1].time != sample.time:
                     kept.append(sample)
             job.series[labels] = kept

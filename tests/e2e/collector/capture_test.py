@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Captures of real processes: the state of each rank, requested by a person and by a rule.
+"""Stack captures of real processes: the state of each rank, with captures requested by a user and by a rule.
 
 capture_test.py BINARY
 """
@@ -33,7 +33,7 @@ groups:
     annotations: {summary: 'rank {{ $labels.rank }} of {{ $labels.node }} is stopped'}
 """
 
-# A rank that stops making progress in its third step, in the way that its mode specifies.
+# Script of a rank that stops making progress in its third step. The mode argument selects how it stops.
 RANK = """
 import ctypes, os, socket, sys, threading, time
 sys.path.insert(0, sys.argv[1])
@@ -68,7 +68,7 @@ def raises_loss():
 pitwall.init(job=os.environ["PITWALL_JOB_ID"])
 for step in pitwall.steps(range(100000)):
     if step < 3:
-        # Its last update is sent before it holds the interpreter lock: the client reports twice a second.
+        # The client sends updates twice a second, so the last one is sent before the rank holds the interpreter lock.
         time.sleep(0.4 if mode == "native" else 0.03)
     elif mode in ("collects", "loads"):
         globals()[mode]()
@@ -84,7 +84,7 @@ FUNCTIONS = {2: "loop", 3: "sleeps", 4: "locks", 5: "receives", 7: "collects", 9
 
 
 class Captures(unittest.TestCase):
-    """One standalone; the job `zoo` has a rank of each kind."""
+    """All tests share one standalone process. The job `zoo` has a rank in each state."""
 
     @classmethod
     def setUpClass(cls):
@@ -99,7 +99,7 @@ class Captures(unittest.TestCase):
         cls.script = write(os.path.join(cls.work, "rank.py"), RANK)
         cls.ranks = cls.launch("zoo", ZOO)
         wait_for("all ranks", lambda: cls.pitwall.metric("pitwall_collector_clients") >= len(ZOO))
-        time.sleep(1.5)  # three steps; the client reports the phase twice a second
+        time.sleep(1.5)  # time for three steps and for the client's phase updates, which are sent twice a second
         cls.ranks[STOPPED].send_signal(signal.SIGSTOP)
 
     @classmethod
@@ -141,7 +141,7 @@ class Captures(unittest.TestCase):
         self.assertIn("stopped", captured[STOPPED]["threads"][0]["system"])
         self.assertGreater(captured[2]["cpu_share"], 0.1)
         self.assertLess(captured[3]["cpu_share"], 0.05)
-        # Rules can read the state as a series.
+        # Rules can read the captured state as a series.
         self.issue("RankStopped", "zoo", rank="1")
 
     def test_ranks_with_equal_stacks_are_grouped(self):
@@ -168,7 +168,7 @@ class Captures(unittest.TestCase):
                                 text=True).stdout
         return '"%s"' % job in listed
 
-    def test_missing_ranks_and_jobs_are_named(self):
+    def test_missing_ranks_and_jobs_are_reported(self):
         self.launch("short", ["healthy"], world=3)
         wait_for("the job", lambda: self.jobs("short"))
         text = self.capture("short", "--timeout", "6s", fails=True)
@@ -185,18 +185,18 @@ class Captures(unittest.TestCase):
         self.assertEqual(done.returncode, 2)
         self.assertIn("--rank: must be an integer from 0", done.stderr)
 
-    def test_capture_needs_ownership_or_a_token(self):
+    def test_capture_requires_ownership_or_token(self):
         empty = write(os.path.join(self.work, "token"), "guess\n")
         done = subprocess.run([BINARY, "capture", "zoo", "--token-file", empty, "--target", self.pitwall.grpc],
                               stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 1)
         self.assertIn("token of the role act", done.stderr)
 
-    def test_capture_by_rule_is_shown_in_issue(self):
+    def test_issue_shows_capture_requested_by_rule(self):
         before = self.pitwall.metric("pitwall_collector_clients")
         self.launch("lossy", ["raises_loss", "sleeps"])
         wait_for("both ranks", lambda: self.pitwall.metric("pitwall_collector_clients") >= before + 2)
-        time.sleep(1)  # rank 1 sleeps in its fourth step
+        time.sleep(1)  # rank 1 is asleep in its fourth step by then
         write(self.script + ".go", "")
         issue = self.issue("LossHigh", "lossy")
         show = [BINARY, "issues", "show", issue["id"], "--target", self.pitwall.grpc]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Jumps of a node's wall clock, back and forth, under a live training run: no data is lost, refused, or late without being counted, no time
-goes backward, and problems are logged. Debian's libfaketime sets the clock of the services. It breaks Python's time.sleep(), so the training
-script reads its clock from the same file. usage: clock_test.py PITWALL DUMP_SAMPLES"""
+"""Tests wall clock jumps, forward and backward, during a live training run. No data is lost or rejected, late data is counted, time never goes
+backward, and problems are logged. Debian's libfaketime sets the clock of the services. It breaks Python's time.sleep(), so the training script
+applies the offset from the same file itself. usage: clock_test.py PITWALL DUMP_SAMPLES"""
 import glob
 import os
 import re
@@ -73,7 +73,7 @@ class Clocks(unittest.TestCase):
         self.folder.cleanup()
 
     def jump(self, seconds):
-        """Sets the wall clock ahead of the machine's by this time from now on."""
+        """Sets the offset of the wall clock from the machine's clock."""
         with open(self.clock + ".new", "w") as out:
             out.write("%+d\n" % seconds)
         os.rename(self.clock + ".new", self.clock)
@@ -100,97 +100,99 @@ class Clocks(unittest.TestCase):
         return sum(float(n) for n in re.findall(
             r'^pitwall_processor_dropped_total\{[^}]*reason="%s"[^}]*\} (\S+)$' % reason, text, re.M))
 
-    def applied(self, more):
-        """Waits until the processor has accepted this number of further samples: evaluation continues."""
+    def wait_for_samples(self, more):
+        """Waits until the processor has accepted this many more samples, which shows that evaluation continues."""
         aim = self.service.metric("pitwall_processor_samples_total") + more
-        harness.wait_for("samples to be applied", lambda: self.service.metric("pitwall_processor_samples_total") >= aim)
+        harness.wait_for("the processor to apply samples", lambda: self.service.metric("pitwall_processor_samples_total") >= aim)
 
-    def says(self, line):
+    def expect_log(self, line):
         harness.wait_for("%r in the log" % line, lambda: self.service.said(line))
 
-    def log_ahead(self, seconds):
+    def wait_for_log_ahead(self, seconds):
         harness.wait_for("the log's clock to be %d s ahead" % seconds, lambda: abs(
             self.service.metric("pitwall_log_clock_ahead_seconds") - seconds) < 2)
 
     def finish(self):
-        """Returns the number of values that the training script logged."""
+        """Stops the training script and returns the number of values that it logged."""
         self.training.send_signal(signal.SIGTERM)
         out, said = self.training.communicate(timeout=harness.PATIENCE)
         self.assertEqual(self.training.returncode, 0, said)
         self.assertNotIn("lost", said)
         return int(out)
 
-    def each_once(self, logged):
+    def expect_each_once(self, logged):
         numbers = self.samples("train_number")
         counts = Counter(int(sample.value) for sample in numbers)
         self.assertEqual({n: counts[n] for n in range(logged) if counts[n] != 1}, {}, logged)
         return numbers
 
-    def test_clock_45_days_ahead_for_seconds_changes_nothing(self):
-        """Expects nothing deleted, late, or refused, and no new boot. The duration counts in reads of the clock by retention: one every 10 s."""
+    def test_brief_clock_jump_of_45_days_changes_nothing(self):
+        """Expects that no data is deleted, late, or rejected, and that no new boot starts. The jump lasts until retention has noticed it; retention
+        reads the clock every 10 s."""
         self.start()
         self.train()
-        self.applied(2000)
+        self.wait_for_samples(2000)
         suspended = "pitwall_insights_retention_suspended"
         kept = "pitwall_insights_jobs"
-        harness.wait_for("the job to be kept", lambda: self.service.metric(kept) >= 1)
+        harness.wait_for("the history to contain the job", lambda: self.service.metric(kept) >= 1)
         before = self.service.metric(kept)
         self.jump(45 * 86400)
         harness.wait_for("retention to be suspended", lambda: self.service.metric(suspended) == 1)
-        self.applied(2000)
+        self.wait_for_samples(2000)
         self.jump(0)
         harness.wait_for("retention to be resumed", lambda: self.service.metric(suspended) == 0)
-        self.applied(2000)
+        self.wait_for_samples(2000)
         self.assertGreaterEqual(self.service.metric(kept), before)
         for reason in ("clock_ahead", "late", "duplicate"):
             self.assertEqual(self.dropped(reason), 0, reason)
         self.assertEqual(self.service.metric("pitwall_collector_boots_total"), 1)
         logged = self.finish()
         self.assertEqual(self.service.stop(), 0)
-        self.each_once(logged)
+        self.expect_each_once(logged)
 
-    def test_clock_jumps_under_live_training_lose_nothing(self):
+    def test_clock_jumps_during_training_lose_no_data(self):
         self.start()
         self.train()
-        self.applied(2000)
-        self.log_ahead(0)
+        self.wait_for_samples(2000)
+        self.wait_for_log_ahead(0)
 
         self.jump(-600)
-        self.log_ahead(600)
-        self.applied(2000)
-        self.says(r"wall clock is \S+ behind the log's append times")
-        self.jump(0)  # forward by 10 min: the clock has caught up
-        self.log_ahead(0)
-        self.applied(2000)
-        self.says("wall clock has caught up")
+        self.wait_for_log_ahead(600)
+        self.wait_for_samples(2000)
+        self.expect_log(r"wall clock is \S+ behind the log's append times")
+        self.jump(0)  # forward by 10 min, so that the clock catches up
+        self.wait_for_log_ahead(0)
+        self.wait_for_samples(2000)
+        self.expect_log("wall clock has caught up")
 
-        self.jump(600)  # now ahead of all earlier times: every process follows
-        self.applied(2000)
-        self.log_ahead(0)
+        self.jump(600)  # ahead of all earlier times, so every process follows
+        self.wait_for_samples(2000)
+        self.wait_for_log_ahead(0)
         self.jump(-3000)  # back by 1 h
-        self.log_ahead(3600)
-        self.applied(2000)
+        self.wait_for_log_ahead(3600)
+        self.wait_for_samples(2000)
         self.assertEqual(self.dropped("clock_ahead"), 0)
         self.assertEqual(self.dropped("duplicate"), 0)
 
-        # A restart after that: the log continues after its last record, and the surviving training process is not refused.
+        # The service restarts after the jumps. The log continues after its last record, and the processor accepts data from the surviving training
+        # process.
         self.assertEqual(self.service.stop(), 0)
         self.start()
-        self.applied(1000)
+        self.wait_for_samples(1000)
         self.assertEqual(self.dropped("clock_ahead"), 0)
         logged = self.finish()
         self.assertEqual(self.service.stop(), 0)
         self.assertGreater(logged, 500)
 
-        numbers = self.each_once(logged)
+        numbers = self.expect_each_once(logged)
         for boot in {sample.boot for sample in numbers}:
             of_boot = sorted((sample for sample in numbers if sample.boot == boot), key=lambda sample: sample.sequence)
             times = [sample.at for sample in of_boot]
-            self.assertEqual(times, sorted(times), "time goes back within boot " + boot)
-        # The append time is not before the measurement, or the sample would have been refused after a minute.
+            self.assertEqual(times, sorted(times), "time goes backward within boot " + boot)
+        # A sample must not be more than 5 s newer than its append time. Samples more than a minute ahead would be rejected.
         behind = [sample.at - sample.append for sample in numbers]
         self.assertLess(max(behind), 5)
-        # The offset is a series that rules can read.
+        # The clock offset is a series that rules can read.
         offsets = [sample.value for sample in self.samples("pitwall_clock_offset_seconds")]
         for expected in (0, -600, -3600):
             self.assertTrue(any(abs(offset - expected) < 2 for offset in offsets), (expected, sorted(set(offsets))[:20]))

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The collector is killed (kill -9) and restarted several times while a training script logs the numbers 0, 1, 2, …: each is in the log
-exactly once, or counted as lost. usage: resend_test.py PITWALL DUMP_SAMPLES"""
+"""Kills the collector (kill -9) and restarts it several times while a training script logs the numbers 0, 1, 2, …. Each number must be in the log
+exactly once or be counted as lost. usage: resend_test.py PITWALL DUMP_SAMPLES"""
 import os
 import random
 import re
@@ -14,7 +14,7 @@ from collections import Counter
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness  # noqa: E402
 
-# Values within steps of different lengths and between them; the collector is down for some of them.
+# The script logs values within steps of different lengths and between steps. Some of the values are logged while the collector is down.
 LOGGING = """
 import logging, sys, time
 logging.basicConfig()  # the client logs lost data
@@ -61,7 +61,7 @@ class Resend(unittest.TestCase):
         done = subprocess.run([self.dump, self.data, metric], stdout=subprocess.PIPE, check=True, text=True)
         return [line.split() for line in done.stdout.splitlines()]
 
-    def test_every_value_is_in_the_log_once(self):
+    def test_each_value_is_logged_exactly_once(self):
         chance = random.Random(7)
         self.service = self.start(0)
         socket = os.path.join(self.data, "collector.sock")
@@ -81,16 +81,16 @@ class Resend(unittest.TestCase):
         self.assertEqual(logged, 3 * STEPS)
         lost = sum(map(int, re.findall(r"(\d+) spans and values", said)))
         numbers = Counter(int(float(sample[4])) for sample in self.samples("train_number"))
-        twice = [number for number, count in numbers.items() if count > 1]
+        duplicates = [number for number, count in numbers.items() if count > 1]
         missing = [number for number in range(logged) if number not in numbers]
-        self.assertEqual(twice, [])
-        self.assertLessEqual(len(missing), lost, "missing: %r; log of the client: %s" % (missing, said))
+        self.assertEqual(duplicates, [])
+        self.assertLessEqual(len(missing), lost, "missing: %r; client log: %s" % (missing, said))
         self.assertEqual(len(self.samples("train_last")), 1)
-        # No step is missing either.
+        # No step is missing.
         steps = Counter(int(float(sample[4])) for sample in self.samples("train_step_duration_seconds"))
         if not lost:
             self.assertEqual(sum(steps.values()), STEPS)
-        # One process has one boot: kills of the collector do not end the rank.
+        # One process has one boot ID. Killing the collector does not end the rank.
         boots = {sample[1] for sample in self.samples("train_number")}
         self.assertEqual(len(boots), 1)
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Sampling of the collector, checked in the log: intervals of 100 ms and 500 ms within 5% for each device, CPU ratios within 2 percentage points
-of /proc/stat as this test reads it under its own load, and a new interval in effect within 5 s of SIGHUP or of a request to the API.
+"""Tests the collector's sampling through the log. Intervals of 100 ms and 500 ms must be accurate to 5% for each device. CPU ratios must be within 2
+percentage points of /proc/stat, which the test reads itself under its own load. A new interval must take effect within 5 s of SIGHUP or of an API
+request.
 
-Times are event times and medians: a machine that is late now and then loses ticks but shifts none. The GPUs come from the fake NVML.
-usage: sampling_test.py PITWALL DUMP_SAMPLES FAKE_NVML
+The checks use event times and medians, so that a machine that is sometimes late loses ticks but does not shift them. The GPUs come from the fake
+NVML. usage: sampling_test.py PITWALL DUMP_SAMPLES FAKE_NVML
 """
 import bisect
 import json
@@ -23,18 +24,18 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import harness  # noqa: E402
 
 BINARY = DUMP = NVML = None
-SECONDS = 12  # per measurement
-# metric: labels that identify a device
+SECONDS = 12  # duration of a measurement
+# metric -> labels that identify a device
 DEVICES = {"system_cpu_time_seconds_total": "cpu,mode", "system_cpu_utilization_ratio": "cpu,mode", "system_memory_usage_bytes": "state",
            "system_network_io_bytes_total": "device,direction", "system_disk_io_time_seconds_total": "device",
            "hw_gpu_utilization_ratio": "gpu", "hw_power_watts": "gpu"}
-# Busy half of the time, with one process for each core but one.
+# CPU load: one process per core, except for one core. Each process is busy half of the time.
 LOAD = "import time\nwhile True:\n end = time.monotonic() + 0.05\n while time.monotonic() < end: pass\n time.sleep(0.05)"
 MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 
 
 def proc_stat():
-    """Returns {cpu: {mode: seconds since boot}}, and the time."""
+    """Returns the current time and {cpu: {mode: seconds since boot}}."""
     ticks = os.sysconf("SC_CLK_TCK")
     cpus = {}
     with open("/proc/stat") as lines:
@@ -80,11 +81,12 @@ class Sampling(unittest.TestCase):
         return devices
 
     def check_interval(self, seconds):
-        # A lost tick shows as a gap of at least two intervals, so every gap is a multiple of the interval, and the median is one interval.
+        # A lost tick appears as a gap of two or more intervals. Every gap must be a multiple of the interval, and the median gap must be one
+        # interval.
         wanted = round(seconds * 1e9)
         for metric in DEVICES:
             devices = self.samples(metric)
-            self.assertTrue(devices, "no sample of " + metric)
+            self.assertTrue(devices, "no samples of " + metric)
             for device, samples in devices.items():
                 times = [at for at, _ in samples]
                 gaps = [after - before for before, after in zip(times, times[1:])]
@@ -92,7 +94,7 @@ class Sampling(unittest.TestCase):
                 median = statistics.median(gaps)
                 kept = sum(gaps) and len(gaps) * wanted / sum(gaps)
                 self.assertEqual([gap for gap in gaps if gap % wanted], [], (metric, device))
-                if kept > 0.6:  # else the machine loses nearly every second tick, and the median reflects the machine
+                if kept > 0.6:  # otherwise the machine loses almost half of the ticks, and the median does not reflect the interval
                     self.assertLessEqual(abs(median / wanted - 1), 0.05, (metric, device, median))
                 else:
                     self.assertEqual(min(gaps), wanted, (metric, device))
@@ -100,8 +102,8 @@ class Sampling(unittest.TestCase):
                   % (seconds * 1000, metric, len(devices), median / 1e6, 100 * kept))
 
     def check_cpu(self, looks):
-        """Compares each mode's share between the first and the last sample, by the counters and by the ratio, with the share between the
-        same two moments of this test's reads. If other tests change the load, half a second more or less gives another share."""
+        """Compares each mode's CPU share with the share from this test's own reads of /proc/stat. Both the counters and the ratios are checked, each
+        between the first and the last sample, because the load from other tests may change within half a second."""
         times = [at for at, _ in looks]
         counters = self.samples("system_cpu_time_seconds_total")
         ratios = self.samples("system_cpu_utilization_ratio")
@@ -121,9 +123,10 @@ class Sampling(unittest.TestCase):
                 ends = dict((at / 1e9, value) for at, value in counters["%s,%s" % (cpu, mode)])
                 counted = (ends[ended] - ends[began]) / (ended - began)
                 for name, ours in (("ratio", ratio), ("counter", counted)):
-                    self.assertLessEqual(abs(ours - truth), 0.02, "cpu %s %s by %s: %.4f, /proc/stat has %.4f" % (cpu, mode, name, ours, truth))
+                    self.assertLessEqual(abs(ours - truth), 0.02,
+                                         "CPU %s, mode %s, %s: got %.4f, but /proc/stat has %.4f" % (cpu, mode, name, ours, truth))
                     worst = max(worst, abs(ours - truth))
-        print("CPU against /proc/stat: at most %.2f percentage points away (%d cores, %d modes, %.0f s)"
+        print("CPU compared with /proc/stat: maximum difference %.2f percentage points (%d cores, %d modes, %.0f s)"
               % (100 * worst, len(looks[0][1]), len(MODES), times[-1] - times[0]))
 
     def measure(self, text, seconds):
@@ -144,7 +147,7 @@ class Sampling(unittest.TestCase):
     def test_interval_of_500_ms_is_kept(self):
         self.measure("500ms", 0.5)
 
-    def test_new_interval_is_in_effect_within_5_s(self):
+    def test_new_interval_takes_effect_within_5_s(self):
         self.start("500ms")
         time.sleep(2)
         changed = []
@@ -155,7 +158,7 @@ class Sampling(unittest.TestCase):
             time.sleep(6)
         self.check_changes(changed, "SIGHUP")
 
-    def test_requested_interval_is_in_effect_within_5_s(self):
+    def test_requested_interval_takes_effect_within_5_s(self):
         self.start("500ms")
         self.load.append(harness.train(os.path.join(self.folder, "c.sock"), 100_000, 100_000))
         api = self.service.http + "/api/pitwall/v1"
@@ -175,8 +178,8 @@ class Sampling(unittest.TestCase):
             query = urllib.parse.urlencode({"job": job()["id"], "interval": text, "reason": "a closer look"})
             with urllib.request.urlopen(urllib.request.Request("%s/job/interval?%s" % (api, query), method="POST", headers=acting), timeout=10):
                 pass
-            harness.wait_for("samples each " + text, sampled_each(step / 1e9))
-            time.sleep(2.5)  # allows for a gap of the new interval
+            harness.wait_for("samples every " + text, sampled_each(step / 1e9))
+            time.sleep(2.5)  # long enough for a gap of the new interval
         self.check_changes(changed, "POST /job/interval")
 
     def check_changes(self, changed, how):
@@ -186,9 +189,9 @@ class Sampling(unittest.TestCase):
         for asked, step in changed:
             first = [after for before, after in gaps if before >= asked and after - before == step]
             self.assertTrue(first, "no gap of %d ms" % (step / 1e6))
-            # The first gap ends one interval after the change.
+            # The first gap of the new length ends one interval after the change.
             seconds = (first[0] - step - asked) / 1e9
-            print("interval of %d ms in effect %.2f s after %s" % (step / 1e6, seconds, how))
+            print("interval of %d ms took effect %.2f s after %s" % (step / 1e6, seconds, how))
             self.assertLess(seconds, 5)
 
 

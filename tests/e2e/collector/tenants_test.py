@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Attacks of one user of a node on another, with real users: joining a job, ending it, squatting its ID, and denying service.
+"""Attacks by one user of a node against another, run as real users: joining a job, ending it, squatting its ID, and denial of service.
 
 tenants_test.py BINARY
 
-Needs root, because each attacker is a process of its own user; otherwise the test is skipped. docs/security.md has the matrix that these
-tests and those of services/collector, engine, and executor cover.
+The test needs root because each attacker runs under its own UID; without root it is skipped. docs/security.md contains the matrix that is covered by
+these tests and those of services/collector, services/engine, and services/executor.
 """
 import json
 import os
@@ -51,7 +51,7 @@ executor:
 
 
 class Client:
-    """The protocol by hand: any message that a malicious process may send."""
+    """A raw client that can send any message of the protocol, as a malicious process might."""
 
     def __init__(self, path, job_id="", rank=0, pid=None, job="train", hello=True):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -76,7 +76,7 @@ class Client:
         self.socket.sendall(_wire.frame(body))
 
     def answer(self):
-        """Returns "welcome <job>", "<reason of a refusal>: <message>", or "closed"."""
+        """Returns "welcome <job>", "<refusal reason>: <message>", or "closed"."""
         try:
             body = self.read()
         except (ConnectionError, OSError):
@@ -91,7 +91,7 @@ class Client:
                                [("train", self.sequence)], 0, "", 0, self.sequence, "train"))
 
     def beat(self):
-        """Returns the seconds until the collector reports the update as durable."""
+        """Sends an empty update and returns the seconds until the collector acknowledges it as durable."""
         self.sequence += 1
         began = time.monotonic()
         self.send(_wire.update(self.sequence, [], time.time_ns(), [], 0, "", 0, 0, ""))
@@ -111,7 +111,7 @@ class Client:
         return exactly(int.from_bytes(exactly(4), "little"))
 
     def try_log(self, loss):
-        """Returns the collector's message when it refuses further data."""
+        """Logs the loss until the collector closes the connection, and returns the collector's message."""
         deadline = time.monotonic() + 20
         while time.monotonic() < deadline:
             try:
@@ -123,7 +123,7 @@ class Client:
 
 
 class AsUser:
-    """A function in a process of the given user."""
+    """Runs a function in a child process as the given user."""
 
     def __init__(self, uid, function, groups=()):
         reader, writer = os.pipe()
@@ -157,15 +157,15 @@ def as_user(uid, function, groups=()):
 
 
 class Training:
-    """A user's process that logs losses until stop(); SIGTERM ends it."""
+    """A process of the given user that logs losses until stop(). SIGTERM ends it."""
 
     def __init__(self, uid, path, job_id, nan_from=10 ** 9, pid=None):
-        told, self.tell = os.pipe()
+        stop_reader, self.stop_writer = os.pipe()
         reader, writer = os.pipe()
         self.pid = os.fork()
         if self.pid == 0:
             try:
-                os.close(self.tell)
+                os.close(self.stop_writer)
                 os.setgroups([])
                 os.setgid(uid)
                 os.setuid(uid)
@@ -173,34 +173,34 @@ class Training:
                 client = Client(path, job_id, pid=pid)
                 os.write(writer, client.said.encode())
                 os.close(writer)
-                os.set_blocking(told, False)
+                os.set_blocking(stop_reader, False)
                 count = 0
                 while client.said.startswith("welcome"):
                     count += 1
                     client.log(float("nan") if count >= nan_from else 1.0)
                     time.sleep(0.1)
                     try:
-                        if os.read(told, 1) == b"":
+                        if os.read(stop_reader, 1) == b"":
                             client.send(_wire.goodbye("completed"))
                             break
                     except BlockingIOError:
                         pass
             finally:
                 os._exit(0)
-        os.close(told)
+        os.close(stop_reader)
         os.close(writer)
         with os.fdopen(reader, "rb") as said:
             self.said = said.read().decode()
 
     def ended(self):
-        """Returns the signal that ended it, 0 for an exit, or None while it runs."""
+        """Returns the signal that ended the process, 0 if it exited, or None if it is still running."""
         child, status = os.waitpid(self.pid, os.WNOHANG)
         if child == 0:
             return None
         return os.WTERMSIG(status) if os.WIFSIGNALED(status) else 0
 
     def stop(self):
-        os.close(self.tell)
+        os.close(self.stop_writer)
         os.waitpid(self.pid, 0)
 
 
@@ -228,7 +228,7 @@ class Tenants(unittest.TestCase):
                                "--data-dir", os.path.join(self.work, "data"), *flags)
 
     def refused(self, reason):
-        """Returns the collector's refusals of users."""
+        """Returns how often the collector refused clients of regular users for this reason."""
         name = r'pitwall_collector_clients_refused_total\{(?=[^}]*owner="user")(?=[^}]*reason="%s")[^}]*\}' % reason
         from harness import fetch
         import re
@@ -245,11 +245,11 @@ class Tenants(unittest.TestCase):
         self.assertEqual(victim.said, "welcome shared")
 
         def attack():
-            nan_rank = Client(self.path, "shared", rank=1)          # joins as a rank to log NaN
-            new_zero = Client(self.path, "shared", rank=0)          # becomes the new rank 0: a new attempt
-            goodbye = Client(self.path, hello=False)                # ends the job without having joined
+            nan_rank = Client(self.path, "shared", rank=1)          # tries to join as a rank that logs NaN
+            new_zero = Client(self.path, "shared", rank=0)          # claims rank 0, which would start a new attempt
+            goodbye = Client(self.path, hello=False)                # tries to end the job without joining it
             goodbye.send(_wire.goodbye("completed"))
-            forged = Client(self.path, "u%d:train:1" % ALICE)       # an ID in the victim's form
+            forged = Client(self.path, "u%d:train:1" % ALICE)       # an ID that looks like the victim's
             return [nan_rank.said, new_zero.said, goodbye.answer(), forged.said]
 
         said = as_user(MALLORY, attack)
@@ -258,10 +258,10 @@ class Tenants(unittest.TestCase):
         self.assertEqual(said[2].split(":")[0], "malformed")
         self.assertTrue(said[3].startswith("other_owner: "), said)
         self.assertEqual(self.refused("other_owner"), 3)
-        time.sleep(4)  # longer than the rule and the executor need
+        time.sleep(4)  # longer than the rule and the executor need to act
         self.assertIsNone(victim.ended())
         self.assertEqual(self.pitwall.metric("pitwall_issues_open"), 0)
-        self.assertEqual(self.pitwall.metric("pitwall_processor_jobs"), 2)  # the job and node:<name>
+        self.assertEqual(self.pitwall.metric("pitwall_processor_jobs"), 2)  # the victim's job and node:<name>
         victim.stop()
 
     def test_only_the_owner_can_request_a_capture(self):
@@ -274,22 +274,22 @@ class Tenants(unittest.TestCase):
             body = client.read()
             fields = dict(_wire.read_fields(body))
             asked = dict(_wire.read_fields(fields[5])) if 5 in fields else {}
-            return "asked" if asked.get(1) else "%s: %s" % (_wire.read_refused(body) or ("error", asked))
+            return "requested" if asked.get(1) else "%s: %s" % (_wire.read_refused(body) or ("error", asked))
 
         said = as_user(MALLORY, ask)
         self.assertTrue(said.startswith('other_owner: job "private" belongs to uid:%d' % ALICE), said)
         self.assertEqual(self.refused("other_owner"), 1)
         self.assertEqual(self.pitwall.metric("pitwall_collector_captures_total"), 0)
-        self.assertEqual(as_user(ALICE, ask), "asked")
+        self.assertEqual(as_user(ALICE, ask), "requested")
         wait_for("the capture", lambda: self.pitwall.metric("pitwall_collector_captured_ranks_total") == 1)
-        time.sleep(1.1)  # the limit is one per second
-        self.assertEqual(as_user(0, ask), "asked")  # root can read everything anyway
+        time.sleep(1.1)  # captures are limited to one per second
+        self.assertEqual(as_user(0, ask), "requested")  # root may read everything
         victim.stop()
 
-    def test_user_can_only_have_own_process_stopped(self):
+    def test_forged_pid_does_not_stop_another_users_process(self):
         self.start()
         bystander = Training(ALICE, self.path, "bystander")
-        # Claims to be the other user's process, and logs NaN.
+        # The client claims the PID of the other user's process and logs NaN.
         liar = Training(MALLORY, self.path, "lies", nan_from=5, pid=bystander.pid)
         self.assertEqual(liar.said, "welcome lies")
         self.assertEqual(wait_for("the executor", lambda: liar.ended()), signal.SIGTERM)
@@ -302,7 +302,7 @@ class Tenants(unittest.TestCase):
 
         def squat():
             os.close(reader)
-            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the executor stops a process that logs NaN
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)  # the executor sends SIGTERM to a process that logs NaN
             client = Client(self.path, "slurm-17")
             for _ in range(20):
                 client.log(float("nan"))
@@ -316,22 +316,22 @@ class Tenants(unittest.TestCase):
             self.assertEqual(said.read(), b"welcome slurm-17")
         early = as_user(ALICE, lambda: Client(self.path, "slurm-17").said)
         self.assertTrue(early.startswith("other_owner: "), early)
-        # A file of the squatter has no effect.
+        # A drop file that the squatter owns has no effect.
         os.chown(self.write("drop/evil", "job_id=slurm-18\nowner=%d\n" % MALLORY), MALLORY, MALLORY)
         self.declare("slurm-17", ALICE)
-        told = squatter.result()
-        self.assertTrue(told.startswith('displaced: job "slurm-17"'), told)
+        result = squatter.result()
+        self.assertTrue(result.startswith('displaced: job "slurm-17"'), result)
         victim = Training(ALICE, self.path, "slurm-17")
         self.assertEqual(victim.said, "welcome slurm-17")
         again = as_user(MALLORY, lambda: Client(self.path, "slurm-17", rank=1).said)
         self.assertIn("belongs to uid:%d (declared on this node)" % ALICE, again)
-        wait_for("the processor to return it to its owner",
+        wait_for("the processor to return the job to its owner",
                  lambda: self.pitwall.metric("pitwall_processor_jobs_displaced_total") == 1)
         self.assertEqual(self.refused("displaced"), 1)
         self.assertEqual(self.pitwall.metric("pitwall_collector_drop_files_bad_total"), 1)
         time.sleep(3)
-        self.assertIsNone(victim.ended(), "the squatter's NaN stopped it")
-        wait_for("no issue of the squatter to be open", lambda: self.pitwall.metric("pitwall_issues_open") == 0)
+        self.assertIsNone(victim.ended(), "the squatter's NaN stopped the owner's process")
+        wait_for("the squatter's issues to end", lambda: self.pitwall.metric("pitwall_issues_open") == 0)
         victim.stop()
 
     def test_silent_connections_affect_only_their_user(self):
@@ -344,7 +344,7 @@ class Tenants(unittest.TestCase):
             said = [client.said.split(":")[0] for client in clients]
             os.write(writer, json.dumps([said.count("welcome mine"), said[-1]]).encode())
             os.close(writer)
-            return clients[0].answer()  # the client is silent from here on
+            return clients[0].answer()  # the clients send nothing more
 
         mallory = AsUser(MALLORY, fill)
         os.close(writer)
@@ -352,13 +352,13 @@ class Tenants(unittest.TestCase):
             self.assertEqual(json.loads(said.read()), [256, "clients_per_owner"])
         other = as_user(ALICE, lambda: Client(self.path, "hers").said)
         self.assertEqual(other, "welcome hers")
-        # Clients send a heartbeat every second, so a silent connection is closed.
-        told = mallory.result()
-        self.assertTrue(told.startswith("idle: "), told)
+        # Real clients send a heartbeat every second, so the collector closes a silent connection.
+        result = mallory.result()
+        self.assertTrue(result.startswith("idle: "), result)
         self.assertGreaterEqual(self.refused("idle"), 1)
         self.assertEqual(self.refused("clients_per_owner"), 1)
 
-    def test_user_at_full_speed_delays_only_himself(self):
+    def test_flooding_user_does_not_delay_other_users(self):
         self.start()
         reader, writer = os.pipe()
         done, finish = os.pipe()
@@ -368,7 +368,7 @@ class Tenants(unittest.TestCase):
             os.close(finish)
             clients = [Client(self.path, "flood", rank=i) for i in range(8)]
             now = time.time_ns()
-            # Large updates and tiny ones, because both bytes and messages have a cost.
+            # The clients send both large and tiny updates, because bytes and messages are limited separately.
             large = [_wire.value("train_loss", b"", 1.0, now, 1, "train")] * 1000
             sent, began, sequence = 0, time.monotonic(), 0
             os.write(writer, b"begun")
@@ -408,14 +408,14 @@ class Tenants(unittest.TestCase):
         os.close(done)
         with os.fdopen(reader, "rb") as begun:
             begun.read(5)
-        told = as_user(ALICE, measure)
-        self.assertEqual(told[0], "welcome hers")
-        self.assertLess(told[1], 2, "until her value was durable")
-        wait_for("her job to end by her goodbye", lambda: self.logged('job "hers" ended: completed'), 15)
+        result = as_user(ALICE, measure)
+        self.assertEqual(result[0], "welcome hers")
+        self.assertLess(result[1], 2, "seconds until Alice's value was durable")
+        wait_for("Alice's job to end with its goodbye", lambda: self.logged('job "hers" ended: completed'), 15)
         self.assertGreater(self.pitwall.metric("pitwall_collector_clients_held_total"), 0)
         os.close(finish)
         sent, seconds = mallory.result()
-        # Data in socket buffers was sent but not read.
+        # Data in socket buffers counts as sent although the collector has not read it.
         self.assertLess(sent, (seconds + 2) * 1048576 + 8 * 512 * 1024)
         self.assertEqual(self.refused("idle") + self.refused("malformed"), 0)
 
@@ -453,7 +453,7 @@ class Tenants(unittest.TestCase):
         os.close(done)
         mallory.result()
 
-    def test_malformed_hellos_are_refused_and_counted(self):
+    def test_malformed_hellos_are_rejected_and_counted(self):
         self.start()
 
         def attack():
@@ -482,7 +482,7 @@ class Tenants(unittest.TestCase):
         self.assertEqual(as_user(MALLORY, lambda: Client(self.path, "m").said), "no permission")
         self.assertEqual(as_user(ALICE, lambda: Client(self.path, "a").said, groups=[GROUP]), "welcome a")
 
-    def test_socket_in_directory_writable_by_others_is_refused(self):
+    def test_socket_in_world_writable_directory_is_rejected(self):
         os.chmod(os.path.join(self.work, "run"), 0o777)
         with self.assertRaises(AssertionError) as raised:
             self.start()
@@ -492,6 +492,6 @@ class Tenants(unittest.TestCase):
 if __name__ == "__main__":
     BINARY = os.path.abspath(sys.argv.pop(1))
     if os.geteuid() != 0:
-        print("NOTE: tenants_test.py needs root for real users; skipped")
+        print("NOTE: tenants_test.py is skipped because it needs root to run processes as other users")
         sys.exit(77)
     unittest.main(verbosity=2, warnings="ignore")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Attacks on the history and its HTTP server, each with its own limit: a lost catalogue, a FIFO in place of a segment, a query whose labels
-exhaust memory, queries that keep all threads busy, and clients that abandon their requests. usage: attacks_test.py PITWALL"""
+"""Attacks on the history and its HTTP server: a lost catalog, a FIFO in place of a segment, a query whose labels exhaust memory, queries that occupy
+all threads, and clients that abandon their requests. Each has its own limit. usage: attacks_test.py PITWALL"""
 import contextlib
 import json
 import os
@@ -20,11 +20,11 @@ import urllib.request
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness  # noqa: E402
 
-MEMORY = 1 << 30  # bytes of address space beyond those of the server when it is ready
+MEMORY = 1 << 30  # additional address space in bytes, relative to the server when it is ready
 BEGIN = int(time.time()) - 3000
 JOB = "load-0"
-ABANDONED = 200   # number of requests; an address may have 64 connections
-LONG_QUERY = " + ".join('count(count_values("v%d", {__name__=~".+"}))' % n for n in range(20))  # takes a minute
+ABANDONED = 200   # number of requests; each client address is limited to 64 connections
+LONG_QUERY = " + ".join('count(count_values("v%d", {__name__=~".+"}))' % n for n in range(20))  # runs for a minute
 
 
 class Attacks(unittest.TestCase):
@@ -32,7 +32,7 @@ class Attacks(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        """Makes a log of 25 minutes and the history that insights derives from it; each test gets a copy."""
+        """Creates a log of 25 minutes and the history that insights builds from it. Each test gets a copy."""
         cls.base = tempfile.TemporaryDirectory()
         cls.original = os.path.join(cls.base.name, "original")
         subprocess.run([cls.binary, "loadgen", "--data-dir", cls.original, "--duration", "1500s", "--start", str(BEGIN), "--ticks", "--ranks", "2",
@@ -73,7 +73,7 @@ class Attacks(unittest.TestCase):
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 
-    def test_empty_catalogue_deletes_no_segment(self):
+    def test_empty_catalog_deletes_no_segments(self):
         before = segments(self.data)
         for name in os.listdir(os.path.join(self.data, "insights")):
             if name.startswith("catalogue.db"):
@@ -82,7 +82,7 @@ class Attacks(unittest.TestCase):
         self.assertEqual(before - segments(self.data), set())
         self.assertTrue(self.server.said("the catalog does not match the segments"), self.server.log())
 
-    def test_fifo_in_place_of_a_segment_does_not_block(self):
+    def test_fifo_in_place_of_segment_does_not_block(self):
         path = os.path.join(self.data, "insights", "segments", sorted(segments(self.data))[0])
         os.unlink(path)
         os.mkfifo(path)
@@ -91,8 +91,8 @@ class Attacks(unittest.TestCase):
             {"query": "train_loss", "start": BEGIN, "end": BEGIN + 1500, "step": 10}))
         self.assertEqual(self.status_of("/metrics")[0], 200)
 
-    def test_query_with_growing_labels_is_refused(self):
-        """Nests label_replace() on one series: each level repeats the label eight times."""
+    def test_query_with_growing_labels_is_rejected(self):
+        """Nests label_replace() calls on one series. Each level repeats the label value eight times."""
         self.start()
         pid = self.server.process.pid
         with open("/proc/%d/statm" % pid) as pages:
@@ -111,26 +111,26 @@ class Attacks(unittest.TestCase):
         connection.sendall(("GET /api/v1/query_range?%s HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" % urllib.parse.urlencode(
             {"query": LONG_QUERY, "start": BEGIN, "end": BEGIN + 1500, "step": 1})).encode())
 
-    def assert_answers(self):
+    def assert_server_responds(self):
         for path in ("/readyz", "/healthz", "/metrics"):
             self.assertEqual(self.status_of(path, timeout=20)[0], 200, path)
 
-    def test_health_answers_beside_long_queries(self):
+    def test_health_endpoints_respond_during_long_queries(self):
         self.start()
         with contextlib.ExitStack() as open_connections:
             running = [open_connections.enter_context(self.connect()) for _ in range(16)]
             for connection in running:
                 self.send_long_query(connection)
-            time.sleep(2)  # the queries are running by now
-            self.assert_answers()
-            self.assertEqual(select.select(running, [], [], 0)[0], [], "no query is running")
+            time.sleep(2)  # time for the queries to start
+            self.assert_server_responds()
+            self.assertEqual(select.select(running, [], [], 0)[0], [], "some queries have already returned")
 
-    def test_clients_that_abandon_requests_block_no_others(self):
+    def test_abandoned_requests_do_not_block_other_clients(self):
         self.start()
         for _ in range(ABANDONED):
             with self.connect() as connection:
                 self.send_long_query(connection)
-        self.assert_answers()
+        self.assert_server_responds()
 
 
 def segments(data):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Tests of the commands that use the history's HTTP API, with a scripted server: jobs, query, and export.
+"""Tests the commands that use the history's HTTP API (jobs, query, and export) against a scripted server.
 
 history_cli_test.py BINARY
 
-A reader that shares no code with the writer reads the exports back: protobuf fields by number here, and the definitions of the PyPI
-package `perfetto` if it is installed.
+The exports are decoded by readers that share no code with the writer: one reads protobuf fields by number, and another uses the definitions of the
+PyPI package `perfetto` if it is installed.
 """
 import collections
 import csv
@@ -86,7 +86,7 @@ class Server:
     def answer(self, method, path, query):
         if path == "/jobs":
             first = int(query.get("page", ["0"])[0])
-            limit = min(int(query["limit"][0]), 2)  # pages of two, whatever the requested limit
+            limit = min(int(query["limit"][0]), 2)  # a page has at most two jobs, regardless of the requested limit
             jobs = [dict(JOB, id="job-%d" % i) for i in range(first, min(5, first + limit))]
             return 200, {"jobs": jobs, "next": str(first + limit) if first + limit < 5 else None, "total": 5}
         if path in ("/job", "/job/archive", "/samples", "/spans") and query.get("job") not in (["a1b2"], ["bert"]):
@@ -167,7 +167,7 @@ def first(data, number, other=None):
 
 
 def plain_events(data):
-    """Returns (names of tracks, [(time, type, track, name)]), decoded by field numbers."""
+    """Decodes a trace by field numbers. Returns ({track: (name, parent)}, [(time, type, track, name)])."""
     names, tracks, events = {}, {}, []
     for _, packet in fields(data):
         interned, descriptor, event = first(packet, 12), first(packet, 60), first(packet, 11)
@@ -182,7 +182,7 @@ def plain_events(data):
 
 
 def package_events(data):
-    """Returns the same, decoded by the definitions of the package."""
+    """Decodes a trace with the definitions of the perfetto package. Returns the same as plain_events()."""
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
     trace = pb.Trace()
     trace.ParseFromString(data)
@@ -201,7 +201,7 @@ def package_events(data):
 
 
 def slices(tracks, events):
-    """Returns slices as Perfetto builds them: in time order, an end closes the innermost open slice of its track."""
+    """Returns slices as Perfetto builds them: events are processed in time order, and an end event closes the innermost open slice of its track."""
     open_, out = collections.defaultdict(list), collections.Counter()
     for time, kind, track, name in sorted(events, key=lambda e: e[0]):
         if kind == 1:
@@ -256,7 +256,7 @@ class HistoryCommandsTest(unittest.TestCase):
         self.assertEqual(json.loads(self.run_("jobs", "delete", "a1b2", "--json")), {"deleted": "a1b2"})
         self.assertIn("job: not found (x); see /jobs", self.run_("jobs", "show", "x", code=1))
 
-    def test_log_is_read_if_named_otherwise_the_history(self):
+    def test_data_dir_flag_reads_log_instead_of_history(self):
         log = os.path.join(self.dir, "data")
         subprocess.run([BINARY, "loadgen", "--data-dir", log, "--gpus", "1", "--cores", "0", "--duration", "5s"], check=True,
                        capture_output=True, timeout=60)
@@ -266,7 +266,7 @@ class HistoryCommandsTest(unittest.TestCase):
         self.assertIn("write only one of them", self.run_("jobs", "list", "--data-dir", log, code=2))
         self.assertIn("--data-dir: unknown option", self.run_("jobs", "delete", "x", "--data-dir", log, code=2, url=False))
 
-    def test_token_is_sent_and_requested(self):
+    def test_missing_token_is_reported_and_token_file_is_sent(self):
         self.server.token = "secret"
         self.assertIn("write --token-file", self.run_("jobs", "show", "bert", code=1))
         path = os.path.join(self.dir, "token")
@@ -274,7 +274,7 @@ class HistoryCommandsTest(unittest.TestCase):
             out.write("secret\n")
         self.run_("jobs", "show", "bert", "--token-file", path)
 
-    def test_missing_server_or_history_gives_advice(self):
+    def test_missing_server_or_history_error_suggests_fix(self):
         self.assertIn("is a Pitwall with insights running there?", self.run_("query", "up", "--url", "http://127.0.0.1:1", code=1, url=False))
         self.server.answer = lambda *_: None
         self.assertIn("does not serve a history", self.run_("query", "up", code=1))
@@ -301,7 +301,7 @@ class HistoryCommandsTest(unittest.TestCase):
                             (("--start", "now", "--end", "-1h"), "must be earlier than"), (("--time", "now", "--plot"), "applies to instant queries")]:
             self.assertIn(said, self.run_("query", "x", *flags, code=2))
 
-    def test_plot_fits_into_eighty_columns(self):
+    def test_plot_fits_in_terminal_width(self):
         plot = self.run_("query", "x", "--plot", "--start", "2026-01-01T00:00:00Z", "--end", "2026-01-01T01:00:00Z")
         lines = plot.splitlines()
         self.assertLessEqual(max(map(len, lines)), 84)
@@ -310,7 +310,7 @@ class HistoryCommandsTest(unittest.TestCase):
         self.assertGreater(sum(0x2801 <= ord(c) <= 0x28ff for c in plot), 500)
         self.assertRegex(lines[-1], r"2026-01-01 00:00:00 +2026-01-01 01:00:00 UTC")
 
-    def test_trace_has_the_data_of_the_history(self):
+    def test_exported_trace_matches_history(self):
         output = os.path.join(self.dir, "out.pftrace")
         for flags, wanted in [((), lambda s: True), (("--ranks", "1-2"), lambda s: s[2] in (1, 2)),
                               (("--steps", "10-19"), lambda s: 10 <= s[5] <= 19)]:
@@ -334,7 +334,7 @@ class HistoryCommandsTest(unittest.TestCase):
         self.assertIn("more than 100 spans; narrow", self.run_("export", "bert", "--max-spans", "100", code=1))
         self.assertIn("no spans in this range", self.run_("export", "bert", "--ranks", "77", code=1))
 
-    def test_csv_has_each_sample_once(self):
+    def test_csv_export_has_each_sample_once(self):
         rows = list(csv.reader(self.run_("export", "bert", "--format", "csv", "--match", "train_loss").splitlines()))
         self.assertEqual(rows[0], ["metric", "labels", "time_ns", "step", "value"])
         self.assertEqual(len(rows), 361)
@@ -344,7 +344,7 @@ class HistoryCommandsTest(unittest.TestCase):
         said = json.loads(self.run_("export", "bert", "--format", "csv", "--match", "train_loss", "--output", path, "--json"))
         self.assertEqual((said["samples"], said["bytes"]), (360, os.path.getsize(path)))
 
-    def test_wrong_flags_give_advice(self):
+    def test_invalid_flag_errors_suggest_valid_values(self):
         for arguments, said in [(("--format", "parquet"), "python3 -m pitwall.history parquet"), (("--format", "xml"), "--format: must be perfetto or csv"),
                                 (("--format", "csv"), "--match: value is missing"), (("--steps", "9-3"), "--steps: must be like 8 or 100-120"),
                                 (("--ranks", "a"), "--ranks: must be like"), (("--from", "soon"), "--from: must be a time like")]:

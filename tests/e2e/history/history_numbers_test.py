@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares numbers of the history with an independent computation from the raw log of real training runs.
+"""Compares the numbers of the history with an independent computation from the raw logs of real training runs.
 
 history_numbers_test.py BINARY
 
-It uses the recording of a PyTorch training run (two ranks) and a training script that runs here. raw_log.py decodes the log, and the test
-computes the API's answers again from the definitions in docs/api.md, in the simplest way.
+The test uses the recording of a PyTorch training run with two ranks, and a training script that it runs itself. raw_log.py decodes the log, and the
+test recomputes the API's responses from the definitions in docs/api.md in the simplest possible way.
 """
 import bisect
 import collections
@@ -59,7 +59,7 @@ def name_of(labels):
 
 
 def selector(labels):
-    """Selects exactly this series: no other series here matches its absent labels as empty."""
+    """Returns a selector for exactly this series. It needs no matchers for absent labels, because no other series here would match."""
     rest = ",".join('%s="%s"' % pair for pair in labels if pair[0] != "__name__")
     return name_of(labels) + "{" + rest + "}"
 
@@ -69,7 +69,7 @@ def key(labels):
 
 
 def rows_of(samples, length):
-    """Returns {begin: (min, max, last, sum, count)} of whole multiples of the length since 1970."""
+    """Returns {start: (min, max, last, sum, count)} for buckets of the given length, aligned to the Unix epoch."""
     out = {}
     for s in samples:
         begin = s.time // length * length
@@ -83,7 +83,7 @@ def quantile(values, q):
 
 
 class Steps:
-    """Durations, phases, and waits of mode train by (step, rank). For a repeated step the later run counts."""
+    """Durations, phases, and waits in mode train by (step, rank). If a step is repeated, the later run counts."""
 
     def __init__(self, job):
         self.duration, self.end, self.phases, self.wait = {}, {}, collections.defaultdict(dict), {}
@@ -102,14 +102,14 @@ class Steps:
                 elif given["__name__"] == "train_collective_time_seconds":
                     clocks[at][given.get("clock", "")] += s.value
         for at, end in self.end.items():
-            told = clocks.get(at + (end,))
-            self.wait[at] = max(told.values()) if told else self.phases[at + (end,)].get("collective")
+            collective = clocks.get(at + (end,))
+            self.wait[at] = max(collective.values()) if collective else self.phases[at + (end,)].get("collective")
 
 
 class Numbers:
-    """The checks. The classes below provide `service`, `api`, and `raw` (raw_log.Job)."""
+    """Test cases for both data sources. The subclasses below provide `service`, `api`, and `raw` (a raw_log.Job)."""
 
-    def test_samples_equal_the_log_to_the_bit(self):
+    def test_samples_are_bit_identical_to_the_log(self):
         listed = {key(s["labels"]): s for s in self.api("/series", limit=20000)["series"]}
         made = {labels for labels in listed if name_of(labels).startswith("node_") and name_of(labels).endswith(("_ratio", "_bytes"))}
         self.assertEqual(set(listed) - made, set(self.raw.series))
@@ -130,12 +130,12 @@ class Numbers:
                 compared += len(samples)
         self.assertEqual(compared, sum(map(len, self.raw.series.values())))
 
-    def test_rollups_match_at_their_edges(self):
+    def test_rollups_match_up_to_bucket_edges(self):
         chosen = [labels for labels in self.raw.series if name_of(labels) in self.ROLLED]
         self.assertGreater(len(chosen), 0)
         times = [s.time for labels in chosen for s in self.raw.series[labels]]
         rows = 0
-        for length in (60, 3600, 24 * 3600):  # seconds around the job, so that each tier is selected
+        for length in (60, 3600, 24 * 3600):  # ranges in seconds around the job's middle, chosen so that each tier is used
             middle = (min(times) + max(times)) // 2
             begin, end = middle - length * 5 * 10**8, middle + length * 5 * 10**8
             for labels in chosen:
@@ -159,7 +159,7 @@ class Numbers:
                         self.assertLessEqual(abs(mean - row[3] / row[4]), 1e-12 * max(1, abs(mean)))
         self.assertGreater(rows, 20)
 
-    def test_partial_range_has_the_samples_within(self):
+    def test_partial_range_returns_only_its_samples(self):
         labels = next(labels for labels in sorted(self.raw.series) if name_of(labels) == self.ROLLED[0])
         samples = self.raw.series[labels]
         times = [s.time for s in samples]
@@ -168,7 +168,7 @@ class Numbers:
             got = self.api("/samples", match=selector(labels), from_=begin, to=end)["series"][0]["times_ns"]
             self.assertEqual([int(t) for t in got], times[bisect.bisect_left(times, begin):bisect.bisect_left(times, end)])
 
-    def test_quantiles_and_means_of_nodes_match(self):
+    def test_node_quantiles_and_means_match(self):
         rows = {(n["node"], m["resource"]): m for n in self.api("/resources")["nodes"] for m in n["metrics"]}
         values = collections.defaultdict(list)
         cores = collections.defaultdict(dict)
@@ -205,18 +205,18 @@ class Numbers:
             else:
                 self.assertAlmostEqual(row["wait_seconds"], right.wait[at], 12)
 
-    def test_shares_of_the_last_steps_match(self):
+    def test_phase_shares_of_last_steps_match(self):
         right = Steps(self.raw)
         last = sorted({step for step, _ in right.duration})[-30:]
         sums, total = collections.Counter(), 0
         for at, seconds in right.duration.items():
             if at[0] < last[0]:
                 continue
-            told = right.phases[at + (right.end[at],)]
-            sums.update(told)
+            phases = right.phases[at + (right.end[at],)]
+            sums.update(phases)
             total += seconds
-            if seconds - sum(told.values()) > 1e-9 * seconds:
-                sums["other"] += seconds - sum(told.values())
+            if seconds - sum(phases.values()) > 1e-9 * seconds:
+                sums["other"] += seconds - sum(phases.values())
         answer = self.api("/phases", last=30)
         self.assertEqual((answer["from_step"], answer["to_step"], answer["steps"]), (last[0], last[-1] + 1, len(last)))
         self.assertAlmostEqual(answer["total_seconds"], total, 9)
@@ -225,13 +225,13 @@ class Numbers:
             self.assertAlmostEqual(phase["seconds"], sums[phase["phase"]], 9)
             self.assertAlmostEqual(phase["share"], sums[phase["phase"]] / sum(sums.values()), 9)
 
-    def test_ranks_by_steps_match(self):
+    def test_step_heatmap_matches(self):
         right = Steps(self.raw)
         for basis in ("duration", "own"):
-            told = basis == "own" and all(wait is not None for wait in right.wait.values())
-            seconds = {at: max(0, s - right.wait[at]) if told else s for at, s in right.duration.items()}
+            own_known = basis == "own" and all(wait is not None for wait in right.wait.values())
+            seconds = {at: max(0, s - right.wait[at]) if own_known else s for at, s in right.duration.items()}
             heat = self.api("/heatmap/steps", width=16, basis=basis)
-            self.assertEqual(heat["basis"], "own" if told else "duration")
+            self.assertEqual(heat["basis"], "own" if own_known else "duration")
             by_step = collections.defaultdict(list)
             for (step, _), s in seconds.items():
                 by_step[step].append(s)
@@ -260,7 +260,7 @@ class Recorded(Numbers, unittest.TestCase):
         jobs = raw_log.read(os.path.join(data, "log"))
         job = next(name for name in jobs if not name.startswith("node:"))
         cls.raw = jobs[job]
-        # A recording has only telemetry; the other topics of the log are rebuilt.
+        # A recording contains only telemetry, so `log repair` rebuilds the other topics of the log.
         subprocess.run([BINARY, "log", "repair", os.path.join(data, "log")], check=True, stdout=subprocess.DEVNULL)
         cls.service = harness.Pitwall(BINARY, os.path.join(cls.dir, "log"), "--data-dir", data, "--accept-log-reset")
         cls.addClassCleanup(cls.service.kill)
@@ -291,7 +291,7 @@ class Live(Numbers, unittest.TestCase):
         ended = harness.wait_for("the job's end", lambda: [
             j for j in json.loads(harness.fetch(base)[1])["jobs"] if j["state"] == "ended" and j["ranks"] == 2])
         cls.api = Api(cls.service, ended[0]["id"])
-        # The log is on disk, and no batch of the job follows its end.
+        # The test waits until the whole log is on disk. No batch of the job follows its end.
         def whole():
             cls.raw = raw_log.read(os.path.join(data, "log"))[ended[0]["id"]]
             return cls.api("/job")["samples"] == sum(map(len, cls.raw.series.values()))
@@ -310,7 +310,7 @@ class Live(Numbers, unittest.TestCase):
         self.assertEqual(list(map(int, cut["start_ns"])),
                          [s[0] for s in right if s[1] == 1 and s[2] == 1 and s[4] > middle and s[0] < middle + 10**8])
 
-    def test_totals_of_phases_match(self):
+    def test_phase_totals_match(self):
         right = collections.defaultdict(list)
         for s in self.raw.spans:
             if s.kind == "phase":
@@ -324,7 +324,7 @@ class Live(Numbers, unittest.TestCase):
                              (len(lengths), sum(lengths), min(lengths), max(lengths)))
             self.assertAlmostEqual(o["share"], sum(lengths) / whole, 9)
 
-    def test_loop_spans_first_to_last_step(self):
+    def test_loop_extends_from_first_to_last_step(self):
         steps = [s for s in self.raw.spans if s.kind == "step"]
         attempt = self.api("/job")["summary"]["attempts"][0]
         self.assertEqual((int(attempt["loop_begin_ns"]), int(attempt["loop_end_ns"])),

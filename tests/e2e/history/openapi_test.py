@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Validates the OpenAPI file of the history against the meta-schema of OpenAPI 3.1, with the PyPI package openapi-spec-validator.
+"""Validates the OpenAPI file of the history against the OpenAPI 3.1 meta-schema, using the PyPI package openapi-spec-validator.
 
 openapi_test.py FILE
 
-The package is installed in a virtual environment in the cache; the test creates it if it is missing. Without a package index the test is
-skipped (exit code 77). services/history/api/openapi_test.cc compares the same file with routes, parameters, and answers.
+The package is installed in a virtual environment in the cache, which the test creates if it is missing. Without a package index, the test is skipped
+(exit code 77). services/history/api/openapi_test.cc compares the same file with routes, parameters, and responses.
 """
 import copy
 import os
@@ -20,10 +20,10 @@ FILE = None
 
 
 def python():
-    """Returns an interpreter with the package, or None if it cannot be installed."""
+    """Returns the path of an interpreter with the package, or None if the package cannot be installed."""
     path = os.path.join(CACHE, "bin", "python")
     if not os.path.exists(os.path.join(CACHE, "done")):
-        shutil.rmtree(CACHE, ignore_errors=True)  # a partial installation
+        shutil.rmtree(CACHE, ignore_errors=True)  # removes a partial installation
         venv.create(CACHE, with_pip=True)
         pip = [path, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", PACKAGE, "pyyaml"]
         if subprocess.run(pip, timeout=120).returncode != 0:
@@ -43,7 +43,7 @@ class OpenApi(unittest.TestCase):
     def faults(self, spec):
         try:
             return [error.message for error in self.validator(spec).iter_errors()]
-        except KeyError as missing:  # the validator's own traversal needs it
+        except KeyError as missing:  # the validator's own traversal requires this key
             return [repr(missing)]
 
     def test_openapi_file_is_valid(self):
@@ -69,7 +69,7 @@ if __name__ == "__main__":
     if sys.prefix != CACHE:
         interpreter = python()
         if interpreter is None:
-            print("NOTE: %s cannot be installed" % PACKAGE)
+            print("NOTE: the OpenAPI file is not validated because %s cannot be installed" % PACKAGE)
             sys.exit(77)
         os.execv(interpreter, [interpreter] + sys.argv)
     del sys.argv[1]

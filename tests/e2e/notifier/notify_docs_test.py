@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""notify_docs_test.py PITWALL: the binary reads each configuration in docs/notify.md, docs/actions.md, and docs/install.md, and prints it
-unchanged."""
+"""notify_docs_test.py PITWALL: checks that the binary accepts each configuration in docs/notify.md, docs/actions.md, and docs/install.md, and that
+its --print-config output is stable."""
 import os
 import re
 import subprocess
@@ -29,12 +29,13 @@ def main():
         names = set(re.findall(r"name: ([a-z-]+)", block))
         if code or again[:2] != (0, out) or not all("name: %s" % name in out.replace("'", "") for name in names):
             failed += 1
-            print("refused, or not printed as it was read:\n%s\n%s" % (block, error or "it reads its own output as %r" % (again[2] or "another configuration")), file=sys.stderr)
+            print("configuration is rejected, or --print-config output is not stable:\n%s\n%s" % (
+                block, error or "its own output is read as %r" % (again[2] or "another configuration")), file=sys.stderr)
     kinds = {kind for kind in ("webhooks", "alertmanagers", "slack", "email", "gateways", "routes") if any("  %s:" % kind in b for b in blocks)}
     if len(kinds) != 6:
         failed += 1
-        print("some receivers have no example; examples exist for %s" % sorted(kinds), file=sys.stderr)
-    # The executor's configurations; tests/helm checks the values of the chart and its Role.
+        print("docs/notify.md: some receiver kinds have no example (found %s)" % sorted(kinds), file=sys.stderr)
+    # Executor configurations. tests/helm checks the values and the Role of the chart.
     stops = []
     for name in ("actions.md", "install.md"):
         with open(os.path.join(ROOT, "docs", name), encoding="utf-8") as page:
@@ -43,10 +44,10 @@ def main():
         code, out, error = printed(pitwall, block, "executor")
         if code or printed(pitwall, out, "executor")[:2] != (0, out):
             failed += 1
-            print("refused, or not printed as it was read:\n%s\n%s" % (block, error), file=sys.stderr)
+            print("configuration is rejected, or --print-config output is not stable:\n%s\n%s" % (block, error), file=sys.stderr)
     if len(stops) < 4:
         failed += 1
-        print("found only %d configurations of the executor" % len(stops), file=sys.stderr)
+        print("docs: expected at least 4 executor configurations (found %d)" % len(stops), file=sys.stderr)
     wrong = [("notifier: {slack: [{name: a, url: \"https://hooks.slack.com/x\"}]}", "location of a secret"),
              ("notifier: {email: [{name: a, host: h, from: nobody, to: [a@b.c]}]}", "must be an ASCII e-mail address"),
              ("notifier: {gateways: [{name: a, url: \"https://x\", body: '{\"a\": {{ $labels.text }}}'}]}", "must be JSON"),
@@ -57,7 +58,7 @@ def main():
         code, _, error = printed(pitwall, text)
         if code != 2 or said not in error:
             failed += 1
-            print("exit %d, and not %r:\n%s\n%s" % (code, said, text, error), file=sys.stderr)
+            print("exit code %d, or the error does not contain %r:\n%s\n%s" % (code, said, text, error), file=sys.stderr)
     print("%d passed, %d failed" % (len(blocks) + 1 + len(stops) + len(wrong) - failed, failed))
     return 1 if failed else 0
 

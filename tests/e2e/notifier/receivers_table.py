@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""receivers_table.py PITWALL [--issues N] [--kills N] [--update]: sends issues to ten receivers, of which three are dead, slow, or answer 500,
-while the process with the notifier is killed (kill -9) repeatedly; then the same with only the seven healthy ones.
+"""receivers_table.py PITWALL [--issues N] [--kills N] [--update]: sends issues to ten receivers, three of which are faulty (dead, slow, or returning
+500), while the process that runs the notifier is repeatedly killed (kill -9). Then it repeats the run with only the seven healthy receivers.
 
-Each healthy receiver must have each issue in at least one notification, and the p99 of its delays must be at most twice that of the run
-without the others. A delay is from the event's time to the arrival, so a kill and the restart count. --update writes the table into
-docs/notify.md. Four of the healthy receivers are notified of incidents, three of each event."""
+Each healthy receiver must get each issue in at least one notification, and its p99 delay must be at most twice that of the run without the faulty
+receivers. A delay is measured from the event's time to its arrival, so it includes kills and restarts. --update writes the table to docs/notify.md.
+Four of the healthy receivers are notified of incidents, and three of each event.
+"""
 import argparse
 import collections
 import datetime
@@ -35,7 +36,7 @@ groups:
     expr: max_over_time(train_number[8s]) > 0
     labels: {severity: warning}
 """
-# One issue for each n, a few at a time, each for 8 seconds: the end of the incident names all of them.
+# Each n raises one issue that lasts 8 seconds, so only a few are open at a time. The end of the incident lists all of them.
 TRAINING = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
@@ -56,7 +57,7 @@ class Hooks(http.server.ThreadingHTTPServer):
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Hook)
         self.lock = threading.Lock()
-        self.seen = collections.defaultdict(dict)  # receiver -> issue -> delay of the first notification in seconds
+        self.seen = collections.defaultdict(dict)  # receiver -> issue -> delay of its first notification in seconds
         self.attempts = collections.Counter()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -65,7 +66,7 @@ class Hooks(http.server.ThreadingHTTPServer):
         when = datetime.datetime.fromisoformat(event["time"][:26] + "+00:00").timestamp()
         data = event["data"]
         with self.lock:
-            # An event has the number of its issue, a notification the IDs of all.
+            # An event contains the number of its issue; a notification contains the IDs of all issues.
             for issue in data.get("issue_ids") or [data["labels"]["n"]]:
                 self.seen[receiver].setdefault(issue, time.time() - when)
 
@@ -92,7 +93,7 @@ class Hook(http.server.BaseHTTPRequestHandler):
         try:
             super().handle()
         except ConnectionError:
-            pass  # a kill
+            pass  # the notifier was killed
 
 
 def dead_port():
@@ -159,7 +160,8 @@ def main():
     binary = os.path.abspath(options.pitwall)
     alone, _, _ = run(binary, options.issues, options.kills, False)
     beside, attempts, _ = run(binary, options.issues, options.kills, True)
-    rows = ["| receiver | issues of %d | missing | p99 of the delay alone | beside the three |" % options.issues, "|---|---|---|---|---|"]
+    rows = ["| receiver | issues of %d | missing | p99 delay without faulty receivers | p99 delay with faulty receivers |" % options.issues,
+            "|---|---|---|---|---|"]
     failed = 0
     for kind in ("incidents", "events"):
         names = [name for name in HEALTHY if name.startswith(kind)]
@@ -168,7 +170,7 @@ def main():
             missing = options.issues - len(beside[name])
             rows.append("| %s | %d | %d | %.2f s | %.2f s |" % (name, len(beside[name]), missing, p99(alone[name]), p99(beside[name])))
             failed += missing > 0 or len(alone[name]) < options.issues
-        # All receivers of a kind together: the result of a single one depends on the times of the kills.
+        # The ratio covers all receivers of a kind, because the result of a single receiver depends on the times of the kills.
         ratio = p99(together[1]) / p99(together[0])
         rows.append("| all of %s | | | %.2f s | %.2f s (%.2f times) |" % (kind, p99(together[0]), p99(together[1]), ratio))
         failed += not ratio <= 2

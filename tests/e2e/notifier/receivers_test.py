@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Receivers, from outside, with real servers: Alertmanager, an SMTP server with TLS and AUTH, an HTTP gateway, and Slack's JSON.
+"""End-to-end test of receivers with real servers: Alertmanager, an SMTP server with TLS and AUTH, an HTTP gateway, and Slack's JSON format.
 
 receivers_test.py PITWALL
 """
@@ -22,9 +22,9 @@ from harness import PATIENCE, Hooks, Pitwall, fetch, train, wait_for, write  # n
 
 BINARY = None
 HERE = os.path.dirname(os.path.abspath(__file__))
-DEBIAN_PYTHON = "/usr/bin/python3"  # has Debian's python3-aiosmtpd
+DEBIAN_PYTHON = "/usr/bin/python3"  # the interpreter that has Debian's python3-aiosmtpd
 
-# LossHigh clears repeatedly; LossExploded stays until the job ends.
+# LossHigh clears repeatedly; LossExploded stays open until the job ends.
 RULES = """
 groups:
 - name: steps
@@ -124,7 +124,7 @@ class Receivers(unittest.TestCase):
         return process
 
     def alerts(self, which="am"):
-        """Returns the alerts that the real Alertmanager holds as firing, by alertname."""
+        """Returns the alerts that the Alertmanager lists as firing, by alertname."""
         try:
             with urllib.request.urlopen("http://127.0.0.1:%d/api/v2/alerts?active=true" % self.ports[which], timeout=5) as answer:
                 return {alert["labels"]["alertname"]: alert for alert in json.load(answer)}
@@ -155,23 +155,23 @@ class Receivers(unittest.TestCase):
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stdout if code == 0 else done.stderr
 
-    def test_each_real_receiver_gets_job_rule_rank_and_step(self):
+    def test_each_receiver_gets_job_rule_rank_and_step(self):
         write(self.path("rules.yaml"), RULES)
         write(self.path("pitwall.yaml"), CONFIG % self.ports)
         self.pitwall = self.run_pitwall(1)
         self.addCleanup(lambda: self.pitwall.kill())
-        # First, a silence for every informative alert.
+        # The first step adds a silence for all alerts with severity info.
         silenced = json.loads(self.silence("add", 'severity="info"', "--duration", "1h", "--author", "ada", "--comment", "a test", "--json"))
         self.assertIn("--comment", self.silence("add", "severity=info", code=2))
         self.assertIn("expected", self.silence("add", "severity:info", "--comment", "x", "--author", "a", code=2))
         without = subprocess.run([BINARY, "silence", "add", "a=b", "--author", "a", "--comment", "x", "--url", self.pitwall.http],
                                  capture_output=True, text=True)
         self.assertEqual(without.returncode, 1, without.stderr)
-        training = train(self.path("c.sock"), 100_000, nan_from=1_000_000)  # ends when this test ends it
+        training = train(self.path("c.sock"), 100_000, nan_from=1_000_000)  # runs until the test ends it
         self.addCleanup(self.end, training)
 
-        # Email: one message for each transport, with its mechanism.
-        wait_for("a mail by each transport", lambda: self.mails("starttls") and self.mails("tls"))
+        # Email: each transport delivers one message and uses its own AUTH mechanism.
+        wait_for("a mail from each transport", lambda: self.mails("starttls") and self.mails("tls"))
         for way, mechanism in (("starttls", "PLAIN"), ("tls", "LOGIN")):
             kept = self.mails(way)[0]
             self.assertEqual((kept["mechanism"], kept["encrypted"], kept["from"]), (mechanism, True, "pitwall@example.org"))
@@ -188,7 +188,7 @@ class Receivers(unittest.TestCase):
         self.assertRegex(self.pitwall.log(), r"email mail: localhost rejected these recipients: gone@example\.org \(550 no such user here\)")
         self.assertIn("Wächter", self.mails("starttls")[0]["mail"]["From"])
 
-        # The gateway, with a short text and its secrets, and Slack.
+        # The gateway receives a short text and its secrets; Slack receives its blocks.
         headers, body = wait_for("the gateway", lambda: self.said("/sms"))[0]
         message = json.loads(body)
         self.assertEqual((headers["Authorization"], message["key"]), ("Bearer of-the-gateway", 'k"1'))
@@ -200,7 +200,7 @@ class Receivers(unittest.TestCase):
         for part in ("*Job*\\ne2e", "steps/LossExploded", "*Rank*\\n0", "*Step*", "the loss of &lt;rank&gt; 0"):
             self.assertIn(part, blocks)
 
-        # Alertmanager: the labels; an alert that clears is resolved, and any other stays.
+        # Alertmanager receives the labels. An alert that clears is resolved; other alerts keep firing.
         alert = wait_for("the alert", lambda: self.alerts().get("LossExploded"))
         labels = alert["labels"]
         self.assertEqual((labels["severity"], labels["rank"], labels["cluster"], labels["job_name"]),
@@ -212,11 +212,12 @@ class Receivers(unittest.TestCase):
         wait_for("LossHigh to be resolved", lambda: "LossHigh" not in self.alerts())
         self.assertIn("LossExploded", self.alerts())
 
-        # Both live Alertmanagers have it. A restarted one has lost its alerts: the other one continues, and resent alerts restore it.
-        wait_for("the alert at the other", lambda: "LossExploded" in self.alerts("other"))
+        # Both running Alertmanagers have the alert. After a restart an Alertmanager has lost its alerts: the other one continues, and resent alerts
+        # restore the state.
+        wait_for("the alert at the other Alertmanager", lambda: "LossExploded" in self.alerts("other"))
         self.alertmanager.kill()
         self.alertmanager.wait()
-        wait_for("a further alert at the other", lambda: "LossHigh" in self.alerts("other"))
+        wait_for("another alert at the other Alertmanager", lambda: "LossHigh" in self.alerts("other"))
         self.assertIn("LossExploded", self.alerts("other"))
         self.alertmanager = self.start_alertmanager()
         wait_for("the alert after Alertmanager's restart", lambda: "LossExploded" in self.alerts())
@@ -229,19 +230,19 @@ class Receivers(unittest.TestCase):
         self.alertmanager = self.start_alertmanager()
         wait_for("the alert after both restarts", lambda: "LossExploded" in self.alerts())
 
-        # The silence held; open issues are reported when it ends. Lists mark it.
+        # The silence was effective. Lists mark silenced issues, and issues that are still open are reported when the silence ends.
         self.assertEqual(self.said("/info"), [])
         mark = r"Quiet.*\[silenced by ada until \S+Z: a test\]"
-        def marked(*source):  # after the restarts
+        def marked(*source):  # also valid after the restarts
             done = subprocess.run([BINARY, "issues", "list", *source], capture_output=True, text=True, timeout=PATIENCE)
             if re.search(mark, done.stdout):
                 return done.stdout
             print("issues list %s: exit code %d, %d lines; %s" % (source[0], done.returncode, len(done.stdout.splitlines()), done.stderr))
             return None
         for source in (("--target", self.pitwall.grpc), ("--data-dir", self.path("data"))):
-            listed = wait_for("the list with its mark", lambda at=source: marked(*at))
+            listed = wait_for("the list with the silenced mark", lambda at=source: marked(*at))
             self.assertNotRegex(listed, r"LossExploded.*silenced")
-        def silences():  # the history reads the log after the restart and may know the node before the job
+        def silences():  # after the restart, the history may contain the node before the job
             jobs = json.loads(fetch(self.pitwall.http + "/api/pitwall/v1/jobs?name=e2e")[1])["jobs"]
             if not jobs:
                 return None
@@ -253,11 +254,11 @@ class Receivers(unittest.TestCase):
         self.silence("expire", silenced["id"])
         self.assertIn("already ended", self.silence("expire", silenced["id"], code=1))
         self.assertEqual(self.silence("list"), "")
-        told = wait_for("the silenced issue", lambda: self.said("/info"))[0][1]
-        self.assertEqual(urllib.parse.parse_qs(told)["state"], ["open"])
-        self.assertTrue(urllib.parse.parse_qs(told)["rule"][0].endswith("steps/Quiet"))
+        body = wait_for("the silenced issue", lambda: self.said("/info"))[0][1]
+        self.assertEqual(urllib.parse.parse_qs(body)["state"], ["open"])
+        self.assertTrue(urllib.parse.parse_qs(body)["rule"][0].endswith("steps/Quiet"))
 
-        # The end of the job does not resolve the issue: Alertmanager keeps it firing, and the mail reports how the job ended.
+        # The end of the job does not resolve the issue. Alertmanager keeps it firing, and the mail reports how the job ended.
         training.terminate()
         training.wait(PATIENCE)
         ended = wait_for("the end by mail", lambda: next((kept["mail"] for kept in self.mails("starttls") if " ENDED " in kept["mail"]["Subject"]), None))
@@ -266,12 +267,12 @@ class Receivers(unittest.TestCase):
         wait_for("the end at Alertmanager", lambda: self.alerts()["LossExploded"]["annotations"].get("ended"))
         self.assertIn("LossExploded", self.alerts())
 
-        # A permanently failing receiver delays no other one, and no log contains a secret.
+        # A receiver that fails permanently does not delay the others, and no log contains a secret.
         self.assertGreater(self.pitwall.metric("pitwall_receiver_failed_attempts_total"), 0)
         for log in ("log-1", "log-2"):
             with open(self.path(log)) as lines:
                 text = lines.read()
-            # A refused password and a refused recipient, each logged once with server and cause.
+            # A rejected password and a rejected recipient are each logged once, with server and cause.
             self.assertEqual(len(re.findall(r"email wrong: SMTP 535 .*localhost:%d rejected user \"pitwall\"" % self.ports["smtp"], text)), 1, text)
             self.assertNotIn("email wrong keeps failing", text)
             for secret in ("s3cret", "slack-secret", "of-the-gateway", "not the password", "act-token"):

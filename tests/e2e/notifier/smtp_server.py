@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""smtp_server.py FOLDER CERTIFICATE KEY PORT TLS_PORT: a real SMTP server (aiosmtpd) for tests. PORT uses STARTTLS, and TLS_PORT uses TLS from
-the first byte; both require AUTH. Each mail becomes FOLDER/NUMBER.json with envelope, user, and mechanism.
+"""smtp_server.py FOLDER CERTIFICATE KEY PORT TLS_PORT: a real SMTP server (aiosmtpd) for tests. PORT uses STARTTLS, and TLS_PORT uses TLS from the
+first byte; both require AUTH. Each mail is written to FOLDER/NUMBER.json with its envelope, user, and mechanism.
 
-Mails whose subject contains "refuse" are answered with 552, recipients that begin with "gone@" with 550."""
+The server rejects mails whose headers contain "refuse" with 552, and recipients that start with "gone@" with 550.
+"""
 import json
 import os
 import signal

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests of `pitwall backtest --format openmetrics` against independent implementations: the Python library of Prometheus, a Prometheus
-TSDB, and the verdicts of `promtool test rules`.
+"""Tests `pitwall backtest --format openmetrics` against independent implementations: the Prometheus Python client library, a Prometheus TSDB, and the
+verdicts of `promtool test rules`.
 
 backtest_test.py BINARY
 """
@@ -26,7 +26,7 @@ PYTHON = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/
 BASE = 1767225600
 SEED = 20260101
 
-# No sample is at the left edge of a window, because Prometheus 2 and 3 differ there.
+# No sample is at the left edge of a window, because Prometheus 2 and 3 treat that edge differently.
 RULES = """
 groups:
 - name: g
@@ -80,7 +80,7 @@ def events(*arguments):
 
 
 def seconds(text):
-    """Converts a time as in events to whole seconds."""
+    """Converts the time of an event to whole Unix seconds."""
     return int(datetime.datetime.fromisoformat(text[:19] + "+00:00").timestamp())
 
 
@@ -114,7 +114,7 @@ class Data:
                     total = 0
                 values.append(total)
             self.series[series("work_total", {"node": node})] = values
-        self.series["heartbeat"] = [1 if i <= 133 or i > 200 else None for i in range(samples)]  # 133 * 15 is not a tick
+        self.series["heartbeat"] = [1 if i <= 133 or i > 200 else None for i in range(samples)]  # 133 * 15 s is not a tick
 
     def openmetrics(self, base):
         lines = []
@@ -133,13 +133,13 @@ class OpenMetricsBacktest(unittest.TestCase):
 
     def promtool(self, *arguments):
         tool = shutil.which("promtool")
-        self.assertIsNotNone(tool, "promtool is not installed: deploy/install-deps.sh tests")
+        self.assertIsNotNone(tool, "promtool is not installed; run deploy/install-deps.sh tests")
         done = subprocess.run([tool, *arguments], capture_output=True, text=True, timeout=120, cwd=self.dir)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         return done.stdout
 
-    def test_events_match_verdicts_of_promtool(self):
-        """Gives the firing alerts at each tick, taken from our events, to promtool as a unit test."""
+    def test_events_match_promtool_verdicts(self):
+        """Converts the firing alerts at each tick, taken from our events, to a promtool unit test and runs it."""
         data = Data(400)
         rules = self.file("rules.yaml", RULES)
         got = events("--rules", rules, "--input", self.file("run.om", data.openmetrics(0)), "--no-status")
@@ -167,26 +167,26 @@ class OpenMetricsBacktest(unittest.TestCase):
                 if labels:
                     test.append("    exp_alerts: " + json.dumps([{"exp_labels": one} for one in labels]))
         times = {alert: {e["time"] for e in got if e["data"]["alert"] == alert} for alert in alerts}
-        for alert in alerts:  # each begins and ends, most of them repeatedly
+        for alert in alerts:  # each alert starts and ends, most of them repeatedly
             self.assertGreater(len(times[alert]), 1, alert)
         self.assertGreater(sum(map(len, times.values())), 100)
         path = self.file("test.yaml", "\n".join(test) + "\n")
         ours = subprocess.run([BINARY, "rules", "test", path], capture_output=True, text=True, timeout=60)
         self.assertEqual(ours.returncode, 0, ours.stdout + ours.stderr)
         self.promtool("test", "rules", path)
-        # Checks that the test can fail: removes one firing alert.
+        # The test itself must be able to fail: without one of the firing alerts, promtool reports an error.
         wrong = re.sub(r"\n    exp_alerts: .*", "", "\n".join(test), count=1) + "\n"
         with self.assertRaises(AssertionError):
             self.promtool("test", "rules", self.file("wrong.yaml", wrong))
-        print("%d verdicts of promtool on %d events" % (ticks, len(got)), file=sys.stderr)
+        print("promtool checked %d alert states of %d events" % (ticks, len(got)), file=sys.stderr)
 
-    def test_events_match_through_a_prometheus_tsdb(self):
-        """Stores our file in a real Prometheus database; the dump gives the same events, to the bit."""
+    def test_events_match_after_prometheus_tsdb_round_trip(self):
+        """Stores our file in a real Prometheus database. The dump of the database must give bit-identical events."""
         data = Data(400)
         rules = self.file("rules.yaml", RULES)
         original = self.file("run.om", data.openmetrics(BASE))
         self.promtool("tsdb", "create-blocks-from", "openmetrics", "run.om", "tsdb")
-        os.makedirs(os.path.join(self.dir, "tsdb", "wal"))  # as if a Prometheus had run on it
+        os.makedirs(os.path.join(self.dir, "tsdb", "wal"))  # as in a directory that a Prometheus has used
         dump = self.promtool("tsdb", "dump", "tsdb")
         lines = []
         for line in dump.splitlines():
@@ -202,7 +202,7 @@ class OpenMetricsBacktest(unittest.TestCase):
         expected = backtest(*common, "--input", original).stdout
         self.assertGreater(expected.count("\n"), 100)
         self.assertEqual(backtest(*common, "--input", dumped).stdout, expected)
-        # Prometheus' own text format with milliseconds, also in two files merged by time.
+        # Prometheus's own text format with milliseconds is read too, also from two files that are merged by time.
         self.assertEqual(backtest(*common, "--input", text).stdout, expected)
         half = len(lines) // 2
         parts = [self.file("part%d.txt" % i, "".join("%s %s %d\n" % line for line in part))
@@ -210,9 +210,9 @@ class OpenMetricsBacktest(unittest.TestCase):
         self.assertEqual(backtest(*common, "--input", *parts).stdout, expected)
 
     def prometheus(self, folder):
-        """Starts a real Prometheus on these blocks and returns its address."""
+        """Starts a real Prometheus with these blocks and returns its address."""
         tool = shutil.which("prometheus")
-        self.assertIsNotNone(tool, "prometheus is not installed: deploy/install-deps.sh tests")
+        self.assertIsNotNone(tool, "prometheus is not installed; run deploy/install-deps.sh tests")
         config = self.file("prometheus.yml", "global: {}\n")
         log = os.path.join(self.dir, "prometheus.log")
         with socket.socket() as free:
@@ -224,7 +224,7 @@ class OpenMetricsBacktest(unittest.TestCase):
         self.addCleanup(lambda: (server.kill(), server.wait()))
 
         def ready():
-            self.assertIsNone(server.poll(), "prometheus ended: see " + log)
+            self.assertIsNone(server.poll(), "prometheus exited; see " + log)
             try:
                 return fetch("http://%s/-/ready" % address)
             except OSError:
@@ -232,7 +232,7 @@ class OpenMetricsBacktest(unittest.TestCase):
         wait_for("prometheus", ready)
         return "http://" + address
 
-    def test_other_times_match_a_real_prometheus(self):
+    def test_at_modifier_and_negative_offsets_match_prometheus(self):
         """Compares our issues for @ and negative offsets with a range query of a real Prometheus that has all samples."""
         data = Data(400)
         run = self.file("run.om", data.openmetrics(BASE))
@@ -263,14 +263,14 @@ class OpenMetricsBacktest(unittest.TestCase):
                 labels = json.dumps({k: v for k, v in one["metric"].items() if k != "__name__"}, sort_keys=True)
                 expected.update({(int(at), labels): float(value) for at, value in one["values"]})
             ours = got.get(str(i), {})
-            if "[310s:1m]" in expr:  # a subquery has nothing before the start
+            if "[310s:1m]" in expr:  # a subquery has no data before the start
                 expected, ours = ({k: v for k, v in one.items() if k[0] > start + 310} for one in (expected, ours))
             self.assertGreater(len(expected), 5, expr)
             self.assertEqual(sorted(ours), sorted(expected), expr)
             for place, value in ours.items():
                 if value is not None:
                     self.assertAlmostEqual(float(value), expected[place], places=9, msg=expr)
-        # Rejected expressions, with their position.
+        # Errors for rejected expressions include the position.
         for expr, said in [("max_over_time((load @ 5)[5m:1m]) > 3", "rules.yaml:5:31: error: @ reads at a fixed time"),
                            ("load @ end() > 3", "rules.yaml:5:11: error: @ or a negative offset with end() requires --end")]:
             rules = self.file("rules.yaml", "groups:\n- name: g\n  rules:\n  - alert: A\n    expr: %s\n" % expr)
@@ -278,16 +278,16 @@ class OpenMetricsBacktest(unittest.TestCase):
             self.assertEqual(done.returncode, 2)
             self.assertIn(said, done.stderr)
 
-    def test_output_of_python_library_is_read(self):
+    def test_python_client_library_output_is_read(self):
         if not os.access(PYTHON, os.X_OK) or subprocess.run([PYTHON, "-c", "import prometheus_client"],
                                                             capture_output=True).returncode != 0:
-            self.skipTest("no prometheus_client; deploy/install-deps.sh python installs it")
+            self.skipTest("prometheus_client is not installed; run deploy/install-deps.sh python")
         script = os.path.join(HERE, "write_openmetrics.py")
         text = subprocess.run([PYTHON, script], capture_output=True, check=True).stdout.decode()
         path = self.file("library.om", text)
         parsed = [json.loads(line) for line in subprocess.run([PYTHON, script, "--parsed", path], capture_output=True,
                                                               check=True, text=True).stdout.splitlines()]
-        # One rule per name yields the last sample of each of its series; the last sample of all is at +60.125 s.
+        # One rule per name covers all of its series. The last sample of all series is at +60.125 s.
         names = sorted({name for name, *_ in parsed})
         rules = self.file("all.yaml", "groups:\n- name: g\n  interval: 1s\n  rules:\n" + "".join(
             '  - {alert: "%s", expr: "%s"}\n' % (name, name) for name in names))
@@ -295,7 +295,7 @@ class OpenMetricsBacktest(unittest.TestCase):
         for name, labels, value, at in parsed:
             key = (name, json.dumps(labels, sort_keys=True))
             last[key] = value
-            # The first tick at or after the first sample.
+            # First tick at or after the first sample.
             first.setdefault(key, -int(-at // 1))
         got = {}
         for event in events("--rules", rules, "--input", path, "--no-status", "--job", "j"):
@@ -303,7 +303,7 @@ class OpenMetricsBacktest(unittest.TestCase):
             self.assertEqual(event["type"], "io.pitwall.issue.found")
             got[(event["data"]["alert"], json.dumps(labels, sort_keys=True))] = seconds(event["time"])
         self.assertEqual(got, first)
-        # The newest values, with one equality per series.
+        # The newest value of each series is checked with one equality expression.
         lines = []
         for i, ((name, labels), value) in enumerate(sorted(last.items())):
             selector = "{%s}" % ",".join("%s=%s" % (k, json.dumps(v, ensure_ascii=False)) for k, v in
@@ -313,7 +313,7 @@ class OpenMetricsBacktest(unittest.TestCase):
             lines.append("  - alert: \"%d\"\n    expr: %s\n" % (i, json.dumps(expr, ensure_ascii=False)))
         rules = self.file("values.yaml", "groups:\n- name: g\n  interval: 1s\n  rules:\n" + "".join(lines))
         got = {e["data"]["alert"] for e in events("--rules", rules, "--input", path, "--no-status", "--start", str(BASE + 61))}
-        self.assertEqual(got, set())  # the last sample is before that time
+        self.assertEqual(got, set())  # the last sample is before --start
         at_last = self.file("later.om", text.replace("# EOF\n", "last_sample 1 %d\n# EOF\n" % (BASE + 61)))
         got = [e["data"]["alert"] for e in
                events("--rules", rules, "--input", at_last, "--no-status", "--start", str(BASE + 61))]
@@ -341,7 +341,7 @@ class OpenMetricsBacktest(unittest.TestCase):
         got = events("--rules", plain, "--input", path, "--no-status", "--evaluation-interval", "7s", "--start", str(BASE + 1))
         self.assertEqual({seconds(e["time"]) % 7 for e in got}, {0})
 
-    def test_errors_name_their_cause(self):
+    def test_errors_include_their_cause(self):
         rules = self.file("rules.yaml", "groups:\n- name: g\n  rules:\n  - {alert: A, expr: x > 5}\n")
         good = self.file("good.om", "x 1 %d\n# EOF\n" % BASE)
         bad = self.file("bad.om", "x 1 %d\nx{a=\"1\" 2 %d\n# EOF\n" % (BASE, BASE))

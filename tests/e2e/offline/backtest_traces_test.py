@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of `pitwall backtest --format smdebug` and `--format chrome-trace` on directories as those tools write them.
+"""Tests `pitwall backtest` with the formats smdebug, chrome-trace, tensorflow, and csv, on files and directories as the respective tools write them.
 
 backtest_traces_test.py BINARY
 """
@@ -57,7 +57,7 @@ def backtest(format_, *arguments):
 
 
 def found(format_, *arguments):
-    """Returns sorted (alert, labels without alertname, step or None) of the issues found."""
+    """Returns the issues found as sorted (alert, labels without alertname, step or None, job ID)."""
     done = backtest(format_, "--no-status", *arguments)
     assert done.returncode == 0, done.stderr
     issues = []
@@ -79,7 +79,7 @@ class Traces(unittest.TestCase):
         return write(path, text)
 
     def debugger_folder(self):
-        """Writes two minutes of algo-1 and algo-2. GPU 1 of algo-2 is idle in the second one, and its loader makes step 7 of algo-2 slow."""
+        """Writes two minutes of data from algo-1 and algo-2. In the second minute, GPU 1 of algo-2 is idle. A slow loader delays step 7 of algo-2."""
         rows = {}
         for tick in range(240):
             time = BASE + tick / 2
@@ -109,13 +109,13 @@ class Traces(unittest.TestCase):
                            {"name": "Step:ModeKeys.TRAIN", "pid": 1, "ph": "X", "ts": at, "dur": load + 80000,
                             "args": {"pid": 905, "step_num": str(step)}}]
                 at += load + 80000
-            # The closing bracket is missing.
+            # The closing bracket is missing, as in a timeline that is still being written.
             self.file("job-1/framework/pevents/2020091312/%d_905-%s_pythontimeline.json" % (BASE * 1000000 + at, node),
                       "[\n" + ",\n".join(json.dumps(event) for event in events) + ",\n")
         self.file("job-1/rule-output/profiler-report.json", "{}")
         return os.path.join(self.dir, "job-1")
 
-    def test_smdebug_folder_gives_the_expected_issues(self):
+    def test_smdebug_folder_raises_expected_issues(self):
         folder = self.debugger_folder()
         rules = self.file("rules.yaml", SYSTEM_RULES)
         issues = found("smdebug", "--rules", rules, "--input", folder + "/")
@@ -127,12 +127,12 @@ class Traces(unittest.TestCase):
                           ("SlowLoader", {"phase": "dataloader", "rank": "1"}),
                           ("SlowStep", {"rank": "1"}),
                           ("Waits", {"cpu": "0", "mode": "iowait", "node": "algo-2"})])
-        # A single file of it also works.
+        # A single file of the directory works too.
         one = os.path.join(folder, "system/incremental/2020091312/%d.algo-2.json" % (BASE + 120))
         self.assertEqual([alert for alert, *_ in found("smdebug", "--rules", rules, "--input", one)], ["Idle", "Waits"])
 
     def chrome_trace(self, rank):
-        """Writes ten steps of 100 ms; step 4 of rank 1 only waits 90 ms for NCCL."""
+        """Returns a trace with ten steps of 100 ms. In step 4, rank 1 waits 90 ms for NCCL."""
         events, at = [], 0
         for step in range(10):
             wait = 90000 if (rank, step) == (1, 4) else 5000
@@ -144,7 +144,7 @@ class Traces(unittest.TestCase):
         return json.dumps({"schemaVersion": 1, "distributedInfo": {"backend": "nccl", "rank": rank, "world_size": 2},
                            "baseTimeNanoseconds": BASE * 10**9, "traceEvents": events})
 
-    def test_chrome_trace_gives_the_expected_issues(self):
+    def test_chrome_trace_raises_expected_issues(self):
         rules = self.file("rules.yaml", TRACE_RULES)
         plain = self.file("run/rank0.pt.trace.json", self.chrome_trace(0))
         packed = os.path.join(os.path.dirname(plain), "rank1.pt.trace.json.gz")
@@ -156,13 +156,13 @@ class Traces(unittest.TestCase):
                          [("BigOperator", {"device": "gpu", "mode": "train", "operator": nccl, "rank": "1"}, "run"),
                           ("Exposed", {"rank": "1"}, "run"), ("SlowStep", {"rank": "1"}, "run")])
         self.assertEqual(found("chrome-trace", "--rules", rules, "--input", plain), [])
-        # The files as torch wrote them.
+        # These are the original files that torch wrote.
         loose = self.file("loose.yaml", TRACE_RULES.replace("0.15", "0.0005"))
         for name in ("torch_1_13_cpu.json", "torch_2_cpu.json"):
             issues = found("chrome-trace", "--rules", loose, "--job", "j", "--input", os.path.join(TESTDATA, name))
             self.assertEqual([(alert, job) for alert, _, _, job in issues], [("SlowStep", "j")], name)
 
-    def test_traces_without_steps_are_refused_with_reason(self):
+    def test_traces_without_steps_are_rejected_with_reason(self):
         rules = self.file("rules.yaml", TRACE_RULES)
         kernels = [{"ph": "X", "cat": "kernel", "name": name, "pid": 0, "tid": 7, "ts": at, "dur": 100}
                    for name, at in (("gemm", 0), ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", 50), ("gemm", 350))]
@@ -173,18 +173,18 @@ class Traces(unittest.TestCase):
         self.assertIn("no ProfilerStep#N, so no steps", done.stderr)
         self.assertIn("of 0.00045 s the device computed 44.4 %, communicated 22.2 % (11.1 % with nothing computed meanwhile), "
                       "copied 0 % and was idle 44.4 %", done.stderr)
-        # A trace as torch exports it after the loop, when its schedule has discarded the data.
+        # PyTorch exports such a trace after the loop, when the profiler's schedule has already discarded the data.
         nothing = self.file("nothing.json", json.dumps({"traceEvents": [
             {"ph": "X", "cat": "Trace", "name": "PyTorch Profiler (0)", "pid": "Spans", "tid": "PyTorch Profiler", "ts": 1.5, "dur": 2}]}))
         done = backtest("chrome-trace", "--rules", rules, "--input", nothing)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("the profiler recorded nothing; with schedule= a trace is exported in on_trace_ready=", done.stderr)
-        # Together with a good file it is only a warning.
+        # Next to a valid file, a file without steps only causes a warning.
         done = backtest("chrome-trace", "--rules", rules, "--input", bare, self.file("good.json", self.chrome_trace(0)))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("bare.json: no samples", done.stderr)
 
-    def test_tensorflow_profile_gives_the_expected_issues(self):
+    def test_tensorflow_profile_raises_expected_issues(self):
         rules = self.file("rules.yaml", """
 groups:
 - name: steps
@@ -201,7 +201,7 @@ groups:
         issues = found("tensorflow", "--rules", rules, "--input", os.path.join(self.dir, "logs"))
         self.assertEqual([(alert, labels["rank"], step, job) for alert, labels, step, job in issues],
                          [("SlowLoader", "0", 0, "logs"), ("SlowStep", "0", 3, "logs")])
-        # JAX's two forms of one profile count once; the text form alone is enough.
+        # A JAX profile in both formats counts once, and the text format alone is sufficient.
         both = os.path.join(self.dir, "jax", "plugins", "profile", "2026_11_23_05_18_14")
         os.makedirs(both)
         with open(os.path.join(TESTDATA, "jax_cpu.trace.json"), "rb") as text, gzip.open(os.path.join(both, "vm.trace.json.gz"), "wb") as packed:
@@ -213,7 +213,7 @@ groups:
             self.assertEqual([(alert, labels["rank"], step) for alert, labels, step, _ in issues], [("Slow", "0", 1)])
             shutil.copy(os.path.join(TESTDATA, "jax_cpu.xplane.pb"), os.path.join(both, "vm.xplane.pb"))
 
-    def test_csv_tables_are_read_by_mapping(self):
+    def test_csv_tables_are_read_with_mapping(self):
         rules = self.file("rules.yaml", "groups:\n- {name: g, interval: 1s, rules: [{alert: High, expr: train_loss > 2}]}\n")
         mapping = self.file("m.yaml", "time: {column: ts}\nmetrics:\n- {column: loss, name: train_loss}\n- {column: acc, name: train_accuracy}\n")
         twice = self.file("log.csv", "ts,loss,acc\n1700000000,1,\n1700000001,1,\n1700000001,3,\n")
@@ -231,7 +231,7 @@ groups:
             self.assertEqual(len(done.stdout.splitlines()), issues, which)
             self.assertIn("1 samples had different values at the same time", done.stderr)
         self.assertIn("--duplicates: must be refuse, first, or last", run("--duplicates", "both").stderr)
-        # Years are not seconds.
+        # A number that looks like a year is not accepted as Unix seconds.
         done = run("--start", "2023")
         self.assertEqual(done.returncode, 2)
         self.assertIn("--start 2023: ambiguous: year or seconds since 1970? Use 2023-01-01T00:00:00Z or 2023.0", done.stderr)
@@ -254,7 +254,7 @@ groups:
             packed.write(log.read())
         done = run("--duplicates", "last", path=twice + ".gz")
         self.assertEqual((done.returncode, len(done.stdout.splitlines())), (0, 1), done.stderr)
-        # A log whose writer was killed: half a row is not a value.
+        # The writer of this log was killed. The value in an incomplete row is not used.
         with gzip.open(twice + ".gz", "wb") as packed:
             packed.write(b"ts,loss,acc\n1700000000,1,\n1700000001,3")
         os.truncate(twice + ".gz", os.path.getsize(twice + ".gz") - 8)
@@ -303,7 +303,7 @@ groups:
         self.assertIn("skipped a file: " + profile, done.stderr)
         self.assertEqual([labels["rank"] for _, labels, _, _ in found("tensorflow", "--rules", slow, "--input", os.path.join(self.dir, "tf"))], ["0"])
 
-    def test_errors_name_their_cause(self):
+    def test_errors_include_their_cause(self):
         rules = self.file("rules.yaml", TRACE_RULES)
         self.file("empty/notes.txt", "")
         for format_, path, said in [

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Compares traces of PyTorch's profiler as imported by Pitwall with HolisticTraceAnalysis (PyPI), number by number.
+"""Compares Pitwall's import of PyTorch profiler traces with HolisticTraceAnalysis (PyPI), number by number.
 
 hta_test.py BINARY [--install]
 
-HolisticTraceAnalysis is installed in a virtual environment in the cache. The test creates it if it is missing. If that takes longer than a
-minute (with --install there is no limit), the test ends with a NOTE and exit code 77. The GPU traces are synthetic, in the format of
-current PyTorch; the CPU traces are real (services/codec/imports/testdata, and new ones if the cache has PyTorch).
+HolisticTraceAnalysis is installed in a virtual environment in the cache, which the test creates if it is missing. If that takes longer than a minute,
+the test prints a NOTE and is skipped (exit code 77); --install removes the limit. The GPU traces are synthetic, in the format of current PyTorch. The
+CPU traces are real: those in services/codec/imports/testdata, and new ones if the cache has PyTorch.
 """
 import fcntl
 import json
@@ -22,7 +22,7 @@ from harness import REPO, write  # noqa: E402
 
 BINARY = PYTHON = None
 VERSION = "0.5.0"
-# pandas 3 rejects HolisticTraceAnalysis's use of dtypes. --no-deps excludes Jupyter.
+# HolisticTraceAnalysis uses dtypes that pandas 3 rejects. --no-deps excludes Jupyter.
 PACKAGES = ["HolisticTraceAnalysis==" + VERSION, "numpy", "pandas==2.2.3", "python-dateutil", "pytz", "tzdata", "six", "plotly", "narwhals",
             "packaging", "networkx", "pydot", "pyparsing", "psutil", "PyYAML"]
 CACHE = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "pitwall")
@@ -69,7 +69,7 @@ with profile(activities=[ProfilerActivity.CPU], schedule=schedule(wait=1, warmup
 
 
 def interpreter(limit):
-    """Returns the interpreter of an environment with HolisticTraceAnalysis, or None."""
+    """Returns the path of an interpreter with HolisticTraceAnalysis, or None if it cannot be installed."""
     home = os.path.join(CACHE, "hta-" + VERSION)
     python = os.path.join(home, "bin", "python")
 
@@ -88,14 +88,14 @@ def interpreter(limit):
             subprocess.run([python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps", *PACKAGES], check=True,
                            capture_output=True, timeout=limit)
         except (subprocess.SubprocessError, OSError) as failed:
-            print("NOTE: HolisticTraceAnalysis is not installed (%s): traces are not compared with it" % type(failed).__name__)
+            print("NOTE: traces are not compared with HolisticTraceAnalysis because it cannot be installed (%s)" % type(failed).__name__)
             shutil.rmtree(home, ignore_errors=True)
             return None
         return python if works() else None
 
 
 class Host:
-    """Events of one rank. Times are in microseconds, as Kineto writes them; a runtime call launches each operation of a device."""
+    """Trace events of one rank. Times are in microseconds, as Kineto writes them. Each device operation is launched by a runtime call."""
 
     def __init__(self, rank):
         self.rank, self.main, self.events, self.number, self.marks = rank, 100 + rank, [], 0, {}
@@ -110,7 +110,7 @@ class Host:
         self.add("cpu_op", operator, self.main, thread, at, 12.5, **{"External id": self.number, "Record function id": 0})
         self.add("cuda_runtime", "cudaLaunchKernel", self.main, thread, at + 3.25, 5.125, cbid=211, **ids)
         self.add(category, name, 0, stream, start, duration, device=0, context=1, stream=stream, **ids)
-        if thread == self.main:  # launches by other threads are in no mark of the device (pytorch/kineto, issue 1022)
+        if thread == self.main:  # device annotations omit launches by other threads (pytorch/kineto, issue 1022)
             first, last = self.marks.get(stream, (start, start + duration))
             self.marks[stream] = (min(first, start), max(last, start + duration))
 
@@ -122,8 +122,8 @@ class Host:
 
 
 def gpu_trace(rank, seed, communication=NCCL):
-    """Returns a trace: forward on the main thread, backward with its all-reduces and the optimizer's hooks on autograd's thread, and the
-    device running behind the host."""
+    """Returns a trace whose device runs behind the host. Forward runs on the main thread; backward, its all-reduces, and the optimizer's hooks run on
+    autograd's thread."""
     rng, host = random.Random(seed * 1000 + rank), Host(rank)
     now = 4553521260280.342
     device = now + 500
@@ -198,14 +198,15 @@ class Against(unittest.TestCase):
                 return ours["train_" + metric + "_seconds", row["rank"]] * 1e6
             self.assert_close(us("computation"), row["compute_time(us)"], "computation")
             self.assert_close(us("device_idle"), row["idle_time(us)"], "idle")
-            # Copies do not overlap in these traces, so the time that is neither idle nor computation is copies and exposed communication.
+            # Copies do not overlap in these traces, so the time that is neither idle nor computation consists of copies and exposed communication.
             self.assert_close(us("device_copy") + us("exposed_communication"), row["non_compute_time(us)"], "neither")
             self.assertGreater(us("device_copy"), 0)
         for row in theirs["overlap"]:
             communication = ours["train_communication_seconds", row["rank"]]
             exposed = ours["train_exposed_communication_seconds", row["rank"]]
             self.assertLess(abs(100 * (1 - exposed / communication) - row["comp_comm_overlap_pctg"]), 0.006)  # HolisticTraceAnalysis rounds to 0.01
-        # The documented difference: HolisticTraceAnalysis only matches ^nccl.*Kernel, so DeepEP's kernels are computation there and communication here.
+        # This difference is documented. HolisticTraceAnalysis only matches ^nccl.*Kernel, so it counts DeepEP's kernels as computation; Pitwall
+        # counts them as communication.
         other = self.gpu_folder("deep_ep", 1, communication=DEEP_EP)
         self.assertEqual(self.ours(other, self.METRICS, STEPS - 1), ours)
         for with_nccl, with_deep_ep in zip(theirs["breakdown"], self.theirs(other, "device")["breakdown"]):
@@ -222,7 +223,7 @@ class Against(unittest.TestCase):
             if os.path.exists(os.path.join(folder, ".store")):
                 os.remove(os.path.join(folder, ".store"))
         else:
-            print("NOTE: no PyTorch in the cache: comparing its recorded trace")
+            print("NOTE: PyTorch is not in the cache; comparing its recorded trace")
             shutil.copy(os.path.join(REPO, "services/codec/imports/testdata/torch_2_cpu.json"), os.path.join(folder, "rank0.json"))
         theirs = self.theirs(folder)["steps"]
         numbers = sorted(int(name.partition("#")[2]) for name in theirs["0"])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Compares `pitwall loadgen` with the evaluation of its data: each planted fault leads to the issues in its line of JSON. A healthy job leads
-to none, even if its batches come late, twice, out of order, or never.
+"""Evaluates the data of `pitwall loadgen`: each planted fault must lead to the issues that its JSON line lists. A healthy job must not lead to
+issues, even if its batches are late, duplicated, reordered, or dropped.
 
 loadgen_test.py BINARY
 """
@@ -36,7 +36,7 @@ def nanoseconds(event):
 
 
 def verdict(plants, found, patience_s=60):
-    """Returns the mismatches as lines: an expected issue that is missing, early, or late, and one that no fault explains."""
+    """Returns the mismatches as lines of text: expected issues that are missing, early, or late, and issues that no fault explains."""
     wrong = []
     explained = set()
     for plant in plants:
@@ -76,7 +76,7 @@ class LoadgenTest(unittest.TestCase):
         self.assertEqual(verdict(plants, self.found(path), patience_s), [])
         return plants, totals
 
-    def test_each_kind_of_fault_is_found_as_planted(self):
+    def test_each_kind_of_fault_is_detected(self):
         faults = ["straggler", "stall", "hang", "death", "nan", "gpu"]
         flags = []
         for job, fault in enumerate(faults):
@@ -85,7 +85,7 @@ class LoadgenTest(unittest.TestCase):
         self.assertEqual(sorted(p["fault"] for p in plants), sorted(faults))
         self.assertEqual({p["job"] for p in plants}, {"load-%d" % i for i in range(6)})  # the seventh is healthy
 
-    def test_faults_by_seed_are_found(self):
+    def test_random_faults_are_detected(self):
         plants, _ = self.judged("--jobs", "8", "--faults", "7", "--seed", "5", "--gpus", "4", "--cores", "2", "--duration", "6m")
         self.assertEqual(len(plants), 7)
 
@@ -98,12 +98,12 @@ class LoadgenTest(unittest.TestCase):
         plants[0]["expect"][0]["labels"]["rank"] = "1"
         self.assertEqual(len(verdict(plants, found)), 2)
 
-    def test_leak_is_found(self):
+    def test_leak_is_detected(self):
         plants, _ = self.judged("--gpus", "2", "--cores", "1", "--duration", "25m", "--step", "2s", "--fault", "leak,rank=1,from=8m",
                                 patience_s=900)
         self.assertEqual(len(plants), 1)
 
-    def test_late_duplicated_and_reordered_batches_cause_no_issue(self):
+    def test_late_duplicated_or_reordered_batches_cause_no_issue(self):
         _, totals = self.judged("--jobs", "2", "--gpus", "4", "--cores", "2", "--duration", "5m", "--late", "0.02",
                                 "--duplicate", "0.1", "--reorder", "0.02")
         for what in ("late", "duplicated", "reordered"):
@@ -117,7 +117,7 @@ class LoadgenTest(unittest.TestCase):
         changes = [e["data"] for e in map(json.loads, events) if e["type"] == "io.pitwall.job.changed"]
         self.assertEqual(sorted({c["attempt"] for c in changes} - {0}), [1, 2])
 
-    def test_equal_flags_give_equal_logs(self):
+    def test_equal_flags_produce_equal_logs(self):
         flags = ("--gpus", "2", "--cores", "2", "--duration", "1m", "--late", "0.1", "--drop", "0.1", "--fault", "hang")
 
         def contents(path):
@@ -154,7 +154,7 @@ class LoadgenTest(unittest.TestCase):
         wait_for("both issues", lambda: expected <= rules_found())
         self.assertEqual(service.stop(), 0)
 
-    def test_wrong_flags_give_advice(self):
+    def test_invalid_flag_errors_suggest_valid_values(self):
         for flags, said in [
                 ((), "write --data-dir, --brokers, --socket, or --discard"),
                 (("--discard", "--cores", "9999"), r"--cores must be 0 to 4096 \(9999\)"),

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Writes families of every type with the Python library of Prometheus: OpenMetrics with timestamps, on stdout.
+"""Writes metric families of every type to stdout as OpenMetrics with timestamps, using the Prometheus Python client library.
 
-backtest_test.py runs it with the interpreter of deploy/install-deps.sh. With --parsed it prints one JSON list per sample instead,
-[name, labels, value, seconds], as the library's own parser reads the given file.
+backtest_test.py runs this script with the interpreter from deploy/install-deps.sh. With --parsed, the script instead parses the given file with the
+library's own parser and prints one JSON list per sample: [name, labels, value, seconds].
 """
 import json
 import math

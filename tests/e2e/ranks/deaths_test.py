@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Deaths of ranks, from outside, with pack:default: the first cause is reported within 3 s, its consequences and canceled ranks are not.
+"""End-to-end test of rank deaths with pack:default. The first cause must be reported within 3 s. Deaths that follow from it and canceled ranks must
+not be reported.
 
 deaths_test.py BINARY FAKE_NVML
 """
@@ -17,10 +18,10 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from harness import CLIENT, PATIENCE, Pitwall, wait_for, write  # noqa: E402
 
 BINARY = NVML = None
-SOON = 3   # maximum seconds until a death is reported
-SLACK = 2  # allowance for the test machine
+SOON = 3   # maximum number of seconds until a death is reported
+SLACK = 2  # additional seconds for a slow test machine
 
-# A rank that ends in the requested way.
+# Script of a rank that ends in the requested way.
 RANK = """
 import os, signal, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -38,7 +39,8 @@ for _ in pitwall.steps(range(100000)):
         break
 """
 
-# Starts ranks and writes their PIDs. "kills": like an elastic agent, it ends the others when one has failed, and then itself.
+# Launcher that starts the ranks and writes their PIDs. With "kills", it behaves like an elastic agent: when a rank has failed, it ends the others and
+# then exits.
 LAUNCHER = """
 import os, signal, subprocess, sys, time
 script, client, pids, count, kills = sys.argv[1:6]
@@ -47,7 +49,7 @@ ranks = [subprocess.Popen([sys.executable, script, client], env=dict(os.environ,
 with open(pids + ".new", "w") as out:
     out.write(" ".join(str(rank.pid) for rank in ranks))
 os.rename(pids + ".new", pids)
-# Until a parent collects the status, any process may read how its child ended. Collecting it at once hides the cause from all others.
+# Until a parent collects the exit status, any process may read it. A parent that collects it immediately hides it from all others.
 while True:
     time.sleep(0.3)
     if kills == "kills" and any(rank.poll() for rank in ranks):
@@ -68,7 +70,7 @@ def runs(pid):
 
 
 class Deaths(unittest.TestCase):
-    """Each test is its own job; all share one standalone."""
+    """Each test is its own job; all jobs share one standalone process."""
 
     @classmethod
     def setUpClass(cls):
@@ -83,7 +85,7 @@ class Deaths(unittest.TestCase):
                                      stdout=out)
         cls.addClassCleanup(watch.wait)
         cls.addClassCleanup(watch.kill)
-        cls.right = {}  # job -> the expected findings
+        cls.right = {}  # job -> expected issues
         cls.rank = write(os.path.join(cls.work, "rank.py"), RANK)
 
     @classmethod
@@ -99,11 +101,11 @@ class Deaths(unittest.TestCase):
                      PITWALL_JOB_ID=self.job))
         self.addCleanup(launcher.wait)
         self.addCleanup(launcher.kill)
-        wait_for("the pids of the ranks", lambda: os.path.exists(pids))
+        wait_for("the PIDs of the ranks", lambda: os.path.exists(pids))
         with open(pids) as text:
             self.pids = [int(word) for word in text.read().split()]
         self.addCleanup(self.send, signal.SIGKILL)
-        # Each has finished a step, which it reports once a second.
+        # Each rank must have finished a step, which it reports once a second.
         wait_for("the attempt", lambda: self.events("io.pitwall.job.changed", job_change="attempt_began"), PATIENCE)
         wait_for("all ranks", lambda: self.pitwall.metric("pitwall_collector_clients") >= ranks, PATIENCE)
         time.sleep(1)
@@ -132,13 +134,13 @@ class Deaths(unittest.TestCase):
                 self.assertEqual(self.found(), issues)
 
     def found(self):
-        """Returns (alert, rank, cause, severity) of each issue of the job, in the order of the reports. Excludes findings of a busy test
-        machine and the power brake that the fake driver reports: these are not deaths."""
+        """Returns (alert, rank, cause, severity) of each issue of the job in report order. Excludes issues that a busy test machine causes and the
+        power brake that the fake driver reports."""
         return [(i["alert"], i["labels"].get("rank"), i["labels"].get("cause"), i["severity"])
                 for i in self.events("io.pitwall.issue.found") if i["labels"]["category"] not in ("bottleneck", "hardware")]
 
-    def told(self, *issues):
-        """Expects the report within 3 s. The last test checks that nothing else was reported."""
+    def expect_issues(self, *issues):
+        """Expects these issues within 3 s. test_z_no_other_issue_is_reported later checks that no other issue follows."""
         self.right[self.job] = list(issues)
         wait_for("an issue", lambda: self.found(), SOON + SLACK)
         took = time.monotonic() - self.sent
@@ -150,62 +152,62 @@ class Deaths(unittest.TestCase):
     def test_kill_9_of_one_of_two_is_reported(self):
         self.launch(2)
         self.send(signal.SIGKILL, 1)
-        self.told(("RankDied", "1", "signal 9", "critical"))
+        self.expect_issues(("RankDied", "1", "signal 9", "critical"))
 
     def test_kill_9_of_one_of_four_is_reported(self):
         self.launch(4)
         self.send(signal.SIGKILL, 2)
-        self.told(("RankDied", "2", "signal 9", "critical"))
+        self.expect_issues(("RankDied", "2", "signal 9", "critical"))
 
     def test_kill_15_of_one_rank_is_reported(self):
         self.launch(2)
         self.send(signal.SIGTERM, 0)
-        self.told(("RankDied", "0", "signal 15", "critical"))
+        self.expect_issues(("RankDied", "0", "signal 15", "critical"))
 
     def test_kill_15_of_all_is_a_cancellation(self):
         self.launch(4)
         self.send(signal.SIGTERM)
-        self.told(("JobCancelled", None, None, "info"))
+        self.expect_issues(("JobCancelled", None, None, "info"))
 
     def test_exit_without_goodbye_is_reported(self):
         self.launch(2)
         self.send(signal.SIGUSR1, 1)
-        self.told(("RankDied", "1", "exit code 3", "critical"))
+        self.expect_issues(("RankDied", "1", "exit code 3", "critical"))
 
     def test_exception_is_reported(self):
         self.launch(2)
         self.send(signal.SIGUSR2, 1)
-        self.told(("RankDied", "1", "exception", "critical"))
+        self.expect_issues(("RankDied", "1", "exception", "critical"))
 
     def test_exception_of_the_only_rank_is_reported(self):
         self.launch(1)
         self.send(signal.SIGUSR2, 0)
-        self.told(("RankDied", "0", "exception", "critical"))
+        self.expect_issues(("RankDied", "0", "exception", "critical"))
 
     def test_kill_9_of_the_only_rank_is_reported(self):
         self.launch(1, "kills")
         self.send(signal.SIGKILL, 0)
-        self.told(("RankDied", "0", "signal 9", "critical"))
+        self.expect_issues(("RankDied", "0", "signal 9", "critical"))
 
     def test_goodbye_is_not_a_death(self):
         self.launch(2)
         self.send(signal.SIGHUP)
         self.right[self.job] = []
-        wait_for("their ends", lambda: not any(map(runs, self.pids)))
+        wait_for("the ranks to end", lambda: not any(map(runs, self.pids)))
 
-    def test_ranks_killed_by_the_launcher_are_teardown(self):
+    def test_ranks_killed_by_launcher_are_not_reported(self):
         self.launch(4, "kills")
         self.send(signal.SIGKILL, 1)
-        self.told(("RankDied", "1", "signal 9", "critical"))
+        self.expect_issues(("RankDied", "1", "signal 9", "critical"))
 
-    def test_ranks_killed_after_an_exception_are_teardown(self):
+    def test_ranks_killed_after_exception_are_not_reported(self):
         self.launch(4, "kills")
         self.send(signal.SIGUSR2, 3)
-        self.told(("RankDied", "3", "exception", "critical"))
+        self.expect_issues(("RankDied", "3", "exception", "critical"))
 
 
-class DeathBesideAnXid(Deaths):
-    """A node whose fake driver reports an error of a GPU just before a rank dies."""
+class DeathAfterXid(Deaths):
+    """Tests with a fake driver that reports a GPU error just before a rank dies."""
 
     @classmethod
     def variables(cls):
@@ -213,11 +215,11 @@ class DeathBesideAnXid(Deaths):
         cls.xid = os.path.join(cls.work, "xid")
         return {"LD_LIBRARY_PATH": cls.work, "FAKE_NVML_XID": cls.xid}
 
-    def test_death_names_the_xid(self):
+    def test_death_description_includes_xid(self):
         self.launch(2)
         write(self.xid + ".new", "0 79")
         os.rename(self.xid + ".new", self.xid)
-        wait_for("the driver to report it", lambda: not os.path.exists(self.xid))
+        wait_for("the driver to report the XID", lambda: not os.path.exists(self.xid))
         time.sleep(1)  # the collector's next sample includes it
         self.send(signal.SIGKILL, 1)
         wait_for("the death", lambda: self.events("io.pitwall.issue.found", alert="RankDied"), SOON + SLACK)
@@ -227,7 +229,7 @@ class DeathBesideAnXid(Deaths):
 
 def load_tests(loader, _, __):
     suite = loader.loadTestsFromTestCase(Deaths)
-    suite.addTest(DeathBesideAnXid("test_death_names_the_xid"))
+    suite.addTest(DeathAfterXid("test_death_description_includes_xid"))
     return suite
 
 

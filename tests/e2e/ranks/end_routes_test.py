@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Ends of ranks, live with pack:default: each way to end a process, with each way to start it, gives the right issue and end detail.
+"""Tests how ranks end, live with pack:default. Each way to end a process, combined with each way to start it, must lead to the right issue and end
+detail.
 
 end_routes_test.py BINARY
 """
@@ -15,10 +16,10 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from harness import CLIENT, PATIENCE, Pitwall, wait_for, write  # noqa: E402
 
 BINARY = None
-AT_ONCE = 4    # number of concurrent jobs
-ENDS_S = 100   # a failed job waits one minute for a restart
+AT_ONCE = 4    # maximum number of concurrent jobs
+ENDS_S = 100   # maximum seconds until a job's end; a failed job waits one minute for a restart
 
-# A rank of 20 steps: RANK.py LAUNCHER END. LAUNCHER: plain, or a start method of multiprocessing.
+# Script of a rank with 20 steps: RANK.py LAUNCHER END. LAUNCHER is "plain" or a start method of multiprocessing.
 RANK = """
 import atexit, multiprocessing, os, signal, sys, time
 from multiprocessing import util
@@ -64,7 +65,7 @@ def rank(end):
     for step in pitwall.steps(range(20)):
         time.sleep(0.02)
         if step == 10 and end.endswith("_in_loop"):
-            time.sleep(0.3)  # the collector knows of the loop by now
+            time.sleep(0.3)  # by then, the collector has received the loop
             finish(end)
     finish(end)
 
@@ -78,7 +79,7 @@ if __name__ == "__main__":
         worker.join()
 """
 
-# End -> summary of the only issue, after "Rank 0 on <node> "; None: the job completed.
+# End -> summary of the only issue, after "Rank 0 on <node> ". None means that the job completed.
 ENDS = {
     "return": None,
     "caught_exit": None,
@@ -116,7 +117,7 @@ class EndRoutes(unittest.TestCase):
         cells = [(launcher, end) for end in ENDS for launcher in LAUNCHERS]
         while cells:
             now, cells = cells[:AT_ONCE], cells[AT_ONCE:]
-            # The shell is the launcher; it ends with the rank.
+            # The shell is the launcher, and ends with the rank.
             for process in [subprocess.Popen(["sh", "-c", '"$@"; true', "sh", sys.executable, script, *cell],
                                              stderr=subprocess.DEVNULL, env=cls.environment(*cell)) for cell in now]:
                 process.wait(PATIENCE)
@@ -136,7 +137,7 @@ class EndRoutes(unittest.TestCase):
         return [e["end_detail"] for e in self.events("io.pitwall.job.changed", job) if e["job_change"] == "ended"]
 
     def found(self, job):
-        """Excludes issues of a busy test machine."""
+        """Returns (alert, part of the summary) of the issues. Excludes issues that a busy test machine causes."""
         return [(e["alert"], e["summary"].partition(" on ")[2].partition(" ")[2])
                 for e in self.events("io.pitwall.issue.found", job) if e["labels"]["category"] not in ("bottleneck", "hardware")]
 
@@ -153,7 +154,7 @@ class EndRoutes(unittest.TestCase):
                 self.assertTrue(found[0][1].startswith(ENDS[end]), found)
                 self.assertIn(details[0], ("failed", "died"))
 
-    def test_restart_by_torchrun_is_next_attempt(self):
+    def test_torchrun_restart_starts_next_attempt(self):
         """Starts two runs from one launcher process, without a job ID that identifies both runs as one job."""
         environment = self.environment("torchrun", "restart")
         del environment["PITWALL_JOB_ID"]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Ends of jobs, from outside: kill -9 of one rank, of all ranks, and of the launcher too; restarts; and the time of each report.
+"""End-to-end test of job ends: kill -9 of one rank, of all ranks, and also of the launcher; restarts; and the time until each is reported.
 
-ends_test.py BINARY [--long]      --long: also a restart after the grace of two minutes
+ends_test.py BINARY [--long]      --long: also tests a restart after the grace period of two minutes
 """
 import os
 import re
@@ -18,7 +18,7 @@ from harness import CLIENT, PATIENCE, Pitwall, wait_for, write  # noqa: E402
 
 BINARY = None
 LONG = False
-SOON = 3  # maximum seconds until a death is reported
+SOON = 3  # maximum number of seconds until a death is reported
 
 RULES = """
 groups:
@@ -43,7 +43,7 @@ for _ in pitwall.steps(range(100000)):
     time.sleep(0.05)
 """
 
-# Starts two ranks, and starts them again on SIGUSR1. Writes their PIDs.
+# Launcher that starts two ranks and writes their PIDs. On SIGUSR1, it starts them again.
 LAUNCHER = """
 import os, signal, subprocess, sys, time
 ranks = []
@@ -99,7 +99,7 @@ class Ends(unittest.TestCase):
             [sys.executable, "-c", LAUNCHER, self.rank, CLIENT, self.pids],
             env=dict(os.environ, PITWALL_SOCKET=os.path.join(self.work, "data", "collector.sock"),
                      PITWALL_JOB_ID="ends")))
-        wait_for("the pids of the ranks", lambda: os.path.exists(self.pids))
+        wait_for("the PIDs of the ranks", lambda: os.path.exists(self.pids))
 
     def kill_ranks(self, *which):
         with open(self.pids) as pids:
@@ -112,50 +112,50 @@ class Ends(unittest.TestCase):
                     pass
         print("%s  ---  kill -9 of %s" % (time.strftime("%H:%M:%S"), "ranks %s" % (which,) if which else "all ranks"))
 
-    def told(self, pattern, count=1):
+    def reported(self, pattern, count=1):
         with open(self.lines) as lines:
             return len(re.findall(pattern, lines.read())) >= count
 
-    def soon(self, pattern, count=1, patience=SOON, slack=2):
-        """Expects the report within `patience`; slack is an allowance for the test machine."""
+    def expect_soon(self, pattern, count=1, patience=SOON, slack=2):
+        """Expects a matching report within `patience` seconds; `slack` allows for a slow test machine."""
         began = time.monotonic()
-        wait_for(pattern, lambda: self.told(pattern, count), patience + slack)
+        wait_for(pattern, lambda: self.reported(pattern, count), patience + slack)
         print("%s  ---  reported after %.1f s: %s" % (time.strftime("%H:%M:%S"), time.monotonic() - began, pattern))
 
     def test_ends_and_restarts_are_reported_in_time(self):
         self.addCleanup(self.print_lines)
         self.launch()
-        self.soon("job ends: attempt 1 began", patience=PATIENCE)
-        wait_for("an issue", lambda: self.told("FOUND +Trains"))
+        self.expect_soon("job ends: attempt 1 began", patience=PATIENCE)
+        wait_for("an issue", lambda: self.reported("FOUND +Trains"))
         self.kill_ranks(1)
-        self.soon("job ends: rank 1 on .* (was killed by signal 9|ended without a goodbye)")
-        self.assertFalse(self.told("ended: died"))
+        self.expect_soon("job ends: rank 1 on .* (was killed by signal 9|ended without a goodbye)")
+        self.assertFalse(self.reported("ended: died"))
         self.kill_ranks(0)
-        self.soon("job ends: rank 0 on .*")
-        self.soon("job ends: attempt 1 ended: died")
-        time.sleep(8)  # any report about the dead ranks would come within the `for` of CPUBusy
-        self.assertFalse(self.told("job ends: ended"))
+        self.expect_soon("job ends: rank 0 on .*")
+        self.expect_soon("job ends: attempt 1 ended: died")
+        time.sleep(8)  # longer than CPUBusy's `for`, within which any report about the dead ranks would arrive
+        self.assertFalse(self.reported("job ends: ended"))
 
-        self.launchers[-1].send_signal(signal.SIGUSR1)  # a restart within the grace
-        self.soon("job ends: attempt 2 began", patience=PATIENCE)
+        self.launchers[-1].send_signal(signal.SIGUSR1)  # a restart within the grace period
+        self.expect_soon("job ends: attempt 2 began", patience=PATIENCE)
         wait_for("both ranks", lambda: self.pitwall.metric("pitwall_collector_clients") == 2)
         time.sleep(2)
         self.launchers[-1].kill()
         self.launchers[-1].wait()
         self.kill_ranks()
-        self.soon("job ends: attempt 2 ended: died")
-        self.soon("job ends: ended: died", patience=2 * SOON)
+        self.expect_soon("job ends: attempt 2 ended: died")
+        self.expect_soon("job ends: ended: died", patience=2 * SOON)
 
-        self.launch()  # after the job has ended
-        self.soon("job ends: attempt 3 began", patience=PATIENCE)
+        self.launch()  # the job has already ended
+        self.expect_soon("job ends: attempt 3 began", patience=PATIENCE)
         if LONG:
             wait_for("both ranks", lambda: self.pitwall.metric("pitwall_collector_clients") == 2)
             time.sleep(2)
             self.kill_ranks()
-            self.soon("job ends: attempt 3 ended: died")
-            self.soon("job ends: ended: died", count=2, patience=125, slack=10)
+            self.expect_soon("job ends: attempt 3 ended: died")
+            self.expect_soon("job ends: ended: died", count=2, patience=125, slack=10)
             self.launchers[-1].send_signal(signal.SIGUSR1)
-            self.soon("job ends: attempt 4 began", patience=PATIENCE)
+            self.expect_soon("job ends: attempt 4 began", patience=PATIENCE)
         for flags in (["--all"], ["--all", "--json"]):
             listed = subprocess.run([BINARY, "issues", "list", "--job", "ends", "--target", self.pitwall.grpc] + flags,
                                     capture_output=True, text=True, check=True).stdout

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Hangs of real processes, with pack:default and pack:hangs: the rank that the others wait for is reported soon after T, in one incident,
-and a healthy job that evaluates and saves gets no issue.
+"""Hangs of real processes, with pack:default and pack:hangs. The rank that the others wait for must be reported soon after T, in one incident. A
+healthy job that evaluates and saves checkpoints must not raise an issue.
 
 hangs_test.py BINARY [--long]
 """
@@ -22,10 +22,10 @@ from harness import CLIENT, PATIENCE, Pitwall, wait_for, write  # noqa: E402
 BINARY = None
 LONG = False
 STEP = 0.05
-SLACK = 2  # allowance for the test machine
+SLACK = 2  # additional seconds for a slow test machine
 
-# The part of PyTorch that watch_collectives() needs: collectives of processes that share a file. Each rank writes its number and its
-# operation, and waits until the others have begun the same one. With another operation they wait forever, as in gloo and NCCL.
+# Stub of the part of PyTorch that watch_collectives() needs: collectives between processes that share a file. Each rank writes its number and
+# operation, and waits until the others have started the same one. If the operations differ, the ranks wait forever, as in gloo and NCCL.
 TORCH = """
 class Tensor:
     device = None
@@ -56,7 +56,7 @@ def _meet(operation):
 def all_reduce(tensor=None, group=None, async_op=False): _meet(1)
 def broadcast(tensor=None, src=0, group=None, async_op=False): _meet(2)
 """
-# A rank performs the action of its signal in the following step.
+# The signal selects the action of a rank in its following step.
 RANK = """
 import os, signal, sys, time
 sys.path[:0] = sys.argv[1:3]
@@ -94,9 +94,9 @@ for _ in pitwall.steps(range(1000000)):
 
 
 class Hangs(unittest.TestCase):
-    """Each test is its own job. The jobs share one standalone, train side by side, and get their faults at the same time."""
+    """Each test is its own job. The jobs share one standalone process, train in parallel, and get their faults at the same time."""
 
-    JOBS = {  # job: ranks, (rank, signal) that causes its fault
+    JOBS = {  # job -> number of ranks, (rank, signal) that causes the fault
         "stopped": (2, (1, signal.SIGSTOP)),
         "asleep": (2, (1, signal.SIGUSR2)),
         "asleep_of_three": (3, (2, signal.SIGUSR2)),
@@ -115,7 +115,7 @@ class Hangs(unittest.TestCase):
         cls.pitwall = Pitwall(BINARY, os.path.join(cls.work, "log"), "--data-dir", os.path.join(cls.work, "data"),
                               "--rules", *os.environ.get("HANGS_RULES", "pack:default pack:hangs").split())
         cls.addClassCleanup(cls.pitwall.stop)
-        cls.said = []  # (when, event)
+        cls.said = []  # (arrival time, event)
         watch = subprocess.Popen([BINARY, "issues", "watch", "--json", "--from-start", "--target", cls.pitwall.grpc],
                                  stdout=subprocess.PIPE, text=True)
         reader = threading.Thread(target=lambda: [cls.said.append((time.monotonic(), json.loads(line))) for line in watch.stdout])
@@ -143,7 +143,7 @@ class Hangs(unittest.TestCase):
         wait_for("the ranks", lambda: cls.pitwall.metric("pitwall_collector_clients") == sum(map(len, cls.ranks.values())))
         for job in cls.JOBS:
             wait_for("the attempt of " + job, lambda: cls.events("io.pitwall.job.changed", job, job_change="attempt_began"))
-        # The first steps wait for starting ranks and must not count in the 99th percentile.
+        # The first steps wait for ranks that are still starting, so they must not count in the 99th percentile.
         wait_for("a hundred steps", lambda: all(len(cls.steps(job, rank)) > 105 for job in cls.JOBS for rank in range(cls.JOBS[job][0])))
         cls.sent = time.monotonic()
         for job, (_, (rank, number)) in cls.JOBS.items():
@@ -163,26 +163,26 @@ class Hangs(unittest.TestCase):
 
     @classmethod
     def events(cls, kind, job, **data):
-        """Returns (when, data) of each reported event."""
+        """Returns (arrival time, data) of each matching event."""
         return [(when, e["data"]) for when, e in list(cls.said) if e["type"] == kind and
                 e["data"]["job"].get("name", "") == job and data.items() <= e["data"].items()]
 
     def found(self, job):
-        """Returns the time of the report of each issue of the job: (alert, rank, severity) -> time, in that order. Excludes issues of a
-        busy test machine, which are not hangs."""
+        """Returns {(alert, rank, severity): report time} for the issues of the job in report order. Excludes issues that
+        a busy test machine causes."""
         return {(i["alert"], i["labels"].get("rank"), i["severity"]): when
                 for when, i in self.events("io.pitwall.issue.found", job) if i["labels"]["category"] != "bottleneck"}
 
     def limit(self, job):
-        """Returns T, computed from the ranks' steps."""
+        """Returns T, computed from the steps of the ranks, and the goal of ten seconds plus twenty steps."""
         slowest = [0, 0]
         for rank in range(self.JOBS[job][0]):
             steps = sorted(self.steps(job, rank)[-100:])
             slowest = max(slowest[0], statistics.median(steps)), max(slowest[1], steps[-2])
         return 10 + max(10 * slowest[0], 3 * slowest[1]), 10 + 20 * slowest[0]
 
-    def told(self, job, issue, times=1):
-        """Expects the report after this multiple of T, and with the first one within the goal: ten seconds and twenty steps."""
+    def expect_issue(self, job, issue, times=1):
+        """Expects the issue within `times` times T. The first report (times=1) may also take until the goal: ten seconds plus twenty steps."""
         limit, goal = self.limit(job)
         wait_for("%s of %s" % (issue, job), lambda: issue in self.found(job), 60)
         took = self.found(job)[issue] - self.sent
@@ -191,36 +191,36 @@ class Hangs(unittest.TestCase):
             [i["summary"] for _, i in self.events("io.pitwall.issue.found", job) if i["alert"] == issue[0]][0]), flush=True)
         self.assertLess(took, max(times * limit, goal if times == 1 else 0) + SLACK)
 
-    def one_incident(self, job, root):
+    def expect_one_incident(self, job, root):
         found = [i for _, i in self.events("io.pitwall.issue.found", job) if i["labels"]["category"] != "bottleneck"]
         self.assertEqual(len({i["incident"] for i in found}), 1, found)
         self.assertEqual(found[0]["alert"], root)
 
     def test_a_stopped_rank_is_reported(self):
-        self.told("stopped", ("CollectiveHang", "1", "critical"))
+        self.expect_issue("stopped", ("CollectiveHang", "1", "critical"))
 
     def test_b_rank_asleep_before_a_collective_is_reported(self):
-        self.told("asleep", ("HangSuspected", "1", "warning"))
-        self.told("asleep_of_three", ("HangSuspected", "2", "warning"))
+        self.expect_issue("asleep", ("HangSuspected", "1", "warning"))
+        self.expect_issue("asleep_of_three", ("HangSuspected", "2", "warning"))
 
     def test_b_skipped_collective_is_reported(self):
-        self.told("skipped", ("CollectiveMismatch", "1", "critical"))
+        self.expect_issue("skipped", ("CollectiveMismatch", "1", "critical"))
 
-    def test_c_death_after_the_hang_belongs_to_the_hang(self):
-        self.told("aborted", ("CollectiveHang", "0", "critical"))
-        self.ranks["aborted"][1].send_signal(signal.SIGABRT)  # its watchdog
+    def test_c_death_after_hang_joins_its_incident(self):
+        self.expect_issue("aborted", ("CollectiveHang", "0", "critical"))
+        self.ranks["aborted"][1].send_signal(signal.SIGABRT)  # as the watchdog of PyTorch does
         wait_for("the death", lambda: ("RankDied", "1", "critical") in self.found("aborted"), 10)
-        self.ranks["aborted"][0].kill()                       # and its launcher ends the rest
+        self.ranks["aborted"][0].kill()                       # as the launcher then does with the other ranks
         ended = wait_for("the end of the hang", lambda: self.events("io.pitwall.issue.resolved", "aborted", alert="CollectiveHang"))
         self.assertEqual((ended[0][1]["end_reason"], ended[0][1]["end_detail"]), ("attempt_ended", "died"))
-        self.one_incident("aborted", "CollectiveHang")
+        self.expect_one_incident("aborted", "CollectiveHang")
 
     def test_d_issue_is_critical_at_twice_the_limit(self):
-        self.told("asleep", ("CollectiveHang", "1", "critical"), 2)
-        self.told("asleep_of_three", ("CollectiveHang", "2", "critical"), 2)
+        self.expect_issue("asleep", ("CollectiveHang", "1", "critical"), 2)
+        self.expect_issue("asleep_of_three", ("CollectiveHang", "2", "critical"), 2)
 
     def test_e_undeclared_evaluation_is_a_warning(self):
-        wait_for("its end", lambda: self.events("io.pitwall.issue.resolved", "evaluates", alert="HangSuspected"), self.busy + 15)
+        wait_for("the issue to end", lambda: self.events("io.pitwall.issue.resolved", "evaluates", alert="HangSuspected"), self.busy + 15)
         self.assertEqual(list(self.found("evaluates")), [("HangSuspected", "0", "warning")], self.events("io.pitwall.issue.found", "evaluates"))
         self.assertEqual(self.events("io.pitwall.issue.resolved", "evaluates")[0][1]["end_reason"], "cleared")
 
@@ -230,7 +230,7 @@ class Hangs(unittest.TestCase):
         self.assertEqual(list(self.found("stopped")), [("CollectiveHang", "1", "critical")])
         self.assertEqual(list(self.found("skipped")), [("CollectiveMismatch", "1", "critical")])
         self.assertEqual(list(self.found("asleep")), [("HangSuspected", "1", "warning"), ("CollectiveHang", "1", "critical")])
-        self.one_incident("asleep", "HangSuspected")
+        self.expect_one_incident("asleep", "HangSuspected")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Idle processes, live, with pack:default: idle outside a loop is not a fault; idle in a declared phase, or with a frozen process, is.
+"""Tests idle processes, live with pack:default. Idling outside a loop is not a fault; idling in a declared phase, or with a frozen process, is.
 
-idle_test.py BINARY [--long]      --long: also a process that spins in native code, which takes a minute to report
+idle_test.py BINARY [--long]      --long: also tests a process that spins in native code, which takes a minute to report
 """
 import json
 import os
@@ -18,7 +18,7 @@ from harness import CLIENT, Pitwall, wait_for, write  # noqa: E402
 
 BINARY = None
 LONG = False
-IDLE = 26  # seconds; HangSuspected would be reported after 10, HangIdle after 19
+IDLE = 26  # seconds that a rank idles; HangSuspected would be reported after 10 s, HangIdle after 19 s
 SOON = 20  # seconds from the fault to the issue: the limit of 10 s and 20 steps, plus an allowance for a loaded machine
 
 RANK = """
@@ -78,7 +78,7 @@ else:
 
 
 class Idle(unittest.TestCase):
-    """Each test is its own job; all share one standalone and run side by side."""
+    """Each test is its own job; all jobs share one standalone process and run in parallel."""
 
     JOBS = ["exports", "notebook", "raises", "finishes", "barrier", "by-hand", "sleeps", "stops"]
 
@@ -89,10 +89,10 @@ class Idle(unittest.TestCase):
         cls.pitwall = Pitwall(BINARY, os.path.join(cls.work, "log"), "--data-dir", os.path.join(cls.work, "data"),
                               "--rules", *os.environ.get("IDLE_RULES", "pack:default").split())
         cls.addClassCleanup(cls.pitwall.stop)
-        cls.told = []  # (when, event)
+        cls.received = []  # (arrival time, event)
         watch = subprocess.Popen([BINARY, "issues", "watch", "--json", "--from-start", "--target", cls.pitwall.grpc],
                                  stdout=subprocess.PIPE, text=True)
-        reader = threading.Thread(target=lambda: [cls.told.append((time.monotonic(), json.loads(line))) for line in watch.stdout])
+        reader = threading.Thread(target=lambda: [cls.received.append((time.monotonic(), json.loads(line))) for line in watch.stdout])
         reader.start()
         cls.addClassCleanup(watch.stdout.close)
         cls.addClassCleanup(reader.join)
@@ -116,8 +116,8 @@ class Idle(unittest.TestCase):
 
     @classmethod
     def issues(cls, job):
-        """Returns (when, data) of the issues of the job. A busy test machine is not a fault of the job."""
-        return [(when, e["data"]) for when, e in list(cls.told) if e["type"] == "io.pitwall.issue.found" and
+        """Returns (arrival time, data) of the issues of the job. Excludes issues that a busy test machine causes."""
+        return [(when, e["data"]) for when, e in list(cls.received) if e["type"] == "io.pitwall.issue.found" and
                 e["data"]["job"].get("name", "") == job and e["data"]["labels"]["category"] != "bottleneck"]
 
     def began(self, job):
@@ -142,8 +142,8 @@ class Idle(unittest.TestCase):
         issue = self.reported("stops", "RankFrozen")
         self.assertIn("(pid %d) is stopped (state T); no heartbeat for" % self.ranks["stops"].pid, issue["summary"])
 
-    def test_a_rank_asleep_holding_the_gil_is_reported(self):
-        issue = self.reported("sleeps", "RankFrozen", SOON + 10)  # its rate of CPU time is 0 after ten seconds
+    def test_a_rank_sleeping_with_gil_held_is_reported(self):
+        issue = self.reported("sleeps", "RankFrozen", SOON + 10)  # the process's CPU rate is 0 only after ten seconds
         self.assertIn("(pid %d) is asleep in native code (state S); no heartbeat for" % self.ranks["sleeps"].pid, issue["summary"])
 
     def test_b_barrier_after_the_loop_is_watched(self):
@@ -164,7 +164,7 @@ class Idle(unittest.TestCase):
 
     def test_e_spinning_rank_is_reported_after_a_minute(self):
         if not LONG:
-            self.skipTest("it takes a minute: --long")
+            self.skipTest("takes a minute; run with --long")
         issue = self.reported("spins", "RankSpinning", 60 + SOON)
         self.assertIn("(pid %d, state R) runs native code without a heartbeat" % self.ranks["spins"].pid, issue["summary"])
         self.assertEqual(self.alerts("spins"), ["RankSpinning"])

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""The kernel's out-of-memory killer in a real cgroup: a killed rank is reported as such, and a worker of a rank is not taken for the rank.
+"""Tests the kernel's out-of-memory killer in a real cgroup. An OOM kill of a rank is reported as such, and an OOM kill of its worker is not
+attributed to the rank.
 
 oom_test.py BINARY
 
-Needs root and a memory controller that allows new cgroups (version 2 or 1). Otherwise the tests are skipped, with the reason.
+The tests need root and a memory controller that allows new cgroups (version 1 or 2). Otherwise they are skipped, with the reason.
 """
 import os
 import shutil
@@ -18,8 +19,8 @@ from harness import CLIENT, Pitwall, wait_for, write  # noqa: E402
 BINARY = None
 LIMIT = 96 << 20
 
-# rank.py CLIENT HOW JOB: joins the cgroup in $GROUP, sends Hello, then HOW: "self" allocates until it is killed; with "worker" a child
-# does so, and the rank continues for a while and ends by itself with exit code 3.
+# rank.py CLIENT HOW JOB: joins the cgroup in $GROUP and sends Hello. With HOW "self", the rank allocates memory until it is killed. With "worker", a
+# child process does so; the rank continues for a while and exits with code 3.
 RANK = """
 import os, sys, time
 with open(os.path.join(os.environ["GROUP"], "cgroup.procs"), "w") as procs:
@@ -51,7 +52,7 @@ os._exit(3)
 
 
 def make_group():
-    """Returns the directory of a new cgroup with a memory limit. Raises SkipTest with the reason."""
+    """Creates a cgroup with a memory limit and returns its directory. Raises SkipTest with the reason if that is impossible."""
     if os.geteuid() != 0:
         raise unittest.SkipTest("only root can create cgroups")
     name = "pitwall-oom-%d" % os.getpid()
@@ -77,7 +78,7 @@ def make_group():
         except OSError as error:
             os.rmdir(folder)
             reasons.append("%s: no memory limit (%s)" % (root, error.strerror))
-    raise unittest.SkipTest("no cgroup with a memory limit: %s" % ("; ".join(reasons) or "none is mounted"))
+    raise unittest.SkipTest("cannot create a cgroup with a memory limit: %s" % ("; ".join(reasons) or "no cgroup file system is mounted"))
 
 
 class OutOfMemory(unittest.TestCase):
@@ -99,10 +100,11 @@ class OutOfMemory(unittest.TestCase):
             except OSError:
                 return False
             return True
-        wait_for("the group to be empty", removed)
+        wait_for("the cgroup to be empty", removed)
 
     def run_rank(self, how, reaped):
-        """Runs the rank to its end. `reaped`: a shell collects its status at once, so that no other process can read it."""
+        """Runs the rank until it ends, and returns the collector's log line about its end. If `reaped`, a shell collects the exit status immediately,
+        so that no other process can read it."""
         job = "oom-%s-%s" % (how, "reaped" if reaped else "left")
         command = [sys.executable, self.rank, CLIENT, how, job]
         if reaped:
@@ -122,7 +124,7 @@ class OutOfMemory(unittest.TestCase):
             with self.subTest(reaped=reaped):
                 self.assertIn("by the out-of-memory killer", self.run_rank("self", reaped))
 
-    def test_oom_kill_of_worker_is_not_the_ranks(self):
+    def test_oom_kill_of_worker_is_not_attributed_to_rank(self):
         for reaped in (False, True):
             with self.subTest(reaped=reaped):
                 line = self.run_rank("worker", reaped)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Ends of ranks in pods, by the status of their containers: a server returns PodLists like the API server, over the real HTTP adapter.
+"""Tests the end of ranks in pods, based on the container status. A server returns PodLists like the API server, through the real HTTP adapter.
 
 pods_test.py BINARY
 """
@@ -20,10 +20,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from harness import CLIENT, PATIENCE, Pitwall, fetch, wait_for, write  # noqa: E402
 
 BINARY = None
-# cgroups version 1 (any controller works), or version 2.
+# Roots of cgroups version 1 (any controller works) and version 2.
 GROUPS = ("/sys/fs/cgroup/pids", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup")
 
-# Delays the pod status until the death was reported, however busy the machine is: an arrival within 1.5 s would depend on chance.
+# Two server errors delay the pod status until the death has been reported, even on a busy machine. Whether a status without errors arrives within 1.5
+# s would depend on timing.
 LATE = [(500, "busy")] * 2
 
 RANK = """
@@ -51,7 +52,7 @@ def group_root():
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Returns the configured pods, after the configured faults."""
+    """A fake API server that first returns the configured faults, and then the configured pods."""
     daemon_threads = True
 
     def __init__(self):
@@ -71,7 +72,7 @@ class Server(http.server.ThreadingHTTPServer):
                 try:
                     self.wfile.write(body.encode())
                 except OSError:
-                    pass  # the requester has hung up
+                    pass  # the client has closed the connection
 
             def log_message(self, *_):
                 pass
@@ -81,7 +82,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 class Pods(unittest.TestCase):
-    """Each test is its own pod."""
+    """Each test has its own pod."""
 
     @classmethod
     def setUpClass(cls):
@@ -126,8 +127,8 @@ class Pods(unittest.TestCase):
         return [(i["alert"], i["labels"].get("cause")) for i in self.events("io.pitwall.issue.found")
                 if i["labels"]["category"] != "bottleneck"]
 
-    def ends(self, number, code, reason, metadata=None, status=None, faults=()):
-        """Ends the rank with a signal; the status of its container then becomes the given one, after the faults."""
+    def end_rank(self, number, code, reason, metadata=None, status=None, faults=()):
+        """Ends the rank with a signal and sets the given status of its container. The server returns the faults before the status."""
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         self.server.faults = list(faults)
         self.server.pods[self.pod] = {
@@ -138,43 +139,43 @@ class Pods(unittest.TestCase):
                  "state": {"terminated": {"exitCode": code, "reason": reason, "finishedAt": now,
                                           "containerID": "containerd://" + self.container}}}]}, **(status or {}))}
         self.rank.send_signal(number)
-        # Its parent collects the exit status after the test: the collector can read it until then.
+        # The rank's parent collects the exit status only after the test, so that the collector can read it until then.
         os.waitid(os.P_PID, self.rank.pid, os.WEXITED | os.WNOWAIT)
 
-    def told(self, *issues):
-        """Expects these issues. The job itself waits for a restart, because the process that started the containers of the pod continues."""
+    def expect_issues(self, *issues):
+        """Expects these issues. The job itself waits for a restart, because the process that started the pod's containers is still running."""
         wait_for("the issues", lambda: len(self.found()) >= len(issues))
         end = wait_for("the end of the attempt", lambda: self.events("io.pitwall.job.changed", job_change="attempt_ended"))[0]
         self.assertEqual(self.found(), list(issues))
         self.assertEqual(end["end_detail"], "died")
 
-    def test_evicted_pod_is_named_as_the_cause(self):
-        self.ends(signal.SIGKILL, 137, "Error", status={"reason": "Evicted", "message": "The node was low on resource: memory."},
+    def test_pod_eviction_is_reported_as_cause(self):
+        self.end_rank(signal.SIGKILL, 137, "Error", status={"reason": "Evicted", "message": "The node was low on resource: memory."},
                   faults=LATE)
-        self.told(("RankDied", "signal 9"), ("RankDied", "Evicted"))
+        self.expect_issues(("RankDied", "signal 9"), ("RankDied", "Evicted"))
 
     def test_deleted_pod_is_a_cancellation(self):
         asked = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 29))
-        self.ends(signal.SIGTERM, 143, "Error", metadata={"deletionTimestamp": asked, "deletionGracePeriodSeconds": 30},
+        self.end_rank(signal.SIGTERM, 143, "Error", metadata={"deletionTimestamp": asked, "deletionGracePeriodSeconds": 30},
                   faults=LATE)
-        self.told(("RankDied", "signal 15"), ("JobCancelled", None))
+        self.expect_issues(("RankDied", "signal 15"), ("JobCancelled", None))
 
     def test_container_error_is_a_death(self):
-        self.ends(signal.SIGTERM, 143, "Error")
-        self.told(("RankDied", "signal 15"))
+        self.end_rank(signal.SIGTERM, 143, "Error")
+        self.expect_issues(("RankDied", "signal 15"))
 
-    def test_server_errors_delay_only_the_cause(self):
-        self.ends(signal.SIGKILL, 137, "OOMKilled", faults=[
+    def test_server_errors_delay_only_cause_not_death(self):
+        self.end_rank(signal.SIGKILL, 137, "OOMKilled", faults=[
             (403, "forbidden"), (200, '{"kind": "PodList", "items": [{'), (200, " " * (33 << 20))])
-        self.told(("RankDied", "signal 9"), ("RankDied", "out of memory"))
+        self.expect_issues(("RankDied", "signal 9"), ("RankDied", "out of memory"))
         self.assertIn("permission to list pods", self.pitwall.log())
 
-    def test_vanished_pod_is_still_a_death(self):
+    def test_rank_of_vanished_pod_is_reported_dead(self):
         self.rank.kill()
-        self.told(("RankDied", "signal 9"))
+        self.expect_issues(("RankDied", "signal 9"))
 
-    def test_owner_of_the_pod_is_the_jobs_object(self):
-        """Uses a Pitwall that resolves owners, and asks it for the job's object."""
+    def test_pod_owner_becomes_job_reference(self):
+        """Starts another Pitwall that resolves owners, and reads the job's object from its API."""
         owner = {"apiVersion": "kubeflow.org/v1", "kind": "PyTorchJob", "name": "llm", "uid": str(uuid.uuid4()), "controller": True}
         self.server.pods[self.pod] = {"metadata": {"name": "llm-worker-0", "namespace": "research", "uid": self.pod, "ownerReferences": [owner]},
                                       "spec": {"nodeName": "n1"}, "status": {"phase": "Running"}}
@@ -201,6 +202,6 @@ class Pods(unittest.TestCase):
 if __name__ == "__main__":
     BINARY = os.path.abspath(sys.argv.pop(1))
     if os.geteuid() != 0 or group_root() is None:
-        print("NOTE: pods are not tested: cannot create cgroups")
+        print("NOTE: pods_test.py is skipped because it needs root and permission to create cgroups")
         sys.exit(77)
     unittest.main(verbosity=2)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""config_docs_test.py PITWALL [--update]: docs/configuration.md matches the binary's description of its configuration.
+"""config_docs_test.py PITWALL [--update]: checks that docs/configuration.md matches the configuration that the binary describes.
 
-The example of the page must be a configuration that the binary reads, and every key of --print-config must have a row.
---update writes the page."""
+The example on the page must be a valid configuration, and each key of --print-config must have a row. --update writes the page.
+"""
 import os
 import re
 import subprocess
@@ -29,7 +29,7 @@ def main():
         return
     with open(os.path.join(ROOT, PAGE), encoding="utf-8") as there:
         if there.read() != page:
-            sys.exit("%s is stale: run ninja config_docs" % PAGE)
+            sys.exit("%s: out of date; run ninja config_docs" % PAGE)
     example = re.search(r"```yaml\n(.*?)```", page, re.S).group(1)
     with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
         file.write(example)
@@ -39,7 +39,7 @@ def main():
     keys = set(re.findall(r"(?:^ *|[{,] ?)([a-z_]+):", printed, re.M))
     missing = keys - documented - set(re.findall(r"^## ([a-z]+)$", page, re.M))
     if missing or len(keys) < 40:
-        sys.exit("keys without a row: %s (of %d)" % (", ".join(sorted(missing)), len(keys)))
+        sys.exit("keys without a row in the table: %s (%d keys in total)" % (", ".join(sorted(missing)), len(keys)))
 
 
 main()

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""A shortened demo: a real training run, two faults, a stop by the executor, and equality of the live and the replayed events.
+"""Runs a shortened demo with a real training run, two faults, and a stop by the executor. Live and replayed events must be equal.
 
-demo_test.py BINARY [--kafka]
-Needs the virtual environment of deploy/install-deps.sh; exit code 77 (skipped) without it.
+demo_test.py BINARY [--kafka] The test needs the virtual environment of deploy/install-deps.sh; without it, the test is skipped with exit code 77.
 """
 import os
 import subprocess
@@ -19,7 +18,7 @@ def main():
     if not os.access(PYTHON, os.X_OK):
         print("SKIPPED: %s is missing; run deploy/install-deps.sh python" % PYTHON)
         return SKIPPED
-    # Without cpu_hog: on a machine with other load, CPUSaturated may not end.
+    # The script omits cpu_hog, because CPUSaturated may not end on a machine with other load.
     demo = subprocess.run([PYTHON, "-u", os.path.join(REPO, "deploy", "demo", "demo.py"), "--binary", sys.argv[1], "--script",
                            "3:slow_loader:5,12:hang:10,27:explode:60", "--seconds", "90", "--wait", "3"] + sys.argv[2:],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
@@ -28,7 +27,7 @@ def main():
               "the executor stopped the training", "live and replayed are bit-identical", "explore the job at http://127.0.0.1:", "demo: all fine"]
     missing = [text for text in wanted if text not in demo.stdout]
     for text in missing:
-        print("MISSING: " + text)
+        print("demo output lacks: " + text)
     return 1 if demo.returncode or missing else 0
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A server that runs out of file descriptors reports no live rank as dead, serves again once some are free, and refuses to start
-with too few. usage: descriptors_test.py PITWALL"""
+"""A server that runs out of file descriptors must not report live ranks as dead, and must recover once descriptors are available. It refuses to start
+if the limit is too low. usage: descriptors_test.py PITWALL"""
 import os
 import resource
 import signal
@@ -34,23 +34,23 @@ class Descriptors(unittest.TestCase):
         _, hard = resource.prlimit(self.service.process.pid, resource.RLIMIT_NOFILE)
         resource.prlimit(self.service.process.pid, resource.RLIMIT_NOFILE, (soft, hard))
 
-    def test_limit_of_20_descriptors_is_a_clear_error(self):
+    def test_limit_of_20_descriptors_fails_startup(self):
         done = subprocess.run(
             [self.binary, "standalone", "--data-dir", self.data, "--http-listen", "127.0.0.1:0", "--grpc-listen", "127.0.0.1:0"],
             preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (20, 20)), capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertRegex(done.stderr, r"open files: limit must be at least \d+ \(got 20\)")
 
-    def test_exhausted_descriptors_end_no_job_and_recover(self):
+    def test_server_recovers_after_descriptor_exhaustion(self):
         self.service = harness.Pitwall(
             self.binary, os.path.join(self.folder.name, "log"), "--data-dir", self.data, "--rules", "pack:training")
         self.training = harness.train(os.path.join(self.data, "collector.sock"), 100000, 100000)
         applied = "pitwall_processor_samples_total"
         harness.wait_for("samples", lambda: self.service.metric(applied) > 500)
         before = resource.prlimit(self.service.process.pid, resource.RLIMIT_NOFILE)[0]
-        self.limit(3)  # no descriptors beyond the open ones
-        time.sleep(3)  # a dozen scans by the collector and its connections of a rank
-        # Connections to both listeners that the server cannot accept.
+        self.limit(3)  # descriptors that are already open stay open, but no new ones are available
+        time.sleep(3)  # time for a dozen scans by the collector and for connection attempts of a rank
+        # The server cannot accept connections on either listener.
         subprocess.run([self.binary, "issues", "list", "--target", self.service.grpc], capture_output=True, timeout=60)
         with self.assertRaises(OSError):
             urllib.request.urlopen(self.service.http + "/metrics", timeout=3)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Incidents, from outside: a cause on the step clock, its symptom on the time clock, `issues list`, webhooks, and replay.
+"""End-to-end test of incidents: a cause on the step clock, its symptom on the time clock, `issues list`, webhooks, and a replay.
 
 incidents_test.py BINARY
 """
@@ -50,7 +50,7 @@ notifier:
 
 
 class Receiver(http.server.BaseHTTPRequestHandler):
-    received = []  # (path, what, alert)
+    received = []  # (path, last word of the event type, alert or issue IDs)
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -76,58 +76,60 @@ class Incidents(unittest.TestCase):
         return subprocess.run([BINARY, "issues", "list", "--target", self.pitwall.grpc, "--all"] + list(flags),
                               stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
 
-    def tell(self, *arguments, code=0):
+    def run_command(self, *arguments, code=0):
         done = subprocess.run([BINARY] + list(arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
         self.assertEqual(done.returncode, code, done.stderr)
         return done.stdout if code == 0 else done.stderr
 
-    def commands_tell_the_same_of_the_server_and_of_the_log(self, cause, data):
+    def compare_commands_on_server_and_log(self, cause, data):
         job, server, log = cause["job"]["id"], ("--target", self.pitwall.grpc), ("--data-dir", data)
         incident = cause["incident"]
-        page = self.tell("issues", "show", incident[:8], *server)
+        page = self.run_command("issues", "show", incident[:8], *server)
         for row in (r"(?m)^issue +%s$" % incident, r"(?m)^name +LossExploded", r"(?m)^state +cleared at|^state +ended: ",
                     r"(?m)^evidence +\S", r"(?m)^incident +Incident %s" % incident[:12], r"  RESOLVED  |  ENDED  "):
             self.assertRegex(page, row)
-        self.assertRegex(self.tell("issues", "show", incident[:8], *log), r"(?m)^actions +none$")
-        # Notifications, like actions, are only in the log.
-        of_log = [line for line in self.tell("issues", "show", incident, "--json", *log).splitlines() if '"io.pitwall.notification.' not in line]
-        self.assertEqual(self.tell("issues", "show", incident, "--json", *server).splitlines(), of_log)
-        self.everybody_who_was_told_is_named(incident, job, log)
-        self.assertIn("not found", self.tell("issues", "show", "0" * 32, *server, code=1))
-        self.assertIn("not found", self.tell("issues", "show", "0" * 32, *log, code=1))
-        self.assertEqual(len(self.tell("issues", "list", "--all", "--rule", "LossExploded", *server).splitlines()), 1)
-        self.assertEqual(len(self.tell("issues", "list", "--all", "--rule", "LossExploded", *log).splitlines()), 1)
-        wait_for("the job's end", lambda: "ended: completed" in self.tell("jobs", "list", *server))
+        self.assertRegex(self.run_command("issues", "show", incident[:8], *log), r"(?m)^actions +none$")
+        # Notifications, like actions, are recorded only in the log.
+        of_log = [line for line in self.run_command("issues", "show", incident, "--json", *log).splitlines()
+                  if '"io.pitwall.notification.' not in line]
+        self.assertEqual(self.run_command("issues", "show", incident, "--json", *server).splitlines(), of_log)
+        self.check_notification_records(incident, job, log)
+        self.assertIn("not found", self.run_command("issues", "show", "0" * 32, *server, code=1))
+        self.assertIn("not found", self.run_command("issues", "show", "0" * 32, *log, code=1))
+        self.assertEqual(len(self.run_command("issues", "list", "--all", "--rule", "LossExploded", *server).splitlines()), 1)
+        self.assertEqual(len(self.run_command("issues", "list", "--all", "--rule", "LossExploded", *log).splitlines()), 1)
+        wait_for("the job's end", lambda: "ended: completed" in self.run_command("jobs", "list", *server))
         for way in (server, log):
-            shown = json.loads(self.tell("jobs", "show", job, "--json", *way))
+            shown = json.loads(self.run_command("jobs", "show", job, "--json", *way))
             self.assertEqual((shown["state"], shown["end_detail"]), ("ended", "completed"))
             self.assertEqual([a["end_detail"] for a in shown["attempts"]], ["completed"])
             self.assertEqual(len(shown["ended_issues"]), 2)
             self.assertIn("IssuesFound", {rule["verdict"] for rule in shown["rules"]})
             self.assertNotIn("Unknown", {rule["verdict"] for rule in shown["rules"]})
             self.assertNotIn("Stopped", {rule["status"] for rule in shown["rules"]})
-            statuses = [json.loads(line) for line in self.tell("rules", "status", "--job", job, "--json", *way).splitlines()]
+            statuses = [json.loads(line) for line in self.run_command("rules", "status", "--job", job, "--json", *way).splitlines()]
             self.assertEqual(statuses, shown["rules"])
-            self.assertRegex(self.tell("rules", "status", "--job", job, "--rule", "LossExploded", *way), r"^IssuesFound +\S*LossExploded  since ")
-            self.assertIn("not found", self.tell("jobs", "show", "nobody", *way, code=1))
+            self.assertRegex(self.run_command("rules", "status", "--job", job, "--rule", "LossExploded", *way),
+                             r"^IssuesFound +\S*LossExploded  since ")
+            self.assertIn("not found", self.run_command("jobs", "show", "nobody", *way, code=1))
 
-    def everybody_who_was_told_is_named(self, incident, job, log):
+    def check_notification_records(self, incident, job, log):
         received = [(path, what) for path, what, about in Receiver.received if about == "LossExploded" or incident in about]
         records = []
 
-        def all_are_there():
-            lines = self.tell("issues", "show", incident, "--json", *log).splitlines()
+        def all_recorded():
+            lines = self.run_command("issues", "show", incident, "--json", *log).splitlines()
             records[:] = [json.loads(line)["data"] for line in lines if '"io.pitwall.notification.' in line]
             return len(records) >= len(received)
-        wait_for("a record of each", all_are_there)
+        wait_for("a record of each notification", all_recorded)
         words = {"resolved": "ended"}
         self.assertEqual(sorted((one["receiver"], one["what"]) for one in records), sorted((path, words.get(what, what)) for path, what in received))
         self.assertTrue(all(one["kind"] == "webhook" and incident in one["issues"] and "error" not in one for one in records))
-        self.assertRegex(self.tell("issues", "show", incident[:8], *log), r"(?m)^notified +\S+Z  webhook \S+: found")
+        self.assertRegex(self.run_command("issues", "show", incident[:8], *log), r"(?m)^notified +\S+Z  webhook \S+: found")
         query = "/api/pitwall/v1/issue?job=%s&id=%s" % (urllib.parse.quote(job), incident)
         wait_for("the history", lambda: len(json.loads(fetch(self.pitwall.http + query)[1])["notifications"]) == len(records))
 
-    def test_symptom_is_shown_with_its_cause_and_not_sent(self):
+    def test_symptom_is_listed_with_cause_but_not_sent(self):
         rules = write(os.path.join(self.work, "rules.yaml"), RULES)
         config = write(os.path.join(self.work, "pitwall.yaml"), CONFIG % {"port": self.hooks.server_port})
         data, socket = os.path.join(self.work, "data"), os.path.join(self.work, "c.sock")
@@ -144,7 +146,7 @@ class Incidents(unittest.TestCase):
         self.assertEqual(sent("pager"), [("found", "LossExploded"), ("resolved", "LossExploded")])
         self.assertGreaterEqual(self.pitwall.metric("pitwall_webhook_suppressed_total"), 2)
         wait_for("the end at the team", lambda: len(sent("team")) == 2)
-        self.assertEqual([what for what, _ in sent("team")], ["found", "ended"])  # events of the incident
+        self.assertEqual([what for what, _ in sent("team")], ["found", "ended"])  # events of the incident, not of its issues
         team = sent("team")
 
         symptom, cause = sorted((json.loads(line)["data"] for line in self.issues("--json")), key=lambda i: i["severity"],
@@ -153,8 +155,8 @@ class Incidents(unittest.TestCase):
         self.assertEqual(cause["incident"], symptom["incident"])
         self.assertNotIn("root_cause", cause)
         incident = cause["incident"]
-        self.assertEqual(symptom["root_cause"], incident)  # opened by the cause
-        issue_ids = {json.loads(line)["id"] for line in self.tell("issues", "show", incident, "--json", "--target", self.pitwall.grpc)
+        self.assertEqual(symptom["root_cause"], incident)  # the ID of the incident is that of the cause
+        issue_ids = {json.loads(line)["id"] for line in self.run_command("issues", "show", incident, "--json", "--target", self.pitwall.grpc)
                      .splitlines()[:1]}
         self.assertLessEqual(issue_ids, set(team[0][1]))
         self.assertEqual(len(team[1][1]), 2)
@@ -166,7 +168,7 @@ class Incidents(unittest.TestCase):
         self.assertRegex(line, r"because of LossExploded(\{.*\})?  \[incident %s\]$" % incident[:12])
         self.assertEqual(self.issues("--incident", "0" * 32), ["incident not found"])
 
-        self.commands_tell_the_same_of_the_server_and_of_the_log(cause, data)
+        self.compare_commands_on_server_and_log(cause, data)
 
         self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
         verified = subprocess.run([BINARY, "backtest", "--verify", "--input", data], stdout=subprocess.PIPE, text=True)

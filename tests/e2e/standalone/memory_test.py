@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A client logs steps without promises, so its rows wait forever. Its job is refused by name beyond its share of memory, and the other job
-is evaluated as before. usage: memory_test.py PITWALL DUMP_TOPIC"""
+"""A client logs steps without promises, so its rows wait forever. Data of its job beyond the job's memory share must be rejected and reported, and
+the other job must be evaluated as before. usage: memory_test.py PITWALL DUMP_TOPIC"""
 import json
 import os
 import re
@@ -36,7 +36,7 @@ groups:
     expr: max_over_time(train_loss[5]) > 5
 """
 ROWS = 500
-BATCHES = 600  # 300,000 rows: about 30 MB without the limit, of which 4 MiB are allowed
+BATCHES = 600  # 300,000 rows need about 30 MB without the limit of 4 MiB
 
 
 class Memory(unittest.TestCase):
@@ -73,7 +73,7 @@ class Memory(unittest.TestCase):
             while connection.recv(65536):
                 pass
         except OSError:
-            pass  # closed by the test
+            pass  # the test has closed the connection
 
     def flood(self):
         """Acts like a broken or hostile client: each value has a new step, and no step is ever promised."""
@@ -83,7 +83,7 @@ class Memory(unittest.TestCase):
         identity = identify({}, job="hostile", job_id="hostile", rank=0, world_size=1)
         begin = time.time_ns()
         connection.sendall(_wire.frame(_wire.hello(identity, os.urandom(16).hex(), begin, os.getpid())))
-        # Reads the collector's answers: it closes the connection of a client that does not.
+        # The collector closes the connection of a client that does not read its responses, so a thread reads them.
         threading.Thread(target=self.drain, args=(connection,), daemon=True).start()
         step = 0
         for batch in range(1, BATCHES + 1):
@@ -95,15 +95,15 @@ class Memory(unittest.TestCase):
             time.sleep(0.005)
         return connection
 
-    def test_steps_without_promises_affect_only_their_own_job(self):
+    def test_steps_without_promises_affect_only_their_job(self):
         self.training = harness.train(self.socket, 100000, 100000)
         found = r'^pitwall_issues_open\{[^}]*HighLoss[^}]*\} [1-9]'
-        harness.wait_for("the healthy job to be judged", lambda: re.search(
+        harness.wait_for("an issue of the healthy job", lambda: re.search(
             found, harness.fetch(self.service.http + "/metrics")[1], re.M))
         before = self.resident()
         connection = self.flood()
         limited = r'^pitwall_processor_dropped_total\{[^}]*reason="limit"[^}]*\} [1-9]'
-        harness.wait_for("rows beyond the limit to be counted", lambda: re.search(
+        harness.wait_for("dropped rows to be counted", lambda: re.search(
             limited, harness.fetch(self.service.http + "/metrics")[1], re.M))
         evaluated = self.service.metric("pitwall_processor_rule_evaluations_total")
         harness.wait_for("evaluations to continue", lambda: self.service.metric(
@@ -111,7 +111,7 @@ class Memory(unittest.TestCase):
         self.assertEqual(harness.fetch(self.service.http + "/healthz")[1], "ok\n")
         self.assertEqual(self.service.metric("pitwall_memory_budget_bytes"), 268435456)
         grown = self.resident() - before
-        # Rules on missing steps are evaluated every 5 s of the job's time, which advances by ticks once the job is silent.
+        # Rules are evaluated on missing steps every 5 s of the job's time. Once the job is silent, ticks advance that time.
         harness.wait_for("the error to be reported", lambda: any(
             e["type"] == "io.pitwall.rule.status" and e["data"]["status"] == "Error" for e in self.events()))
         connection.close()
@@ -120,7 +120,7 @@ class Memory(unittest.TestCase):
         errors = [e["data"] for e in events if e["type"] == "io.pitwall.rule.status" and e["data"]["status"] == "Error"]
         print("resident memory grew by %d MiB" % (grown >> 20))
         self.assertEqual({e["job"]["id"] for e in errors}, {"hostile"}, errors)
-        # The machine determines which share is exhausted first: rows of steps, or rows above the job's watermark.
+        # The machine's speed determines which share is exhausted first: rows of steps, or rows above the job's watermark.
         self.assertRegex(json.dumps(errors), r"more than [0-9.]+ MiB|steps without promises")
         issues = [e["data"]["job"]["id"] for e in events if e["type"] == "io.pitwall.issue.found"]
         self.assertTrue(issues and "hostile" not in issues, issues)

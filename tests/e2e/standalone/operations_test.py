@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tasks of an operator with the whole binary: reload, TLS, tokens, exit codes, and a stop by the executor.
+"""Tests an operator's tasks with the whole binary: reload, TLS, tokens, exit codes, and a stop by the executor.
 
 operations_test.py BINARY DUMP_TOPIC
 """
@@ -46,7 +46,7 @@ def status_of(url, token=None):
 
 
 def command(*arguments):
-    """Returns (exit code, stdout, stderr)."""
+    """Runs the binary and returns (exit code, stdout, stderr)."""
     done = subprocess.run([BINARY] + list(arguments), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=PATIENCE)
     return done.returncode, done.stdout, done.stderr
 
@@ -73,8 +73,8 @@ class Operations(unittest.TestCase):
                                self.path("c.sock"), *flags)
         return self.pitwall
 
-    def hang_up(self, pattern):
-        """Sends SIGHUP, then waits for a new line that matches the pattern."""
+    def reload(self, pattern):
+        """Sends SIGHUP and waits until a new log line contains the pattern. Returns the new part of the log."""
         before = len(self.pitwall.log())
         self.pitwall.process.send_signal(signal.SIGHUP)
         return wait_for(pattern, lambda: pattern in self.pitwall.log()[before:] and self.pitwall.log()[before:])
@@ -90,26 +90,26 @@ class Operations(unittest.TestCase):
         self.start("--config", config)
         self.assertLess(self.ticks_per_second(), 1.5)
         self.write("pitwall.yaml", "collector:\n  interval: 200ms\n")
-        said = self.hang_up("collector.interval: 1s -> 200ms")
+        said = self.reload("collector.interval: 1s -> 200ms")
         self.assertIn("rules have not changed", said)
         self.assertGreater(self.ticks_per_second(), 3)
 
         self.write("pitwall.yaml", "collector:\n  interval: 300ms\n")
-        self.assertIn(config + ":2:13: interval must be one of 100ms", self.hang_up("nothing has changed"))
-        # Rules that do not compile delay the new interval too.
+        self.assertIn(config + ":2:13: interval must be one of 100ms", self.reload("nothing has changed"))
+        # If rules do not compile, the new interval is not applied either.
         self.write("pitwall.yaml", "collector:\n  interval: 1s\n")
         self.write("rules.yaml", RULES.replace("!=", "!!"))
-        self.assertIn("rules.yaml:8:", self.hang_up("nothing has changed"))
+        self.assertIn("rules.yaml:8:", self.reload("nothing has changed"))
         self.assertGreater(self.ticks_per_second(), 3)
 
         self.write("pitwall.yaml", "http: {token_file: t}\ncollector: {interval: 200ms}\n")
         self.write("rules.yaml", RULES.replace("critical", "warning"))
-        self.assertIn("to apply other changes", self.hang_up("becomes active"))
+        self.assertIn("to apply other changes", self.reload("becomes active"))
         self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
 
     def test_tls_works_on_both_listeners(self):
         if not shutil.which("openssl"):
-            self.skipTest("openssl is not installed; it makes the certificate")
+            self.skipTest("openssl is not installed; the test needs it to create a certificate")
         certificate, key = self.path("cert.pem"), self.path("key.pem")
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
                         "-days", "2", "-subj", "/CN=pitwall-test", "-addext", "subjectAltName=IP:127.0.0.1",
@@ -123,12 +123,12 @@ class Operations(unittest.TestCase):
         trusting = ssl.create_default_context(cafile=certificate)
         self.assertEqual(fetch(self.pitwall.http + "/healthz", context=trusting)[1], "ok\n")
         with self.assertRaises(urllib.error.URLError):
-            fetch(self.pitwall.http + "/healthz")  # no authority vouches for it
+            fetch(self.pitwall.http + "/healthz")  # the certificate is not trusted
         self.assertEqual(command("issues", "list", "--target", self.pitwall.grpc, "--ca-file", certificate)[0], 0)
         self.assertEqual(command("issues", "list", "--target", self.pitwall.grpc)[0], 1)
         self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
 
-    def test_listener_beyond_loopback_requires_tokens(self):
+    def test_non_loopback_listener_requires_tokens(self):
         self.start("--http-listen", "0.0.0.0:0")
         self.assertEqual(self.pitwall.log().count("without TLS"), 1)
         token, act = (self.pitwall.said(r"HTTP listens on an address other than loopback .*role %s, .*: ([0-9a-f]{48})\n" % role).group(1)
@@ -157,7 +157,7 @@ class Operations(unittest.TestCase):
         self.assertEqual(command("issues", "list", "--target", self.pitwall.grpc)[0], 1)
         self.assertEqual(command("issues", "list", "--target", self.pitwall.grpc, "--token-file", self.path("view"))[0], 0)
 
-    def test_controls_never_reach_a_terminal(self):
+    def test_control_characters_never_reach_the_terminal(self):
         nasty = "\x1b[2J\x9b31m\u202e\u2066\x07"
         self.write("bad%s.yaml" % nasty, "groups: [")
         metrics = self.write("m.om", '# TYPE x gauge\nx{zone="%s"} 1 1\nx{zone="%s"} 1 2\n# EOF\n' % (nasty, nasty))
@@ -181,7 +181,7 @@ class Operations(unittest.TestCase):
 
     def test_exit_codes_are_as_documented(self):
         self.write("bad.yaml", "groups:\n- name: g\n  rules:\n  - alert: A\n    expr: rat(x[5m])\n")
-        # Without any test, nothing is compiled, as in promtool.
+        # A file without tests is not compiled, as in promtool.
         bad = self.write("bad_test.yaml", "rule_files: [bad.yaml]\ntests: [{interval: 1m}]\n")
         good = self.write("good_test.yaml", """
 rule_files: [rules.yaml]
@@ -206,8 +206,8 @@ tests:
     def actions(self):
         return self.records("pitwall.actions")
 
-    def told(self, kind, alert):
-        """Returns the data of the issue events so far."""
+    def issue_events(self, kind, alert):
+        """Returns the data of all events of this kind and alert that are in the log."""
         return [event["data"] for event in self.records("pitwall.issues")
                 if event["type"] == "io.pitwall.issue." + kind and event["data"].get("alert") == alert]
 
@@ -232,26 +232,26 @@ groups:
         config = self.write("pitwall.yaml", "log_level: debug\n")
         self.start("--config", config, "--interval", "200ms")
         name_of = lambda: command("rules", "check", "--explain", self.rules)[1].split("\n")[0].removeprefix("rule set ")
-        # The rules are compiled once, under one name.
+        # The rules are compiled only once.
         self.assertEqual(self.pitwall.log().count(" is compiled"), 1, self.pitwall.log())
         self.assertIn("rule set %s is compiled" % name_of(), self.pitwall.log())
         training = train(self.path("c.sock"), 100000, nan_from=100000)
         try:
             for alert in "Goes", "Stays":
-                wait_for(alert, lambda: self.told("found", alert))
+                wait_for(alert, lambda: self.issue_events("found", alert))
             self.write("rules.yaml", rules[:first] + rules[second:])
-            self.assertIn("rule set %s becomes active" % name_of(), self.hang_up("becomes active"))
-            (gone,) = wait_for("the end of Goes", lambda: self.told("resolved", "Goes"))
+            self.assertIn("rule set %s becomes active" % name_of(), self.reload("becomes active"))
+            (gone,) = wait_for("the end of Goes", lambda: self.issue_events("resolved", "Goes"))
             self.assertEqual((gone["end_reason"], gone["parameters"], gone["summary"]),
                              ("rule_removed", {"low": -1, "high": 100}, "above -1"))
-            # Also a restart on it, after a kill.
+            # The same holds when a killed process restarts with the new rules.
             self.pitwall.kill()
             self.start("--config", config, "--interval", "200ms")
             self.write("rules.yaml", rules[:second])
-            self.hang_up("becomes active")
-            (gone,) = wait_for("the end of Stays", lambda: self.told("resolved", "Stays"))
+            self.reload("becomes active")
+            (gone,) = wait_for("the end of Stays", lambda: self.issue_events("resolved", "Stays"))
             self.assertEqual((gone["end_reason"], gone["parameters"]), ("rule_removed", {"most": 50}))
-            wait_for("Goes again", lambda: len(self.told("found", "Goes")) == 2)
+            wait_for("Goes again", lambda: len(self.issue_events("found", "Goes")) == 2)
         finally:
             training.kill()
             training.wait()
@@ -260,7 +260,7 @@ groups:
         self.assertEqual(code, 0, out + err)
         self.assertIn("bit-identical", out)
 
-    def test_executor_stops_a_training_once(self):
+    def test_executor_stops_a_job_once(self):
         hooks = Hooks()
         self.addCleanup(hooks.close)
         config = self.write("pitwall.yaml", json.dumps({
@@ -276,21 +276,23 @@ groups:
             self.assertEqual(doomed.wait(PATIENCE), 143)
         finally:
             doomed.kill()
-        wait_for("the outcome on record", lambda: len(self.actions()) >= 2)
-        # Each receiver is notified once, under the incident's key, including one with filters; a receiver that excludes it is not.
-        told = lambda path: [json.loads(body) for _, body in hooks.said(path)]
-        wait_for("the effect", lambda: all(any(e["type"] == "io.pitwall.action.done" for e in told(path)) for path in ("/all", "/minor")))
-        found = next(e for e in told("/all") if e["type"] == "io.pitwall.incident.found")
-        acts = {path: [(e["type"][11:], e["subject"], e["data"]["incident"]) for e in told(path) if "action" in e["type"]]
+        wait_for("the outcome to be recorded", lambda: len(self.actions()) >= 2)
+        # Each receiver is notified once, with the incident's key. This includes the receiver with filters, but not the one that excludes actions.
+        received = lambda path: [json.loads(body) for _, body in hooks.said(path)]
+        wait_for("the notifications of the action",
+                 lambda: all(any(e["type"] == "io.pitwall.action.done" for e in received(path)) for path in ("/all", "/minor")))
+        found = next(e for e in received("/all") if e["type"] == "io.pitwall.incident.found")
+        acts = {path: [(e["type"][11:], e["subject"], e["data"]["incident"]) for e in received(path) if "action" in e["type"]]
                 for path in ("/all", "/minor", "/none")}
         both = [("action.decided", found["subject"], found["subject"]), ("action.done", found["subject"], found["subject"])]
         self.assertEqual((acts["/all"], acts["/none"]), (both, []))
         self.assertEqual([act[0] for act in acts["/minor"]], ["action.decided", "action.done"])
-        # The end of the job names the rule.
+        # The event for the end of the job contains the rule.
         by = "stopped by rule rules/g/LossNotFinite"
-        end = wait_for("the job's end", lambda: [e for e in told("/jobs") if e["data"].get("job_change") == "ended" and e["data"]["end_detail"] == "stopped"])
+        end = wait_for("the job's end", lambda: [e for e in received("/jobs")
+                                               if e["data"].get("job_change") == "ended" and e["data"]["end_detail"] == "stopped"])
         self.assertEqual(end[0]["data"]["summary"], by)
-        wait_for("the end in the list", lambda: "ended: " + by in command("jobs", "list", "--data-dir", self.path("data"))[1])
+        wait_for("the job's end in jobs list", lambda: "ended: " + by in command("jobs", "list", "--data-dir", self.path("data"))[1])
         self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
         decided, done = self.actions()
         self.assertEqual((decided["type"], done["type"]), ("io.pitwall.action.decided", "io.pitwall.action.done"))
@@ -310,8 +312,8 @@ groups:
         self.assertEqual(command("actions", "list", "--input", self.path("data"), "--job", "none")[:2], (0, ""))
         self.assertEqual(command("actions", "list")[0], 2)
 
-    def test_dry_run_of_docs_actions_reports_itself(self):
-        """Runs the blocks of "Try it" in docs/actions.md, with the directory and addresses of this test."""
+    def test_documented_dry_run_records_its_decision(self):
+        """Runs the commands of "Try it" in docs/actions.md with this test's directory and addresses."""
         with open(os.path.join(REPO, "docs", "actions.md"), encoding="utf-8") as page:
             server, training = re.findall(r"```\n(.*?)```", page.read().partition("## Try it")[2], re.S)
         folder = "/tmp/pitwall-actions"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Override of a rule's parameter for one live job: the resulting issue, a reload, a kill, the requester, and an equal replay.
+"""Overrides a rule's parameter for one live job, and checks the resulting issue, a reload, a kill, the requester, and an equal replay.
 
 usage: parameters_test.py PITWALL
 """
@@ -68,12 +68,12 @@ class Parameters(unittest.TestCase):
         return listed and listed[0]["id"]
 
     def state(self):
-        """Returns the state of the rule's newest issue, and its events."""
+        """Returns the state of the rule's newest issue, "open" or "over"."""
         issues = [one for one in self.get("/issues", job=self.job())["issues"] if one["rule"] == RULE]
         return issues and ("open" if issues[0]["open"] else "over")
 
     def parameter(self):
-        """Returns value and source, as in the API."""
+        """Returns [(value, source)] of the rule's parameters, as in the API."""
         for rule in self.get("/rules", job=self.job())["rules"]:
             if rule["rule"] == RULE:
                 return [(one["now"], one["source"]) for one in rule["definition"]["parameters"]]
@@ -97,11 +97,11 @@ class Parameters(unittest.TestCase):
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
 
-    def test_threshold_of_a_live_job_is_changed(self):
-        harness.wait_for("the rule to judge", lambda: self.job() and self.parameter() == [("100", "rule")])
+    def test_rule_parameter_of_live_job_can_be_changed(self):
+        harness.wait_for("the rule to be active", lambda: self.job() and self.parameter() == [("100", "rule")])
         self.assertFalse(self.state())
 
-        # An invalid request is an error at once, with place and cause.
+        # An invalid request fails immediately, with place and cause.
         code, _, err = self.set("limt", "5")
         self.assertEqual((code, "parameter: rule \"mine/g/LossHigh\" has no parameter \"limt\" (did you mean \"limit\"?)" in err), (2, True), err)
         status, body = self.ask(job=self.job(), rule=RULE, parameter="limit", value="much", reason="x")
@@ -115,23 +115,23 @@ class Parameters(unittest.TestCase):
         self.assertEqual(issue["summary"], "the loss is above 5")
         self.assertEqual(self.parameter(), [("5", "set")])
 
-        # A reload with another rule, and a kill: both keep the parameter.
+        # The parameter survives a reload with another rule, and a kill.
         os.replace(harness.write(self.rules + ".new", MORE), self.rules)
         harness.wait_for("the reload", lambda: self.service.said(r"rule set [0-9a-f]+ becomes active"))
         harness.wait_for("the new rule", lambda: any(one["rule"] == "mine/g/More" for one in self.get("/rules", job=self.job())["rules"]))
         self.assertEqual((self.state(), self.parameter()), ("open", [("5", "set")]))
         self.service.kill()
         self.start()
-        harness.wait_for("the job again", lambda: self.job() and self.parameter() == [("5", "set")])
+        harness.wait_for("the job after the restart", lambda: self.job() and self.parameter() == [("5", "set")])
         self.assertEqual(self.state(), "open")
 
-        # After a reset the issue ends, and it records each person's changes.
+        # After a reset, the issue ends. It records who made each change.
         code, out, err = self.set("limit", "null", "--json")
         self.assertEqual(code, 0, err)
         answer = json.loads(out)
         self.assertEqual(answer["type"], "io.pitwall.action.done")
         self.assertEqual(answer["data"]["parameter"], {"rule": RULE, "name": "limit", "value": None, "before": 5})
-        harness.wait_for("its end", lambda: self.state() == "over")
+        harness.wait_for("the issue to end", lambda: self.state() == "over")
         self.assertEqual(self.parameter(), [("100", "rule")])
         code, out, err = self.set("limit", "7")
         self.assertEqual(code, 0, err)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`pitwall standalone`, from outside: real sockets, the real promtool, a real Prometheus, a gRPC watch with resume, and replay.
+"""End-to-end test of `pitwall standalone` with real sockets, the real promtool, a real Prometheus, a gRPC watch with resume, and a replay.
 
 standalone_test.py BINARY
 """
@@ -56,7 +56,7 @@ class Standalone(unittest.TestCase):
         shutil.rmtree(cls.work)
 
     def watch(self, *flags):
-        """Returns events and resume tokens in the order of arrival: ("event", id) and ("token", text)."""
+        """Starts a watch. Returns its process and a list of ("event", ID) and ("token", text) in arrival order."""
         process = subprocess.Popen([BINARY, "issues", "watch", "--target", self.grpc, "--json", "--print-token"] + list(flags),
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         seen = []
@@ -82,7 +82,7 @@ class Standalone(unittest.TestCase):
         process.stdout.close()
         process.stderr.close()
 
-    def test_1_metrics_pass_promtool_and_a_real_prometheus(self):
+    def test_1_promtool_and_prometheus_accept_metrics(self):
         content_type, text = fetch(self.http + "/metrics")
         self.assertIn("version=0.0.4", content_type)
         self.assertEqual(subprocess.run(["promtool", "check", "metrics"], input=text, text=True, stdout=subprocess.PIPE,
@@ -95,7 +95,7 @@ class Standalone(unittest.TestCase):
             out.write("global: {scrape_interval: 1s}\nscrape_configs:\n- job_name: pitwall\n  static_configs:\n"
                       "  - targets: ['%s']\n" % self.http[len("http://"):])
         log_path = os.path.join(folder, "log")
-        # Prometheus does not report a port of its own choice, so the test gets one from the system.
+        # Prometheus does not report a port that it selects itself, so the test reserves a port first.
         import socket
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
@@ -116,12 +116,12 @@ class Standalone(unittest.TestCase):
             prometheus.terminate()
             prometheus.wait(PATIENCE)
 
-    def test_2_interrupted_watch_misses_nothing(self):
+    def test_2_resumed_watch_misses_no_event(self):
         whole, everything = self.watch("--from-start")
         first, part = self.watch("--from-start")
         training = train(self.socket, 150, nan_from=120)
         wait_for("three events", lambda: sum(kind == "event" for kind, _ in part) >= 3)
-        # The token after the last whole batch; later events are sent again.
+        # The watch resumes with the token after the last complete batch; later events are sent again.
         wait_for("a token", lambda: any(kind == "token" for kind, _ in part))
         self.cut(first)
         last_token = max(i for i, (kind, _) in enumerate(part) if kind == "token")
@@ -129,10 +129,10 @@ class Standalone(unittest.TestCase):
         self.assertEqual(training.wait(PATIENCE), 0)
         second, rest = self.watch("--resume", token)
         wait_for("the NaN", lambda: any('"alert":"LossNotFinite"' in line for line in self.listed()))
-        expected = wait_for("the rest", lambda: [i for k, i in list(everything) if k == "event"]
+        expected = wait_for("the remaining events", lambda: [i for k, i in list(everything) if k == "event"]
                             if len([1 for k, _ in list(everything) if k == "event"]) >= 13 else None)
-        # stdout and stderr are two pipes, so only the IDs show which events preceded the token. Together the two watches have seen
-        # everything, and the second one sends nothing before its token twice and nothing out of order.
+        # stdout and stderr are separate pipes, so only the IDs show which events preceded the token. The two watches together have received all
+        # events. The second watch repeats no event from before its token, and preserves the order.
         wait_for("the second watch to catch up",
                  lambda: {i for k, i in list(part) + list(rest) if k == "event"} >= set(expected))
         resumed = [i for k, i in list(rest) if k == "event"]
@@ -154,12 +154,12 @@ class Standalone(unittest.TestCase):
         alerts = {json.loads(line)["data"]["alert"] for line in backtest.stdout.splitlines()}
         self.assertEqual(alerts, {"LossHigh", "LossNotFinite"})
 
-    def test_4_restarted_service_has_its_state(self):
+    def test_4_restarted_service_restores_its_state(self):
         self.start()
         self.assertIn("LossNotFinite", "".join(self.listed()))
         self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
 
-    def test_5_bad_configuration_is_reported_with_its_place(self):
+    def test_5_invalid_configuration_is_reported_with_position(self):
         path = os.path.join(self.work, "bad.yaml")
         with open(path, "w") as out:
             out.write("log:\n  kind: rabbit\n")
