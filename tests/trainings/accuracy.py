@@ -59,7 +59,7 @@ def result_of(folder, name):
 
 
 def short(of, verdict):
-    """Returns a cell of the table of slow ranks."""
+    """Returns the text of a cell in the table of slow ranks."""
     if verdict["wrong"]:
         return "**wrong: %s**" % ", ".join(verdict["wrong"])
     if not verdict["named"]:
@@ -104,7 +104,7 @@ def other_table(done):
 
 
 def totals(done, packs):
-    """Returns the lines of one table: the numbers of correct cells."""
+    """Returns the lines of the totals table for these packs, with the number of correct cells per kind."""
     kinds = collections.OrderedDict()
     for name, verdicts in done.items():
         of, said = CELLS[name], verdicts[packs]
@@ -127,7 +127,7 @@ def totals(done, packs):
 
 
 def live_default(folder, covered):
-    """Returns the findings of the cells that ran with pack:default alone."""
+    """Returns the verdicts, as text, on the cells that ran live with pack:default alone."""
     said = []
     for name, of in CELLS.items():
         path = os.path.join(folder, "default", name + ".json")
@@ -141,7 +141,7 @@ def live_default(folder, covered):
 
 
 def verdicts(options, name, covered):
-    """Returns ({packs: verdict}, the result), or None twice if the cell did not run."""
+    """Returns ({packs: verdict}, result), or (None, None) if the cell did not run or its run failed."""
     of, result = CELLS[name], result_of(options.results, name)
     if result is None or result["errors"]:
         return None, None

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Starts the ranks of cells without importing PyTorch for each: it imports PyTorch once and forks.
+"""Host process that imports PyTorch once and forks the ranks of cells, so that they need not import it again.
 
 cell_host.py CLIENT    CLIENT: folder of the Python client
 
-Each line of its input is a JSON object: {"cell": …, "folder": …, "environment": {…}, "port": …}. It forks a launcher, which forks the ranks,
-writes their PIDs to FOLDER/pids, and ends them half a second after one of them has failed, as an elastic agent does. The output of rank N is
-in FOLDER/rank-N. FOLDER/over is written when all have ended.
+Each line of the input is a JSON object: {"cell": …, "folder": …, "environment": {…}, "port": …}. For each line, the host forks a launcher. The
+launcher forks the ranks and writes their PIDs to FOLDER/pids. Half a second after a rank has failed, it ends the others, as an elastic agent does.
+The output of rank N goes to FOLDER/rank-N. FOLDER/over is written when all ranks have ended.
 """
 import atexit
 import json
@@ -55,7 +55,7 @@ def launch(order):
     os.rename(os.path.join(order["folder"], "pids.new"), os.path.join(order["folder"], "pids"))
     ends = {}
     failed_at = None
-    # Until a parent collects the status, any process may read how its child ended.
+    # Until a parent collects the exit status, any process may read it. The launcher polls slowly, to leave the collector time for that.
     while len(ends) < len(ranks):
         time.sleep(0.5)
         for pid in ranks:

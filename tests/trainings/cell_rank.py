@@ -1,7 +1,7 @@
-"""Training script of one rank of a cell: DistributedDataParallel over gloo, watched by one line, with at most one fault.
+"""Training script for one rank of a cell: DistributedDataParallel over gloo, watched by pitwall.watch(), with at most one fault.
 
-train(cell) is called in its own process. The rank, the world, and the rendezvous come from the environment, as torchrun sets them. A step
-takes about 100 ms, most of it sleep, so that several ranks fit on two cores. cells.py documents the fields of a cell.
+train(cell) is called in its own process. The rank, the world, and the rendezvous come from the environment, as torchrun sets them. A step takes about
+100 ms, most of it sleep, so that several ranks fit on two cores. cells.py documents the fields of a cell.
 """
 import math
 import os
@@ -20,7 +20,7 @@ NAP = 3600
 
 
 class Fault:
-    """The fault of this rank, and the step at which it begins."""
+    """The fault of this rank and the step at which it starts."""
 
     def __init__(self, cell, rank):
         self.kind = cell["fault"]
@@ -45,7 +45,7 @@ class Fault:
         return self.kind in kinds and self.step == self.begins and self.mine
 
     def do(self, part):
-        """Does the work of a part of a step."""
+        """Does the work of one part of a step."""
         lost = 0
         if self.is_now("slow") and part == self.where:
             lost = (self.ratio - 1) * STEP_SECONDS
@@ -57,17 +57,17 @@ class Fault:
         if part == "forward" and self.begins_now("signal"):
             self._signal()
         if part == "forward" and self.begins_now("exception"):
-            raise RuntimeError("asked for")
+            raise RuntimeError("requested by the test")
         if part == "forward" and self.begins_now("exit"):
             os._exit(self.ratio)
 
     def _signal(self):
         number = getattr(signal, self.where)
-        if self.culprit is None:  # all ranks, as a scheduler does
+        if self.culprit is None:  # rank 0 signals all ranks, like a scheduler
             with open(os.environ["CELL_PIDS"]) as pids:
                 others = [int(word) for word in pids.read().split()]
             if int(os.environ["RANK"]) == 0:
-                for pid in sorted(others, key=lambda pid: pid == os.getpid()):  # itself last
+                for pid in sorted(others, key=lambda pid: pid == os.getpid()):  # the own process last
                     os.kill(pid, number)
             time.sleep(NAP)
         os.kill(os.getpid(), number)
@@ -75,7 +75,7 @@ class Fault:
 
 
 def join_group():
-    """Joins the cgroup of a rank that is to run out of memory."""
+    """Joins the cgroup in which the rank is to run out of memory."""
     with open(os.path.join(os.environ["CELL_GROUP"], "cgroup.procs"), "w") as procs:
         procs.write(str(os.getpid()))
 
@@ -88,13 +88,13 @@ def allocate(megabytes):
 
 
 def learning_rate(cell, fault):
-    """Returns an unplanned ramp: a tenth more with each step, up to a level at which this model still learns."""
+    """Returns the learning rate. With the fault rate_ramp, it grows by a tenth per step up to a level at which this model still learns."""
     steps = fault.step - fault.begins
     return 0.01 * min(1.1 ** steps, 20) if fault.is_now("rate_ramp") else 0.01
 
 
 def evaluate(model, loss_of, x, y, seconds):
-    """Computes on one rank alone, undeclared, while the others wait in their collective."""
+    """Evaluates on one rank alone, without declaring a phase, while the other ranks wait in their collective."""
     end = time.monotonic() + seconds
     model.eval()
     with torch.no_grad():
@@ -159,7 +159,7 @@ def train(cell):
         y = x @ truth + 0.3 * torch.randn(64, 8, generator=noise)
         if fault.begins_now("nan"):
             x[0, 0] = math.nan
-        if fault.is_now("raised"):  # labels from which the model cannot learn
+        if fault.is_now("raised"):  # adds label noise from which the model cannot learn
             y = y + 2 * torch.randn(64, 8, generator=noise)
         if fault.kind == "rate_ramp":
             optimizer.param_groups[0]["lr"] = learning_rate(cell, fault)
@@ -171,7 +171,7 @@ def train(cell):
             allocate(1 << 20)
         if fault.is_now("leak"):
             fault.leaked += allocate(int(fault.ratio))
-        if fault.begins_now("skip"):  # enters a collective of another group, which no other rank enters
+        if fault.begins_now("skip"):  # enters a collective of another group, which the other ranks do not enter
             distributed.barrier(everyone)
         optimizer.zero_grad()
         loss_of(model(x), y).backward()
@@ -188,7 +188,7 @@ def train(cell):
 
 
 def main(cell):
-    """Returns the exit status. Reports an exception as the interpreter does."""
+    """Runs the rank and returns its exit status. Reports exceptions like the interpreter."""
     try:
         train(cell)
         return 0

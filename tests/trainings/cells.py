@@ -1,24 +1,25 @@
-"""Cells of the matrix of training runs: the fault of each, the expected reports, and the verdict on the actual reports.
+"""Cells of the matrix of training runs: the fault of each cell, the expected issues, and the verdict on the actual issues.
 
-A cell is a dictionary. Fields of the training: world, steps, fault, at (the step where the fault begins), rank (None: all ranks), where, ratio,
-pauses (evaluations and checkpoints that are timed as phases), every, pace (duration of a step in units of 100 ms), and interval (of the
-collector). Fields of the verdict: seconds (maximum time until the report), names (any of these alerts is right), cause (a label of the issue),
-soft (right with and without a report), beside (alerts that may accompany it), and once (its issues are one incident).
+A cell is a dictionary. Fields of the training run: world, steps, fault, at (the step where the fault starts), rank (None: all ranks), where, ratio,
+pauses (evaluations and checkpoints that are timed as phases), every, pace (duration of a step in units of 100 ms), and interval (of the collector).
+Fields of the verdict: seconds (maximum time until the report), names (alerts, any of which is right), cause (a label of the issue), soft (right with
+and without a report), beside (further alerts that are allowed), and once (its issues must form one incident).
 """
 PLACES = ("gap", "dataloader", "forward", "backward", "optimizer")
 WORLDS = (2, 3, 4, 8)
 RATIOS = (1.0, 1.05, 1.2, 1.3, 2.0)
 
-# Effects of a slow rank on its job. None of them may name another rank.
+# Effects of a slow rank on its job. These alerts must not blame another rank.
 SYMPTOMS = ["StragglerByWait", "StepOutlier", "SelfSlowdown", "ThroughputRegress", "Jitter", "LowAcceleratorUtilization", "WorkImbalance"]
 HANGS = ["CollectiveHang", "CollectiveMismatch", "HangSuspected", "PhaseHang", "LoaderHang", "HangIdle", "HangBusy", "JobStalled", "DeadRank"]
-# Facts about a machine that others use at the same time: reported, and neither right nor wrong. None of them is an alert about a rank.
+# Facts about a machine that is also used by others. They are reported and count neither as right nor as wrong. These alerts never concern a single
+# rank.
 MACHINE = {"CPUSaturated", "CPUBottleneck", "CpuPressure", "CpuWait", "IOWaitHigh", "IOBottleneck", "MemoryPressure", "SourceClockWrong", "ClockSkew",
            "CollectorBehind", "TelemetryLost", "CpuSteal", "DiskSlow", "Retransmit", "IoPressure", "CPUThrottled"}
-# Effects of a busy machine on a whole job. While one of MACHINE is open, these do not count against the rules and are counted separately. None of
-# them names a culprit.
+# Effects of a busy machine on a whole job. While one of MACHINE is open, these alerts do not count against the rules and are counted separately. They
+# never blame a rank.
 LOADED = {"StepOutlier", "SelfSlowdown", "ThroughputRegress", "Jitter", "PeriodicStall", "LowAcceleratorUtilization", "WorkImbalance"}
-# Alerts whose label `rank` is an accusation: naming a rank other than the fault's is a wrong name, whatever else is right.
+# Alerts whose label `rank` blames that rank. If the rank is not the one with the fault, the verdict is wrong, even if all else is right.
 ACCUSES = {"StragglerRank", "StragglerByWait", "RankDied", "DeadRank", "CollectiveHang", "CollectiveMismatch", "HangSuspected", "PhaseHang",
            "LoaderHang", "CheckpointHang", "EvalHang", "HostLeak"}
 
@@ -31,7 +32,7 @@ def cell(name, world, fault, names, **more):
 
 
 def training_of(made):
-    """Returns the fields of a cell that belong to the training; the rest belong to the verdict."""
+    """Returns the fields of a cell that define the training run; the other fields define the verdict."""
     return {key: made.get(key) for key in ("name", "world", "fault", "at", "steps", "rank", "where", "ratio", "pauses", "every", "pace", "interval")
             if key in made or key not in ("pace", "interval")}
 
@@ -70,7 +71,7 @@ def hangs():
         yield cell("skipped-%d" % world, world, "skip", HANGS, **stuck)
         for where in ("dataloader", "forward", "optimizer"):
             yield cell("asleep-%s-%d" % (where, world), world, "sleep", HANGS, where=where, **stuck)
-        # At most a hang that names rank 0; a report of one long step is also right.
+        # Either a hang that blames rank 0 or only a report of one long step is right.
         yield cell("evaluation-%d" % world, world, "evaluation", HANGS, rank=0, ratio=60, seconds=75, steps=180, soft=True,
                    beside=HANGS + SYMPTOMS, once=False)
 
@@ -84,14 +85,14 @@ def learning():
         yield cell("never-recovers-%d" % world, world, "raised", ["LossRaised", "LossSpike"], at=200, steps=320,
                    beside=numerics + ["LearningRateAnomaly"])
         yield cell("data-stall-%d" % world, world, "data_stall", ["DataStallShare"], beside=SYMPTOMS + ["Dataloader"])
-    yield cell("leak-2", 2, "leak", ["HostLeak"], rank=1, ratio=20, at=4, steps=275, seconds=500, pace=20, interval="1s",  # few samples in a long time
+    yield cell("leak-2", 2, "leak", ["HostLeak"], rank=1, ratio=20, at=4, steps=275, seconds=500, pace=20, interval="1s",  # few, rare samples
                beside=SYMPTOMS + ["HostMemoryHigh"])
 
 
 def healthy():
     for world in WORLDS:
         yield cell("healthy-%d" % world, world, "none", [], at=0, steps=400)
-    for world, steps in ((2, 250), (3, 190), (4, 140), (8, 70)):  # short enough for a recording
+    for world, steps in ((2, 250), (3, 190), (4, 140), (8, 70)):  # few enough steps for a recording
         yield cell("healthy-brief-%d" % world, world, "none", [], at=0, steps=steps, pauses=world == 2)
     for world in (2, 4):
         yield cell("healthy-pauses-%d" % world, world, "none", [], at=0, steps=450, pauses=True)
@@ -106,18 +107,18 @@ def of_machine(issue):
 
 
 def root_of(issue, issues):
-    """Returns the issue that represents the incident: the one that it names, else itself."""
+    """Returns the root cause of the issue's incident, or the issue itself if it has no root cause."""
     return issues.get(issue.get("root_cause") or "", issue)
 
 
 def judge(of, told, began, covered=None):
-    """Returns the verdict on the reports about a cell. told: [(kind, data, Unix seconds)] in order; began: the begin of the fault; covered: the
-    alerts of the packs, which may lack an expected one."""
-    issues = {}  # ID, which is that of the first event -> the last event
+    """Returns the verdict on the events of a cell. told: [(kind, data, Unix seconds)] in order. began: start time of the fault. covered: the alerts
+    in the packs, which may not include every expected alert; None means all."""
+    issues = {}  # ID of the issue's first event -> data of its last event
     first = {}
     ids = {}
-    busy = set()    # the open alerts of MACHINE
-    loaded = set()  # alerts found in the meantime
+    busy = set()    # IDs of open issues of MACHINE
+    loaded = set()  # IDs of LOADED issues found while `busy` is not empty
     expected = [name for name in of["names"] if covered is None or name in covered]
     for kind, data, at in told:
         if kind in ("found", "updated", "resolved"):
@@ -159,7 +160,7 @@ def judge(of, told, began, covered=None):
 
 
 def place(description):
-    """Returns the part of the step in which a straggler loses its time, from the issue."""
+    """Returns the part of the step in which a straggler loses its time, according to the issue's description."""
     if "outside of the phases" in description:
         return "gap"
     for where in PLACES[1:]:

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""One rank of a real training run with DistributedDataParallel over gloo, watched by one line; one rank is slowed in a given part of the step.
+"""One rank of a real training run with DistributedDataParallel over gloo, watched by pitwall.watch(). One rank can be slowed down in a selected part
+of the step.
 
 ddp.py CONTROL [--steps N]
 
-The rank, the world, and the rendezvous come from the environment, as torchrun sets them. CONTROL is a JSON file, replaced atomically, e.g.
-{"rank": 1, "where": "forward", "seconds": 0.03}; it is read before each step. where: gap, dataloader, forward, backward, optimizer.
-A step takes about 100 ms, most of it sleep, so that several ranks fit on two cores.
+The rank, the world, and the rendezvous come from the environment, as torchrun sets them. CONTROL is a JSON file that is replaced atomically, e.g.
+{"rank": 1, "where": "forward", "seconds": 0.03}. It is read before each step. where: gap, dataloader, forward, backward, or optimizer. A step takes
+about 100 ms, most of it sleep, so that several ranks fit on two cores.
 """
 import argparse
 import json
@@ -29,7 +30,7 @@ RANK = int(os.environ["RANK"])
 
 
 class Work:
-    """Duration of each part of a step, and this rank's loss there as of the last change of the file."""
+    """Duration of each part of a step, and this rank's delay as of the last change of the control file."""
 
     def __init__(self, path):
         self._path = path

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs healthy training runs next to `pitwall standalone` with all packs, several at a time, and records each reported issue.
+"""Runs healthy training runs under `pitwall standalone` with all packs, several at a time, and records each reported issue.
 
 healthy.py PITWALL PYTHON [--kinds KIND…] [--seeds N…] [--minutes M] [--jobs N] [--results DIR] [--again] [--packs all|default]
 
 PYTHON: an interpreter with the frameworks (the last line of tests/stages/parts/torch.sh). Each run has at least 5,000 steps and lasts at least
---minutes (10). Results stay in DIR (build/healthy): KIND-SEED-MINUTES.json and the recording. A run with a result of this binary is not
-repeated. Exits with 1 if a training run failed or an issue was reported that the machine does not explain.
+--minutes (10). The results are kept in DIR (build/healthy): KIND-SEED-MINUTES.json and the recording. A run with a result of this binary is not
+repeated. The exit code is 1 if a training run failed or if an issue was reported that the state of the machine does not explain.
 """
 import argparse
 import concurrent.futures
@@ -31,8 +31,8 @@ CONFIG = "collector: {gpus: false, interval: 500ms}\n"
 
 
 def issues_of(told):
-    """Converts [(kind, data, Unix seconds)] to [{alert, rule, labels, found, ended, of}] in order. of: "machine", a fact about a machine that others
-    use; "loaded", an effect of that on a job, found while the former was open; "training", any other."""
+    """Converts [(kind, data, Unix seconds)] to [{alert, rule, labels, found, ended, of}] in order. of: "machine" for a fact about the shared machine;
+    "loaded" for an effect on a job, found while a "machine" issue was open; "training" for any other issue."""
     issues, busy = {}, set()
     for kind, data, at in told:
         if kind not in ("found", "updated", "resolved"):
@@ -104,7 +104,7 @@ class Run:
             running += ranks
             wait_for("the end of " + self.name, lambda: all(rank.poll() is not None for rank in ranks), self.options.minutes * 60 * 3 + 300)
             ended = time.time()
-            time.sleep(5)  # until the job has ended and the findings of its last steps are reported
+            time.sleep(5)  # time for the job to end and for issues of its last steps to be reported
             until = time.time()
             pitwall.stop()
             errors = []
@@ -146,7 +146,7 @@ def main():
     options.pitwall = os.path.abspath(options.pitwall)
     options.version = version_of(options.pitwall)
     try:
-        os.nice(-10)  # so that other users of the machine affect the measurement less
+        os.nice(-10)  # so that other processes on the machine affect the measurement less
     except PermissionError:
         pass
     bad = 0

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Healthy training runs, each of a kind that teams use. None of them has a fault.
+"""Healthy training runs of the kinds that teams use. They have no faults.
 
 healthy_kinds.py KIND STEPS STEP_SECONDS SEED CLIENT    CLIENT: folder of the Python client
 
-Models, data, and schedules are real and learn until the end. Most of a step is sleep with a noise of 3%, so that several kinds fit on two
+Models, data, and schedules are real, and the models learn until the end. Most of a step is sleep with 3% noise, so that several runs fit on two
 cores. Rank, world, and rendezvous come from the environment, as torchrun sets them.
 """
 import math
@@ -24,12 +24,12 @@ _noise = random.Random(1000 * SEED + RANK)
 
 
 def work(share):
-    """Does a part of a step."""
+    """Simulates work by sleeping for a noisy share of a step."""
     time.sleep(PACE * share * math.exp(_noise.gauss(0, 0.03)))
 
 
 def busy(torch, x, forward, backward):
-    """Returns x after work, and adds work to its gradient."""
+    """Returns x after simulated forward work, and adds backward work to its gradient."""
     class Busy(torch.autograd.Function):
         @staticmethod
         def forward(context, tensor):
@@ -51,15 +51,15 @@ def torch_ready():
 
 
 def schedule(torch, optimizer):
-    """Returns a schedule: warm-up, then a cosine down to a tenth."""
+    """Returns a learning rate schedule: a warm-up, and then a cosine down to a tenth."""
     warm = STEPS // 20
     return torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: (step + 1) / warm if step < warm else
                                              0.55 + 0.45 * math.cos(math.pi * (step - warm) / (STEPS - warm)))
 
 
 def classifier(torch, noise=1.0):
-    """Returns a network with one wait in the middle, and batches labeled by a deeper network. noise: noise of the labels; without it, a model
-    with a low rate learns until the last step."""
+    """Returns a network with one wait in the middle, and batches labeled by a deeper network. noise: label noise; without it, a model with a low
+    learning rate learns until the last step."""
     class Net(torch.nn.Module):
         def __init__(self):
             super().__init__()
@@ -110,7 +110,7 @@ def plain_ddp():
 
 
 def accumulation():
-    """Runs two ranks with four batches per step; the gradients are reduced after the last batch."""
+    """Trains with two ranks and four batches per step. The gradients are reduced after the last batch."""
     import torch.distributed
     torch = torch_ready()
     net, batch = classifier(torch)
@@ -134,7 +134,7 @@ def accumulation():
 
 
 def corpus():
-    """Returns text that every Python has: the source of its library."""
+    """Returns text that every Python installation has: source files of its standard library."""
     import argparse
     folder = os.path.dirname(argparse.__file__)
     names = ("argparse", "ast", "calendar", "configparser", "datetime", "decimal", "difflib", "doctest", "inspect", "pdb", "tarfile", "typing")
@@ -148,7 +148,7 @@ def corpus():
 
 
 def language_batches(torch, rows=8, length=48):
-    """Returns (draw from the training part, draw from the held-out part)."""
+    """Returns functions that draw a batch from the training text and from the held-out text."""
     text = torch.frombuffer(bytearray(corpus()), dtype=torch.uint8).long()
     cut = len(text) * 9 // 10
     chance = torch.Generator().manual_seed(30 * SEED + RANK)
@@ -160,7 +160,7 @@ def language_batches(torch, rows=8, length=48):
 
 
 def language_model():
-    """Trains a small transformer on characters: an evaluation every 200 steps, and a checkpoint every 500."""
+    """Trains a small transformer on characters, with an evaluation every 200 steps and a checkpoint every 500 steps."""
     torch = torch_ready()
     draw, held_out = language_batches(torch)
 
@@ -216,7 +216,7 @@ def transformers_trainer():
     transformers.utils.logging.disable_progress_bar()
 
     class Model(transformers.GPT2LMHeadModel):
-        def forward(self, input_ids=None, labels=None, **named):  # the Trainer passes the columns named here
+        def forward(self, input_ids=None, labels=None, **named):  # the Trainer passes the dataset columns that are parameters here
             work(0.8 if self.training else 0.3)
             return super().forward(input_ids=input_ids, labels=labels, **named)
 
@@ -333,7 +333,7 @@ def loader_workers():
 
 
 def single():
-    """Runs one process with explicit calls of the client instead of hooks, and one value every fifth step."""
+    """Runs one process that calls the client explicitly instead of using hooks, and logs a value every fifth step."""
     torch = torch_ready()
     net, batch = classifier(torch)
     pitwall.init()

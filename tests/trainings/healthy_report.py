@@ -108,7 +108,7 @@ def main():
 
     def again(run):
         run["default"] = replayed(pitwall, run["path"] + ".tar.xz", "default", run["until"])
-        # A replay with the packs of the run gives the events of the run.
+        # A replay with the packs of the run produces the same events as the run.
         run["replayed"] = run["issues"] if run["binary"] == version else replayed(pitwall, run["path"] + ".tar.xz", "all", run["until"])
     version = version_of(pitwall)
     with concurrent.futures.ThreadPoolExecutor(2) as pool:

@@ -1,4 +1,4 @@
-"""Results of healthy.py: the halves, the counts and their bounds."""
+"""Results of healthy.py: the two halves, the counts, and their bounds."""
 import glob
 import json
 import math
@@ -11,12 +11,12 @@ HALVES = ("choose", "report")
 
 
 def half(seed):
-    """Returns the half of a seed, as fixed before the first run (docs/decisions/0037-measure-false-alarms-in-healthy-runs.md)."""
+    """Returns the half to which a seed belongs, as fixed before the first run (docs/decisions/0037-measure-false-alarms-in-healthy-runs.md)."""
     return HALVES[(seed + 1) % 2]
 
 
 def bound(events):
-    """Returns the mean of a Poisson count that at most `events` would contradict: the upper end of a one-sided 95% interval."""
+    """Returns the upper end of a one-sided 95% interval for the mean of a Poisson count, given that `events` were counted."""
     low, high = 0.0, 10.0 + 3 * events
     for _ in range(60):
         middle = (low + high) / 2
@@ -26,7 +26,7 @@ def bound(events):
 
 
 def load(folder):
-    """Returns the results, by kind and seed."""
+    """Returns the results, ordered by kind and seed."""
     found = []
     for path in glob.glob(os.path.join(folder, "*.json")):
         with open(path) as text:
@@ -37,7 +37,7 @@ def load(folder):
 
 
 def counts(issues, of):
-    """Returns {alert: count}."""
+    """Returns {alert: number of issues} for issues of this class."""
     seen = {}
     for issue in issues:
         if issue["of"] == of:

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Replays kept parts of healthy training runs through the packs: no false report appears that did not exist when the parts were kept.
+"""Replays kept parts of healthy training runs through the packs. No false report may appear that did not exist when the parts were kept.
 
 healthy_test.py PITWALL [--update]
 healthy_test.py PITWALL --keep RESULT [FROM UNTIL]    RESULT: path of a result of healthy.py without its extension; FROM, UNTIL: seconds of the run
 
---update writes the current reports of the packs to healthy/recordings.json; it refuses to write more than before.
+--update writes the current reports of the packs to healthy/recordings.json, but never more reports than before.
 """
 import concurrent.futures
 import json
@@ -39,12 +39,12 @@ def save(entries):
 
 
 def said(name):
-    """Returns {packs: {alert: number of issues that the machine does not explain}}."""
+    """Returns {packs: {alert: number of issues that the state of the machine does not explain}}."""
     return {which: counts(replayed(BINARY, os.path.join(KEPT, name + ".tar.xz"), which), "training") for which in PACKS}
 
 
 def keep(result, begin=0.0, until=None):
-    """Keeps the longest part from `begin` on that is small enough."""
+    """Keeps the longest part of the run, starting at `begin`, that does not exceed the size limit."""
     os.makedirs(KEPT, exist_ok=True)
     name = os.path.basename(result)
     with open(result + ".json") as text:
@@ -74,25 +74,25 @@ class Healthy(unittest.TestCase):
 
     def test_recordings_are_unchanged(self):
         self.assertEqual({name[:-7] for name in os.listdir(KEPT) if name.endswith(".tar.xz")}, set(self.entries))
-        self.assertEqual({entry["kind"] for entry in self.entries.values()}, set(RANKS), "a kind without a recording")
+        self.assertEqual({entry["kind"] for entry in self.entries.values()}, set(RANKS), "kinds with recordings")
         for name, entry in self.entries.items():
             path = os.path.join(KEPT, name + ".tar.xz")
             self.assertEqual(recordings.digest(path), entry["sha256"], name)
             self.assertLessEqual(os.path.getsize(path), MAX_BYTES, name)
 
-    def test_no_false_report_is_added(self):
+    def test_packs_add_no_false_reports(self):
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             now = dict(zip(self.entries, pool.map(said, self.entries)))
         for name, entry in self.entries.items():
             for which in PACKS:
                 with self.subTest(training=name, packs=which):
                     more = {alert: many for alert, many in now[name][which].items() if many > entry[which].get(alert, 0)}
-                    self.assertEqual(more, {}, "reported about a healthy run, but not when it was kept")
+                    self.assertEqual(more, {}, "new false reports about a healthy run")
         if UPDATE:
             save({name: dict(entry, **{which: {alert: min(many, entry[which].get(alert, 0)) for alert, many in now[name][which].items()}
                                        for which in PACKS}) for name, entry in self.entries.items()})
 
-    def test_poisson_bounds_are_right(self):
+    def test_poisson_bounds_are_correct(self):
         for events, right in ((0, 3.0), (1, 4.74), (2, 6.30), (3, 7.75), (30, 40.69)):
             self.assertAlmostEqual(bound(events), right, 1)
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the matrix of training runs next to `pitwall standalone`, one standalone per cell.
+"""Runs the matrix of training runs under `pitwall standalone`, with one standalone process per cell.
 
 matrix.py PITWALL PYTHON [--cells PATTERN…] [--results DIR] [--ranks N] [--again] [--packs all|default] [--keep]
 
-PYTHON: an interpreter with torch. Results stay in DIR (build/cells): a cell that passed with this binary and these packs is not run again.
---ranks: maximum number of concurrent ranks. --again: also runs the cells that passed. --keep: adds recordings that are missing from
-tests/trainings/recordings. Exits with 1 if a cell failed.
+PYTHON: an interpreter with torch. The results are kept in DIR (build/cells); a cell that passed with this binary and these packs is not run again.
+--ranks: maximum number of concurrent ranks. --again: also runs cells that passed. --keep: adds recordings that are missing in
+tests/trainings/recordings. The exit code is 1 if a cell failed.
 """
 import argparse
 import fnmatch
@@ -56,7 +56,7 @@ class Host:
         self._process = subprocess.Popen([python, os.path.join(HERE, "cell_host.py"), CLIENT], stdin=subprocess.PIPE,
                                          stdout=subprocess.PIPE, text=True)
         self._lock = threading.Lock()
-        assert self._process.stdout.readline() == "ready\n", "the host of the ranks did not start"
+        assert self._process.stdout.readline() == "ready\n", "cell_host.py did not start"
 
     def launch(self, order):
         with self._lock:
@@ -101,7 +101,7 @@ def free_port():
 
 
 class Run:
-    """One cell from its start to its verdict."""
+    """Runs one cell from start to verdict."""
 
     def __init__(self, options, host, port, cell):
         self.options, self.host, self.port, self.cell = options, host, port, cell
@@ -117,7 +117,7 @@ class Run:
                 self.told.append((kind, dict(event["data"], event=event["id"]), time.time()))
 
     def group(self):
-        """Creates a cgroup with a memory limit, for a rank that is to be killed for its memory."""
+        """Creates a cgroup with a memory limit, for a rank that is to be killed for lack of memory."""
         import oom_test
         oom_test.LIMIT = 400 << 20
         return oom_test.make_group()
@@ -135,7 +135,7 @@ class Run:
         wait_for("the end of the ranks of %s" % self.cell["name"], lambda: os.path.exists(os.path.join(self.folder, "over")))
 
     def began(self):
-        """Returns the begin of the fault, as reported by a rank."""
+        """Returns the start time of the fault, as printed by a rank."""
         for rank in range(self.cell["world"]):
             path = os.path.join(self.folder, "rank-%d" % rank)
             if os.path.exists(path):
@@ -149,7 +149,7 @@ class Run:
         return os.path.exists(os.path.join(self.folder, "over"))
 
     def abandon(self):
-        """Ends the processes that it started, at once."""
+        """Kills all processes of this run immediately."""
         for pid in self.pids() if os.path.exists(os.path.join(self.folder, "pids")) and not self.over() else ():
             try:
                 os.kill(pid, signal.SIGKILL)
@@ -181,7 +181,7 @@ class Run:
             self.wait()
             ended_itself = self.over()
             if ended_itself:
-                time.sleep(4)  # until the job has ended and the findings of its last steps are reported
+                time.sleep(4)  # time for the job to end and for issues of its last steps to be reported
             until = time.time()
             began = self.began()
             told = list(self.told)
@@ -214,7 +214,7 @@ class Run:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def errors(self):
-        """Returns tracebacks of a training script that should have none."""
+        """Returns the last output of ranks that did not finish although their training script should not fail."""
         if self.cell["fault"] in ("signal", "exception", "exit", "memory", "stop", "skip", "sleep"):
             return []
         found = []
@@ -226,7 +226,7 @@ class Run:
         return found
 
     def wait(self):
-        """Waits until the training run is over, or some seconds after the expected reports, or until a timeout."""
+        """Waits until the training run is over, until some seconds after the expected issues, or until a timeout."""
         self.started = time.time()
         steps = self.cell["steps"] * self.cell.get("pace", 1)
         limit = self.started + 0.5 * steps + 60
@@ -242,7 +242,7 @@ class Run:
 
 
 def version_of(binary):
-    """Returns the version of the binary, which contains the packs, or of both."""
+    """Returns a hash that identifies the binary, including its packs. With $CELLS_RULES=files, the hash also covers the rule files."""
     seen = hashlib.sha256()
     for path in [binary] + [flag for flag in recordings.pack_flags("all") if os.path.exists(flag)]:
         with open(path, "rb") as code:
@@ -251,7 +251,7 @@ def version_of(binary):
 
 
 def passed(result, cell, version):
-    """Returns whether an earlier run is of this cell and this binary, and right by the current verdict."""
+    """Returns true if the result is of this cell and this binary, and passes the current verdict."""
     if result["binary"] != version or training_of(result["cell"]) != training_of(cell) or result["errors"]:
         return False
     return judge(cell, [tuple(event) for event in result["told"]], result["began"])["ok"]
@@ -271,7 +271,7 @@ def main():
     options.pitwall = os.path.abspath(options.pitwall)
     options.version = version_of(options.pitwall)
     try:
-        os.nice(-10)  # so that other users of the machine do not cause further faults
+        os.nice(-10)  # so that other processes on the machine do not cause further faults
     except PermissionError:
         pass
     wanted = [cell for name, cell in CELLS.items() if any(fnmatch.fnmatch(name, pattern) for pattern in options.cells)]
@@ -310,7 +310,7 @@ def main():
             line = {k: v for k, v in verdict.items() if v not in ([], None) and k not in ("ok",)}
             print("%s %s %.0f s: %s%s" % ("ok    " if good else "FAILED", cell["name"], result["seconds"], json.dumps(line),
                                           " ERRORS " + str(result["errors"]) if result["errors"] else ""), flush=True)
-            if not result["errors"] and options.keep and options.packs == "all":  # also cells that no rule reports yet
+            if not result["errors"] and options.keep and options.packs == "all":  # includes cells that no rule detects yet
                 recordings.keep(options.pitwall, os.path.join(options.results, "all", cell["name"]))
         except Exception as error:
             good = False
@@ -322,7 +322,7 @@ def main():
             failed.append(cell["name"])
 
     threads = []
-    left.sort(key=lambda cell: (-cell["seconds"], cell["world"]))  # the longest cells begin first
+    left.sort(key=lambda cell: (-cell["seconds"], cell["world"]))  # the longest cells start first
     while left:
         cell = budget.take_first(left)
         thread = threading.Thread(target=work, args=(cell,))

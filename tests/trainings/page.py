@@ -1,4 +1,4 @@
-"""docs/accuracy.md: a page of generated blocks. Each block has its own generator, which leaves the rest of the page unchanged."""
+"""The page docs/accuracy.md, which consists of generated blocks. Each block has its own generator, which leaves the rest of the page unchanged."""
 import os
 
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -6,7 +6,7 @@ PAGE = os.path.join(REPO, "docs", "accuracy.md")
 
 
 def with_block(page, name, text):
-    """Returns the page with this text in the block; a block that is new to the page is appended."""
+    """Returns the page with this text in the block. A new block is appended to the page."""
     begin, end = "<!-- begin %s -->" % name, "<!-- end %s -->" % name
     block = "%s\n%s\n%s\n" % (begin, text.strip("\n"), end)
     if (page.count(begin), page.count(end)) == (0, 0):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of the blocks of docs/accuracy.md: a generator changes its own block and nothing else."""
+"""Tests of the blocks of docs/accuracy.md. A generator must change its own block and nothing else."""
 import re
 import unittest
 
@@ -9,18 +9,18 @@ WHOLE = "# A\n\nwords\n\n<!-- begin one -->\nold\n<!-- end one -->\n\nbetween\n\
 
 
 class Blocks(unittest.TestCase):
-    def test_block_is_replaced_and_the_rest_is_kept(self):
+    def test_only_the_given_block_is_replaced(self):
         self.assertEqual(with_block(WHOLE, "one", "\nnew\n"), WHOLE.replace("old", "new"))
         self.assertEqual(with_block(WHOLE, "two", "new"), WHOLE.replace("kept", "new"))
 
-    def test_new_block_comes_last(self):
+    def test_new_block_is_appended(self):
         self.assertEqual(with_block(WHOLE, "three", "new"), WHOLE + "\n<!-- begin three -->\nnew\n<!-- end three -->\n")
 
-    def test_same_text_again_changes_nothing(self):
+    def test_writing_same_text_again_changes_nothing(self):
         once = with_block(WHOLE, "three", "new")
         self.assertEqual(with_block(once, "three", "new"), once)
 
-    def test_broken_block_is_refused(self):
+    def test_malformed_block_is_rejected(self):
         for broken in (WHOLE.replace("<!-- end one -->", ""), WHOLE + "<!-- begin one -->\n", WHOLE + "<!-- begin one -->\n<!-- end one -->\n",
                        "<!-- end one -->\n<!-- begin one -->\n"):
             with self.assertRaisesRegex(ValueError, "block one"):

@@ -4,14 +4,14 @@
 ranks.py CONTROL [--steps N]
 
 The rank, the world, and the rendezvous come from the environment, as torchrun sets them. A step trains a small network: forward, backward, an
-all-reduce of the gradients, and the optimizer. Most of forward and backward is sleep, so that several ranks fit on two cores. A slow rank
-computes longer, as one on a throttled GPU does.
+all-reduce of the gradients, and the optimizer. Most of forward and backward is sleep, so that several ranks fit on two cores. A slow rank computes
+longer, like a rank on a throttled GPU.
 
-CONTROL is a JSON file, replaced atomically, e.g. {"slow": {"2": 0.3}, "stop": true}; it is read before each step:
+CONTROL is a JSON file that is replaced atomically, e.g. {"slow": {"2": 0.3}, "stop": true}. It is read before each step:
     slow     {rank: share}: forward and backward of this rank take longer by this share ("all": on every rank)
     absent   rank: never enters its next collective (hangs in forward)
     stuck    rank: enters a collective that no other rank enters
-    stop     every rank ends after the step that the first rank begins next
+    stop     all ranks end at the same step boundary
 """
 import argparse
 import json
@@ -36,7 +36,7 @@ NAP = 3600
 
 
 class Control:
-    """The active faults as of the last change of the file."""
+    """The active faults as of the last change of the control file."""
 
     def __init__(self, path):
         self._path = path
@@ -56,7 +56,7 @@ class Control:
 
 
 class Compute:
-    """Stretches a block to a given length, and by the rank's share if it is slow."""
+    """Extends a block to a given duration, plus the rank's share if it is slow."""
 
     def __init__(self, seconds, slow):
         self._seconds = seconds * (1 + slow)
@@ -102,7 +102,7 @@ def main():
         now = control.read()
         slow = now.get("slow", {})
         slow = slow.get("all", slow.get(str(rank), 0.0))
-        # All ranks must leave at the same step: rank 0 notifies the others.
+        # All ranks must leave at the same step, so rank 0 broadcasts the decision.
         leave = torch.tensor([1.0 if rank == 0 and now.get("stop") else 0.0])
         dist.broadcast(leave, 0)
         if leave.item():
@@ -120,8 +120,8 @@ def main():
                 dist.barrier(everyone_again)
             try:
                 all_reduce_gradients(model, world)
-            except RuntimeError as gone:  # like a rank under an elastic agent, until the agent ends it
-                print("lost a peer: %s" % gone, flush=True)
+            except RuntimeError as gone:  # waits, as under an elastic agent, until it is killed
+                print("lost another rank: %s" % gone, flush=True)
                 time.sleep(NAP)
             with pitwall.phase("optimizer"):
                 optimizer.step()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Recordings of cells: the log of a standalone as one file, and its backtest.
+"""Recordings of cells: packs the log of a standalone process into one file, and replays it with a backtest.
 
-recordings.py PITWALL [--results DIR]    keeps the recording of each cell in DIR (build/cells) that has none yet
+recordings.py PITWALL [--results DIR]    stores a recording from DIR (build/cells) for each cell that does not have one yet
 """
 import argparse
 import concurrent.futures
@@ -24,9 +24,9 @@ REPO = os.path.dirname(os.path.dirname(HERE))
 KEPT = os.path.join(HERE, "recordings")
 # Packs that need their own interpretation (debugger-compat) or earlier runs (across-runs, summary).
 LEFT_OUT = {"debugger-compat", "debugger-compat-tensor", "debugger-compat-loss", "across-runs", "summary"}
-MAX_BYTES = 200_000      # per recording
-MAX_TOTAL = 16_000_000   # for all recordings
-# HostLeak ignores the first ten minutes of an attempt; a cell is shorter.
+MAX_BYTES = 200_000      # maximum size of a recording
+MAX_TOTAL = 16_000_000   # maximum total size of all recordings
+# HostLeak ignores the first ten minutes of an attempt, but a cell is shorter.
 OVERRIDES = """
 jobs:
 - match: {job: "leak-*"}
@@ -41,13 +41,14 @@ def packs():
 
 
 def pack_flags(which):
-    """Returns flags for the packs. $CELLS_RULES=files selects the files of this tree, to test a change of a rule before a build."""
+    """Returns the --rules values for the packs. $CELLS_RULES=files selects the rule files of this tree, so that a changed rule can be tested before a
+    build."""
     form = os.path.join(REPO, "rules", "packs", "%s.yaml") if os.environ.get("CELLS_RULES") == "files" else "pack:%s"
     return [form % name for name in packs() if (which == "all" and name not in LEFT_OUT) or name == which]
 
 
 def overrides_for(which):
-    """Returns parameters of the cells' jobs, for packs that have the rules."""
+    """Returns the parameter overrides for the cells' jobs, if the packs contain the overridden rules."""
     return OVERRIDES if which == "all" else "jobs: []\n"
 
 
@@ -55,8 +56,8 @@ TELEMETRY = os.path.join("log", "topics", "pitwall.telemetry")
 
 
 def pack(data, path, begin=None, until=None):
-    """Writes the telemetry of a data directory to a compressed file. Rules, events, and state are left out: a replay makes its own. begin, until:
-    Unix seconds; earlier and later records of the log are left out too."""
+    """Writes the telemetry of a data directory to a compressed file. Rules, events, and state are left out because a replay creates its own. begin,
+    until: Unix seconds; records outside of this range are left out too."""
     def plain(entry):
         entry.uid = entry.gid = entry.mtime = 0
         entry.uname = entry.gname = ""
@@ -74,25 +75,25 @@ def unpack(path, folder):
 
 
 def seconds(text):
-    """Returns the Unix seconds of an event's time."""
+    """Converts the time of an event to Unix seconds."""
     whole, _, fraction = text.rstrip("Z").partition(".")
     return datetime.datetime.fromisoformat(whole + "+00:00").timestamp() + float("0." + (fraction or "0"))
 
 
 def backtest(pitwall, folder, which):
-    """Returns the lines of a backtest of a data directory with these packs."""
+    """Runs a backtest of a data directory with these packs and returns its output lines."""
     overrides = os.path.join(folder, "overrides.yaml")
     with open(overrides, "w") as out:
         out.write(overrides_for(which))
     done = subprocess.run([pitwall, "backtest", "--input", folder, "--rules", *pack_flags(which), "--overrides", overrides, "--no-status"],
                           capture_output=True, text=True)
     if done.returncode != 0:
-        raise RuntimeError("%s: the backtest ended with %d (%s)" % (folder, done.returncode, done.stderr[-500:]))
+        raise RuntimeError("%s: backtest failed with exit code %d (%s)" % (folder, done.returncode, done.stderr[-500:]))
     return done.stdout.splitlines()
 
 
 def replay(pitwall, path, which, until):
-    """Returns [(kind, data, Unix seconds)] of the issues that a backtest of a recording finds with these packs. until: the time when the cell was
+    """Returns [(kind, data, Unix seconds)] for the issues that a backtest of a recording finds with these packs. until: the time when the cell was
     ended from outside; later issues do not count."""
     with tempfile.TemporaryDirectory(prefix="pitwall-replay-") as folder:
         unpack(path, folder)
@@ -134,8 +135,8 @@ _keeping = threading.Lock()
 
 
 def shrink(pitwall, source, target):
-    """Writes a small version of the recording `source`. Returns the Unix seconds of its end (None: it is complete) and the number of seconds cut
-    off. The rest gives the same events to the bit."""
+    """Writes a small version of the recording `source`, whose events are bit-identical up to its end. Returns the Unix seconds of its end (None if it
+    is complete) and the number of seconds cut off."""
     with tempfile.TemporaryDirectory(prefix="pitwall-shrink-") as folder:
         whole, small = os.path.join(folder, "whole"), os.path.join(folder, "small")
         unpack(source, whole)
@@ -151,12 +152,12 @@ def shrink(pitwall, source, target):
         unpack(target, small)
         before, after = backtest(pitwall, whole, "all"), backtest(pitwall, small, "all")
         if after != (before if until is None else before[:len(after)]):
-            raise RuntimeError("%s: the small recording gives other events" % source)
+            raise RuntimeError("%s: the replay of the small recording produces different events" % source)
     return until, 0 if until is None else end - until
 
 
 def entry_of(pitwall, result):
-    """Writes a small recording of a cell's result next to the kept ones, with the extension .new. Returns its entry."""
+    """Writes a small recording of a cell's result into the folder of the stored ones, with the extension .new. Returns its manifest entry."""
     new = os.path.join(KEPT, os.path.basename(result) + ".new")
     os.makedirs(KEPT, exist_ok=True)
     until, cut = shrink(pitwall, result + ".tar.xz", new)
@@ -167,28 +168,28 @@ def entry_of(pitwall, result):
 
 
 def add(name, entry):
-    """Makes the entry's recording the cell's from here on."""
+    """Makes the new recording the stored recording of the cell."""
     with _keeping:
         os.rename(os.path.join(KEPT, name + ".new"), os.path.join(KEPT, name + ".tar.xz"))
         save(dict(manifest(), **{name: entry}))
 
 
 def keep(pitwall, result):
-    """Keeps the recording of a cell if it is the first. result: path of the cell's results without its extension."""
+    """Stores the recording of a cell if the cell does not have one yet. result: path of the cell's results without its extension."""
     name = os.path.basename(result)
     if name not in manifest():
         add(name, entry_of(pitwall, result))
 
 
 def kept_from(pitwall, results, name):
-    """Returns (entry or None, a message)."""
+    """Returns (manifest entry or None, message)."""
     path = os.path.join(results, "all", name)
     if not os.path.exists(path + ".json"):
         return None, "not run"
     with open(path + ".json") as text:
         ran = json.load(text)
     if training_of(ran["cell"]) != training_of(CELLS[name]) or ran["errors"]:
-        return None, "its run is of another training, or failed"
+        return None, "the run failed or is of an older version of the cell"
     try:
         return entry_of(pitwall, path), "kept"
     except RuntimeError as error:

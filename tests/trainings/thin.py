@@ -1,8 +1,8 @@
-"""Rewrites the telemetry of a log so that its archive is small and its replay gives the same events to the bit.
+"""Rewrites the telemetry of a log so that its archive is small and its replay produces bit-identical events.
 
-* Spans are left out. Rules never read them, and their data is also in series.
-* Batches are uncompressed and large. The log compresses each batch separately, and compressing that again has no effect.
-* Records outside a time range may be left out where a part is enough.
+* Spans are left out. Rules never read them, and series contain the same data.
+* Batches are uncompressed and large. The log compresses each batch separately, and compressing the result again would not make it smaller.
+* Records outside of a time range may be left out if a part is sufficient.
 
 services/adapters/embedded_log/format/batch.h defines the layout of a batch, and proto/pitwall/telemetry/v1 that of a record.
 """
@@ -11,11 +11,11 @@ import os
 import shutil
 import struct
 
-HEADER = struct.Struct("<qQqqIIIIII")  # after magic and CRC
+HEADER = struct.Struct("<qQqqIIIIII")  # the header after magic and CRC
 HEADER_BYTES = 64
 FLUSH_BYTES = 256 << 10
-BATCH = 1  # field of a TelemetryRecord
-SPAN = 9   # field of a TelemetryBatch
+BATCH = 1  # field number in TelemetryRecord
+SPAN = 9   # field number in TelemetryBatch
 
 
 def _table():
@@ -75,11 +75,11 @@ def decompress(stored, size):
 
 
 def batches(segment):
-    """Yields (sequence, base offset, time of first, payload) of each batch of a segment."""
+    """Yields (sequence, base offset, time of first record, payload) for each batch in a segment."""
     at = segment.find(b"PWB1")
     while 0 <= at < len(segment):
         if segment[at:at + 4] != b"PWB1" or crc32c(segment[at + 8:at + HEADER_BYTES]) != struct.unpack_from("<I", segment, at + 4)[0]:
-            return  # cut off by the end of the process
+            return  # the batch was truncated when the process ended
         base, sequence, first, _, _, _, stored, raw, check, flags = HEADER.unpack_from(segment, at + 8)
         payload = segment[at + HEADER_BYTES:at + HEADER_BYTES + stored]
         if len(payload) < stored or crc32c(payload) != check:
@@ -89,7 +89,7 @@ def batches(segment):
 
 
 def records(base, first, payload):
-    """Yields (offset, append time, flags, key, value, headers as encoded)."""
+    """Yields (offset, append time, flags, key, value, encoded headers)."""
     at = 0
     while at < len(payload):
         delta, at = varint(payload, at)
@@ -164,7 +164,7 @@ class Writer:
 
 
 def times(topic):
-    """Returns the Unix seconds of the first and the last record."""
+    """Returns the append times of the first and the last record in Unix seconds."""
     seen = []
     for folder, _, names in os.walk(topic):
         for name in names:
@@ -176,8 +176,8 @@ def times(topic):
 
 
 def thin(topic, target, from_ns=None, until_ns=None):
-    """Rewrites the directory of a topic, with only the records that the log received in the time range, if one is given. Offsets then begin at 0
-    again, because a log without its first records is damaged."""
+    """Rewrites the directory of a topic. If a time range is given, only records appended within the range are kept. Offsets then start at 0 again,
+    because a log without its first records counts as damaged."""
     for folder, _, names in os.walk(topic):
         into = os.path.join(target, os.path.relpath(folder, topic))
         os.makedirs(into, exist_ok=True)

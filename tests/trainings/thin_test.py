@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of thinning a log: the records that stay and go, and the equality of a replay of a real log before and after.
+"""Tests of thinning a log: which records are kept, and that the replay of a real log does not change.
 
 thin_test.py PITWALL
 """
@@ -25,13 +25,13 @@ def field(number, content):
 
 
 def batch_of(frames, spans):
-    """Returns a TelemetryRecord as in the log."""
+    """Returns an encoded TelemetryRecord as in the log."""
     parts = [field(1, b"job"), thin.as_varint(4 << 3) + b"\x07", thin.as_varint(6 << 3 | 1) + struct.pack("<q", 5)]
     return field(1, b"".join(parts + [field(8, frame) for frame in frames] + [field(9, span) for span in spans]))
 
 
 def compressed(segment):
-    """Returns the same batches as the log writes them: with zstd."""
+    """Returns the same batches compressed with zstd, as the log writes them."""
     zstd = ctypes.CDLL("libzstd.so.1")
     zstd.ZSTD_compress.restype = ctypes.c_size_t
     out = segment[:segment.find(b"PWB1")]
@@ -73,16 +73,16 @@ class Thin(unittest.TestCase):
         writer.flush()
         return b"".join(writer.out)
 
-    def test_checksum_is_castagnolis(self):
+    def test_checksum_is_crc32c(self):
         self.assertEqual(thin.crc32c(b"123456789"), 0xe3069283)
 
-    def test_varints_are_read_and_written(self):
+    def test_varints_round_trip(self):
         for value in (0, 1, 127, 128, 300, 1 << 35, (1 << 64) - 1):
             self.assertEqual(thin.varint(thin.as_varint(value), 0), (value, len(thin.as_varint(value))))
         for value in (0, -1, 1, -(1 << 40), 1 << 40):
             self.assertEqual(thin.unzigzag(thin.zigzag(value)), value)
 
-    def test_spans_are_dropped_and_everything_else_stays(self):
+    def test_only_spans_are_dropped(self):
         records = [(10 + 3 * n, 1000 - 5 * n if n == 2 else 1000 + n, 0, b"key", batch_of([b"frame" * n], [b"span" * 40] * n), None) for n in range(6)]
         records.append((40, 2000, 2, b"", field(2, field(1, b"tick")), b"headers"))
         records.append((41, 2001, 1, b"gone", b"", None))
@@ -92,7 +92,7 @@ class Thin(unittest.TestCase):
             wanted = [(*record[:4], batch_of([b"frame" * n], []), None) for n, record in enumerate(records[:6])] + records[6:]
             self.assertEqual(self.read(), wanted)
 
-    def test_time_range_is_cut_out(self):
+    def test_records_outside_time_range_are_dropped(self):
         self.write(self.segment([(n, 100 + n, 0, b"k", batch_of([b"f"], []), None) for n in range(10)], 4))
         thin.thin(self.source, self.target, 102, 106)
         self.assertEqual([offset for offset, *_ in self.read()], [0, 1, 2, 3, 4])
@@ -106,10 +106,10 @@ class Thin(unittest.TestCase):
         thin.thin(self.target, again)
         for folder in (self.target, again):
             with open(os.path.join(folder, "0", "00.seg"), "rb") as data:
-                self.assertEqual(data.read().count(b"PWB1"), 4)  # batches of 256 KiB each
+                self.assertEqual(data.read().count(b"PWB1"), 4)  # number of batches, each of up to 256 KiB
         self.assertEqual(os.path.getsize(os.path.join(again, "0", "00.seg")), os.path.getsize(os.path.join(self.target, "0", "00.seg")))
 
-    def test_damaged_end_is_left_out(self):
+    def test_damaged_end_is_dropped(self):
         segment = self.segment([(n, 100 + n, 0, b"k", batch_of([b"f"], []), None) for n in range(3)])
         self.write(segment[:-3])
         thin.thin(self.source, self.target)
@@ -120,14 +120,14 @@ class Thin(unittest.TestCase):
 
 
 class RealLog(unittest.TestCase):
-    def test_replay_gives_the_same_events(self):
+    def test_replay_of_thinned_log_is_identical(self):
         with tempfile.TemporaryDirectory(prefix="pitwall-thin-") as folder:
             data, socket = os.path.join(folder, "data"), os.path.join(folder, "c.sock")
             pitwall = Pitwall(BINARY, os.path.join(folder, "log"), "--data-dir", data, "--socket", socket, "--rules", "pack:default")
             try:
                 self.assertEqual(train(socket, 120, 100).wait(60), 0)
-                # Rules evaluate some time after the samples: a log that ends with the last sample may have no issue.
-                wait_for("the issue of the loss", lambda: "LossNotFinite" in self.issues(pitwall))
+                # Rules are evaluated some time after the samples arrive, so a log that ends with the last sample may not contain an issue.
+                wait_for("the issue about the loss", lambda: "LossNotFinite" in self.issues(pitwall))
                 pitwall.stop()
             finally:
                 pitwall.kill()
@@ -138,7 +138,7 @@ class RealLog(unittest.TestCase):
             before, after = (self.backtest(of) for of in (data, small))
             self.assertIn("io.pitwall.issue.found", before)
             self.assertEqual(before, after)
-            self.assertLess(self.size(small), self.size(data) * 4)  # uncompressed
+            self.assertLess(self.size(small), self.size(data) * 4)  # the thinned log is uncompressed
 
     def backtest(self, folder):
         done = subprocess.run([BINARY, "backtest", "--input", folder, "--rules", "pack:default"], capture_output=True, text=True)

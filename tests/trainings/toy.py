@@ -3,14 +3,14 @@
 
 toy.py FAULT [--steps N] [--step-seconds S]
 
-    none            healthy: fresh data each step; the loss falls to the noise of the labels
-    vanishing       a deep branch of sigmoids next to a shallow one that learns: no gradient reaches its first layers
-    exploding       a learning rate far too high from step 700 on: the loss overflows
+    none            healthy: fresh data in each step; the loss falls to the level of the label noise
+    vanishing       a deep branch of sigmoids next to a shallow one that learns: no gradient reaches the first layers of the deep one
+    exploding       a learning rate that is far too high from step 700 on: the loss overflows
     overfit         64 noisy samples and a model that can memorize them
     overtraining    20 epochs of a problem that is solved after the first one
     flat            a learning rate so small that the model does not learn
 
-Evaluates on other data every 250 steps. Each step has a minimum duration, so that evaluations are seconds apart, as in real training.
+The script evaluates on other data every 250 steps. Each step has a minimum duration, so that evaluations are seconds apart, as in real training runs.
 """
 import argparse
 import os
@@ -34,7 +34,7 @@ FAULTS = ("none", "vanishing", "exploding", "overfit", "overtraining", "flat")
 
 
 class Deep(torch.nn.Module):
-    """A shallow branch and a deep one of sigmoids, whose first layers get no gradient."""
+    """A network with a shallow branch and a deep branch of sigmoids, whose first layers receive no gradient."""
 
     def __init__(self):
         super().__init__()
@@ -49,7 +49,7 @@ class Deep(torch.nn.Module):
 
 
 class Problem:
-    """y = f(x) + noise, where f is a fixed random network, or linear."""
+    """Data with y = f(x) + noise, where f is a fixed random network or linear."""
 
     def __init__(self, noise, linear=False):
         generator = torch.Generator().manual_seed(3)
@@ -88,13 +88,13 @@ def main():
     problem = Problem(noise=1.0 if fault == "overfit" else 0.3, linear=fault == "overtraining")
     model = model_of(fault)
     rate = {"flat": 1e-9, "overtraining": 0.02, "overfit": 3e-4}.get(fault, 1e-3)
-    # Adam would hide a learning rate that is too high; plain SGD shows it.
+    # Plain SGD, because Adam would hide a learning rate that is too high.
     optimizer = torch.optim.SGD(model.parameters(), lr=0.02) if fault == "exploding" else torch.optim.Adam(
         model.parameters(), lr=rate)
     loss_of = torch.nn.MSELoss()
     pitwall.init(job=fault)
     pitwall.watch(model, optimizer=optimizer, loss=loss_of)
-    by_heart = problem.sample(64)
+    memorized = problem.sample(64)
     unseen = problem.sample(512)
     for number in range(options.steps):
         end = time.perf_counter() + options.step_seconds
@@ -103,7 +103,7 @@ def main():
             if fault == "exploding" and number == 700:
                 for group in optimizer.param_groups:
                     group["lr"] = 5.0
-            x, y = by_heart if fault == "overfit" else problem.sample(BATCH)
+            x, y = memorized if fault == "overfit" else problem.sample(BATCH)
             optimizer.zero_grad()
             loss = loss_of(model(x), y)
             loss.backward()

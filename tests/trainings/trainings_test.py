@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Real training runs with real PyTorch next to `pitwall standalone` and the shipped packs: each fault is reported by name, and nothing else is.
+"""Runs real training jobs with PyTorch under `pitwall standalone` with the shipped packs. Each fault must be reported by its rule, and nothing else.
 
 trainings_test.py PITWALL PYTHON [TEST…]    PYTHON: an interpreter with torch
 """
@@ -19,14 +19,14 @@ from harness import PATIENCE, Pitwall, wait_for, write
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BINARY = PYTHON = None
-# The faults of toy.py and the rule that must find each.
+# The faults of toy.py and the rule that must detect each.
 FAULTS = {"vanishing": "VanishingGradient", "exploding": "ExplodingTensor", "overfit": "Overfit",
           "overtraining": "Overtraining", "flat": "LossNotDecreasing"}
 TRAINING_PACKS = ("debugger-tensor", "training", "training-numerics", "hangs")
 
 
 class Watched(unittest.TestCase):
-    """A standalone with packs, and its reports about jobs."""
+    """A test case with a standalone process, its packs, and the training processes."""
 
     def start(self, packs, overrides="jobs: []\n"):
         self.work = tempfile.mkdtemp(prefix="pitwall-trainings-")
@@ -80,7 +80,7 @@ def rules_of(issues, packs):
 
 
 class CpuBusy(threading.Thread):
-    """Load of the machine's cores, second by second."""
+    """Measures the load of all cores every second."""
 
     def __init__(self):
         super().__init__(daemon=True)
@@ -113,39 +113,39 @@ class Toys(Watched):
     def finish(self, toys):
         for toy in toys:
             self.assertEqual(toy.wait(4 * PATIENCE), 0, self.said(toy))
-        # A job ends some seconds after its last Goodbye; until then its rules are evaluated.
+        # A job ends some seconds after its last Goodbye. Until then, its rules are evaluated.
         time.sleep(8)
 
-    def told(self, fault):
+    def print_issues(self, fault):
         issues = self.issues(fault)
-        told = sorted((i["alert"], i.get("step"), i["labels"].get("tensor", ""), i["summary"]) for i in issues)
-        print("\n%s:\n  %s" % (fault, "\n  ".join(map(str, told)) or "nothing"), flush=True)
+        lines = sorted((i["alert"], i.get("step"), i["labels"].get("tensor", ""), i["summary"]) for i in issues)
+        print("\n%s:\n  %s" % (fault, "\n  ".join(map(str, lines)) or "nothing"), flush=True)
         return issues
 
-    def test_1_healthy_run_has_only_true_machine_reports(self):
+    def test_1_healthy_run_raises_only_true_machine_issues(self):
         self.start(self.PACKS)
         busy = CpuBusy()
         busy.start()
         self.finish([self.run_script("toy.py", "none", "--step-seconds", "0.02")])
-        issues = self.told("none")
+        issues = self.print_issues("none")
         self.assertEqual(rules_of(issues, TRAINING_PACKS), set())
         most = busy.most_in_ten_seconds()
-        print("the machine was up to %.0f%% busy for ten seconds" % (100 * most), flush=True)
+        print("maximum CPU load over ten seconds: %.0f%%" % (100 * most), flush=True)
         for issue in issues:
             if issue["alert"] == "CPUSaturated":
                 self.assertGreater(most, 0.85, issue["summary"])
 
-    def test_2_each_fault_is_found_by_its_rule(self):
+    def test_2_each_fault_is_detected_by_its_rule(self):
         self.start(self.PACKS)
         steps = {"overtraining": "6000"}
         self.finish([self.run_script("toy.py", fault, "--steps", steps.get(fault, "2200")) for fault in FAULTS])
         for fault, rule in FAULTS.items():
             with self.subTest(fault=fault):
-                self.assertEqual(rules_of(self.told(fault), TRAINING_PACKS) & set(FAULTS.values()), {rule})
+                self.assertEqual(rules_of(self.print_issues(fault), TRAINING_PACKS) & set(FAULTS.values()), {rule})
 
 
 class Ranks(Watched):
-    """Four ranks over gloo. A step takes about 80 ms."""
+    """Tests with four ranks over gloo. A step takes about 80 ms."""
     OVERRIDES = "jobs: []\n"
 
     def setUp(self):
@@ -169,14 +169,14 @@ class Ranks(Watched):
         return [i for i in self.issues() if i["alert"] == alert and labels.items() <= i["labels"].items()]
 
     def step(self):
-        """Returns the step of the newest issue event, or else the progress printed by a rank."""
+        """Returns the last step that rank 0 has printed."""
         return max([int(line.split()[1]) for line in self.said(self.ranks[0]).splitlines() if line.startswith("step ")] or [0])
 
     def wait_for_step(self, step):
         wait_for("step %d" % step, lambda: self.step() >= step)
 
 class Slow(Ranks):
-    def test_a_rank_slowed_by_a_third_is_root_cause(self):
+    def test_slow_rank_is_root_cause(self):
         self.wait_for_step(200)
         self.assertEqual(self.issues(), [])
         began = self.step()
@@ -185,15 +185,15 @@ class Slow(Ranks):
         wait_for("ThroughputRegress", lambda: self.found("ThroughputRegress"))
         wait_for("StepOutlier", lambda: self.found("StepOutlier"))
         self.assertEqual({i["labels"]["rank"] for i in self.found("StragglerRank")}, {"2"})
-        # The ranks read the switch at their next step; the last output of rank 0 may be one step old.
+        # The ranks read the control file at their next step, and the last output of rank 0 may be one step old.
         self.assertLessEqual(straggler["step"], began + 12)
         for symptom in self.found("ThroughputRegress") + self.found("StepOutlier"):
             self.assertEqual(symptom["incident"], straggler["incident"])
-        # An issue found before its cause is linked to it a minute later; one found afterwards is linked at once.
+        # An issue found before its cause is linked to the cause a minute later; an issue found afterwards is linked immediately.
         for symptom in self.found("ThroughputRegress"):
             self.assertTrue(symptom["root_cause"])
 
-    def test_all_ranks_slowed_are_no_stragglers(self):
+    def test_equally_slow_ranks_are_not_stragglers(self):
         self.wait_for_step(200)
         self.switch(slow={"all": 0.3})
         wait_for("SelfSlowdown", lambda: self.found("SelfSlowdown"))
@@ -206,8 +206,9 @@ def key(issue):
 
 
 class Own(Watched):
-    """DistributedDataParallel over gloo, watched by one line: own = step - wait identifies the slow rank, wherever it loses its time."""
-    # A rank loses a third of a step of 100 ms.
+    """Tests with DistributedDataParallel over gloo, watched by pitwall.watch(). own = step - wait identifies the slow rank, regardless of where it
+    loses its time."""
+    # A rank loses a third of a 100 ms step.
     LOST = 0.035
 
     def run_ranks(self, world):
@@ -246,7 +247,7 @@ class Own(Watched):
                 world, where, time.monotonic() - began, issue["step"] - step, issue["summary"], issue["description"]), flush=True)
             self.assertEqual(issue["labels"]["rank"], str(rank))
             self.lose(-1, "gap")
-            wait_for("its end", lambda: all(i.get("ended_at") for i in self.stragglers()))
+            wait_for("the straggler issue to end", lambda: all(i.get("ended_at") for i in self.stragglers()))
             self.assertEqual({i["labels"]["rank"] for i in self.stragglers() if key(i) not in seen}, {str(rank)})
             seen |= set(map(key, self.stragglers()))
 
@@ -272,13 +273,13 @@ jobs:
         dead = wait_for("DeadRank", lambda: self.found("DeadRank"))
         self.assertEqual([i["labels"]["rank"] for i in dead], ["3"])
 
-    def test_rank_that_never_enters_the_collective_is_reported(self):
+    def test_rank_missing_from_collective_is_reported(self):
         self.wait_for_step(60)
         self.switch(absent=1)
         hang = wait_for("CollectiveHang", lambda: self.found("CollectiveHang"))
         self.assertEqual([i["labels"].get("rank") for i in hang], ["1"])
 
-    def test_rank_stuck_in_another_collective_is_reported(self):
+    def test_rank_in_wrong_collective_is_reported(self):
         self.wait_for_step(60)
         self.switch(stuck=2)
         hang = wait_for("CollectiveHang", lambda: self.found("CollectiveHang"))

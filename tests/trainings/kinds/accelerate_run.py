@@ -1,4 +1,4 @@
-"""Training run by Accelerate, one rank of `accelerate launch`. $PITWALL_KIND holds the arguments of the kind: steps, pace, at, end, rank."""
+"""Training run with Accelerate: one rank of `accelerate launch`. $PITWALL_KIND contains the arguments of the kind: steps, pace, at, end, rank."""
 import accelerate
 import loop
 import numerics

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Keeps recordings of the kinds of training runs, and replays them.
+"""Stores recordings of the kinds of training runs and replays them.
 
-kept.py PITWALL [--results DIR]    keeps the recording of each kind in DIR (build/kinds) that has none yet
+kept.py PITWALL [--results DIR]    stores a recording from DIR (build/kinds) for each kind that does not have one yet
 """
 import argparse
 import json
@@ -18,14 +18,14 @@ from kinds import KINDS  # noqa: E402
 
 KEPT = os.path.join(HERE, "recordings")
 MANIFEST = os.path.join(KEPT, "recordings.json")
-MAX_BYTES = 200_000      # per recording
-MAX_TOTAL = 12_000_000   # for all recordings
+MAX_BYTES = 200_000      # maximum size of a recording
+MAX_TOTAL = 12_000_000   # maximum total size of all recordings
 NEVER = 1e12
 _keeping = threading.Lock()
 
 
 def manifest():
-    """Returns name -> {sha256, until: Unix seconds at which the test ended the run}."""
+    """Returns {name: {sha256, until}}, where `until` is the Unix time at which the test ended the run."""
     if not os.path.exists(MANIFEST):
         return {}
     with open(MANIFEST) as text:
@@ -43,15 +43,15 @@ def path_of(name):
 
 
 def events_of(pitwall, data, which):
-    """Returns raw lines of a backtest of a data directory with pack:default or with all packs."""
+    """Runs a backtest of a data directory with pack:default or with all packs, and returns its output lines."""
     done = subprocess.run([pitwall, "backtest", "--input", data, "--rules", *recordings.pack_flags(which)], capture_output=True, text=True)
     if done.returncode != 0:
-        raise RuntimeError("%s: the backtest ended with %d (%s)" % (data, done.returncode, done.stderr[-500:]))
+        raise RuntimeError("%s: backtest failed with exit code %d (%s)" % (data, done.returncode, done.stderr[-500:]))
     return done.stdout.splitlines()
 
 
 def parse(lines, until=NEVER):
-    """Returns [(last word of the type, data, Unix seconds)] of the events of issues and jobs up to a time."""
+    """Returns [(last word of the type, data, Unix seconds)] for the issue and job events until the given time."""
     events = []
     for line in lines:
         event = json.loads(line)
@@ -68,27 +68,28 @@ def replay(pitwall, name, which, until=NEVER):
 
 
 def shrink(pitwall, source, target, until):
-    """Writes the recording up to a time, without spans. Raises an error if it is too large, or if its replay gives other events."""
+    """Writes the recording until the given time, without spans. Raises an error if the recording is too large, or if its replay produces different
+    events."""
     with tempfile.TemporaryDirectory(prefix="pitwall-shrink-") as folder:
         whole, small = os.path.join(folder, "whole"), os.path.join(folder, "small")
         recordings.unpack(source, whole)
         recordings.pack(whole, target, until=until)
         if os.path.getsize(target) > MAX_BYTES:
-            raise RuntimeError("%s: %d bytes are too many for a recording (limit %d)" % (target, os.path.getsize(target), MAX_BYTES))
+            raise RuntimeError("%s: the recording is too large (%d bytes, limit %d)" % (target, os.path.getsize(target), MAX_BYTES))
         recordings.unpack(target, small)
         before, after = events_of(pitwall, whole, "all"), events_of(pitwall, small, "all")
         if after != before[:len(after)]:
-            raise RuntimeError("%s: the small recording gives other events" % source)
+            raise RuntimeError("%s: the replay of the small recording produces different events" % source)
 
 
 def keep(pitwall, results, name):
-    """Keeps the recording of a run if its kind has none. Returns a word for the log."""
+    """Stores the recording of a run if its kind does not have one. Returns a message for the log."""
     if name in manifest():
-        return "has a recording"
+        return "already has a recording"
     with open(os.path.join(results, name + ".json")) as text:
         ran = json.load(text)
     if ran["error"] or ran["kind"]["run"] != KINDS[name]["run"]:
-        return "its run is of another kind, or failed"
+        return "the run failed or is of an older version of the kind"
     os.makedirs(KEPT, exist_ok=True)
     new = path_of(name) + ".new"
     try:

@@ -1,9 +1,9 @@
-"""Kinds of training runs: the start of each, the issues that it must raise, and the judgment of the events.
+"""Kinds of training runs: how each is started, the issues that it must raise, and the verdict on the events.
 
-A kind is a dictionary. For the run: script, launcher (how the ranks are started; see launchers.py), world (ranks), run (arguments of the script). For
-the judge: expects (issues that must be raised: alerts, any of which is right, rank, cause, and a part of the summary), beside (alerts that may
-accompany them in the same incident), ends (how its jobs end, in order of their starts; None: the ranks are alive until the test kills them), attempts
-(of the first job).
+A kind is a dictionary. Fields of the run: script, launcher (how the ranks are started; see run.py), world (number of ranks), run (arguments of the
+script). Fields of the verdict: expects (issues that must be raised, each with alerts, any of which is right, rank, cause, and a part of the summary),
+beside (further alerts that are allowed in the same incident), ends (how its jobs end, in start order; None: the ranks are alive until the test kills
+them), attempts (of the first job).
 """
 import os
 import sys
@@ -29,7 +29,7 @@ def died(rank, cause, summary):
     return [issue("RankDied", rank=rank, cause=cause, summary=summary)]
 
 
-# End -> (cause, part of the summary); None: a normal end.
+# End -> (cause, part of the summary). None is a normal end.
 ENDS = {
     "return": None,
     "immediate_0": None,
@@ -48,7 +48,7 @@ ENDS = {
 
 
 def end(name, of, rank, **more):
-    """Returns a kind whose rank ends this way: at step 40 in its loop, or after the loop if the end is a normal one."""
+    """Returns a kind whose rank ends in the given way: in the loop at step 40, or after the loop if the end is a normal one."""
     said = ENDS[of]
     inside = said is not None and of != "teardown_crash"
     return kind(name, rank=rank, end=of.replace("_in_loop", ""), at=40 if inside else None, expects=died(rank, *said) if said else (),
@@ -121,7 +121,7 @@ def computes():
 
 def faults():
     for launcher in ("plain", "torchrun"):
-        # Peers wait for the rank in a collective, so CollectiveHang may name it.
+        # The other ranks wait for the rank in a collective, so CollectiveHang may blame it.
         for fault, names in (("stopped", ["RankFrozen", "CollectiveHang"]), ("holds_gil", ["RankFrozen", "CollectiveHang"]),
                              ("spins", ["RankSpinning", "CollectiveHang"]), ("sleeps", HANG)):
             yield kind("%s-%s" % (launcher, fault.replace("_", "-")), launcher=launcher, world=2, rank=1, at=40, steps=10000, fault=fault,
@@ -167,7 +167,7 @@ def described(data):
 
 
 def jobs_of(events):
-    """Returns [(end or None, attempts)] of the jobs of ranks, in order of their starts."""
+    """Returns [(end or None, number of attempts)] for the jobs of ranks, in start order."""
     jobs = {}
     for what, data, _ in events:
         number = data["job"]["id"]
@@ -186,7 +186,8 @@ def ends_right(made, jobs):
 
 
 def judge(made, events, covered=None):
-    """Judges events, [(last word of the event's type, data, Unix seconds)] in order. covered: the alerts of the packs, which may lack an expected one."""
+    """Returns the verdict on events, [(last word of the event's type, data, Unix seconds)] in order. covered: the alerts in the packs, which may not
+    include every expected alert; None means all."""
     issues, first, loaded = issues_of(events)
     expects = [dict(e, alerts=[a for a in e["alerts"] if covered is None or a in covered]) for e in made["expects"]]
     expects = [e for e in expects if e["alerts"]]

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Replays recordings of the kinds of training runs through pack:default and through all packs: right name, right cause, nothing else.
+"""Replays recordings of the kinds of training runs through pack:default and through all packs. The expected issues must be raised with the right
+cause, and no others.
 
 kinds_test.py PITWALL
 """
@@ -19,7 +20,7 @@ PACKS = ("all", "default")
 
 
 def found(alert, rank="1", **more):
-    """Returns an event of an issue, for tests of the judge."""
+    """Returns an issue event for tests of the judge."""
     data = {"event": alert + rank, "rule": alert, "alert": alert, "labels": dict({"rank": rank}, **more.pop("labels", {})), "started_at": "0",
             "incident": "1", "summary": "", "job": {"id": "j"}}
     return "found", dict(data, **more), 1.0
@@ -35,40 +36,40 @@ DIED = dict(labels={"cause": "exception"}, summary="Rank 1 on a failed: ValueErr
 
 
 class Judge(unittest.TestCase):
-    """The judge accepts the expected issue and rejects each kind of mistake."""
+    """Tests that the judge accepts the expected issue and rejects each kind of mistake."""
 
     def judge(self, name, *events):
         return judge(KINDS[name], list(events))
 
-    def test_expected_issue_is_right(self):
+    def test_expected_issue_is_accepted(self):
         verdict = self.judge("plain-exception", *FAILED, found("RankDied", **DIED))
         self.assertTrue(verdict["ok"], verdict)
 
-    def test_missing_issue_is_wrong(self):
+    def test_missing_issue_is_rejected(self):
         self.assertEqual(self.judge("plain-exception", *FAILED)["missing"], ["RankDied"])
 
-    def test_other_rank_cause_or_text_is_wrong(self):
+    def test_wrong_rank_cause_or_text_is_rejected(self):
         for other in (found("RankDied", "0", **DIED), found("RankDied", **dict(DIED, labels={"cause": "exit code 1"})),
                       found("RankDied", **dict(DIED, summary="Rank 1 exited with code 1"))):
             verdict = self.judge("plain-exception", *FAILED, other)
             self.assertTrue(verdict["missing"] and verdict["wrong"], verdict)
 
-    def test_further_issue_is_wrong(self):
+    def test_additional_issue_is_rejected(self):
         verdict = self.judge("plain-exception", *FAILED, found("RankDied", **DIED), found("AllRanksSilent"))
         self.assertEqual(len(verdict["wrong"]), 1)
         self.assertFalse(verdict["ok"])
 
-    def test_other_root_is_wrong(self):
+    def test_wrong_root_cause_is_rejected(self):
         events = [*RUNNING, found("RankFrozen", root_cause="LossSpike1"), found("LossSpike")]
         self.assertEqual(len(self.judge("plain-stopped", *events)["roots"]), 1)
 
-    def test_companion_of_other_rank_or_incident_is_wrong(self):
+    def test_companion_of_other_rank_or_incident_is_rejected(self):
         for more in ({"rank": "0"}, {"incident": "2"}):
             verdict = self.judge("plain-stopped", *RUNNING, found("RankFrozen"), found("CollectiveHang", **more))
             self.assertFalse(verdict["ok"], verdict)
         self.assertTrue(self.judge("plain-stopped", *RUNNING, found("RankFrozen"), found("CollectiveHang"))["ok"])
 
-    def test_other_end_of_job_is_wrong(self):
+    def test_wrong_job_end_is_rejected(self):
         issue = found("RankDied", **DIED)
         self.assertFalse(self.judge("plain-exception", *RUNNING, issue)["ok"])
         self.assertFalse(self.judge("plain-exception", *RUNNING, changed("ended", end_detail="completed"), issue)["ok"])
@@ -91,7 +92,7 @@ class Recordings(unittest.TestCase):
             self.assertLessEqual(os.path.getsize(kept.path_of(name)), kept.MAX_BYTES, name)
         self.assertLessEqual(sum(os.path.getsize(kept.path_of(name)) for name in names), kept.MAX_TOTAL)
 
-    def test_each_kind_has_right_issues_and_nothing_else(self):
+    def test_each_kind_raises_exactly_the_expected_issues(self):
         covered = {which: recordings.alerts_of(BINARY, which) for which in PACKS}
 
         def verdicts(name):
@@ -101,7 +102,7 @@ class Recordings(unittest.TestCase):
         for name, verdict in judged.items():
             if KINDS[name]["known_wrong"]:
                 if all(verdict[which]["ok"] for which in PACKS):
-                    print("NOTE: %s is right with these packs; remove its `wrong`" % name)
+                    print("NOTE: %s passes with these packs; remove its `wrong`" % name)
                 continue
             for which in PACKS:
                 with self.subTest(kind=name, packs=which):

@@ -1,4 +1,4 @@
-"""Training run by Lightning's Trainer. $PITWALL_KIND holds the arguments of the kind: steps, pace, at, end, rank, after, devices, precision."""
+"""Training run with Lightning's Trainer. $PITWALL_KIND contains the arguments of the kind: steps, pace, at, end, rank, after, devices, precision."""
 import os
 import tempfile
 import time

@@ -1,9 +1,9 @@
-"""Training run of a toy model in its own loop, under any launcher: one end, one way to compute, and at most one fault.
+"""Training run of a toy model in its own loop, under any launcher, with a selected end and numerics and at most one fault.
 
 loop.py                        one rank; RANK, WORLD_SIZE, and the rendezvous come from the environment, as torchrun sets them
 loop.py fork|forkserver|spawn  starts the ranks as children of multiprocessing
 
-$PITWALL_KIND holds the arguments of the kind as JSON: steps, pace (seconds per step), at (step of the end or fault), rank (the rank that ends or
+$PITWALL_KIND contains the arguments of the kind as JSON: steps, pace (seconds per step), at (step of the end or fault), rank (the rank that ends or
 fails), end, after, numerics, fault, once (only the first attempt ends this way).
 """
 import atexit
@@ -28,20 +28,20 @@ import pitwall  # noqa: E402
 
 KIND = json.loads(os.environ["PITWALL_KIND"])
 NAP = 3600
-IDLE = 25  # seconds; without the end of a loop, HangSuspected would be reported after 10
+IDLE = 25  # seconds; if the loop had not ended, HangSuspected would be reported after 10 s
 
 
-def say_fault():
+def print_fault():
     print("fault %.6f" % time.time(), flush=True)
 
 
 def crash():
-    say_fault()
+    print_fault()
     os.kill(os.getpid(), signal.SIGSEGV)
 
 
 def crash_in_teardown():
-    """Crashes after the client has sent its Goodbye."""
+    """Makes the process crash after the client has sent its Goodbye."""
     if multiprocessing.parent_process() is None:
         atexit.register(crash)
     else:
@@ -49,9 +49,9 @@ def crash_in_teardown():
 
 
 def finish(end):
-    """Ends the process this way."""
+    """Ends the process in the given way."""
     if end not in ("return", "immediate_0", "exec"):
-        say_fault()
+        print_fault()
     if end == "exception":
         raise ValueError("no such label")
     if end == "replaced_hook":
@@ -84,25 +84,25 @@ class Culprit:
         self.at = KIND.get("at")
 
     def act(self, number):
-        """Begins the fault or ends the process if this is its step."""
+        """Starts the fault or ends the process if `number` is the configured step."""
         if self.fault == "slow" and number >= self.at:
             if number == self.at:
-                say_fault()
+                print_fault()
             time.sleep(KIND["pace"])
         if number != self.at:
             return
         if self.fault in ("stopped", "holds_gil", "spins", "sleeps"):
-            say_fault()
+            print_fault()
         if self.fault == "stopped":
             os.kill(os.getpid(), signal.SIGSTOP)
         if self.fault == "holds_gil":
             ctypes.PyDLL(None).sleep(NAP)
         if self.fault == "spins":
-            sum(range(10 ** 15))  # in C, holding the interpreter lock
+            sum(range(10 ** 15))  # runs in C with the interpreter lock held
         if self.fault == "sleeps":
             time.sleep(NAP)
         if self.end != "return":
-            time.sleep(0.3)  # the collector knows of the loop by now
+            time.sleep(0.3)  # time for the collector to receive the loop
             finish(self.end)
 
 
@@ -124,7 +124,7 @@ def rank_main(rank):
 
 
 def loop(culprit, rank, world, seed=1):
-    """One training run of KIND["steps"] steps."""
+    """Runs KIND["steps"] training steps."""
     compute = numerics.KINDS[KIND.get("numerics", "fp32")](rank, world, KIND["pace"], seed)
     for number in pitwall.steps(range(KIND["steps"])):
         culprit.act(number)
@@ -156,7 +156,7 @@ def after_loop(what, culprit, rank, world):
         distributed.barrier()
     elif what == "last_barrier":
         if culprit.mine:
-            say_fault()
+            print_fault()
             time.sleep(NAP)
         distributed.barrier()
 

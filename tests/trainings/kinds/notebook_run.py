@@ -1,6 +1,6 @@
-"""Training run in the cells of a notebook: starts a kernel of IPython, executes cells as Jupyter does, and shuts the kernel down.
+"""Training run in notebook cells. Starts an IPython kernel, executes the cells as Jupyter does, and shuts the kernel down.
 
-$PITWALL_KIND holds the arguments of the kind: steps, pace, cells (names in CELLS; a number is a pause in seconds).
+$PITWALL_KIND contains the arguments of the kind: steps, pace, cells (names in CELLS; a number is a pause in seconds).
 """
 import json
 import os
@@ -34,7 +34,7 @@ def train(at=None, act=None):
 
 
 def execute(client, code):
-    """Runs a cell. Returns when it has ended or the kernel has exited."""
+    """Executes a cell. Returns when the cell has finished or the kernel has exited."""
     number = client.execute(code)
     while client.is_alive():
         try:
@@ -48,7 +48,7 @@ def execute(client, code):
 
 
 def main():
-    manager = jupyter_client.KernelManager(kernel_name="python3", shutdown_wait_time=60)  # it sends SIGTERM after half of that
+    manager = jupyter_client.KernelManager(kernel_name="python3", shutdown_wait_time=60)  # SIGTERM is sent after half of this time
     manager.start_kernel(env=dict(os.environ))
     client = manager.blocking_client()
     client.start_channels()

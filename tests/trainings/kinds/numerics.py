@@ -1,6 +1,6 @@
-"""Ways to compute the steps of a toy training run. Each function of KINDS builds a model and returns a function that runs one step.
+"""Numerics for the steps of a toy training run. Each function in KINDS builds a model and returns a function that runs one step.
 
-rank, world: those of this process; with more than one rank the model is in DistributedDataParallel. pace: seconds that a step sleeps.
+rank, world: of this process; with several ranks, the model is wrapped in DistributedDataParallel. pace: seconds that a step sleeps.
 """
 import math
 import time
@@ -11,7 +11,7 @@ import pitwall
 
 
 class Net(torch.nn.Module):
-    """Two layers with a wait in between that simulates a kernel."""
+    """Two layers with a sleep in between that simulates a kernel."""
 
     def __init__(self, pace, inputs=16, outputs=4):
         super().__init__()
@@ -30,7 +30,7 @@ def distribute(model, world):
 
 
 class Regression:
-    """Batches whose labels come from a linear map, with noise."""
+    """Batches with noisy labels from a linear map."""
 
     def __init__(self, rank, seed, noise=0.3):
         self._chance = torch.Generator().manual_seed(100 * seed + rank)
@@ -64,7 +64,7 @@ def plain(rank, world, pace, seed, noise=0.3, size=32, rate=0.05, poison=None, d
 
 
 def noisy(rank, world, pace, seed):
-    """Two rows per batch: the loss varies by its own magnitude."""
+    """Uses two rows per batch, so that the loss varies by its own magnitude."""
     return plain(rank, world, pace, seed, noise=1.0, size=2, rate=0.005)
 
 
@@ -81,7 +81,7 @@ def nan(rank, world, pace, seed):
 
 
 def scaled(rank, world, pace, seed, poison=None):
-    """Mixed precision with a loss scale so large that the first steps overflow and are skipped."""
+    """Uses mixed precision with an initial loss scale so large that the first steps overflow and are skipped."""
     torch.manual_seed(seed)
     model = distribute(Net(pace), world)
     loss_of = torch.nn.MSELoss()
@@ -113,7 +113,7 @@ def scaled_nan(rank, world, pace, seed):
 
 
 def gan(rank, world, pace, seed):
-    """Two adversarial networks; neither loss has a trend, and the script declares that."""
+    """Trains two adversarial networks. Their losses have no trend, and the script declares that."""
     torch.manual_seed(seed)
     maker = distribute(Net(pace, 8, 4), world)
     judge = distribute(Net(pace, 4, 1), world)
@@ -140,7 +140,7 @@ def gan(rank, world, pace, seed):
 
 
 def reinforcement(rank, world, pace, seed):
-    """Policy gradients: the loss has either sign, and the reward is noisy."""
+    """Trains with policy gradients. The loss may be positive or negative, and the reward is noisy."""
     torch.manual_seed(seed)
     policy = distribute(Net(pace), world)
     optimizer = torch.optim.Adam(policy.parameters(), lr=5e-3)

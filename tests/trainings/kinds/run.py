@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the kinds of training runs next to `pitwall standalone` with all packs, one standalone per kind, and judges the events.
+"""Runs the kinds of training runs under `pitwall standalone` with all packs, one standalone process per kind, and judges the events.
 
 run.py PITWALL PYTHON [--kinds PATTERN…] [--jobs N] [--results DIR] [--again] [--keep]
 
-PYTHON: the last interpreter that tests/stages/parts/torch.sh prints. Results stay in DIR (build/kinds); a kind that passed with this binary is not run
-again. --keep: keeps the recording of each run kind that has none yet. Exits with 1 if a kind failed that is not known to be wrong.
+PYTHON: the last interpreter that tests/stages/parts/torch.sh prints. The results are kept in DIR (build/kinds); a kind that passed with this binary
+is not run again. --keep: stores the recording of each kind that does not have one yet. The exit code is 1 if a kind failed that is not known to be
+wrong.
 """
 import argparse
 import concurrent.futures
@@ -28,9 +29,9 @@ from kinds import KINDS, issues_of, judge, jobs_of, matches  # noqa: E402
 from matrix import free_port, version_of  # noqa: E402
 
 CONFIG = "collector: {gpus: false, interval: 1s}\n"
-TRAINS_S = 600   # a run that lasts longer has failed
-ENDS_S = 110     # a failed job waits one minute for a restart
-SETTLES_S = 15   # wait for further issues between the expected one and the verdict
+TRAINS_S = 600   # maximum duration of a run
+ENDS_S = 110     # maximum time until the jobs end; a failed job waits one minute for a restart
+SETTLES_S = 15   # time between the expected issue and the verdict, for further issues
 
 
 def command(python, made):
@@ -48,7 +49,7 @@ def command(python, made):
 
 
 def processes_with(variable):
-    """Returns PIDs of the processes whose environment has this assignment."""
+    """Returns the PIDs of processes whose environment contains this assignment."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -61,7 +62,7 @@ def processes_with(variable):
 
 
 class Run:
-    """One kind from its start to its verdict."""
+    """Runs one kind from start to verdict."""
 
     def __init__(self, options, made):
         self.options, self.made = options, made
@@ -96,12 +97,13 @@ class Run:
                 pass
 
     def wait(self, launcher):
-        """Returns an error or None when the jobs have ended, or, if no end is expected, some seconds after the expected issues."""
+        """Waits until the jobs have ended or, if they are not expected to end, until some seconds after the expected issues. Returns an error or
+        None."""
         limit = time.monotonic() + TRAINS_S
         named_at = None
         while launcher.poll() is None:
             if time.monotonic() > limit:
-                return "the run did not end" if self.made["ends"] else None
+                return "the run did not end in time" if self.made["ends"] else None
             if self.made["ends"] is None and self.all_named():
                 named_at = named_at or time.monotonic()
                 if time.monotonic() > named_at + SETTLES_S:
@@ -110,7 +112,7 @@ class Run:
         limit = time.monotonic() + ENDS_S
         while time.monotonic() < limit and not self.all_ended():
             time.sleep(0.2)
-        time.sleep(3)  # for issues of the last steps
+        time.sleep(3)  # time for issues of the last steps
         return None
 
     def all_named(self):
@@ -159,7 +161,7 @@ class Run:
 
 
 def passed_before(options, made):
-    """Returns whether an earlier run is of this kind and this binary, and right by the current verdict."""
+    """Returns true if an earlier run of this kind with this binary passes the current verdict."""
     path = os.path.join(options.results, made["name"] + ".json")
     if options.again or not os.path.exists(path):
         return False
@@ -170,7 +172,7 @@ def passed_before(options, made):
 
 
 def run_one(options, made):
-    """Returns (whether the kind passed or is known to be wrong, the line to print)."""
+    """Runs one kind. Returns (true if the kind passed or is known to be wrong, the line to print)."""
     try:
         result = Run(options, made).run()
     except Exception as error:

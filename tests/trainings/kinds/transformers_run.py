@@ -1,4 +1,4 @@
-"""Training run by the Trainer of Hugging Face. $PITWALL_KIND holds the arguments of the kind: steps, pace, at, end, rank, after, every, bf16."""
+"""Training run with the Hugging Face Trainer. $PITWALL_KIND contains the arguments of the kind: steps, pace, at, end, rank, after, every, bf16."""
 import os
 import tempfile
 import time
@@ -14,7 +14,7 @@ import transformers  # noqa: E402
 
 
 class Model(transformers.GPT2LMHeadModel):
-    def forward(self, input_ids=None, labels=None, **named):  # the Trainer passes the columns named here
+    def forward(self, input_ids=None, labels=None, **named):  # the Trainer passes the dataset columns that are parameters here
         if self.training:
             time.sleep(KIND["pace"])
         return super().forward(input_ids=input_ids, labels=labels, **named)

@@ -1,4 +1,4 @@
-"""Training run by XGBoost. $PITWALL_KIND holds the arguments of the kind: steps (rounds), pace, at, end, after."""
+"""Training run with XGBoost. $PITWALL_KIND contains the arguments of the kind: steps (rounds), pace, at, end, after."""
 import time
 
 import loop

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Events per job per minute of healthy jobs: ten kinds with 1, 2, 8, and 64 ranks, twelve minutes each in event time.
+"""Measures events per job per minute of healthy jobs: ten kinds with 1, 2, 8, and 64 ranks, for twelve minutes of event time each.
 
 rates_test.py PITWALL [--long] [--table]
 
-Every record on pitwall.issues counts, including statuses. With pack:default the whole job counts, including its start and its end. With all packs
-(141 rules), the first two minutes, in which each rule reports its first status, and the end are left out. Without --long, each kind has one number of
-ranks, in turn 1, 2, and 8, and one kind also has 64 ranks. --table: prints both rates, and those of whole jobs with all packs, as a Markdown table.
+Every record on pitwall.issues counts, including statuses. With pack:default, the whole job counts, including its start and its end. With all packs
+(141 rules), the end and the first two minutes do not count, because each rule reports its first status in these minutes. Without --long, each kind
+runs with one number of ranks (1, 2, and 8 in turn), and one kind also with 64 ranks. --table: prints both rates, and those of whole jobs with all
+packs, as a Markdown table.
 """
 import concurrent.futures
 import json
@@ -21,13 +22,13 @@ import recordings  # noqa: E402
 
 BINARY = None
 LONG = False
-BRIEF = ("long steps",)  # kinds with few samples
+BRIEF = ("long steps",)  # kinds with few samples, which also run with 64 ranks
 RANKS = (1, 2, 8, 64)
 START = 1_700_000_000  # Unix seconds
 WARMUP_S, MEASURED_S = 120, 600
 JOB_S = WARMUP_S + MEASURED_S
 LIMIT = 5              # events per job per minute
-# Kind -> flags of loadgen. If a flag depends on the number of ranks, the entry has the minimum number for it.
+# Kind -> {minimum number of ranks: flags of loadgen}. The entry with the largest applicable minimum is used.
 KINDS = {
     "short steps": {1: ["--step", "100ms"], 64: ["--step", "250ms"]},
     "steps of 400 ms": {1: ["--step", "400ms"]},
@@ -54,14 +55,14 @@ def make_log(kind, ranks, folder):
 
 
 def events(folder, which):
-    """Returns the times of the events of the job, in seconds after its start."""
+    """Returns [(seconds since the start of the job, event)] for the events of the job."""
     done = subprocess.run([BINARY, "backtest", "--input", folder, "--rules", *recordings.pack_flags(which)], capture_output=True, text=True, check=True)
     parsed = map(json.loads, done.stdout.splitlines())
     return [(recordings.seconds(event["time"]) - START, event) for event in parsed if event["data"]["job"]["id"] == "load-0"]
 
 
 def measure(kind, ranks, which):
-    """Returns {"whole" | "settled": (events per minute, the names of the changes)}."""
+    """Returns {"whole" | "settled": (events per minute, subjects of the events)}."""
     with tempfile.TemporaryDirectory(prefix="pitwall-rates-") as folder:
         make_log(kind, ranks, folder)
         every = events(folder, which)
@@ -87,7 +88,7 @@ class Rates(unittest.TestCase):
             with self.subTest(kind=cell[0], ranks=cell[1]):
                 each_minute, names = measured[part]
                 self.assertLessEqual(each_minute, LIMIT, names)
-                self.assertGreater(measured["whole"][0], 1)  # the measurement sees events
+                self.assertGreater(measured["whole"][0], 1)  # the measurement must have found events
 
     def test_healthy_jobs_emit_few_events_from_start_to_end(self):
         self.check("default", "whole")
