@@ -1,4 +1,4 @@
-"""A real browser that opens our page: a test in Python controls services/web/browser/remote.ts."""
+"""A real browser that opens Pitwall's page, controlled from Python through services/web/browser/remote.ts."""
 import json
 import os
 import subprocess
@@ -32,7 +32,7 @@ class Browser:
         self.ask("gone", ".waiting")
 
     def all(self, selector, *fields):
-        """Returns [[attribute, …]] of each element; "" stands for its text."""
+        """Returns [[attribute, …]] for each matching element. The field "" selects its text."""
         return self.ask("all", selector, fields=list(fields))
 
     def close(self):

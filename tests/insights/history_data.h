@@ -1,5 +1,5 @@
 // Telemetry and events of three jobs with realistic disturbances: late, duplicate, and reordered
-// batches; a second boot, a second attempt, a source that becomes silent, missing values.
+// batches, a second boot, a second attempt, a source that falls silent, and missing values.
 #pragma once
 
 #include <random>
@@ -11,7 +11,7 @@
 
 namespace pitwall::history {
 
-// Returns records in log order: topic, key, value.
+// Returns the records in log order, with topic, key, and value.
 inline std::vector<OutgoingRecord> HistoryRecords(uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<OutgoingRecord> out;
@@ -56,10 +56,10 @@ inline std::vector<OutgoingRecord> HistoryRecords(uint64_t seed) {
         .topic = std::string(kTelemetryTopic), .partition = 0, .key = batch.job, .value = bytes};
     const uint64_t luck = random() % 100;
     if (luck < 3) {
-      late.push_back(std::move(record));  // much later
+      late.push_back(std::move(record));  // arrives much later
       return;
     }
-    if (luck < 6) late.push_back(record);  // duplicate
+    if (luck < 6) late.push_back(record);  // arrives twice
     out.push_back(std::move(record));
     if (!late.empty() && random() % 10 == 0) {
       out.push_back(late.front());
@@ -67,7 +67,7 @@ inline std::vector<OutgoingRecord> HistoryRecords(uint64_t seed) {
     }
   };
   uint64_t sequence = 0;
-  for (int tick = 0; tick < 260; ++tick) {  // 65 minutes in ticks of 15 s
+  for (int tick = 0; tick < 260; ++tick) {  // 65 minutes of ticks, 15 s each
     ++sequence;
     const int64_t begin = kBegin + tick * 15 * kNanosPerSecond;
     if (tick == 130) {
@@ -78,7 +78,7 @@ inline std::vector<OutgoingRecord> HistoryRecords(uint64_t seed) {
     }
     for (const std::string& job : jobs) {
       for (size_t n = 0; n < 2; ++n) {
-        if (n == 1 && job == "job-b" && tick > 60 && tick < 100) continue;  // silent
+        if (n == 1 && job == "job-b" && tick > 60 && tick < 100) continue;  // the source is silent
         OwnedBatch node(Cat("collector-", n), sequence);
         node.batch.job = job;
         node.batch.info.node = Cat("node-", n);
@@ -127,7 +127,7 @@ inline void Put(BinaryWriter& out, const RollupRow& row) {
   out.U64(row.count);
 }
 
-// Returns the encoded answer to the request with that number, or the error.
+// Returns the encoded response to the request with this number, or the error.
 inline StatusOr<std::string> Answer(const History& history, int request) {
   std::mt19937_64 random(static_cast<uint64_t>(request) * 7919 + 1);
   const std::vector<std::string> jobs = {"job-a", "job-b", "job-c"};

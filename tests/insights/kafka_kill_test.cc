@@ -1,5 +1,5 @@
-// kill -9 at 20 random moments of ingestion and sealing, with a real broker: afterwards every
-// answer is bit-identical to that of an uninterrupted run.
+// Test that kills a process with kill -9 at 20 random moments of ingestion and sealing, with a real
+// broker. Afterwards, all query results are bit-identical to those of an uninterrupted run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -36,7 +36,8 @@ class KafkaKillTest : public kafka::KafkaTest {
   }
   ~KafkaKillTest() override { fs::remove_all(dir_); }
 
-  // Answers over the whole log; fails if jobs are missing.
+  // Returns the results of all requests after reading the whole log. Fails the test if a job is
+  // missing.
   std::vector<std::string> AnswersOf(const std::string& store) {
     HistoryOptions options = VictimOptions(store, topics_);
     options.memory_bytes = HistoryOptions().memory_bytes;
@@ -69,7 +70,7 @@ class KafkaKillTest : public kafka::KafkaTest {
     EXPECT_EQ(::posix_spawn(&pid, path.c_str(), nullptr, nullptr, arguments, environ), 0);
     return pid;
   }
-  // The exit status; -1: killed.
+  // Returns the exit status, or -1 if the process was killed.
   static int Wait(pid_t pid) {
     int status = 0;
     ::waitpid(pid, &status, 0);
@@ -79,12 +80,12 @@ class KafkaKillTest : public kafka::KafkaTest {
   std::string dir_, topics_;
 };
 
-TEST_F(KafkaKillTest, AnswersAreBitIdenticalAfterTwentyKills) {
+TEST_F(KafkaKillTest, ResultsAreBitIdenticalAfterTwentyKills) {
   const std::vector<std::string> unbroken = AnswersOf(dir_ + "/unbroken");
   ASSERT_EQ(unbroken.size(), static_cast<size_t>(kRequests));
   size_t bytes = 0;
   for (const std::string& answer : unbroken) bytes += answer.size();
-  EXPECT_GT(bytes, 1'000'000U);  // the requests return data
+  EXPECT_GT(bytes, 1'000'000U);  // The requests return data.
   const int64_t began = kafka::TestClock()->MonotonicNs();
   ASSERT_EQ(Wait(StartVictim(dir_ + "/timed")), 0);
   const int64_t took = kafka::TestClock()->MonotonicNs() - began;
@@ -93,7 +94,7 @@ TEST_F(KafkaKillTest, AnswersAreBitIdenticalAfterTwentyKills) {
   int killed = 0;
   bool finished = true;
   for (int i = 0; killed < 20 && i < 200; ++i) {
-    // A finished store has nothing to interrupt.
+    // A finished store cannot be interrupted, so start over.
     if (finished) fs::remove_all(store);
     const pid_t victim = StartVictim(store);
     kafka::Pause(static_cast<int64_t>(random() % static_cast<uint64_t>(took * (i % 4 + 1) / 4)));

@@ -1,5 +1,6 @@
-// kill -9 at random moments of ingestion and sealing: afterwards every answer is bit-identical to
-// that of an uninterrupted run; damage yields equal answers or DataLoss.
+// Tests of the history after kills and damage. After kill -9 at random moments of ingestion and
+// sealing, all query results are bit-identical to those of an uninterrupted run. With damaged
+// files, queries return equal results or DataLoss.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -57,7 +58,7 @@ class InsightsKillTest : public ::testing::Test {
     ASSERT_TRUE(log.ok()) << log.status();
     log_ = *std::move(log);
   }
-  // Reads the whole log into memory, or opens the data that the store has sealed.
+  // Opens the store and waits until the whole log has been read or the sealed data is available.
   std::unique_ptr<HistoryService> Follow(const std::string& store) {
     HistoryOptions options;
     options.dir = store;
@@ -87,7 +88,7 @@ class InsightsKillTest : public ::testing::Test {
     EXPECT_EQ(::posix_spawn(&pid, path.c_str(), nullptr, nullptr, arguments, environ), 0);
     return pid;
   }
-  // The exit status; -1: killed.
+  // Returns the exit status, or -1 if the process was killed.
   static int Wait(pid_t pid) {
     int status = 0;
     ::waitpid(pid, &status, 0);
@@ -99,7 +100,7 @@ class InsightsKillTest : public ::testing::Test {
   std::unique_ptr<log::EmbeddedLog> log_;
 };
 
-TEST_F(InsightsKillTest, AnswersAreBitIdenticalAfterTwentyKills) {
+TEST_F(InsightsKillTest, ResultsAreBitIdenticalAfterTwentyKills) {
   std::vector<std::string> unbroken;
   {
     const auto keep = Follow(dir_ + "/unbroken");
@@ -108,8 +109,8 @@ TEST_F(InsightsKillTest, AnswersAreBitIdenticalAfterTwentyKills) {
   }
   size_t bytes = 0;
   for (const std::string& answer : unbroken) bytes += answer.size();
-  EXPECT_GT(bytes, 1'000'000U);  // the requests return data
-  log_ = nullptr;                // the victim opens it
+  EXPECT_GT(bytes, 1'000'000U);  // The requests return data.
+  log_ = nullptr;                // The victim opens the log.
   const int64_t began = clock_.MonotonicNs();
   ASSERT_EQ(Wait(StartVictim(dir_ + "/timed")), 0);
   const int64_t took = clock_.MonotonicNs() - began;
@@ -119,7 +120,7 @@ TEST_F(InsightsKillTest, AnswersAreBitIdenticalAfterTwentyKills) {
   int killed = 0;
   bool finished = true;
   for (int i = 0; killed < 20 && i < 400; ++i) {
-    // A finished store has nothing to interrupt.
+    // A finished store cannot be interrupted, so start over.
     if (finished) fs::remove_all(store);
     const pid_t victim = StartVictim(store);
     pause->Wait(static_cast<int64_t>(random() % static_cast<uint64_t>(took * (i % 5 + 1) / 5)));
@@ -145,8 +146,8 @@ TEST_F(InsightsKillTest, AnswersAreBitIdenticalAfterTwentyKills) {
   for (int i = 0; i < kRequests; ++i) EXPECT_EQ(answers[i] == unbroken[i], true) << "request " << i;
 }
 
-// The history of a finished store, without its log.
-TEST_F(InsightsKillTest, DamageYieldsEqualAnswersOrDataLossNamingFile) {
+// Damages the files of a finished store. The log is not read again.
+TEST_F(InsightsKillTest, DamagedFile_ReturnsEqualResultsOrDataLoss) {
   const std::string whole = dir_ + "/whole";
   std::vector<std::string> right;
   {
@@ -170,7 +171,7 @@ TEST_F(InsightsKillTest, DamageYieldsEqualAnswersOrDataLossNamingFile) {
     HistoryOptions options;
     options.dir = whole;
     const bool catalogue = EndsWith(file, ".db");
-    // Open changes the folder: restore it from a copy.
+    // Open modifies the folder, so each case works on a copy.
     const std::string copy = dir_ + "/copy";
     fs::remove_all(copy);
     fs::copy(whole, copy, fs::copy_options::recursive);
@@ -181,7 +182,7 @@ TEST_F(InsightsKillTest, DamageYieldsEqualAnswersOrDataLossNamingFile) {
       EXPECT_THAT(std::string(ToStd(keep.status().message())), ::testing::HasSubstr(copy));
       ++outcomes["refused"];
     } else if (!there && catalogue) {
-      ++outcomes["rebuilt"];  // rebuilt from segments: its events come from the log
+      ++outcomes["rebuilt"];  // The rebuilt catalog lacks events, which come from the log.
     } else {
       for (int i = 0; i < kRequests; i += 3) {
         const auto answer = Answer((*keep)->history(), i);
@@ -216,8 +217,8 @@ TEST_F(InsightsKillTest, DamageYieldsEqualAnswersOrDataLossNamingFile) {
     EXPECT_GT(outcomes[outcome], 0) << outcome;
 }
 
-// Data lost with the write-ahead file is read from the log again.
-TEST_F(InsightsKillTest, DamagedWriteAheadFileChangesNoAnswer) {
+// Data that is lost with the write-ahead file is read from the log again.
+TEST_F(InsightsKillTest, DamagedWriteAheadFile_DoesNotChangeResults) {
   std::vector<std::string> right;
   {
     const auto keep = Follow(dir_ + "/unbroken");
@@ -233,7 +234,7 @@ TEST_F(InsightsKillTest, DamagedWriteAheadFileChangesNoAnswer) {
     const auto bytes = fs::file_size(wal, missing);
     return missing ? uintmax_t{0} : bytes;
   };
-  // On a busy machine, a victim may finish before it is noticed: try again.
+  // On a busy machine, the victim may finish before it is killed, so retry.
   for (int tries = 0; tries < 20; ++tries) {
     fs::remove_all(store);
     const pid_t victim = StartVictim(store);

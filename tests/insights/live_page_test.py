@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The page with a live standalone and a training job of three ranks, one of them slow, in a real browser (checks 3, 8, and 11 of the page).
+"""Tests the page with a live standalone and a training job of three ranks, one of them slow, in a real browser (checks 3, 8, and 11 of the page).
 
-* A step is on the timeline of all ranks within 2 s of its end, by the rank's own clock: the median of twelve.
-* The slow rank is the first row of the map of ranks and steps, and a click on its cell lists the API's data for that rank and step.
-* The page as of a time has the same words as it had live at that time, on all tabs, even after the job has continued.
+* A step appears on the timeline of all ranks within 2 s of its end by the rank's own clock (median of twelve steps).
+* The slow rank is the first row of the heat map of ranks and steps. A click on its cell lists the spans that the API returns for that rank and step.
+* The page as of a past time has the same text as the live page had at that time, on all tabs, even after the job has continued.
 
 live_page_test.py PITWALL
 """
@@ -28,10 +28,10 @@ from harness import CLIENT, Pitwall, wait_for, write  # noqa: E402
 
 BINARY = None
 JOB, SLOW = "live-page", 2
-# The line about the time, and controls of the current state.
+# Elements to ignore: the line about the time, and controls that depend on the current state.
 LEFT_OUT = [".past", ".asks"]
 MARK_EACH, MARKS = 10, 12
-# Rank 0 marks some steps with a phase of their own, and reports the end of each step when the next one begins.
+# Rank 0 marks some steps with an extra phase, and reports the end of each marked step when the next step starts.
 RANK = """
 import os, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -50,13 +50,13 @@ for step in pitwall.steps(range(100_000)):
         with pitwall.phase(marked):  # the last phase of its step: both end together
             time.sleep(0.01)
 """ % (SLOW, MARK_EACH, SLOW)
-# Launcher of the ranks. It is killed with them, so that no process of the job remains.
+# Launcher of the ranks. The test kills it together with them, so that no process of the job remains.
 LAUNCHER = """
 import os, subprocess, sys
 ranks = [subprocess.Popen([sys.executable, *sys.argv[1:]], env=dict(os.environ, RANK=str(rank), WORLD_SIZE="3")) for rank in range(3)]
 for one in ranks: one.wait()
 """
-# Selector that a tab has once it is drawn.
+# Selector that matches once the tab is drawn.
 TABS = {"": "[data-incident], .incident.calm", "nodes": ".timeline canvas[data-ready]", "training": ".plots canvas[data-ready]", "rules": ".rulelist details",
         "differs": "#differs-title", "actions": "#notifications-title"}
 
@@ -69,7 +69,7 @@ class LivePage(unittest.TestCase):
         cls.work = tempfile.mkdtemp(prefix="pitwall-live-page-")
         cls.data, cls.marks = os.path.join(cls.work, "data"), os.path.join(cls.work, "marks")
         cls.browser = browser.Browser()
-        cls.browser.ask("faults")  # builds and starts the browser
+        cls.browser.ask("faults")  # the first request builds and starts the browser
         cls.serve("standalone")
         cls.script, cls.launcher, cls.running = write(os.path.join(cls.work, "rank.py"), RANK), write(os.path.join(cls.work, "launcher.py"), LAUNCHER), None
         cls.train()
@@ -90,7 +90,7 @@ class LivePage(unittest.TestCase):
 
     @classmethod
     def kill_job(cls):
-        """Kills the ranks and the launcher at once."""
+        """Kills the ranks and the launcher together."""
         if cls.running:
             os.killpg(cls.running.pid, signal.SIGKILL)
             cls.running.wait()
@@ -114,15 +114,15 @@ class LivePage(unittest.TestCase):
     def test_1_step_is_visible_within_two_seconds(self):
         self.open("tab=nodes&range=15m", ".timeline canvas[data-ready]")
         self.browser.ask("watch", "ul.legend:has(+ .readout)", pattern="mark-\\d+;")
-        # Marks that existed when the page was opened do not count.
+        # Marks that existed before the page was opened do not count.
         old = set(self.browser.ask("seen"))
         wait_for("marked steps on the timeline", lambda: len(set(self.browser.ask("seen")) - old) >= MARKS)
         seen = self.browser.ask("seen")
         with open(self.marks) as lines:
             ended = {name: float(at) for name, at in (line.split() for line in lines)}
         lags = sorted(seen[name] - ended[name] for name in set(seen) - old)
-        print("a step is on the timeline %.2f s after its end: median of %s" % (statistics.median(lags), ", ".join("%.2f" % lag for lag in lags)))
-        self.assertGreater(lags[0], 0, "a mark is recorded when its step ends")
+        print("a step appears on the timeline %.2f s after its end (median of %s)" % (statistics.median(lags), ", ".join("%.2f" % lag for lag in lags)))
+        self.assertGreater(lags[0], 0, "a mark must not be visible before its step ends")
         self.assertLessEqual(statistics.median(lags), 2, lags)
         self.assertEqual(self.browser.ask("faults"), [])
 
@@ -141,8 +141,8 @@ class LivePage(unittest.TestCase):
         self.assertGreaterEqual(len(wanted), 3)  # the step and its two phases
         self.assertEqual(sorted(row[0] for row in self.browser.all("tr[data-span]", "data-span")), sorted(wanted))
 
-    def words(self, more, without=()):
-        """Returns {tab: its words}."""
+    def texts(self, more, without=()):
+        """Returns {tab: its text}."""
         out = {}
         for tab, ready in TABS.items():
             self.open("%stab=%s" % (more, tab), ready)
@@ -154,14 +154,14 @@ class LivePage(unittest.TestCase):
         times = [self.get("/job")["last_ns"], self.get("/job")["ended_ns"]] + [rule["since_ns"] for rule in self.get("/rules")["rules"]]
         return max(int(at) for at in times if at)
 
-    def test_3_page_as_of_a_time_has_its_words(self):
-        # The log ends while the job is running: the live state then is the state of its history. These processes send no later data.
+    def test_3_page_as_of_a_time_matches_live_page(self):
+        # The log ends while the job is running, so the live state is the state at the end of the history. No process sends data after that.
         self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
         self.kill_job()
         self.serve("insights")
-        # A rule may be evaluated at a tick after the last sample: the live state includes that.
+        # A rule may be evaluated at a tick after the last sample. The live state includes that evaluation.
         then = self.newest()
-        live, as_of = self.words(""), self.words("at=%s&" % then)
+        live, as_of = self.texts(""), self.texts("at=%s&" % then)
         for tab, text in live.items():
             self.assertEqual(as_of[tab], text, tab)
         self.assertEqual(self.pitwall.stop(), 0)
@@ -170,23 +170,24 @@ class LivePage(unittest.TestCase):
         self.serve("standalone")
         self.train()
         wait_for("another attempt", lambda: self.get("/job")["attempt_count"] > 1)
-        wait_for("30 of its steps", lambda: self.get("/phases", last=30)["steps"] == 30)
-        # The attempt is over: each of its ticks is evaluated.
+        wait_for("30 steps of the attempt", lambda: self.get("/phases", last=30)["steps"] == 30)
+        # The attempt has ended and all of its ticks are evaluated.
         self.kill_job()
         wait_for("the job's end", lambda: self.get("/job")["state"] == "ended")
         then = self.newest()
-        # A rule's verdict is its last status before the ranks' data ended. For an attempt followed by another one, it is known only up to its end.
+        # A rule's verdict is its last status before the data of the ranks ended. If another attempt follows, the verdict is known only up to the end
+        # of the attempt.
         rules = ["section:has(> header > #rules-title)"]
-        live = self.words("", rules)
+        live = self.texts("", rules)
         self.assertIn("died", live[""])
         self.pitwall.stop()
         self.serve("standalone")
         self.train()
         wait_for("the next attempt", lambda: self.get("/job")["attempt_count"] > 2 and self.get("/job")["state"] == "running")
-        wait_for("30 of its steps", lambda: self.get("/heatmap/steps", width=500, basis="own")["to_step"] >= 30)
+        wait_for("30 steps of the attempt", lambda: self.get("/heatmap/steps", width=500, basis="own")["to_step"] >= 30)
         self.open("", "#details-title")
         self.assertNotEqual(self.browser.ask("text", "main", without=LEFT_OUT + rules), live[""])
-        as_of = self.words("at=%s&" % then, rules)
+        as_of = self.texts("at=%s&" % then, rules)
         for tab, text in live.items():
             self.assertEqual(as_of[tab], text, tab)
 

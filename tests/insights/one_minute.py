@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""The one-minute test: a person who opens the link of an alert sees in the first screenshot what is wrong, where, and since when.
+"""The one-minute test: a person who opens the link of an alert must see in the first screenshot what is wrong, where, and since when.
 
-one_minute.py PITWALL make SEED DIR TRUTH    replays ten recorded faults (tests/trainings/recordings, selected by SEED), opens the link of each one's alert, and
-                                             writes DIR/01.png … 10.png, and the facts about them to TRUTH, which the reader does not get
+one_minute.py PITWALL make SEED DIR TRUTH    replays ten recorded faults (tests/trainings/recordings, selected by SEED), opens the link of each
+fault's alert,
+                                             and writes DIR/01.png … 10.png, and the facts to TRUTH, which the reader does not get
 one_minute.py words                          prints the instructions that the reader gets with the pictures
 one_minute.py judge DIR TRUTH                compares DIR/answers.json, written only from the pictures, with TRUTH
-one_minute.py keep DIR TRUTH                 judges, and keeps pictures, answers, and truth in one_minute/ if nine of ten are right
+one_minute.py keep DIR TRUTH                 judges, and stores pictures, answers, and truth in one_minute/ if nine of ten are right
 """
 import contextlib
 import datetime
@@ -28,11 +29,11 @@ from cells import CELLS  # noqa: E402
 
 KEPT = os.path.join(HERE, "one_minute")
 COUNT = 10
-# Kinds of faults for the reader. The names of files and jobs would reveal them, so the job in the pictures is named "training".
+# Kinds of faults as the reader sees them. File and job names would reveal the fault, so the job in the pictures is named "training".
 KINDS = {"slow": "a slow rank", "signal": "a rank died", "cancelled": "the job was cancelled", "exception": "a rank died", "exit": "a rank died",
          "memory": "a rank died", "stop": "a hang", "skip": "a hang", "sleep": "a hang", "nan": "the loss is not finite", "rate_ramp": "the learning rate is wrong",
          "raised": "the loss jumped", "data_stall": "ranks wait for their data"}
-START_SECONDS = 15  # maximum difference between the fault and the start that is read; a hang is reported after ten seconds
+START_SECONDS = 15  # maximum time from the fault to the start that the reader reports; a hang is reported after ten seconds
 
 
 def kept_seed():
@@ -45,7 +46,7 @@ def fault_of(name):
 
 
 def chosen(seed, count=COUNT):
-    """Returns names of cells with different faults; the seed selects the cell of each fault."""
+    """Returns the names of cells with different faults. The seed selects the faults and a cell for each."""
     by_fault = {}
     for name, entry in sorted(recordings.manifest().items()):
         fault = fault_of(name)
@@ -63,16 +64,16 @@ def truth(name):
 
 
 class Served:
-    """A recorded fault behind the page: a replay of its log, and `pitwall insights` on it."""
+    """A server for the page of a recorded fault: replays its log and runs `pitwall insights` on the result."""
 
     def __init__(self, pitwall, name, folder, which=None, load=(), config="insights: {retention: 876000h}\n"):
-        """load: flags of a `pitwall loadgen` whose jobs are in the same log."""
+        """load: flags of a `pitwall loadgen` whose jobs are written to the same log."""
         entry = recordings.manifest()[name]
         which = which or ("default" if entry["default"]["named"] else "all")
         source, data = os.path.join(folder, name), os.path.join(folder, name + ".replayed")
         recordings.unpack(os.path.join(recordings.KEPT, name + ".tar.xz"), source)
         if load:
-            # A recording has only telemetry, without the journal from which a writer continues.
+            # A recording contains only telemetry. A writer also needs the journal, so `log repair` rebuilds it.
             for command in (["log", "repair", os.path.join(source, "log")], ["loadgen", "--ticks", *load, "--data-dir", source]):
                 subprocess.run([pitwall, *command], check=True, capture_output=True)
         overrides = os.path.join(folder, "overrides-%s.yaml" % which)
@@ -81,8 +82,8 @@ class Served:
         done = subprocess.run([pitwall, "backtest", "--input", source, "--rules", *recordings.pack_flags(which), "--overrides", overrides,
                                "--no-status", "--output", data], capture_output=True, text=True)
         if done.returncode != 0:
-            raise RuntimeError("%s: the replay ended with %d (%s)" % (name, done.returncode, done.stderr[-500:]))
-        # The first alert of the fault's kind: the one whose link a person gets.
+            raise RuntimeError("%s: replay failed with exit code %d (%s)" % (name, done.returncode, done.stderr[-500:]))
+        # The first alert of the fault's kind is the one whose link a person would receive.
         events = [json.loads(line) for line in done.stdout.splitlines()]
         found = [event for event in events if event["type"].endswith(".issue.found")]
         alert = next(event for event in found if event["data"]["alert"] in entry[which]["named"])
@@ -104,7 +105,7 @@ class Served:
             if line.rstrip().endswith("insights: ready"):
                 break
         else:
-            raise RuntimeError("%s: pitwall insights ended" % self.name)
+            raise RuntimeError("%s: pitwall insights exited before it was ready" % self.name)
 
     def link(self, event=None):
         return "%s/jobs/%s?issue=%s" % (self.address, urllib.parse.quote(self.job, safe=""), event or self.issue)
@@ -117,7 +118,7 @@ class Served:
 
 
 def shoot(pitwall, names, folder):
-    """Takes the screenshots folder/01.png … and returns the texts in each."""
+    """Takes the screenshots folder/01.png … and returns the text of each."""
     page = os.path.join(REPO, "services", "web", "build.sh")
     with tempfile.TemporaryDirectory(prefix="pitwall-minute-") as work, contextlib.ExitStack() as running:
         served = []
@@ -127,7 +128,7 @@ def shoot(pitwall, names, folder):
         asked = [{"url": one.link(), "png": os.path.join(folder, "%02d.png" % (i + 1)), "hide": names[i]} for i, one in enumerate(served)]
         done = subprocess.run([page, os.path.join(work, "page"), "node", "browser/shoot.ts"], input=json.dumps(asked), capture_output=True, text=True)
         if done.returncode != 0:
-            raise RuntimeError("the browser failed: %s" % done.stderr[-2000:])
+            raise RuntimeError("browser failed: %s" % done.stderr[-2000:])
         return [one["text"] for one in json.loads(done.stdout.splitlines()[-1])]
 
 
@@ -136,9 +137,9 @@ def seconds(text):
 
 
 def wrong(answer, true):
-    """Returns the wrong parts of an answer; [] if all are right."""
+    """Returns the names of the wrong parts of an answer; [] if all are right."""
     out = [key for key in ("kind", "place") if answer[key] != true[key]]
-    # One second of rounding before, and the time that a rule needs to fire.
+    # The tolerance covers one second of rounding before the fault, and the time that a rule needs to fire.
     return out + ([] if -1.5 <= seconds(answer["start"]) - true["began"] <= START_SECONDS else ["start"])
 
 

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The one-minute test without a reader: the first screenshot's text has the facts that a reader must see, and the kept answers are right.
+"""The one-minute test without a reader: the text of the first screenshot must contain the facts that a reader needs, and the stored answers of
+readers must be right.
 
 one_minute_test.py PITWALL
 """
@@ -13,19 +14,19 @@ import unittest
 import one_minute
 
 BINARY = None
-# Words, one of which must be in the picture.
+# Phrases, at least one of which must be in the picture.
 WORDS = {"a slow rank": ["times as long"], "a rank died": ["died", "was lost"], "the job was cancelled": ["ended on purpose"], "a hang": ["missing", "no step for", "hang"],
          "the loss is not finite": ["is NaN", "not finite"], "the learning rate is wrong": ["learning rate"], "the loss jumped": ["loss jumped", "loss stays"],
          "ranks wait for their data": ["waits for data"]}
 
 
 class OneMinute(unittest.TestCase):
-    def test_kept_answers_are_right(self):
+    def test_stored_answers_are_right(self):
         right, of = one_minute.judge(one_minute.KEPT, os.path.join(one_minute.KEPT, "truth.json"))
         self.assertEqual(of, one_minute.COUNT)
         self.assertGreaterEqual(right, 9)
 
-    def test_kept_pictures_match_the_seed(self):
+    def test_stored_pictures_match_the_seed(self):
         with open(os.path.join(one_minute.KEPT, "truth.json")) as text:
             pictures = json.load(text)["pictures"]
         names = one_minute.chosen(one_minute.kept_seed())
@@ -33,14 +34,14 @@ class OneMinute(unittest.TestCase):
         for number in pictures:
             self.assertLess(os.path.getsize(os.path.join(one_minute.KEPT, number + ".png")), 200 << 10)
 
-    def test_other_answers_are_wrong(self):
+    def test_judge_rejects_wrong_answers(self):
         true = {"kind": "a hang", "place": "rank 3", "began": 1000.0}
         right = {"kind": "a hang", "place": "rank 3", "start": "1970-01-01 00:16:50"}
         self.assertEqual(one_minute.wrong(right, true), [])
         self.assertEqual(one_minute.wrong(dict(right, place="rank 2", kind="a rank died"), true), ["kind", "place"])
         self.assertEqual(one_minute.wrong(dict(right, start="1970-01-01 00:17:00"), true), ["start"])
 
-    def test_first_screenshot_of_each_link_has_the_facts(self):
+    def test_first_screenshot_shows_the_facts(self):
         names = one_minute.chosen(one_minute.kept_seed())
         with tempfile.TemporaryDirectory(prefix="pitwall-minute-") as folder:
             texts = one_minute.shoot(BINARY, names, folder)
@@ -55,8 +56,8 @@ class OneMinute(unittest.TestCase):
                 silent.append((name, facts, text))
             with self.subTest(cell=name):
                 self.assertIn("What to do:", text)
-                self.assertNotIn(name, text)  # the picture does not reveal the cell
-        self.assertLessEqual(len(silent), 1, silent)  # nine of ten, as for the readers
+                self.assertNotIn(name, text)  # the picture must not reveal the name of the cell
+        self.assertLessEqual(len(silent), 1, silent)  # nine of ten must be right, as for readers
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
-// insights_performance SHAPE PART [FOLDER [VIEW]]: cost of the history for a load that a separate
-// process generates. SHAPE: day (24 h of 8 nodes with 8 GPUs and 96 cores at 500 ms), ranks (1,000
-// ranks of 20,000 steps), small (1,000 jobs of 10 minutes), wide (100 jobs with 17,000 series
-// each), broad (the same, but PART shortens the time: all 100 jobs). PART: fraction of the load; 1
-// is all. FOLDER: location of the history; if it exists, it is queried without a load, otherwise it
-// is removed at the end. VIEW: only views whose names contain it; if it begins with "/", request
-// paths separated by blanks, in which {job} is the first job's ID, {first} and {last} its times in
-// seconds. Prints a table with the CRC of each answer, to compare the answers of two versions. Exit
-// code 1 if an answer fails, memory exceeds its goal, or disk usage exceeds two megabytes per
-// million samples.
+// insights_performance SHAPE PART [FOLDER [VIEW]]: measures the cost of the history for a load that
+// a separate process generates. SHAPE: day (24 h of 8 nodes with 8 GPUs and 96 cores at 500 ms),
+// ranks (1,000 ranks of 20,000 steps), small (1,000 jobs of 10 minutes), wide (100 jobs with 17,000
+// series each), or broad (the same, but PART shortens the duration and keeps all 100 jobs). PART:
+// fraction of the load; 1 is all of it. FOLDER: location of the history. If it exists, it is
+// queried without generating a load; the default is a temporary folder that is removed at the end.
+// VIEW: only views whose names contain this text. If VIEW starts with "/", it contains request
+// paths separated by spaces, in which {job} is the first job's ID, and {first} and {last} are its
+// times in seconds. Prints a table with the CRC of each response, so that the responses of two
+// versions can be compared. The exit code is 1 if a request fails, memory exceeds its goal, or disk
+// usage exceeds two megabytes per million samples.
 #include <malloc.h>
 #include <sys/resource.h>
 
@@ -33,9 +34,9 @@ namespace {
 
 constexpr int64_t kBegin = 1'767'225'600 * kNanosPerSecond;
 constexpr double kGoalMegabytes = 1.0;    // on disk per million samples, including spans
-constexpr double kMostMegabytes = 2.0;    // above this, something is broken
+constexpr double kMostMegabytes = 2.0;    // limit above which the test fails
 constexpr double kGoalGibibytes = 2.0;    // of memory
-constexpr double kGoalMilliseconds = 50;  // per answer
+constexpr double kGoalMilliseconds = 50;  // per response
 
 double CpuSeconds(int who) {
   rusage usage{};
@@ -93,7 +94,7 @@ struct View {
   std::string path;
 };
 
-// Returns the requests of the page, Grafana, and the command line.
+// Returns the requests that the page, Grafana, and the command line send.
 std::vector<View> ViewsOf(const JobOverview& job) {
   const std::string of = Cat("?job=", job.id);
   const std::string api(kApiPrefix);
@@ -109,7 +110,7 @@ std::vector<View> ViewsOf(const JobOverview& job) {
   const auto s = [](int64_t ns) { return Cat(ns / kNanosPerSecond); };
   const auto ranks = std::count_if(job.sources.begin(), job.sources.end(),
                                    [](const auto& one) { return one.second.rank >= 0; });
-  // Size requested by the page: a canvas of 250,000 cells.
+  // Width that the page requests, for a canvas of 250,000 cells.
   const std::string of_page =
       Cat("&width=", std::clamp<int64_t>(250'000 / std::max<int64_t>(1, ranks), 60, 500));
   return {
@@ -150,7 +151,7 @@ std::vector<View> ViewsOf(const JobOverview& job) {
   };
 }
 
-// Parses paths separated by blanks.
+// Parses paths that are separated by spaces.
 std::vector<View> ViewsOfPaths(std::string_view paths, const JobOverview& job) {
   std::vector<View> out;
   for (const std::string_view one : Split(paths, ' ')) {
@@ -170,14 +171,14 @@ class Measurement {
  public:
   Measurement(loadgen::LoadPlan plan, std::string dir, std::string view, int calls)
       : plan_(std::move(plan)), dir_(std::move(dir)), view_(std::move(view)), calls_(calls) {}
-  // `load`: generates and stores the load first.
+  // Measures the queries. If `load` is true, generates and stores the load first.
   Status Run(bool load);
   bool failed() const { return failed_; }
 
  private:
   Status Open();
   Status Ingest();
-  Status Ask();
+  Status RunQueries();
   void Line(std::string_view what, double value, std::string_view unit, double goal, bool above) {
     const bool missed = goal > 0 && (above ? value < goal : value > goal);
     Print(Cat("  ", what, ": ", FormatDouble(std::round(value * 1000) / 1000), " ", unit,
@@ -187,7 +188,7 @@ class Measurement {
 
   const loadgen::LoadPlan plan_;
   const std::string dir_;
-  const std::string view_;  // "": all; if it begins with "/", request paths
+  const std::string view_;  // "" selects all; if it starts with "/", request paths
   const int calls_;         // per view, within a second
   clock::SystemClock clock_;
   PipeLog log_{&clock_};
@@ -200,7 +201,7 @@ Status Measurement::Open() {
   options.dir = dir_;
   options.max_bytes = int64_t{1} << 40;
   options.retention_ns = kMaxPosition;
-  keep_ = nullptr;  // the folder's lock
+  keep_ = nullptr;  // Release the folder's lock.
   ASSIGN_OR_RETURN(keep_, HistoryService::Open(&clock_, &log_, options));
   return OkStatus();
 }
@@ -214,7 +215,7 @@ Status Measurement::Ingest() {
   ASSIGN_OR_RETURN(const RecordWriter::Totals totals, load->Forward(&log_));
   const double forwarding = CpuSeconds(RUSAGE_THREAD) - before;
   const auto pause = clock_.NewWakeup();
-  // The log is read to its end, and the jobs' windows are sealed, as they are 15 s after the end.
+  // The log is read to its end, and the jobs' windows are sealed, which happens 15 s after the end.
   const auto done = [&] {
     if (keep_->counters().records < totals.load.records) return false;
     for (const JobLifePtr& job : keep_->history().Jobs()) {
@@ -226,7 +227,7 @@ Status Measurement::Ingest() {
     RETURN_IF_ERROR(keep_->Health());
     pause->Wait(50 * kNanosPerMilli);
   }
-  keep_->Stop();  // seals the rest
+  keep_->Stop();  // Seal the remaining data.
   RETURN_IF_ERROR(keep_->Health());
   const double peak = PeakGibibytes();
   const double cpu = CpuSeconds(RUSAGE_SELF) - forwarding;
@@ -242,17 +243,18 @@ Status Measurement::Ingest() {
   ASSIGN_OR_RETURN(const auto sizes, SizesOf(dir_));
   for (const auto& [what, bytes] : sizes) {
     const double share = static_cast<double>(bytes) / samples;
-    if (share >= 0.005) Line(Cat("  of which ", what), share, "MB", 0, false);
+    if (share >= 0.005) Line(Cat("  of these, ", what), share, "MB", 0, false);
   }
   failed_ |= megabytes > kMostMegabytes || peak > kGoalGibibytes;
   return OkStatus();
 }
 
-// A handler runs in one thread, and its data is in the page cache: its CPU time is its latency on a
-// machine with an idle core, and is also valid on a busy one. Each view starts with a newly opened
-// history, so that its first answer finds no open segment and no decoded data.
-Status Measurement::Ask() {
-  Print("  answers: cold, median, 99 % (ms of a core); CRC\n");
+// A handler runs in one thread, and its data is in the page cache. Its CPU time therefore equals
+// its latency on a machine with an idle core, and can be measured on a busy machine too. Each view
+// starts with a newly opened history, so that its first response starts without open segments and
+// decoded data.
+Status Measurement::RunQueries() {
+  Print("  responses: cold, median, 99% (ms of a core); CRC\n");
   const JobLifePtr job = keep_->history().Jobs()[0];
   const bool paths = StartsWith(view_, "/");
   for (const View& view : paths ? ViewsOfPaths(view_, *job) : ViewsOf(*job)) {
@@ -278,7 +280,7 @@ Status Measurement::Ask() {
       crc = Crc32c(response.body);
       if (response.status != 200) {
         refused = response.body;
-        failed_ |= response.status != 422;  // a documented limit is not a failure
+        failed_ |= response.status != 422;  // A documented limit is not a failure.
         break;
       }
     }
@@ -299,8 +301,8 @@ Status Measurement::Ask() {
 
 Status Measurement::Run(bool load) {
   RETURN_IF_ERROR(load ? Ingest() : Open());
-  RETURN_IF_ERROR(Ask());
-  Line("peak memory, with answers", PeakGibibytes(), "GiB", 0, false);
+  RETURN_IF_ERROR(RunQueries());
+  Line("peak memory, with queries", PeakGibibytes(), "GiB", 0, false);
   return OkStatus();
 }
 
@@ -331,7 +333,8 @@ int main(int argc, char** argv) {
   const auto part = argc >= 3 && argc <= 5 ? pitwall::ParseDouble(argv[2]) : std::nullopt;
   if (!part.has_value() || !(*part > 0 && *part <= 1)) {
     pitwall::PrintError(
-        "insights_performance day|ranks|small|wide|broad PART [FOLDER [VIEW]], with 0 < PART <= "
+        "usage: insights_performance day|ranks|small|wide|broad PART [FOLDER [VIEW]], with 0 < "
+        "PART <= "
         "1\n");
     return 2;
   }

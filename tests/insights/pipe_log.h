@@ -1,5 +1,5 @@
-// In-memory log that holds only unread records, up to a limit: a load of many gigabytes passes
-// through it without a disk.
+// In-memory log that holds only unread records, up to a limit, so that a load of many gigabytes
+// passes through it without a disk.
 #pragma once
 
 #include <condition_variable>
@@ -18,7 +18,8 @@
 
 namespace pitwall::history {
 
-// Thread-safe. One partition per topic, one reader each. Put blocks while too much is unread.
+// Thread-safe. Each topic has one partition and one reader. Put blocks while too much data is
+// unread.
 class PipeLog final : public Log {
  public:
   static constexpr size_t kMostBytes = size_t{32} << 20;
@@ -70,7 +71,7 @@ class PipeLog final : public Log {
  private:
   struct Pipe {
     std::mutex mutex;
-    std::condition_variable moved;  // signals that something was read
+    std::condition_variable moved;  // signals that records were read
     std::unique_ptr<Wakeup> filled;
     std::deque<Record> records;
     size_t bytes = 0;
@@ -120,7 +121,7 @@ class PipeLog final : public Log {
     int64_t position_ = 0;
   };
 
-  static Status Unimplemented() { return FailedPrecondition("a pipe can only be read"); }
+  static Status Unimplemented() { return FailedPrecondition("PipeLog only supports reading"); }
 
   std::map<std::string, std::shared_ptr<Pipe>> pipes_;
 };

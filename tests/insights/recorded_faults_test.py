@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""The page with recorded faults of real training runs, from a real server and in a real browser (checks 1 and 7 of the page).
+"""Tests the page with recorded faults of real training runs, with a real server and in a real browser (checks 1 and 7 of the page).
 
-* The sentence about the fault has the fields of its event: subject, fault, start, cost, cause, and action.
-* The link of each alert that a replay with all shipped packs raises renders its evidence in a fresh browser.
-* The same holds if only rollups of the job are left.
+* The sentence about the fault contains the fields of its event: subject, fault, start, cost, cause, and action.
+* For each alert that a replay with all shipped packs raises, the link shows the evidence in a fresh browser.
+* The same is true if only rollups of the job are left.
 
 recorded_faults_test.py PITWALL
 """
@@ -26,7 +26,7 @@ import harness  # noqa: E402
 
 BINARY = None
 SEED, COUNT = 12, 12
-# The load is newer than the recording, and starts at a fixed time: the size of its history depends on it.
+# The load is newer than the recording. It starts at a fixed time because the size of its history depends on it.
 FINISHED, LOAD = "exit-3-2", ("--steps", "2600", "--duration", "20m", "--start", "2026-11-24T00:00:00Z")
 PLACES = ("rank", "node", "gpu", "hw_id", "stage", "phase", "tensor", "collection", "worker")
 COSTS = {"death": "that rank was lost", "hang": "no steps complete", "numerics": "no time lost", "optimization": "no time lost"}
@@ -44,10 +44,10 @@ def get(served, path, **query):
 
 
 class Evidence(unittest.TestCase):
-    """Tests with a browser."""
+    """Base class for tests with a browser."""
 
-    def shows_evidence(self, served, event):
-        """Checks that the link of an event opens its issue with its chart, and that the chart has the event's edges and its threshold."""
+    def assert_evidence_shown(self, served, event):
+        """Opens the link of an event and checks that the issue's chart shows the event's start times and its threshold."""
         data = event["data"]
         box = "#issue-%s .evidence" % event["id"]
         self.browser.open(served.link(event["id"]), box + " > .chart canvas[data-ready]")
@@ -71,7 +71,8 @@ class RecordedFaults(Evidence):
         for name in one_minute.chosen(SEED, COUNT):
             cls.served[name] = one_minute.Served(BINARY, name, folder, "all")
             cls.running.callback(cls.served[name].stop)
-        # Beyond its size limit, the history drops raw samples of the oldest finished job first. That takes some seconds, which pass in the meantime.
+        # While its size exceeds the limit, the history drops raw samples of the oldest finished job first. That takes some seconds, which pass during
+        # the other tests.
         cls.old = one_minute.Served(BINARY, FINISHED, cls.running.enter_context(tempfile.TemporaryDirectory(prefix="pitwall-faults-")), "default", LOAD,
                                     "insights: {retention: 876000h, max_bytes: 2600000}\n")
         cls.running.callback(cls.old.stop)
@@ -112,7 +113,7 @@ class RecordedFaults(Evidence):
             else:
                 self.assertEqual(text, "unknown: %s" % answer["reason"])
 
-    def test_sentence_has_the_fields_of_the_event(self):
+    def test_sentence_contains_fields_of_event(self):
         for name, served in self.served.items():
             with self.subTest(cell=name):
                 self.browser.open(served.link(), "[data-incident]")
@@ -144,15 +145,15 @@ class RecordedFaults(Evidence):
                 seen.setdefault(event["data"]["alert"], (self.served[name], event))
         return sorted(seen.items())
 
-    def test_link_of_each_alert_renders_its_evidence(self):
+    def test_link_of_each_alert_shows_evidence(self):
         alerts = self.first_of_each(self.served)
         for alert, (served, event) in alerts:
             with self.subTest(alert=alert, cell=served.name):
-                self.shows_evidence(served, event)
-        print("%d alerts of %d recordings have their evidence on the page" % (len(alerts), len(self.served)))
+                self.assert_evidence_shown(served, event)
+        print("the page shows the evidence of %d alerts in %d recordings" % (len(alerts), len(self.served)))
         self.assertGreaterEqual(len(alerts), 12)
 
-    def test_compared_values_are_drawn_from_the_history(self):
+    def test_chart_query_returns_value_of_event(self):
         served, event = next((served, event) for alert, (served, event) in self.first_of_each(self.served) if alert == "CPUSaturated")
         box = "#issue-%s .evidence" % event["id"]
         self.browser.open(served.link(event["id"]), box + "[data-query*=system_cpu]")
@@ -162,22 +163,22 @@ class RecordedFaults(Evidence):
         url = "%s/api/v1/query?%s" % (served.address, urllib.parse.urlencode({"query": query, "time": at}))
         with urllib.request.urlopen(url, timeout=60) as answer:
             (found,) = [float(one["value"][1]) for one in json.load(answer)["data"]["result"] if one["metric"].get("node") == event["data"]["labels"]["node"]]
-        # The same engine on the same samples as in the event.
+        # The query uses the same engine and the same samples as the event.
         self.assertAlmostEqual(found, event["data"]["value"], places=6)
 
-    def test_history_alone_deletes_nothing_of_the_log(self):
-        # A log of last year, replayed for inspection, is older than a log's retention.
+    def test_insights_alone_sets_no_log_retention(self):
+        # The retention of an old log must not apply when the log is replayed for inspection.
         with open(os.path.join(self.old.data, "log", "topics", "pitwall.issues", "topic.conf")) as text:
             self.assertIn("retention_ms: -1\n", text.read())
 
-    def test_z_link_renders_evidence_from_rollups_only(self):
+    def test_z_link_shows_evidence_from_rollups(self):
         served = self.old
-        harness.wait_for("raw samples to go", lambda: get(served, "/job")["raw_from_ns"] is not None)
+        harness.wait_for("raw samples to be dropped", lambda: get(served, "/job")["raw_from_ns"] is not None)
         alerts = {event["data"]["alert"]: event for event in served.found}
         self.assertTrue(alerts)
         for alert, event in sorted(alerts.items()):
             with self.subTest(alert=alert):
-                self.shows_evidence(served, event)
+                self.assert_evidence_shown(served, event)
                 self.assertRegex(self.browser.all("#issue-%s [data-rollups]" % event["id"], "")[0][0], r"was dropped on \d{4}-\d\d-\d\d; the chart uses rollups")
         self.assertNotEqual(get(served, "/chart", match="system_memory_usage_bytes", width=100)["tier"], "raw")
 

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Links of alerts of old jobs whose raw samples and spans were dropped and whose rollups are left: each opens its issue, with a chart and a note.
+"""Tests alert links of old jobs whose raw samples and spans were dropped, so that only rollups are left. Each link must open its issue with a chart
+and a note.
 
-The packs' own unit tests define the telemetry that raises an alert (shipped_alerts.py). The history drops raw samples of ended jobs, the least recently seen
-first, and only while it is larger than insights.max_bytes, at least 1 MiB. A job of noise, which comes last, causes that. A window counts once it is
-sealed, ten seconds after the job's end; retention runs every ten seconds.
+The packs' own unit tests define the telemetry that raises an alert (shipped_alerts.py). The history drops raw samples of ended jobs, starting with
+the least recently seen job, while it is larger than insights.max_bytes (at least 1 MiB). A job with noise, which ends last, makes the history exceed
+this size. A window counts once it is sealed, ten seconds after the job's end. Retention runs every ten seconds.
 
 rollups_left_test.py PITWALL WRITE_TELEMETRY
 """
@@ -24,16 +25,16 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 import harness  # noqa: E402
 
 BINARY = WRITER = None
-# One alert of each kind of issue: its job has the alert's name.
+# One alert of each kind of issue. Its job is named after the alert.
 KINDS = {"CollectiveHang": "hang", "StragglerRank": "straggler", "LossNotFinite": "numerics", "RankDied": "death", "CPUSaturated": "bottleneck", "HostLeak": "memory",
          "XidResetGpu": "hardware"}
 PACKS = ["default", "training", "fleet", "gpu"]
-NOISE, SERIES, TICKS = "zz-noise", 40, 9000  # random numbers, which compress badly: 3 MB and 1.6 MB of their rollups
-MAX_BYTES = 3_000_000  # less than everything, but more than the rollups
+NOISE, SERIES, TICKS = "zz-noise", 40, 9000  # random numbers, which compress badly: 3 MB of samples and 1.6 MB of rollups
+MAX_BYTES = 3_000_000  # less than all data, but more than the rollups
 
 
 def noise():
-    """Returns telemetry of a job that ends after all others."""
+    """Returns the telemetry of a job that ends after all others."""
     draw = random.Random(1)
     labels = [("series", str(i)) for i in range(SERIES)]
     lines = [["source", NOISE, "node@b", "node", "-1", "b"]] + [["series", "system_noise_ratio", "%s=%s" % one] for one in labels]
@@ -46,7 +47,7 @@ class RollupsLeft(recorded_faults_test.Evidence):
         folder = tempfile.TemporaryDirectory(prefix="pitwall-rollups-")
         cls.addClassCleanup(folder.cleanup)
         cases = {alert: test for alert, test in shipped_alerts.firing_cases().items() if alert in KINDS}
-        telemetry, judged = os.path.join(folder.name, "told"), os.path.join(folder.name, "judged")
+        telemetry, judged = os.path.join(folder.name, "telemetry"), os.path.join(folder.name, "judged")
         os.mkdir(telemetry)
         lines = shipped_alerts.lines(cases)
         number = sum(line.startswith("source\t") for line in lines)
@@ -75,16 +76,16 @@ class RollupsLeft(recorded_faults_test.Evidence):
         self.served.job = job
         return recorded_faults_test.get(self.served, "/job")
 
-    def test_each_link_opens_the_issue(self):
+    def test_each_link_opens_its_issue(self):
         self.assertEqual(set(self.found), set(KINDS))
         for alert in KINDS:
-            harness.wait_for("raw samples of %s to go" % alert, lambda alert=alert: self.of(alert)["raw_from_ns"] is not None)
+            harness.wait_for("raw samples of %s to be dropped" % alert, lambda alert=alert: self.of(alert)["raw_from_ns"] is not None)
         for alert, event in sorted(self.found.items()):
             with self.subTest(alert=alert):
                 self.assertEqual(event["data"]["labels"]["category"], KINDS[alert])
                 job = self.of(alert)
-                self.assertGreaterEqual(int(job["raw_from_ns"]), int(job["last_ns"]), "some raw samples are left")
-                self.shows_evidence(self.served, event)
+                self.assertGreaterEqual(int(job["raw_from_ns"]), int(job["last_ns"]), "raw samples of the job must be dropped completely")
+                self.assert_evidence_shown(self.served, event)
                 box = "#issue-%s" % event["id"]
                 (note,), = self.browser.all(box + " [data-rollups]", "")
                 self.assertRegex(note, r"^Raw data was dropped on \d{4}-\d\d-\d\d; the chart uses rollups\.$")
@@ -93,7 +94,7 @@ class RollupsLeft(recorded_faults_test.Evidence):
                 for part in (issue["summary"], alert):
                     self.assertIn(part, text)
                 self.assertEqual(self.browser.all("[data-incident] [data-field=suggestion]", "")[0][0], issue["event"]["data"]["suggestion"])
-        # All other data still exists: the dropped samples freed enough space.
+        # The other data is still there, because dropping the samples freed enough space.
         self.assertLess(int(self.of(NOISE)["raw_from_ns"] or 0), int(self.of(NOISE)["last_ns"]))
 
 

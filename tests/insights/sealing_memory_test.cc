@@ -1,5 +1,5 @@
-// Memory of sealing in addition to that of its window: tables are unpacked one at a time, and spans
-// are not copied.
+// Tests of the memory that sealing needs in addition to its window. Tables are unpacked one at a
+// time, and spans are not copied.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -19,7 +19,7 @@
 
 namespace {
 
-// Bytes allocated by `new`, and their maximum.
+// Number of bytes that `new` has allocated, and its maximum.
 std::atomic<size_t> in_use{0};
 std::atomic<size_t> most_in_use{0};
 
@@ -27,7 +27,7 @@ void* Take(size_t size) {
   void* const at = std::malloc(size);
   if (at == nullptr) throw std::bad_alloc();
   const size_t now = in_use += malloc_usable_size(at);
-  if (now > most_in_use) most_in_use = now;  // single-threaded
+  if (now > most_in_use) most_in_use = now;  // The test is single-threaded.
   return at;
 }
 
@@ -51,7 +51,7 @@ namespace {
 
 constexpr int64_t kBegin = 1'767'225'600 * kNanosPerSecond;
 
-// Adds batches directly to a job, in the thread of the load.
+// Adds batches directly to a job, in the thread that generates the load.
 class JobSink final : public loadgen::LoadSink {
  public:
   Status Deliver(int64_t, std::string_view key, std::string value, int32_t) override {
@@ -72,7 +72,8 @@ class JobSink final : public loadgen::LoadSink {
   int64_t offset_ = 0;
 };
 
-// The largest window of a load: bytes of its head, and additional memory of its sealing.
+// The largest window of a load: its size in memory, its samples, and the additional memory for
+// sealing it.
 struct Taken {
   size_t kept = 0;
   size_t samples = 0;
@@ -118,8 +119,8 @@ loadgen::LoadPlan Plan() {
   return plan;
 }
 
-// Ranks have spans, and tables in an order other than that of their labels.
-TEST(SealingMemory, OfRanksIsLessThanOfWindow) {
+// Ranks have spans, and their tables are not in label order.
+TEST(SealingMemory, SealingRanksNeedsLessMemoryThanWindow) {
   loadgen::LoadPlan plan = Plan();
   plan.nodes = 13;
   plan.cores = 1;
@@ -132,8 +133,8 @@ TEST(SealingMemory, OfRanksIsLessThanOfWindow) {
   EXPECT_LT(taken.sealing, taken.kept) << taken.samples << " samples";
 }
 
-// A few tables with many columns: one of them at a time.
-TEST(SealingMemory, OfNodesIsLessThanOfWindow) {
+// Nodes have few tables with many columns. One table is unpacked at a time.
+TEST(SealingMemory, SealingNodesNeedsLessMemoryThanWindow) {
   loadgen::LoadPlan plan = Plan();
   plan.nodes = 8;
   plan.step_ns = 2 * kNanosPerSecond;

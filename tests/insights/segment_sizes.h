@@ -1,4 +1,4 @@
-// Breakdown of the bytes of a history's segments.
+// Breakdown of the bytes in a history's segments.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 
 namespace pitwall::history {
 
-// Returns bytes by kind of table and column, including the footers and the catalog; largest first.
+// Returns the bytes by table kind and column, including the footers and the catalog, largest first.
 inline StatusOr<std::vector<std::pair<std::string, uint64_t>>> SizesOf(const std::string& dir) {
   std::map<std::string, uint64_t> sizes;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(dir)) {

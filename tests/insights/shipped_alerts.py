@@ -1,10 +1,10 @@
-"""Telemetry in which the shipped packs raise the alerts of their own unit tests: for each alert the first case that fires, as its own job.
+"""Telemetry that makes the shipped packs raise the alerts of their own unit tests. Each alert uses the first test in which it fires, as its own job.
 
-The packs' tests (rules/packs/*_test*.yaml) use Prometheus' notation. A series with a rank belongs to that rank's source, and any other to its node's. On the
-step clock a step takes STEP_S. Facts that samples alone do not carry are sent as a live job does:
+The packs' tests (rules/packs/*_test*.yaml) use the series notation of Prometheus. A series with a rank belongs to that rank's source, and any other
+series to its node's source. On the step clock, a step takes STEP_S. Facts that are not in samples are sent as a live job sends them:
 
 * A new attempt is a new process of rank 0.
-* A source whose series end as stale falls silent: it sends no Goodbye, and clock ticks pass while the others send every second.
+* A source whose series end as stale falls silent: it sends no Goodbye, and clock ticks pass while the other sources send every second.
 """
 import glob
 import os
@@ -20,12 +20,12 @@ UNITS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86400}
 
 
 def seconds(text):
-    """Parses a duration of Prometheus, e.g. "1h30m"."""
+    """Parses a Prometheus duration such as "1h30m"."""
     return sum(float(number) * UNITS[unit] for number, unit in re.findall(r"([\d.]+)(ms|s|m|h|d)", str(text)))
 
 
 def values(text):
-    """Converts Prometheus' notation of series in unit tests to values as text, with "_" for a missing sample."""
+    """Expands the series notation of Prometheus unit tests to values as text, with "_" for a missing sample."""
     out = []
     for word in text.split():
         found = re.fullmatch(r"(.+?)(?:([+-][\d.eE+-]+?))?x(\d+)", word)
@@ -40,18 +40,18 @@ def values(text):
 
 
 def parse_series(text):
-    """Returns name, [(label, value)]."""
+    """Returns the metric name and [(label, value)]."""
     name, _, labels = text.partition("{")
     return name, [(key, value.encode().decode("unicode_escape")) for key, value in re.findall(r'(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"', labels)]
 
 
-# Alerts whose first firing test depends on facts that only the test has (an earlier sample, a parameter), so that another one is used.
+# Alerts whose first test depends on facts outside its series, such as an earlier sample or a parameter, so that another test is used.
 CHOSEN = {"TreeDepth": "TreeDepth: fires when trees have been seven levels deep for ten rounds",
           "UnchangedTensor": "UnchangedTensor: fires, and ends when the tensor moves again"}
 
 
 def firing_cases():
-    """Returns {alert: test} with the first test in which it fires, or the one of CHOSEN."""
+    """Returns {alert: the first test in which it fires, or the test selected by CHOSEN}."""
     out = {}
     for path in sorted(glob.glob(os.path.join(REPO, "rules", "packs", "*_test*.yaml"))):
         with open(path) as text:
@@ -77,7 +77,7 @@ class Source:
         self.stale = self.stale or "stale" in text.split()
 
     def silent_from(self):
-        """Returns the tick from which a silent source sends nothing, else None."""
+        """Returns the tick from which a silent source sends nothing, or None."""
         last = max((i for column in self.rows for i, value in enumerate(column) if value != "_"), default=-1)
         return last + 1 if self.stale and last + 1 < len(self.rows[0]) else None
 
@@ -87,7 +87,8 @@ class Source:
 
 
 def sources_of(job, test, first):
-    """Returns the sources of one test, numbered from `first`; all have columns of equal length."""
+    """Returns the sources of one test, numbered from `first`, with columns of equal length; the number of ticks; and the ticks at which attempts
+    start."""
     found, begun = {}, []
     length = 0
     ranks = any("rank" in dict(parse_series(one["series"])[1]) for one in test["input_series"])
@@ -126,13 +127,13 @@ def batch(source, last, mode, ticks):
 
 
 def ends_of_batches(length, steps, begun):
-    """Returns the ends of batches. A batch is of one process. The first step is its own batch, because a client promises it separately.
-    Evaluation begins there."""
+    """Returns the ticks at which batches end. A batch belongs to one process. The first step is a separate batch, because a client promises it
+    separately and evaluation starts there."""
     return sorted({*range(TICKS, length, TICKS), *begun, *([1] if steps else []), length})
 
 
-def sent_at_leisure(source, length, every, mode, begun):
-    """Returns [(time, number, lines)] of a source that sends several ticks at a time."""
+def sent_in_batches(source, length, every, mode, begun):
+    """Returns [(time, source number, lines)] for a source that sends several ticks at a time."""
     out, begin = [], 0
     for end in ends_of_batches(length, bool(mode), begun):
         ticks = [line for i in range(begin, end) for line in source.tick(i, BEGAN_NS + int(i * every * 1e9), bool(mode))]
@@ -146,7 +147,7 @@ def sent_at_leisure(source, length, every, mode, begun):
 
 
 def sent_each_second(source, length, every):
-    """Returns the same for a source that sends every second until it falls silent."""
+    """Returns the same as sent_in_batches() for a source that sends every second until it falls silent."""
     out, silent = [], source.silent_from()
     for second in range(int((length if silent is None else silent) * every)):
         last = BEGAN_NS + (second + 1) * 10 ** 9 - 1
@@ -157,8 +158,8 @@ def sent_each_second(source, length, every):
 
 
 def lines(cases):
-    """Returns the input of write_telemetry for all cases, {job: test}. Cases in which a source falls silent need a log of their own: its
-    clock ticks affect all jobs."""
+    """Returns the input of write_telemetry for all cases, {job: test}. Cases in which a source falls silent need a separate log, because their clock
+    ticks affect all jobs."""
     heads, sent, number = [], [], 0
     for job, test in cases.items():
         steps = test.get("clock") == "step"
@@ -168,7 +169,7 @@ def lines(cases):
         silent = falls_silent(test)
         for source in sources:
             heads += head(source)
-            sent += sent_each_second(source, length, every) if silent else sent_at_leisure(source, length, every, test.get("mode", "train") if steps else "", begun)
+            sent += sent_each_second(source, length, every) if silent else sent_in_batches(source, length, every, test.get("mode", "train") if steps else "", begun)
         if silent:
             for second in range(int(length * every)):
                 last = BEGAN_NS + (second + 1) * 10 ** 9 - 1

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The link of each alert of the shipped packs renders its evidence in a fresh browser (check 7 of the page).
+"""Tests that the link of each alert of the shipped packs shows the evidence in a fresh browser (check 7 of the page).
 
-The packs' own unit tests define the telemetry that raises an alert (shipped_alerts.py). It is written into a log, evaluated by all packs,
-and served by `insights`.
+The packs' own unit tests define the telemetry that raises an alert (shipped_alerts.py). It is written into a log, evaluated with all packs, and
+served by `insights`.
 
 shipped_alerts_test.py PITWALL WRITE_TELEMETRY
 """
@@ -24,7 +24,7 @@ PACKS = ["across-runs", "debugger-compat-loss", "debugger-compat-tensor", "debug
 
 
 class Served(one_minute.Served):
-    """A log of alerts behind the page; the event of each alert names its job."""
+    """A server for the page of a log with alerts. The event of each alert identifies its job."""
 
     def __init__(self, pitwall, name, data, folder, config="insights: {retention: 876000h}\n"):
         self.pitwall, self.name, self.data, self.folder, self.job = pitwall, name, data, folder, ""
@@ -40,9 +40,9 @@ class ShippedAlerts(recorded_faults_test.Evidence):
         rules = subprocess.run([BINARY, "rules", "list", "--json", *packs], check=True, capture_output=True, text=True).stdout
         cls.shipped = {rule["name"] for rule in json.loads(rules) if rule["kind"] == "alert"}
         cases = {alert: test for alert, test in shipped_alerts.firing_cases().items() if alert in cls.shipped}
-        cls.found = {}  # by alert: the event, and its server
+        cls.found = {}  # alert -> (event, server)
         for name, silent in (("shipped", False), ("silent", True)):
-            telemetry, judged = os.path.join(folder.name, "told-" + name), os.path.join(folder.name, name)
+            telemetry, judged = os.path.join(folder.name, "telemetry-" + name), os.path.join(folder.name, name)
             os.mkdir(telemetry)
             lines = shipped_alerts.lines({alert: test for alert, test in cases.items() if shipped_alerts.falls_silent(test) == silent})
             subprocess.run([WRITER, telemetry], input="\n".join(lines) + "\n", text=True, check=True)
@@ -50,7 +50,7 @@ class ShippedAlerts(recorded_faults_test.Evidence):
                                     capture_output=True, text=True).stdout
             served = Served(BINARY, name, judged, folder.name)
             cls.addClassCleanup(served.stop)
-            # The event of its own job, if there is one.
+            # An event of the alert's own job is preferred.
             for event in map(json.loads, events.splitlines()):
                 alert = event["data"].get("alert")
                 if event["type"].endswith(".issue.found") and (alert not in cls.found or event["data"]["job"]["id"] == alert != cls.found[alert][0]["data"]["job"]["id"]):
@@ -58,18 +58,18 @@ class ShippedAlerts(recorded_faults_test.Evidence):
         cls.browser = browser.Browser()
         cls.addClassCleanup(cls.browser.close)
 
-    def each_shows_evidence(self):
+    def assert_all_evidence_shown(self):
         for alert, (event, served) in sorted(self.found.items()):
             with self.subTest(alert=alert):
                 served.job = event["data"]["job"]["id"]
-                self.shows_evidence(served, event)
+                self.assert_evidence_shown(served, event)
 
     def test_1_each_alert_is_raised(self):
         self.assertEqual(self.shipped - set(self.found), set())
 
-    def test_2_each_link_renders_its_evidence(self):
-        self.each_shows_evidence()
-        print("%d of %d alerts have their evidence on the page" % (len(self.found), len(self.shipped)))
+    def test_2_each_link_shows_evidence(self):
+        self.assert_all_evidence_shown()
+        print("the page shows the evidence of %d of %d alerts" % (len(self.found), len(self.shipped)))
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
-// Step heat maps from summaries of sealed windows are bit-identical to those from samples, over
-// generated jobs.
+// Tests with generated jobs that step heat maps from summaries of sealed windows are bit-identical
+// to those from samples.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -19,19 +19,20 @@ namespace {
 
 constexpr int64_t kSecond = kNanosPerSecond;
 
-// Passes windows of steps of another history through without summaries; counts reads.
-class OverOther : public History {
+// Passes the step windows of another history through, with or without their summaries, and counts
+// reads.
+class ForwardingHistory : public History {
  public:
-  OverOther(const History* of, bool summaries) : of_(*of), summaries_(summaries) {}
+  ForwardingHistory(const History* of, bool summaries) : of_(*of), summaries_(summaries) {}
   Status VisitStepWindows(const SampleQuery& query,
                           const std::function<Status(const StepWindows&)>& visit) const override {
     return of_.VisitStepWindows(query, [&](const StepWindows& windows) {
       std::vector<Window> own;
       own.reserve(windows.size());
-      StepWindows handed;
+      StepWindows wrapped;
       for (const StepWindow* window : windows)
-        handed.push_back(&own.emplace_back(window, summaries_, this));
-      return visit(handed);
+        wrapped.push_back(&own.emplace_back(window, summaries_, this));
+      return visit(wrapped);
     });
   }
   std::vector<JobLifePtr> Jobs() const override { return of_.Jobs(); }
@@ -74,7 +75,7 @@ class OverOther : public History {
 
  private:
   struct Window final : StepWindow {
-    Window(const StepWindow* window, bool with_summary, const OverOther* by)
+    Window(const StepWindow* window, bool with_summary, const ForwardingHistory* by)
         : of(*window), summaries(with_summary), reader(by) {}
     StatusOr<StepSummaryPtr> Summary(StepBasis basis) const override {
       return summaries ? of.Summary(basis) : StepSummaryPtr();
@@ -90,7 +91,7 @@ class OverOther : public History {
     }
     const StepWindow& of;
     const bool summaries;
-    const OverOther* const reader;
+    const ForwardingHistory* const reader;
   };
   const History& of_;
   const bool summaries_;
@@ -99,13 +100,13 @@ class OverOther : public History {
 // Disturbances of a generated job.
 struct Disturbances {
   unsigned seed = 1;
-  bool drift = false;         // ranks do not wait for each other
-  bool lost = false;          // some ranks end early, and some steps of others are not reported
-  bool attempts = false;      // returns to an earlier step and repeats steps
-  bool late = false;          // rows arrive after their window was sealed
-  bool evaluates = false;     // steps of another mode in between
-  bool missing_wait = false;  // one run does not report its wait
-  bool relabeled = false;     // a rank's series gets another label
+  bool drift = false;      // ranks do not wait for each other
+  bool lost = false;       // some ranks end early, and some steps of other ranks are not reported
+  bool attempts = false;   // the job returns to an earlier step and repeats steps
+  bool late = false;       // rows arrive after their window was sealed
+  bool evaluates = false;  // steps of another mode occur in between
+  bool missing_wait = false;  // one step has no reported wait
+  bool relabeled = false;     // the series of some ranks get another label
 };
 
 class StepWindowsTest : public HistoryServiceTest {
@@ -113,7 +114,7 @@ class StepWindowsTest : public HistoryServiceTest {
   StepWindowsTest() { options_.save_interval_ns = kSecond; }
 
   static constexpr int kRanks = 48;
-  static constexpr int kSteps = 470;  // 5 s each: four windows
+  static constexpr int kSteps = 470;  // four windows, at 5 s per step
 
   struct Row {
     int64_t time = 0, step = 0;
@@ -134,19 +135,19 @@ class StepWindowsTest : public HistoryServiceTest {
             labels("train_collective_time_seconds").With("clock", "host").With("group", "dp")});
   }
 
-  // Rows of all ranks, by rank and boot.
+  // Returns the rows of all ranks, by rank and boot.
   std::map<std::pair<int, int>, std::vector<Row>> Make(const Disturbances& story) {
     std::mt19937_64 random(story.seed);
     const auto noise = [&] { return static_cast<double>(random() % 1'000'000) / 1e6; };
     std::map<std::pair<int, int>, std::vector<Row>> out;
     for (int rank = 0; rank < kRanks; ++rank) {
-      int64_t begin = kBegin;  // of step 0
-      int64_t slower = 0;      // delay of the rank
+      int64_t begin = kBegin;  // start of step 0
+      int64_t slower = 0;      // accumulated delay of the rank
       int boot = 0;
       for (int step = 0; step < kSteps; ++step) {
         if (story.attempts && boot == 0 && step == 230) {
           ++boot;
-          step = 205;  // from a checkpoint
+          step = 205;  // restart from a checkpoint
           begin += 275 * kSecond;
         }
         if (story.lost && rank % 11 == 5 && step > 150 + rank) break;
@@ -172,7 +173,7 @@ class StepWindowsTest : public HistoryServiceTest {
     return out;
   }
 
-  // `part`: one of several; the rest is sent late.
+  // Sends every `parts`th batch, starting with number `part`. Tests send the other batches late.
   void SendRows(const Disturbances& story, size_t part, size_t parts) {
     for (const auto& [key, rows] : Make(story)) {
       const auto& [rank, boot] = key;
@@ -209,11 +210,11 @@ class StepWindowsTest : public HistoryServiceTest {
   }
 
   struct Read {
-    size_t samples = 0, blocks = 0;  // number of windows
+    size_t samples = 0, blocks = 0;  // number of windows read
   };
-  // Compares all kinds of queries.
+  // Compares all kinds of queries with and without summaries.
   Read Compare(const History& history) {
-    const OverOther by_samples(&history, false), by_summaries(&history, true);
+    const ForwardingHistory by_samples(&history, false), by_summaries(&history, true);
     const JobLifePtr job = *history.FindJob("job-1");
     for (const std::string mode : {"train", "eval", "other"}) {
       for (const bool own : {false, true}) {
@@ -263,15 +264,15 @@ class StepWindowsTest : public HistoryServiceTest {
       EXPECT_TRUE(Same(map->rows[r].cells, right->rows[r].cells)) << "rank " << map->rows[r].rank;
     }
   }
-  // Bit-identical, except for the kind of NaN.
+  // Returns true if the values are bit-identical, except for the kind of NaN.
   static bool Same(const std::vector<double>& a, const std::vector<double>& b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) {
       return x == y || (std::isnan(x) && std::isnan(y));
     });
   }
 
-  // Rewrites all segments in older formats, and removes the catalog.
-  void MakeFormer() {
+  // Rewrites all segments without summaries, as older versions did, and removes the catalog.
+  void RewriteInOldFormat() {
     Close();
     std::vector<std::string> paths;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_)) {
@@ -325,27 +326,27 @@ class StepWindowsTest : public HistoryServiceTest {
   }
 };
 
-TEST_F(StepWindowsTest, SteadyJobIsReadWithoutSamples) {
+TEST_F(StepWindowsTest, HeatMapOfSteadyJobReadsNoSamples) {
   Open();
   SendRows({}, 0, 1);
-  Compare(history());  // in memory, or sealed in the meantime on a slow machine
+  Compare(history());  // The rows are in memory, or already sealed on a slow machine.
   Seal();
   Read read = Compare(history());
   EXPECT_GT(read.blocks, 0U);
   StepQuery query;
   query.job = *history().FindJob("job-1");
   for (const bool own : {false, true}) {
-    const OverOther whole(&history(), true);
+    const ForwardingHistory whole(&history(), true);
     ASSERT_TRUE(MakeStepHeatMap(whole, query, 60, own).ok());
     EXPECT_EQ(whole.samples_read, 0U);
     EXPECT_EQ(whole.blocks_read, 4U);
   }
-  RemoveCatalogue();  // it is rebuilt from the segments, including their summaries
+  RemoveCatalogue();  // The catalog is rebuilt from the segments, including their summaries.
   Open();
   EXPECT_EQ(Compare(history()).blocks, read.blocks);
 }
 
-TEST_F(StepWindowsTest, SegmentsOfOlderVersionsAreReadBySamples) {
+TEST_F(StepWindowsTest, SegmentsOfOlderVersionsFallBackToSamples) {
   Open();
   SendRows({.attempts = true, .evaluates = true}, 0, 1);
   Seal();
@@ -353,7 +354,7 @@ TEST_F(StepWindowsTest, SegmentsOfOlderVersionsAreReadBySamples) {
   StepQuery query;
   query.job = *history().FindJob("job-1");
   const StepHeatMap before = *MakeStepHeatMap(history(), query, 60, true);
-  MakeFormer();
+  RewriteInOldFormat();
   Open();
   EXPECT_EQ(Compare(history()).blocks, 0U);
   const StepHeatMap after = *MakeStepHeatMap(history(), query, 60, true);
@@ -393,7 +394,7 @@ TEST_F(StepWindowsTest, DamagedSummaryIsReported) {
 
 class GeneratedJobs : public StepWindowsTest, public ::testing::WithParamInterface<int> {};
 
-TEST_P(GeneratedJobs, EqualTheirSamples) {
+TEST_P(GeneratedJobs, SummariesMatchSamples) {
   const auto bits = static_cast<unsigned>(GetParam());
   const auto has = [&](unsigned bit) { return (bits >> bit & 1) != 0; };
   const Disturbances story = {bits + 1, has(0), has(1), has(2), has(3), has(4), has(5), has(6)};
@@ -407,17 +408,17 @@ TEST_P(GeneratedJobs, EqualTheirSamples) {
     return;
   }
   SendRows(story, 0, parts);
-  // Part of each window is in memory; on a slow machine, it is resealed in the meantime.
+  // A part of each window is in memory. On a slow machine, it may already be resealed.
   Compare(history());
   Seal();
   EXPECT_GT(Compare(history()).blocks, 0U);
 }
 
 #ifdef PITWALL_SANITIZED
-// With a sanitizer, all of them take minutes.
+// With a sanitizer, running all combinations takes minutes.
 INSTANTIATE_TEST_SUITE_P(Stories, GeneratedJobs, ::testing::Values(0b0010111));
 #else
-// Each disturbance alone, and combinations.
+// Each disturbance alone, and combinations of them.
 INSTANTIATE_TEST_SUITE_P(Stories, GeneratedJobs,
                          ::testing::Values(0b0000001, 0b0000010, 0b0000100, 0b0001000, 0b0010000,
                                            0b0100000, 0b1000000, 0b0001110, 0b0010111, 0b1011010,

@@ -1,5 +1,5 @@
-// insights_victim LOG STORE: writes the history of an embedded log until it is killed, or has read
-// and sealed everything.
+// insights_victim LOG STORE: builds the history of an embedded log until the process is killed or
+// has read and sealed everything.
 #include "services/adapters/embedded_log/embedded_log.h"
 #include "tests/insights/victim_run.h"
 

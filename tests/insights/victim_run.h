@@ -1,4 +1,5 @@
-// Victim process: writes the history of a log until it is killed, and seals as often as possible.
+// Victim process that builds the history of a log until it is killed, and seals as often as
+// possible.
 #pragma once
 
 #include <memory>
@@ -9,7 +10,7 @@
 
 namespace pitwall::history {
 
-// `topics`: prefix of the topics of telemetry, issues, actions, and captures.
+// `topics`: prefix of the telemetry, issues, actions, and captures topics.
 inline HistoryOptions VictimOptions(const std::string& store, const std::string& topics) {
   HistoryOptions options;
   options.dir = store;
@@ -23,7 +24,7 @@ inline HistoryOptions VictimOptions(const std::string& store, const std::string&
   return options;
 }
 
-// Returns the exit code: 0 once the whole log has been read and sealed.
+// Returns the exit code, which is 0 once the whole log has been read and sealed.
 inline int RunVictim(Clock* clock, Log* log, HistoryOptions options) {
   auto keep = HistoryService::Open(clock, log, std::move(options));
   if (!keep.ok() || !(*keep)->Start().ok()) return 4;

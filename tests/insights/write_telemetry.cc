@@ -1,18 +1,18 @@
-// write_telemetry DATA_DIR: writes an embedded log of telemetry that a test tells on stdin, the
-// inverse of e2e_dump_samples. Lines of words that a tab separates:
+// write_telemetry DATA_DIR: writes an embedded log with the telemetry that a test describes on
+// stdin (the inverse of e2e_dump_samples). The words of a line are separated by tabs:
 //
 // clang-format off
-//   source  JOB NAME node|rank RANK NODE   the current source from here on; RANK -1: none
-//   series  METRIC LABEL=VALUE …           of the current source, all before its first batch
-//   batch   SOURCE LAST_NS MODE            of the source with that number, from 0
-//   tick    TIME_NS STEP VALUE …           of that batch, a value per series; "_": missing
-//   beat    SOURCE TIME_NS                 a batch without samples: the source is alive
-//   boot    SOURCE BOOT_ID                 another process of the source, from its next batch on
-//   clock   TIME_NS                        the tick that a processor writes each second
-//   goodbye SOURCE TIME_NS
+//   source  JOB NAME node|rank RANK NODE   starts a new source; RANK -1: no rank
+//   series  METRIC LABEL=VALUE …           adds a series to the newest source (before any batch)
+//   batch   SOURCE LAST_NS MODE            starts a batch of the source with this number (from 0)
+//   tick    TIME_NS STEP VALUE …           adds a tick with a value per series; "_": missing
+//   beat    SOURCE TIME_NS                 batch without samples: the source is alive
+//   boot    SOURCE BOOT_ID                 new process of the source, from its next batch on
+//   clock   TIME_NS                        clock tick, as a processor writes every second
+//   goodbye SOURCE TIME_NS                 batch that ends the source
 // clang-format on
 //
-// Records are appended in the order of lines, a batch at the time of its last tick.
+// Records are appended in the order of the lines, and a batch at the time of its last tick.
 #include <cstdio>
 #include <iostream>
 #include <string>
@@ -29,7 +29,7 @@ namespace pitwall {
 namespace {
 
 struct Source {
-  Batch batch;  // common to all of its batches
+  Batch batch;  // fields that all of its batches share
   Schema schema;
 };
 
@@ -113,7 +113,7 @@ class Writer {
 
   Status TakeTick(const std::vector<std::string_view>& words) {
     if (source_ == nullptr || words.size() != 3 + source_->schema.series.size())
-      return InvalidArgument("a tick has a value for each series of its batch");
+      return InvalidArgument("tick must have a value for each series of its batch");
     ticks_.times.push_back(std::stoll(std::string(words[1])));
     ticks_.steps.push_back(words[2] == "-" ? kNoStep : std::stoll(std::string(words[2])));
     for (size_t i = 3; i < words.size(); ++i)
@@ -155,7 +155,7 @@ class Writer {
     return sent;
   }
 
-  // Appends at `last_ns_`, which increases.
+  // Appends at `last_ns_`, which never decreases.
   Status Append(std::string key, std::string bytes) {
     if (last_ns_ > clock_.WallNs()) clock_.Advance(last_ns_ - clock_.WallNs());
     return appender_->Append({{.topic = std::string(kTelemetryTopic),

@@ -1,4 +1,5 @@
-// Load generator in a separate process: its memory and time do not count for the consumer.
+// Load generator in a separate process, so that its memory and CPU time do not count for the
+// consumer.
 #pragma once
 
 #include <sys/wait.h>
@@ -20,11 +21,11 @@
 
 namespace pitwall::history {
 
-// Writes records to a pipe, and the start of a job before its first record.
+// Writes records to a pipe. The first record of a job is preceded by the event for the job's start.
 class RecordWriter final : public loadgen::LoadSink {
  public:
-  struct Head {  // header of a record; the final one has neither topic nor key, and the totals as
-                 // its value
+  struct Head {  // Header of a record. The final record has neither topic nor key, and its value
+                 // contains the totals.
     enum class Topic : uint8_t { kTelemetry, kIssues, kTotals } topic;
     int64_t time_ns;
     uint32_t key_bytes, value_bytes;
@@ -72,7 +73,7 @@ class RecordWriter final : public loadgen::LoadSink {
       event.job_change = change;
       event.end_detail = begins ? EndDetail::kNone : EndDetail::kCompleted;
       event.id = MakeEventId(event);
-      // If the pipe is closed, the next record fails.
+      // A closed pipe makes the next record fail, so this error is ignored.
       (void)Put(Head::Topic::kIssues, last_ns_, job, cloudevents::EncodeCloudEvent(event));
       ++event.sequence;
     }
@@ -85,7 +86,7 @@ class RecordWriter final : public loadgen::LoadSink {
 
 class LoadProcess {
  public:
-  // Call before this process creates threads.
+  // Must be called before this process creates threads.
   static StatusOr<std::unique_ptr<LoadProcess>> Start(const loadgen::LoadPlan& plan) {
     int ends[2];
     if (::pipe(ends) != 0) return Unavailable(Cat("pipe: ", std::strerror(errno)));
@@ -103,13 +104,13 @@ class LoadProcess {
     return std::unique_ptr<LoadProcess>(new LoadProcess(child, ::fdopen(ends[0], "r")));
   }
   ~LoadProcess() {
-    std::fclose(from_);  // ends a child that is still writing
+    std::fclose(from_);  // A child that is still writing ends.
     ::waitpid(child_, nullptr, 0);
   }
   LoadProcess(const LoadProcess&) = delete;
   LoadProcess& operator=(const LoadProcess&) = delete;
 
-  // Forwards all records, as fast as the log accepts them.
+  // Forwards all records to the log, as fast as the log accepts them.
   StatusOr<RecordWriter::Totals> Forward(PipeLog* log) {
     while (true) {
       RecordWriter::Head head;
@@ -132,7 +133,7 @@ class LoadProcess {
   Status Read(void* to, size_t bytes) {
     return std::fread(to, 1, bytes, from_) == bytes
                ? OkStatus()
-               : Unavailable("the load process ended before its last record");
+               : Unavailable("the load process exited before its last record");
   }
 
   const pid_t child_;
