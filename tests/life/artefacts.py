@@ -1,4 +1,4 @@
-"""Results of an era as values: read once, and judged by checker.py."""
+"""Artifacts of an era as Python values, which checker.py judges."""
 import dataclasses
 import json
 import os
@@ -24,9 +24,9 @@ class Journal:
     """The values that one incarnation of a rank passed to its client."""
 
     values: List[tuple]  # (number, monotonic time), in order
-    left: int            # number of values that the client still held at its end; -1: it was killed
+    left: int            # number of values that the client still held when it ended; -1 if it was killed
     connected: bool
-    ended: float         # monotonic time of finish(); 0: it was killed
+    ended: float         # monotonic time of finish(); 0 if the rank was killed
 
 
 def read_journal(path):
@@ -44,13 +44,13 @@ def read_journal(path):
 
 @dataclasses.dataclass
 class Artefacts:
-    ranks: List[dict]              # load.py
-    journals: Dict[str, Journal]   # by the name in ranks
-    batches: List[dict]            # telemetry_dump.cc, in the order of the log
-    events: List[dict]             # "p", "o", "event"
+    ranks: List[dict]              # written by load.py
+    journals: Dict[str, Journal]   # journal name in `ranks` -> journal
+    batches: List[dict]            # written by telemetry_dump.cc, in log order
+    events: List[dict]             # {"p": partition, "o": offset, "event"}
     bad: List[dict]                # unreadable parts of the log
-    webhooks: List[dict]           # "id", "event"
-    metrics: List[dict]            # observer.py
+    webhooks: List[dict]           # {"id", "event"}
+    metrics: List[dict]            # written by observer.py
     health: List[dict]
     crashes: List[dict]
     faults: List[dict]

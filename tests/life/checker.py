@@ -1,24 +1,24 @@
-"""Checks from client to webhook: pure functions over an era's artifacts; each returns the defects that it finds as lines of text.
+"""Checks of the path from client to webhook. Each check is a pure function over an era's artifacts that returns the defects as lines of text.
 
-check() runs all. excuses.py defines the losses that damage to the disk may excuse, and only if the system reported the damage.
+check() runs all checks. excuses.py defines the losses that damage to the disk may excuse, provided that the system reported the damage.
 """
 import collections
 import re
 
 from excuses import Excuses
 
-KILLED_TAIL_S = 1.5     # a killed process loses the data that its client had not sent yet: 0.1 s, more on a busy machine
-LOSS_WINDOW_S = 120     # a loss may be counted long after the value was made: when a spool is discarded
+KILLED_TAIL_S = 1.5     # a killed process loses data that its client has not sent yet: 0.1 s, more on a busy machine
+LOSS_WINDOW_S = 120     # a loss may be counted long after the value was logged, when a spool is discarded
 GOODBYE_S = 5.0         # a job ends this long after its last Goodbye
-FAULT_MARGIN_S = 20     # a Goodbye this close to a fault may have reached a collector that died in it
+FAULT_MARGIN_S = 20     # a Goodbye this close to a fault may have reached a collector that the fault killed
 ISSUE_TYPES = ("io.pitwall.issue.found", "io.pitwall.issue.updated", "io.pitwall.issue.resolved")
 
 
 def check(artefacts):
     """Returns the defects; [] for a healthy era."""
     excuses = Excuses(artefacts)
-    if any(what.get("outcome") == "no way out" for what in artefacts.damages()):
-        return check_services(artefacts, excuses)  # no service runs that could be judged further
+    if any(what.get("outcome") == "no recovery" for what in artefacts.damages()):
+        return check_services(artefacts, excuses)  # the service does not run, so nothing else can be judged
     unread = [b["message"] for b in artefacts.bad if not b["topic"]]
     if unread:
         return check_services(artefacts, excuses) + ["the log cannot be read: %s" % unread[0]]
@@ -30,32 +30,32 @@ def check(artefacts):
 
 
 def check_services(a, excuses):
-    """Checks that no service ended unexpectedly, and that every service came back and stopped cleanly."""
+    """Checks that no service ended unexpectedly, and that every service recovered and stopped cleanly."""
     found = ["%s ended unexpectedly with %s; last output: %s" % (c["service"], c["exit"], c["last"][-400:]) for c in a.crashes
              if not excuses.crash(c)]
     for fault in a.faults:
         for service, why in fault.get("sick", {}).items():
-            if fault["what"].get("outcome") != "no way out":
-                found.append("%s did not come back after %s %s: %s" % (service, fault["kind"], fault["what"], why))
+            if fault["what"].get("outcome") != "no recovery":
+                found.append("%s did not recover after %s %s: %s" % (service, fault["kind"], fault["what"], why))
         if fault["what"].get("unanswered"):
-            found.append("SIGHUP was not answered: %s" % fault["what"])
-        if fault["what"].get("outcome") == "no way out":
-            found.append("damage without a way out: %s" % fault["what"])
+            found.append("no reaction to SIGHUP: %s" % fault["what"])
+        if fault["what"].get("outcome") == "no recovery":
+            found.append("damage without a recovery: %s" % fault["what"])
     if not a.damages():
         found += ["%s is not healthy at the end: %s" % (s, last["health"][1].strip()) for s, last in a.end.get("last", {}).items()
                   if last["health"][0] != 200]
-    found += ["%s stopped with %s" % (s, code) for s, code in a.end.get("stopped", {}).items() if code != 0]
+    found += ["%s stopped with exit code %s" % (s, code) for s, code in a.end.get("stopped", {}).items() if code != 0]
     return found
 
 
 def check_values(a, excuses):
-    """Checks that each value given to a client is in the log once, or is counted as lost by name."""
+    """Checks that each value passed to a client is in the log once or is covered by a loss counter."""
     found = []
     in_log = collections.Counter()
     seen = set()
     for batch in a.batches:
         key = batch["job"], batch["source"], batch["boot"], batch["seq"]
-        if key not in seen:  # a batch that was sent again counts once
+        if key not in seen:  # a duplicate batch counts once
             seen.add(key)
             in_log.update((batch["job"], batch["rank"], v) for v in batch["values"])
     losses = sorted((m["t"], m["name"], m["grew"]) for m in a.metrics if not late_partition(m))
@@ -78,7 +78,7 @@ def check_values(a, excuses):
                     unused[i] -= taken / weight(name)
                     needed -= taken
             if needed > 0:
-                found.append("values lost but not counted: %s, %d values: %s, made %.1f to %.1f (%s)" % (
+                found.append("values lost but not counted: %s, %d values: %s, logged from %.1f to %.1f (%s)" % (
                     rank["journal"], len(run), short([n for n, _ in run]), began, ended, near(a, began, ended)))
     known = {(r["job"], r["rank"], n) for r in a.ranks for n, _ in a.journals[r["journal"]].values}
     jobs = {r["job"] for r in a.ranks}
@@ -89,14 +89,14 @@ def check_values(a, excuses):
 
 
 def weight(name):
-    """Returns the maximum number of values of one count: an update or a record holds several."""
+    """Returns the maximum number of values that one increment of a counter covers. An update or a record contains several values."""
     return 1 if "client_drops" in name or "step_series" in name else 64
 
 
 def excused_tail(rank, journal, t):
     if rank["killed"] is not None:
         return t > rank["killed"] - KILLED_TAIL_S
-    # The client itself reports the values that it could not deliver: there was no collector for 45 s.
+    # The client itself reports the values that it could not deliver because it had no collector for 45 s.
     return journal.left > 0 and journal.values and t > journal.values[-1][1] - 60
 
 
@@ -113,7 +113,7 @@ def runs(missing, journal):
 
 
 def near(a, began, ended):
-    """Returns the faults of that time, for the reader of the defect."""
+    """Returns a description of the faults around that time, as a hint for the reader of the defect."""
     names = ["%s at %.1f to %.1f" % (f["kind"], f["began"], f.get("ready", 0)) for f in a.faults
              if f["began"] - 5 < ended and began < f.get("ready", f["began"]) + 5]
     return "faults near: " + ("; ".join(names) or "none")
@@ -136,7 +136,7 @@ def element_of(event):
 
 
 def issues(a, excuses):
-    """Returns {issue: its events, in the order of the log} for partitions that can be judged."""
+    """Returns {issue: its events in log order} for the partitions that can be judged."""
     by_issue = collections.OrderedDict()
     for entry in a.events:
         if entry["event"]["type"] in ISSUE_TYPES and not excuses.issues_of(entry["p"]):
@@ -145,19 +145,20 @@ def issues(a, excuses):
 
 
 def check_events(a, excuses):
-    """Checks that no issue has a gap, a repeat, or an orphan, that IDs are unique, and that one element has one issue at a time."""
+    """Checks that no issue has a gap, a repeat, or an orphan, that IDs are unique, and that each element has one issue at a time."""
     found = []
     ids = collections.Counter() if excuses.repeats() else collections.Counter(e["event"]["id"] for e in a.events)
-    found += ["event %s is %d times in the log" % (i, n) for i, n in ids.items() if n > 1]
+    found += ["event %s occurs %d times in the log" % (i, n) for i, n in ids.items() if n > 1]
     for issue, events in issues(a, excuses).items():
         name = "issue %s" % (issue,)
         sequences = [e["data"]["sequence"] for e in events]
         kinds = [e["type"].rsplit(".", 1)[1] for e in events]
-        # On the step clock, the time is that of the newest rank's sample, and a rank may leave, so the steps are checked for order.
+        # On the step clock, the time of an event is that of the newest rank's sample. It may go backward when a rank leaves, so the order of steps is
+        # checked instead.
         steps = [e["data"].get("step") for e in events]
         times = [e["time"] for e in events] if None in steps else steps
         if kinds[0] != "found":
-            found.append("%s begins with %s (orphan)" % (name, kinds[0]))
+            found.append("%s starts with %s (orphan)" % (name, kinds[0]))
         if kinds.count("found") > 1:
             found.append("%s is found %d times" % (name, kinds.count("found")))
         if "resolved" in kinds[:-1]:
@@ -165,7 +166,7 @@ def check_events(a, excuses):
         if sequences != list(range(sequences[0], sequences[0] + len(sequences))) or sequences[0] != 1:
             found.append("%s has the sequence %s" % (name, sequences))
         if times != sorted(times):
-            found.append("%s goes back in time: %s" % (name, times))
+            found.append("%s goes backward in time: %s" % (name, times))
     open_now = {}
     for entry in a.events:
         event = entry["event"]
@@ -174,7 +175,7 @@ def check_events(a, excuses):
         element, issue = element_of(event), issue_of(event)
         if event["type"].endswith(".found"):
             if element in open_now and open_now[element] != issue:
-                found.append("issue %s begins while %s is open" % (issue, open_now[element]))
+                found.append("issue %s starts while %s is open" % (issue, open_now[element]))
             open_now[element] = issue
         elif event["type"].endswith(".resolved"):
             open_now.pop(element, None)
@@ -182,7 +183,7 @@ def check_events(a, excuses):
 
 
 def check_ends(a, excuses):
-    """Checks that the end of an issue gives the actual reason: an ended job, or an edited rule."""
+    """Checks that the end reason of an issue is the actual one: an ended job or an edited rule."""
     found = []
     edited = [f["what"] for f in a.faults if f["kind"] == "hup"]
     touched = {alert for what in edited for alert in [what.get("rule")] + what.get("gone", [])}
@@ -195,14 +196,14 @@ def check_ends(a, excuses):
         if reason == "rule_removed" and data["alert"] not in touched:
             found.append("%s of %s ended as rule_removed, but the rule was not edited" % (data["alert"], data["job"]["id"]))
         if reason == "job_ended" and data["job"]["id"] in running:
-            found.append("%s of %s ended as job_ended, and the job runs" % (data["alert"], data["job"]["id"]))
+            found.append("%s of %s ended as job_ended, but the job is running" % (data["alert"], data["job"]["id"]))
         if not reason:
             found.append("%s of %s ended without a reason" % (data["alert"], data["job"]["id"]))
     return found
 
 
 def check_webhooks(a, excuses):
-    """Checks that each event arrives at least once, with its ID, and that no event arrives that the log does not have."""
+    """Checks that each event arrives at least once, with its ID, and that no event arrives that is not in the log."""
     recorded = {e["event"]["id"]: e for e in a.events}
     delivered = collections.defaultdict(list)
     for delivery in a.webhooks:
@@ -214,31 +215,31 @@ def check_webhooks(a, excuses):
         found.append("events without a webhook: %s" % short(missing))
     invented = [i for i, bodies in delivered.items() if i not in recorded and not excuses.invented(bodies[0])]
     if invented:
-        found.append("webhooks with events that the log does not have: %s" % short(invented))
+        found.append("webhooks with events that are not in the log: %s" % short(invented))
     for identifier, bodies in delivered.items():
         if identifier not in recorded:
             continue
         if any(body != recorded[identifier]["event"] for body in bodies):
-            found.append("a webhook has other content for %s than the log" % identifier)
+            found.append("webhook content of event %s differs from the log" % identifier)
     return found
 
 
 def check_verify(a, excuses):
-    """Checks that live and replayed events are equal, or that health reports the reason."""
+    """Checks that live and replayed events are equal, or that health reports the reason why they are not."""
     if not a.verify:
         return ["--verify did not run"]
     if a.verify["exit"] == 0:
         match = re.search(r"(\d+) events: live and replayed are bit-identical", a.verify["stdout"])
         if not match or int(match.group(1)) < len(a.events) - sum(1 for e in a.events if excuses.issues_of(e["p"])):
-            return ["--verify reports equality for fewer events than the log has: %s" % a.verify["stdout"][-200:]]
+            return ["--verify compared fewer events than the log contains: %s" % a.verify["stdout"][-200:]]
         return []
     if excuses.verify():
         return []
-    return ["--verify: exit %s, but health reports nothing: %s %s" % (a.verify["exit"], a.verify["stdout"][:1500], a.verify["stderr"][:500])]
+    return ["--verify: exit code %s, but health reports no reason: %s %s" % (a.verify["exit"], a.verify["stdout"][:1500], a.verify["stderr"][:500])]
 
 
 def check_open(a, excuses):
-    """Checks that a quiet system has no open issue of an ended job whose Goodbye arrived undisturbed."""
+    """Checks that, in a quiet system, a job that ended with an undisturbed Goodbye has no open issue."""
     found = []
     healed = [(f["began"], f.get("ready", f["began"])) for f in a.faults]
     last = collections.defaultdict(float)
@@ -258,27 +259,27 @@ def check_open(a, excuses):
 
 
 def is_last(a, rank):
-    """Returns whether it ended at the end of the era, after all faults."""
+    """Returns true if the rank ended at the end of the era, after all faults."""
     ended = a.journals[rank["journal"]].ended
     return all(f.get("ready", f["began"]) < ended for f in a.faults)
 
 
 def check_liars(a, excuses):
-    """Checks that the data that a liar sent for another's job reached no rule of that job."""
+    """Checks that the data that a misbehaving client sent for another job reached no rule of that job."""
     jobs = {r["job"] for r in a.ranks}
-    return ["the data of a liar caused an issue of %s: %s" % (e["event"]["data"]["job"]["id"], e["event"]["id"]) for e in a.events
+    return ["data of a misbehaving client caused an issue of %s: %s" % (e["event"]["data"]["job"]["id"], e["event"]["id"]) for e in a.events
             if e["event"]["type"] in ISSUE_TYPES and e["event"]["data"].get("alert") == "LifeLiar"
             and e["event"]["data"]["job"]["id"] in jobs]
 
 
 def late_partition(metric):
-    """Returns the partition whose engine dropped samples as late, as text; None for any other metric."""
+    """Returns the partition, as text, whose engine dropped late samples, or None if the metric is a different one."""
     late = re.match(r'pitwall_processor_dropped_total\{.*reason="late"', metric["name"])
     return re.search(r'partition="(\d+)"', metric["name"]).group(1) if late else None
 
 
 def check_neighbours(a, excuses):
-    """Checks that while one partition cannot be written nothing is late on the others, unless another fault is near."""
+    """Checks that no other partition drops late samples while one partition cannot be written, unless another fault is near."""
     del excuses
     found = []
     for fault in a.faults:
@@ -289,6 +290,6 @@ def check_neighbours(a, excuses):
                   and f.get("ready", f["began"]) > began - 15]
         late = [m for m in a.metrics if late_partition(m) not in (None, str(fault["what"]["partition"])) and began < m["t"] < until]
         if late and not others:
-            found.append("partition %s could not be written, and samples of others were late: %s" % (
+            found.append("other partitions dropped late samples while partition %s could not be written: %s" % (
                 fault["what"]["partition"], short([(m["name"], m["grew"]) for m in late])))
     return found

@@ -1,14 +1,14 @@
-"""Damage to a stopped data directory: a flipped bit, a truncation, or a deletion; and the reaction of the next start."""
+"""Damage to a stopped data directory (a flipped bit, a truncation, or a deletion), and the recovery at the next start."""
 import os
 
 from faults import Fault
 
-SNAPSHOT_AGE_S = 8  # minimum age of an era: snapshots are written every 4 s
+SNAPSHOT_AGE_S = 8  # minimum age of an era before damage; snapshots are written every 4 s
 TOPICS = ("pitwall.telemetry", "pitwall.issues", "pitwall.state", "pitwall.rules")
 
 
 def files(data):
-    """Returns [(its kind, path)] of the non-empty files, without the filler and the lock."""
+    """Returns [(kind, path)] for the non-empty files, without the filler and the lock."""
     found = []
     for folder, _, names in os.walk(os.path.join(data, "log")):
         for name in names:
@@ -23,7 +23,7 @@ def files(data):
 
 
 class Damage(Fault):
-    """A flipped bit, or a truncated or deleted file, in the stopped state or log."""
+    """A bit flip in, a truncation of, or the deletion of a file in the stopped log, which also contains the state."""
 
     kind = "damage"
 
@@ -47,7 +47,7 @@ class Damage(Fault):
         by_part = {}
         for part, path in files(system.data):
             by_part.setdefault(part, []).append(path)
-        # State is chosen twice as often, because restarts depend on it.
+        # The state is chosen twice as often, because restarts depend on it.
         part = self.random.choice([p for p in sorted(by_part) for _ in range(2 if p == "state" else 1)])
         path = self.random.choice(by_part[part])
         size = os.path.getsize(path)
@@ -67,14 +67,14 @@ class Damage(Fault):
             os.unlink(path)
 
     def heal(self):
-        """Starts the service; after a refusal it takes the recovery that the message names."""
+        """Starts the service. If it refuses to start, applies the recovery that its message recommends."""
         system = self.life.system
         service = system.services[0]
-        ready, refusals, done = system.start_by_way_out(service)
+        ready, refusals, done = system.start_with_recovery(service)
         if refusals:
             self.what.update(refusal=refusals[0], way=done, last_refusal=refusals[-1])
-        self.what["outcome"] = "no way out" if not ready else "started by its way out" if done else "started"
-        self.what["said"] = said_of_damage(service)
+        self.what["outcome"] = "no recovery" if not ready else "started after recovery" if done else "started"
+        self.what["said"] = damage_reports(service)
 
 
 def partition_of(path):
@@ -82,8 +82,8 @@ def partition_of(path):
     return int(folder) if folder.isdigit() else None
 
 
-def said_of_damage(service):
-    """Returns the lines of a start's log, and of its health, that report damage."""
+def damage_reports(service):
+    """Returns the lines of the service's log and health that report damage."""
     words = ("damage", "corrupt", "checksum", "crc", "data loss", "lost", "truncat", "missing", "not found", "cannot be read", "gone",
              "snapshot", "repair", "below")
     lines = [line[:300] for line in service.log().splitlines()

@@ -1,4 +1,4 @@
-"""Random edits of the rules, like those of people: add, remove, rename, reorder, parameters, `for`."""
+"""Random edits of the rules, as people make them: add, remove, rename, reorder, change parameters, and change `for`."""
 import copy
 import json
 import os
@@ -8,7 +8,7 @@ EDITS = ("add", "remove", "rename", "reorder", "params", "for")
 
 
 def base():
-    """Returns rules/base.yaml: JSON after comments."""
+    """Returns the rules in rules/base.yaml, which consists of comments followed by JSON."""
     with open(os.path.join(HERE, "rules", "base.yaml")) as text:
         return json.loads("".join(line for line in text if not line.startswith("#")))
 
@@ -18,12 +18,12 @@ def names(rules):
 
 
 class Editor:
-    """Holds the active rules, writes them, and records what each edit removed."""
+    """Edits the active rules and writes them to a file."""
 
     def __init__(self, path, random):
         self.path, self.random = path, random
         self.rules = base()
-        self.spare = []  # (group, rule) removed rules, added again later
+        self.spare = []  # (group, rule) for removed rules, which may be added again later
         self.count = 0
         self.write()
 

@@ -1,4 +1,4 @@
-"""One life of a data directory: a system under load, faults every few seconds, a quiet end, and its artifacts.
+"""One era of a data directory: a system under load, a fault every few seconds, a quiet end, and the artifacts.
 
 A fault that damages the disk ends its era, so that its consequences are judged separately.
 """
@@ -15,7 +15,7 @@ from system import System
 
 KINDS = {f.kind: f for f in (Kill, Pause, Edit, Damage, DiskFull, Descriptors, Clock, Partition, Liar)}
 SETTLE_S = (0.8, 1.6)  # seconds between two faults
-QUIET_S = 45           # seconds for issues of ended jobs to end: a job ends 5 s after a Goodbye, and ticks may pause for 15 s
+QUIET_S = 45           # maximum seconds until issues of ended jobs end; a job ends 5 s after a Goodbye, and ticks may pause for 15 s
 BEFORE_END_S = 3
 
 
@@ -57,7 +57,7 @@ class Life:
         return Broker if kind == "partition" and self.system.kafka else KINDS[kind]
 
     def strike(self, kind):
-        """Applies one fault, from health to health. Returns False if the system did not recover."""
+        """Applies one fault and waits until the system is healthy again. Returns False if the system did not recover."""
         fault = self.fault_class(kind)(self)
         record = {"kind": kind, "began": time.monotonic(), "what": fault.what}
         self.faults.append(record)
@@ -65,7 +65,7 @@ class Life:
         self._rest(fault.lasts())
         fault.heal()
         record["healed"] = time.monotonic()
-        # Processes killed by the fault start again, as under a supervisor; the observer has recorded their ends.
+        # Processes killed by the fault are restarted, as by a supervisor. The observer has recorded their ends.
         self.observer.look()
         sick = self.system.restart_dead()
         record["ready"] = time.monotonic()
@@ -98,9 +98,9 @@ class Life:
         self.system.record(dump)
 
     def _wait_for_ends(self):
-        """Waits until /metrics shows no open issue, or until the time is over: then the checker reports the open ones."""
+        """Waits until /metrics shows no open issue, or until a timeout. The checker then reports issues that are still open."""
         deadline = time.monotonic() + QUIET_S
-        time.sleep(6)  # a completed job ends 5 s after its last Goodbye
+        time.sleep(6)  # longer than the 5 s after which a completed job ends
         while time.monotonic() < deadline:
             open_issues = [v for s in self.system.services for k, v in s.metrics().items() if k.startswith("pitwall_issues_open")]
             if not sum(open_issues):
@@ -108,7 +108,7 @@ class Life:
             time.sleep(0.5)
 
     def _wait_for_webhooks(self):
-        """Waits until no delivery arrived for two seconds."""
+        """Waits until no delivery has arrived for two and a half seconds."""
         seen, since, deadline = -1, time.monotonic(), time.monotonic() + 40
         while time.monotonic() < deadline and time.monotonic() - since < 2.5:
             count = len(self.receiver.ids())

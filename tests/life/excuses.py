@@ -1,4 +1,4 @@
-"""Losses that damage to the disk excuses: only the content of the damaged file, and only if the system reported the damage."""
+"""Losses that damage to the disk excuses: only content of the damaged file, and only if the system reported the damage."""
 import re
 
 NAMED = re.compile(r"damag|corrupt|checksum|crc|lost|truncat|missing|not found|begins at|repair|does not reach|gone|below", re.I)
@@ -18,7 +18,8 @@ class Excuses:
         return [w for w in self._damages if w.get("part") in parts]
 
     def _cut_commits(self):
-        """Handles a journal without its last frames. It equals one before a power loss, so no one can report it."""
+        """Returns the damages that removed the last frames of a journal. Such a journal looks like one before a power loss, so the system cannot
+        report them."""
         return [w for w in self._damaged("commits") if w["how"] in ("cut", "delete")]
 
     def values(self, rank):
@@ -27,7 +28,7 @@ class Excuses:
         return bool(self.named) and (bool(self._damaged("telemetry", "commits")) or repaired) or bool(self._cut_commits())
 
     def issues_of(self, partition):
-        """Returns whether the events of a partition cannot be judged: its file of issues was damaged or repaired."""
+        """Returns true if the events of a partition cannot be judged because its file of issues was damaged or repaired."""
         if not self.named:
             return False
         if any(w.get("way") for w in self._damaged("commits")):
@@ -35,11 +36,12 @@ class Excuses:
         return any(w.get("partition") == partition for w in self._damaged("issues"))
 
     def repeats(self):
-        """Returns whether positions were lost with the whole journal: events may be written again, with their IDs. A repair alone repeats nothing."""
+        """Returns true if the whole journal, and with it the positions, was lost. Events may then be written again with their IDs. A repair alone
+        does not cause repeats."""
         return any(set(w.get("way", [])) - {"pitwall log repair"} for w in self._damaged("commits"))
 
     def invented(self, event):
-        """Returns whether the event was delivered and then lost from the log with the damaged file."""
+        """Returns true if the event may have been delivered and then lost from the log with the damaged file."""
         del event
         return bool(self.named and self._damaged("issues", "telemetry", "commits")) or bool(self._cut_commits())
 
@@ -52,6 +54,6 @@ class Excuses:
         return bool(sick or named or any(w.get("way") for w in self._damages))
 
     def crash(self, crash):
-        """Excuses a refusal to start, which damage.py judges; only a refused start ends with 2."""
+        """Returns true for a refusal to start, which damage.py judges. The exit code 2 is used only by a refused start."""
         return bool(self._damages) and crash["exit"] == 2 and any(
             f["kind"] == "damage" and f["began"] < crash["t"] for f in self._a.faults)

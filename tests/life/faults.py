@@ -1,7 +1,7 @@
-"""Faults of random life: each has apply(), a duration, and heal().
+"""Faults to inject. Each fault has apply(), a duration, and heal().
 
-A fault gets the life (era.py) and fills `what`, which faults.jsonl keeps. A fault that needs a right that this machine does not grant is not `usable`, and
-the run reports that.
+A fault receives the life (era.py) and fills `what`, which is written to faults.jsonl. A fault is not `usable` if it needs a permission that this
+machine does not grant; the run reports such faults.
 """
 import os
 import resource
@@ -37,7 +37,7 @@ class Fault:
         raise NotImplementedError
 
     def heal(self):
-        """Undoes the fault; the life itself waits for readiness."""
+        """Undoes the fault. The life then waits until the system is ready."""
 
 
 class Kill(Fault):
@@ -113,7 +113,7 @@ class Edit(Fault):
 
 
 class DiskFull(Fault):
-    """A full data directory: no byte fits; or a limit on the size of each file, without the right to mount."""
+    """A full data directory that accepts no further byte, or a file size limit if the test must not mount."""
 
     kind = "disk_full"
 
@@ -143,7 +143,7 @@ class DiskFull(Fault):
 
 
 class Descriptors(Fault):
-    """No new descriptor: the limit falls to the number of open ones."""
+    """Exhausted descriptors: the limit is lowered to the number of open descriptors, plus at most two."""
 
     kind = "descriptors"
 
@@ -165,7 +165,7 @@ class Descriptors(Fault):
 
 
 class Clock(Fault):
-    """A jump of the wall clock of one process, and back; the monotonic clock continues."""
+    """A jump of one process's wall clock, and back. The monotonic clock continues."""
 
     kind = "clock"
 
@@ -189,7 +189,7 @@ class Clock(Fault):
 
 
 class Partition(Fault):
-    """One partition of the telemetry that cannot be written, because its file system is full."""
+    """A telemetry partition that cannot be written because its file system is full."""
 
     kind = "partition"
 
@@ -211,7 +211,7 @@ class Partition(Fault):
 
 
 class Liar(Fault):
-    """A lying client on the socket: malformed, oversized, contradictory, or of another UID."""
+    """A misbehaving client on the socket: it sends malformed, oversized, or contradictory data, or runs under another UID."""
 
     kind = "liar"
 
@@ -222,7 +222,7 @@ class Liar(Fault):
 
 
 class Broker(Fault):
-    """A Kafka broker that stops for a while."""
+    """A Kafka broker that is paused for a while."""
 
     kind = "partition"
 

@@ -1,4 +1,4 @@
-"""A lying client of the collector's socket. The data that it sends for another job must reach no rule of that job."""
+"""A misbehaving client of the collector's socket. The data that it sends for another job must not reach any rule of that job."""
 import os
 import random
 import socket
@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(HERE)), "clients
 from pitwall import _wire  # noqa: E402
 from pitwall._identity import identify  # noqa: E402
 
-OTHER_UID = 65534  # the user nobody
+OTHER_UID = 65534  # UID of the user nobody
 LIES = ("garbage", "huge_frame", "no_hello", "two_hellos", "future", "backwards", "nan_names", "silent", "other_uid")
 
 
@@ -35,7 +35,7 @@ def _update(sequence, metric, number, at, promise, labels=()):
 
 
 def bytes_of(kind, job, random_source):
-    """Returns the data to send, piece by piece."""
+    """Returns the data to send, in pieces."""
     now = time.time_ns()
     own = "liar-%d" % random_source.randrange(1 << 30)
     if kind == "garbage":
@@ -56,7 +56,7 @@ def bytes_of(kind, job, random_source):
                                    for i in range(1, 20)]
     if kind == "silent":
         return [_hello(own, 0)]
-    # other_uid: takes the place of a rank of a foreign job and sends values that only it sends.
+    # other_uid: takes the place of a rank of another user's job and sends values of a metric that only this client uses.
     return [_hello(job, 0)] + [_update(i, "train_life_liar", 1.0, now + i * 10**6, now + i * 10**6 + 1) for i in range(1, 10)]
 
 
@@ -73,10 +73,10 @@ def _speak(path, pieces, stay):
 
 
 def lie(path, job, random_source):
-    """Sends one lie and returns the entry for faults.jsonl."""
+    """Runs one misbehaving client and returns the entry for faults.jsonl."""
     kind = random_source.choice([k for k in LIES if k != "other_uid" or os.geteuid() == 0])
     if kind == "other_uid":
-        # A separate process, because a dropped UID cannot be regained.
+        # The client runs in a separate process, because a process cannot regain a UID that it has dropped.
         done = subprocess.run([sys.executable, os.path.abspath(__file__), path, job], stdout=subprocess.PIPE, text=True, timeout=30)
         return {"lie": kind, "job": job, "answer": done.stdout.strip()}
     return {"lie": kind, "job": job, "answer": _speak(path, bytes_of(kind, job, random_source), 0.3)}

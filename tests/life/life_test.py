@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Random life: faults every few seconds on a running system under load, with a checker from client to webhook.
+"""Fault injection test: injects a fault every few seconds into a running system under load, and checks the path from client to webhook.
 
 life_test.py BINARY DUMP [--faults N] [--seed N] [--least N] [--only KIND,…] [--kafka HOST:PORT] [--folder DIR] [--keep]
 
-Each kind of fault occurs at least `least` times (2; with 300 faults 15). It uses the embedded log by default; with --kafka, or PITWALL_TEST_KAFKA set,
-three services on that broker. The same seed gives the same plan. After a failure it prints the seed, the faults, and the defects, and keeps the artifacts.
+Each kind of fault occurs at least `least` times (2; with 300 faults 15). By default, the test uses the embedded log; with --kafka, or if
+PITWALL_TEST_KAFKA is set, it runs three services with that broker. The same seed produces the same plan. After a failure, the test prints the seed,
+the faults, and the defects, and keeps the artifacts.
 """
 import argparse
 import collections
@@ -28,7 +29,8 @@ MOST_PRINTED = 25
 
 
 def plan(faults, least, kinds, source):
-    """Returns eras, each a list of kinds. Each kind occurs at least `least` times; damage, which ends an era, exactly that often."""
+    """Returns the eras, each a list of kinds of faults. Each kind occurs at least `least` times. Damage, which ends an era, occurs exactly that
+    often."""
     wanted = [k for k in kinds for _ in range(least)]
     others = [k for k in kinds if k != DAMAGE] or list(kinds)
     wanted += [source.choice(others) for _ in range(faults - len(wanted))]
@@ -45,10 +47,10 @@ def plan(faults, least, kinds, source):
 
 
 def fresh_broker(known):
-    """Returns host:port of a broker without topics that replaces the previous one: an era is judged by its own log."""
+    """Replaces the broker by one without topics, because an era is judged by its own log. Returns host:port."""
     folder, script = os.environ.get("PITWALL_TEST_KAFKA_DIR"), os.environ.get("PITWALL_TEST_BROKER_SH")
     if not folder or not script:
-        sys.exit("life_test.py: --kafka %s: several eras need a broker of tests/kafka/run.sh, which can be restarted" % known)
+        sys.exit("life_test.py: --kafka %s: several eras need a broker that can be restarted; use tests/kafka/run.sh" % known)
     subprocess.run([script, "stop", folder], check=True, stdout=subprocess.DEVNULL)
     shutil.rmtree(os.path.join(folder, "data"))
     line = subprocess.run([script, "start", folder], check=True, stdout=subprocess.PIPE, text=True).stdout
@@ -56,7 +58,7 @@ def fresh_broker(known):
 
 
 def live(arguments, number, kinds, receiver, folder, source):
-    """Runs one era. Returns (faults that happened, defects, kinds that this machine does not allow)."""
+    """Runs one era. Returns (injected faults, defects, kinds of faults that this machine does not allow)."""
     path = os.path.join(folder, "era-%d" % number)
     life = Life(arguments.binary, path, receiver, source, kafka=arguments.kafka)
     began, unusable = time.monotonic(), []
@@ -96,7 +98,7 @@ def parse():
 
 
 def in_own_mounts():
-    """Continues in its own mount namespace if that is allowed: all mounts disappear with this process."""
+    """Continues in a separate mount namespace if that is allowed, so that all mounts disappear with this process."""
     if os.environ.get("PITWALL_LIFE_MOUNTS") or os.geteuid() != 0 or not shutil.which("unshare"):
         return
     if subprocess.run(["unshare", "--mount", "true"], stderr=subprocess.DEVNULL).returncode == 0:
@@ -107,18 +109,18 @@ def in_own_mounts():
 def main():
     arguments = parse()
     in_own_mounts()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # leaves nothing behind
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # runs cleanups
     kinds = [k for k in KINDS if not (arguments.kafka and k == DAMAGE)]
     if arguments.only:
         kinds = arguments.only.split(",")
         unknown = [k for k in kinds if k not in KINDS]
         if unknown:
-            sys.exit("life_test.py: --only %s: not a kind of fault; one of %s" % (unknown[0], ", ".join(KINDS)))
+            sys.exit("life_test.py: --only: must be a kind of fault (got %s); valid kinds are %s" % (unknown[0], ", ".join(KINDS)))
     least = arguments.least if arguments.least is not None else min(15, max(1, arguments.faults // (2 * len(kinds) - 3)), 15)
     folder = arguments.folder or tempfile.mkdtemp(prefix="pitwall-life-")
     os.makedirs(folder, exist_ok=True)
     if os.listdir(folder):
-        sys.exit("life_test.py: --folder %s: not empty; use a new one" % folder)
+        sys.exit("life_test.py: --folder: must be empty (got %s)" % folder)
     source = random.Random(arguments.seed)
     receiver = Receiver(random.Random(arguments.seed + 1))
     eras = plan(arguments.faults, least, kinds, source)
@@ -137,14 +139,14 @@ def main():
     receiver.close()
     print("faults: " + ", ".join("%s %d" % (k, happened[k]) for k in kinds))
     if unusable:
-        print("NOTE: this machine does not allow " + ", ".join(sorted(unusable)))
+        print("NOTE: not tested because this machine does not allow it: " + ", ".join(sorted(unusable)))
     rare = [k for k in kinds if happened[k] < least and k not in unusable]
     if rare:
-        print("FAILED: fewer than %d of %s: an era ended early" % (least, ", ".join(rare)))
-    for defect in defects[:5]:  # for readers of the summary
+        print("FAILED: fewer than %d faults of kind %s because an era ended early" % (least, ", ".join(rare)))
+    for defect in defects[:5]:  # repeated for readers of the summary
         print("FAILED: " + defect[:400])
     if defects or rare:
-        print("FAILED: seed %d: %d defects; again: life_test.py %s %s --seed %d --faults %d; artifacts in %s" % (
+        print("FAILED: seed %d: %d defects; to reproduce: life_test.py %s %s --seed %d --faults %d; artifacts in %s" % (
             arguments.seed, len(defects), arguments.binary, arguments.dump, arguments.seed, arguments.faults, folder))
         return 1
     if not arguments.keep:

@@ -1,8 +1,8 @@
-"""The load: jobs of several ranks, each its own process (rank.py), that end, are killed, and start again.
+"""The load: jobs with several ranks that end, are killed, and start again. Each rank is a separate process (rank.py).
 
-A long job runs from the begin of the era to its end; short ones follow each other. Each incarnation of a rank has its own journal,
-journals/<job>.<rank>.<incarnation>. ranks.jsonl has the other facts for the checker: job, rank, journal, the start, and whether and when it was
-killed.
+A long job runs from the start of the era to its end; short jobs follow each other. Each incarnation of a rank has its own journal,
+journals/<job>.<rank>.<incarnation>. ranks.jsonl contains the other facts for the checker: job, rank, journal, the start time, and, if the rank was
+killed, the time.
 """
 import json
 import os
@@ -13,7 +13,7 @@ import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 CLIENT = os.path.join(os.path.dirname(os.path.dirname(HERE)), "clients", "python", "src")
-RANGE = 1_000_000  # range of values per incarnation
+RANGE = 1_000_000  # number of values in the range of an incarnation
 END_PATIENCE = 70
 
 
@@ -22,16 +22,16 @@ class Rank:
 
     def __init__(self, process, record, clock):
         self.process = process
-        self.record = record  # the entry for ranks.jsonl
-        self.clock = clock    # the file with its clock's offset
+        self.record = record  # entry for ranks.jsonl
+        self.clock = clock    # path of the file with the rank's clock offset
 
 
 class Load:
     def __init__(self, era, socket, random, clock_file):
-        self.era = era                  # folder
+        self.era = era                  # folder of the era
         self.socket = socket
         self.random = random
-        self.clock_file = clock_file    # f(name) -> the file that sets that rank's clock
+        self.clock_file = clock_file    # function that returns the path of a rank's clock file
         self.running = []
         self.over = []
         self.incarnations = {}          # (job, rank) -> number of incarnations
@@ -63,7 +63,7 @@ class Load:
             self.start(job, rank, world, seconds)
 
     def tend(self):
-        """Reaps ended processes; a short job follows the previous one."""
+        """Reaps processes that have ended, and starts the next short job if none is running."""
         for rank in list(self.running):
             if rank.process.poll() is not None:
                 self._over(rank)
@@ -82,7 +82,7 @@ class Load:
         return [r for r in self.running if not r.record["job"].startswith("short-")]
 
     def kill(self, rank):
-        """Kills one rank with kill -9; start_again() makes its next incarnation."""
+        """Kills one rank with kill -9. start_again() starts its next incarnation."""
         rank.record["killed"] = time.monotonic()
         rank.process.kill()
         rank.process.wait()
@@ -112,7 +112,7 @@ class Load:
                 out.write(json.dumps(rank.record) + "\n")
 
     def stop(self):
-        """Kills every remaining process."""
+        """Kills all remaining processes."""
         for rank in list(self.running):
             if rank.process.poll() is None:
                 self.kill(rank)

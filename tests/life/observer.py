@@ -1,7 +1,7 @@
-"""Watches the services of an era: increments of loss counters, the answers of /healthz, and unexpected ends.
+"""Observer of the services of an era. Records increments of loss counters, changes of /healthz, and unexpected ends.
 
-metrics.jsonl: {"t", "service", "start", "name", "grew"}; health.jsonl: {"t", "service", "start", "status", "text"} at each change;
-crashes.jsonl: {"t", "service", "start", "exit", "last"}.
+metrics.jsonl: {"t", "service", "start", "name", "grew"}; health.jsonl: {"t", "service", "start", "status", "text"} at each change; crashes.jsonl:
+{"t", "service", "start", "exit", "last"}.
 """
 import json
 import os
@@ -10,10 +10,10 @@ import threading
 import time
 
 PERIOD_S = 0.2
-# Counters of data lost between a client and the log, by name. Those of the engine count data in the log.
+# Counters of data that was lost between a client and the log. The engine's counters concern data that is already in the log.
 LOSS = re.compile(r"pitwall_collector_(client_drops|client_updates_missed|step_series_dropped|records_dropped|.*lost|.*given_up)"
                   r"\w*(\{|$)|pitwall_log_\w*(damage|lost)\w*")
-LATE = re.compile(r'pitwall_processor_dropped_total\{.*reason="late"')  # of healthy partitions next to one that cannot be written
+LATE = re.compile(r'pitwall_processor_dropped_total\{.*reason="late"')  # for the check that other partitions continue while one cannot be written
 NOT_LOSS = re.compile(r"clients_closed|_bytes|ranks?_lost")
 
 
@@ -39,7 +39,7 @@ class Observer:
             self.look()
 
     def look(self):
-        """Reads once, immediately: before a fault that resets the counters."""
+        """Polls all services immediately. Must be called before a fault that resets the counters."""
         with self._lock:
             for service in self.services:
                 self._look_at(service)

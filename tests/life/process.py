@@ -1,4 +1,4 @@
-"""One service of the binary as a process: start, readiness, health, signals, and its log."""
+"""A service of the binary as a process, with its start, readiness, health, signals, and log."""
 import os
 import re
 import shutil
@@ -13,7 +13,7 @@ STOP_S = 60
 
 
 def wait_for(condition, patience, what):
-    """Returns the condition's first true value. Raises TimeoutError."""
+    """Waits until the condition returns a true value, and returns that value. Raises TimeoutError."""
     deadline = time.monotonic() + patience
     while time.monotonic() < deadline:
         value = condition()
@@ -24,7 +24,7 @@ def wait_for(condition, patience, what):
 
 
 def fetch(url, timeout=2):
-    """Returns (status, text); (None, "") without an answer."""
+    """Returns (status, text), or (None, "") without a response."""
     try:
         with urllib.request.urlopen(url, timeout=timeout) as response:
             return response.status, response.read().decode()
@@ -36,14 +36,14 @@ def fetch(url, timeout=2):
 
 
 class Service:
-    """`name` is the service (standalone, collector, …); logs go to <logs>/<name>-<start>.log."""
+    """A service process. `name` is the service (standalone, collector, …); logs are written to <logs>/<name>-<start>.log."""
 
     def __init__(self, binary, name, flags, logs, environment):
         self.binary, self.name, self.flags, self.logs = binary, name, list(flags), logs
         self.environment = dict(os.environ, **environment)
         self.process = None
         self.starts = 0
-        self.expected_end = True  # no process should be running
+        self.expected_end = True  # true while no process should be running
         self.http = None
 
     @property
@@ -61,7 +61,7 @@ class Service:
         """Starts the service without waiting."""
         self.process = self.http = None
         self.starts += 1
-        # It dies with this process, however that ends.
+        # The service is killed when this process ends, even if this process is killed.
         bound = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
         command = bound + [self.binary, self.name] + self.flags + ["--http-listen", "127.0.0.1:0", "--grpc-listen", "127.0.0.1:0"]
         with open(self.log_path(), "w") as stderr:
@@ -72,7 +72,7 @@ class Service:
         return self.process is not None and self.process.poll() is None
 
     def address(self):
-        """Returns the base of its URLs, or None until the log has it."""
+        """Returns the base URL of the service, or None if the log does not contain it yet."""
         if self.http is None and self.process is not None:
             match = re.search(r"(http://[\d.]+:\d+)/metrics", self.log())
             self.http = match.group(1) if match else None
@@ -83,7 +83,8 @@ class Service:
         return bool(address) and fetch(address + "/readyz")[0] == 200
 
     def wait_ready(self, patience=READY_S, unless=None):
-        """Returns False if it ended, is not ready in time, or has health that matches `unless` for a second."""
+        """Returns True once the service is ready. Returns False if it exits, is not ready in time, or reports health that matches `unless` for a
+        second."""
         deadline, since = time.monotonic() + patience, None
         while time.monotonic() < deadline:
             if not self.running():
@@ -98,7 +99,7 @@ class Service:
         return False
 
     def refusal(self):
-        """Returns the reason why it does not run or is not ready, and stops it."""
+        """Stops the service and returns the reason why it is not running or not ready."""
         text = "\n".join([self.health()[1].strip(), self.log()[-1500:]])
         self.kill()
         return text
@@ -108,7 +109,7 @@ class Service:
         return fetch(address + "/healthz") if address else (None, "")
 
     def metrics(self):
-        """Returns {name and labels: number}; {} without an answer."""
+        """Returns {name and labels: number}, or {} without a response."""
         address = self.address() if self.running() else None
         values = {}
         for line in fetch(address + "/metrics")[1].splitlines() if address else ():
@@ -129,7 +130,7 @@ class Service:
             self.process.wait()
 
     def stop(self, patience=STOP_S):
-        """Stops it cleanly. Returns the exit code, or None if it did not end in time and was killed."""
+        """Stops the service cleanly. Returns the exit code, or None if the service did not exit in time and was killed."""
         self.expected_end = True
         if self.process is None:
             return 0

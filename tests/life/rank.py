@@ -1,11 +1,11 @@
-"""One rank of a miniature training job with the real Python client: a known, journaled sequence of values.
+"""One rank of a miniature training job with the real Python client. It logs a known, journaled sequence of values.
 
 rank.py CONFIG (JSON: job, rank, world, journal, clock, first, step_s, trouble_every_s, trouble_s, seconds)
 
-The journal gets each value before the client: "v NUMBER TIME". Values are unique within a run: they count from `first`, and the load gives each
-incarnation its own range. SIGTERM or `seconds` end it normally: finish() while connected, then "e LEFT CONNECTED TIME" in the journal. A killed rank has
-no such line. `clock` is a file with the offset in seconds of this process's wall clock: libfaketime breaks Python's time.sleep(), so the script sets the
-clock itself.
+Each value is written to the journal before it is passed to the client: "v NUMBER TIME". Values are unique within a run: they count from `first`, and
+the load assigns a range to each incarnation. SIGTERM, or reaching `seconds`, ends the rank normally: it calls finish() while connected, and then
+writes "e LEFT CONNECTED TIME" to the journal. A killed rank has no such line. `clock` is a file with the wall clock offset of this process in
+seconds. The script applies the offset itself, because libfaketime breaks Python's time.sleep().
 """
 import json
 import os
@@ -17,12 +17,12 @@ import pitwall
 from pitwall import _lifecycle
 
 real_time_ns = time.time_ns
-CONNECT_S = 45.0  # maximum wait for a collector at the end: a lost Goodbye ends no job
+CONNECT_S = 45.0  # maximum wait for a collector at the end, because a job without a Goodbye does not end
 stopping = False
 
 
 def set_clock(path):
-    """Sets the wall clock to the offset in the file, which is read at each call."""
+    """Adds the offset in the file to the wall clock. The file is read at each call."""
     def time_ns():
         with open(path) as text:
             return real_time_ns() + int(text.read()) * 10**9
@@ -36,7 +36,7 @@ def stop(*_):
 
 
 def left():
-    """Returns (items that the client still holds, whether a collector is connected)."""
+    """Returns (number of items that the client still holds, true if a collector is connected)."""
     client = _lifecycle.client
     if client is None:
         return 0, False
@@ -64,8 +64,8 @@ def main():
             pitwall.log(life_value=number, loss=9.0 if trouble else 1.0, life_trouble=1.0 if trouble else 0.0)
         number += 1
         step += 1
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a signal during the interpreter's exit would turn this end into a death
-    # A last step without a value: the previous step is over, and its value is being sent.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a signal during the interpreter's exit would count as a death
+    # A last step without a value ends the previous step, so that its value is sent.
     with pitwall.step(step):
         pass
     deadline = time.monotonic() + CONNECT_S

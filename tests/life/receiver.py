@@ -1,11 +1,11 @@
-"""A webhook receiver that records each delivery with its webhook-id and refuses some, so that they are sent again."""
+"""A webhook receiver that records each delivery with its webhook-id. It rejects some deliveries, so that they are sent again."""
 import http.server
 import json
 import threading
 
 
 class Receiver:
-    """Listens on a free port of loopback. `path`: file for deliveries, one JSON object per line; it may be changed."""
+    """Listens on a free loopback port. `path`: file for deliveries, with one JSON object per line; may be changed while the receiver runs."""
 
     def __init__(self, random, refused_share=0.03):
         receiver = self
@@ -31,7 +31,7 @@ class Receiver:
             request_queue_size = 128
 
             def handle_error(self, *_):
-                pass  # the sender was killed
+                pass  # the sender may have been killed
 
         self.server = Server(("127.0.0.1", 0), Handler)
         self.url = "http://127.0.0.1:%d/" % self.server.server_address[1]

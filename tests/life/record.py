@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""record.py ERA OUT: makes recorded/ from the artifacts of a healthy era, in which test_checker.py plants defects: two of its jobs, and issues without
-the statuses of rules."""
+"""record.py ERA OUT: creates recorded/ from the artifacts of a healthy era: two of its jobs, and issue events without rule statuses. test_checker.py
+plants defects in these artifacts."""
 import json
 import os
 import shutil

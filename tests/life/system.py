@@ -10,17 +10,17 @@ from volumes import Volume, can_mount, keep_and_unmount
 PARTITIONS = 3
 DATA_MB, PARTITION_MB = 256, 48
 FAKETIME = ("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1", "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1")
-MOST_WAYS = 3
-WAY_OUT = re.compile(r"pitwall log (?:repair|check)|--accept-log-reset|--salvage")
+MAX_RECOVERIES = 3
+RECOVERY = re.compile(r"pitwall log (?:repair|check)|--accept-log-reset|--salvage")
 
 
 def faketime():
-    """Returns the library that sets one process's clock, or None if it is not installed."""
+    """Returns the path of the library that sets the clock of a process, or None if it is not installed."""
     return next((path for path in FAKETIME if os.path.exists(path)), None)
 
 
 class System:
-    """Directory `era` holds everything: rules, configuration, logs, and artifacts; `data` is the data directory."""
+    """The services of an era. The directory `era` contains everything: rules, configuration, logs, artifacts, and the data directory `data`."""
 
     def __init__(self, binary, era, url, mount=True, kafka=None):
         self.binary, self.era, self.kafka = binary, era, kafka
@@ -29,7 +29,7 @@ class System:
         self.rules = os.path.join(era, "rules.yaml")
         self.logs = os.path.join(era, "logs")
         self.volumes, self.partition_volumes = [], {}
-        self.offsets = {}  # clock files
+        self.offsets = {}  # service name -> path of its clock file
         os.makedirs(self.logs, exist_ok=True)
         self.mounting = mount and kafka is None and os.geteuid() == 0 and can_mount(era)
         if self.mounting:
@@ -48,27 +48,27 @@ class System:
 
     def _service(self, name):
         variables, library = {}, faketime()
-        if library is not None and not self.kafka:  # librdkafka's waits never end with it
+        if library is not None and not self.kafka:  # with libfaketime, waits in librdkafka never end
             self.offsets[name] = self.clock_file(name)
             variables = {"LD_PRELOAD": library, "FAKETIME_TIMESTAMP_FILE": self.offsets[name], "FAKETIME_NO_CACHE": "1",
                          "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
         return Service(self.binary, name, ["--config", self.config], self.logs, variables)
 
     def clock_file(self, name):
-        """Returns the file with the offset of one process's wall clock; its monotonic clock cannot be set."""
+        """Creates the file with the wall clock offset of one process. The monotonic clock cannot be set."""
         path = os.path.join(self.era, "clock-" + name)
         self.set_clock(path, 0)
         return path
 
     @staticmethod
     def set_clock(path, seconds):
-        """Sets the seconds ahead of the machine's clock. Replaces the file atomically, so that no reader sees half of it."""
+        """Sets the offset from the machine's clock. Replaces the file atomically, so that readers never see a partial file."""
         with open(path + ".new", "w") as out:
             out.write("%+d\n" % seconds)
         os.rename(path + ".new", path)
 
     def start(self):
-        """Starts the system for the first time; partitions get their own volumes."""
+        """Starts the system for the first time. Afterwards, each partition has its own volume."""
         for service in self.services:
             service.launch()
         for service in self.services:
@@ -77,27 +77,27 @@ class System:
         if not self.mounting:
             return
         if self.services[0].stop() != 0:
-            raise RuntimeError("the first stop failed:\n" + self.services[0].log()[-4000:])
+            raise RuntimeError("standalone did not stop cleanly:\n" + self.services[0].log()[-4000:])
         for partition in range(PARTITIONS):
             volume = Volume(self.partition_path(partition), PARTITION_MB)
             self.volumes.append(volume)
             self.partition_volumes[partition] = volume
         self.services[0].launch()
         if not self.services[0].wait_ready():
-            raise RuntimeError("not ready with volumes:\n" + self.services[0].log()[-4000:])
+            raise RuntimeError("standalone is not ready with volumes:\n" + self.services[0].log()[-4000:])
 
     def partition_path(self, partition, topic="pitwall.telemetry"):
         return os.path.join(self.data, "log", "topics", topic, str(partition))
 
     def restart_dead(self):
-        """Restarts dead services like a supervisor. Returns the services that did not become ready."""
+        """Restarts dead services, as a supervisor does. Returns the services that did not become ready."""
         for service in self.services:
             if not service.running():
                 service.launch()
         return [s for s in self.services if not s.wait_ready()]
 
     def quiet(self, patience=60):
-        """Waits until all data is read, committed, and delivered according to /metrics."""
+        """Waits until /metrics shows that all data has been read, committed, and delivered. Returns False after a timeout."""
         def caught_up():
             for service in self.services:
                 values = service.metrics()
@@ -106,7 +106,7 @@ class System:
                 waiting = sum(v for k, v in values.items()
                               if k.startswith(("pitwall_processor_lag_records", "pitwall_collector_spool_records",
                                                "pitwall_collector_queue_bytes")))
-                if waiting > 12:  # ticks and the node's own frames never stop
+                if waiting > 12:  # ticks and the node's own frames always cause a small backlog
                     return False
             return True
         try:
@@ -115,17 +115,17 @@ class System:
         except TimeoutError:
             return False
 
-    def start_by_way_out(self, service):
-        """Starts the service; after a refusal follows the advice in the message. Returns (ready, refusals, actions)."""
+    def start_with_recovery(self, service):
+        """Starts the service. If it refuses to start, follows the advice in its message. Returns (ready, refusals, actions)."""
         refusals, done = [], []
         service.launch()
-        while not service.wait_ready(unless=WAY_OUT):
+        while not service.wait_ready(unless=RECOVERY):
             service.expected_end = True
             refusals.append(service.refusal())
-            # A destructive action that was already done is named again.
-            named = [w.replace("log check", "log repair") for w in WAY_OUT.findall(refusals[-1])]
+            # The message may recommend an action that was already taken, so each action is taken only once.
+            named = [w.replace("log check", "log repair") for w in RECOVERY.findall(refusals[-1])]
             named = next((w for w in named if w not in done), None)
-            if named is None or len(done) == MOST_WAYS:
+            if named is None or len(done) == MAX_RECOVERIES:
                 return False, refusals, done
             done.append(named)
             if named.startswith("pitwall log"):

@@ -1,5 +1,6 @@
-// telemetry_dump DATA_DIR|kafka:HOSTS [METRIC]: content of a log, one JSON object per line, for the
-// checker of tests/life.
+// telemetry_dump DATA_DIR|kafka:HOSTS [METRIC]: prints the content of a log, with one JSON object
+// per
+// line, for the checker of tests/life.
 //
 //   {"kind":"batch",…}  a telemetry batch of a rank, with the values of METRIC (train_life_value)
 //   {"kind":"event",…}  an event of pitwall.issues, "event" as recorded
@@ -20,7 +21,8 @@
 namespace pitwall {
 namespace {
 
-// Escapes text for JSON strings. IDs contain no control characters: the decoder rejects them.
+// Escapes text for a JSON string. IDs contain no control characters, because the decoder rejects
+// them.
 std::string Escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -59,7 +61,7 @@ class Dump {
     ASSIGN_OR_RETURN(const int32_t partitions, log->Partitions(kTelemetryTopic));
     for (int32_t p = 0; p < partitions; ++p) {
       ASSIGN_OR_RETURN(const auto records, ReadAll(log, std::string(kTelemetryTopic), p));
-      // Schemas first: a frame may precede the repetition of its schema.
+      // Schemas are collected first, because a frame may precede the repetition of its schema.
       for (const Record& record : records) NoteSchemas(record);
       for (const Record& record : records) PrintBatch(p, record);
     }
@@ -119,7 +121,8 @@ class Dump {
 
   const std::string metric_;
   codec::BatchDecoder decoder_;
-  std::map<uint64_t, std::vector<bool>> wanted_;  // by schema: flags of the metric's columns
+  // Schema ID -> one flag per column, true for columns of the metric.
+  std::map<uint64_t, std::vector<bool>> wanted_;
 };
 
 StatusOr<std::unique_ptr<Log>> Open(const std::string& where, Clock* clock) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The checker finds each defect planted in the artifacts of a healthy era (recorded/), and none in the healthy ones.
+"""Tests that the checker finds each defect that is planted in the artifacts of a healthy era (recorded/), and no defect in the healthy artifacts.
 
 test_checker.py
 """
@@ -27,7 +27,7 @@ class Checker(unittest.TestCase):
             self.assertTrue(any(word in defect for defect in found), "%r is not in %s" % (word, found))
 
     def kind(self, kind):
-        """Returns indices of the events of a kind whose issue has at least two events."""
+        """Returns the indices of the events of this kind whose issue has at least two events."""
         whole = [issue_of(e["event"]) for e in self.a.events]
         return [i for i, e in enumerate(self.a.events) if e["event"]["type"].endswith("." + kind) and whole.count(whole[i]) > 1]
 
@@ -48,7 +48,7 @@ class Checker(unittest.TestCase):
                               "what": dict({"part": part, "how": "bit", "partition": 0, "outcome": "started", "said": list(said)},
                                            **more)})
 
-    # Healthy artifacts.
+    # Tests with healthy artifacts.
 
     def test_healthy_era_has_no_defect(self):
         self.assertEqual(check(self.a), [])
@@ -61,7 +61,7 @@ class Checker(unittest.TestCase):
         self.a.webhooks.append(copy.deepcopy(self.a.webhooks[0]))
         self.assertEqual(check(self.a), [])
 
-    def test_loss_counted_by_name_is_not_a_defect(self):
+    def test_counted_loss_is_not_a_defect(self):
         batch = self.lose(self.middle())
         made = dict(self.a.journals[self.journal_of(batch)].values)[batch["values"][0]]
         self.a.metrics.append({"t": made + 3, "service": "standalone", "start": 1, "grew": 1,
@@ -82,15 +82,15 @@ class Checker(unittest.TestCase):
     def journal_of(self, batch):
         return next(r["journal"] for r in self.a.ranks if (r["job"], r["rank"]) == (batch["job"], batch["rank"]))
 
-    # Planted defects.
+    # Tests with planted defects.
 
     def test_dropped_commit_is_found(self):
-        # One commit: a telemetry record that was read, and its events.
+        # One commit consists of a telemetry record that was read, and its events.
         self.lose(self.middle())
         self.remove_event(self.kind("found")[0])
         self.finds("values lost but not counted", "(orphan)")
 
-    def test_uncounted_loss_of_a_value_is_found(self):
+    def test_uncounted_loss_is_found(self):
         self.middle()["values"].pop()
         self.finds("values lost but not counted")
 
@@ -123,7 +123,7 @@ class Checker(unittest.TestCase):
     def test_repeated_event_is_found(self):
         i = self.kind("found")[0]
         self.a.events.insert(i + 1, copy.deepcopy(self.a.events[i]))
-        self.finds("2 times in the log", "is found 2 times")
+        self.finds("occurs 2 times in the log", "is found 2 times")
 
     def test_repeated_event_with_its_own_id_is_found(self):
         i = self.kind("resolved")[0]
@@ -150,7 +150,7 @@ class Checker(unittest.TestCase):
         issue = issue_of(self.a.events[i]["event"])
         j = next(j for j in range(i + 1, len(self.a.events)) if issue_of(self.a.events[j]["event"]) == issue)
         self.a.events[i], self.a.events[j] = self.a.events[j], self.a.events[i]
-        self.finds("(orphan)", "continues after its end", "goes back in time")
+        self.finds("(orphan)", "continues after its end", "goes backward in time")
 
     def test_unended_issue_next_to_its_successor_is_found(self):
         elements = {}
@@ -158,13 +158,13 @@ class Checker(unittest.TestCase):
             event = self.a.events[i]["event"]
             elements.setdefault((event["source"], event["data"]["rule"], str(event["data"]["labels"])), []).append(i)
         self.remove_event(next(ends[0] for ends in elements.values() if len(ends) > 1))
-        self.finds("begins while")
+        self.finds("starts while")
 
     def test_open_issue_of_ended_job_is_found(self):
         self.remove_event(self.kind("resolved")[-1])
         self.finds("is open, but its job ended")
 
-    def test_wrong_end_is_found(self):
+    def test_wrong_end_reason_is_found(self):
         self.a.events[self.kind("resolved")[0]]["event"]["data"]["end_reason"] = "rule_removed"
         self.a.faults = []
         self.finds("the rule was not edited")
@@ -175,7 +175,7 @@ class Checker(unittest.TestCase):
         for rank in self.a.ranks:
             if rank["job"] == event["data"]["job"]["id"]:
                 self.a.journals[rank["journal"]].ended = 0.0
-        self.finds("ended as job_ended, and the job runs")
+        self.finds("ended as job_ended, but the job is running")
 
     def test_missing_webhook_is_found(self):
         gone = self.a.events[3]["event"]["id"]
@@ -186,35 +186,35 @@ class Checker(unittest.TestCase):
         invented = copy.deepcopy(self.a.webhooks[0])
         invented["id"] = invented["event"]["id"] = "f" * 32
         self.a.webhooks.append(invented)
-        self.finds("webhooks with events that the log does not have: " + "f" * 32)
+        self.finds("webhooks with events that are not in the log: " + "f" * 32)
 
-    def test_webhook_with_other_content_is_found(self):
+    def test_webhook_with_wrong_content_is_found(self):
         self.a.webhooks[0]["event"]["data"]["value"] = 12345
-        self.finds("has other content")
+        self.finds("differs from the log")
 
     def test_different_replay_is_found(self):
         self.a.verify.update(exit=1, stdout="partition 0, event 7 differs\nlive:     {}\nreplayed: {}\n")
-        self.finds("health reports nothing")
+        self.finds("health reports no reason")
 
     def test_replay_of_fewer_events_is_found(self):
         self.a.verify["stdout"] = "3 events: live and replayed are bit-identical\n"
-        self.finds("for fewer events than the log has")
+        self.finds("fewer events than the log contains")
 
-    def test_crash_hidden_by_a_restart_is_found(self):
+    def test_crash_before_a_restart_is_found(self):
         self.a.crashes.append({"t": 1, "service": "standalone", "start": 2, "exit": -11, "last": ""})
         self.finds("ended unexpectedly with -11")
 
-    def test_accepted_data_of_a_liar_is_found(self):
+    def test_accepted_data_of_misbehaving_client_is_found(self):
         self.a.events[0]["event"]["data"]["alert"] = "LifeLiar"
-        self.finds("the data of a liar")
+        self.finds("data of a misbehaving client")
 
-    def test_partition_that_delays_other_partitions_is_found(self):
+    def test_partition_delaying_other_partitions_is_found(self):
         self.a.faults = [{"kind": "partition", "began": 100, "healed": 104, "ready": 104, "sick": {}, "what": {"partition": 1}}]
         self.a.metrics.append({"t": 103, "service": "standalone", "start": 1, "grew": 400,
                                "name": 'pitwall_processor_dropped_total{partition="1",reason="late"}'})
         self.assertEqual([d for d in check(self.a) if "late" in d], [])
         self.a.metrics[-1]["name"] = 'pitwall_processor_dropped_total{partition="2",reason="late"}'
-        self.finds("samples of others were late")
+        self.finds("other partitions dropped late samples")
 
     def test_unreadable_log_is_found(self):
         self.a.bad.append({"topic": "", "p": -1, "message": "telemetry_dump: DATA_LOSS: journal"})
@@ -224,7 +224,7 @@ class Checker(unittest.TestCase):
         self.a.end["last"] = {"standalone": {"health": [503, "processor: partition 1 stands still\n"], "metrics": {}}}
         self.finds("is not healthy at the end")
 
-    # Damage excuses only the reported loss of its own data.
+    # Tests that damage excuses only the reported loss of its own data.
 
     def test_unreported_damage_excuses_nothing(self):
         self.lose(self.middle())
@@ -242,8 +242,8 @@ class Checker(unittest.TestCase):
         self.finds("(orphan)")
 
     def test_damage_without_recovery_is_found(self):
-        self.damage("commits", outcome="no way out", refusal="journal damaged")
-        self.finds("damage without a way out")
+        self.damage("commits", outcome="no recovery", refusal="journal damaged")
+        self.finds("damage without a recovery")
 
 
 if __name__ == "__main__":

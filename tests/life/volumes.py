@@ -1,4 +1,4 @@
-"""Separate file systems under a data directory, small enough to fill: tmpfs, which only root can mount."""
+"""Separate file systems under a data directory that are small enough to fill. They are tmpfs mounts, which only root can create."""
 import os
 import shutil
 import subprocess
@@ -7,7 +7,7 @@ BLOCK = 1 << 20
 
 
 def can_mount(folder):
-    """Returns whether this process may mount: some containers deny it, even to root."""
+    """Returns true if this process may mount. Some containers deny it, even to root."""
     probe = os.path.join(folder, "mount-probe")
     os.makedirs(probe, exist_ok=True)
     try:
@@ -38,7 +38,7 @@ class Volume:
             os.rmdir(aside)
 
     def fill(self):
-        """Fills the volume: not one byte more fits."""
+        """Fills the volume until not even one byte fits."""
         with open(self.filler, "ab", buffering=0) as out:
             block = BLOCK
             while block:
@@ -57,7 +57,7 @@ class Volume:
 
 
 def keep_and_unmount(volumes, data, aside):
-    """Copies `data` to `aside` if wanted, as artifacts of a failure, and unmounts from the innermost volume outward."""
+    """Copies `data` to `aside` if `aside` is set, as artifacts of a failure. Unmounts from the innermost volume outward."""
     for volume in volumes:
         volume.free()
     if aside:
