@@ -1,8 +1,9 @@
-// Damage matrix: every kind of file of a data directory, damaged in every way, with a running and
-// with a finished job. Afterwards the events equal those of the undamaged log, or the log refuses
-// to open and names the remedy; never anything in between.
+// Damage matrix: every kind of file in a data directory is damaged in every way, with a running and
+// with a finished job. Afterwards, the events must equal those of the undamaged log, or the log
+// must
+// refuse to open with a message that includes the remedy. No other result is allowed.
 //
-// By default a seeded part runs; PITWALL_DAMAGE_LONG=1 runs all of it.
+// By default, a seeded part of the matrix runs; PITWALL_DAMAGE_LONG=1 runs all of it.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -105,7 +106,7 @@ class DamageMatrix : public ::testing::Test {
     }
     return OkStatus();
   }
-  // Processes the log. Errors such as DataLoss are returned as the processor reports them.
+  // Processes the log. Returns errors such as DataLoss as the processor reports them.
   Status Process(Log* log, bool finish) {
     processor::RuleSets rules(log);
     processor::PartitionOptions options;
@@ -134,8 +135,8 @@ class DamageMatrix : public ::testing::Test {
     return values;
   }
 
-  // Records a directory as left by a kill in the middle, and one as left by a clean stop at the
-  // end.
+  // Records a copy of the directory as left by a kill in the middle of the job, and one as left by
+  // a clean stop at the end.
   void RecordJob() {
     input_ = Input();
     auto log = log::OpenEmbeddedLog(Options(Dir("live")), &clock_);
@@ -157,7 +158,7 @@ class DamageMatrix : public ::testing::Test {
     }
     ASSERT_TRUE((*log)->Maintain().ok());
     ASSERT_TRUE((*log)->Sync().ok());
-    // A few records that are not flushed yet.
+    // Some further records are not flushed yet.
     ASSERT_TRUE(Append(log->get(), input_, half, half + 10).ok());
     ASSERT_TRUE(Process(log->get(), false).ok());
     fs::copy(Dir("live"), Dir("running"), fs::copy_options::recursive);
@@ -181,7 +182,7 @@ class DamageMatrix : public ::testing::Test {
     std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
   }
 
-  // Kind of a file: one name for all segments of a topic.
+  // Returns the kind of a file. All segments of a topic partition have the same kind.
   static std::string Kind(const std::string& relative) {
     if (StartsWith(relative, "commits/")) {
       return EndsWith(relative, ".journal") ? "commits/*.journal" : relative;
@@ -192,7 +193,7 @@ class DamageMatrix : public ::testing::Test {
 
   enum class Outcome { kEqual, kRefused };
   // Opens the damaged directory and continues with it. Fails the test unless the events are equal,
-  // or the log is refused with a remedy.
+  // or the log refuses to open with a remedy.
   void Judge(const std::string& cell, bool running, std::map<Outcome, int>* outcomes) {
     auto log = log::OpenEmbeddedLog(Options(Dir("cell")), &clock_);
     if (!log.ok()) {
@@ -209,7 +210,8 @@ class DamageMatrix : public ::testing::Test {
   static bool Contains(std::string_view text, std::string_view part) {
     return text.find(part) != std::string_view::npos;
   }
-  // Appends the rest of the input and processes it: the events equal those of the undamaged log.
+  // Appends the rest of the input and processes it. The events must equal those of the undamaged
+  // log.
   void Finish(const std::string& cell, bool running, Log* log) {
     const auto reader = log->OpenReader({std::string(kTelemetryTopic), 0}, kFromEnd);
     ASSERT_TRUE(reader.ok()) << cell << ": " << reader.status();
@@ -224,8 +226,8 @@ class DamageMatrix : public ::testing::Test {
     EXPECT_TRUE(*events == expected_) << cell << ": " << events->size() << " events, expected the "
                                       << expected_.size() << " of the undamaged log";
   }
-  // A repaired journal has older positions: no event is repeated or different. If no position is
-  // left, the processor reports it and names the remedy.
+  // A repaired journal has older positions. No event may be repeated or different. If no position
+  // is left, the processor must report that and include the remedy.
   void JudgeRepeats(const std::string& cell, bool running) {
     auto log = log::OpenEmbeddedLog(Options(Dir("cell")), &clock_);
     ASSERT_TRUE(log.ok()) << cell << ": " << log.status();
@@ -242,7 +244,7 @@ class DamageMatrix : public ::testing::Test {
     EXPECT_TRUE(Contains(std::string(processed.message()), "--accept-log-reset"))
         << cell << ": " << processed;
   }
-  // The remedy works, and reports everything that it dropped.
+  // The remedy must work and report everything that it dropped.
   void JudgeRepair(const std::string& cell) {
     const auto repaired =
         log::RepairLog(Dir("cell"), false, &clock_, {processor::OutputsOfTelemetry()});
@@ -279,10 +281,10 @@ class DamageMatrix : public ::testing::Test {
   std::string root_;
   std::vector<PlannedRecord> input_;
   std::vector<std::string> expected_;
-  int continued_ = 0;  // journals that continued after a repair
+  int continued_ = 0;  // number of journals that continued after a repair
 };
 
-TEST_F(DamageMatrix, EqualOrRefused) {
+TEST_F(DamageMatrix, DamagedFile_EventsAreEqualOrLogIsRefused) {
   const char* const seed_text = ::getenv("PITWALL_DAMAGE_SEED");
   const uint32_t seed =
       seed_text != nullptr ? static_cast<uint32_t>(std::atoll(seed_text)) : std::random_device()();
@@ -314,7 +316,7 @@ TEST_F(DamageMatrix, EqualOrRefused) {
         Judge(Cat(running ? "running" : "finished", " job, ", name, ", ", what), running,
               &outcomes);
       };
-      // The first, a middle, and the last file: head and tail matter.
+      // Only the first and the last file are damaged unless the matrix is complete.
       std::vector<std::string> chosen = files;
       if (!whole && files.size() > 2) chosen = {files.front(), files.back()};
       for (const std::string& name : chosen) {
@@ -328,7 +330,7 @@ TEST_F(DamageMatrix, EqualOrRefused) {
                [&](const std::string& path) { Spill(path, content.substr(0, size)); });
         }
         for (int i = 0; i < (whole ? kFlips : 4) && !content.empty(); ++i) {
-          // Spread over the file, so that header, body, and tail are hit.
+          // The flips are spread over the file, so that they hit header, body, and tail.
           const size_t stretch = content.size() / kFlips + 1;
           const size_t slot = whole ? static_cast<size_t>(i) : random() % kFlips;
           const size_t byte = std::min(slot * stretch + random() % stretch, content.size() - 1);
@@ -348,9 +350,9 @@ TEST_F(DamageMatrix, EqualOrRefused) {
   }
 }
 
-// A stopped log with its journal cut at every tenth: the repair drops the events that the processor
-// creates again.
-TEST_F(DamageMatrix, TruncatedJournalRepeatsNoEvent) {
+// Tests a cleanly stopped log with its journal cut at every tenth. The repair must drop the events
+// that the processor creates again.
+TEST_F(DamageMatrix, TruncatedJournalDoesNotRepeatEvents) {
   RecordJob();
   if (HasFatalFailure()) return;
   const std::string origin = Dir("finished");

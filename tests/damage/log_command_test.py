@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""log_command_test.py PITWALL: damage of a data directory, from outside: refused, checked, repaired, and counted; modes of its files."""
+"""log_command_test.py PITWALL: end-to-end test of a damaged data directory. Damage must be refused, checked, repaired, and counted. Also tests the
+file modes."""
 import glob
 import json
 import os
@@ -24,7 +25,7 @@ def run(*arguments):
 class LogCommand(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        """Makes a data directory with some seconds of clock ticks, with the file modes of an earlier version."""
+        """Creates a data directory with some seconds of clock ticks. Its directories have the modes of an earlier version."""
         cls.root = tempfile.mkdtemp(prefix="pitwall-log-")
         cls.whole = os.path.join(cls.root, "whole")
         os.mkdir(cls.whole, 0o755)
@@ -69,7 +70,7 @@ class LogCommand(unittest.TestCase):
         self.assertEqual(repaired.returncode, 0, repaired.stderr)
         self.assertIn("nothing to repair", repaired.stdout)
 
-    def test_wrong_usage_gives_advice(self):
+    def test_invalid_usage_is_rejected(self):
         for arguments in ([], ["check"], ["check", "a", "b"], ["fix", "a"], ["check", "a", "--dry-run"], ["check", "a", "--no"]):
             self.assertEqual(run("log", *arguments).returncode, 2, arguments)
         self.assertEqual(run("log", "check", os.path.join(self.root, "nothing")).returncode, 2)
@@ -77,7 +78,7 @@ class LogCommand(unittest.TestCase):
         self.assertEqual(helped.returncode, 0)
         self.assertIn("quarantine", helped.stdout)
 
-    def test_deleted_segment_is_refused_then_repaired(self):
+    def test_deleted_segment_is_reported_and_repaired(self):
         data = self.copy("deleted")
         path = self.segment(data)
         os.remove(path)
@@ -119,7 +120,7 @@ class LogCommand(unittest.TestCase):
         self.assertIn("pitwall log repair", refused.stderr)
         self.assertEqual(run("log", "repair", data).returncode, 0)
         self.assertTrue(glob.glob(data + "/log/quarantine/*/commits/*.journal"))
-        # The committed positions were lost with the journal: a person confirms that reading begins again.
+        # The committed positions were lost with the journal, so the operator must confirm that reading starts again.
         pitwall = Pitwall(BINARY, os.path.join(self.root, "journal.log"), "--data-dir", data, "--accept-log-reset")
         try:
             self.assertEqual(pitwall.stop(), 0)
@@ -140,7 +141,7 @@ class LogCommand(unittest.TestCase):
         finally:
             pitwall.kill()
 
-    def test_metrics_exist_without_damage(self):
+    def test_metrics_are_exported_without_damage(self):
         for name in ("pitwall_log_failed_flushes_total 0", "pitwall_log_suspended_partitions 0"):
             self.assertIn(name, self.metrics)
 

@@ -1,4 +1,4 @@
-// Clock that a test sets while the threads of services run.
+// Simulated clock that a test advances while service threads run.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace pitwall::soak {
 
-// Waits end within milliseconds of real time after the clock has passed their deadline.
+// Waits return within milliseconds of real time after the clock has passed their deadline.
 // Thread-safe.
 class SimClock final : public Clock {
  public:

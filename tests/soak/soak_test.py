@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Long run of `pitwall standalone`: jobs come and go, memory levels off, nothing lags or is lost, and a replay equals the live run.
+"""Long run of `pitwall standalone` while jobs come and go. Memory levels off, no data is delayed or lost, and a replay equals the live run.
 
-soak_test.py BINARY; $PITWALL_SOAK_MINUTES (default 60, at least 2). One training job runs all the time, and short ones run one after the other next
-to it, each with its own name.
+soak_test.py BINARY; $PITWALL_SOAK_MINUTES (default 60, at least 2). One training job runs all the time. Next to it, short jobs run one after the
+other, each with its own name.
 """
 import json
 import os
@@ -22,7 +22,7 @@ CLIENT = os.path.join(REPO, "clients", "python", "src")
 MINUTES = float(os.environ.get("PITWALL_SOAK_MINUTES", "60"))
 BINARY = None
 
-# Ends jobs that were silent for a while, and checks everything often.
+# The rules are evaluated often, over windows of up to 30 s.
 RULES = """
 groups:
 - name: soak
@@ -69,7 +69,7 @@ class Soak(unittest.TestCase):
         deadline = time.monotonic() + 60
         while not re.search(r"standalone: ready\n", self.text()):
             self.assertIsNone(self.pitwall.poll(), self.text())
-            self.assertLess(time.monotonic(), deadline, "not ready within a minute")
+            self.assertLess(time.monotonic(), deadline, "pitwall was not ready within a minute")
             time.sleep(0.1)
         self.http = re.search(r"http://[\d.:]+/metrics", self.text()).group(0)
 
@@ -104,7 +104,7 @@ class Soak(unittest.TestCase):
         with open("/proc/%d/status" % self.pitwall.pid) as status:
             return int(re.search(r"VmRSS:\s+(\d+) kB", status.read()).group(1)) / 1024
 
-    def test_memory_levels_off_and_nothing_is_lost(self):
+    def test_memory_levels_off_and_no_data_is_lost(self):
         seconds = MINUTES * 60
         begin = time.monotonic()
         long_one = self.train("long", seconds)
@@ -113,7 +113,7 @@ class Soak(unittest.TestCase):
             if short is None or short.poll() is not None:
                 shorts += 1
                 short = self.train("short-%d" % shorts, min(20, seconds / 6))
-            self.assertIsNone(self.pitwall.poll(), "pitwall ended:\n" + self.text()[-4000:])
+            self.assertIsNone(self.pitwall.poll(), "pitwall exited:\n" + self.text()[-4000:])
             values = self.metrics()
             rss.append(self.rss_mib())
             lags.append(sum(v for k, v in values.items() if k.startswith("pitwall_processor_lag_records")))
@@ -125,11 +125,11 @@ class Soak(unittest.TestCase):
         early, late = statistics.median(rss[quarter:2 * quarter]), statistics.median(rss[-quarter:])
         print("soak: %d short jobs, resident memory %.0f MiB in the second quarter, %.0f MiB in the last, maximum lag %d records"
               % (shorts, early, late, max(lags)), flush=True)
-        # Windows fill, and jobs of the last half hour are kept: some growth is expected, growth with each job is not.
+        # Some growth is expected because windows fill and jobs of the last half hour are kept. Growth with each job is not.
         self.assertLess(late, early * 1.25 + 24)
         self.assertLess(statistics.median(lags), 100)
         lost = {k: v for k, v in values.items() if v and ("_dropped_total" in k or "append_failures" in k)}
-        self.assertEqual(lost, {}, "lost or dropped")
+        self.assertEqual(lost, {}, "counters of lost or dropped data")
         self.assertGreater(sum(v for k, v in values.items() if k.startswith("pitwall_processor_events_total")), 10 * MINUTES)
         self.pitwall.send_signal(signal.SIGTERM)
         self.assertEqual(self.pitwall.wait(60), 0)

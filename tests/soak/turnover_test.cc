@@ -1,8 +1,8 @@
-// Memory of log, processor, notifier, and history over a day of simulated time in which jobs come
-// and go: it reaches a plateau.
+// Memory of the log, processor, notifier, and history over a day of simulated time in which jobs
+// come and go. Memory must reach a plateau.
 //
-//   $PITWALL_TURNOVER_SECONDS  seconds between two jobs (60)
-//   $PITWALL_TURNOVER_KEEP     1: the history keeps all jobs in memory, as before the fix
+//   $PITWALL_TURNOVER_SECONDS  seconds between the starts of two jobs (60)
+//   $PITWALL_TURNOVER_KEEP     1: the history keeps all jobs in memory and never unloads them
 #include <gtest/gtest.h>
 #include <malloc.h>
 #include <unistd.h>
@@ -33,8 +33,8 @@ namespace {
 constexpr int64_t kS = kNanosPerSecond;
 constexpr int64_t kBegin = 1'767'225'600 * kS;
 constexpr int kHours = 24;
-constexpr int kChunk = 5;  // seconds of one append
-constexpr int kLife = 40;  // seconds of a job
+constexpr int kChunk = 5;  // seconds per append
+constexpr int kLife = 40;  // duration of a job in seconds
 
 constexpr char kRules[] = R"rules(
 groups:
@@ -49,7 +49,8 @@ int64_t Setting(const char* name, int64_t otherwise) {
   return text == nullptr ? otherwise : std::atoll(text);
 }
 
-// Records of one job: eight ranks with their own schema, a value every five seconds, and its end.
+// Records of one job: eight ranks with their own schemas, values every five seconds, and the job's
+// end.
 class SoakJob {
  public:
   SoakJob(int64_t number, int64_t start_ns) : id_(Cat("job-", number)), start_ns_(start_ns) {
@@ -108,7 +109,7 @@ class SoakJob {
 };
 
 struct Usage {
-  double heap_mib = 0;      // allocated by malloc
+  double heap_mib = 0;      // allocated with malloc
   double resident_mib = 0;  // after malloc_trim
 };
 
@@ -130,7 +131,7 @@ class TurnoverTest : public ::testing::Test {
     StartReaders();
   }
   ~TurnoverTest() override {
-    // Stopping services wait in simulated time.
+    // Services wait in simulated time while they stop, so a thread advances the clock.
     std::atomic<bool> stopped = false;
     std::thread time([&] {
       const auto pause = system_.NewWakeup();
@@ -179,7 +180,7 @@ class TurnoverTest : public ::testing::Test {
     history.dir = dir_ + "/insights";
     history.retention_ns = 12 * 3600 * kS;
     history.memory_bytes = size_t{16} << 20;
-    history.save_interval_ns = 60 * kS;  // each save flushes the disk
+    history.save_interval_ns = 60 * kS;  // Each save flushes the disk.
     if (Setting("PITWALL_TURNOVER_KEEP", 0) != 0) history.unload_after_ns = INT64_MAX;
     auto keep = history::HistoryService::Open(&clock_, log_.get(), history);
     ASSERT_TRUE(keep.ok()) << keep.status();
@@ -187,7 +188,7 @@ class TurnoverTest : public ::testing::Test {
     ASSERT_TRUE(history_->Start().ok());
   }
 
-  // Starts jobs one after the other for `seconds`.
+  // Starts jobs at regular intervals and writes their records for `seconds`.
   void Run(int64_t seconds) {
     for (int64_t s = 0; s < seconds; s += kChunk) {
       clock_.Advance(kChunk * kS);
@@ -229,7 +230,7 @@ class TurnoverTest : public ::testing::Test {
     Run(3600);
     Drain();
     EXPECT_TRUE(log_->Maintain().ok());
-    EXPECT_FALSE(history_->history().Jobs().empty());  // as the page does
+    EXPECT_FALSE(history_->history().Jobs().empty());  // As the page does.
     return Measure();
   }
 
