@@ -47,7 +47,7 @@ for step in pitwall.steps(range(100_000)):
         time.sleep(0.08 if rank != %d else 0.02)
     pitwall.log(loss=1 / (step + 1))
     if marked:
-        with pitwall.phase(marked):  # the last phase of its step: both end together
+        with pitwall.phase(marked):  # the last phase of the step, which ends together with the step
             time.sleep(0.01)
 """ % (SLOW, MARK_EACH, SLOW)
 # Launcher of the ranks. The test kills it together with them, so that no process of the job remains.

@@ -226,17 +226,17 @@ class Checker(unittest.TestCase):
 
     # Tests that damage excuses only the reported loss of its own data.
 
-    def test_unreported_damage_excuses_nothing(self):
+    def test_unreported_damage_does_not_excuse_losses(self):
         self.lose(self.middle())
         self.damage("telemetry")
         self.finds("values lost but not counted")
 
-    def test_reported_damage_excuses_its_values(self):
+    def test_reported_damage_excuses_lost_values(self):
         self.lose(self.middle())
         self.damage("telemetry", ["E log: 000.seg: checksum of a batch, offsets 3 to 9 are lost"])
         self.assertEqual(check(self.a), [])
 
-    def test_damage_to_the_state_excuses_no_orphan(self):
+    def test_damage_to_state_does_not_excuse_orphans(self):
         self.remove_event(self.kind("found")[0])
         self.damage("state", ["E processor: snapshot damaged"])
         self.finds("(orphan)")

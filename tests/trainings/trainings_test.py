@@ -205,7 +205,7 @@ def key(issue):
     return issue["alert"], issue["labels"].get("rank"), issue["started_at"]
 
 
-class Own(Watched):
+class SlowDdpRank(Watched):
     """Tests with DistributedDataParallel over gloo, watched by pitwall.watch(). own = step - wait identifies the slow rank, regardless of where it
     loses its time."""
     # A rank loses a third of a 100 ms step.

@@ -54,7 +54,7 @@ def receives():
     a, b = socket.socketpair()
     a.recv(1)
 def native():
-    ctypes.PyDLL(None).sleep(1000)  # holds the interpreter lock
+    ctypes.PyDLL(None).sleep(1000)  # sleeps with the interpreter lock held
 def collects():
     with pitwall.phase("collective"):
         sleeps()

@@ -17,7 +17,7 @@ import harness  # noqa: E402
 # The script logs values within steps of different lengths and between steps. Some of the values are logged while the collector is down.
 LOGGING = """
 import logging, sys, time
-logging.basicConfig()  # the client logs lost data
+logging.basicConfig()  # the client logs a warning about lost data
 sys.path.insert(0, sys.argv[1])
 import pitwall
 pitwall.init(job="resend", rank=0)

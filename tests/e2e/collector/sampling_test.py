@@ -29,7 +29,7 @@ SECONDS = 12  # duration of a measurement
 DEVICES = {"system_cpu_time_seconds_total": "cpu,mode", "system_cpu_utilization_ratio": "cpu,mode", "system_memory_usage_bytes": "state",
            "system_network_io_bytes_total": "device,direction", "system_disk_io_time_seconds_total": "device",
            "hw_gpu_utilization_ratio": "gpu", "hw_power_watts": "gpu"}
-# CPU load: one process per core, except for one core. Each process is busy half of the time.
+# CPU load: one process for all but one of the cores, each busy half of the time.
 LOAD = "import time\nwhile True:\n end = time.monotonic() + 0.05\n while time.monotonic() < end: pass\n time.sleep(0.05)"
 MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 

@@ -155,7 +155,7 @@ def gpu_trace(rank, seed, communication=NCCL):
             "traceEvents": host.events}
 
 
-class Against(unittest.TestCase):
+class HtaComparison(unittest.TestCase):
     def setUp(self):
         self.dir = tempfile.mkdtemp(prefix="pitwall-hta-")
         self.addCleanup(shutil.rmtree, self.dir)

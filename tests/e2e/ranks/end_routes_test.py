@@ -55,7 +55,7 @@ def finish(end):
 
 def rank(end):
     sys.path.insert(0, os.environ["CLIENT"])
-    if end == "teardown_crash":  # after the goodbye
+    if end == "teardown_crash":  # crashes after the client has sent its Goodbye
         if multiprocessing.parent_process() is None:
             atexit.register(crash)
         else:

@@ -71,7 +71,7 @@ else:
             if what == "sleeps":
                 ctypes.PyDLL(None).sleep(1000)
             if what == "spins":
-                sum(range(10**15))  # in C, with the GIL held
+                sum(range(10**15))  # runs in C with the GIL held
             if what == "stops":
                 os.kill(os.getpid(), 19)
 """

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """Runs a shortened demo with a real training run, two faults, and a stop by the executor. Live and replayed events must be equal.
 
-demo_test.py BINARY [--kafka] The test needs the virtual environment of deploy/install-deps.sh; without it, the test is skipped with exit code 77.
+demo_test.py BINARY [--kafka]
+
+The test needs the virtual environment of deploy/install-deps.sh; without it, the test is skipped with exit code 77.
 """
 import os
 import subprocess
