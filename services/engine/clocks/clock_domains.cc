@@ -34,7 +34,7 @@ void ClockDomains::Begin() {
 }
 
 void ClockDomains::Replace(const EvalTime& at, int64_t origin, EventSink* out) {
-  // Domains that end need the program before until they are gone.
+  // The old domains use the previous program until they are destroyed.
   [[maybe_unused]] const plan::ProgramPtr before =
       std::exchange(program_, rules_->ProgramFor(*job_));
   std::unique_ptr<ClockDomain> time;
@@ -55,7 +55,7 @@ void ClockDomains::Replace(const EvalTime& at, int64_t origin, EventSink* out) {
   Observe();
 }
 
-// A step clock whose mode still has rules keeps its state; every other one ends.
+// A step clock keeps its state if its mode still has rules. All other step clocks end.
 void ClockDomains::ReplaceSteps(const EvalTime& at, EventSink* out) {
   StepClocks::Runners before = steps_.Release();
   const auto domain_of = [&](const ClockSpec& clock) {

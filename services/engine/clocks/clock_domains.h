@@ -1,5 +1,5 @@
-// All clocks of one job: the rule set in force, the domain of its time clock, and those of its step
-// clocks. Every domain is of the program that the job has in force.
+// All clocks of one job: the active rule set, the domain of its time clock, and the domains of its
+// step clocks. All domains use the job's active program.
 #pragma once
 
 #include <memory>
@@ -15,32 +15,33 @@
 
 namespace pitwall::engine {
 
-// `at` on the clock of the domain: a step clock is at its newest step that was judged.
+// Returns `at` on the domain's clock. A step clock is at the newest step that it evaluated.
 EvalTime OnClock(const ClockDomain& domain, EvalTime at);
 
-// Not thread-safe. All loops take the time clock first, then the step clocks in their order.
+// Not thread-safe. All loops visit the time clock first, then the step clocks in order.
 class ClockDomains {
  public:
-  // All are borrowed.
+  // The pointers are borrowed.
   ClockDomains(const EngineOptions& options, const JobIdentity* job, EngineCounters* counters);
 
   const CompiledRulesPtr& rules() const { return rules_; }
-  // Null without rules.
+  // Null if there are no rules.
   const plan::Program* program() const { return program_.get(); }
-  // Takes effect with the next Begin or Replace. Null: no rules.
+  // Takes effect with the next Begin or Replace. Null means no rules.
   void SetRules(CompiledRulesPtr rules) { rules_ = std::move(rules); }
-  // The job's name or labels bring overrides that take another variant of the program.
+  // Returns whether the job's name or labels select overrides that require another variant of the
+  // program.
   bool NeedsOtherProgram() const;
-  // Makes all domains, without state.
+  // Creates all domains, without state.
   void Begin();
-  // Takes the rules of SetRules into the running domains: state stays where the rules did not
-  // change, and what no rule asks for any more ends. `origin`: that of a new time clock.
+  // Applies the rules of SetRules to the running domains. Unchanged rules keep their state; state
+  // that no rule uses any more ends. `origin` is the origin of a new time clock.
   void Replace(const EvalTime& at, int64_t origin, EventSink* out);
-  // The job's own values of the parameters, after its name or labels changed.
+  // Applies the job's own parameter values after its name or labels have changed.
   void SetParameters();
   void Clear();
 
-  // Null without rules on the time clock.
+  // Null if there are no rules on the time clock.
   ClockDomain* time() const { return time_.get(); }
   StepClocks& steps() { return steps_; }
   template <typename F>
@@ -48,38 +49,40 @@ class ClockDomains {
     if (time_ != nullptr) f(*time_);
     for (const auto& domain : steps_) f(*domain);
   }
-  // Adds a separate step clock of the mode. Null: there are max_separate_clocks_per_mode.
+  // Adds a separate step clock for the mode. Returns null if max_separate_clocks_per_mode is
+  // reached.
   ClockDomain* AddSeparate(const std::string& mode);
 
-  // Domains that are made later have lost it too.
+  // Marks the history as lost, also for domains created later.
   void LoseHistory();
   bool history_lost() const;
 
   void Save(BinaryWriter& out) const;
-  // After Begin with the rules that were in force. `format`: of the snapshot (shard.h).
+  // Call it after Begin with the rules that were active at the time of the snapshot. `format` is
+  // the snapshot's format (shard.h).
   Status Restore(BinaryReader& in, uint32_t format);
-  // Apart: in a snapshot they come after what Save writes.
+  // Separate functions because the snapshot holds these bytes after those of Save.
   void SaveHistoryLost(BinaryWriter& out) const;
   void RestoreHistoryLost(BinaryReader& in);
 
  private:
   void ReplaceSteps(const EvalTime& at, EventSink* out);
-  // Gives each domain its link to EngineOptions::recordings.
+  // Connects each domain to EngineOptions::recordings.
   void Observe();
 
   const EngineOptions& options_;
   const JobIdentity* const job_;
   EngineCounters* const counters_;
   CompiledRulesPtr rules_;
-  plan::ProgramPtr program_;  // the job's variant of rules_
+  plan::ProgramPtr program_;  // The job's variant of rules_.
   std::unique_ptr<ClockDomain> time_;
   StepClocks steps_;
-  std::vector<std::unique_ptr<RuleObserver>> observers_;  // one for each domain
+  std::vector<std::unique_ptr<RuleObserver>> observers_;  // One for each domain.
   bool history_lost_ = false;
 };
 
-// Statuses of all alerting rules of a job, in the order of the program. Valid until the next call
-// that changes something.
+// Returns the statuses of all alerting rules of a job, in program order. Valid until the next call
+// that changes the domains.
 std::vector<RuleStatusNow> StatusesOf(const ClockDomains& domains);
 
 }  // namespace pitwall::engine

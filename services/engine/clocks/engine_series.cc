@@ -32,7 +32,7 @@ void EngineSeries::Flag(std::string_view source, std::string_view node, std::str
   } else if (series_.erase(labels) == 0) {
     return;
   }
-  if (!clock_->begun()) return;  // the first tick brings it
+  if (!clock_->begun()) return;  // The first tick writes the series.
   written_at_ = PositionAfter(clock_->watermark());
   Write(*written_at_, labels, on ? 1 : StaleMarker());
 }
@@ -75,7 +75,8 @@ void EngineSeries::WriteSilentNodes(std::map<std::string, uint64_t, std::less<>>
                          static_cast<double>(ranks));
   }
   if (changes.empty()) return;
-  // Right after the watermark: ticks that the nodes' promises held up see it too.
+  // The series are written right after the watermark, so that ticks delayed by the nodes' promises
+  // see them too.
   written_at_ = PositionAfter(clock_->watermark());
   for (const auto& [labels, value] : changes) {
     Write(*written_at_, labels, value);
@@ -90,7 +91,8 @@ void EngineSeries::WriteSilentNodes(std::map<std::string, uint64_t, std::less<>>
 void EngineSeries::Repeat(int64_t upto) {
   ClockDomain* time = domains_->time();
   if ((series_.empty() && baselines_->empty()) || time == nullptr) return;
-  // No window looks further back than the horizon: a long silence costs no more.
+  // No window looks back further than the horizon, so a long silence costs no more than the
+  // horizon.
   int64_t at = !written_at_.has_value()
                    ? upto
                    : NextAfter(std::max(*written_at_, upto - time->ticks().quiet_horizon()),

@@ -1,6 +1,6 @@
-// Series of the engine itself in one job, which rules read like those of sources: flags of sources,
-// attempts, failures of ranks, silent nodes. They are written on the time clock when they change,
-// and repeated while they hold. No two writes are at one position.
+// Series that the engine itself writes for one job and that rules read like those of sources:
+// source flags, attempts, rank failures, silent nodes. They are written on the time clock when they
+// change and repeated while they are active. No two writes have the same position.
 #pragma once
 
 #include <cstdint>
@@ -21,30 +21,31 @@ namespace pitwall::engine {
 // Not thread-safe.
 class EngineSeries {
  public:
-  // All are borrowed.
+  // The pointers are borrowed.
   EngineSeries(const EngineOptions& options, const JobClock* clock, ClockDomains* domains,
                RowWriter* writer, JobBaselines* baselines);
 
-  // pitwall_source_flagged{source,node,reason} is 1 while the flag is on.
+  // Writes pitwall_source_flagged{source,node,reason}, which is 1 while the flag is on.
   void Flag(std::string_view source, std::string_view node, std::string_view reason, bool on);
-  // Number of the attempt that runs, and how many have begun: from event time `at` on, whenever
-  // that became known. Failures of the attempt before end there.
+  // Writes the number of the running attempt and the number of attempts so far. Both take effect at
+  // event time `at`, even if the engine learns of the attempt later. Failures of the previous
+  // attempt end at `at`.
   void BeginAttempt(uint64_t number, int64_t at);
-  // Values that have become known at a tick, before that tick is evaluated.
+  // Writes values that became known at a tick, before that tick is evaluated.
   void WriteFailures(int64_t tick, AttemptFailures::Values values);
-  // pitwall_node_silent_ranks{node}: writes what has changed. `silent`: as of SilentNodes.
+  // Writes the changes of pitwall_node_silent_ranks{node}. `silent` comes from SilentNodes.
   void WriteSilentNodes(std::map<std::string, uint64_t, std::less<>> silent);
   // Repeats all series, and the constant values of baselines, up to `upto`.
   void Repeat(int64_t upto);
-  // The same, where something has been written already.
+  // Like Repeat, but only if a series has been written before.
   void RepeatWritten(int64_t upto);
-  // The position after `at` and after the newest write.
+  // Returns the position after `at` and after the newest write.
   int64_t PositionAfter(int64_t at) const;
-  // Another rule may want the series: they are written again at the next tick.
+  // Schedules all series for the next tick, because a new rule may read them.
   void WriteAgain() { written_at_.reset(); }
   void Clear() { series_.clear(); }
 
-  // The position of the newest write, apart from the series.
+  // Saves the position of the newest write. Save writes the series.
   void SavePosition(BinaryWriter& out) const { out.I64(written_at_.value_or(kMinPosition)); }
   void RestorePosition(BinaryReader& in);
   void Save(BinaryWriter& out) const;
@@ -58,8 +59,8 @@ class EngineSeries {
   ClockDomains* const domains_;
   RowWriter* const writer_;
   JobBaselines* const baselines_;
-  std::map<Labels, double> series_;    // those that hold
-  std::optional<int64_t> written_at_;  // none: at the next tick
+  std::map<Labels, double> series_;    // Active series and their values.
+  std::optional<int64_t> written_at_;  // Empty: the series are written at the next tick.
 };
 
 }  // namespace pitwall::engine

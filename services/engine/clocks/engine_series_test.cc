@@ -1,4 +1,4 @@
-// The engine's own series: what rules read of attempts and of sources with wrong clocks.
+// Tests of the engine's own series: attempts and sources with wrong clocks, as rules see them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +26,7 @@ groups:
   - {alert: Few, expr: 'count_over_time(pitwall_job_attempt[5m]) < 20'}
 )rules";
 
-// What one source says; `at` is its promise.
+// A batch from one source. `at` is its promise.
 struct Said {
   std::string source;
   std::string boot = "boot";
@@ -63,7 +63,7 @@ void Say(ShardForTest* shard, const Said& said) {
   shard->Feed(batch, said.at);
 }
 
-// "found Second at 101", in order; statuses left out.
+// Returns issue events such as "found Second at 101" in order, without statuses.
 std::vector<std::string> Issues(const ShardForTest& shard) {
   std::vector<std::string> out;
   for (const IssueEvent& e : shard.outputs().events) {
@@ -74,17 +74,18 @@ std::vector<std::string> Issues(const ShardForTest& shard) {
   return out;
 }
 
-TEST(OwnSeriesTest, AttemptsAreCountedFromTheirBeginInEventTime) {
+TEST(OwnSeriesTest, AttemptsAreCountedFromTheirStartInEventTime) {
   ShardForTest shard(kAttempts);
   for (const Said& said : ThreeAttempts()) Say(&shard, said);
-  // A boot that begins at 100 s is heard of when the watermark has just passed it.
+  // The batch of the boot that starts at 100 s arrives when the watermark has just passed that
+  // time.
   EXPECT_THAT(Issues(shard),
               ElementsAre("found Few at 1", "found Second at 101", "resolved Second at 131",
                           "found Begun at 131", "found Loop at 131", "resolved Loop at 150",
                           "resolved Few at 255"));
 }
 
-TEST(OwnSeriesTest, NumbersThatAreGivenAreKept) {
+TEST(OwnSeriesTest, ExplicitAttemptNumbersAreKept) {
   ShardForTest shard(kAttempts);
   for (int t = 1; t <= 10; ++t)
     Say(&shard, {.source = "rank-0", .attempt = 0, .at = t * 1.0, .goodbye = t == 10});
@@ -94,15 +95,15 @@ TEST(OwnSeriesTest, NumbersThatAreGivenAreKept) {
   EXPECT_THAT(Issues(shard), ElementsAre("found Few at 1", "found Seventh at 11"));
 }
 
-TEST(OwnSeriesTest, AJobWithoutAnAttemptHasNone) {
+TEST(OwnSeriesTest, JobWithoutAttemptHasNoAttemptSeries) {
   ShardForTest shard(kAttempts);
   for (int t = 1; t <= 100; ++t) Say(&shard, {.source = "node", .at = t * 1.0});
   EXPECT_THAT(Issues(shard), IsEmpty());
   EXPECT_THAT(shard.Events(), Contains("status NoData Second no series of pitwall_job_attempt"));
 }
 
-// As long as the job lives, also while nobody but the log speaks.
-TEST(OwnSeriesTest, RepeatedInSilence) {
+// The series are repeated as long as the job lives, even while only log ticks arrive.
+TEST(OwnSeriesTest, SeriesAreRepeatedWhileSourcesAreSilent) {
   ShardForTest shard(kAttempts);
   for (int t = 1; t <= 30; ++t) Say(&shard, {.source = "rank-0", .at = t * 1.0});
   shard.SetAppendTime(31);
@@ -111,7 +112,7 @@ TEST(OwnSeriesTest, RepeatedInSilence) {
   ASSERT_EQ(shard.shard().jobs().All().size(), 1U);
 }
 
-TEST(OwnSeriesTest, RestartsAndTheOrderOfArrivalChangeNothing) {
+TEST(OwnSeriesTest, RestartsAndArrivalOrderDoNotChangeEvents) {
   ShardForTest reference(kAttempts);
   for (const Said& said : ThreeAttempts()) Say(&reference, said);
   for (uint32_t seed = 1; seed <= 10; ++seed) {
@@ -119,8 +120,8 @@ TEST(OwnSeriesTest, RestartsAndTheOrderOfArrivalChangeNothing) {
     std::mt19937 random(seed);
     ShardForTest shard(kAttempts);
     std::vector<Said> said = ThreeAttempts();
-    // One of both is heard first for some seconds, so the watermark moves by other steps; but a
-    // boot is heard of when it begins.
+    // Each shuffled section delivers one source's batches for some seconds before the other's, so
+    // the watermark moves in different increments. The first batch of a boot keeps its place.
     for (size_t i = 2; i + 12 < said.size(); i += 2 * (1 + random() % 6)) {
       const auto from = said.begin() + static_cast<std::ptrdiff_t>(i);
       if (std::any_of(from, from + 12, [](const Said& s) { return s.at == s.start + 1; })) continue;
@@ -137,7 +138,7 @@ TEST(OwnSeriesTest, RestartsAndTheOrderOfArrivalChangeNothing) {
   }
 }
 
-TEST(OwnSeriesTest, RulesThatComeLaterFindThem) {
+TEST(OwnSeriesTest, RulesAddedLaterReadTheSeries) {
   ShardForTest shard("groups: [{name: g, interval: 1s, rules: [{alert: A, expr: other > 1}]}]\n");
   for (int t = 1; t <= 31; ++t) Say(&shard, {.source = "rank-0", .attempt = 7, .at = t * 1.0});
   shard.ChangeRules(kAttempts);
@@ -145,8 +146,8 @@ TEST(OwnSeriesTest, RulesThatComeLaterFindThem) {
   EXPECT_THAT(Issues(shard), Contains("found Seventh at 32"));
 }
 
-// A flag that goes again before the watermark moves must not stay for the look-back.
-TEST(OwnSeriesTest, AFlagThatGoesAtOnceIsGone) {
+// A flag that is cleared before the watermark moves must not stay for the look-back.
+TEST(OwnSeriesTest, FlagClearedImmediately_DoesNotPersist) {
   ShardForTest shard(R"rules(
 groups:
 - name: g

@@ -64,9 +64,9 @@ void JobBaselines::EndStepSeries(ClockDomain* domain, const Labels& labels) {
 }
 
 void JobBaselines::WriteSteps(ClockDomain* domain, int64_t to) {
-  // Before the first step that is judged, as far back as any rule looks. Where the step jumps, as
-  // far as any rule looks from where it was and from where it is: points in between are compared
-  // with nothing, and each would be a tick.
+  // Before the first evaluated step, points are written as far back as any rule looks. If the step
+  // jumps, points are written within that range of the old and the new position. Points in between
+  // are not compared with any data, and each would cause a tick.
   const int64_t horizon = domain->ticks().quiet_horizon();
   const int64_t watermark = domain->ticks().watermark();
   const int64_t from = watermark == kMinPosition ? to - horizon : watermark;
@@ -88,7 +88,7 @@ void JobBaselines::WriteSteps(ClockDomain* domain, int64_t to) {
 }
 
 void JobBaselines::WriteAtTick(ClockDomain* domain, int64_t tick) {
-  // With a row of its own at each tick, a step clock without other rows would never be quiet.
+  // If each tick had a row of its own, a step clock without other rows would never be quiet.
   if (domain->store()->OldestOpen().value_or(kMaxPosition) > tick) return;
   WriteRow(domain, tick);
 }

@@ -1,5 +1,5 @@
-// Summaries of finished jobs in a running one: constant values are written with the engine's own
-// series and at every step, values by step at the same steps.
+// Summaries of finished jobs as series of a running job. Constant values are written with the
+// engine's own series and at every step; values by step are written at their steps.
 #pragma once
 
 #include <cstdint>
@@ -14,27 +14,27 @@
 
 namespace pitwall::engine {
 
-// Follows from the rules and the name of the job, and is never saved. Not thread-safe.
+// The state follows from the rules and the job's name and is never saved. Not thread-safe.
 class JobBaselines {
  public:
-  // All are borrowed.
+  // The pointers are borrowed.
   JobBaselines(const JobIdentity* job, ClockDomains* domains, RowWriter* writer)
       : job_(job), domains_(domains), writer_(writer) {}
 
-  // Finds the summaries that count for the job. Writes nothing.
+  // Selects the summaries that apply to the job. Does not write samples.
   void Find();
-  // Finds them again; series of those that no longer count end: on the time clock at `position`, on
-  // a step clock after its watermark.
+  // Selects the summaries again. Series of summaries that no longer apply end: on the time clock at
+  // `position`, on a step clock after its watermark.
   void Change(int64_t position);
-  // After a change of domains, where addresses may have changed.
+  // Must be called after a change of the domains, because their addresses may have changed.
   void ForgetColumns() { columns_.clear(); }
   void Clear() { Take({}); }
   bool empty() const { return runs_.empty(); }
   bool Has(std::string_view metric) const;
 
-  // Writes the values by step of the steps after the domain's watermark, up to `to`.
+  // Writes the values by step for the steps after the domain's watermark, up to `to`.
   void WriteSteps(ClockDomain* domain, int64_t to);
-  // Writes the constant values at a tick of a step clock, if some other row is due then.
+  // Writes the constant values at a step clock's tick if another row is due at that tick.
   void WriteAtTick(ClockDomain* domain, int64_t tick);
   // Writes the constant values.
   void WriteRow(ClockDomain* domain, int64_t position);
@@ -50,7 +50,7 @@ class JobBaselines {
   ClockDomains* const domains_;
   RowWriter* const writer_;
   Runs runs_;
-  // The constant values of all runs as one row, and its columns in each domain.
+  // The constant values of all runs as one row, and the row's columns in each domain.
   Schema schema_;
   std::vector<double> values_;
   std::map<const ClockDomain*, std::unique_ptr<BoundColumns>> columns_;

@@ -1,4 +1,4 @@
-// Windows of the first samples of an attempt, in a running engine.
+// Tests of windows over the first samples of an attempt, in a running engine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,8 +35,8 @@ void Feed(ShardForTest* shard, int from, int to, double value) {
   }
 }
 
-// What was not judged yet is not healthy.
-TEST(BaselineTest, ARuleIsInProgressUntilItsBaselineIsFull) {
+// A rule that has not been evaluated yet does not count as healthy.
+TEST(BaselineTest, RuleIsInProgressUntilItsBaselineIsFull) {
   ShardForTest shard(kSlow);
   Feed(&shard, 1, 13, 10);
   EXPECT_THAT(shard.StatusOf("Slow"),
@@ -46,13 +46,13 @@ TEST(BaselineTest, ARuleIsInProgressUntilItsBaselineIsFull) {
   EXPECT_EQ(shard.Events().back(), "status NoIssuesFound Slow ");
   Feed(&shard, 21, 30, 11);
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found Slow"));
-  Feed(&shard, 31, 200, 10);  // the issue ends, the baseline stays
+  Feed(&shard, 31, 200, 10);  // The issue ends, but the baseline stays.
   Feed(&shard, 201, 210, 11);
   const std::vector<std::string> events = shard.Events();
   EXPECT_EQ(std::count(events.begin(), events.end(), "io.pitwall.issue.found Slow"), 2);
 }
 
-TEST(BaselineTest, ARestoredJobGoesOnAsTheOneThatWasSaved) {
+TEST(BaselineTest, RestoredJobEmitsSameEvents) {
   const auto events = [](int restart) {
     ShardForTest shard(kSlow);
     for (int t = 1; t <= 60; ++t) {

@@ -1,5 +1,5 @@
-// The rules of one job in force, with all that they read and find: its clock domains, what is
-// written to these, and the issues.
+// The active rules of one job with their inputs and outputs: clock domains, the components that
+// write to them, and the issues.
 #pragma once
 
 #include "services/engine/clocks/clock_domains.h"
@@ -12,11 +12,11 @@
 
 namespace pitwall::engine {
 
-// Keeps its parts in step when the rules, or the names by which they apply, change. Not
-// thread-safe.
+// Keeps its parts consistent when the rules change, or when the job's name or labels select other
+// overrides. Not thread-safe.
 class JobRules {
  public:
-  // All are borrowed.
+  // The pointers are borrowed.
   JobRules(const EngineOptions& options, const JobIdentity* job, EngineCounters* counters,
            LimitReport* limits, const JobClock* clock, const SourceMap* sources);
 
@@ -29,13 +29,14 @@ class JobRules {
   JobIssues& issues() { return issues_; }
   const JobIssues& issues() const { return issues_; }
 
-  // Begins without state, with the rules of ClockDomains::SetRules.
+  // Starts without state, with the rules of ClockDomains::SetRules.
   void Begin();
-  // Takes other rules into a job that runs. `at`: its watermark.
+  // Replaces the rules of a running job. `at` is the job's watermark.
   void Replace(CompiledRulesPtr rules, const EvalTime& at, EventSink* out);
-  // The name or a label of the job has changed at event time `position`. `at`: its watermark.
+  // Applies a change of the job's name or labels at event time `position`. `at` is the job's
+  // watermark.
   void UpdateIdentity(int64_t position, const EvalTime& at, EventSink* out);
-  // The job has ended.
+  // Must be called when the job has ended.
   void Clear();
   size_t MemoryBytes() const;
 

@@ -18,7 +18,7 @@ void RowWriter::Bind(const Schema& schema, ClockDomain* domain, BoundColumns* co
     columns->ids.push_back(id.ok() ? *id : window::SeriesStore::kUnwanted);
   }
   auto plan = store.Plan(columns->ids);
-  PITWALL_CHECK(plan.ok());  // every id comes from this store
+  PITWALL_CHECK(plan.ok());  // All IDs come from this store.
   columns->plan = *plan;
   columns->store = domain->store();
   columns->generation = generation_;

@@ -1,5 +1,5 @@
-// Writes rows of sources, and samples of the engine itself, to the stores of a job's clocks. Counts
-// what a store refuses.
+// Writer of source rows, and of samples from the engine itself, to the stores of a job's clocks. It
+// counts the rows and samples that a store rejects.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,29 @@
 
 namespace pitwall::engine {
 
-// Resolves the columns of a schema once for each store, never for each sample. Not thread-safe.
+// Resolves a schema's columns once per store, not for each sample. Not thread-safe.
 class RowWriter {
  public:
-  // Both are borrowed.
+  // Both pointers are borrowed.
   RowWriter(ClockDomains* domains, LimitReport* limits) : domains_(domains), limits_(limits) {}
 
-  // Domains are new or have another program: columns are resolved again.
+  // Must be called when domains are new or have another program. Columns are then resolved again.
   void Rebind() { ++generation_; }
 
-  // Writes the row on the time clock. Series that the stream's schema before had and this one does
-  // not have end there.
+  // Writes the row on the time clock. Series of the stream's previous schema that the new schema
+  // does not have end at the row.
   void WriteRow(const RowRef& row);
   // Writes the row on a step clock.
   void WriteStepRow(const RowRef& row, int64_t step, ClockDomain* domain);
-  // Writes one sample of the engine; `domain` may be null.
+  // Writes one sample of the engine. `domain` may be null.
   void WriteSample(ClockDomain* domain, int64_t position, const Labels& labels, double value);
-  // Writes a row of the engine with the series of `schema`; `columns` keeps what they resolve to.
+  // Writes a row of the engine with the series of `schema`. `columns` caches the resolved columns.
   void WriteOwnRow(ClockDomain* domain, int64_t position, const Schema& schema,
                    BoundColumns* columns, std::span<const double> values);
   // Ends all series of the source: on the time clock at `position`, on a step clock after the last
-  // step that it has logged.
+  // step that the source has logged.
   void MarkStale(const Source& source, int64_t position);
-  // Ends its series on its clock of that mode.
+  // Ends the source's series on its clock of that mode.
   void MarkStepsStale(const Source& source, const std::string& mode);
 
  private:

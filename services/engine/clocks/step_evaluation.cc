@@ -6,7 +6,7 @@ namespace pitwall::engine {
 
 void StepEvaluation::EvaluateTo(ClockDomain* domain, int64_t to, int64_t at, EventSink* out) {
   if (to <= domain->ticks().watermark()) return;
-  // A first promise may cover many steps: each that was logged is judged.
+  // A first promise may cover many steps. The engine evaluates each logged step.
   domain->ticks().StartAt(std::min(to, domain->store()->OldestOpen().value_or(to)));
   if (domain->id().is_shared()) rules_->baselines().WriteSteps(domain, to);
   domain->ticks().SetWatermark(to);

@@ -8,18 +8,20 @@
 
 namespace pitwall::engine {
 
-// `at` of each function: event time of what moves the watermark of the clock. Not thread-safe.
+// In each function, `at` is the event time of the promise or event that moves the clock's
+// watermark. Not thread-safe.
 class StepEvaluation {
  public:
-  // Both are borrowed.
+  // Both pointers are borrowed.
   StepEvaluation(JobRules* rules, const JobAttempt* attempt) : rules_(rules), attempt_(attempt) {}
 
-  // Moves the watermark of the clock to the position `to` and evaluates each step that is due.
+  // Moves the clock's watermark to position `to` and evaluates each due step.
   void EvaluateTo(ClockDomain* domain, int64_t to, int64_t at, EventSink* out);
-  // Evaluates every step that was logged: nothing that follows belongs to them.
+  // Evaluates every logged step. Later data does not belong to these steps.
   void Finish(ClockDomain* domain, int64_t at, EventSink* out);
   void FinishAll(int64_t at, EventSink* out);
-  // Judges status and needs of step rules. `carried(metric)`: some rank in the steps sends it.
+  // Updates the status and the needs of step rules. `carried(metric)` returns whether some rank
+  // that reports steps sends the metric.
   template <typename F>
   void JudgeNeeds(int64_t time_ns, const F& carried, const JobIdentity& job, EventSink* out) {
     for (const auto& domain : rules_->domains().steps()) {

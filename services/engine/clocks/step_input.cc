@@ -44,7 +44,8 @@ void StepInput::Promise(Source* source, const std::string& mode, int64_t step, i
   ClockDomain* domain = clocks.Find(mode, progress.clock);
   ClockDomain* shared = clocks.Shared(mode);
   if (domain == nullptr && shared != nullptr && StepPosition(step) > shared->ticks().watermark()) {
-    placement_.Move(source, mode, kSharedClock);  // it logs nothing for this step: it caught up
+    placement_.Move(source, mode,
+                    kSharedClock);  // The rank has caught up: it does not log data for this step.
     domain = shared;
   }
   if (domain != nullptr && further) {
@@ -74,7 +75,8 @@ void StepInput::AdvanceWithout(const Source& source, bool ended, int64_t at, Eve
     }
     const auto progress = source.steps.find(mode);
     if (progress == source.steps.end() || progress->second.clock != domain->id().clock) continue;
-    // It was the last one on this clock. One that may return has promised no more than this.
+    // The source was the last one on this clock. A source that may return has not promised any
+    // later step.
     if (ended) {
       evaluation_.Finish(domain.get(), at, out);
     } else if (progress->second.promise != kNoStep) {
@@ -108,8 +110,8 @@ void StepInput::Apply(const RowRef& row, int64_t step, EventSink* out) {
   rules_->writer().WriteStepRow(row, step, domain);
 }
 
-// Windows of the rank's clock start again, as with a new attempt, and every rank on it promises
-// again. When the shared clock does, all ranks return to it.
+// As with a new attempt, windows of the rank's clock start again, and every rank on the clock must
+// promise again. If the shared clock restarts, all ranks return to it.
 void StepInput::Restart(Source* source, const std::string& mode, int64_t at, EventSink* out) {
   StepProgress& its = source->steps[mode];
   const uint32_t clock = its.clock;

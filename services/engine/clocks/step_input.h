@@ -1,5 +1,5 @@
-// Steps and step promises of ranks in order of event time: feeds the step clocks, and moves their
-// watermarks (time-model.md, section 3).
+// Input of the step clocks: applies steps and step promises of ranks in event-time order and moves
+// the watermarks (time-model.md, section 3).
 #pragma once
 
 #include <cstdint>
@@ -14,37 +14,39 @@
 
 namespace pitwall::engine {
 
-// `at` of each function: event time of what is applied. Not thread-safe.
+// In each function, `at` is the event time of the applied item. Not thread-safe.
 class StepInput {
  public:
-  // All are borrowed.
+  // The pointers are borrowed.
   StepInput(const EngineOptions& options, EngineCounters* counters, LimitReport* limits,
             SourceTable* sources, JobRules* rules, const JobAttempt* attempt);
 
-  // A rank announces modes of steps: their clocks wait for its promises.
+  // Registers the step modes that a rank announces. Their clocks wait for its promises.
   void Announce(Source* source, const std::vector<std::string>& modes);
-  // A rank promises that it logs nothing more at or before the step.
+  // Applies a rank's promise that it will log no further data at or before the step.
   void Promise(Source* source, const std::string& mode, int64_t step, int64_t at, EventSink* out);
   // Applies a row of a step.
   void Apply(const RowRef& row, int64_t step, EventSink* out);
-  // The source promises no further steps. With `ended` its process is gone for good.
+  // Stops waiting for a source that will promise no further steps. `ended` means that its process
+  // has ended for good.
   void AdvanceWithout(const Source& source, bool ended, int64_t at, EventSink* out);
-  // Evaluates every step that was logged.
+  // Evaluates every logged step.
   void FinishAll(int64_t at, EventSink* out) { evaluation_.FinishAll(at, out); }
-  // Another attempt begins: windows start again, and every rank is on the shared clock.
+  // Starts another attempt: windows start again, and every rank is on the shared clock.
   void BeginAttempt();
-  // A rank does not run any more.
+  // Must be called when a rank has stopped running.
   void OnRankLeft(const Source& source) { placement_.OnRankLeft(source); }
-  // Judges status and needs of step rules at an event time.
+  // Updates the status and the needs of step rules at an event time.
   void JudgeNeeds(int64_t time_ns, const JobIdentity& job, EventSink* out);
-  // After a snapshot was restored.
+  // Must be called after a snapshot has been restored.
   void NameMissingRanks();
 
  private:
   void Advance(ClockDomain* domain, int64_t at, EventSink* out);
-  // The step of the rank fell inside the attempt (it returned to a checkpoint).
+  // Handles a step that goes back within the attempt, after the rank returned to a checkpoint.
   void Restart(Source* source, const std::string& mode, int64_t at, EventSink* out);
-  // False, and counted: the source has too many modes already.
+  // Returns whether the source may have another mode. If the limit is reached, returns false and
+  // counts the drop.
   bool HasRoomForMode(const Source& source, const std::string& mode);
 
   const EngineOptions& options_;

@@ -12,7 +12,8 @@ namespace {
 
 constexpr size_t kRanksNamed = 8;
 
-// "rank 1", "ranks 1, 4, 5", at most kRanksNamed of them. `ranks` ascend.
+// Returns text such as "rank 1" or "ranks 1, 4, 5" with at most kRanksNamed ranks. `ranks` must
+// ascend.
 std::string RanksText(const std::vector<int64_t>& ranks) {
   if (ranks.empty()) return "";
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
@@ -31,8 +32,8 @@ ClockDomain* StepPlacement::ClockOfStep(Source* source, const std::string& mode,
   ClockDomain* shared = domains_->steps().Shared(mode);
   ClockDomain* domain = domains_->steps().Find(mode, progress.clock);
   if (first && position > shared->ticks().watermark()) {
-    // It has caught up. It keeps its clock while an issue of it is open, so that the issue stays
-    // open.
+    // The rank has caught up. It keeps its clock while an issue on that clock is open, so that the
+    // issue stays open.
     if (domain == nullptr || (domain != shared && !domain->rules().HasActiveAlerts()))
       domain = shared;
   } else if (first && progress.announced &&
@@ -44,8 +45,8 @@ ClockDomain* StepPlacement::ClockOfStep(Source* source, const std::string& mode,
   return position > domain->ticks().watermark() ? domain : nullptr;
 }
 
-// A clock that judges `position` next, for ranks that fell behind the shared one: that of others as
-// far behind, else a new one.
+// Returns a clock that evaluates `position` next, for ranks that fell behind the shared clock.
+// Reuses the clock of other ranks that are as far behind, or creates a clock.
 ClockDomain* StepPlacement::Separate(const std::string& mode, int64_t position) {
   ClockDomain* shared = domains_->steps().Shared(mode);
   ClockDomain* below = domains_->steps().SeparateBelow(mode, position);
@@ -61,7 +62,7 @@ ClockDomain* StepPlacement::Separate(const std::string& mode, int64_t position) 
 
 void StepPlacement::Move(Source* source, const std::string& mode, uint32_t clock) {
   StepProgress& progress = source->steps[mode];
-  writer_->MarkStepsStale(*source, mode);  // its series continue elsewhere, or nowhere
+  writer_->MarkStepsStale(*source, mode);  // Its series continue on another clock, or end.
   const uint32_t before = progress.clock;
   sources_->ChangeSteps(source, [&](Source*) { progress.clock = clock; });
   NoteReached(mode, &progress);
@@ -91,7 +92,7 @@ void StepPlacement::DropLaggards(ClockDomain* domain) {
     const Source* slowest = sources_->order().AnySlowest(mode, domain->id().clock);
     if (slowest == nullptr || !Lags(*slowest, domain)) return;
     const std::vector<Source*> all = sources_->order().Slowest(mode, domain->id().clock);
-    // While one of them does not lag, the clock waits for its promise anyway.
+    // While at least one of these ranks does not lag, the clock waits for its promise anyway.
     if (!std::all_of(all.begin(), all.end(),
                      [&](const Source* source) { return Lags(*source, domain); }))
       return;

@@ -1,5 +1,5 @@
-// The step clock of each rank in each mode: the shared one, or a separate one for ranks that fell
-// behind it (time-model.md, section 3).
+// Assignment of each rank to a step clock in each mode: the shared clock, or a separate clock for
+// ranks that fell behind it (time-model.md, section 3).
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,26 @@
 
 namespace pitwall::engine {
 
-// Keeps the shared clock informed about the ranks for which it does not wait. Not thread-safe.
+// Reports to the shared clock the ranks for which it does not wait. Not thread-safe.
 class StepPlacement {
  public:
-  // All are borrowed.
+  // The pointers are borrowed.
   StepPlacement(SourceTable* sources, ClockDomains* domains, RowWriter* writer, LimitReport* limits)
       : sources_(sources), domains_(domains), writer_(writer), limits_(limits) {}
 
-  // The clock for the rank's row of a step; `first`: its first row of that step. Null: the step was
-  // evaluated already. Some rule is on steps of the mode.
+  // Returns the clock for the rank's row of a step, or null if the step has already been evaluated.
+  // `first` marks the rank's first row of that step. Some rule must read steps of the mode.
   ClockDomain* ClockOfStep(Source* source, const std::string& mode, int64_t step, bool first);
   void Move(Source* source, const std::string& mode, uint32_t clock);
-  // Takes ranks off the clock for which it has waited too long (time-model.md 3.2).
+  // Removes ranks from the clock after it has waited too long for them (time-model.md 3.2).
   void DropLaggards(ClockDomain* domain);
-  // The rank announces the mode, or takes part again: what it promises counts from here on.
+  // Records that the rank announces the mode or participates again. Its promises count from this
+  // point on.
   void NoteReached(const std::string& mode, StepProgress* progress) const;
-  // Returns every rank to the shared clock, in one mode or in all.
+  // Returns every rank to the shared clock, in one mode or in all modes.
   void ReturnAll(const std::string& mode);
   void ReturnAll();
-  // A rank does not run any more: nothing waits for it.
+  // Must be called when a rank has stopped running. Clocks no longer wait for it.
   void OnRankLeft(const Source& source);
   void NameMissingRanks(const std::string& mode);
 

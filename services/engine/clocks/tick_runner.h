@@ -1,5 +1,5 @@
-// Ticks of a job in event time: evaluations on the time clock, and judgements of step rules between
-// them.
+// Ticks of a job in event time: evaluations on the time clock, with status updates of step rules in
+// between.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,17 @@ namespace pitwall::engine {
 // Not thread-safe.
 class TickRunner {
  public:
-  // All are borrowed.
+  // The pointers are borrowed.
   TickRunner(const JobIdentity* job, JobClock* clock, JobRules* rules, StepInput* steps,
              JobAttempt* attempt)
       : job_(job), clock_(clock), rules_(rules), steps_(steps), attempt_(attempt) {}
 
-  // Runs all ticks before `position` that are due. Leaves out those at which every verdict has
-  // settled.
+  // Runs all due ticks before `position`. Skips the ticks at which all verdicts have settled.
   void RunBelow(int64_t position, EventSink* out);
 
  private:
   int64_t NextTick() const;
-  // False: nothing is due before `position` any more.
+  // Returns false if no tick before `position` is due any more.
   bool SkipQuiet(int64_t position);
   void Evaluate(int64_t tick, EventSink* out);
 

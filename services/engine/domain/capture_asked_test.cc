@@ -1,5 +1,6 @@
-// Annotations that are no texts. `capture`: the event with which an issue begins asks for it, and
-// no other. `onset`: events of an open issue tell the moment that lies their value before them.
+// Tests of annotations with an effect. `capture`: only the event that opens an issue requests a
+// capture. `onset`: events of an open issue contain the time that is the annotation's value in
+// seconds before the event.
 #include <gtest/gtest.h>
 
 #include "rules/plan/compile.h"
@@ -12,7 +13,7 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// Issue events of these rules, with m = values[i] at second i + 1.
+// Returns the issue events of these rules, with m = values[i] at second i + 1.
 std::vector<IssueEvent> EventsOf(std::string_view rules, const std::vector<double>& values) {
   const RuleSetFile file{"p.yaml", Cat("groups:\n- name: g\n  interval: 1s\n  rules:\n", rules)};
   const auto program = plan::CompileRules({&file, 1});
@@ -35,7 +36,7 @@ std::vector<IssueEvent> EventsOf(std::string_view rules, const std::vector<doubl
   return events;
 }
 
-TEST(CaptureAsked, ByTheFirstEventOfAnIssueOnly) {
+TEST(CaptureAsked, OnlyFirstEventOfIssueRequestsCapture) {
   std::vector<std::string> told;
   for (const IssueEvent& event : EventsOf("  - {alert: A, expr: m > 10, annotations: {capture: "
                                           "stacks, summary: 'at {{ $value }}'}}\n"
@@ -47,7 +48,7 @@ TEST(CaptureAsked, ByTheFirstEventOfAnIssueOnly) {
             (std::vector<std::string>{"A found stacks", "B found ", "A resolved ", "B resolved "}));
 }
 
-TEST(OnsetTold, IsTheValueBeforeTheTick) {
+TEST(OnsetTold, OnsetPrecedesTickByAnnotationValue) {
   std::vector<std::string> told;
   for (const IssueEvent& event :
        EventsOf("  - {alert: A, expr: m > 1, annotations: {onset: value}}\n"
@@ -60,7 +61,7 @@ TEST(OnsetTold, IsTheValueBeforeTheTick) {
             (std::vector<std::string>{"A found 15", "B found 0", "A resolved 0", "B resolved 0"}));
 }
 
-TEST(OnsetTold, NotWhereTheValueIsNoTimeThatHasPassed) {
+TEST(OnsetTold, ImplausibleValue_OnsetIsUnset) {
   for (const double value : {1e12, -1e300}) {
     const auto events =
         EventsOf("  - {alert: A, expr: abs(m) > 1, annotations: {onset: value}}\n", {value});

@@ -13,7 +13,7 @@ DomainInputs::Limits LimitsOf(const EngineOptions& options, bool shared) {
   const window::Limits limits{.max_series = options.max_series_per_job,
                               .max_open_samples = options.open_cells_per_clock()};
   DomainInputs::Limits all{.series = limits, .subqueries = limits};
-  // Ranks that are behind hold a part of the rows that wait on the shared clock.
+  // A separate clock holds only part of the rows that wait on the shared clock.
   if (!shared) all.series.max_open_samples /= options.max_separate_clocks_per_mode;
   return all;
 }
@@ -77,7 +77,8 @@ void ClockDomain::RestartWindows() {
 
 void ClockDomain::Replace(plan::ProgramPtr program, size_t domain, const EvalTime& at,
                           const JobIdentity& job, EventSink* out) {
-  const plan::ProgramPtr old_program = inputs_.program();  // owns the old rules until the end
+  const plan::ProgramPtr old_program =
+      inputs_.program();  // Keeps the old rules alive until the end of the function.
   const plan::DomainPlan& old_domain = inputs_.domain();
   const plan::DomainPlan& new_domain = program->domains[domain];
   RecordedSeries recorded(new_domain);
@@ -88,7 +89,7 @@ void ClockDomain::Replace(plan::ProgramPtr program, size_t domain, const EvalTim
   inputs_.Replace(std::move(program), domain, start);
   ticks_.Replace(start);
   const std::vector<window::SeriesId> ended = recorded.Inherit(&recorded_, old_domain, new_domain);
-  // Without room in the store the series end by the look-back.
+  // If the store is full, the series end by the look-back instead.
   if (!ended.empty() && !inputs_.store()->AppendStale({.position = at.position + 1}, ended).ok())
     counters_->Count(Drop::kLimit, ended.size());
   for (const auto& [from, to] : unchanged) to->Inherit(from, new_domain);

@@ -1,5 +1,6 @@
 // Rules of one job on one clock: their windows, evaluation, alerts, and statuses. Takes rows in
-// event order and evaluates them at ticks. Deterministic, single-threaded, reads no clock.
+// event order and evaluates them at ticks. Deterministic, single-threaded, independent of the
+// system clock.
 //
 // Parts: DomainInputs (windows, subqueries, evaluator), TickScheduler (due ticks), RuleTable (state
 // of the rules), RuleEvaluator, RecordedSeries (series that rules write), HistoryLoss,
@@ -35,10 +36,11 @@
 
 namespace pitwall::engine {
 
-// Identity of a domain among those of one job.
+// Identity of a domain within one job.
 struct DomainId {
-  size_t index = 0;               // in plan::Program::domains
-  uint32_t clock = kSharedClock;  // other for ranks that fell behind the shared step clock
+  size_t index = 0;  // Index in plan::Program::domains.
+  uint32_t clock =
+      kSharedClock;  // Not kSharedClock for ranks that fell behind the shared step clock.
 
   bool is_shared() const { return clock == kSharedClock; }
 };
@@ -51,8 +53,8 @@ struct StepPace {
 
 class ClockDomain {
  public:
-  // Borrows `counters`. `clock_id` as in DomainId: a domain of a separate step clock skips rules
-  // across ranks (rank_scope.h) and emits no status.
+  // Borrows `counters`. `clock_id` is DomainId::clock: the domain of a separate step clock skips
+  // rules across ranks (rank_scope.h) and does not emit statuses.
   ClockDomain(plan::ProgramPtr program, size_t domain, const EngineOptions& options,
               EngineCounters* counters, uint32_t clock_id = kSharedClock);
   ClockDomain(const ClockDomain&) = delete;
@@ -69,29 +71,31 @@ class ClockDomain {
   RuleEvaluator& evaluator() { return evaluator_; }
   HistoryLoss& history_loss() { return history_loss_; }
 
-  // Shared step clock: the separate domains whose issues count in its statuses. Borrowed.
+  // Sets the separate domains whose issues count in the statuses of this shared step clock.
+  // Borrowed.
   void SetSeparate(const std::vector<const ClockDomain*>& separate);
 
-  // Seals up to the tick, and evaluates every group that is due then, in order.
+  // Seals up to the tick and evaluates every group that is due, in order.
   void Evaluate(const EvalTime& at, const JobIdentity& job, EventSink* out);
-  // Time clock: windows of the attempt begin at `position`; all others continue.
+  // On the time clock, starts the attempt's windows at `position`. All other windows continue.
   void BeginAttempt(int64_t position);
-  // The windows restart empty: another attempt, or the step fell. Issues must have ended before.
+  // Empties the windows for another attempt, or after the step went back. All issues must have
+  // ended before.
   void RestartWindows();
-  // The history is lost, in part or as a whole (time-model.md, section 6). A domain without steps
-  // (a node's) has none to lose.
+  // Returns whether the history is lost, in part or completely (time-model.md, section 6). A step
+  // domain of a job without steps (such as a node job) has no history to lose.
   bool history_lost() const;
-  // Forgets series that no window can see. Call it rarely.
+  // Drops series that no window can see. The call is expensive and should be rare.
   void Expire();
-  // Another program for the same clock (docs/time-model.md, section 7): rules that did not change
+  // Installs another program for the same clock (docs/time-model.md, section 7). Unchanged rules
   // keep their state; issues of other rules end.
   void Replace(plan::ProgramPtr program, size_t domain, const EvalTime& at, const JobIdentity& job,
                EventSink* out);
 
   size_t MemoryBytes() const { return inputs_.MemoryBytes(); }
-  // Without history_loss(), for which older snapshots have another place.
+  // Saves all state except history_loss(), which has a different place in older snapshots.
   void Save(BinaryWriter& out) const;
-  // `format`: of the snapshot (shard.h).
+  // `format` is the snapshot's format (shard.h).
   Status Restore(BinaryReader& in, uint32_t format);
 
  private:

@@ -1,4 +1,5 @@
-// Recording of rules, its limits, and its ends: as rules/group.go of Prometheus has it.
+// Tests of recording rules, their limits, and stale markers, with the behavior of Prometheus
+// (rules/group.go).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -20,7 +21,8 @@ using ::testing::IsEmpty;
 
 constexpr int64_t kSecond = kNanosPerSecond;
 
-// One domain, fed with series m{i="…"}; what its rules record and which of them fail, by tick.
+// One domain that reads series m{i="…"}. It reports the recorded samples and failed rules at each
+// tick.
 class DomainPlan final : public RuleObserver {
  public:
   explicit DomainPlan(std::string_view rules) : program_(ProgramForTest(rules)) {
@@ -49,7 +51,7 @@ class DomainPlan final : public RuleObserver {
               .ok());
     }
   }
-  // Samples of m at this second, and the tick there. What was said.
+  // Appends samples of m at this second, evaluates the tick, and returns the reports.
   std::vector<std::string> Tick(int64_t second, const std::map<std::string, double>& samples) {
     Feed(second * 1000, samples);
     said_.clear();
@@ -83,17 +85,17 @@ std::string Group(std::string_view head, std::string_view rules) {
   return text;
 }
 
-TEST(ClockDomainRecordTest, ALimitBoundsWhatARuleRecords) {
+TEST(ClockDomainRecordTest, LimitBoundsRecordedSeries) {
   DomainPlan domain(Group("  limit: 2\n", Cat("- {record: r, expr: m}\n", kReader)));
   EXPECT_THAT(domain.Tick(1, {{"1", 1}, {"2", 2}}), ElementsAre("r{i=\"1\"} 1", "r{i=\"2\"} 2"));
-  // Nothing ends by it: the tick has not been.
+  // The failed tick does not end any series, because it counts as not evaluated.
   EXPECT_THAT(domain.Tick(2, {{"3", 3}}),
               ElementsAre("r fails: exceeded limit of 2 with 3 series"));
   EXPECT_THAT(domain.Tick(3, {{"1", StaleMarker()}}),
               ElementsAre("r{i=\"1\"} stale", "r{i=\"2\"} 2", "r{i=\"3\"} 3"));
 }
 
-TEST(ClockDomainRecordTest, OutputsAlikeAreAnErrorAlsoWhereNobodyReadsThem) {
+TEST(ClockDomainRecordTest, DuplicateOutputsFailEvenIfUnread) {
   DomainPlan domain(Group("", "- {record: r, expr: m, labels: {i: same}}\n"));
   EXPECT_THAT(domain.Tick(1, {{"1", 1}}), IsEmpty());
   EXPECT_THAT(
@@ -102,13 +104,13 @@ TEST(ClockDomainRecordTest, OutputsAlikeAreAnErrorAlsoWhereNobodyReadsThem) {
           "r fails: vector contains metrics with the same labelset after applying rule labels"));
 }
 
-TEST(ClockDomainRecordTest, ALimitCountsWhatNobodyReads) {
+TEST(ClockDomainRecordTest, LimitCountsUnreadSeries) {
   DomainPlan domain(Group("  limit: 1\n", "- {record: r, expr: m}\n"));
   EXPECT_THAT(domain.Tick(1, {{"1", 1}, {"2", 1}}),
               ElementsAre("r fails: exceeded limit of 1 with 2 series"));
 }
 
-TEST(ClockDomainRecordTest, AnEditedRuleEndsItsSeriesItselfBeforeLaterRulesRead) {
+TEST(ClockDomainRecordTest, EditedRuleEndsItsSeriesBeforeLaterRulesRead) {
   constexpr char kSum[] = "- {record: s, expr: sum(r)}\n- {alert: A, expr: s > 100}\n";
   DomainPlan domain(Group("", Cat("- {record: r, expr: m}\n", kSum)));
   EXPECT_THAT(domain.Tick(1, {{"1", 1}, {"2", 5}}),
@@ -118,10 +120,10 @@ TEST(ClockDomainRecordTest, AnEditedRuleEndsItsSeriesItselfBeforeLaterRulesRead)
               ElementsAre("r{i=\"1\"} stale", "r{i=\"2\"} 5", "s 5"));
 }
 
-TEST(ClockDomainRecordTest, ARemovedRulesSeriesEndWhenItsGroupIsEvaluatedNext) {
+TEST(ClockDomainRecordTest, RemovedRule_SeriesEndAtNextGroupEvaluation) {
   DomainPlan domain(Group("", Cat("- {record: r, expr: m}\n", kReader)));
   EXPECT_THAT(domain.Tick(1, {{"1", 1}}), ElementsAre("r{i=\"1\"} 1"));
-  // Another group comes by more often; it has nothing to end.
+  // Another group is due more often, but it has no series to end.
   domain.Reload(
       1,
       Cat("groups:\n- name: often\n  interval: 1s\n  rules:\n",
@@ -131,16 +133,17 @@ TEST(ClockDomainRecordTest, ARemovedRulesSeriesEndWhenItsGroupIsEvaluatedNext) {
   EXPECT_THAT(domain.Tick(4, {}), IsEmpty());
 }
 
-TEST(ClockDomainRecordTest, ASeriesOfTwoRulesIsEndedByTheOneWhoseValueStood) {
+TEST(ClockDomainRecordTest, RuleWhoseValueWonEndsSharedSeries) {
   DomainPlan domain(Group(
       "", Cat("- {record: r, expr: 'sum(m)'}\n- {record: r, expr: 'max(m) > 3'}\n", kReader)));
-  EXPECT_THAT(domain.Tick(1, {{"1", 4}, {"2", 4}}), ElementsAre("r 8", "r 4"));  // the first stays
+  EXPECT_THAT(domain.Tick(1, {{"1", 4}, {"2", 4}}),
+              ElementsAre("r 8", "r 4"));  // The first value wins.
   EXPECT_THAT(domain.Tick(2, {{"1", 1}, {"2", 1}}), ElementsAre("r 2"));
 }
 
-// A window may hold what an instant does not see any more: needs that only follow from the
-// expression do not hide it.
-TEST(ClockDomainRecordTest, ARuleNeedsNoMoreThanItsExpressionDoes) {
+// A window may contain samples that an instant selector no longer sees. Needs that are only derived
+// from the expression do not suppress the result.
+TEST(ClockDomainRecordTest, DerivedNeedsDoNotSuppressResults) {
   const auto rules = [](std::string_view needs) {
     return Group("", Cat("- {alert: A, expr: 'last_over_time(m[10s]) > 3'", needs,
                          "}\n- {alert: Reads, expr: 'count(ALERTS) < 0'}\n"));

@@ -10,13 +10,13 @@ namespace pitwall::engine {
 class RecordingObserver {
  public:
   virtual ~RecordingObserver() = default;
-  // A sample of a recording rule (or of ALERTS, where a selector wants it), on the clock of its
-  // group; no stale markers.
+  // Receives a sample of a recording rule, or of ALERTS if a selector reads it, on the clock of its
+  // group. Stale markers are not passed.
   virtual void Recorded(const JobIdentity& job, const ClockSpec& clock, const EvalTime& at,
                         const Labels& labels, double value) = 0;
 };
 
-// Link between a domain of one job and the observer of all. `job` and `to` are borrowed.
+// Adapter from one job's domain to the shared observer. `job` and `to` are borrowed.
 class SpaceRecordings final : public RuleObserver {
  public:
   SpaceRecordings(const JobIdentity* job, ClockSpec clock, RecordingObserver* to)

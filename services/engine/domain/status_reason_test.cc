@@ -1,5 +1,5 @@
-// Reasons of a rule's status (time-model.md, section 8): missing series, and conditions that the
-// rule waits for.
+// Tests of the reasons in a rule's status (time-model.md, section 8): missing series, and
+// conditions that the rule waits for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Series m{gpu="…"} of one node at this second; with a step, on the step clock too.
+// Feeds series m{gpu="…"} of one node at this second, and on the step clock too if a step is set.
 void Feed(ShardForTest* shard, int second, const std::map<std::string, double>& values,
           int64_t step = kNoStep) {
   Schema schema;
@@ -45,8 +45,8 @@ std::string Rules(std::string_view group, std::string_view rules) {
   return Cat("groups:\n- name: g\n  ", group, "\n  rules:\n", rules);
 }
 
-// The label has 4^20 bytes; the child may map 600 MiB more. Such a rule is on the log already:
-// limits of new rules do not refuse it.
+// The label has 4^20 bytes, but the child process may map only 600 MiB more. Such a rule can
+// already be in the log, because the limits for new rules do not remove it.
 TEST(StatusReasonTest, RuleThatExhaustsMemory_HasStatusError) {
   std::string expr = "m";
   for (int i = 0; i < 20; ++i)
@@ -65,12 +65,12 @@ TEST(StatusReasonTest, RuleThatExhaustsMemory_HasStatusError) {
   EXPECT_EQ(status, 0);
 }
 
-TEST(StatusReasonTest, PatienceHasItsEnd) {
+TEST(StatusReasonTest, PendingReasonGivesFiringTime) {
   ShardForTest shard(Rules("interval: 2s", "  - {alert: High, expr: m > 5, for: 9s}\n"));
   for (int t = 1; t <= 4; ++t) Feed(&shard, t, {{"0", 1}, {"1", 1}});
   for (int t = 5; t <= 7; ++t) Feed(&shard, t, {{"0", 9}, {"1", 1}});
   for (int t = 8; t <= 20; ++t) Feed(&shard, t, {{"0", 9}, {"1", 9}});
-  // Ticks are 2 s apart, so nothing fires after 9 s.
+  // Ticks are 2 s apart, so no alert fires after 9 s.
   EXPECT_THAT(shard.Events(),
               ElementsAre("status NoIssuesFound High ",
                           "status InProgress High 1 element is pending since 2026-01-01T00:00:06Z, "
@@ -80,7 +80,7 @@ TEST(StatusReasonTest, PatienceHasItsEnd) {
   EXPECT_EQ(shard.outputs().events[4].time_ns, ShardForTest::At(16));
 }
 
-TEST(StatusReasonTest, TheFirstOfSeveralIsNamed) {
+TEST(StatusReasonTest, FirstOfSeveralPendingElementsIsNamed) {
   ShardForTest shard(Rules("interval: 1s", "  - {alert: High, expr: m > 5, for: 1m}\n"));
   for (int t = 1; t <= 5; ++t) Feed(&shard, t, {{"0", 9}, {"1", 9}, {"2", 1}});
   EXPECT_EQ(shard.StatusOf("High"),
@@ -88,7 +88,7 @@ TEST(StatusReasonTest, TheFirstOfSeveralIsNamed) {
             "2026-01-01T00:01:01Z");
 }
 
-TEST(StatusReasonTest, OnTheStepClockItIsSteps) {
+TEST(StatusReasonTest, StepClockReasonUsesSteps) {
   ShardForTest shard(
       Rules("clock: step\n  interval: 10", "  - {alert: High, expr: m > 5, for: 25}\n"));
   for (int t = 1; t <= 100; ++t) Feed(&shard, t, {{"0", t < 35 ? 1 : 9}}, t);
@@ -100,7 +100,7 @@ TEST(StatusReasonTest, OnTheStepClockItIsSteps) {
   EXPECT_EQ(shard.outputs().events[4].step, 70);
 }
 
-TEST(StatusReasonTest, FirstSamplesAreCounted) {
+TEST(StatusReasonTest, ReasonCountsFirstSamples) {
   ShardForTest shard(
       Rules("interval: 1s",
             "  - {alert: High, expr: 'm > 2 * avg_over_time(m[first 4 samples after 1])'}\n"));
@@ -111,7 +111,7 @@ TEST(StatusReasonTest, FirstSamplesAreCounted) {
   EXPECT_THAT(shard.Events(), ElementsAre("status NoIssuesFound High "));
 }
 
-TEST(StatusReasonTest, MinimumHistoryInSamples) {
+TEST(StatusReasonTest, ReasonGivesMinimumHistoryInSamples) {
   ShardForTest shard(Rules(
       "interval: 1s",
       "  - alert: High\n    params: {patience: 4}\n"
@@ -123,8 +123,8 @@ TEST(StatusReasonTest, MinimumHistoryInSamples) {
   EXPECT_EQ(shard.outputs().events.back().time_ns, ShardForTest::At(5));
 }
 
-// Told by the next attempt again, and at once.
-TEST(StatusReasonTest, MinimumHistoryBeginsWithTheAttempt) {
+// The next attempt reports the reason again immediately.
+TEST(StatusReasonTest, MinimumHistoryRestartsWithAttempt) {
   const auto run = [](int restart) {
     ShardForTest shard(Rules("clock: step\n  interval: 1",
                              "  - {alert: High, expr: 'm > 5 and count_over_time(m[20]) >= 8'}\n"));
@@ -132,7 +132,7 @@ TEST(StatusReasonTest, MinimumHistoryBeginsWithTheAttempt) {
       Feed(&shard, t, {{"0", 9}}, t);
       if (restart > 0 && t % restart == 0) shard.Restart();
     }
-    // Steps that go back are a new attempt of them.
+    // Steps that go back count as a new attempt on the step clock.
     for (int t = 41; t <= 60; ++t) {
       Feed(&shard, t, {{"0", 1}}, t - 30);
       if (restart > 0 && t % restart == 0) shard.Restart();
@@ -147,9 +147,9 @@ TEST(StatusReasonTest, MinimumHistoryBeginsWithTheAttempt) {
   EXPECT_EQ(run(7), events);
 }
 
-// What no waiting brings: samples that come nearer to each other. Told once, also after another
-// reason.
-TEST(StatusReasonTest, SamplesThatAreTooFarApart) {
+// Waiting does not help when the samples are too far apart. The reason is reported once, even after
+// another reason.
+TEST(StatusReasonTest, SamplesTooFarApart_ReasonGivesSpacing) {
   const std::string_view expr =
       "m > 5 and count_over_time(m[60]) >= 40 and on () min((ts_of_last_over_time(m[5 samples]) - "
       "ts_of_first_over_time(m[5 samples])) / (count_over_time(m[5 samples]) - 1)) < $row_steps";
@@ -169,7 +169,7 @@ TEST(StatusReasonTest, SamplesThatAreTooFarApart) {
   EXPECT_THAT(run(1, 1.5), ElementsAre("status NoIssuesFound High "));
 }
 
-TEST(StatusReasonTest, MinimumHistoryAsAnAge) {
+TEST(StatusReasonTest, ReasonGivesMinimumHistoryAsTime) {
   ShardForTest shard(Rules("interval: 1s",
                            "  - {alert: High, expr: 'm > 5 and on () time() - "
                            "min(ts_of_first_over_time(m[attempt])) >= 30'}\n"));
@@ -180,8 +180,9 @@ TEST(StatusReasonTest, MinimumHistoryAsAnAge) {
   EXPECT_EQ(shard.outputs().events.back().time_ns, ShardForTest::At(31));
 }
 
-// Of two sides of an `or` one that is judged is enough; what a rule is about is no condition of it.
-TEST(StatusReasonTest, WhatIsNoMinimumHistory) {
+// For an `or`, one evaluable side is enough. A count that is the subject of the rule is not a
+// minimum history.
+TEST(StatusReasonTest, OnlyConditionsOfAllSidesAreMinimumHistory) {
   for (const char* expression :
        {"m > 5 and count_over_time(m[attempt]) > 100 or m < 0", "count_over_time(m[attempt]) > 100",
         "m > 5 unless count_over_time(m[attempt]) > 100",
@@ -204,7 +205,7 @@ TEST(StatusReasonTest, WhatIsNoMinimumHistory) {
   }
 }
 
-TEST(StatusReasonTest, ANewWindowIsFullAtATime) {
+TEST(StatusReasonTest, NewWindow_ReasonGivesTimeWhenFull) {
   ShardForTest shard(Rules("interval: 1s", "  - {alert: High, expr: m > 5}\n"));
   for (int t = 1; t <= 9; ++t) Feed(&shard, t, {{"0", 1}});
   shard.ChangeRules(
@@ -219,7 +220,7 @@ TEST(StatusReasonTest, ANewWindowIsFullAtATime) {
   EXPECT_EQ(shard.outputs().events.back().time_ns, ShardForTest::At(39));
 }
 
-TEST(StatusReasonTest, WhatLacksHasTheNameOfItsSeries) {
+TEST(StatusReasonTest, MissingInputIsNamedBySeries) {
   ShardForTest shard(Rules("interval: 1s", "  - {alert: High, expr: sum by (gpu) (m) > 5}\n"));
   for (int t = 1; t <= 5; ++t) Feed(&shard, t, {{"0", 1}, {"1", 1}});
   for (int t = 6; t <= 70; ++t) Feed(&shard, t, {{"0", 1}});
@@ -227,15 +228,15 @@ TEST(StatusReasonTest, WhatLacksHasTheNameOfItsSeries) {
                                           "status NoData High without input of m: {gpu=\"1\"}"));
 }
 
-// An element that hovers about the threshold says so once a minute, in event time.
-TEST(StatusReasonTest, HoveringDoesNotFlood) {
+// An element that oscillates around the threshold updates the status once a minute in event time.
+TEST(StatusReasonTest, OscillatingElementDoesNotFloodStatuses) {
   const auto run = [](int restart) {
     ShardForTest shard(Rules("interval: 1s", "  - {alert: High, expr: m > 5, for: 1m}\n"));
     for (int t = 1; t <= 600; ++t) {
       Feed(&shard, t, {{"0", t % 2 == 0 ? 9 : 1}});
       if (restart > 0 && t % restart == 0) shard.Restart();
     }
-    // It ends calm, and is said to be.
+    // The element ends below the threshold, and the last status reports that.
     for (int t = 601; t <= 700; ++t) Feed(&shard, t, {{"0", 1}});
     return shard.Events();
   };
@@ -247,8 +248,9 @@ TEST(StatusReasonTest, HoveringDoesNotFlood) {
   EXPECT_EQ(run(60), events);
 }
 
-// On the step clock statuses are judged between the steps too: an error stays one.
-TEST(StatusReasonTest, AnErrorOnTheStepClockIsToldOnce) {
+// Statuses on the step clock are also updated between steps, and an error must persist across these
+// updates.
+TEST(StatusReasonTest, StepClockErrorIsReportedOnce) {
   ShardForTest shard(
       Rules("clock: step\n  interval: 1\n  limit: 1", "  - {alert: Any, expr: m > 5}\n"));
   for (int t = 1; t <= 10; ++t) Feed(&shard, t, {{"0", 9}, {"1", 1}}, t);

@@ -1,6 +1,6 @@
-// Step clocks of a job: for each mode the shared one, and separate ones of ranks that fell behind
-// it (time-model.md, section 3). Iterates over all of them: shared ones in the order of the
-// program, then separate ones in the order in which they began. Not thread-safe.
+// Step clocks of a job: for each mode the shared clock, and separate clocks of ranks that fell
+// behind it (time-model.md, section 3). Iterates over all clocks: shared clocks in program order,
+// then separate clocks in order of creation. Not thread-safe.
 #pragma once
 
 #include <memory>
@@ -21,28 +21,29 @@ class StepClocks {
   bool empty() const { return runners_.empty(); }
   size_t shared() const { return shared_; }
 
-  // Adds the shared clock of a mode; all of these come before any separate one.
+  // Adds the shared clock of a mode. All shared clocks must be added before any separate clock.
   void AddShared(std::unique_ptr<ClockDomain> runner);
-  // Adds a separate clock. The shared one of its mode reports the issues of both in its statuses.
+  // Adds a separate clock. The shared clock of the same mode reports the issues of both in its
+  // statuses.
   ClockDomain* AddSeparate(std::unique_ptr<ClockDomain> runner);
   void RemoveSeparate(std::string_view mode, uint32_t clock);
-  // Of that mode; "": of all modes.
+  // Removes all separate clocks of the mode; "" means all modes.
   void RemoveAllSeparate(std::string_view mode = {});
   void Clear();
-  // Takes all clocks out, shared ones first.
+  // Removes and returns all clocks, shared clocks first.
   Runners Release();
 
-  // Null without rules on steps of that mode, or without that clock.
+  // Returns null if there are no rules on steps of that mode, or if that clock does not exist.
   ClockDomain* Find(std::string_view mode, uint32_t clock) const;
   ClockDomain* Shared(std::string_view mode) const { return Find(mode, kSharedClock); }
-  // The separate clock of the mode with the maximum watermark below `position`; null without one.
+  // Returns the mode's separate clock with the highest watermark below `position`, or null.
   ClockDomain* SeparateBelow(std::string_view mode, int64_t position) const;
   size_t CountSeparate(std::string_view mode) const;
   uint32_t NextId() { return ++last_id_; }
 
-  // The identities of the separate clocks; their state is saved with Save of each runner.
+  // Saves the identities of the separate clocks. Their state is saved by each runner's Save.
   void Save(BinaryWriter& out) const;
-  // `make(domain, clock)` makes the runner of a saved separate clock and adds nothing.
+  // `make(domain, clock)` creates the runner of a saved separate clock without adding it.
   Status Restore(BinaryReader& in,
                  const std::function<std::unique_ptr<ClockDomain>(size_t, uint32_t)>& make);
 
@@ -50,7 +51,7 @@ class StepClocks {
   void LinkSeparate();
 
   Runners runners_;
-  size_t shared_ = 0;  // the first of runners_
+  size_t shared_ = 0;  // Number of shared clocks, which come first in runners_.
   uint32_t last_id_ = kSharedClock;
 };
 

@@ -1,4 +1,4 @@
-// Ranks that stop stepping, fall behind, or return: time-model.md, section 3.
+// Tests of ranks that stop stepping, fall behind, or return (time-model.md, section 3).
 #include "services/engine/domain/step_clocks.h"
 
 #include <gmock/gmock.h>
@@ -23,7 +23,7 @@ groups:
   - {alert: MeanLossHigh, expr: "avg without (rank) (train_loss) > 5", annotations: {description: High.}}
 )rules";
 
-// A rank that logs a loss at each step and promises it, as a Python client does: a batch a step.
+// A rank that logs and promises a loss at each step, as a Python client does: one batch per step.
 class RankForTest {
  public:
   RankForTest(ShardForTest* shard, int64_t rank, double clock_error = 0)
@@ -45,7 +45,7 @@ class RankForTest {
     batch.step_promises.push_back({std::string(mode), step});
     shard_->Feed(batch, at + clock_error_);
   }
-  // A batch with the steps of a second until `at`, and a promise of the last one.
+  // Sends a batch with the steps of a second until `at`, and a promise of the last step.
   void Steps(double at, int64_t first, int count, double loss) {
     std::vector<int64_t> times, steps;
     for (int i = 0; i < count; ++i) {
@@ -103,11 +103,11 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 class StepClockTest : public ::testing::TestWithParam<bool> {
  protected:
-  // With the parameter, everything comes from a snapshot now and then.
+  // With the parameter, restores everything from a snapshot now and then.
   void MayRestart() {
     if (GetParam()) shard_.Restart();
   }
-  // Nothing was dropped because others are ahead.
+  // Returns the number of samples dropped because other ranks are ahead.
   uint64_t late() const { return shard_.drops(Drop::kLateStep); }
 
   ShardForTest shard_{kRules};
@@ -130,7 +130,7 @@ TEST_P(StepClockTest, RankFinishesEarlyAndStaysAlive_OthersAreStillEvaluated) {
   EXPECT_THAT(Issues(shard_), Contains("LossNotFinite rank 0 step 150"));
 }
 
-TEST_P(StepClockTest, NoRankSteps_NoneLeaves) {
+TEST_P(StepClockTest, NoRankSteps_AllStayOnSharedClock) {
   for (int s = 0; s < 50; ++s) {
     zero_.Step(s + 1.0, s);
     one_.Step(s + 1.0, s);
@@ -144,7 +144,7 @@ TEST_P(StepClockTest, NoRankSteps_NoneLeaves) {
     zero_.Step(s + 1250.0, s, 9);
     one_.Step(s + 1250.0, s, 0);
   }
-  // The mean is still over both ranks.
+  // The mean still covers both ranks.
   EXPECT_THAT(Issues(shard_), IsEmpty());
   EXPECT_EQ(late(), 0U);
 }
@@ -164,7 +164,7 @@ TEST_P(StepClockTest, RankReturnsAfter200Steps_IsEvaluatedFromItsNextStep) {
   EXPECT_EQ(late(), 0U);
 }
 
-TEST_P(StepClockTest, RankCatchesUp_IsOnTheSharedClockAgain) {
+TEST_P(StepClockTest, RankCatchesUp_ReturnsToSharedClock) {
   for (int s = 0; s < 100; ++s) {
     zero_.Step(s + 1.0, s);
     if (s < 50) one_.Step(s + 1.0, s);
@@ -188,7 +188,7 @@ TEST_P(StepClockTest, TwoStepRates_BothRanksAreEvaluatedSoon) {
     zero_.Step(1 + s * 0.1, s, s == 1500 ? kNaN : 1);
     if (s % 10 == 0) one_.Step(1 + s * 0.1, s / 10, s >= 1000 ? kNaN : 1);
     if (s % 300 == 299) MayRestart();
-    // No clock waits for longer than a fraction of the job.
+    // No clock waits longer than a fraction of the job's duration.
     if (s == 1800) {
       EXPECT_THAT(Issues(shard_),
                   ElementsAre("LossNotFinite rank 1 step 100", "LossNotFinite rank 0 step 1500"));
@@ -207,7 +207,7 @@ TEST_P(StepClockTest, AbandonedMode_OthersAreEvaluated) {
     }
     if (s % 40 == 39) MayRestart();
   }
-  EXPECT_THAT(Issues(shard_), IsEmpty());  // no rule reads the mode eval
+  EXPECT_THAT(Issues(shard_), IsEmpty());  // No rule reads the mode eval.
   ShardForTest eval(
       "groups:\n- {name: g, clock: step, mode: eval, interval: 1, rules: [{alert: "
       "NaN, expr: train_loss != train_loss}]}\n");
@@ -240,7 +240,7 @@ TEST_P(StepClockTest, RuleAcrossRanks_NamesTheMissingRank) {
   EXPECT_THAT(descriptions, ElementsAre("High. Evaluated without rank 1."));
 }
 
-TEST_P(StepClockTest, MissingRankEnds_IsNotNamed) {
+TEST_P(StepClockTest, MissingRankEnds_IsNoLongerNamed) {
   for (int s = 0; s < 200; ++s) {
     zero_.Step(s + 1.0, s, s >= 150 ? 9 : 1);
     if (s < 50) {
@@ -261,7 +261,7 @@ TEST_P(StepClockTest, MissingRankEnds_IsNotNamed) {
 
 TEST_P(StepClockTest, JobOfThreeStepsEnds_PendingStepsAreEvaluated) {
   for (int s = 0; s < 3; ++s) zero_.Step(s + 1.0, s, s == 2 ? kNaN : 1);
-  one_.Step(1.0, 0);  // it promised one step only
+  one_.Step(1.0, 0);  // The rank promised only one step.
   MayRestart();
   zero_.EndJob(5);
   one_.Heartbeat(6);
@@ -292,7 +292,7 @@ TEST_P(StepClockTest, OneRankJumpsFarAhead_OthersStayTogether) {
   EXPECT_THAT(Issues(shard_), ElementsAre("LossNotFinite rank 1 step 40"));
 }
 
-// B2: promises of a clock more than 60 s ahead are refused, and the modes with them.
+// B2: promises of a clock more than 60 s ahead are rejected, together with the modes.
 TEST_P(StepClockTest, ClockOfOneRankAnHourAhead_OthersAreEvaluated) {
   RankForTest ahead(&shard_, 2, 3600);
   for (int s = 0; s < 100; ++s) {
@@ -322,7 +322,8 @@ TEST_P(StepClockTest, ClockOfOneRank45SecondsAhead_OthersAreNotLost) {
   EXPECT_THAT(Issues(shard_), ElementsAre("LossNotFinite rank 0 step 95"));
 }
 
-// A batch a second with 1,000 steps: half a second between those of two ranks is no lag.
+// With one batch of 1,000 steps per second, a distance of half a second between two ranks is not
+// lag.
 TEST_P(StepClockTest, QuickStepsInBatches_NoRankLeaves) {
   zero_.Step(1, 0, 0);
   one_.Step(1, 0, 0);

@@ -1,5 +1,5 @@
-// Number of further steps for which a step clock waits for a rank that promises none
-// (time-model.md 3.2). Derived from the records of the log alone.
+// Number of further steps for which a step clock waits for a rank that does not promise any step
+// (time-model.md 3.2). Derived only from the log's records.
 #pragma once
 
 #include <algorithm>
@@ -15,20 +15,22 @@ class StepPatience {
   static constexpr uint64_t kFewest = 16;
   static constexpr uint64_t kMost = 1024;
 
-  // A rank of the clock has promised a step; the leading rank reached `steps` new ones since the
-  // promise before it. Batches cover up to a second, so quick steps are promised many at a time.
+  // Records that a rank of the clock has promised a step after the leading rank reached `steps` new
+  // steps since the previous promise. Batches cover up to a second, so one promise covers many
+  // quick steps.
   void Promised(uint64_t steps) {
     hop_ = std::max<uint64_t>(hop_ - (hop_ + 15) / 16, std::min(steps, kMost));
   }
 
-  // Steps without a promise after which a rank leaves the clock: a rank may take as long as four of
-  // the longest steps, or four of the usual intervals between promises.
+  // Returns the number of steps without a promise after which a rank leaves the clock. A rank may
+  // take as long as four of the longest steps, or four of the usual intervals between promises.
   uint64_t Steps(const StepTimes& times) const {
     const double longest = std::min(4 * times.Spread(), static_cast<double>(kMost));
     return std::clamp(std::max(static_cast<uint64_t>(longest), 4 * hop_), kFewest, kMost);
   }
-  // Steps behind the leading rank after which a rank leaves though it promises: its clock would
-  // fall ever further behind, and rows of the others would wait for it without bound.
+  // Returns the distance in steps behind the leading rank after which a rank leaves even though it
+  // promises. Otherwise its clock would fall further and further behind, and rows of the other
+  // ranks would wait without bound.
   uint64_t Distance(const StepTimes& times) const { return 2 * Steps(times); }
 
   void Save(BinaryWriter& out) const { out.U64(hop_); }

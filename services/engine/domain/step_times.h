@@ -23,7 +23,8 @@ class StepTimes {
       it->second.time_ns = std::max(it->second.time_ns, time_ns);
       return;
     }
-    // A step below the newest one is no progress of the clock: it counts as its predecessor.
+    // A step below the newest step does not advance the clock. It gets the ordinal of its
+    // predecessor.
     if (std::next(it) == times_.end()) {
       it->second.ordinal = ++count_;
     } else {
@@ -32,25 +33,25 @@ class StepTimes {
     if (times_.size() > limit_) times_.erase(times_.begin());
   }
 
-  // Event time of that step, else of the nearest one before it, else of the first one known; 0
-  // without any.
+  // Returns the event time of that step, else of the nearest earlier step, else of the first known
+  // step; 0 if no step is known.
   int64_t At(int64_t step) const {
     auto it = times_.upper_bound(step);
     if (it == times_.begin()) return it == times_.end() ? 0 : it->second.time_ns;
     return std::prev(it)->second.time_ns;
   }
-  // The first step known after that one; kMaxStep + 1 without any.
+  // Returns the first known step after that step, or kMaxStep + 1.
   int64_t FirstAfter(int64_t step) const {
     const auto it = times_.upper_bound(step);
     return it == times_.end() ? kMaxStep + 1 : it->first;
   }
-  // The newest step; kNoStep without any.
+  // Returns the newest step, or kNoStep.
   int64_t Newest() const { return times_.empty() ? kNoStep : times_.rbegin()->first; }
 
-  // Number of steps that the leading rank has reached. Grows by one with each new greatest step,
-  // however far it jumps, and never falls.
+  // Number of steps that the leading rank has reached. Grows by one with each new maximum step,
+  // however far the step jumps, and never falls.
   uint64_t count() const { return count_; }
-  // How many of them are after `step`; kNoStep: all that are known.
+  // Returns the number of reached steps after `step`. kNoStep means all known steps.
   uint64_t CountAfter(int64_t step) const {
     auto it = step == kNoStep ? times_.begin() : times_.upper_bound(step);
     if (it == times_.begin())
@@ -58,7 +59,8 @@ class StepTimes {
     return count_ - std::prev(it)->second.ordinal;
   }
 
-  // The longest of the last 256 steps over the median one; 1 while fewer than three are known.
+  // Returns the ratio of the longest to the median of the last 256 step durations; 1 while fewer
+  // than three are known.
   double Spread() const {
     std::vector<int64_t> gaps;
     for (auto it = times_.rbegin(); it != times_.rend() && gaps.size() < 256; ++it) {
@@ -83,7 +85,8 @@ class StepTimes {
     out.U64(count_);
     for (const auto& [step, entry] : times_) out.U64(entry.ordinal);
   }
-  // `ordinals`: false for a snapshot of format 6, which has none: each step counts once.
+  // `ordinals` is false for a snapshot of format 6, which does not contain them. Each step then
+  // counts once.
   void Restore(BinaryReader& in, bool ordinals) {
     times_.clear();
     count_ = 0;
@@ -100,7 +103,7 @@ class StepTimes {
  private:
   struct Entry {
     int64_t time_ns = 0;
-    uint64_t ordinal = 0;  // value of count_ when the step was reached
+    uint64_t ordinal = 0;  // Value of count_ when the step was reached.
   };
   size_t limit_;
   uint64_t count_ = 0;

@@ -11,7 +11,7 @@ TEST(StepTimes, StepThatJumps_CountsOnce) {
   StepTimes times(100);
   times.Saw(1, 10);
   times.Saw(1'000'000'000, 20);
-  times.Saw(2, 30);  // behind the leading rank: no progress
+  times.Saw(2, 30);  // Behind the leading rank, so it does not count.
   EXPECT_EQ(times.count(), 2U);
   EXPECT_EQ(times.CountAfter(kNoStep), 2U);
   EXPECT_EQ(times.CountAfter(1), 1U);
@@ -48,7 +48,7 @@ TEST(StepTimes, SaveAndRestore_KeepsCounts) {
   EXPECT_EQ(restored.CountAfter(5), times.CountAfter(5));
 }
 
-TEST(StepPatience, WaitsForFourOfTheLongestSteps) {
+TEST(StepPatience, WaitsForFourLongestSteps) {
   StepTimes times(1000);
   StepPatience patience;
   EXPECT_EQ(patience.Steps(times), StepPatience::kFewest);
@@ -57,7 +57,7 @@ TEST(StepPatience, WaitsForFourOfTheLongestSteps) {
   EXPECT_EQ(patience.Steps(times), 200U);
 }
 
-TEST(StepPatience, WaitsForFourPromisesOfManySteps) {
+TEST(StepPatience, WaitsForFourPromiseIntervals) {
   const StepTimes times(1000);
   StepPatience patience;
   patience.Promised(100);

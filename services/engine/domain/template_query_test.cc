@@ -1,5 +1,5 @@
-// Queries in the templates of rules, through a whole job: compiled into the program, evaluated at
-// the tick at which the issue begins.
+// Tests of queries in rule templates, through a complete job: compiled into the program and
+// evaluated at the tick that opens the issue.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-TEST(TemplateQuery, IsAnsweredAtTheTick) {
+TEST(TemplateQuery, QueryIsEvaluatedAtTick) {
   const RuleSetFile file{"p.yaml", R"yaml(groups:
 - name: g
   interval: 1s

@@ -1,5 +1,5 @@
-// Events of an issue: value and evidence are of one moment, and elements that `fold` combines are
-// one issue.
+// Tests of issue events: value and evidence come from the same tick, and elements that `fold`
+// combines are one issue.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -62,20 +62,22 @@ class ToldOnceTest : public testing::Test {
   std::vector<window::SeriesId> ids_;
 };
 
-TEST_F(ToldOnceTest, ValueAndEvidenceAreOfOneMoment) {
+TEST_F(ToldOnceTest, ValueAndEvidenceComeFromSameTick) {
   Start(Compile("keep_firing_for: 2s, "));
   EXPECT_THAT(At(1, {12, 0, 0}),
               ElementsAre("found {alertname=\"A\",x=\"a\"} value 12 'a at 12' ma=12"));
   EXPECT_THAT(At(2, {13, 0, 0}), ElementsAre());
   EXPECT_THAT(At(3, {4, 0, 0}), ElementsAre());
   EXPECT_THAT(At(4, {5, 0, 0}), ElementsAre());
-  // The text says what it was when it was seen last; value and evidence what is now.
+  // The summary shows the value at the last tick with the element present. Value and evidence are
+  // current.
   EXPECT_THAT(At(5, {3, 0, 0}),
               ElementsAre("resolved {alertname=\"A\",x=\"a\"} value 3 'a at 13' ma=3 cleared"));
 }
 
-// Ten findings of a condition at its limit are two issues, and the second says how often.
-TEST_F(ToldOnceTest, WhatComesAndGoesIsOneUnsteadyIssue) {
+// Ten findings of a condition that oscillates around its limit are two issues, and the second
+// issue's summary counts the findings.
+TEST_F(ToldOnceTest, OscillatingElementIsOneUnsteadyIssue) {
   Start(Compile("unsteady: 10s, "));
   std::vector<std::string> told;
   for (int64_t t = 1; t <= 40; ++t) {
@@ -105,7 +107,7 @@ TEST_F(ToldOnceTest, FoldedElementsAreOneIssue) {
                   "firstb=12 worstc=20 count=2 elementb=12 elementc=15 elementa=11 mc=2 cleared"));
 }
 
-TEST_F(ToldOnceTest, AnotherFoldIsAnotherRule) {
+TEST_F(ToldOnceTest, ChangedFoldIsDifferentRule) {
   Start(Compile(""));
   EXPECT_EQ(At(1, {12, 13, 0}).size(), 2u);
   EventSink out;
