@@ -1,5 +1,5 @@
-// Decides when an attempt has died and when the job is over (time-model.md, section 4), in order of
-// event time.
+// Decision when an attempt has died and when the job is over (time-model.md, section 4), in
+// event-time order.
 #pragma once
 
 #include <cstdint>
@@ -13,37 +13,38 @@
 
 namespace pitwall::engine {
 
-// `at` of each function: event time of what happens. Not thread-safe.
+// In each function, `at` is the event time of the trigger. Not thread-safe.
 class AttemptEnds {
  public:
-  // All are borrowed.
+  // The pointers are borrowed.
   AttemptEnds(const EngineOptions& options, const JobIdentity* job, const JobOwner* owner,
               JobInput* input, RowWriter* writer, StepInput* steps, TickRunner* ticks,
               JobAttempt* attempt, JobLifecycle* lifecycle);
 
   void OnRankLost(const JobEvent& event, int64_t at, EventSink* out);
-  // The launcher on the node of `reporter` is gone.
+  // Handles the end of the launcher on the node of `reporter`.
   void OnLauncherGone(const Source& reporter, int64_t at, EventSink* out);
-  // A check of ScheduleCheck is due.
+  // Runs a due check of ScheduleCheck.
   void OnCheck(int64_t at, EventSink* out);
-  // The platform of the job reports an end. It shortens the wait of an attempt that has died.
+  // Handles the platform's report of an end. The report shortens the wait of an attempt that has
+  // died.
   void OnPlatformReport(const PlatformEnd& end, int64_t at);
   void OnJobEnded(const JobEvent& event, int64_t at, EventSink* out);
-  // The attempt has died when no rank runs and at least one was lost.
+  // Ends the attempt if no rank is running and at least one was lost.
   void DieWithoutRanks(int64_t at, EventSink* out);
-  // Removes sources that were silent for too long: their ranks do not run any more. `at`: the
-  // watermark; none: the job has none yet.
+  // Removes sources that were silent for too long and treats their ranks as stopped. `at` is the
+  // watermark, empty if the job has none yet.
   void RemoveExpired(std::optional<int64_t> at, EventSink* out);
   SourceEnds& sources() { return source_ends_; }
 
  private:
-  // A death adds to the failures of the attempt.
+  // Adds a death to the failures of the attempt.
   void CountDeath(const Source& source, const JobEvent& event, int64_t at);
   void EndWithoutLauncher(int64_t at, EventSink* out);
-  // After an `ended` event of the same time, which has more details.
+  // The check runs after an `ended` event of the same time, because that event has more details.
   void ScheduleCheck(int64_t at);
-  // An epilog will report how the job ended, as root's prolog has declared it. A watcher of pods
-  // announces that for each rank.
+  // Returns whether an epilog will report how the job ended, as declared by root's prolog. A pod
+  // watcher announces such a report for each rank.
   bool PlatformReports() const;
 
   const EngineOptions& options_;

@@ -1,5 +1,5 @@
-// Starts of sources, and the attempts that these begin (time-model.md, section 4), in order of
-// event time.
+// Starts of sources and of the attempts that they start (time-model.md, section 4), in event-time
+// order.
 #pragma once
 
 #include <cstdint>
@@ -14,18 +14,18 @@ namespace pitwall::engine {
 // Not thread-safe.
 class AttemptStarts {
  public:
-  // All are borrowed.
+  // The pointers are borrowed.
   AttemptStarts(SourceTable* sources, JobAttempt* attempt, JobLifecycle* lifecycle,
                 SourceEnds* ends)
       : sources_(sources), attempt_(attempt), lifecycle_(lifecycle), ends_(ends) {}
 
-  // A source has started: its earlier boots end. A rank joins its attempt, or begins it.
+  // Handles the start of a source: its earlier boots end. A rank joins its attempt or starts it.
   void OnBoot(Source* source, int64_t at, EventSink* out);
-  // A rank has finished its first step: it belongs to the attempt that runs, or begins one.
+  // Handles the first finished step of a rank, which joins the running attempt or starts one.
   void OnFirstStep(Source* source, int64_t at, EventSink* out);
 
  private:
-  // False: a later boot of it has begun already.
+  // Returns false if a later boot of the source has already started.
   bool EndEarlierBoots(Source* source, int64_t at);
   void PlaceRank(Source* source, int64_t at, EventSink* out);
   void Begin(uint64_t number, const Source& first, int64_t at, EventSink* out);

@@ -161,7 +161,7 @@ void BatchReader::ReadForeignPromise(const RecordPosition& at, const Batch& batc
 
 void BatchReader::ReadEvents(const RecordPosition& at, const Batch& batch, bool believed,
                              Source* source) {
-  // Events of a batch take effect at its promise, because everything before it has been sent by
+  // Events of a batch take effect at its promise, because the source has sent all earlier data by
   // then. A promise from a wrong clock would never become due.
   const int64_t stamp = !believed               ? at.append_time_ns
                         : batch.promise_ns != 0 ? batch.promise_ns
@@ -169,8 +169,9 @@ void BatchReader::ReadEvents(const RecordPosition& at, const Batch& batch, bool 
   uint32_t index = 0;
   ReadSteps(batch, stamp, believed, &index, source);
   for (const JobEvent& event : batch.events) {
-    // Never beyond the promise of the source itself: else it would not apply while the source is
-    // live. A source without promises and samples has the time of its record.
+    // The position never exceeds the source's own promise. Otherwise the event would not be applied
+    // while the source is live. A source without promises and samples gets the append time of its
+    // record.
     const int64_t latest = stamp == kMinPosition ? at.append_time_ns : stamp;
     ReadEvent(event, batch, std::min(event.time_ns, latest), &index, source);
   }
@@ -185,8 +186,8 @@ void BatchReader::ReadSteps(const Batch& batch, int64_t stamp, bool believed, ui
       fresh.push_back(mode);
   }
   if (!believed) {
-    // None of its samples and promises count, so it must hold no step clock. It announces its modes
-    // again once its clock is right.
+    // The source's samples and promises do not count, so it must not delay a step clock. It
+    // announces its modes again after its clock has been corrected.
     source->info.step_modes.clear();
   } else if (!fresh.empty()) {
     source->info.step_modes = batch.info.step_modes;
@@ -222,14 +223,14 @@ void BatchReader::ReadEvent(const JobEvent& event, const Batch& batch, int64_t p
     case JobEvent::Kind::kRankLost: {
       kind = TimelineEvent::Kind::kRankLost;
       const RankLost& lost = event.rank_lost;
-      // A rank that said goodbye itself sends nothing more, and nothing waits for it.
+      // A rank that sent a goodbye itself sends no further data, and no clock waits for it.
       if (ReportedFailure(event) && lost.source == source->id && lost.boot_id == source->boot)
         break;
       if (!sources_->ReportLoss(*source, lost)) {
         counters_->Count(Drop::kMalformed);
         return;
       }
-      // After everything that it has promised.
+      // The loss is applied after all positions that the source has promised.
       position = std::max(position, sources_->Find(lost.source, lost.boot_id)->promise);
       break;
     }

@@ -1,5 +1,5 @@
-// Reads batches into a job: rows, promises, and events wait there until the watermark passes them
-// (time-model.md, section 2).
+// Reader of batches into a job. Rows, promises, and events wait there until the watermark passes
+// them (time-model.md, section 2).
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@ struct RecordPosition {
   int64_t append_time_ns = 0;
 };
 
-// Counts what it refuses. Not thread-safe.
+// Counts the data that it rejects. Not thread-safe.
 class BatchReader {
  public:
-  // All are borrowed.
+  // The pointers are borrowed.
   BatchReader(const EngineOptions& options, EngineCounters* counters, const JobClock* clock,
               JobInput* input, EngineSeries* series);
 
-  // Reads the batch. `raw` is the record's value: it is dead-lettered when it is malformed, or when
-  // its schema never comes. Returns its source, for SourceLiveness::OnBatch; null: the batch was
-  // refused.
+  // Reads the batch. `raw` is the record's value, which is dead-lettered if it is malformed or if
+  // its schema never arrives. Returns the batch's source, for SourceLiveness::OnBatch, or null if
+  // the batch was rejected.
   Source* Read(const RecordPosition& at, const Batch& batch, std::string_view raw, EventSink* out);
   SourceLiveness& liveness() { return liveness_; }
 
@@ -35,19 +35,20 @@ class BatchReader {
   Source* FindOrAddSource(const Batch& batch);
   void ReadFrames(const RecordPosition& at, const Batch& batch, std::string_view raw,
                   Source* source, EventSink* out);
-  // Why the frame does not fit its schema or has an invalid step; "": it is valid.
+  // Returns the reason why the frame does not match its schema or has an invalid step, or "" if the
+  // frame is valid.
   static std::string ProblemOf(const Frame& frame, const Source& source);
-  // Copies the rows that are neither late nor ahead. True: some are ahead.
+  // Copies the rows that are neither late nor ahead. Returns true if some rows are ahead.
   bool CopyRows(const Frame& frame, int64_t latest, PendingFrame* pending);
-  // False: the promise is refused, since the source's clock runs ahead.
+  // Returns false if the promise is rejected because the source's clock runs ahead.
   bool ReadPromise(const RecordPosition& at, const Batch& batch, Source* source);
   void ReadForeignPromise(const RecordPosition& at, const Batch& batch, Source* source);
-  // Reads the steps and job events of a batch. `believed`: as of ReadPromise.
+  // Reads the steps and job events of a batch. `believed` is the result of ReadPromise.
   void ReadEvents(const RecordPosition& at, const Batch& batch, bool believed, Source* source);
   void ReadSteps(const Batch& batch, int64_t stamp, bool believed, uint32_t* index, Source* source);
   void ReadEvent(const JobEvent& event, const Batch& batch, int64_t position, uint32_t* index,
                  Source* source);
-  // Greatest time that counts for a record: later ones are of a clock that runs ahead.
+  // Returns the maximum valid time of a record. Later times come from a clock that runs ahead.
   int64_t Latest(const RecordPosition& at) const;
 
   const EngineOptions& options_;

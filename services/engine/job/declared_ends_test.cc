@@ -1,4 +1,4 @@
-// Ends of jobs whose platform says how they ended.
+// Tests of job ends that the platform reports.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// A job that Slurm's prolog has declared, on two nodes.
+// A job declared by Slurm's prolog, on two nodes.
 class DeclaredEnds : public JobEnds {
  public:
   using JobEnds::shard_;
@@ -57,7 +57,7 @@ class DeclaredEnds : public JobEnds {
   }
 };
 
-TEST_F(DeclaredEnds, ACancelledJobEndsAsThatAndNotByDeath) {
+TEST_F(DeclaredEnds, CancelledJobIsReportedAsCancelledNotDied) {
   Lose(0, 10);
   Lose(1, 10.2);
   PlatformEnds(10.5, JobEvent::Kind::kEnded, "cancelled",
@@ -68,7 +68,7 @@ TEST_F(DeclaredEnds, ACancelledJobEndsAsThatAndNotByDeath) {
   EXPECT_EQ(shard_.outputs().events.back().summary, "time limit");
 }
 
-TEST_F(DeclaredEnds, WhatThePlatformCallsFailedIsADeathWhereRanksWereLost) {
+TEST_F(DeclaredEnds, PlatformFailure_RanksLost_IsDeath) {
   Lose(0, 10);
   Say(1, 10.1, std::nullopt, /*goodbye=*/true);
   PlatformEnds(10.5, JobEvent::Kind::kEnded, "failed", {.signal = {}, .exit_code = 3});
@@ -77,7 +77,7 @@ TEST_F(DeclaredEnds, WhatThePlatformCallsFailedIsADeathWhereRanksWereLost) {
   EXPECT_EQ(shard_.outputs().events.back().summary, "exit code 3");
 }
 
-TEST_F(DeclaredEnds, WhatTheExecutorAskedForIsItsStop) {
+TEST_F(DeclaredEnds, ExecutorCancellation_IsReportedAsStop) {
   Stop(9, kStopping);
   Lose(0, 10);
   Lose(1, 10.2);
@@ -87,7 +87,7 @@ TEST_F(DeclaredEnds, WhatTheExecutorAskedForIsItsStop) {
   EXPECT_THAT(Last(1), ElementsAre("10 1 ended stopped")) << "a stop needs no word";
 }
 
-TEST_F(DeclaredEnds, ARequeuedJobGoesOnWithAnotherAttempt) {
+TEST_F(DeclaredEnds, RequeuedJobContinuesWithNextAttempt) {
   Lose(0, 10);
   Lose(1, 10.2);
   PlatformEnds(10.5, JobEvent::Kind::kNotice, std::string(kPlatformEnd),
@@ -99,8 +99,8 @@ TEST_F(DeclaredEnds, ARequeuedJobGoesOnWithAnotherAttempt) {
   EXPECT_THAT(Last(1), ElementsAre("30 2 attempt_began "));
 }
 
-// Somebody ended the processes of a job, and Slurm knows its exit code only.
-TEST_F(DeclaredEnds, WhatThePlatformCallsFailedIsACancellationWhereAllEndedBySigterm) {
+// A user terminated the processes of a job, and Slurm has only its exit code.
+TEST_F(DeclaredEnds, PlatformFailure_AllRanksGotSigterm_IsCancellation) {
   Lose(0, 10, 15);
   Lose(1, 10.2, 15);
   PlatformEnds(10.5, JobEvent::Kind::kEnded, "failed", {.signal = {}, .exit_code = 143});
@@ -108,8 +108,8 @@ TEST_F(DeclaredEnds, WhatThePlatformCallsFailedIsACancellationWhereAllEndedBySig
   EXPECT_THAT(Last(2), ElementsAre("11 1 attempt_ended cancelled", "11 1 ended cancelled"));
 }
 
-// Somebody sees that a rank died, and cancels the rest.
-TEST_F(DeclaredEnds, AWordLongAfterTheFirstDeathIsTheEndToo) {
+// A user notices that a rank died and cancels the remaining ranks.
+TEST_F(DeclaredEnds, ReportLongAfterFirstDeath_EndsJob) {
   Lose(0, 10);
   Lose(1, 20);
   for (int64_t rank : {0, 1}) Say(rank, 20.4, JobEvent::Kind::kLauncherGone);
@@ -120,8 +120,8 @@ TEST_F(DeclaredEnds, AWordLongAfterTheFirstDeathIsTheEndToo) {
   EXPECT_EQ(shard_.outputs().events.back().summary, "cancelled");
 }
 
-// At 12.0 nobody would wait any more for a job without a platform.
-TEST_F(DeclaredEnds, AWordOfAJobThatIsGoneIsItsEnd) {
+// At 12.0, a job without a platform would no longer wait.
+TEST_F(DeclaredEnds, ReportAfterAllRanksAreGone_EndsJob) {
   for (const double at : {10.5, 11.4, 11.5, 11.8, 12.0, 14.0}) {
     DeclaredEnds job;
     job.LoseAll();
@@ -135,7 +135,7 @@ TEST_F(DeclaredEnds, AWordOfAJobThatIsGoneIsItsEnd) {
   }
 }
 
-TEST_F(DeclaredEnds, ALateCancellationOfAJobThatIsGoneIsNoDeath) {
+TEST_F(DeclaredEnds, LateCancellationOfGoneJob_IsNotDeath) {
   LoseAll();
   PlatformEnds(14, JobEvent::Kind::kEnded, "cancelled",
                {.signal = 15, .exit_code = {}, .on_purpose = true, .cause = "cancelled"});
@@ -143,7 +143,7 @@ TEST_F(DeclaredEnds, ALateCancellationOfAJobThatIsGoneIsNoDeath) {
   EXPECT_THAT(Last(2), ElementsAre("14 1 attempt_ended cancelled", "14 1 ended cancelled"));
 }
 
-TEST_F(DeclaredEnds, ALateRequeueOfAJobThatIsGoneEndsItsAttemptAsThat) {
+TEST_F(DeclaredEnds, LateRequeueOfGoneJob_CancelsItsAttempt) {
   LoseAll();
   PlatformEnds(13, JobEvent::Kind::kNotice, std::string(kPlatformEnd),
                {.signal = {}, .exit_code = 0, .on_purpose = true, .cause = "requeued"});
@@ -155,13 +155,13 @@ TEST_F(DeclaredEnds, ALateRequeueOfAJobThatIsGoneEndsItsAttemptAsThat) {
   EXPECT_THAT(Last(1), ElementsAre("130 1 ended cancelled"));
 }
 
-TEST_F(DeclaredEnds, AJobThatIsGoneWithoutAWordDiesAllTheSame) {
+TEST_F(DeclaredEnds, GoneJobWithoutReport_Dies) {
   LoseAll();
   shard_.Feed(Node(), 30);
   EXPECT_THAT(Last(2), ElementsAre("15 1 attempt_ended died", "20 1 ended died"));
 }
 
-TEST_F(DeclaredEnds, WhereARestartFallsChangesNothing) {
+TEST_F(DeclaredEnds, RestartAtAnyPointDoesNotChangeEvents) {
   const auto play = [](int restart_at) {
     DeclaredEnds job;
     int n = 0;
@@ -183,7 +183,7 @@ TEST_F(DeclaredEnds, WhereARestartFallsChangesNothing) {
   for (int at = 0; at < 5; ++at) EXPECT_EQ(play(at), straight) << at;
 }
 
-TEST_F(DeclaredEnds, ASilentPlatformEndsNothingLaterThanTheGrace) {
+TEST_F(DeclaredEnds, SilentPlatformDoesNotExtendGrace) {
   Lose(0, 10);
   Lose(1, 10.2);
   shard_.Feed(Node(), 400);

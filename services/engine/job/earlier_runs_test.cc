@@ -1,4 +1,4 @@
-// A running job beside the summaries of finished ones (rules/plan/baseline.h).
+// Tests of a running job that is compared with summaries of finished jobs (rules/plan/baseline.h).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -35,7 +35,7 @@ RulesForTest::Files Runs(std::string_view power, std::string_view points) {
                          power, "}\n- {name: loss, mode: train, points: '", points, "'}\n")}};
 }
 
-// Each second 10 steps of `loss`, of one rank, and one sample of `power`.
+// Feeds, for each second, 10 steps of `loss` from one rank and one sample of `power`.
 void Feed(ShardForTest* shard, int from, int to, double power, double loss, int first_step = 0) {
   const Schema schema = SchemaOf({{Labels({{kMetricName, "power"}}), SeriesKind::kGauge}});
   Schema steps = SchemaOf({{Labels({{kMetricName, "loss"}}), SeriesKind::kGauge}});
@@ -69,7 +69,7 @@ void Feed(ShardForTest* shard, int from, int to, double power, double loss, int 
   }
 }
 
-// "found Differs a at step 20", without statuses and updates.
+// Returns issue events such as "found Differs a at step 20", without statuses and updates.
 std::vector<std::string> Issues(const ShardForTest& shard) {
   std::vector<std::string> out;
   for (const IssueEvent& e : shard.outputs().events) {
@@ -83,8 +83,9 @@ std::vector<std::string> Issues(const ShardForTest& shard) {
   return out;
 }
 
-TEST(EarlierRuns, StandAtTheSameStepsAndAllTheTime) {
-  // The job's loss is 1 at every step; the run's at 20 was 1.2, at 40 it was 2, at 45 (no tick) 9.
+TEST(EarlierRuns, StepValuesApplyAtTheirStepsAndConstantsAlways) {
+  // The job's loss is 1 at every step. The baseline's loss was 1.2 at step 20, 2 at step 40, and 9
+  // at step 45 (no tick).
   ShardForTest shard(kRules, {}, Runs("100", "20:1.2 40:2 45:9 100000:7"));
   Feed(&shard, 1, 10, 150, 1);
   EXPECT_THAT(Issues(shard),
@@ -95,7 +96,7 @@ TEST(EarlierRuns, StandAtTheSameStepsAndAllTheTime) {
   EXPECT_THAT(Issues(shard), Contains("found Slow a at step 130"));
 }
 
-TEST(EarlierRuns, OfOtherJobsAreNoData) {
+TEST(EarlierRuns, BaselineOfOtherJob_StatusIsNoData) {
   RulesForTest::Files runs = Runs("1", "20:100");
   const size_t at = runs[0].text.find("job: job");
   runs[0].text.replace(at, 8, "job: bert");
@@ -106,13 +107,13 @@ TEST(EarlierRuns, OfOtherJobsAreNoData) {
   EXPECT_EQ(shard.StatusOf("Above"), "NoData no series of baseline_power:median");
 }
 
-TEST(EarlierRuns, ARunWhoseMetricsAreThereIsNotMissing) {
+TEST(EarlierRuns, BaselineWithoutMatchingSteps_IsNotReportedMissing) {
   ShardForTest shard(kRules, {}, Runs("100", "100000:7"));
   Feed(&shard, 1, 20, 150, 1);
   EXPECT_EQ(shard.Events().back(), "status NoIssuesFound Differs ");
 }
 
-TEST(EarlierRuns, ComeAndGoWithTheRuleSet) {
+TEST(EarlierRuns, RuleSetAddsAndRemovesBaselines) {
   ShardForTest shard(kRules);
   Feed(&shard, 1, 5, 250, 1);
   EXPECT_THAT(Issues(shard), IsEmpty());
@@ -120,7 +121,7 @@ TEST(EarlierRuns, ComeAndGoWithTheRuleSet) {
   Feed(&shard, 6, 8, 250, 1, 50);
   EXPECT_THAT(Issues(shard), ElementsAre("found Above a at 6 s", "found Differs a at step 70",
                                          "resolved Differs a at step 80"));
-  shard.ChangeRules(kRules, Runs("100", "70:9 100:9"));  // nothing ends that stays
+  shard.ChangeRules(kRules, Runs("100", "70:9 100:9"));  // Series that stay are not interrupted.
   Feed(&shard, 9, 10, 250, 1, 80);
   EXPECT_THAT(Issues(shard), Contains("found Differs a at step 100"));
   EXPECT_THAT(Issues(shard), Not(Contains(HasSubstr("resolved Above"))));
@@ -130,7 +131,7 @@ TEST(EarlierRuns, ComeAndGoWithTheRuleSet) {
   EXPECT_THAT(Issues(shard), Contains("resolved Differs a at step 110"));
 }
 
-TEST(EarlierRuns, ARestartChangesNothing) {
+TEST(EarlierRuns, RestartDoesNotChangeEvents) {
   const RulesForTest::Files runs = Runs("100", "20:1.2 40:2 70:3 100:5 140:9");
   ShardForTest reference(kRules, {}, runs);
   ShardForTest shard(kRules, {}, runs);
@@ -144,7 +145,7 @@ TEST(EarlierRuns, ARestartChangesNothing) {
   EXPECT_THAT(Issues(shard), Contains("found Differs a at step 140"));
 }
 
-TEST(EarlierRuns, AFallOfTheStepBringsThemAgain) {
+TEST(EarlierRuns, StepGoesBack_BaselineAppliesAgain) {
   ShardForTest shard(kRules, {}, Runs("100", "40:2"));
   Feed(&shard, 1, 6, 150, 1);
   Feed(&shard, 7, 10, 150, 1, 20);
@@ -153,8 +154,9 @@ TEST(EarlierRuns, AFallOfTheStepBringsThemAgain) {
                           "found Differs a at step 40", "resolved Differs a at step 50"));
 }
 
-// Steps that jump by a billion cost no billion evaluations, though a summary is there all the time.
-TEST(EarlierRuns, AJumpOfTheStepIsNotWalked) {
+// A jump by a billion steps must not cost a billion evaluations, even though a summary exists all
+// the time.
+TEST(EarlierRuns, StepJumpCostsFewEvaluations) {
   std::string points;
   for (int64_t step = 0; step < 2'000'000; step += 100) CatTo(points, step, ":2 ");
   ShardForTest shard(kRules, {}, Runs("100", points));
@@ -162,15 +164,15 @@ TEST(EarlierRuns, AJumpOfTheStepIsNotWalked) {
   Feed(&shard, 13, 14, 150, 1, 1'500'000);
   Feed(&shard, 15, 15, 150, 1, 1'500'020);
   EXPECT_LT(shard.shard().counters().evaluations, 10'000U);
-  // On both sides of the jump they are there.
+  // The baseline series are present on both sides of the jump.
   EXPECT_THAT(Issues(shard), Contains("found Differs a at step 100"));
   Feed(&shard, 16, 30, 150, 1, 1'500'030);
   EXPECT_THAT(Issues(shard), Contains("found Differs a at step 1500100"));
 }
 
-// Labels that name a run come when some rank says them, and end it when another comes; when they
-// are heard of changes nothing.
-TEST(EarlierRuns, CountForWhoHasTheLabels) {
+// A summary applies when a rank reports its labels, and stops applying when a rank reports other
+// values. The arrival order of the reports does not matter.
+TEST(EarlierRuns, BaselineAppliesToJobsWithMatchingLabels) {
   RulesForTest::Files runs = Runs("100", "");
   runs[0].text = "run: a\nmatch: {config: x}\nseries:\n- {name: 'power:median', value: 100}\n";
   const auto started = [](ShardForTest* shard, std::string_view source, double at, double promise,
@@ -188,7 +190,7 @@ TEST(EarlierRuns, CountForWhoHasTheLabels) {
     ShardForTest shard(kRules, {}, runs);
     started(&shard, "r0", 0, 1, {{"config", "x"}, {"team", "nlp"}});
     Feed(&shard, 1, 20, 250, 1);
-    started(&shard, "r0", 20, 20, {{"team", "vision"}});  // config stays
+    started(&shard, "r0", 20, 20, {{"team", "vision"}});  // The label `config` stays.
     Feed(&shard, 21, 30, 250, 1, 200);
     if (node_first) Feed(&shard, 31, 60, 250, 1, 300);
     started(&shard, "r0", 35, 40, {{"config", "y"}});
@@ -196,7 +198,7 @@ TEST(EarlierRuns, CountForWhoHasTheLabels) {
     started(&shard, "r0", 36, 60, {});
     if (node_first) {
       expected = Issues(shard);
-      // The first multiple of 15 s brings the constant.
+      // The first multiple of 15 s writes the constant value.
       EXPECT_THAT(expected, ElementsAre(HasSubstr("found Above a"), "resolved Above a at 36 s"));
     } else {
       EXPECT_EQ(Issues(shard), expected);
@@ -218,7 +220,7 @@ class Kept final : public RecordingObserver {
   std::map<std::string, double> got;
 };
 
-TEST(EarlierRuns, WhatIsRecordedCanBeKept) {
+TEST(EarlierRuns, RecordedSamplesCanBeObserved) {
   Kept kept;
   ShardForTest shard(R"rules(
 groups:

@@ -1,5 +1,5 @@
-// Applies what the watermark of a job has passed, in order of event time, with the ticks of the
-// rules in between (time-model.md 2.6).
+// Application of all input below a job's watermark in event-time order, with the ticks of the rules
+// in between (time-model.md 2.6).
 #pragma once
 
 #include <cstdint>
@@ -16,23 +16,24 @@ namespace pitwall::engine {
 // Not thread-safe.
 class EventApplier {
  public:
-  // All are borrowed.
+  // The pointers are borrowed.
   EventApplier(const EngineOptions& options, EngineCounters* counters, JobIdentity* job,
                JobClock* clock, JobInput* input, JobRules* rules, StepInput* steps,
                TickRunner* ticks, JobAttempt* attempt, JobLifecycle* lifecycle, AttemptEnds* ends);
 
-  // Applies all up to the watermark `to`. Stops when the job ends.
+  // Applies all input up to the watermark `to`. Stops when the job ends.
   void ApplyUpTo(int64_t to, EventSink* out);
 
  private:
   void ApplyInOrder(const std::vector<RowRef>& rows, int64_t to, EventSink* out);
   void ApplyRow(const RowRef& row, EventSink* out);
   void ApplyEvent(const TimelineEventKey& key, const TimelineEvent& event, EventSink* out);
-  // Events of a source about itself, which it knows at `at`.
+  // Applies an event that a source reports about itself at time `at`.
   void ApplySourceEvent(const TimelineEvent& event, int64_t at, Source* source, EventSink* out);
   void OnJobStarted(const JobEvent& event, int64_t at, EventSink* out);
   void OnNotice(const JobEvent& event, int64_t at);
-  // If two sources give a label different values, the newer one counts.
+  // Merges the labels into the job's. If two sources set different values for a label, the newer
+  // value wins.
   void MergeLabels(const std::vector<Label>& labels);
 
   const EngineOptions& options_;

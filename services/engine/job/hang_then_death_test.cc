@@ -1,4 +1,5 @@
-// A hang of which a job dies: one incident, and the hang ends as died.
+// Tests of a hang that kills the job: both are one incident, and the hang ends with the detail
+// "died".
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +30,7 @@ groups:
     labels: {severity: critical, category: hang}
 )rules";
 
-// Two ranks that stand still from second 3 on, and whose deaths the collector of their node sees.
+// Two ranks that hang from second 3 on. Their node's collector reports their deaths.
 class HangThenDeath : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -74,8 +75,8 @@ class HangThenDeath : public ::testing::Test {
     for (int i = 0; i < n; ++i) shard_.Tick();
     shard_.SetAppendTime(-1);
   }
-  // "found Hang of Hang" or "resolved Hang of Hang, attempt_ended died" of each issue, the incident
-  // by its first issue.
+  // Returns "found Hang of Hang" or "resolved Hang of Hang, attempt_ended died" for each issue. An
+  // incident is named after its first issue.
   std::vector<std::string> Told() const {
     std::map<std::string, std::string> names;
     std::vector<std::string> out;
@@ -95,7 +96,7 @@ class HangThenDeath : public ::testing::Test {
   std::string boot_ = "one";
 };
 
-TEST_F(HangThenDeath, AllRanksWithinOneTickAreOneIncident) {
+TEST_F(HangThenDeath, DeathsWithinOneTickAreOneIncident) {
   Lose(0, 9.1, 6);
   Lose(1, 9.2, 6);
   Ticks(5);
@@ -103,7 +104,7 @@ TEST_F(HangThenDeath, AllRanksWithinOneTickAreOneIncident) {
                                   "resolved Hang of Hang, attempt_ended died"));
 }
 
-TEST_F(HangThenDeath, AllRanksAtOneMomentAreOneIncident) {
+TEST_F(HangThenDeath, SimultaneousDeathsAreOneIncident) {
   Lose(0, 9.1, 9);
   Lose(1, 9.1, 9);
   Ticks(5);
@@ -111,7 +112,7 @@ TEST_F(HangThenDeath, AllRanksAtOneMomentAreOneIncident) {
                                   "resolved Hang of Hang, attempt_ended died"));
 }
 
-TEST_F(HangThenDeath, ASnapshotInBetweenChangesNothing) {
+TEST_F(HangThenDeath, SnapshotInBetweenDoesNotChangeEvents) {
   Lose(0, 9.1, 6);
   shard_.Restart();
   Lose(1, 9.2, 6);
@@ -123,7 +124,7 @@ TEST_F(HangThenDeath, ASnapshotInBetweenChangesNothing) {
                                   "resolved Hang of Hang, attempt_ended died"));
 }
 
-TEST_F(HangThenDeath, ARestartBeforeTheDeathIsJudgedEndsTheHangWithItsAttempt) {
+TEST_F(HangThenDeath, RestartBeforeVerdict_HangEndsWithAttempt) {
   Lose(0, 9.1, 6);
   Lose(1, 9.2, 6);
   boot_ = "two";

@@ -1,11 +1,11 @@
 // The state of one job: sources, watermark, attempts, step clocks, windows, rules. A deterministic
-// state machine over the records of the log in offset order; time-model.md gives its rules.
-// Single-threaded, reads no clock.
+// state machine over the log's records in offset order, with the rules of time-model.md.
+// Single-threaded, independent of the system clock.
 //
-// Everything that a record brings waits until the job's watermark passes its event time, and is
-// then applied in the order (position, phase, source, boot, sequence, index). Attempts, falls of
-// the step and ends of sources are decided in that order too, so the order in which sources'
-// batches arrive changes no event.
+// All data of a record waits until the job's watermark passes its event time. The data is then
+// applied in the order (position, phase, source, boot, sequence, index). Attempts, steps that go
+// back, and ends of sources are decided in the same order. Therefore the order in which sources'
+// batches arrive does not change any event.
 #pragma once
 
 #include <cstddef>
@@ -34,31 +34,31 @@
 
 namespace pitwall::engine {
 
-// Its parts know only those declared above them.
+// Each part depends only on parts declared above it.
 class Job {
  public:
-  // `rules` null: none yet. `counters` is borrowed.
+  // `rules` is null if there are none yet. `counters` is borrowed.
   Job(std::string id, CompiledRulesPtr rules, const EngineOptions& options,
       EngineCounters* counters);
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  // `raw` is the record's value, which is dead-lettered when its schema never comes.
+  // `raw` is the record's value, which is dead-lettered if its schema never arrives.
   void OnBatch(const RecordPosition& at, const Batch& batch, std::string_view raw, EventSink* out);
-  // Ends the job where it goes to the owner of the batch: the batch begins it again, in another
-  // Job. False: it does not.
+  // Ends the job if it must pass to the batch's owner, and returns whether it did. The batch then
+  // starts the job again, in another Job.
   bool DisplaceFor(const Batch& batch, EventSink* out);
-  // A clock tick of the partition.
+  // Handles a clock tick of the partition.
   void OnTick(int64_t elapsed_ns, EventSink* out);
-  // Another rule set, from the next evaluation on. Rules that did not change keep their state.
+  // Installs another rule set from the next evaluation on. Unchanged rules keep their state.
   void SetRules(CompiledRulesPtr rules, EventSink* out);
-  // What came before is not known (time-model.md, section 6): its rules are in Error until their
+  // Marks earlier data as lost (time-model.md, section 6). The rules are in Error until their
   // windows are full.
   void LoseHistory() { rules_.domains().LoseHistory(); }
-  // Forgets the alerts without an event.
+  // Drops the alerts without emitting events.
   void DropAlerts();
-  // No source will come any more, and the watermark may pass everything that was read (the end of a
-  // finished input).
+  // Lets the watermark pass all data that was read, because a finished input has no further
+  // sources.
   void FinishInput(bool end_job, EventSink* out);
 
   const JobIdentity& identity() const { return identity_; }
@@ -66,20 +66,20 @@ class Job {
   const JobLifecycle& lifecycle() const { return lifecycle_; }
   const ClockDomains& domains() const { return rules_.domains(); }
   const SourceTable& sources() const { return input_.sources(); }
-  // Ticks of log time that the job has read: they pace its snapshots.
+  // Returns the log time in ticks that the job has read, which paces its snapshots.
   int64_t log_time_ns() const { return log_time_.ticks_ns(); }
   size_t MemoryBytes() const;
 
   void Save(BinaryWriter& out) const;
-  // Into a job made with the rule set that was in force.
-  // `format`: kSnapshotJob of the version that saved it, or kSnapshotJobBefore.
+  // Restores into a job created with the rule set that was active at the time of the snapshot.
+  // `format` is kSnapshotJob of the version that saved it, or kSnapshotJobBefore.
   Status Restore(BinaryReader& in, uint32_t format);
 
  private:
-  // False: the batch is of another owner, and counted as that.
+  // Returns false, and counts the batch, if it belongs to another owner.
   bool TakeOwner(const Batch& batch);
   void Advance(int64_t to, EventSink* out);
-  // Forgets all but the name and how it ended.
+  // Drops all state except the name and the way the job ended.
   void Forget();
 
   const EngineOptions options_;
@@ -100,7 +100,8 @@ class Job {
   EventApplier applier_;
 };
 
-// Whether what Job::Save wrote is of a job that is over; false also when it is damaged.
+// Returns whether data written by Job::Save describes an ended job. Returns false for damaged data
+// too.
 bool SavedAsEnded(std::string_view saved);
 
 }  // namespace pitwall::engine

@@ -1,4 +1,5 @@
-// Ends of ranks, attempts and jobs where a scenario over a whole log would hide them.
+// Tests of the ends of ranks, attempts, and jobs that a scenario over a complete log would not
+// isolate.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -9,7 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST_F(JobEnds, AJumpOfTheWatermarkOverTheGraceEndsTheJobInTime) {
+TEST_F(JobEnds, WatermarkJumpsPastGrace_JobEndsAtGrace) {
   Boot("one", 1);
   Lose(0, 10);
   Lose(1, 11);
@@ -21,9 +22,10 @@ TEST_F(JobEnds, AJumpOfTheWatermarkOverTheGraceEndsTheJobInTime) {
                                      "11 1 attempt_ended died", "131 1 ended died"));
 }
 
-// What a process makes of the executor's SIGTERM, e.g. an exception, is no death of its own, and a
-// tick between its end and the record that the action is done changes nothing.
-TEST_F(JobEnds, TheEndThatTheExecutorAnnouncedIsNoDeath) {
+// The reaction of a process to the executor's SIGTERM, such as an exception, is not a separate
+// death. A tick between the process end and the record that completes the action does not change
+// that.
+TEST_F(JobEnds, AnnouncedEndIsNotDeath) {
   Boot("one", 1);
   Stop(9, kStopping);
   Lose(0, 10);
@@ -38,7 +40,7 @@ TEST_F(JobEnds, TheEndThatTheExecutorAnnouncedIsNoDeath) {
                                      "11 1 attempt_ended stopped", "21 1 ended stopped"));
 }
 
-TEST_F(JobEnds, AStoppedJobsEndSaysByWhichRule) {
+TEST_F(JobEnds, EndOfStoppedJobNamesRule) {
   const auto ends = [&] {
     std::vector<std::string> out;
     for (const IssueEvent& e : shard_.outputs().events) {
@@ -59,7 +61,7 @@ TEST_F(JobEnds, AStoppedJobsEndSaysByWhichRule) {
                                   "stopped by rule p/g/LossNotFinite"));
 }
 
-TEST_F(JobEnds, ADeathLongAfterAnAnnouncedEndIsOne) {
+TEST_F(JobEnds, DeathLongAfterAnnouncedEndIsDeath) {
   Boot("one", 1);
   Stop(9, kStopping);
   Say(0, 400);
@@ -72,7 +74,7 @@ TEST_F(JobEnds, ADeathLongAfterAnAnnouncedEndIsOne) {
   EXPECT_EQ(Changes().back(), "411 1 attempt_ended died");
 }
 
-TEST_F(JobEnds, ARestartWithinTheSameJumpIsNoEnd) {
+TEST_F(JobEnds, RestartWithinSameWatermarkJump_DoesNotEndJob) {
   Boot("one", 1);
   Batch node;
   node.source = "node";
@@ -87,25 +89,26 @@ TEST_F(JobEnds, ARestartWithinTheSameJumpIsNoEnd) {
                                      "11 1 attempt_ended died", "100 2 attempt_began "));
 }
 
-TEST_F(JobEnds, SilenceIsNoDeathAndAGoodbyeAloneNeither) {
+TEST_F(JobEnds, SilentRankIsNotDead_GoodbyeEndsAttempt) {
   Boot("one", 1);
   Lose(0, 10);
-  Ticks(300);  // rank 1 is idle
+  Ticks(300);  // Rank 1 becomes idle.
   EXPECT_EQ(Changes().back(), "10 1 rank_lost died 0@node-0");
   Say(1, 320, std::nullopt, /*goodbye=*/true);
   Ticks(2);
   EXPECT_EQ(Changes().back(), "320 1 attempt_ended died");
 }
 
-TEST_F(JobEnds, AllGoodbyesAreNoDeath) {
+TEST_F(JobEnds, GoodbyesOfAllRanksAreNotDeath) {
   Boot("one", 1);
   for (int64_t rank : {0, 1}) Say(rank, 10, std::nullopt, /*goodbye=*/true);
   Ticks(300);
   EXPECT_THAT(Changes(), ElementsAre("1 0 started ", "1 1 attempt_began "));
 }
 
-// A collector that was away for long finds its ranks dead when the job is over by silence.
-TEST_F(JobEnds, ARankFoundDeadLaterBringsNoJobBack) {
+// A collector that was away for a long time reports dead ranks after the job has already ended by
+// silence.
+TEST_F(JobEnds, RankFoundDeadLater_DoesNotResumeJob) {
   Boot("one", 1);
   Ticks(1900);
   ASSERT_THAT(Changes().back(), ::testing::EndsWith("ended silent"));
@@ -117,7 +120,7 @@ TEST_F(JobEnds, ARankFoundDeadLaterBringsNoJobBack) {
   EXPECT_EQ(Changes().size(), told) << Changes().back();
 }
 
-TEST_F(JobEnds, WhileItWaitsForARestartItSaysForHowLong) {
+TEST_F(JobEnds, WaitingJobReportsRemainingGrace) {
   Boot("one", 1);
   EXPECT_EQ(shard_.shard().jobs().Find("job")->lifecycle().OverInNs(), std::nullopt);
   Lose(0, 10);
@@ -132,7 +135,7 @@ TEST_F(JobEnds, WhileItWaitsForARestartItSaysForHowLong) {
   EXPECT_EQ(shard_.shard().jobs().Find("job")->lifecycle().OverInNs(), std::nullopt);
 }
 
-TEST_F(JobEnds, EachNodesLauncherCounts) {
+TEST_F(JobEnds, JobEndsAfterLaunchersOfAllNodes) {
   Boot("one", 1);
   Lose(0, 10);
   Say(0, 11, JobEvent::Kind::kLauncherGone);
@@ -144,7 +147,7 @@ TEST_F(JobEnds, EachNodesLauncherCounts) {
   EXPECT_EQ(Changes().back(), "20 1 ended died");
 }
 
-TEST_F(JobEnds, AnAttemptThatHasItsNumberGoesOnWithIt) {
+TEST_F(JobEnds, ExplicitAttemptNumberSurvivesRestart) {
   attempt_ = 7;
   Boot("one", 1);
   Lose(0, 10);
@@ -157,7 +160,7 @@ TEST_F(JobEnds, AnAttemptThatHasItsNumberGoesOnWithIt) {
                                      "10 7 attempt_ended died", "50 7 attempt_began "));
 }
 
-TEST_F(JobEnds, ARankThatIsFasterThanRankZeroIsNoZombie) {
+TEST_F(JobEnds, RankFasterThanRankZeroIsNotZombie) {
   const Schema schema =
       SchemaOf({{Labels({{kMetricName, "train_step"}, {"rank", "1"}}), SeriesKind::kGauge}});
   const auto step = [&](double at) {
@@ -185,7 +188,7 @@ TEST_F(JobEnds, ARankThatIsFasterThanRankZeroIsNoZombie) {
   boot_ = "two";
   start_ = 19;
   step(25);
-  start_ = 19.5;  // it started later, too
+  start_ = 19.5;  // Rank 0 also started later.
   Say(0, 26);
   start_ = 19;
   step(27);
@@ -194,24 +197,24 @@ TEST_F(JobEnds, ARankThatIsFasterThanRankZeroIsNoZombie) {
   EXPECT_EQ(shard_.drops(Drop::kZombie), 0U);
 }
 
-TEST_F(JobEnds, WhatIsLeftOfAJobKnowsItsDead) {
+TEST_F(JobEnds, TombstoneIgnoresResentDataOfDeadRanks) {
   Boot("one", 1);
   Lose(0, 10);
   Lose(1, 10);
   Ticks(130);
   EXPECT_EQ(Changes().back(), "130 1 ended died");
   shard_.Restart();
-  Say(1, 500);  // resent, with whatever promise
+  Say(1, 500);  // A resent batch with an arbitrary promise.
   Batch node;
   node.source = "node";
-  shard_.Feed(node, 500);  // of a declared job: no rank
+  shard_.Feed(node, 500);  // A node of a declared job, not a rank.
   EXPECT_TRUE(shard_.shard().jobs().All()[0]->lifecycle().ended());
   Boot("two", 600);
   for (int64_t rank : {0, 1}) Say(rank, 610);
   EXPECT_EQ(Changes().back(), "600 2 attempt_began ");
 }
 
-TEST_F(JobEnds, AnActionEndsAJobAtOnceAndForGood) {
+TEST_F(JobEnds, ActionEndsJobImmediatelyAndPermanently) {
   Boot("one", 1);
   Stop(5.5, "stopped");
   for (int64_t rank : {0, 1}) Say(rank, 6);
@@ -222,11 +225,11 @@ TEST_F(JobEnds, AnActionEndsAJobAtOnceAndForGood) {
   EXPECT_EQ(shard_.drops(Drop::kJobEnded), 2U);
 }
 
-TEST_F(JobEnds, AnActionWhoseEndComesLateIsTold) {
+TEST_F(JobEnds, LateEndOfActionIsReported) {
   Boot("one", 1);
   for (int64_t rank : {0, 1}) Lose(rank, 10);
   for (int64_t rank : {0, 1}) Say(rank, 10, JobEvent::Kind::kLauncherGone);
-  Ticks(3);  // rules see the deaths before the job is over
+  Ticks(3);  // The rules see the deaths before the job is over.
   EXPECT_EQ(Changes().back(), "12 1 ended died");
   Stop(10.5, "stopped");
   EXPECT_EQ(Changes().back(), "12 1 ended stopped");
@@ -235,7 +238,7 @@ TEST_F(JobEnds, AnActionWhoseEndComesLateIsTold) {
   EXPECT_TRUE(shard_.shard().jobs().All()[0]->lifecycle().ended());
 }
 
-TEST_F(JobEnds, NobodySpeaksForRanksOfAnotherNode) {
+TEST_F(JobEnds, NodeCannotReportLossOfOtherNodesRank) {
   Boot("one", 1);
   Batch liar;
   liar.source = "node@evil";
@@ -253,8 +256,8 @@ TEST_F(JobEnds, NobodySpeaksForRanksOfAnotherNode) {
   EXPECT_EQ(shard_.drops(Drop::kMalformed), 1U);
 }
 
-// Whichever arrives first, and wherever a processor is killed in between.
-TEST(JobEndsOrder, ArrivalAndRestartsChangeNothing) {
+// Neither the arrival order nor a restart of the processor in between may change the events.
+TEST(JobEndsOrder, ArrivalAndRestartsDoNotChangeEvents) {
   const auto play = [](bool swapped, int restart_at) {
     class Player : public JobEnds {
      public:
@@ -290,8 +293,9 @@ TEST(JobEndsOrder, ArrivalAndRestartsChangeNothing) {
   for (int at = 0; at < 10; ++at) EXPECT_EQ(play(at % 2 == 1, at), straight) << at;
 }
 
-// The executor is done when the last process has gone, before the tick in which rules see that.
-TEST_F(JobEnds, ADeathJustBeforeTheEndIsSeenByRules) {
+// The executor finishes when the last process has ended, before the tick at which rules see the
+// death.
+TEST_F(JobEnds, RulesSeeDeathJustBeforeEnd) {
   Boot("one", 1);
   Stop(9, kStopping);
   Lose(0, 10);
@@ -305,8 +309,9 @@ TEST_F(JobEnds, ADeathJustBeforeTheEndIsSeenByRules) {
   EXPECT_EQ(ended.time_ns, ShardForTest::At(10.5));
 }
 
-// No platform and no executor says it: two SIGTERM are what the issue JobCancelled goes by.
-TEST_F(JobEnds, RanksThatAllEndedBySigtermWereCancelled) {
+// Neither the platform nor the executor reports a cancellation. The issue JobCancelled relies on
+// two SIGTERMs.
+TEST_F(JobEnds, AllRanksEndedBySigterm_IsCancelled) {
   Boot("one", 1);
   Lose(0, 10, 15);
   Lose(1, 10.2, 15);
@@ -318,14 +323,14 @@ TEST_F(JobEnds, RanksThatAllEndedBySigtermWereCancelled) {
   EXPECT_EQ(Changes().back(), "12 1 ended cancelled");
 }
 
-TEST_F(JobEnds, ASigtermThatFollowsADeathIsItsTeardown) {
+TEST_F(JobEnds, SigtermAfterDeathIsTeardown) {
   Boot("one", 1);
   Lose(0, 10, 9);
   Lose(1, 10.2, 15);
   EXPECT_EQ(Changes().back(), "10 1 attempt_ended died");
 }
 
-TEST_F(JobEnds, OneSigtermAloneIsADeath) {
+TEST_F(JobEnds, SingleSigtermIsDeath) {
   Boot("one", 1);
   Lose(0, 10, 15);
   Lose(1, 10.2, 9);
@@ -344,8 +349,8 @@ groups:
 )rules") {}
 };
 
-// The end is no verdict, whatever it was: what was found stays found.
-TEST_P(EndsWithOpenIssue, LeavesTheStatusOfItsRule) {
+// The end of a job is not a verdict, so open findings stay.
+TEST_P(EndsWithOpenIssue, KeepsRuleStatus) {
   Boot("one", 1);
   for (int64_t rank : {0, 1}) Say(rank, 5);
   Lose(0, 10, GetParam());

@@ -8,7 +8,7 @@ namespace pitwall::engine {
 
 namespace {
 
-// Calls `f` for each text of a reference, in the order of snapshots.
+// Calls `f` for each text field of a reference, in snapshot order.
 template <typename Reference, typename F>
 void ForEachField(Reference& r, F f) {
   for (auto* field :
@@ -72,7 +72,7 @@ void JobLifecycle::EmitRankLost(const Source& source, const RankLost& lost, int6
 void JobLifecycle::BeginAttempt(uint64_t number, const Source& first, const SourceMap& sources,
                                 int64_t at, EventSink* out) {
   if (attempt_->started()) {
-    // An attempt of which no end was seen: its ranks were replaced, or some were lost meanwhile.
+    // No end of this attempt was observed: its ranks were replaced, or some were lost meanwhile.
     const AttemptRanks& ranks = attempt_->ranks();
     const EndDetail detail = ranks.has_lost() ? ranks.DetailOfDeath() : EndDetail::kNone;
     if (attempt_->open())

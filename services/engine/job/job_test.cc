@@ -1,4 +1,4 @@
-// One job's rules of time-model.md where a scenario over a whole log would hide them.
+// Tests of single-job rules of time-model.md that a scenario over a complete log would not isolate.
 #include "services/engine/job/job.h"
 
 #include <gmock/gmock.h>
@@ -24,15 +24,15 @@ Schema MetricSchema(std::string_view metric, int64_t rank = -1) {
   return schema;
 }
 
-// What a rank or a node says in one batch.
+// One batch of a rank or a node.
 struct Said {
   std::string source = "rank-0";
-  int64_t rank = 0;  // -1: a node
+  int64_t rank = 0;  // -1 for a node
   std::string boot = "boot";
   double start = 0;
   std::optional<uint64_t> attempt;
-  double at = 0;           // of the sample, and the promise
-  int64_t step = kNoStep;  // promised too
+  double at = 0;           // time of the sample and of the promise
+  int64_t step = kNoStep;  // also promised
   std::string metric = "train_step";
   double value = 1;
   bool sample = true;
@@ -76,7 +76,7 @@ groups:
   - {alert: FewRanks, expr: "count(train_step) < 2"}
 )rules";
 
-// Two ranks with steps 1..10; then rank 1 dies, and rank 0 goes on.
+// Runs two ranks with steps 1 to 10; then rank 1 ends and rank 0 continues.
 std::vector<std::string> DeathOfARank(bool restart) {
   ShardForTest shard(kFewRanks);
   for (int s = 1; s <= 10; ++s) {
@@ -89,15 +89,15 @@ std::vector<std::string> DeathOfARank(bool restart) {
   return shard.Events();
 }
 
-TEST(JobTest, ADeadRanksStepsEndAlsoAfterARestart) {
+TEST(JobTest, StepsOfDeadRankEndEvenAfterRestart) {
   EXPECT_THAT(DeathOfARank(false), Contains("io.pitwall.issue.found FewRanks"));
   EXPECT_EQ(DeathOfARank(true), DeathOfARank(false));
 }
 
-TEST(JobTest, AnOlderBootThatIsHeardOfLateEndsNothing) {
+TEST(JobTest, LateBatchOfOlderBoot_DoesNotEndAttempt) {
   ShardForTest shard(kFewRanks);
-  // The job was moved from node a to node b at 100 s; what a had spooled comes when b has run for a
-  // while.
+  // The job moved from node a to node b at 100 s. Spooled data of node a arrives after the job has
+  // run on node b for a while.
   for (int s = 1; s <= 10; ++s)
     Say(&shard, {.source = "rank-0@b", .start = 100, .at = 100.0 + s, .step = s});
   shard.SetAppendTime(112);
@@ -111,14 +111,14 @@ TEST(JobTest, AnOlderBootThatIsHeardOfLateEndsNothing) {
   EXPECT_EQ(shard.shard().jobs().All()[0]->lifecycle().attempt(), 1U);
 }
 
-TEST(JobTest, AttemptsMayBeCountedFromZero) {
+TEST(JobTest, AttemptNumbersMayStartAtZero) {
   ShardForTest shard(kFewRanks);
   for (int s = 1; s <= 10; ++s) Say(&shard, {.attempt = 0, .at = s * 1.0, .step = s});
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found FewRanks"));
   shard.SetAppendTime(20);
-  for (int t = 0; t < 8; ++t) shard.Tick();  // it was killed
+  for (int t = 0; t < 8; ++t) shard.Tick();  // The process was killed.
   shard.SetAppendTime(-1);
-  // The second run resumes at step 5: its steps are not late.
+  // The second run resumes at step 5, and its steps are not late.
   for (int s = 5; s <= 12; ++s)
     Say(&shard, {.boot = "two", .start = 20, .attempt = 1, .at = 20.0 + s, .step = s});
   EXPECT_EQ(shard.shard().jobs().All()[0]->lifecycle().attempt(), 1U);
@@ -126,8 +126,8 @@ TEST(JobTest, AttemptsMayBeCountedFromZero) {
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.resolved FewRanks"));
 }
 
-// A window of the attempt counts what this run did, across silence, snapshots and until the next.
-TEST(JobTest, WindowsOfAnAttemptEndWithIt) {
+// A window over the attempt counts only the current run's samples, despite silence and snapshots.
+TEST(JobTest, AttemptWindowsEndWithAttempt) {
   ShardForTest shard(R"rules(
 groups:
 - name: g
@@ -138,7 +138,7 @@ groups:
   for (int s = 1; s <= 12; ++s) Say(&shard, {.attempt = 1, .at = s * 1.0, .step = s});
   shard.Restart();
   shard.SetAppendTime(20);
-  for (int t = 0; t < 8; ++t) shard.Tick();  // it was killed
+  for (int t = 0; t < 8; ++t) shard.Tick();  // The process was killed.
   shard.SetAppendTime(-1);
   for (int s = 5; s <= 18; ++s)
     Say(&shard, {.boot = "two", .start = 20, .attempt = 2, .at = 20.0 + s, .step = s});
@@ -149,7 +149,7 @@ groups:
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found ManySteps"));
 }
 
-TEST(JobTest, AJumpOfTheStepCostsNoEvaluationOfEachStepBetween) {
+TEST(JobTest, StepJumpDoesNotEvaluateSkippedSteps) {
   ShardForTest shard(kFewRanks);
   for (int s = 1; s <= 3; ++s) Say(&shard, {.at = s * 1.0, .step = s});
   for (int i = 1; i <= 3; ++i) Say(&shard, {.at = 3.0 + i, .step = i * 500'000'000});
@@ -157,7 +157,7 @@ TEST(JobTest, AJumpOfTheStepCostsNoEvaluationOfEachStepBetween) {
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found FewRanks"));
 }
 
-// The same for a rule that remembers 60,000 steps. Its issue ends when the window is empty.
+// Same test for a rule with a window of 60,000 steps. Its issue ends when the window is empty.
 TEST(JobTest, JumpOfStepBeyondLongWindow_CostsFewEvaluations) {
   ShardForTest shard(R"rules(
 groups:
@@ -175,11 +175,11 @@ groups:
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.resolved SeenLately"));
 }
 
-TEST(JobTest, AStepBeyondAllCountingIsRefused) {
+TEST(JobTest, StepAboveMaximumIsRejected) {
   ShardForTest shard(kFewRanks);
   Say(&shard, {.at = 1, .step = 1});
   Say(&shard, {.at = 2, .step = kMaxStep + 1});
-  EXPECT_EQ(shard.drops(Drop::kMalformed), 2U);  // the frame and the promise
+  EXPECT_EQ(shard.drops(Drop::kMalformed), 2U);  // The frame and the promise.
   ASSERT_EQ(shard.outputs().dead_letters.size(), 1U);
   EXPECT_THAT(shard.outputs().dead_letters[0].reason, HasSubstr("step 2305843009 is not in 0.."));
 }
@@ -192,12 +192,12 @@ groups:
   - {alert: High, expr: "m > 0.5", for: 2s}
 )rules";
 
-TEST(JobTest, FramesThatWaitedTooLongForTheirSchemaAreLateAndNoMore) {
+TEST(JobTest, FramesWithLateSchemaAreDroppedAsLate) {
   ShardForTest shard(kHigh);
   Say(&shard, {.source = "other", .rank = -1, .at = 1, .metric = "m"});
   Say(&shard, {.source = "s", .rank = -1, .at = 2, .metric = "n", .schema = false});
   shard.SetAppendTime(3);
-  for (int i = 0; i < 8; ++i) {  // s goes idle
+  for (int i = 0; i < 8; ++i) {  // Source s becomes idle.
     Say(&shard, {.source = "other", .rank = -1, .at = 3.0 + i, .metric = "m"});
     shard.Tick();
   }
@@ -207,7 +207,7 @@ TEST(JobTest, FramesThatWaitedTooLongForTheirSchemaAreLateAndNoMore) {
   EXPECT_THAT(shard.Events(), Not(Contains(HasSubstr("status Error"))));
 }
 
-TEST(JobTest, ANewGroupJudgesNothingThatWasNotKeptForIt) {
+TEST(JobTest, NewGroupDoesNotEvaluateTimesBeforeItsStart) {
   ShardForTest shard(R"rules(
 groups:
 - {name: slow, interval: 1m, rules: [{alert: High, expr: "m > 0.5"}]}
@@ -228,7 +228,7 @@ groups:
   EXPECT_THAT(shard.Events(), Not(Contains("io.pitwall.issue.found Gone")));
 }
 
-TEST(JobTest, AJobWhoseOnlyClockIsWrongIsJudgedAndGoes) {
+TEST(JobTest, JobWithOnlyWrongClock_IsEvaluatedAndEnds) {
   ShardForTest shard(R"rules(
 groups:
 - name: g
@@ -246,7 +246,7 @@ groups:
   EXPECT_TRUE(shard.shard().jobs().All()[0]->lifecycle().ended());
 }
 
-TEST(JobTest, WhatARemovedRuleRecordedEndsAtTheNextTick) {
+TEST(JobTest, SeriesOfRemovedRuleEndAtNextTick) {
   constexpr char kReader[] = R"rules(
 - {name: reader, interval: 1s, rules: [{alert: Reads, expr: "r > 0"}]}
 )rules";
@@ -263,7 +263,7 @@ TEST(JobTest, WhatARemovedRuleRecordedEndsAtTheNextTick) {
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.resolved Reads"));
 }
 
-TEST(JobTest, OtherNeedsOfARuleAreNamedAtOnce) {
+TEST(JobTest, ChangedNeedsAreReportedImmediately) {
   const auto rules = [](std::string_view needs) {
     return Cat("groups:\n- name: g\n  interval: 1s\n  rules:\n  - {alert: A, expr: m > 5, needs: [",
                needs, "]}\n");
@@ -278,7 +278,7 @@ TEST(JobTest, OtherNeedsOfARuleAreNamedAtOnce) {
   EXPECT_THAT(shard.Events().back(), HasSubstr("zz"));
 }
 
-TEST(JobTest, WhatAStepRuleRecordsIsNoMissingNeed) {
+TEST(JobTest, SeriesRecordedByStepRuleIsNotMissing) {
   const auto events = [](bool restart) {
     ShardForTest shard(R"rules(
 groups:
@@ -302,7 +302,7 @@ groups:
   EXPECT_EQ(events(true), events(false));
 }
 
-TEST(JobTest, ARecordingRuleThatFailsSaysSo) {
+TEST(JobTest, FailingRecordingRuleHasStatusError) {
   ShardForTest shard(R"rules(
 groups:
 - name: g
@@ -322,12 +322,12 @@ groups:
                                           HasSubstr("status NoIssuesFound r")));
 }
 
-TEST(JobTest, PromisesOfAWrongClockDoNotPileUp) {
+TEST(JobTest, PromisesOfWrongClockDoNotAccumulate) {
   ShardForTest shard(kFewRanks);
   Say(&shard, {.source = "n", .rank = -1, .at = 1, .metric = "m"});
   shard.SetAppendTime(2);
   for (int s = 1; s <= 50; ++s) Say(&shard, {.at = 7200.0 + s, .step = s});
-  EXPECT_EQ(shard.drops(Drop::kClockAhead), 150U);  // samples, promises of time and of steps
+  EXPECT_EQ(shard.drops(Drop::kClockAhead), 150U);  // Samples, time promises, and step promises.
 }
 
 }  // namespace

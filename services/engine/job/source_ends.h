@@ -13,25 +13,26 @@ namespace pitwall::engine {
 // Not thread-safe.
 class SourceEnds {
  public:
-  // All are borrowed.
+  // The pointers are borrowed.
   SourceEnds(SourceTable* sources, RowWriter* writer, StepInput* steps, JobAttempt* attempt)
       : sources_(sources), writer_(writer), steps_(steps), attempt_(attempt) {}
 
-  // Its boot or attempt has ended at `at`, with its series: later samples are a zombie's.
+  // Ends the source's boot or attempt at `at`, with its series. Later samples are dropped as a
+  // zombie's.
   void End(Source* source, int64_t at) {
     CountLeft(source);
     writer_->MarkStale(*source, at);
     sources_->End(source, at);
   }
-  // It promises and logs nothing more, as far as is known: its series end, and no step clock waits
-  // for it. `goodbye`: its process has ended in order.
+  // Ends the series of a source that is not expected to promise or log further data. Step clocks no
+  // longer wait for it. `goodbye` means that its process has exited normally.
   void Leave(Source* source, bool goodbye, int64_t at, EventSink* out) {
     writer_->MarkStale(*source, at);
     sources_->ChangeSteps(source, [](Source* s) { s->step_live = false; });
     steps_->AdvanceWithout(*source, goodbye, at, out);
     if (goodbye) CountLeft(source);
   }
-  // The process of a rank does not run any more.
+  // Records that a rank's process no longer runs.
   void CountLeft(Source* source) {
     if (attempt_->ranks().Leave(source)) steps_->OnRankLeft(*source);
   }

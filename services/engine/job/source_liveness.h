@@ -1,5 +1,5 @@
-// Sources of a job that hold its watermark: those that promise and are neither idle nor behind the
-// others (time-model.md 2.2 and 2.3).
+// Set of a job's sources that hold back its watermark: those that promise and are neither idle nor
+// behind the others (time-model.md 2.2 and 2.3).
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace pitwall::engine {
 // Not thread-safe.
 class SourceLiveness {
  public:
-  // All are borrowed.
+  // The pointers are borrowed.
   SourceLiveness(const EngineOptions& options, JobInput* input, EngineSeries* series)
       : options_(options),
         sources_(&input->sources()),
@@ -21,18 +21,20 @@ class SourceLiveness {
         schedule_(&input->schedule()),
         series_(series) {}
 
-  // A batch of the source was read; `goodbye`: it is its last one. Returns the minimum of the
-  // promises of all sources, to which this one belongs a last time: kMinPosition without any.
+  // Records a batch of the source. `goodbye` marks its last batch. Returns the minimum promise of
+  // all sources, including this one for the last time, or kMinPosition if there are none.
   int64_t OnBatch(Source* source, bool goodbye);
-  // A clock tick: sources that were silent, or trail the others, for too long leave the watermark.
+  // Handles a clock tick: sources that were silent for too long, or behind the others for too long,
+  // no longer hold back the watermark.
   void OnTick(int64_t elapsed_ns, EventSink* out);
-  // A series that rules can read: pitwall_source_flagged{source,reason}.
+  // Sets or clears a flag in the series pitwall_source_flagged{source,reason}, which rules can
+  // read.
   void Flag(const Source& source, std::string_view reason, bool on) {
     series_->Flag(source.id, source.info.node, reason, on);
   }
 
  private:
-  // Its series end 1 ns after its newest promise or sample. `kind`: kLeave or kGoodbye.
+  // Ends the source's series 1 ns after its newest promise or sample. `kind` is kLeave or kGoodbye.
   void Leave(Source* source, TimelineEvent::Kind kind);
 
   const EngineOptions& options_;

@@ -11,48 +11,50 @@ namespace pitwall::engine {
 namespace {
 
 constexpr int64_t kMs = kNanosPerSecond / 1000;
-// Somebody who ends a job signals all of its ranks at once. A single SIGTERM is a death, and told
-// after a pause for the second one.
+// An operator who ends a job signals all of its ranks simultaneously. A single SIGTERM is a death,
+// reported after a delay for a second SIGTERM.
 constexpr int64_t kOneSignalNs = 1500 * kMs;
 constexpr int64_t kCancelWithinNs = 5 * kNanosPerSecond;
-// The peers of a dead rank fail in their collective; by the clock of another node, even before it
-// died.
+// The peers of a dead rank fail in their collective. By the clock of another node, a peer can even
+// fail before the rank died.
 constexpr int64_t kPeersFailNs = 100 * kMs;
-// On the same node a collector may see a kill so much later than a peer fails of it. A launcher
-// that kills the others has to see first that the process of the one that failed has ended.
+// Maximum delay with which a collector sees a kill after a peer on the same node fails because of
+// it. A launcher that kills the other ranks must first see that the failed rank's process has
+// ended.
 constexpr int64_t kSeenLateNs = 50 * kMs;
-// A collector may see an exit status so much later than the launcher does, which then ends the
+// Maximum delay with which a collector sees an exit status after the launcher, which then ends the
 // other ranks by SIGTERM.
 constexpr int64_t kStatusLateNs = 400 * kMs;
-// The end of a rank whose peer reports its loss may be seen so much later: its process is torn down
-// after its connections have closed, or another node reports it.
+// Maximum delay between a peer's report that a rank was lost and the observed end of that rank. The
+// process is torn down after its connections have closed, or another node reports its end.
 constexpr int64_t kLostPeerNs = 2 * kNanosPerSecond;
-// From the verdict to the tick of a rule.
+// Delay from the verdict to the tick of a rule.
 constexpr int64_t kTickNs = 500 * kMs;
-// In saved state.
+// Bits in the saved state.
 constexpr uint8_t kHasFirst = 1, kHasStop = 2, kHasPlatform = 4, kExpectsPlatform = 8,
                   kHasWrittenCause = 16, kGone = 32, kHasStoppedBy = 64, kHasException = 128;
 
-// Parts of the errors of gloo, NCCL, and sockets that report the loss of another rank.
+// Parts of the errors in which gloo, NCCL, and sockets report the loss of another rank.
 constexpr std::array<std::string_view, 9> kLostPeer = {
     "closed by peer",        "closed by remote peer",       "reset by peer",
     "remote process exited", "remote process exiting",      "remote worker",
     "remote server",         "onnection was likely closed", "Broken pipe"};
 
-// Whether the rank failed because another one was gone.
+// Returns whether the rank failed because another rank was gone.
 bool ReportsLostPeer(const RankDeath& death) {
   return death.reported_failure && std::any_of(kLostPeer.begin(), kLostPeer.end(), [&](auto part) {
            return death.exception.find(part) != std::string::npos;
          });
 }
 
-// Whether a launcher may have seen it end and ended the other ranks because of it. An exception
-// alone is reported before the process ends, so it never comes after that SIGTERM.
+// Returns whether a launcher may have seen this rank end and ended the other ranks because of it.
+// An exception alone is reported before the process ends, so it never arrives after that SIGTERM.
 bool IsFailure(const RankDeath& death) {
   return SignalOf(death).has_value() || death.exit_code.value_or(0) != 0;
 }
 
-// Whether `first` is by its nature the effect of another end, and `death` was that end, seen later.
+// Returns whether `first` is by its nature a consequence of another end, and `death` was that end,
+// seen later.
 bool IsEffectOf(const RankDeath& death, const RankDeath& first) {
   if (IsTerminated(death) || ReportsLostPeer(death)) return false;
   const int64_t later_ns = death.at - first.at;
@@ -60,7 +62,8 @@ bool IsEffectOf(const RankDeath& death, const RankDeath& first) {
   return IsTerminated(first) && IsFailure(death) && later_ns <= kStatusLateNs;
 }
 
-// Whether the failure of `first`, by its own word, came of a death that was seen a moment later.
+// Returns whether the failure that `first` reported itself was caused by `death`, which was seen
+// slightly later.
 bool FailedOf(const RankDeath& death, const RankDeath& first) {
   if (!first.reported_failure || death.reported_failure || IsTerminated(death)) return false;
   const int64_t later_ns = death.at - first.at;
@@ -92,7 +95,7 @@ void AttemptFailures::Add(RankDeath death) {
 int64_t AttemptFailures::JudgedAt() const {
   if (stop_.Covers(first_at_)) return first_->at;
   if (platform_.received()) return std::max(first_->at, platform_.at());
-  // A crash is one whatever the platform says.
+  // A crash is reported without waiting for the platform.
   if (expects_platform_ && !IsCrash(*first_))
     return first_at_ + (gone_ ? kPlatformOfGoneNs : kPlatformNs);
   if (ReportsLostPeer(*first_)) return first_->at + kLostPeerNs;
@@ -150,7 +153,8 @@ AttemptFailures::Values AttemptFailures::Judge(int64_t now) {
 }
 
 void AttemptFailures::Save(BinaryWriter& out) const {
-  // Without an announcement the bytes are those of a bool, as before there were any.
+  // Without an announcement, the bytes are those of a bool, as in the format before announcements
+  // existed.
   const bool other_cause = written_ && written_cause_ != Cause();
   out.U8((first_.has_value() ? kHasFirst : 0) | (stop_.at().has_value() ? kHasStop : 0) |
          (platform_.received() ? kHasPlatform : 0) | (expects_platform_ ? kExpectsPlatform : 0) |

@@ -25,7 +25,7 @@ RankDeath Exited(double at, int64_t rank, std::optional<int32_t> code) {
   return {.at = DeathAt(at), .rank = rank, .node = "n", .signal = {}, .exit_code = code};
 }
 
-// "<rank> <verdict>: <cause> = <value>", or "count = <value>".
+// Returns values as "<rank> <verdict>: <cause> = <value>" or "count = <value>".
 std::vector<std::string> Said(AttemptFailures* deaths, double at) {
   std::vector<std::string> out;
   for (const auto& [labels, value] : deaths->Judge(DeathAt(at))) {
@@ -37,7 +37,7 @@ std::vector<std::string> Said(AttemptFailures* deaths, double at) {
   return out;
 }
 
-TEST(AttemptFailures, AKillIsToldAtOnceAndWhatFollowsIsCountedOnly) {
+TEST(AttemptFailures, KillIsReportedImmediately_LaterDeathsAreOnlyCounted) {
   AttemptFailures deaths;
   EXPECT_THAT(Said(&deaths, 9), IsEmpty());
   deaths.Add(Signalled(10, 1, 9));
@@ -49,8 +49,9 @@ TEST(AttemptFailures, AKillIsToldAtOnceAndWhatFollowsIsCountedOnly) {
   EXPECT_EQ(deaths.decided_by(), DeathAt(12));
 }
 
-// What it said is told with its own cause only, is kept in saved state, and ends with the series.
-TEST(AttemptFailures, AnExceptionIsToldWithItsCause) {
+// The exception text is reported only with its own cause, is part of the saved state, and ends with
+// the series.
+TEST(AttemptFailures, ExceptionIsReportedWithItsCause) {
   RankDeath failed = Failed(10, 3);
   failed.exception = "KeyError: 'lr'";
   AttemptFailures deaths;
@@ -80,7 +81,8 @@ RankDeath LostPeer(double at, int64_t rank) {
   return death;
 }
 
-// The peer of a rank that exits fails at once; the exit status is known when the process is gone.
+// The peer of an exiting rank fails immediately, but the exit status is known only when the process
+// has ended.
 TEST(AttemptFailures, PeerReportsLossBeforeExitStatusIsKnown_ExitIsNamed) {
   for (const int32_t code : {0, 3}) {
     AttemptFailures deaths;
@@ -102,7 +104,7 @@ TEST(AttemptFailures, PeerReportsLossBeforeExceptionIsKnown_ExceptionIsNamed) {
   EXPECT_THAT(Said(&deaths, 11), ElementsAre("1 died: exception = 1", "count = 3"));
 }
 
-TEST(AttemptFailures, PeersReportLossAndNoOtherEnd_FirstIsNamed) {
+TEST(AttemptFailures, PeersReportLossWithoutOtherEnd_FirstIsNamed) {
   AttemptFailures deaths;
   deaths.Add(LostPeer(10, 2));
   deaths.Add(LostPeer(10.1, 0));
@@ -143,7 +145,7 @@ TEST(AttemptFailures, ScriptEndsItselfAfterSigterm_IsNotNamed) {
   }
 }
 
-TEST(AttemptFailures, WhatFollowsAnAnnouncedStopIsThatStop) {
+TEST(AttemptFailures, DeathAfterAnnouncedStopBelongsToStop) {
   AttemptFailures deaths;
   deaths.stop().Announce(DeathAt(9), "rule p/g/a");
   BinaryWriter between;
@@ -165,7 +167,7 @@ TEST(AttemptFailures, WhatFollowsAnAnnouncedStopIsThatStop) {
   EXPECT_EQ(first.data(), second.data());
 }
 
-TEST(AttemptFailures, ADeathBeforeTheStopOrLongAfterItIsOne) {
+TEST(AttemptFailures, DeathBeforeOrLongAfterStopIsDeath) {
   AttemptFailures before;
   before.Add(Signalled(8, 1, 9));
   before.stop().Announce(DeathAt(9));
@@ -177,7 +179,7 @@ TEST(AttemptFailures, ADeathBeforeTheStopOrLongAfterItIsOne) {
   EXPECT_THAT(Said(&after, 310), ElementsAre("1 died: signal 9 = 1", "count = 1"));
 }
 
-TEST(AttemptFailures, AfterAStopThatWasRefusedADeathIsOne) {
+TEST(AttemptFailures, DeathAfterRefusedStopIsDeath) {
   AttemptFailures deaths;
   deaths.stop().Announce(DeathAt(9), "rule p/g/a");
   deaths.WithdrawStop();
@@ -186,8 +188,9 @@ TEST(AttemptFailures, AfterAStopThatWasRefusedADeathIsOne) {
   EXPECT_EQ(deaths.stop().by(), "");
 }
 
-// A rank can say the notice as well, with any time: nothing overflows, and no death is hidden.
-TEST(AttemptFailures, AStopOfAnImpossibleTimeHidesNothing) {
+// A rank can send the notice too, with an arbitrary time. That must not cause an overflow or hide a
+// death.
+TEST(AttemptFailures, StopWithInvalidTimeDoesNotHideDeaths) {
   for (const int64_t at : {INT64_MIN, INT64_MIN / 2, INT64_MAX}) {
     AttemptFailures deaths;
     deaths.stop().Announce(at);
@@ -197,7 +200,7 @@ TEST(AttemptFailures, AStopOfAnImpossibleTimeHidesNothing) {
   }
 }
 
-TEST(AttemptFailures, ReadsWhatWasSavedBeforeThereWereAnnouncements) {
+TEST(AttemptFailures, ReadsStateSavedBeforeAnnouncementsExisted) {
   BinaryWriter old;
   old.Bool(false);
   AttemptFailures deaths;
@@ -210,7 +213,7 @@ TEST(AttemptFailures, ReadsWhatWasSavedBeforeThereWereAnnouncements) {
   EXPECT_FALSE(damaged.ok());
 }
 
-TEST(AttemptFailures, ASigtermWaitsForASecondOne) {
+TEST(AttemptFailures, SigtermWaitsForSecondSigterm) {
   AttemptFailures one;
   one.Add(Signalled(10, 1, 15));
   EXPECT_THAT(Said(&one, 11.4), IsEmpty());
@@ -218,11 +221,11 @@ TEST(AttemptFailures, ASigtermWaitsForASecondOne) {
 
   AttemptFailures all;
   all.Add(Signalled(10, 1, 15));
-  all.Add(Exited(10.1, 0, 143));  // a shell between
+  all.Add(Exited(10.1, 0, 143));  // A shell in between.
   EXPECT_THAT(Said(&all, 10.5), ElementsAre("1 cancelled: signal 15 = 1", "count = 2"));
 }
 
-TEST(AttemptFailures, ASecondSigtermAfterTheVerdictChangesIt) {
+TEST(AttemptFailures, SecondSigtermAfterVerdictChangesVerdict) {
   AttemptFailures deaths;
   deaths.Add(Signalled(10, 1, 15));
   EXPECT_THAT(Said(&deaths, 12), ElementsAre("1 died: signal 15 = 1", "count = 1"));
@@ -235,7 +238,7 @@ TEST(AttemptFailures, ASecondSigtermAfterTheVerdictChangesIt) {
   EXPECT_THAT(Said(&late, 16), ElementsAre("1 died: signal 15 = 1", "count = 2"));
 }
 
-TEST(AttemptFailures, PeersThatFailBeforeTheDeathIsSeenAreNotTheCause) {
+TEST(AttemptFailures, PeersFailBeforeDeathIsSeen_DeathIsNamed) {
   AttemptFailures peers;
   peers.Add(Failed(10, 0));
   peers.Add(Failed(10.01, 2));
@@ -244,8 +247,7 @@ TEST(AttemptFailures, PeersThatFailBeforeTheDeathIsSeenAreNotTheCause) {
   peers.Add(std::move(other_node));
   EXPECT_THAT(Said(&peers, 10.5), ElementsAre("1 died: signal 9 = 1", "count = 3"));
 
-  AttemptFailures
-      same_node;  // a busy collector sees the end of rank 1 after rank 0 has failed of it
+  AttemptFailures same_node;  // A busy collector sees the end of rank 1 late.
   same_node.Add(Failed(10, 0));
   same_node.Add(Signalled(10.013, 1, 9));
   EXPECT_THAT(Said(&same_node, 10.5), ElementsAre("1 died: signal 9 = 1", "count = 2"));
@@ -257,17 +259,17 @@ TEST(AttemptFailures, PeersThatFailBeforeTheDeathIsSeenAreNotTheCause) {
   memory.Add(std::move(killed));
   EXPECT_THAT(Said(&memory, 10.5), ElementsAre("1 died: out of memory = 1", "count = 2"));
 
-  AttemptFailures killing_launcher;  // it sees that rank 0 has ended, and ends the others
+  AttemptFailures killing_launcher;  // It sees that rank 0 has ended, and ends the others.
   killing_launcher.Add(Failed(10, 0));
   killing_launcher.Add(Signalled(10.06, 1, 9));
   EXPECT_THAT(Said(&killing_launcher, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
 
-  AttemptFailures unknown;  // the end of rank 1 is unknown: its launcher may have ended it
+  AttemptFailures unknown;  // Rank 1 ended in an unknown way; its launcher may have ended it.
   unknown.Add(Failed(10, 0));
   unknown.Add(Exited(10.01, 1, std::nullopt));
   EXPECT_THAT(Said(&unknown, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
 
-  AttemptFailures launcher;  // it ends the others a moment after the exception
+  AttemptFailures launcher;  // It ends the others shortly after the exception.
   launcher.Add(Failed(10, 0));
   launcher.Add(Signalled(10.05, 1, 15));
   EXPECT_THAT(Said(&launcher, 10.05), IsEmpty());
@@ -279,7 +281,7 @@ TEST(AttemptFailures, PeersThatFailBeforeTheDeathIsSeenAreNotTheCause) {
   EXPECT_THAT(Said(&later, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
 }
 
-TEST(AttemptFailures, TheCauseIsWhatIsKnown) {
+TEST(AttemptFailures, CauseUsesMostSpecificInformation) {
   const auto cause = [](RankDeath death) {
     AttemptFailures deaths;
     deaths.Add(std::move(death));
@@ -288,7 +290,7 @@ TEST(AttemptFailures, TheCauseIsWhatIsKnown) {
   EXPECT_EQ(cause(Exited(1, 0, 3)), "0 died: exit code 3 = 1");
   EXPECT_EQ(cause(Exited(1, 0, 137)), "0 died: signal 9 = 1");
   EXPECT_EQ(cause(Exited(1, 0, std::nullopt)), "0 died: unknown = 1");
-  // A goodbye without an exception: the exit status names the cause.
+  // After a goodbye without an exception, the cause is the exit status.
   RankDeath said = Exited(1, 0, 3);
   said.reported_failure = true;
   EXPECT_EQ(cause(said), "0 died: exit code 3 = 1");
@@ -303,7 +305,7 @@ TEST(AttemptFailures, TheCauseIsWhatIsKnown) {
   EXPECT_EQ(cause(oom), "0 died: out of memory = 1");
 }
 
-TEST(AttemptFailures, ASnapshotGoesOnWhereItWas) {
+TEST(AttemptFailures, RestoredStateJudgesLikeOriginal) {
   for (const double judged : {9.0, 12.0}) {
     AttemptFailures deaths;
     deaths.Add(Signalled(10, 1, 15));
@@ -330,7 +332,7 @@ PlatformEnd OnPurpose(std::string cause) {
   return {.signal = 15, .exit_code = {}, .on_purpose = true, .cause = std::move(cause)};
 }
 
-TEST(AttemptFailures, WhatThePlatformEndedIsCancelled) {
+TEST(AttemptFailures, DeathCausedByPlatformIsCancelled) {
   for (const RankDeath& first : {Signalled(10, 0, 15), Signalled(10, 0, 9), Failed(10, 0),
                                  Exited(10, 0, std::nullopt), Exited(10, 0, 1)}) {
     AttemptFailures deaths = OfAPlatform();
@@ -343,7 +345,7 @@ TEST(AttemptFailures, WhatThePlatformEndedIsCancelled) {
   }
 }
 
-TEST(AttemptFailures, ASilentPlatformDelaysADeathABitAndACrashNotAtAll) {
+TEST(AttemptFailures, SilentPlatformDelaysDeathsButNotCrashes) {
   AttemptFailures killed = OfAPlatform();
   killed.Add(Signalled(10, 0, 9));
   EXPECT_THAT(Said(&killed, 11), IsEmpty());
@@ -353,12 +355,12 @@ TEST(AttemptFailures, ASilentPlatformDelaysADeathABitAndACrashNotAtAll) {
   EXPECT_THAT(Said(&crashed, 10), ElementsAre("0 died: signal 11 = 1", "count = 1"));
 }
 
-TEST(AttemptFailures, ACrashBeforeSomebodyEndsTheRestIsStillADeath) {
+TEST(AttemptFailures, DeathBeforeCancellationIsStillDeath) {
   AttemptFailures crashed = OfAPlatform();
   crashed.Add(Signalled(10, 0, 11));
   crashed.OnPlatformReport(DeathAt(12), OnPurpose("cancelled"));
   EXPECT_THAT(Said(&crashed, 12), ElementsAre("0 died: signal 11 = 1", "count = 1"));
-  // Whoever saw the job hang and cancelled it.
+  // A user noticed that the job hung and cancelled it.
   AttemptFailures killed = OfAPlatform();
   killed.Add(Signalled(10, 0, 9));
   EXPECT_THAT(Said(&killed, 12), ElementsAre("0 died: signal 9 = 1", "count = 1"));
@@ -366,7 +368,7 @@ TEST(AttemptFailures, ACrashBeforeSomebodyEndsTheRestIsStillADeath) {
   EXPECT_THAT(Said(&killed, 41), IsEmpty());
 }
 
-TEST(AttemptFailures, AGraceOfHalfAMinuteIsOneCancellation) {
+TEST(AttemptFailures, SigtermWithLongGraceIsOneCancellation) {
   AttemptFailures deaths = OfAPlatform();
   deaths.Add(Signalled(10, 0, 15));
   EXPECT_THAT(Said(&deaths, 12), ElementsAre("0 died: signal 15 = 1", "count = 1"));
@@ -376,7 +378,7 @@ TEST(AttemptFailures, AGraceOfHalfAMinuteIsOneCancellation) {
               ElementsAre("0 died: signal 15 = 0", "0 cancelled: cancelled = 1", "count = 2"));
 }
 
-TEST(AttemptFailures, TheEndOfTheJobWaitsUntilRulesHaveSeenWhatThePlatformSaid) {
+TEST(AttemptFailures, JobEndWaitsUntilRulesSeePlatformReport) {
   AttemptFailures deaths = OfAPlatform();
   deaths.Add(Signalled(10, 0, 9));
   EXPECT_EQ(deaths.decided_by(), DeathAt(20.5));
@@ -385,8 +387,9 @@ TEST(AttemptFailures, TheEndOfTheJobWaitsUntilRulesHaveSeenWhatThePlatformSaid) 
   EXPECT_EQ(deaths.decided_by(), DeathAt(12.3));
 }
 
-// Slurm runs its epilog when nothing of the job is left, and under load that takes seconds.
-TEST(AttemptFailures, ADeathOfAJobThatIsGoneWaitsLongerForItsPlatform) {
+// Slurm runs its epilog after all processes of the job have ended, which can take seconds under
+// load.
+TEST(AttemptFailures, DeathOfGoneJobWaitsLongerForPlatform) {
   AttemptFailures cancelled = OfAPlatform();
   cancelled.Add(Signalled(10, 0, 9));
   cancelled.SetGone(true);
@@ -408,7 +411,7 @@ TEST(AttemptFailures, ADeathOfAJobThatIsGoneWaitsLongerForItsPlatform) {
   EXPECT_THAT(Said(&restarted, 11.5), ElementsAre("0 died: signal 9 = 1", "count = 1"));
 }
 
-TEST(AttemptFailures, AJobThatIsGoneHoldsNothingBackThatNeedsNoPlatform) {
+TEST(AttemptFailures, GoneJobReportsImmediatelyWithoutPlatformWait) {
   AttemptFailures crashed = OfAPlatform();
   crashed.Add(Signalled(10, 0, 11));
   crashed.SetGone(true);
@@ -426,7 +429,7 @@ TEST(AttemptFailures, AJobThatIsGoneHoldsNothingBackThatNeedsNoPlatform) {
   EXPECT_THAT(Said(&told, 12), ElementsAre("count = 2"));
 }
 
-TEST(AttemptFailures, AJobThatIsGoneStaysSoAcrossARestart) {
+TEST(AttemptFailures, GoneStateSurvivesRestart) {
   AttemptFailures deaths = OfAPlatform();
   deaths.Add(Signalled(10, 0, 9));
   deaths.SetGone(true);
@@ -439,7 +442,7 @@ TEST(AttemptFailures, AJobThatIsGoneStaysSoAcrossARestart) {
   EXPECT_EQ(restored.seen_by(), DeathAt(15.5));
 }
 
-TEST(AttemptFailures, ThePlatformExplainsWhatNobodySaw) {
+TEST(AttemptFailures, PlatformReportExplainsUnobservedEnd) {
   const auto said = [](RankDeath first, PlatformEnd end, int ranks = 1) {
     AttemptFailures deaths = OfAPlatform();
     for (int i = 0; i < ranks; ++i) deaths.Add(first);
@@ -467,12 +470,12 @@ TEST(AttemptFailures, ThePlatformExplainsWhatNobodySaw) {
             "0 died: node failure = 1");
   EXPECT_EQ(said(Exited(10, 0, 3), {.signal = {}, .exit_code = 1}), "0 died: exit code 3 = 1")
       << "what the collector saw holds";
-  // A script that takes SIGTERM and ends well.
+  // A script that handles SIGTERM and exits with code 0.
   EXPECT_EQ(said(Signalled(10, 0, 15), {.signal = {}, .exit_code = 0}),
             "0 cancelled: signal 15 = 1");
 }
 
-TEST(AttemptFailures, WhatThePlatformSaidSurvivesARestart) {
+TEST(AttemptFailures, PlatformReportSurvivesRestart) {
   AttemptFailures deaths = OfAPlatform();
   deaths.Add(Exited(10, 0, std::nullopt));
   EXPECT_THAT(Said(&deaths, 12), ElementsAre("0 died: unknown = 1", "count = 1"));

@@ -1,5 +1,5 @@
-// Ranks of a job's attempt in event order: how many run, how many were lost, the launchers of their
-// nodes, and of what the attempt died when none is left.
+// Ranks of a job's attempt in event order: the number of running and lost ranks, the launchers of
+// their nodes, and the cause of death when no rank is left.
 #pragma once
 
 #include <cstddef>
@@ -20,45 +20,46 @@ namespace pitwall::engine {
 // Not thread-safe.
 class AttemptRanks {
  public:
-  // The process of a rank runs, as far as is known: the attempt is not dead. False: it is counted
-  // already, or has ended.
+  // Records that a rank's process runs, as far as is known, so the attempt is not dead. Returns
+  // false if the rank is already counted or has ended.
   bool Join(Source* source);
-  // It runs no longer. False: it did not run.
+  // Records that the rank no longer runs. Returns false if it was not running.
   bool Leave(Source* source);
-  // A rank that runs was lost.
+  // Counts the loss of a running rank.
   void CountLost() { ++lost_; }
   bool has_lost() const { return lost_ > 0; }
-  // The launcher of a node is gone. False: no rank of the attempt has run there.
+  // Records that a node's launcher is gone. Returns false if no rank of the attempt has run on that
+  // node.
   bool OnLauncherGone(const std::string& node);
-  // All nodes of the attempt's ranks have lost their launcher.
+  // Returns whether the launchers of all nodes with ranks of the attempt are gone.
   bool LaunchersGone() const;
 
-  // No rank runs, at least one was lost, and the attempt has not died yet.
+  // Returns whether no rank runs, at least one was lost, and the attempt has not died yet.
   bool MustDie() const { return running_ == 0 && lost_ > 0 && !died_at_.has_value(); }
   void Die(int64_t at);
-  // When it died; none while some rank runs.
+  // Time of the attempt's death; empty while a rank is running.
   const std::optional<int64_t>& died_at() const { return died_at_; }
-  // How an attempt ended that lost its ranks: as alerts of the deaths say, too.
+  // Returns how an attempt that lost its ranks ended, consistent with the alerts about the deaths.
   EndDetail DetailOfDeath() const;
-  // How the job ended by the event: a failure that its platform reports is how its ranks were lost,
-  // where they were, and a cancellation that the executor asked for is its stop.
+  // Returns how the job ended according to the event. A failure reported by the platform takes the
+  // detail of the lost ranks, if any. A cancellation requested by the executor is its stop.
   EndDetail DetailOfEnd(const JobEvent& event, int64_t at) const;
-  // When a job without launchers is over. Its platform may report when its last rank has ended,
-  // long after the first death.
+  // Returns the time at which a job without launchers is over. The platform may report the end only
+  // after the last rank has ended, long after the first death.
   int64_t OverBy() const;
   AttemptFailures& failures() { return failures_; }
   const AttemptFailures& failures() const { return failures_; }
 
-  // Another attempt begins; `nodes`: those on which ranks run now.
+  // Starts another attempt. `nodes` are the nodes on which ranks run now.
   void BeginAttempt(const absl::flat_hash_set<std::string_view>& nodes);
-  // The job begins again after its end: no rank is known.
+  // Resets the ranks because the job starts again after its end.
   void Resume();
 
-  // Without failures and the death, which a snapshot has elsewhere.
+  // Saves all state except the failures and the death, which have another place in a snapshot.
   void Save(BinaryWriter& out) const;
   void Restore(BinaryReader& in);
   void RestoreDeath(std::optional<int64_t> at) { died_at_ = at; }
-  // Counts the ranks of the restored sources that run.
+  // Counts the running ranks of the restored sources.
   void RestoreRunning(const SourceMap& sources);
 
  private:
@@ -66,7 +67,7 @@ class AttemptRanks {
   size_t lost_ = 0;
   std::optional<int64_t> died_at_;
   AttemptFailures failures_;
-  std::map<std::string, bool, std::less<>> launchers_gone_;  // by node
+  std::map<std::string, bool, std::less<>> launchers_gone_;  // By node.
 };
 
 }  // namespace pitwall::engine

@@ -1,4 +1,5 @@
-// Announcement of the executor that it ends a job (docs/security.md), and by whom.
+// Announcement of the executor that it ends a job, with the initiator of the stop
+// (docs/security.md).
 #pragma once
 
 #include <algorithm>
@@ -14,27 +15,27 @@ namespace pitwall::engine {
 // `at` and `now` are event times. Not thread-safe.
 class ExecutorStop {
  public:
-  // Every death this soon after the announcement belongs to it.
+  // Every death this soon after the announcement belongs to the stop.
   static constexpr int64_t kWithinNs = 300'000'000'000;
 
-  // `at` may be any number: a rank can announce a stop too, with whatever clock.
+  // `at` may be any number because a rank can announce a stop too, with an arbitrary clock.
   void Announce(int64_t at, std::string by = "") {
     at_ = std::max(at, kMinPosition + 1);
     NameBy(std::move(by));
   }
-  // The job is stopped by `by`; "" changes nothing.
+  // Sets the initiator of the stop. "" has no effect.
   void NameBy(std::string by) {
     if (!by.empty()) by_ = std::move(by);
   }
-  // The stop was refused.
+  // Withdraws the announcement after the stop was refused.
   void Withdraw() {
     at_.reset();
     by_.clear();
   }
-  // Whether a death at that time is the end that was announced.
+  // Returns whether a death at that time is the announced end.
   bool Covers(int64_t at) const { return at_.has_value() && at >= *at_ && *at_ >= at - kWithinNs; }
   const std::optional<int64_t>& at() const { return at_; }
-  // "": not known.
+  // "" if unknown.
   const std::string& by() const { return by_; }
 
  private:

@@ -17,13 +17,13 @@ JobAttempt::Place JobAttempt::PlaceBoot(const Source& source) {
   }
   if (source.info.rank != 0) return Place::kFollowing;
   if (started_ && open_ && !by_rank_0_) {
-    // Another rank finished a step before this one was known: it began their attempt.
+    // Another rank finished a step before this rank was known, and so started their attempt.
     boot_ns_ = source.info.start_ns;
     by_rank_0_ = true;
     return Place::kCurrent;
   }
   if (!started_ || source.info.start_ns > boot_ns_) return Place::kNext;
-  // Older than the rank 0 that began this attempt, which has been forgotten since.
+  // The boot is older than the rank 0 that started this attempt and is no longer known.
   return source.info.start_ns < boot_ns_ && by_rank_0_ ? Place::kPast : Place::kCurrent;
 }
 

@@ -1,4 +1,4 @@
-// The attempt of a job: its number, whether it is open, and the state of its ranks (time-model.md,
+// The attempt of a job: its number, its open state, and the state of its ranks (time-model.md,
 // section 4).
 #pragma once
 
@@ -14,54 +14,56 @@ namespace pitwall::engine {
 // A state machine in event time. Not thread-safe.
 class JobAttempt {
  public:
-  // Place of a rank's boot among the attempts of the job.
+  // Place of a rank's boot among the job's attempts.
   enum class Place {
-    kCurrent,   // it belongs to the attempt that runs
-    kNext,      // it begins the next one
-    kPast,      // it is older than the attempt that runs
-    kFollowing  // it follows rank 0, which decides
+    kCurrent,   // belongs to the running attempt
+    kNext,      // starts the next attempt
+    kPast,      // older than the running attempt
+    kFollowing  // follows rank 0, which decides
   };
 
-  // 0 before the first attempt of a job that numbers none.
+  // 0 before the first attempt, for a job without explicit attempt numbers.
   uint64_t number() const { return number_; }
-  // Some attempt has begun.
+  // Whether any attempt has started.
   bool started() const { return started_; }
-  // Whether it has begun and no event has reported its end.
+  // Whether the attempt has started and no event has reported its end.
   bool open() const { return open_; }
   AttemptRanks& ranks() { return ranks_; }
   const AttemptRanks& ranks() const { return ranks_; }
-  // Context of an evaluation on the time clock, in this attempt.
+  // Returns the context of an evaluation on the time clock in this attempt.
   EvalTime ContextAt(int64_t position) const {
     return {.position = position, .time_ns = position, .step = kNoStep, .attempt = number_};
   }
 
-  // Number of the attempt that would begin now.
+  // Returns the number that the next attempt would get.
   uint64_t NextNumber() const { return started_ ? number_ + 1 : next_number_; }
-  // Begins with `first`. Ranks that run stay counted as running.
+  // Starts an attempt with `first`. Running ranks stay counted as running.
   void Begin(uint64_t number, const Source& first);
-  // Judges a boot of a rank. A rank 0 whose attempt another rank began becomes the one that began
-  // it.
+  // Places a boot of a rank. If another rank started the attempt of a rank 0, that rank 0 becomes
+  // the rank that started it.
   Place PlaceBoot(const Source& source);
-  // A source of the attempt that was closed is here again. False: nothing changed.
+  // Reopens the closed attempt when one of its sources returns. Returns false if the call had no
+  // effect.
   bool Reopen(const Source& source);
-  // Marks its end as reported.
+  // Marks the attempt's end as reported.
   void Close() { open_ = false; }
-  // The job begins again after its end: the next attempt has the next number.
+  // Prepares for a job that starts again after its end: the next attempt gets the next number.
   void Resume();
 
-  // Number and state, then the ranks.
+  // Saves the number and the state, then the ranks.
   void Save(BinaryWriter& out) const;
   void Restore(BinaryReader& in);
-  // The rank that began it, apart: of a job that runs.
+  // Saves the rank that started the attempt. Separate from Save because only a running job has this
+  // data.
   void SaveFirstRank(BinaryWriter& out) const;
   void RestoreFirstRank(BinaryReader& in);
 
  private:
   uint64_t number_ = 0;
   bool started_ = false;
-  uint64_t next_number_ = 1;  // where none has started
+  uint64_t next_number_ = 1;  // If none has started.
   bool open_ = false;
-  int64_t boot_ns_ = 0;  // start of the rank that began it
+  int64_t boot_ns_ = 0;  // Start time of the rank that started the attempt.
   bool by_rank_0_ = false;
   AttemptRanks ranks_;
 };

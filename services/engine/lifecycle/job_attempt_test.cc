@@ -19,7 +19,7 @@ Source RankOf(int64_t rank, int64_t start_ns) {
   return source;
 }
 
-TEST(JobAttempt, PlaceBoot_LaterRank0BeginsTheNextAttempt) {
+TEST(JobAttempt, PlaceBoot_LaterRank0_StartsNextAttempt) {
   JobAttempt attempt;
   const Source first = RankOf(0, 100);
   EXPECT_EQ(attempt.PlaceBoot(first), JobAttempt::Place::kNext);
@@ -31,14 +31,14 @@ TEST(JobAttempt, PlaceBoot_LaterRank0BeginsTheNextAttempt) {
   EXPECT_EQ(attempt.NextNumber(), 2U);
 }
 
-TEST(JobAttempt, PlaceBoot_Rank0JoinsTheAttemptThatAnotherRankBegan) {
+TEST(JobAttempt, PlaceBoot_Rank0_JoinsAttemptStartedByOtherRank) {
   JobAttempt attempt;
   attempt.Begin(1, RankOf(3, 100));
   EXPECT_EQ(attempt.PlaceBoot(RankOf(0, 200)), JobAttempt::Place::kCurrent);
   EXPECT_EQ(attempt.PlaceBoot(RankOf(0, 300)), JobAttempt::Place::kNext);
 }
 
-TEST(JobAttempt, PlaceBoot_NumbersOfRanksDecide) {
+TEST(JobAttempt, PlaceBoot_ExplicitNumbersDecide) {
   JobAttempt attempt;
   attempt.Begin(4, RankOf(0, 100));
   Source rank = RankOf(1, 50);
@@ -50,7 +50,7 @@ TEST(JobAttempt, PlaceBoot_NumbersOfRanksDecide) {
   }
 }
 
-TEST(JobAttempt, Reopen_OnlyForASourceOfTheAttemptThatWasClosed) {
+TEST(JobAttempt, Reopen_RequiresSourceOfClosedAttempt) {
   JobAttempt attempt;
   Source rank = RankOf(0, 100);
   attempt.Begin(2, rank);
@@ -64,7 +64,7 @@ TEST(JobAttempt, Reopen_OnlyForASourceOfTheAttemptThatWasClosed) {
   EXPECT_TRUE(attempt.open());
 }
 
-TEST(JobAttempt, Restore_GivesWhatWasSaved) {
+TEST(JobAttempt, RestoreReproducesSavedState) {
   JobAttempt attempt;
   Source rank = RankOf(0, 100);
   attempt.Begin(3, rank);
@@ -85,7 +85,7 @@ TEST(JobAttempt, Restore_GivesWhatWasSaved) {
   EXPECT_EQ(restored.PlaceBoot(RankOf(0, 100)), JobAttempt::Place::kCurrent);
 }
 
-TEST(AttemptRanks, DieOnceNoRankRunsAndOneWasLost) {
+TEST(AttemptRanks, AttemptDiesWhenNoRankRunsAndOneWasLost) {
   AttemptRanks ranks;
   Source a = RankOf(0, 1);
   Source b = RankOf(1, 1);
@@ -105,7 +105,7 @@ TEST(AttemptRanks, DieOnceNoRankRunsAndOneWasLost) {
   EXPECT_EQ(ranks.died_at(), std::nullopt);
 }
 
-TEST(AttemptRanks, LaunchersAreGoneOnAllNodesOfRanks) {
+TEST(AttemptRanks, LaunchersGoneCoversAllNodesOfRanks) {
   AttemptRanks ranks;
   Source a = RankOf(0, 1);
   Source b = RankOf(1, 1);
@@ -119,7 +119,7 @@ TEST(AttemptRanks, LaunchersAreGoneOnAllNodesOfRanks) {
   EXPECT_TRUE(ranks.LaunchersGone());
 }
 
-TEST(JobChanges, FirstEventIsThatOfTheStart) {
+TEST(JobChanges, FirstEventReportsStart) {
   JobIdentity job;
   job.id = "job";
   AttemptFailures failures;
@@ -138,7 +138,7 @@ TEST(JobChanges, FirstEventIsThatOfTheStart) {
   EXPECT_EQ(out.events.size(), 3U);
 }
 
-TEST(JobTombstone, ExpiresByTicksAndIsRenewedByAnAmendment) {
+TEST(JobTombstone, ExpiresByTicksAndAmendmentRenewsIt) {
   JobTombstone tombstone;
   tombstone.End(100, /*by_event=*/false);
   tombstone.Tick(10, 15);
@@ -151,7 +151,7 @@ TEST(JobTombstone, ExpiresByTicksAndIsRenewedByAnAmendment) {
   EXPECT_TRUE(tombstone.gone());
 }
 
-TEST(JobTombstone, ResumesByLaterInputUnlessItEndedByEvent) {
+TEST(JobTombstone, LaterInputResumesJobUnlessEndedByEvent) {
   JobTombstone tombstone;
   tombstone.End(100, /*by_event=*/false);
   Batch batch;

@@ -1,4 +1,5 @@
-// Numbered events about the job itself (io.pitwall.job.changed). The first one reports its start.
+// Numbered events about the job itself (io.pitwall.job.changed). The first event reports the job's
+// start.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +15,17 @@ namespace pitwall::engine {
 // Not thread-safe.
 class JobChanges {
  public:
-  // All are borrowed. `failures` names who stopped the job.
+  // The pointers are borrowed. `failures` provides the initiator of a stop.
   JobChanges(const JobIdentity* job, const AttemptFailures* failures, EngineCounters* counters)
       : job_(job), failures_(failures), counters_(counters) {}
 
-  // Emits the event, after that of the start where none has been emitted. Returns the event, which
-  // the caller may complete before it emits another one.
+  // Emits the event, preceded by the start event if no event has been emitted yet. Returns the
+  // event, which the caller may complete before it emits another event.
   IssueEvent* Emit(JobChange change, EndDetail detail, int64_t at, uint64_t attempt,
                    EventSink* out);
-  // Emits that it has started in the attempt, if nothing did yet.
+  // Emits the start of the job in the attempt, unless it has been emitted.
   void EmitStarted(int64_t at, uint64_t attempt, EventSink* out);
-  // The job begins again. `had_attempts`: otherwise its start is emitted again.
+  // Prepares for a job that starts again. Unless `had_attempts` is set, its start is emitted again.
   void Resume(bool had_attempts) { started_emitted_ = had_attempts; }
 
   void Save(BinaryWriter& out) const {
@@ -41,7 +42,7 @@ class JobChanges {
   const AttemptFailures* const failures_;
   EngineCounters* const counters_;
   bool started_emitted_ = false;
-  uint64_t changes_emitted_ = 0;  // their sequence
+  uint64_t changes_emitted_ = 0;  // Sequence number of the events.
 };
 
 }  // namespace pitwall::engine

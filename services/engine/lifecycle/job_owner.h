@@ -1,4 +1,4 @@
-// Whose job it is: which batches it takes, and which it refuses.
+// Owner of a job, which determines the batches that the job accepts or rejects.
 #pragma once
 
 #include <cstdint>
@@ -13,36 +13,37 @@
 
 namespace pitwall::engine {
 
-// A job belongs to the first owner that a batch names, unless root declares another
-// (architecture.md, section 5). docs/security.md lists the rights of each kind of batch. A function
-// of the log alone.
+// A job belongs to the owner in its first batch with one, unless root declares another owner
+// (architecture.md, section 5). docs/security.md lists the rights of each kind of batch. The owner
+// depends only on the log.
 //
-//  * A batch of an unknown owner (an OTLP source, a collector of an earlier version) is taken as
-//    long as the job's owner is not declared.
-//  * Two declarations that differ: the first counts.
-//  * A tombstone of an undeclared owner holds against that owner only: nobody can end a job of this
-//    id beforehand.
+//  * A batch of an unknown owner (an OTLP source, a collector of an earlier version) is accepted
+//    until an owner is declared for the job.
+//  * If two declarations differ, the first one counts.
+//  * A tombstone of an undeclared owner applies to that owner only, so that another user cannot end
+//    a job with this ID beforehand.
 class JobOwner {
  public:
   enum class Verdict {
     kOurs,
-    kOther,      // another owner: the batch changes nothing
-    kDisplaces,  // another owner gets the job: what it was until now is a squatter's, or over
+    kOther,      // another owner: the batch has no effect
+    kDisplaces,  // another owner gets the job: its previous state is a squatter's, or the job is
+                 // over
   };
-  // `ended`: the job is over, only its tombstone is left.
+  // `ended` means that the job is over and only its tombstone is left.
   Verdict Judge(const Batch& batch, bool ended) const;
-  // Adopts the owner that an accepted batch names.
+  // Adopts the owner in an accepted batch.
   void Adopt(const Batch& batch);
 
-  const std::string& text() const { return owner_; }  // "": not known
+  const std::string& text() const { return owner_; }  // "" if unknown.
   bool declared() const { return declared_; }
 
   // Source and node of a batch.
   using Sender = std::pair<std::string, std::string>;
-  // Counts a batch of another owner. Returns true for a sender that is not reported yet; at most
+  // Counts a batch of another owner. Returns true if its sender has not been reported yet. At most
   // kMaxSenders are reported at a time.
   bool Refuse(const Batch& batch);
-  // So much time has passed. Returns the senders of which nothing came for kForgetNs.
+  // Advances the time by `elapsed_ns`. Returns the senders without a batch for kForgetNs.
   std::vector<Sender> Tick(int64_t elapsed_ns);
   void ForgetSenders() { refused_.clear(); }
 
@@ -55,7 +56,7 @@ class JobOwner {
  private:
   std::string owner_;
   bool declared_ = false;
-  std::map<Sender, int64_t> refused_;  // time since its last batch
+  std::map<Sender, int64_t> refused_;  // Time since the sender's last batch.
 };
 
 }  // namespace pitwall::engine

@@ -1,4 +1,5 @@
-// Batches that a job accepts: attempts of another user, a squatter, or a lying collector.
+// Tests of the batches that a job accepts, with attempts of another user, a squatter, or a
+// misbehaving collector.
 #include "services/engine/lifecycle/job_owner.h"
 
 #include <gmock/gmock.h>
@@ -53,7 +54,7 @@ class JobOwnerTest : public ::testing::Test {
     batch.info.start_ns = ShardForTest::At(from.start);
     return batch;
   }
-  // One loss at second `at`, and the promise of it.
+  // Sends one loss at second `at` and the promise for that time.
   void Log(const From& from, double at, double loss) {
     const std::vector<int64_t> times{ShardForTest::At(at)};
     const std::vector<double> values{loss};
@@ -74,7 +75,7 @@ class JobOwnerTest : public ::testing::Test {
     }
     shard_.Feed(std::move(batch), at);
   }
-  // `goodbye`: the squatter has ended the job before.
+  // `goodbye` means that the squatter has ended the job before.
   void DeclareAfterASquatter(bool goodbye) {
     const From squatter{.owner = "uid:1001", .source = "rank-0@n9", .boot = "s"};
     for (int s = 1; s <= 3; ++s) Log(squatter, s, kNan);
@@ -93,12 +94,12 @@ class JobOwnerTest : public ::testing::Test {
     EXPECT_THAT(shard_.Events(), Contains("io.pitwall.issue.resolved NonFinite"));
     Log(squatter, 5, kNan);
     EXPECT_EQ(refused(), 1U);
-    // Two declarations that differ: the first counts.
+    // If two declarations differ, the first one counts.
     Log({.owner = "uid:1002", .declared = true, .source = "node@n2", .boot = "m"}, 5, kNan);
     EXPECT_EQ(refused(), 2U);
     Log(declared, 6, 1.0);
     EXPECT_EQ(job()->clock().watermark(), ShardForTest::At(6));
-    // An unknown owner is not taken any more.
+    // Batches of an unknown owner are no longer accepted.
     Log({.owner = "", .source = "otlp", .boot = "o"}, 6, 1.0);
     EXPECT_EQ(refused(), 3U);
   }
@@ -110,13 +111,13 @@ class JobOwnerTest : public ::testing::Test {
   const From ours_{.owner = "uid:1000"};
 };
 
-TEST_F(JobOwnerTest, ABatchOfAnotherOwnerChangesNothing) {
+TEST_F(JobOwnerTest, BatchOfOtherOwnerHasNoEffect) {
   for (int s = 1; s <= 5; ++s) Log(ours_, s, 1.0);
   const From other{.owner = "uid:1001", .source = "rank-0@n2", .boot = "b2", .start = 4};
   const uint64_t attempt = job()->lifecycle().attempt();
-  Log(other, 6, kNan);                                            // joins as a rank and logs NaN
-  Log({.owner = "uid:1001", .boot = "b3", .start = 5}, 6, kNan);  // is the new rank 0
-  Goodbye(other, 6, true);                                        // ends the job
+  Log(other, 6, kNan);                                            // Joins as a rank and logs NaN.
+  Log({.owner = "uid:1001", .boot = "b3", .start = 5}, 6, kNan);  // Becomes the new rank 0.
+  Goodbye(other, 6, true);                                        // Ends the job.
   for (int s = 6; s <= 9; ++s) Log(ours_, s, 1.0);
   EXPECT_EQ(refused(), 3U);
   ASSERT_NE(job(), nullptr);
@@ -129,7 +130,7 @@ TEST_F(JobOwnerTest, ABatchOfAnotherOwnerChangesNothing) {
   EXPECT_THAT(shard_.Events(), Contains("io.pitwall.issue.found Flagged"));
 }
 
-TEST_F(JobOwnerTest, TheFlagGoesWhenNothingComesAnyMore) {
+TEST_F(JobOwnerTest, FlagClearsWhenBatchesStop) {
   for (int s = 1; s <= 3; ++s) Log(ours_, s, 1.0);
   Log({.owner = "uid:1001", .source = "x"}, 3, kNan);
   for (int s = 4; s <= 70; ++s) {
@@ -141,7 +142,7 @@ TEST_F(JobOwnerTest, TheFlagGoesWhenNothingComesAnyMore) {
   EXPECT_THAT(shard_.Events(), Contains("io.pitwall.issue.resolved Flagged"));
 }
 
-TEST_F(JobOwnerTest, SendersThatAreToldOfAreBounded) {
+TEST_F(JobOwnerTest, ReportedSendersAreBounded) {
   JobOwner owner;
   owner.Adopt(BatchOf(ours_));
   size_t told = 0;
@@ -153,10 +154,10 @@ TEST_F(JobOwnerTest, SendersThatAreToldOfAreBounded) {
   EXPECT_TRUE(owner.Refuse(BatchOf({.owner = "uid:1", .source = "s999"})));
 }
 
-TEST_F(JobOwnerTest, ADeclarationDisplacesASquatter) { DeclareAfterASquatter(false); }
-TEST_F(JobOwnerTest, ADeclarationDisplacesATombstone) { DeclareAfterASquatter(true); }
+TEST_F(JobOwnerTest, DeclarationDisplacesSquatter) { DeclareAfterASquatter(false); }
+TEST_F(JobOwnerTest, DeclarationDisplacesTombstone) { DeclareAfterASquatter(true); }
 
-TEST_F(JobOwnerTest, AnUndeclaredTombstoneHoldsAgainstItsOwnerOnly) {
+TEST_F(JobOwnerTest, UndeclaredTombstoneBlocksOnlyItsOwner) {
   const From squatter{.owner = "uid:1001", .source = "rank-0@n9", .boot = "s"};
   Log(squatter, 1, 1.0);
   Goodbye(squatter, 2, true);
@@ -172,7 +173,7 @@ TEST_F(JobOwnerTest, AnUndeclaredTombstoneHoldsAgainstItsOwnerOnly) {
   EXPECT_EQ(job()->clock().watermark(), ShardForTest::At(5));
 }
 
-TEST_F(JobOwnerTest, AnUnknownOwnerIsTakenWhileNoneIsDeclared) {
+TEST_F(JobOwnerTest, UnknownOwnerIsAcceptedUntilDeclaration) {
   Log({.owner = "", .source = "old", .boot = "o"}, 1, 1.0);
   EXPECT_EQ(job()->identity().owner, "");
   Log(ours_, 1, 1.0);
@@ -186,7 +187,7 @@ TEST_F(JobOwnerTest, AnUnknownOwnerIsTakenWhileNoneIsDeclared) {
   EXPECT_EQ(refused(), 1U);
 }
 
-TEST_F(JobOwnerTest, TheOwnerOutlivesARestart) {
+TEST_F(JobOwnerTest, OwnerSurvivesRestart) {
   Log({.owner = "uid:1000", .declared = true}, 1, 1.0);
   Log({.owner = "uid:1001", .source = "x"}, 1, kNan);
   shard_.Restart();
@@ -196,7 +197,7 @@ TEST_F(JobOwnerTest, TheOwnerOutlivesARestart) {
   EXPECT_EQ(job()->identity().owner, "uid:1000");
 }
 
-TEST_F(JobOwnerTest, EventsNameTheOwner) {
+TEST_F(JobOwnerTest, EventsContainOwner) {
   for (int s = 1; s <= 3; ++s) Log(ours_, s, kNan);
   bool found = false;
   for (const IssueEvent& event : shard_.outputs().events) {
@@ -207,7 +208,7 @@ TEST_F(JobOwnerTest, EventsNameTheOwner) {
 }
 
 // One owner's jobs must not shut out the others.
-TEST(JobsPerOwner, AreAShareOfThePartition) {
+TEST(JobsPerOwner, LimitIsShareOfPartition) {
   EngineOptions options;
   options.partition.max_jobs_per_owner = 3;
   options.partition.max_tombstones_per_owner = 2;

@@ -1,5 +1,5 @@
-// The end of a job, and what remains of it: a tombstone, which drops what comes later until it has
-// expired (time-model.md, section 4).
+// End of a job and the resulting tombstone, which drops later input until it expires
+// (time-model.md, section 4).
 #pragma once
 
 #include <algorithm>
@@ -16,11 +16,11 @@ namespace pitwall::engine {
 class JobTombstone {
  public:
   bool ended() const { return ended_; }
-  // Event time of the end; only where ended().
+  // Event time of the end. Requires ended().
   int64_t ended_at() const { return ended_at_; }
-  // It ended by an event, not by grace or silence, and never resumes.
+  // The job ended by an event, not by grace or silence, and never resumes.
   bool by_event() const { return by_event_; }
-  // The tombstone has expired.
+  // Whether the tombstone has expired.
   bool gone() const { return gone_; }
 
   void End(int64_t at, bool by_event) {
@@ -29,26 +29,26 @@ class JobTombstone {
     ended_at_ = at;
     age_ns_ = 0;
   }
-  // A job that was over without an event has ended by one after all, at `at` or later.
+  // Changes the end of a job that was over without an event to an end by event, at `at` or later.
   void Amend(int64_t at) {
     by_event_ = true;
     age_ns_ = 0;
     ended_at_ = std::max(ended_at_, at);
   }
-  // A tick of a job that has ended; `lasts_ns`: EngineOptions::Ends::tombstone_ns.
+  // Advances the tombstone of an ended job. `lasts_ns` is EngineOptions::Ends::tombstone_ns.
   void Tick(int64_t elapsed_ns, int64_t lasts_ns) {
     age_ns_ += elapsed_ns;
     gone_ = age_ns_ > lasts_ns;
   }
-  // Whether the batch is a sign of life of a job that has ended without an event. `died_at`: when
-  // its attempt died, where it did.
+  // Returns whether the batch shows that a job that ended without an event is alive. `died_at` is
+  // the time of its attempt's death, if any.
   bool IsResumedBy(const Batch& batch, const std::optional<int64_t>& died_at) const;
   void Resume() {
     ended_ = false;
     age_ns_ = 0;
   }
 
-  // Whether it has ended, and the age.
+  // Saves whether the job has ended, and the tombstone's age.
   void SaveAge(BinaryWriter& out) const {
     out.Bool(ended_);
     out.I64(age_ns_);
@@ -57,7 +57,7 @@ class JobTombstone {
     ended_ = in.Bool();
     age_ns_ = in.I64();
   }
-  // How and when it ended.
+  // Saves how and when the job ended.
   void SaveEnd(BinaryWriter& out) const {
     out.Bool(by_event_);
     out.I64(ended_at_);
@@ -71,7 +71,7 @@ class JobTombstone {
   bool ended_ = false;
   bool by_event_ = false;
   int64_t ended_at_ = kMinPosition;
-  int64_t age_ns_ = 0;  // of ticks
+  int64_t age_ns_ = 0;  // Sum of ticks.
   bool gone_ = false;
 };
 

@@ -37,9 +37,10 @@ std::string CauseOf(const RankDeath& death) {
 }
 
 void PlatformReport::Receive(int64_t at, const PlatformEnd& end, bool alone) {
-  if (end_ == end) return;                                         // said again
-  if (end_ && end_->on_purpose && !end.on_purpose) return;         // what followed from it
-  if (end_ && !end_->rank && end.rank && !end.on_purpose) return;  // the job's own word holds
+  if (end_ == end) return;                                  // A repeated report.
+  if (end_ && end_->on_purpose && !end.on_purpose) return;  // A consequence of the earlier report.
+  if (end_ && !end_->rank && end.rank && !end.on_purpose)
+    return;  // The report about the whole job takes precedence.
   end_ = end;
   at_ = at;
   alone_ = alone;
@@ -47,7 +48,8 @@ void PlatformReport::Receive(int64_t at, const PlatformEnd& end, bool alone) {
 
 bool PlatformReport::OnPurpose(const RankDeath& death) const {
   if (!end_) return false;
-  // Who ends by SIGTERM in a job that its platform calls completed was asked to.
+  // If the platform reports the job as completed, a rank that ended by SIGTERM was stopped on
+  // purpose.
   const bool completed = end_->exit_code == 0 && !end_->oom_killed && !end_->rank;
   if (!end_->on_purpose && !(completed && IsTerminated(death))) return false;
   if (death.at >= at_) return end_->on_purpose && death.at - at_ <= kTerminatedWithinNs;
