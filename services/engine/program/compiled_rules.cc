@@ -44,7 +44,8 @@ plan::ProgramPtr CompiledRules::ProgramFor(const JobIdentity& job) const {
     if (plan::ProgramPtr live = found->second.lock()) return live;
   }
   StatusOr<plan::ProgramPtr> variant = Variant(bindings);
-  // Each override compiled alone; together they can only fail by a limit that both come near.
+  // Each override compiled on its own, so the combination can only fail if both come close to a
+  // limit.
   if (!variant.ok()) {
     PITWALL_LOG(kError, "rules", "job ", job.id,
                 " keeps the rules' own texts and windows: ", ToStd(variant.status().message()));

@@ -1,5 +1,5 @@
-// A rule set as the engine runs it: its text and the program it was compiled to, together, so that
-// it is compiled once wherever it goes.
+// A rule set as the engine runs it: its text together with the compiled program, so that each rule
+// set is compiled only once.
 #pragma once
 
 #include <map>
@@ -21,26 +21,27 @@ using CompiledRulesPtr = std::shared_ptr<const CompiledRules>;
 // Immutable; shared by all jobs and threads.
 class CompiledRules final {
  public:
-  // InvalidArgument with every error as file:line:col when a file does not compile; `diagnostics`
-  // (may be null) gets them all, and the warnings.
+  // Compiles the rule set. InvalidArgument contains every error as file:line:col if a file does not
+  // compile. `diagnostics` (may be null) receives all errors and warnings.
   static StatusOr<CompiledRulesPtr> Compile(RuleSet rules, const plan::CompileOptions& options = {},
                                             lang::Diagnostics* diagnostics = nullptr);
-  // The same for a set that is new: rules that could only have the status Error are refused too.
+  // Like Compile, for a new rule set: also rejects rules that could only have the status Error.
   static StatusOr<CompiledRulesPtr> Accept(RuleSet rules, const plan::CompileOptions& options = {},
                                            lang::Diagnostics* diagnostics = nullptr);
 
   const RuleSet& text() const { return text_; }
-  // Its name everywhere: on pitwall.rules, in control records, in what people read.
+  // Name of the rule set on pitwall.rules, in control records, and in output for users.
   const std::string& hash() const { return program_->hash; }
   const plan::ProgramPtr& program() const { return program_; }
-  // The program by which a job is judged: the variant with the texts of matchers and lengths of
-  // windows that overrides give it, else program(). Those of single overrides are compiled with the
-  // set; a job that several of them match has its own compiled when it comes.
+  // Returns the job's program: the variant with the matcher texts and window lengths of its
+  // overrides, or program(). Variants for single overrides are compiled with the set. The variant
+  // for a job with several overrides is compiled when the job arrives.
   plan::ProgramPtr ProgramFor(const JobIdentity& job) const;
-  // The parameters of one job in one domain, overrides included.
+  // Returns the job's parameters in one domain, including overrides.
   std::vector<double> ParametersFor(size_t domain, const JobIdentity& job) const;
-  // The value that the job has of one, which a person may set: of the rule itself or, of an alert,
-  // of the first recording rule that it reads. Errors are those of plan::NumbersMeant.
+  // Returns the job's value of a user-settable parameter of the rule. For an alert, this includes
+  // the parameters of the first recording rule that it reads. Errors are those of
+  // plan::NumbersMeant.
   StatusOr<double> ValueFor(std::string_view rule, std::string_view parameter,
                             const JobIdentity& job) const;
 
@@ -53,22 +54,22 @@ class CompiledRules final {
   const RuleSet text_;
   const plan::ProgramPtr program_;
   mutable std::mutex mutex_;
-  // Immutable after Compile: those of single overrides.
+  // Variants for single overrides; immutable after Compile.
   std::map<lang::JobRegistry, plan::ProgramPtr> variants_;
-  // Of several overrides together; as long as a job has it.
+  // Variants for several overrides together; kept while a job uses them.
   mutable std::map<lang::JobRegistry, std::weak_ptr<const plan::Program>> combined_;
 };
 
-// Finds compiled rule sets by their hash.
+// Lookup of compiled rule sets by hash.
 class RuleSetProvider {
  public:
   virtual ~RuleSetProvider() = default;
-  // Never null when OK. An error stops the partition until it goes away: going on without would
-  // change verdicts.
+  // Never null when OK. After an error the partition waits and retries, because continuing without
+  // the rules would change verdicts.
   virtual StatusOr<CompiledRulesPtr> Load(const std::string& hash) = 0;
 };
 
-// The same rules whatever is asked for.
+// Provider that returns the same rules for every hash.
 class FixedRules final : public RuleSetProvider {
  public:
   explicit FixedRules(CompiledRulesPtr rules) : rules_(std::move(rules)) {}

@@ -1,5 +1,5 @@
-// Counters of one partition, owned by its thread. Read by other threads
-// through Snapshot copies that the processor publishes; every drop has its own reason.
+// Counters of one partition, owned by its thread. Other threads read them through Snapshot copies
+// that the processor publishes. Every drop has its own reason.
 #pragma once
 
 #include <array>
@@ -11,15 +11,15 @@ namespace pitwall::engine {
 enum class Drop : size_t {
   kDuplicate,      // (source, boot, sequence) seen before
   kLate,           // at or before the watermark
-  kClockAhead,     // more than clock_ahead_ns after its record's append time
-  kUnknownSchema,  // its descriptors never came
-  kZombie,         // of an attempt, or a boot, that has ended
-  kJobEnded,       // of a job that has ended
-  kLimit,          // a bound of EngineOptions was crossed
-  kUndecodable,    // bytes that are no telemetry
-  kLateStep,       // its step had been judged already
-  kMalformed,      // decodes, but does not fit its own schema
-  kOtherOwner,     // of a source whose owner is not the job's
+  kClockAhead,     // more than clock_ahead_ns after the append time of its record
+  kUnknownSchema,  // its descriptors never arrived
+  kZombie,         // of an ended attempt or boot
+  kJobEnded,       // of an ended job
+  kLimit,          // a limit of EngineOptions was exceeded
+  kUndecodable,    // bytes that are not telemetry
+  kLateStep,       // its step was already evaluated
+  kMalformed,      // decodes, but does not match its own schema
+  kOtherOwner,     // of a source whose owner is not the job's owner
   kCount,
 };
 constexpr std::array<std::string_view, static_cast<size_t>(Drop::kCount)> kDropNames = {
@@ -31,14 +31,14 @@ struct EngineCounters {
   uint64_t batches = 0;
   uint64_t samples = 0;      // accepted into open rows
   uint64_t ticks = 0;        // clock ticks read
-  uint64_t evaluations = 0;  // rule x tick x job
+  uint64_t evaluations = 0;  // rules × ticks × jobs
   uint64_t rule_errors = 0;
-  uint64_t events = 0;            // issues and statuses, also those suppressed in recovery
-  uint64_t untracked_issues = 0;  // beyond EngineOptions::max_tracked_issues_per_job
-  uint64_t gaps = 0;              // sequence numbers that never came (so far)
+  uint64_t events = 0;            // issues and statuses, including those suppressed during recovery
+  uint64_t untracked_issues = 0;  // above EngineOptions::max_tracked_issues_per_job
+  uint64_t gaps = 0;              // missing sequence numbers (so far)
   uint64_t restored_jobs = 0;
-  uint64_t displaced_jobs = 0;  // of an owner that a declaration displaced
-  // Samples for late, clock_ahead, zombie, limit; batches or records for the others.
+  uint64_t displaced_jobs = 0;  // jobs of an owner displaced by a declaration
+  // Counts samples for late, clock_ahead, zombie, and limit; batches or records for the others.
   std::array<uint64_t, static_cast<size_t>(Drop::kCount)> drops{};
 
   void Count(Drop reason, uint64_t n = 1) { drops[static_cast<size_t>(reason)] += n; }

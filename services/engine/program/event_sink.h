@@ -15,16 +15,16 @@
 
 namespace pitwall::engine {
 
-// Of the bad bytes at most this many are kept: a log takes records of about 1 MB, and a dead letter
-// that it does not take would stop the partition.
+// Maximum number of bytes kept from an invalid value. A log accepts records of about 1 MB, and a
+// dead letter that the log rejects would stop the partition.
 inline constexpr size_t kMaxDeadLetterBytes = size_t{256} << 10;
 
 struct DeadLetter {
-  std::string key;    // source, or the record's key where no source is known
-  std::string value;  // the bad bytes, or their beginning
+  std::string key;    // the source, or the record's key if the source is unknown
+  std::string value;  // the invalid bytes, possibly truncated
   std::string reason;
-  int64_t offset = 0;         // of the record that they came in
-  size_t original_bytes = 0;  // of the value before it was cut
+  int64_t offset = 0;         // of the record with the bytes
+  size_t original_bytes = 0;  // size before truncation
 };
 
 struct EventSink {
@@ -33,24 +33,24 @@ struct EventSink {
 
   void Emit(IssueEvent event) { events.push_back(std::move(event)); }
 
-  // One dead letter per record at most, with the first reason: a record of thousands of bad frames
-  // must not fill the memory with copies of itself.
+  // Adds at most one dead letter per record, with the first reason. Otherwise a record with
+  // thousands of invalid frames could fill the memory with copies of itself.
   void AddDeadLetter(std::string_view key, std::string_view value, std::string reason,
                      int64_t offset);
 };
 
-// Who the events speak of.
+// Identity of the job that events refer to.
 struct JobIdentity {
   std::string id;
   std::string name;
-  std::string owner;  // "uid:1000", "pod:<uid>"; "": not known
+  std::string owner;  // "uid:1000", "pod:<uid>"; "" if unknown
   JobReference reference;
   std::vector<Label> labels;
-  // Metrics that a collector withholds from this job, and why (gpu_split_unknown): a rule that
-  // needs one says so.
+  // Metrics that a collector withholds from this job, with the reason (gpu_split_unknown). A rule
+  // that needs such a metric reports the reason.
   std::map<std::string, std::string, std::less<>> withheld;
-  // Not empty once a bound of the job was crossed: its rules are in Error, since what they see is
-  // not all.
+  // Not empty after a limit of the job was exceeded. The job's rules are in Error because they do
+  // not see all data.
   std::string limit_reason;
 };
 

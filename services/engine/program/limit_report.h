@@ -1,5 +1,6 @@
-// Refusals of one job: counts each as a drop and gives the job's rules the reason for their Error
-// status. Each new reason is a status event of every rule, so the reasons are fixed texts.
+// Reporter of data that one job rejects. It counts each rejection as a drop and sets the reason for
+// the Error status of the job's rules. Each new reason is a status event of every rule, so the
+// reasons are fixed texts.
 #pragma once
 
 #include <cstddef>
@@ -15,20 +16,22 @@ namespace pitwall::engine {
 // Not thread-safe.
 class LimitReport {
  public:
-  // All are borrowed. Reasons go to `job`.
+  // The pointers are borrowed. Reasons are written to `job`.
   LimitReport(const EngineOptions& options, JobIdentity* job, EngineCounters* counters);
 
   void CountSource();
-  // A source has too many modes of steps, or one with too long a name.
+  // Counts a source with too many step modes, or with a mode whose name is too long.
   void CountMode();
-  // The job holds `limit_bytes` that cannot be applied yet, most of it `largest` (kHeldNames).
+  // Counts samples rejected because the job holds `limit_bytes` that it cannot apply yet. Most of
+  // them are `largest` (kHeldNames).
   void CountPending(size_t samples, size_t limit_bytes, std::string_view largest);
-  // Too many groups of ranks are behind in their steps. The rows that this drops are counted apart.
+  // Records that too many groups of ranks are behind in their steps. The dropped rows are counted
+  // separately.
   void NoteSeparateClocks();
-  // Counts a series that a store refused. OK: counts nothing.
+  // Counts a series that a store rejected. Ignores OK.
   void CountSeries(const Status& interned);
-  // Counts samples that a store refused: late ones, or those beyond its limit, where `waiting`
-  // names what it has too much of. OK: counts nothing.
+  // Counts samples that a store rejected because they are late or above its limit. `waiting` names
+  // the kind of data above the limit. Ignores OK.
   void CountSamples(const Status& appended, size_t samples,
                     std::string_view waiting = "samples that wait for the next tick");
 

@@ -10,27 +10,28 @@ namespace pitwall::engine {
 
 class RecordingObserver;  // services/engine/domain/recordings.h
 
-// Memory: crossing a limit is a counted drop with a reason, or a rule's Error status, never a
-// crash. Times: nanoseconds of ticks or of event time (time-model.md, section 2).
+// Memory limits: data above a limit is dropped and counted with a reason, or sets a rule's Error
+// status; it never causes a crash. Times: nanoseconds of ticks or of event time (time-model.md,
+// section 2).
 struct EngineOptions {
-  // Of one partition.
+  // Limits of one partition.
   struct Partition {
-    uint32_t max_jobs = 10'000;  // that run
-    // Jobs that have ended; beyond it the one that ended first is forgotten.
+    uint32_t max_jobs = 10'000;  // running jobs
+    // Ended jobs. Above the limit, the job that ended first is evicted.
     uint32_t max_tombstones = 10'000;
-    // Of one known owner, who thus cannot shut out the others.
+    // Limit per known owner, so that one owner cannot shut out the others.
     uint32_t max_jobs_per_owner = 5'000;
     uint32_t max_tombstones_per_owner = 5'000;
   } partition;
-  // Of one source.
+  // Limits of one source.
   struct Source {
-    size_t max_schemas = 64;          // evicts the least recently used one
-    size_t max_waiting_frames = 256;  // whose schema is not known yet
-    size_t max_modes = 64;            // of steps
-    size_t max_mode_bytes = 128;      // of a mode's name
-    size_t max_ended_boots = 4;       // whose sequence numbers are remembered
+    size_t max_schemas = 64;          // evicts the least recently used schema
+    size_t max_waiting_frames = 256;  // frames whose schema is unknown
+    size_t max_modes = 64;            // step modes
+    size_t max_mode_bytes = 128;      // length of a mode's name
+    size_t max_ended_boots = 4;       // boots whose sequence numbers are kept
   } source;
-  // Which sources hold the watermark.
+  // Timeouts that decide which sources hold back the watermark.
   struct Liveness {
     int64_t idle_after_ns = 5 * kNanosPerSecond;
     int64_t foreign_lateness_ns = 15 * kNanosPerSecond;
@@ -38,55 +39,58 @@ struct EngineOptions {
     int64_t clock_ahead_ns = 60 * kNanosPerSecond;
     int64_t clock_behind_ns = 60 * kNanosPerSecond;
   } liveness;
-  // When a job is over.
+  // Timeouts that decide when a job is over.
   struct Ends {
     int64_t silence_ns = 30 * 60 * kNanosPerSecond;
-    // A job whose attempt died waits so long of its time for a restart.
+    // Event time that a job with a dead attempt waits for a restart.
     int64_t restart_grace_ns = 120 * kNanosPerSecond;
     int64_t tombstone_ns = 7 * 24 * 3600 * kNanosPerSecond;
   } ends;
-  // How often, in event time, something is repeated.
+  // Repetition intervals in event time.
   struct Intervals {
-    // The engine's own state-like series (time-model.md 1.2).
+    // Interval of the engine's own state-like series (time-model.md 1.2).
     int64_t own_series_repeat_ns = 15 * kNanosPerSecond;
-    // The removal of series that no window sees any more.
+    // Interval of the removal of series that no window sees any more.
     int64_t expiry_ns = 60 * kNanosPerSecond;
-    // The judgement of status and needs of step rules (time-model.md, section 3: on the time
-    // clock).
+    // Interval at which the status and the needs of step rules are updated on the time clock
+    // (time-model.md, section 3).
     int64_t step_status_ns = 5 * kNanosPerSecond;
   } intervals;
 
   uint32_t max_sources_per_job = 20'000;
   uint32_t max_series_per_job = 200'000;
-  // Input of a job that cannot be applied yet (services/engine/sources/pending_bytes.h): half of it
-  // for what waits for the watermark, with schemas and sources; a quarter for rows of each clock
-  // that wait for a tick or for a promised step. The processor sets it from processor.job_memory.
+  // Input of a job that cannot be applied yet (services/engine/sources/pending_bytes.h). Half of it
+  // is for data waiting for the watermark, including schemas and sources; a quarter is for each
+  // clock's rows waiting for a tick or a promised step. The processor sets the limit from
+  // processor.job_memory.
   size_t max_job_bytes = size_t{1} << 30;
-  size_t max_separate_clocks_per_mode = 16;  // of ranks that fell behind the shared step clock
-  size_t max_withheld_per_job = 4'096;       // metrics that a collector withholds
-  size_t max_labels_per_job = 64;            // further ones of later hellos are left out
-  size_t max_step_times = 65'536;            // steps whose event time is remembered
-  // Issues that incidents know, open ones and those that ended just now. Beyond it a new issue is
-  // an incident of its own, without a root cause, and counted. A few MB; a thousand nodes with four
-  // issues each.
+  size_t max_separate_clocks_per_mode =
+      16;                               // clocks of ranks that fell behind the shared step clock
+  size_t max_withheld_per_job = 4'096;  // metrics that a collector withholds
+  size_t max_labels_per_job = 64;       // later labels are ignored
+  size_t max_step_times = 65'536;       // steps with a stored event time
+  // Open and recently ended issues known to incidents. Above the limit a new issue is an incident
+  // of its own, without a root cause, and is counted. The issues take a few MB for a thousand nodes
+  // with four issues each.
   size_t max_tracked_issues_per_job = 4'096;
 
-  // In 8-byte cells, as the stores count them.
+  // In cells of 8 bytes, the unit of the stores' limits.
   size_t open_cells_per_clock() const { return max_job_bytes / 4 / 8; }
 
-  // A frame waits for its schema as long as descriptors need to be repeated (5 s), and the
+  // Time that a frame waits for its schema: the repetition interval of descriptors (5 s) plus the
   // lateness.
   int64_t schema_wait_ns = 20 * kNanosPerSecond;
-  // Onsets this close belong to one incident, and an ended issue may be the cause of one found this
-  // long after: docs/decisions/0012-group-issues-into-incidents.md explains the two minutes.
+  // Issues whose onsets are this close belong to one incident, and an ended issue may be the cause
+  // of an issue found up to this long after. docs/decisions/0012-group-issues-into-incidents.md
+  // explains the two minutes.
   int64_t incident_window_ns = 120 * kNanosPerSecond;
-  // Rules whose groups give no interval.
+  // Interval for rules whose group does not set one.
   int64_t evaluation_interval_ns = 60 * kNanosPerSecond;
 
-  // False for inputs that are merged by time first (backtest of foreign formats): no watermark from
-  // promises, no refusal of samples ahead of the append time.
+  // False for inputs that are first merged by time (backtests of foreign formats). Promises then do
+  // not move the watermark, and samples ahead of the append time are not rejected.
   bool check_append_time = true;
-  // Gets what recording rules write; null: nobody does. Borrowed.
+  // Receives the samples of recording rules; may be null. Borrowed.
   RecordingObserver* recordings = nullptr;
 };
 

@@ -1,5 +1,5 @@
-// Check for the parts of a compiled rule set that this engine cannot run: reported at load, not
-// only as an Error status of every job.
+// Check for the parts of a compiled rule set that this engine cannot run. It reports them at load
+// time, not only as an Error status of every job.
 #pragma once
 
 #include <cstdint>
@@ -11,18 +11,18 @@
 
 namespace pitwall::engine {
 
-// Demands that the node and its inputs read, those of the subqueries among them too, ascending,
-// each once. Nothing for kNoNode.
+// Returns the demands that the node and its inputs read, including those of subqueries, in
+// ascending order without duplicates. Empty for kNoNode.
 std::vector<plan::DemandRef> DemandsBelow(const plan::DomainPlan& domain, plan::NodeId node);
 
-// OK, or a window of the rule that the store cannot serve.
+// Returns an error if the store cannot serve a window of the rule.
 Status CheckWindows(const plan::DomainPlan& domain, const plan::Rule& rule);
-// OK, or why the rule cannot be evaluated: a template that does not parse, a window that the store
-// cannot serve. Messages begin with "file:line: rule pack/group/alert: ".
+// Returns an error if the rule cannot be evaluated, because a template does not parse or the store
+// cannot serve a window. Messages begin with "file:line: rule pack/group/alert: ".
 Status CheckRule(const plan::DomainPlan& domain, const plan::Rule& rule);
-// What CheckRule says of each rule, in the program's order.
+// Returns the errors of CheckRule for all rules, in program order.
 std::vector<std::string> ProblemsOf(const plan::Program& program);
-// InvalidArgument with all problems, a line each.
+// Returns InvalidArgument with all problems, one per line.
 Status CheckProgram(const plan::Program& program);
 
 }  // namespace pitwall::engine

@@ -1,4 +1,4 @@
-// Hashes of the rule sets of a partition, by the offset of the record that brought each into force.
+// Hashes of a partition's rule sets, by the offset of the record that activated each.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,16 @@
 
 namespace pitwall::engine {
 
-// Reaches back as far as ForgetBefore left it. Not thread-safe.
+// Reaches back to the offset of the last ForgetBefore. Not thread-safe.
 class RuleSetHistory {
  public:
-  // `hash` is in force before the first record; "": none is.
+  // Sets the rule set that is active before the first record; "" if there is none.
   void Begin(const std::string& hash) { changes_ = {{INT64_MIN, hash}}; }
-  // The record at `offset` brings another one into force. Offsets ascend.
+  // Records that the record at `offset` activates another rule set. Offsets must ascend.
   void Change(int64_t offset, const std::string& hash) { changes_.emplace_back(offset, hash); }
-  // In force now.
+  // The active rule set.
   const std::string& hash() const { return changes_.back().second; }
-  // In force right before the record at `offset`.
+  // Returns the rule set that is active right before the record at `offset`.
   std::string HashAt(int64_t offset) const {
     std::string hash;
     for (const auto& [at, changed_to] : changes_) {
@@ -26,13 +26,13 @@ class RuleSetHistory {
     }
     return hash;
   }
-  // Nobody asks for offsets below this one any more.
+  // Forgets rule sets that are only needed for offsets below this one.
   void ForgetBefore(int64_t offset) {
     while (changes_.size() > 1 && changes_[1].first < offset) changes_.erase(changes_.begin());
   }
 
  private:
-  // (offset, hash), ascending; the first entry stands for everything before.
+  // Pairs of (offset, hash) in ascending order. The first entry covers all earlier offsets.
   std::vector<std::pair<int64_t, std::string>> changes_ = {{INT64_MIN, ""}};
 };
 

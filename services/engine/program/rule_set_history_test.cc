@@ -5,7 +5,7 @@
 namespace pitwall::engine {
 namespace {
 
-TEST(RuleSetHistory, HashAt_IsThatBeforeTheRecord) {
+TEST(RuleSetHistory, HashAt_ReturnsRuleSetBeforeRecord) {
   RuleSetHistory history;
   EXPECT_EQ(history.hash(), "");
   history.Begin("a");
@@ -15,7 +15,7 @@ TEST(RuleSetHistory, HashAt_IsThatBeforeTheRecord) {
   EXPECT_EQ(history.hash(), "b");
 }
 
-TEST(RuleSetHistory, ForgetBefore_KeepsWhatIsInForceThere) {
+TEST(RuleSetHistory, ForgetBefore_KeepsActiveRuleSet) {
   RuleSetHistory history;
   history.Begin("a");
   history.Change(10, "b");

@@ -18,7 +18,7 @@ struct Writer {
   RuleOutput* output;
 };
 
-// Equal for rules that write under the same name and labels.
+// Returns a key that is equal for rules that write the same name and labels.
 std::string KeyOfSeries(const plan::Rule& rule) {
   std::string key = Cat(rule.kind == plan::RuleKind::kAlert ? "alert " : "record ", rule.alert);
   for (const plan::Template& label : rule.labels)
@@ -26,15 +26,15 @@ std::string KeyOfSeries(const plan::Rule& rule) {
   return key;
 }
 
-// Equal for rules that did not change.
+// Returns a key that is equal for unchanged rules.
 std::string KeyOfRule(const plan::Rule& rule) {
   return Cat(KeyOfSeries(rule), "\n", rule.name, "\n", rule.fingerprint);
 }
 
-// Each heir inherits from the first giver with its key. Removes both from the lists.
+// Lets each heir inherit from the first giver with the same key. Removes both from the lists.
 void InheritByKey(std::string (*key_of)(const plan::Rule&), std::vector<Writer>* givers,
                   std::vector<Writer>* heirs) {
-  std::multimap<std::string, Writer> by_key;  // equal keys stay in the order of the rules
+  std::multimap<std::string, Writer> by_key;  // Equal keys stay in rule order.
   for (const Writer& heir : *heirs) by_key.emplace(key_of(*heir.rule), heir);
   std::set<const RuleOutput*> done;
   std::erase_if(*givers, [&](const Writer& giver) {

@@ -1,5 +1,5 @@
 // Series that the rules of one domain write: recorded series, ALERTS, and the stale markers at
-// their ends, as in rules/group.go of Prometheus. Private to the engine.
+// their ends, as in Prometheus (rules/group.go). Private to the engine.
 #pragma once
 
 #include <cstddef>
@@ -19,22 +19,22 @@ class RecordedSeries {
  public:
   explicit RecordedSeries(const plan::DomainPlan& domain);
 
-  // Stays in place while this object, or one that it was moved to, exists.
+  // The pointer stays valid while this object, or an object it was moved to, exists.
   RuleOutput* OutputOf(size_t group, size_t rule) { return &groups_[group].outputs[rule]; }
 
-  // Writes stale markers for the orphans of the group: series that its rules wrote before a reload,
-  // and that no rule writes now. Returns false if it has none.
+  // Writes stale markers for the orphans of the group: series that its rules wrote before a reload
+  // and that no rule writes now. Returns false if there are none.
   bool EndOrphans(size_t group, int64_t position, SeriesWriter* writer);
 
-  // A reload: rules of `domain` inherit the series of equal rules of `old_domain`: those with the
-  // same group, name, and labels. The other series become orphans of their group. Returns the
-  // series of groups that `domain` lacks.
+  // Handles a reload: rules of `domain` inherit the series of rules of `old_domain` with the same
+  // group, name, and labels. The other series become orphans of their group. Returns the series of
+  // groups that `domain` does not have.
   std::vector<window::SeriesId> Inherit(RecordedSeries* old, const plan::DomainPlan& old_domain,
                                         const plan::DomainPlan& domain);
 
-  // The store has forgotten these series (sorted); their ids may belong to others.
+  // Drops these series (sorted), which the store has removed. Their IDs may be reused.
   void Forget(const std::vector<window::SeriesId>& ids);
-  // The store has dropped all samples.
+  // Must be called when the store has dropped all samples.
   void Restart();
 
   void SaveOrphans(size_t group, BinaryWriter& out) const;
@@ -42,7 +42,7 @@ class RecordedSeries {
 
  private:
   struct Group {
-    std::vector<RuleOutput> outputs;  // by rule
+    std::vector<RuleOutput> outputs;  // By rule.
     std::vector<window::SeriesId> orphans;
   };
 

@@ -22,7 +22,7 @@ groups:
 - {name: reader, interval: 1s, rules: [{alert: A, expr: "{__name__=~\"a|b|c\"} > 1"}]}
 )rules";
 
-// The recorded series of one program, written by hand.
+// Recorded series of one program; the tests write them directly.
 class RecordedSeriesTest : public testing::Test, public RuleObserver {
  protected:
   RecordedSeriesTest() : program_(ProgramForTest(kTwoRecords)), recorded_(domain()) {}
@@ -41,7 +41,7 @@ class RecordedSeriesTest : public testing::Test, public RuleObserver {
     store_.BeginTick(tick_);
     written_.clear();
   }
-  // The rule records the elements with these values of the label x.
+  // Records elements with these values of the label x for the rule.
   Status Record(RecordedSeries* recorded, const plan::DomainPlan& domain, size_t group, size_t rule,
                 const std::vector<std::string>& xs, uint32_t limit = 0) {
     std::vector<Labels> labels;
@@ -85,13 +85,13 @@ TEST_F(RecordedSeriesTest, SeriesMissingAtTick_GetsStaleMarker) {
   EXPECT_THAT(written_, ElementsAre("a{x=\"1\"} stale", "a{x=\"2\"} 1"));
 }
 
-TEST_F(RecordedSeriesTest, TooManyElements_WriteNothing) {
+TEST_F(RecordedSeriesTest, TooManyElements_NothingIsWritten) {
   BeginTick();
   EXPECT_TRUE(absl::IsResourceExhausted(Record(&recorded_, domain(), 0, 0, {"1", "2"}, 1)));
   EXPECT_THAT(written_, IsEmpty());
 }
 
-TEST_F(RecordedSeriesTest, ForgottenSeries_GetsNoStaleMarker) {
+TEST_F(RecordedSeriesTest, RemovedSeries_GetsNoStaleMarker) {
   BeginTick();
   EXPECT_TRUE(Record(&recorded_, domain(), 0, 0, {"1"}).ok());
   const std::vector<window::SeriesId> forgotten = recorded_.OutputOf(0, 0)->written();
@@ -101,7 +101,7 @@ TEST_F(RecordedSeriesTest, ForgottenSeries_GetsNoStaleMarker) {
   EXPECT_THAT(written_, IsEmpty());
 }
 
-TEST_F(RecordedSeriesTest, Reload_RuleInheritsSeriesOfItsName) {
+TEST_F(RecordedSeriesTest, Reload_RuleInheritsSeriesOfSameName) {
   BeginTick();
   EXPECT_TRUE(Record(&recorded_, domain(), 0, 0, {"1"}).ok());
   EXPECT_TRUE(Record(&recorded_, domain(), 0, 1, {"1"}).ok());
@@ -122,7 +122,7 @@ groups:
   EXPECT_THAT(EndOrphans(&recorded, 0), IsEmpty());
 }
 
-TEST_F(RecordedSeriesTest, OrphanThatAnotherRuleWrites_GetsNoStaleMarker) {
+TEST_F(RecordedSeriesTest, OrphanWrittenByOtherRule_GetsNoStaleMarker) {
   BeginTick();
   EXPECT_TRUE(Record(&recorded_, domain(), 0, 0, {"1"}).ok());
   const plan::ProgramPtr next = ProgramForTest(R"rules(

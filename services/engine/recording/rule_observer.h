@@ -1,4 +1,4 @@
-// Observer of the evaluations of one domain, for tools that need more than the events.
+// Observer of one domain's evaluations, for tools that need more than the events.
 #pragma once
 
 #include <cstdint>
@@ -11,21 +11,23 @@
 
 namespace pitwall::engine {
 
-// Calls come from the thread of the domain. References are valid during the call.
+// Calls come from the domain's thread. References are valid during the call.
 class RuleObserver {
  public:
   virtual ~RuleObserver() = default;
-  // Later calls belong to this tick.
+  // Starts a tick. Later calls belong to this tick.
   virtual void TickBegins(const EvalTime& /*at*/) {}
   virtual void Failed(const plan::Rule& rule, const Status& error) = 0;
   // Called after an evaluation without an error.
   virtual void Alerts(const alert::AlertInput& input, const alert::AlertState& state) = 0;
-  // All alerts of the rule ended between ticks.
+  // Called when all alerts of the rule ended between ticks.
   virtual void Ended(const alert::AlertRule& /*rule*/) {}
-  // A rule wrote a sample or a stale marker: a recording rule, or an alerting rule if some selector
-  // reads ALERTS. Called even if the series has another sample at the position, which stays.
+  // Called when a rule wrote a sample or a stale marker: a recording rule, or an alerting rule if
+  // some selector reads ALERTS. Called even if the series already has a sample at the position,
+  // which is kept.
   virtual void Recorded(const Labels& labels, int64_t position, double value) = 0;
-  // A recording rule has a sample that no selector reads. Stale markers are not reported.
+  // Called when a recording rule has a sample that no selector reads. Stale markers are not
+  // reported.
   virtual void Unread(const Labels& /*labels*/, int64_t /*position*/, double /*value*/) {}
 };
 

@@ -1,5 +1,5 @@
-// Series that one rule writes: the samples of a tick, and stale markers for the series that the
-// tick lacks. Private to the engine.
+// Series that one rule writes: the samples of a tick, and stale markers for the series missing from
+// that tick. Private to the engine.
 #pragma once
 
 #include <cstdint>
@@ -16,41 +16,42 @@
 
 namespace pitwall::engine {
 
-// Not thread-safe. In the steady state a tick allocates nothing.
+// Not thread-safe. In the steady state a tick does not allocate memory.
 class RuleOutput {
  public:
-  // Replaces the collected samples by the elements of a result. InvalidArgument: the labels of the
-  // rule make two elements equal. ResourceExhausted: more than `limit` elements (0: no limit).
+  // Replaces the collected samples with the elements of a result. Returns InvalidArgument if the
+  // rule's labels make two elements equal, and ResourceExhausted above `limit` elements (0 means no
+  // limit).
   Status Collect(const plan::Rule& rule, uint32_t limit, const eval::Vector& result,
                  int64_t position, SeriesWriter* writer);
-  // Replaces the collected samples by ALERTS and ALERTS_FOR_STATE of the alerts.
+  // Replaces the collected samples with ALERTS and ALERTS_FOR_STATE of the alerts.
   void CollectAlerts(const alert::AlertState& alerts, SeriesWriter* writer);
   void CollectNothing() { samples_.clear(); }
-  // Writes the collected samples, and stale markers for series of the last tick that they lack.
-  // Returns false if there was nothing to write.
+  // Writes the collected samples, and stale markers for series of the last tick that are missing
+  // from them. Returns false if there was nothing to write.
   bool Flush(int64_t position, SeriesWriter* writer);
 
-  // Series written at the last tick, in the order of their ids.
+  // Series written at the last tick, in ID order.
   const std::vector<window::SeriesId>& written() const { return written_; }
   bool Wrote(window::SeriesId id) const;
-  // The series of another rule become those of this rule's last tick.
+  // Makes the other rule's series those of this rule's last tick.
   void Inherit(RuleOutput* from) { written_ = std::move(from->written_); }
 
-  // The store has forgotten these series (sorted); their ids may belong to others.
+  // Drops these series (sorted), which the store has removed. Their IDs may be reused.
   void Forget(const std::vector<window::SeriesId>& ids);
-  // The store has dropped all samples.
+  // Must be called when the store has dropped all samples.
   void Restart() { written_.clear(); }
 
   void Save(BinaryWriter& out) const;
   void Restore(BinaryReader& in);
 
  private:
-  // Ids of the elements of a result, valid while its binding stays.
+  // IDs of the elements of a result, valid while their binding is unchanged.
   struct Elements {
     uint64_t binding = 0;
     std::vector<window::SeriesId> ids;
-    // Index of each element among the distinct label sets, and the serial of the last tick that had
-    // the label set. Empty if all label sets are distinct.
+    // Index of each element among the distinct label sets, and the serial number of the last tick
+    // with the label set. Empty if all label sets are distinct.
     std::vector<uint32_t> outputs;
     std::vector<uint64_t> seen;
     uint64_t serial = 0;
@@ -59,7 +60,7 @@ class RuleOutput {
   Status Bind(const plan::Rule& rule, const eval::Vector& result, SeriesWriter* writer);
 
   Elements elements_;
-  std::vector<std::pair<window::SeriesId, double>> samples_;  // of this tick
+  std::vector<std::pair<window::SeriesId, double>> samples_;  // Of the current tick.
   std::vector<window::SeriesId> written_;
 };
 

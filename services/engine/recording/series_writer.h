@@ -1,4 +1,4 @@
-// Writer of the series that rules record: into the store of the domain, reported to its observer.
+// Writer of recorded series to the domain's store. It reports each sample to the domain's observer.
 // Private to the engine.
 #pragma once
 
@@ -14,13 +14,13 @@ namespace pitwall::engine {
 // Valid for one tick. Not thread-safe.
 class SeriesWriter {
  public:
-  // Borrows both. `observer` may be null.
+  // Both pointers are borrowed. `observer` may be null.
   SeriesWriter(window::SeriesStore* store, RuleObserver* observer)
       : store_(store), observer_(observer) {}
 
   StatusOr<window::SeriesId> Intern(const Labels& labels) { return store_->Intern(labels); }
 
-  // Returns false if the series has another sample at the position, which stays.
+  // Returns false if the series already has a sample at the position, which is kept.
   bool Write(window::SeriesId id, int64_t position, double value) {
     const bool taken = store_->Record(id, position, value);
     if (observer_ == nullptr) return taken;

@@ -1,5 +1,5 @@
-// Loss of the history of one domain (time-model.md, section 6): its rules are in Error until their
-// windows are full again. Private to the engine.
+// Loss of one domain's history (time-model.md, section 6). Rules are in Error until their windows
+// are full again. Private to the engine.
 #pragma once
 
 #include <cstdint>
@@ -9,27 +9,27 @@
 
 namespace pitwall::engine {
 
-// Positions on the clock of the domain. Not thread-safe.
+// Positions are on the domain's clock. Not thread-safe.
 class HistoryLoss {
  public:
   // Part of the history that a rule reads.
   struct Reach {
-    int64_t length = 0;         // of its windows, up to the tick
-    bool from_attempt = false;  // some window begins with the attempt
+    int64_t length = 0;         // length of its windows, up to the tick
+    bool from_attempt = false;  // some window starts with the attempt
   };
 
-  // All samples before the next tick are lost.
+  // Marks all samples before the next tick as lost.
   void Lose();
-  // A new attempt begins, all samples of which are known.
+  // Starts a new attempt, whose samples are all known.
   void BeginAttempt() { attempt_lost_ = false; }
-  // The windows restart empty: nothing that they hold is lost.
+  // Must be called when the windows restart empty, because their contents are then complete.
   void Clear() { lost_ = attempt_lost_ = false; }
-  // The first tick after the loss is the first known position.
+  // Starts a tick. The first tick after the loss is the first known position.
   void BeginTick(int64_t position);
-  // No rule is affected any more.
+  // Must be called when no rule is affected any more.
   void Recover() { lost_ = false; }
 
-  // Some rule may be affected.
+  // Whether some rule may be affected.
   bool lost() const { return lost_; }
   // Returns whether a rule that reads `reach` cannot be evaluated at the position.
   bool Affects(const Reach& reach, int64_t position) const;
@@ -39,8 +39,8 @@ class HistoryLoss {
 
  private:
   bool lost_ = false;
-  bool attempt_lost_ = false;    // the beginning of the attempt is lost
-  int64_t from_ = kMinPosition;  // first tick since the loss; kMinPosition before it
+  bool attempt_lost_ = false;    // The start of the attempt is lost.
+  int64_t from_ = kMinPosition;  // First tick since the loss; kMinPosition before that tick.
 };
 
 }  // namespace pitwall::engine

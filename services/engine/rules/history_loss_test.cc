@@ -22,7 +22,7 @@ TEST(HistoryLossTest, AffectsRuleUntilItsWindowsAreFull) {
   EXPECT_FALSE(loss.Affects({.length = 10}, 1010));
 }
 
-TEST(HistoryLossTest, AffectsWindowsOfTheAttemptUntilAnotherBegins) {
+TEST(HistoryLossTest, AffectsAttemptWindowsUntilNextAttempt) {
   HistoryLoss loss;
   loss.Lose();
   loss.BeginTick(1000);
@@ -31,7 +31,7 @@ TEST(HistoryLossTest, AffectsWindowsOfTheAttemptUntilAnotherBegins) {
   EXPECT_FALSE(loss.Affects({.from_attempt = true}, 5000));
 }
 
-TEST(HistoryLossTest, RestoredLoss_AffectsTheSameRules) {
+TEST(HistoryLossTest, RestoredLossAffectsSameRules) {
   HistoryLoss loss;
   loss.Lose();
   loss.BeginTick(1000);

@@ -13,14 +13,14 @@ namespace {
 
 constexpr size_t kMaxEvidence = 16;
 
-// Returns the time `seconds` before `time_ns`; 0 if the value is not a time that has passed.
+// Returns the time `seconds` before `time_ns`, or 0 if that is not a valid time in the past.
 int64_t OnsetOf(int64_t time_ns, double seconds) {
   const double ns = seconds * 1e9;
   return ns >= 0 && ns < static_cast<double>(time_ns) ? time_ns - std::llround(ns) : 0;
 }
 
-// Adds the elements of a folded issue in the form that other events of its kind share: first,
-// worst, count, names.
+// Adds the elements of a folded issue in the same form as other folded events: first, worst, count,
+// names.
 void AddFolded(const alert::FoldSummary& folded, IssueEvent* event) {
   if (folded.count == 0) return;
   const auto add = [event](std::string_view name, const Labels& labels, double value) {
@@ -86,7 +86,8 @@ IssueEvent IssueEventBuilder::EventOf(const RuleState& state, const alert::Trans
   if (transition.kind == alert::TransitionKind::kFound)
     event.capture = std::string(transition.Annotation("capture"));
   event.root_cause = transition.root_cause;
-  // As of the evaluation: the job, or the program, may have other values by now.
+  // The event has the parameters of the evaluation, because the job or the program may have other
+  // values by now.
   const auto parameters = state.alerts->parameters();
   event.parameters.assign(parameters.begin(), parameters.end());
   AddFolded(transition.folded, &event);
@@ -103,8 +104,8 @@ void IssueEventBuilder::EmitTransitions(const RuleState& state,
         transition.kind == alert::TransitionKind::kDropped)
       continue;
     IssueEvent event = EventOf(state, transition, scope);
-    // Value and evidence are of the same tick: of the one that was read, if the rule has input
-    // there.
+    // Value and evidence are from the same tick. That is the tick that was read if the rule has
+    // input there.
     const bool seen =
         transition.last_seen.position == (at_tick ? scope.at.position : ticks_->last_tick());
     if (read && (seen || ReadSubject(rule, transition.element, &event.value)))
@@ -135,7 +136,7 @@ void IssueEventBuilder::EmitStatus(const plan::Rule& rule, const alert::StatusCh
     }
   }
   event.ever_found = change.ever_found;
-  // The ID of a status event follows from its time and the new status.
+  // The ID of a status event is derived from its time and the new status.
   event.active_since_ns = scope.at.time_ns;
   event.sequence = static_cast<uint64_t>(change.status);
   event.labels = Labels({{"reason", change.reason_only ? change.reason : ""}});

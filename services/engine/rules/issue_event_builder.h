@@ -1,4 +1,4 @@
-// Events of the rules of one domain: made from transitions of alerts and changes of statuses. The
+// Builder of the events of one domain's rules from alert transitions and status changes. The
 // incident tracker adds incidents and root causes. Private to the engine.
 #pragma once
 
@@ -17,26 +17,27 @@
 
 namespace pitwall::engine {
 
-// Circumstances of the events of one evaluation, or of one end of issues. Borrows all.
+// Context of the events of one evaluation, or of one end of issues. All pointers are borrowed.
 struct EvalScope {
   const EvalTime& at;
   const JobIdentity& job;
   EventSink* out;
-  EndDetail end_detail = EndDetail::kNone;  // of the issues that end
+  EndDetail end_detail = EndDetail::kNone;  // Of the ending issues.
 };
 
 // Not thread-safe.
 class IssueEventBuilder {
  public:
-  // Borrows all.
+  // The pointers are borrowed.
   IssueEventBuilder(DomainInputs* inputs, const TickScheduler* ticks, EngineCounters* counters)
       : inputs_(inputs), ticks_(ticks), counters_(counters) {}
 
-  // Step clock: ranks without which rules across ranks are evaluated ("rank 1"); "" without any.
+  // Sets the missing ranks, such as "rank 1", without which this step clock evaluates rules across
+  // ranks. "" means that no rank is missing.
   void SetMissingRanks(std::string ranks) { missing_ranks_ = std::move(ranks); }
 
-  // Emits an event for each transition but kPending and kDropped. `at_tick`: the inputs are as of
-  // scope.at. Otherwise evidence is as of the last tick.
+  // Emits an event for each transition except kPending and kDropped. `at_tick` means that the
+  // inputs are as of scope.at. Otherwise evidence is as of the last tick.
   void EmitTransitions(const RuleState& state, std::span<const alert::Transition> transitions,
                        bool at_tick, const EvalScope& scope);
   void EmitStatus(const plan::Rule& rule, const alert::StatusChange& change,
@@ -45,10 +46,11 @@ class IssueEventBuilder {
  private:
   IssueEvent EventOf(const RuleState& state, const alert::Transition& transition,
                      const EvalScope& scope) const;
-  // Returns false if the rule was not evaluated at the last tick, or windows have restarted since.
+  // Returns false if the rule was not evaluated at the last tick or if windows have restarted
+  // since.
   bool ReturnToLastTick(const RuleSpec& spec);
-  // Reads the left side of the rule's comparison for an element that expr lacks. Returns false if
-  // there is none, or several.
+  // Reads the left side of the rule's comparison for an element that is missing from expr. Returns
+  // false unless exactly one element matches.
   bool ReadSubject(const plan::Rule& rule, const Labels& element, double* value);
   void AddEvidence(const plan::Rule& rule, const Labels& element, IssueEvent* event);
   void Emit(IssueEvent event, const EvalScope& scope);

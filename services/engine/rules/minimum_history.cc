@@ -11,7 +11,7 @@ namespace pitwall::engine {
 
 namespace {
 
-// Below min and max, which keep the meaning of what they are over.
+// Returns the node below min and max, which do not change the meaning of their operand.
 const plan::Node& WithoutExtremes(const plan::DomainPlan& domain, plan::NodeId id) {
   const plan::Node* node = &domain.nodes[id.index()];
   while (node->kind == plan::NodeKind::kAggregate && (node->aggregate == plan::AggregateOp::kMin ||
@@ -26,7 +26,7 @@ const Demand* DemandOf(const plan::DomainPlan& domain, const plan::Node& node) {
   return &plan::DemandsOf(domain, node.source).demands[node.demand];
 }
 
-// count_over_time(x[…]), or null.
+// Returns the demand of count_over_time(x[…]), or null.
 const Demand* CountIn(const plan::DomainPlan& domain, plan::NodeId id) {
   const Demand* demand = DemandOf(domain, WithoutExtremes(domain, id));
   return demand != nullptr && demand->kind != WindowKind::kInstant &&
@@ -35,7 +35,7 @@ const Demand* CountIn(const plan::DomainPlan& domain, plan::NodeId id) {
              : nullptr;
 }
 
-// time() - ts_of_first_over_time(x[attempt])
+// Matches time() - ts_of_first_over_time(x[attempt]).
 bool IsAge(const plan::DomainPlan& domain, plan::NodeId id) {
   const plan::Node& node = WithoutExtremes(domain, id);
   if (node.kind != plan::NodeKind::kBinary || node.binary != plan::BinaryOp::kSub) return false;
@@ -45,8 +45,8 @@ bool IsAge(const plan::DomainPlan& domain, plan::NodeId id) {
          demand->function == WindowFunction::kTsOfFirst;
 }
 
-// (ts_of_last_over_time(x[N samples]) - ts_of_first_over_time(x[N samples])) /
-// (count_over_time(x[N samples]) - 1)
+// Matches (ts_of_last_over_time(x[N samples]) - ts_of_first_over_time(x[N samples])) /
+// (count_over_time(x[N samples]) - 1).
 bool IsDistance(const plan::DomainPlan& domain, plan::NodeId id) {
   const plan::Node& node = WithoutExtremes(domain, id);
   if (node.kind != plan::NodeKind::kBinary || node.binary != plan::BinaryOp::kDiv) return false;
@@ -63,7 +63,7 @@ bool IsDistance(const plan::DomainPlan& domain, plan::NodeId id) {
          CountIn(domain, intervals.inputs[0]) != nullptr;
 }
 
-// What is waited for first of several: what time does not bring.
+// Returns the priority of a gate among several. Conditions that waiting cannot fulfill come first.
 int Rank(HistoryGate::For what) {
   return what == HistoryGate::For::kNearer ? 0 : what == HistoryGate::For::kSamples ? 1 : 2;
 }
@@ -139,14 +139,14 @@ uint32_t History::Find(const plan::DomainPlan& domain, plan::NodeId id, bool fin
   const bool is_or = node.kind == plan::NodeKind::kSetOp && node.set == plan::SetOp::kOr;
   if (is_or) condition.kind = Condition::Kind::kAll;
   const bool is_unless = node.kind == plan::NodeKind::kSetOp && node.set == plan::SetOp::kUnless;
-  // What is to the right of a set operator says when the left side counts.
+  // The right side of a set operator only decides when the left side counts.
   const bool left_only = node.kind == plan::NodeKind::kSetOp && !is_or;
   for (size_t i = 0; i < (is_unless ? 1 : node.inputs.size()); ++i) {
     const uint32_t part = Find(domain, node.inputs[i], finding && (i == 0 || !left_only));
     if (part != kNone) {
       condition.parts.push_back(part);
     } else if (is_or) {
-      return kNone;  // this side never waits
+      return kNone;  // This side never waits.
     }
   }
   if (condition.parts.empty()) return kNone;

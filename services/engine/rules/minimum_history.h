@@ -1,17 +1,19 @@
-// The minimum history that a rule asks for: until it has it, its status is InProgress and not "no
-// issues found". Private to the engine.
+// Minimum history that a rule requires. Until the history is available, the rule's status is
+// InProgress
+// instead of NoIssuesFound. Private to the engine.
 //
-// Nothing has to be written for it but the condition itself, as rules have it anyway:
+// The requirement is derived from conditions that rules contain anyway:
 //
-//   … and count_over_time(x[attempt]) > $patience              so many samples (or steps)
-//   … and on () time() - min(ts_of_first_over_time(x[attempt])) > $grace_seconds      such an age
+//   … and count_over_time(x[attempt]) > $patience              minimum number of samples (steps)
+//   … and on () time() - min(ts_of_first_over_time(x[attempt])) > $grace_seconds      minimum age
 //   … and on () min((ts_of_last_over_time(x[9 samples]) - ts_of_first_over_time(x[9 samples]))
-//       / (count_over_time(x[9 samples]) - 1)) < 1.5                           such near samples
+//       / (count_over_time(x[9 samples]) - 1)) < 1.5                  maximum distance of samples
 //
-// on either side of an `and`, also below functions, aggregations and arithmetic; of an `or` both
-// sides must wait, of an `unless` the left one. The comparison that the rule is about is no such
-// condition: of each side of an `or`, and below aggregations and functions, the leftmost one that
-// no `and` or `unless` is before. Conditions inside of subqueries are not seen.
+// The conditions may be on either side of an `and`, also below functions, aggregations, and
+// arithmetic. For an `or` both sides must wait, and for an `unless` the left side. The comparison
+// that is the subject of the rule does not count: on each side of an `or`, and below aggregations
+// and functions, that is the leftmost comparison without a preceding `and` or `unless`. Conditions
+// inside subqueries are ignored.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +28,10 @@ namespace pitwall::engine {
 struct HistoryGate {
   enum class For : uint8_t {
     kNothing,
-    kSamples,  // the series that has most has `has` of `wants`
-    kAge,      // the oldest reaches it at the position `until`
-    kTick,     // the attempt has just begun: nothing was judged so far
-    kNearer,   // samples are `has` steps (seconds) apart, and may be less than `wants`
+    kSamples,  // the series with the most samples has `has` of `wants`
+    kAge,      // the oldest series reaches the age at position `until`
+    kTick,     // the attempt has just started and has no evaluation yet
+    kNearer,   // samples are `has` steps (seconds) apart and must be less than `wants` apart
   } what = For::kNothing;
   double has = 0;
   double wants = 0;
@@ -41,30 +43,31 @@ struct HistoryGate {
   void Restore(BinaryReader& in);
 };
 
-// The conditions of one rule. Immutable; borrows nothing.
+// Minimum-history conditions of one rule. Immutable; does not borrow any object.
 class History {
  public:
   History(const plan::DomainPlan& domain, const plan::Rule& rule);
 
-  // What the rule waits for at the evaluator's tick, `position`: of several conditions the one that
-  // misses most, what never comes by waiting (nearer samples) first, samples before ages. A
-  // condition without any input waits for nothing: that is for the rule's needs to say. Evaluates
-  // nothing that the rule's expression did not.
+  // Returns the condition that the rule waits for at the evaluator's tick, `position`. Of several
+  // conditions, returns the one with the most missing. Sample distances come first because waiting
+  // does not help; sample counts come before ages. A condition without input does not wait, because
+  // the rule's needs report missing input. Only evaluates nodes of the rule's expression.
   HistoryGate At(eval::Evaluator* evaluator, int64_t position) const;
   // Whether a new attempt has to wait again.
   bool begins_with_attempt() const { return begins_with_attempt_; }
 
  private:
-  // A comparison, or several of which any one or all must wait.
+  // A comparison, or a combination of conditions of which any or all must wait.
   struct Condition {
     enum class Kind { kSamples, kAge, kNearer, kAny, kAll } kind = Kind::kAny;
-    plan::NodeId value = plan::kNoNode;  // what is compared
-    plan::NodeId limit = plan::kNoNode;  // with which scalar
+    plan::NodeId value = plan::kNoNode;  // compared value
+    plan::NodeId limit = plan::kNoNode;  // scalar limit of the comparison
     bool or_equal = false;
     std::vector<uint32_t> parts;
   };
 
-  // Index of the condition of this expression, or kNone. `finding`: it is what the rule is about.
+  // Returns the index of this expression's condition, or kNone. `finding` means that the expression
+  // is the subject of the rule.
   uint32_t Find(const plan::DomainPlan& domain, plan::NodeId id, bool finding);
   uint32_t Add(Condition condition);
   HistoryGate Judge(uint32_t condition, eval::Evaluator* evaluator, int64_t position) const;

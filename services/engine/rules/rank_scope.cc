@@ -19,7 +19,7 @@ class RankScope {
   bool Crosses(const plan::Rule& rule) {
     std::vector<bool> seen(domain_.nodes.size(), false);
     const std::vector<plan::NodeId> roots = plan::RootsOf(rule);
-    // Without any series it holds of the job, once.
+    // A rule that does not read any series applies to the job once.
     const bool reads = std::any_of(roots.begin(), roots.end(), [&](plan::NodeId root) {
       return !DemandsBelow(domain_, root).empty();
     });
@@ -48,8 +48,8 @@ class RankScope {
     return node.without == named;
   }
 
-  // absent() is true without any series, and scalar() has a value for one series only: the series
-  // of one rank would look like all of them.
+  // absent() is true without any series, and scalar() has a value only for exactly one series. With
+  // the series of one rank, these functions would behave as if that rank were all ranks.
   static bool LooksAtAll(const plan::Node& node) {
     const auto function = static_cast<FunctionId>(node.function);
     return function == FunctionId::kAbsent || function == FunctionId::kScalar;
@@ -62,7 +62,7 @@ class RankScope {
   }
 
   const plan::DomainPlan& domain_;
-  absl::flat_hash_set<std::string> recorded_;  // by rules that combine ranks
+  absl::flat_hash_set<std::string> recorded_;  // Recorded by rules that combine ranks.
 };
 
 }  // namespace

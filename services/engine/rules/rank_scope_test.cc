@@ -40,15 +40,15 @@ std::vector<bool> Across(std::string_view rules) {
   return RulesAcrossRanks(program->domains.back()).at(0);
 }
 
-TEST(RulesAcrossRanks, AggregationThatKeepsRank_JudgesOneRank) {
+TEST(RulesAcrossRanks, AggregationKeepsRank_RuleIsPerRank) {
   EXPECT_THAT(Across(kOfOneRank), ElementsAre(false, false, false, false));
 }
 
-TEST(RulesAcrossRanks, AggregationThatDropsRank_JudgesAll) {
+TEST(RulesAcrossRanks, AggregationDropsRank_RuleIsAcrossRanks) {
   EXPECT_THAT(Across(kOfAllRanks), ElementsAre(true, true, true, true, true, true));
 }
 
-TEST(RulesAcrossRanks, ReaderOfSuchARecording_JudgesAll) {
+TEST(RulesAcrossRanks, ReaderOfCombinedSeries_IsAcrossRanks) {
   EXPECT_THAT(Across(kRecordings), ElementsAre(true, false, true, false));
 }
 

@@ -27,14 +27,14 @@ void RuleEvaluator::EvaluateRule(RuleState* state, const EvalScope& scope) {
   const RuleSpec& spec = state->spec;
   state->needs.Read(to_.inputs->store().get());
   Status error = state->broken;
-  // Without the needs that follow from the expression there is no result, except if a window still
-  // holds samples that an instant does not see: these count, as in Prometheus.
+  // Without the needs derived from the expression there is no result. The exception is a window
+  // that still holds samples that an instant selector does not see. They count, as in Prometheus.
   const bool needed = state->status.Gate(state->needs.met());
   if (error.ok() && (needed || !spec.rule.waits_for_needs)) {
     to_.inputs->subqueries().Run(spec.subqueries, &to_.inputs->evaluator());
     error =
         spec.alerting() ? EvaluateAlert(state, scope) : EvaluateRecord(state, scope.at.position);
-    // The rule was evaluated as far as possible. A window that misses samples must not look
+    // The rule was evaluated as far as possible. A window with missing samples must not look
     // healthy.
     if (error.ok()) error = to_.inputs->CheckWindows(spec.demands, scope.at.position);
   } else if (error.ok() && !state->output->written().empty()) {
@@ -55,7 +55,7 @@ Status RuleEvaluator::EvaluateAlert(RuleState* state, const EvalScope& scope) {
   TickQueries queries(&evaluator);
   alert::AlertInput input{
       .at = scope.at, .parameters = evaluator.parameters(), .queries = &queries};
-  // Results stay valid until the next Begin or Changed, and neither comes in between.
+  // Results stay valid until the next Begin or Changed, and neither is called in between.
   ASSIGN_OR_RETURN(input.expr, evaluator.Evaluate(rule.expr));
   if (rule.subject != plan::kNoNode) {
     ASSIGN_OR_RETURN(input.subject, evaluator.Evaluate(rule.subject));
@@ -96,8 +96,8 @@ void RuleEvaluator::FlushOutput(RuleState* state, int64_t position) {
 
 void RuleEvaluator::JudgeNeeds(const std::function<bool(std::string_view)>& is_carried,
                                const EvalScope& scope) {
-  // A recorded series counts as present while its rule has its own needs and recorded something at
-  // its last tick.
+  // A recorded series counts as present if its rule's own needs are met and the rule recorded a
+  // sample at its last tick.
   absl::flat_hash_set<std::string_view> recorded;
   const auto is_present = [&](std::string_view metric) {
     return is_carried(metric) || recorded.contains(metric);
@@ -124,7 +124,8 @@ void RuleEvaluator::EndAlerts(RuleState* state, EndReason reason, const EvalScop
 }
 
 void RuleEvaluator::EndAll(EndReason reason, bool attempt_scope_only, const EvalScope& scope) {
-  // An end is no verdict: the status follows at once only if the job continues.
+  // The end of a job or attempt is not a verdict: the status changes immediately only if the job
+  // continues.
   const bool judges = reason != EndReason::kJobEnded && scope.end_detail == EndDetail::kNone;
   to_.rules->ForEach([&](RuleState& state) {
     if (reason == EndReason::kAttemptEnded) {

@@ -35,44 +35,45 @@ class RuleEvaluator {
     EngineCounters* counters;
   };
 
-  // A rule and the same rule of another program: name and fingerprint are equal.
+  // A rule and its successor in another program, with equal name and fingerprint.
   struct Succession {
     RuleState* from;
     RuleState* to;
   };
 
-  // Borrows all. `across_ranks`: false on a separate step clock, which skips rules across ranks.
+  // The pointers are borrowed. `across_ranks` is false on a separate step clock, which skips rules
+  // across ranks.
   RuleEvaluator(const Targets& targets, bool across_ranks)
       : to_(targets), across_ranks_(across_ranks) {}
 
-  // Null for none. Borrowed.
+  // Sets the observer, which may be null. Borrowed.
   void SetObserver(RuleObserver* observer) { observer_ = observer; }
-  // Values of the parameters of the domain, in the order of the plan.
+  // Sets the parameter values of the domain, in plan order.
   void SetParameters(std::vector<double> values) {
     to_.inputs->evaluator().SetParameters(std::move(values));
   }
-  // Step clock: the ranks that it does not wait for ("rank 1"), which issues of rules across ranks
-  // name; "" without any.
+  // Sets the ranks that this step clock does not wait for ("rank 1"), or "". Issues of rules across
+  // ranks name them.
   void SetMissingRanks(std::string ranks) { to_.events->SetMissingRanks(std::move(ranks)); }
 
-  // Begins a tick: the inputs are as of `at`.
+  // Starts a tick, with the inputs as of `at`.
   void BeginTick(const EvalTime& at);
   // Evaluates the rules of a group in order.
   void EvaluateGroup(size_t group, const EvalScope& scope);
-  // Step clock, on the time clock: judges the needs of each rule, and updates its status. A metric
-  // is present if `is_carried` says so, or if a rule recorded it at its last tick.
+  // Updates the needs and the status of each step rule on the time clock. A metric is present if
+  // `is_carried` returns true or if a rule recorded it at its last tick.
   void JudgeNeeds(const std::function<bool(std::string_view)>& is_carried, const EvalScope& scope);
-  // Ends all open issues (of scope attempt only, if so) and lets statuses forget which elements
-  // they saw. The end of a job, or of an attempt by death, is no verdict: statuses stay as they
-  // are, so that none looks healthy by it.
+  // Ends all open issues, or only those of scope attempt, and makes statuses forget the elements
+  // that they saw. The end of a job, or the death of an attempt, is not a verdict. Statuses stay
+  // unchanged so that no rule looks healthy because of it.
   void EndAll(EndReason reason, bool attempt_scope_only, const EvalScope& scope);
   // Emits each final status of an ended job that has not been emitted.
   void FinishStatuses(const EvalScope& scope) { to_.statuses->Finish(scope); }
-  // A reload, before anything is replaced: each event is made under the program, and with the
-  // parameters, that evaluated it. Ends the rules that `next` lacks or that changed. Returns the
-  // others.
+  // Prepares a reload. Must be called before any part is replaced, because each event needs the
+  // program and the parameters of its evaluation. Ends the rules that changed or are missing from
+  // `next`. Returns the remaining rules.
   std::vector<Succession> EndChanged(const RuleTable& next, const EvalScope& scope);
-  // No program has the clock any more: every rule ends as removed.
+  // Ends every rule as removed, because no program has the clock any more.
   void RemoveAll(const EvalScope& scope);
 
  private:
@@ -82,14 +83,14 @@ class RuleEvaluator {
   Status EvaluateRecord(RuleState* state, int64_t position);
   // Writes the samples that the rule's output has collected.
   void FlushOutput(RuleState* state, int64_t position);
-  // The rule ends. `removed`: no other rule has its name, and its status ends.
+  // Ends the rule. `removed` means that no other rule has its name, so its status ends too.
   void EndRule(RuleState* state, bool removed, const EvalScope& scope);
   void EndAlerts(RuleState* state, EndReason reason, const EvalScope& scope);
 
   const Targets to_;
   const bool across_ranks_;
   RuleObserver* observer_ = nullptr;
-  std::vector<alert::Transition> transitions_;  // scratch
+  std::vector<alert::Transition> transitions_;  // Scratch space.
 };
 
 }  // namespace pitwall::engine

@@ -18,7 +18,7 @@ namespace pitwall::engine {
 // Not thread-safe.
 class RuleNeeds {
  public:
-  // Borrows `rule`, a rule of a step clock if `on_steps`.
+  // Borrows `rule`. `on_steps` marks a rule of a step clock.
   RuleNeeds(const plan::Rule& rule, bool on_steps)
       : rule_(&rule), on_steps_(on_steps), met_(rule.needs.size(), 0) {}
 
@@ -28,8 +28,8 @@ class RuleNeeds {
     return names;
   }
 
-  // A tick of the rule. On a step clock a need that is absent counts as absent only once Judge says
-  // so.
+  // Handles a tick of the rule. On a step clock, a missing need counts as absent only after Judge
+  // has confirmed it.
   void Read(window::SeriesStore* windows) {
     for (size_t i = 0; i < met_.size(); ++i) {
       const Column column = windows->Read(rule_->needs[i].demand);
@@ -38,7 +38,7 @@ class RuleNeeds {
       if (met || !on_steps_ || !judged_) met_[i] = met ? 1 : 0;
     }
   }
-  // Step clock: judges the needs on the time clock. Returns whether all are present.
+  // Updates the needs of a step clock on the time clock. Returns whether all are present.
   bool Judge(const std::function<bool(std::string_view)>& is_present) {
     judged_ = true;
     bool all = true;
@@ -53,7 +53,7 @@ class RuleNeeds {
   const std::vector<uint8_t>& met() const { return met_; }
   bool AllMet() const { return std::find(met_.begin(), met_.end(), 0) == met_.end(); }
 
-  // Takes over the state of the same rule of another program, if its needs are the same.
+  // Takes over the state of the same rule from another program if both have the same needs.
   void Inherit(RuleNeeds* from) {
     if (Names(*rule_) != Names(*from->rule_)) return;
     met_ = std::move(from->met_);

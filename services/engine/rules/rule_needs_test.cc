@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 class RuleNeedsTest : public testing::Test {
  protected:
   const plan::Rule& rule() const { return program_->domains[0].groups[0].rules[0]; }
-  // A tick at which these metrics have samples.
+  // Runs a tick at which these metrics have samples.
   void Tick(RuleNeeds* needs, const std::vector<std::string>& metrics) {
     tick_ += 1000 * kNanosPerSecond;
     for (const std::string& metric : metrics) {
@@ -35,7 +35,7 @@ groups:
   int64_t tick_ = 0;
 };
 
-TEST_F(RuleNeedsTest, TimeClock_TickDecides) {
+TEST_F(RuleNeedsTest, TimeClock_TickUpdatesNeeds) {
   RuleNeeds needs(rule(), /*on_steps=*/false);
   ASSERT_THAT(RuleNeeds::Names(rule()), ElementsAre("a", "b"));
   EXPECT_THAT(needs.met(), ElementsAre(0, 0));
@@ -55,7 +55,7 @@ TEST_F(RuleNeedsTest, StepClock_OnlyJudgeReportsAbsence) {
   EXPECT_THAT(needs.met(), ElementsAre(0, 0));
 }
 
-TEST_F(RuleNeedsTest, OtherNeeds_AreNotInherited) {
+TEST_F(RuleNeedsTest, DifferentNeeds_AreNotInherited) {
   const plan::ProgramPtr other = ProgramForTest(R"rules(
 groups:
 - {name: g, interval: 1s, rules: [{alert: A, expr: "a > 1 and c > 1"}]}

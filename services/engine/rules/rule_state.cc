@@ -27,7 +27,8 @@ RuleSpec::RuleSpec(const plan::DomainPlan& domain, const plan::Group& group,
     if (ref.source > 0) continue;
     const Demand& demand = domain.demands.demands[ref.demand];
     int64_t range = demand.range;
-    // The number of samples per tick is unknown: rules are written for at least one.
+    // The number of samples per tick is unknown. The code assumes the minimum that rules are
+    // written for, one sample per tick.
     if (demand.kind == WindowKind::kSamples) range = demand.range * demand.interval;
     // The length of an attempt is unknown.
     if (demand.kind == WindowKind::kAttempt || demand.kind == WindowKind::kFirst) {
@@ -63,7 +64,7 @@ void RuleState::Inherit(RuleState* from, const plan::DomainPlan& domain) {
   }
   inputs = std::move(from->inputs);
   history_wait = from->history_wait;
-  BinaryWriter saved;  // the needs of the rule may be others now
+  BinaryWriter saved;  // The rule's needs may have changed since.
   from->status.Save(saved);
   BinaryReader in(saved.data());
   status.Restore(in);

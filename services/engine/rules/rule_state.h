@@ -1,4 +1,4 @@
-// State of one rule of a domain for one job between ticks. Private to the engine.
+// State of one rule of a domain between ticks, for one job. Private to the engine.
 #pragma once
 
 #include <cstddef>
@@ -28,14 +28,14 @@ struct RuleSpec {
   const plan::Rule& rule;
   const int64_t interval;   // of its group
   const bool align_job;     // of its group
-  const uint32_t limit;     // of its group; 0: none
+  const uint32_t limit;     // of its group; 0 if unlimited
   const bool across_ranks;  // combines series of several ranks (rank_scope.h); step clock only
   const History minimum_history;
-  // Below expr and clear.
+  // Demands below expr and clear.
   std::vector<plan::DemandRef> demands;
-  // Below all expressions of the rule.
+  // Subqueries below all expressions of the rule.
   std::vector<uint32_t> subqueries;
-  HistoryLoss::Reach reach;  // without the windows of recorded series that it reads
+  HistoryLoss::Reach reach;  // excludes the windows of recorded series that the rule reads
 };
 
 // Not thread-safe.
@@ -46,16 +46,16 @@ struct RuleState {
 
   size_t firing() const { return alerts.has_value() ? alerts->firing() : 0; }
 
-  // Takes over the state of the same rule of another program. `domain` has this rule.
+  // Takes over the state of the same rule from another program. `domain` contains this rule.
   void Inherit(RuleState* from, const plan::DomainPlan& domain);
 
   void Save(BinaryWriter& out) const;
-  // DataLoss: the state of another rule, or damage.
+  // Returns DataLoss for damaged data or the state of another rule.
   Status Restore(BinaryReader& in);
 
   const RuleSpec spec;
-  Status broken;                            // reason why it cannot be evaluated at all (CheckRule)
-  std::optional<alert::AlertState> alerts;  // of alerting rules that are not broken
+  Status broken;  // error of a rule that can never be evaluated (CheckRule)
+  std::optional<alert::AlertState> alerts;  // set for alerting rules that are not broken
   alert::RuleStatusMachine status;
   alert::InputWatch inputs;
   RuleNeeds needs;

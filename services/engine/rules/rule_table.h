@@ -1,4 +1,4 @@
-// Rules of one domain for one job, by group, with their state.
+// Rules of one domain with their state for one job, by group.
 #pragma once
 
 #include <cstddef>
@@ -19,10 +19,10 @@
 
 namespace pitwall::engine {
 
-// Present status of one rule. Its reason includes progress that no event reports.
+// Current status of one rule. Its reason includes progress that events do not report.
 struct RuleStatusNow {
   const plan::Rule* rule = nullptr;
-  RuleStatus status = RuleStatus::kUnknown;  // kUnknown before the first tick
+  RuleStatus status = RuleStatus::kUnknown;  // kUnknown before the first tick.
   std::string_view reason;
 };
 
@@ -34,9 +34,9 @@ class RuleTable {
   // Borrows the plan and `recorded`, which may be moved but must outlive this object.
   RuleTable(const plan::DomainPlan& domain, RecordedSeries* recorded);
 
-  // Groups and rules in the order of the program.
+  // Groups and rules in program order.
   std::span<const Group> groups() const { return groups_; }
-  // Calls f(RuleState&) for each rule in the order of the program.
+  // Calls f(RuleState&) for each rule in program order.
   template <typename F>
   void ForEach(F f) const {
     for (const Group& group : groups_) {
@@ -44,15 +44,16 @@ class RuleTable {
     }
   }
 
-  // Some selector of the domain may read ALERTS or ALERTS_FOR_STATE.
+  // Whether some selector of the domain may read ALERTS or ALERTS_FOR_STATE.
   bool alerts_wanted() const { return alerts_wanted_; }
-  // Some alert is pending or firing.
+  // Returns whether some alert is pending or firing.
   bool HasActiveAlerts() const;
-  // Number of firing alerts of the alerting rule of that name; 0 without such a rule.
+  // Returns the number of firing alerts of the alerting rule with that name, or 0 if there is no
+  // such rule.
   size_t Firing(std::string_view rule) const;
   // Returns false if no rule has the issue.
   bool SetRootCause(const IncidentTracker::RootCauseChange& change);
-  // Of all alerting rules. Valid until the next call that changes a rule.
+  // Returns the statuses of all alerting rules. Valid until the next call that changes a rule.
   std::vector<RuleStatusNow> Statuses() const;
 
   // Returns whether the rule cannot be evaluated at the position because of the loss.
@@ -60,13 +61,13 @@ class RuleTable {
   bool IsAnyAffected(const HistoryLoss& loss, int64_t position) const;
 
   void SaveGroup(size_t group, BinaryWriter& out) const;
-  // DataLoss: the state of other rules, or damage. `name` is that of the group.
+  // Returns DataLoss for damaged data or the state of other rules. `name` is the group's name.
   Status RestoreGroup(size_t group, std::string_view name, BinaryReader& in);
 
  private:
   std::vector<Group> groups_;
   bool alerts_wanted_ = false;
-  int64_t recorded_reach_ = 0;  // maximum reach of a recording rule
+  int64_t recorded_reach_ = 0;  // Maximum reach of a recording rule.
 };
 
 }  // namespace pitwall::engine

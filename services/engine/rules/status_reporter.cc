@@ -15,12 +15,12 @@ namespace {
 constexpr std::string_view kRowEvery = "a row every ";
 constexpr std::string_view kSampleEvery = "a sample every ";
 
-// Rounds to one decimal, distances from 10 on to an integer.
+// Rounds to one decimal, and distances of 10 or more to an integer.
 double Readable(double distance) {
   return distance < 10 ? std::round(distance * 10) / 10 : std::round(distance);
 }
 
-// Samples are too far apart for the rule: waiting does not help.
+// Returns the reason of a rule whose samples are too far apart, so that waiting does not help.
 std::string NearerText(const HistoryGate& gate, bool steps) {
   if (!steps)
     return Cat(kSampleEvery, Readable(gate.has), " s; needs one every ", Readable(gate.wants),
@@ -75,7 +75,7 @@ std::string StatusReporter::HistoryText(const HistoryGate& gate) const {
 
 std::string StatusReporter::WindowText(const RuleSpec& spec, int64_t position) const {
   int64_t full = kMinPosition;
-  int64_t reach = 0;  // a window inside of a subquery must be full for as long as the outer one is
+  int64_t reach = 0;  // A window inside a subquery must be full for the length of the outer window.
   for (const uint32_t subquery : spec.subqueries) {
     full = std::max(full, from_.inputs->subqueries().FullFrom(subquery));
     reach += from_.inputs->domain().subqueries[subquery].reach;
@@ -108,7 +108,7 @@ std::string StatusReporter::ErrorOf(const RuleState& state, const Status& error,
   if (!error.message().empty()) return std::string(ToStd(error.message()));
   if (!scope.job.limit_reason.empty()) return scope.job.limit_reason;
   const bool steps = from_.inputs->on_steps();
-  // On the step clock, a rule whose input no source sends has lost nothing.
+  // On the step clock, the loss does not affect a rule whose input no source sends.
   if (!state.spec.alerting() || (steps && !state.needs.AllMet())) return "";
   const int64_t position = steps ? from_.ticks->last_tick() : scope.at.position;
   if (!from_.rules->IsAffected(state, *from_.loss, position)) return "";
@@ -117,7 +117,7 @@ std::string StatusReporter::ErrorOf(const RuleState& state, const Status& error,
 }
 
 void StatusReporter::Report(RuleState* state, const Status& error, const EvalScope& scope) {
-  // A recording rule reports only errors, and their end.
+  // A recording rule reports only errors and their end.
   if (!state->spec.alerting() && error.ok() && state->status.status() != RuleStatus::kError) return;
   const std::string message = ErrorOf(*state, error, scope);
   size_t firing = state->firing();
@@ -134,7 +134,7 @@ void StatusReporter::Report(RuleState* state, const Status& error, const EvalSco
   const std::string before = state->status.reason();
   const auto change = state->status.Update(input);
   if (!change.has_value()) return;
-  // Progress in the reason of InProgress is no change, unless it will never end.
+  // Progress in an InProgress reason is not reported as a change, unless waiting cannot help.
   const bool counts = !change->reason_only || change->status != RuleStatus::kInProgress ||
                       BecomesNearer(change->reason, before);
   if (counts) Emit(*state, *change, scope);

@@ -1,5 +1,5 @@
-// Statuses of the rules of one domain: derives them from evaluations, and emits their changes.
-// Private to the engine.
+// Reporter of rule statuses in one domain: derives them from evaluations and emits changes. Private
+// to the engine.
 #pragma once
 
 #include <cstddef>
@@ -29,28 +29,28 @@ class StatusReporter {
     const HistoryLoss* loss;
   };
 
-  // Borrows all. `emits`: false for a separate step clock, whose issues count in the statuses of
-  // the shared one.
+  // The pointers are borrowed. `emits` is false for a separate step clock, whose issues count in
+  // the statuses of the shared clock.
   StatusReporter(const Sources& sources, IssueEventBuilder* events, bool emits)
       : from_(sources), events_(events), emits_(emits) {}
 
-  // Rules of the separate step clocks, whose issues count here. Borrowed.
+  // Sets the rules of the separate step clocks, whose issues count here. Borrowed.
   void SetSeparate(std::vector<const RuleTable*> separate) { separate_ = std::move(separate); }
 
-  // Updates the status of a rule after an evaluation, and emits a change. `error` is that of the
+  // Updates a rule's status after an evaluation and emits a change. `error` is the error of the
   // evaluation.
   void Report(RuleState* state, const Status& error, const EvalScope& scope);
-  // Emits the final status of each rule of an ended job that has not been emitted.
+  // Emits the final status of each rule of an ended job, unless already emitted.
   void Finish(const EvalScope& scope);
   // Emits the end of the status of a removed rule, if one has been emitted.
   void Stop(RuleState* state, const EvalScope& scope);
 
  private:
   void Emit(const RuleState& state, const alert::StatusChange& change, const EvalScope& scope);
-  // Message of the error of the rule; "" without one.
+  // Returns the rule's error message, or "".
   std::string ErrorOf(const RuleState& state, const Status& error, const EvalScope& scope) const;
-  // Reasons why a rule without an issue is InProgress: `for`, a minimum history, windows that are
-  // not full. "" without any. Times are absolute, except in samples.
+  // Returns the reasons why a rule without an issue is InProgress: `for`, a minimum history, or
+  // windows that are not full. "" if there are none. Times are absolute, except in samples.
   std::string WaitsFor(const RuleState& state, int64_t position) const;
   std::string PendingText(const RuleState& state) const;
   std::string HistoryText(const HistoryGate& gate) const;
