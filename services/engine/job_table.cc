@@ -6,7 +6,7 @@ namespace pitwall::engine {
 
 namespace {
 
-// A tombstone's snapshot says how old it is; by the hour is enough.
+// A tombstone's snapshot contains its age, for which a resolution of an hour is sufficient.
 constexpr int64_t kTombstoneIntervalNs = 3600 * kNanosPerSecond;
 
 }  // namespace
@@ -49,7 +49,7 @@ void JobTable::EvictTombstones(int64_t offset, const std::string& owner) {
   JobEntry* first = nullptr;
   JobEntry* first_of_owner = nullptr;
   for (auto& [id, entry] : jobs_) {
-    // Of a restored job nothing before its snapshot is known.
+    // For a restored job, data before its snapshot is unknown.
     if (!entry.is_tombstone() || offset < entry.from_offset) continue;
     const auto keep_first = [&entry = entry](JobEntry** known) {
       if (*known == nullptr ||
@@ -68,7 +68,7 @@ void JobTable::EvictTombstones(int64_t offset, const std::string& owner) {
   if (evicted == nullptr) return;
   evicted->job.reset();
   evicted->gone_at = offset + 1;
-  // No record has to be kept for it.
+  // No record has to be retained for this job.
   evicted->tombstone_kept = false;
   evicted->snapshot_offset = std::max(evicted->snapshot_offset, offset);
 }
@@ -102,7 +102,7 @@ std::vector<std::string> JobTable::NeedsReconcile() const {
 int64_t JobTable::ReplayOffset(int64_t next_offset) const {
   int64_t least = next_offset;
   for (const auto& [id, entry] : jobs_) {
-    // All that is left of a tombstone's state is its age, which its next snapshot corrects.
+    // The only state of a tombstone is its age, which its next snapshot corrects.
     if (entry.tombstone_kept && entry.is_tombstone()) continue;
     least = std::min(least, entry.replay_offset());
   }

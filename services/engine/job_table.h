@@ -1,4 +1,4 @@
-// The jobs of one partition, and the offsets of the records and snapshots that each needs.
+// The jobs of one partition, and the offsets of the records and snapshots that each job needs.
 #pragma once
 
 #include <cstddef>
@@ -16,61 +16,62 @@
 namespace pitwall::engine {
 
 struct JobEntry {
-  std::unique_ptr<Job> job;      // null: gone
-  int64_t first_offset = 0;      // first record of it, for a job without snapshot
-  int64_t from_offset = 0;       // records below it are part of the restored state
-  int64_t snapshot_offset = -1;  // of the newest committed one
+  std::unique_ptr<Job> job;      // null if the job is gone
+  int64_t first_offset = 0;      // its first record, for a job without a snapshot
+  int64_t from_offset = 0;       // earlier records are part of the restored state
+  int64_t snapshot_offset = -1;  // of its newest committed snapshot
   int64_t snapshot_log_time = 0;
-  int64_t gone_at = -1;          // offset after the record by which it went
+  int64_t gone_at = -1;          // offset after the record at which the job went away
   bool marked = false;           // the committed snapshot marks the job as gone
-  bool tombstone_kept = false;   // … that it has ended
-  bool needs_reconcile = false;  // its history was lost since its alerts were reconciled
-  bool snapshot_due = false;     // whatever its age
+  bool tombstone_kept = false;   // the committed snapshot marks the job as ended
+  bool needs_reconcile = false;  // its history was lost since the last reconciliation of its alerts
+  bool snapshot_due = false;     // regardless of the age of its last snapshot
 
   bool running() const { return job != nullptr && !job->lifecycle().ended(); }
   bool is_tombstone() const { return job != nullptr && job->lifecycle().ended(); }
-  // Records from here on are needed to rebuild it.
+  // Returns the offset from which records are needed to rebuild the job.
   int64_t replay_offset() const { return snapshot_offset >= 0 ? snapshot_offset : first_offset; }
 };
 
-// Enforces the limits of the number of jobs. Not thread-safe.
+// Enforces the limits on the number of jobs. Not thread-safe.
 class JobTable {
  public:
   explicit JobTable(const EngineOptions& options) : options_(options) {}
 
-  // Null: not known.
+  // Returns null if the job is unknown.
   JobEntry* FindEntry(std::string_view id);
-  // Adds the entry of a new job at its first record. The tombstone of the job that ended first is
-  // forgotten where there are too many, also of the owner's. Null: too many jobs run.
+  // Adds the entry of a new job at its first record. If there are too many tombstones, in total or
+  // of the owner, evicts that of the job that ended first. Returns null if too many jobs are
+  // running.
   JobEntry* Admit(const std::string& id, const std::string& owner, int64_t offset);
   void Put(const std::string& id, JobEntry entry) { jobs_[id] = std::move(entry); }
   void Drop(const std::string& id) { jobs_.erase(id); }
-  // Calls `f(entry)` for each, in the order of IDs.
+  // Calls `f(entry)` for each entry in ID order.
   template <typename F>
   void ForEach(F f) {
     for (auto& [id, entry] : jobs_) f(entry);
   }
 
-  // Null: not known, or gone.
+  // Returns null if the job is unknown or gone.
   const Job* Find(std::string_view id) const;
-  // All that are not gone, in the order of IDs.
+  // Returns all jobs that are not gone, in ID order.
   std::vector<const Job*> All() const;
   size_t size() const;
-  // Jobs whose history was lost since their alerts were reconciled last. Once they are live, what
-  // was emitted of their alerts must be reconciled with them.
+  // Returns jobs whose history was lost since the last reconciliation of their alerts. Once they
+  // are live, their emitted alerts must be reconciled with them.
   std::vector<std::string> NeedsReconcile() const;
-  // The least offset from which records must be read to rebuild the state; `next_offset` where all
-  // are part of snapshots.
+  // Returns the minimum offset from which records must be read to rebuild the state, or
+  // `next_offset` if snapshots contain all records.
   int64_t ReplayOffset(int64_t next_offset) const;
-  // Jobs whose snapshot is older than `interval_ns` of log time, and jobs that went since theirs.
-  // At most `limit`.
+  // Returns at most `limit` jobs whose snapshot is older than `interval_ns` of log time, or that
+  // went away after their snapshot.
   std::vector<std::string> SnapshotsDue(int64_t interval_ns, size_t limit) const;
-  // Jobs that are gone and whose markers nobody needs any more. Forgets them.
+  // Returns and forgets the gone jobs whose markers are no longer needed.
   std::vector<std::string> TakeForgotten(int64_t next_offset);
 
  private:
   bool IsFull() const;
-  // The owner has as many jobs as one owner may have.
+  // Returns whether the owner has reached the limit of jobs per owner.
   bool ShareIsFull(const std::string& owner) const;
   void EvictTombstones(int64_t offset, const std::string& owner);
 

@@ -1,6 +1,6 @@
-// Rule sets that are edited at random under a job in constant trouble, with and without restarts in
-// between: issues have one beginning and one end, every event is its own rule's, and a restart
-// changes nothing.
+// Random edits of rule sets while a job has constant issues, with and without restarts in between.
+// Each issue must start and end once, each event must match its own rule, and a restart must not
+// change the events.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace {
 
 struct RuleEdit {
   int number = 0;      // R<number>
-  int expression = 0;  // of kExpressions
+  int expression = 0;  // index in kExpressions
   bool record = false;
   std::vector<double> params;
   int hold = 0;
@@ -24,7 +24,7 @@ struct RuleEdit {
   int explains = -1;
 };
 
-// $p0 is the threshold. The second is for the step clock.
+// $p0 is the threshold. The second expression is for the step clock.
 constexpr std::pair<const char*, const char*> kExpressions[] = {
     {"m > $p0", "m > $p0"},
     {"max_over_time(m[5s]) > $p0", "max_over_time(m[5]) > $p0"},
@@ -34,7 +34,7 @@ constexpr std::pair<const char*, const char*> kExpressions[] = {
     {"m > $p0 and count_over_time(m[attempt]) > 2", "m > $p0 and count_over_time(m[attempt]) > 2"},
 };
 
-// Rules by group; the last group of each file is on the step clock.
+// Rules by group. The last group of each file is on the step clock.
 class Edits {
  public:
   explicit Edits(uint32_t seed) : random_(seed) {
@@ -51,7 +51,7 @@ class Edits {
         return;
       case 2:
         return std::shuffle(group.begin(), group.end(), random_);
-      case 3: {  // to another group, file or clock
+      case 3: {  // Moves a rule to another group, file, or clock.
         if (group.empty()) return;
         const auto at = group.begin() + Pick(group.size());
         const RuleEdit rule = *at;
@@ -92,7 +92,7 @@ class Edits {
 
   RuleSet Text() const {
     RuleSet rules;
-    std::string first;  // a rule that the overrides can name
+    std::string first;  // A rule that overrides can refer to.
     for (int f = 0; f < kFiles; ++f) {
       std::string text = "groups:\n";
       for (int g = 0; g < kGroupsPerFile; ++g) {
@@ -158,7 +158,7 @@ class Edits {
   int overridden_ = -1;
 };
 
-// What a rule set says of its rules for the job.
+// Expected properties of a rule for the job, according to the rule set.
 struct Expected {
   std::vector<std::pair<std::string, double>> parameters;
   std::string severity;
@@ -182,7 +182,7 @@ std::map<std::string, Expected> ExpectedOf(const CompiledRulesPtr& rules) {
   return out;
 }
 
-// Every field, to the bit.
+// Returns every field of the event as bytes, for exact comparison.
 std::string Bits(const IssueEvent& e) {
   BinaryWriter out;
   for (const std::string* text : {&e.id, &e.rule, &e.alert, &e.severity, &e.summary, &e.incident,
@@ -210,10 +210,11 @@ std::string Bits(const IssueEvent& e) {
   return out.Take();
 }
 
-// What is true of the events of one job, however its rules are edited.
+// Checks the invariants of one job's events under arbitrary rule edits.
 class Checker {
  public:
-  // `judged`: the rules in force at the last tick; `now`: those at the ticks of these events.
+  // `judged` contains the active rules of the last tick, and `now` those of the ticks of these
+  // events.
   void Check(const std::vector<IssueEvent>& events, const std::map<std::string, Expected>& judged,
              const std::map<std::string, Expected>& now) {
     for (; seen_ < events.size(); ++seen_) {
@@ -251,7 +252,7 @@ class Checker {
       }
     }
   }
-  // A rule that is gone has said so.
+  // Each removed rule must have reported its end.
   void CheckStopped(const std::map<std::string, Expected>& now) const {
     for (const auto& [rule, status] : statuses_) {
       if (now.contains(rule)) continue;
@@ -279,7 +280,7 @@ SourceInfo RankOf(int attempt) {
   return info;
 }
 
-// The rank of this attempt goes.
+// Feeds the goodbye of this attempt's rank.
 void FeedGoodbye(ShardForTest* shard, int second, int attempt) {
   Batch batch;
   batch.source = "rank-0";
@@ -289,7 +290,7 @@ void FeedGoodbye(ShardForTest* shard, int second, int attempt) {
   shard->Feed(batch, second - 0.5);
 }
 
-// A second of two GPUs, by one rank that finishes a step in it.
+// Feeds a second of two GPUs from one rank that finishes a step.
 void FeedTrouble(ShardForTest* shard, int second, int attempt, double first, double other) {
   const Schema schema =
       SchemaOf({{Labels({{kMetricName, "m"}, {"gpu", "0"}}), SeriesKind::kGauge},
@@ -309,7 +310,7 @@ void FeedTrouble(ShardForTest* shard, int second, int attempt, double first, dou
   shard->Feed(batch, second);
 }
 
-TEST(RuleChangeRandomTest, EveryEventIsItsOwnRulesAndARestartChangesNothing) {
+TEST(RuleChangeRandomTest, EventsMatchTheirRulesAcrossRestarts) {
   std::map<EndReason, int> ends;
   for (uint32_t seed = 1; seed <= 10; ++seed) {
     SCOPED_TRACE(Cat("seed ", seed));
@@ -331,7 +332,7 @@ TEST(RuleChangeRandomTest, EveryEventIsItsOwnRulesAndARestartChangesNothing) {
         FeedTrouble(shard, second, attempt, first, other);
       checker.Check(straight.outputs().events, judged, now);
       judged = now;
-      // Sometimes twice without a tick in between.
+      // Some rules change twice without a tick in between.
       for (int changes = edits.Pick(4); changes > 1; --changes) {
         for (int n = edits.Pick(3); n >= 0; --n) edits.Edit();
         rules = *CompiledRules::Compile(edits.Text());
@@ -358,7 +359,7 @@ TEST(RuleChangeRandomTest, EveryEventIsItsOwnRulesAndARestartChangesNothing) {
       ASSERT_EQ(Bits(a[i]), Bits(b[i])) << i << " " << a[i].rule;
     if (testing::Test::HasFailure()) break;
   }
-  // The test has seen what it is about.
+  // Each end reason must have occurred often enough.
   for (const EndReason reason : {EndReason::kCleared, EndReason::kAttemptEnded,
                                  EndReason::kJobEnded, EndReason::kRuleRemoved})
     EXPECT_GE(ends[reason], 10) << EndReasonName(reason);

@@ -1,5 +1,5 @@
-// Another rule set under a running job: every event that is made for a rule no longer in force is
-// that rule's own.
+// Tests of rule changes on a running job: each event of a rule that is no longer active must have
+// that rule's own properties.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,10 +17,10 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
-// A rule file in pieces, so that an edit is one line of a test.
+// A rule in pieces, so that an edit is one line of a test.
 struct RuleText {
   std::string name;
-  std::string params;  // "limit: 1, other: 2"; the first one is the threshold
+  std::string params;  // "limit: 1, other: 2"; the first parameter is the threshold
   std::string more = "";
 };
 struct GroupText {
@@ -49,14 +49,15 @@ std::string File(const std::vector<GroupText>& groups) {
   return out;
 }
 
-// Two groups on the time clock, one on the step clock; each rule with parameters of its own.
+// Returns two groups on the time clock and one on the step clock. Each rule has parameters of its
+// own.
 std::vector<GroupText> Before() {
   return {{"one", false, {{"A", "a: 1, a2: 11"}, {"B", "b: 2"}}},
           {"two", false, {{"C", "c: 3, c2: 13, c3: 23"}}},
           {"steps", true, {{"S", "s: 4, s2: 14"}, {"T", "t: 5"}}}};
 }
 
-// One rank whose m is 9: trouble for every rule, at every second and step.
+// One rank with m = 9, which violates every rule at every second and step.
 class Trouble {
  public:
   explicit Trouble(const std::vector<GroupText>& groups) : shard_(File(groups)) { Run(10); }
@@ -87,8 +88,9 @@ class Trouble {
   }
   ShardForTest& shard() { return shard_; }
 
-  // What was said since the last change: "resolved one/A rule_removed a=1 a2=11 | A 9 above 1", and
-  // "Stopped one/A after IssuesFound". Nothing of other statuses.
+  // Returns the issue events since the last change, such as "resolved one/A rule_removed a=1 a2=11
+  // | A 9 above 1", and stops such as "Stopped one/A after IssuesFound". Other statuses are left
+  // out.
   std::vector<std::string> Told() const {
     std::vector<std::string> out;
     const auto& events = shard_.outputs().events;
@@ -122,8 +124,8 @@ const std::vector<std::string> kEnds = {"resolved one/A rule_removed a=1 a2=11 |
                                         "resolved steps/T rule_removed t=5 | T 9 above 5"};
 std::string Stopped(const std::string& rule) { return Cat("Stopped ", rule, " after IssuesFound"); }
 
-// The parameters of a rule that goes stand at other places in the program that comes, or nowhere.
-TEST(RuleChangeTest, ARemovedRuleEndsWithItsOwnParameters) {
+// In the new program, the parameters of a removed rule have other places or do not exist.
+TEST(RuleChangeTest, RemovedRuleEndsWithItsOwnParameters) {
   const char* names[] = {"one/A", "one/B", "two/C", "steps/S", "steps/T"};
   for (size_t gone = 0; gone < 5; ++gone) {
     for (const bool restart : {false, true}) {
@@ -142,7 +144,7 @@ TEST(RuleChangeTest, ARemovedRuleEndsWithItsOwnParameters) {
   }
 }
 
-TEST(RuleChangeTest, AllRulesGo) {
+TEST(RuleChangeTest, AllRulesAreRemoved) {
   Trouble job(Before());
   job.Change({{"none", false, {{"Z", "z: 100"}}}});
   EXPECT_THAT(job.Told(), ElementsAre(kEnds[0], Stopped("one/A"), kEnds[1], Stopped("one/B"),
@@ -150,7 +152,7 @@ TEST(RuleChangeTest, AllRulesGo) {
                                       kEnds[4], Stopped("steps/T")));
 }
 
-TEST(RuleChangeTest, TheTimeClockGoes) {
+TEST(RuleChangeTest, TimeClockIsRemoved) {
   Trouble job(Before());
   job.Change({Before()[2]});
   EXPECT_THAT(job.Told(), UnorderedElementsAre(kEnds[0], kEnds[1], kEnds[2], Stopped("one/A"),
@@ -163,7 +165,7 @@ TEST(RuleChangeTest, TheTimeClockGoes) {
                           "found two/C c=3 c2=13 c3=23 | C 9 above 3"));
 }
 
-TEST(RuleChangeTest, RenamedRulesEndAndBegin) {
+TEST(RuleChangeTest, RenamedRulesEndAndStart) {
   Trouble job(Before());
   std::vector<GroupText> after = Before();
   after[0].rules[0].name = "Renamed";
@@ -178,7 +180,7 @@ TEST(RuleChangeTest, RenamedRulesEndAndBegin) {
                                                "found steps/Other t=5 | Other 9 above 5"));
 }
 
-TEST(RuleChangeTest, OrderAloneChangesNothing) {
+TEST(RuleChangeTest, ReorderedRulesDoNotEmitEvents) {
   Trouble job(Before());
   std::vector<GroupText> after = Before();
   std::swap(after[0].rules[0], after[0].rules[1]);
@@ -189,7 +191,7 @@ TEST(RuleChangeTest, OrderAloneChangesNothing) {
   EXPECT_THAT(job.Told(), IsEmpty());
 }
 
-TEST(RuleChangeTest, OtherParametersEndTheIssueUnderTheOldOnes) {
+TEST(RuleChangeTest, ChangedParameters_IssueEndsWithOldParameters) {
   for (const char* params : {"c: 3.5, c2: 13, c3: 23", "c: 3", "c: 3, c2: 13, c3: 23, c4: 33",
                              "c: 3, other: 13, c3: 23"}) {
     Trouble job(Before());
@@ -202,7 +204,7 @@ TEST(RuleChangeTest, OtherParametersEndTheIssueUnderTheOldOnes) {
   }
 }
 
-TEST(RuleChangeTest, OtherPatienceOrLabelsEndTheIssueUnderTheOldRule) {
+TEST(RuleChangeTest, ChangedForOrLabels_IssueEndsUnderOldRule) {
   for (const char* more : {"    for: 2s\n", "    keep_firing_for: 5s\n",
                            "    labels: {severity: critical}\n", "    scope: attempt\n"}) {
     Trouble job(Before());
@@ -213,8 +215,8 @@ TEST(RuleChangeTest, OtherPatienceOrLabelsEndTheIssueUnderTheOldRule) {
   }
 }
 
-// Same name, other clock: what was judged by time ends.
-TEST(RuleChangeTest, ARuleMovesToTheOtherClock) {
+// The rule keeps its name but changes its clock, so the issue found on the time clock ends.
+TEST(RuleChangeTest, RuleMovesToOtherClock_IssueEnds) {
   Trouble job(Before());
   std::vector<GroupText> after = Before();
   after[1].step = true;
@@ -226,14 +228,15 @@ TEST(RuleChangeTest, ARuleMovesToTheOtherClock) {
                                    Stopped("two/C"), "found two/C c=3 c2=13 c3=23 | C 9 above 3"));
 }
 
-// An issue that goes on and ends before any tick of the new rules: it was judged by the old ones.
-TEST(RuleChangeTest, AnIssueThatGoesOnKeepsWhatItWasJudgedBy) {
+// An issue that survives the first change and ends before any tick of the new rules was evaluated
+// by the old rules.
+TEST(RuleChangeTest, ContinuedIssueEndsWithEvaluatedParameters) {
   Trouble job(Before());
   std::vector<GroupText> after = Before();
-  after[0].rules[0].more = "    labels: {severity: info}\n";  // its neighbors stay
+  after[0].rules[0].more = "    labels: {severity: info}\n";  // The neighboring rules stay.
   for (GroupText& group : after) {
     for (RuleText& rule : group.rules) {
-      // The value alone has not changed: only the text is new.
+      // The value has not changed; only the text is new.
       rule.more += "    explains: [Nothing]\n";
     }
   }
@@ -247,8 +250,8 @@ TEST(RuleChangeTest, AnIssueThatGoesOnKeepsWhatItWasJudgedBy) {
   EXPECT_THAT(job.Told(), Not(Contains(HasSubstr("resolved one/A"))));
 }
 
-// A rule that comes and goes before it was ever judged says nothing.
-TEST(RuleChangeTest, ARuleThatWasNeverJudgedIsNotStopped) {
+// No event is emitted for a rule that is added and removed before its first evaluation.
+TEST(RuleChangeTest, RuleNeverEvaluated_IsNotStopped) {
   Trouble job(Before());
   std::vector<GroupText> after = Before();
   after[0].rules.push_back({"New", "n: 1"});
@@ -258,8 +261,8 @@ TEST(RuleChangeTest, ARuleThatWasNeverJudgedIsNotStopped) {
   EXPECT_THAT(job.Told(), IsEmpty());
 }
 
-// Issue 10, A1: what ends between ticks carries what was evaluated last.
-TEST(RuleChangeTest, AnEndBetweenTicksHasThresholdAndEvidence) {
+// Issue 10, A1: an issue that ends between ticks has the values of the last evaluation.
+TEST(RuleChangeTest, EndBetweenTicksHasThresholdAndEvidence) {
   for (const bool restart : {false, true}) {
     for (const bool job_ends : {false, true}) {
       Trouble job(Before());
@@ -300,8 +303,9 @@ TEST(RuleChangeTest, AnEndBetweenTicksHasThresholdAndEvidence) {
   }
 }
 
-// Windows can be read only at ticks of their group: the last tick of the job was another group's.
-TEST(RuleChangeTest, AnEndBetweenTicksOfASlowGroup) {
+// Windows can be read only at ticks of their group, but the last tick of the job belonged to
+// another group.
+TEST(RuleChangeTest, EndBetweenTicksOfSlowGroup_HasNoEvidence) {
   ShardForTest shard(R"(groups:
 - name: fast
   interval: 1s

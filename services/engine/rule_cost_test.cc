@@ -1,4 +1,5 @@
-// The estimate of rules/plan against what services/window really allocates: rules/ cannot see it.
+// Comparison of the cost estimate of rules/plan with the allocations of services/window, which
+// rules/ cannot access.
 #include <gtest/gtest.h>
 
 #include "rules/plan/compile.h"
@@ -12,7 +13,8 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// Bytes a series of a store with the windows of this expression, one sample each `apart`.
+// Returns the bytes per series in a store with the windows of this expression and samples `apart`
+// ns apart.
 double Measured(const plan::ProgramPtr& program, int64_t apart) {
   constexpr size_t kSeries = 200;
   window::SeriesStore store(std::shared_ptr<const DemandSet>(program, &program->domains[0].demands),
@@ -36,7 +38,8 @@ double Measured(const plan::ProgramPtr& program, int64_t apart) {
       const std::vector<double> arguments = {0.5, 0.5};
       const std::vector<double> bounds = LinearBounds(0, 1, 200);
       const WindowFunction function = program->domains[0].demands.demands[d].function;
-      // Looks at all pairs of samples and keeps nothing: its state is there at the last ticks too.
+      // This function reads all pairs of samples and caches no results, so reading its last ticks
+      // is enough to measure its state.
       if (function == WindowFunction::kRobustDeriv && tick < 698 * kSecond) continue;
       store.Read(d, function == WindowFunction::kHistogram  ? std::span(bounds)
                     : function == WindowFunction::kQuantile ? std::span(arguments).first(1)
@@ -55,16 +58,17 @@ plan::ProgramPtr Record(std::string_view expr) {
   return *program;
 }
 
-// The thread sanitizer sees every access of the one thread that there is with the few samples too.
+// The thread sanitizer tracks every access, and the single thread makes the same accesses with few
+// samples.
 #ifdef __SANITIZE_THREAD__
 constexpr int64_t kApart[] = {kSecond};
 #else
 constexpr int64_t kApart[] = {kSecond, kSecond / 4};
 #endif
 
-TEST(RuleCost, EstimatesWhatTheStoreAllocates) {
+TEST(RuleCost, EstimateMatchesStoreAllocations) {
   for (const int64_t apart : kApart) {
-    // What every series costs, with its newest sample alone.
+    // Cost of every series, with only its newest sample.
     const double base = Measured(Record("m"), apart);
     for (const char* expr :
          {"sum_over_time(m[1m])", "sum_over_time(m[10m])", "stddev_over_time(m[5m])",

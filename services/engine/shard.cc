@@ -40,7 +40,7 @@ void Shard::PostponeSnapshot(const std::string& job) {
 }
 
 void Shard::LoseHistory(int64_t upto) {
-  log_time_read_ns_ = 0;  // a job met from here on may have begun among what is gone
+  log_time_read_ns_ = 0;  // A new job may have started in the lost records.
   jobs_.ForEach([&](JobEntry& entry) {
     if (!entry.running() || entry.from_offset >= upto) return;
     entry.job->LoseHistory();
@@ -64,7 +64,7 @@ Status Shard::RestoreJob(const JobSnapshot& snapshot) {
     entry.gone_at = snapshot.offset;
     entry.marked = true;
   } else if (ReadsSnapshot(snapshot.format)) {
-    // A job that is over has no rules of its own: should it go on, those in force then judge it.
+    // A job that is over has no rules of its own. If it resumes, the active rules evaluate it.
     const bool over = SavedAsEnded(snapshot.payload);
     CompiledRulesPtr rules = over ? rule_set_ : nullptr;
     if (!over && !snapshot.rule_set_hash.empty()) {
@@ -121,7 +121,7 @@ void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batc
     }
   }
   JobEntry& entry = *known;
-  if (offset < entry.from_offset) return;  // part of the restored state
+  if (offset < entry.from_offset) return;  // Part of the restored state.
   if (entry.job != nullptr && entry.job->DisplaceFor(batch, out)) entry.job.reset();
   if (entry.job == nullptr) {
     entry.job = std::make_unique<Job>(batch.job, rule_set_, options_, &counters_);
@@ -129,7 +129,7 @@ void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batc
     entry.tombstone_kept = false;
     entry.marked = false;
     entry.snapshot_log_time = 0;
-    // Whoever was there before has been silent for too long by then.
+    // By that time, any earlier job with this ID has been silent for too long.
     if (offset < rebuild_upto_ && !rebuild_whole_ &&
         log_time_read_ns_ <= options_.ends.silence_ns) {
       entry.job->LoseHistory();
@@ -138,8 +138,8 @@ void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batc
   }
   entry.job->OnBatch({offset, append_time_ns}, batch, raw, out);
   if (entry.tombstone_kept && !entry.job->lifecycle().ended()) {
-    // It goes on. Between its snapshot and here nothing happened to it but ticks, which only made
-    // its tombstone older: it is rebuilt from here on, and soon has a snapshot of its own again.
+    // The ended job resumes. Since its snapshot it only received ticks, which made its tombstone
+    // older. The job is rebuilt from this record and soon gets another snapshot.
     entry.tombstone_kept = false;
     entry.snapshot_offset = offset;
     entry.snapshot_log_time = INT64_MIN / 2;
@@ -200,7 +200,7 @@ void Shard::SnapshotCommitted(const JobSnapshot& snapshot) {
   entry->marked = snapshot.format == kSnapshotGone;
   entry->tombstone_kept = entry->is_tombstone();
   if (entry->job != nullptr) entry->snapshot_log_time = entry->job->log_time_ns();
-  // Only the rule set in force at the replay offset, and later ones, can still be asked for.
+  // Only the rule set that is active at the replay offset, and later ones, can still be requested.
   rule_sets_.ForgetBefore(replay_offset());
 }
 

@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(ShardTest, AWindowWithoutRoomIsAnErrorStatus) {
+TEST(ShardTest, FullWindow_StatusIsError) {
   ShardForTest shard(R"rules(
 groups:
 - name: g
@@ -31,12 +31,12 @@ groups:
                                  "in a window that keeps all of them")));
   EXPECT_THAT(shard.Events(), Not(Contains(HasSubstr("Error Mean"))));
   EXPECT_GT(shard.shard().counters().rule_errors, 0U);
-  // It goes when the window has room again.
+  // The error ends when the window has room again.
   for (int t = 16; t <= 40; ++t) FeedSecond(&shard, "n", schema, t, 100, 1.0);
   EXPECT_THAT(shard.Events().back(), HasSubstr("status NoIssuesFound Median"));
 }
 
-TEST(ShardTest, ASnapshotOfAnotherFormatIsRefusedPlainly) {
+TEST(ShardTest, SnapshotOfUnsupportedFormat_IsRejectedWithAdvice) {
   ShardForTest shard("groups: []\n");
   FeedSecond(&shard, "n", SchemaOf({{Labels({{kMetricName, "m"}}), SeriesKind::kGauge}}), 1, 1, 0);
   const std::vector<std::string> jobs = shard.shard().jobs().SnapshotsDue(0, 10);
@@ -56,7 +56,7 @@ TEST(ShardTest, ASnapshotOfAnotherFormatIsRefusedPlainly) {
   }
 }
 
-TEST(ShardTest, ASourceWithoutSeriesStillPromises) {
+TEST(ShardTest, SourceWithoutSeriesStillPromises) {
   ShardForTest shard(R"rules(
 groups:
 - name: g
@@ -70,7 +70,7 @@ groups:
   EXPECT_EQ(shard.outputs().dead_letters.size(), 0U);
 }
 
-TEST(ShardTest, MoreSeriesThanAreAllowedIsAnErrorStatusAndTheRestGoesOn) {
+TEST(ShardTest, TooManySeries_StatusIsErrorAndOthersAreEvaluated) {
   ShardForTest shard(R"rules(
 groups:
 - name: g
@@ -85,7 +85,7 @@ groups:
   const Schema many = SchemaOf(std::move(series));
   for (int t = 1; t <= 5; ++t) FeedSecond(&shard, "n", many, t, 1, 99.0);
   EXPECT_THAT(shard.Events(), Contains("status Error High more than 100 series"));
-  // What was let in is judged.
+  // The accepted series are evaluated.
   const auto events = shard.Events();
   EXPECT_EQ(std::count(events.begin(), events.end(), "io.pitwall.issue.found High"), 100);
   EXPECT_EQ(std::count(events.begin(), events.end(), "status Error High more than 100 series"), 1);

@@ -1,5 +1,5 @@
-// Jobs whose overrides change the length of a window or the text of a matcher: each is judged by
-// its own variant of the rules, also after a restart and when a label comes late.
+// Tests of jobs whose overrides change a window length or a matcher. Each job must be evaluated by
+// its own variant of the rules, also after a restart and after a late label.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ std::string ExprOf(const plan::Program& program) {
   return domain.nodes[domain.groups[0].rules[0].expr.index()].text;
 }
 
-TEST(Variants, EachJobHasItsOwn) {
+TEST(Variants, EachJobHasItsOwnVariant) {
   const auto rules = CompiledRules::Compile(SetOf(R"(jobs:
 - match: {job: "a*"}
   rules: {pack/g/Sum: {window: 5}}
@@ -59,7 +59,7 @@ TEST(Variants, EachJobHasItsOwn) {
   EXPECT_EQ(both->hash, (*rules)->hash());
 }
 
-TEST(Variants, AnOverrideThatDoesNotCompileIsRefused) {
+TEST(Variants, InvalidOverrideIsRejected) {
   for (const auto& [values, cause] : std::vector<std::pair<std::string, std::string>>{
            {"gpus: '('", "missing )"}, {"window: 5000", "4096"}}) {
     const auto rules = CompiledRules::Compile(
@@ -72,8 +72,9 @@ TEST(Variants, AnOverrideThatDoesNotCompileIsRefused) {
 
 const Schema kGpus = SchemaOf({{Labels{{"__name__", "x"}, {"gpu", "1"}}, SeriesKind::kGauge}});
 
-// 1 a second on GPU 1: with the file's rule nothing, with the variant four of four at 4 s.
-TEST(Variants, TheEngineJudgesByThem) {
+// GPU 1 has one sample per second. The original rule finds no issue; the variant finds four of four
+// at 4 s.
+TEST(Variants, EngineEvaluatesVariant) {
   ShardForTest shard(
       SetOf("jobs: [{match: {job: job}, rules: {pack/g/Sum: {window: 4, gpus: '1'}}}]"));
   FeedSecond(&shard, "s", kGpus, 1, 1, 1);
@@ -86,7 +87,7 @@ TEST(Variants, TheEngineJudgesByThem) {
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found Sum"));
 }
 
-TEST(Variants, ALateLabelBringsAnother) {
+TEST(Variants, LateLabelSelectsAnotherVariant) {
   ShardForTest shard(
       SetOf("jobs: [{match: {team: vision}, rules: {pack/g/Sum: {window: 4, gpus: '1'}}}]"));
   for (int at = 1; at <= 6; ++at) FeedSecond(&shard, "s", kGpus, at, 1, 1);

@@ -1,4 +1,4 @@
-// Events of a job that wait for its watermark, within the bound of its memory.
+// Events of a job that wait for its watermark, within the job's memory limit.
 #pragma once
 
 #include <cstdint>
@@ -12,25 +12,26 @@
 
 namespace pitwall::engine {
 
-// Counts what it holds in PendingBytes. Not thread-safe.
+// Counts its contents in PendingBytes. Not thread-safe.
 class EventSchedule {
  public:
-  // All are borrowed.
+  // The pointers are borrowed.
   EventSchedule(const JobClock* clock, PendingBytes* memory, LimitReport* limits)
       : clock_(clock), memory_(memory), limits_(limits) {}
 
-  // Adds an event of the engine about a source. What would lie at or before the watermark comes
+  // Adds an event of the engine about a source. A position at or before the watermark is moved
   // right after it.
   void Add(int64_t position, Phase phase, const Source& source, uint64_t sequence, uint32_t index,
            TimelineEvent event);
-  // The same for what a batch brought: left out and counted when the job holds too much. A short
-  // event of an end is always taken.
+  // Like Add, for an event from a batch: drops and counts the event if the job holds too much. A
+  // short event about an end is always accepted.
   void AddRead(int64_t position, Phase phase, const Source& source, uint64_t sequence,
                uint32_t index, TimelineEvent event);
-  // Adds an event of the engine itself, at that position and after events of sources there.
+  // Adds an event of the engine itself, at that position and after the events of sources at the
+  // same position.
   void AddOwn(int64_t position, uint32_t index, TimelineEvent event);
 
-  // Null: nothing is due at or before `upto`. Valid until the next change.
+  // Returns null if no event is due at or before `upto`. Valid until the next change.
   const TimelineEventKey* FirstUpTo(int64_t upto) const { return events_.FirstUpTo(upto); }
   std::pair<TimelineEventKey, TimelineEvent> TakeFirst();
   void Clear();

@@ -1,6 +1,6 @@
-// Rows of a job's sources that cannot be applied yet: until the watermark passes them, or until the
-// schema of their frame has come. The only place where frames and schemas come and go, so that
-// their bytes stay counted.
+// Rows of a job's sources that cannot be applied yet, because the watermark has not passed them or
+// the schema of their frame has not arrived. Frames and schemas are added and removed only here, so
+// that their bytes stay counted.
 #pragma once
 
 #include <cstdint>
@@ -16,25 +16,25 @@
 
 namespace pitwall::engine {
 
-// What changes a source here, changes the promise that counts: call it within SourceTable::Change.
-// Not thread-safe.
+// Functions that change a source also change its effective promise, so they must be called within
+// SourceTable::Change. Not thread-safe.
 class FrameQueue {
  public:
-  // All are borrowed.
+  // The pointers are borrowed.
   FrameQueue(const EngineOptions& options, const JobClock* clock, PendingBytes* memory,
              LimitReport* limits, EngineCounters* counters);
 
-  // Adds the schemas of a batch, and releases the frames that waited for them.
+  // Adds the schemas of a batch and releases the frames that waited for them.
   void AddSchemas(const std::vector<SharedSchema>& schemas, Source* source);
-  // Adds a frame: one without a known schema waits for it. Left out and counted when the job holds
-  // too much.
+  // Adds a frame. A frame without a known schema waits for it. The frame is dropped and counted if
+  // the job holds too much.
   void Add(PendingFrame frame, Source* source);
-  // A tick: gives up frames that have waited for their schema for too long, as dead letters.
+  // Handles a tick: dead-letters frames that have waited too long for their schema.
   void DropWaiting(int64_t elapsed_ns, Source* source, EventSink* out);
-  // Removes frames whose rows were all taken.
+  // Removes frames of which all rows have been taken.
   void RemoveTaken(Source* source);
   // Takes the rows up to `to`, in the order in which they apply: (time, source, boot, sequence,
-  // index, row). They stay valid until RemoveTaken.
+  // index, row). The rows stay valid until RemoveTaken.
   static std::vector<RowRef> TakeRows(const std::vector<Source*>& sources, int64_t to);
 
  private:

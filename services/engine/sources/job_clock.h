@@ -1,5 +1,5 @@
-// Progress of one job in event time: its watermark, and which work is due with it (time-model.md,
-// section 2). Positions are event times in Unix nanoseconds.
+// Progress of one job in event time: its watermark, and the work that is due with it
+// (time-model.md, section 2). Positions are event times in Unix nanoseconds.
 #pragma once
 
 #include <algorithm>
@@ -12,25 +12,25 @@
 
 namespace pitwall::engine {
 
-// The watermark only grows, but for Resume. Not thread-safe.
+// The watermark only grows, except in Resume. Not thread-safe.
 class JobClock {
  public:
   explicit JobClock(const EngineOptions& options) : options_(options) {}
 
-  // The job has a watermark.
+  // Whether the job has a watermark.
   bool begun() const { return watermark_ != kMinPosition; }
   int64_t watermark() const { return watermark_; }
-  // The first second of the job, where ticks begin.
+  // The first second of the job, at which ticks start.
   int64_t origin() const { return origin_; }
-  // End of the job before it resumed; kMinPosition: it never did.
+  // End of the job before it resumed; kMinPosition if it never resumed.
   int64_t floor() const { return floor_; }
-  // Nothing at or before it can happen any more; kMinPosition: anything can.
+  // The position up to which no further input is accepted; kMinPosition if there is none.
   int64_t passed() const { return std::max(watermark_, floor_); }
-  // The earliest position at which something that becomes known now can still happen.
+  // Returns the earliest position that is not before `position` and has not been passed.
   int64_t ClampToFuture(int64_t position) const {
     return passed() == kMinPosition ? position : std::max(position, passed() + 1);
   }
-  // `to` is greater than passed().
+  // `to` must be greater than passed().
   void Advance(int64_t to) {
     if (!begun()) {
       origin_ = FloorTo(to, kNanosPerSecond);
@@ -38,40 +38,40 @@ class JobClock {
     }
     watermark_ = to;
   }
-  // The job begins again, after an end at `floor`.
+  // Starts the job again after an end at `floor`.
   void Resume(int64_t floor) {
     watermark_ = origin_ = applied_ = last_activity_ = last_batch_watermark_ = kMinPosition;
     next_step_judgement_ = next_expiry_ = kMinPosition;
     floor_ = floor;
   }
 
-  // Something was applied at the position.
+  // Records that input was applied at the position.
   void NoteActivity(int64_t position) { last_activity_ = std::max(last_activity_, position); }
-  // Nothing was applied for longer than `horizon`, at `next` and until `position`.
+  // Returns whether no input was applied for longer than `horizon`, at `next` and until `position`.
   bool IsQuiet(int64_t next, int64_t position, int64_t horizon) const {
     return last_activity_ != kMinPosition && next > last_activity_ + horizon &&
            position - next > horizon;
   }
-  // When status and needs of step rules are judged next.
+  // Time of the next status update of step rules.
   int64_t next_step_judgement() const { return next_step_judgement_; }
   void FinishStepJudgement() { next_step_judgement_ += options_.intervals.step_status_ns; }
-  // Leaves out all judgements before the last one below `position`.
+  // Skips all updates before the last one below `position`.
   void SkipStepJudgements(int64_t position) {
     next_step_judgement_ =
         std::max(next_step_judgement_, FloorTo(position - 1, options_.intervals.step_status_ns));
   }
-  // Everything up to `to` was applied. True: series are due to expire.
+  // Records that all input up to `to` was applied. Returns true if series are due to expire.
   bool FinishApplying(int64_t to) {
     applied_ = to;
     if (to < next_expiry_) return false;
     next_expiry_ = to + options_.intervals.expiry_ns;
     return true;
   }
-  // A batch came. Until the next one the job is silent.
+  // Records a batch. The job counts as silent until the next one.
   void NoteBatch() { last_batch_watermark_ = watermark_; }
   int64_t silent_ns() const { return watermark_ - last_batch_watermark_; }
 
-  // All but the floor, which a snapshot has elsewhere.
+  // Saves all state except the floor, which has a different place in a snapshot.
   void Save(BinaryWriter& out) const {
     for (const int64_t position : {watermark_, origin_, applied_, last_activity_,
                                    last_batch_watermark_, next_step_judgement_, next_expiry_})
@@ -87,8 +87,8 @@ class JobClock {
   const EngineOptions& options_;
   int64_t watermark_ = kMinPosition;
   int64_t origin_ = kMinPosition;
-  int64_t applied_ = kMinPosition;        // everything at or before it was applied
-  int64_t last_activity_ = kMinPosition;  // position of the newest thing applied
+  int64_t applied_ = kMinPosition;        // All input up to this position was applied.
+  int64_t last_activity_ = kMinPosition;  // Position of the newest applied input.
   int64_t last_batch_watermark_ = kMinPosition;
   int64_t next_step_judgement_ = kMinPosition;
   int64_t next_expiry_ = kMinPosition;

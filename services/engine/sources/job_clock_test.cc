@@ -9,7 +9,7 @@ namespace {
 
 constexpr int64_t kSecond = kNanosPerSecond;
 
-TEST(JobClock, FirstAdvance_SetsOriginToTheFullSecond) {
+TEST(JobClock, FirstAdvance_SetsOriginToFullSecond) {
   const EngineOptions options;
   JobClock clock(options);
   EXPECT_FALSE(clock.begun());
@@ -23,7 +23,7 @@ TEST(JobClock, FirstAdvance_SetsOriginToTheFullSecond) {
   EXPECT_EQ(clock.watermark(), 12 * kSecond);
 }
 
-TEST(JobClock, ClampToFuture_MovesPassedPositionsBehindTheWatermark) {
+TEST(JobClock, ClampToFuture_MovesPassedPositionAfterWatermark) {
   const EngineOptions options;
   JobClock clock(options);
   EXPECT_EQ(clock.ClampToFuture(-5), -5);
@@ -32,7 +32,7 @@ TEST(JobClock, ClampToFuture_MovesPassedPositionsBehindTheWatermark) {
   EXPECT_EQ(clock.ClampToFuture(2 * kSecond), 2 * kSecond);
 }
 
-TEST(JobClock, ResumedJob_HasPassedItsEndAndNoWatermark) {
+TEST(JobClock, ResumedJob_HasNoWatermarkAndHasPassedItsEnd) {
   const EngineOptions options;
   JobClock clock(options);
   clock.Advance(5 * kSecond);
@@ -43,7 +43,7 @@ TEST(JobClock, ResumedJob_HasPassedItsEndAndNoWatermark) {
   EXPECT_FALSE(clock.IsQuiet(100 * kSecond, 200 * kSecond, kSecond));
 }
 
-TEST(JobClock, IsQuiet_AfterTheHorizonOnBothSides) {
+TEST(JobClock, IsQuiet_RequiresHorizonOnBothSides) {
   const EngineOptions options;
   JobClock clock(options);
   clock.Advance(kSecond);
@@ -53,7 +53,7 @@ TEST(JobClock, IsQuiet_AfterTheHorizonOnBothSides) {
   EXPECT_FALSE(clock.IsQuiet(11 * kSecond, 20 * kSecond, 9 * kSecond));
 }
 
-TEST(JobClock, Expiry_IsDueOnceAnInterval) {
+TEST(JobClock, ExpiryIsDueOncePerInterval) {
   EngineOptions options;
   options.intervals.expiry_ns = 10 * kSecond;
   JobClock clock(options);
@@ -62,7 +62,7 @@ TEST(JobClock, Expiry_IsDueOnceAnInterval) {
   EXPECT_TRUE(clock.FinishApplying(11 * kSecond));
 }
 
-TEST(JobClock, Restore_GivesWhatWasSavedButTheFloor) {
+TEST(JobClock, Restore_ReproducesAllStateExceptFloor) {
   const EngineOptions options;
   JobClock saved(options);
   saved.Advance(3 * kSecond);
@@ -80,7 +80,7 @@ TEST(JobClock, Restore_GivesWhatWasSavedButTheFloor) {
   EXPECT_EQ(restored.silent_ns(), 4 * kSecond);
 }
 
-TEST(LogTime, BlindTicks_CountUntilTheJobBegins) {
+TEST(LogTime, BlindTicks_CountUntilJobStarts) {
   EngineOptions options;
   options.liveness.idle_after_ns = 2 * kSecond;
   LogTime time;

@@ -1,4 +1,4 @@
-// All input of one job that waits for its watermark, with the sources that it comes from.
+// All input of one job that waits for its watermark, with the sources of the input.
 #pragma once
 
 #include "services/engine/sources/event_schedule.h"
@@ -7,10 +7,10 @@
 
 namespace pitwall::engine {
 
-// Counts it all in one PendingBytes. Not thread-safe.
+// Counts all input in one PendingBytes. Not thread-safe.
 class JobInput {
  public:
-  // All are borrowed.
+  // The pointers are borrowed.
   JobInput(const EngineOptions& options, const JobClock* clock, LimitReport* limits,
            EngineCounters* counters)
       : sources_(options, limits),
@@ -30,7 +30,7 @@ class JobInput {
     sources_.Save(out);
     schedule_.Save(out);
   }
-  // `format`: of the snapshot (shard.h).
+  // `format` is the snapshot's format (shard.h).
   Status Restore(BinaryReader& in, uint32_t format) {
     RETURN_IF_ERROR(sources_.Restore(in, format));
     return schedule_.Restore(in);

@@ -1,4 +1,4 @@
-// Time of the log as one job reads it from clock ticks and append times. In nanoseconds.
+// Log time that one job derives from clock ticks and append times. In nanoseconds.
 #pragma once
 
 #include <algorithm>
@@ -16,13 +16,13 @@ class LogTime {
   void OnBatch(int64_t append_time_ns) {
     last_append_ns_ = std::max(last_append_ns_, append_time_ns);
   }
-  // A tick of a job without any watermark. True: it has waited long enough for a source whose clock
-  // can be believed, and its time begins at last_append_ns().
+  // Handles a tick of a job without a watermark. Returns true if the job has waited long enough for
+  // a source with a trustworthy clock. Its time then starts at last_append_ns().
   bool OnBlindTick(int64_t elapsed_ns, const EngineOptions& options) {
     blind_ns_ += elapsed_ns;
     return blind_ns_ > options.liveness.idle_after_ns && options.check_append_time;
   }
-  // The job begins again.
+  // Must be called when the job starts again.
   void Resume() { blind_ns_ = 0; }
 
   // Sum of all ticks.
@@ -32,7 +32,7 @@ class LogTime {
 
   void SaveTicks(BinaryWriter& out) const { out.I64(ticks_ns_); }
   void RestoreTicks(BinaryReader& in) { ticks_ns_ = in.I64(); }
-  // All else: of a job that runs.
+  // Saves the remaining state, which only a running job has.
   void Save(BinaryWriter& out) const {
     out.I64(blind_ns_);
     out.I64(last_append_ns_);

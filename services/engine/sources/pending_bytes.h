@@ -1,8 +1,8 @@
-// Bytes of a job that were read and cannot be applied yet, and their bound.
+// Bytes of a job that were read and cannot be applied yet, and their limit.
 //
-// The bytes are a fixed function of what was read, never of malloc or of the machine: what a bound
-// sheds decides verdicts, so a replay must shed the same. They are about what the memory takes.
-// Windows are not in it: series times the rules bound them (limits.h, rules.limits).
+// The bytes depend only on the input, never on malloc or the machine. The data dropped at the limit
+// affects verdicts, so a replay must drop the same data. The bytes approximate the actual memory.
+// Windows are not included; they are limited by series and rules (limits.h, rules.limits).
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@
 namespace pitwall::engine {
 
 enum class PendingKind : size_t { kSamples, kTimelineEvents, kSchemas, kSources, kCount };
-// As a status and a metric say it.
+// Names in statuses and metrics.
 inline constexpr std::array<std::string_view, static_cast<size_t>(PendingKind::kCount)> kHeldNames =
     {"samples above the watermark", "promises and events above the watermark",
      "descriptors of series", "sources"};
@@ -27,13 +27,13 @@ class PendingBytes {
   explicit PendingBytes(size_t limit) : limit_(limit) {}
 
   bool Fits(size_t bytes) const { return bytes <= limit_ && total_ <= limit_ - bytes; }
-  // False: nothing changed, since the job would hold more than the limit.
+  // Returns false, without a change, if the job would hold more than the limit.
   bool Take(PendingKind what, size_t bytes) {
     if (!Fits(bytes)) return false;
     Force(what, bytes);
     return true;
   }
-  // Whatever the limit says: of what was held before, and of the engine itself.
+  // Adds bytes regardless of the limit, for data that is already held or that the engine itself creates.
   void Force(PendingKind what, size_t bytes) {
     held_[static_cast<size_t>(what)] += bytes;
     total_ += bytes;
@@ -54,7 +54,7 @@ class PendingBytes {
   size_t held(PendingKind what) const { return held_[static_cast<size_t>(what)]; }
   size_t total() const { return total_; }
   size_t limit() const { return limit_; }
-  // What takes most.
+  // The kind with the most bytes.
   PendingKind largest() const {
     size_t most = 0;
     for (size_t i = 1; i < held_.size(); ++i) most = held_[i] > held_[most] ? i : most;
@@ -68,7 +68,7 @@ class PendingBytes {
   size_t total_ = 0;
 };
 
-// Fixed parts stand for the object, its node in a map or queue, and the heap's own bytes.
+// The fixed parts cover the object, its node in a map or queue, and the heap's overhead.
 inline size_t HeldBytes(const PendingFrame& frame) {
   return 320 + frame.mode.size() +
          8 * (frame.times.size() + frame.steps.size() + frame.values.size());
@@ -81,7 +81,7 @@ inline size_t HeldBytes(const Schema& schema) {
   }
   return bytes;
 }
-// What a source takes beside its schemas and frames.
+// Returns the bytes of a source without its schemas and frames.
 inline size_t HeldBytes(const Source& source) {
   return 2048 + 2 * (source.id.size() + source.boot.size()) + source.info.node.size();
 }

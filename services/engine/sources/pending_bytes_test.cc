@@ -1,4 +1,5 @@
-// One job cannot hold more than its share, says so, and sheds the same in a replay.
+// Tests that one job cannot hold more than its share, reports the limit, and drops the same data in
+// a replay.
 #include "services/engine/sources/pending_bytes.h"
 
 #include <gmock/gmock.h>
@@ -32,7 +33,7 @@ class HostileRank {
     schema_ =
         SchemaOf({{Labels({{kMetricName, "train_loss"}, {"rank", "0"}}), SeriesKind::kGauge}});
   }
-  // `rows` steps of a loss within one second; promises times and no steps.
+  // Sends `rows` steps of a loss within one second, with time promises but without step promises.
   void LogSteps(int rows) {
     ++second_;
     std::vector<int64_t> times, steps;
@@ -78,18 +79,18 @@ std::string LastError(const ShardForTest& shard) {
   return last;
 }
 
-TEST(PendingBytes, StepsWithoutPromisesAreRefusedBeyondTheLimit) {
+TEST(PendingBytes, StepsWithoutPromisesAreRejectedAboveLimit) {
   ShardForTest shard(kStepRules, SmallJobs());
   HostileRank rank(&shard);
   for (int i = 0; i < 100; ++i) rank.LogSteps(2000);
-  // 200,000 rows would take about 20 MB; a vector that grows may have twice its size.
+  // 200,000 rows would take about 20 MB. A growing vector may take twice its size.
   EXPECT_LT(TheJob(shard).MemoryBytes(), kLimit);
   EXPECT_GT(shard.drops(Drop::kLimit), 150'000U);
   EXPECT_THAT(LastError(shard), testing::HasSubstr("HighLoss"));
   EXPECT_THAT(LastError(shard), testing::HasSubstr("steps without promises"));
 }
 
-TEST(PendingBytes, ARestartShedsTheSame) {
+TEST(PendingBytes, RestartDropsSameData) {
   std::vector<std::string> events[2];
   uint64_t drops[2] = {};
   size_t held[2] = {};
@@ -98,7 +99,7 @@ TEST(PendingBytes, ARestartShedsTheSame) {
     HostileRank rank(&shard);
     for (int i = 0; i < 60; ++i) {
       rank.LogSteps(1000 + 13 * i);
-      // In the middle of what is not full yet, and after it is.
+      // One restart is before the limit is reached, and one after.
       if (restart && (i == 3 || i == 40)) {
         const uint64_t before = shard.drops(Drop::kLimit);
         shard.Restart();
@@ -115,9 +116,9 @@ TEST(PendingBytes, ARestartShedsTheSame) {
   EXPECT_GT(drops[0], 0U);
 }
 
-// A source that promises nothing for a minute, while another sends: frames of few samples take more
+// One source does not promise for a minute while another sends. Frames with few samples take more
 // memory than their samples.
-TEST(PendingBytes, RowsAboveAWatermarkThatStands) {
+TEST(PendingBytes, RowsAboveStalledWatermarkAreBounded) {
   ShardForTest shard(kStepRules, SmallJobs());
   Batch silent;
   silent.source = "node-0";
@@ -137,14 +138,14 @@ TEST(PendingBytes, RowsAboveAWatermarkThatStands) {
   EXPECT_LE(TheJob(shard).sources().memory().total(), kLimit / 2);
   EXPECT_GT(shard.drops(Drop::kLimit), 0U);
   EXPECT_EQ(TheJob(shard).sources().memory().largest(), PendingKind::kSamples);
-  // The watermark moves on at last: what was held is applied and given back.
+  // The watermark finally advances, so the held data is applied and its memory released.
   shard.Feed(silent, 100);
   shard.Feed(rank.Rank(), 100);
   EXPECT_EQ(TheJob(shard).sources().memory().held(PendingKind::kSamples), 0U);
   EXPECT_THAT(LastError(shard), testing::HasSubstr("cannot be applied yet"));
 }
 
-TEST(PendingBytes, PromisesAndEventsAboveAWatermarkThatStands) {
+TEST(PendingBytes, EventsAboveStalledWatermarkAreBounded) {
   ShardForTest shard(kStepRules, SmallJobs());
   Batch silent;
   silent.source = "node-0";
@@ -165,7 +166,7 @@ TEST(PendingBytes, PromisesAndEventsAboveAWatermarkThatStands) {
   EXPECT_GT(shard.drops(Drop::kLimit), 0U);
 }
 
-TEST(PendingBytes, SchemasOfManySources) {
+TEST(PendingBytes, SchemasOfManySourcesAreBounded) {
   ShardForTest shard(kStepRules, SmallJobs());
   for (int source = 0; source < 40; ++source) {
     for (int i = 0; i < 20; ++i) {
@@ -185,7 +186,7 @@ TEST(PendingBytes, SchemasOfManySources) {
   EXPECT_GT(shard.drops(Drop::kLimit), 0U);
 }
 
-TEST(PendingBytes, ModesOfASource) {
+TEST(PendingBytes, ModesOfOneSourceAreBounded) {
   ShardForTest shard(kStepRules, SmallJobs());
   HostileRank rank(&shard);
   for (int i = 0; i < 1000; ++i) {

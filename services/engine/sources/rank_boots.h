@@ -1,5 +1,5 @@
-// The boots of each rank of a job, so that a start is compared with the boots it may succeed and
-// not with all sources. Holds no state of its own: everything follows from the sources.
+// Index of the boots of each rank of a job, so that a start is compared only with the boots that it
+// may succeed. Derived entirely from the sources.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace pitwall::engine {
 
-// Not thread-safe. The rank, the kind and the id of a source never change.
+// Not thread-safe. The rank, the kind, and the ID of a source never change.
 class RankBoots {
  public:
   void Add(Source* source) {
@@ -27,8 +27,8 @@ class RankBoots {
   }
   void Clear() { boots_.clear(); }
 
-  // Of `sources`, a map by (id, boot): what has the id of `source`, or is a rank and has its
-  // number; without itself; in the order of the map.
+  // Returns the entries of `sources`, a map by (ID, boot), with the same ID as `source` or, for a
+  // rank, with the same rank number. Excludes `source` itself and keeps the map order.
   template <typename Sources>
   std::vector<Source*> OthersOf(const Source& source, const Sources& sources) const {
     std::vector<Source*> others;
@@ -50,7 +50,7 @@ class RankBoots {
   }
 
  private:
-  absl::flat_hash_map<int64_t, std::vector<Source*>> boots_;  // never walked
+  absl::flat_hash_map<int64_t, std::vector<Source*>> boots_;  // Never iterated.
 };
 
 }  // namespace pitwall::engine

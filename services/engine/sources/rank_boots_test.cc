@@ -12,7 +12,7 @@
 namespace pitwall::engine {
 namespace {
 
-// A walk over all sources: what the index must answer.
+// Finds the expected result by a scan of all sources.
 std::vector<Source*> Walk(const Source& source, const SourceMap& sources) {
   std::vector<Source*> others;
   for (const auto& [key, other] : sources) {
@@ -24,7 +24,7 @@ std::vector<Source*> Walk(const Source& source, const SourceMap& sources) {
   return others;
 }
 
-TEST(RankBoots, AnswersAsAWalkOverAllSources) {
+TEST(RankBoots, MatchesFullScan) {
   SCOPED_TRACE("seed 11");
   std::mt19937_64 random(11);
   RankBoots boots;
@@ -32,8 +32,8 @@ TEST(RankBoots, AnswersAsAWalkOverAllSources) {
   size_t met = 0;
   for (int round = 0; round < 20'000; ++round) {
     auto source = std::make_unique<Source>();
-    // Ids that are prefixes of each other, empty boots, and several sources that call themselves
-    // one rank.
+    // The data contains IDs that are prefixes of each other, empty boots, and several sources with
+    // the same rank.
     source->id = Cat("rank-", random() % 12);
     source->boot = random() % 4 == 0 ? "" : Cat("b", random() % 6);
     source->info.kind = random() % 5 == 0 ? SourceKind::kNode : SourceKind::kRank;

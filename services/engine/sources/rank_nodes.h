@@ -8,8 +8,8 @@
 
 namespace pitwall::engine {
 
-// By the number of a rank; "" where several nodes are named. A process of the rank counts more than
-// what a collector samples of it, and its newest boot most.
+// Returns the nodes by rank number; "" if there are several candidates. A process of the rank takes
+// precedence over the collector's samples of it, and its newest boot over older ones.
 StringMap<std::string> NodesOfRanks(const SourceMap& sources);
 
 }  // namespace pitwall::engine

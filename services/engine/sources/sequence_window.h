@@ -1,5 +1,4 @@
-// Sequence numbers of one (source, boot id) that were seen: the last 1024, and the number of
-// missing ones.
+// The last 1024 sequence numbers of one (source, boot ID), and the number of missing ones.
 #pragma once
 
 #include <algorithm>
@@ -14,10 +13,10 @@ class SequenceWindow {
  public:
   static constexpr uint64_t kWidth = 1024;
 
-  // False for a duplicate, and for anything so old that it cannot be told from one.
-  // `first`, where not 0: the count began again there, and nothing below is missed.
+  // Returns false for a duplicate, and for a number too old to tell. If `first` is not 0, counting
+  // restarted there, and no smaller number counts as missing.
   bool Accept(uint64_t sequence, uint64_t first = 0) {
-    if (sequence == 0) return false;  // sequences count from 1
+    if (sequence == 0) return false;  // Sequence numbers start at 1.
     if (sequence > highest_) {
       const uint64_t step = sequence - highest_;
       if (step >= kWidth) {
@@ -25,7 +24,7 @@ class SequenceWindow {
       } else {
         for (uint64_t s = highest_ + 1; s < sequence; ++s) Clear(s);
       }
-      // The first one seen may be any: what came before is not ours to miss.
+      // The first number may have any value, because earlier batches do not count as missing.
       const uint64_t below = first <= sequence ? std::max(highest_ + 1, first) : highest_ + 1;
       if (highest_ > 0) missing_ += sequence - below;
       highest_ = sequence;

@@ -5,7 +5,7 @@
 namespace pitwall::engine {
 namespace {
 
-TEST(SequenceWindow, CountsGapsAndRefusesDuplicates) {
+TEST(SequenceWindow, CountsGapsAndRejectsDuplicates) {
   SequenceWindow window;
   EXPECT_FALSE(window.Accept(0));
   EXPECT_TRUE(window.Accept(7)) << "the first one may be any";
@@ -20,8 +20,8 @@ TEST(SequenceWindow, CountsGapsAndRefusesDuplicates) {
   EXPECT_FALSE(window.Accept(10));
 }
 
-// A collector that took up a rank which one before it knew: time-model.md, scenario 13.
-TEST(SequenceWindow, ACountThatBeginsAnewHasNoGapBelow) {
+// A new collector continues a rank of a previous collector (time-model.md, scenario 13).
+TEST(SequenceWindow, RestartedCountHasNoGapBelow) {
   SequenceWindow window;
   EXPECT_TRUE(window.Accept(5));
   EXPECT_TRUE(window.Accept(600, 600));
@@ -33,7 +33,7 @@ TEST(SequenceWindow, ACountThatBeginsAnewHasNoGapBelow) {
   EXPECT_EQ(window.missing(), 1u);
   EXPECT_TRUE(window.Accept(602, 600));
   EXPECT_EQ(window.missing(), 0u);
-  // The first batches of yet another one are lost: they alone are missing.
+  // The first batches of a third collector are lost, and only these count as missing.
   EXPECT_TRUE(window.Accept(5002, 5000));
   EXPECT_EQ(window.missing(), 2u);
 }

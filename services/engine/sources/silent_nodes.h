@@ -1,4 +1,4 @@
-// Nodes of a job of which nothing is heard any more, though some of their ranks have not ended.
+// Nodes of a job that have stopped sending data although some of their ranks have not ended.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace pitwall::engine {
 
-// pitwall_node_silent_ranks{node}: how many ranks run on a node that has fallen silent.
+// pitwall_node_silent_ranks{node}: number of ranks on a node that has become silent.
 inline constexpr std::string_view kNodeSilentRanks = "pitwall_node_silent_ranks";
 
-// Ranks that have not ended, by node, of the nodes whose collector and whose ranks have all been
-// idle (time-model.md 2.2) while another node is heard. A node with no collector of its own, with a
-// collector that said goodbye or with a source whose clock is wrong is not silent. Without any live
-// source nobody is left to compare with: empty.
+// Returns the number of running ranks by node, for nodes whose collector and ranks have all been
+// idle (time-model.md 2.2) while another node is active. A node is not silent if it has no
+// collector of its own, if its collector sent a goodbye, or if one of its sources has a wrong
+// clock. Empty if there is no live source to compare with.
 std::map<std::string, uint64_t, std::less<>> SilentNodes(const SourceMap& sources,
                                                          const EngineOptions& options);
 

@@ -1,4 +1,4 @@
-// A node of which nothing is heard any more while others go on (pitwall_node_silent_ranks).
+// Tests of a node that stops sending data while others continue (pitwall_node_silent_ranks).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ class SilentNodesTest : public ::testing::Test {
     batch.goodbye = goodbye;
     shard_.Feed(batch, at);
   }
-  // A second of two nodes with two ranks each; `heard`: of node b.
+  // Feeds a second of two nodes with two ranks each. `heard` controls whether node b sends data.
   void Second(double at, bool heard) {
     Say("a", -1, at);
     for (int64_t rank : {0, 1}) Say("a", rank, at);
@@ -43,7 +43,7 @@ class SilentNodesTest : public ::testing::Test {
   void Seconds(int from, int to, bool heard) {
     for (int at = from; at < to; ++at) Second(at, heard);
   }
-  // "found b 2 at 19.5", in order.
+  // Returns issue events such as "found b 2 at 19.5", in order.
   std::vector<std::string> Issues() const {
     std::vector<std::string> out;
     for (const IssueEvent& e : shard_.outputs().events) {
@@ -58,8 +58,9 @@ class SilentNodesTest : public ::testing::Test {
   ShardForTest shard_{kSilentNodeRules};
 };
 
-// Within eight seconds, with the time since which nothing was heard; and over when it returns.
-TEST_F(SilentNodesTest, ANodeThatFallsSilentIsToldAndItsReturn) {
+// The silence is reported within eight seconds, with the time of the last data, and resolved when
+// the node returns.
+TEST_F(SilentNodesTest, SilenceAndReturnOfNodeAreReported) {
   Seconds(1, 20, true);
   EXPECT_THAT(Issues(), IsEmpty());
   Seconds(20, 25, false);
@@ -72,7 +73,7 @@ TEST_F(SilentNodesTest, ANodeThatFallsSilentIsToldAndItsReturn) {
   EXPECT_THAT(Issues(), ElementsAre("found b 2 at 19.5", "resolved b 2 at 40.5"));
 }
 
-TEST_F(SilentNodesTest, ARankThatIsHeardOrACollectorThatIsKeepsItsNode) {
+TEST_F(SilentNodesTest, ActiveRankOrCollectorKeepsNodeActive) {
   Seconds(1, 20, true);
   for (int at = 20; at < 40; ++at) {
     Say("b", 3, at);
@@ -85,22 +86,22 @@ TEST_F(SilentNodesTest, ARankThatIsHeardOrACollectorThatIsKeepsItsNode) {
   EXPECT_THAT(Issues(), IsEmpty());
 }
 
-TEST_F(SilentNodesTest, RanksThatEndedInOrderLeaveNobodySilent) {
+TEST_F(SilentNodesTest, NodeWithoutRunningRanksIsNotSilent) {
   Seconds(1, 20, true);
   for (int64_t rank : {2, 3}) Say("b", rank, 20, /*goodbye=*/true);
   Seconds(20, 40, false);
   EXPECT_THAT(Issues(), IsEmpty());
 }
 
-// The collector was stopped on purpose: its ranks go on.
-TEST_F(SilentNodesTest, ACollectorThatSaidGoodbyeIsNotSilent) {
+// The collector was stopped on purpose, and its ranks continue.
+TEST_F(SilentNodesTest, NodeIsNotSilentAfterCollectorGoodbye) {
   Seconds(1, 20, true);
   Say("b", -1, 20, /*goodbye=*/true);
   Seconds(20, 40, false);
   EXPECT_THAT(Issues(), IsEmpty());
 }
 
-TEST_F(SilentNodesTest, WhereAllAreSilentNoneIsNamed) {
+TEST_F(SilentNodesTest, AllNodesSilent_NoneIsReported) {
   Seconds(1, 20, true);
   for (int at = 20; at < 60; ++at) {
     shard_.SetAppendTime(at);

@@ -37,7 +37,7 @@ int64_t Source::IdleAfter(const EngineOptions& options) const {
 bool Source::Accept(const Batch& batch, EngineCounters& counters) {
   const uint64_t before = window.missing();
   if (!window.Accept(batch.sequence, batch.first_sequence)) return false;
-  // A gap that closes later takes itself back, so the total can shrink.
+  // A gap that is filled later is subtracted again, so the total can shrink.
   counters.gaps += window.missing() - before;
   return true;
 }
@@ -67,7 +67,7 @@ bool Source::AddSchema(const Schema& schema, const EngineOptions& options, Pendi
     }
     if (oldest != schemas.end()) {
       memory->Give(PendingKind::kSchemas, HeldBytes(oldest->second->schema));
-      schemas.erase(oldest);  // frames that still use it hold it themselves
+      schemas.erase(oldest);  // Frames that still use the schema hold a reference.
     }
   }
   auto binding = std::make_shared<Binding>();
@@ -106,7 +106,7 @@ void SaveFrame(const PendingFrame& frame, BinaryWriter& out) {
   out.U64(frame.next);
   out.I64(frame.waited_ns);
   out.I64(frame.offset);
-  // A schema may have been evicted from the source while a frame still holds it.
+  // A schema may have been evicted from the source while a frame still references it.
   out.Bool(frame.binding != nullptr);
   if (frame.binding != nullptr) codec::SaveSchema(frame.binding->schema, out);
 }
@@ -205,7 +205,8 @@ void Source::Save(BinaryWriter& out) const {
 
 namespace {
 
-// Format 6 has promises and newest steps apart, and no clocks of ranks that fell behind.
+// Format 6 stores promises and newest steps separately, and has no clocks of ranks that fell
+// behind.
 void RestoreStepsOfFormat6(BinaryReader& in,
                            std::map<std::string, StepProgress, std::less<>>* steps) {
   for (size_t n = in.Count(2); n > 0; --n) {
@@ -271,7 +272,8 @@ Status Source::Restore(BinaryReader& in, uint32_t format) {
     auto binding = std::make_shared<Binding>();
     binding->schema = codec::RestoreSchema(in);
     binding->last_used = in.U64();
-    // Not yet bound; but that there were steps of this mode says what gets a stale marker.
+    // The columns are not bound yet, but the modes with steps determine which series get a stale
+    // marker.
     for (size_t modes = in.Count(); modes > 0; --modes)
       binding->steps[in.Str()] = std::make_unique<BoundColumns>();
     schemas.emplace(binding->schema.id, binding);

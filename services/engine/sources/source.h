@@ -1,7 +1,7 @@
-// One boot of one producer of telemetry inside one job: what it promised, whether it is live, its
-// schemas, and its rows that are still above the watermark. Rules of time-model.md, sections 1
-// and 2. Owned by a Job; single-threaded. A restarted process is another Source beside the old one,
-// which may still send: they end and begin by event time.
+// One boot of one telemetry producer inside one job: its promise, its liveness, its schemas, and
+// its rows above the watermark. Implements time-model.md, sections 1 and 2. Owned by a Job;
+// single-threaded. A restarted process is another Source beside the previous one, which may still
+// send. Event time decides when each ends and starts.
 #pragma once
 
 #include <deque>
@@ -25,8 +25,8 @@ namespace pitwall::engine {
 
 class PendingBytes;  // services/engine/sources/pending_bytes.h
 
-// A schema's columns resolved in one store: once per schema, never per sample. Gives the plan back
-// when it goes.
+// A schema's columns resolved in one store: once per schema, never per sample. The destructor
+// releases the plan.
 struct BoundColumns {
   BoundColumns() = default;
   ~BoundColumns() { Release(); }
@@ -37,21 +37,23 @@ struct BoundColumns {
   std::weak_ptr<window::SeriesStore> store;
   window::RowPlanId plan;
   std::vector<window::SeriesId> ids;
-  uint64_t generation = 0;  // of the job's rules that it was made for; 0: not bound
-  uint32_t clock = 0;       // steps: the clock of the mode whose store it is
+  uint64_t generation =
+      0;               // generation of the job's rules that the columns belong to; 0 if not bound
+  uint32_t clock = 0;  // for steps: clock of the mode that owns the store
 };
 
-// Clocks of a mode: the shared one, and those of ranks that fell behind it (step_clocks.h).
+// Clocks of a mode: the shared clock, and the clocks of ranks that fell behind it (step_clocks.h).
 inline constexpr uint32_t kSharedClock = 0;
 inline constexpr uint32_t kNoClock = UINT32_MAX;
 
-// Progress of a rank in one mode of steps.
+// Progress of a rank in one step mode.
 struct StepProgress {
-  bool announced = false;         // it has announced the mode: the clock waits for its promises
-  int64_t promise = kNoStep;      // newest step promised
-  int64_t last = kNoStep;         // newest step applied
-  uint32_t clock = kSharedClock;  // kNoClock: it left, and has not reached a further step yet
-  uint64_t reached = 0;  // StepTimes::count() of its clock when it announced, joined, or promised
+  bool announced = false;         // announced the mode, so that the clock waits for its promises
+  int64_t promise = kNoStep;      // newest promised step
+  int64_t last = kNoStep;         // newest applied step
+  uint32_t clock = kSharedClock;  // kNoClock: the rank left and has not reached a further step yet
+  uint64_t reached =
+      0;  // StepTimes::count() of its clock at its announcement, return, or last promise
 };
 
 // A schema of a source.
@@ -68,18 +70,18 @@ struct PendingFrame {
   uint64_t schema_id = 0;
   uint64_t sequence = 0;
   uint32_t index = 0;  // of the frame in its batch
-  int64_t offset = 0;  // of the record that it came in
+  int64_t offset = 0;  // of the record with the frame
   std::string mode;
   std::vector<int64_t> times;
   std::vector<int64_t> steps;  // empty or as long as times
   std::vector<double> values;
-  size_t next = 0;        // first row not yet applied
-  int64_t waited_ns = 0;  // of ticks, while the schema is unknown
+  size_t next = 0;        // first row that is not applied yet
+  int64_t waited_ns = 0;  // in ticks, while the schema is unknown
 
   size_t columns() const { return times.empty() ? 0 : values.size() / times.size(); }
 };
 
-// Source of the engine's own series, beside those of collectors. No other ID begins with '#'.
+// Source of the engine's own series, beside the sources of collectors. No other ID starts with '#'.
 inline constexpr std::string_view kOwnSource = "#pitwall";
 
 struct Source {
@@ -90,70 +92,70 @@ struct Source {
 
   int64_t promise = kMinPosition;  // native: as promised; foreign: newest sample - allowed lateness
   int64_t newest_sample = kMinPosition;
-  bool live = false;     // holds the watermark
-  bool goodbye = false;  // ended in order
-  int64_t ended_at =
-      kMaxPosition;  // its boot or attempt ended there: samples after it are a zombie's
+  bool live = false;                // holds back the watermark
+  bool goodbye = false;             // ended normally
+  int64_t ended_at = kMaxPosition;  // end of its boot or attempt: later samples are a zombie's
 
   struct Silence {
     bool tick_skipped = false;  // the first tick after a frame is not counted
-    int64_t idle_ns = 0;        // of ticks since then
-    std::deque<int64_t> gaps;   // foreign: the last 16 between the newest samples of frames
+    int64_t idle_ns = 0;        // in ticks since the last frame
+    std::deque<int64_t> gaps;   // foreign: last 16 distances between the newest samples of frames
   } silence;
   struct Clock {
-    int64_t trailing_ns = 0;  // of ticks, with a promise more than clock_behind_ns behind others
-    bool behind = false;      // flagged: treated as idle until it no longer trails
-    bool ahead = false;       // flagged: it sent a time more than clock_ahead_ns after the append
+    int64_t trailing_ns = 0;  // in ticks, with a promise more than clock_behind_ns behind others
+    bool behind = false;      // flagged: treated as idle until it catches up
+    bool ahead = false;       // flagged: sent a time more than clock_ahead_ns after the append
   } clock;
   struct Process {
-    bool started = false;        // its start was applied, in order of event time
-    bool running = false;        // so it was for a rank, and no end of it was
-    bool lost = false;           // it ended without a goodbye: that was applied
-    bool loss_reported = false;  // that was read: it holds no watermark any more
+    bool started = false;        // its start was applied, in event-time order
+    bool running = false;        // the start of a rank was applied, but no end
+    bool lost = false;           // an end without a goodbye was applied
+    bool loss_reported = false;  // an end was read, so it no longer holds back the watermark
   } process;
-  // Steps. `attempt`: not known before a rank has finished a step.
+  // Steps. `attempt` is unknown until a rank has finished a step.
   std::optional<uint64_t> attempt;
   std::map<std::string, StepProgress, std::less<>> steps;  // by mode
-  bool step_live = false;                                  // takes part in the step watermarks
+  bool step_live = false;                                  // counts for the step watermarks
 
   uint64_t batches = 0;
   std::map<uint64_t, std::shared_ptr<Binding>> schemas;
-  std::map<uint32_t, uint64_t> streams;  // stream -> schema id of its last applied frame
-  std::deque<PendingFrame> pending;      // in order of arrival
-  std::deque<PendingFrame> waiting;      // schema unknown
+  std::map<uint32_t, uint64_t> streams;  // stream -> schema ID of its last applied frame
+  std::deque<PendingFrame> pending;      // in arrival order
+  std::deque<PendingFrame> waiting;      // with unknown schema
 
   bool IsRank() const { return info.kind == SourceKind::kRank; }
   bool IsForeign() const { return info.kind == SourceKind::kForeign; }
 
-  // The promise that counts for the watermark: frames whose schema is unknown hold it back.
+  // Returns the promise that counts for the watermark. Frames with an unknown schema hold it back.
   int64_t EffectivePromise() const;
-  // How long a silence of ticks makes it idle.
+  // Returns the silence in ticks after which the source is idle.
   int64_t IdleAfter(const EngineOptions& options) const;
-  // False for a duplicate. Counts gaps into `counters`.
+  // Returns false for a duplicate. Counts gaps into `counters`.
   bool Accept(const Batch& batch, EngineCounters& counters);
   void Heard() {
     silence.tick_skipped = false;
     silence.idle_ns = 0;
   }
-  // A clock tick was read: true when the source has just become idle by it.
+  // Handles a clock tick. Returns true if the source has become idle at this tick.
   bool Tick(int64_t elapsed_ns, const EngineOptions& options);
-  // Remembers the schema; the least recently used one goes when there are too many. False: there
-  // is no room for it in `memory`.
+  // Stores the schema. If there are too many, evicts the least recently used one. Returns false if
+  // `memory` has no room for the schema.
   bool AddSchema(const Schema& schema, const EngineOptions& options, PendingBytes* memory);
-  // Whether steps of the mode can be followed: an unknown one only within max_modes_per_source.
+  // Returns whether the source may send steps of the mode. A new mode is accepted only within
+  // max_modes_per_source.
   bool HasRoomForMode(const std::string& mode, const EngineOptions& options) const;
-  // Whether any schema of its streams has a series of that metric.
+  // Returns whether any schema of its streams has a series of that metric.
   bool Carries(std::string_view metric) const;
 
   void Save(BinaryWriter& out) const;
-  // `format`: of the snapshot (shard.h).
+  // `format` is the snapshot's format (shard.h).
   Status Restore(BinaryReader& in, uint32_t format);
 };
 
-// The sources of one job by (id, boot).
+// The sources of one job by (ID, boot).
 using SourceMap = std::map<std::pair<std::string, std::string>, std::unique_ptr<Source>>;
 
-// One row of a frame that waited. Valid as long as the frame waits.
+// One row of a waiting frame. Valid while the frame waits.
 struct RowRef {
   int64_t time = 0;
   Source* source = nullptr;

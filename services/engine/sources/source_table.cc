@@ -64,7 +64,7 @@ void SourceTable::End(Source* source, int64_t at) {
 }
 
 std::vector<Source*> SourceTable::Expired() const {
-  std::vector<Source*> ended;  // boots of one source
+  std::vector<Source*> ended;  // Boots of one source.
   std::vector<Source*> expired;
   const auto expire_boots = [&] {
     if (ended.size() > options_.source.max_ended_boots) {

@@ -1,4 +1,4 @@
-// The sources of one job, in the order of what they promise, and what they hold in memory.
+// The sources of one job, in the order of their promises, with their memory use.
 #pragma once
 
 #include <cstddef>
@@ -15,24 +15,24 @@
 
 namespace pitwall::engine {
 
-// Two groups of a source's fields decide the watermarks, and change only through this class:
+// Two groups of a source's fields determine the watermarks and change only through this class:
 //  * promise, live, pending, waiting: in Change or a function below,
 //  * steps, step_live: in ChangeSteps or a function below.
 // Not thread-safe.
 class SourceTable {
  public:
-  // Both are borrowed.
+  // Both pointers are borrowed.
   SourceTable(const EngineOptions& options, LimitReport* limits);
 
   const SourceMap& all() const { return sources_; }
-  // Null: there is none.
+  // Returns null if there is no such source.
   Source* Find(const std::string& id, const std::string& boot) const;
   struct Added {
-    Source* source = nullptr;  // null: the job has too many sources, which was counted
+    Source* source = nullptr;  // Null: the job has too many sources; the drop was counted.
     bool fresh = false;
   };
   Added FindOrAdd(const Batch& batch);
-  // Other boots of the source's ID or rank, ordered by (ID, boot).
+  // Returns the other boots of the source's ID or rank, ordered by (ID, boot).
   std::vector<Source*> OthersOf(const Source& source) const {
     return rank_boots_.OthersOf(source, sources_);
   }
@@ -47,27 +47,28 @@ class SourceTable {
     change(source);
     order_.UpdateSteps(source);
   }
-  // Another source reports that a rank was lost: it holds the watermark no longer. False: the job
-  // has no such rank, or the reporter is of another node and cannot know.
+  // Handles another source's report that a rank was lost: the rank no longer holds back the
+  // watermark. Returns false if the job has no such rank, or if the reporter is on another node and
+  // cannot observe the rank.
   bool ReportLoss(const Source& reporter, const RankLost& lost);
-  // The boot or attempt of the source ended at `at`: it holds no step clock, and the watermark only
-  // up to there.
+  // Ends the boot or attempt of the source at `at`. The source no longer holds back step clocks,
+  // and holds back the watermark only up to `at`.
   void End(Source* source, int64_t at);
-  // Sources that were silent for as long as a job may be, and ended boots beyond the newest few of
-  // one source. They are to be removed.
+  // Returns the sources to remove: those silent for the maximum silence of a job, and ended boots
+  // except the newest few per source.
   std::vector<Source*> Expired() const;
   void Remove(Source* source);
   void Clear();
 
   const WatermarkIndex& order() const { return order_; }
-  // For what waits of the sources; what the sources themselves take is counted here.
+  // Memory for the sources' waiting data. The memory of the sources themselves is counted here.
   PendingBytes* pending() { return &memory_; }
   const PendingBytes& memory() const { return memory_; }
-  // Number of sources that hold the watermark.
+  // Number of sources that hold back the watermark.
   size_t CountLive() const;
 
   void Save(BinaryWriter& out) const;
-  // `format`: of the snapshot (shard.h).
+  // `format` is the snapshot's format (shard.h).
   Status Restore(BinaryReader& in, uint32_t format);
 
  private:
@@ -77,7 +78,7 @@ class SourceTable {
   LimitReport* const limits_;
   SourceMap sources_;
   PendingBytes memory_;
-  // Both follow from sources_.
+  // Both are derived from sources_.
   WatermarkIndex order_;
   RankBoots rank_boots_;
 };

@@ -47,7 +47,7 @@ class SourceTableTest : public ::testing::Test {
   JobInput input_{options_, &clock_, &limits_, &counters_};
 };
 
-TEST_F(SourceTableTest, FindOrAdd_AddsABootOnce) {
+TEST_F(SourceTableTest, FindOrAdd_AddsBootOnce) {
   const auto [source, fresh] = sources().FindOrAdd(BatchOf(0));
   EXPECT_TRUE(fresh);
   EXPECT_FALSE(sources().FindOrAdd(BatchOf(0)).fresh);
@@ -55,14 +55,14 @@ TEST_F(SourceTableTest, FindOrAdd_AddsABootOnce) {
   EXPECT_EQ(sources().Find("rank-0", "c"), nullptr);
 }
 
-TEST_F(SourceTableTest, TooManySources_AreRefusedAndCounted) {
+TEST_F(SourceTableTest, TooManySources_AreRejectedAndCounted) {
   for (int64_t rank = 0; rank < 3; ++rank) sources().FindOrAdd(BatchOf(rank));
   EXPECT_EQ(sources().FindOrAdd(BatchOf(3)).source, nullptr);
   EXPECT_EQ(counters_.drops[static_cast<size_t>(Drop::kLimit)], 1U);
   EXPECT_EQ(job_.limit_reason, "more than 3 sources");
 }
 
-TEST_F(SourceTableTest, Change_UpdatesTheLeastPromise) {
+TEST_F(SourceTableTest, Change_UpdatesMinimumPromise) {
   Live(0, 50);
   Source* slow = Live(1, 40);
   EXPECT_EQ(sources().order().LeastPromise(), 40);
@@ -73,7 +73,7 @@ TEST_F(SourceTableTest, Change_UpdatesTheLeastPromise) {
   EXPECT_EQ(sources().order().NewestPromise(), 50);
 }
 
-TEST_F(SourceTableTest, ReportLoss_OnlyOfRanksOnTheReportersNode) {
+TEST_F(SourceTableTest, ReportLoss_OtherNode_IsRejected) {
   Source* lost = Live(0, 10);
   Source* other = Live(1, 20);
   EXPECT_FALSE(sources().ReportLoss(*other, LossOf(*lost)));
@@ -82,7 +82,7 @@ TEST_F(SourceTableTest, ReportLoss_OnlyOfRanksOnTheReportersNode) {
   EXPECT_EQ(sources().order().LeastPromise(), 20);
 }
 
-TEST_F(SourceTableTest, RemovedSource_LeavesOrderAndMemory) {
+TEST_F(SourceTableTest, RemovedSource_ReleasesOrderAndMemory) {
   const size_t before = sources().memory().total();
   Source* source = Live(0, 10);
   EXPECT_GT(sources().memory().total(), before);
@@ -95,7 +95,7 @@ TEST_F(SourceTableTest, RemovedSource_LeavesOrderAndMemory) {
   EXPECT_EQ(sources().order().LeastPromise(), kMinPosition);
 }
 
-TEST_F(SourceTableTest, Restore_CountsWhatWaits) {
+TEST_F(SourceTableTest, Restore_CountsWaitingData) {
   Source* source = Live(0, 10);
   PendingFrame frame;
   frame.schema_id = 7;
@@ -113,7 +113,7 @@ TEST_F(SourceTableTest, Restore_CountsWhatWaits) {
   EXPECT_EQ(restored.sources().order().LeastPromise(), sources().order().LeastPromise());
 }
 
-TEST_F(SourceTableTest, TakenRows_AreInOrderAndGiveTheirMemoryBack) {
+TEST_F(SourceTableTest, TakenRows_AreOrderedAndReleaseMemory) {
   Source* source = sources().FindOrAdd(BatchOf(0)).source;
   Schema schema;
   schema.id = 7;

@@ -1,6 +1,6 @@
-// Events of a job besides samples, in order of event time. The job applies everything (rows
-// of all sources and these) only once its watermark has passed it, sorted by (position, phase,
-// source, boot, sequence, index): so the order in which sources' batches arrive changes nothing
+// Events of a job other than samples, in event-time order. The job applies all input (rows of all
+// sources and these events) only after its watermark has passed it, sorted by (position, phase,
+// source, boot, sequence, index). Therefore the arrival order of sources' batches has no effect
 // (time-model.md 2.6, 2.8).
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace pitwall::engine {
 
-// Phases at one position: what begins comes before the samples, what ends or promises comes after.
+// Phases at one position: starts come before the samples, ends and promises after.
 enum class Phase : uint8_t { kBegin, kRow, kEnd };
 
 struct TimelineEventKey {
@@ -31,15 +31,15 @@ struct TimelineEventKey {
 struct TimelineEvent {
   enum class Kind : uint8_t {
     kBoot,         // the source (boot) started
-    kModes,        // it announced modes: `modes`
+    kModes,        // announced step modes: `modes`
     kStepPromise,  // `mode`, `step`
-    kLeave,        // it went idle: its series end
+    kLeave,        // became idle: its series end
     kJobStarted,
     kJobEnded,
     kJobNotice,
-    kGoodbye,       // it ended in order: its series end
+    kGoodbye,       // ended normally: its series end
     kRankLost,      // `event`
-    kLauncherGone,  // of the source's node
+    kLauncherGone,  // on the source's node
     kGraceOver,     // of the engine itself: the grace for a restart has passed
   };
   Kind kind = Kind::kBoot;
@@ -49,16 +49,16 @@ struct TimelineEvent {
   JobEvent event;
 };
 
-// Ordered; whoever adds what a batch brought bounds its bytes.
+// Ordered. The caller limits the bytes of events from batches.
 class Timeline {
  public:
   void Add(TimelineEventKey key, TimelineEvent happening);
   bool empty() const { return items_.empty(); }
   size_t size() const { return items_.size(); }
-  // About the memory it takes; a function of what is in it.
+  // Approximate memory use, a function of the contents.
   size_t bytes() const { return bytes_; }
   static size_t Bytes(const TimelineEventKey& key, const TimelineEvent& happening);
-  // Null when there is nothing at or before `upto`. What is applied may add what comes later.
+  // Returns null if there is no event at or before `upto`. Applying an event may add later events.
   const TimelineEventKey* FirstUpTo(int64_t upto) const;
   std::pair<TimelineEventKey, TimelineEvent> TakeFirst();
 
@@ -67,7 +67,7 @@ class Timeline {
 
  private:
   absl::btree_map<TimelineEventKey, TimelineEvent> items_;
-  size_t bytes_ = 0;  // of items_
+  size_t bytes_ = 0;  // Of items_.
 };
 
 }  // namespace pitwall::engine

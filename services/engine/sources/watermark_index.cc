@@ -54,8 +54,8 @@ void WatermarkIndex::UpdateSteps(Source* source) {
   }
 }
 
-// For a batch of a running rank: its modes and clocks stay, and few promises grow. False: they
-// changed, and nothing was moved.
+// Fast path for a batch of a running rank, whose modes and clocks stay the same while few promises
+// grow. Returns false, without a change, if modes or clocks changed.
 bool WatermarkIndex::MoveSteps(Source* source, Places* places) {
   auto place = places->steps.begin();
   for (const auto& [mode, progress] : source->steps) {

@@ -1,5 +1,5 @@
-// The sources of a job in the order of what they promise, so that a batch costs O(log n) and not a
-// walk over all sources. Holds no state of its own: everything follows from the sources.
+// The sources of a job in the order of their promises, so that a batch costs O(log n) instead of a
+// scan of all sources. Derived entirely from the sources.
 #pragma once
 
 #include <cstdint>
@@ -16,30 +16,32 @@
 
 namespace pitwall::engine {
 
-// Not thread-safe. Whoever changes what a source promises, whether it is live, or its rows that
-// wait, calls Update before the next question. Pointers are only compared for equality: their
-// order changes no answer.
+// Not thread-safe. After a change of a source's promise, liveness, or waiting rows, Update must be
+// called before the next query. Pointers are only compared for equality, so their order does not
+// affect results.
 class WatermarkIndex {
  public:
   void Update(Source* source);
-  // Its step promises, or whether it takes part in step watermarks, changed.
+  // Must be called after a change of the source's step promises or of its participation in step
+  // watermarks.
   void UpdateSteps(Source* source);
   void Remove(Source* source);
   void Clear();
 
-  // Of the live sources; kMinPosition without any.
+  // Returns the minimum promise of the live sources; kMinPosition without any.
   int64_t LeastPromise() const;
-  // The greatest of what live sources said, whatever frames of theirs hold back; kMinPosition
+  // Returns the maximum promise of the live sources, even if frames hold them back; kMinPosition
   // without any.
   int64_t NewestPromise() const;
-  // Of the ranks that announced the mode, take part, and are on that clock of it: the smallest step
-  // promise, kMaxPosition without a rank; the largest one, kNoStep without a rank; and those with
-  // the smallest one: any of them (null without a rank), and all, by (id, boot).
+  // Functions over the ranks that announced the mode, participate, and are on the given clock of
+  // the mode. LeastStepPromise returns kMaxPosition and GreatestStepPromise kNoStep if there is no
+  // rank. AnySlowest returns one of the ranks with the smallest promise, or null. The last function
+  // returns all of them, ordered by (ID, boot).
   int64_t LeastStepPromise(std::string_view mode, uint32_t clock = kSharedClock) const;
   int64_t GreatestStepPromise(std::string_view mode, uint32_t clock = kSharedClock) const;
   const Source* AnySlowest(std::string_view mode, uint32_t clock = kSharedClock) const;
   std::vector<Source*> Slowest(std::string_view mode, uint32_t clock = kSharedClock) const;
-  // Sources with rows at or before `to`, in no order that counts.
+  // Returns the sources with rows at or before `to`, in an unspecified order.
   std::vector<Source*> WithRowsUpTo(int64_t to) const;
 
  private:
@@ -49,7 +51,7 @@ class WatermarkIndex {
     ModeClock clock;
     int64_t promise = kNoStep;
   };
-  // Where a source is now; kMaxPosition: nowhere.
+  // Current places of a source; kMaxPosition means that the source is not in that index.
   struct Places {
     int64_t promise = kMaxPosition;
     int64_t said = kMaxPosition;
@@ -62,9 +64,9 @@ class WatermarkIndex {
   const Keys* StepKeys(std::string_view mode, uint32_t clock) const;
 
   absl::btree_map<Source*, Places> places_;
-  Keys promises_;  // effective promises of live sources
-  Keys said_;      // promises of those whose frames hold them back
-  Keys rows_;      // time of the first row that waits
+  Keys promises_;  // Effective promises of live sources.
+  Keys said_;      // Promises of sources whose frames hold them back.
+  Keys rows_;      // Time of the first waiting row.
   absl::flat_hash_map<ModeClock, Keys> step_promises_;
 };
 

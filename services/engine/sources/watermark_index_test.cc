@@ -10,7 +10,7 @@
 namespace pitwall::engine {
 namespace {
 
-// A walk over all sources: what the order must answer.
+// Computes the expected results by a scan of all sources.
 struct Walk {
   const std::vector<std::unique_ptr<Source>>& sources;
 
@@ -69,7 +69,7 @@ struct Walk {
   }
 };
 
-TEST(WatermarkIndex, AnswersAsAWalkOverAllSources) {
+TEST(WatermarkIndex, MatchesFullScan) {
   std::mt19937_64 random(7);
   SCOPED_TRACE("seed 7");
   WatermarkIndex order;

@@ -1,4 +1,4 @@
-// A shard with rules from a text, fed by hand: what the engine's tests share.
+// Test helper: a shard with rules from a text, to which the tests feed batches.
 #pragma once
 
 #include <cstdio>
@@ -16,12 +16,12 @@
 
 namespace pitwall::engine {
 
-// Rule sets by hash, as pitwall.rules has them.
+// Rule sets by hash, like those of pitwall.rules.
 class RulesForTest final : public RuleSetProvider {
  public:
   using Files = std::vector<RuleSetFile>;
 
-  // Compiles it, and says its hash from then on.
+  // Compiles the rules, and returns their hash.
   std::string Add(RuleSet rules) {
     auto compiled = CompiledRules::Compile(std::move(rules));
     if (!compiled.ok()) std::fprintf(stderr, "%s\n", compiled.status().ToString().c_str());
@@ -54,7 +54,7 @@ inline plan::ProgramPtr ProgramForTest(std::string_view text) {
   return CompiledForTest(text)->program();
 }
 
-// One job "job" and its sources, in one partition. Times are seconds after kBase.
+// One job "job" with its sources in one partition. Times are seconds after kBase.
 class ShardForTest {
  public:
   static constexpr int64_t kBase = 1'767'225'600 * kNanosPerSecond;
@@ -77,21 +77,20 @@ class ShardForTest {
     return kBase + static_cast<int64_t>(seconds * static_cast<double>(kNanosPerSecond));
   }
 
-  // A batch of a node source, with what the caller set; job, boot id, sequence, start and promise
-  // are filled.
+  // Feeds a batch of a node source. Job, boot ID, sequence, start, and promise are filled in.
   void Feed(Batch batch, double promise) {
     batch.job = "job";
     if (batch.boot_id.empty()) batch.boot_id = "boot";
     batch.sequence = ++sequences_[Cat(batch.source, "/", batch.boot_id)];
     if (batch.info.start_ns == 0) batch.info.start_ns = kBase;
-    // A foreign one promises nothing.
+    // A foreign source does not promise.
     batch.promise_ns = batch.info.kind == SourceKind::kForeign ? 0 : At(promise);
     std::string bytes;
     encoder_.Encode(batch, &bytes);
     FeedBytes(bytes, append_at_ < 0 ? promise : append_at_);
   }
-  // What the log says is the time from now on, whatever the sources say; negative: each promise is
-  // right.
+  // Sets the log's append time for all following records, regardless of the sources' clocks. A
+  // negative value makes it follow each promise.
   void SetAppendTime(double seconds) { append_at_ = seconds; }
   void Tick(double seconds = 1) {
     std::string bytes;
@@ -105,7 +104,7 @@ class ShardForTest {
   }
   void ChangeRules(CompiledRulesPtr rules) { ChangeTo(rules_.Add(std::move(rules))); }
 
-  // As after a crash: everything from a snapshot of now.
+  // Simulates a crash: restores everything from a snapshot of the current state.
   void Restart() {
     std::vector<JobSnapshot> snapshots;
     for (const Job* job : shard_->jobs().All())
@@ -128,8 +127,8 @@ class ShardForTest {
     return shard_->counters().drops[static_cast<size_t>(reason)];
   }
   const EventSink& outputs() const { return outputs_; }
-  // "<type> <alert or status> <reason>" of each event of issues and rules so far, as a failed
-  // assertion shows it.
+  // Returns "<type> <alert or status> <reason>" of each issue and rule event so far, for readable
+  // assertion failures.
   std::vector<std::string> Events() const {
     std::vector<std::string> out;
     for (const IssueEvent& e : outputs_.events) {
@@ -142,7 +141,7 @@ class ShardForTest {
     }
     return out;
   }
-  // "<status> <reason>" of a rule now, whether it was reported or not.
+  // Returns the current "<status> <reason>" of a rule, even if it was not reported.
   std::string StatusOf(std::string_view alert) const {
     for (const RuleStatusNow& now : StatusesOf(shard_->jobs().Find("job")->domains())) {
       if (now.rule->alert == alert) return Cat(RuleStatusName(now.status), " ", now.reason);
@@ -160,7 +159,7 @@ class ShardForTest {
 
   RulesForTest rules_;
   const EngineOptions options_;
-  const std::string first_;  // hash of the rules at the start
+  const std::string first_;  // Hash of the initial rules.
   std::unique_ptr<Shard> shard_;
   double append_at_ = -1;
   codec::BatchEncoder encoder_;
@@ -176,7 +175,7 @@ inline Schema SchemaOf(std::vector<SeriesDescriptor> series) {
   return schema;
 }
 
-// A second of samples at `hz`, the last one at `until`, all of one value.
+// Feeds a second of samples at `hz`, the last one at `until`, all with the same value.
 inline void FeedSecond(ShardForTest* shard, std::string_view source, const Schema& schema,
                        int until, int hz, double value) {
   std::vector<int64_t> times;

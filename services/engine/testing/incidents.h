@@ -1,4 +1,4 @@
-// Issues told by short names, and what incidents they are in.
+// Test helper: issues with short names, and the incidents that they belong to.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -39,7 +39,7 @@ groups:
 
 inline int64_t Seconds(int64_t s) { return ShardForTest::kBase + s * kNanosPerSecond; }
 
-// Issues by a short name: "Straggler", or "LowGPU/n1" with the label node="n1".
+// Tracker for issues with short names: "Straggler", or "LowGPU/n1" with the label node="n1".
 class Tracked {
  public:
   explicit Tracked(std::string_view rules = kRules, EngineOptions options = {})
@@ -48,8 +48,9 @@ class Tracked {
     tracker_->SetProgram(program_.get());
   }
 
-  // "+Name" found, "-Name" cleared, "!Name" ended with its attempt, "~Name" updated, "^Name"
-  // updated with twice the value; `began`: onset of those that are found. Returns the events.
+  // Applies events: "+Name" found, "-Name" cleared, "!Name" ended with its attempt, "~Name"
+  // updated, "^Name" updated with twice the value. `began` is the onset of found issues. Returns
+  // the events.
   std::vector<IssueEvent> At(int64_t s, std::vector<std::string> said, int64_t began = -1) {
     std::vector<IssueEvent> events;
     for (const std::string& word : said) events.push_back(Event(s, word, began < 0 ? s : began));
@@ -59,7 +60,7 @@ class Tracked {
       root_[NameOf(change.rule, change.labels)] = change.root_cause;
     return events;
   }
-  // As after a crash.
+  // Simulates a crash.
   void Restart() {
     BinaryWriter out;
     tracker_->Save(out);
@@ -78,7 +79,8 @@ class Tracked {
   }
   std::string Incident(const std::string& name) { return ids_[incident_[name]]; }
   std::string Root(const std::string& name) { return ids_[root_[name]]; }
-  // Names of the issues whose root cause changed at the last At; "!": told by an event.
+  // Returns the names of the issues whose root cause changed at the last At. "!" marks changes
+  // reported by an event.
   std::vector<std::string> Changes() const {
     std::vector<std::string> out;
     for (const auto& change : changes_)

@@ -1,4 +1,4 @@
-// A job of two ranks on two nodes whose ends a test plays.
+// Test helper: a job of two ranks on two nodes whose ends the test controls.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ groups:
 class JobEnds : public ::testing::Test {
  protected:
   explicit JobEnds(std::string_view rules = kEndRules) : shard_(rules) {}
-  // What the rank of that node says at a time, which it promises.
+  // Sends a batch of the rank on that node, with a promise of its time.
   void Say(int64_t rank, double at, std::optional<JobEvent::Kind> event = std::nullopt,
            bool goodbye = false, std::optional<int32_t> signal = std::nullopt) {
     Batch batch;
@@ -78,7 +78,7 @@ class JobEnds : public ::testing::Test {
     for (int i = 0; i < n; ++i) shard_.Tick();
     shard_.SetAppendTime(-1);
   }
-  // "<second> <attempt> <change> <detail>[ rank]" of each change so far.
+  // Returns "<second> <attempt> <change> <detail>[ rank]" for each change so far.
   std::vector<std::string> Changes() const {
     std::vector<std::string> out;
     for (const IssueEvent& e : shard_.outputs().events) {

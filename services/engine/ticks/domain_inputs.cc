@@ -7,7 +7,7 @@ namespace pitwall::engine {
 
 namespace {
 
-// The program owns the demands: the store keeps the program alive through them.
+// The program owns the demands, so the store keeps the program alive through them.
 std::shared_ptr<const DemandSet> DemandsOf(const plan::ProgramPtr& program, size_t domain) {
   return {program, &program->domains[domain].demands};
 }

@@ -1,5 +1,5 @@
-// Inputs of the rules of one domain: the windows over its series, the results of its subqueries,
-// and the evaluator that reads both. Private to the engine.
+// Inputs of one domain's rules: the windows over its series, the results of its subqueries, and the
+// evaluator that reads both. Private to the engine.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace pitwall::engine {
 
-// Positions on the clock of the domain. Not thread-safe.
+// Positions are on the domain's clock. Not thread-safe.
 class DomainInputs {
  public:
   struct Limits {
@@ -31,30 +31,31 @@ class DomainInputs {
   const plan::DomainPlan& domain() const { return program_->domains[domain_]; }
   size_t domain_index() const { return domain_; }
   bool on_steps() const { return domain().demands.clock.step; }
-  // Shared with the plans of rows, which check whether it still exists.
+  // Shared with the plans of rows, which check whether the store still exists.
   const std::shared_ptr<window::SeriesStore>& store() const { return store_; }
   eval::Evaluator& evaluator() { return *evaluator_; }
   Subqueries& subqueries() { return subqueries_; }
   const Subqueries& subqueries() const { return subqueries_; }
 
-  // Sets the position from which windows with align_job count. Once, before the first tick.
+  // Sets the position from which windows with align_job count. Must be called once, before the
+  // first tick.
   void SetOrigin(int64_t origin);
-  // Seals all samples up to the tick. Reads are as of this tick from then on.
+  // Seals all samples up to the tick. Later reads are as of this tick.
   void BeginTick(int64_t tick);
-  // Reads are as of `tick` again. Returns false if later samples are sealed, or none since the last
-  // restart.
+  // Makes reads as of `tick` again. Returns false if later samples are sealed, or if no samples are
+  // sealed since the last restart.
   bool ReturnTo(int64_t tick);
   // Evaluates the subqueries that are due at the tick and that no rule has read.
   void FinishTick() { subqueries_.Finish(evaluator_.get()); }
-  // OK, or the reason why the windows of `demands` are incomplete at the tick.
+  // Returns the reason why the windows of `demands` are incomplete at the tick, or OK.
   Status CheckWindows(std::span<const plan::DemandRef> demands, int64_t tick) const;
 
-  // Another program. Equal windows and subqueries keep their content; new subqueries begin at
-  // `start`.
+  // Installs another program. Equal windows and subqueries keep their content; new subqueries start
+  // at `start`.
   void Replace(plan::ProgramPtr program, size_t domain, const ReloadStart& start);
   // Drops all samples.
   void Reset();
-  // Forgets series that no window can see. Returns those of the domain, sorted.
+  // Drops series that no window can see. Returns those of the domain, sorted.
   std::vector<window::SeriesId> Expire();
 
   size_t MemoryBytes() const;

@@ -11,19 +11,19 @@
 
 namespace pitwall::engine {
 
-// Positions on the clock of the domain. Not thread-safe.
+// Positions are on the domain's clock. Not thread-safe.
 class GroupSchedule {
  public:
-  // Nothing is due before StartAfter.
+  // No tick is due before StartAfter.
   explicit GroupSchedule(const plan::DomainPlan& domain);
 
   // Schedules the first multiple of each interval after `position`. Groups with align_job count
   // from `origin`.
   void StartAfter(int64_t position, int64_t origin);
-  // Nothing is due before StartAfter.
+  // Clears the schedule. No tick is due before StartAfter.
   void Reset();
 
-  // The next tick of any group; kMaxPosition without any.
+  // Returns the next tick of any group, or kMaxPosition.
   int64_t NextTick() const;
   // Skips all ticks before the last one of each group at or before `position`.
   void SkipTo(int64_t position, int64_t origin);

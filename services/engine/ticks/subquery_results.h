@@ -1,4 +1,4 @@
-// Results of one subquery: samples of a store of its own, and the steps that failed. Private to the
+// Results of one subquery: samples in a store of its own, and the failed steps. Private to the
 // engine.
 #pragma once
 
@@ -17,30 +17,29 @@
 
 namespace pitwall::engine {
 
-// Positions on the clock of the domain. Not thread-safe.
+// Positions are on the domain's clock. Not thread-safe.
 class SubqueryResults {
  public:
   using DemandsPtr = std::shared_ptr<const DemandSet>;
 
   SubqueryResults(DemandsPtr demands, const window::Limits& limits);
 
-  // Windows over the results. Stays in place until Restore.
+  // Windows over the results. The reference stays valid until Restore.
   window::SeriesStore& store() const { return *store_; }
-  // The subquery is new on a running job: results begin after `position`.
+  // Starts the results after `position`, for a subquery that is new on a running job.
   void BeginAt(int64_t position) { since_ = position; }
-  // The begin of BeginAt; kMinPosition for a subquery of the first program.
+  // The position of BeginAt; kMinPosition for a subquery of the first program.
   int64_t since() const { return since_; }
 
-  // Adds the result of the step `tick`, or its failure. `reach`: failures of that age are
-  // forgotten.
+  // Adds the result or the failure of the step `tick`. Failures older than `reach` are dropped.
   void Add(int64_t tick, const StatusOr<const eval::Vector*>& result, int64_t reach);
-  // Reads are as of this tick.
+  // Makes reads as of this tick.
   void BeginTick(int64_t tick);
-  // OK, or the reason why the window of demand `index` is incomplete at the tick: the failure of a
-  // step in it, or a limit of the store.
+  // Returns the reason why the window of demand `index` is incomplete at the tick, or OK. The
+  // reason is a failed step within the window or a limit of the store.
   Status Check(const Demand& demand, uint32_t index, int64_t tick) const;
 
-  // Another program, whose evaluator has other bindings.
+  // Installs another program, whose evaluator has other bindings.
   void Replace(DemandsPtr demands);
   // Drops all results.
   void Reset();
@@ -54,13 +53,14 @@ class SubqueryResults {
 
   std::unique_ptr<window::SeriesStore> store_;
   int64_t since_ = kMinPosition;
-  // Steps that failed and that some window may still have, ascending, and the error of the last.
+  // Failed steps that some window may still cover, in ascending order, and the error of the last
+  // one.
   std::vector<int64_t> failures_;
   Status failure_;
-  // Layout of a row of results, valid while their binding stays.
+  // Layout of a result row, valid while the results' binding is unchanged.
   uint64_t binding_ = 0;
   std::optional<window::RowPlanId> plan_;
-  std::vector<double> row_;  // scratch
+  std::vector<double> row_;  // Scratch space.
 };
 
 }  // namespace pitwall::engine

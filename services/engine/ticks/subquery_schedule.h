@@ -11,28 +11,28 @@
 
 namespace pitwall::engine {
 
-// Positions on the clock of the domain. Not thread-safe.
+// Positions are on the domain's clock. Not thread-safe.
 class SubquerySchedule {
  public:
-  // Nothing is due before Start.
+  // No step is due before Start.
   explicit SubquerySchedule(const plan::DomainPlan& domain);
 
-  // Schedules steps after `position`. A subquery that has results without any samples begins
+  // Schedules steps after `position`. A subquery that has results without any samples starts
   // earlier, as far back as windows look, but after `not_before`.
   void Start(int64_t position, int64_t not_before);
   // Schedules the steps of one subquery after `position`.
   void StartOne(size_t subquery, int64_t position);
-  // The schedule of one subquery becomes that of another one.
+  // Copies the schedule of another subquery.
   void Inherit(size_t subquery, const SubquerySchedule& from, size_t other);
-  // Nothing is due before Start.
+  // Clears the schedule. No step is due before Start.
   void Reset();
 
-  // The next step of any subquery; kMaxPosition without any.
+  // Returns the next step of any subquery, or kMaxPosition.
   int64_t NextTick() const;
-  // Skips steps whose results no window that ends at or after `position` has.
+  // Skips steps whose results are outside all windows that end at or after `position`.
   void SkipTo(int64_t position);
   bool IsDue(size_t subquery, int64_t tick) const { return entries_[subquery].next == tick; }
-  // The step that is due has its result.
+  // Must be called after the due step has been evaluated.
   void Advance(size_t subquery) { entries_[subquery].next += entries_[subquery].step; }
 
   void SaveNext(size_t subquery, BinaryWriter& out) const { out.I64(entries_[subquery].next); }

@@ -1,4 +1,4 @@
-// The queries that templates of rules make. Private to the engine.
+// Queries made by rule templates. Private to the engine.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace pitwall::engine {
 
-// The queries of templates, answered by what the evaluator has at the tick; each is made once.
+// Executes template queries on the evaluator's data at the tick. Each query runs once.
 class TickQueries final : public templates::TemplateQueries {
  public:
   using Samples = std::vector<templates::QuerySample>;

@@ -1,5 +1,5 @@
-// Schedule of one domain: the next tick of each group of rules, and of the subqueries. Skips ticks
-// at which no verdict can change. Private to the engine.
+// Schedule of one domain: the next tick of each rule group and subquery. Skips ticks at which no
+// verdict can change. Private to the engine.
 #pragma once
 
 #include <cstddef>
@@ -13,48 +13,48 @@
 
 namespace pitwall::engine {
 
-// Positions on the clock of the domain. Reads no clock. Not thread-safe.
+// Positions are on the domain's clock. Independent of the system clock. Not thread-safe.
 class TickScheduler {
  public:
-  // Borrows `inputs`. Nothing is due before SetOrigin.
+  // Borrows `inputs`. No tick is due before SetOrigin.
   explicit TickScheduler(DomainInputs* inputs);
 
   // Schedules the first multiple of each interval at or after `origin` and after `not_before`. The
-  // inputs align windows to the origin.
+  // inputs align windows with the origin.
   void SetOrigin(int64_t origin, int64_t not_before = kMinPosition);
-  // Step clock, at the start and after Restart: schedules each group from `position` on. Ignored if
-  // the groups are scheduled.
+  // Schedules each group of a step clock from `position` on, at the start and after Restart.
+  // Ignored if the groups are already scheduled.
   void StartAt(int64_t position);
-  // The windows restart empty: nothing is due before StartAt.
+  // Clears the schedule when the windows restart empty. No tick is due before StartAt.
   void Restart();
   // Returns the start of groups of another program after a reload at `position`.
   ReloadStart StartOfReload(int64_t position) const;
-  // The inputs have another program. `start` is the result of StartOfReload.
+  // Must be called when the inputs have another program. `start` is the result of StartOfReload.
   void Replace(const ReloadStart& start);
 
-  // The next position at which a group or a subquery is due; kMaxPosition without any.
+  // Returns the next position at which a group or a subquery is due, or kMaxPosition.
   int64_t NextTick() const;
   // Skips all ticks before the last one of each group at or before `position`.
   void SkipTo(int64_t position);
-  // Step clock: skips ticks before the next row, up to `to`, that cannot change a verdict, because
-  // the last row is older than quiet_horizon(). From 4,096 steps without a row on, the distance of
-  // two ticks is 1/64 of the steps without a row: an issue may end that much later. A rank whose
+  // On a step clock, skips ticks before the next row, up to `to`, that cannot change a verdict
+  // because the last row is older than quiet_horizon(). After 4,096 steps without a row, two ticks
+  // are 1/64 of the steps without a row apart, so an issue may end that much later. A rank whose
   // steps jump by millions must not cost millions of evaluations.
   void SkipQuiet(int64_t to);
-  // After this time without a sample, every verdict has settled.
+  // The time without a sample after which every verdict has settled.
   int64_t quiet_horizon() const { return quiet_horizon_; }
 
-  // Begins a tick, before the inputs do.
+  // Starts a tick. Must be called before DomainInputs::BeginTick.
   void BeginTick(int64_t position);
   // Returns whether the group is due at the position, and schedules its next tick.
   bool TakeTick(size_t group, int64_t position) { return groups_.TakeTick(group, position); }
-  // The last tick that began; kMinPosition before the first.
+  // The last started tick; kMinPosition before the first.
   int64_t last_tick() const { return last_tick_; }
   // Returns whether a group of this interval was due at the last tick.
   bool WasDue(int64_t interval, bool align_job) const;
 
-  // Step clock: all positions up to the watermark have been evaluated. kMinPosition before the
-  // first tick.
+  // On a step clock, the position up to which all positions have been evaluated. kMinPosition
+  // before the first tick.
   int64_t watermark() const { return watermark_; }
   void SetWatermark(int64_t position) { watermark_ = position; }
 
@@ -73,7 +73,7 @@ class TickScheduler {
   bool scheduled_ = false;
   int64_t last_tick_ = kMinPosition;
   int64_t watermark_ = kMinPosition;
-  int64_t last_row_ = kMinPosition;  // last tick that sealed a row
+  int64_t last_row_ = kMinPosition;  // Last tick that sealed a row.
 };
 
 }  // namespace pitwall::engine

@@ -19,7 +19,7 @@ class TickSchedulerTest : public testing::Test {
       : program_(ProgramForTest(kTwoGroups)), inputs_(program_, 0, {}), ticks_(&inputs_) {}
 
   int64_t NextSecond() const { return ticks_.NextTick() / kNanosPerSecond; }
-  // Takes the next tick. Returns the groups that are due, as "0", "1", or "01".
+  // Takes the next tick. Returns the due groups as "0", "1", or "01".
   std::string Take() {
     const int64_t tick = ticks_.NextTick();
     ticks_.BeginTick(tick);
@@ -36,7 +36,7 @@ class TickSchedulerTest : public testing::Test {
   TickScheduler ticks_;
 };
 
-TEST_F(TickSchedulerTest, WithoutOrigin_NothingIsDue) {
+TEST_F(TickSchedulerTest, WithoutOrigin_NoTickIsDue) {
   EXPECT_EQ(ticks_.NextTick(), kMaxPosition);
   EXPECT_EQ(ticks_.StartOfReload(7).after, kMinPosition);
 }
@@ -55,7 +55,7 @@ TEST_F(TickSchedulerTest, GroupsAreDueAtMultiplesOfTheirIntervals) {
   EXPECT_FALSE(ticks_.WasDue(4 * kNanosPerSecond, /*align_job=*/false));
 }
 
-TEST_F(TickSchedulerTest, SkipTo_KeepsTheLastTickOfEachGroup) {
+TEST_F(TickSchedulerTest, SkipTo_KeepsLastTickOfEachGroup) {
   ticks_.SetOrigin(kNanosPerSecond, kMinPosition);
   ticks_.SkipTo(19 * kNanosPerSecond);
   EXPECT_EQ(NextSecond(), 15);
@@ -63,7 +63,7 @@ TEST_F(TickSchedulerTest, SkipTo_KeepsTheLastTickOfEachGroup) {
   EXPECT_EQ(NextSecond(), 18);
 }
 
-TEST_F(TickSchedulerTest, SkipQuiet_SkipsOnlyBeyondTheHorizon) {
+TEST_F(TickSchedulerTest, SkipQuiet_SkipsOnlyAfterHorizon) {
   ticks_.SetOrigin(kNanosPerSecond, kMinPosition);
   Take();
   const int64_t next = ticks_.NextTick();
@@ -75,7 +75,7 @@ TEST_F(TickSchedulerTest, SkipQuiet_SkipsOnlyBeyondTheHorizon) {
   EXPECT_GT(ticks_.NextTick(), quiet + ticks_.quiet_horizon());
 }
 
-TEST_F(TickSchedulerTest, Restart_WaitsForTheNextStart) {
+TEST_F(TickSchedulerTest, Restart_WaitsForNextStart) {
   ticks_.SetOrigin(kNanosPerSecond, kMinPosition);
   Take();
   ticks_.Restart();
