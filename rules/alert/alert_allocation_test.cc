@@ -1,5 +1,5 @@
-// In the steady state (alerts pending and firing, none begins, ends or reports) a Step allocates
-// nothing.
+// Tests that Step does not allocate memory in the steady state: alerts are pending and firing, and
+// no alert starts, ends, or reports.
 #include <gtest/gtest.h>
 
 #include "rules/alert/status/rule_status.h"
@@ -9,7 +9,7 @@
 namespace pitwall::alert {
 namespace {
 
-TEST(AlertAllocation, NoneInTheSteadyState) {
+TEST(AlertAllocation, SteadyStateDoesNotAllocate) {
   if (!kCountsAllocations) GTEST_SKIP() << "a sanitizer counts for itself";
   AlertScript s;
   s.rule.hold = 1'000'000'000'000;
@@ -44,9 +44,9 @@ TEST(AlertAllocation, NoneInTheSteadyState) {
   };
   step(0);
   on.present[7] = 1;
-  step(600);  // one that will still be pending below
+  step(600);  // this alert is still pending below
   step(1000);
-  on.present[100] = 0;  // one that is kept firing
+  on.present[100] = 0;  // this alert is kept firing
   step(1001);
   EXPECT_EQ(state.firing(), 20u);
   EXPECT_EQ(state.pending(), 1u);
@@ -58,7 +58,7 @@ TEST(AlertAllocation, NoneInTheSteadyState) {
   }
   EXPECT_EQ(g_allocations.load() - before, 0u);
   EXPECT_EQ(transitions, transitions_before);
-  // The count can fail.
+  // Control: a new alert must increase the count.
   on.present[8] = 1;
   step(1100);
   EXPECT_GT(g_allocations.load(), before);

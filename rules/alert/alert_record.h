@@ -1,4 +1,4 @@
-// One alert of a rule, and its saved form.
+// One alert of a rule, with its serialization.
 #pragma once
 
 #include <cstdint>
@@ -25,25 +25,24 @@ struct AlertText {
   Annotations annotations;     // as last reported
   uint64_t expanded_bits = 0;  // bits of the value at the last expansion
   bool stale = false;          // may have changed although the value did not
-  bool rule_changed =
-      false;  // the rule has other annotations, and no tick has seen the alert since
+  bool rule_changed = false;   // new annotations, and no tick has seen the alert since
 };
 
 struct AlertCause {
   std::string root;
-  bool changed = false;  // no event has it yet
+  bool changed = false;  // not yet part of an event
 
   void Set(std::string_view cause, bool reported);
 };
 
-// Returns of an alert in a row, for rules with `unsteady`. Saved by Recurrence.
+// Consecutive returns of an alert, for rules with `unsteady`. Saved by Recurrence.
 struct AlertReturns {
-  uint64_t times = 0;               // 1: steady
-  int64_t since_ns = 0;             // begin of the first
-  int64_t clear_since_ns = kNever;  // an end has been due since then
+  uint64_t times = 0;               // 1 if steady
+  int64_t since_ns = 0;             // start of the first occurrence
+  int64_t clear_since_ns = kNever;  // time since which an end has been due
 };
 
-// Elements of other results that belong to an alert.
+// Elements of other results that belong to the alert.
 struct AlertLookups {
   ElementLookup subject;
   ElementLookup clear{ElementLookup::kAny}, clear_subject{ElementLookup::kAny};
@@ -51,10 +50,10 @@ struct AlertLookups {
   void Reset();
 };
 
-// Results of one step.
+// State within one step.
 struct AlertStep {
-  uint64_t seen = 0;     // serial of the last step whose expr had the alert
-  uint32_t seen_at = 0;  // its element then
+  uint64_t seen = 0;     // serial number of the last step in which expr had the alert
+  uint32_t seen_at = 0;  // its element in that step
   enum class Fate { kStay, kEnd, kDrop } fate = Fate::kStay;
   int64_t next_can_end_since = kNever;
   int64_t next_clear_since_ns = kNever;
@@ -66,17 +65,17 @@ struct Alert {
   bool firing = false;
   double value = 0;
   EvalTime active, started, last_seen;
-  int64_t can_end_since = kNever;  // position; keep_firing_for counts from here
+  int64_t can_end_since = kNever;  // start position of keep_firing_for
   uint64_t sequence = 0;
   int64_t last_event_ns = 0;
   AlertText text;
   AlertCause cause;
   AlertReturns returns;
 
-  // Not part of the saved state.
-  Labels alerts_series, for_state_series;  // by NameSeries; empty before the first use
+  // The following members are not part of the saved state.
+  Labels alerts_series, for_state_series;  // set by NameSeries; empty before the first use
   AlertLookups lookups;
-  int64_t place = -1;  // in the column of expr; -1: absent
+  int64_t place = -1;  // index in the column of expr; -1 if absent
   AlertStep step;
 };
 
@@ -92,7 +91,7 @@ void NameSeries(const AlertRule& rule, Alert& alert);
 void Report(TransitionKind kind, const Alert& alert, const EvalTime& at,
             std::vector<Transition>* out);
 
-// `labels` and `elements` write (read) those of all alerts, in order.
+// `labels` and `elements` write or read the label sets of all alerts, in order.
 void SaveAlert(const Alert& alert, LabelsWriter& labels, LabelsWriter& elements, BinaryWriter& out);
 Alert ReadAlert(LabelsReader& labels, LabelsReader& elements, BinaryReader& in);
 

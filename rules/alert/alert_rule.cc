@@ -24,7 +24,7 @@ StatusOr<std::shared_ptr<const AlertRule>> AlertRule::Make(const plan::DomainPla
                                  index, " of ", domain.parameters.size()));
     }
     const plan::Parameter& parameter = domain.parameters[index];
-    if (parameter.kind == plan::ParameterKind::kText) continue;  // templates know numbers
+    if (parameter.kind == plan::ParameterKind::kText) continue;  // Templates only support numbers.
     out->parameters_.emplace_back(parameter.name, index);
   }
   const auto parse = [&](const std::vector<plan::Template>& from, std::string_view what,

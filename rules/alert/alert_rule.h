@@ -1,4 +1,4 @@
-// Alerting rule with its templates parsed.
+// Alerting rule with parsed templates.
 #pragma once
 
 #include <cstdint>
@@ -15,16 +15,16 @@ namespace pitwall::alert {
 
 using templates::Template;
 
-// Immutable, shared by all jobs.
+// Immutable; shared by all jobs.
 class AlertRule {
  public:
   struct NamedTemplate {
     std::string name;
     Template text;
-    std::string source;  // as written
+    std::string source;  // as written in the rule
   };
-  // `rule` is of `domain` and of kind kAlert. `limit` as in plan::Group (0: none). InvalidArgument
-  // names file, line and template.
+  // `rule` belongs to `domain` and has kind kAlert. `limit` is that of plan::Group (0 means no
+  // limit). InvalidArgument contains file, line, and template.
   static StatusOr<std::shared_ptr<const AlertRule>> Make(const plan::DomainPlan& domain,
                                                          const plan::Rule& rule, uint32_t limit);
 
@@ -32,15 +32,15 @@ class AlertRule {
   const std::string& alert() const { return alert_; }
   int64_t hold() const { return hold_; }
   int64_t keep_firing() const { return keep_firing_; }
-  int64_t unsteady_ns() const { return unsteady_ns_; }  // recurrence.h; 0: off
+  int64_t unsteady_ns() const { return unsteady_ns_; }  // recurrence.h; 0 if disabled
   uint32_t limit() const { return limit_; }
   bool labels_vary() const { return labels_vary_; }
   const std::vector<NamedTemplate>& labels() const { return labels_; }
   const std::vector<NamedTemplate>& annotations() const { return annotations_; }
-  // Labels in which the elements of one issue may differ; empty: each element is an issue.
+  // Labels in which the elements of one issue may differ. If empty, each element is an issue.
   const std::vector<std::string>& fold() const { return fold_; }
   bool least_is_worst() const { return least_is_worst_; }
-  // (name, index into DomainPlan::parameters)
+  // Pairs of (name, index in DomainPlan::parameters).
   const std::vector<std::pair<std::string, uint32_t>>& parameters() const { return parameters_; }
 
  private:

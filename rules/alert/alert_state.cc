@@ -11,9 +11,9 @@ namespace pitwall::alert {
 namespace {
 
 constexpr uint8_t kFormat = 2;
-// The same, followed by the issues of a rule with `fold`.
+// kFormat followed by the issues of a rule with `fold`.
 constexpr uint8_t kFoldedFormat = 3;
-// Added to either for a rule with `unsteady`, whose part comes last.
+// Bit added to either format for a rule with `unsteady`, whose data comes last.
 constexpr uint8_t kUnsteady = 0x10;
 
 uint8_t FormatOf(bool folds, bool recurs) {
@@ -24,7 +24,7 @@ bool LacksInput(Alert& a, const AlertInput& input) {
   return input.subject != nullptr && !a.lookups.subject.IsPresent(a.element, *input.subject);
 }
 
-// Returns whether an alert that expr lacks may end.
+// Returns whether an alert that is missing from expr may end.
 bool CanEnd(Alert& a, const AlertInput& input) {
   if (input.clear == nullptr) return true;
   if (a.lookups.clear.IsPresent(a.element, *input.clear)) return true;
@@ -35,7 +35,7 @@ bool CanEnd(Alert& a, const AlertInput& input) {
          !a.lookups.clear_subject.IsPresent(a.element, *input.clear_subject);
 }
 
-// Takes value and element from expr. Returns whether the element is another one than before.
+// Takes value and element from expr. Returns whether the element has changed.
 bool TakeElement(Alert& a, const AlertInput& input) {
   a.value = input.expr->values[a.step.seen_at];
   a.last_seen = input.at;
@@ -126,7 +126,7 @@ void AlertState::Apply(const AlertInput& input, std::vector<Transition>* out) {
   auto begins = fresh.begin();
   for (const auto& alert : alerts_.alerts()) {
     Alert& a = *alert;
-    // New alerts come in between, in the order of labels.
+    // New alerts are inserted in label order.
     while (begins != fresh.end() && begins->labels < a.labels) Begin(*begins++, input, out);
     if (a.step.fate != AlertStep::Fate::kStay) {
       End(a, input, out);
@@ -193,7 +193,7 @@ void AlertState::Update(Alert& a, const EvalTime& at, std::vector<Transition>* o
   if (quiet < options_.min_update_ns) return;
   bool report = quiet >= options_.max_update_ns || a.cause.changed;
   const bool seen = elements_.Saw(a);
-  // The text is expanded when it can have changed; another step or time alone is no reason.
+  // The text is only expanded if it can have changed. A new step or time alone is not a reason.
   if (templates_.annotations_vary() && report) a.text.stale = a.text.stale || seen;
   report |= templates_.Refresh(seen, &a);
   if (!report) return;

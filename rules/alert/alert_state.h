@@ -1,14 +1,15 @@
-// The alert life cycle of one rule on one job: Prometheus' (rules/alerting.go), plus hysteresis,
-// reasons and updates.
+// The alert life cycle of one rule on one job, as in Prometheus (rules/alerting.go), with
+// additional hysteresis, end reasons, and updates.
 //
 //   element appears ─► pending ─(for)─► firing: kFound ─► kUpdated* ─► element gone
 //   (keep_firing_for, clear) ─► kResolved
 //
-// An alert is its full label set: the element's labels without the name, then the rule's labels
-// (templates expanded), then alertname. A pending alert whose element is absent at a tick is
-// dropped. With `clear`, a firing alert ends at the first tick where expr misses it and clear has
-// it, or where both lack their input; keep_firing_for counts from the first tick of an unbroken run
-// of ticks at which it could end (without `clear`: at which expr misses it, as in Prometheus).
+// An alert is identified by its full label set: the element's labels without the name, then the
+// rule's labels (templates expanded), then alertname. A pending alert whose element is absent at a
+// tick is dropped. With `clear`, a firing alert ends at the first tick at which it is missing from
+// expr and present in clear, or at which both expressions have no input for it. keep_firing_for
+// counts from the first tick of an unbroken run of ticks at which the alert could end. Without
+// `clear`, these are the ticks at which it is missing from expr, as in Prometheus.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +39,8 @@ namespace pitwall::alert {
 
 class FoldedIssues;
 
-// Not thread-safe. In the steady state (no alert begins, ends, or reports) Step allocates nothing,
-// unless a template of a label reads the value.
+// Not thread-safe. In the steady state (no alert starts, ends, or reports) Step does not allocate
+// memory, unless a label template reads the value.
 class AlertState {
  public:
   explicit AlertState(AlertRulePtr rule, AlertOptions options = {});
@@ -47,47 +48,49 @@ class AlertState {
   AlertState(AlertState&&) noexcept;
   AlertState& operator=(AlertState&&) noexcept;
 
-  // Another version of the rule with the same fingerprint: other annotations, same state.
+  // Installs another version of the rule with the same fingerprint. Annotations may differ; the
+  // state is kept.
   void SetRule(AlertRulePtr rule);
   const AlertRule& rule() const { return templates_.rule(); }
-  // (name, value) of the rule's parameters at the last Step, which evaluated its alerts. Valid
+  // Parameters of the rule as (name, value) at the last Step, which evaluated its alerts. Valid
   // until the next Step, SetRule, or Restore.
   std::span<const std::pair<std::string, double>> parameters() const {
     return templates_.parameters();
   }
 
-  // Evaluates one tick. Appends transitions in the order of alert labels; of a rule with `fold`
-  // those of its issues (folded_issues.h). An error changes nothing: InvalidArgument (duplicate
-  // label sets), ResourceExhausted (limits).
+  // Evaluates one tick. Appends transitions in the order of alert labels, or those of issues for a
+  // rule with `fold` (folded_issues.h). An error leaves the state unchanged: InvalidArgument for
+  // duplicate label sets, ResourceExhausted for limits.
   Status Step(const AlertInput& input, std::vector<Transition>* out);
-  // Ends all firing alerts, and drops pending ones.
+  // Ends all firing alerts and drops pending ones.
   void EndAll(EndReason reason, const EvalTime& at, std::vector<Transition>* out);
-  // Sets the root cause of an issue. It is in the next event; a change is a reason for kUpdated,
-  // unless the event of the last Step has it (`told`). Returns false without such an alert.
+  // Sets the root cause of an issue for its next event. A change causes kUpdated unless it is
+  // already in the event of the last Step (`told`). Returns false if there is no such alert.
   bool SetRootCause(const Labels& labels, std::string_view root_cause, bool told = false);
 
   size_t firing() const { return alerts_.firing(); }
   size_t pending() const { return alerts_.pending(); }
   bool IsEmpty() const { return firing() + pending() == 0; }
-  // The earliest begin of a pending alert; null without any. Valid as Active's.
+  // Returns the earliest start of a pending alert, or null. Same validity as Active.
   const EvalTime* FirstPending() const { return alerts_.FirstPending(); }
-  // In the order of labels. i < firing() + pending(). Valid until the next Step, EndAll, or
-  // Restore.
+  // Returns active alert i in label order. Requires i < firing() + pending(). Valid until the next
+  // Step, EndAll, or Restore.
   ActiveAlert Active(size_t i) const { return alerts_.Active(i, rule()); }
 
-  // Bit-exact: a restored state yields the transitions that this one would.
+  // Saves the state. A restored state returns bit-identical transitions.
   void Save(BinaryWriter& out) const;
-  // Replaces the state. Damage fails the reader and leaves the state empty.
+  // Replaces the state. Damaged data fails the reader and leaves the state empty.
   void Restore(BinaryReader& in);
 
  private:
-  // Decides the fate of each alert. An error: there are too many. Changes no state.
+  // Decides the fate of each alert. Returns an error if there are too many alerts. Does not change
+  // the state.
   Status Judge(const AlertInput& input);
   void Apply(const AlertInput& input, std::vector<Transition>* out);
   void Begin(ElementMatcher::Fresh& fresh, const AlertInput& input, std::vector<Transition>* out);
   void Fire(Alert& alert, const EvalTime& at, std::vector<Transition>* out);
   void Update(Alert& alert, const EvalTime& at, std::vector<Transition>* out);
-  // Reports the end of an alert, or that it is dropped.
+  // Reports the end of a firing alert or the drop of a pending one.
   void End(Alert& alert, const AlertInput& input, std::vector<Transition>* out);
 
   AlertOptions options_;
@@ -95,8 +98,8 @@ class AlertState {
   AlertTable alerts_;
   ElementMatcher elements_;
   Recurrence recurrence_;
-  std::unique_ptr<FoldedIssues> folded_;  // of rules with `fold`
-  std::vector<Transition> happened_;      // scratch
+  std::unique_ptr<FoldedIssues> folded_;  // Set for rules with `fold`.
+  std::vector<Transition> happened_;      // Scratch space.
 };
 
 }  // namespace pitwall::alert

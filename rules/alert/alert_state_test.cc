@@ -11,7 +11,7 @@ namespace {
 using testing::HasSubstr;
 constexpr int64_t kSecond = 1'000'000'000;
 
-TEST(AlertState, WithoutForItFiresAtOnce) {
+TEST(AlertState, WithoutFor_FiresImmediately) {
   AlertScript s;
   s.Run({{0, "", ""},
          {10, "1=5", "found 1=5 since 10 fired 10 #1"},
@@ -24,22 +24,22 @@ TEST(AlertState, WithoutForItFiresAtOnce) {
          {60, "", ""}});
 }
 
-TEST(AlertState, ForIsCountedFromTheFirstTick) {
+TEST(AlertState, ForCountsFromFirstTick) {
   AlertScript s;
   s.rule.hold = 20 * kSecond;
   s.Run({{0, "1=5", "pending 1=5 since 0"},
          {10, "1=6", ""},
          {19, "1=6", ""},
-         {20, "1=7", "found 1=7 since 0 fired 20 #1"},  // >=, at the tick
+         {20, "1=7", "found 1=7 since 0 fired 20 #1"},  // 20 >= 20 at this tick
          {30, "1=7", ""},
          {40, "", "resolved 1=7 since 0 fired 20 #2 cleared"},
          {50, "1=5", "pending 1=5 since 50"},
-         {60, "", "dropped 1=5 since 50"},  // a pending one starts again
+         {60, "", "dropped 1=5 since 50"},  // the next pending alert starts from zero
          {70, "1=5", "pending 1=5 since 70"},
          {100, "1=5", "found 1=5 since 70 fired 100 #1"}});
 }
 
-TEST(AlertState, KeepFiringFor) {
+TEST(AlertState, KeepFiringForDelaysEnd) {
   AlertScript s;
   s.rule.hold = 10 * kSecond;
   s.rule.keep_firing = 20 * kSecond;
@@ -47,12 +47,12 @@ TEST(AlertState, KeepFiringFor) {
          {10, "1=5", "found 1=5 since 0 fired 10 #1"},
          {20, "", ""},
          {30, "", ""},
-         {35, "1=9", ""},  // back: counts from the start again
+         {35, "1=9", ""},  // returns, so the count restarts
          {40, "", ""},
          {50, "", ""},
          {60, "", "resolved 1=9 since 0 fired 10 #2 cleared"},  // 60 - 40 is not < 20
          {70, "1=5", "pending 1=5 since 70"},
-         {75, "", "dropped 1=5 since 70"}});  // only firing ones are kept
+         {75, "", "dropped 1=5 since 70"}});  // applies to firing alerts only
 }
 
 TEST(AlertState, EndReasons) {
@@ -63,7 +63,7 @@ TEST(AlertState, EndReasons) {
         "1 3"}});
 }
 
-TEST(AlertState, EndReasonIsThatOfTheTickOfTheEnd) {
+TEST(AlertState, EndReasonIsDeterminedAtEndTick) {
   AlertScript s;
   s.rule.keep_firing = 20 * kSecond;
   s.Run({{0, "1=5", "found 1=5 since 0 fired 0 #1", "1"},
@@ -74,18 +74,18 @@ TEST(AlertState, EndReasonIsThatOfTheTickOfTheEnd) {
 TEST(AlertState, Hysteresis) {
   AlertScript s;
   s.Run({{0, "1=9", "found 1=9 since 0 fired 0 #1", "1", ""},
-         {10, "", "", "1", ""},  // expr misses it, clear does too: between the thresholds
+         {10, "", "", "1", ""},  // missing from expr and clear: between the thresholds
          {20, "1=9", "", "1", ""},
          {30, "", "", "1", ""},
          {40, "", "resolved 1=9 since 0 fired 0 #2 cleared", "1", "1=2"},
-         {50, "1=9", "found 1=9 since 50 fired 50 #1", "1", "1=9"},      // expr wins over clear
+         {50, "1=9", "found 1=9 since 50 fired 50 #1", "1", "1=9"},      // expr overrides clear
          {60, "", "resolved 1=9 since 50 fired 50 #2 no_data", "", ""},  // no input on either side
          {70, "1=9", "found 1=9 since 70 fired 70 #1", "1", "", "1"},
-         {80, "", "", "", "", "1"},  // clear still has input, so it could still hold
+         {80, "", "", "", "", "1"},  // clear has input, so it may become true
          {90, "", "resolved 1=9 since 70 fired 70 #2 no_data", "", "", ""}});
 }
 
-TEST(AlertState, HysteresisWithoutAComparisonWaitsForClear) {
+TEST(AlertState, HysteresisWithoutComparisonWaitsForClear) {
   AlertScript s;
   s.Run({{0, "1=9", "found 1=9 since 0 fired 0 #1", "-", ""},
          {10, "", "", "-", ""},
@@ -96,14 +96,14 @@ TEST(AlertState, HysteresisAndKeepFiringFor) {
   AlertScript s;
   s.rule.keep_firing = 20 * kSecond;
   s.Run({{0, "1=9", "found 1=9 since 0 fired 0 #1", "1", ""},
-         {10, "", "", "1", "1"},  // could end: counting
-         {20, "", "", "1", ""},   // not any more
-         {30, "", "", "1", "1"},  // counting again
+         {10, "", "", "1", "1"},  // could end: the count starts
+         {20, "", "", "1", ""},   // could not end: the count stops
+         {30, "", "", "1", "1"},  // the count restarts
          {40, "", "", "1", "1"},
          {50, "", "resolved 1=9 since 0 fired 0 #2 cleared", "1", "1"}});
 }
 
-TEST(AlertState, TheSameOverAnyBinding) {
+TEST(AlertState, ChangedBindingDoesNotAffectAlerts) {
   AlertScript s;
   s.other_binding_each_tick = true;
   s.rule.hold = 20 * kSecond;
@@ -138,9 +138,9 @@ TEST(AlertState, LabelsAreElementThenRuleThenAlertname) {
   EXPECT_EQ(out[0].Annotation("none"), "");
 }
 
-TEST(AlertState, AnAlertIsItsFullLabelSet) {
-  // Another severity is another alert, as in Prometheus: the old one ends, the new one waits for
-  // its `for`.
+TEST(AlertState, FullLabelSetIdentifiesAlert) {
+  // A different severity is a different alert, as in Prometheus: the old alert ends, and the new
+  // one waits for its `for`.
   AlertScript s;
   s.rule.hold = 10 * kSecond;
   s.rule.labels = {{"severity", "{{ if gt $value 90.0 }}critical{{ else }}warning{{ end }}"}};
@@ -151,7 +151,7 @@ TEST(AlertState, AnAlertIsItsFullLabelSet) {
          {40, "1=5", "resolved 1=95 since 20 fired 30 #2 cleared; pending 1=5 since 40"}});
 }
 
-TEST(AlertState, DuplicateLabelsAreAnErrorThatChangesNothing) {
+TEST(AlertState, DuplicateLabels_FailWithoutEffect) {
   AlertScript s;
   s.rule.hold = 10 * kSecond;
   s.rule.labels = {{"x", "same"}};
@@ -161,12 +161,12 @@ TEST(AlertState, DuplicateLabelsAreAnErrorThatChangesNothing) {
          {10, "1=5", "pending same=5 since 10"},
          {15, "1=5 2=6", error},
          {20, "1=6 2=6 3=6", error},
-         {30, "2=7", "found same=7 since 10 fired 30 #1"},  // another element, the same alert
+         {30, "2=7", "found same=7 since 10 fired 30 #1"},  // different element, same alert
          {40, "1=8 2=8", error},
          {50, "", "resolved same=7 since 10 fired 30 #2 cleared"}});
 }
 
-TEST(AlertState, LimitsAreErrorsThatChangeNothing) {
+TEST(AlertState, ExceededLimits_FailWithoutEffect) {
   AlertScript s;
   s.limit = 2;
   s.Run({{0, "1 2", "found 1=1 since 0 fired 0 #1; found 2=1 since 0 fired 0 #1"},
@@ -177,10 +177,10 @@ TEST(AlertState, LimitsAreErrorsThatChangeNothing) {
   hard.limit = 5;
   hard.rule.keep_firing = 100 * kSecond;
   hard.Run({{0, "1", "found 1=1 since 0 fired 0 #1"},
-            {10, "2", "exceeded limit of 1 with 2 alerts"}});  // the kept one counts
+            {10, "2", "exceeded limit of 1 with 2 alerts"}});  // the kept alert counts
 }
 
-TEST(AlertState, ActiveListsTheSeriesOfPrometheus) {
+TEST(AlertState, ActiveReturnsPrometheusSeries) {
   AlertScript s;
   s.rule.hold = 10 * kSecond;
   s.rule.labels = {{"severity", "page"}};
@@ -206,12 +206,12 @@ TEST(AlertState, ActiveListsTheSeriesOfPrometheus) {
             "ALERTS{alertname=\"Hot\",alertstate=\"firing\",severity=\"page\",x=\"2\"}");
   EXPECT_EQ(state.Active(1).for_state_series->ToString(),
             "ALERTS_FOR_STATE{alertname=\"Hot\",severity=\"page\",x=\"2\"}");
-  EXPECT_EQ(state.Active(1).active_seconds, 1);  // whole seconds
+  EXPECT_EQ(state.Active(1).active_seconds, 1);  // Whole seconds.
   EXPECT_EQ(state.Active(1).value, 5);
   EXPECT_TRUE(state.Active(1).firing);
 }
 
-TEST(AlertState, ALabelThatCameOutEmptyStandsInTheSeriesAsWritten) {
+TEST(AlertState, EmptyExpandedLabelIsUnexpandedInSeries) {
   AlertScript s;
   s.rule.labels = {{"team", "{{ $labels.team }}"}, {"x", "{{ $labels.team }}"}};
   AlertState state = s.Make();
@@ -227,7 +227,7 @@ TEST(AlertState, ALabelThatCameOutEmptyStandsInTheSeriesAsWritten) {
             "x=\"{{ $labels.team }}\"}");
 }
 
-TEST(AlertState, EndAll) {
+TEST(AlertState, EndAllEndsFiringAndDropsPending) {
   AlertScript s;
   s.rule.hold = 10 * kSecond;
   AlertState state = s.Make();
@@ -250,17 +250,17 @@ TEST(AlertState, EndAll) {
   state.EndAll(EndReason::kAttemptEnded, end, &out);
   EXPECT_EQ(AlertScript::Show(out),
             "resolved 1=5 since 0 fired 10 #2 attempt_ended; dropped 2=6 since 10");
-  EXPECT_EQ(out[0].active.attempt, 3u);  // in which it began
+  EXPECT_EQ(out[0].active.attempt, 3u);  // The attempt in which the alert started.
   EXPECT_EQ(out[0].at.position, 15 * kSecond);
   EXPECT_TRUE(state.IsEmpty());
   out.clear();
   state.EndAll(EndReason::kJobEnded, end, &out);
   EXPECT_TRUE(out.empty());
-  ASSERT_TRUE(state.Step(input, &out).ok());  // begins again
+  ASSERT_TRUE(state.Step(input, &out).ok());  // Starts again.
   EXPECT_EQ(out.size(), 2u);
 }
 
-TEST(AlertState, DamagedStateIsRefused) {
+TEST(AlertState, DamagedStateIsRejected) {
   AlertScript s;
   AlertState state = s.Make();
   const auto column = ColumnOfX({"1", "2"}, "a");
@@ -280,7 +280,7 @@ TEST(AlertState, DamagedStateIsRefused) {
     EXPECT_FALSE(reader.Finish("state").ok());
     EXPECT_TRUE(other.IsEmpty());
   }
-  for (size_t i = 0; i < good.size(); ++i) {  // any other byte: refused or read, never a crash
+  for (size_t i = 0; i < good.size(); ++i) {  // No byte may cause a crash.
     std::string bad = good;
     bad[i] = static_cast<char>(bad[i] ^ 0x55);
     AlertState other = s.Make();
@@ -290,7 +290,7 @@ TEST(AlertState, DamagedStateIsRefused) {
   }
 }
 
-TEST(AlertRule, BadTemplatesNameTheirPlace) {
+TEST(AlertRule, InvalidTemplate_ErrorNamesPlace) {
   plan::DomainPlan domain;
   domain.parameters = {{"r", "threshold", 1}};
   plan::Rule rule;

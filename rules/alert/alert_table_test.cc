@@ -29,7 +29,7 @@ std::vector<std::string> Names(const AlertTable& table) {
   return names;
 }
 
-TEST(AlertTableTest, Commit_KeepsTheOrderOfLabels) {
+TEST(AlertTableTest, Commit_KeepsLabelOrder) {
   AlertTable table;
   AddAll(&table, {"b", "d"});
   AddAll(&table, {"a", "c"});
@@ -38,7 +38,7 @@ TEST(AlertTableTest, Commit_KeepsTheOrderOfLabels) {
   EXPECT_EQ(table.Find(Labels({{"x", "e"}})), nullptr);
 }
 
-TEST(AlertTableTest, Commit_RemovesEndedAlertsAndCountsFiringOnes) {
+TEST(AlertTableTest, Commit_RemovesEndedAndCountsFiringAlerts) {
   AlertTable table;
   AddAll(&table, {"a", "b", "c"});
   table.MarkFiring(table.alerts()[0].get());
@@ -62,7 +62,7 @@ TEST(AlertTableTest, Bind_ListsAlertsByPlace) {
   EXPECT_EQ(table.alerts()[2]->place, -1);
 }
 
-TEST(AlertTableTest, FirstPending_IsTheEarliestAlertThatDoesNotFire) {
+TEST(AlertTableTest, FirstPending_ReturnsEarliestPendingAlert) {
   AlertTable table;
   EXPECT_EQ(table.FirstPending(), nullptr);
   AddAll(&table, {"a", "b", "c"});
@@ -72,7 +72,7 @@ TEST(AlertTableTest, FirstPending_IsTheEarliestAlertThatDoesNotFire) {
   EXPECT_EQ(table.FirstPending()->position, 20);
 }
 
-TEST(AlertTableTest, Restore_OfUnorderedAlertsFails) {
+TEST(AlertTableTest, Restore_UnorderedAlerts_Fails) {
   AlertTable table;
   AddAll(&table, {"a", "b"});
   table.MarkFiring(table.alerts()[1].get());

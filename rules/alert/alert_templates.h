@@ -1,5 +1,4 @@
-// Texts of the alerts of one rule: labels and annotations, expanded with the parameters of the last
-// step.
+// Labels and annotations of one rule's alerts, expanded with the parameters of the last step.
 #pragma once
 
 #include <span>
@@ -21,28 +20,29 @@ class AlertTemplates {
  public:
   explicit AlertTemplates(AlertRulePtr rule) { SetRule(std::move(rule)); }
 
-  // Another version of the rule. Parameters keep their values by name until the next step: alerts
-  // may end before it.
+  // Installs another version of the rule. Parameters keep their values by name until the next step,
+  // because alerts may end before it.
   void SetRule(AlertRulePtr rule);
   const AlertRule& rule() const { return *rule_; }
-  // (name, value) of the rule's parameters at the last step.
+  // Parameters of the rule as (name, value) at the last step.
   std::span<const std::pair<std::string, double>> parameters() const { return parameters_; }
 
-  // Takes parameters and queries of a step. Queries are valid until EndStep.
+  // Takes the parameters and queries of a step. Queries are valid until EndStep.
   void BeginStep(const AlertInput& input);
   void EndStep() { queries_ = nullptr; }
 
-  // Returns the labels of the alert that an element makes.
+  // Returns the labels of an element's alert.
   Labels LabelsOf(const Labels& element, double value, const EvalTime& at) const;
-  // Expands the annotations of an alert that begins to fire.
+  // Expands the annotations of an alert that starts firing.
   void Expand(const EvalTime& at, Alert* alert) const;
-  // Expands the annotations of a firing alert again, as of the tick that saw it last. `seen`: by
-  // this step; queries have answers at that tick only. Returns whether the text has changed.
+  // Expands the annotations of a firing alert again, as of the tick that saw it last. `seen` means
+  // that this step saw the alert. Queries only work at that tick. Returns whether the text has
+  // changed.
   bool Refresh(bool seen, Alert* alert) const;
-  // Annotations may change although neither rule nor element does.
+  // Whether annotations may change although neither the rule nor the element does.
   bool annotations_vary() const { return annotations_vary_; }
 
-  // Parameters are part of the state: alerts may end before the next step.
+  // The parameters are part of the saved state, because alerts may end before the next step.
   void Save(BinaryWriter& out) const;
   void Restore(BinaryReader& in);
 
@@ -52,9 +52,9 @@ class AlertTemplates {
 
   AlertRulePtr rule_;
   bool annotations_vary_ = false;
-  bool annotations_ask_ = false;  // they have queries
+  bool annotations_ask_ = false;  // Some annotation has queries.
   std::vector<std::pair<std::string, double>> parameters_;
-  TemplateQueries* queries_ = nullptr;  // null outside of a step
+  TemplateQueries* queries_ = nullptr;  // Null outside a step.
 };
 
 }  // namespace pitwall::alert

@@ -1,5 +1,5 @@
-// Updates of an open alert, the search for subjects, and a random walk against a naive state
-// machine.
+// Tests of updates of an open alert, of the subject lookup, and of random input compared with a
+// naive state machine.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-TEST(AlertUpdate, ChangedTextAtMostOnceAMinute) {
+TEST(AlertUpdate, ChangedTextIsReportedAtMostOncePerMinute) {
   AlertScript s;
   s.rule.annotations = {{"summary", "{{ $value }}"}};
   s.Run({{0, "1=5", "found 1=5 since 0 fired 0 #1"},
@@ -22,13 +22,14 @@ TEST(AlertUpdate, ChangedTextAtMostOnceAMinute) {
          {59, "1=7", ""},
          {60, "1=8", "updated 1=8 since 0 fired 0 #2"},
          {90, "1=9", ""},
-         {120, "1=8", ""},  // the text is again what was reported
+         {120, "1=8", ""},  // the text equals the last reported text
          {121, "1=9", "updated 1=9 since 0 fired 0 #3"},
          {150, "", "resolved 1=9 since 0 fired 0 #4 cleared"}});
 }
 
-// Beside a new value there is a new text, also of an issue that ends before it could be told.
-TEST(AlertUpdate, TheLastWordsAreOfTheTickThatSawItLast) {
+// The text is from the same tick as the value, even if the issue ends before the text could be
+// reported.
+TEST(AlertUpdate, FinalTextIsFromTickThatSawAlertLast) {
   AlertScript s;
   s.rule.annotations = {{"summary", "at {{ $value }}"}};
   s.rule.keep_firing = 20 * kSecond;
@@ -44,7 +45,7 @@ TEST(AlertUpdate, TheLastWordsAreOfTheTickThatSawItLast) {
       input.at.position = input.at.time_ns = seconds * kSecond;
       input.expr = &v;
       ASSERT_TRUE(state.Step(input, &out).ok());
-      if (reload && seconds == 20) {  // no tick has seen it with the new text
+      if (reload && seconds == 20) {  // No tick has seen the alert with the new text.
         AlertScript other = s;
         other.rule.annotations = {{"summary", "now at {{ $value }}"}};
         state.SetRule(*AlertRule::Make(other.domain, other.rule, 0));
@@ -67,8 +68,8 @@ class OneSample final : public TemplateQueries {
   double value_;
 };
 
-// Queries are answered at the tick and never after it; parameters outlive a restore.
-TEST(AlertUpdate, AnIssueThatEndsBetweenTicksKeepsItsText) {
+// Queries only run during the tick. Parameters survive a restore.
+TEST(AlertUpdate, EndBetweenTicksKeepsText) {
   AlertScript s;
   s.rule.annotations = {
       {"asks", R"({{ query "q" | first | value }} {{ $value }})", {plan::NodeId(0)}}};
@@ -109,7 +110,7 @@ TEST(AlertUpdate, AnIssueThatEndsBetweenTicksKeepsItsText) {
   }
 }
 
-TEST(AlertUpdate, EveryFiveMinutesWhileOpen) {
+TEST(AlertUpdate, OpenAlertIsUpdatedEveryFiveMinutes) {
   AlertScript s;
   s.rule.annotations = {{"summary", "constant"}};
   s.rule.keep_firing = 1000 * kSecond;
@@ -117,18 +118,18 @@ TEST(AlertUpdate, EveryFiveMinutesWhileOpen) {
          {299, "1=6", ""},
          {300, "1=7", "updated 1=7 since 0 fired 0 #2"},
          {599, "1=8", ""},
-         {601, "", "updated 1=8 since 0 fired 0 #3"},  // also while it is only kept firing
+         {601, "", "updated 1=8 since 0 fired 0 #3"},  // even while only kept firing
          {901, "1=1", "updated 1=1 since 0 fired 0 #4"}});
 }
 
-TEST(AlertUpdate, PendingOnesReportNothing) {
+TEST(AlertUpdate, PendingAlertIsNotUpdated) {
   AlertScript s;
   s.rule.hold = 1000 * kSecond;
   s.rule.annotations = {{"summary", "{{ $value }}"}};
   s.Run({{0, "1=5", "pending 1=5 since 0"}, {400, "1=6", ""}, {800, "1=7", ""}});
 }
 
-TEST(AlertUpdate, RootCauseAndParameters) {
+TEST(AlertUpdate, ChangedRootCauseIsReported) {
   AlertScript s;
   s.domain.parameters = {{"rule", "limit", 10}};
   s.rule.parameters = {0};
@@ -156,10 +157,9 @@ TEST(AlertUpdate, RootCauseAndParameters) {
   ASSERT_EQ(out.size(), 1u);
   EXPECT_EQ(out[0].kind, TransitionKind::kUpdated);
   EXPECT_EQ(out[0].root_cause, "disk");
-  EXPECT_TRUE(state.SetRootCause(out[0].labels, "disk"));  // no change
+  EXPECT_TRUE(state.SetRootCause(out[0].labels, "disk"));  // No change.
   EXPECT_TRUE(state.SetRootCause(out[0].labels, "net"));
-  EXPECT_TRUE(
-      state.SetRootCause(out[0].labels, "switch", /*told=*/true));  // nothing is left to say
+  EXPECT_TRUE(state.SetRootCause(out[0].labels, "switch", /*told=*/true));  // Already reported.
   EXPECT_TRUE(step(130, 10).empty());
   // New annotations after a reload that kept the state.
   s.rule.annotations = {{"summary", "above {{ $params.limit }}"}};
@@ -170,7 +170,7 @@ TEST(AlertUpdate, RootCauseAndParameters) {
   EXPECT_EQ(out[0].sequence, 3u);
 }
 
-TEST(AlertUpdate, OnTheStepClockMinutesAreOfEventTime) {
+TEST(AlertUpdate, StepClockUsesEventTimeForUpdates) {
   AlertScript s;
   s.rule.annotations = {{"summary", "{{ $value }} at step {{ $step }}"}};
   AlertState state = s.Make();
@@ -192,11 +192,11 @@ TEST(AlertUpdate, OnTheStepClockMinutesAreOfEventTime) {
   EXPECT_EQ(step(100, 1000, "1=5"), "found 1=5 since 100 fired 100 #1 [5 at step 100]");
   EXPECT_EQ(step(500, 1030, "1=6"), "");  // 400 steps, half a minute
   EXPECT_EQ(step(501, 1060, "1=6"), "updated 1=6 since 100 fired 100 #2 [6 at step 501]");
-  EXPECT_EQ(step(502, 1130, "1=6"), "");  // a new step alone is no news
+  EXPECT_EQ(step(502, 1130, "1=6"), "");  // A new step alone is not a change.
   EXPECT_EQ(step(503, 1360, "1=6"), "updated 1=6 since 100 fired 100 #3 [6 at step 503]");
 }
 
-TEST(ElementLookup, FindsWhatAnElementWasMadeOf) {
+TEST(ElementLookup, FindsSourceElements) {
   const auto column =
       eval::LabelColumn::Of({Labels({{"__name__", "a"}, {"node", "1"}, {"gpu", "1"}}),
                              Labels({{"__name__", "a"}, {"node", "1"}, {"gpu", "2"}}),
@@ -210,18 +210,18 @@ TEST(ElementLookup, FindsWhatAnElementWasMadeOf) {
   e.present[2] = 1;
   EXPECT_TRUE(present(there));
   EXPECT_FALSE(present((*column)[0]));
-  EXPECT_TRUE(present(there.DropName()));  // after arithmetic
+  EXPECT_TRUE(present(there.DropName()));  // After arithmetic.
   EXPECT_FALSE(present((*column)[0].DropName()));
-  EXPECT_TRUE(present(Labels({{"node", "1"}})));  // after on(node)
+  EXPECT_TRUE(present(Labels({{"node", "1"}})));  // After on(node).
   EXPECT_FALSE(present(Labels({{"node", "2"}})));
-  EXPECT_TRUE(present(there.With("model", "h200")));  // after group_left(model)
+  EXPECT_TRUE(present(there.With("model", "h200")));  // After group_left(model).
   EXPECT_TRUE(present(Labels()));
   EXPECT_TRUE(Agree(Labels({{"a", "1"}}), Labels({{"b", "2"}})));
   EXPECT_FALSE(Agree(Labels({{"a", "1"}, {"b", "1"}}), Labels({{"b", "2"}})));
 }
 
-// `x / y < 1 or (z < 1 unless on () q)`: a name on one side only.
-TEST(ElementLookup, EitherSideOfAnOrMayHaveTheElement) {
+// In `x / y < 1 or (z < 1 unless on () q)`, only one side has a metric name.
+TEST(ElementLookup, EitherSideOfOrMayHaveElement) {
   const Labels computed({{"x", "1"}}), named({{"__name__", "z"}, {"x", "1"}});
   for (const Labels& other : {named, Labels(), Labels({{"x", "1"}, {"node", "n"}})}) {
     Elements e = Absent(eval::LabelColumn::Of({computed, other, Labels({{"x", "2"}})}));
@@ -234,7 +234,7 @@ TEST(ElementLookup, EitherSideOfAnOrMayHaveTheElement) {
   }
 }
 
-TEST(LabelColumn, KnowsWhetherItsElementsDifferInNames) {
+TEST(LabelColumn, DetectsDifferentMetricNames) {
   const Labels one({{"__name__", "m"}, {"x", "1"}}), two({{"__name__", "m"}, {"x", "2"}});
   EXPECT_TRUE(eval::LabelColumn::Of({})->IsUniform());
   EXPECT_TRUE(eval::LabelColumn::Of({one, two})->IsUniform());
@@ -243,7 +243,7 @@ TEST(LabelColumn, KnowsWhetherItsElementsDifferInNames) {
   EXPECT_FALSE(eval::LabelColumn::Of({one, two.With("node", "n")})->IsUniform());
 }
 
-// Prometheus' Eval, over maps, for the part of the life cycle that Prometheus has.
+// Eval of Prometheus, based on maps, for the part of the life cycle that both implement.
 class NaiveAlerts {
  public:
   NaiveAlerts(int64_t hold, int64_t keep) : hold_(hold), keep_(keep) {}
@@ -293,7 +293,7 @@ class NaiveAlerts {
   std::map<std::string, One> active_;
 };
 
-TEST(AlertUpdate, RandomWalkAgainstPrometheusEval) {
+TEST(AlertUpdate, RandomWalkMatchesPrometheusEval) {
   const char* const fixed = std::getenv("PITWALL_TEST_SEED");
   const uint64_t seed =
       fixed != nullptr ? std::strtoull(fixed, nullptr, 10) : std::random_device{}();
@@ -312,7 +312,7 @@ TEST(AlertUpdate, RandomWalkAgainstPrometheusEval) {
     auto column = ColumnOfX(xs, "a");
     uint32_t on = 0;
     for (int64_t now = kSecond; now < 300 * kSecond; now += 5 * kSecond) {
-      if (random() % 10 == 0) {  // another set of series
+      if (random() % 10 == 0) {  // A different set of series.
         std::vector<std::string> some;
         for (const std::string& x : xs) {
           if (random() % 8 != 0) some.push_back(x);
@@ -344,7 +344,7 @@ TEST(AlertUpdate, RandomWalkAgainstPrometheusEval) {
       }
       ASSERT_EQ(got, naive.Step(now, expr)) << "round " << round << " at " << now;
       events += got.size();
-      if (random() % 5 == 0) {  // a crash
+      if (random() % 5 == 0) {  // A crash.
         BinaryWriter writer;
         state.Save(writer);
         state = s.Make();

@@ -25,8 +25,8 @@ std::span<const uint32_t> ElementLookup::Find(const Labels& labels, const eval::
     binding_ = in.binding;
     places_.clear();
     const eval::LabelColumn& column = *in.column;
-    // The usual cases first: the same labels, or the same apart from the name that an operator took
-    // away.
+    // The usual cases come first: the same labels, or the same labels except for a metric name that
+    // an operator dropped.
     int64_t place = column.Find(labels);
     if (place < 0 && !column.empty() && labels.Name() != column[0].Name()) {
       place = column.Find(labels.With(kMetricName, column[0].Name()));

@@ -1,4 +1,4 @@
-// Lookup of an element of one result in another: the left side of the comparison, or the `clear`
+// Lookup of one result's element in another result: the left side of the comparison, or the `clear`
 // expression.
 #pragma once
 
@@ -11,23 +11,24 @@
 
 namespace pitwall::alert {
 
-// Whether all labels that both have, apart from the name, agree: {node="1"} and
-// up{node="1",gpu="2"} do. So a result of `by`, `on` or group_left finds what it was made of.
+// Returns whether all common labels, except the name, have equal values, as in {node="1"} and
+// up{node="1",gpu="2"}. So the lookup finds the elements from which `by`, `on`, or group_left
+// computed a result.
 bool Agree(const Labels& a, const Labels& b);
 
-// The elements of a column that belong to a label set. kOwn: the one with these labels, apart from
-// the name, or else all that agree with it. kAny: all that agree, since the sides of an `or` in
-// `clear` may differ in labels, and each may say it. Found when first asked for, and again when the
-// binding changed; in between a look-up reads one or a few presence bytes.
+// The elements of a column that belong to a label set. kOwn selects the element with equal labels,
+// except the name, or otherwise all that agree with the label set. kAny selects all that agree,
+// because the sides of an `or` in `clear` may have different labels. The lookup runs on first use
+// and after the binding has changed. Otherwise it only reads one or a few presence bytes.
 class ElementLookup {
  public:
   enum Which { kOwn, kAny };
   explicit ElementLookup(Which which = kOwn) : which_(which) {}
 
-  // Their places in `in`, ascending, whether present or not. Valid until the next call.
+  // Returns their indexes in `in`, ascending, whether present or not. Valid until the next call.
   std::span<const uint32_t> Find(const Labels& labels, const eval::Vector& in);
   bool IsPresent(const Labels& labels, const eval::Vector& in);
-  // For other labels.
+  // Must be called before a lookup of other labels.
   void Reset() { binding_ = 0; }
 
  private:

@@ -18,7 +18,7 @@ Status ElementMatcher::Match(const AlertInput& input, const AlertTemplates& temp
   const bool labels_vary = templates.rule().labels_vary();
   Status status;
   AlertLabelBytes bytes(options.max_label_bytes);
-  size_t next = 0;  // in by_place
+  size_t next = 0;  // Index in by_place.
   ForPresent(expr.present, [&](size_t i) {
     Alert* alert = nullptr;
     while (next < by_place.size() && by_place[next]->place < static_cast<int64_t>(i)) ++next;
@@ -31,7 +31,7 @@ Status ElementMatcher::Match(const AlertInput& input, const AlertTemplates& temp
       if (alert == nullptr) {
         bytes.Add(labels);
         fresh_.push_back({std::move(labels), static_cast<uint32_t>(i)});
-        // Beyond the limit there is no need to read the rest.
+        // Above the limit, the remaining elements do not matter.
         return fresh_.size() <= options.max_alerts && !bytes.exceeded();
       }
     }

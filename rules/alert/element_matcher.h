@@ -1,4 +1,4 @@
-// Matching of the elements of a result with the alerts of a rule.
+// Matching of a result's elements with the alerts of a rule.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,18 @@
 
 namespace pitwall::alert {
 
-// Not thread-safe. In the steady state a match allocates nothing.
+// Not thread-safe. In the steady state a match does not allocate memory.
 class ElementMatcher {
  public:
   // An element without an alert.
   struct Fresh {
-    Labels labels;   // of the alert that it makes
-    uint32_t place;  // in the column of expr
+    Labels labels;   // of its future alert
+    uint32_t place;  // index in the column of expr
   };
 
-  // Marks the alerts that expr has, and collects the elements without one. Stops early if these are
-  // more than `options` allow. InvalidArgument: two elements make the same labels.
+  // Marks the alerts present in expr, and collects the elements without an alert. Stops early if
+  // there are more than `options` allow. Returns InvalidArgument if two elements have the same
+  // alert labels.
   Status Match(const AlertInput& input, const AlertTemplates& templates,
                const AlertOptions& options, AlertTable* alerts);
 
@@ -35,7 +36,7 @@ class ElementMatcher {
 
  private:
   std::vector<Fresh> fresh_;
-  uint64_t serial_ = 0;  // of the match
+  uint64_t serial_ = 0;  // Serial number of the match.
 };
 
 }  // namespace pitwall::alert

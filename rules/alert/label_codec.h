@@ -1,4 +1,5 @@
-// Label sets in saved state: each says only what differs from the one before.
+// Encoding of label sets in saved state: each set only contains the difference from the previous
+// one.
 #pragma once
 
 #include "services/base/binary.h"
@@ -19,7 +20,7 @@ class LabelsWriter {
 class LabelsReader {
  public:
   explicit LabelsReader(BinaryReader& in) : in_(in) {}
-  // Fails the reader when what it reads is no label set (names in order, no empty values).
+  // Fails the reader if the data is not a valid label set (ordered names, no empty values).
   Labels Read();
 
  private:

@@ -1,4 +1,4 @@
-// The elements that a column has at a tick.
+// Iteration over the elements that a column has at a tick.
 #pragma once
 
 #include <cstdint>
@@ -7,8 +7,8 @@
 
 namespace pitwall::alert {
 
-// Calls f(i) for every i with present[i] != 0: eight at a time, since most elements of most rules
-// are absent.
+// Calls f(i) for every i with present[i] != 0. Checks eight elements at a time, because most
+// elements of most rules are absent.
 template <typename F>
 void ForPresent(std::span<const uint8_t> present, F f) {
   const size_t n = present.size();

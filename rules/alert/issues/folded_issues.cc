@@ -61,7 +61,7 @@ bool FoldedIssues::Follow(Issue* issue) const {
   const Alert& lead = *issue->leads;
   if (issue->lead != lead.labels) issue->lead = lead.labels;
   if (issue->element != lead.element) issue->element = lead.element;
-  issue->value = lead.value;  // at its last_seen
+  issue->value = lead.value;  // value at its last_seen
   return issue->annotations != lead.text.annotations || issue->summary.count > issue->told_count;
 }
 

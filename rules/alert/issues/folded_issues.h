@@ -1,9 +1,10 @@
-// The issues of a rule with `fold`: its alerts that differ only in the folded labels are one issue,
-// which begins with the first of them and ends with the last.
+// The issues of a rule with `fold`: alerts that differ only in the folded labels are one issue,
+// which starts with the first of them and ends with the last.
 //
-// Each alert keeps its own life (`for`, keep_firing_for, clear); this turns what happens to alerts
-// into what happens to issues. One firing alert leads: value, element and text of the issue are its
-// own. It leads while expr has it; then the first of the others in the order of labels does.
+// Each alert keeps its own life cycle (`for`, keep_firing_for, clear). This class converts
+// transitions of alerts into transitions of issues. One firing alert leads the issue and provides
+// its value, element, and text. When the leading alert disappears from expr, the first of the other
+// alerts in label order takes over.
 #pragma once
 
 #include <cstdint>
@@ -26,13 +27,13 @@ class FoldedIssues {
   FoldedIssues(std::vector<std::string> fold, bool least_is_worst, const AlertOptions& options)
       : fold_(std::move(fold)), least_is_worst_(least_is_worst), options_(options) {}
 
-  // After a step of the alerts: `happened` is what the step told of them. Appends what it means for
-  // issues, in the order of their labels, after what is pending or dropped.
+  // Processes a step of the alerts. `happened` contains the transitions of the step. Appends the
+  // transitions of issues in label order, after those for pending or dropped alerts.
   void Step(const Alerts& alerts, std::vector<Transition>& happened, const EvalTime& at,
             std::vector<Transition>* out);
-  // Every issue ends.
+  // Ends every issue.
   void EndAll(EndReason reason, const EvalTime& at, std::vector<Transition>* out);
-  // As AlertState::SetRootCause, of an issue.
+  // Like AlertState::SetRootCause, for an issue.
   bool SetRootCause(const Labels& labels, std::string_view root_cause, bool told);
 
   void Save(BinaryWriter& out) const;
@@ -44,16 +45,16 @@ class FoldedIssues {
     EvalTime active, started, last_seen;
     uint64_t sequence = 0;
     int64_t last_event_ns = 0;
-    Labels lead;     // labels of the alert that leads
-    Labels element;  // its element
+    Labels lead;     // labels of the leading alert
+    Labels element;  // element of the leading alert
     double value = 0;
     FoldSummary summary;
     uint64_t told_count = 0;
-    Annotations annotations;  // of the lead, as last told
+    Annotations annotations;  // of the leading alert, as last reported
     std::string root_cause;
     bool root_cause_changed = false;
 
-    // Scratch of one Step.
+    // Scratch space of one Step.
     const Alert* leads = nullptr;
     uint64_t firing = 0;
     EndReason end_reason = EndReason::kNone;
@@ -63,7 +64,7 @@ class FoldedIssues {
   FoldedElement ElementOf(const Labels& labels, double value) const;
   bool IsWorse(double value, double than) const;
   void Count(const Alert& alert, const EvalTime& at, Issue* issue) const;
-  // Takes value and text from the alert that leads. True: the issue has news.
+  // Takes value and text from the leading alert. Returns whether the issue has changed.
   bool Follow(Issue* issue) const;
   static void Report(TransitionKind kind, const Labels& labels, const Issue& issue,
                      const EvalTime& at, std::vector<Transition>* out);

@@ -1,4 +1,4 @@
-// Rules with `fold`: alerts that differ only in the folded labels are one issue.
+// Tests of rules with `fold`: alerts that differ only in the folded labels are one issue.
 #include "rules/alert/issues/folded_issues.h"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kTickNs = 10'000'000'000;
 
-// One rule over elements (rank, tensor); a tick gives the values of those that expr has.
+// One rule over elements (rank, tensor). A tick sets the values of the elements present in expr.
 class FoldedIssuesTest : public testing::Test {
  protected:
   using Values = std::vector<std::pair<size_t, double>>;
@@ -50,7 +50,7 @@ class FoldedIssuesTest : public testing::Test {
     return out;
   }
 
-  // One tick of `state_`, and of a second one that is restored from what the first saved before.
+  // Runs a tick on `state_`, and on a second state restored from the data saved before the tick.
   std::vector<std::string> Tick(int64_t tick, const Values& values) {
     if (!state_) state_ = std::make_unique<AlertState>(Make());
     BinaryWriter before;
@@ -97,14 +97,14 @@ class FoldedIssuesTest : public testing::Test {
 
 using Lines = std::vector<std::string>;
 
-TEST_F(FoldedIssuesTest, BeginsWithTheFirstAndEndsWithTheLast) {
+TEST_F(FoldedIssuesTest, IssueSpansFirstToLastAlert) {
   EXPECT_EQ(Tick(1, {{1, 5}, {2, 7}}),
             Lines{"found rank 0 #1 since 1: t11 is 5; first t11 worst t12=7 count 2"});
   EXPECT_EQ(state_->firing(), 2u);
   EXPECT_EQ(Tick(2, {{1, 5}, {2, 7}, {3, 9}}), Lines{});
-  // The first ends; the issue goes on, led by the next.
+  // The first alert ends, but the issue continues with the next alert as its lead.
   EXPECT_EQ(Tick(3, {{2, 7}, {3, 9}}), Lines{});
-  // Growth and another lead are news, once in a minute.
+  // A higher count or another lead is reported once per minute.
   EXPECT_EQ(Tick(6, {{2, 7}, {3, 9}}), Lines{});
   EXPECT_EQ(Tick(7, {{2, 7}, {3, 9}}),
             Lines{"updated rank 0 #2 since 1: t12 is 7; first t11 worst t13=9 count 3"});
@@ -113,12 +113,12 @@ TEST_F(FoldedIssuesTest, BeginsWithTheFirstAndEndsWithTheLast) {
             Lines{"resolved rank 0 #3 since 1: t12 is 7; first t11 worst t13=9 count 3 cleared"});
   EXPECT_EQ(Tick(10, {}), Lines{});
   EXPECT_TRUE(state_->IsEmpty());
-  // A new one is another issue.
+  // A new alert is a different issue.
   EXPECT_EQ(Tick(11, {{1, 5}}),
             Lines{"found rank 0 #1 since 11: t11 is 5; first t11 worst t11=5 count 1"});
 }
 
-TEST_F(FoldedIssuesTest, OtherLabelsAreOtherIssues) {
+TEST_F(FoldedIssuesTest, DifferentLabelsAreDifferentIssues) {
   EXPECT_EQ(Tick(1, {{0, 1}, {12, 2}, {13, 3}}),
             (Lines{"found rank 0 #1 since 1: t10 is 1; first t10 worst t10=1 count 1",
                    "found rank 1 #1 since 1: t10 is 2; first t10 worst t11=3 count 2"}));
@@ -126,7 +126,7 @@ TEST_F(FoldedIssuesTest, OtherLabelsAreOtherIssues) {
             Lines{"resolved rank 0 #2 since 1: t10 is 1; first t10 worst t10=1 count 1 cleared"});
 }
 
-TEST_F(FoldedIssuesTest, NamesAtMostTenAndCountsAll) {
+TEST_F(FoldedIssuesTest, NamesAtMostTenElementsAndCountsAll) {
   Values all;
   for (size_t i = 0; i < 12; ++i) all.emplace_back(i, 1);
   Tick(1, all);
@@ -137,7 +137,7 @@ TEST_F(FoldedIssuesTest, NamesAtMostTenAndCountsAll) {
   EXPECT_EQ(last_[0].element.Get("tensor"), "t10");
 }
 
-// Each element has its own `for`: elements that take turns do not add up to one that stays.
+// Each element has its own `for`, so alternating elements do not add up to a lasting one.
 TEST_F(FoldedIssuesTest, EachElementHasItsOwnFor) {
   rule_.hold = 2 * kTickNs;
   EXPECT_EQ(Tick(1, {{0, 1}}), Lines{});
@@ -148,13 +148,13 @@ TEST_F(FoldedIssuesTest, EachElementHasItsOwnFor) {
             Lines{"found rank 0 #1 since 3: t12 is 1; first t12 worst t12=1 count 1"});
 }
 
-TEST_F(FoldedIssuesTest, TheLeastIsTheWorstOfALowerBound) {
+TEST_F(FoldedIssuesTest, LowerBound_MinimumIsWorst) {
   rule_.least_is_worst = true;
   EXPECT_EQ(Tick(1, {{0, 3}, {1, 1}, {2, std::nan("")}}),
             Lines{"found rank 0 #1 since 1: t10 is 3; first t10 worst t11=1 count 3"});
 }
 
-TEST_F(FoldedIssuesTest, ARootCauseIsOfTheIssue) {
+TEST_F(FoldedIssuesTest, RootCauseBelongsToIssue) {
   Tick(1, {{0, 1}, {1, 1}});
   const Labels issue = last_[0].labels;
   EXPECT_FALSE(state_->SetRootCause(Labels({{"alertname", "Bad"}, {"rank", "9"}}), "cause"));
@@ -164,7 +164,7 @@ TEST_F(FoldedIssuesTest, ARootCauseIsOfTheIssue) {
   EXPECT_EQ(last_[0].root_cause, "cause");
 }
 
-TEST_F(FoldedIssuesTest, AllEndTogether) {
+TEST_F(FoldedIssuesTest, EndAllEndsEveryIssue) {
   Tick(1, {{0, 1}, {1, 1}, {12, 1}});
   std::vector<Transition> out;
   state_->EndAll(EndReason::kJobEnded, {.position = 2 * kTickNs, .time_ns = 2 * kTickNs}, &out);

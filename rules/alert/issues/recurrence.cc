@@ -55,7 +55,8 @@ void Recurrence::End(const Alert& alert, int64_t now_ns) {
   while (!by_age_.empty() && now_ns - by_age_.begin()->first > within_ns_)
     Forget(Labels(by_age_.begin()->second));
   Forget(alert.labels);
-  // An unsteady one has been clear for the whole time: what follows is another matter.
+  // An unsteady alert has already been clear for the whole time, so a later occurrence is
+  // independent.
   if (alert.returns.times >= 2) return;
   if (ends_.size() >= kMaxEnds) Forget(Labels(by_age_.begin()->second));
   ends_[alert.labels] = {now_ns, alert.returns.since_ns, alert.returns.times};
@@ -117,7 +118,7 @@ void Recurrence::Restore(const std::vector<std::unique_ptr<Alert>>& alerts, Bina
     end.since_ns = in.I64();
     end.times = in.U64();
     by_age_.emplace(end.at_ns, of);
-    if (!ends_.emplace(std::move(of), end).second) in.Fail();  // each labels once
+    if (!ends_.emplace(std::move(of), end).second) in.Fail();  // Each label set must be unique.
   }
   if (!in.ok()) Clear();
 }

@@ -1,10 +1,10 @@
-// Alerts of one rule that come back soon after their end (`unsteady`): the second and what follows
-// it are one issue, which ends when the alert has been clear for as long.
+// Alerts of one rule that return soon after their end (`unsteady`). The second and all later
+// occurrences are one issue, which ends when the alert has been clear for the rule's time.
 //
-// The first issue ends as any other. An end is remembered for the rule's time; the same alert that
-// fires again until then is unsteady from its beginning. While it is, an end that is due waits
-// until the alert has been clear for that time without a break, and each return counts. Where the
-// alert's input is gone, or all alerts end, nothing waits and nothing is remembered.
+// The first issue ends normally, and its end is stored for the rule's time. If the same alert fires
+// again within that time, it is unsteady from its start. An unsteady alert ends only after it has
+// been clear for the rule's time without interruption, and each return is counted. If the alert's
+// input is gone, or if all alerts end, the end is immediate and is not stored.
 #pragma once
 
 #include <cstddef>
@@ -26,24 +26,25 @@ struct Alert;
 // Times are event time in ns, on both clocks. Not thread-safe.
 class Recurrence {
  public:
-  // Beyond so many remembered ends the oldest is forgotten.
+  // Maximum number of stored ends. Above the limit the oldest is evicted.
   static constexpr size_t kMaxEnds = 10'000;
 
-  // 0: alerts are never unsteady.
+  // 0 means that alerts are never unsteady.
   explicit Recurrence(int64_t within_ns) : within_ns_(within_ns) {}
   bool on() const { return within_ns_ > 0; }
 
-  // The alert fires.
+  // Records that the alert starts firing.
   void Begin(Alert& alert, int64_t now_ns);
-  // Whether an alert whose end is due stays. Changes scratch of the alert only.
+  // Returns whether an alert whose end is due stays. Only changes scratch state of the alert.
   bool Holds(Alert& alert, int64_t now_ns) const;
-  // The alert stays after the tick; `seen`: its expression has it.
+  // Records that the alert stays after the tick. `seen` means that its expression has it.
   static void Stay(Alert& alert, bool seen);
-  // The alert ends as cleared.
+  // Records that the alert ends as cleared.
   void End(const Alert& alert, int64_t now_ns);
   void Clear();
 
-  // "Unsteady, 3 times since 09:12:04 UTC: " before the summary of an unsteady alert.
+  // Adds a prefix such as "Unsteady, 3 times since 09:12:04 UTC: " to the summary of an unsteady
+  // alert.
   static void Reword(const Alert& alert,
                      std::vector<std::pair<std::string, std::string>>* annotations);
 
@@ -61,7 +62,7 @@ class Recurrence {
 
   int64_t within_ns_;
   std::map<Labels, Ended> ends_;
-  std::set<std::pair<int64_t, Labels>> by_age_;  // (at_ns, labels) of ends_
+  std::set<std::pair<int64_t, Labels>> by_age_;  // (at_ns, labels) of ends_.
 };
 
 }  // namespace pitwall::alert

@@ -16,22 +16,22 @@ AlertScript Unsteady(int64_t seconds) {
   return script;
 }
 
-TEST(Recurrence, TheSecondInTimeStaysUntilItIsClearForAsLong) {
+TEST(Recurrence, ReturnWithinTime_StaysUntilClearForThatTime) {
   AlertScript s = Unsteady(100);
   s.Run({{0, "1=5", "found 1=5 since 0 fired 0 #1"},
-         {10, "", "resolved 1=5 since 0 fired 0 #2 cleared"},  // a single one ends at once
-         {110, "1=6", "found 1=6 since 110 fired 110 #1"},     // 100 s after the end: in time
+         {10, "", "resolved 1=5 since 0 fired 0 #2 cleared"},  // ends immediately
+         {110, "1=6", "found 1=6 since 110 fired 110 #1"},     // within 100 s of the end
          {120, "", ""},
-         {130, "1=7", ""},  // a return is no issue of its own
+         {130, "1=7", ""},  // a return is not an issue of its own
          {140, "", ""},
          {230, "", ""},
          {240, "", "resolved 1=7 since 110 fired 110 #2 cleared"},
-         // Clear for the whole time: what follows begins from one.
+         // Clear for the whole time, so the next occurrence is the first again.
          {250, "1=5", "found 1=5 since 250 fired 250 #1"},
          {260, "", "resolved 1=5 since 250 fired 250 #2 cleared"}});
 }
 
-TEST(Recurrence, ComesTooLateAndIsSteady) {
+TEST(Recurrence, LateReturnIsSteady) {
   AlertScript s = Unsteady(100);
   s.Run({{0, "1=5", "found 1=5 since 0 fired 0 #1"},
          {10, "", "resolved 1=5 since 0 fired 0 #2 cleared"},
@@ -39,7 +39,7 @@ TEST(Recurrence, ComesTooLateAndIsSteady) {
          {120, "", "resolved 1=6 since 111 fired 111 #2 cleared"}});
 }
 
-TEST(Recurrence, EachAlertOfTheRuleCountsForItself) {
+TEST(Recurrence, EachAlertIsCountedSeparately) {
   AlertScript s = Unsteady(100);
   s.Run({{0, "1=5", "found 1=5 since 0 fired 0 #1"},
          {10, "2=5", "resolved 1=5 since 0 fired 0 #2 cleared; found 2=5 since 10 fired 10 #1"},
@@ -48,7 +48,7 @@ TEST(Recurrence, EachAlertOfTheRuleCountsForItself) {
          {130, "", "resolved 1=5 since 20 fired 20 #2 cleared"}});
 }
 
-TEST(Recurrence, CountsFromTheEndThatForAndKeepFiringGive) {
+TEST(Recurrence, CountsFromEndDeterminedByForAndKeepFiring) {
   AlertScript s = Unsteady(50);
   s.rule.hold = 10 * kOneSecond;
   s.rule.keep_firing = 20 * kOneSecond;
@@ -59,37 +59,37 @@ TEST(Recurrence, CountsFromTheEndThatForAndKeepFiringGive) {
          {50, "1=5", "pending 1=5 since 50"},
          {60, "1=5", "found 1=5 since 50 fired 60 #1"},
          {70, "", ""},
-         {90, "", ""},  // the end is due: it waits from here
+         {90, "", ""},  // the end is due; the wait starts here
          {139, "", ""},
          {140, "", "resolved 1=5 since 50 fired 60 #2 cleared"}});
 }
 
-TEST(Recurrence, WithoutInputNothingWaits) {
+TEST(Recurrence, WithoutInput_EndsImmediately) {
   AlertScript s = Unsteady(100);
   s.Run({{0, "1=5", "found 1=5 since 0 fired 0 #1", "1"},
          {10, "", "resolved 1=5 since 0 fired 0 #2 cleared", "1"},
          {20, "1=5", "found 1=5 since 20 fired 20 #1", "1"},
          {30, "", "", "1"},
          {40, "", "resolved 1=5 since 20 fired 20 #2 no_data", ""},
-         // Such an end is not remembered.
+         // An end without input is not stored.
          {50, "1=5", "found 1=5 since 50 fired 50 #1", "1"},
          {60, "", "resolved 1=5 since 50 fired 50 #2 cleared", "1"}});
 }
 
-TEST(Recurrence, HysteresisThatFailsAgainBeginsTheWaitAnother) {
+TEST(Recurrence, HysteresisRestartsWaitWhenNotClear) {
   AlertScript s = Unsteady(30);
   s.Run({{0, "1=9", "found 1=9 since 0 fired 0 #1", "1", ""},
          {10, "", "resolved 1=9 since 0 fired 0 #2 cleared", "1", "1"},
          {20, "1=9", "found 1=9 since 20 fired 20 #1", "1", ""},
          {30, "", "", "1", "1"},
-         {40, "", "", "1", ""},  // between the thresholds: not clear
+         {40, "", "", "1", ""},  // between the thresholds, so not clear
          {50, "", "", "1", "1"},
          {70, "", "", "1", "1"},
          {80, "", "resolved 1=9 since 20 fired 20 #2 cleared", "1", "1"}});
 }
 
-// What the summary says at each step of an alert that comes and goes.
-TEST(Recurrence, TheSummarySaysHowOften) {
+// The summary at each step of an alert that comes and goes.
+TEST(Recurrence, SummaryCountsReturns) {
   AlertScript s = Unsteady(100);
   s.rule.annotations = {{"summary", "hot", {}}, {"description", "so hot", {}}};
   s.options.min_update_ns = 0;
@@ -116,7 +116,7 @@ TEST(Recurrence, TheSummarySaysHowOften) {
                                             "resolved Unsteady, 3 times since 01:02:03 UTC: hot"}));
 }
 
-TEST(Recurrence, TheEndOfAllForgets) {
+TEST(Recurrence, EndAllDropsStoredEnds) {
   AlertScript s = Unsteady(100);
   AlertState state = s.Make();
   const eval::LabelColumnPtr column = ColumnOfX({"1"}, "a");
@@ -140,11 +140,11 @@ TEST(Recurrence, TheEndOfAllForgets) {
   EXPECT_EQ(step(40, ""), "resolved 1=1 since 30 fired 30 #2 cleared");
 }
 
-TEST(Recurrence, ForgetsTheOldestOfTooManyEnds) {
+TEST(Recurrence, TooManyEnds_EvictsOldest) {
   Recurrence recurrence(100 * kOneSecond);
   const auto labels = [](size_t i) { return Labels({{"x", Cat(i)}}); };
   std::string ends;
-  {  // As many as it keeps, saved as another would have.
+  {  // Saves the maximum number of ends, as another instance would.
     BinaryWriter out;
     out.U64(Recurrence::kMaxEnds);
     LabelsWriter writer(out);

@@ -11,7 +11,7 @@ namespace pitwall::alert {
 namespace {
 
 constexpr uint8_t kFormat = 1;        // of InputWatch
-constexpr uint8_t kStatusFormat = 4;  // of RuleStatusMachine; 3 has no first tick, 2 no times
+constexpr uint8_t kStatusFormat = 4;  // of RuleStatusMachine; 3 has no first tick, 2 has no times
 constexpr size_t kNamesInReason = 5;
 
 bool IsCalm(RuleStatus status) {
@@ -30,7 +30,7 @@ void InputWatch::Rebind(const eval::Vector& subject) {
   for (size_t i = 0; i < before; ++i) {
     if (seen_[i] == 0) continue;
     const Labels& labels = (*column_)[i];
-    // Label sets of one evaluator are the same object: mostly there is nothing to compare.
+    // Equal label sets of one evaluator are the same object, so usually no comparison is needed.
     while (j < n && &now[j] != &labels && now[j] < labels) ++j;
     if (j < n && (&now[j] == &labels || now[j] == labels)) {
       seen[j] = 1;
@@ -38,7 +38,7 @@ void InputWatch::Rebind(const eval::Vector& subject) {
       lost.push_back(labels);
     }
   }
-  // Those that the store had forgotten and knows again.
+  // Removes the elements that the store has dropped and added again.
   std::erase_if(gone_, [&](const Labels& labels) {
     const int64_t place = now.Find(labels);
     if (place < 0) return false;
@@ -61,7 +61,7 @@ void InputWatch::Update(const eval::Vector& subject) {
     counted_ = false;
   }
   const size_t n = present_.size();
-  // Most ticks have what the one before had.
+  // Most ticks have the same elements as the previous tick.
   if (n > 0 && std::memcmp(present_.data(), subject.present.data(), n) == 0 && counted_) return;
   counted_ = true;
   size_t lacking = 0;
@@ -94,7 +94,8 @@ bool InputWatch::Lacks(const Labels& labels) const {
 std::vector<Labels> InputWatch::Names(size_t max) const {
   std::vector<Labels> out(gone_.begin(),
                           gone_.begin() + static_cast<std::ptrdiff_t>(std::min(max, gone_.size())));
-  // Both lists are sorted: the first `max` of each hold the first `max` of both.
+  // Both lists are sorted, so the first `max` elements of each contain the first `max` of both
+  // together.
   size_t more = 0;
   for (size_t i = 0; i < seen_.size() && more < max; ++i) {
     if (seen_[i] == 0 || present_[i] != 0) continue;
@@ -142,7 +143,7 @@ void InputWatch::Restore(BinaryReader& in) {
     if (i > 0 && !(gone_labels[i - 1] < gone_labels[i])) in.Fail();
   }
   if (!in.ok()) return;
-  // A column of its own, until the next tick brings the evaluator's.
+  // The watch uses a column of its own until the next tick provides the evaluator's.
   column_ = eval::LabelColumn::Of(std::move(labels));
   seen_.assign(present.size(), 1);
   present_ = std::move(present);
@@ -174,25 +175,26 @@ std::optional<StatusChange> RuleStatusMachine::Update(const StatusInput& input) 
   for (const uint8_t met : input.needs_met) unmet |= met == 0;
   const size_t lacking = input.inputs == nullptr ? 0 : input.inputs->lacking();
   if (unmet || !open_ || lacking > 0) {
-    // Built only when it is needed, but compared with the last one at each tick that misses
-    // something.
+    // The reason is only built when needed, but compared with the last one at each tick with
+    // missing input.
     std::string reason;
     for (size_t i = 0; i < needs_.size(); ++i) {
       const bool missing =
           i < input.needs_met.size() ? input.needs_met[i] == 0 : !open_ && met_once_[i] == 0;
       if (missing) CatTo(reason, reason.empty() ? "no series of " : ", ", needs_[i]);
     }
-    // What a step rule needs may be sent already, while no step has come to see it.
+    // Sources may already send a step rule's needs although no step has been evaluated with them
+    // yet.
     for (size_t i = 0; reason.empty() && lacking == 0 && i < needs_.size(); ++i) {
       if (met_once_[i] == 0) reason = Cat("no tick so far with a series of ", needs_[i]);
     }
     if (lacking > 0) {
       CatTo(reason, reason.empty() ? "" : "; ", "without input");
       const std::vector<Labels> names = input.inputs->Names(kNamesInReason);
-      // Where an aggregation took the series' names away, the needs have them.
+      // If an aggregation dropped the series' names, the reason names the needs instead.
       if (names.front().Name().empty() && !needs_.empty())
         CatTo(reason, " of ", Join(needs_, ", "));
-      // One element without labels is all that the rule has: nothing tells it from others.
+      // If the rule's only element has no labels, there is no label set to report.
       const bool only = names.size() == 1 && names[0].empty();
       for (size_t i = 0; i < names.size() && !only; ++i) {
         CatTo(reason, i > 0 ? ", " : ": ", names[i].ToString());
@@ -221,7 +223,7 @@ std::optional<StatusChange> RuleStatusMachine::Finish() {
     status_ = evaluated_;
     reason_ = evaluated_reason_;
   }
-  // A NoData that was reported remains the last status.
+  // After a reported NoData, the last status stays NoData.
   if (!fresh_ && (status_ == reported_ || reported_ == RuleStatus::kNoData)) return std::nullopt;
   return Report(0);
 }
@@ -238,13 +240,14 @@ bool RuleStatusMachine::TooSoon(int64_t time_ns) const {
     const bool settles = status_ == RuleStatus::kNoData || status_ == RuleStatus::kInProgress;
     return settles && within(first_ns_);
   }
-  // The machine replaces that of another rule of this name: its first change is reported at once.
+  // This machine replaces that of another rule with the same name, so its first change is reported
+  // immediately.
   if (fresh_) return false;
   if (status_ == reported_)
     return within(reason_reported_ns_) || (status_ == RuleStatus::kNoData && within(reason_ns_));
   if (!IsCalm(reported_)) return false;
   if (IsCalm(status_)) return within(calm_reported_ns_);
-  // A need that an edit added was never met, so it is not held.
+  // A need added by an edit has never been met, so its NoData is not delayed.
   return status_ == RuleStatus::kNoData && open_ && within(lost_ns_);
 }
 
@@ -329,9 +332,9 @@ void RuleStatusMachine::Restore(BinaryReader& in) {
   calm_reported_ns_ = in.I64();
   reported_reason_ = format == 2 ? (status == reported ? reason_ : "") : in.Str();
   reason_reported_ns_ = format == 2 ? kMinPosition : in.I64();
-  first_ns_ = format == 2 ? kMinPosition : in.I64();  // in 3: the last return from NoData
+  first_ns_ = format == 2 ? kMinPosition : in.I64();  // in format 3: the last return from NoData
   lost_ns_ = format == 2 ? kMinPosition : in.I64();
-  // Until 3, each machine reported its first status at once.
+  // Up to format 3, each machine reported its first status immediately.
   fresh_ = format < 4 ? status == 0 : in.Bool();
   reason_ns_ = format < 4 ? kMinPosition : in.I64();
   const uint8_t evaluated = format < 4 ? uint8_t{0} : in.U8();
@@ -345,7 +348,7 @@ void RuleStatusMachine::Restore(BinaryReader& in) {
   status_ = static_cast<RuleStatus>(status);
   reported_ = static_cast<RuleStatus>(reported);
   evaluated_ = static_cast<RuleStatus>(evaluated);
-  // An open gate stays open, unless the rule now needs something else.
+  // An open gate stays open unless the rule has new needs.
   open_ = same ? open
                : std::all_of(met_once_.begin(), met_once_.end(), [](uint8_t m) { return m != 0; });
 }

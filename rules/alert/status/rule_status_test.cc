@@ -28,7 +28,7 @@ class InputWatchTest : public testing::Test {
   void See(const std::vector<std::string>& bound, std::string_view present) {
     const Elements e = Parse(ColumnOfX(bound, "a"), present);
     watch.Update(e.View());
-    // A restored watch is in the same state, and saves the same.
+    // A restored watch has the same state and saves the same data.
     BinaryWriter writer;
     watch.Save(writer);
     InputWatch other;
@@ -52,13 +52,13 @@ class InputWatchTest : public testing::Test {
     EXPECT_THAT(Xs(watch.Names(10)), ElementsAre("2"));
     EXPECT_TRUE(watch.Lacks(Labels({{"x", "2"}})));
     EXPECT_FALSE(watch.Lacks(Labels({{"x", "1"}})));
-    See({"1", "3", "4"}, "1 4");  // the store forgot 2
+    See({"1", "3", "4"}, "1 4");  // The store dropped 2.
     EXPECT_THAT(Xs(watch.Names(10)), ElementsAre("2"));
     EXPECT_TRUE(watch.Lacks(Labels({{"x", "2"}})));
-    See({"0", "1", "3"}, "3");  // forgot 4, which was there just now; 1 is absent
+    See({"0", "1", "3"}, "3");  // The store dropped 4, which was just present; 1 is absent.
     EXPECT_THAT(Xs(watch.Names(10)), ElementsAre("1", "2", "4"));
     EXPECT_THAT(Xs(watch.Names(2)), ElementsAre("1", "2"));
-    See({"1", "2", "3", "4"}, "1 4 3");  // 2 is known again, but absent
+    See({"1", "2", "3", "4"}, "1 4 3");  // 2 is known again, but absent.
     EXPECT_THAT(Xs(watch.Names(10)), ElementsAre("2"));
     See({"1", "2", "3", "4"}, "1 2 3 4");
     EXPECT_EQ(watch.lacking(), 0u);
@@ -71,13 +71,13 @@ class InputWatchTest : public testing::Test {
   }
 };
 
-TEST_F(InputWatchTest, NamesWhatWasThereOnceAndIsNot) { Story(); }
-TEST_F(InputWatchTest, AlsoWhenRestoredAtEveryTick) {
+TEST_F(InputWatchTest, NamesMissingElements) { Story(); }
+TEST_F(InputWatchTest, RestoreAtEveryTickDoesNotChangeResult) {
   restore_each_time = true;
   Story();
 }
 
-TEST_F(InputWatchTest, IsBounded) {
+TEST_F(InputWatchTest, DroppedElementsAreBounded) {
   watch = InputWatch(3);
   std::vector<std::string> xs;
   for (int i = 0; i < 10; ++i) xs.push_back(std::to_string(i));
@@ -86,8 +86,8 @@ TEST_F(InputWatchTest, IsBounded) {
   EXPECT_EQ(watch.lacking(), 3u);
 }
 
-// Ticks a minute apart: whatever has lasted that long is reported.
-TEST(RuleStatus, TheFirstThatHolds) {
+// Ticks are a minute apart, so each status lasts long enough to be reported.
+TEST(RuleStatus, StatusFollowsPrecedence) {
   RuleStatusMachine m({"up", "load"});
   StatusInput in;
   const auto step = [&](std::vector<uint8_t> met) {
@@ -108,7 +108,7 @@ TEST(RuleStatus, TheFirstThatHolds) {
   EXPECT_EQ(step({1, 1}), "InProgress -> NoIssuesFound");
   in.firing = 2;
   EXPECT_EQ(step({1, 1}), "NoIssuesFound -> IssuesFound (found before)");
-  EXPECT_EQ(step({0, 1}), "");  // an issue is stronger than a lack
+  EXPECT_EQ(step({0, 1}), "");  // An issue takes precedence over missing input.
   in.error = true;
   in.error_message = "too many series";
   EXPECT_EQ(step({1, 1}), "IssuesFound -> Error: too many series (found before)");
@@ -124,7 +124,7 @@ TEST(RuleStatus, TheFirstThatHolds) {
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// Restores the machine from what it saves.
+// Restores the machine from its saved state.
 void SaveAndRestore(RuleStatusMachine* m, std::vector<std::string> needs) {
   BinaryWriter writer;
   m->Save(writer);
@@ -134,10 +134,12 @@ void SaveAndRestore(RuleStatusMachine* m, std::vector<std::string> needs) {
   ASSERT_TRUE(reader.Finish("status").ok());
 }
 
-// In the first minute of a job, each rule waits for its series and its history: nobody has to act.
-TEST(RuleStatus, FirstStatus_IsReportedOnceItIsSettled) {
+// In the first minute of a job, each rule waits for its series and its history. That does not
+// require attention.
+TEST(RuleStatus, FirstStatus_IsReportedOnceSettled) {
   struct Case {
-    std::vector<std::pair<int64_t, char>> ticks;  // second; '-' no data, 'i' in progress, '0' none
+    std::vector<std::pair<int64_t, char>>
+        ticks;  // second; '-' no data, 'i' in progress, '0' no issues
     std::vector<std::string> reports;
   };
   for (const Case& one : std::vector<Case>{
@@ -188,7 +190,7 @@ TEST(RuleStatus, JobEnded_StatusUnreported_IsReported) {
   EXPECT_EQ(Show(without.Finish()), "Unknown -> NoData: no series of a");
   EXPECT_EQ(Show(without.Finish()), "");
 
-  // The last rank has left: its series are missing.
+  // The last rank has left, so its series are missing.
   RuleStatusMachine short_job({"a"});
   update(&short_job, 0, met, "waits");
   EXPECT_EQ(update(&short_job, 5, unmet), "");
@@ -200,7 +202,7 @@ TEST(RuleStatus, JobEnded_StatusUnreported_IsReported) {
   EXPECT_EQ(update(&judged, 300, unmet), "");
   EXPECT_EQ(Show(judged.Finish()), "");
 
-  // A change that came too soon after another one.
+  // The change came too soon after another one.
   RuleStatusMachine hovering({"a"});
   update(&hovering, 0, met);
   EXPECT_EQ(update(&hovering, 90, met, "waits"), "NoIssuesFound -> InProgress: waits");
@@ -208,7 +210,7 @@ TEST(RuleStatus, JobEnded_StatusUnreported_IsReported) {
   EXPECT_EQ(update(&hovering, 105, unmet), "");
   EXPECT_EQ(Show(hovering.Finish()), "InProgress -> NoIssuesFound");
 
-  // Silent for long before the job ended.
+  // The input was missing for a long time before the job ended.
   RuleStatusMachine silent({"a"});
   update(&silent, 0, met);
   update(&silent, 10, unmet);
@@ -216,7 +218,7 @@ TEST(RuleStatus, JobEnded_StatusUnreported_IsReported) {
   EXPECT_EQ(Show(silent.Finish()), "");
 }
 
-TEST(RuleStatus, NeedsThatAreMetBeforeTheFirstTickAreNoData) {
+TEST(RuleStatus, NeedsMetBeforeFirstTick_StatusIsNoData) {
   RuleStatusMachine m({"a", "b"});
   StatusInput in;
   const std::vector<uint8_t> met = {1, 1};
@@ -228,16 +230,16 @@ TEST(RuleStatus, NeedsThatAreMetBeforeTheFirstTickAreNoData) {
   EXPECT_EQ(Show(m.Update(in)), "NoData -> NoIssuesFound");
 }
 
-TEST(RuleStatus, GateOpensWhenEachNeedWasMetOnce) {
+TEST(RuleStatus, GateOpensAfterEachNeedWasMet) {
   RuleStatusMachine m({"a", "b"});
   EXPECT_FALSE(m.Gate(std::vector<uint8_t>{1, 0}));
   EXPECT_FALSE(m.Gate(std::vector<uint8_t>{0, 0}));
-  EXPECT_TRUE(m.Gate(std::vector<uint8_t>{0, 1}));  // not both at once
+  EXPECT_TRUE(m.Gate(std::vector<uint8_t>{0, 1}));  // Not both at the same time.
   EXPECT_TRUE(m.Gate(std::vector<uint8_t>{0, 0}));
   EXPECT_TRUE(RuleStatusMachine({}).Gate({}));
 }
 
-TEST(RuleStatus, LackingInputIsNamed) {
+TEST(RuleStatus, MissingInputIsNamed) {
   RuleStatusMachine m({});
   InputWatch watch;
   StatusInput in;
@@ -261,7 +263,7 @@ TEST(RuleStatus, LackingInputIsNamed) {
   EXPECT_EQ(Show(m.Update(in)), "NoData -> NoIssuesFound");
 }
 
-TEST(RuleStatus, LackingInputWithoutANameHasThoseOfTheNeeds) {
+TEST(RuleStatus, MissingInputWithoutName_ReasonNamesNeeds) {
   RuleStatusMachine m({"load", "up"});
   InputWatch watch;
   StatusInput in;
@@ -278,7 +280,7 @@ TEST(RuleStatus, LackingInputWithoutANameHasThoseOfTheNeeds) {
   EXPECT_EQ(Show(m.Update(in)), "NoIssuesFound -> NoData: without input of load, up: {x=\"1\"}");
 }
 
-TEST(RuleStatus, LackingInputWithoutLabelsIsThatOfTheNeeds) {
+TEST(RuleStatus, MissingInputWithoutLabels_ReasonNamesNeeds) {
   RuleStatusMachine m({"load"});
   InputWatch watch;
   StatusInput in;
@@ -295,7 +297,7 @@ TEST(RuleStatus, LackingInputWithoutLabelsIsThatOfTheNeeds) {
   EXPECT_EQ(Show(m.Update(in)), "NoIssuesFound -> NoData: without input of load");
 }
 
-TEST(RuleStatus, HoveringIsToldOnceAMinute) {
+TEST(RuleStatus, OscillationIsReportedOncePerMinute) {
   RuleStatusMachine m({});
   StatusInput in;
   const auto at = [&](int64_t second, std::string_view in_progress) {
@@ -307,7 +309,7 @@ TEST(RuleStatus, HoveringIsToldOnceAMinute) {
   EXPECT_EQ(at(2, "one"), "NoIssuesFound -> InProgress: one");
   EXPECT_EQ(at(3, "two"), "InProgress -> InProgress: two (reason)");
   EXPECT_EQ(at(4, ""), "");
-  EXPECT_EQ(m.status(), RuleStatus::kNoIssuesFound);  // what it is, told or not
+  EXPECT_EQ(m.status(), RuleStatus::kNoIssuesFound);  // The current status, reported or not.
   EXPECT_EQ(at(30, "three"), "");
   EXPECT_EQ(at(31, ""), "");
   EXPECT_EQ(at(61, ""), "");
@@ -315,13 +317,13 @@ TEST(RuleStatus, HoveringIsToldOnceAMinute) {
   EXPECT_EQ(at(63, "four"), "");
   EXPECT_EQ(at(64, ""), "");
   EXPECT_EQ(at(65, "four"), "");
-  // Everything else is told at once, as it follows on what was told.
+  // All other changes are reported immediately, relative to the last reported status.
   in.firing = 1;
   EXPECT_EQ(at(66, ""), "NoIssuesFound -> IssuesFound (found before)");
   in.firing = 0;
   EXPECT_EQ(at(67, "five"), "IssuesFound -> InProgress: five (found before)");
   EXPECT_EQ(at(68, ""), "");
-  // Also when it is restored in between.
+  // The limit also applies after a restore in between.
   BinaryWriter writer;
   m.Save(writer);
   RuleStatusMachine same({});
@@ -333,7 +335,7 @@ TEST(RuleStatus, HoveringIsToldOnceAMinute) {
   EXPECT_EQ(Show(same.Update(in)), "InProgress -> NoIssuesFound (found before)");
 }
 
-TEST(RuleStatus, LossOfInput_IsReportedWhenItHasLastedAMinute) {
+TEST(RuleStatus, LossOfInput_IsReportedAfterOneMinute) {
   RuleStatusMachine m({"load"});
   StatusInput in;
   std::vector<uint8_t> met = {1};
@@ -346,20 +348,20 @@ TEST(RuleStatus, LossOfInput_IsReportedWhenItHasLastedAMinute) {
   };
   EXPECT_EQ(at(0, true), "Unknown -> NoIssuesFound");
   for (int64_t second = 1; second < 900; ++second) {
-    // Restored on the way: the limits are part of the state.
+    // Restores in between, because the limits are part of the state.
     if (second % 100 == 0) SaveAndRestore(&m, {"load"});
-    // Each second as well as for 40 s of each minute.
+    // Alternates every second, and stays present for 20 s of each minute.
     ASSERT_EQ(at(second, second % 2 == 0 || second % 60 < 20), "") << second;
   }
   EXPECT_EQ(at(900, true), "");
   EXPECT_EQ(at(910, false), "");
-  EXPECT_EQ(m.status(), RuleStatus::kNoData);  // the status itself has no delay
+  EXPECT_EQ(m.status(), RuleStatus::kNoData);  // The status itself has no delay.
   EXPECT_EQ(at(969, false), "");
   EXPECT_EQ(at(970, false), "NoIssuesFound -> NoData: no series of load");
   EXPECT_EQ(at(971, true), "NoData -> NoIssuesFound");
 }
 
-TEST(RuleStatus, ReasonThatAlternates_IsNotReportedAgain) {
+TEST(RuleStatus, AlternatingReasonIsNotReportedAgain) {
   RuleStatusMachine m({"a", "b"});
   StatusInput in;
   std::vector<uint8_t> met = {0, 0};
@@ -374,7 +376,7 @@ TEST(RuleStatus, ReasonThatAlternates_IsNotReportedAgain) {
   EXPECT_EQ(reported, 1U);
 }
 
-TEST(RuleStatus, SaveAndRestore) {
+TEST(RuleStatus, RestoredMachineContinues) {
   RuleStatusMachine m({"a", "b"});
   m.Gate(std::vector<uint8_t>{1, 1});
   StatusInput in;
@@ -389,14 +391,14 @@ TEST(RuleStatus, SaveAndRestore) {
   EXPECT_EQ(same.status(), RuleStatus::kIssuesFound);
   EXPECT_TRUE(same.ever_found());
   EXPECT_TRUE(same.gate_open());
-  EXPECT_FALSE(same.Update(in).has_value());  // nothing new
-  // A rule that needs one more thing now waits for it.
+  EXPECT_FALSE(same.Update(in).has_value());  // No change.
+  // A rule with one more need waits for it.
   RuleStatusMachine more({"a", "b", "c"});
   BinaryReader again(writer.data());
   more.Restore(again);
   EXPECT_FALSE(more.gate_open());
   EXPECT_TRUE(more.Gate(std::vector<uint8_t>{0, 0, 1}));
-  // Damage.
+  // Damaged data.
   for (size_t cut = 0; cut < writer.data().size(); ++cut) {
     RuleStatusMachine other({"a"});
     BinaryReader damaged(std::string_view(writer.data()).substr(0, cut));
@@ -406,9 +408,10 @@ TEST(RuleStatus, SaveAndRestore) {
   }
 }
 
-// Snapshots of earlier versions: in format 3 each machine has reported its first status, and the
-// last times are those of a return from NoData and of its begin; format 2 ends before them.
-TEST(RuleStatus, SnapshotsOfFormats2And3_AreRestored) {
+// Snapshots of earlier versions. In format 3 each machine has reported its first status, and the
+// last times are those of a return from NoData and of the start of NoData. Format 2 ends before
+// them.
+TEST(RuleStatus, SnapshotsOfFormats2And3AreRestored) {
   for (const uint8_t format : {uint8_t{2}, uint8_t{3}}) {
     for (const RuleStatus status : {RuleStatus::kUnknown, RuleStatus::kNoIssuesFound}) {
       BinaryWriter out;

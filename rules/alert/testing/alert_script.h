@@ -1,4 +1,4 @@
-// For the tests of this module: the life of alerts as a table of ticks.
+// Test helper: life cycles of alerts as tables of ticks.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace pitwall::alert {
 
-// A result with the given elements; others of `superset` are bound but absent.
+// A result with the given elements. Other elements of `superset` are bound but absent.
 struct Elements {
   eval::LabelColumnPtr column;
   std::vector<double> values;
@@ -43,7 +43,7 @@ inline eval::LabelColumnPtr ColumnOfX(const std::vector<std::string>& xs, std::s
   return eval::LabelColumn::Of(std::move(labels));
 }
 
-// "1=5 2=7": elements x="1" with value 5, x="2" with 7. "1": value 1.
+// Parses "1=5 2=7" into elements x="1" with value 5 and x="2" with 7. "1" alone has value 1.
 inline Elements Parse(const eval::LabelColumnPtr& column, std::string_view text) {
   Elements e = Absent(column);
   for (const std::string_view word : Split(text, ' ')) {
@@ -62,8 +62,8 @@ inline Elements Parse(const eval::LabelColumnPtr& column, std::string_view text)
 struct ScriptTick {
   int64_t seconds;
   std::string expr;
-  std::string want;           // transitions, "; " between them
-  std::string subject = "-";  // "-": no such input
+  std::string want;           // transitions, separated by "; "
+  std::string subject = "-";  // "-" if there is no such input
   std::string clear = "-";
   std::string clear_subject = "-";
 };
@@ -103,8 +103,8 @@ class AlertScript {
     return AlertState(*made, options);
   }
 
-  // Runs the table on one state, and beside it on a second one that is saved and restored after
-  // every tick: both must say the same, to the last bit of what they save.
+  // Runs the table on one state, and on a second one that is saved and restored after every tick.
+  // Both must return the same results and save bit-identical data.
   void Run(const std::vector<ScriptTick>& ticks) {
     AlertState state = Make();
     std::string saved;

@@ -77,8 +77,7 @@ void ClockDomain::RestartWindows() {
 
 void ClockDomain::Replace(plan::ProgramPtr program, size_t domain, const EvalTime& at,
                           const JobIdentity& job, EventSink* out) {
-  const plan::ProgramPtr old_program =
-      inputs_.program();  // Keeps the old rules alive until the end of the function.
+  const plan::ProgramPtr old_program = inputs_.program();  // Keeps the old rules alive.
   const plan::DomainPlan& old_domain = inputs_.domain();
   const plan::DomainPlan& new_domain = program->domains[domain];
   RecordedSeries recorded(new_domain);

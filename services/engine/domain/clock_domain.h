@@ -38,9 +38,8 @@ namespace pitwall::engine {
 
 // Identity of a domain within one job.
 struct DomainId {
-  size_t index = 0;  // Index in plan::Program::domains.
-  uint32_t clock =
-      kSharedClock;  // Not kSharedClock for ranks that fell behind the shared step clock.
+  size_t index = 0;               // Index in plan::Program::domains.
+  uint32_t clock = kSharedClock;  // kSharedClock, or a clock of ranks behind it.
 
   bool is_shared() const { return clock == kSharedClock; }
 };

@@ -82,8 +82,7 @@ class AttemptFailures {
 
   ExecutorStop stop_;
   std::optional<RankDeath> first_;
-  int64_t first_at_ =
-      INT64_MIN;  // Time of the earliest recorded death, whichever death is reported.
+  int64_t first_at_ = INT64_MIN;  // Time of the first recorded death, reported or not.
   uint64_t count_ = 0;
   uint64_t terminated_ = 0;  // By SIGTERM, within kCancelWithinNs of the first death.
   uint64_t written_count_ = 0;

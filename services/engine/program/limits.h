@@ -64,11 +64,10 @@ struct EngineOptions {
   // clock's rows waiting for a tick or a promised step. The processor sets the limit from
   // processor.job_memory.
   size_t max_job_bytes = size_t{1} << 30;
-  size_t max_separate_clocks_per_mode =
-      16;                               // clocks of ranks that fell behind the shared step clock
-  size_t max_withheld_per_job = 4'096;  // metrics that a collector withholds
-  size_t max_labels_per_job = 64;       // later labels are ignored
-  size_t max_step_times = 65'536;       // steps with a stored event time
+  size_t max_separate_clocks_per_mode = 16;  // clocks of ranks that fell behind
+  size_t max_withheld_per_job = 4'096;       // metrics that a collector withholds
+  size_t max_labels_per_job = 64;            // later labels are ignored
+  size_t max_step_times = 65'536;            // steps with a stored event time
   // Open and recently ended issues known to incidents. Above the limit a new issue is an incident
   // of its own, without a root cause, and is counted. The issues take a few MB for a thousand nodes
   // with four issues each.

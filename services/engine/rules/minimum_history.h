@@ -1,6 +1,5 @@
 // Minimum history that a rule requires. Until the history is available, the rule's status is
-// InProgress
-// instead of NoIssuesFound. Private to the engine.
+// InProgress instead of NoIssuesFound. Private to the engine.
 //
 // The requirement is derived from conditions that rules contain anyway:
 //

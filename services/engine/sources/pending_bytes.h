@@ -33,7 +33,7 @@ class PendingBytes {
     Force(what, bytes);
     return true;
   }
-  // Adds bytes regardless of the limit, for data that is already held or that the engine itself creates.
+  // Adds bytes regardless of the limit, for data that is already held or that the engine creates.
   void Force(PendingKind what, size_t bytes) {
     held_[static_cast<size_t>(what)] += bytes;
     total_ += bytes;

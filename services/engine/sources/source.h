@@ -37,9 +37,8 @@ struct BoundColumns {
   std::weak_ptr<window::SeriesStore> store;
   window::RowPlanId plan;
   std::vector<window::SeriesId> ids;
-  uint64_t generation =
-      0;               // generation of the job's rules that the columns belong to; 0 if not bound
-  uint32_t clock = 0;  // for steps: clock of the mode that owns the store
+  uint64_t generation = 0;  // RowWriter generation; 0 if not bound
+  uint32_t clock = 0;       // for steps: clock of the mode that owns the store
 };
 
 // Clocks of a mode: the shared clock, and the clocks of ranks that fell behind it (step_clocks.h).
@@ -52,8 +51,7 @@ struct StepProgress {
   int64_t promise = kNoStep;      // newest promised step
   int64_t last = kNoStep;         // newest applied step
   uint32_t clock = kSharedClock;  // kNoClock: the rank left and has not reached a further step yet
-  uint64_t reached =
-      0;  // StepTimes::count() of its clock at its announcement, return, or last promise
+  uint64_t reached = 0;           // StepTimes::count() at its last announcement, return, or promise
 };
 
 // A schema of a source.
