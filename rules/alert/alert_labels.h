@@ -23,8 +23,8 @@ class AlertLabelBytes {
   bool exceeded() const { return bytes_ > limit_; }
   Status status() const {
     if (!exceeded()) return OkStatus();
-    return ResourceExhausted(Cat("the labels of the alerts have more than ", limit_,
-                                 " bytes; use shorter label templates"));
+    return ResourceExhausted(
+        Cat("alert labels exceed ", limit_, " bytes; use shorter label templates"));
   }
 
  private:

@@ -20,8 +20,9 @@ StatusOr<std::shared_ptr<const AlertRule>> AlertRule::Make(const plan::DomainPla
   out->least_is_worst_ = rule.least_is_worst;
   for (const uint32_t index : rule.parameters) {
     if (index >= domain.parameters.size()) {
-      return InvalidArgument(Cat(rule.file, ":", rule.line, ": rule ", rule.name, ": parameter ",
-                                 index, " of ", domain.parameters.size()));
+      return InvalidArgument(Cat(rule.file, ":", rule.line, ": rule ", rule.name,
+                                 ": parameter index must be less than ", domain.parameters.size(),
+                                 " (got ", index, ")"));
     }
     const plan::Parameter& parameter = domain.parameters[index];
     if (parameter.kind == plan::ParameterKind::kText) continue;  // Templates only support numbers.
@@ -41,8 +42,8 @@ StatusOr<std::shared_ptr<const AlertRule>> AlertRule::Make(const plan::DomainPla
         if (!known) return InvalidArgument(Cat(place, ": the rule has no parameter ", Quote(name)));
       }
       if (parsed->queries().size() != t.queries.size()) {
-        return InvalidArgument(Cat(place, ": ", parsed->queries().size(), " queries, ",
-                                   t.queries.size(), " of them planned"));
+        return InvalidArgument(Cat(place, ": template has ", parsed->queries().size(),
+                                   " queries, but the plan has ", t.queries.size()));
       }
       std::vector<uint32_t> ids;
       for (const plan::NodeId node : t.queries) ids.push_back(node.value());

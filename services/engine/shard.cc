@@ -79,11 +79,11 @@ Status Shard::RestoreJob(const JobSnapshot& snapshot) {
     entry.tombstone_kept = entry.job->lifecycle().ended();
     ++counters_.restored_jobs;
   } else {
-    return DataLoss(Cat("job ", Quote(snapshot.job), " at offset ", snapshot.offset,
-                        ": snapshot of format ", snapshot.format, ", this version reads ",
-                        kSnapshotJobBefore == kSnapshotJob ? "" : Cat(kSnapshotJobBefore, " and "),
-                        kSnapshotJob,
-                        "; start the version that wrote it, or one between (docs/upgrade.md)"));
+    return DataLoss(Cat(
+        "job ", Quote(snapshot.job), " at offset ", snapshot.offset, ": snapshot of format ",
+        snapshot.format, ", this version reads ",
+        kSnapshotJobBefore == kSnapshotJob ? "" : Cat(kSnapshotJobBefore, " and "), kSnapshotJob,
+        "; start the version that wrote it, or a version in between (docs/upgrade.md)"));
   }
   jobs_.Put(snapshot.job, std::move(entry));
   return OkStatus();

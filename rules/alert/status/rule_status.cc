@@ -186,7 +186,7 @@ std::optional<StatusChange> RuleStatusMachine::Update(const StatusInput& input) 
     // Sources may already send a step rule's needs although no step has been evaluated with them
     // yet.
     for (size_t i = 0; reason.empty() && lacking == 0 && i < needs_.size(); ++i) {
-      if (met_once_[i] == 0) reason = Cat("no tick so far with a series of ", needs_[i]);
+      if (met_once_[i] == 0) reason = Cat("no evaluation with ", needs_[i], " yet");
     }
     if (lacking > 0) {
       CatTo(reason, reason.empty() ? "" : "; ", "without input");

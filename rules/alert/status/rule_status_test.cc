@@ -225,7 +225,7 @@ TEST(RuleStatus, NeedsMetBeforeFirstTick_StatusIsNoData) {
   in.needs_met = met;
   m.Update(in);
   in.time_ns = RuleStatusMachine::kSettleNs;
-  EXPECT_EQ(Show(m.Update(in)), "Unknown -> NoData: no tick so far with a series of a");
+  EXPECT_EQ(Show(m.Update(in)), "Unknown -> NoData: no evaluation with a yet");
   m.Gate(met);
   EXPECT_EQ(Show(m.Update(in)), "NoData -> NoIssuesFound");
 }

@@ -81,7 +81,7 @@ void RowWriter::WriteStepRow(const RowRef& row, int64_t step, ClockDomain* domai
                            row.frame->sequence, static_cast<uint32_t>(row.row)};
   limits_->CountSamples(
       domain->store()->Append(key, StepColumns(row.frame->binding.get(), domain).plan, values),
-      values.size(), "steps without promises: ranks log steps and do not promise them");
+      values.size(), "steps without promises (ranks log steps but do not promise them)");
 }
 
 void RowWriter::WriteSample(ClockDomain* domain, int64_t position, const Labels& labels,

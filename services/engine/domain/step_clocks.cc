@@ -97,7 +97,7 @@ Status StepClocks::Restore(
     const auto id = static_cast<uint32_t>(in.U64());
     const ClockDomain* shared = Shared(mode);
     if (shared == nullptr || id == kSharedClock)
-      return DataLoss(Cat("snapshot: separate step clock of mode ", Quote(mode), " without rules"));
+      return DataLoss(Cat("snapshot: separate step clock for mode ", Quote(mode), " has no rules"));
     AddSeparate(make(shared->id().index, id));
   }
   return OkStatus();

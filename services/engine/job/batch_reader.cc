@@ -54,7 +54,7 @@ std::string BatchReader::ProblemOf(const Frame& frame, const Source& source) {
   if (frame.values.size() % frame.times_ns.size() != 0 ||
       (schema != source.schemas.end() && columns != schema->second->schema.series.size())) {
     return Cat("frame has ", frame.values.size(), " values for ", frame.times_ns.size(),
-               " ticks, which its schema does not fit");
+               " ticks, which does not match its schema");
   }
   const auto bad = std::find_if(frame.steps.begin(), frame.steps.end(), [](int64_t step) {
     return step != kNoStep && (step < 0 || step > kMaxStep);
@@ -86,7 +86,8 @@ void BatchReader::ReadFrames(const RecordPosition& at, const Batch& batch, std::
     if (!source->schemas.contains(frame.schema_id) &&
         source->waiting.size() >= options_.source.max_waiting_frames) {
       counters_->Count(Drop::kUnknownSchema);
-      out->AddDeadLetter(batch.source, raw, "unknown schema; too many frames wait for theirs",
+      out->AddDeadLetter(batch.source, raw,
+                         "unknown schema; too many frames are waiting for their schemas",
                          at.offset);
       continue;
     }

@@ -182,7 +182,7 @@ void Job::Save(BinaryWriter& out) const {
 Status Job::Restore(BinaryReader& in, uint32_t format) {
   const std::string id = in.Str();
   if (id != identity_.id)
-    return DataLoss(Cat("snapshot: of job ", Quote(id), ", not of ", Quote(identity_.id)));
+    return DataLoss(Cat("snapshot: belongs to job ", Quote(id), ", not to ", Quote(identity_.id)));
   lifecycle_.RestoreAge(in);
   log_time_.RestoreTicks(in);
   lifecycle_.Restore(in);

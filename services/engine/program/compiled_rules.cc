@@ -12,7 +12,7 @@ StatusOr<CompiledRulesPtr> CompiledRules::Compile(RuleSet rules,
                                                   const plan::CompileOptions& options,
                                                   lang::Diagnostics* diagnostics) {
   ASSIGN_OR_RETURN(plan::ProgramPtr program, plan::CompileRuleSet(rules, diagnostics, options));
-  PITWALL_LOG(kDebug, "rules", "rule set ", program->hash, " is compiled");
+  PITWALL_LOG(kDebug, "rules", "compiled rule set ", program->hash);
   std::shared_ptr<CompiledRules> compiled(new CompiledRules(std::move(rules), std::move(program)));
   for (const lang::JobRegistry& bindings : compiled->program_->overrides->AllBindings()) {
     ASSIGN_OR_RETURN(compiled->variants_[bindings], compiled->Variant(bindings));
@@ -48,7 +48,8 @@ plan::ProgramPtr CompiledRules::ProgramFor(const JobIdentity& job) const {
   // limit.
   if (!variant.ok()) {
     PITWALL_LOG(kError, "rules", "job ", job.id,
-                " keeps the rules' own texts and windows: ", ToStd(variant.status().message()));
+                " ignores its text and window overrides, which do not compile together: ",
+                ToStd(variant.status().message()));
     return program_;
   }
   combined_[bindings] = *variant;

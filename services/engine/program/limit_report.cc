@@ -17,15 +17,15 @@ void LimitReport::CountSource() {
 void LimitReport::CountMode() {
   counters_->Count(Drop::kLimit);
   job_->limit_reason = Cat("a source has more than ", options_.source.max_modes,
-                           " modes of steps, or one whose name is longer than ",
+                           " step modes, or a mode with a name longer than ",
                            options_.source.max_mode_bytes, " bytes");
 }
 
 void LimitReport::CountPending(size_t samples, size_t limit_bytes, std::string_view largest) {
   counters_->Count(Drop::kLimit, samples);
-  job_->limit_reason = Cat(
-      "the job holds more than ", limit_bytes >> 20, " MiB that cannot be applied yet, most of it ",
-      largest, ": what came later was refused; raise processor.job_memory or send less");
+  job_->limit_reason =
+      Cat("the job holds more than ", limit_bytes >> 20, " MiB that cannot be applied yet, mostly ",
+          largest, ": later data was dropped; raise processor.job_memory or send less");
 }
 
 void LimitReport::NoteSeparateClocks() {
@@ -52,7 +52,7 @@ void LimitReport::CountSamples(const Status& appended, size_t samples, std::stri
   }
   counters_->Count(Drop::kLimit, samples);
   job_->limit_reason = Cat("more than ", options_.max_job_bytes / 4 >> 20, " MiB of ", waiting,
-                           ": what came later was refused");
+                           ": later samples were dropped");
 }
 
 }  // namespace pitwall::engine

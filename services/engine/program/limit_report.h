@@ -33,7 +33,7 @@ class LimitReport {
   // Counts samples that a store rejected because they are late or above its limit. `waiting` names
   // the kind of data above the limit. Ignores OK.
   void CountSamples(const Status& appended, size_t samples,
-                    std::string_view waiting = "samples that wait for the next tick");
+                    std::string_view waiting = "samples waiting for the next tick");
 
  private:
   const EngineOptions& options_;

@@ -86,8 +86,8 @@ Status RuleState::Restore(BinaryReader& in) {
   const std::string name = in.Str();
   const bool alerting = in.Bool();
   if (name != spec.rule.name || alerting != alerts.has_value()) {
-    return DataLoss(
-        Cat("snapshot: has rule ", Quote(name), " where the rules have ", Quote(spec.rule.name)));
+    return DataLoss(Cat("snapshot: contains rule ", Quote(name), ", but the rules have ",
+                        Quote(spec.rule.name)));
   }
   if (alerting) alerts->Restore(in);
   status.Restore(in);

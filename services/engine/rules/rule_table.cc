@@ -97,7 +97,7 @@ void RuleTable::SaveGroup(size_t group, BinaryWriter& out) const {
 
 Status RuleTable::RestoreGroup(size_t group, std::string_view name, BinaryReader& in) {
   if (in.U64() != groups_[group].size())
-    return DataLoss(Cat("snapshot: group ", name, " had other rules"));
+    return DataLoss(Cat("snapshot: group ", name, " has different rules"));
   for (const auto& state : groups_[group]) RETURN_IF_ERROR(state->Restore(in));
   return OkStatus();
 }

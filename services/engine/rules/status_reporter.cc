@@ -112,8 +112,8 @@ std::string StatusReporter::ErrorOf(const RuleState& state, const Status& error,
   if (!state.spec.alerting() || (steps && !state.needs.AllMet())) return "";
   const int64_t position = steps ? from_.ticks->last_tick() : scope.at.position;
   if (!from_.rules->IsAffected(state, *from_.loss, position)) return "";
-  return "history lost: records or state from before are gone; in Error until the windows of the "
-         "rule are full";
+  return "history lost: earlier records or state are missing; in Error until the rule's windows "
+         "are full";
 }
 
 void StatusReporter::Report(RuleState* state, const Status& error, const EvalScope& scope) {

@@ -78,7 +78,7 @@ void FrameQueue::DropWaiting(int64_t elapsed_ns, Source* source, EventSink* out)
     bytes.Doubles(oldest.values);
     out->AddDeadLetter(
         source->id, bytes.Take(),
-        Cat("descriptors of schema ", oldest.schema_id, " never came (batch ", oldest.sequence,
+        Cat("descriptors of schema ", oldest.schema_id, " never arrived (batch ", oldest.sequence,
             ", boot ", source->boot, "); the value holds the frame's raw doubles"),
         oldest.offset);
     source->waiting.pop_front();
