@@ -219,11 +219,11 @@ void AlertState::EndAll(EndReason reason, const EvalTime& at, std::vector<Transi
   recurrence_.Clear();
 }
 
-bool AlertState::SetRootCause(const Labels& labels, std::string_view root_cause, bool told) {
-  if (folded_ != nullptr) return folded_->SetRootCause(labels, root_cause, told);
+bool AlertState::SetRootCause(const Labels& labels, std::string_view root_cause, bool reported) {
+  if (folded_ != nullptr) return folded_->SetRootCause(labels, root_cause, reported);
   Alert* alert = alerts_.Find(labels);
   if (alert == nullptr) return false;
-  alert->cause.Set(root_cause, told);
+  alert->cause.Set(root_cause, reported);
   return true;
 }
 

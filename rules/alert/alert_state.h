@@ -65,8 +65,8 @@ class AlertState {
   // Ends all firing alerts and drops pending ones.
   void EndAll(EndReason reason, const EvalTime& at, std::vector<Transition>* out);
   // Sets the root cause of an issue for its next event. A change causes kUpdated unless it is
-  // already in the event of the last Step (`told`). Returns false if there is no such alert.
-  bool SetRootCause(const Labels& labels, std::string_view root_cause, bool told = false);
+  // already in the event of the last Step (`reported`). Returns false if there is no such alert.
+  bool SetRootCause(const Labels& labels, std::string_view root_cause, bool reported = false);
 
   size_t firing() const { return alerts_.firing(); }
   size_t pending() const { return alerts_.pending(); }

@@ -159,7 +159,7 @@ TEST(AlertUpdate, ChangedRootCauseIsReported) {
   EXPECT_EQ(out[0].root_cause, "disk");
   EXPECT_TRUE(state.SetRootCause(out[0].labels, "disk"));  // No change.
   EXPECT_TRUE(state.SetRootCause(out[0].labels, "net"));
-  EXPECT_TRUE(state.SetRootCause(out[0].labels, "switch", /*told=*/true));  // Already reported.
+  EXPECT_TRUE(state.SetRootCause(out[0].labels, "switch", /*reported=*/true));  // Already reported.
   EXPECT_TRUE(step(130, 10).empty());
   // New annotations after a reload that kept the state.
   s.rule.annotations = {{"summary", "above {{ $params.limit }}"}};

@@ -91,7 +91,7 @@ class Trouble {
   // Returns the issue events since the last change, such as "resolved one/A rule_removed a=1 a2=11
   // | A 9 above 1", and stops such as "Stopped one/A after IssuesFound". Other statuses are left
   // out.
-  std::vector<std::string> Told() const {
+  std::vector<std::string> NewEvents() const {
     std::vector<std::string> out;
     const auto& events = shard_.outputs().events;
     for (size_t i = seen_; i < events.size(); ++i) {
@@ -139,7 +139,7 @@ TEST(RuleChangeTest, RemovedRuleEndsWithItsOwnParameters) {
       job.Change(after);
       if (restart) job.shard().Restart();
       job.Run(3);
-      EXPECT_THAT(job.Told(), ElementsAre(kEnds[gone], Stopped(names[gone])));
+      EXPECT_THAT(job.NewEvents(), ElementsAre(kEnds[gone], Stopped(names[gone])));
     }
   }
 }
@@ -147,20 +147,20 @@ TEST(RuleChangeTest, RemovedRuleEndsWithItsOwnParameters) {
 TEST(RuleChangeTest, AllRulesAreRemoved) {
   Trouble job(Before());
   job.Change({{"none", false, {{"Z", "z: 100"}}}});
-  EXPECT_THAT(job.Told(), ElementsAre(kEnds[0], Stopped("one/A"), kEnds[1], Stopped("one/B"),
-                                      kEnds[2], Stopped("two/C"), kEnds[3], Stopped("steps/S"),
-                                      kEnds[4], Stopped("steps/T")));
+  EXPECT_THAT(job.NewEvents(), ElementsAre(kEnds[0], Stopped("one/A"), kEnds[1], Stopped("one/B"),
+                                           kEnds[2], Stopped("two/C"), kEnds[3], Stopped("steps/S"),
+                                           kEnds[4], Stopped("steps/T")));
 }
 
 TEST(RuleChangeTest, TimeClockIsRemoved) {
   Trouble job(Before());
   job.Change({Before()[2]});
-  EXPECT_THAT(job.Told(), UnorderedElementsAre(kEnds[0], kEnds[1], kEnds[2], Stopped("one/A"),
-                                               Stopped("one/B"), Stopped("two/C")));
+  EXPECT_THAT(job.NewEvents(), UnorderedElementsAre(kEnds[0], kEnds[1], kEnds[2], Stopped("one/A"),
+                                                    Stopped("one/B"), Stopped("two/C")));
   job.Run(5);
   job.Change(Before());
   job.Run(1);
-  EXPECT_THAT(job.Told(),
+  EXPECT_THAT(job.NewEvents(),
               ElementsAre("found one/A a=1 a2=11 | A 9 above 1", "found one/B b=2 | B 9 above 2",
                           "found two/C c=3 c2=13 c3=23 | C 9 above 3"));
 }
@@ -173,11 +173,12 @@ TEST(RuleChangeTest, RenamedRulesEndAndStart) {
   after[2].rules[1].name = "Other";
   job.Change(after);
   job.Run(2);
-  EXPECT_THAT(job.Told(), UnorderedElementsAre(kEnds[0], Stopped("one/A"), kEnds[2],
-                                               Stopped("two/C"), kEnds[4], Stopped("steps/T"),
-                                               "found one/Renamed a=1 a2=11 | Renamed 9 above 1",
-                                               "found moved/C c=3 c2=13 c3=23 | C 9 above 3",
-                                               "found steps/Other t=5 | Other 9 above 5"));
+  EXPECT_THAT(
+      job.NewEvents(),
+      UnorderedElementsAre(kEnds[0], Stopped("one/A"), kEnds[2], Stopped("two/C"), kEnds[4],
+                           Stopped("steps/T"), "found one/Renamed a=1 a2=11 | Renamed 9 above 1",
+                           "found moved/C c=3 c2=13 c3=23 | C 9 above 3",
+                           "found steps/Other t=5 | Other 9 above 5"));
 }
 
 TEST(RuleChangeTest, ReorderedRulesDoNotEmitEvents) {
@@ -188,7 +189,7 @@ TEST(RuleChangeTest, ReorderedRulesDoNotEmitEvents) {
   std::swap(after[0].rules[0], after[0].rules[1]);
   job.Change(after);
   job.Run(3);
-  EXPECT_THAT(job.Told(), IsEmpty());
+  EXPECT_THAT(job.NewEvents(), IsEmpty());
 }
 
 TEST(RuleChangeTest, ChangedParameters_IssueEndsWithOldParameters) {
@@ -198,9 +199,9 @@ TEST(RuleChangeTest, ChangedParameters_IssueEndsWithOldParameters) {
     std::vector<GroupText> after = Before();
     after[1].rules[0].params = params;
     job.Change(after);
-    EXPECT_THAT(job.Told(), ElementsAre(kEnds[2])) << params;
+    EXPECT_THAT(job.NewEvents(), ElementsAre(kEnds[2])) << params;
     job.Run(1);
-    EXPECT_THAT(job.Told(), ElementsAre(kEnds[2], HasSubstr("found two/C c=3"))) << params;
+    EXPECT_THAT(job.NewEvents(), ElementsAre(kEnds[2], HasSubstr("found two/C c=3"))) << params;
   }
 }
 
@@ -211,7 +212,7 @@ TEST(RuleChangeTest, ChangedForOrLabels_IssueEndsUnderOldRule) {
     std::vector<GroupText> after = Before();
     after[0].rules[0].more = more;
     job.Change(after);
-    EXPECT_THAT(job.Told(), ElementsAre(kEnds[0])) << more;
+    EXPECT_THAT(job.NewEvents(), ElementsAre(kEnds[0])) << more;
   }
 }
 
@@ -223,7 +224,7 @@ TEST(RuleChangeTest, RuleMovesToOtherClock_IssueEnds) {
   after.erase(after.begin());
   job.Change(after);
   job.Run(2);
-  EXPECT_THAT(job.Told(),
+  EXPECT_THAT(job.NewEvents(),
               UnorderedElementsAre(kEnds[0], Stopped("one/A"), kEnds[1], Stopped("one/B"), kEnds[2],
                                    Stopped("two/C"), "found two/C c=3 c2=13 c3=23 | C 9 above 3"));
 }
@@ -241,13 +242,13 @@ TEST(RuleChangeTest, ContinuedIssueEndsWithEvaluatedParameters) {
     }
   }
   job.Change(after);
-  EXPECT_THAT(job.Told(), ElementsAre(kEnds[0]));
+  EXPECT_THAT(job.NewEvents(), ElementsAre(kEnds[0]));
   job.Change({{"none", false, {{"Z", "z: 100"}}}});
-  EXPECT_THAT(job.Told(), Contains(kEnds[1]));
-  EXPECT_THAT(job.Told(), Contains(kEnds[2]));
-  EXPECT_THAT(job.Told(), Contains(kEnds[3]));
-  EXPECT_THAT(job.Told(), Contains(kEnds[4]));
-  EXPECT_THAT(job.Told(), Not(Contains(HasSubstr("resolved one/A"))));
+  EXPECT_THAT(job.NewEvents(), Contains(kEnds[1]));
+  EXPECT_THAT(job.NewEvents(), Contains(kEnds[2]));
+  EXPECT_THAT(job.NewEvents(), Contains(kEnds[3]));
+  EXPECT_THAT(job.NewEvents(), Contains(kEnds[4]));
+  EXPECT_THAT(job.NewEvents(), Not(Contains(HasSubstr("resolved one/A"))));
 }
 
 // No event is emitted for a rule that is added and removed before its first evaluation.
@@ -256,9 +257,9 @@ TEST(RuleChangeTest, RuleNeverEvaluated_IsNotStopped) {
   std::vector<GroupText> after = Before();
   after[0].rules.push_back({"New", "n: 1"});
   job.Change(after);
-  EXPECT_THAT(job.Told(), IsEmpty());
+  EXPECT_THAT(job.NewEvents(), IsEmpty());
   job.Change(Before());
-  EXPECT_THAT(job.Told(), IsEmpty());
+  EXPECT_THAT(job.NewEvents(), IsEmpty());
 }
 
 // Issue 10, A1: an issue that ends between ticks has the values of the last evaluation.

@@ -62,7 +62,8 @@ bool FoldedIssues::Follow(Issue* issue) const {
   if (issue->lead != lead.labels) issue->lead = lead.labels;
   if (issue->element != lead.element) issue->element = lead.element;
   issue->value = lead.value;  // value at its last_seen
-  return issue->annotations != lead.text.annotations || issue->summary.count > issue->told_count;
+  return issue->annotations != lead.text.annotations ||
+         issue->summary.count > issue->reported_count;
 }
 
 void FoldedIssues::Step(const Alerts& alerts, std::vector<Transition>& happened, const EvalTime& at,
@@ -118,7 +119,7 @@ void FoldedIssues::Step(const Alerts& alerts, std::vector<Transition>& happened,
     ++issue.sequence;
     issue.last_event_ns = at.time_ns;
     issue.root_cause_changed = false;
-    issue.told_count = issue.summary.count;
+    issue.reported_count = issue.summary.count;
     issue.annotations = issue.leads->text.annotations;
     Report(fresh ? TransitionKind::kFound : TransitionKind::kUpdated, labels, issue, at, out);
   }
@@ -133,7 +134,7 @@ void FoldedIssues::EndAll(EndReason reason, const EvalTime& at, std::vector<Tran
   issues_.clear();
 }
 
-bool FoldedIssues::SetRootCause(const Labels& labels, std::string_view root_cause, bool told) {
+bool FoldedIssues::SetRootCause(const Labels& labels, std::string_view root_cause, bool reported) {
   const auto at = issues_.find(labels);
   if (at == issues_.end()) return false;
   Issue& issue = at->second;
@@ -141,7 +142,7 @@ bool FoldedIssues::SetRootCause(const Labels& labels, std::string_view root_caus
     issue.root_cause = root_cause;
     issue.root_cause_changed = true;
   }
-  if (told) issue.root_cause_changed = false;
+  if (reported) issue.root_cause_changed = false;
   return true;
 }
 
@@ -180,7 +181,7 @@ void FoldedIssues::Save(BinaryWriter& out) const {
     for (const FoldedElement& element : issue.summary.named) SaveElement(element, labels, out);
     SaveElement(issue.summary.worst, labels, out);
     out.U64(issue.summary.count);
-    out.U64(issue.told_count);
+    out.U64(issue.reported_count);
     SaveAnnotations(issue.annotations, out);
     out.Str(issue.root_cause);
     out.Bool(issue.root_cause_changed);
@@ -208,7 +209,7 @@ void FoldedIssues::Restore(BinaryReader& in) {
       issue.summary.named.push_back(ReadElement(labels, in));
     issue.summary.worst = ReadElement(labels, in);
     issue.summary.count = in.U64();
-    issue.told_count = in.U64();
+    issue.reported_count = in.U64();
     issue.annotations = ReadAnnotations(in);
     issue.root_cause = in.Str();
     issue.root_cause_changed = in.Bool();

@@ -34,7 +34,7 @@ class FoldedIssues {
   // Ends every issue.
   void EndAll(EndReason reason, const EvalTime& at, std::vector<Transition>* out);
   // Like AlertState::SetRootCause, for an issue.
-  bool SetRootCause(const Labels& labels, std::string_view root_cause, bool told);
+  bool SetRootCause(const Labels& labels, std::string_view root_cause, bool reported);
 
   void Save(BinaryWriter& out) const;
   // Replaces the state.
@@ -49,7 +49,7 @@ class FoldedIssues {
     Labels element;  // element of the leading alert
     double value = 0;
     FoldSummary summary;
-    uint64_t told_count = 0;
+    uint64_t reported_count = 0;
     Annotations annotations;  // of the leading alert, as last reported
     std::string root_cause;
     bool root_cause_changed = false;

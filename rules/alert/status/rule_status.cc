@@ -64,26 +64,26 @@ void InputWatch::Update(const eval::Vector& subject) {
   // Most ticks have the same elements as the previous tick.
   if (n > 0 && std::memcmp(present_.data(), subject.present.data(), n) == 0 && counted_) return;
   counted_ = true;
-  size_t lacking = 0;
+  size_t missing_count = 0;
   for (size_t i = 0; i < n; ++i) {
     const auto there = static_cast<uint8_t>(subject.present[i] != 0);
     present_[i] = there;
     seen_[i] |= there;
-    lacking += static_cast<size_t>(seen_[i] ^ there);
+    missing_count += static_cast<size_t>(seen_[i] ^ there);
   }
-  lacking_ = lacking + gone_.size();
+  missing_count_ = missing_count + gone_.size();
 }
 
 void InputWatch::AttemptEnded() {
   std::fill(seen_.begin(), seen_.end(), 0);
   std::fill(present_.begin(), present_.end(), 0);
   gone_.clear();
-  lacking_ = 0;
+  missing_count_ = 0;
   counted_ = false;
 }
 
-bool InputWatch::Lacks(const Labels& labels) const {
-  if (lacking_ == 0) return false;
+bool InputWatch::IsMissing(const Labels& labels) const {
+  if (missing_count_ == 0) return false;
   for (size_t i = 0; i < seen_.size(); ++i) {
     if (seen_[i] != 0 && present_[i] == 0 && Agree(labels, (*column_)[i])) return true;
   }
@@ -125,7 +125,7 @@ void InputWatch::Restore(BinaryReader& in) {
   seen_.clear();
   present_.clear();
   gone_.clear();
-  lacking_ = 0;
+  missing_count_ = 0;
   if (in.U8() != kFormat) in.Fail();
   const size_t n = in.Count(3);
   LabelsReader reader(in);
@@ -148,7 +148,7 @@ void InputWatch::Restore(BinaryReader& in) {
   seen_.assign(present.size(), 1);
   present_ = std::move(present);
   gone_ = std::move(gone_labels);
-  lacking_ =
+  missing_count_ =
       gone_.size() + static_cast<size_t>(std::count(present_.begin(), present_.end(), uint8_t{0}));
 }
 
@@ -173,8 +173,8 @@ std::optional<StatusChange> RuleStatusMachine::Update(const StatusInput& input) 
   }
   bool unmet = false;
   for (const uint8_t met : input.needs_met) unmet |= met == 0;
-  const size_t lacking = input.inputs == nullptr ? 0 : input.inputs->lacking();
-  if (unmet || !open_ || lacking > 0) {
+  const size_t missing_count = input.inputs == nullptr ? 0 : input.inputs->missing_count();
+  if (unmet || !open_ || missing_count > 0) {
     // The reason is only built when needed, but compared with the last one at each tick with
     // missing input.
     std::string reason;
@@ -185,10 +185,10 @@ std::optional<StatusChange> RuleStatusMachine::Update(const StatusInput& input) 
     }
     // Sources may already send a step rule's needs although no step has been evaluated with them
     // yet.
-    for (size_t i = 0; reason.empty() && lacking == 0 && i < needs_.size(); ++i) {
+    for (size_t i = 0; reason.empty() && missing_count == 0 && i < needs_.size(); ++i) {
       if (met_once_[i] == 0) reason = Cat("no evaluation with ", needs_[i], " yet");
     }
-    if (lacking > 0) {
+    if (missing_count > 0) {
       CatTo(reason, reason.empty() ? "" : "; ", "without input");
       const std::vector<Labels> names = input.inputs->Names(kNamesInReason);
       // If an aggregation dropped the series' names, the reason names the needs instead.
@@ -199,7 +199,8 @@ std::optional<StatusChange> RuleStatusMachine::Update(const StatusInput& input) 
       for (size_t i = 0; i < names.size() && !only; ++i) {
         CatTo(reason, i > 0 ? ", " : ": ", names[i].ToString());
       }
-      if (lacking > names.size()) CatTo(reason, " and ", lacking - names.size(), " more");
+      if (missing_count > names.size())
+        CatTo(reason, " and ", missing_count - names.size(), " more");
     }
     return Become(RuleStatus::kNoData, reason, input.time_ns);
   }

@@ -30,9 +30,9 @@ class InputWatch {
   // Forgets all elements seen so far.
   void AttemptEnded();
 
-  size_t lacking() const { return lacking_; }
+  size_t missing_count() const { return missing_count_; }
   // Returns whether an element is missing that agrees with `labels` in all common labels.
-  bool Lacks(const Labels& labels) const;
+  bool IsMissing(const Labels& labels) const;
   // Returns up to `max` of the missing elements, in label order.
   std::vector<Labels> Names(size_t max) const;
 
@@ -47,8 +47,8 @@ class InputWatch {
   std::vector<uint8_t> seen_;     // Parallel to column_.
   std::vector<uint8_t> present_;  // At the last Update.
   std::vector<Labels> gone_;      // Seen, but not in column_; sorted.
-  size_t lacking_ = 0;
-  bool counted_ = false;  // lacking_ is up to date with present_.
+  size_t missing_count_ = 0;
+  bool counted_ = false;  // missing_count_ is up to date with present_.
 };
 
 struct StatusInput {

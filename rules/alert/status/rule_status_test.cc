@@ -35,7 +35,7 @@ class InputWatchTest : public testing::Test {
     BinaryReader reader(writer.data());
     other.Restore(reader);
     ASSERT_TRUE(reader.Finish("watch").ok());
-    EXPECT_EQ(other.lacking(), watch.lacking());
+    EXPECT_EQ(other.missing_count(), watch.missing_count());
     EXPECT_EQ(other.Names(100), watch.Names(100));
     BinaryWriter again;
     other.Save(again);
@@ -47,27 +47,27 @@ class InputWatchTest : public testing::Test {
 
   void Story() {
     See({"1", "2", "3"}, "1 2");
-    EXPECT_EQ(watch.lacking(), 0u);
+    EXPECT_EQ(watch.missing_count(), 0u);
     See({"1", "2", "3"}, "1");
     EXPECT_THAT(Xs(watch.Names(10)), ElementsAre("2"));
-    EXPECT_TRUE(watch.Lacks(Labels({{"x", "2"}})));
-    EXPECT_FALSE(watch.Lacks(Labels({{"x", "1"}})));
+    EXPECT_TRUE(watch.IsMissing(Labels({{"x", "2"}})));
+    EXPECT_FALSE(watch.IsMissing(Labels({{"x", "1"}})));
     See({"1", "3", "4"}, "1 4");  // The store dropped 2.
     EXPECT_THAT(Xs(watch.Names(10)), ElementsAre("2"));
-    EXPECT_TRUE(watch.Lacks(Labels({{"x", "2"}})));
+    EXPECT_TRUE(watch.IsMissing(Labels({{"x", "2"}})));
     See({"0", "1", "3"}, "3");  // The store dropped 4, which was just present; 1 is absent.
     EXPECT_THAT(Xs(watch.Names(10)), ElementsAre("1", "2", "4"));
     EXPECT_THAT(Xs(watch.Names(2)), ElementsAre("1", "2"));
     See({"1", "2", "3", "4"}, "1 4 3");  // 2 is known again, but absent.
     EXPECT_THAT(Xs(watch.Names(10)), ElementsAre("2"));
     See({"1", "2", "3", "4"}, "1 2 3 4");
-    EXPECT_EQ(watch.lacking(), 0u);
+    EXPECT_EQ(watch.missing_count(), 0u);
     See({"1", "2"}, "");
-    EXPECT_EQ(watch.lacking(), 4u);
+    EXPECT_EQ(watch.missing_count(), 4u);
     watch.AttemptEnded();
-    EXPECT_EQ(watch.lacking(), 0u);
+    EXPECT_EQ(watch.missing_count(), 0u);
     See({"1", "2"}, "");
-    EXPECT_EQ(watch.lacking(), 0u);
+    EXPECT_EQ(watch.missing_count(), 0u);
   }
 };
 
@@ -83,7 +83,7 @@ TEST_F(InputWatchTest, DroppedElementsAreBounded) {
   for (int i = 0; i < 10; ++i) xs.push_back(std::to_string(i));
   See(xs, "0 1 2 3 4 5 6 7 8 9");
   See({}, "");
-  EXPECT_EQ(watch.lacking(), 3u);
+  EXPECT_EQ(watch.missing_count(), 3u);
 }
 
 // Ticks are a minute apart, so each status lasts long enough to be reported.

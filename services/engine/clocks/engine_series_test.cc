@@ -27,7 +27,7 @@ groups:
 )rules";
 
 // A batch from one source. `at` is its promise.
-struct Said {
+struct SourceBatch {
   std::string source;
   std::string boot = "boot";
   double start = 0;
@@ -36,31 +36,31 @@ struct Said {
   bool goodbye = false;
 };
 
-std::vector<Said> ThreeAttempts() {
-  std::vector<Said> said;
+std::vector<SourceBatch> ThreeAttempts() {
+  std::vector<SourceBatch> sent;
   for (int t = 1; t <= 400; ++t) {
     const double start = t <= 100 ? 0 : t <= 130 ? 100 : 130;
-    said.push_back({.source = "rank-0",
+    sent.push_back({.source = "rank-0",
                     .boot = Cat("boot-", start),
                     .start = start,
                     .at = t * 1.0,
                     .goodbye = t == 100 || t == 130});
-    said.push_back({.source = "node", .at = t * 1.0});
+    sent.push_back({.source = "node", .at = t * 1.0});
   }
-  return said;
+  return sent;
 }
 
-void Say(ShardForTest* shard, const Said& said) {
+void Send(ShardForTest* shard, const SourceBatch& sent) {
   Batch batch;
-  batch.source = said.source;
-  batch.boot_id = said.boot;
-  const bool rank = StartsWith(said.source, "rank");
+  batch.source = sent.source;
+  batch.boot_id = sent.boot;
+  const bool rank = StartsWith(sent.source, "rank");
   batch.info.kind = rank ? SourceKind::kRank : SourceKind::kNode;
   batch.info.rank = rank ? 0 : -1;
-  batch.info.start_ns = ShardForTest::At(said.start);
-  batch.info.attempt = said.attempt;
-  batch.goodbye = said.goodbye;
-  shard->Feed(batch, said.at);
+  batch.info.start_ns = ShardForTest::At(sent.start);
+  batch.info.attempt = sent.attempt;
+  batch.goodbye = sent.goodbye;
+  shard->Feed(batch, sent.at);
 }
 
 // Returns issue events such as "found Second at 101" in order, without statuses.
@@ -76,7 +76,7 @@ std::vector<std::string> Issues(const ShardForTest& shard) {
 
 TEST(OwnSeriesTest, AttemptsAreCountedFromTheirStartInEventTime) {
   ShardForTest shard(kAttempts);
-  for (const Said& said : ThreeAttempts()) Say(&shard, said);
+  for (const SourceBatch& sent : ThreeAttempts()) Send(&shard, sent);
   // The batch of the boot that starts at 100 s arrives when the watermark has just passed that
   // time.
   EXPECT_THAT(Issues(shard),
@@ -88,16 +88,16 @@ TEST(OwnSeriesTest, AttemptsAreCountedFromTheirStartInEventTime) {
 TEST(OwnSeriesTest, ExplicitAttemptNumbersAreKept) {
   ShardForTest shard(kAttempts);
   for (int t = 1; t <= 10; ++t)
-    Say(&shard, {.source = "rank-0", .attempt = 0, .at = t * 1.0, .goodbye = t == 10});
+    Send(&shard, {.source = "rank-0", .attempt = 0, .at = t * 1.0, .goodbye = t == 10});
   EXPECT_THAT(Issues(shard), ElementsAre("found Few at 1"));
   for (int t = 11; t <= 20; ++t)
-    Say(&shard, {.source = "rank-0", .boot = "b", .start = 10, .attempt = 7, .at = t * 1.0});
+    Send(&shard, {.source = "rank-0", .boot = "b", .start = 10, .attempt = 7, .at = t * 1.0});
   EXPECT_THAT(Issues(shard), ElementsAre("found Few at 1", "found Seventh at 11"));
 }
 
 TEST(OwnSeriesTest, JobWithoutAttemptHasNoAttemptSeries) {
   ShardForTest shard(kAttempts);
-  for (int t = 1; t <= 100; ++t) Say(&shard, {.source = "node", .at = t * 1.0});
+  for (int t = 1; t <= 100; ++t) Send(&shard, {.source = "node", .at = t * 1.0});
   EXPECT_THAT(Issues(shard), IsEmpty());
   EXPECT_THAT(shard.Events(), Contains("status NoData Second no series of pitwall_job_attempt"));
 }
@@ -105,7 +105,7 @@ TEST(OwnSeriesTest, JobWithoutAttemptHasNoAttemptSeries) {
 // The series are repeated as long as the job lives, even while only log ticks arrive.
 TEST(OwnSeriesTest, SeriesAreRepeatedWhileSourcesAreSilent) {
   ShardForTest shard(kAttempts);
-  for (int t = 1; t <= 30; ++t) Say(&shard, {.source = "rank-0", .at = t * 1.0});
+  for (int t = 1; t <= 30; ++t) Send(&shard, {.source = "rank-0", .at = t * 1.0});
   shard.SetAppendTime(31);
   for (int t = 0; t < 1200; ++t) shard.Tick();
   EXPECT_THAT(Issues(shard), ElementsAre("found Few at 1", "resolved Few at 285"));
@@ -114,23 +114,24 @@ TEST(OwnSeriesTest, SeriesAreRepeatedWhileSourcesAreSilent) {
 
 TEST(OwnSeriesTest, RestartsAndArrivalOrderDoNotChangeEvents) {
   ShardForTest reference(kAttempts);
-  for (const Said& said : ThreeAttempts()) Say(&reference, said);
+  for (const SourceBatch& sent : ThreeAttempts()) Send(&reference, sent);
   for (uint32_t seed = 1; seed <= 10; ++seed) {
     SCOPED_TRACE(Cat("seed ", seed));
     std::mt19937 random(seed);
     ShardForTest shard(kAttempts);
-    std::vector<Said> said = ThreeAttempts();
+    std::vector<SourceBatch> sent = ThreeAttempts();
     // Each shuffled section delivers one source's batches for some seconds before the other's, so
     // the watermark moves in different increments. The first batch of a boot keeps its place.
-    for (size_t i = 2; i + 12 < said.size(); i += 2 * (1 + random() % 6)) {
-      const auto from = said.begin() + static_cast<std::ptrdiff_t>(i);
-      if (std::any_of(from, from + 12, [](const Said& s) { return s.at == s.start + 1; })) continue;
-      std::stable_partition(from, from + 12, [first = random() % 2 == 0](const Said& s) {
+    for (size_t i = 2; i + 12 < sent.size(); i += 2 * (1 + random() % 6)) {
+      const auto from = sent.begin() + static_cast<std::ptrdiff_t>(i);
+      if (std::any_of(from, from + 12, [](const SourceBatch& s) { return s.at == s.start + 1; }))
+        continue;
+      std::stable_partition(from, from + 12, [first = random() % 2 == 0](const SourceBatch& s) {
         return (s.source == "node") == first;
       });
     }
-    for (const Said& s : said) {
-      Say(&shard, s);
+    for (const SourceBatch& s : sent) {
+      Send(&shard, s);
       if (random() % 20 == 0) shard.Restart();
     }
     EXPECT_EQ(shard.Events(), reference.Events());
@@ -140,9 +141,9 @@ TEST(OwnSeriesTest, RestartsAndArrivalOrderDoNotChangeEvents) {
 
 TEST(OwnSeriesTest, RulesAddedLaterReadTheSeries) {
   ShardForTest shard("groups: [{name: g, interval: 1s, rules: [{alert: A, expr: other > 1}]}]\n");
-  for (int t = 1; t <= 31; ++t) Say(&shard, {.source = "rank-0", .attempt = 7, .at = t * 1.0});
+  for (int t = 1; t <= 31; ++t) Send(&shard, {.source = "rank-0", .attempt = 7, .at = t * 1.0});
   shard.ChangeRules(kAttempts);
-  for (int t = 32; t <= 34; ++t) Say(&shard, {.source = "rank-0", .attempt = 7, .at = t * 1.0});
+  for (int t = 32; t <= 34; ++t) Send(&shard, {.source = "rank-0", .attempt = 7, .at = t * 1.0});
   EXPECT_THAT(Issues(shard), Contains("found Seventh at 32"));
 }
 
@@ -156,8 +157,8 @@ groups:
   - {alert: Wrong, expr: "pitwall_source_flagged == 1"}
 )rules");
   for (int t = 1; t <= 20; ++t) {
-    Say(&shard, {.source = "other", .at = t * 1.0});
-    Say(&shard, {.source = "node", .at = t * 1.0});
+    Send(&shard, {.source = "other", .at = t * 1.0});
+    Send(&shard, {.source = "node", .at = t * 1.0});
   }
   const Schema schema = SchemaOf({{Labels({{kMetricName, "m"}}), SeriesKind::kGauge}});
   const auto row = [&](double time) {
@@ -174,8 +175,8 @@ groups:
   row(3600);
   row(20.5);
   for (int t = 21; t <= 25; ++t) {
-    Say(&shard, {.source = "other", .at = t * 1.0});
-    Say(&shard, {.source = "node", .at = t * 1.0});
+    Send(&shard, {.source = "other", .at = t * 1.0});
+    Send(&shard, {.source = "node", .at = t * 1.0});
   }
   EXPECT_THAT(Issues(shard), IsEmpty());
 }

@@ -36,32 +36,33 @@ std::vector<IssueEvent> EventsOf(std::string_view rules, const std::vector<doubl
   return events;
 }
 
-TEST(CaptureAsked, OnlyFirstEventOfIssueRequestsCapture) {
-  std::vector<std::string> told;
+TEST(CaptureAnnotation, OnlyFirstEventOfIssueRequestsCapture) {
+  std::vector<std::string> lines;
   for (const IssueEvent& event : EventsOf("  - {alert: A, expr: m > 10, annotations: {capture: "
                                           "stacks, summary: 'at {{ $value }}'}}\n"
                                           "  - {alert: B, expr: m > 10}\n",
                                           {12, 13, 3})) {
-    told.push_back(Cat(event.alert, " ", EventTypeName(event.type).substr(17), " ", event.capture));
+    lines.push_back(
+        Cat(event.alert, " ", EventTypeName(event.type).substr(17), " ", event.capture));
   }
-  EXPECT_EQ(told,
+  EXPECT_EQ(lines,
             (std::vector<std::string>{"A found stacks", "B found ", "A resolved ", "B resolved "}));
 }
 
-TEST(OnsetTold, OnsetPrecedesTickByAnnotationValue) {
-  std::vector<std::string> told;
+TEST(OnsetAnnotation, OnsetPrecedesTickByAnnotationValue) {
+  std::vector<std::string> lines;
   for (const IssueEvent& event :
        EventsOf("  - {alert: A, expr: m > 1, annotations: {onset: value}}\n"
                 "  - {alert: B, expr: m > 1}\n",
                 {0, 0, 1.5, 0})) {
-    told.push_back(Cat(event.alert, " ", EventTypeName(event.type).substr(17), " ",
-                       event.onset_ns / (kSecond / 10)));
+    lines.push_back(Cat(event.alert, " ", EventTypeName(event.type).substr(17), " ",
+                        event.onset_ns / (kSecond / 10)));
   }
-  EXPECT_EQ(told,
+  EXPECT_EQ(lines,
             (std::vector<std::string>{"A found 15", "B found 0", "A resolved 0", "B resolved 0"}));
 }
 
-TEST(OnsetTold, ImplausibleValue_OnsetIsUnset) {
+TEST(OnsetAnnotation, ImplausibleValue_OnsetIsUnset) {
   for (const double value : {1e12, -1e300}) {
     const auto events =
         EventsOf("  - {alert: A, expr: abs(m) > 1, annotations: {onset: value}}\n", {value});

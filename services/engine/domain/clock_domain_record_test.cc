@@ -32,11 +32,11 @@ class DomainPlan final : public RuleObserver {
   }
 
   void Failed(const plan::Rule& rule, const Status& error) override {
-    said_.push_back(Cat(rule.alert, " fails: ", ToStd(error.message())));
+    reports_.push_back(Cat(rule.alert, " fails: ", ToStd(error.message())));
   }
   void Alerts(const alert::AlertInput&, const alert::AlertState&) override {}
   void Recorded(const Labels& labels, int64_t, double value) override {
-    said_.push_back(Cat(labels.ToString(), " ", IsStale(value) ? "stale" : FormatDouble(value)));
+    reports_.push_back(Cat(labels.ToString(), " ", IsStale(value) ? "stale" : FormatDouble(value)));
   }
 
   void Feed(int64_t milliseconds, const std::map<std::string, double>& samples) {
@@ -54,11 +54,11 @@ class DomainPlan final : public RuleObserver {
   // Appends samples of m at this second, evaluates the tick, and returns the reports.
   std::vector<std::string> Tick(int64_t second, const std::map<std::string, double>& samples) {
     Feed(second * 1000, samples);
-    said_.clear();
+    reports_.clear();
     EventSink out;
     EXPECT_EQ(runner_->ticks().NextTick(), second * kSecond);
     runner_->Evaluate({.position = second * kSecond, .time_ns = second * kSecond}, job_, &out);
-    return said_;
+    return reports_;
   }
   void Reload(int64_t second, std::string_view rules) {
     program_ = ProgramForTest(rules);
@@ -72,7 +72,7 @@ class DomainPlan final : public RuleObserver {
   const JobIdentity job_{.id = "job"};
   std::optional<ClockDomain> runner_;
   uint64_t sequence_ = 0;
-  std::vector<std::string> said_;
+  std::vector<std::string> reports_;
 };
 
 constexpr char kReader[] = "- {alert: Reads, expr: 'count(r) < 0', for: 1h}\n";

@@ -13,9 +13,9 @@ namespace {
 
 using ::testing::ElementsAre;
 
-constexpr int64_t kToldSecond = 1'000'000'000;
+constexpr int64_t kEventSecond = 1'000'000'000;
 
-class ToldOnceTest : public testing::Test {
+class IssueEventsTest : public testing::Test {
  protected:
   static plan::ProgramPtr Compile(std::string_view keys, std::string_view expr = "m > 10") {
     const RuleSetFile file{
@@ -27,7 +27,7 @@ class ToldOnceTest : public testing::Test {
   }
   void Start(plan::ProgramPtr program) {
     runner_ = std::make_unique<ClockDomain>(std::move(program), 0, EngineOptions{}, &counters_);
-    runner_->ticks().SetOrigin(kToldSecond);
+    runner_->ticks().SetOrigin(kEventSecond);
     for (const char* x : {"a", "b", "c"})
       ids_.push_back(*runner_->store()->Intern(Labels::FromPairs({{"__name__", "m"}, {"x", x}})));
   }
@@ -49,10 +49,10 @@ class ToldOnceTest : public testing::Test {
   }
   std::vector<std::string> At(int64_t t, const std::vector<double>& row) {
     EXPECT_TRUE(runner_->store()
-                    ->Append({t * kToldSecond, "s", "", static_cast<uint64_t>(t), 0}, ids_, row)
+                    ->Append({t * kEventSecond, "s", "", static_cast<uint64_t>(t), 0}, ids_, row)
                     .ok());
     EventSink out;
-    runner_->Evaluate({.position = t * kToldSecond, .time_ns = t * kToldSecond}, JobIdentity(),
+    runner_->Evaluate({.position = t * kEventSecond, .time_ns = t * kEventSecond}, JobIdentity(),
                       &out);
     return Shown(out);
   }
@@ -62,7 +62,7 @@ class ToldOnceTest : public testing::Test {
   std::vector<window::SeriesId> ids_;
 };
 
-TEST_F(ToldOnceTest, ValueAndEvidenceComeFromSameTick) {
+TEST_F(IssueEventsTest, ValueAndEvidenceComeFromSameTick) {
   Start(Compile("keep_firing_for: 2s, "));
   EXPECT_THAT(At(1, {12, 0, 0}),
               ElementsAre("found {alertname=\"A\",x=\"a\"} value 12 'a at 12' ma=12"));
@@ -77,24 +77,24 @@ TEST_F(ToldOnceTest, ValueAndEvidenceComeFromSameTick) {
 
 // Ten findings of a condition that oscillates around its limit are two issues, and the second
 // issue's summary counts the findings.
-TEST_F(ToldOnceTest, OscillatingElementIsOneUnsteadyIssue) {
+TEST_F(IssueEventsTest, OscillatingElementIsOneUnsteadyIssue) {
   Start(Compile("unsteady: 10s, "));
-  std::vector<std::string> told;
+  std::vector<std::string> lines;
   for (int64_t t = 1; t <= 40; ++t) {
     const double value = t <= 20 && t % 2 == 1 ? 12 : 0;
-    for (const std::string& line : At(t, {value, 0, 0})) told.push_back(Cat(t, " ", line));
+    for (const std::string& line : At(t, {value, 0, 0})) lines.push_back(Cat(t, " ", line));
   }
   EXPECT_THAT(
-      told, ElementsAre(
-                "1 found {alertname=\"A\",x=\"a\"} value 12 'a at 12' ma=12",
-                "2 resolved {alertname=\"A\",x=\"a\"} value 0 'a at 12' ma=0 cleared",
-                "3 found {alertname=\"A\",x=\"a\"} value 12 'Unsteady, 2 times since 00:00:01 "
-                "UTC: a at 12' ma=12",
-                "30 resolved {alertname=\"A\",x=\"a\"} value 0 'Unsteady, 10 times since 00:00:01 "
-                "UTC: a at 12' ma=0 cleared"));
+      lines, ElementsAre(
+                 "1 found {alertname=\"A\",x=\"a\"} value 12 'a at 12' ma=12",
+                 "2 resolved {alertname=\"A\",x=\"a\"} value 0 'a at 12' ma=0 cleared",
+                 "3 found {alertname=\"A\",x=\"a\"} value 12 'Unsteady, 2 times since 00:00:01 "
+                 "UTC: a at 12' ma=12",
+                 "30 resolved {alertname=\"A\",x=\"a\"} value 0 'Unsteady, 10 times since 00:00:01 "
+                 "UTC: a at 12' ma=0 cleared"));
 }
 
-TEST_F(ToldOnceTest, FoldedElementsAreOneIssue) {
+TEST_F(IssueEventsTest, FoldedElementsAreOneIssue) {
   Start(Compile("fold: [x], labels: {severity: critical}, "));
   EXPECT_THAT(At(1, {0, 12, 15}),
               ElementsAre("found {alertname=\"A\",severity=\"critical\"} value 12 'b at 12 (and 1 "
@@ -107,11 +107,11 @@ TEST_F(ToldOnceTest, FoldedElementsAreOneIssue) {
                   "firstb=12 worstc=20 count=2 elementb=12 elementc=15 elementa=11 mc=2 cleared"));
 }
 
-TEST_F(ToldOnceTest, ChangedFoldIsDifferentRule) {
+TEST_F(IssueEventsTest, ChangedFoldIsDifferentRule) {
   Start(Compile(""));
   EXPECT_EQ(At(1, {12, 13, 0}).size(), 2u);
   EventSink out;
-  const EvalTime at{.position = kToldSecond, .time_ns = kToldSecond};
+  const EvalTime at{.position = kEventSecond, .time_ns = kEventSecond};
   runner_->Replace(Compile("fold: [x], "), 0, at, JobIdentity(), &out);
   EXPECT_THAT(
       Shown(out),
@@ -119,7 +119,7 @@ TEST_F(ToldOnceTest, ChangedFoldIsDifferentRule) {
                   "resolved {alertname=\"A\",x=\"b\"} value 13 'b at 13' mb=13 rule_removed"));
   EXPECT_EQ(At(2, {12, 13, 0}).size(), 1u);
   EventSink back;
-  runner_->Replace(Compile(""), 0, {.position = 2 * kToldSecond, .time_ns = 2 * kToldSecond},
+  runner_->Replace(Compile(""), 0, {.position = 2 * kEventSecond, .time_ns = 2 * kEventSecond},
                    JobIdentity(), &back);
   EXPECT_THAT(Shown(back),
               ElementsAre("resolved {alertname=\"A\"} value 12 'a at 12 (and 1 more)' firsta=12 "

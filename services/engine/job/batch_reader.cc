@@ -25,7 +25,7 @@ Source* BatchReader::Read(const RecordPosition& at, const Batch& batch, std::str
     counters_->Count(Drop::kDuplicate);
     return nullptr;
   }
-  source->Heard();
+  source->ResetSilence();
   ++source->batches;
   frames_->AddSchemas(batch.schemas, source);
   ReadFrames(at, batch, raw, source, out);

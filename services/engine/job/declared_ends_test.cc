@@ -49,7 +49,7 @@ class DeclaredEnds : public JobEnds {
   void LoseAll() {
     Lose(0, 10);
     Lose(1, 10.2);
-    for (int64_t rank : {0, 1}) Say(rank, 10.4, JobEvent::Kind::kLauncherGone);
+    for (int64_t rank : {0, 1}) Send(rank, 10.4, JobEvent::Kind::kLauncherGone);
   }
   std::vector<std::string> Last(size_t n) const {
     const std::vector<std::string> all = Changes();
@@ -70,7 +70,7 @@ TEST_F(DeclaredEnds, CancelledJobIsReportedAsCancelledNotDied) {
 
 TEST_F(DeclaredEnds, PlatformFailure_RanksLost_IsDeath) {
   Lose(0, 10);
-  Say(1, 10.1, std::nullopt, /*goodbye=*/true);
+  Send(1, 10.1, std::nullopt, /*goodbye=*/true);
   PlatformEnds(10.5, JobEvent::Kind::kEnded, "failed", {.signal = {}, .exit_code = 3});
   shard_.Feed(Node(), 20);
   EXPECT_THAT(Last(2), ElementsAre("11 1 attempt_ended died", "11 1 ended died"));
@@ -112,7 +112,7 @@ TEST_F(DeclaredEnds, PlatformFailure_AllRanksGotSigterm_IsCancellation) {
 TEST_F(DeclaredEnds, ReportLongAfterFirstDeath_EndsJob) {
   Lose(0, 10);
   Lose(1, 20);
-  for (int64_t rank : {0, 1}) Say(rank, 20.4, JobEvent::Kind::kLauncherGone);
+  for (int64_t rank : {0, 1}) Send(rank, 20.4, JobEvent::Kind::kLauncherGone);
   PlatformEnds(25, JobEvent::Kind::kEnded, "cancelled",
                {.signal = 15, .exit_code = {}, .on_purpose = true, .cause = "cancelled"});
   shard_.Feed(Node(), 40);

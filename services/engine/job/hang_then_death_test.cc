@@ -34,9 +34,9 @@ groups:
 class HangThenDeath : public ::testing::Test {
  protected:
   void SetUp() override {
-    for (int s = 1; s <= 9; ++s) Say(s, s < 3 ? 0 : 1);
+    for (int s = 1; s <= 9; ++s) Send(s, s < 3 ? 0 : 1);
   }
-  void Say(double at, double value) {
+  void Send(double at, double value) {
     for (int64_t rank = 0; rank < 2; ++rank) {
       const Schema schema = SchemaOf(
           {{Labels({{kMetricName, "stands_still"}, {"rank", Cat(rank)}}), SeriesKind::kGauge}});
@@ -77,7 +77,7 @@ class HangThenDeath : public ::testing::Test {
   }
   // Returns "found Hang of Hang" or "resolved Hang of Hang, attempt_ended died" for each issue. An
   // incident is named after its first issue.
-  std::vector<std::string> Told() const {
+  std::vector<std::string> IssueEvents() const {
     std::map<std::string, std::string> names;
     std::vector<std::string> out;
     for (const IssueEvent& e : shard_.outputs().events) {
@@ -100,16 +100,16 @@ TEST_F(HangThenDeath, DeathsWithinOneTickAreOneIncident) {
   Lose(0, 9.1, 6);
   Lose(1, 9.2, 6);
   Ticks(5);
-  EXPECT_THAT(Told(), ElementsAre("found Hang of Hang", "found RankDied of Hang",
-                                  "resolved Hang of Hang, attempt_ended died"));
+  EXPECT_THAT(IssueEvents(), ElementsAre("found Hang of Hang", "found RankDied of Hang",
+                                         "resolved Hang of Hang, attempt_ended died"));
 }
 
 TEST_F(HangThenDeath, SimultaneousDeathsAreOneIncident) {
   Lose(0, 9.1, 9);
   Lose(1, 9.1, 9);
   Ticks(5);
-  EXPECT_THAT(Told(), ElementsAre("found Hang of Hang", "found RankDied of Hang",
-                                  "resolved Hang of Hang, attempt_ended died"));
+  EXPECT_THAT(IssueEvents(), ElementsAre("found Hang of Hang", "found RankDied of Hang",
+                                         "resolved Hang of Hang, attempt_ended died"));
 }
 
 TEST_F(HangThenDeath, SnapshotInBetweenDoesNotChangeEvents) {
@@ -120,17 +120,17 @@ TEST_F(HangThenDeath, SnapshotInBetweenDoesNotChangeEvents) {
   Ticks(1);
   shard_.Restart();
   Ticks(4);
-  EXPECT_THAT(Told(), ElementsAre("found Hang of Hang", "found RankDied of Hang",
-                                  "resolved Hang of Hang, attempt_ended died"));
+  EXPECT_THAT(IssueEvents(), ElementsAre("found Hang of Hang", "found RankDied of Hang",
+                                         "resolved Hang of Hang, attempt_ended died"));
 }
 
 TEST_F(HangThenDeath, RestartBeforeVerdict_HangEndsWithAttempt) {
   Lose(0, 9.1, 6);
   Lose(1, 9.2, 6);
   boot_ = "two";
-  Say(9.8, 0);
+  Send(9.8, 0);
   Ticks(5);
-  const std::vector<std::string> told = Told();
+  const std::vector<std::string> told = IssueEvents();
   ASSERT_GE(told.size(), 2U);
   EXPECT_EQ(told[0], "found Hang of Hang");
   EXPECT_THAT(told, ::testing::Contains("resolved Hang of Hang, attempt_ended died"));

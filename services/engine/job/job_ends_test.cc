@@ -64,8 +64,8 @@ TEST_F(JobEnds, EndOfStoppedJobNamesRule) {
 TEST_F(JobEnds, DeathLongAfterAnnouncedEndIsDeath) {
   Boot("one", 1);
   Stop(9, kStopping);
-  Say(0, 400);
-  Say(1, 400);
+  Send(0, 400);
+  Send(1, 400);
   Lose(0, 410);
   Lose(1, 411);
   Batch node;
@@ -82,7 +82,7 @@ TEST_F(JobEnds, RestartWithinSameWatermarkJump_DoesNotEndJob) {
   Lose(0, 10);
   Lose(1, 11);
   Boot("two", 100);
-  for (int64_t rank : {0, 1}) Say(rank, 400);
+  for (int64_t rank : {0, 1}) Send(rank, 400);
   shard_.Feed(node, 400);
   EXPECT_THAT(Changes(), ElementsAre("1 0 started ", "1 1 attempt_began ",
                                      "10 1 rank_lost died 0@node-0", "11 1 rank_lost died 1@node-1",
@@ -94,14 +94,14 @@ TEST_F(JobEnds, SilentRankIsNotDead_GoodbyeEndsAttempt) {
   Lose(0, 10);
   Ticks(300);  // Rank 1 becomes idle.
   EXPECT_EQ(Changes().back(), "10 1 rank_lost died 0@node-0");
-  Say(1, 320, std::nullopt, /*goodbye=*/true);
+  Send(1, 320, std::nullopt, /*goodbye=*/true);
   Ticks(2);
   EXPECT_EQ(Changes().back(), "320 1 attempt_ended died");
 }
 
 TEST_F(JobEnds, GoodbyesOfAllRanksAreNotDeath) {
   Boot("one", 1);
-  for (int64_t rank : {0, 1}) Say(rank, 10, std::nullopt, /*goodbye=*/true);
+  for (int64_t rank : {0, 1}) Send(rank, 10, std::nullopt, /*goodbye=*/true);
   Ticks(300);
   EXPECT_THAT(Changes(), ElementsAre("1 0 started ", "1 1 attempt_began "));
 }
@@ -112,12 +112,12 @@ TEST_F(JobEnds, RankFoundDeadLater_DoesNotResumeJob) {
   Boot("one", 1);
   Ticks(1900);
   ASSERT_THAT(Changes().back(), ::testing::EndsWith("ended silent"));
-  const size_t told = Changes().size();
+  const size_t changes = Changes().size();
   Lose(0, 4000);
   Lose(1, 4000);
-  Say(1, 4001, JobEvent::Kind::kLauncherGone);
+  Send(1, 4001, JobEvent::Kind::kLauncherGone);
   Ticks(200);
-  EXPECT_EQ(Changes().size(), told) << Changes().back();
+  EXPECT_EQ(Changes().size(), changes) << Changes().back();
 }
 
 TEST_F(JobEnds, WaitingJobReportsRemainingGrace) {
@@ -138,11 +138,11 @@ TEST_F(JobEnds, WaitingJobReportsRemainingGrace) {
 TEST_F(JobEnds, JobEndsAfterLaunchersOfAllNodes) {
   Boot("one", 1);
   Lose(0, 10);
-  Say(0, 11, JobEvent::Kind::kLauncherGone);
+  Send(0, 11, JobEvent::Kind::kLauncherGone);
   Lose(1, 12);
   Ticks(3);
   EXPECT_EQ(Changes().back(), "12 1 attempt_ended died");
-  Say(1, 20, JobEvent::Kind::kLauncherGone);
+  Send(1, 20, JobEvent::Kind::kLauncherGone);
   Ticks(10);
   EXPECT_EQ(Changes().back(), "20 1 ended died");
 }
@@ -154,7 +154,7 @@ TEST_F(JobEnds, ExplicitAttemptNumberSurvivesRestart) {
   Lose(1, 10);
   Ticks(2);
   Boot("two", 50);
-  for (int64_t rank : {0, 1}) Say(rank, 60);
+  for (int64_t rank : {0, 1}) Send(rank, 60);
   EXPECT_THAT(Changes(), ElementsAre("1 0 started ", "1 7 attempt_began ",
                                      "10 7 rank_lost died 0@node-0", "10 7 rank_lost died 1@node-1",
                                      "10 7 attempt_ended died", "50 7 attempt_began "));
@@ -189,10 +189,10 @@ TEST_F(JobEnds, RankFasterThanRankZeroIsNotZombie) {
   start_ = 19;
   step(25);
   start_ = 19.5;  // Rank 0 also started later.
-  Say(0, 26);
+  Send(0, 26);
   start_ = 19;
   step(27);
-  Say(0, 28);
+  Send(0, 28);
   EXPECT_EQ(Changes().back(), "25 2 attempt_began ");
   EXPECT_EQ(shard_.drops(Drop::kZombie), 0U);
 }
@@ -204,20 +204,20 @@ TEST_F(JobEnds, TombstoneIgnoresResentDataOfDeadRanks) {
   Ticks(130);
   EXPECT_EQ(Changes().back(), "130 1 ended died");
   shard_.Restart();
-  Say(1, 500);  // A resent batch with an arbitrary promise.
+  Send(1, 500);  // A resent batch with an arbitrary promise.
   Batch node;
   node.source = "node";
   shard_.Feed(node, 500);  // A node of a declared job, not a rank.
   EXPECT_TRUE(shard_.shard().jobs().All()[0]->lifecycle().ended());
   Boot("two", 600);
-  for (int64_t rank : {0, 1}) Say(rank, 610);
+  for (int64_t rank : {0, 1}) Send(rank, 610);
   EXPECT_EQ(Changes().back(), "600 2 attempt_began ");
 }
 
 TEST_F(JobEnds, ActionEndsJobImmediatelyAndPermanently) {
   Boot("one", 1);
   Stop(5.5, "stopped");
-  for (int64_t rank : {0, 1}) Say(rank, 6);
+  for (int64_t rank : {0, 1}) Send(rank, 6);
   EXPECT_THAT(Changes(), ElementsAre("1 0 started ", "1 1 attempt_began ",
                                      "5 1 attempt_ended stopped", "5 1 ended stopped"));
   Boot("two", 10);
@@ -228,7 +228,7 @@ TEST_F(JobEnds, ActionEndsJobImmediatelyAndPermanently) {
 TEST_F(JobEnds, LateEndOfActionIsReported) {
   Boot("one", 1);
   for (int64_t rank : {0, 1}) Lose(rank, 10);
-  for (int64_t rank : {0, 1}) Say(rank, 10, JobEvent::Kind::kLauncherGone);
+  for (int64_t rank : {0, 1}) Send(rank, 10, JobEvent::Kind::kLauncherGone);
   Ticks(3);  // The rules see the deaths before the job is over.
   EXPECT_EQ(Changes().back(), "12 1 ended died");
   Stop(10.5, "stopped");
@@ -240,17 +240,17 @@ TEST_F(JobEnds, LateEndOfActionIsReported) {
 
 TEST_F(JobEnds, NodeCannotReportLossOfOtherNodesRank) {
   Boot("one", 1);
-  Batch liar;
-  liar.source = "node@evil";
-  liar.info.node = "evil";
+  Batch impostor;
+  impostor.source = "node@evil";
+  impostor.info.node = "evil";
   JobEvent lost;
   lost.kind = JobEvent::Kind::kRankLost;
   lost.time_ns = ShardForTest::At(2);
   lost.rank_lost.source = "rank-0";
   lost.rank_lost.boot_id = "one";
-  liar.events.push_back(lost);
-  shard_.Feed(liar, 2);
-  for (int64_t rank : {0, 1}) Say(rank, 10);
+  impostor.events.push_back(lost);
+  shard_.Feed(impostor, 2);
+  for (int64_t rank : {0, 1}) Send(rank, 10);
   shard_.Feed({.source = "node@evil"}, 10);
   EXPECT_EQ(Changes().size(), 2U);
   EXPECT_EQ(shard_.drops(Drop::kMalformed), 1U);
@@ -273,7 +273,7 @@ TEST(JobEndsOrder, ArrivalAndRestartsDoNotChangeEvents) {
           const int64_t rank = other ? 1 - i : i;
           Lose(rank, rank == 0 ? 10 : 12);
           restarts();
-          Say(rank, rank == 0 ? 13 : 12.5, JobEvent::Kind::kLauncherGone);
+          Send(rank, rank == 0 ? 13 : 12.5, JobEvent::Kind::kLauncherGone);
           restarts();
         }
         for (int i = 0; i < 5; ++i) {
@@ -316,7 +316,7 @@ TEST_F(JobEnds, AllRanksEndedBySigterm_IsCancelled) {
   Lose(0, 10, 15);
   Lose(1, 10.2, 15);
   EXPECT_EQ(Changes().back(), "10 1 attempt_ended cancelled");
-  for (int64_t rank : {0, 1}) Say(rank, 10.4, JobEvent::Kind::kLauncherGone);
+  for (int64_t rank : {0, 1}) Send(rank, 10.4, JobEvent::Kind::kLauncherGone);
   Batch node;
   node.source = "node";
   shard_.Feed(node, 20);
@@ -352,7 +352,7 @@ groups:
 // The end of a job is not a verdict, so open findings stay.
 TEST_P(EndsWithOpenIssue, KeepsRuleStatus) {
   Boot("one", 1);
-  for (int64_t rank : {0, 1}) Say(rank, 5);
+  for (int64_t rank : {0, 1}) Send(rank, 5);
   Lose(0, 10, GetParam());
   Lose(1, 10.2, GetParam());
   Batch node;

@@ -25,7 +25,7 @@ Schema MetricSchema(std::string_view metric, int64_t rank = -1) {
 }
 
 // One batch of a rank or a node.
-struct Said {
+struct SourceBatch {
   std::string source = "rank-0";
   int64_t rank = 0;  // -1 for a node
   std::string boot = "boot";
@@ -40,31 +40,31 @@ struct Said {
   bool goodbye = false;
 };
 
-void Say(ShardForTest* shard, const Said& said) {
-  const Schema schema = MetricSchema(said.metric, said.rank);
-  const int64_t times[] = {ShardForTest::At(said.at)};
-  const int64_t steps[] = {said.step};
-  const double values[] = {said.value};
+void Send(ShardForTest* shard, const SourceBatch& sent) {
+  const Schema schema = MetricSchema(sent.metric, sent.rank);
+  const int64_t times[] = {ShardForTest::At(sent.at)};
+  const int64_t steps[] = {sent.step};
+  const double values[] = {sent.value};
   Batch batch;
-  batch.source = said.source;
-  batch.boot_id = said.boot;
-  batch.info.kind = said.rank < 0 ? SourceKind::kNode : SourceKind::kRank;
-  batch.info.rank = said.rank;
-  batch.info.start_ns = ShardForTest::At(said.start);
-  batch.info.attempt = said.attempt;
-  batch.goodbye = said.goodbye;
-  if (said.schema) batch.schemas.push_back(schema);
-  if (said.sample)
+  batch.source = sent.source;
+  batch.boot_id = sent.boot;
+  batch.info.kind = sent.rank < 0 ? SourceKind::kNode : SourceKind::kRank;
+  batch.info.rank = sent.rank;
+  batch.info.start_ns = ShardForTest::At(sent.start);
+  batch.info.attempt = sent.attempt;
+  batch.goodbye = sent.goodbye;
+  if (sent.schema) batch.schemas.push_back(schema);
+  if (sent.sample)
     batch.frames.push_back({.schema_id = schema.id, .times_ns = times, .values = values});
-  if (said.step != kNoStep) {
+  if (sent.step != kNoStep) {
     batch.info.step_modes = {"train"};
-    batch.step_promises.push_back({"train", said.step});
-    if (said.sample) {
+    batch.step_promises.push_back({"train", sent.step});
+    if (sent.sample) {
       batch.frames.back().steps = steps;
       batch.frames.back().mode = "train";
     }
   }
-  shard->Feed(batch, said.at);
+  shard->Feed(batch, sent.at);
 }
 
 constexpr char kFewRanks[] = R"rules(
@@ -80,12 +80,12 @@ groups:
 std::vector<std::string> DeathOfARank(bool restart) {
   ShardForTest shard(kFewRanks);
   for (int s = 1; s <= 10; ++s) {
-    Say(&shard, {.at = s * 1.0, .step = s});
-    Say(&shard, {.source = "rank-1", .rank = 1, .at = s * 1.0, .step = s});
+    Send(&shard, {.at = s * 1.0, .step = s});
+    Send(&shard, {.source = "rank-1", .rank = 1, .at = s * 1.0, .step = s});
   }
   if (restart) shard.Restart();
-  Say(&shard, {.source = "rank-1", .rank = 1, .at = 10.5, .sample = false, .goodbye = true});
-  for (int s = 11; s <= 15; ++s) Say(&shard, {.at = s * 1.0, .step = s});
+  Send(&shard, {.source = "rank-1", .rank = 1, .at = 10.5, .sample = false, .goodbye = true});
+  for (int s = 11; s <= 15; ++s) Send(&shard, {.at = s * 1.0, .step = s});
   return shard.Events();
 }
 
@@ -99,28 +99,28 @@ TEST(JobTest, LateBatchOfOlderBoot_DoesNotEndAttempt) {
   // The job moved from node a to node b at 100 s. Spooled data of node a arrives after the job has
   // run on node b for a while.
   for (int s = 1; s <= 10; ++s)
-    Say(&shard, {.source = "rank-0@b", .start = 100, .at = 100.0 + s, .step = s});
+    Send(&shard, {.source = "rank-0@b", .start = 100, .at = 100.0 + s, .step = s});
   shard.SetAppendTime(112);
-  Say(&shard, {.source = "rank-0@a", .start = 1, .at = 5, .step = 3});
+  Send(&shard, {.source = "rank-0@a", .start = 1, .at = 5, .step = 3});
   EXPECT_EQ(shard.shard().jobs().All()[0]->lifecycle().attempt(), 1U);
   shard.SetAppendTime(-1);
   const uint64_t zombies = shard.drops(Drop::kZombie);
   for (int s = 13; s <= 15; ++s)
-    Say(&shard, {.source = "rank-0@b", .start = 100, .at = 100.0 + s, .step = s});
+    Send(&shard, {.source = "rank-0@b", .start = 100, .at = 100.0 + s, .step = s});
   EXPECT_EQ(shard.drops(Drop::kZombie), zombies);
   EXPECT_EQ(shard.shard().jobs().All()[0]->lifecycle().attempt(), 1U);
 }
 
 TEST(JobTest, AttemptNumbersMayStartAtZero) {
   ShardForTest shard(kFewRanks);
-  for (int s = 1; s <= 10; ++s) Say(&shard, {.attempt = 0, .at = s * 1.0, .step = s});
+  for (int s = 1; s <= 10; ++s) Send(&shard, {.attempt = 0, .at = s * 1.0, .step = s});
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found FewRanks"));
   shard.SetAppendTime(20);
   for (int t = 0; t < 8; ++t) shard.Tick();  // The process was killed.
   shard.SetAppendTime(-1);
   // The second run resumes at step 5, and its steps are not late.
   for (int s = 5; s <= 12; ++s)
-    Say(&shard, {.boot = "two", .start = 20, .attempt = 1, .at = 20.0 + s, .step = s});
+    Send(&shard, {.boot = "two", .start = 20, .attempt = 1, .at = 20.0 + s, .step = s});
   EXPECT_EQ(shard.shard().jobs().All()[0]->lifecycle().attempt(), 1U);
   EXPECT_EQ(shard.drops(Drop::kLateStep), 0U);
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.resolved FewRanks"));
@@ -135,24 +135,24 @@ groups:
   rules:
   - {alert: ManySteps, expr: "count_over_time(train_step[attempt]) > 15"}
 )rules");
-  for (int s = 1; s <= 12; ++s) Say(&shard, {.attempt = 1, .at = s * 1.0, .step = s});
+  for (int s = 1; s <= 12; ++s) Send(&shard, {.attempt = 1, .at = s * 1.0, .step = s});
   shard.Restart();
   shard.SetAppendTime(20);
   for (int t = 0; t < 8; ++t) shard.Tick();  // The process was killed.
   shard.SetAppendTime(-1);
   for (int s = 5; s <= 18; ++s)
-    Say(&shard, {.boot = "two", .start = 20, .attempt = 2, .at = 20.0 + s, .step = s});
+    Send(&shard, {.boot = "two", .start = 20, .attempt = 2, .at = 20.0 + s, .step = s});
   EXPECT_THAT(shard.Events(), Not(Contains("io.pitwall.issue.found ManySteps")));
   shard.Restart();
   for (int s = 19; s <= 21; ++s)
-    Say(&shard, {.boot = "two", .start = 20, .attempt = 2, .at = 20.0 + s, .step = s});
+    Send(&shard, {.boot = "two", .start = 20, .attempt = 2, .at = 20.0 + s, .step = s});
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found ManySteps"));
 }
 
 TEST(JobTest, StepJumpDoesNotEvaluateSkippedSteps) {
   ShardForTest shard(kFewRanks);
-  for (int s = 1; s <= 3; ++s) Say(&shard, {.at = s * 1.0, .step = s});
-  for (int i = 1; i <= 3; ++i) Say(&shard, {.at = 3.0 + i, .step = i * 500'000'000});
+  for (int s = 1; s <= 3; ++s) Send(&shard, {.at = s * 1.0, .step = s});
+  for (int i = 1; i <= 3; ++i) Send(&shard, {.at = 3.0 + i, .step = i * 500'000'000});
   EXPECT_LT(shard.shard().counters().evaluations, 100'000U);
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found FewRanks"));
 }
@@ -167,18 +167,18 @@ groups:
   rules:
   - {alert: SeenLately, expr: "count_over_time(train_step[60000]) >= 2"}
 )rules");
-  for (int s = 1; s <= 3; ++s) Say(&shard, {.at = s * 1.0, .step = s});
+  for (int s = 1; s <= 3; ++s) Send(&shard, {.at = s * 1.0, .step = s});
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found SeenLately"));
-  Say(&shard, {.at = 4, .step = 100'000});
-  Say(&shard, {.at = 5, .step = 1'000'000});
+  Send(&shard, {.at = 4, .step = 100'000});
+  Send(&shard, {.at = 5, .step = 1'000'000});
   EXPECT_LT(shard.shard().counters().evaluations, 20'000U);
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.resolved SeenLately"));
 }
 
 TEST(JobTest, StepAboveMaximumIsRejected) {
   ShardForTest shard(kFewRanks);
-  Say(&shard, {.at = 1, .step = 1});
-  Say(&shard, {.at = 2, .step = kMaxStep + 1});
+  Send(&shard, {.at = 1, .step = 1});
+  Send(&shard, {.at = 2, .step = kMaxStep + 1});
   EXPECT_EQ(shard.drops(Drop::kMalformed), 2U);  // The frame and the promise.
   ASSERT_EQ(shard.outputs().dead_letters.size(), 1U);
   EXPECT_THAT(shard.outputs().dead_letters[0].reason, HasSubstr("step 2305843009 is not in 0.."));
@@ -194,15 +194,15 @@ groups:
 
 TEST(JobTest, FramesWithLateSchemaAreDroppedAsLate) {
   ShardForTest shard(kHigh);
-  Say(&shard, {.source = "other", .rank = -1, .at = 1, .metric = "m"});
-  Say(&shard, {.source = "s", .rank = -1, .at = 2, .metric = "n", .schema = false});
+  Send(&shard, {.source = "other", .rank = -1, .at = 1, .metric = "m"});
+  Send(&shard, {.source = "s", .rank = -1, .at = 2, .metric = "n", .schema = false});
   shard.SetAppendTime(3);
   for (int i = 0; i < 8; ++i) {  // Source s becomes idle.
-    Say(&shard, {.source = "other", .rank = -1, .at = 3.0 + i, .metric = "m"});
+    Send(&shard, {.source = "other", .rank = -1, .at = 3.0 + i, .metric = "m"});
     shard.Tick();
   }
-  Say(&shard, {.source = "s", .rank = -1, .at = 12, .metric = "n"});
-  Say(&shard, {.source = "other", .rank = -1, .at = 13, .metric = "m"});
+  Send(&shard, {.source = "s", .rank = -1, .at = 12, .metric = "n"});
+  Send(&shard, {.source = "other", .rank = -1, .at = 13, .metric = "m"});
   EXPECT_EQ(shard.drops(Drop::kLate), 1U);
   EXPECT_THAT(shard.Events(), Not(Contains(HasSubstr("status Error"))));
 }
@@ -213,8 +213,8 @@ groups:
 - {name: slow, interval: 1m, rules: [{alert: High, expr: "m > 0.5"}]}
 )rules");
   for (int t = 1; t <= 90; ++t) {
-    Say(&shard, {.source = "n", .rank = -1, .at = t * 1.0, .metric = "m", .value = 0});
-    Say(&shard, {.source = "o", .rank = -1, .at = t * 1.0, .metric = "other", .value = 0});
+    Send(&shard, {.source = "n", .rank = -1, .at = t * 1.0, .metric = "m", .value = 0});
+    Send(&shard, {.source = "o", .rank = -1, .at = t * 1.0, .metric = "other", .value = 0});
   }
   shard.ChangeRules(R"rules(
 groups:
@@ -222,8 +222,8 @@ groups:
 - {name: fast, interval: 1s, rules: [{alert: Gone, expr: "absent(other)", for: 20s}]}
 )rules");
   for (int t = 91; t <= 130; ++t) {
-    Say(&shard, {.source = "n", .rank = -1, .at = t * 1.0, .metric = "m", .value = 0});
-    Say(&shard, {.source = "o", .rank = -1, .at = t * 1.0, .metric = "other", .value = 0});
+    Send(&shard, {.source = "n", .rank = -1, .at = t * 1.0, .metric = "m", .value = 0});
+    Send(&shard, {.source = "o", .rank = -1, .at = t * 1.0, .metric = "other", .value = 0});
   }
   EXPECT_THAT(shard.Events(), Not(Contains("io.pitwall.issue.found Gone")));
 }
@@ -238,7 +238,7 @@ groups:
 )rules");
   for (int t = 1; t <= 20; ++t) {
     shard.SetAppendTime(t);
-    Say(&shard, {.source = "n", .rank = -1, .start = 3600, .at = 3600.0 + t, .metric = "m"});
+    Send(&shard, {.source = "n", .rank = -1, .start = 3600, .at = 3600.0 + t, .metric = "m"});
     shard.Tick();
   }
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found Wrong"));
@@ -255,11 +255,11 @@ TEST(JobTest, SeriesOfRemovedRuleEndAtNextTick) {
 )rules",
                          kReader));
   for (int t = 1; t <= 5; ++t)
-    Say(&shard, {.source = "n", .rank = -1, .at = t * 1.0, .metric = "m"});
+    Send(&shard, {.source = "n", .rank = -1, .at = t * 1.0, .metric = "m"});
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found Reads"));
   shard.ChangeRules(Cat("groups:", kReader));
   for (int t = 6; t <= 9; ++t)
-    Say(&shard, {.source = "n", .rank = -1, .at = t * 1.0, .metric = "m"});
+    Send(&shard, {.source = "n", .rank = -1, .at = t * 1.0, .metric = "m"});
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.resolved Reads"));
 }
 
@@ -270,10 +270,10 @@ TEST(JobTest, ChangedNeedsAreReportedImmediately) {
   };
   ShardForTest shard(rules("m"));
   for (int t = 1; t <= 5; ++t)
-    Say(&shard, {.source = "n", .rank = -1, .at = t * 1.0, .metric = "m"});
+    Send(&shard, {.source = "n", .rank = -1, .at = t * 1.0, .metric = "m"});
   shard.ChangeRules(rules("m, zz"));
   for (int t = 6; t <= 9; ++t)
-    Say(&shard, {.source = "n", .rank = -1, .at = t * 1.0, .metric = "m"});
+    Send(&shard, {.source = "n", .rank = -1, .at = t * 1.0, .metric = "m"});
   EXPECT_THAT(shard.Events().back(), StartsWith("status NoData A"));
   EXPECT_THAT(shard.Events().back(), HasSubstr("zz"));
 }
@@ -292,7 +292,7 @@ groups:
   - {alert: Lacks, expr: "job:loss:max > 100"}
 )rules");
     for (int s = 1; s <= 90; ++s) {
-      Say(&shard, {.at = s * 1.0, .step = s});
+      Send(&shard, {.at = s * 1.0, .step = s});
       if (restart && s == 15) shard.Restart();
     }
     return shard.Events();
@@ -312,9 +312,9 @@ groups:
   - {alert: Reads, expr: "r > 5"}
 )rules");
   const auto both = [&](int t, double value) {
-    Say(&shard, {.source = "a", .rank = 0, .at = t * 1.0, .metric = "m", .value = value});
+    Send(&shard, {.source = "a", .rank = 0, .at = t * 1.0, .metric = "m", .value = value});
     if (t < 10)
-      Say(&shard, {.source = "b", .rank = 1, .at = t * 1.0, .metric = "m", .goodbye = t == 9});
+      Send(&shard, {.source = "b", .rank = 1, .at = t * 1.0, .metric = "m", .goodbye = t == 9});
   };
   for (int t = 1; t <= 15; ++t) both(t, 1);
   EXPECT_THAT(shard.Events(), ElementsAre(HasSubstr("status NoIssuesFound Reads"),
@@ -324,9 +324,9 @@ groups:
 
 TEST(JobTest, PromisesOfWrongClockDoNotAccumulate) {
   ShardForTest shard(kFewRanks);
-  Say(&shard, {.source = "n", .rank = -1, .at = 1, .metric = "m"});
+  Send(&shard, {.source = "n", .rank = -1, .at = 1, .metric = "m"});
   shard.SetAppendTime(2);
-  for (int s = 1; s <= 50; ++s) Say(&shard, {.at = 7200.0 + s, .step = s});
+  for (int s = 1; s <= 50; ++s) Send(&shard, {.at = 7200.0 + s, .step = s});
   EXPECT_EQ(shard.drops(Drop::kClockAhead), 150U);  // Samples, time promises, and step promises.
 }
 

@@ -26,7 +26,7 @@ RankDeath Exited(double at, int64_t rank, std::optional<int32_t> code) {
 }
 
 // Returns values as "<rank> <verdict>: <cause> = <value>" or "count = <value>".
-std::vector<std::string> Said(AttemptFailures* deaths, double at) {
+std::vector<std::string> ValuesAt(AttemptFailures* deaths, double at) {
   std::vector<std::string> out;
   for (const auto& [labels, value] : deaths->Judge(DeathAt(at))) {
     out.push_back(labels.Get(kMetricName) == AttemptFailures::kCount
@@ -39,13 +39,13 @@ std::vector<std::string> Said(AttemptFailures* deaths, double at) {
 
 TEST(AttemptFailures, KillIsReportedImmediately_LaterDeathsAreOnlyCounted) {
   AttemptFailures deaths;
-  EXPECT_THAT(Said(&deaths, 9), IsEmpty());
+  EXPECT_THAT(ValuesAt(&deaths, 9), IsEmpty());
   deaths.Add(Signalled(10, 1, 9));
-  EXPECT_THAT(Said(&deaths, 10), ElementsAre("1 died: signal 9 = 1", "count = 1"));
+  EXPECT_THAT(ValuesAt(&deaths, 10), ElementsAre("1 died: signal 9 = 1", "count = 1"));
   deaths.Add(Signalled(10.2, 0, 15));
   deaths.Add(Signalled(10.2, 2, 15));
-  EXPECT_THAT(Said(&deaths, 11), ElementsAre("count = 3"));
-  EXPECT_THAT(Said(&deaths, 12), IsEmpty());
+  EXPECT_THAT(ValuesAt(&deaths, 11), ElementsAre("count = 3"));
+  EXPECT_THAT(ValuesAt(&deaths, 12), IsEmpty());
   EXPECT_EQ(deaths.decided_by(), DeathAt(12));
 }
 
@@ -87,9 +87,9 @@ TEST(AttemptFailures, PeerReportsLossBeforeExitStatusIsKnown_ExitIsNamed) {
   for (const int32_t code : {0, 3}) {
     AttemptFailures deaths;
     deaths.Add(LostPeer(10, 0));
-    EXPECT_THAT(Said(&deaths, 10.5), IsEmpty());
+    EXPECT_THAT(ValuesAt(&deaths, 10.5), IsEmpty());
     deaths.Add(Exited(11.5, 1, code));
-    EXPECT_THAT(Said(&deaths, 11.5),
+    EXPECT_THAT(ValuesAt(&deaths, 11.5),
                 ElementsAre(Cat("1 died: exit code ", code, " = 1"), "count = 2"));
   }
 }
@@ -101,7 +101,7 @@ TEST(AttemptFailures, PeerReportsLossBeforeExceptionIsKnown_ExceptionIsNamed) {
   deaths.Add(LostPeer(10, 0));
   deaths.Add(failed);
   deaths.Add(Signalled(10.4, 2, 15));
-  EXPECT_THAT(Said(&deaths, 11), ElementsAre("1 died: exception = 1", "count = 3"));
+  EXPECT_THAT(ValuesAt(&deaths, 11), ElementsAre("1 died: exception = 1", "count = 3"));
 }
 
 TEST(AttemptFailures, PeersReportLossWithoutOtherEnd_FirstIsNamed) {
@@ -109,10 +109,10 @@ TEST(AttemptFailures, PeersReportLossWithoutOtherEnd_FirstIsNamed) {
   deaths.Add(LostPeer(10, 2));
   deaths.Add(LostPeer(10.1, 0));
   deaths.Add(Signalled(10.2, 1, 15));
-  EXPECT_THAT(Said(&deaths, 11.9), IsEmpty());
+  EXPECT_THAT(ValuesAt(&deaths, 11.9), IsEmpty());
   EXPECT_EQ(deaths.seen_by(), DeathAt(12.5));
   deaths.Add(Exited(12.1, 3, 1));
-  EXPECT_THAT(Said(&deaths, 12.1), ElementsAre("2 died: exception = 1", "count = 4"));
+  EXPECT_THAT(ValuesAt(&deaths, 12.1), ElementsAre("2 died: exception = 1", "count = 4"));
 }
 
 // A launcher sees an exit status before the collector does, and ends the other ranks.
@@ -120,20 +120,20 @@ TEST(AttemptFailures, LauncherEndsOthersBeforeExitStatusIsKnown_ExitIsNamed) {
   AttemptFailures one, several;
   one.Add(Signalled(10, 0, 15));
   one.Add(Exited(10.25, 1, 3));
-  EXPECT_THAT(Said(&one, 11), ElementsAre("1 died: exit code 3 = 1", "count = 2"));
+  EXPECT_THAT(ValuesAt(&one, 11), ElementsAre("1 died: exit code 3 = 1", "count = 2"));
   several.Add(Signalled(10, 0, 15));
   several.Add(Signalled(10, 1, 15));
-  EXPECT_THAT(Said(&several, 10.3), IsEmpty());
+  EXPECT_THAT(ValuesAt(&several, 10.3), IsEmpty());
   several.Add(Exited(10.3, 2, 3));
   several.Add(Signalled(10.3, 3, 15));
-  EXPECT_THAT(Said(&several, 11), ElementsAre("2 died: exit code 3 = 1", "count = 4"));
+  EXPECT_THAT(ValuesAt(&several, 11), ElementsAre("2 died: exit code 3 = 1", "count = 4"));
 }
 
 TEST(AttemptFailures, PeerFailsAfterSigtermOfOneRank_SigtermIsNamed) {
   AttemptFailures deaths;
   deaths.Add(Signalled(10, 1, 15));
   deaths.Add(Failed(10.1, 0));
-  EXPECT_THAT(Said(&deaths, 12), ElementsAre("1 died: signal 15 = 1", "count = 2"));
+  EXPECT_THAT(ValuesAt(&deaths, 12), ElementsAre("1 died: signal 15 = 1", "count = 2"));
 }
 
 TEST(AttemptFailures, ScriptEndsItselfAfterSigterm_IsNotNamed) {
@@ -141,7 +141,7 @@ TEST(AttemptFailures, ScriptEndsItselfAfterSigterm_IsNotNamed) {
     AttemptFailures deaths;
     deaths.Add(Signalled(10, 0, 15));
     deaths.Add(Exited(10.1, 1, code));
-    EXPECT_THAT(Said(&deaths, 12), ElementsAre("0 died: signal 15 = 1", "count = 2"));
+    EXPECT_THAT(ValuesAt(&deaths, 12), ElementsAre("0 died: signal 15 = 1", "count = 2"));
   }
 }
 
@@ -156,7 +156,7 @@ TEST(AttemptFailures, DeathAfterAnnouncedStopBelongsToStop) {
   ASSERT_TRUE(in.Finish("deaths").ok());
   for (AttemptFailures* each : {&deaths, &restored}) {
     each->Add(Failed(10, 0));
-    EXPECT_THAT(Said(each, 10),
+    EXPECT_THAT(ValuesAt(each, 10),
                 ElementsAre("0 cancelled: stopped by the executor = 1", "count = 1"));
     EXPECT_TRUE(each->stop().Covers(DeathAt(10)));
     EXPECT_EQ(each->stop().by(), "rule p/g/a");
@@ -172,11 +172,11 @@ TEST(AttemptFailures, DeathBeforeOrLongAfterStopIsDeath) {
   before.Add(Signalled(8, 1, 9));
   before.stop().Announce(DeathAt(9));
   before.Add(Signalled(10, 0, 15));
-  EXPECT_THAT(Said(&before, 11), ElementsAre("1 died: signal 9 = 1", "count = 2"));
+  EXPECT_THAT(ValuesAt(&before, 11), ElementsAre("1 died: signal 9 = 1", "count = 2"));
   AttemptFailures after;
   after.stop().Announce(DeathAt(9));
   after.Add(Signalled(309.5, 1, 9));
-  EXPECT_THAT(Said(&after, 310), ElementsAre("1 died: signal 9 = 1", "count = 1"));
+  EXPECT_THAT(ValuesAt(&after, 310), ElementsAre("1 died: signal 9 = 1", "count = 1"));
 }
 
 TEST(AttemptFailures, DeathAfterRefusedStopIsDeath) {
@@ -184,7 +184,7 @@ TEST(AttemptFailures, DeathAfterRefusedStopIsDeath) {
   deaths.stop().Announce(DeathAt(9), "rule p/g/a");
   deaths.WithdrawStop();
   deaths.Add(Signalled(10, 1, 9));
-  EXPECT_THAT(Said(&deaths, 11), ElementsAre("1 died: signal 9 = 1", "count = 1"));
+  EXPECT_THAT(ValuesAt(&deaths, 11), ElementsAre("1 died: signal 9 = 1", "count = 1"));
   EXPECT_EQ(deaths.stop().by(), "");
 }
 
@@ -195,7 +195,7 @@ TEST(AttemptFailures, StopWithInvalidTimeDoesNotHideDeaths) {
     AttemptFailures deaths;
     deaths.stop().Announce(at);
     deaths.Add(Signalled(10, 1, 9));
-    EXPECT_THAT(Said(&deaths, 11), ElementsAre("1 died: signal 9 = 1", "count = 1"));
+    EXPECT_THAT(ValuesAt(&deaths, 11), ElementsAre("1 died: signal 9 = 1", "count = 1"));
     EXPECT_FALSE(deaths.stop().Covers(kMinPosition));
   }
 }
@@ -207,7 +207,7 @@ TEST(AttemptFailures, ReadsStateSavedBeforeAnnouncementsExisted) {
   BinaryReader in(old.data());
   deaths.Restore(in);
   EXPECT_TRUE(in.Finish("deaths").ok());
-  EXPECT_THAT(Said(&deaths, 10), IsEmpty());
+  EXPECT_THAT(ValuesAt(&deaths, 10), IsEmpty());
   BinaryReader damaged("\x04");
   deaths.Restore(damaged);
   EXPECT_FALSE(damaged.ok());
@@ -216,26 +216,26 @@ TEST(AttemptFailures, ReadsStateSavedBeforeAnnouncementsExisted) {
 TEST(AttemptFailures, SigtermWaitsForSecondSigterm) {
   AttemptFailures one;
   one.Add(Signalled(10, 1, 15));
-  EXPECT_THAT(Said(&one, 11.4), IsEmpty());
-  EXPECT_THAT(Said(&one, 11.5), ElementsAre("1 died: signal 15 = 1", "count = 1"));
+  EXPECT_THAT(ValuesAt(&one, 11.4), IsEmpty());
+  EXPECT_THAT(ValuesAt(&one, 11.5), ElementsAre("1 died: signal 15 = 1", "count = 1"));
 
   AttemptFailures all;
   all.Add(Signalled(10, 1, 15));
   all.Add(Exited(10.1, 0, 143));  // A shell in between.
-  EXPECT_THAT(Said(&all, 10.5), ElementsAre("1 cancelled: signal 15 = 1", "count = 2"));
+  EXPECT_THAT(ValuesAt(&all, 10.5), ElementsAre("1 cancelled: signal 15 = 1", "count = 2"));
 }
 
 TEST(AttemptFailures, SecondSigtermAfterVerdictChangesVerdict) {
   AttemptFailures deaths;
   deaths.Add(Signalled(10, 1, 15));
-  EXPECT_THAT(Said(&deaths, 12), ElementsAre("1 died: signal 15 = 1", "count = 1"));
+  EXPECT_THAT(ValuesAt(&deaths, 12), ElementsAre("1 died: signal 15 = 1", "count = 1"));
   deaths.Add(Signalled(14, 0, 15));
-  EXPECT_THAT(Said(&deaths, 14.5),
+  EXPECT_THAT(ValuesAt(&deaths, 14.5),
               ElementsAre("1 died: signal 15 = 0", "1 cancelled: signal 15 = 1", "count = 2"));
   AttemptFailures late;
   late.Add(Signalled(10, 1, 15));
   late.Add(Signalled(15.1, 0, 15));
-  EXPECT_THAT(Said(&late, 16), ElementsAre("1 died: signal 15 = 1", "count = 2"));
+  EXPECT_THAT(ValuesAt(&late, 16), ElementsAre("1 died: signal 15 = 1", "count = 2"));
 }
 
 TEST(AttemptFailures, PeersFailBeforeDeathIsSeen_DeathIsNamed) {
@@ -245,57 +245,57 @@ TEST(AttemptFailures, PeersFailBeforeDeathIsSeen_DeathIsNamed) {
   RankDeath other_node = Signalled(10.05, 1, 9);
   other_node.node = "m";
   peers.Add(std::move(other_node));
-  EXPECT_THAT(Said(&peers, 10.5), ElementsAre("1 died: signal 9 = 1", "count = 3"));
+  EXPECT_THAT(ValuesAt(&peers, 10.5), ElementsAre("1 died: signal 9 = 1", "count = 3"));
 
   AttemptFailures same_node;  // A busy collector sees the end of rank 1 late.
   same_node.Add(Failed(10, 0));
   same_node.Add(Signalled(10.013, 1, 9));
-  EXPECT_THAT(Said(&same_node, 10.5), ElementsAre("1 died: signal 9 = 1", "count = 2"));
+  EXPECT_THAT(ValuesAt(&same_node, 10.5), ElementsAre("1 died: signal 9 = 1", "count = 2"));
 
   AttemptFailures memory;
   memory.Add(Failed(10, 0));
   RankDeath killed = Signalled(10.08, 1, 9);
   killed.oom_killed = true;
   memory.Add(std::move(killed));
-  EXPECT_THAT(Said(&memory, 10.5), ElementsAre("1 died: out of memory = 1", "count = 2"));
+  EXPECT_THAT(ValuesAt(&memory, 10.5), ElementsAre("1 died: out of memory = 1", "count = 2"));
 
   AttemptFailures killing_launcher;  // It sees that rank 0 has ended, and ends the others.
   killing_launcher.Add(Failed(10, 0));
   killing_launcher.Add(Signalled(10.06, 1, 9));
-  EXPECT_THAT(Said(&killing_launcher, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
+  EXPECT_THAT(ValuesAt(&killing_launcher, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
 
   AttemptFailures unknown;  // Rank 1 ended in an unknown way; its launcher may have ended it.
   unknown.Add(Failed(10, 0));
   unknown.Add(Exited(10.01, 1, std::nullopt));
-  EXPECT_THAT(Said(&unknown, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
+  EXPECT_THAT(ValuesAt(&unknown, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
 
   AttemptFailures launcher;  // It ends the others shortly after the exception.
   launcher.Add(Failed(10, 0));
   launcher.Add(Signalled(10.05, 1, 15));
-  EXPECT_THAT(Said(&launcher, 10.05), IsEmpty());
-  EXPECT_THAT(Said(&launcher, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
+  EXPECT_THAT(ValuesAt(&launcher, 10.05), IsEmpty());
+  EXPECT_THAT(ValuesAt(&launcher, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
 
   AttemptFailures later;
   later.Add(Failed(10, 0));
   later.Add(Signalled(10.2, 1, 9));
-  EXPECT_THAT(Said(&later, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
+  EXPECT_THAT(ValuesAt(&later, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
 }
 
 TEST(AttemptFailures, CauseUsesMostSpecificInformation) {
   const auto cause = [](RankDeath death) {
     AttemptFailures deaths;
     deaths.Add(std::move(death));
-    return Said(&deaths, 100)[0];
+    return ValuesAt(&deaths, 100)[0];
   };
   EXPECT_EQ(cause(Exited(1, 0, 3)), "0 died: exit code 3 = 1");
   EXPECT_EQ(cause(Exited(1, 0, 137)), "0 died: signal 9 = 1");
   EXPECT_EQ(cause(Exited(1, 0, std::nullopt)), "0 died: unknown = 1");
   // After a goodbye without an exception, the cause is the exit status.
-  RankDeath said = Exited(1, 0, 3);
-  said.reported_failure = true;
-  EXPECT_EQ(cause(said), "0 died: exit code 3 = 1");
-  said.exception = "KeyError: 'lr'";
-  EXPECT_EQ(cause(said), "0 died: exception = 1");
+  RankDeath reported = Exited(1, 0, 3);
+  reported.reported_failure = true;
+  EXPECT_EQ(cause(reported), "0 died: exit code 3 = 1");
+  reported.exception = "KeyError: 'lr'";
+  EXPECT_EQ(cause(reported), "0 died: exception = 1");
   RankDeath crashed = Signalled(1, 0, 11);
   crashed.reported_failure = true;
   EXPECT_EQ(cause(crashed), "0 died: signal 11 = 1");
@@ -309,7 +309,7 @@ TEST(AttemptFailures, RestoredStateJudgesLikeOriginal) {
   for (const double judged : {9.0, 12.0}) {
     AttemptFailures deaths;
     deaths.Add(Signalled(10, 1, 15));
-    Said(&deaths, judged);
+    ValuesAt(&deaths, judged);
     BinaryWriter out;
     deaths.Save(out);
     const std::string bytes = out.Take();
@@ -318,7 +318,7 @@ TEST(AttemptFailures, RestoredStateJudgesLikeOriginal) {
     again.Restore(in);
     EXPECT_TRUE(in.AtEnd());
     for (AttemptFailures* each : {&deaths, &again}) each->Add(Signalled(14, 0, 15));
-    EXPECT_EQ(Said(&deaths, 14), Said(&again, 14));
+    EXPECT_EQ(ValuesAt(&deaths, 14), ValuesAt(&again, 14));
     EXPECT_EQ(deaths.decided_by(), again.decided_by());
   }
 }
@@ -337,10 +337,10 @@ TEST(AttemptFailures, DeathCausedByPlatformIsCancelled) {
                                  Exited(10, 0, std::nullopt), Exited(10, 0, 1)}) {
     AttemptFailures deaths = OfAPlatform();
     deaths.Add(first);
-    EXPECT_THAT(Said(&deaths, 10.9), IsEmpty()) << "its platform will say it";
+    EXPECT_THAT(ValuesAt(&deaths, 10.9), IsEmpty()) << "its platform will say it";
     deaths.OnPlatformReport(DeathAt(11), OnPurpose("time limit"));
     EXPECT_EQ(deaths.seen_by(), DeathAt(11.5));
-    EXPECT_THAT(Said(&deaths, 11), ElementsAre("0 cancelled: time limit = 1", "count = 1"));
+    EXPECT_THAT(ValuesAt(&deaths, 11), ElementsAre("0 cancelled: time limit = 1", "count = 1"));
     EXPECT_TRUE(deaths.cancelled());
   }
 }
@@ -348,33 +348,33 @@ TEST(AttemptFailures, DeathCausedByPlatformIsCancelled) {
 TEST(AttemptFailures, SilentPlatformDelaysDeathsButNotCrashes) {
   AttemptFailures killed = OfAPlatform();
   killed.Add(Signalled(10, 0, 9));
-  EXPECT_THAT(Said(&killed, 11), IsEmpty());
-  EXPECT_THAT(Said(&killed, 11.5), ElementsAre("0 died: signal 9 = 1", "count = 1"));
+  EXPECT_THAT(ValuesAt(&killed, 11), IsEmpty());
+  EXPECT_THAT(ValuesAt(&killed, 11.5), ElementsAre("0 died: signal 9 = 1", "count = 1"));
   AttemptFailures crashed = OfAPlatform();
   crashed.Add(Signalled(10, 0, 11));
-  EXPECT_THAT(Said(&crashed, 10), ElementsAre("0 died: signal 11 = 1", "count = 1"));
+  EXPECT_THAT(ValuesAt(&crashed, 10), ElementsAre("0 died: signal 11 = 1", "count = 1"));
 }
 
 TEST(AttemptFailures, DeathBeforeCancellationIsStillDeath) {
   AttemptFailures crashed = OfAPlatform();
   crashed.Add(Signalled(10, 0, 11));
   crashed.OnPlatformReport(DeathAt(12), OnPurpose("cancelled"));
-  EXPECT_THAT(Said(&crashed, 12), ElementsAre("0 died: signal 11 = 1", "count = 1"));
+  EXPECT_THAT(ValuesAt(&crashed, 12), ElementsAre("0 died: signal 11 = 1", "count = 1"));
   // A user noticed that the job hung and cancelled it.
   AttemptFailures killed = OfAPlatform();
   killed.Add(Signalled(10, 0, 9));
-  EXPECT_THAT(Said(&killed, 12), ElementsAre("0 died: signal 9 = 1", "count = 1"));
+  EXPECT_THAT(ValuesAt(&killed, 12), ElementsAre("0 died: signal 9 = 1", "count = 1"));
   killed.OnPlatformReport(DeathAt(40), OnPurpose("cancelled"));
-  EXPECT_THAT(Said(&killed, 41), IsEmpty());
+  EXPECT_THAT(ValuesAt(&killed, 41), IsEmpty());
 }
 
 TEST(AttemptFailures, SigtermWithLongGraceIsOneCancellation) {
   AttemptFailures deaths = OfAPlatform();
   deaths.Add(Signalled(10, 0, 15));
-  EXPECT_THAT(Said(&deaths, 12), ElementsAre("0 died: signal 15 = 1", "count = 1"));
+  EXPECT_THAT(ValuesAt(&deaths, 12), ElementsAre("0 died: signal 15 = 1", "count = 1"));
   deaths.Add(Signalled(40, 1, 9));
   deaths.OnPlatformReport(DeathAt(40.5), OnPurpose("cancelled"));
-  EXPECT_THAT(Said(&deaths, 41),
+  EXPECT_THAT(ValuesAt(&deaths, 41),
               ElementsAre("0 died: signal 15 = 0", "0 cancelled: cancelled = 1", "count = 2"));
 }
 
@@ -393,40 +393,40 @@ TEST(AttemptFailures, DeathOfGoneJobWaitsLongerForPlatform) {
   AttemptFailures cancelled = OfAPlatform();
   cancelled.Add(Signalled(10, 0, 9));
   cancelled.SetGone(true);
-  EXPECT_THAT(Said(&cancelled, 14.5), IsEmpty());
+  EXPECT_THAT(ValuesAt(&cancelled, 14.5), IsEmpty());
   EXPECT_EQ(cancelled.seen_by(), DeathAt(15.5));
   cancelled.OnPlatformReport(DeathAt(14.6), OnPurpose("cancelled"));
-  EXPECT_THAT(Said(&cancelled, 15), ElementsAre("0 cancelled: cancelled = 1", "count = 1"));
+  EXPECT_THAT(ValuesAt(&cancelled, 15), ElementsAre("0 cancelled: cancelled = 1", "count = 1"));
 
   AttemptFailures silent = OfAPlatform();
   silent.Add(Signalled(10, 0, 9));
   silent.SetGone(true);
-  EXPECT_THAT(Said(&silent, 14.5), IsEmpty());
-  EXPECT_THAT(Said(&silent, 15), ElementsAre("0 died: signal 9 = 1", "count = 1"));
+  EXPECT_THAT(ValuesAt(&silent, 14.5), IsEmpty());
+  EXPECT_THAT(ValuesAt(&silent, 15), ElementsAre("0 died: signal 9 = 1", "count = 1"));
 
   AttemptFailures restarted = OfAPlatform();
   restarted.Add(Signalled(10, 0, 9));
   restarted.SetGone(true);
   restarted.SetGone(false);
-  EXPECT_THAT(Said(&restarted, 11.5), ElementsAre("0 died: signal 9 = 1", "count = 1"));
+  EXPECT_THAT(ValuesAt(&restarted, 11.5), ElementsAre("0 died: signal 9 = 1", "count = 1"));
 }
 
 TEST(AttemptFailures, GoneJobReportsImmediatelyWithoutPlatformWait) {
   AttemptFailures crashed = OfAPlatform();
   crashed.Add(Signalled(10, 0, 11));
   crashed.SetGone(true);
-  EXPECT_THAT(Said(&crashed, 10), ElementsAre("0 died: signal 11 = 1", "count = 1"));
+  EXPECT_THAT(ValuesAt(&crashed, 10), ElementsAre("0 died: signal 11 = 1", "count = 1"));
   AttemptFailures alone;
   alone.Add(Signalled(10, 0, 9));
   alone.SetGone(true);
-  EXPECT_THAT(Said(&alone, 10), ElementsAre("0 died: signal 9 = 1", "count = 1"));
+  EXPECT_THAT(ValuesAt(&alone, 10), ElementsAre("0 died: signal 9 = 1", "count = 1"));
   AttemptFailures told = OfAPlatform();
   told.Add(Signalled(10, 0, 9));
-  EXPECT_THAT(Said(&told, 11.5), ElementsAre("0 died: signal 9 = 1", "count = 1"));
+  EXPECT_THAT(ValuesAt(&told, 11.5), ElementsAre("0 died: signal 9 = 1", "count = 1"));
   told.SetGone(true);
   told.Add(Signalled(11.6, 1, 9));
   EXPECT_EQ(told.seen_by(), DeathAt(12));
-  EXPECT_THAT(Said(&told, 12), ElementsAre("count = 2"));
+  EXPECT_THAT(ValuesAt(&told, 12), ElementsAre("count = 2"));
 }
 
 TEST(AttemptFailures, GoneStateSurvivesRestart) {
@@ -443,42 +443,42 @@ TEST(AttemptFailures, GoneStateSurvivesRestart) {
 }
 
 TEST(AttemptFailures, PlatformReportExplainsUnobservedEnd) {
-  const auto said = [](RankDeath first, PlatformEnd end, int ranks = 1) {
+  const auto reported = [](RankDeath first, PlatformEnd end, int ranks = 1) {
     AttemptFailures deaths = OfAPlatform();
     for (int i = 0; i < ranks; ++i) deaths.Add(first);
     deaths.OnPlatformReport(DeathAt(11), end);
-    return Said(&deaths, 11)[0];
+    return ValuesAt(&deaths, 11)[0];
   };
   const RankDeath unseen = Exited(10, 0, std::nullopt);
-  EXPECT_EQ(said(unseen, {.signal = {}, .exit_code = 3}), "0 died: exit code 3 = 1");
-  EXPECT_EQ(said(unseen, {.signal = 11, .exit_code = {}}), "0 died: signal 11 = 1");
-  EXPECT_EQ(said(unseen, {.signal = {}, .exit_code = 139}), "0 died: signal 11 = 1")
+  EXPECT_EQ(reported(unseen, {.signal = {}, .exit_code = 3}), "0 died: exit code 3 = 1");
+  EXPECT_EQ(reported(unseen, {.signal = 11, .exit_code = {}}), "0 died: signal 11 = 1");
+  EXPECT_EQ(reported(unseen, {.signal = {}, .exit_code = 139}), "0 died: signal 11 = 1")
       << "as a shell reports it";
-  EXPECT_EQ(said(unseen, {.signal = {}, .exit_code = 3}, 2),
+  EXPECT_EQ(reported(unseen, {.signal = {}, .exit_code = 3}, 2),
             "0 died: unknown; its job ended with exit code 3 = 1")
       << "of two ranks nobody knows whose code it was";
-  EXPECT_EQ(said(unseen, {.signal = {}, .exit_code = 0}), "0 died: unknown = 1");
+  EXPECT_EQ(reported(unseen, {.signal = {}, .exit_code = 0}), "0 died: unknown = 1");
   PlatformEnd of_rank{.signal = {}, .exit_code = 3};
   of_rank.rank = 0;
-  EXPECT_EQ(said(unseen, of_rank, 2), "0 died: exit code 3 = 1");
+  EXPECT_EQ(reported(unseen, of_rank, 2), "0 died: exit code 3 = 1");
   of_rank.rank = 1;
-  EXPECT_EQ(said(unseen, of_rank, 2), "0 died: unknown = 1") << "that was another";
-  EXPECT_EQ(said(Signalled(10, 0, 9), {.signal = 9, .exit_code = {}, .oom_killed = true}),
+  EXPECT_EQ(reported(unseen, of_rank, 2), "0 died: unknown = 1") << "that was another";
+  EXPECT_EQ(reported(Signalled(10, 0, 9), {.signal = 9, .exit_code = {}, .oom_killed = true}),
             "0 died: out of memory = 1");
-  EXPECT_EQ(said(Signalled(10, 0, 9),
-                 {.signal = {}, .exit_code = 1, .oom_killed = false, .cause = "node failure"}),
+  EXPECT_EQ(reported(Signalled(10, 0, 9),
+                     {.signal = {}, .exit_code = 1, .oom_killed = false, .cause = "node failure"}),
             "0 died: node failure = 1");
-  EXPECT_EQ(said(Exited(10, 0, 3), {.signal = {}, .exit_code = 1}), "0 died: exit code 3 = 1")
+  EXPECT_EQ(reported(Exited(10, 0, 3), {.signal = {}, .exit_code = 1}), "0 died: exit code 3 = 1")
       << "what the collector saw holds";
   // A script that handles SIGTERM and exits with code 0.
-  EXPECT_EQ(said(Signalled(10, 0, 15), {.signal = {}, .exit_code = 0}),
+  EXPECT_EQ(reported(Signalled(10, 0, 15), {.signal = {}, .exit_code = 0}),
             "0 cancelled: signal 15 = 1");
 }
 
 TEST(AttemptFailures, PlatformReportSurvivesRestart) {
   AttemptFailures deaths = OfAPlatform();
   deaths.Add(Exited(10, 0, std::nullopt));
-  EXPECT_THAT(Said(&deaths, 12), ElementsAre("0 died: unknown = 1", "count = 1"));
+  EXPECT_THAT(ValuesAt(&deaths, 12), ElementsAre("0 died: unknown = 1", "count = 1"));
   deaths.OnPlatformReport(DeathAt(13), {.signal = {}, .exit_code = 3});
   BinaryWriter out;
   deaths.Save(out);
@@ -487,7 +487,7 @@ TEST(AttemptFailures, PlatformReportSurvivesRestart) {
   restored.Restore(in);
   ASSERT_TRUE(in.Finish("deaths").ok());
   for (AttemptFailures* each : {&deaths, &restored}) {
-    EXPECT_THAT(Said(each, 13), ElementsAre("0 died: unknown = 0", "0 died: exit code 3 = 1"));
+    EXPECT_THAT(ValuesAt(each, 13), ElementsAre("0 died: unknown = 0", "0 died: exit code 3 = 1"));
   }
   BinaryWriter first, second;
   deaths.Save(first);

@@ -68,9 +68,9 @@ std::string PlatformReport::Cause(const RankDeath& death) const {
   if (!open) return seen;
   if (end_->oom_killed) return "out of memory";
   if (!end_->cause.empty()) return end_->cause;
-  const std::string said = TextOf(*end_);
-  if (seen != "unknown" || said.empty() || end_->exit_code == 0) return seen;
-  return alone_ || end_->rank ? said : Cat("unknown; its job ended with ", said);
+  const std::string reported = TextOf(*end_);
+  if (seen != "unknown" || reported.empty() || end_->exit_code == 0) return seen;
+  return alone_ || end_->rank ? reported : Cat("unknown; its job ended with ", reported);
 }
 
 void PlatformReport::Save(BinaryWriter& out) const {

@@ -68,7 +68,7 @@ int Rank(HistoryGate::For what) {
   return what == HistoryGate::For::kNearer ? 0 : what == HistoryGate::For::kSamples ? 1 : 2;
 }
 
-bool LacksMore(const HistoryGate& a, const HistoryGate& b) {
+bool MissesMore(const HistoryGate& a, const HistoryGate& b) {
   if (!b.waits()) return true;
   if (a.what != b.what) return Rank(a.what) < Rank(b.what);
   if (a.what == HistoryGate::For::kAge) return a.until > b.until;
@@ -165,7 +165,7 @@ HistoryGate History::Judge(uint32_t index, eval::Evaluator* evaluator, int64_t p
     for (const uint32_t part : condition.parts) {
       const HistoryGate wait = Judge(part, evaluator, position);
       if (!wait.waits() && condition.kind == Condition::Kind::kAll) return {};
-      if (wait.waits() && LacksMore(wait, most)) most = wait;
+      if (wait.waits() && MissesMore(wait, most)) most = wait;
     }
     return most;
   }

@@ -16,7 +16,7 @@ std::map<std::string, uint64_t, std::less<>> SilentNodes(const SourceMap& source
   struct Node {
     uint64_t ranks = 0;
     bool collector = false;
-    bool heard = false;
+    bool active = false;
   };
   std::map<std::string_view, Node> nodes;
   bool others = false;
@@ -28,12 +28,12 @@ std::map<std::string, uint64_t, std::less<>> SilentNodes(const SourceMap& source
     Node& node = nodes[source->info.node];
     node.collector = node.collector || !source->IsRank();
     node.ranks += source->process.running ? 1 : 0;
-    node.heard = node.heard || source->silence.idle_ns <= source->IdleAfter(options);
+    node.active = node.active || source->silence.idle_ns <= source->IdleAfter(options);
   }
   std::map<std::string, uint64_t, std::less<>> silent;
   if (!others) return silent;
   for (const auto& [name, node] : nodes) {
-    if (node.ranks > 0 && node.collector && !node.heard) silent[std::string(name)] = node.ranks;
+    if (node.ranks > 0 && node.collector && !node.active) silent[std::string(name)] = node.ranks;
   }
   return silent;
 }

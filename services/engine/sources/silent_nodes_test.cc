@@ -20,7 +20,7 @@ groups:
 
 class SilentNodesTest : public ::testing::Test {
  protected:
-  void Say(const std::string& node, int64_t rank, double at, bool goodbye = false) {
+  void Send(const std::string& node, int64_t rank, double at, bool goodbye = false) {
     Batch batch;
     batch.source = rank < 0 ? Cat("node@", node) : Cat("rank-", rank);
     batch.info.kind = rank < 0 ? SourceKind::kNode : SourceKind::kRank;
@@ -29,19 +29,19 @@ class SilentNodesTest : public ::testing::Test {
     batch.goodbye = goodbye;
     shard_.Feed(batch, at);
   }
-  // Feeds a second of two nodes with two ranks each. `heard` controls whether node b sends data.
-  void Second(double at, bool heard) {
-    Say("a", -1, at);
-    for (int64_t rank : {0, 1}) Say("a", rank, at);
-    if (heard) {
-      Say("b", -1, at);
-      for (int64_t rank : {2, 3}) Say("b", rank, at);
+  // Feeds a second of two nodes with two ranks each. `active` controls whether node b sends data.
+  void Second(double at, bool active) {
+    Send("a", -1, at);
+    for (int64_t rank : {0, 1}) Send("a", rank, at);
+    if (active) {
+      Send("b", -1, at);
+      for (int64_t rank : {2, 3}) Send("b", rank, at);
     }
     shard_.SetAppendTime(at);
     shard_.Tick();
   }
-  void Seconds(int from, int to, bool heard) {
-    for (int at = from; at < to; ++at) Second(at, heard);
+  void Seconds(int from, int to, bool active) {
+    for (int at = from; at < to; ++at) Second(at, active);
   }
   // Returns issue events such as "found b 2 at 19.5", in order.
   std::vector<std::string> Issues() const {
@@ -76,11 +76,11 @@ TEST_F(SilentNodesTest, SilenceAndReturnOfNodeAreReported) {
 TEST_F(SilentNodesTest, ActiveRankOrCollectorKeepsNodeActive) {
   Seconds(1, 20, true);
   for (int at = 20; at < 40; ++at) {
-    Say("b", 3, at);
+    Send("b", 3, at);
     Second(at, false);
   }
   for (int at = 40; at < 60; ++at) {
-    Say("b", -1, at);
+    Send("b", -1, at);
     Second(at, false);
   }
   EXPECT_THAT(Issues(), IsEmpty());
@@ -88,7 +88,7 @@ TEST_F(SilentNodesTest, ActiveRankOrCollectorKeepsNodeActive) {
 
 TEST_F(SilentNodesTest, NodeWithoutRunningRanksIsNotSilent) {
   Seconds(1, 20, true);
-  for (int64_t rank : {2, 3}) Say("b", rank, 20, /*goodbye=*/true);
+  for (int64_t rank : {2, 3}) Send("b", rank, 20, /*goodbye=*/true);
   Seconds(20, 40, false);
   EXPECT_THAT(Issues(), IsEmpty());
 }
@@ -96,7 +96,7 @@ TEST_F(SilentNodesTest, NodeWithoutRunningRanksIsNotSilent) {
 // The collector was stopped on purpose, and its ranks continue.
 TEST_F(SilentNodesTest, NodeIsNotSilentAfterCollectorGoodbye) {
   Seconds(1, 20, true);
-  Say("b", -1, 20, /*goodbye=*/true);
+  Send("b", -1, 20, /*goodbye=*/true);
   Seconds(20, 40, false);
   EXPECT_THAT(Issues(), IsEmpty());
 }

@@ -130,7 +130,7 @@ struct Source {
   int64_t IdleAfter(const EngineOptions& options) const;
   // Returns false for a duplicate. Counts gaps into `counters`.
   bool Accept(const Batch& batch, EngineCounters& counters);
-  void Heard() {
+  void ResetSilence() {
     silence.tick_skipped = false;
     silence.idle_ns = 0;
   }

@@ -16,7 +16,7 @@ void WatermarkIndex::Update(Source* source) {
   Places& places = places_[source];
   Move(&promises_, source, &places.promise,
        source->live ? source->EffectivePromise() : kMaxPosition);
-  Move(&said_, source, &places.said,
+  Move(&blocked_, source, &places.blocked,
        source->live && !source->waiting.empty() ? source->promise : kMaxPosition);
   int64_t first = kMaxPosition;
   for (const PendingFrame& frame : source->pending) {
@@ -80,7 +80,7 @@ void WatermarkIndex::Remove(Source* source) {
   const auto found = places_.find(source);
   if (found == places_.end()) return;
   Move(&promises_, source, &found->second.promise, kMaxPosition);
-  Move(&said_, source, &found->second.said, kMaxPosition);
+  Move(&blocked_, source, &found->second.blocked, kMaxPosition);
   Move(&rows_, source, &found->second.rows, kMaxPosition);
   RemoveSteps(source, &found->second);
   places_.erase(found);
@@ -89,7 +89,7 @@ void WatermarkIndex::Remove(Source* source) {
 void WatermarkIndex::Clear() {
   places_.clear();
   promises_.clear();
-  said_.clear();
+  blocked_.clear();
   rows_.clear();
   step_promises_.clear();
 }
@@ -100,7 +100,7 @@ int64_t WatermarkIndex::LeastPromise() const {
 
 int64_t WatermarkIndex::NewestPromise() const {
   int64_t newest = promises_.empty() ? kMinPosition : promises_.rbegin()->first;
-  if (!said_.empty()) newest = std::max(newest, said_.rbegin()->first);
+  if (!blocked_.empty()) newest = std::max(newest, blocked_.rbegin()->first);
   return newest;
 }
 

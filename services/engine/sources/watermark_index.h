@@ -54,7 +54,7 @@ class WatermarkIndex {
   // Current places of a source; kMaxPosition means that the source is not in that index.
   struct Places {
     int64_t promise = kMaxPosition;
-    int64_t said = kMaxPosition;
+    int64_t blocked = kMaxPosition;
     int64_t rows = kMaxPosition;
     std::vector<StepPlace> steps;
   };
@@ -65,7 +65,7 @@ class WatermarkIndex {
 
   absl::btree_map<Source*, Places> places_;
   Keys promises_;  // Effective promises of live sources.
-  Keys said_;      // Promises of sources whose frames hold them back.
+  Keys blocked_;   // Promises of sources whose frames hold them back.
   Keys rows_;      // Time of the first waiting row.
   absl::flat_hash_map<ModeClock, Keys> step_promises_;
 };

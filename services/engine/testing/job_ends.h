@@ -25,8 +25,8 @@ class JobEnds : public ::testing::Test {
  protected:
   explicit JobEnds(std::string_view rules = kEndRules) : shard_(rules) {}
   // Sends a batch of the rank on that node, with a promise of its time.
-  void Say(int64_t rank, double at, std::optional<JobEvent::Kind> event = std::nullopt,
-           bool goodbye = false, std::optional<int32_t> signal = std::nullopt) {
+  void Send(int64_t rank, double at, std::optional<JobEvent::Kind> event = std::nullopt,
+            bool goodbye = false, std::optional<int32_t> signal = std::nullopt) {
     Batch batch;
     batch.source = Cat("rank-", rank);
     batch.boot_id = boot_;
@@ -52,12 +52,12 @@ class JobEnds : public ::testing::Test {
     shard_.Feed(batch, at);
   }
   void Lose(int64_t rank, double at, std::optional<int32_t> signal = std::nullopt) {
-    Say(rank, at, JobEvent::Kind::kRankLost, /*goodbye=*/false, signal);
+    Send(rank, at, JobEvent::Kind::kRankLost, /*goodbye=*/false, signal);
   }
   void Boot(const std::string& boot, double at) {
     boot_ = boot;
     start_ = at;
-    for (int64_t rank : {0, 1}) Say(rank, at);
+    for (int64_t rank : {0, 1}) Send(rank, at);
   }
   void Stop(double at, std::string_view reason, std::string by = "") {
     Batch batch;
