@@ -10,7 +10,7 @@ namespace pitwall::alert {
 namespace {
 
 TEST(AlertAllocation, SteadyStateDoesNotAllocate) {
-  if (!kCountsAllocations) GTEST_SKIP() << "a sanitizer counts for itself";
+  if (!kCountsAllocations) GTEST_SKIP() << "a sanitizer replaces the allocator";
   AlertScript s;
   s.rule.hold = 1'000'000'000'000;
   s.rule.keep_firing = 1'000'000'000'000;

@@ -57,7 +57,7 @@ TEST(AlertTableTest, Bind_ListsAlertsByPlace) {
   AlertTable table;
   AddAll(&table, {"a", "b", "c"});
   table.Bind(eval::LabelColumn::Of({table.alerts()[1]->element, table.alerts()[0]->element}));
-  ASSERT_EQ(table.by_place().size(), 2u) << "the column lacks c";
+  ASSERT_EQ(table.by_place().size(), 2u) << "the column does not contain c";
   EXPECT_LT(table.by_place()[0]->place, table.by_place()[1]->place);
   EXPECT_EQ(table.alerts()[2]->place, -1);
 }

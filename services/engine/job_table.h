@@ -66,7 +66,7 @@ class JobTable {
   // Returns at most `limit` jobs whose snapshot is older than `interval_ns` of log time, or that
   // went away after their snapshot.
   std::vector<std::string> SnapshotsDue(int64_t interval_ns, size_t limit) const;
-  // Returns and forgets the gone jobs whose markers are no longer needed.
+  // Returns and forgets the ended jobs whose markers are no longer needed.
   std::vector<std::string> TakeForgotten(int64_t next_offset);
 
  private:

@@ -94,8 +94,8 @@ class Shard {
   JobSnapshot Snapshot(const std::string& job, int64_t offset) const;
   // Must be called after the snapshot has been committed.
   void SnapshotCommitted(const JobSnapshot& snapshot);
-  // Returns and forgets the gone jobs whose markers are no longer needed, so that their keys may be
-  // deleted.
+  // Returns and forgets the ended jobs whose markers are no longer needed, so that their keys may
+  // be deleted.
   std::vector<std::string> TakeForgotten() { return jobs_.TakeForgotten(next_offset_); }
 
   const EngineCounters& counters() const { return counters_; }

@@ -35,7 +35,7 @@ class ClockDomains {
   // Creates all domains, without state.
   void Begin();
   // Applies the rules of SetRules to the running domains. Unchanged rules keep their state; state
-  // that no rule uses any more ends. `origin` is the origin of a new time clock.
+  // that no rule uses ends. `origin` is the origin of a new time clock.
   void Replace(const EvalTime& at, int64_t origin, EventSink* out);
   // Applies the job's own parameter values after its name or labels have changed.
   void SetParameters();

@@ -102,7 +102,7 @@ TEST(OwnSeriesTest, JobWithoutAttemptHasNoAttemptSeries) {
   EXPECT_THAT(shard.Events(), Contains("status NoData Second no series of pitwall_job_attempt"));
 }
 
-// The series are repeated as long as the job lives, even while only log ticks arrive.
+// The series are repeated until the job ends, even while only log ticks arrive.
 TEST(OwnSeriesTest, SeriesAreRepeatedWhileSourcesAreSilent) {
   ShardForTest shard(kAttempts);
   for (int t = 1; t <= 30; ++t) Send(&shard, {.source = "rank-0", .at = t * 1.0});

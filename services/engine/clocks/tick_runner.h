@@ -24,7 +24,7 @@ class TickRunner {
 
  private:
   int64_t NextTick() const;
-  // Returns false if no tick before `position` is due any more.
+  // Returns false if no further tick before `position` is due.
   bool SkipQuiet(int64_t position);
   void Evaluate(int64_t tick, EventSink* out);
 

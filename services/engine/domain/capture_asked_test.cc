@@ -1,6 +1,6 @@
 // Tests of annotations with an effect. `capture`: only the event that opens an issue requests a
-// capture. `onset`: events of an open issue contain the time that is the annotation's value in
-// seconds before the event.
+// capture. `onset`: the value is the number of seconds since the onset, and events of an open issue
+// contain the time of the onset.
 #include <gtest/gtest.h>
 
 #include "rules/plan/compile.h"

@@ -64,7 +64,7 @@ TEST_F(DeclaredEnds, CancelledJobIsReportedAsCancelledNotDied) {
                {.signal = 15, .exit_code = {}, .on_purpose = true, .cause = "time limit"});
   shard_.Feed(Node(), 20);
   EXPECT_THAT(Last(2), ElementsAre("11 1 attempt_ended cancelled", "11 1 ended cancelled"))
-      << "rules have a tick for what its ranks ended by";
+      << "rules get a tick with the cause of death";
   EXPECT_EQ(shard_.outputs().events.back().summary, "time limit");
 }
 
@@ -84,7 +84,7 @@ TEST_F(DeclaredEnds, ExecutorCancellation_IsReportedAsStop) {
   PlatformEnds(10.5, JobEvent::Kind::kEnded, "cancelled",
                {.signal = 15, .exit_code = {}, .on_purpose = true, .cause = "cancelled"});
   shard_.Feed(Node(), 20);
-  EXPECT_THAT(Last(1), ElementsAre("10 1 ended stopped")) << "a stop needs no word";
+  EXPECT_THAT(Last(1), ElementsAre("10 1 ended stopped")) << "a stop does not need a report";
 }
 
 TEST_F(DeclaredEnds, RequeuedJobContinuesWithNextAttempt) {
@@ -150,7 +150,8 @@ TEST_F(DeclaredEnds, LateRequeueOfGoneJob_CancelsItsAttempt) {
   shard_.Feed(Node(), 30);
   EXPECT_THAT(Last(1), ElementsAre("13 1 attempt_ended cancelled"));
   shard_.Feed(Node(), 110);
-  EXPECT_THAT(Last(1), ElementsAre("13 1 attempt_ended cancelled")) << "it will be started again";
+  EXPECT_THAT(Last(1), ElementsAre("13 1 attempt_ended cancelled"))
+      << "the platform will restart the job";
   shard_.Feed(Node(), 200);
   EXPECT_THAT(Last(1), ElementsAre("130 1 ended cancelled"));
 }

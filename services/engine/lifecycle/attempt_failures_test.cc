@@ -337,7 +337,7 @@ TEST(AttemptFailures, DeathCausedByPlatformIsCancelled) {
                                  Exited(10, 0, std::nullopt), Exited(10, 0, 1)}) {
     AttemptFailures deaths = OfAPlatform();
     deaths.Add(first);
-    EXPECT_THAT(ValuesAt(&deaths, 10.9), IsEmpty()) << "its platform will say it";
+    EXPECT_THAT(ValuesAt(&deaths, 10.9), IsEmpty()) << "the platform's report is pending";
     deaths.OnPlatformReport(DeathAt(11), OnPurpose("time limit"));
     EXPECT_EQ(deaths.seen_by(), DeathAt(11.5));
     EXPECT_THAT(ValuesAt(&deaths, 11), ElementsAre("0 cancelled: time limit = 1", "count = 1"));
@@ -453,23 +453,24 @@ TEST(AttemptFailures, PlatformReportExplainsUnobservedEnd) {
   EXPECT_EQ(reported(unseen, {.signal = {}, .exit_code = 3}), "0 died: exit code 3 = 1");
   EXPECT_EQ(reported(unseen, {.signal = 11, .exit_code = {}}), "0 died: signal 11 = 1");
   EXPECT_EQ(reported(unseen, {.signal = {}, .exit_code = 139}), "0 died: signal 11 = 1")
-      << "as a shell reports it";
+      << "a shell reports 128 plus the signal";
   EXPECT_EQ(reported(unseen, {.signal = {}, .exit_code = 3}, 2),
             "0 died: unknown; its job ended with exit code 3 = 1")
-      << "of two ranks nobody knows whose code it was";
+      << "the exit code may belong to either rank";
   EXPECT_EQ(reported(unseen, {.signal = {}, .exit_code = 0}), "0 died: unknown = 1");
   PlatformEnd of_rank{.signal = {}, .exit_code = 3};
   of_rank.rank = 0;
   EXPECT_EQ(reported(unseen, of_rank, 2), "0 died: exit code 3 = 1");
   of_rank.rank = 1;
-  EXPECT_EQ(reported(unseen, of_rank, 2), "0 died: unknown = 1") << "that was another";
+  EXPECT_EQ(reported(unseen, of_rank, 2), "0 died: unknown = 1")
+      << "the report is about another rank";
   EXPECT_EQ(reported(Signalled(10, 0, 9), {.signal = 9, .exit_code = {}, .oom_killed = true}),
             "0 died: out of memory = 1");
   EXPECT_EQ(reported(Signalled(10, 0, 9),
                      {.signal = {}, .exit_code = 1, .oom_killed = false, .cause = "node failure"}),
             "0 died: node failure = 1");
   EXPECT_EQ(reported(Exited(10, 0, 3), {.signal = {}, .exit_code = 1}), "0 died: exit code 3 = 1")
-      << "what the collector saw holds";
+      << "the collector's observation takes precedence";
   // A script that handles SIGTERM and exits with code 0.
   EXPECT_EQ(reported(Signalled(10, 0, 15), {.signal = {}, .exit_code = 0}),
             "0 cancelled: signal 15 = 1");

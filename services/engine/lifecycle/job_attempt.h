@@ -24,9 +24,9 @@ class JobAttempt {
 
   // 0 before the first attempt, for a job without explicit attempt numbers.
   uint64_t number() const { return number_; }
-  // Whether any attempt has started.
+  // Returns whether any attempt has started.
   bool started() const { return started_; }
-  // Whether the attempt has started and no event has reported its end.
+  // Returns whether the attempt has started and no event has reported its end.
   bool open() const { return open_; }
   AttemptRanks& ranks() { return ranks_; }
   const AttemptRanks& ranks() const { return ranks_; }

@@ -89,7 +89,7 @@ class JobOwnerTest : public ::testing::Test {
     ASSERT_NE(job(), nullptr);
     EXPECT_FALSE(job()->lifecycle().ended());
     EXPECT_EQ(job()->identity().owner, "uid:1000");
-    EXPECT_EQ(job()->sources().CountLive(), 1U) << "the squatter's are gone";
+    EXPECT_EQ(job()->sources().CountLive(), 1U) << "the squatter's sources are removed";
     EXPECT_EQ(shard_.shard().counters().displaced_jobs, 1U);
     EXPECT_THAT(shard_.Events(), Contains("io.pitwall.issue.resolved NonFinite"));
     Log(squatter, 5, kNan);
@@ -182,7 +182,8 @@ TEST_F(JobOwnerTest, UnknownOwnerIsAcceptedUntilDeclaration) {
   EXPECT_EQ(refused(), 0U);
   EXPECT_EQ(job()->sources().CountLive(), 2U);
   Log({.owner = "uid:1000", .declared = true}, 2, 1.0);
-  EXPECT_EQ(job()->sources().CountLive(), 2U) << "the same owner, declared now: the job continues";
+  EXPECT_EQ(job()->sources().CountLive(), 2U)
+      << "the job continues with the same, now declared owner";
   Log({.owner = "", .source = "old", .boot = "o"}, 3, 1.0);
   EXPECT_EQ(refused(), 1U);
 }
@@ -193,7 +194,7 @@ TEST_F(JobOwnerTest, OwnerSurvivesRestart) {
   shard_.Restart();
   EXPECT_EQ(job()->identity().owner, "uid:1000");
   Log({.owner = "uid:1001", .declared = true, .source = "x"}, 2, kNan);
-  EXPECT_EQ(refused(), 1U) << "the counter begins with the process";
+  EXPECT_EQ(refused(), 1U) << "the counter starts with the process";
   EXPECT_EQ(job()->identity().owner, "uid:1000");
 }
 
@@ -238,11 +239,11 @@ TEST(JobsPerOwner, LimitIsShareOfPartition) {
   EXPECT_EQ(shard.counters().drops[static_cast<size_t>(Drop::kLimit)], 2U);
   feed("b", "uid:2", false);
   feed("c", "", false);
-  EXPECT_EQ(shard.jobs().size(), 5U) << "another owner gets in";
+  EXPECT_EQ(shard.jobs().size(), 5U) << "a job of another owner is admitted";
   for (int i = 0; i < 2; ++i) feed(Cat("a", i), "uid:1", true);
   feed("a7", "uid:1", false);
-  EXPECT_NE(shard.jobs().Find("a7"), nullptr) << "ended jobs keep no job out";
-  EXPECT_EQ(shard.jobs().Find("a0"), nullptr) << "two tombstones are its share";
+  EXPECT_NE(shard.jobs().Find("a7"), nullptr) << "ended jobs do not block other jobs";
+  EXPECT_EQ(shard.jobs().Find("a0"), nullptr) << "the owner's share is two tombstones";
   EXPECT_NE(shard.jobs().Find("a1"), nullptr);
   feed("b2", "uid:2", false);
   EXPECT_NE(shard.jobs().Find("b2"), nullptr);

@@ -20,7 +20,7 @@ class JobTombstone {
   int64_t ended_at() const { return ended_at_; }
   // The job ended by an event, not by grace or silence, and never resumes.
   bool by_event() const { return by_event_; }
-  // Whether the tombstone has expired.
+  // Returns whether the tombstone has expired.
   bool gone() const { return gone_; }
 
   void End(int64_t at, bool by_event) {

@@ -53,7 +53,7 @@ class PlatformReport {
   // applies to that rank.
   void Receive(int64_t at, const PlatformEnd& end, bool alone);
   bool received() const { return end_.has_value(); }
-  // Whether the report covers the whole job, not one rank.
+  // Returns whether the report covers the whole job, not one rank.
   bool covers_job() const { return end_.has_value() && !end_->rank; }
   // Event time of the report.
   int64_t at() const { return at_; }

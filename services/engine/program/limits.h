@@ -50,7 +50,7 @@ struct EngineOptions {
   struct Intervals {
     // Interval of the engine's own state-like series (time-model.md 1.2).
     int64_t own_series_repeat_ns = 15 * kNanosPerSecond;
-    // Interval of the removal of series that no window sees any more.
+    // Interval at which series outside all windows are removed.
     int64_t expiry_ns = 60 * kNanosPerSecond;
     // Interval at which the status and the needs of step rules are updated on the time clock
     // (time-model.md, section 3).

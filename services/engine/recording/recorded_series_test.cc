@@ -113,7 +113,7 @@ groups:
   RecordedSeries recorded(next->domains[0]);
   const std::vector<window::SeriesId> ended =
       recorded.Inherit(&recorded_, domain(), next->domains[0]);
-  ASSERT_EQ(ended.size(), 1u) << "the group h is gone";
+  ASSERT_EQ(ended.size(), 1u) << "group h was removed";
   EXPECT_EQ(store_.LabelsOf(ended[0])->ToString(), "c{x=\"1\"}");
   BeginTick();
   EXPECT_TRUE(Record(&recorded, next->domains[0], 0, 0, {}).ok());

@@ -26,10 +26,10 @@ class HistoryLoss {
   void Clear() { lost_ = attempt_lost_ = false; }
   // Starts a tick. The first tick after the loss is the first known position.
   void BeginTick(int64_t position);
-  // Must be called when no rule is affected any more.
+  // Must be called when no rule is affected by the loss.
   void Recover() { lost_ = false; }
 
-  // Whether some rule may be affected.
+  // Returns whether some rule may be affected.
   bool lost() const { return lost_; }
   // Returns whether a rule that reads `reach` cannot be evaluated at the position.
   bool Affects(const Reach& reach, int64_t position) const;

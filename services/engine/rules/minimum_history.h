@@ -52,7 +52,7 @@ class History {
   // does not help; sample counts come before ages. A condition without input does not wait, because
   // the rule's needs report missing input. Only evaluates nodes of the rule's expression.
   HistoryGate At(eval::Evaluator* evaluator, int64_t position) const;
-  // Whether a new attempt has to wait again.
+  // Returns whether a new attempt has to wait again.
   bool begins_with_attempt() const { return begins_with_attempt_; }
 
  private:

@@ -73,7 +73,7 @@ class RuleEvaluator {
   // program and the parameters of its evaluation. Ends the rules that changed or are missing from
   // `next`. Returns the remaining rules.
   std::vector<Succession> EndChanged(const RuleTable& next, const EvalScope& scope);
-  // Ends every rule as removed, because no program has the clock any more.
+  // Ends every rule as removed, because no program uses the clock.
   void RemoveAll(const EvalScope& scope);
 
  private:

@@ -50,7 +50,7 @@ TEST_F(RuleNeedsTest, StepClock_OnlyJudgeReportsAbsence) {
   EXPECT_FALSE(needs.Judge([](std::string_view metric) { return metric == "a"; }));
   EXPECT_THAT(needs.met(), ElementsAre(1, 0));
   Tick(&needs, {"b"});
-  EXPECT_THAT(needs.met(), ElementsAre(1, 1)) << "presence counts at once, absence does not";
+  EXPECT_THAT(needs.met(), ElementsAre(1, 1)) << "presence counts immediately, absence does not";
   EXPECT_FALSE(needs.Judge([](std::string_view) { return false; }));
   EXPECT_THAT(needs.met(), ElementsAre(0, 0));
 }

@@ -44,7 +44,7 @@ class RuleTable {
     }
   }
 
-  // Whether some selector of the domain may read ALERTS or ALERTS_FOR_STATE.
+  // Returns whether some selector of the domain may read ALERTS or ALERTS_FOR_STATE.
   bool alerts_wanted() const { return alerts_wanted_; }
   // Returns whether some alert is pending or firing.
   bool HasActiveAlerts() const;

@@ -17,7 +17,7 @@ class JobClock {
  public:
   explicit JobClock(const EngineOptions& options) : options_(options) {}
 
-  // Whether the job has a watermark.
+  // Returns whether the job has a watermark.
   bool begun() const { return watermark_ != kMinPosition; }
   int64_t watermark() const { return watermark_; }
   // The first second of the job, at which ticks start.

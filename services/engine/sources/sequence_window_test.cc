@@ -8,7 +8,7 @@ namespace {
 TEST(SequenceWindow, CountsGapsAndRejectsDuplicates) {
   SequenceWindow window;
   EXPECT_FALSE(window.Accept(0));
-  EXPECT_TRUE(window.Accept(7)) << "the first one may be any";
+  EXPECT_TRUE(window.Accept(7)) << "the first number may have any value";
   EXPECT_EQ(window.missing(), 0u);
   EXPECT_TRUE(window.Accept(10));
   EXPECT_EQ(window.missing(), 2u);
@@ -29,7 +29,7 @@ TEST(SequenceWindow, RestartedCountHasNoGapBelow) {
   EXPECT_FALSE(window.Accept(600, 600));
   EXPECT_TRUE(window.Accept(601, 600));
   EXPECT_EQ(window.missing(), 0u);
-  EXPECT_TRUE(window.Accept(603, 600)) << "one of its own is lost";
+  EXPECT_TRUE(window.Accept(603, 600)) << "one batch of the new collector is lost";
   EXPECT_EQ(window.missing(), 1u);
   EXPECT_TRUE(window.Accept(602, 600));
   EXPECT_EQ(window.missing(), 0u);

@@ -71,7 +71,7 @@ struct PendingFrame {
   int64_t offset = 0;  // of the record with the frame
   std::string mode;
   std::vector<int64_t> times;
-  std::vector<int64_t> steps;  // empty or as long as times
+  std::vector<int64_t> steps;  // empty, or one per time
   std::vector<double> values;
   size_t next = 0;        // first row that is not applied yet
   int64_t waited_ns = 0;  // in ticks, while the schema is unknown
@@ -92,7 +92,7 @@ struct Source {
   int64_t newest_sample = kMinPosition;
   bool live = false;                // holds back the watermark
   bool goodbye = false;             // ended normally
-  int64_t ended_at = kMaxPosition;  // end of its boot or attempt: later samples are a zombie's
+  int64_t ended_at = kMaxPosition;  // end of its boot or attempt; later samples are a zombie's
 
   struct Silence {
     bool tick_skipped = false;  // the first tick after a frame is not counted

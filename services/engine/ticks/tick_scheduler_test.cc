@@ -83,7 +83,7 @@ TEST_F(TickSchedulerTest, Restart_WaitsForNextStart) {
   ticks_.StartAt(7 * kNanosPerSecond);
   EXPECT_EQ(NextSecond(), 8);
   ticks_.StartAt(100 * kNanosPerSecond);
-  EXPECT_EQ(NextSecond(), 8) << "scheduled already";
+  EXPECT_EQ(NextSecond(), 8) << "already scheduled";
 }
 
 TEST_F(TickSchedulerTest, RestoredScheduler_ContinuesTheSchedule) {
