@@ -55,7 +55,7 @@ TEST(AlertState, KeepFiringForDelaysEnd) {
          {75, "", "dropped 1=5 since 70"}});  // applies to firing alerts only
 }
 
-TEST(AlertState, EndReasons) {
+TEST(AlertState, EndReasonDependsOnRemainingInput) {
   AlertScript s;
   s.Run(
       {{0, "1=5 2=5", "found 1=5 since 0 fired 0 #1; found 2=5 since 0 fired 0 #1", "1 2 3"},
@@ -71,7 +71,7 @@ TEST(AlertState, EndReasonIsDeterminedAtEndTick) {
          {30, "", "resolved 1=5 since 0 fired 0 #2 no_data", ""}});
 }
 
-TEST(AlertState, Hysteresis) {
+TEST(AlertState, HysteresisKeepsAlertUntilClear) {
   AlertScript s;
   s.Run({{0, "1=9", "found 1=9 since 0 fired 0 #1", "1", ""},
          {10, "", "", "1", ""},  // missing from expr and clear: between the thresholds
@@ -92,7 +92,7 @@ TEST(AlertState, HysteresisWithoutComparisonWaitsForClear) {
          {20, "", "resolved 1=9 since 0 fired 0 #2 cleared", "-", "1"}});
 }
 
-TEST(AlertState, HysteresisAndKeepFiringFor) {
+TEST(AlertState, KeepFiringForCountsWhileClearHolds) {
   AlertScript s;
   s.rule.keep_firing = 20 * kSecond;
   s.Run({{0, "1=9", "found 1=9 since 0 fired 0 #1", "1", ""},

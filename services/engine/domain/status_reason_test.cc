@@ -182,7 +182,7 @@ TEST(StatusReasonTest, ReasonGivesMinimumHistoryAsTime) {
 
 // For an `or`, one evaluable side is enough. A count that is the subject of the rule is not a
 // minimum history.
-TEST(StatusReasonTest, OnlyConditionsOfAllSidesAreMinimumHistory) {
+TEST(StatusReasonTest, OtherConditionsAreNotMinimumHistory) {
   for (const char* expression :
        {"m > 5 and count_over_time(m[attempt]) > 100 or m < 0", "count_over_time(m[attempt]) > 100",
         "m > 5 unless count_over_time(m[attempt]) > 100",

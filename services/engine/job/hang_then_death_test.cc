@@ -130,11 +130,11 @@ TEST_F(HangThenDeath, RestartBeforeVerdict_HangEndsWithAttempt) {
   boot_ = "two";
   Send(9.8, 0);
   Ticks(5);
-  const std::vector<std::string> told = IssueEvents();
-  ASSERT_GE(told.size(), 2U);
-  EXPECT_EQ(told[0], "found Hang of Hang");
-  EXPECT_THAT(told, ::testing::Contains("resolved Hang of Hang, attempt_ended died"));
-  EXPECT_EQ(std::count(told.begin(), told.end(), "found Hang of Hang"), 1);
+  const std::vector<std::string> events = IssueEvents();
+  ASSERT_GE(events.size(), 2U);
+  EXPECT_EQ(events[0], "found Hang of Hang");
+  EXPECT_THAT(events, ::testing::Contains("resolved Hang of Hang, attempt_ended died"));
+  EXPECT_EQ(std::count(events.begin(), events.end(), "found Hang of Hang"), 1);
 }
 
 }  // namespace
