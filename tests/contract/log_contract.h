@@ -32,25 +32,25 @@
 
 namespace pitwall::contract {
 
-// One log with its storage. The suite opens it once per test, may restart it, and destroys it at
-// the end.
+// A log and its storage. The suite opens it once per test, may restart it, and destroys it at the
+// end.
 class LogUnderTest {
  public:
   virtual ~LogUnderTest() = default;
-  // Makes log() valid. Called once, before anything else.
+  // Makes log() valid. Called once, before any other function.
   virtual Status Open() = 0;
   virtual Log* log() = 0;
-  // Closes the log and reopens it over the same data; log() then returns another object. The suite
-  // has destroyed all readers, appenders, and committers before.
+  // Closes the log and reopens it over the same data; log() then returns a new object. The suite
+  // has already destroyed all readers, appenders, and committers.
   virtual Status Restart() = 0;
-  // Returns an unused topic name, e.g. with a random suffix. Valid in Kafka: [a-zA-Z0-9._-], <=
-  // 249.
+  // Returns an unused topic name, e.g. with a random suffix. The name must be valid in Kafka:
+  // [a-zA-Z0-9._-], <= 249 characters.
   virtual std::string UniqueTopic(std::string_view hint) = 0;
   // Maximum wait for an expected record.
   virtual int64_t patience_ns() const { return int64_t{30} * 1'000'000'000; }
-  // Time without a record after which none is expected.
+  // Time without a record after which the suite assumes that none will arrive.
   virtual int64_t silence_ns() const { return int64_t{50} * 1'000'000; }
-  // Largest value that the log must accept (io.h leaves it to the configuration).
+  // Largest value that the log must accept. io.h leaves the limit to the configuration.
   virtual size_t largest_value() const { return size_t{1} << 20; }
 };
 
@@ -78,23 +78,23 @@ class LogContract : public ::testing::TestWithParam<LogContractParam> {
   std::unique_ptr<Committer> NewCommitter(std::string_view id);
   // Polls until `count` records have arrived; fails the test after patience_ns.
   std::vector<Record> Read(PartitionReader* reader, size_t count);
-  // Returns the values of exactly `count` records from `from` on: waits for them, then checks that
-  // no other record follows.
+  // Returns the values of exactly `count` records starting at `from`. Waits for them, then checks
+  // that no further record follows.
   std::vector<std::string> Values(const TopicPartition& at, size_t count,
                                   int64_t from = kFromStart);
   // Fails the test if a record arrives within silence_ns.
   void ExpectNothing(PartitionReader* reader);
-  // After Apply, it may take a moment until everything is visible (Kafka writes its markers later):
-  // retries until `predicate` holds or patience_ns have passed.
+  // Retries until `predicate` holds or patience_ns have passed. Records may become visible some
+  // time after Apply, because Kafka writes its markers later.
   bool Eventually(const std::function<bool()>& predicate);
-  // Waits until the group's position is `offset`.
+  // Waits until the group's committed position is `offset`.
   void ExpectCommitted(std::string_view group, const TopicPartition& at, int64_t offset,
                        std::string_view metadata);
 
   std::unique_ptr<LogUnderTest> under_test_;
 };
 
-// The tests are in a static library: these references make the linker keep them.
+// References that make the linker keep the tests, which are in a static library.
 void LinkLogContractRecords();
 void LinkLogContractCommits();
 

@@ -1,4 +1,4 @@
-// Transactions, fencing, and positions of groups.
+// Contract tests for transactions, fencing, and group positions.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -38,7 +38,7 @@ TEST_P(LogContract, CommitMakesOutputsAndPositionVisible) {
   EXPECT_EQ(Values({out, 2}, 1), (std::vector<std::string>{"b"}));
 }
 
-TEST_P(LogContract, OutputsMayGoToTheInputTopic) {
+TEST_P(LogContract, CommitMayWriteOutputsToInputTopic) {
   const std::string topic = Topic("own");
   Append({Out(topic, 0, "k", "frame")});
   const auto reader = Reader({topic, 0});
@@ -63,7 +63,7 @@ TEST_P(LogContract, OutputsMayGoToTheInputTopic) {
   }
 }
 
-TEST_P(LogContract, OutputsOnlyAndPositionOnly) {
+TEST_P(LogContract, CommitMayContainOnlyOutputsOrOnlyPosition) {
   const std::string in = Topic("in");
   const std::string out = Topic("out");
   const std::string group = Cat("group-", in);
@@ -163,7 +163,7 @@ TEST_P(LogContract, NewCommitterFencesTheOldOne) {
   ExpectCommitted(group, {in, 0}, 2, "");
 }
 
-TEST_P(LogContract, GroupsAndPartitionsHaveTheirOwnPositions) {
+TEST_P(LogContract, PositionsAreSeparatePerGroupAndPartition) {
   const std::string topic = Topic("positions", 2);
   Append({Out(topic, 0, "k", "x"), Out(topic, 0, "k", "y"), Out(topic, 1, "k", "z")});
   const std::string a = Cat("a-", topic);
@@ -177,7 +177,7 @@ TEST_P(LogContract, GroupsAndPartitionsHaveTheirOwnPositions) {
   const auto none = log()->Committed(b, {topic, 1});
   ASSERT_TRUE(none.ok()) << none.status();
   EXPECT_FALSE(none->has_value());
-  // A position may go back: a manual reset.
+  // A position may move backward, as in a manual reset.
   ASSERT_TRUE(log()->StorePosition(b, {topic, 0}, {0, "reset"}).ok());
   ExpectCommitted(b, {topic, 0}, 0, "reset");
 }
@@ -210,7 +210,8 @@ TEST_P(LogContract, PositionsAndFencingSurviveRestart) {
   EXPECT_EQ(Values({out, 0}, 2), (std::vector<std::string>{"a", "b"}));
 }
 
-// The processor's loop: whatever happens between two commits, each input yields one output.
+// This is the processor's loop: each input yields exactly one output, whatever happens between two
+// commits.
 TEST_P(LogContract, ConsumeTransformCommitIsExactlyOnce) {
   constexpr int kInputs = 30;
   const std::string in = Topic("in");
@@ -243,7 +244,7 @@ TEST_P(LogContract, ConsumeTransformCommitIsExactlyOnce) {
       ExpectCommitted(group, {in, 0}, next, "");
       done += static_cast<int>(got.size());
     }
-    // Consumed but not committed: the next incarnation repeats it.
+    // The input was consumed but not committed, so the next incarnation consumes it again.
     if (done < kInputs) {
       EXPECT_FALSE(Read(reader.get(), 1).empty());
     }
@@ -255,7 +256,7 @@ TEST_P(LogContract, ConsumeTransformCommitIsExactlyOnce) {
   EXPECT_EQ(Values({out, 1}, odd.size()), odd);
 }
 
-// A reader that sees the second half of a commit also sees the first half.
+// A reader that sees the second half of a commit must also see the first half.
 TEST_P(LogContract, ReadersNeverSeePartialCommits) {
   const std::string left = Topic("left");
   const std::string right = Topic("right");

@@ -1,4 +1,4 @@
-// Topics, appending, and reading.
+// Contract tests for topics, appends, and reads.
 #include <string>
 #include <thread>
 #include <utility>
@@ -13,7 +13,7 @@ namespace pitwall::contract {
 void LinkLogContractRecords() {}
 
 namespace {
-// Only a lost wake-up or interrupt waits this long: the test then hangs until ctest ends it.
+// Only a lost wake-up or interrupt waits this long; the test then hangs until ctest stops it.
 constexpr int64_t kHourNs = int64_t{3'600} * 1'000'000'000;
 }  // namespace
 
@@ -112,7 +112,7 @@ TEST_P(LogContract, EmptyPartitionHasNoRecords) {
   ExpectNothing(reader.get());
 }
 
-TEST_P(LogContract, OffsetsDelimitTheRecords) {
+TEST_P(LogContract, BeginAndEndOffsetsDelimitRecords) {
   const std::string topic = Topic("offsets");
   Append({Out(topic, 0, "k", "0"), Out(topic, 0, "k", "1"), Out(topic, 0, "k", "2")});
   const auto reader = Reader({topic, 0});
@@ -180,7 +180,7 @@ TEST_P(LogContract, PollRespectsItsLimits) {
   EXPECT_GE(one.size(), 1U);
 }
 
-TEST_P(LogContract, EmptyPollMeansEndIsReached) {
+TEST_P(LogContract, EmptyPoll_PositionHasReachedEnd) {
   const std::string topic = Topic("at_end");
   const auto committer = NewCommitter(Cat("tx-", topic));
   Commit commit;
@@ -188,7 +188,7 @@ TEST_P(LogContract, EmptyPollMeansEndIsReached) {
   ASSERT_TRUE(committer->Apply(commit).ok());
   const auto reader = Reader({topic, 0});
   ASSERT_EQ(Read(reader.get(), 2).size(), 2U);
-  // The records may be followed by a hole (a transaction marker), which an empty poll skips.
+  // The records may be followed by a hole (a transaction marker). An empty poll skips the hole.
   EXPECT_TRUE(Eventually([&] {
     const auto end = reader->EndOffset();
     EXPECT_TRUE(end.ok()) << end.status();
@@ -224,7 +224,7 @@ TEST_P(LogContract, InterruptEndsBlockedPoll) {
   reader->Interrupt();
   poller.join();
   EXPECT_TRUE(got.empty());
-  // The reader still works.
+  // The reader still works after the error.
   Append({Out(topic, 0, "k", "after")});
   EXPECT_EQ(Read(reader.get(), 1).at(0).value, "after");
 }

@@ -1,4 +1,4 @@
-// The contract over the embedded log, in three configurations.
+// Runs the contract over the embedded log in three configurations.
 #include <stdlib.h>
 
 #include <memory>
@@ -50,7 +50,7 @@ LogContractParam Param(std::string name, log::EmbeddedLogOptions options) {
   return {std::move(name), [options] { return std::make_unique<EmbeddedUnderTest>(options); }};
 }
 
-// One segment per commit, and a checkpoint after a few.
+// This configuration seals a segment at each commit and writes a checkpoint every few commits.
 log::EmbeddedLogOptions Tiny() {
   log::EmbeddedLogOptions options;
   options.fsync = log::FsyncPolicy::kAlways;

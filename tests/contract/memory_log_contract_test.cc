@@ -1,4 +1,5 @@
-// The in-memory fake fulfills the contract too, so that tests with it apply to the real logs.
+// Runs the contract over the in-memory fake, so that results of tests with the fake also apply to
+// the real logs.
 #include <memory>
 
 #include "services/adapters/clock/system_clock.h"
@@ -13,7 +14,7 @@ class MemoryUnderTest final : public LogUnderTest {
  public:
   Status Open() override { return OkStatus(); }
   Log* log() override { return &log_; }
-  Status Restart() override { return OkStatus(); }  // keeps all data while it exists
+  Status Restart() override { return OkStatus(); }  // keeps all data until its destruction
   std::string UniqueTopic(std::string_view hint) override { return Cat(hint, "-", ++topics_); }
 
  private:

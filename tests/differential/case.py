@@ -1,4 +1,4 @@
-"""One case: a data set, an expression, and ticks; and its verdict."""
+"""A differential test case (a data set, an expression, and ticks) and its verdict."""
 import math
 import random
 
@@ -37,8 +37,8 @@ class Case:
 
 
 class Verdict:
-    """kind: agree, both_fail, unsupported, differ; or a permitted difference: ill_conditioned, tied, range. full: the oracle's answer is neither
-    empty nor an error."""
+    """kind: agree, both_fail, unsupported, or differ; or a permitted difference: ill_conditioned, tied, or range. full: True if the oracle's result
+    is neither empty nor an error."""
 
     def __init__(self, kind, detail="", full=False):
         self.kind = kind
@@ -67,9 +67,9 @@ def ask_both(case, pitwall, oracle):
 
 
 def excuse(case, ours, theirs, oracle, seed):
-    """Returns the kind of verdict for a difference that is not our fault, or None."""
+    """Returns the kind of a permitted difference, or None if the difference is Pitwall's fault."""
     if ours.kind == "ok" and SAME_LABELS in theirs.message and "subquery" in case.node.all_names():
-        # In Prometheus a subquery is a range: elements that share their labels but never a step are an error.
+        # In Prometheus a subquery result is a range. Elements that share their labels but never a step cause an error.
         return "range"
     if ours.kind != "ok" or theirs.kind != "ok":
         return None
@@ -79,7 +79,7 @@ def excuse(case, ours, theirs, oracle, seed):
 
 
 def _tied(case, node, oracle, in_subquery):
-    """Returns whether topk() and similar functions choose among equals without an order. In a subquery only a selector gives an order."""
+    """Returns True if topk() and similar functions choose among equal elements in an undefined order. In a subquery only a selector defines an order."""
     in_subquery = in_subquery or "subquery" in node.names
     if node.names[:1] in (("topk",), ("bottomk",), ("limitk",)):
         inner = node.kids[-1]
@@ -96,8 +96,8 @@ def _tied(case, node, oracle, in_subquery):
 
 
 def _ill_conditioned(case, ours, theirs, oracle, seed):
-    """Returns whether the oracle's own answer moves as far as its distance from ours if the rounded values move by a unit in the last place: data that are
-    not whole numbers, and inner results. Labels must always agree."""
+    """Returns True if perturbing the rounded values (non-integer data and intermediate results) by one unit in the last place moves the oracle's
+    result at least as far as its distance from ours. Labels must always agree."""
     if case.node.exact > ROUNDED:
         return False
     apart = _distances(ours, theirs)
@@ -123,7 +123,7 @@ def _ill_conditioned(case, ours, theirs, oracle, seed):
 
 
 def _distances(ours, theirs):
-    """Returns the distance of each pair of numbers, infinite if only one is finite; None if the labels differ."""
+    """Returns the distance of each pair of numbers, infinite if only one of them is finite; None if the labels differ."""
     distances = []
     for (_, mine), (_, wanted) in zip(ours.ticks, theirs.ticks):
         by_labels = dict(wanted)
@@ -141,7 +141,7 @@ def _distances(ours, theirs):
 
 
 def _moved_data(dataset, rng):
-    """Moves the data. Whole numbers stay, so that exact results stay exact."""
+    """Perturbs the data. Whole numbers stay unchanged, so that exact results stay exact."""
     def moved(value):
         if value is STALE or not math.isfinite(value) or (value == int(value) and abs(value) < 2 ** 53):
             return value
@@ -150,7 +150,8 @@ def _moved_data(dataset, rng):
 
 
 def _moved_node(node, rng, unit):
-    """Moves every rounded inner result slightly: by a factor close to 1 (variances have errors of 1e-13), and by a unit in the last place of the input."""
+    """Perturbs every rounded intermediate result slightly: by a factor close to 1 (variances have errors of 1e-13), and by one unit in the last place
+    of the input."""
     kids = [_moved_node(kid, rng, unit) for kid in node.kids]
     moved = Node(node.kind, node.parts, kids, exact=node.exact) if kids else node
     if not kids or node.exact > ROUNDED or node.kind not in ("vector", "scalar"):

@@ -1,12 +1,12 @@
-"""Comparison of two answers."""
+"""Comparison of two query results."""
 import math
 import re
 
 from data import STALE
 
 RELATIVE = 1e-6
-# Sums and differences of rounded numbers: an answer near zero may differ by a few units in the last place of the input, but no more. Relative to the
-# largest magnitude of the metrics in the expression.
+# Tolerance for sums and differences of rounded numbers: a result near zero may differ by only a few units in the last place of the input. Relative to
+# the largest magnitude among the expression's metrics.
 CANCELLED = 1e-12
 OVERFLOW = 1e307  # data whose sums overflow a float
 
@@ -26,7 +26,7 @@ def same_number(a, b, magnitude=0.0):
 
 
 def magnitude(dataset, metrics):
-    """Returns the largest finite value of these metrics (textual names)."""
+    """Returns the largest finite value of the metrics with these textual names."""
     names = {m.strip('"') for m in metrics}
     largest = 0.0
     for labels, samples in dataset.series:
@@ -38,7 +38,7 @@ def magnitude(dataset, metrics):
 
 
 def difference(ours, theirs, expression, scale):
-    """Returns None if they agree, else one line. Neither answer is an error."""
+    """Returns None if the results agree, otherwise a one-line difference. Neither result may be an error."""
     if ours.type != theirs.type:
         return "type %s, expected %s" % (ours.type, theirs.type)
     if ours.message != theirs.message:
@@ -64,7 +64,7 @@ def _tick_difference(mine, wanted, expression, scale):
     if expression.startswith(BY_LABELS) and _some_lack(wanted, SORTED_BY.search(expression).group(0)):
         return None
     for (labels, value), (expected_labels, expected) in zip(mine, wanted):
-        # Equal values may have any order.
+        # Equal values may appear in any order.
         if (expression.startswith(BY_VALUE) and not same_number(value, expected, scale) or
                 expression.startswith(BY_LABELS) and labels != expected_labels):
             return "another order at %s" % series_text(expected_labels)
@@ -72,19 +72,19 @@ def _tick_difference(mine, wanted, expression, scale):
 
 
 def _some_lack(elements, names):
-    """Returns whether only some have a label to sort by: Prometheus sorts "a" after "" and "" after "a"."""
+    """Returns True if only some elements have the label to sort by. Prometheus sorts "a" after "" and "" after "a"."""
     return any(len({name in dict(labels) for labels, _ in elements}) > 1 for name in re.findall(r'"(\w+)"', names))
 
 
 def _named(some, others):
-    """Returns those that the others lack, or their number if there are none."""
+    """Returns the elements that the other list does not contain, or their number if there are none."""
     known = {labels for labels, _ in others}
     lacking = [series_text(labels) for labels, _ in some if labels not in known]
     return "{" + ", ".join(lacking[:4]) + (", …" if len(lacking) > 4 else "") + "} of %d" % len(some)
 
 
 def series_text(labels):
-    """Formats labels as in PromQL."""
+    """Formats labels in PromQL syntax."""
     labels = dict(labels)
     name = labels.pop("__name__", "")
     plain = name.replace("_", "").isalnum() and name.isascii()

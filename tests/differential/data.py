@@ -1,6 +1,6 @@
-"""Random data sets: series like those of a fleet, with everything in them that is error-prone.
+"""Random data sets: series that resemble those of a fleet, with all error-prone features.
 
-Times are milliseconds, values Python floats; STALE is the stale marker.
+Times are in milliseconds, values are Python floats, and STALE is the stale marker.
 """
 import math
 
@@ -14,7 +14,7 @@ BOUNDS = ("0.05", "0.1", "0.5", "1", "2.5", "10", "+Inf")
 
 
 class Metric:
-    """The generator's knowledge of a metric: its labels, the labels that identify its series, and the kind of its values."""
+    """Properties of a metric that the generator needs: its labels, the labels that identify its series, and the kind of its values."""
 
     def __init__(self, name, labels, key, exact, flavor):
         self.name = name
@@ -24,8 +24,8 @@ class Metric:
         self.flavor = flavor
 
 
-# Flavors: gauge, counter, unit (within [-1, 1]), odd (NaN, infinities), extreme (huge and tiny), buckets, time (unix
-# time), lone (one series), info (always 1), ordinary gauges under awkward names.
+# Flavors: gauge, counter, unit (within [-1, 1]), odd (NaN, infinities), extreme (huge and tiny), buckets, time (Unix time), lone (one series), info
+# (always 1), and ordinary gauges with awkward names.
 METRICS = (
     Metric("gi", ("job", "instance", "zone"), ("job", "instance"), EXACT_INTEGERS, "gauge"),
     Metric("gf", ("job", "instance"), ("job", "instance"), EXACT, "gauge"),
@@ -49,7 +49,7 @@ METRICS = (
 
 
 class Dataset:
-    """series: list of (labels, [(t, value)…]); also the times from which expressions and ticks are chosen."""
+    """series: list of (labels, [(t, value)…]). The object also contains the times from which expressions and ticks are chosen."""
 
     def __init__(self, series, start, interval, length, whole_seconds):
         self.series = series
@@ -118,7 +118,7 @@ def _label_sets(rng, metric, jobs, instances):
 
 
 def _times(rng, start, interval, count, jitter):
-    """Returns times on the grid, or off it by a fixed or random phase; with missed scrapes, a gap, and a late start."""
+    """Returns times on the grid, or off the grid by a fixed or random phase, with missed scrapes, a gap, and a late start."""
     first = rng.choice((0, 0, 0, 0, count // 4))
     phase = rng.randrange(interval) if jitter == "phase" else 0
     times = []
@@ -136,7 +136,7 @@ def _times(rng, start, interval, count, jitter):
 
 
 def _ended(rng, samples):
-    """Adds stale markers: at the end, or in the middle of a series that returns."""
+    """Adds stale markers at the end, or in the middle of a series that returns later."""
     if len(samples) > 4 and rng.random() < 0.25:
         at = rng.randrange(len(samples) // 2, len(samples))
         samples[at] = (samples[at][0], STALE)
@@ -146,7 +146,7 @@ def _ended(rng, samples):
 
 
 def _moved(rng, metric, labels, samples):
-    """Changes the last label of a series on the way: it ends, and another one begins. Returns nothing if it does not change."""
+    """Changes the last label of a series partway through: the series ends and another one starts. Returns an empty list if the label does not change."""
     if metric.name not in ("ji", "jf", "target_info") or len(samples) < 4 or rng.random() < 0.6:
         return []
     name, at = metric.labels[-1], rng.randrange(2, len(samples) - 1)
@@ -199,20 +199,20 @@ def _extreme(rng, count, _):
     return [rng.choice(few) for _ in range(count)]
 
 
-# Values are similar within a series: the order of addition decides a sum over very different ones. No subnormal numbers, because Go's own logarithms are
-# wrong for them on x86.
+# Values are similar within a series, because the order of addition determines a sum of very different values. Subnormal numbers are excluded, because
+# Go's own logarithms are wrong for them on x86.
 _EXTREMES = ((1.7e308, 1.1e308, 1.0e308, 0.0), (1e300, 3e300, -2e300, 0.0), (1e16, 3e16, 1e16 + 2, -7e15),
              (1e-300, 3e-300, -2e-300, 0.0), (3e-308, -1e-307, 5e-307))
 
 
 def _unix(rng, count, _):
-    """Returns seconds: leap days, ends of years, and times before 1970."""
+    """Returns times in seconds: leap days, ends of years, and times before 1970."""
     value = rng.choice((0, 951_782_400, 1_709_164_800 - 30, 1_735_689_599, -86_401, 4_102_444_800, 1_693_526_399))
     return [float(value + i * rng.choice((1, 86_400, 3_601))) for i in range(count)]
 
 
 def _buckets(rng, count, _):
-    """Returns one list of cumulative counts per bound, each a counter, with flat regions, a reset, and occasional disorder."""
+    """Returns one list of cumulative counts per bound. Each list is a counter with flat regions, a reset, and occasional disorder."""
     weights = [rng.choice((0, 1, 3, 10)) for _ in BOUNDS]
     disorder = rng.random() < 0.1
     totals = [0.0] * len(BOUNDS)

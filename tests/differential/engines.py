@@ -1,4 +1,4 @@
-"""The two engines as child processes: Prometheus' (the oracle) and ours (promql_eval)."""
+"""The two engines as child processes: Prometheus (the oracle) and Pitwall (promql_eval)."""
 import collections
 import json
 import queue
@@ -11,7 +11,7 @@ TIMEOUT = 60  # seconds for one answer, including all earlier queries
 
 
 class Answer:
-    """kind: ok, error, unsupported, limit, internal, died. ticks: [(t, [(labels, value)…])…]; labels are sorted pairs."""
+    """kind: ok, error, unsupported, limit, internal, or died. ticks: [(t, [(labels, value)…])…], with labels as sorted pairs."""
 
     def __init__(self, kind, message="", type_="", ticks=()):
         self.kind = kind
@@ -21,7 +21,7 @@ class Answer:
 
 
 class Query:
-    """A query on a data set. Times in milliseconds."""
+    """A query on a data set. Times are in milliseconds."""
 
     def __init__(self, expr, start, end, step, lookback, subquery_interval):
         self.expr = expr
@@ -37,8 +37,8 @@ def value_text(value):
 
 
 class _Engine:
-    """A child process that answers in the order of the queries. A thread reads, so that neither side waits for a full pipe. A child that ends or hangs
-    answers the current query with "died", and a new one gets the following queries."""
+    """A child process that responds in query order. A separate thread reads, so that a full pipe blocks neither side. If the child exits or hangs,
+    the current query gets "died" as its result, and a new child runs the following queries."""
 
     def __init__(self, command):
         self._command = command
@@ -60,7 +60,7 @@ class _Engine:
                 return
 
     def load(self, dataset):
-        """Sets the data of the following queries."""
+        """Sets the data for the following queries."""
         assert not self._pending
         self._dataset = dataset
         self._loaded = False
@@ -111,7 +111,7 @@ class Oracle(_Engine):
         super().__init__([path])
 
     def _load_text(self, dataset):
-        """Returns nothing: the data are sent with the next query."""
+        """Returns an empty text: the data is sent with the next query."""
         self._series = [{"labels": labels, "samples": [[t, value_text(v)] for t, v in samples]}
                         for labels, samples in dataset.series]
         return ""

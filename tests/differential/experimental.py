@@ -1,5 +1,5 @@
-"""Builders for Prometheus' features behind flags: fill, arithmetic on durations, info(), and anchored windows. Rows of TABLE as in functions.py. None of
-them is used inside other expressions."""
+"""Builders for Prometheus features behind feature flags: fill, duration arithmetic, info(), and anchored windows. TABLE has the same row format as in
+functions.py. Other expressions never contain these features."""
 from data import EXACT, ROUNDED
 from duration import duration
 from functions import call

@@ -1,11 +1,11 @@
-"""Builders for every function over floats. Rows of TABLE: name, kind, builder, best exactness, weight as a filler."""
+"""Builders for every function over floats. TABLE rows: name, kind, builder, best exactness, and weight as a filler."""
 from data import EXACT, EXACT_INTEGERS, METRICS, ROUNDED
 from duration import duration
 from tree import Node
 
 
 def call(name, arguments, kind, of=None, exact=ROUNDED, labels=None, key=None):
-    """Returns name(arguments), with the labels of `of` unless others are given."""
+    """Returns name(arguments) with the given labels, or by default with those of `of`."""
     parts, kids = [name + "("], []
     for i, argument in enumerate(arguments):
         if i:
@@ -24,10 +24,10 @@ def _string(text):
     return '"%s"' % text.replace("\\", "\\\\").replace('"', '\\"')
 
 
-# Functions of each element.
+# Functions of a single element.
 
 def _element(name, keeps=ROUNDED, needs=ROUNDED, flavor=None):
-    """keeps: maximum exactness of the result, which is otherwise that of the argument."""
+    """keeps: maximum exactness of the result. The default is the argument's exactness."""
     def build(g, depth, need):
         if flavor and g.chance(0.6):
             inner = g.selector(metric=g.metric(max(need, needs), (flavor,)))
@@ -71,7 +71,7 @@ def _date(name):
     def build(g, depth, need):
         if g.chance(0.15):
             return call(name, [], "vector", exact=EXACT_INTEGERS)
-        # Go's conversion of values beyond int64 depends on the processor.
+        # Go's conversion of values beyond int64 depends on the CPU architecture.
         inner = g.selector(metric=g.metric(EXACT, ("time",) if g.chance(0.8) else ("gauge", "counter", "unit")))
         return call(name, [inner], "vector", inner, EXACT_INTEGERS)
     return build
@@ -108,7 +108,7 @@ def _quantile_over_time(g, depth, need):
 
 
 def _share(g, depth):
-    """Returns a quantile: mostly a constant, possibly out of range."""
+    """Returns a quantile: usually a constant, possibly out of range."""
     if depth > 0 and g.chance(0.2):
         return g.scalar(depth, ROUNDED)
     return g.constant(("0", "0.1", "0.25", "0.5", "0.5", "0.9", "0.99", "1", "-1", "2", "0.333"))
@@ -127,7 +127,7 @@ def _smoothing(g, depth, need):
     return call("double_exponential_smoothing", [inner] + factors, "vector", inner)
 
 
-# Labels, absence, order.
+# Functions of labels, absence, and order.
 
 def _label_replace(g, depth, need):
     inner = g.vector(depth, need)
@@ -153,7 +153,7 @@ def _label_join(g, depth, need):
 
 
 def _gone(g, matrix):
-    """Returns a selector without results, with labels that absent() can derive."""
+    """Returns a selector that matches no series, with labels that absent() can derive."""
     matchers = g.some(('job="nowhere"', 'instance=~"9"', 'zone="q"', 'mode!="x"', 'zone=~"q"'), 1)
     if not any(m in matchers for m in ('job="nowhere"', 'zone="q"')):
         matchers.append('job="nowhere"')
@@ -190,7 +190,8 @@ def _sort_by_label(name):
 # Classic histograms.
 
 def _buckets(g, steady, sound=False):
-    """Returns a vector with le. steady: only whole numbers, so that a rank may be exactly at a bucket's edge. sound: without duplicate buckets."""
+    """Returns a vector with the label le. steady: only whole numbers, so that a rank may be exactly on a bucket boundary. sound: without duplicate
+    buckets."""
     name = "h_bucket" if sound or g.chance(0.8) else "hx_bucket"
     metric = next(m for m in METRICS if m.name == name)
     if steady:
@@ -212,7 +213,7 @@ def _histogram_quantile(g, depth, need):
 
 
 def _histogram_quantiles(g, depth, need):
-    # Prometheus repairs the buckets again for each quantile: with unsound ones, the order of quantiles matters.
+    # Prometheus repairs the buckets again for each quantile. If the buckets are unsound, the result depends on the order of quantiles.
     inner, labels = _buckets(g, True, True)
     shares = [g.constant((text,)) for text in g.some(("0", "0.25", "0.5", "0.9", "1"), 1)]
     return call("histogram_quantiles", [inner, '"q"'] + shares, "vector", labels=labels + ("q",), key=labels + ("q",))

@@ -1,4 +1,4 @@
-"""One case of rule groups: data, rule sets with their times, and the run; and its text, from which it is replayed."""
+"""A rule-group case: data, rule sets with their activation times, and the run. Its text form can be replayed."""
 import json
 
 from data import STALE, Dataset
@@ -8,7 +8,7 @@ HOLD = "zzz_hold.yaml"
 
 
 class Rule:
-    """kind: alert or record. name: that of the alert or of the metric. labels, annotations: lists of pairs."""
+    """kind: alert or record. name: name of the alert or of the recorded metric. labels, annotations: lists of pairs."""
 
     def __init__(self, kind, name, expr, hold=0, keep=0, labels=(), annotations=()):
         self.kind = kind
@@ -25,7 +25,7 @@ class Rule:
         return Rule(**fields)
 
     def identity(self, group_labels):
-        """Returns an identity. If it is equal, alerts survive a reload (plan::Rule::fingerprint)."""
+        """Returns the rule's identity. Alerts survive a reload if it is unchanged (plan::Rule::fingerprint)."""
         return (self.kind, self.name, self.expr, self.hold, self.keep, {**dict(group_labels), **dict(self.labels)})
 
     def text(self):
@@ -76,7 +76,7 @@ class Group:
 
 
 class Version:
-    """A rule set, active at the ticks after `start`. kept: rules whose alerts survive its start."""
+    """A rule set that is active at the ticks after `start`. kept: rules whose alerts survive its activation."""
 
     def __init__(self, start, files, kept):
         self.start = start
@@ -98,7 +98,7 @@ class Version:
 
 
 class GroupCase:
-    """Times in milliseconds. restores: ticks after which our engine is saved and restored."""
+    """A complete case. Times are in milliseconds. restores: ticks after which Pitwall's engine is saved and restored."""
 
     def __init__(self, dataset, versions, start, end, restores=()):
         self.dataset = dataset
@@ -113,7 +113,7 @@ class GroupCase:
         return GroupCase(**fields)
 
     def watched(self):
-        """Returns whether our engine keeps every series, so that all recorded series are visible."""
+        """Returns True if Pitwall's engine keeps every series, so that all recorded series are visible."""
         return all(any(name == HOLD for name, _ in v.files) for v in self.versions)
 
     def text(self):

@@ -1,5 +1,5 @@
-"""Comparison of two answers about one case of rule groups, tick by tick: failures of rules; alerts with state, times, values, labels, and annotations;
-recorded series; and the events of our engine."""
+"""Tick-by-tick comparison of two results of a rule-group case: rule failures; alerts with state, times, values, labels, and annotations; recorded
+series; and the events of Pitwall's engine."""
 import math
 
 from compare import same_number
@@ -9,7 +9,7 @@ LABELS = "labelset after applying"
 
 
 class Counts:
-    """Events of a case, by group, so that a run without events is noticed."""
+    """Events of a case by group. They reveal a run without events."""
 
     NAMES = ("pending", "fired", "resolved", "kept", "limited", "failed", "recorded", "marked", "reloaded", "restored",
              "ended by a reload", "refired")
@@ -22,7 +22,7 @@ class Counts:
 
 
 def difference(case, ours, theirs, counts):
-    """Returns None if they agree, else one line."""
+    """Returns None if the results agree, otherwise a one-line difference."""
     for who, answer in (("ours", ours), ("theirs", theirs)):
         if answer.get("error"):
             return "%s cannot run: %s" % (who, answer["error"])
@@ -154,7 +154,7 @@ class _Comparison:
         return None
 
     def _reload(self, version, events):
-        """Handles a reload: a changed rule has ended its issues; unchanged rules have not."""
+        """Handles a reload: checks that issues of changed rules have ended and those of unchanged rules have not."""
         ended = {}
         for rule, alerts in self.firing.items():
             self.counts.add("reloaded", rule)
@@ -167,7 +167,7 @@ class _Comparison:
         return mismatch and "at the reload at %d ms: %s" % (version.start, mismatch)
 
     def _events(self, events, found, ended, t, reason):
-        """Checks that each begin and end is reported once, with the data that Prometheus would report."""
+        """Checks that each start and each end is reported once, with the data that Prometheus would report."""
         mismatch = set()
         for event in events:
             kind = event["type"].rsplit(".", 1)[1]
@@ -186,7 +186,7 @@ class _Comparison:
             for field, value in expected.items():
                 if event[field] != value:
                     return "%s: %s is %r, expected %r" % (where, field, event[field], value)
-            # Prometheus keeps the last value of an alert; our event has the value at its tick, as its evidence.
+            # Prometheus keeps the last value of an alert, while our event contains the value at its tick as evidence.
             if kind == "found" and not _same(event["value"], alert[3]):
                 return "%s: value %s, expected %s" % (where, event["value"], alert[3])
         for kind, wanted in (("found", found), ("resolved", ended)):

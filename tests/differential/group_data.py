@@ -1,5 +1,5 @@
-"""Data for rule groups: values that hover around the thresholds of group_grow.py (2 to 7), so that alerts flap; gaps, stale markers, series that come and
-go, and elements that change a label."""
+"""Data for rule groups: values close to the thresholds of group_grow.py (2 to 7), so that alerts flap; gaps, stale markers, series that come and go,
+and elements that change a label."""
 from data import STALE, Dataset
 
 LEVELS = range(0, 10)
@@ -7,7 +7,8 @@ ZONES = ("x", "y", "z")
 
 
 class Shape:
-    """The data available to rules: metrics (gauges ga, gb with labels i and zone; gc with only i; a counter cn), and their number of elements."""
+    """Data available to rules: the metrics (gauges ga and gb with labels i and zone, gauge gc with only i, and counter cn) and their number of
+    elements."""
 
     def __init__(self, elements):
         self.elements = elements
@@ -75,7 +76,7 @@ def _counter(rng, count):
 
 
 def _moved(rng, labels, samples):
-    """Returns the series unchanged; with stale markers; or as another element from some time on."""
+    """Returns the series unchanged, with stale markers, or with different labels from some time on."""
     if len(samples) < 6:
         return [(labels, samples)]
     draw = rng.random()

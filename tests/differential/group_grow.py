@@ -1,7 +1,7 @@
 """Random rule groups over the data of group_data.py, and random edits of them.
 
-It only compares values that both engines must compute to the last bit: samples, sums, and counts of whole numbers. Rounded values (rate) are compared with
-numbers that they never equal, and templates only contain them rounded.
+The rules compare only values that both engines must compute exactly to the last bit: samples, sums, and counts of whole numbers. Rounded values
+(rate) are compared only with numbers that they never equal, and templates contain them only in rounded form.
 """
 import json
 
@@ -52,8 +52,8 @@ class Grower:
         return GroupCase(dataset, versions, start, start + length, restores)
 
     def _holds(self, editions):
-        """Returns rules that read everything that any edition reads, at the same intervals: our engine has no past for data that an edition is the first to
-        read (docs/time-model.md, 7), and that is not tested here."""
+        """Returns rules that read, at the same intervals, every series that any edition reads. Pitwall's engine has no past for data that an edition
+        is the first to read (docs/time-model.md, 7), and this test does not cover that case."""
         wanted = {}
         for groups in editions:
             for group in groups:
@@ -183,7 +183,7 @@ class Grower:
         return rng.choice(("%s and ga > 2", "%s unless gb > 4", "%s or gc")) % self._source(interval)
 
     def _alert(self, interval):
-        """Returns (text, whether its values are whole numbers)."""
+        """Returns (text, True if its values are whole numbers)."""
         rng = self.rng
         draw = rng.random()
         threshold = rng.randint(2, 7)
@@ -210,7 +210,7 @@ class Grower:
     # Reloads.
 
     def _edited(self, groups):
-        """Returns another edition: rules edited, removed, added, or reordered; a group removed, changed, or added."""
+        """Returns another edition, in which rules are edited, removed, added, or reordered, and a group is removed, changed, or added."""
         rng = self.rng
         groups = [g.changed(rules=list(g.rules)) for g in groups]
         for _ in range(rng.choice((1, 1, 2, 3))):

@@ -1,4 +1,4 @@
-"""Shrinks a failing case of rule groups."""
+"""Shrinks a failing rule-group case."""
 import re
 
 from group_case import HOLD, GroupCase, Version
@@ -29,7 +29,7 @@ class GroupShrinker:
         return case
 
     def _drop(self, items, fails):
-        """Leaves out chunks, large ones first, as long as the case fails."""
+        """Removes chunks, large ones first, while the case still fails."""
         size = max(1, len(items) // 2)
         while items:
             at = 0
@@ -63,7 +63,7 @@ class GroupShrinker:
         return case if len(kept) == len(case.versions) else case.changed(versions=[_since(kept[0])] + kept[1:])
 
     def _rules(self, case):
-        """Removes rules that are equal in all rule sets together, so that a reload keeps its kind."""
+        """Removes rules that are equal in all rule sets from all of them together, so that each reload keeps its kind."""
         texts = sorted({rule for v in case.versions for name, text in v.files if name != HOLD
                         for rule in _rules_of(text)}, key=len, reverse=True)
 
@@ -112,7 +112,7 @@ def _rules_of(text):
 
 
 def _has(files, name):
-    """Returns whether the rule pack/group/rule#n still exists; which one of several with that name does not matter here."""
+    """Returns True if the rule pack/group/rule#n still exists. If several rules have that name, any of them counts."""
     pack, group, rule = name.split("#")[0].split("/")
     groups = GROUP.split(dict(files).get(pack + ".yaml", ""))[1:]
     return any(g.startswith(group + "\n") and re.search(r"(?m)^  - (alert|record): %s$" % re.escape(rule), g) for g in groups)

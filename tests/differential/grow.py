@@ -1,7 +1,7 @@
 """Random well-typed expressions over a data set.
 
-Discontinuous functions (comparisons, floor, topk, resets, …) are only applied to values that both engines must compute to the last bit, so that rounding
-cannot flip them. Each node knows its exactness (data.py), and a builder asks its children for the exactness that it needs.
+Discontinuous functions (comparisons, floor, topk, resets, …) are applied only to values that both engines must compute exactly to the last bit, so
+that rounding cannot flip them. Each node has an exactness (data.py), and a builder requests children with the exactness that it needs.
 """
 import experimental
 import functions
@@ -14,8 +14,8 @@ from tree import Node, Selector, number
 class Feature:
     """A function, an operator, or a modifier that the test counts by name.
 
-    build(grower, depth, need) makes a node that uses it. gives: the best exactness of its result. weight: how often it is used inside other expressions; 0 if
-    it would only make them empty.
+    build(grower, depth, need) makes a node that uses the feature. gives: the best exactness of its result. weight: frequency inside other
+    expressions; 0 if the feature would only make them empty.
     """
 
     def __init__(self, name, kind, build, gives, weight=1):
@@ -31,7 +31,7 @@ EXPERIMENTAL = {row[0] for row in experimental.TABLE}
 
 
 class Grower:
-    """One expression of random shape. usable: names of the features that may be used in addition to the requested one."""
+    """A generator of one random expression. usable: names of additional features that may accompany the requested one."""
 
     def __init__(self, rng, dataset, usable):
         self.rng = rng
@@ -154,7 +154,7 @@ class Grower:
         return self.rng.choice(fit).build(self, depth - 1, need) if fit else self.literal(need == EXACT_INTEGERS)
 
     def some(self, names, least=0):
-        """Returns a random subset, in order."""
+        """Returns a random subset in the original order."""
         names = list(names)
         if not names:
             return []

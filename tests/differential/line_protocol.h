@@ -1,6 +1,6 @@
-// Input of both programs of the differential tests: lines of fields separated by tabs; inside a
-// field, \t, \n, and \\ are escaped. Invalid input ends the program with a message, since only the
-// test writes it.
+// Input format of both differential test programs: lines of tab-separated fields. Inside a field,
+// \t, \n, and \\ are escaped. Invalid input ends the program with a message, because only the test
+// writes the input.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ inline std::string ReadLine(const char* program) {
 
 inline int64_t Number(const std::string& text) { return std::strtoll(text.c_str(), nullptr, 10); }
 
-// Parses "name=value… <TAB>|<TAB> t_ms:value…"; a value is in strtod's format, or stale.
+// Parses "name=value… <TAB>|<TAB> t_ms:value…". A value is in strtod's format or the word stale.
 inline offline::QuerySeries ParseSeries(const std::string& line) {
   const std::vector<std::string> fields = Fields(line);
   offline::QuerySeries series;

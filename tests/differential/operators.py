@@ -1,4 +1,4 @@
-"""Builders for operators, aggregations, and modifiers. Rows of TABLE as in functions.py."""
+"""Builders for operators, aggregations, and modifiers. TABLE has the same row format as in functions.py."""
 from data import EXACT, EXACT_INTEGERS, METRICS, ROUNDED
 from tree import Node, Selector
 
@@ -11,7 +11,7 @@ def _listed(names):
     return "(" + ", ".join(names) + ")"
 
 
-# Required exactness of the operands of an operator.
+# Required exactness of an operator's operands.
 def _needs(op, need):
     if op in COMPARISON or op in ("%", "^"):  # -8 to the power of nearly 2 is not a number
         return max(need, EXACT)
@@ -29,7 +29,7 @@ BEST = {"+": EXACT_INTEGERS, "-": EXACT_INTEGERS, "*": EXACT, "/": EXACT, "%": E
 
 
 def _binary(op):
-    """Returns any pairing of operands."""
+    """Returns two operands of any kind."""
     def build(g, depth, need):
         draw = g.rng.random()
         if draw < 0.35:
@@ -56,7 +56,7 @@ def with_number(g, op, depth, need, number_first, want_bool=False):
 
 
 def matched(g, op, depth, need, clause):
-    """Returns two vectors. clause: on, ignoring, group_left, group_right, bool, or None for any that fits."""
+    """Returns two vectors. clause: on, ignoring, group_left, group_right, bool, or None for any clause that fits."""
     need = _needs(op, need)
     left = g.vector(depth, need)
     right = _relative(g, left, op) if g.chance(0.9 if op == "unless" else 0.4) else g.vector(depth, need)
@@ -73,7 +73,7 @@ def matched(g, op, depth, need, clause):
 
 
 def _relative(g, left, op):
-    """Returns a selector that matches one to one, if there is one; for unless, one that matches a part."""
+    """Returns a selector that matches one to one if possible; for unless, a selector that matches only some elements."""
     fit = [m for m in METRICS if m.exact >= left.exact and m.key == left.key and m.flavor != "extreme"]
     if not fit:
         return g.vector(0, left.exact)
@@ -84,7 +84,7 @@ def _relative(g, left, op):
 
 
 def _coarser(g, one, many):
-    """Returns one element for several of the other side: an aggregate if necessary."""
+    """Returns a vector with one element for several on the other side, aggregated if necessary."""
     shared = [n for n in one.labels if n in many.labels and n != "zone"]
     by = tuple(g.some(shared, 1)[:2])
     if set(one.key) <= set(shared):
@@ -95,7 +95,7 @@ def _coarser(g, one, many):
 
 
 def _join(g, op, left, right, clause):
-    """Returns the operator with a matching clause that fits both sides; occasionally with one that does not."""
+    """Returns the operator with a matching clause that fits both sides, or occasionally one that does not fit."""
     names, words = [op], [op]
     exact = _gives(op, left, right) if op in ARITHMETIC else min(left.exact, right.exact)
     if op in COMPARISON:
@@ -133,7 +133,7 @@ def _join(g, op, left, right, clause):
     elif group and grouping and not g.chance(0.08):
         many, one = (left, right) if group == "group_left" else (right, left)
         include = g.some([n for n in one.labels if n not in match and (n not in many.labels or g.chance(0.2))])
-        # An operand in parentheses would be read as the list.
+        # Prometheus would parse a parenthesized operand as the label list.
         bare = not include and isinstance(right, Selector) and not right.text().startswith("{") and g.chance(0.5)
         words.append(group + ("" if bare else " " + _listed(include)))
         names.append(group)
@@ -161,7 +161,7 @@ def _negative(g, depth, need):
 
 
 def _scalars(g, depth, need):
-    """Returns arithmetic, or a comparison with bool, between numbers."""
+    """Returns arithmetic between numbers, or a comparison with bool."""
     op = g.rng.choice(ARITHMETIC + COMPARISON)
     need = _needs(op, need)
     left, right = g.scalar(depth, need), g.scalar(depth, need)
@@ -175,7 +175,7 @@ def _scalars(g, depth, need):
 # Aggregations.
 
 def _grouping(g, inner, clause=None):
-    """Returns (text, names, labels of the result)."""
+    """Returns (text, names, result labels)."""
     if clause is None:
         choices = [c for c in ("by", "without") if c in g.usable]
         clause = g.rng.choice(choices + [""]) if choices else ""
@@ -259,7 +259,7 @@ def _offset(g, depth, need):
 
 
 def _by_name(g, depth, need):
-    """Selects several metrics at once."""
+    """Selects several metrics in a single selector."""
     text = g.rng.choice(('{__name__=~"gi|gf"}', '{__name__="gi"}', '{__name__=~"[gh]i",job="a"}', '{__name__=~"c."}',
                          '{"gi",instance!="7"}', '{job="a",__name__=~"gi|mi"}'))
     return Node("vector", [text], (), ["by name"], ("__name__", "job", "instance"), ("__name__", "job", "instance"), EXACT)

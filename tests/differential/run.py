@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""run.py [--cases N] [--seed S] [--only F,F…]: compares our engine with Prometheus' own on random PromQL over random data.
+"""run.py [--cases N] [--seed S] [--only F,F…]: compares Pitwall's engine with Prometheus on random PromQL over random data.
 
-A difference is shrunk and printed as a script for `rules golden`. Each case has its own seed: --only-case repeats one, with the same --only and --skip, and an
-engine that supports the same features. The exit code is 1 if any answer differs, or if too many cases of a feature have no answer.
+A difference is shrunk and printed as a script for `rules golden`. Each case has its own seed. --only-case repeats a case; use the same --only and
+--skip, and an engine that supports the same features. The exit code is 1 if any result differs, or if too many cases of a feature have no result.
 """
 import argparse
 import collections
@@ -103,7 +103,7 @@ class Run:
         return self._report(time.monotonic() - began)
 
     def _supported(self):
-        """Returns the features that may be used in other expressions: tries an expression of each."""
+        """Returns the features that other expressions may contain. Runs an expression for each feature to find out."""
         usable = set()
         rng = random.Random(0)
         dataset = make_dataset(rng)
@@ -215,7 +215,7 @@ class Run:
 
 
 def _timed(rng, dataset, node, feature):
-    """Returns ticks where there are data, mostly on the grid of the samples."""
+    """Returns ticks in the time range of the data, mostly on the sample grid."""
     interval = dataset.interval
     step = rng.choice((interval, interval, interval * 2, interval * 5 // 2, max(1000, interval * 7 // 10), 60_000))
     count = rng.choice((1, 1, 2, 3, 5, 8, 8, 30))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""run_groups.py [--groups N] [--seed S] [--replay FILE]: compares our engine with Prometheus' own rules.Group, tick by tick, on random rule groups over random
-flapping data, with reloads and restores.
+"""run_groups.py [--groups N] [--seed S] [--replay FILE]: compares Pitwall's engine with Prometheus' own rules.Group, tick by tick, on random rule
+groups over random flapping data, with reloads and restores.
 
-A difference is shrunk and written to a file, which --replay runs again. Each case has its own seed: --only-case repeats one. The exit code is 1 if anything
-differs, or if too little happened in the groups.
+A difference is shrunk and written to a file that --replay runs again. Each case has its own seed, and --only-case repeats a case. The exit code is 1
+if anything differs, or if too few events happened in the groups.
 """
 import argparse
 import json
@@ -24,11 +24,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 REPO = os.path.dirname(os.path.dirname(HERE))
 TIMEOUT = 60  # seconds for one answer
 AHEAD = 8  # maximum number of cases that wait for an answer
-# Minimum number of 100 groups in which each event must have happened at least once.
+# Minimum number of groups, of 100, in which each event must happen at least once.
 SHARES = {"pending": 60, "fired": 70, "resolved": 50, "kept": 30, "limited": 6, "failed": 14, "recorded": 70, "marked": 70,
           "reloaded": 30, "restored": 20, "ended by a reload": 5, "refired": 30}
 
-# Cases in which the oracle was adapted to our documented behavior (docs/promql.md), and their number.
+# Cases in which the oracle was adapted to Pitwall's documented behavior (docs/promql.md), and their number.
 BY_DESIGN = {"kept_over_limit": "alerts kept at %d ticks of a rule over its limit",
              "kept_at_reload": "%d alerts of unchanged rules kept at a reload",
              "conflicts": "no failure at %d samples that another rule had recorded otherwise"}
@@ -49,7 +49,8 @@ def parse_arguments():
 
 
 class Child:
-    """An engine that answers each request with one line of JSON, in order. A request fails if the engine dies or hangs in it, and a new engine continues."""
+    """An engine that responds to each request with one line of JSON, in order. If the engine dies or hangs, the current request fails and a new
+    engine handles the next ones."""
 
     def __init__(self, command):
         self._command = command
@@ -185,7 +186,7 @@ class Run:
         if self.options.brief:
             print("DIFFERENCE %s %s" % (name, mismatch), flush=True)
             return
-        # Waiting cases are queried again later, because shrinking sends queries too.
+        # Waiting cases are sent again later, because shrinking sends queries too.
         for _ in asked:
             self.engines.answers()
         small = GroupShrinker(self.engines).shrink(case)

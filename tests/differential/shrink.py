@@ -1,4 +1,4 @@
-"""Shrinks a failing case and prints it as a script in the dialect of promqltest."""
+"""Shrinks a failing case and prints it as a promqltest script."""
 import math
 from functools import reduce
 
@@ -12,7 +12,7 @@ BUDGET = 600  # maximum number of queries
 
 class Shrinker:
     def __init__(self, pitwall, oracle, still_fails):
-        """still_fails(case, ours, theirs, verdict): returns whether this is the same kind of failure."""
+        """still_fails(case, ours, theirs, verdict): returns True if this is the same kind of failure."""
         self._pitwall = pitwall
         self._oracle = oracle
         self._still_fails = still_fails
@@ -61,7 +61,7 @@ class Shrinker:
             case = smaller
 
     def _drop(self, items, fails):
-        """Leaves out chunks, large ones first, as long as the case fails."""
+        """Removes chunks, large ones first, while the case still fails."""
         size = max(1, len(items) // 2)
         while True:
             at = 0
@@ -81,7 +81,7 @@ class Shrinker:
         return case if kept is case.dataset.series else case.changed(dataset=case.dataset.with_series(kept))
 
     def _samples(self, case):
-        """Removes samples: first at the same times in all series, then in each series."""
+        """Removes samples, first at the same times in all series, then in each series."""
         series = case.dataset.series
 
         def with_times(times):
@@ -104,7 +104,7 @@ class Shrinker:
         return case
 
     def _values(self, case):
-        """Rounds all numbers at once."""
+        """Rounds all numbers together."""
         def mapped(change):
             series = [(labels, [(t, v if v is STALE or not math.isfinite(v) else change(v)) for t, v in samples])
                       for labels, samples in case.dataset.series]
@@ -138,7 +138,7 @@ class Shrinker:
 
 
 def script(case, ours, theirs, verdict):
-    """Returns text for a golden script, with Prometheus' answer."""
+    """Returns a golden script with Prometheus' result."""
     times = sorted({t for _, samples in case.dataset.series for t, _ in samples})
     grid = reduce(math.gcd, times, 0) or 60_000
     lines = ["# " + line for line in verdict.detail.splitlines()]

@@ -1,7 +1,7 @@
-"""Expressions as trees that know their text, so that the shrinker can take them apart again."""
+"""Expression trees that generate their own text, so that the shrinker can take them apart again."""
 
 
-# Features that order elements themselves, or change the labels that order them.
+# Features that order elements themselves, or change the labels that determine the order.
 REORDERING = {"label_replace", "label_join", "histogram_quantile", "histogram_quantiles", "histogram_fraction", "sort",
               "sort_desc", "sort_by_label", "sort_by_label_desc", "sum", "avg", "min", "max", "count", "group", "stddev",
               "stdvar", "quantile", "topk", "bottomk", "limitk", "limit_ratio", "count_values", "on", "ignoring", "or",
@@ -9,10 +9,10 @@ REORDERING = {"label_replace", "label_join", "histogram_quantile", "histogram_qu
 
 
 class Node:
-    """Text with holes: parts holds strings and the indices of children.
+    """Text with holes: parts contains strings and the indices of children.
 
-    kind is vector, scalar, matrix, or string; names are the functions and operators that this node itself uses. The rest is the generator's knowledge of a
-    value: its labels, the labels that identify its elements (key), and its exactness to the last bit (exact, see grow.py).
+    kind is vector, scalar, matrix, or string; names are the functions and operators that this node itself uses. The other fields are properties that
+    the generator needs: the value's labels, the labels that identify its elements (key), and its exactness to the last bit (exact, see grow.py).
     """
 
     def __init__(self, kind, parts, kids=(), names=(), labels=(), key=(), exact=0):
@@ -36,7 +36,7 @@ class Node:
         return {name for node in self.nodes() for name in node.names}
 
     def ordered(self):
-        """Returns whether both engines order the elements by labels: ties in topk() and limitk() depend on it."""
+        """Returns True if both engines order the elements by labels. Ties in topk() and limitk() depend on the order."""
         return (self.kind == "scalar" or not set(self.names) & REORDERING) and all(kid.ordered() for kid in self.kids)
 
     def metrics(self):
@@ -48,7 +48,7 @@ class Node:
         return other
 
     def simpler(self):
-        """Yields smaller trees of the same kind, the smallest first. A plain child replaces its parent if possible."""
+        """Yields smaller trees of the same kind, smallest first. A plain child replaces its parent if possible."""
         inside = sorted((n for n in self.nodes() if n is not self and n.kind == self.kind), key=lambda n: len(n.text()))
         yield from inside
         if self.kind == "scalar" and self.text() not in ("1", "2"):
@@ -60,7 +60,7 @@ class Node:
 
 
 class Selector(Node):
-    """A metric with matchers, and possibly a window (matrix) and an offset."""
+    """A metric with matchers, optionally with a window (matrix) and an offset."""
 
     def __init__(self, metric, matchers=(), window="", offset="", **more):
         self.metric = metric

@@ -36,9 +36,9 @@ import recordings  # noqa: E402
 FOLDERS = ("trainings/recordings", "trainings/kinds/recordings", "trainings/healthy")
 PARTS = ("events", "snapshots", "answers", "speed")
 TEXTS = {"summary", "description", "suggestion", "status_reason", "error", "reason", "verdict_reason", "text", "end_text", "title"}
-# In a report, names of lines and bars are texts too.
+# Line and bar names in a report are also text for people.
 TEXTS_OF_REPORT = TEXTS | {"caption", "name"}
-# Times of the server's own clock, and addresses.
+# Times from the server's own clock, and addresses.
 VOLATILE = {"now_ns", "asked_ns", "server_ns", "link", "expires_ns"}
 ROUTES = ("job", "series", "steps", "phases", "operators", "tensors", "resources", "issues", "incidents", "rules", "actions", "captures", "heatmap/steps",
           "report", "chart?match=train_step_duration_seconds", "heatmap?match=train_step_duration_seconds", "samples?match=train_step_duration_seconds")
@@ -64,7 +64,7 @@ def without_texts(value, texts=frozenset(TEXTS)):
 
 
 def differences(base, new, place=""):
-    """Yields the places at which two JSON values differ."""
+    """Yields the paths at which two JSON values differ."""
     if isinstance(base, dict) and isinstance(new, dict):
         for key in sorted(base.keys() | new.keys()):
             yield from differences(base.get(key), new.get(key), "%s.%s" % (place, key))
@@ -89,7 +89,7 @@ class Comparison:
         return text
 
     def compare(self, results):
-        """Returns the first differing places. results: those of BASE and of NEW."""
+        """Returns the paths of the first differences. results: results of BASE and of NEW."""
         base, new = results
         found = list(differences(without_texts(json.loads(self.renamed(json.dumps(base)))), without_texts(new)))
         return found[:SHOWN] + (["and %d more" % (len(found) - SHOWN)] if len(found) > SHOWN else [])
@@ -114,7 +114,7 @@ class Comparison:
 
     def answers(self, path):
         base, new = (self.answers_of(binary, path) for binary in self.binaries)
-        # Partitions draw the numbers of their segments from one sequence, in the order in which their threads happen to write. The number is part of the file.
+        # Partitions number their segments from a shared sequence in thread order, and the file contains that number.
         for _ in range(TRIES):
             if base["segments"].keys() == new["segments"].keys() or windows(base["segments"]) != windows(new["segments"]):
                 break
@@ -158,12 +158,13 @@ def get(server, route, job=None):
 
 
 def failure(program, base, done):
-    """Returns the fault of a run without results: two of them would be equal. base: the exit code and the lines of BASE; done: the last process."""
+    """Returns an error if the run has no results, because two empty runs would be equal. base: exit code and lines of BASE; done: the finished
+    process."""
     return [] if base[0] == 0 and len(base) > 1 else ["%s of BASE ended with %d and %d lines; the other printed: %s" % (program, base[0], len(base) - 1, done.stderr[-300:])]
 
 
 def windows(segments):
-    """Returns the paths of segments without their numbers."""
+    """Returns the segment paths without the segment numbers."""
     return sorted(path.rpartition("-")[0] for path in segments)
 
 
@@ -179,14 +180,14 @@ def cpu_seconds(command):
 
 
 def faults_of_speed(pairs):
-    """pairs: [(CPU seconds of BASE, of NEW)]. Returns the fault, if the median ratio is too low."""
+    """Returns an error if the median ratio is too low. pairs: [(CPU seconds of BASE, CPU seconds of NEW)]."""
     ratio = statistics.median(base / new for base, new in pairs)
     print("speed: median ratio %.3f of %d pairs; %.2f s, then %.2f s" % (ratio, len(pairs), *(statistics.median(side) for side in zip(*pairs))), flush=True)
     return ["median ratio %.3f, at least %.2f is required" % (ratio, SLOWEST)] if ratio < SLOWEST else []
 
 
 def digests(data):
-    """Returns the digest of each segment of the history, by its path."""
+    """Returns the digest of each history segment by its path."""
     found = {}
     for folder, _, names in os.walk(os.path.join(data, "insights")):
         for name in names:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""equal.py finds a planted difference in events, snapshots, answers, segments, or speed, and no difference in texts for people or renamed fields."""
+"""Checks that equal.py finds a planted difference in events, snapshots, responses, segments, or speed, and ignores differences in human-readable
+texts and renamed fields."""
 import json
 import os
 import stat
@@ -29,7 +30,7 @@ class EqualTest(unittest.TestCase):
         self.addCleanup(self.folder.cleanup)
 
     def binary(self, name, events):
-        """Makes a program that prints these events for any arguments."""
+        """Creates a program that prints these events for any arguments."""
         path = os.path.join(self.folder.name, name)
         with open(path, "w", encoding="utf-8") as file:
             file.write("#!/bin/sh\ncat <<'END'\n%sEND\n" % "".join(json.dumps(event) + "\n" for event in events))
@@ -55,15 +56,15 @@ class EqualTest(unittest.TestCase):
     def test_added_field_is_found(self):
         self.assertEqual(len(self.events([EVENT], [changed(("data", "fresh"), 1)])), 1)
 
-    def test_texts_are_left_out(self):
+    def test_text_differences_are_ignored(self):
         self.assertEqual(self.events([EVENT], [changed(("data", "summary"), "The loss rose")]), [])
 
-    def test_renames_apply_to_the_base(self):
+    def test_renames_apply_to_base(self):
         renamed = changed(("data", "rule"), "p/g/LossJump")
         self.assertEqual(len(self.events([EVENT], [renamed])), 1)
         self.assertEqual(self.events([EVENT], [renamed], {"LossSpike": "LossJump"}), [])
 
-    def test_names_in_a_report_are_texts(self):
+    def test_names_in_a_report_are_ignored(self):
         def of(route, name):
             return {route: {"sections": [{"blocks": [{"lines": [{"name": name, "y": [1]}]}]}]}}
         comparison = equal.Comparison("", "", {})
@@ -81,18 +82,18 @@ class EqualTest(unittest.TestCase):
             binaries.append(os.path.join(self.folder.name, name, "pitwall"))
         return equal.Comparison(*binaries, {}).snapshots(equal.all_recordings()[0])
 
-    def test_one_changed_byte_of_a_snapshot_is_found(self):
+    def test_changed_snapshot_byte_is_found(self):
         self.assertEqual(self.snapshots("echo 0 200 j 7 10 ab", "echo 0 200 j 7 10 ab"), [])
         self.assertEqual(len(self.snapshots("echo 0 200 j 7 10 ab", "echo 0 200 j 7 10 ac")), 1)
 
-    def test_replay_without_snapshots_is_a_fault(self):
+    def test_replay_without_snapshots_fails(self):
         self.assertEqual(len(self.snapshots("true", "true")), 1)
         self.assertEqual(len(self.snapshots("echo 0 200 j 7 10 ab; exit 1", "echo 0 200 j 7 10 ab; exit 1")), 1)
 
-    def test_backtest_without_events_is_a_fault(self):
+    def test_backtest_without_events_fails(self):
         self.assertEqual(len(self.events([], [])), 1)
 
-    def test_log_lines_are_left_out(self):
+    def test_log_lines_are_ignored(self):
         self.assertEqual(self.snapshots("echo old >&2; echo 0 200 j 7 10 ab", "echo new >&2; echo 0 200 j 7 10 ab"), [])
 
     def test_ratio_of_nine_tenths_is_found(self):

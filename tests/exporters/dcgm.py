@@ -1,6 +1,6 @@
-"""NVIDIA's DCGM exporter as documented: the fields of etc/default-counters.csv with their types and help texts, one series per GPU with the labels
-gpu, UUID, pci_bus_id, device, modelName, and Hostname (hostname since 4.8.2), plus those of a pod if Kubernetes assigned the GPU to one. A value that a
-GPU does not support is a sentinel close to 2^63. The GPUs are simulated: no NVIDIA hardware is involved.
+"""Simulation of NVIDIA's DCGM exporter as documented: the fields of etc/default-counters.csv with their types and help texts, and one series per GPU
+with the labels gpu, UUID, pci_bus_id, device, modelName, and Hostname (hostname since 4.8.2). Series have pod labels if Kubernetes assigned the GPU
+to a pod. A value that a GPU does not support is a sentinel close to 2^63. No NVIDIA hardware is involved.
 """
 import math
 
@@ -8,7 +8,7 @@ from exposition import Family
 
 NOT_SUPPORTED = "9223372036854775794"
 
-# Active lines of the shipped counters file.
+# Active lines of the default counters file.
 DEFAULT = [
     ("DCGM_FI_DEV_SM_CLOCK", "gauge", "SM clock frequency (in MHz)."),
     ("DCGM_FI_DEV_MEM_CLOCK", "gauge", "Memory clock frequency (in MHz)."),
@@ -35,7 +35,7 @@ DEFAULT = [
     ("DCGM_FI_PROF_PCIE_TX_BYTES", "gauge", "The rate of data transmitted over the PCIe bus in bytes per second."),
     ("DCGM_FI_PROF_PCIE_RX_BYTES", "gauge", "The rate of data received over the PCIe bus in bytes per second."),
 ]
-# Commented lines of that file, and fields that a site may add according to the documentation.
+# Commented lines of that file, and fields that the documentation allows a site to add.
 ECC = [("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", "counter", "Total number of single-bit volatile ECC errors."),
        ("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", "counter", "Total number of double-bit volatile ECC errors.")]
 NVLINK = [("DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", "counter", "Total number of NVLink flow-control CRC errors."),
@@ -53,13 +53,13 @@ SM = [("DCGM_FI_PROF_SM_ACTIVE", "gauge", "The ratio of cycles an SM has at leas
 XID_COUNTS = [("DCGM_EXP_XID_ERRORS_COUNT", "gauge", "Count of XID Errors within user-specified time window.")]
 EVERYTHING = DEFAULT + ECC + NVLINK + CLOCKS + LINKS + POWER + REMAP + SM
 
-# Bits of the reasons in the mask, as in NVML.
+# Bits of the throttle-reason mask, as in NVML.
 IDLE, POWER_CAP, HW_SLOWDOWN, SW_THERMAL, HW_THERMAL, POWER_BRAKE = 0x1, 0x4, 0x8, 0x20, 0x40, 0x80
 
 
 class DcgmExporter:
-    """The GPUs of one node, busy unless `busy` is False. `faults` maps (gpu, field) to a value or to a function of the seconds since the start; the value
-    None removes the series, as DCGM does for unreadable fields. The GPUs in `mig` are split into instances and have no series of the whole GPU; `pods`
+    """The GPUs of a node, busy unless `busy` is False. `faults` maps (gpu, field) to a value or to a function of the seconds since the start; None
+    removes the series, as DCGM does for unreadable fields. The GPUs in `mig` are split into instances and have no whole-GPU series; `pods`
     time-slices each GPU."""
 
     port = 9400
@@ -88,7 +88,7 @@ class DcgmExporter:
         return [text + instance + host + user for instance in instances for user in users]
 
     def readings(self, gpu, time):
-        """Returns {field: value}; missing fields are 0."""
+        """Returns {field: value}. Absent fields are 0."""
         wave = math.sin(time / 37.0 + gpu)  # each GPU has its own phase, so that no two GPUs are equal
         busy = self.busy
         readings = {

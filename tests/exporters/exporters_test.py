@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Metrics of third-party exporters, through pack:derive to issues. Each set of scenarios.py goes through `pitwall backtest` and is judged: the right
-alerts, on the right device, and nothing else.
+"""Tests third-party exporter metrics, from pack:derive to issues. Runs each set of scenarios.py through `pitwall backtest` and expects the correct
+alerts on the correct device, and no others.
 
 exporters_test.py BINARY [--rules FILE…] [--only NAME] [--keep DIR]
 """
@@ -22,7 +22,7 @@ PACKS = ["pack:derive", "pack:gpu", "pack:fleet"]
 
 
 def write_scrapes(scenario, path):
-    """Writes the recording that a scraper of the set would make: targets are scraped one after the other, each at its own offset."""
+    """Writes the recording that a scraper of the set would make. Targets are scraped one after another, each at its own offset."""
     lines = []
     scrapers = [Scraper({"instance": "%s:%d" % (exporter.host, exporter.port), "job": "exporters", "pitwall_job": scenario.name})
                 for exporter in scenario.exporters]
@@ -51,7 +51,7 @@ def matches(expected, issue):
 
 
 def verdict(scenario, issues):
-    """Returns the mismatches as text."""
+    """Returns a text that lists the mismatches."""
     wrong = []
     for expected in scenario.expected:
         if not any(matches(expected, issue) for issue in issues):
@@ -69,7 +69,7 @@ def verdict(scenario, issues):
 
 
 def run(binary, rules, scenarios, folder):
-    """Returns {scenario's name: [(alert, labels, seconds since the first scrape)]}."""
+    """Returns {scenario name: [(alert, labels, seconds since the first scrape)]}."""
     paths = []
     for scenario in scenarios:
         paths.append(os.path.join(folder, scenario.name + ".prom"))

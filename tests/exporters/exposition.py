@@ -1,4 +1,4 @@
-"""Prometheus' text format: the answers of an exporter, and the samples that a scrape stores."""
+"""Prometheus' text format: exporter responses, and the samples that a scrape stores."""
 import re
 
 SAMPLE = re.compile(r"^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$")
@@ -12,7 +12,7 @@ def number(value):
 
 
 class Family:
-    """One metric with its metadata and its samples, keyed by the text of their labels."""
+    """A metric with its metadata and its samples, keyed by the text of their labels."""
 
     def __init__(self, name, kind, help_text):
         self.name, self.kind, self.help = name, kind, help_text
@@ -26,7 +26,7 @@ class Family:
 
 
 def families_of(text):
-    """Returns {name: Family} of an answer."""
+    """Returns {name: Family} for a response."""
     families, help_texts, kinds = {}, {}, {}
     for line in text.splitlines():
         if line.startswith("# HELP "):
@@ -42,7 +42,7 @@ def families_of(text):
 
 
 class Scraper:
-    """Converts answers to samples as a scrape stores them: each with the target's labels and the time. A label of the exporter with the same name
+    """Converts responses to the samples that a scrape stores, each with the target's labels and the time. An exporter label with the same name
     becomes exported_<name>."""
 
     def __init__(self, labels):

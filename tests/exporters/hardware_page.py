@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the block `hardware` of docs/accuracy.md: the tests behind each rule of the packs gpu, fleet, and derive. It is generated from the packs and from
-the sets of scenarios.py, so that a rule without a set is visible.
+"""Writes the block `hardware` of docs/accuracy.md: the tests for each rule of the packs gpu, fleet, and derive. The block is generated from the packs
+and from the sets of scenarios.py, so that a rule without a set is visible.
 
 hardware_page.py BINARY [--check]
 """
@@ -19,7 +19,7 @@ REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 PAGE = os.path.join(REPO, "docs", "accuracy.md")
 BEGIN, END = "<!-- begin hardware -->\n", "<!-- end hardware -->\n"
 HARDWARE, EXPORTER, TEXT, NUMBERS = "real hardware", "real exporter", "documented text", "synthetic numbers only"
-# Faults that occurred on a real machine, and the test or program that shows it.
+# Faults observed on a real machine, each with the test or program that reproduces it.
 REAL = {
     "DiskFull": "`tests/exporters/real_node.py`: a file system of 100 MB that fills",
     "OomKill": "`tests/exporters/real_node.py`: kills at the limit of a control group",
@@ -56,7 +56,7 @@ def rules(binary, pack):
 
 
 def documented():
-    """Returns the families that have text in the sets but no real answer behind it."""
+    """Returns the families known only from documentation text, and those in the recorded response of a real exporter."""
     fields = dcgm.EVERYTHING + dcgm.XID_COUNTS
     own = {name for name, *_ in fields + INFINIBAND + NFS}
     with open(RECORDED, encoding="utf-8") as text:
@@ -71,7 +71,7 @@ def met_by(alert, scenarios):
     if not sets:
         return NUMBERS, ""
     texts, _ = documented()
-    # A set based on real answers still counts as text if the family of its fault is text.
+    # A set based on real responses still counts as text if its fault's family is text.
     of_text = all(scenario.met == TEXT or any(isinstance(exporter, NodeExporter) and {
         key if isinstance(key, str) else key[0] for key in list(exporter.values) + list(exporter.rates)} & texts for exporter in scenario.exporters)
         for scenario in sets)

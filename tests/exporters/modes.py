@@ -1,5 +1,5 @@
-"""Modes of the DCGM exporter: whole GPUs, GPUs that Kubernetes assigns to pods, MIG instances, and time slicing, each with its own label set. Faults of the
-whole device must be found in every mode; a corrupt sample must not be reported.
+"""Modes of the DCGM exporter, each with its own label set: whole GPUs, GPUs that Kubernetes assigns to pods, MIG instances, and time slicing.
+Whole-device faults must be found in every mode, and a corrupt sample must not be reported.
 """
 import dcgm
 from dcgm import DcgmExporter
@@ -21,7 +21,7 @@ DEVICE_FAULTS = {
                 {"DCGM_FI_DEV_CLOCKS_EVENT_REASONS": dcgm.HW_THERMAL | dcgm.HW_SLOWDOWN, "DCGM_FI_DEV_GPU_TEMP": 91}),
     "links": (["PcieDowngrade", "NvlinkRecovery"], {"DCGM_FI_DEV_PCIE_LINK_WIDTH": 8, "DCGM_FI_DEV_NVLINK_RECOVERY_ERROR_COUNT_TOTAL": 1}),
 }
-# With MIG no exporter has the utilization of the whole device.
+# With MIG, exporters do not export the utilization of the whole device.
 NEED_UTILIZATION = ["PcieDowngrade"]
 
 
@@ -45,7 +45,7 @@ def device_faults():
 
 
 def corrupt_samples():
-    """Returns one scrape of each field beyond its physical range, close enough to it not to be dropped as a sentinel."""
+    """Returns one scrape in which each field is beyond its physical range, but close enough not to be dropped as a sentinel."""
     wrong = {
         "DCGM_FI_DEV_GPU_UTIL": 3e6, "DCGM_FI_DEV_GPU_TEMP": 4000, "DCGM_FI_DEV_MEMORY_TEMP": 4000, "DCGM_FI_DEV_POWER_USAGE": 6e5,
         "DCGM_FI_DEV_SM_CLOCK": 1e6, "DCGM_FI_DEV_FB_USED": 2e9, "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE": -70, "DCGM_FI_PROF_DRAM_ACTIVE": 300,

@@ -1,6 +1,6 @@
-"""Prometheus' node_exporter: the answer of a real one (node_exporter_1.5.0.prom, Debian's package on the machine that built this test, cut to the families
-that rules may need) with advancing counters; and families of hardware that this machine does not have, from the documentation: InfiniBand, NFS, EDAC, and
-hwmon.
+"""Simulation of Prometheus' node_exporter: the response of a real exporter with advancing counters, and families of hardware that this machine does
+not have (InfiniBand, NFS, EDAC, and hwmon), based on the documentation. node_exporter_1.5.0.prom is from Debian's package on the machine that built
+this test, reduced to the families that rules may need.
 """
 import os
 
@@ -9,7 +9,7 @@ from exposition import Family, families_of
 HERE = os.path.dirname(os.path.abspath(__file__))
 RECORDED = os.path.join(HERE, "node_exporter_1.5.0.prom")
 
-# Growth of a counter per second on a training node.
+# Counter growth per second on a training node.
 RATES = {
     "node_cpu_seconds_total": {"idle": 0.55, "user": 0.38, "system": 0.05, "iowait": 0.01, "nice": 0, "irq": 0, "softirq": 0.005, "steal": 0.001},
     "node_disk_io_time_seconds_total": 0.04,
@@ -57,8 +57,8 @@ NFS = [("node_nfs_rpcs_total", "counter", "Total number of RPCs performed.", 812
 
 
 class NodeExporter:
-    """`rates` and `values` are the changes of a fault: {name} or {(name, text in the labels)} -> a number per second, or a value. In `values` a name may be
-    None: the series is gone."""
+    """`rates` and `values` are the changes caused by a fault: {name} or {(name, text in the labels)} -> a number per second, or a value. None in
+    `values` removes the series."""
 
     port = 9100
 
@@ -87,7 +87,7 @@ class NodeExporter:
 
     @staticmethod
     def chosen(table, name, labels):
-        """Returns the entry of a table for a series, or None."""
+        """Returns a table's entry for a series, or None."""
         for key, value in table.items():
             if key == name or (isinstance(key, tuple) and key[0] == name and key[1] in labels):
                 return (value,)

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""A real node_exporter (Debian's prometheus-node-exporter) on this machine, with real faults, through pack:derive and pack:fleet. Run it manually or in a
-`--long` stage: it takes nine minutes and needs root.
+"""A real node_exporter (Debian's prometheus-node-exporter) on this machine, with real faults, through pack:derive and pack:fleet. Run it manually or
+in a `--long` stage: it takes nine minutes and needs root.
 
 real_node.py BINARY [--keep FILE]
 
-Three quiet minutes, then six with faults: a file system (tmpfs) that fills step by step, a process that the kernel kills at the limit of its cgroup, and a
-link that loses packets (a small token bucket behind a bridge). Expected: DiskFull, OomKill, and Retransmit, each on the node, and none of them before. The
-exporter runs in its own network namespace, so that its TCP counters are those of the link. The other load of the machine is real too: other issues are
-printed, and count as wrong only in the three quiet minutes. Steal cannot be caused from within a machine, nor can real stalls of all tasks on storage while
-others compute.
+Three quiet minutes are followed by six with faults: a file system (tmpfs) that fills step by step, a process that the kernel kills at its cgroup
+limit, and a link that loses packets (a small token bucket behind a bridge). Expected alerts: DiskFull, OomKill, and Retransmit, each on the node and
+only after the fault starts. The exporter runs in its own network namespace, so that its TCP counters cover only the link. The machine may have other
+real load: other issues are printed, and count as wrong only in the three quiet minutes. A machine cannot cause steal on itself, nor real stalls of
+all tasks on storage while others compute.
 """
 import argparse
 import json
@@ -34,7 +34,7 @@ def sh(*command, check=True):
 
 
 class Machine:
-    """Two network namespaces on a bridge, a small tmpfs, and a cgroup of 64 MB."""
+    """A test environment of two network namespaces on a bridge, a small tmpfs, and a cgroup of 64 MB."""
 
     def __init__(self, folder):
         self.disk = os.path.join(folder, "disk")
@@ -55,7 +55,7 @@ class Machine:
             sh("ip", "netns", "exec", name, "ip", "addr", "add", address + "/24", "dev", name + "1")
             for device in ("lo", name + "1"):
                 sh("ip", "netns", "exec", name, "ip", "link", "set", device, "up")
-        # One segment per packet, or the bucket would lose a whole burst at once.
+        # Each segment is a separate packet, because the bucket would otherwise drop a whole burst.
         sh("ip", "netns", "exec", "pwx", "ip", "link", "set", "pwx1", "gso_max_segs", "1")
         if self.group:
             os.makedirs(self.group, exist_ok=True)
@@ -102,7 +102,7 @@ class Machine:
 
 
 def record(machine, path):
-    """Records the scrapes and returns the time at which the faults began."""
+    """Records the scrapes and returns the start time of the faults."""
     scraper = Scraper({"instance": "real:9100", "job": "node", "pitwall_job": "real"})
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     begin = time.time()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""deploy/record_scrapes.py over real HTTP: exporters in the documented text format next to targets that are slow, lie, or die; then the recording through
-`pitwall backtest`. A healthy target loses nothing because of the others, and each faulty one is skipped, counted, and reported.
+"""Tests deploy/record_scrapes.py over real HTTP: exporters in the documented text format next to targets that are slow, send invalid data, or die.
+Then runs the recording through `pitwall backtest`. A healthy target loses no data because of the others, and each faulty target is skipped, counted,
+and reported.
 
 record_scrapes_test.py BINARY
 """
@@ -28,7 +29,7 @@ GOOD = "# TYPE a_total counter\na_total{x=\"1\"} 5\nb 2\n"
 
 
 class Exporters(http.server.ThreadingHTTPServer):
-    """Each path is a target: a function of (handler, seconds since the start)."""
+    """A server on which each path is a target: a function of (handler, seconds since the start)."""
     daemon_threads = True
 
     def __init__(self, test, targets, address="127.0.0.1"):
@@ -100,7 +101,7 @@ def changing(handler, _):
     handler.answer("# TYPE a %s\na 1\n" % ("gauge" if handler.server.turn else "counter"))
 
 
-# name: (its behavior, its report)
+# name: (behavior, expected report)
 ODD = {
     "slow": (slow, r"incomplete after 1.5 s"),
     "endless": (endless, r"longer than 16 MiB|incomplete after"),
@@ -154,7 +155,7 @@ class Recording(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stderr)
         return [json.loads(line)["data"] for line in done.stdout.splitlines()]
 
-    def test_lying_target_disturbs_no_other(self):
+    def test_invalid_target_does_not_affect_other_targets(self):
         targets = {name: odd[0] for name, odd in list(ODD.items()) + list(KEPT.items())}
         targets["good"] = text_of(GOOD)
         server = Exporters(self, targets)
@@ -204,7 +205,7 @@ class Recording(unittest.TestCase):
         self.assertEqual(lines(server.server_port, 0), 0)
 
     def test_lost_gpu_is_reported_from_http_scrapes(self):
-        """Runs four fake exporters in the documented text format over a real transport: the GPU that falls off the bus is reported, and nothing else."""
+        """Runs four fake exporters in the documented text format over a real transport. Only the GPU that falls off the bus is reported."""
         exporters = {"127.0.0.2": NodeExporter("127.0.0.2"), "127.0.0.3": NodeExporter("127.0.0.3"), "127.0.0.4": DcgmExporter("127.0.0.2"),
                      "127.0.0.5": DcgmExporter("127.0.0.3")}
         for gpu in range(4):

@@ -1,7 +1,7 @@
-"""Sets of scrapes: a healthy quarter of an hour, then one fault on one device, as its documentation describes it.
+"""Sets of scrapes: 15 healthy minutes, then one fault on one device, as its documentation describes the fault.
 
-A set defines its exporters, the changes by the fault, and the expected issues: alerts with the labels that matter. Any other issue is wrong, and so is one
-before the fault. XID codes are those of NVIDIA's catalog (docs.nvidia.com/deploy/xid-errors).
+A set defines its exporters, the changes caused by the fault, and the expected issues: alerts with their relevant labels. Any other issue is wrong, as
+is any issue before the fault. XID codes are those of NVIDIA's catalog (docs.nvidia.com/deploy/xid-errors).
 """
 import dcgm
 import node_exporter
@@ -21,7 +21,7 @@ def two_nodes(fields=dcgm.DEFAULT, **options):
     return [DcgmExporter("node-a", fields=fields, **options), DcgmExporter("node-b", fields=fields, **options)]
 
 
-# Alert of each code of the catalog; None: codes to ignore according to the catalog.
+# Expected alert for each code of the catalog; None for codes that the catalog says to ignore.
 CATALOGUE = {
     "XidRestartNode": (79,),
     "XidResetGpu": (46, 62, 64, 95, 109, 110, 119, 120, 136, 140),
@@ -35,7 +35,7 @@ CATALOGUE = {
 
 
 def xid_catalogue():
-    """Builds a node per code: GPU 1 has the error, and GPU 0 next to it is healthy."""
+    """Builds a node per code: GPU 1 has the error, and GPU 0 on the same node is healthy."""
     exporters, expected, codes = [], [], {}
     for alert, of_alert in CATALOGUE.items():
         for code in of_alert:
@@ -51,7 +51,7 @@ def xid_catalogue():
 
 
 def sets_of_xid():
-    """Yields codes with their accompanying signs."""
+    """Yields codes with the symptoms that accompany them."""
     def one(name, code, expected, fields, change_gpu):
         exporters = two_nodes(fields)
 
@@ -95,7 +95,7 @@ def sets_of_xid():
 
 
 def xid_counts():
-    """Uses the exporter's own count of XIDs in a window: it shows a repeated error with the same code, which the last code cannot."""
+    """Uses the exporter's own XID count in a window. It shows a repeated error with the same code, which the last-code metric cannot."""
     exporters = two_nodes(dcgm.DEFAULT + dcgm.XID_COUNTS)
 
     def change(time):
@@ -104,7 +104,7 @@ def xid_counts():
 
 
 def xid_again():
-    """Repeats an error of programs on a single GPU, and a fatal one, five times."""
+    """Repeats an application error on a single GPU twice, and a fatal error five times."""
     again, fatal = two_nodes(dcgm.DEFAULT + dcgm.XID_COUNTS), two_nodes(dcgm.DEFAULT + dcgm.XID_COUNTS)
 
     def comes(exporters, code, times):
@@ -208,7 +208,7 @@ def power_budget():
 
 
 def stages_of_a_pipeline():
-    """Simulates two stages, of which one draws a fifth less power: different work, not a fault."""
+    """Simulates two stages, one of which draws a fifth less power because of different work, not because of a fault."""
     exporters = two_nodes()
     for gpu in (2, 3):
         exporters[1].faults[gpu, "DCGM_FI_DEV_POWER_USAGE"] = lambda time: 500
@@ -217,7 +217,7 @@ def stages_of_a_pipeline():
 
 
 def training(time):
-    """Returns the data of the training's own client: ranks that train."""
+    """Returns data from the training run's own client, whose ranks are training."""
     return ["train_phase_state{rank=\"0\",phase=\"forward\"} 1", "train_world_size{rank=\"0\"} 16"]
 
 
@@ -252,7 +252,7 @@ def sets_of_nodes():
     one("memory-fills", [("OomForecast", {"node": "node-a"})], fills)
 
     def jumps(exporter, _):
-        """Adds the memory of a cache or an evaluation, once."""
+        """Adds the memory of a cache or an evaluation once."""
         total = exporter.families["node_memory_MemTotal_bytes"].samples[""]
         exporter.values.update(node_memory_MemAvailable_bytes=total * 0.25, node_memory_MemFree_bytes=total * 0.1)
     one("memory-jumps", [], jumps)
@@ -268,7 +268,7 @@ def sets_of_nodes():
         return change
     both = nodes_and_gpus()
     one("disk-saturated", [("IoPressure", {"node": "node-a"}), ("DiskSaturated", {"node": "node-a", "device": "vda"})], waits(both), both)
-    # The same wait while the GPUs work is harmless.
+    # The same wait is harmless while the GPUs are working.
     one("disk-busy-gpus-busy", [], rates(**stalls), nodes_and_gpus())
     root = 'mountpoint="/"'
 

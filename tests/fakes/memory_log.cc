@@ -46,7 +46,7 @@ struct MemoryLog::State {
 
   StatusOr<Partition*> Find(const TopicPartition& at) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     const auto topic = topics.find(at.topic);
-    if (topic == topics.end()) return NotFound(Cat("topic ", at.topic, " is not there"));
+    if (topic == topics.end()) return NotFound(Cat("topic ", at.topic, " does not exist"));
     if (at.partition < 0 || at.partition >= topic->second.config.partitions) {
       return NotFound(Cat("topic ", at.topic, " has no partition ", at.partition));
     }
@@ -59,12 +59,12 @@ struct MemoryLog::State {
     std::vector<Partition*> targets;
     for (const OutgoingRecord& r : records) {
       const auto topic = topics.find(r.topic);
-      if (topic == topics.end()) return NotFound(Cat("topic ", r.topic, " is not there"));
+      if (topic == topics.end()) return NotFound(Cat("topic ", r.topic, " does not exist"));
       const int32_t partition =
           r.partition == kByKey ? PartitionOf(r.key, topic->second.config.partitions) : r.partition;
       ASSIGN_OR_RETURN(Partition * target, Find({r.topic, partition}));
       if (r.value.size() > largest)
-        return InvalidArgument(Cat("record for ", r.topic, " too large"));
+        return InvalidArgument(Cat("record for ", r.topic, " is too large"));
       targets.push_back(target);
     }
     for (size_t i = 0; i < records.size(); ++i) {
@@ -142,8 +142,8 @@ class MemoryReader final : public PartitionReader {
     ASSIGN_OR_RETURN(Partition * p, state_->Find(at_));
     if (position_ < p->start) {
       const int64_t lost = std::exchange(position_, p->start);
-      return DataLoss(Cat(at_.topic, "/", at_.partition, ": offsets ", lost, " to ", p->start - 1,
-                          " are gone"));
+      return DataLoss(Cat(at_.topic, "/", at_.partition, ": records at offsets ", lost, " to ",
+                          p->start - 1, " are lost"));
     }
     auto at = std::lower_bound(
         p->records.begin(), p->records.end(), position_,
@@ -209,7 +209,7 @@ Status MemoryLog::EnsureTopic(std::string_view topic, const TopicConfig& config)
   const auto [at, inserted] = state_->topics.try_emplace(std::string(topic));
   if (!inserted && at->second.config.partitions != config.partitions) {
     return FailedPrecondition(Cat("topic ", topic, " has ", at->second.config.partitions,
-                                  " partitions, not ", config.partitions));
+                                  " partitions, expected ", config.partitions));
   }
   at->second.config = config;
   at->second.partitions.resize(static_cast<size_t>(config.partitions));
@@ -219,7 +219,7 @@ Status MemoryLog::EnsureTopic(std::string_view topic, const TopicConfig& config)
 StatusOr<int32_t> MemoryLog::Partitions(std::string_view topic) {
   MutexLock lock(&state_->mutex);
   const auto at = state_->topics.find(topic);
-  if (at == state_->topics.end()) return NotFound(Cat("topic ", topic, " is not there"));
+  if (at == state_->topics.end()) return NotFound(Cat("topic ", topic, " does not exist"));
   return at->second.config.partitions;
 }
 
