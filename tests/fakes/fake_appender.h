@@ -1,4 +1,4 @@
-// A log that only accepts records, for tests of writers.
+// Appender that keeps records in memory, for tests of writers.
 #pragma once
 
 #include <algorithm>
@@ -14,14 +14,14 @@
 
 namespace pitwall::fakes {
 
-// Keeps everything in memory. Can be made to fail or block. Thread-safe.
+// Appender that keeps every record in memory. Tests can make it fail or block. Thread-safe.
 class FakeAppender final : public Appender {
  public:
   Status Append(std::vector<OutgoingRecord> records) override {
     std::unique_lock<std::mutex> lock(mutex_);
     ++calls_;
     changed_.notify_all();
-    // A log accepts records of one partition whatever happens to another.
+    // A log accepts records of one partition even if another partition fails.
     const bool one = std::any_of(records.begin(), records.end(),
                                  [this](const OutgoingRecord& r) { return r.key == key_; });
     while (corked_ || (one && key_corked_)) changed_.wait(lock);
@@ -31,7 +31,7 @@ class FakeAppender final : public Appender {
     }
     if (failures_ != 0) {
       if (failures_ > 0) --failures_;
-      // As in a real log, some of a failed append may be stored anyway.
+      // As in a real log, some records of a failed append may be stored.
       for (size_t i = 0; i < kept_ && i < records.size(); ++i)
         records_.push_back(std::move(records[i]));
       changed_.notify_all();
@@ -45,7 +45,8 @@ class FakeAppender final : public Appender {
     return OkStatus();
   }
 
-  // The next `count` appends fail (-1: all until Heal); each stores its first `kept` records.
+  // Makes the next `count` appends fail (-1: all until Heal). Each of them stores its first `kept`
+  // records.
   void Fail(int count, Status status = Unavailable("the fake is down"), size_t kept = 0) {
     std::lock_guard<std::mutex> lock(mutex_);
     failures_ = count;
@@ -63,7 +64,7 @@ class FakeAppender final : public Appender {
     corked_ = false;
     changed_.notify_all();
   }
-  // Makes appends with a record of this key fail or, if `corked`, wait until FreeKey.
+  // Makes appends with a record of this key fail, or wait until FreeKey if `corked`.
   void FailKey(std::string key, Status failure, bool corked = false) {
     std::lock_guard<std::mutex> lock(mutex_);
     key_ = std::move(key);
@@ -76,7 +77,7 @@ class FakeAppender final : public Appender {
     key_corked_ = false;
     changed_.notify_all();
   }
-  // Larger values are rejected with InvalidArgument.
+  // Sets the maximum value size. Larger values are rejected with InvalidArgument.
   void SetLargest(size_t bytes) {
     std::lock_guard<std::mutex> lock(mutex_);
     largest_ = bytes;
@@ -90,7 +91,7 @@ class FakeAppender final : public Appender {
     std::lock_guard<std::mutex> lock(mutex_);
     return calls_;
   }
-  // Blocks until this many records are stored, or this many calls have begun.
+  // Blocks until this many records are stored or this many calls have started.
   void AwaitRecords(size_t count) const {
     std::unique_lock<std::mutex> lock(mutex_);
     while (records_.size() < count) changed_.wait(lock);

@@ -17,7 +17,7 @@ struct FakeClock::State {
   struct Wait {
     int64_t deadline_ns = kNever;
     uint64_t number = 0;  // in order of start
-    bool ended = false;   // timed out or woken, but its thread has not run yet
+    bool ended = false;   // timed out or woken, but its thread has not resumed yet
     std::condition_variable changed;
   };
 
@@ -28,8 +28,8 @@ struct FakeClock::State {
   uint64_t next_number ABSL_GUARDED_BY(mutex) = 0;
   std::vector<Wait*> waits ABSL_GUARDED_BY(mutex);  // in order of start
 
-  // Waits on a condition with `mutex` held, as std requires, while the annotations still consider
-  // it held.
+  // Waits on a condition while `mutex` is held, as std requires. To the annotations, the mutex
+  // stays locked.
   void Block(std::condition_variable& condition) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex.native(), std::adopt_lock);
     condition.wait(lock);
@@ -69,7 +69,7 @@ class FakeWakeup final : public Wakeup {
       if (timeout_ns > 0 && timeout_ns < kNever - s.monotonic_ns) {
         wait.deadline_ns = s.monotonic_ns + timeout_ns;
       }
-      PITWALL_CHECK(wait_ == nullptr);  // one waiting thread, as the contract requires
+      PITWALL_CHECK(wait_ == nullptr);  // a single waiting thread, as the contract requires
       wait_ = &wait;
       s.waits.push_back(&wait);
       s.waiters_changed.notify_all();
@@ -118,7 +118,8 @@ void FakeClock::Advance(int64_t ns) {
   const int64_t target = s.monotonic_ns + ns;
   for (State::Wait* wait = s.Earliest(); wait != nullptr && wait->deadline_ns <= target;
        wait = s.Earliest()) {
-    // A wait cannot start with a past deadline: deadlines are relative to monotonic_ns.
+    // A wait cannot start with a deadline in the past, because deadlines are relative to
+    // monotonic_ns.
     s.wall_ns += wait->deadline_ns - s.monotonic_ns;
     s.monotonic_ns = wait->deadline_ns;
     wait->ended = true;

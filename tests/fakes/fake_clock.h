@@ -9,8 +9,8 @@
 
 namespace pitwall::fakes {
 
-// A Clock for tests. Wall and monotonic time are constant until Advance or SetWall. A timed Wait of
-// one of its wake-ups returns false when Advance reaches its deadline, never because of real time;
+// A Clock for tests. Wall and monotonic time are constant until Advance or SetWall. A timed Wait on
+// one of its wake-ups returns false when Advance reaches the deadline, regardless of real time.
 // Wait(0) and an untimed Wait behave as usual. Thread-safe. Wake-ups may outlive the clock.
 class FakeClock final : public Clock {
  public:
@@ -22,19 +22,19 @@ class FakeClock final : public Clock {
   int64_t MonotonicNs() const override;
   std::unique_ptr<Wakeup> NewWakeup() override;
 
-  // Moves both times by `ns` (>= 0). Waits that time out on the way end in the order of their
-  // deadlines, ties in the order of their start; the clock is at the deadline of each wait while it
-  // ends.
+  // Moves both times forward by `ns` (>= 0). Waits that time out on the way end in the order of
+  // their deadlines, and with equal deadlines in the order of their start. While a wait ends, the
+  // clock shows its deadline.
   void Advance(int64_t ns);
   // Moves only wall time, forward or backward, like an NTP step.
   void SetWall(int64_t wall_ns);
 
   // Number of threads that are waiting (timed or not).
   size_t waiters() const;
-  // Blocks until at least `count` threads are waiting (timed or not): detects that a thread sleeps,
+  // Blocks until at least `count` threads are waiting (timed or not). Detects that a thread sleeps
   // without a fixed delay.
   void AwaitWaiters(size_t count) const;
-  // Returns the earliest deadline of the timed waits (monotonic ns), or -1.
+  // Returns the earliest deadline of all timed waits (monotonic ns), or -1 if there are none.
   int64_t NextDeadline() const;
 
   struct State;  // shared with the wake-ups

@@ -43,7 +43,7 @@ TEST(FakeClock, WakeEndsWaitBeforeDeadline) {
   bool woken = false;
   std::thread sleeper([&] { woken = wakeup->Wait(-1); });
   clock.AwaitWaiters(1);
-  clock.Advance(kNanosPerSecond * 3600);  // an untimed wait is unaffected
+  clock.Advance(kNanosPerSecond * 3600);  // an untimed wait does not end
   EXPECT_EQ(clock.waiters(), 1U);
   EXPECT_EQ(clock.NextDeadline(), -1);
   wakeup->Wake();

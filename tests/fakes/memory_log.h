@@ -1,5 +1,4 @@
-// In-memory implementation of the log of services/io/io.h: deterministic, with switches that make
-// it fail.
+// In-memory implementation of the log in services/io/io.h: deterministic, with fault injection.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +14,10 @@
 
 namespace pitwall::fakes {
 
-// Thread-safe. Keeps every record until Drop or its destruction. A Poll without records waits on a
-// wake-up of `clock`: with a FakeClock, until a record arrives, Interrupt, or Advance past its
-// timeout. No compaction or retention. Readers, appenders, and committers share the state and may
-// outlive the log.
+// In-memory log. Thread-safe. Keeps every record until Drop or destruction. A Poll without records
+// waits on a wake-up of `clock`: with a FakeClock, until a record arrives, Interrupt is called, or
+// Advance passes its timeout. Has no compaction or retention. Readers, appenders, and committers
+// share the state and may outlive the log.
 class MemoryLog final : public Log {
  public:
   explicit MemoryLog(Clock* clock);
@@ -34,27 +33,29 @@ class MemoryLog final : public Log {
   Status StorePosition(std::string_view group, const TopicPartition& at,
                        const CommittedOffset& to) override;
 
-  // Returns all existing records in order.
+  // Returns all existing records in offset order.
   std::vector<Record> Records(std::string_view topic, int32_t partition = 0) const;
   // Deletes the records before `offset`, as retention does.
   void Drop(std::string_view topic, int32_t partition, int64_t offset);
-  // Deletes the topic's records and restarts at offset 0, like deleting and creating the topic.
+  // Deletes the topic's records and restarts at offset 0, as if the topic was deleted and
+  // recreated.
   void Recreate(std::string_view topic);
-  // Deletes the records at and after `offset`, like a power loss without flushes.
+  // Deletes the records at and after `offset`, like a power loss without preceding flushes.
   void Cut(std::string_view topic, int32_t partition, int64_t offset);
-  // Leaves a hole of `count` offsets before the next record, like transactions of Kafka.
+  // Leaves a gap of `count` offsets before the next record, like Kafka transactions.
   void SkipOffsets(std::string_view topic, int32_t partition, int64_t count);
 
-  // Called before every write ("append", "commit", "store_position"): a status other than OK is the
-  // result of the write, and nothing is written. Called under the log's lock; must not call back.
+  // Hook called before every write ("append", "commit", "store_position"). If it returns an error,
+  // the write fails with that error and stores nothing. Called under the log's lock; must not call
+  // back.
   using WriteFault = std::function<Status(std::string_view what)>;
   void SetWriteFault(WriteFault fault);
-  // Larger values are rejected with InvalidArgument.
+  // Sets the maximum value size. Larger values are rejected with InvalidArgument.
   void SetLargest(size_t bytes);
-  // The next `count` Polls of any reader fail with this status, without reading.
+  // Makes the next `count` Polls of any reader fail with this status without reading.
   void FailPolls(int count, Status status);
 
-  struct State;  // shared with the objects that it created
+  struct State;  // shared with the objects created by the log
 
  private:
   std::shared_ptr<State> state_;

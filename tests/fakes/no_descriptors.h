@@ -1,4 +1,4 @@
-// Exhausts the file descriptors of the process.
+// Exhaustion of the process's file descriptors.
 #pragma once
 
 #include <fcntl.h>
@@ -11,8 +11,8 @@
 
 namespace pitwall::fakes {
 
-// From construction until destruction every open fails with EMFILE, except as many as Free()
-// allows. Only one instance at a time.
+// While an instance exists, every open fails with EMFILE, except for the number that Free() allows.
+// Only one instance at a time.
 class NoDescriptors {
  public:
   explicit NoDescriptors(rlim_t limit = 256) {

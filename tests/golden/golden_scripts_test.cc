@@ -1,4 +1,4 @@
-// Each golden script is a test: all its evals pass, and none is unsupported.
+// Each golden script is a test: all its evals pass, and each of them is supported.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 std::vector<std::string> Names() {
   std::vector<std::string> names;
-  // own/: functions that Prometheus does not have.
+  // own/: functions that do not exist in Prometheus.
   for (const std::string folder : {"", "own/"}) {
     for (const auto& entry :
          std::filesystem::directory_iterator(Cat(PITWALL_GOLDEN_SCRIPTS, "/", folder))) {

@@ -26,15 +26,15 @@ KUBE = "1.34.0"
 BINARY = TOOLS = None
 ALL = False
 
-# Kinds that Kubernetes does not define.
+# Kinds that are not built into Kubernetes.
 CUSTOM = {"ServiceMonitor", "PodMonitor", "PrometheusRule", "KafkaTopic", "KafkaUser", "HTTPRoute"}
-# Renderings in which a pod calls the API of Kubernetes.
+# Renderings in which a pod calls the Kubernetes API.
 CALLS_KUBERNETES = {"everything.yaml", "standalone-stops.yaml"}
 # Metrics that the binary serves only once they have a value.
 SAID_LATER = {"pitwall_log_damage_total", "pitwall_insights_remote_write_behind_seconds",
               "pitwall_insights_remote_write_dropped_samples_total"}  # served only with remote write
 
-# --set …, and the text of the refusal.
+# Invalid --set arguments and the expected error.
 REFUSED = [
     (["mode=standlone"], "/mode"),
     (["kafka.broker=a:1"], "additional properties 'broker'"),
@@ -109,7 +109,7 @@ def name(document):
 
 
 def config_map(document):
-    """Returns name of a file -> text."""
+    """Returns {file name: text}."""
     files = {}
     for match in re.finditer(r"^  (\S+): \|\n((?:(?:    .*)?\n)+)", document[document.index("\ndata:"):] + "\n", re.M):
         files[match.group(1)] = re.sub(r"^    ", "", match.group(2), flags=re.M)
@@ -117,7 +117,7 @@ def config_map(document):
 
 
 def workloads(text):
-    """Returns (name, arguments, name of the ConfigMap that is /etc/pitwall) of each Pitwall container that is a service."""
+    """Returns (name, arguments, name of the ConfigMap mounted at /etc/pitwall) for each Pitwall container that is a service."""
     for document in documents(text):
         if kind(document) not in ("StatefulSet", "DaemonSet", "Deployment"):
             continue
@@ -127,7 +127,7 @@ def workloads(text):
 
 
 class Rendered(unittest.TestCase):
-    """The committed renderings in ci/golden."""
+    """Checks of the committed renderings in ci/golden."""
 
     def setUp(self):
         self.work = tempfile.mkdtemp(prefix="pitwall-helm-")
@@ -199,7 +199,7 @@ class Rendered(unittest.TestCase):
                 if on_node:
                     self.assertRegex(name(document), "collector|executor|standalone")
 
-    # The kubelet writes a new version of a ConfigMap next to the old one and swaps a link.
+    # The kubelet writes a new ConfigMap version next to the old one and swaps a link.
     def test_changed_config_map_takes_effect_without_restart(self):
         text = goldens()["standalone-socketless.yaml"]
         maps = {name(d): config_map(d) for d in documents(text) if kind(d) == "ConfigMap"}
@@ -266,7 +266,7 @@ class Monitoring(unittest.TestCase):
             code, printed = run(sys.executable, os.path.join(HERE, script), "--check")
             self.assertEqual(code, 0, printed)
 
-    def test_chart_has_the_version_of_the_binary(self):
+    def test_chart_version_equals_binary_version(self):
         version = re.search(r"^project\(pitwall VERSION ([\d.]+)", read(os.path.join(REPO, "CMakeLists.txt")), re.M).group(1)
         self.assertIn('\nappVersion: "%s"\n' % version, read(os.path.join(CHART, "Chart.yaml")))
 
@@ -286,7 +286,7 @@ class WithTools(unittest.TestCase):
             code, printed = run(os.path.join(TOOLS, "helm"), "lint", "--strict", CHART, "-f", values, "--kube-version", KUBE)
             self.assertEqual(code, 0, printed)
 
-    def test_wrong_values_are_refused_with_their_place(self):
+    def test_invalid_values_are_rejected_with_their_location(self):
         for sets, wanted in REFUSED:
             flags = [flag for text in sets for flag in ("--set", text)]
             code, printed = run(os.path.join(TOOLS, "helm"), "template", "pitwall", CHART, "--kube-version", KUBE, *flags)
@@ -307,7 +307,7 @@ class WithTools(unittest.TestCase):
         self.assertEqual(code, 0, printed)
         self.assertRegex(printed, r"Tests: +[1-9]\d* passed")
 
-    def test_renderings_match_the_schemas_of_kubernetes(self):
+    def test_renderings_match_kubernetes_schemas(self):
         for golden, text in goldens().items():
             known = [d for d in documents(text) if kind(d) not in CUSTOM]
             with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:

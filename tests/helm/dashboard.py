@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Writes helm/pitwall/files/dashboards/pitwall.json, the Grafana dashboard about Pitwall itself; --check only compares."""
+"""Writes helm/pitwall/files/dashboards/pitwall.json, the Grafana dashboard for Pitwall itself. --check only compares."""
 import json
 import os
 import sys
 
 PATH = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "helm", "pitwall", "files", "dashboards", "pitwall.json")
 
-# Title, unit, and queries with their legends.
+# Panels: title, unit, and queries with their legends.
 ROWS = [
     ("Verdicts", [
         ("Records behind", "short", [("max by (partition) (pitwall_processor_lag_records)", "{{partition}}")]),

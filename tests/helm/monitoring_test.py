@@ -136,7 +136,7 @@ class Monitoring(unittest.TestCase):
             for panel in panels:
                 for target in panel.get("targets", ()):
                     expression = target["expr"].replace("$__rate_interval", "10s")
-                    # "> 0" hides healthy series; without it, the query must have data.
+                    # "> 0" hides healthy series, and the query must have data without it.
                     shown = re.sub(r" > 0$", "", expression)
                     with self.subTest(panel=panel["title"], expression=shown):
                         self.assertNotIn("$", shown)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes helm/pitwall/README.md from the text of readme_head.md and a table of values.yaml with its comments; --check only compares."""
+"""Writes helm/pitwall/README.md from readme_head.md and a table of values.yaml with its comments. --check only compares."""
 import os
 import re
 import sys
@@ -10,7 +10,7 @@ README = os.path.join(CHART, "README.md")
 
 
 def rows(text):
-    """Returns (key, default, description) of each value that has a `# --` comment."""
+    """Returns (key, default, description) for each value that has a `# --` comment."""
     path, comment, lines = [], None, text.splitlines()
     for number, line in enumerate(lines):
         if line.strip().startswith("# -- "):

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# tools.sh [--cached]: builds helm and helm-unittest, installs yamllint and a validator with the schemas of Kubernetes, and prints the directory with them.
-# Nothing is built twice: the directory ${XDG_CACHE_HOME:-~/.cache}/pitwall/helm-<hash> is named after this file. --cached prints nothing if the directory
-# does not exist yet. Needs Go 1.26 and some minutes.
+# tools.sh [--cached]: builds helm and helm-unittest, installs yamllint and a validator with the Kubernetes schemas, and prints their directory. The
+# directory ${XDG_CACHE_HOME:-~/.cache}/pitwall/helm-<hash> is named after this file's hash, so that each tool is built only once. --cached prints
+# nothing if the directory does not exist yet. Needs Go 1.26 and a few minutes.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/go/folder.sh

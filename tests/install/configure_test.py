@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Configuration and installation on a machine with missing parts: each step fails and prints the command that fixes it.
+"""Tests configuration and installation on a machine with missing parts. Each step must fail and print the command that fixes the problem.
 
 configure_test.py CMAKE
 """
@@ -18,7 +18,7 @@ CMAKE = None
 
 
 class Scratch(unittest.TestCase):
-    """Directories of each test: an empty home and a build directory."""
+    """Base class that creates an empty home and a build directory for each test."""
 
     def setUp(self):
         self.work = tempfile.mkdtemp(prefix="pitwall-configure-")
@@ -28,7 +28,7 @@ class Scratch(unittest.TestCase):
         self.bare = dict(os.environ, HOME=self.home, XDG_CACHE_HOME=os.path.join(self.home, ".cache"))
 
     def run_with(self, environment, *command):
-        """Returns the exit status and the output."""
+        """Returns (exit code, output)."""
         done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=240)
         return done.returncode, done.stdout
 
@@ -43,7 +43,7 @@ class Configure(Scratch):
         command = re.search(r"is not installed; run\s+(\S+/deploy/install-deps\.sh) (\w+)\n", output)
         self.assertIsNotNone(command, output)
         self.assertIn("-DPITWALL_PAGE=OFF", output)
-        # The printed command installs the missing parts: its dry run names them.
+        # The printed command installs the missing parts, as its dry run shows.
         status, output = self.run_with(self.bare, command.group(1), "--check", command.group(2))
         self.assertNotEqual(status, 0)
         self.assertIn("the toolchain of the web page (Node and its packages) is missing", output)
@@ -52,7 +52,7 @@ class Configure(Scratch):
         self.assertNotEqual(self.configure(self.bare)[0], 0)
         status, output = self.configure(os.environ)
         self.assertEqual(status, 0, output)
-        # It is removed again: the build directory does not remember it.
+        # After the toolchain is removed again, the build directory must not remember it.
         self.assertNotEqual(self.configure(self.bare)[0], 0)
 
     def test_page_off_needs_no_toolchain(self):
@@ -64,7 +64,7 @@ class Configure(Scratch):
         self.assertEqual(status, 0, output)
 
     def test_missing_module_folder_is_an_error(self):
-        """Configures a copy, made of links, of the repository without one of its services."""
+        """Configures a copy of the repository, made of links, without one of its services."""
         copy = os.path.join(self.work, "copy")
         os.makedirs(os.path.join(copy, "services"))
         for folder, without in ("", ("services", "build", ".git")), ("services", ("executor",)):
@@ -95,7 +95,7 @@ class Install(Scratch):
         os.chmod(path, 0o755)
         self.bare["PATH"] = "%s:%s" % (folder, os.environ["PATH"])
 
-    def test_failed_installation_of_packages_is_reported(self):
+    def test_failed_package_installation_is_reported(self):
         self.stub("dpkg-query", "exit 1")  # no package is installed
         self.stub("apt-get", 'case "$*" in update*) exit 0 ;; *) echo "E: no space left" >&2; exit 100 ;; esac')
         self.stub("sudo", 'exec "$@"')
@@ -104,7 +104,7 @@ class Install(Scratch):
         self.assertIn("packages: apt-get install failed (exit status 100)", output)
         self.assertNotIn("install-deps: done", output)
 
-    def test_failed_installation_of_toolchain_is_reported(self):
+    def test_failed_toolchain_installation_is_reported(self):
         self.stub("python3", 'case "$*" in *"pip install"*) exit 1 ;; *) exit 0 ;; esac')
         self.stub("dpkg-query", "echo installed")
         status, output = self.run_with(self.bare, INSTALL, "build")

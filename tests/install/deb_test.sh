@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# deb_test.sh BUILD: tests the Debian package in a clean root of mmdebstrap: installed, started as in its unit, shows the page and an issue, killed and
-# restarted, removed, purged. Prints seconds and sizes. Needs root. systemd is not process 1 there: the unit's command runs manually, with its user and
-# its directories, so Restart= and the hardening are not tested; files_test.py verifies the unit with systemd-analyze.
+# deb_test.sh BUILD: tests the Debian package in a clean root created by mmdebstrap. Installs the package, starts the service as its unit does, checks
+# the page and an issue, kills and restarts the service, removes the package, and purges it. Prints seconds and sizes. Needs root. systemd is not
+# process 1 there: the test runs the unit's command itself, with its user and its directories, so Restart= and the hardening are not tested.
+# files_test.py verifies the unit with systemd-analyze.
 set -euo pipefail
 
 build=$(realpath "$1")
@@ -15,7 +16,7 @@ fi
 work=$(mktemp -d)
 server=
 finish() {
-  # The root is busy until its processes have ended.
+  # The root stays busy until its processes have exited.
   [[ -z $server ]] || { kill -KILL "$server" && wait "$server"; } 2>/dev/null || true
   umount "$work/root/proc" 2>/dev/null || true
   rm -rf --one-file-system "$work"
@@ -42,12 +43,12 @@ for tool in cc g++ python3 cmake; do
   [[ -z $(in_root sh -c "command -v $tool" || true) ]] || fail "the package installed $tool"
 done
 
-# The directories that systemd creates for RuntimeDirectory and StateDirectory.
+# systemd would create these directories for RuntimeDirectory and StateDirectory.
 in_root install -d -o pitwall -g pitwall -m 0755 /run/pitwall
 in_root install -d -o pitwall -g pitwall -m 0700 /var/lib/pitwall
 command=$(sed -n 's/^ExecStart=//p' "$root/lib/systemd/system/pitwall.service")
 start() {
-  # Every step uses exec, so $! is the service.
+  # Every step uses exec, so $! is the service's PID.
   # shellcheck disable=SC2086
   chroot --userspec=pitwall:pitwall "$root" env -i $command --http-listen 127.0.0.1:0 --grpc-listen 127.0.0.1:0 2>>"$work/log" &
   server=$!

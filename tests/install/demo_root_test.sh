@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# demo_root_test.sh: runs deploy/demo.sh in a clone, in a clean root of minimal Debian with an empty home and no caches. Opens the page in a browser. The first
-# issue must appear within $PITWALL_DEMO_SECONDS (600) on an otherwise idle machine with two cores. Prints the seconds of each stage. Needs root and
-# deploy/install-deps.sh tests. PITWALL_BASE_ROOT: a root of mmdebstrap that is copied instead of creating a new one.
+# demo_root_test.sh: runs deploy/demo.sh in a clone, in a clean root of minimal Debian with an empty home and no caches. Opens the page in a browser.
+# The first issue must appear within $PITWALL_DEMO_SECONDS (600) on an otherwise idle machine with two cores. Prints the seconds of each stage. Needs
+# root and deploy/install-deps.sh tests. PITWALL_BASE_ROOT: an mmdebstrap root that is copied instead of creating a new root.
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
@@ -9,7 +9,7 @@ limit=${PITWALL_DEMO_SECONDS:-600}
 if [[ ${PITWALL_OWN_MOUNTS:-} != 1 ]]; then
   ((EUID == 0)) || { echo "demo_root_test.sh: needs root"; exit 77; }
   command -v mmdebstrap >/dev/null || { echo "demo_root_test.sh: mmdebstrap is missing; run deploy/install-deps.sh tests"; exit 1; }
-  # For the browser, after ten minutes.
+  # The browser needs this toolchain after ten minutes, so the check comes first.
   "$repo/services/web/toolchain.sh" ready || { echo "demo_root_test.sh: the toolchain of the page is missing; run deploy/install-deps.sh build"; exit 1; }
   PITWALL_OWN_MOUNTS=1 exec unshare --mount --propagation private -- "$0"
 fi
@@ -18,7 +18,7 @@ work=$(mktemp -d)
 root=$work/root
 demo=
 finish() {
-  # The root is busy until its processes have ended. The demo's service has its own process group.
+  # The root stays busy until its processes have exited. The demo's service has its own process group.
   [[ -z $demo ]] || { kill -KILL -- "-$demo" && wait "$demo"; } 2>/dev/null || true
   local process left tries
   for ((tries = 0; tries < 50; ++tries)); do
@@ -53,7 +53,7 @@ else
 fi
 git clone --quiet --depth 1 "file://$repo" "$root/src"
 cp /etc/resolv.conf "$root/etc/"
-# This machine's access to the registries, if it is not direct: a proxy, and the certificate of a proxy that intercepts TLS.
+# Settings for this machine's access to the registries if it is not direct: a proxy, and the certificate of a proxy that intercepts TLS.
 mkdir -p "$root/usr/local/share/ca-certificates"
 cp -r /usr/local/share/ca-certificates/. "$root/usr/local/share/ca-certificates/"
 [[ ! -f /etc/pip.conf ]] || cp /etc/pip.conf "$root/etc/"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Parts of the demo that need no build: the progress of its compilation, and its check of the page.
+"""Tests the parts of the demo that need no build: the compilation's progress display and the check of the page.
 
 demo_test.py
 """
@@ -23,7 +23,7 @@ import progress  # noqa: E402
 
 class BuildProgress(unittest.TestCase):
     def read(self, terminal, *timed_lines):
-        """Returns the output for (second, line)."""
+        """Returns the output for a list of (second, line)."""
         clock, out = [0.0], io.StringIO()
         reader = progress.Progress(out, terminal, lambda: clock[0])
         for second, line in timed_lines:
@@ -32,12 +32,12 @@ class BuildProgress(unittest.TestCase):
         reader.end_line()
         return out.getvalue()
 
-    def test_line_has_steps_elapsed_and_remaining_time(self):
+    def test_progress_shows_steps_elapsed_and_remaining_time(self):
         self.assertEqual(progress.describe(34, 153, 72), "[34/153] 1:12 elapsed, about 4:12 left")
         self.assertEqual(progress.describe(3, 153, 5), "[3/153] 0:05 elapsed")  # too early for an estimate
         self.assertEqual(progress.describe(153, 153, 480), "[153/153] 8:00 elapsed")
 
-    def test_output_without_terminal_is_every_15_seconds_and_last(self):
+    def test_without_terminal_progress_is_printed_every_15_seconds(self):
         output = self.read(False, *((second, "[%d/60] Building CXX object x.o\n" % second) for second in range(1, 61)))
         self.assertEqual([line.split()[0] for line in output.splitlines()], ["[1/60]", "[16/60]", "[31/60]", "[46/60]", "[60/60]"])
 
@@ -54,7 +54,7 @@ class BuildProgress(unittest.TestCase):
 
 
 class FailedDownload(unittest.TestCase):
-    """demo.sh in a tree whose tools are scripts: packages and configuration succeed, the build takes long."""
+    """Runs demo.sh in a tree whose tools are scripts: packages and configuration succeed, and the build takes a long time."""
 
     def write(self, path, text):
         path = os.path.join(self.tree, path)
@@ -74,13 +74,13 @@ class FailedDownload(unittest.TestCase):
             return subprocess.run([os.path.join(self.tree, "deploy", "demo.sh")], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                                   timeout=60, env=dict(os.environ, PATH=os.path.join(self.tree, "bin") + ":" + os.environ["PATH"]))
 
-    def test_download_fails_first_and_the_build_stops(self):
+    def test_failed_download_stops_the_build(self):
         done = self.run_demo("echo 'no such registry'; exit 1\n", "exec sleep 600\n")
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertIn("no such registry", done.stdout)
         self.assertIn("a download failed", done.stdout)
 
-    def test_build_fails_first_and_the_download_stops(self):
+    def test_failed_build_stops_the_download(self):
         done = self.run_demo("exec sleep 600\n", "echo 'x.cc:1:1: error: no such thing'; exit 1\n")
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertIn("x.cc:1:1: error: no such thing", done.stdout)
@@ -105,7 +105,7 @@ class PageCheck(unittest.TestCase):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         return demo.Demo.page_fault(types.SimpleNamespace(page="http://127.0.0.1:%d" % server.server_port))
 
-    def test_server_without_page_is_a_fault_with_its_reason(self):
+    def test_server_without_page_fails_with_reason(self):
         self.assertIsNone(self.fault_of(200, "text/html; charset=utf-8", b"<html>"))
         self.assertEqual(self.fault_of(503, "text/plain", b"page: built without\n"), "503 page: built without")
         self.assertEqual(self.fault_of(200, "text/plain", b"x"), "its type is text/plain")

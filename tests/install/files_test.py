@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of the installation files of deploy/ with the binary: units, configurations, compose, NOTICE, and the bill of materials.
+"""Tests the installation files in deploy/ with the binary: units, configurations, compose, NOTICE, and the bill of materials.
 
 files_test.py BINARY
 """
@@ -35,7 +35,7 @@ class Files(unittest.TestCase):
     def tearDown(self):
         shutil.rmtree(self.work, ignore_errors=True)
 
-    def test_binary_accepts_the_commands_of_units(self):
+    def test_binary_accepts_unit_commands(self):
         for unit, service in (("pitwall", "standalone"), ("pitwall-collector", "collector")):
             text = read("debian", unit + ".service")
             start = re.search(r"^ExecStart=/usr/bin/pitwall (.*)$", text, re.M).group(1).split()
@@ -88,7 +88,7 @@ class Files(unittest.TestCase):
             file.write(text.replace("> 10", "> ("))
         self.assertNotEqual(codes()[0][0], 0)
 
-    def test_binary_accepts_each_command_of_compose(self):
+    def test_binary_accepts_compose_commands(self):
         commands = re.findall(r"^  (\w+):\n    <<: \*pitwall\n    command: \[(.*)\]$", read("compose.yaml"), re.M)
         self.assertEqual([name for name, _ in commands], ["processor", "notifier", "insights", "collector"])
         for name, command in commands:
@@ -97,7 +97,7 @@ class Files(unittest.TestCase):
             code, printed = run(BINARY, *arguments, "--print-config")
             self.assertEqual(code, 0, printed)
 
-    def test_promtool_accepts_the_configuration_of_compose(self):
+    def test_promtool_accepts_compose_configuration(self):
         folder = os.path.join(self.work, "prometheus")
         os.mkdir(folder)
         shutil.copy(os.path.join(REPO, "helm", "pitwall", "files", "alerts.yaml"), os.path.join(folder, "pitwall.yaml"))
@@ -108,7 +108,7 @@ class Files(unittest.TestCase):
         self.assertEqual(code, 0, printed)
         self.assertRegex(printed, r"\d\d rules found")
 
-    def test_files_that_compose_mounts_exist(self):
+    def test_files_mounted_by_compose_exist(self):
         mounts = re.findall(r'(?:- |\[|, )"?(\.\.?/[^:"]+):', read("compose.yaml"))
         self.assertGreaterEqual(len(mounts), 6)
         for mount in mounts:

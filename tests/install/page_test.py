@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The web page as served by the built binary, by the one in the Debian package, and by the one in the wheel.
+"""Tests the web page as served by the built binary, by the binary in the Debian package, and by the binary in the wheel.
 
 page_test.py BINARY BUILD
 """
@@ -42,7 +42,7 @@ class ServedPage(unittest.TestCase):
     def test_binary_serves_page(self):
         self.assert_served_by(BINARY)
 
-    def test_package_serves_page_and_names_its_libraries(self):
+    def test_package_serves_page_and_lists_its_libraries(self):
         run("cpack", "-G", "DEB", "-B", self.work, cwd=BUILD)
         (package,) = glob.glob(os.path.join(self.work, "pitwall_*.deb"))
         for library in ("libc6", "libssl3", "librdkafka1"):

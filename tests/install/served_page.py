@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Check of a server's web page: served_page.py URL [--browser].
+"""Checks a server's web page: served_page.py URL [--browser].
 
-Fetches the page at URL/ and each script and style sheet that it names. --browser also opens it in a real browser, which must show the
-list of jobs without an error on its console.
+Fetches the page at URL/ and each script and style sheet that it references. --browser also opens the page in a real browser. The browser must show
+the list of jobs without console errors.
 """
 import os
 import re
@@ -15,7 +15,7 @@ TYPES = {".js": "text/javascript", ".css": "text/css"}
 
 
 def fetch(url, kind):
-    """Returns the text; raises if the server does not answer with 200, this type, and a body."""
+    """Returns the response text. Raises if the response is not 200 with this type and a body."""
     with urllib.request.urlopen(url, timeout=30) as response:
         found, body = response.headers.get_content_type(), response.read().decode()
     if found != kind or not body:
@@ -24,7 +24,7 @@ def fetch(url, kind):
 
 
 def check(url):
-    """Returns the paths of the scripts and style sheets that the page names."""
+    """Returns the paths of the scripts and style sheets that the page references."""
     index = fetch(url + "/", "text/html")
     paths = re.findall(r'<(?:script|link)\b[^>]*\b(?:src|href)="(/assets/[^"]+)"', index)
     for path in paths:

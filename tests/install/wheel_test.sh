@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# wheel_test.sh BUILD: tests the wheel that contains the server, in a clean root with only Python: installed from its file, started, the page
-# in a browser, and an issue of a job that its own client watches. Prints seconds and size. Needs root and deploy/install-deps.sh tests.
+# wheel_test.sh BUILD: tests the wheel that contains the server, in a clean root with only Python. Installs the wheel file, starts the server, checks
+# the page in a browser, and checks an issue of a job watched by the wheel's own client. Prints seconds and size. Needs root and
+# deploy/install-deps.sh tests.
 set -euo pipefail
 
 build=$(realpath "$1")
@@ -16,7 +17,7 @@ tools=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall/auditwheel-6.7
 work=$(mktemp -d)
 server=
 finish() {
-  # The root is busy until its processes have ended.
+  # The root stays busy until its processes have exited.
   [[ -z $server ]] || { kill -KILL "$server" && wait "$server"; } 2>/dev/null || true
   umount "$work/root/proc" 2>/dev/null || true
   rm -rf --one-file-system "$work"
@@ -38,7 +39,7 @@ for library in librdkafka.so.1 libgrpc++.so.1.51; do
   [[ -z $(find "$root/usr/lib" -name "$library*") ]] || fail "the root has its own $library"
 done
 in_root env LD_LIBRARY_PATH= pitwall standalone --print-config >/dev/null || fail "the binary does not run"
-# The launcher execs the binary: $! is the service.
+# The launcher execs the binary, so $! is the service's PID.
 chroot "$root" env -i PATH=/venv/bin:/usr/bin:/bin pitwall standalone --data-dir /data --http-listen 127.0.0.1:0 --grpc-listen 127.0.0.1:0 2>"$work/log" &
 server=$!
 for _ in $(seq 600); do

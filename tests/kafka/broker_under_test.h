@@ -1,5 +1,5 @@
-// The real broker used by the tests of this folder; tests/kafka/run.sh starts it and passes its
-// address.
+// Access to the real broker that the tests in this folder use. tests/kafka/run.sh starts the broker
+// and passes its address.
 #pragma once
 
 #include <memory>
@@ -11,8 +11,8 @@
 
 namespace pitwall::kafka {
 
-// Returns PITWALL_TEST_KAFKA ("host:port"). If it is not set, the process exits with code 2: a run
-// without a broker must never look like a passed one.
+// Returns PITWALL_TEST_KAFKA ("host:port"). If the variable is not set, the process exits with code
+// 2, because a run without a broker must never look like a passed run.
 std::string TestBrokers();
 // Runs `deploy/kafka/broker.sh VERB DIR` for the broker under test (PITWALL_TEST_BROKER_SH,
 // PITWALL_TEST_KAFKA_DIR).
@@ -20,7 +20,7 @@ void BrokerCommand(std::string_view verb);
 
 Clock* TestClock();
 KafkaLogOptions TestOptions();
-// Uses TestOptions() unless others are given; a failure ends the process.
+// Opens the log with TestOptions() unless other options are given. A failure ends the process.
 std::unique_ptr<Log> OpenTestLog();
 std::unique_ptr<Log> OpenTestLog(const KafkaLogOptions& options);
 // Returns an unused name.

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Several `insights` processes share the jobs of a real Kafka by partition. Each answers like one that keeps all of them, reports the missing data
-while another one is down, and continues with the directory of one that previously kept everything.
+"""Several `insights` processes share the jobs of a real Kafka by partition. Each responds like a process that keeps all jobs, reports the missing
+data while another process is down, and continues with the directory of a process that previously kept everything.
 
-Run by run.sh: insights_share_test.py BINARY
+run.sh runs it: insights_share_test.py BINARY
 """
 import json
 import os
@@ -57,7 +57,7 @@ def targets():
 
 
 def without_size(text):
-    """Removes the bytes on disk, which depend on the times when windows were written."""
+    """Removes the sizes on disk, which depend on the times when windows were written."""
     def walk(value):
         if isinstance(value, dict):
             return {key: walk(one) for key, one in value.items() if key != "bytes"}
@@ -104,10 +104,10 @@ class InsightsShareTest(unittest.TestCase):
         ask(process.http, target)
         return time.monotonic() - began
 
-    def test_two_processes_answer_like_one(self):
+    def test_two_processes_respond_like_one(self):
         alone = self.insights("alone")
         one = self.shared(0)
-        # Before the first record, a peer that has not started is reported as missing.
+        # Before the first record arrives, a peer that has not started is reported as missing.
         self.assertIn("jobs of peer 1 are missing", ask(one.http, "/api/pitwall/v1/jobs")[1])
         two = self.shared(1)
         load = subprocess.run([BINARY, "loadgen", "--brokers", BROKER, "--name", "share", "--jobs", str(JOBS), "--gpus", "2", "--cores", "4",
@@ -150,7 +150,7 @@ class InsightsShareTest(unittest.TestCase):
         harness.wait_for("peer 1 to be queried again", lambda: "missing" not in json.loads(ask(one.http, "/api/pitwall/v1/jobs")[1]))
         self.assert_same(alone, one, two)
 
-        # From one process to two: the directory of the single process becomes that of share 0.
+        # The number of processes changes from one to two. The directory of the single process becomes that of share 0.
         for p in (alone, one, two):
             self.assertEqual(p.stop(), 0)
         one = self.shared(0, "alone")

@@ -1,4 +1,4 @@
-// The log's contract (tests/contract) over Apache Kafka.
+// Runs the log contract (tests/contract) over Apache Kafka.
 #include <memory>
 #include <string>
 
@@ -22,7 +22,7 @@ class KafkaUnderTest final : public LogUnderTest {
     return Open();
   }
   std::string UniqueTopic(std::string_view hint) override { return kafka::UniqueName(hint); }
-  // A Kafka reader first finds the leader, connects, and fetches.
+  // A Kafka reader must find the leader, connect, and fetch before it returns records.
   int64_t silence_ns() const override { return 300 * kNanosPerMilli; }
   size_t largest_value() const override {
     return static_cast<size_t>(kafka::TestOptions().max_record_bytes) - 100;
@@ -32,7 +32,7 @@ class KafkaUnderTest final : public LogUnderTest {
   std::unique_ptr<Log> log_;
 };
 
-// The suite's tests are in a static library: this keeps them in the program.
+// Reference that makes the linker keep the suite's tests, which are in a static library.
 [[maybe_unused]] const bool kLinked = (LinkLogContractRecords(), LinkLogContractCommits(), true);
 
 INSTANTIATE_TEST_SUITE_P(Kafka, LogContract,

@@ -30,7 +30,7 @@ TEST_F(KafkaFaults, AbortedTransactionsAreInvisible) {
   transaction.Send(topic, 0, "aborted 2");
   transaction.Send(topic, 0, "aborted 3");
   transaction.Abort();
-  // Only an aborted record and its marker are at the end: the position moves past both.
+  // The log ends with aborted records and their marker. The position must move past them.
   EXPECT_THAT(ReadAll({topic, 0}), ElementsAre("committed"));
 }
 
@@ -56,7 +56,7 @@ TEST_F(KafkaFaults, OpenTransactionHoldsBackTheEnd) {
   EXPECT_THAT(ReadToEnd(reader.get()), ElementsAre("open", "behind"));
 }
 
-TEST_F(KafkaFaults, MarkersDoNotBlockThePosition) {
+TEST_F(KafkaFaults, PositionMovesPastMarkers) {
   const std::string topic = Topic("markers");
   const auto reader = Reader({topic, 0});
   auto committer = log_->OpenCommitter(UniqueName("tx"));
@@ -70,12 +70,12 @@ TEST_F(KafkaFaults, MarkersDoNotBlockThePosition) {
     while (records.empty())
       ASSERT_TRUE(reader->Poll(kMany, kManyBytes, kPatienceNs, &records).ok());
     EXPECT_EQ(records[0].value, Cat(i));
-    EXPECT_THAT(ReadToEnd(reader.get()), IsEmpty());  // the position reaches the end
+    EXPECT_THAT(ReadToEnd(reader.get()), IsEmpty());  // the position must reach the end
     EXPECT_EQ(reader->position(), 2 * (i + 1)) << "a record and a marker each";
   }
 }
 
-TEST_F(KafkaFaults, DeletedRecords_DataLossNamesThem) {
+TEST_F(KafkaFaults, DeletedRecords_ReportedAsDataLoss) {
   const std::string topic = Topic("deleted");
   std::vector<OutgoingRecord> records;
   for (int i = 0; i < 10; ++i) records.push_back(Out(topic, 0, Cat(i)));
@@ -105,7 +105,7 @@ TEST_F(KafkaFaults, PositionBeyondTheEnd_IsDataLoss) {
   EXPECT_THAT(ReadToEnd(reader.get()), ElementsAre("2"));
 }
 
-TEST_F(KafkaFaults, RandomSeeks) {
+TEST_F(KafkaFaults, RandomSeeksReadTheRequestedRecords) {
   const std::string topic = Topic("seeks");
   auto committer = log_->OpenCommitter(UniqueName("tx"));
   ASSERT_TRUE(committer.ok()) << committer.status();
@@ -128,7 +128,7 @@ TEST_F(KafkaFaults, RandomSeeks) {
     const int64_t target = std::uniform_int_distribution<int64_t>(0, end)(random);
     ASSERT_TRUE(reader->Seek(target).ok());
     ASSERT_EQ(reader->position(), target);
-    // Sometimes immediately, sometimes with fetched records and a fetch in flight.
+    // The seek happens immediately, or with fetched records and a fetch in flight.
     if (random() % 3 == 0) continue;
     std::vector<std::string> expected;
     for (const Record& record : all) {
@@ -144,7 +144,7 @@ TEST_F(KafkaFaults, RandomSeeks) {
   }
 }
 
-// librdkafka pauses for a second when its queue is full, unless it is woken: 8 MB then take about
+// When its queue is full, librdkafka pauses for a second unless it is woken. 8 MB then take about
 // half a minute.
 TEST_F(KafkaFaults, SmallReadAheadDoesNotStallReader) {
   const std::string topic = Topic("read_ahead");
@@ -178,7 +178,7 @@ TEST_F(KafkaFaults, OversizedRecordIsRejectedWithLimit) {
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
   EXPECT_THAT(Message(refused), HasSubstr(Cat("the limit is ", TestOptions().max_record_bytes)));
 
-  // Below our limit, but above the broker's.
+  // The size is below Pitwall's limit but above the broker's.
   const std::string small = UniqueName("small");
   MakeTopic(small, 1, {{"max.message.bytes", "2000"}, {"message.timestamp.type", "LogAppendTime"}});
   std::string noise(10'000, '\0');  // does not compress
@@ -212,7 +212,7 @@ TEST_F(KafkaFaults, TopicWithoutLogAppendTimeIsRejected) {
     EXPECT_THAT(Message(status), HasSubstr("message.timestamp.type=CreateTime"));
     EXPECT_THAT(Message(status), HasSubstr("--add-config"));
   }
-  // A topic of other owners is read regardless.
+  // Other owners' topics are read regardless.
   KafkaLogOptions options = TestOptions();
   options.foreign_topics.push_back(topic);
   const auto log = OpenTestLog(options);
@@ -241,7 +241,7 @@ TEST_F(KafkaFaults, AppendTimeIsTheBrokersClock) {
   const auto reader = Reader({topic, 0});
   std::vector<Record> records;
   while (records.empty()) ASSERT_TRUE(reader->Poll(kMany, kManyBytes, kPatienceNs, &records).ok());
-  // Milliseconds; the broker is on this machine.
+  // Times are in milliseconds. The broker is on this machine.
   EXPECT_GE(records[0].append_time_ns, before - kNanosPerMilli);
   EXPECT_LE(records[0].append_time_ns, after + kNanosPerMilli);
 }

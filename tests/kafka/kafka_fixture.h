@@ -1,5 +1,5 @@
-// Shared fixture of the Kafka tests beyond the contract suite: a log, new topics, reading to the
-// end.
+// Fixture for the Kafka tests outside the contract suite: opens a log, creates topics, and reads to
+// the end.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -58,7 +58,7 @@ class KafkaTest : public ::testing::Test {
     return reader.ok() ? *std::move(reader) : nullptr;
   }
 
-  // Reads until the position is the log's end; fails the test on timeout.
+  // Reads until the position is the log's end. Fails the test on timeout.
   static std::vector<std::string> ReadToEnd(PartitionReader* reader) {
     std::vector<Record> records;
     const int64_t deadline = TestClock()->MonotonicNs() + kPatienceNs;
@@ -84,8 +84,8 @@ class KafkaTest : public ::testing::Test {
   }
   std::vector<std::string> ReadAll(const TopicPartition& at) { return ReadToEnd(Reader(at).get()); }
 
-  // Reads until `count` records other than `ignored` have arrived (a commit becomes visible with a
-  // delay), also through outages.
+  // Reads until `count` records other than `ignored` have arrived, also through outages. A commit
+  // becomes visible with a delay.
   static std::vector<std::string> ReadValues(PartitionReader* reader, size_t count,
                                              std::string_view ignored) {
     std::vector<std::string> values;
@@ -101,7 +101,7 @@ class KafkaTest : public ::testing::Test {
     return values;
   }
 
-  // Retries while it returns Unavailable.
+  // Retries the operation while it returns Unavailable.
   template <typename F>
   static Status Persist(const F& attempt) {
     const int64_t deadline = TestClock()->MonotonicNs() + kPatienceNs;

@@ -1,4 +1,4 @@
-// Processes and brokers that die or become unresponsive.
+// Tests with processes and brokers that die or become unresponsive.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 
 using KafkaOutages = KafkaTest;
 
-// A child process running kafka_victim, killed at the latest by the destructor.
+// A child process that runs kafka_victim. The destructor kills it if it is still running.
 class Victim {
  public:
   Victim(const char* mode, const std::string& id, const std::string& group,
@@ -65,8 +65,8 @@ TEST_F(KafkaOutages, KilledCommitterHasNoEffectAndIsFenced) {
   Victim victim("open", id, group, in, out);
   ASSERT_TRUE(victim.ready());
   victim.Kill();
-  // Its open transaction blocks nothing once its successor exists; the transaction timeout is a
-  // minute away.
+  // The victim's open transaction blocks nothing once its successor exists, although the
+  // transaction timeout is a minute away.
   const int64_t start = TestClock()->MonotonicNs();
   auto successor = log_->OpenCommitter(id);
   ASSERT_TRUE(successor.ok()) << successor.status();
@@ -176,7 +176,7 @@ TEST_F(KafkaOutages, PausedBrokerIsUnavailableAndRecovers) {
     }
   }
   EXPECT_TRUE(applied.ok()) << applied;
-  // An append that failed may have arrived anyway.
+  // A failed append may still have stored its record.
   EXPECT_THAT(ReadValues(reader.get(), 2, "unheard"),
               ::testing::UnorderedElementsAre("after", "second commit"));
 }
@@ -206,7 +206,7 @@ TEST_F(KafkaOutages, KilledBrokerIsUnavailableAndRecovers) {
   commit.outputs = {Out(topic, 0, "committed")};
   EXPECT_TRUE(absl::IsUnavailable((*committer)->Apply(commit)));
   std::vector<Record> none;
-  // After a few polls, the reader also knows that silence is not the end.
+  // After a few polls, the reader must also detect that silence is not the end of the log.
   Status polled;
   for (int i = 0; i < 50 && polled.ok(); ++i)
     polled = reader->Poll(kMany, kManyBytes, 100 * kNanosPerMilli, &none);

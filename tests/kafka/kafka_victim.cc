@@ -1,12 +1,12 @@
-// Process to be killed by tests.
+// Process that tests kill.
 //
-//   kafka_victim loop ID GROUP INPUT OUTPUT   commits through the log endlessly, from the group's
-//     position: commit i writes "i" to both partitions of OUTPUT, five times each, and the offset i
-//     + 1
-//   kafka_victim open ID GROUP INPUT OUTPUT   leaves a transaction open: records and an offset
-//     sent, nothing committed
+//   kafka_victim loop ID GROUP INPUT OUTPUT   commits through the log endlessly, starting at the
+//     group's position: commit i writes "i" to both partitions of OUTPUT, five times each, and the
+//     offset i + 1
+//   kafka_victim open ID GROUP INPUT OUTPUT   leaves a transaction open: sends records and an
+//     offset without a commit
 //
-// Prints "ready" on stdout when it can be killed.
+// Prints "ready" on stdout when it may be killed.
 #include <unistd.h>
 
 #include <cstdio>

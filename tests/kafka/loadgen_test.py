@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""`pitwall loadgen --brokers` with a real Kafka: the planted faults are found in the topic, and nothing else is.
+"""Tests `pitwall loadgen --brokers` with a real Kafka: the processor must find the planted faults in the topic, and no others.
 
-Run by run.sh: loadgen_test.py BINARY
+run.sh runs it: loadgen_test.py BINARY
 """
 import json
 import os

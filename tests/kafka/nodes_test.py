@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Two nodes of one job over a real broker: each has its own collector, and the ranks wait for each other at each step. First a whole node is
-lost, then only a collector. Runs under tests/kafka/run.sh.
+"""Tests one job on two nodes with a real broker. Each node has its own collector, and the ranks wait for each other at each step. The test first
+loses a whole node, then only a collector. Runs under tests/kafka/run.sh.
 usage: nodes_test.py PITWALL [unittest arguments]"""
 import json
 import os
@@ -16,7 +16,7 @@ import harness  # noqa: E402
 
 LOST_WITHIN = 10   # maximum seconds until a lost node is reported
 SLACK = 4          # allowance for the test machine
-# Two FIFOs, each with the steps of one rank: a step ends when the peer's step has ended.
+# Each of two FIFOs carries the steps of one rank. A step ends when the peer's step has ended.
 RANK = """
 import os, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -58,7 +58,7 @@ class Nodes(unittest.TestCase):
         return self.service("collector", "--node", node, node=node)
 
     def train(self):
-        """Starts a job with a rank on each node. Returns their collectors and processes, once both have finished steps."""
+        """Starts a job with a rank on each node. Returns the collectors and processes once both ranks have finished steps."""
         self.job = self.id().rpartition(".")[2]
         fifos = [os.path.join(self.work, "%s-%d" % (self.job, rank)) for rank in (0, 1)]
         for fifo in fifos:
@@ -84,12 +84,12 @@ class Nodes(unittest.TestCase):
                 data.items() <= e["data"].items()]
 
     def found(self):
-        """Excludes issues of a busy test machine, which are not faults of the job."""
+        """Excludes issues that a busy test machine causes, because they are not faults of the job."""
         return [(e["alert"], e["labels"].get("node")) for e in self.events("issue.found")
                 if e["labels"]["category"] not in ("bottleneck", "slow")]
 
     def check_capture(self):
-        """A person who can reach the broker captures both ranks through pitwall.control and pitwall.captures."""
+        """Captures both ranks through pitwall.control and pitwall.captures, as a person with access to the broker would."""
         asked = subprocess.run([self.binary, "capture", self.job, "--brokers", os.environ["PITWALL_TEST_KAFKA"], "--timeout", "20s", "--json"],
                                capture_output=True, text=True, timeout=60)
         self.assertEqual(asked.returncode, 0, asked.stderr)
@@ -103,7 +103,7 @@ class Nodes(unittest.TestCase):
         return [json.loads(line) for line in done.stdout.splitlines()] if "--json" in arguments else done.stdout
 
     def test_silences_are_shared_through_the_log(self):
-        """pitwall.silences: a silence set on one notifier also applies to another one, and survives a kill."""
+        """Tests pitwall.silences: a silence set on one notifier also applies to another notifier and survives a kill."""
         self.token = harness.write(os.path.join(self.work, "token"), "act-token-of-a-test")
         config = harness.write(os.path.join(self.work, "notifier.yaml"), "http: {act_token_file: %s}\n" % self.token)
         first, second = (self.service("notifier", "--config", config, node=node) for node in ("-1", "-2"))

@@ -59,7 +59,7 @@ RawTransaction::~RawTransaction() { rd_kafka_destroy(impl_->producer); }
 void RawTransaction::Begin() { Check(rd_kafka_begin_transaction(impl_->producer), "begin"); }
 
 void RawTransaction::Send(const std::string& topic, int32_t partition, std::string_view value) {
-  // Not the variadic call: its macros are a GNU extension that clang warns about.
+  // The variadic call is avoided because its macros are a GNU extension that clang warns about.
   rd_kafka_vu_t fields[4] = {};
   fields[0].vtype = RD_KAFKA_VTYPE_TOPIC;
   fields[0].u.cstr = topic.c_str();

@@ -1,5 +1,6 @@
-// Operations that the log never performs, using librdkafka directly: open or aborted transactions,
-// deleted records, topics configured in ways that Pitwall rejects. A failure ends the process.
+// Operations that the log never performs, implemented directly with librdkafka: open or aborted
+// transactions, deleted records, and topics configured in ways that Pitwall rejects. A failure ends
+// the process.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +13,7 @@ namespace pitwall::kafka {
 
 class RawTransaction {
  public:
-  // Opens a transaction, and fences the previous owner of the ID.
+  // Opens a transaction and fences the ID's previous owner.
   explicit RawTransaction(std::string_view transactional_id);
   ~RawTransaction();
   // Sends a record and waits for the broker's acknowledgment.
@@ -21,7 +22,7 @@ class RawTransaction {
                   int64_t offset);
   void Commit();
   void Abort();
-  void Begin();  // opens another one after Commit or Abort
+  void Begin();  // opens another transaction after Commit or Abort
 
  private:
   struct Impl;

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""`insights` mirrors raw series to a real Prometheus by remote write. A query returns the same samples after the receiver was down, answered
-500, and was killed and restarted, and after `insights` itself was killed.
+"""`insights` mirrors raw series to a real Prometheus by remote write. A query must return the same samples after the receiver was down, responded
+with 500, and was killed and restarted, and after `insights` itself was killed.
 
-Run by run.sh: remote_write_test.py BINARY
+run.sh runs it: remote_write_test.py BINARY
 """
 import http.server
 import json
@@ -63,7 +63,7 @@ class Prometheus:
 
 
 class Gate(threading.Thread):
-    """Proxy in front of a receiver: lets requests through, or returns given answers, some of them slowly."""
+    """Proxy in front of a receiver that forwards requests or returns configured responses, some of them slowly."""
 
     def __init__(self, target):
         super().__init__(daemon=True)
@@ -105,7 +105,7 @@ class Gate(threading.Thread):
 
 
 def raw(url, end, seconds):
-    """Returns series -> samples of the range, as a server has them."""
+    """Returns {series: samples in the range}, as stored by a server."""
     query = urllib.parse.urlencode({"query": '{pitwall_job!=""}[%ds]' % seconds, "time": end})
     data = json.loads(harness.fetch(url + "/api/v1/query?" + query)[1])["data"]["result"]
     return {json.dumps(series["metric"], sort_keys=True): series["values"] for series in data}
@@ -154,7 +154,7 @@ class RemoteWriteTest(unittest.TestCase):
         harness.wait_for("answers of 429", lambda: self.gate.refused > before + 1)
         self.gate.answer, self.gate.delay = None, 0
 
-        # Both are killed during the transfer.
+        # Both processes are killed during the transfer.
         self.load(start + 140, "killed")
         self.prometheus.kill()
         insights.kill()
@@ -169,14 +169,15 @@ class RemoteWriteTest(unittest.TestCase):
         self.assertEqual(sorted(theirs), sorted(ours))
         for series, samples in ours.items():
             self.assertEqual(theirs[series], samples, series)
-        # After 30 s neither side has the ended series.
+        # 30 s after its end, a series must be absent on both sides.
         query = "count by (pitwall_job) (train_loss)"
         for at in (start + 50, start + 100, start + 290):
             answers = [json.loads(harness.fetch(url + "/api/v1/query?" + urllib.parse.urlencode({"query": query, "time": at}))[1])["data"]
                        for url in (insights.http, self.prometheus.url)]
             self.assertEqual(*answers)
         dropped = {reason: self.dropped(insights, reason) for reason in ("refused", "repeated", "behind", "no_schema", "ahead", "merged")}
-        # Dropping resent samples, and all but the last sample of a millisecond, is not a loss: the samples above equal the history.
+        # Prometheus drops resent samples, and all but the last sample of a millisecond. This is not data loss, because the samples above equal the
+        # history.
         self.assertEqual({**dropped, "repeated": 0, "merged": 0}, dict.fromkeys(dropped, 0))
         print("\n%d samples of %d series are equal in Prometheus; %d repeated ones were refused" %
               (count, len(ours), dropped["repeated"]), flush=True)

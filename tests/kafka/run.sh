@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# run.sh BINARY…: starts a Kafka broker in its own directory, runs each binary with it, and stops the broker in any case. Exit code: that of the
-# first binary that failed. Arguments after -- go to every binary. A binary finds the broker in PITWALL_TEST_KAFKA (host:port), and the
-# broker's directory and script in PITWALL_TEST_KAFKA_DIR and PITWALL_TEST_BROKER_SH (to pause, kill, and restart it).
+# run.sh BINARY…: starts a Kafka broker in its own directory, runs each binary with it, and always stops the broker at the end. The exit code is that
+# of the first binary that failed. All binaries get the arguments after --. PITWALL_TEST_KAFKA contains the broker's address (host:port), and
+# PITWALL_TEST_KAFKA_DIR and PITWALL_TEST_BROKER_SH contain its directory and script (to pause, kill, and restart it).
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The binary with a real broker that loses topics: a partition without a leader (one of two log directories goes offline), and topics deleted
+"""Tests the binary with a real broker that loses topics: a partition without a leader (one of two log directories goes offline), and topics deleted
 and recreated under running services. Starts its own brokers.
 usage: topics_test.py PITWALL TELEMETRY_DUMP [unittest arguments]"""
 import json
@@ -23,7 +23,7 @@ from kept import harness  # noqa: E402
 BROKER = os.path.join(harness.REPO, "deploy", "kafka", "broker.sh")
 PARTITIONS = 2
 
-# Logs 0, 1, 2, … and a loss beyond the limit until it is stopped.
+# The script logs 0, 1, 2, … and a loss beyond the limit until it is stopped.
 TRAINING = """
 import signal, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -43,7 +43,7 @@ print(number)
 
 
 def murmur2(data):
-    """Kafka's hash, from which the partition of a job is known."""
+    """Kafka's hash, which determines a job's partition."""
     m, mask = 0x5bd1e995, 0xffffffff
     h = 0x9747b28c ^ len(data)
     at = 0
@@ -70,7 +70,7 @@ def text(value):
 
 
 def ask(hosts, api, version, body):
-    """Sends one request of Kafka's protocol and returns the body of its answer."""
+    """Sends one Kafka protocol request and returns the response body."""
     host, port = hosts.split(":")
     request = struct.pack(">hhi", api, version, 1) + text("topics_test") + body
     with socket.create_connection((host, int(port)), 30) as connection:
@@ -80,7 +80,7 @@ def ask(hosts, api, version, body):
 
 
 def recreate(hosts, topic):
-    """Deletes the topic and creates it again, as the processor does."""
+    """Deletes the topic and recreates it as the processor does."""
     answer = ask(hosts, 20, 1, struct.pack(">i", 1) + text(topic) + struct.pack(">i", 20000))
     assert answer[-2:] == b"\0\0", answer
 
@@ -137,7 +137,7 @@ class Topics(unittest.TestCase):
         return int(training.communicate(timeout=harness.PATIENCE)[0])
 
     def numbers(self, whole=True):
-        """Returns the numbers in the log by job; without `whole`, up to the unreadable partition."""
+        """Returns the numbers in the log by job. Without `whole`, stops at the unreadable partition."""
         done = subprocess.run([self.dump, "kafka:" + self.hosts, "train_number"], stdout=subprocess.PIPE, text=True)
         if whole:
             done.check_returncode()
@@ -174,16 +174,16 @@ class Topics(unittest.TestCase):
         harness.wait_for("its decision", lambda: service.metric("pitwall_executor_actions_total") > decided)
         ids = [i for i, event in zip(self.receiver.ids, self.receiver.events) if event["type"].endswith("found")]
         self.assertEqual(len(ids), len(set(ids)), "sent again")
-        # The record of decisions is separate (docs/decisions/0022-store-a-log-mark-with-each-position.md). The processor needs its input.
+        # The decision log is separate (docs/decisions/0022-store-a-log-mark-with-each-position.md). The processor needs its input.
         recreate(self.hosts, "pitwall.telemetry")
         harness.wait_for("the processor to stop reading", lambda: service.said("E processor: .*log_truncated: pitwall.telemetry"))
 
-    def test_partition_without_leader_delays_no_other(self):
+    def test_partition_without_leader_does_not_delay_others(self):
         self.broker("start")
         service = self.start()
         self.assertEqual(service.stop(), 0)
         self.broker("stop")
-        # Partition 1 of the telemetry goes to a directory of its own.
+        # Partition 1 of the telemetry gets its own directory.
         second = os.path.join(self.kafka, "second")
         properties = os.path.join(self.kafka, "server.properties")
         with open(properties) as text:
@@ -202,7 +202,7 @@ class Topics(unittest.TestCase):
         trainings = {p: self.train(job) for p, job in jobs.items()}
         harness.wait_for("both jobs", lambda: all(self.issue_events(job) for job in jobs.values()))
         before = {p: len(self.numbers().get(job, [])) for p, job in jobs.items()}
-        # The directory is removed: the broker takes it offline at its next write there.
+        # The directory is removed, and the broker takes it offline at its next write there.
         shutil.move(second, second + ".gone")
         harness.write(second, "not a directory")
         harness.wait_for("the loss of the leader", lambda: service.metric("pitwall_collector_jobs_not_published") >= 1)

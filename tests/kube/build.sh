@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# build.sh [--cached]: builds kube-apiserver, kube-controller-manager, and kubeconform, fetches etcd, and prints the directory with them. Nothing is built
-# twice: the directory is named after this file. --cached prints nothing if it has not been built yet. Takes 6 to 20 minutes on two cores and 3 GiB of build
-# cache.
+# build.sh [--cached]: builds kube-apiserver, kube-controller-manager, and kubeconform, downloads etcd, and prints their directory. The directory is
+# named after this file's hash, so that each tool is built only once. --cached prints nothing if the tools have not been built yet. Takes 6 to 20
+# minutes on two cores and 3 GiB of build cache.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/go/folder.sh
@@ -22,7 +22,7 @@ enter_cache kube "$here/build.sh" "${1:-}"
     (cd "$folder/etcd-module" && "$go" get "go.etcd.io/etcd/server/v3/etcdmain@$etcd" &&
       "$go" build -ldflags '-s -w' -o "$folder/etcd.part" . && mv "$folder/etcd.part" "$folder/etcd")
   fi
-  # Kubernetes requires its own modules at v0.0.0 and replaces them by folders; here they are the released ones.
+  # Kubernetes requires its own modules at v0.0.0 and replaces them with folders. This build uses the released modules.
   (
     mkdir -p "$folder/kubernetes"
     cd "$folder/kubernetes"

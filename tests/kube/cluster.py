@@ -1,5 +1,5 @@
-"""A real kube-apiserver with etcd and the controllers of Jobs, without nodes: it stores, checks, and carries out requests, and no pod ever
-runs. Every process is stopped by its PID."""
+"""A real kube-apiserver with etcd and the Job controllers, without nodes. It stores, validates, and executes requests, and no pod ever runs. Every
+process is stopped by its PID."""
 import json
 import os
 import shutil
@@ -141,11 +141,11 @@ class Cluster:
             self.call("POST", "/api/v1/namespaces", {"metadata": {"name": name}})
 
     def define(self, group, version, kind):
-        """Defines a CustomResourceDefinition without a schema: the real group, version, and kind."""
+        """Creates a CustomResourceDefinition without a schema, with the real group, version, and kind."""
         plural = kind.lower() + "s"
         path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
         self.call("POST", path, {
-            # Groups below k8s.io require the annotation.
+            # Groups below k8s.io require this annotation.
             "metadata": {"name": plural + "." + group, "annotations": {"api-approved.kubernetes.io": "unapproved, for tests"}},
             "spec": {"group": group, "scope": "Namespaced", "names": {"plural": plural, "singular": kind.lower(), "kind": kind, "listKind": kind + "List"},
                      "versions": [{"name": version, "served": True, "storage": True, "subresources": {"status": {}},

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Tests of the chart and the executor with a real kube-apiserver and etcd.
+"""Tests the chart and the executor with a real kube-apiserver and etcd.
 
 kube_test.py BINARY
 
-Needs the output of tests/kube/build.sh and tests/helm/tools.sh; without it, prints a note and counts nothing.
+Needs the output of tests/kube/build.sh and tests/helm/tools.sh. Without it, prints a note and runs no tests.
 """
 import glob
 import json
@@ -33,7 +33,8 @@ DEFINED = [("monitoring.coreos.com", "v1", "ServiceMonitor"), ("monitoring.coreo
            ("kafka.strimzi.io", "v1beta2", "KafkaUser"), ("gateway.networking.k8s.io", "v1", "HTTPRoute"),
            ("kubeflow.org", "v1", "PyTorchJob")]
 
-# A pod of the job: it sets the variables that the downward API would put into its environment. SIGTERM ends it by an exception, which is not its fault.
+# This script plays a pod of the job: it sets the environment variables that the downward API would set. SIGTERM ends it by an exception, which is not
+# its fault.
 TRAINING = """
 import math, signal, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -118,7 +119,7 @@ class Chart(unittest.TestCase):
 
 
 class Stops(unittest.TestCase):
-    """A real Job object, and an issue of the job that it represents. The identity is the chart's account, with the chart's Role."""
+    """Tests with a real Job object and an issue of the job that it represents. The identity is the chart's service account, with the chart's Role."""
 
     number = 0
     kind = "Job"
@@ -148,7 +149,7 @@ class Stops(unittest.TestCase):
         self.config = CLUSTER.get("/api/v1/namespaces/%s/configmaps/pitwall-standalone" % self.namespace)["data"]["pitwall.yaml"]
 
     def start(self):
-        """Starts the service with the configuration that the chart has installed, at addresses of this machine."""
+        """Starts the service with the configuration installed by the chart, at addresses on this machine."""
         text = self.config.replace("/run/pitwall/", self.work + "/").replace("/var/lib/pitwall", os.path.join(self.work, "data"))
         text = text.replace("    enabled: true\n    list_pods", "    enabled: true\n    server: %s\n    token_file: %s\n    ca_file: %s\n    list_pods" % (
             CLUSTER.server, self.token, CLUSTER.path("ca.crt")))
@@ -181,7 +182,7 @@ class Stops(unittest.TestCase):
         return run(BINARY, *what, "--data-dir", os.path.join(self.work, "data"))
 
     def actions(self, kind):
-        """Returns the lines of `pitwall actions list` of this kind: DECIDED, REFUSED, DONE."""
+        """Returns the lines of `pitwall actions list` with this kind: DECIDED, REFUSED, or DONE."""
         return [line for line in self.list("actions", "list").splitlines() if "  %s" % kind in line]
 
     def suspended(self, kind="Job"):
@@ -210,7 +211,7 @@ class Stops(unittest.TestCase):
         wait_for("the end of the job", lambda: re.search(r"train.*stopped", self.list("jobs", "list")))
         self.assertNotIn("RankDied", self.list("issues", "list", "--all"))
         self.assertEqual(CLUSTER.get(self.object_path("train"))["status"].get("active", 0), 0)
-        # A person resumes the job: the same issue does not stop it again, not even in a new process.
+        # A person resumes the job. The same issue must not stop it again, not even in a new process.
         CLUSTER.call("PATCH", self.object_path("train"), {"spec": {"suspend": False}}, "application/merge-patch+json")
         self.pitwall.stop()
         self.start()
@@ -292,7 +293,7 @@ class Stops(unittest.TestCase):
         self.train(uid)
         self.assertIn("exempt by executor.exempt: namespace stops-*", self.refusal())
 
-    def test_stop_without_role_binding_names_the_missing_right(self):
+    def test_stop_without_role_binding_reports_missing_permission(self):
         self.install()
         CLUSTER.call("DELETE", "/apis/rbac.authorization.k8s.io/v1/namespaces/%s/rolebindings/pitwall-executor-cluster" % self.namespace)
         uid = self.make()
@@ -300,7 +301,7 @@ class Stops(unittest.TestCase):
         self.train(uid)
         self.assertRegex(self.refusal(), 'response 403 to get Job .*cannot get resource "jobs".*grant permission to get it')
 
-    def test_stop_without_patch_right_is_refused_before_deciding(self):
+    def test_stop_without_patch_permission_is_refused_before_decision(self):
         self.install()
         role = "/apis/rbac.authorization.k8s.io/v1/namespaces/%s/roles/pitwall-executor-cluster" % self.namespace
         CLUSTER.call("PATCH", role, {"rules": [{"apiGroups": ["batch"], "resources": ["jobs"], "verbs": ["get"]}]}, "application/merge-patch+json")
@@ -322,7 +323,7 @@ class Stops(unittest.TestCase):
                 CLUSTER.call(method, path, {} if method != "GET" else None, "application/merge-patch+json", token=token)
             self.assertEqual(refused.exception.status, 403, path)
 
-    def test_other_object_of_same_name_is_left_alone(self):
+    def test_other_object_with_same_name_is_not_changed(self):
         self.install()
         uid = self.make()
         CLUSTER.call("DELETE", self.object_path("train"), {"propagationPolicy": "Background"})
@@ -332,13 +333,13 @@ class Stops(unittest.TestCase):
         self.start()
         self.train(uid)
         self.assertIn("was replaced by another object: its uid is " + other, self.refusal())
-        # The precondition of the call itself, in case the object changes between the read and the call.
+        # The call carries the precondition itself, in case the object changes between the read and the call.
         with self.assertRaises(Refused) as refused:
             CLUSTER.call("PATCH", self.object_path("train"), {"metadata": {"uid": uid}, "spec": {"suspend": True}}, "application/merge-patch+json")
         self.assertIn(refused.exception.status, (409, 422))
         self.assertFalse(self.suspended())
 
-    def test_job_of_other_owner_is_left_alone(self):
+    def test_job_of_other_owner_is_not_changed(self):
         self.install()
         uid = self.make(owner="uid:4711")
         self.start()
@@ -357,7 +358,7 @@ class Stops(unittest.TestCase):
 
     @unittest.skipUnless(os.geteuid() == 0 and group_root(), "cannot create cgroups")
     def test_object_of_unnamed_job_is_found_by_pod(self):
-        """Finds the object through the pods that the real controller has created, not through the training script."""
+        """Finds the object through the pods created by the real controller, not through the training script."""
         self.install("standalone.hostSocket=true,collector.pods.enabled=true,collector.pods.owners=true,executor.cluster.listPods=true")
         uid = self.make(node="n1")
         CLUSTER.call("PATCH", self.object_path("train"), {"metadata": {"annotations": {"pitwall.io/owner": None}}}, "application/merge-patch+json")
@@ -394,9 +395,9 @@ class Stops(unittest.TestCase):
 
 @unittest.skipUnless(os.geteuid() == 0 and group_root(), "cannot create cgroups")
 class HowPodsEnded(unittest.TestCase):
-    """A pod of the real server, whose status is written like a kubelet does, and a rank in a cgroup like those that the kubelet creates."""
+    """Tests with a pod on the real server, whose status is written as a kubelet does, and a rank in a cgroup like those created by the kubelet."""
 
-    def test_collector_needs_only_the_charts_right_to_list_pods(self):
+    def test_collector_needs_only_permission_to_list_pods(self):
         work = tempfile.mkdtemp(dir=CLUSTER.work)
         CLUSTER.namespace("ends")
         helm("install", "pitwall", CHART, "--namespace", "ends", "-f", os.path.join(CHART, "ci", "standalone-values.yaml"),

@@ -1,4 +1,5 @@
-"""JSON schemas of Kubernetes' kinds for kubeconform, from the OpenAPI document of an API server. They are strict: an unknown field is an error."""
+"""JSON schemas of Kubernetes kinds for kubeconform, derived from an API server's OpenAPI document. The schemas are strict: an unknown field is an
+error."""
 import json
 import os
 
@@ -34,7 +35,7 @@ def _references(node, found):
 
 
 def write_schemas(openapi, folder, kinds):
-    """Writes FOLDER/KIND-GROUP-VERSION.json for each kind of `kinds` (apiVersion, kind). Raises KeyError if the server does not have one."""
+    """Writes FOLDER/KIND-GROUP-VERSION.json for each of `kinds` (apiVersion, kind). Raises KeyError if the server does not have a kind."""
     definitions = openapi["definitions"]
     names = {(("%s/%s" % (gvk["group"], gvk["version"])).lstrip("/"), gvk["kind"]): name
              for name, body in definitions.items() for gvk in body.get("x-kubernetes-group-version-kind", ())}

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# build.sh: builds the oracle and prints the path of the binary. Nothing is built twice: the directory
-# ${XDG_CACHE_HOME:-~/.cache}/pitwall/oracle-<hash> is named after the sources. Needs a Go at least as new as in go.mod; tests/go/go.sh installs it if
-# there is none.
+# build.sh: builds the oracle and prints the path of the binary. The directory ${XDG_CACHE_HOME:-~/.cache}/pitwall/oracle-<hash> is named after the
+# sources' hash, so that the oracle is built only once. Needs a Go at least as new as in go.mod; tests/go/go.sh installs it if there is none.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -23,7 +22,7 @@ if [[ ! -x $folder/oracle ]]; then
   say "building with $go"
   mkdir -p "$folder"
   cp "$here/go.mod" "$here"/*.go "$folder"
-  # -mod=mod completes go.mod and go.sum of the copy; "go mod tidy" would also require the modules that only tests of modules need.
+  # -mod=mod completes the copy's go.mod and go.sum. "go mod tidy" would also require the modules that only tests of modules need.
   (cd "$folder" && "$go" build -mod=mod -trimpath -ldflags '-s -w' -o oracle.part . && mv oracle.part oracle) >&2
 fi
 printf '%s\n' "$folder/oracle"

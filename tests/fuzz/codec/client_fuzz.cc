@@ -1,5 +1,5 @@
-// Arbitrary bytes as client messages after a valid hello: rejected, or converted to batches that
-// the processor's decoder accepts.
+// Fuzzes client messages after a valid hello. Each message must be rejected, or converted to
+// batches that the processor's decoder accepts.
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -14,7 +14,7 @@
 namespace pitwall::collector {
 namespace {
 
-// Decodes immediately what a publisher would send.
+// Appender that immediately decodes the records a publisher would send.
 class CheckingAppender final : public Appender {
  public:
   Status Append(std::vector<OutgoingRecord> records) override {

@@ -1,4 +1,4 @@
-// Arbitrary bytes as a chunk of a snapshot, and as a rule set.
+// Fuzzes a snapshot chunk and a rule set.
 #include <cstdint>
 #include <string_view>
 
@@ -10,13 +10,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace pitwall::codec;
   const std::string_view bytes(reinterpret_cast<const char*>(data), size);
   SnapshotLimits limits;
-  limits.uncompressed_bytes = 1u << 20;  // claimed sizes cost memory
+  limits.uncompressed_bytes = 1u << 20;  // limits the memory that claimed sizes can allocate
   limits.pending_snapshots = 16;
   SnapshotAssembler assembler(limits);
   const auto once = assembler.Add(bytes);
   PITWALL_CHECK(once.ok() || !once.status().message().empty());
   if (once.ok() && once->has_value()) (void)UnpackSnapshot(**once);
-  // Repeated, and in two halves: no state may break it.
+  // Adds the same bytes repeatedly and in two halves. No state may break the decoder.
   (void)assembler.Add(bytes);
   (void)assembler.Add(bytes.substr(size / 2));
   PITWALL_CHECK(assembler.Incomplete().size() <= 2);

@@ -1,5 +1,4 @@
-// Arbitrary bytes as a record of pitwall.telemetry: rejected with a reason, or a record that
-// survives reencoding.
+// Fuzzes a record of pitwall.telemetry. It must be rejected with a reason, or survive reencoding.
 #include <cstdint>
 #include <string>
 #include <string_view>

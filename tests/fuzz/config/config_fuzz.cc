@@ -1,5 +1,5 @@
-// Arbitrary bytes as a configuration file: an error that names the file, or a configuration that
-// prints and parses to the same one.
+// Fuzzes the configuration file. The result must be an error that contains the file name, or a
+// configuration whose printed form parses to the same configuration.
 #include <cstdint>
 #include <cstdio>
 #include <string>

@@ -1,4 +1,4 @@
-// Arbitrary bytes as a trace of PyTorch's profiler, compressed or not.
+// Fuzzes a trace of PyTorch's profiler, compressed or uncompressed.
 #include "services/codec/imports/gunzip.h"
 #include "services/codec/imports/traces/chrome_trace.h"
 #include "tests/fuzz/imports/collected.h"

@@ -1,4 +1,4 @@
-// Arbitrary bytes as system metrics, and as a timeline, of SageMaker Debugger.
+// Fuzzes system metrics and a timeline of SageMaker Debugger.
 #include "services/codec/imports/system_metrics.h"
 #include "services/codec/imports/traces/job_timeline.h"
 #include "tests/fuzz/imports/collected.h"

@@ -1,5 +1,4 @@
-// Arbitrary bytes as a mapping, a NUL, and a training log (without a NUL: a log with a fixed
-// mapping).
+// Fuzzes a mapping, a NUL, and a training log. Input without a NUL is a log with a fixed mapping.
 #include "services/codec/imports/table_reader.h"
 #include "tests/fuzz/imports/collected.h"
 

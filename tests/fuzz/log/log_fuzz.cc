@@ -1,8 +1,8 @@
-// The first byte modulo 3 selects the meaning of the rest: 0 a segment file, 1 a journal file, 2 a
-// data directory's journal and segment (split in the middle) over which a log is opened. If its
-// high bit is set, checksums are corrected first, so that the parsers behind them are reached too.
-// Nothing may crash, hang, or read a record that fails its checks; with the fuzzer's sanitizers,
-// every out-of-bounds read is found.
+// The first byte modulo 3 selects the meaning of the rest: 0 is a segment file, 1 is a journal
+// file, and 2 is a data directory's journal and segment (split in the middle) over which a log is
+// opened. If the high bit of the first byte is set, checksums are corrected first, so that the
+// fuzzer also reaches the parsers behind them. Nothing may crash, hang, or return a record that
+// fails its checks. The fuzzer's sanitizers detect every out-of-bounds read.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -26,7 +26,7 @@
 namespace pitwall::log {
 namespace {
 
-// A scratch folder per process, removed at its end.
+// A scratch directory per process, removed at exit.
 class Scratch {
  public:
   Scratch() : dir_(Cat(Base(), "/pitwall_fuzz_XXXXXX")) {
@@ -67,7 +67,7 @@ void StoreU32(uint32_t v, size_t at, std::string* bytes) {
   for (size_t i = 0; i < 4; ++i) (*bytes)[at + i] = static_cast<char>(v >> (8 * i));
 }
 
-// Corrects the checksums of everything that looks like a batch or a frame.
+// Corrects the checksums of everything that resembles a batch or a frame.
 std::string Repair(std::string_view input) {
   std::string bytes(input);
   for (size_t at = bytes.find("PW"); at != std::string::npos; at = bytes.find("PW", at + 1)) {
@@ -128,7 +128,7 @@ void ReadJournal(std::string_view bytes) {
     PITWALL_CHECK(scanned.from >= last && scanned.to > scanned.from);
     PITWALL_CHECK(scanned.to <= static_cast<int64_t>(bytes.size()));
     last = scanned.to;
-    // Parsed content can be written, and parses to the same.
+    // Parsed content can be written and then parses to the same content.
     std::string again;
     PITWALL_CHECK(EncodeFrame(scanned.frame, &again).ok());
     size_t size = 0;
@@ -166,7 +166,7 @@ void OpenDirectory(std::string_view bytes) {
       if ((*reader)->position() == before) break;
     }
     PITWALL_CHECK((*reader)->position() == *(*reader)->EndOffset());
-    // The log must also keep working.
+    // The log must still work.
     OutgoingRecord record;
     record.topic = "t";
     record.partition = 0;

@@ -34,7 +34,7 @@ std::string JournalSeed() {
   Frame frame;
   frame.kind = FrameKind::kCheckpointEnd;
   PITWALL_CHECK(EncodeFrame(frame, &out).ok());
-  // Like the segment above: three commits of two records.
+  // Like the segment above, the journal has three commits of two records.
   const std::string segment = SegmentSeed(false);
   size_t at = static_cast<size_t>(kSegmentHeaderBytes);
   for (uint64_t i = 1; i <= 3; ++i) {
@@ -77,7 +77,7 @@ void WriteAll(const std::string& dir) {
   Write(Cat(dir, "/segment_repaired"), '\x80', SegmentSeed(false));
   Write(Cat(dir, "/journal"), '\x01', JournalSeed());
   Write(Cat(dir, "/journal_repaired"), '\x81', JournalSeed());
-  // Two halves of equal size: the journal's end is padded with bytes that are not a frame.
+  // The two halves have equal size: the journal's end is padded with bytes that are not a frame.
   std::string journal = JournalSeed();
   std::string segment = SegmentSeed(false);
   const size_t half = std::max(journal.size(), segment.size());

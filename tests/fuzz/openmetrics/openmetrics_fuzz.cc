@@ -1,5 +1,5 @@
-// Arbitrary bytes as a file with samples, in either dialect: an error that names file and line, or
-// samples. The result is the same for any piece size, and samples written in one spelling parse to
+// Fuzzes a sample file in either dialect. The result must be an error with file name and line, or
+// samples. The result is the same for any piece size, and samples written in one notation parse to
 // the same samples.
 #include <bit>
 #include <cstdint>
@@ -50,7 +50,7 @@ std::string ReadIn(std::string_view text, size_t piece, openmetrics::Dialect dia
   return std::string(ToStd(status.message()));
 }
 
-// Writes all names quoted and all times with nine digits.
+// Writes all names quoted and all times with nine decimal digits.
 std::string Write(const Collected& read) {
   const auto quoted = [](std::string_view text) {
     std::string out = "\"";

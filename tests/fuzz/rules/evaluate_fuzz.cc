@@ -26,8 +26,8 @@ constexpr int64_t kSecond = 1'000'000'000;
 constexpr int kTicks = 8;
 constexpr int kSeries = 6;
 constexpr window::Limits kLimits{.max_series = 200, .max_open_samples = 10'000};
-// Limit on the work of a plan: a window of 4096 panes is allowed and costs accordingly, but the
-// thousandth pane of an input finds nothing new.
+// Limit on the work of a plan. A window of 4096 panes is allowed and costs accordingly, but the
+// thousandth pane of an input does not find new defects.
 constexpr int64_t kMaxSubquerySteps = 256;
 
 struct Engine {
@@ -157,7 +157,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   uint64_t sequence = 0;
   int64_t fed = from;
   for (int64_t tick = first; tick < first + kTicks * interval; tick += interval) {
-    // Adds samples until the tick, some of them exactly on it.
+    // Adds samples up to the tick, some of them exactly at the tick.
     for (int step = 0; step < 3; ++step) {
       const int64_t at = step == 2 ? tick : tick - interval + 1 + random() % (interval - 1);
       if (at <= fed) continue;
@@ -175,7 +175,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         std::vector<window::SeriesId> ids;
         for (const Labels& labels : series) ids.push_back(*engine->store->Intern(labels));
         const Status appended = engine->store->Append({at, "fuzz", "", sequence, 0}, ids, values);
-        // A subquery step may have sealed beyond it.
+        // A subquery step may have sealed panes beyond the tick.
         PITWALL_CHECK(appended.ok());
       }
       ++sequence;

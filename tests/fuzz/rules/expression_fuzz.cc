@@ -1,5 +1,5 @@
-// Any text as an expression: it parses, or the error has a position; a parsed expression prints and
-// parses to the same one.
+// Fuzzes an expression. Either it parses or the error has a position, and a parsed expression
+// prints to text that parses to the same expression.
 #include <cstdint>
 
 #include "rules/lang/parser.h"
@@ -19,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   PITWALL_CHECK(expr->span.begin <= expr->span.end && expr->span.end <= size);
   const std::string printed = Print(*expr);
   Diagnostics again_diagnostics;
-  // The canonical text may be longer than the input (escapes), up to the parser's limit.
+  // The canonical text may be longer than the input because of escapes, up to the parser's limit.
   if (printed.size() > kMaxExpressionBytes) return 0;
   const ExprPtr again = ParseExpr(Source("again", printed), &again_diagnostics);
   PITWALL_CHECK(again != nullptr);

@@ -1,5 +1,5 @@
-// Any text as a rule file, followed by overrides after a line "%%": it compiles, or errors have
-// positions. The result is deterministic.
+// Fuzzes a rule file, followed by overrides after a line "%%". Either it compiles or its errors
+// have positions. The result is deterministic.
 #include <cstdint>
 #include <string_view>
 

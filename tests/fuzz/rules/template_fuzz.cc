@@ -1,5 +1,5 @@
-// Any text as a template, expanded for given labels, parameters, and values: it parses, or the
-// error has a position; a parsed template yields text of bounded length, in bounded time,
+// Fuzzes a template that is expanded for fixed labels, parameters, and values. Either it parses or
+// the error has a position. A parsed template yields text of bounded length, in bounded time,
 // deterministically.
 #include <cstdint>
 #include <limits>
@@ -14,7 +14,7 @@
 
 namespace {
 
-// Every query has the same result, except one ID that fails.
+// Every query has the same result, except for one ID whose query fails.
 class Queries final : public pitwall::templates::TemplateQueries {
  public:
   using Samples = std::vector<pitwall::templates::QuerySample>;
@@ -54,10 +54,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     input.value = value;
     input.step = value > 0 ? 41 : kNoStep;
     const std::string out = parsed->Expand(input);
-    PITWALL_CHECK(out.size() <= 256 * 1024);  // the limit, plus one text
+    PITWALL_CHECK(out.size() <= 256 * 1024);  // the limit plus one text
     PITWALL_CHECK(parsed->Expand(input) == out);
     if (first.empty()) first = out;
-    // A template that does not read the value is not expanded again when it changes.
+    // A template that does not read the value is not expanded again when the value changes.
     if (!parsed->varies()) PITWALL_CHECK(out == first);
   }
   return 0;

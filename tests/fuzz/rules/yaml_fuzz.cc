@@ -1,5 +1,5 @@
-// Arbitrary bytes as YAML: a tree whose positions are all within the file, or an error; never an
-// exception.
+// Fuzzes YAML. The result must be a tree whose positions are all within the file, or an error, and
+// never an exception.
 #include <cstdint>
 #include <string_view>
 
