@@ -6,12 +6,12 @@ endif()
 find_program(PITWALL_CCACHE ccache)
 if(PITWALL_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${PITWALL_CCACHE})
-  # Without these, ccache does not store objects compiled with a precompiled header.
+  # Without these settings, ccache does not store objects compiled with a precompiled header.
   set(CMAKE_CXX_COMPILER_LAUNCHER /usr/bin/env CCACHE_SLOPPINESS=pch_defines,time_macros ${PITWALL_CCACHE})
 endif()
 
 # -ffp-contract=off: a fused multiply-add rounds differently, and live and replayed results must be bit-identical on all machines
-# (time-model.md, section 2, rule 8). Never -ffast-math.
+# (time-model.md, section 2, rule 8). Never use -ffast-math.
 #
 # -pthread everywhere: it defines a macro, and a precompiled header can be used only with the same macros.
 add_compile_options(-ffp-contract=off -fno-omit-frame-pointer -pthread)
@@ -26,9 +26,9 @@ else()
 endif()
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 set(CMAKE_CXX_FLAGS_RELWITHDEBINFO "-O1 -g1")
-# gcc 12 reports std::string's own code at -O1, and with a precompiled header, which is not a system header.
+# gcc 12 reports false positives in std::string's own code at -O1, and with a precompiled header, which is not a system header.
 set(PITWALL_FLOW_WARNINGS -Wno-array-bounds -Wno-restrict -Wno-stringop-overflow -Wno-stringop-overread)
-# Test code: generating it takes half of a build, but it runs only for seconds. Libraries under test keep the flags above.
+# Flags for test code. Code generation for tests takes half of a build, but the tests run only for seconds. Libraries under test keep the flags above.
 set(PITWALL_TEST_OPTIMIZATION)
 if(PITWALL_SANITIZE)
   set(PITWALL_TEST_OPTIMIZATION -O0)
@@ -36,7 +36,7 @@ elseif(CMAKE_BUILD_TYPE STREQUAL Release)
   set(PITWALL_TEST_OPTIMIZATION -O1 $<$<CXX_COMPILER_ID:GNU>:${PITWALL_FLOW_WARNINGS}>)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-  # By default gcc collects garbage from 128 MiB on, which takes a tenth of a compilation; with enough memory, from 512 MiB on.
+  # By default gcc collects garbage from 128 MiB on, which takes a tenth of the compilation time. With enough memory, it starts at 512 MiB.
   cmake_host_system_information(RESULT memory QUERY TOTAL_PHYSICAL_MEMORY)
   if(memory GREATER 7000)
     add_compile_options(--param=ggc-min-heapsize=524288)

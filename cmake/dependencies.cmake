@@ -1,8 +1,8 @@
-# Third-party libraries, each found once. The versions of Debian 12 are the minimum; newer ones must work too.
+# Third-party libraries. Each library is found only once. The versions of Debian 12 are the minimum; newer versions must work too.
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 find_package(absl CONFIG REQUIRED)
-# Debian ships no protobuf-config.cmake, and the module must come before gRPC's config.
+# Debian does not ship protobuf-config.cmake, and the module must come before gRPC's config.
 find_package(Protobuf REQUIRED)
 find_package(GTest CONFIG REQUIRED)
 find_package(yaml-cpp CONFIG REQUIRED)
@@ -11,7 +11,7 @@ if(NOT TARGET yaml-cpp::yaml-cpp)  # 0.7 exports only the plain name
 endif()
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash)
-# Not with the prefix "re2": gRPC's config reads a cached re2_FOUND and would then not look for its own target.
+# The prefix must not be "re2": gRPC's config reads a cached re2_FOUND and would then not search for its own target.
 pkg_check_modules(re2_package REQUIRED IMPORTED_TARGET re2)
 find_package(Snappy CONFIG REQUIRED)
 find_package(nlohmann_json CONFIG REQUIRED)

@@ -25,7 +25,7 @@ function(pitwall_module_target folder out)
   set(${out} ${name} PARENT_SCOPE)
 endfunction()
 
-# Returns whether a source of the same name includes this header first, and so compiles it on its own.
+# Returns whether a source with the same name includes this header first, which compiles the header on its own.
 function(pitwall_has_source out folder header)
   set(${out} FALSE PARENT_SCOPE)
   string(REGEX REPLACE "\\.h$" ".cc" source ${header})
@@ -37,7 +37,7 @@ function(pitwall_has_source out folder header)
   endif()
 endfunction()
 
-# Returns whether a module, or one that it depends on, starts threads in its sources or tests.
+# Returns whether a module, or a module on which it depends, starts threads in its sources or tests.
 function(pitwall_starts_threads out)
   cmake_parse_arguments(M "" "" "FILES;DEPS" ${ARGN})
   set(${out} FALSE PARENT_SCOPE)

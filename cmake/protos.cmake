@@ -1,5 +1,5 @@
-# add_proto(<target> PROTOS … [GRPC]): C++ from .proto files under proto/, include root <build>/proto. Generated code is compiled
-# without our warnings, and its headers count as system headers.
+# add_proto(<target> PROTOS … [GRPC]): compiles .proto files under proto/ to C++, with include root <build>/proto. Generated code is compiled without
+# Pitwall's warning flags, and its headers count as system headers.
 function(add_proto target)
   cmake_parse_arguments(P "GRPC" "" "PROTOS;DEPS" ${ARGN})
   set(out ${CMAKE_BINARY_DIR}/proto)

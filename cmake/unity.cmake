@@ -3,7 +3,7 @@
 # first build of tests/run.sh and deploy/demo.sh. The preset dev and the stage tidy compile file by file, which detects missing
 # includes. unity.py chooses the groups. With PITWALL_UNITY_TESTS, only test binaries are built this way.
 option(PITWALL_UNITY "Compile several sources of a module as one" OFF)
-# The engine takes 43 s of CPU time with 12 files per group, and 58 s with 6: a group instantiates each template once.
+# With 12 files per group, the engine takes 43 s of CPU time; with 6, it takes 58 s. A group instantiates each template only once.
 set(PITWALL_UNITY_FILES 12)
 option(PITWALL_UNITY_TESTS "Compile several sources of a test binary as one" ${PITWALL_UNITY})
 if(PITWALL_UNITY OR PITWALL_UNITY_TESTS)
@@ -58,14 +58,14 @@ function(pitwall_unity target)
   else()
     pitwall_precompile(${target} library)
   endif()
-  # Not an error here: a local name that another file also uses, and an unnamed namespace in what looks like an included file.
+  # A unity build allows two warnings: a local name that another file also uses, and an unnamed namespace in what looks like an included file.
   target_compile_options(${target} PRIVATE -Wno-shadow $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
   get_target_property(sources ${target} SOURCES)
   get_target_property(folder ${target} SOURCE_DIR)
   list(FILTER sources INCLUDE REGEX "\\.cc$")
   set(absolute ${sources})
   list(TRANSFORM absolute PREPEND ${folder}/ REGEX "^[^/]")
-  # A new name in a file may clash with one of its group.
+  # A new name in a file may clash with a name of another file in its group.
   set_property(DIRECTORY ${CMAKE_SOURCE_DIR} APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${absolute})
   execute_process(COMMAND ${Python3_EXECUTABLE} ${CMAKE_SOURCE_DIR}/cmake/unity.py ${PITWALL_UNITY_FILES} ${sources} WORKING_DIRECTORY ${folder}
                   OUTPUT_VARIABLE groups COMMAND_ERROR_IS_FATAL ANY)

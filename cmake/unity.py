@@ -16,7 +16,7 @@ ALIAS = re.compile(r"(?:using|namespace) (\w+) = ")
 
 
 def names_of(path):
-    """Returns {name: text of the definition if duplicates are harmless (an alias), otherwise the file}."""
+    """Returns {name: text of the definition} for aliases, whose duplicates are harmless, and {name: file} for other definitions."""
     names = {}
     with open(path, encoding="utf-8") as source:
         for line in source:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""across_runs_test.py PITWALL: docs/across-runs.md works as described, on logs of made-up jobs and live.
+"""across_runs_test.py PITWALL: tests that docs/across-runs.md works as described, on logs of synthetic jobs and live.
 
 The commands run exactly as on the page (page.py).
 """
@@ -56,7 +56,8 @@ class AcrossRuns(PageTest):
                 if e["type"] == "io.pitwall.issue.found"]
 
     def test_2_later_run_is_compared(self):
-        # 0.8 of the throughput from the start: evaluated from step 101 (the 100th step) on, for 20 steps. The loss stays at 1.7 from 400 on.
+        # The throughput is 0.8 of its initial value. The rule evaluates it from step 101 (the 100th step) on, for 20 steps. The loss stays at 1.7
+        # from step 400 on.
         found = dict((alert, step) for step, alert in self.backtest("resnet-tuesday.csv"))
         self.assertEqual(found.pop("SlowerThanEarlierRuns"), 120)
         self.assertGreater(found["LossAboveEarlierRuns"], 500)
@@ -68,7 +69,8 @@ class AcrossRuns(PageTest):
         self.run_command("mkdir own-runs")
         self.run_command("pitwall baseline --rules kept.yaml")
         events = [json.loads(line)["data"] for line in self.run_command("pitwall backtest --rules own.yaml").splitlines()]
-        # 1.7 from step 400 on. Monday's worst loss of the 20 steps up to k is 2 - (k - 19) / 700: 1.3 times that is below 1.7 from 504 on.
+        # The loss is 1.7 from step 400 on. Monday's worst loss of the 20 steps up to k is 2 - (k - 19) / 700, and 1.3 times that is below 1.7 from
+        # step 504 on.
         self.assertEqual([(e["alert"], e["step"]) for e in events], [("LossFarAboveEarlierRuns", 510)])
 
     def test_4_live_run_is_compared(self):
@@ -92,7 +94,7 @@ class AcrossRuns(PageTest):
         out = os.path.join(runs, "bert-1.yaml")
 
         def summarized():
-            # The last batches may not be written yet.
+            # The last batches may not have been written yet.
             done = subprocess.run([self.BINARY, "baseline", "--input", data, "--job", "bert-1", "--out", out],
                                   capture_output=True, text=True)
             if done.returncode != 0:

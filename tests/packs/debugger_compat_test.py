@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""debugger_compat_test.py PITWALL [RULES…]: changes each parameter of the tensor, loss, and XGBoost rules of pack:debugger-compat once from its default.
+"""debugger_compat_test.py PITWALL [RULES…]: changes each parameter of the tensor, loss, and XGBoost rules of pack:debugger-compat once from its
+default.
 
-A case is a job with the defaults (or the values that the case needs), the same job with one parameter overridden, and the second at which the rule
-must first fire in each; None: never. The seconds are derived manually from the few numbers of the case; a step takes a second. All cases are one
-backtest. A text parameter is another regular expression, and a length in samples another window: such jobs are evaluated by variants of the rules.
-Each parameter of these rules must have a case. Ends with "N passed, N failed".
+A case consists of a job with the defaults (or the values that the case needs), the same job with one parameter overridden, and the second at which
+the rule must first fire in each job (None: never). The seconds are derived by hand from the few numbers of the case; a step takes a second. All cases
+run in a single backtest. A changed text parameter is a different regular expression, and a changed length in samples is a different window, so
+variants of the rules evaluate such jobs. Each parameter of these rules must have a case. Ends with "N passed, N failed".
 """
 import json
 import os
@@ -26,7 +27,7 @@ def loss(values, mode="train"):
 
 
 def two(metric, first, second, **labels):
-    """Returns two tensors or collections: the one that the default matches first, and the one that only the other regular expression matches."""
+    """Returns two tensors or collections. The default matches the first, and only the other regular expression matches the second."""
     return [tensor(metric, first[1], **dict(labels, **first[0])), tensor(metric, second[1], **dict(labels, **second[0]))]
 
 
@@ -36,7 +37,7 @@ def units(metric, name, at, below_1, below_5):
 
 def activations(rule, metric, name, other):
     return [
-        # 60 of 100 units are below 5%, none below 1%.
+        # 60 of 100 units are below 5%, and no unit is below 1%.
         (rule, {}, "threshold_inactivity", 5, units(metric, name, 3, 0, 60), None, 3),
         (rule, {}, "threshold_layer", 70, units(metric, name, 3, 60, 60) + units(metric, name + "_1", 6, 80, 80), 3, 6),
         (rule, {}, "tensor_regex", ".*" + other + ".*", units(metric, name, 3, 60, 60) + units(metric, other, 6, 60, 60), 3, 6),
@@ -44,7 +45,7 @@ def activations(rule, metric, name, other):
 
 
 def names_and_collections(rule, metric, bad, good, base=None):
-    """Returns series in which tensor a of collection weights is bad at 3, and tensor b of biases at 6."""
+    """Returns series in which tensor a of collection weights is bad at second 3, and tensor b of biases at second 6."""
     series = [tensor(metric, {0: good, 3: bad}, "a", "weights"), tensor(metric, {0: good, 6: bad}, "b", "biases")]
     return [(rule, base or {}, "tensor_regex", "b|c", series, 3, 6), (rule, base or {}, "collection_names", "bias.*", series, 3, 6)]
 
@@ -58,7 +59,7 @@ def changed_weights(update, previous, **where):
 
 
 def runs(mean, std=1.0, **where):
-    """Returns series with a mean of the other run of 1 and a standard deviation of 1."""
+    """Returns series in which the other run has a mean of 1 and a standard deviation of 1."""
     at = dict.fromkeys(mean, 1)
     series = [tensor("mean", mean, **where), tensor("std", dict.fromkeys(mean, std), **where)]
     return series + [("baseline_" + m, dict(l, run="x"), at, mode) for m, l, _, mode in series]
@@ -88,14 +89,14 @@ NONFINITE = [tensor("nan_ratio", {0: 0, 3: 0, 6: 0.1}), tensor("nonfinite_ratio"
 TWO_NONFINITE = [tensor(m, v, n, c) for m in ("nan_ratio", "nonfinite_ratio") for v, n, c in (({0: 0, 3: 1}, "a", "weights"), ({0: 0, 6: 1}, "b", "biases"))]
 GRADIENTS = two("abs_mean", ({"name": "a", "collection": "gradients"}, {0: 1, 3: 0}), ({"name": "b", "collection": "momenta"}, {0: 1, 6: 0}))
 STEP = ("train_step", {}, constant(1, 60), "train")
-# Training at 0 … 9, 20 … 29, 40 … 49, evaluation at 10 … 12, 30 … 32, 50 … 52: 30% above, then 70%.
+# Training runs at 0 … 9, 20 … 29, and 40 … 49, and evaluation at 10 … 12, 30 … 32, and 50 … 52: 30% above, then 70%.
 ROUNDS = [loss({s: 1 for b in (0, 20, 40) for s in range(b, b + 10)}), loss({b + s: v for b, v in ((10, 1.3), (30, 1.3), (50, 1.7)) for s in range(3)}, "eval"),
           ("train_step", {}, {s: s for s in range(60)}, "train")]
 UTIL = ("hw_gpu_utilization_ratio", {"node": "n", "gpu": "0"}, {**constant(0.9, 1000), **constant(0.1, 1600, 1001)}, None)
 MEMORY = [("hw_gpu_memory_usage_bytes", {"node": "n", "gpu": "0"}, {**constant(10, 1100), **constant(50, 1300, 1101)}, None),
           ("hw_gpu_memory_limit_bytes", {"node": "n", "gpu": "0"}, constant(100, 1300), None)]
 
-# (rule, overrides of both jobs, parameter, its value in the second, series, first seconds)
+# Cases: (rule, overrides of both jobs, parameter, its value in the second job, series, first seconds).
 CASES = [
     ("tExplodingTensor", {}, "only_nan", 1, NONFINITE, 3, 6),
     ("tExplodingTensor", {}, "tensor_regex", "b", TWO_NONFINITE, 3, 6),
@@ -129,7 +130,7 @@ CASES = [
     ("tSimilarAcrossRuns", {}, "atol", 0.1, runs({3: 1.05, 6: 1.2}), 3, 6),
     ("tSimilarAcrossRuns", {}, "tensor_regex", "b", runs({3: 2}) + runs({6: 2}, name="b"), 3, 6),
     ("tSimilarAcrossRuns", {}, "collection_names", "c", runs({3: 2}) + runs({6: 2}, collection="c"), 3, 6),
-    # 20 to one, then 200 to one.
+    # The ratio is 20 to 1, then 200 to 1.
     ("tClassImbalance", {}, "threshold_imbalance", 100, labels_of("a", {3: 2000, 6: 20000}, {3: 0, 6: 0}) + labels_of("b", {3: 100, 6: 100}, {3: 0, 6: 0}), 3, 6),
     ("tClassImbalance", {}, "threshold_misprediction", 0.9, labels_of("a", {3: 1000, 6: 1000}, {3: 800, 6: 950}), 3, 6),
     ("tClassImbalance", {}, "samples", 2000, labels_of("a", {3: 600, 6: 2000}, {3: 500, 6: 1900}), 3, 6),
@@ -149,23 +150,23 @@ CASES = [
     # log2(30) = 4.9, log2(100) = 6.6.
     ("xTreeDepth", {}, "depth", 6, [("train_tree_node_id_max", {"tree": "0"}, {3: 30, 6: 100}, "train")], 3, 6),
     ("lLossNotDecreasing", {}, "num_steps", 4, [loss(constant(1, 30))], 10, 4),
-    # A tenth less at step 10 and then flat: 20.
+    # The loss decreases by a tenth at step 10 and is then flat: by default the rule fires at step 20.
     ("lLossNotDecreasing", {}, "diff_percent", 20, [loss({**constant(1, 9), **constant(0.9, 30, 10)})], 20, 10),
     ("lLossNotDecreasing", {}, "mode", "eval", [loss(constant(1, 30))], 10, None),
     ("lLossNotDecreasing", {}, "rises_only", 1, [loss({**constant(1, 19), **constant(2, 30, 20)})], 10, 20),
-    # The label, not the step: see below.
+    # The parameter changes the label, not the step: see below.
     ("lLossNotDecreasing", {}, "increase_threshold_percent", 10, [loss({**constant(1, 9), **constant(1.07, 30, 10)})], 10, 10),
     ("rOverfit", {}, "start_step", 40, ROUNDS, 10, 40),
     ("rOverfit", {}, "patience", 2, ROUNDS, 10, 30),
     ("rOverfit", {}, "ratio_threshold", 0.5, ROUNDS, 10, 50),
     ("rOvertraining", {}, "patience_train", 20, [loss(constant(1, 60)), loss(constant(1, 60), "eval")], 10, 20),
     ("rOvertraining", {}, "patience_validation", 20, [loss(constant(1, 60)), loss(constant(1, 60), "eval")], 10, 20),
-    # Improves by 0.1 per second.
+    # The loss improves by 0.1 per second.
     ("rOvertraining", {}, "delta", 1000, [loss({s: 9 - 0.1 * s for s in range(61)}), loss(constant(1, 60), "eval")], None, 10),
     ("sStalledTrainingRule", {}, "threshold", 60, [("train_step", {}, {0: 1}, "train"), ("train_loss", {}, {0: 1, 2000: 1}, "train")], 1801, 61),
-    # 95% of the newest 500 samples are low from 1475 s on, and of the newest 100 from 1095 s on: the slices end at 1500 s and 1140 s.
+    # 95% of the newest 500 samples are low from 1475 s on, and 95% of the newest 100 from 1095 s on. The slices end at 1500 s and 1140 s.
     ("pLowGPUUtilization", {}, "window", 100, [UTIL], 1500, 1140),
-    # A step of 40 points moves an average of 10 by at most 8, one of 20 by at most 4.
+    # A step of 40 points changes an average of 10 by at most 8, and an average of 20 by at most 4.
     ("pGPUMemoryIncrease", {}, "window", {"window": 20, "window_and_one": 21}, MEMORY, 1140, None),
 ]
 
@@ -223,7 +224,7 @@ def main():
             if not good:
                 print("FAILED: %s with %s = %r: first fired at %s, expected %s" % (name, parameter, value, got, [default, changed]))
 
-        # Each parameter has a case. Parameters of recording rules count under the alerts that read them.
+        # Each parameter has a case. Parameters of recording rules count for the alerts that read them.
         listed = json.loads(subprocess.run([pitwall, "rules", "list", "--json", *rules], capture_output=True, text=True, check=True).stdout)
         have = {(PREFIX[c[0][0]] + c[0][1:], c[2]) for c in CASES}
         for one in listed:

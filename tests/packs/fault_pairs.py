@@ -1,7 +1,7 @@
-"""Telemetry of jobs in which two faults begin one after the other, as a table for `pitwall backtest --format csv`.
+"""Telemetry of jobs in which two faults start one after the other, as a table for `pitwall backtest --format csv`.
 
-Nine ranks on three nodes (a: 0 to 2, b: 3 to 5, c: 6 to 8) train in steps of one second, with a measured wait. Each fault is a function of the job's Sim. The
-effects of a fault on steps, losses, phases, and machines follow from the state that it sets.
+Nine ranks on three nodes (a: 0 to 2, b: 3 to 5, c: 6 to 8) train in steps of one second, with a measured wait. Each fault is a function of the job's
+Sim. The fault sets a state that determines its effects on steps, losses, phases, and machines.
 """
 import csv
 import random
@@ -120,7 +120,7 @@ class Sim:
         return "NaN" if self.nan else "%.5f" % (level * (1 + 0.01 * self.rng.gauss(0, 1)))
 
     def train_step(self, ts):
-        """Runs one step from ts on; returns its end."""
+        """Runs one step starting at ts and returns its end."""
         spent = {}
         for rank in range(RANKS):
             noise = 1 + 0.01 * self.rng.gauss(0, 1)
@@ -135,7 +135,7 @@ class Sim:
         for rank in range(RANKS):
             wait = length - own[rank]
             phases = {phase: "%.5f" % seconds for phase, seconds in spent[rank].items()}
-            # The gradients' all-reduce runs inside backward.
+            # The all-reduce of the gradients runs inside backward.
             phases.update(backward="%.5f" % (spent[rank]["backward"] + wait), collective="%.5f" % wait)
             self.row(end, step=self.step, rank=rank, seconds="%.5f" % length, loss=loss, rate="%.6g" % rate, **phases)
         self.step += 1
@@ -167,11 +167,11 @@ FAULTS = {
 
 
 def nothing(_sim, _ts):
-    """Causes no second fault."""
+    """Does not cause a second fault."""
 
 
 def write(path, jobs):
-    """Writes the jobs, {name: (first, second)} with names of FAULTS; "" for none."""
+    """Writes the jobs, {name: (first, second)}, with names of FAULTS and "" for no fault."""
     with open(path, "w", encoding="utf-8", newline="") as out:
         table = csv.DictWriter(out, COLUMNS, restval="")
         table.writeheader()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""fault_pairs_test.py PITWALL [--long | --show [JOB…]]: ten faults, alone and in pairs: the number of incidents, and their roots.
+"""fault_pairs_test.py PITWALL [--long | --show [JOB…]]: tests the number of incidents and their roots for ten faults, alone and in pairs.
 
-Synthesized telemetry (fault_pairs.py) goes through `pitwall backtest` with pack:default and with all packs. Each pair occurs in both orders of onset.
-Without --long, all packs get only the single faults.
+Runs synthetic telemetry (fault_pairs.py) through `pitwall backtest` with pack:default and with all packs. Each pair occurs in both orders of onset.
+Without --long, only the single faults run with all packs.
 """
 import itertools
 import json
@@ -19,11 +19,11 @@ LONG = "--long" in sys.argv
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 NAMES = tuple(fault_pairs.FAULTS)
 DEFAULT = ("pack:default",)
-# All except the criteria of SageMaker Debugger, which fire in healthy training.
+# All packs except the criteria of SageMaker Debugger, which fire in healthy training.
 ALL = tuple("pack:" + name[:-len(".yaml")] for name in sorted(os.listdir(os.path.join(REPO, "rules", "packs")))
             if name.endswith(".yaml") and "_test" not in name and not name.startswith("debugger-compat"))
 
-# Rows: the fault that begins first; columns: the one that begins 45 s later.
+# Rows: the fault that starts first. Columns: the fault that starts 45 s later.
 #   2  two incidents, each with its root        o  one incident with two roots, reported as "A or B"
 #   1  one root, the first fault                s  one root, the second fault
 # If ranks have died or hang, faults in the steps are invisible: 1.
@@ -67,7 +67,7 @@ class Issue:
 
 
 def backtest(pitwall, packs, jobs):
-    """Returns {job: {incident: {id: Issue}}}, with incidents and issues in the order of their begins."""
+    """Returns {job: {incident: {id: Issue}}}, with incidents and issues in the order of their start."""
     with tempfile.TemporaryDirectory() as folder:
         table, mapping = os.path.join(folder, "pairs.csv"), os.path.join(folder, "mapping.yaml")
         with open(mapping, "w", encoding="utf-8") as out:
@@ -95,13 +95,13 @@ def backtest(pitwall, packs, jobs):
 
 
 def fault_of(issue):
-    """Returns the fault whose root is the alert, or the alert itself if it should be the root of none."""
+    """Returns the fault whose root is the alert, or the alert itself if it must not be a root."""
     rank, alert = issue.labels.get("rank"), issue.alert
     if alert == "RankDied":
         return "oom" if issue.labels["cause"] == "out of memory" else "death"
     if alert == "StragglerRank":
         return "rank" if rank == "1" else "node"
-    # Before the hang is reported, only the lack of progress is known.
+    # Before the hang is reported, only the lack of progress is visible.
     if issue.labels.get("category") == "hang" or alert == "JobStalled":
         return "hang"
     return {"LossNotFinite": "nan", "NonFinite": "nan", "DataStallShare": "data", "StragglerNode": "node", "CPUSaturated": "cpu",
@@ -114,7 +114,7 @@ def roots_of(incidents):
 
 
 def outcome(first, second, incidents):
-    """Returns a cell of the table of pairs."""
+    """Returns one cell of the table of pairs."""
     roots = roots_of(incidents)
     known = {(first,): "1", (second,): "s", tuple(sorted((first, second))): "2", (" or ".join(sorted((first, second))),): "o"}
     return known.get(tuple(roots), "?")
@@ -152,14 +152,14 @@ class FaultPairs(unittest.TestCase):
         self.assertEqual(written_table(cells), written_table({pair: cell for pair, cell in read_table(table).items() if cell != "-"}),
                          "\n".join("%s: %s" % (job, " | ".join(roots_of(incidents))) for job, incidents in found.items()))
 
-    def test_default_pack_gives_the_table(self):
+    def test_default_pack_matches_the_table(self):
         self.check(DEFAULT, WITH_DEFAULT)
 
     def test_all_packs_report_each_single_fault(self):
         self.check_single_faults(backtest(BINARY, ALL, {name: (name, "") for name in NAMES}))
 
     @unittest.skipUnless(LONG, "takes two minutes; stage kinds passes --long")
-    def test_all_packs_give_the_table(self):
+    def test_all_packs_match_the_table(self):
         self.check(ALL, WITH_ALL)
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The rules on losses over whole training runs: no rule fires on healthy, noisy curves, and on each faulty curve only the intended rule
-fires. Curves are a mean plus Gaussian noise (relative). The seed is printed and may be passed as an argument.
+"""Tests the loss rules over whole training runs: no rule fires on healthy, noisy curves, and only the intended rule fires on each faulty curve.
+Curves are a mean plus Gaussian noise (relative). The seed is printed and may be passed as an argument.
 
 loss_curves_test.py BINARY [SEED]
 """
@@ -35,7 +35,7 @@ def notation(values):
 
 class LossCurves(unittest.TestCase):
     def fired(self, clock, series, rules, times):
-        """Returns {rule: first time at which it fires}. A test that expects none thus names every rule that fires."""
+        """Returns {rule: first time at which it fires}. If no rule should fire, the test's failure therefore lists every rule that fired."""
         lines = ["rule_files: ['%s']" % PACK, "evaluation_interval: 1s", "tests:", "- name: curve", clock, "  input_series:"]
         lines += ["  - {series: '%s', values: '%s'}" % (name, notation(values)) for name, values in series.items()]
         lines.append("  alert_rule_test:")
@@ -62,7 +62,7 @@ class LossCurves(unittest.TestCase):
         return self.fired("  clock: step", series, STEP_RULES, range(0, steps, 50))
 
     def on_time(self, train, validation, noise, validation_noise, steps=2000, every=100, batches=1, interval="1s"):
-        """Runs one step per interval, and an evaluation of some batches every `every` steps."""
+        """Runs one step per interval, and an evaluation of a few batches every `every` steps."""
         trained, evaluated = [], []
         for step in range(steps):
             trained.append(train(step) * (1 + self.random.gauss(0, noise)))

@@ -31,13 +31,13 @@ class PageTest(unittest.TestCase):
             write(os.path.join(cls.work, name), content)
 
     def command(self, start):
-        """Returns the only command of the page that begins with this text."""
+        """Returns the page's only command that starts with this text."""
         found = [c for c in self.commands if c.startswith(start)]
         self.assertEqual(len(found), 1, "%s: %s" % (start, found))
         return found[0]
 
     def run_command(self, start):
-        """Runs that command and returns its output."""
+        """Runs the page's only command that starts with this text, and returns its output."""
         arguments = shlex.split(self.command(start))
         if arguments[0] == "pitwall":
             arguments[0] = self.BINARY

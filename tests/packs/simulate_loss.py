@@ -41,7 +41,7 @@ FULL = ((1, 20, 2000, 5, RISES), (10, 5, 2000, 3, RISES), (50, 2, 1000, 1, RISES
 
 
 def job(law, seed, samples, rise=0.0, length=0):
-    """Returns losses and norms of one job; the loss falls as a power of the samples, as in the first part of training."""
+    """Returns losses and norms of one job. The loss follows a decreasing power law of the sample count, as in the first part of training."""
     rng = random.Random(seed)
     loss, norm = factors(law, rng), factors(law, rng)
     rows = []
@@ -83,7 +83,7 @@ def bound(alarms, samples):
 
 
 class Tally:
-    """Results of one law at one interval."""
+    """Results for one law at one interval."""
 
     def __init__(self):
         self.samples = 0
@@ -110,7 +110,7 @@ class Tally:
 
 
 def run(pitwall, rules, plan, folder):
-    """Returns {(law, interval): Tally} of a plan: [(interval, healthy jobs per law, samples per job, jobs per fault, rises)]."""
+    """Returns {(law, interval): Tally} for a plan: [(interval, healthy jobs per law, samples per job, jobs per fault, rises)]."""
     mapping, table = os.path.join(folder, "mapping.yaml"), os.path.join(folder, "log.csv")
     with open(mapping, "w", encoding="utf-8") as out:
         out.write(MAPPING)
@@ -155,7 +155,7 @@ def show(tallies):
 
 
 def check(tallies):
-    """Checks the bounds and returns the failures as lines."""
+    """Checks the bounds and returns one line per failure."""
     wrong = []
     for alert in WARNINGS:
         alarms, samples = sum(t.untrue[alert] for t in tallies.values()), sum(t.samples for t in tallies.values())

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# build_prometheus.sh [--cached]: builds a Prometheus server and prints the path of the binary. Nothing is built twice: the directory
-# ${XDG_CACHE_HOME:-~/.cache}/pitwall/prometheus-<hash> is named after this file. --cached prints nothing if it has not been built yet. Needs Go 1.26 and
-# some minutes.
+# build_prometheus.sh [--cached]: builds a Prometheus server and prints the path of the binary. The directory
+# ${XDG_CACHE_HOME:-~/.cache}/pitwall/prometheus-<hash> is named after this file's hash, so that the server is built only once. --cached prints
+# nothing if it has not been built yet. Needs Go 1.26 and a few minutes.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # shellcheck source=tests/go/folder.sh

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""compare.py --eval PROGRAM [--recorded FOLDER]: sends the requests recorded in FOLDER (default: recorded, next to this file) to our query API
-(promapi_eval), and compares the answers with those of a real Prometheus.
+"""compare.py --eval PROGRAM [--recorded FOLDER]: sends the requests recorded in FOLDER (default: recorded, next to this file) to Pitwall's query API
+(promapi_eval), and compares the responses with those of a real Prometheus.
 
-NAME.series has the samples, and NAME.jsonl one request per line with its answer: {method, path, form, code, body}, plus ordered if the order of an instant vector
-matters. The exit code is 1 if an answer differs, even only in its last digits, and decision 0046 has no reason for it.
+NAME.series contains the samples, and NAME.jsonl one request per line with its response: {method, path, form, code, body}, plus ordered if the order
+of an instant vector matters. The exit code is 1 if a response differs, even only in its last digits, and decision 0046 does not explain the
+difference.
 """
 import argparse
 import collections
@@ -19,7 +20,7 @@ import urllib.parse
 HERE = os.path.dirname(os.path.abspath(__file__))
 RELATIVE = 1e-9
 
-# Differences that decision 0046 explains: a text in the query or in Prometheus' answer, and the reason.
+# Differences that decision 0046 explains: a text in the query or in Prometheus' response, and the reason.
 REASONS = (
     ("answer", r"PromQL info: input to histogram_quantile needed to be fixed", "monotonicity is fixed without a word"),
     ("answer", r"PromQL warning: bucket label", "malformed bounds are left out without a word"),
@@ -28,7 +29,7 @@ REASONS = (
      "only a constant φ is looked at"),
     ("query", r"(rate|increase)\(\(?[^()]*\)?\[[^\]]*:", "whether a subquery has two steps with results is not looked at"),
 )
-# The same for answers that differ in their last digits.
+# Explained differences for responses that differ in their last digits.
 DIGITS = (
     (r"\b(a?(sin|cos|tan)h?|exp|ln|log2|log10|atan2)\b|\^", "glibc rounds other than Go's own mathematics"),
     (r"\bstd(dev|var)\b", "the deviation over elements is not updated element by element"),
@@ -37,11 +38,11 @@ DIGITS = (
 
 
 class Differs(Exception):
-    """Two answers differ; the text has the place and the difference."""
+    """Raised if two responses differ. The text contains the location and the difference."""
 
 
 class Comparison:
-    """One of our answers and the recorded one."""
+    """A response of Pitwall and the recorded response."""
 
     def __init__(self, row):
         self.row = row
@@ -54,7 +55,7 @@ class Comparison:
         for key in ("status", "errorType"):
             self._same(key, body.get(key), wanted.get(key))
         error = wanted.get("error", "")
-        # Parse and execution errors have our own texts.
+        # Pitwall has its own texts for parse and execution errors.
         if not ('parameter "query"' in error or "parse error" in error or wanted.get("errorType") == "execution"):
             self._same("error", body.get("error"), wanted.get("error"))
         for key in ("warnings", "infos"):

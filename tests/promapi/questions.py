@@ -1,5 +1,5 @@
-"""Samples and requests for both sides: random queries by the generator of tests/differential, and requests for lists and errors. Everything follows
-from the seed."""
+"""Samples and requests for both servers: random queries by the generator of tests/differential, and requests for lists and errors. The seed
+determines everything."""
 import os
 import random
 import sys
@@ -11,13 +11,13 @@ from grow import EXPERIMENTAL, FEATURES, Grower  # noqa: E402
 
 START = 1_700_000_000_000  # start of the samples in ms; make_dataset uses the same
 LONGEST = 45 * 60_000  # Prometheus' head accepts samples at most one hour older than its newest
-# Functions of Prometheus that are behind flags and that Pitwall lacks, and functions whose choice of series is free.
+# Prometheus functions that are behind feature flags and missing in Pitwall, and functions that may choose series freely.
 LEFT_OUT = EXPERIMENTAL | {"limitk", "limit_ratio"}
 ORDERED = ("sort(", "sort_desc(", "sort_by_label(", "sort_by_label_desc(", "topk (", "bottomk (")
 
 
 class DataSet:
-    """One data set of the generator, whose series belong to two training jobs."""
+    """A data set of the generator whose series belong to two training jobs."""
 
     def __init__(self, seed):
         for attempt in range(10_000):
@@ -38,7 +38,7 @@ def seconds(millis):
 
 
 def queries(rng, dataset, count):
-    """Yields (path, form, ordered), one for each feature in turn."""
+    """Yields (path, form, ordered) for each feature in turn."""
     made = dataset.made
     focus = [name for name in FEATURES if name not in LEFT_OUT]
     usable = set(FEATURES) - LEFT_OUT
@@ -63,7 +63,7 @@ def queries(rng, dataset, count):
 
 
 def _elsewhere(rng, made):
-    """Adds reads at other times, which the generator of rules does not cover: a selector, a window, or a subquery."""
+    """Adds reads at other times, which the rule generator does not cover: a selector, a window, or a subquery."""
     at = rng.choice(("@ start()", "@ end()", "@ %s" % seconds(made.start + rng.randrange(made.length)), "offset -1m",
                      "offset 1m", "@ end() offset 30s", "@ start() offset -45s"))
     metric = rng.choice(("gi", "gf", "ci", "cf", 'mi{mode="idle"}', "odd", 'gi{pitwall_job="train-a"}'))

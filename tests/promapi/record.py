@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""record.py --prometheus BINARY [--out FOLDER] [--seed S] [--queries N]: sends the requests of tests/promapi to a real Prometheus 3, with the same samples, and
-writes its answers.
+"""record.py --prometheus BINARY [--out FOLDER] [--seed S] [--queries N]: sends the requests of tests/promapi to a real Prometheus 3 with the same
+samples, and records its responses.
 
-Samples are written by remote write, one data set per server. FOLDER (default: recorded, next to this file) gets NAME.series and NAME.jsonl for each data set:
-see compare.py.
+Samples are written by remote write, one data set per server. FOLDER (default: recorded, next to this file) gets NAME.series and NAME.jsonl for each
+data set: see compare.py.
 """
 import argparse
 import json
@@ -62,7 +62,7 @@ def snappy(data):
 
 
 class Prometheus:
-    """A separate server without scrape targets."""
+    """A separate Prometheus server without scrape targets."""
 
     def __init__(self, binary):
         self.folder = tempfile.TemporaryDirectory()

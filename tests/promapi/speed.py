@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""speed.py --eval PROGRAM [--series N] [--interval S]: durations of range queries over an hour, with steps of 15 s.
+"""speed.py --eval PROGRAM [--series N] [--interval S]: measures range queries over an hour with steps of 15 s.
 
-The samples are already in memory; the time that the history needs to read them is extra.
+The samples are already in memory. The time that the history needs to read them is not included.
 """
 import argparse
 import random

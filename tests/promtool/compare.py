@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Runs Prometheus' unit-test files through promtool and through pitwall: both must give the verdict in a file's name.
+"""Runs Prometheus' unit-test files through promtool and pitwall. Both must return the verdict in the file name.
 
-pass_*.yaml passes, fail_*.yaml fails. Files in v3/ need Prometheus 3: without a promtool of that version (--promtool3), only pitwall runs them. Ends with
-"N passed, N failed".
+pass_*.yaml must pass, and fail_*.yaml must fail. Files in v3/ need Prometheus 3. Without a promtool of that version (--promtool3), only pitwall runs
+them. Ends with "N passed, N failed".
 """
 import argparse
 import concurrent.futures
@@ -17,7 +17,7 @@ SECONDS = 60
 
 
 def verdict(command, path):
-    """Returns True for passed, False for failed, or None for no verdict; and the output."""
+    """Returns (verdict, output). The verdict is True for passed, False for failed, and None if there is no verdict."""
     try:
         done = subprocess.run([*command, path.name], cwd=path.parent, capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:
@@ -31,7 +31,7 @@ def word(passed):
 
 
 def judge(path, tools):
-    """Returns the error of one file, or ""."""
+    """Returns the error for one file, or ""."""
     expected = path.name.startswith("pass_")
     lines = []
     for name, command in tools:

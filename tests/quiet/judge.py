@@ -1,4 +1,5 @@
-"""Issues of the packs on simulated jobs: `pitwall backtest`, false alarms by rule, and the faults found with their delays."""
+"""Issues that the packs report on simulated jobs: runs `pitwall backtest`, counts false alarms by rule, and measures the faults found with their
+delays."""
 import concurrent.futures
 import json
 import os
@@ -36,14 +37,14 @@ def backtest(pitwall, rules, jobs):
         event = json.loads(line)
         data = event["data"]
         if event["type"].endswith("issue.found"):
-            # Two packs have a StepOutlier: that of debugger-profiler counts long steps of 500.
+            # Two packs have a StepOutlier. The one in debugger-profiler counts long steps among 500.
             alert = "profiler's " + data["alert"] if data["rule"].startswith("debugger-profiler") else data["alert"]
             reports[data["job"]["name"]].append({"alert": alert, "labels": data["labels"], "step": data.get("step")})
     return reports
 
 
 def judge(pitwall, which, jobs, folder=PACKS, workers=2, trial=False):
-    """Returns the same for any number of jobs."""
+    """Returns the same as backtest(), for any number of jobs."""
     rules, reports = packs_of(folder, which, trial), {}
     parts = [jobs[i:i + AT_A_TIME] for i in range(0, len(jobs), AT_A_TIME)]
     with concurrent.futures.ThreadPoolExecutor(workers) as pool:
@@ -53,7 +54,7 @@ def judge(pitwall, which, jobs, folder=PACKS, workers=2, trial=False):
 
 
 class Tally:
-    """Counts of one family, or of all families."""
+    """Counts for one family or for all families."""
 
     def __init__(self):
         self.steps, self.samples, self.seconds, self.jobs = 0, 0, 0.0, 0
@@ -97,7 +98,7 @@ class Tally:
                 entry["delays"].append((first - job["onset"]) // job["every"])
 
     def plain(self):
-        """Returns the counts for JSON."""
+        """Returns the counts as a JSON object."""
         return {"jobs": self.jobs, "steps": self.steps, "samples": self.samples, "seconds": round(self.seconds), "untrue": self.untrue, "noisy": self.noisy,
                 "beside": self.beside, "faults": [{"fault": fault, "every": every, **entry} for (fault, every), entry in sorted(self.faults.items())]}
 
@@ -114,7 +115,7 @@ class Tally:
 
 
 def tallies(jobs, reports):
-    """Returns {family: Tally}, with "all" for all of them."""
+    """Returns {family: Tally}, with "all" for all families together."""
     found = {"all": Tally()}
     for job in jobs:
         for family in (job["family"], "all"):

@@ -1,7 +1,7 @@
-"""Seeded laws of noise, and bounds for counts of rare events."""
+"""Seeded noise laws, and bounds for counts of rare events."""
 import math
 
-# Laws of the loss and the gradient norm: factors around 1.
+# Noise laws of the loss and the gradient norm: factors around 1.
 LAWS = ("gauss", "t3", "gamma", "log-normal", "ar", "batches")
 SPREAD = 0.03
 # 95% upper bounds of a Poisson count for 0, 1, 2 … events.
@@ -9,7 +9,8 @@ POISSON = (3.0, 4.74, 6.30, 7.75, 9.15, 10.51, 11.84, 13.15, 14.43, 15.71)
 
 
 def factors(law, rng):
-    """Yields endless factors around 1 of one of LAWS; `batches`: Gauss with 0.5% single batches of 8 to 17 deviations."""
+    """Yields an endless sequence of factors around 1 from one of LAWS. The law `batches` is Gaussian noise in which 0.5% of single batches deviate by
+    8 to 17 standard deviations."""
     state = 0.0
     while True:
         if law == "gauss":
@@ -28,7 +29,7 @@ def factors(law, rng):
 
 
 def step_noise(sigma, rho, rng):
-    """Yields endless factors of a step's time: standard deviation sigma, correlation rho from one step to the next."""
+    """Yields an endless sequence of factors for the step time, with standard deviation sigma and correlation rho between consecutive steps."""
     state = rng.gauss(0, 1)
     while True:
         yield max(0.2, 1 + sigma * state)
@@ -36,5 +37,5 @@ def step_noise(sigma, rho, rng):
 
 
 def upper_bound(events):
-    """Returns the 95% upper bound of the mean number of events, given an observed number."""
+    """Returns the 95% upper bound of the mean number of events for an observed number."""
     return POISSON[events] if events < len(POISSON) else events + 2 * math.sqrt(events) + 2

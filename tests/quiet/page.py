@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""page.py BEFORE.json AFTER.json [--pitwall FILE]: writes the block `quiet` of docs/accuracy.md from two runs of quiet.py, and leaves the rest unchanged.
+"""page.py BEFORE.json AFTER.json [--pitwall FILE]: writes the block `quiet` of docs/accuracy.md from two runs of quiet.py, and leaves the rest
+unchanged.
 
-Both are of the set `report`: BEFORE with the rules of an earlier commit, AFTER with those of this one. BEFORE is kept in tests/quiet/before.json.
+Both runs use the set `report`: BEFORE with the rules of an earlier commit, AFTER with those of this commit. BEFORE is kept in
+tests/quiet/before.json.
 """
 import argparse
 import json

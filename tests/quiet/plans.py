@@ -1,4 +1,4 @@
-"""Simulated jobs. There are two sets of seeds: rules are chosen with `choose`, and every number in the documents comes from `report`."""
+"""Plans of simulated jobs. There are two sets of seeds: `choose` for choosing rules, and `report` for every number in the documents."""
 import noise
 import simulate
 
@@ -8,11 +8,11 @@ LENGTHS = (1, 3, 6, 20, 0)
 SIGMAS = (0.1, 0.2, 0.3)
 RHOS = (0.0, 0.5, 0.9)
 RANKS = (2, 4, 8)
-# Other processes: interval and duration in seconds.
+# Interval and duration of disturbances by other processes, in seconds.
 TIMERS = ((1.0, 0.15), (7.3, 0.4), (30.0, 1.0))
 
 
-# Rows of a healthy log. The steps between rows are evaluated too, so sparse logs have fewer rows.
+# Number of rows in a healthy log, by interval. Steps between rows are evaluated too, so sparse logs have fewer rows.
 ROWS = {1: 1500, 5: 600, 10: 400, 25: 200, 100: 100}
 
 
@@ -57,7 +57,7 @@ def long_plan(seeds):
 
 
 def fast_plan(seeds):
-    """Returns a part of the plan, for each run of the tests."""
+    """Yields a subset of the plan that runs with every test run."""
     for every in (1, 10):
         for law in noise.LAWS:
             yield simulate.values(seeds, law, every, 400)
@@ -80,7 +80,7 @@ def fast_plan(seeds):
 
 
 def page_plan(seeds):
-    """Returns the plan of docs/accuracy.md: the fast part, and enough healthy steps for a bound."""
+    """Yields the plan of docs/accuracy.md: the fast subset, and enough healthy steps for a bound."""
     yield from fast_plan(seeds)
     for law in noise.LAWS:
         yield simulate.values(seeds, law, 1, 2500, number=1)

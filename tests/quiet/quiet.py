@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""quiet.py PITWALL [--set choose|report] [--plan fast|page|long] [--packs default|all] [--folder DIR] [--only FAMILY] [--out FILE]: judges simulated training runs.
+"""quiet.py PITWALL [--set choose|report] [--plan fast|page|long] [--packs default|all] [--folder DIR] [--only FAMILY] [--out FILE]: evaluates
+simulated training runs.
 
-Prints the reports about healthy runs by rule, with 95% bounds, and the faults found. It fails no run; quiet_test.py does.
+Prints the issues reported on healthy runs by rule, with 95% bounds, and the faults found. Unlike quiet_test.py, it does not check the results.
 """
 import argparse
 import json

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""quiet_test.py PITWALL [--long]: simulated training runs of both sets of seeds: reports allowed for healthy runs, and faults that must be found.
+"""quiet_test.py PITWALL [--long]: checks simulated training runs of both sets of seeds against the number of issues allowed on healthy runs and the
+faults that must be found.
 
-The limits are those of the current rules and are to be lowered as rules improve. --long: the complete plan (tests/stages/long/quiet_long.sh).
+The limits are those of the current rules and should be lowered as rules improve. --long: the complete plan (tests/stages/long/quiet_long.sh).
 """
 import os
 import sys
@@ -14,9 +15,9 @@ import recordings
 import simulate
 
 BINARY, LONG = None, False
-# Maximum number of false issues per 1000 logged steps of healthy runs of a plan, with all packs, however they are distributed.
+# Maximum number of false issues per 1000 logged steps in a plan's healthy runs, with all packs, regardless of their distribution.
 MOST_PER_1000 = 0.1
-# Faults found in every job with the quiet noise of a plan (σ 0.03), and the maximum number of log rows until then.
+# Faults found in every job with the quiet noise of a plan (σ 0.03), and the maximum number of log rows until detection.
 FOUND_WITHIN = {("rank 1.3x", 1): 100, ("rank 2x", 1): 60, ("all 1.3x", 1): 120, ("one stall of 60 s", 1): 5, ("data stall", 1): 30, ("every 20", 1): 200,
                 ("every 50", 1): 400, ("every 100", 1): 700, ("stages 1.4x", 1): 35, ("rank 2x", 10): 15, ("all 1.3x", 10): 30,
                 ("one stall of 60 s", 10): 2, (simulate.TIMER_FAULT, 1): 450}
@@ -34,11 +35,11 @@ class Quiet(unittest.TestCase):
         untrue = sum(total.untrue.values())
         self.assertLessEqual(total.per_1000(untrue)[0], MOST_PER_1000, "%s, for example in %s" % (total.untrue, {a: total.where[a][:3] for a in total.untrue}))
 
-    def test_default_pack_reports_nothing_false(self):
+    def test_default_pack_reports_no_false_issue(self):
         default = recordings.alerts_of(BINARY, "default")
         total = self.found["all"]
         untrue = {alert: total.where[alert] for alert in set(total.untrue) & default}
-        # The complete plan has noise that lasts twenty steps and more; there the limit is a rate.
+        # The complete plan has noise that lasts twenty steps or more. Its limit is a rate.
         most = MOST_PER_1000 * total.samples / 1000 if LONG else 0
         self.assertLessEqual(sum(total.untrue[alert] for alert in untrue), most, untrue)
 
@@ -83,15 +84,15 @@ class Quiet(unittest.TestCase):
 
 
 class Limits(unittest.TestCase):
-    """Tests the judge itself: it counts an issue in a healthy run, and one about another rank."""
+    """Tests the judge itself: it must count an issue on a healthy run and an issue about another rank."""
 
-    def test_issue_in_a_healthy_run_counts(self):
+    def test_issue_on_healthy_run_counts_as_false(self):
         job = dict(next(plans.fast_plan("choose")))
         found = judge.tallies([job], {job["name"]: [{"alert": "LossSpike", "labels": {}, "step": 5}]})
         self.assertEqual(found["all"].untrue, {"LossSpike": 1})
         self.assertGreater(found["all"].per_1000(1)[0], MOST_PER_1000)
 
-    def test_issue_about_another_rank_is_false(self):
+    def test_issue_about_another_rank_counts_as_false(self):
         job = next(job for job in plans.fast_plan("choose") if job["fault"] == "rank 2x")
         reports = [{"alert": "StragglerRank", "labels": {"rank": "0"}, "step": job["onset"] + 20}]
         found = judge.tallies([job], {job["name"]: reports})["all"]

@@ -12,12 +12,12 @@ import noise
 METRICS = {"at_step": "train_step", "seconds": "train_step_duration_seconds", "loss": "train_loss", "norm": "train_grad_norm", "rate": "train_learning_rate"}
 PHASE_NAMES = ("dataloader", "forward", "backward", "optimizer", "collective", "eval", "checkpoint", "pitwall")
 BASE = 1_700_000_000
-# Shares of phases in a rank's own time; the rest is between the phases.
+# Fraction of a rank's own time in each phase. The remaining time is between the phases.
 PHASES = {"dataloader": 0.05, "forward": 0.30, "backward": 0.50, "optimizer": 0.10}
-# With noise of at least this width (standard deviation of a rank's own time), these are true: the steps really differ and the ranks really wait.
+# From this noise width on (standard deviation of a rank's own time), these alerts are true: the steps really differ, and the ranks really wait.
 TRUE_OF_NOISE = ((0.08, ("Jitter", "WorkImbalance")), (0.15, ("LowAcceleratorUtilization",)))
 EVAL_EVERY, CHECKPOINT_EVERY, SAVE_EVERY = 200, 450, 100
-# Alerts that may accompany a fault of steps, besides its own.
+# Alerts that may accompany a step fault, besides its own alert.
 SLOW = ("StepOutlier", "SelfSlowdown", "ThroughputRegress", "Jitter", "WorkImbalance", "StragglerByWait", "LowAcceleratorUtilization")
 
 
@@ -31,7 +31,8 @@ def new_job(name, family, law, every, **more):
 
 
 def values(seeds, law, every, samples, rise=0.0, length=0, onset=300, number=0):
-    """Returns loss and gradient norm of one rank. The loss falls as a power of the step; it is raised from the sample onset on, for `length` samples (0: to the end)."""
+    """Returns the loss and the gradient norm of one rank. The loss follows a decreasing power law of the step. It is raised from the sample onset on,
+    for `length` samples (0: to the end)."""
     fault = "+%d %%, %s" % (100 * rise, "%d samples" % length if length else "to the end") if rise else None
     job = new_job("values-%s-%d-%g-%d-%d" % (law, every, rise, length, number), "values", law, every)
     rng = rng_of(seeds, job["name"])
@@ -45,7 +46,7 @@ def values(seeds, law, every, samples, rise=0.0, length=0, onset=300, number=0):
                             "loss": 2.5 * (1 + 10 / (i + 10)) * next(loss) * raised, "norm": next(norm) * (1 + 2 * (raised - 1)), "rate": 1e-4})
     job.update(steps=last * every, samples=last, seconds=ts)
     if rise:
-        # A single batch is counted but not reported, so no alert may name it.
+        # A single batch is counted but not reported, so no alert may find it.
         job.update(fault=fault, onset=onset * every, healthy_rows=onset, names=() if length == 1 else ("LossSpike", "GradNormSpike", "LossRaised"), rank=None,
                    until=(onset + (length or 100) + 20) * every,
                    beside={"LossSpike", "GradNormSpike", "LossRaised", "LossDivergence", "LossOutliers"} if length != 1 else {"LossOutliers"})
@@ -55,7 +56,7 @@ def values(seeds, law, every, samples, rise=0.0, length=0, onset=300, number=0):
 
 
 class Machine:
-    """A training run of several ranks: each has its own time, and all wait for the last."""
+    """A training run of several ranks, each with its own step time. All ranks wait for the last."""
 
     def __init__(self, seeds, name, family, law, every, ranks, sigma, rho, base=0.25, stages=1, pauses=False, timer=None):
         self.job = new_job(name, family, law, every)
@@ -154,12 +155,12 @@ def healthy_steps(seeds, ranks, sigma, rho, steps, every=1, base=0.25, number=0,
 FAULTS = ("rank 1.3x", "rank 2x", "all 1.3x", "one stall of 60 s", "every 20", "every 50", "every 100", "data stall", "stages 1.4x")
 
 
-# Faults of the machine: periodic in seconds, and in steps only if steps have equal durations.
+# Machine faults are periodic in seconds. They are periodic in steps only if all steps have the same duration.
 TIMER_FAULT = "every 12 s"
 
 
 def faulty_steps(seeds, fault, ranks, sigma, rho, every=1, base=0.25, number=0):
-    """Returns a healthy run followed by one of FAULTS."""
+    """Yields a healthy run followed by a run with one of FAULTS."""
     name = "fault-%s-%d-%g-%g-%d-%g-%d" % (fault.replace(" ", "-"), ranks, sigma, rho, every, base, number)
     machine = Machine(seeds, name, "steps" if every == 1 else "sparse steps", law_of(sigma, rho), every, ranks, sigma, rho, base,
                       stages=2 if fault.startswith("stages") else 1)
@@ -195,7 +196,7 @@ def short_profile(seeds, ranks, sigma, steps, number):
 
 
 def decay(seeds, shape, every, samples, number=0):
-    """Returns a learning rate that falls to zero, linearly or as a cosine, with a warm-up, down to the last row."""
+    """Returns a learning rate with a warm-up that falls to zero, linearly or as a cosine, until the last row."""
     import math
     job = new_job("decay-%s-%d-%d" % (shape, every, number), "decay", shape, every)
     rng = rng_of(seeds, job["name"])
@@ -210,7 +211,7 @@ def decay(seeds, shape, every, samples, number=0):
 
 
 def mapping(columns):
-    """Returns the mapping file of a table with these columns: a column without any row would be an error."""
+    """Returns the mapping file of a table with these columns. A mapped column without rows would be an error."""
     lines = ["time: {column: ts, unit: s}", "step: {column: step}", "job: {column: run}",
              "labels: {node: a, rank: {column: rank}%s}" % (", stage: {column: stage}" if "stage" in columns else ""), "metrics:"]
     lines += ["- {column: %s, name: %s}" % (column, name) for column, name in METRICS.items() if column in columns]

@@ -1,4 +1,4 @@
-// Actors of the scenarios: nodes and ranks of one job, with their usual behavior.
+// Actors of the scenarios: nodes and ranks of one job that behave normally.
 #pragma once
 
 #include <string>
@@ -50,7 +50,7 @@ inline void JoinRanks(Plan* plan, std::vector<SimSource>* ranks) {
   for (SimSource& rank : *ranks) plan->Add(rank, rank.Announce(plan->now(), {"train"}));
 }
 
-// All ranks finish step `step` at `now`.
+// Makes all ranks finish step `step` at `now`.
 inline void StepAll(Plan* plan, std::vector<SimSource>* ranks, int64_t step,
                     std::string_view mode = "train") {
   for (SimSource& rank : *ranks) {

@@ -1,6 +1,6 @@
-// kill -9 of the processor at twenty random moments over a recorded input: the committed list of
-// events, compared completely and in order, equals that of an uninterrupted run over the same
-// records with the same append times.
+// Kills the processor with kill -9 at twenty random moments over a recorded input. The complete
+// list of committed events, in order, must equal that of an uninterrupted run over the same records
+// with the same append times.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -96,7 +96,7 @@ struct VictimRun {
   int64_t replayed = -1;
 };
 
-// Starts the victim and kills it when it reports the position `until` or later.
+// Starts the victim and kills it when it reports position `until` or a later one.
 VictimRun RunVictim(const std::string& place, int32_t partition, const std::string& group,
                     int64_t until) {
   int pipe_ends[2];
@@ -182,8 +182,8 @@ TEST(Kill, CommittedEventsEqualThoseOfUninterruptedRun) {
     end = static_cast<int64_t>(input.size());
   }
 
-  // Twenty moments, randomly spread over the input, in ascending order. If two are close together,
-  // a kill happens before recovery has passed the previous one.
+  // Twenty moments, randomly distributed over the input, in ascending order. If two are close
+  // together, the kill happens before recovery has passed the previous kill.
   std::vector<int64_t> moments;
   for (int i = 0; i < 20; ++i)
     moments.push_back(1 + static_cast<int64_t>(random() % static_cast<uint64_t>(end - 10)));
@@ -200,7 +200,7 @@ TEST(Kill, CommittedEventsEqualThoseOfUninterruptedRun) {
   ASSERT_EQ(last.exit_code, 0);
   most_replayed = std::max(most_replayed, last.replayed);
   EXPECT_EQ(kills, 20);
-  // Two snapshot intervals of log time.
+  // The limit is two snapshot intervals of log time.
   EXPECT_LT(most_replayed, 2 * 60 * kRecordsPerSecond);
 
   auto log = OpenVictimLog(place, &clock);

@@ -1,4 +1,4 @@
-// Reordered batches of sources and duplicate batches change no event.
+// Tests that reordered batches of different sources and duplicate batches do not change any event.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -42,7 +42,7 @@ groups:
 
 struct Arrival {
   PlannedRecord record;
-  int64_t second;  // second of the following tick; -1: a control record
+  int64_t second;  // second of the following tick; -1 for a control record
 };
 
 std::vector<std::string> Replay(engine::RuleSetProvider* rules,
@@ -60,7 +60,7 @@ std::vector<std::string> Replay(engine::RuleSetProvider* rules,
   return Encoded(outputs.events);
 }
 
-TEST(Order, ReorderedAndDuplicateBatchesChangeNoEvent) {
+TEST(Order, ReorderedAndDuplicateBatchesDoNotChangeEvents) {
   const uint32_t seed = 20'261'126;
   SCOPED_TRACE(Cat("seed ", seed));
   std::mt19937 random(seed);
@@ -92,7 +92,7 @@ TEST(Order, ReorderedAndDuplicateBatchesChangeNoEvent) {
   plan.Run(240, [&](int64_t now) {
     const int64_t second = (now - base) / kSecond;
     for (size_t n = 0; n < nodes.size(); ++n) {
-      // The last node joins in the middle; it announces itself well before its first sample.
+      // The last node joins in the middle. It announces itself well before its first sample.
       if (n + 1 == nodes.size() && second < 120) continue;
       const bool low = (second / 20 + static_cast<int64_t>(n)) % 3 == 0;
       nodes[n].Set("hw_gpu_utilization_ratio",
@@ -101,7 +101,7 @@ TEST(Order, ReorderedAndDuplicateBatchesChangeNoEvent) {
                                                                 : nodes[n].Row(now));
     }
     for (SimSource& rank : ranks) {
-      // The last rank pauses until it leaves the step clock, and returns.
+      // The last rank pauses until it leaves the step clock, and then returns.
       const bool last = &rank == &ranks.back();
       if (last && second >= 60 && second < 160) {
         plan.Add(rank, rank.Heartbeat(now));
@@ -130,9 +130,9 @@ TEST(Order, ReorderedAndDuplicateBatchesChangeNoEvent) {
   EXPECT_EQ(straight.drops[static_cast<size_t>(engine::Drop::kLateStep)], 0u);
 
   for (int round = 0; round < 10; ++round) {
-    // Each batch is delayed by 0 to 2 ticks, but never reordered within its source; 10% are
-    // duplicated somewhat later. The first batch of the joining node keeps its position, the only
-    // exception in time-model.md.
+    // Each batch is delayed by 0 to 2 ticks, but never reordered within its source. 10% of the
+    // batches are duplicated somewhat later. The first batch of the joining node keeps its
+    // position, which is the only exception in time-model.md.
     std::vector<PlannedRecord> shuffled(plan.records.begin(),
                                         plan.records.begin() + static_cast<int64_t>(joined));
     std::map<std::string, std::deque<PlannedRecord>> held;
@@ -185,7 +185,7 @@ TEST(Order, ReorderedAndDuplicateBatchesChangeNoEvent) {
     EXPECT_EQ(counters.drops[static_cast<size_t>(engine::Drop::kLate)], 0u);
     EXPECT_EQ(counters.drops[static_cast<size_t>(engine::Drop::kDuplicate)], duplicated);
     EXPECT_EQ(counters.gaps, 0u);
-    // Events of the last ticks may be missing; all earlier ones are equal and in order.
+    // Events of the last ticks may be missing. All earlier events must be equal and in order.
     ASSERT_EQ(events, expected) << "round " << round;
   }
 }

@@ -1,5 +1,5 @@
-// One partition of the real embedded log cannot be written, as if its directory were on a failing
-// file system: a publisher continues with the others.
+// Writes to one partition of the real embedded log fail, as if its directory were on a failing file
+// system. A publisher must continue with the other partitions.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -33,7 +33,7 @@ class PartitionFault : public ::testing::Test {
     options.dir = (dir_ / "log").string();
     options.fsync = log::FsyncPolicy::kNever;
     options.background = false;
-    options.segment_bytes = 1;  // each append starts a file
+    options.segment_bytes = 1;  // each append starts a new file
     auto opened = log::OpenEmbeddedLog(options, &clock_);
     ASSERT_TRUE(opened.ok()) << opened.status();
     log_ = *std::move(opened);
@@ -77,7 +77,7 @@ class PartitionFault : public ::testing::Test {
     const int64_t until_ns = clock_.MonotonicNs() + 30 * kNanosPerSecond;
     while (Values(partition).size() < count) ASSERT_LT(clock_.MonotonicNs(), until_ns);
   }
-  // Returns the directory that received files when the bad job was written.
+  // Returns the directory in which files appeared when the bad job was written.
   fs::path DirectoryOf(const std::string& job) {
     std::map<fs::path, size_t> before = Files();
     publisher_->Offer(job, "0");
@@ -106,7 +106,7 @@ class PartitionFault : public ::testing::Test {
   std::unique_ptr<collector::Publisher> publisher_;
 };
 
-TEST_F(PartitionFault, OthersContinueAndNothingIsLost) {
+TEST_F(PartitionFault, OtherPartitionsContinueWithoutLoss) {
   StartPublisher();
   const fs::path directory = DirectoryOf(bad_);
   ASSERT_FALSE(directory.empty());
@@ -131,14 +131,14 @@ TEST_F(PartitionFault, OthersContinueAndNothingIsLost) {
   EXPECT_EQ(counters_.lanes_failing, 0u);
 }
 
-TEST_F(PartitionFault, FileSystemOfOnePartitionIsFull_OthersContinue) {
+TEST_F(PartitionFault, FileSystemOfOnePartitionFull_OthersContinue) {
   StartPublisher();
   const fs::path directory = DirectoryOf(bad_);
   ASSERT_FALSE(directory.empty());
   const fs::path aside = dir_ / "aside";
   fs::rename(directory, aside);
   fs::create_directory(directory);
-  // A mount namespace would apply only to this thread, but the publisher's threads write too.
+  // A mount namespace would apply only to this thread, but the publisher's threads also write.
   if (::mount("tmpfs", directory.c_str(), "tmpfs", 0, "size=1m") != 0) {
     const int error = errno;
     fs::remove(directory);

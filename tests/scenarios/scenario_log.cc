@@ -14,8 +14,8 @@
 namespace pitwall::scenarios {
 
 namespace {
-// A partition that was not used by another scenario of this process or by an earlier one on the
-// same broker.
+// The partition must not have been used by another scenario of this process or by an earlier
+// scenario on the same broker.
 int32_t next_partition = 0;
 constexpr int32_t kPartitions = 64;
 }  // namespace
@@ -36,8 +36,8 @@ void ScenarioTest::SetUp() {
   rules_ = std::make_unique<processor::RuleSets>(log_.get());
   options_.clock_ticks = false;
   options_.snapshot_interval_ns = 60 * kSecond;
-  // Whole minutes, so that ticks of every interval are at round times. On Kafka the whole scenario
-  // is in the past, because append times are real.
+  // The base time is a whole minute, so that ticks of every interval are at round times. On Kafka
+  // the whole scenario is in the past, because append times are real.
   base_ = kind.stamps_itself ? (static_cast<int64_t>(::time(nullptr)) / 3600 - 4) * 3600 * kSecond
                              : 1'767'225'600 * kSecond;
 }
@@ -72,7 +72,8 @@ std::string ScenarioTest::Publish(RuleSet rules) {
 void ScenarioTest::Write(const std::vector<PlannedRecord>& records) {
   auto appender = log_->OpenAppender();
   ASSERT_TRUE(appender.ok()) << appender.status();
-  // One append call per append time: the log gives all records of a call the same time.
+  // Each append time needs a separate append call, because the log stamps all records of a call
+  // with the same time.
   for (size_t i = 0; i < records.size();) {
     std::vector<OutgoingRecord> group;
     const int64_t at = records[i].append_time_ns;
@@ -118,7 +119,7 @@ std::vector<IssueEvent> ScenarioTest::Play(const std::string& yaml, const Plan& 
   const auto processor = Start();
   Drain(processor.get());
   std::vector<IssueEvent> events = Events();
-  // In every scenario, the committed list equals the events of an uninterrupted engine.
+  // In every scenario, the list of committed events equals the events of an uninterrupted engine.
   EXPECT_EQ(Encoded(events), Encoded(Reference()));
   return events;
 }

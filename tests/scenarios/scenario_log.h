@@ -1,5 +1,5 @@
-// Input and output of a scenario: a partition of a real log (embedded, or Kafka), a partition
-// processor over it, and its committed events.
+// Input and output of a scenario: a partition of a real log (embedded or Kafka), a partition
+// processor over it, and the events that the processor commits.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,8 +21,8 @@ namespace pitwall::scenarios {
 // A kind of log. `open` opens a log whose topics exist, with at least `partition + 1` partitions.
 struct LogKind {
   std::string name;
-  // `append_clock` provides append times if the log supports that (embedded); Kafka sets them
-  // itself.
+  // `append_clock` provides append times if the log supports an external clock (embedded). Kafka
+  // assigns append times itself.
   std::function<StatusOr<std::unique_ptr<Log>>(Clock* append_clock, const std::string& dir)> open;
   bool stamps_itself = false;
 };
@@ -33,28 +33,28 @@ class ScenarioTest : public testing::TestWithParam<size_t> {
   void SetUp() override;
   void TearDown() override;
 
-  // Event time at which a scenario begins. On Kafka append times are now, so scenarios are in the
-  // past.
+  // Event time at which a scenario starts. On Kafka append times are the present time, so scenarios
+  // are in the past.
   int64_t Base() const { return base_; }
-  // For scenarios that depend on the append time: as late as possible without a correct clock being
-  // ahead of it.
+  // Start time for scenarios that depend on the append time: as late as possible, provided that no
+  // correct clock is ahead of the append time.
   int64_t RecentBase() const;
-  // Publishes the rule file as that of the pack "pack", and overrides.
+  // Publishes the rule file as that of the pack "pack", and the overrides.
   std::string Publish(const std::string& yaml, const std::string& overrides = "");
   std::string Publish(RuleSet rules);
-  // Writes the records to the input partition, in order.
+  // Writes the records to the input partition in order.
   void Write(const std::vector<PlannedRecord>& records);
-  // Returns a recovered processor of the partition. Clock ticks are disabled: the records contain
-  // them.
+  // Returns a recovered processor of the partition. Clock ticks are disabled, because the records
+  // contain them.
   std::unique_ptr<processor::PartitionProcessor> Start();
-  // Runs it until everything written is committed.
+  // Runs the processor until it has committed all written records.
   void Drain(processor::PartitionProcessor* processor);
-  // Publishes, writes, runs, and reads.
+  // Publishes the rules, writes the records, runs the processor, and returns the committed events.
   std::vector<IssueEvent> Play(const std::string& yaml, const Plan& plan);
   // Returns all committed events of the partition.
   std::vector<IssueEvent> Events();
-  // Returns the events of the same records (those below `end`) from a new engine in memory without
-  // a log: the bit-identical reference.
+  // Returns the events for the same records (those below `end`) from a new in-memory engine without
+  // a log. They are the bit-identical reference.
   std::vector<IssueEvent> Reference(int64_t end = INT64_MAX);
   engine::EngineCounters Counters() const { return counters_; }
 
@@ -75,11 +75,12 @@ class ScenarioTest : public testing::TestWithParam<size_t> {
 // Formats events for comparison: "found Alert{a="b"}", "resolved Alert{…} cleared", in order,
 // without statuses and job changes.
 std::vector<std::string> Issues(const std::vector<IssueEvent>& events);
-// Formats "Alert: NoData", in order.
+// Formats statuses as "Alert: NoData", in order.
 std::vector<std::string> Statuses(const std::vector<IssueEvent>& events);
-// Formats "<attempt> <change> [<detail>] [<lost rank>]", in order: "1 rank_lost died 3".
+// Formats job changes as "<attempt> <change> [<detail>] [<lost rank>]", in order: "1 rank_lost died
+// 3".
 std::vector<std::string> JobChanges(const std::vector<IssueEvent>& events);
-// Returns all events as encoded bytes.
+// Returns all events in encoded form.
 std::vector<std::string> Encoded(const std::vector<IssueEvent>& events);
 
 }  // namespace pitwall::scenarios

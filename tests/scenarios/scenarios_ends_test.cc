@@ -1,5 +1,5 @@
-// Scenario 15 of time-model.md, section 9: ranks, attempts, and jobs that end without a goodbye;
-// with every log.
+// Scenario 15 of time-model.md, section 9: ranks, attempts, and jobs that end without a goodbye.
+// Runs with every log.
 #include <gmock/gmock.h>
 
 #include <optional>
@@ -30,7 +30,7 @@ groups:
     for: 10s
 )";
 
-// Two ranks on one node, as reported by their collector.
+// Two ranks on one node, as their collector reports them.
 class Training {
  public:
   explicit Training(int64_t base)
@@ -44,7 +44,7 @@ class Training {
     for (int r = 0; r < 2; ++r) ranks.push_back(Rank(plan, r, boot));
     JoinRanks(&plan, &ranks);
   }
-  // The node becomes a source of the job again, with another boot.
+  // Makes the node a source of the job again, with another boot.
   void NodeJoins(const std::string& boot) {
     node = Node(plan, "node-0", kJob, {"system_cpu_utilization_ratio"}, boot);
     plan.Add(node, node.Heartbeat(plan.now()));
@@ -56,7 +56,7 @@ class Training {
       StepAll(&plan, &ranks, step++);
     });
   }
-  // kill -9: the rank's own source reports it after all its other data.
+  // After kill -9, the rank's own source reports the kill after all its other data.
   void Kill(size_t rank) {
     plan.Wait(kSecond / 10);
     SimSource& source = ranks[rank];
@@ -126,7 +126,7 @@ TEST_P(Scenario, S15_AllRanksAreKilled) {
                           "1 rank_lost died 1", "1 attempt_ended died", "1 ended died"));
   EXPECT_EQ(TimeOf(events, JobChange::kAttemptEnded), killed);
   EXPECT_EQ(TimeOf(events, JobChange::kEnded), killed + 120 * kSecond);
-  // No alert is raised for dead ranks; open issues end with the attempt, no_data, or the job, and
+  // Dead ranks must not raise an alert. Open issues end with the attempt, no_data, or the job, and
   // never as cleared.
   EXPECT_THAT(Issues(events),
               ElementsAre("found Always", "found OfTheAttempt",
@@ -139,7 +139,7 @@ TEST_P(Scenario, S15_AllRanksAreKilled) {
   EXPECT_EQ(LastStatus(events, "Always"), "NoData");
 }
 
-TEST_P(Scenario, S15_TheLauncherIsKilledToo) {
+TEST_P(Scenario, S15_LauncherIsAlsoKilled) {
   Training job(Base());
   job.Run(20);
   job.KillAll();
@@ -149,7 +149,7 @@ TEST_P(Scenario, S15_TheLauncherIsKilledToo) {
   EXPECT_THAT(JobChanges(events),
               ElementsAre("0 started", "1 attempt_began", "1 rank_lost died 0",
                           "1 rank_lost died 1", "1 attempt_ended died", "1 ended died"));
-  // Rules see the death first.
+  // The rules see the death first.
   EXPECT_EQ(TimeOf(events, JobChange::kEnded),
             TimeOf(events, JobChange::kRankLost).value_or(0) + 2 * kSecond);
   EXPECT_THAT(Issues(events),
@@ -206,7 +206,7 @@ TEST_P(Scenario, S15_RestartAfterGracePeriod) {
   job.plan.Add(job.node, job.node.Event(job.plan.now(), std::move(ended)));
   job.Run(3);
   Write(job.plan.records);
-  // The job's state comes from its snapshot: a processor that starts here has it too.
+  // The snapshot contains the job's state, so a processor that starts here also has it.
   processor = Start();
   Drain(processor.get());
   const auto events = Events();
@@ -218,7 +218,7 @@ TEST_P(Scenario, S15_RestartAfterGracePeriod) {
   for (const IssueEvent& e : events) EXPECT_TRUE(ids.insert(e.id).second) << e.id;
 }
 
-// A silent job ends after half an hour; data that arrives later starts another attempt.
+// A silent job ends after half an hour. Data that arrives later starts another attempt.
 TEST_P(Scenario, S15_SilenceEndsJobAndItsReturnContinues) {
   Training job(Base());
   job.Run(20);

@@ -1,5 +1,5 @@
-// Parameters of one job that change while it runs: by a loaded override, and by a new label of the
-// job. With every log.
+// Parameters of one job change while it runs, through a loaded override and through a new label of
+// the job. Runs with every log.
 #include <gmock/gmock.h>
 
 #include "tests/scenarios/actors.h"
@@ -27,8 +27,8 @@ std::string Limit(const std::string& match, const std::string& limit) {
   return Cat("- match: {", match, "}\n  rules: {pack/g/LowGPU: {limit: ", limit, "}}\n");
 }
 
-// Formats "31 found LowGPU node-0 0.5" for one job: second, event, parameter and threshold in
-// effect.
+// Formats "31 found LowGPU node-0 0.5" for one job: second, event, parameter, and effective
+// threshold.
 std::vector<std::string> Lines(const std::vector<IssueEvent>& events, const std::string& job,
                                const std::string& alert, int64_t base) {
   std::vector<std::string> lines;
@@ -67,10 +67,11 @@ TEST_P(Scenario, ParametersOfRunningJobChange) {
   const std::string gold = Limit("tier: gold", "0.05");
   plan.Control(RulesRecord(Publish(kRules, Cat("jobs:\n", gold))));
   plan.Run(20, send);
-  // Pending in both jobs: the first job's threshold decreases, and node-0 is above it.
+  // The alert is pending in both jobs. The first job's threshold decreases to a value below
+  // node-0's utilization.
   plan.Control(RulesRecord(Publish(kRules, Cat("jobs:\n", gold, Limit(one_job, "0.2")))));
   plan.Run(40, send);
-  // The override is reverted: node-0 is low again from now on.
+  // The override is reverted, so node-0 is low again from here on.
   plan.Control(RulesRecord(Publish(kRules, Cat("jobs:\n", gold))));
   plan.Run(20, send);
   // The second job gets a label.
@@ -78,7 +79,7 @@ TEST_P(Scenario, ParametersOfRunningJobChange) {
   labeled.labels = {{"tier", "gold"}};
   plan.Add(nodes[2], nodes[2].Event(plan.now(), labeled));
   plan.Run(20, send);
-  // The first job, firing, gets a threshold of almost zero.
+  // The first job is firing and gets a threshold of almost zero.
   plan.Control(RulesRecord(Publish(kRules, Cat("jobs:\n", gold, Limit(one_job, "0.01")))));
   plan.Run(10, send);
 
@@ -86,7 +87,7 @@ TEST_P(Scenario, ParametersOfRunningJobChange) {
   options_.poll_records = 7;
   options_.snapshot_interval_ns = 10 * kSecond;
   auto processor = Start();
-  // Process half of it, then replace the owner.
+  // The processor handles half of the input, and then another owner replaces it.
   while (processor->stats().counters.records < plan.records.size() / 2) {
     ASSERT_TRUE(processor->RunOnce(20 * kNanosPerMilli).ok());
     clock_.Advance(kSecond);
@@ -101,7 +102,7 @@ TEST_P(Scenario, ParametersOfRunningJobChange) {
                           "101 ended node-0 limit=0.01", "101 ended node-1 limit=0.01"));
   EXPECT_THAT(Lines(events, other, "LowGPU", Base()),
               ElementsAre("31 found node-2 limit=0.5", "81 ended node-2 limit=0.05"));
-  // Rules without parameters continue.
+  // Rules without parameters continue unchanged.
   EXPECT_THAT(Lines(events, kJob, "NotBusy", Base()),
               ElementsAre("51 found node-0", "51 found node-1"));
   EXPECT_THAT(Lines(events, other, "NotBusy", Base()), ElementsAre("51 found node-2"));

@@ -1,4 +1,4 @@
-// Scenario 17 of time-model.md: one partition cannot be written for 30 s. Publishers of collectors
+// Scenario 17 of time-model.md: writes to one partition fail for 30 s. The collectors' publishers
 // run over the real log.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace pitwall::scenarios {
 namespace {
 
-// A log in which one job's partition cannot be written for a while.
+// A log in which writes to one job's partition fail for a while.
 class OnePartitionFails final : public Appender {
  public:
   OnePartitionFails(std::unique_ptr<Appender> inner, std::string job)
@@ -37,7 +37,7 @@ class OnePartitionFails final : public Appender {
   const std::string job_;
 };
 
-// Returns a job name that maps to the partition (of 64).
+// Returns a job name that maps to the partition (of 64 partitions).
 std::string JobIn(int32_t partition) {
   for (int i = 0;; ++i) {
     std::string name = Cat("job-", i);
@@ -56,7 +56,7 @@ groups:
     expr: hw_gpu_utilization_ratio < 0.5
 )";
 
-TEST_P(Scenario, S17_OnePartitionCannotBeWrittenForThirtySeconds) {
+TEST_P(Scenario, S17_WritesToOnePartitionFailForThirtySeconds) {
   Write({{Base(), std::string(kControlKey), RulesRecord(Publish(kRules)), ""}});
   const std::string good = JobIn(partition());
   const std::string bad = JobIn(partition() == 63 ? 62 : 63);  // not used by other scenarios
@@ -71,8 +71,8 @@ TEST_P(Scenario, S17_OnePartitionCannotBeWrittenForThirtySeconds) {
   collector::Publisher publisher(options, clock_, &appender, &counters, &cursors);
   ASSERT_TRUE(publisher.Start().ok());
 
-  // Both jobs run on two nodes; the owner of each partition writes a tick each second while it can
-  // be written.
+  // Both jobs run on two nodes. The owner of each partition writes a tick each second while the
+  // partition accepts writes.
   Plan plan(Base());
   std::vector<SimSource> nodes;
   for (const std::string& job : {good, bad}) {
@@ -94,7 +94,7 @@ TEST_P(Scenario, S17_OnePartitionCannotBeWrittenForThirtySeconds) {
       node.Set("hw_gpu_utilization_ratio", second >= 40 && second < 45 ? 0.1 : 0.9);
       offer(node, node.Row(plan.now()));
     }
-    // Records of the healthy partition are written immediately; no time passes meanwhile.
+    // Records of the healthy partition are written immediately. No time passes meanwhile.
     while (appender.good_records < good_offered) {
     }
     plan.Wait(kSecond);
@@ -114,7 +114,7 @@ TEST_P(Scenario, S17_OnePartitionCannotBeWrittenForThirtySeconds) {
 
   auto processor = Start();
   Drain(processor.get());
-  // Nothing is late or idle (NodeGone); only the actual issue is reported.
+  // No source is late or idle (NodeGone), and only the real issue is reported.
   EXPECT_EQ(Dropped(Counters(), engine::Drop::kLate), 0u);
   EXPECT_THAT(Issues(Events()), testing::ElementsAre(testing::StartsWith("found Low"),
                                                      testing::StartsWith("found Low"),

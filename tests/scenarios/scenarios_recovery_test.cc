@@ -1,5 +1,6 @@
-// Scenario 18 of time-model.md, section 9: the newest snapshot lost, both lost, or the log
-// truncated below the commit: rebuilt, or Error and not ready; never an orphan or a silent gap.
+// Scenario 18 of time-model.md, section 9: the newest snapshot is lost, both snapshots are lost, or
+// the log is truncated below the commit. The state is rebuilt, or the partition is in Error and not
+// ready. There is never an orphan or a silent gap.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -35,7 +36,7 @@ class Recovery : public Scenario {
     options_.poll_records = 12;
     options_.snapshot_interval_ns = 10 * kSecond;
   }
-  // Two nodes, one of which is low for 100 of each 150 seconds.
+  // Two nodes, one of which is low for 100 seconds in every 150.
   std::vector<PlannedRecord> Input(int seconds) {
     Plan plan(Base());
     std::vector<SimSource> nodes = {Node(plan, "a"), Node(plan, "b")};
@@ -61,7 +62,7 @@ class Recovery : public Scenario {
     rebuilt_ += processor->stats().rebuilt_jobs;
     snapshots_ += processor->stats().snapshots;
   }
-  // The newest record of each key of the partition's state.
+  // Returns the newest record of each key in the partition's state.
   std::map<std::string, Record> State() {
     std::map<std::string, Record> state;
     auto reader = log()->OpenReader({std::string(kStateTopic), partition()}, kFromStart);
@@ -79,7 +80,7 @@ class Recovery : public Scenario {
     }
     return state;
   }
-  // The keys of the job's slots, newest first.
+  // Returns the keys of the job's slots, newest first.
   std::vector<std::string> SlotsByAge() {
     std::vector<std::pair<int64_t, std::string>> slots;
     for (const auto& [key, record] : State()) slots.emplace_back(-record.offset, key);
@@ -108,15 +109,15 @@ TEST_P(Recovery, LostState_EventsAreEqual) {
   Play(&rest, 460);
   ASSERT_GE(snapshots_, 3U);
   ASSERT_EQ(SlotsByAge().size(), 2U);
-  // The newest.
+  // The newest slot is lost.
   PutState(SlotsByAge()[0], std::nullopt);
   Play(&rest, 300);
-  // Both.
+  // Both slots are lost.
   for (const std::string& key : SlotsByAge()) PutState(key, std::nullopt);
   const uint64_t before = rebuilt_;
   Play(&rest, 300);
   EXPECT_EQ(rebuilt_, before + 1);
-  // None.
+  // No slot is lost.
   Play(&rest, rest.size());
   EXPECT_EQ(rebuilt_, before + 1);
   EXPECT_GE(Issues(Events()).size(), 6U);
@@ -134,7 +135,7 @@ TEST_P(Recovery, FlippedBitOrLostSlot_EventsAreEqual) {
     const std::vector<std::string> slots = SlotsByAge();
     ASSERT_FALSE(slots.empty());
     const auto state = State();
-    // Damages the newer slot, the older one, or both: one bit, or the whole slot.
+    // Damages the newer slot, the older slot, or both, by flipping one bit or deleting the slot.
     const int what = damages % 6;
     for (size_t i = 0; i < slots.size(); ++i) {
       if ((what / 2 == 0 && i != 0) || (what / 2 == 1 && i != 1)) continue;
@@ -143,7 +144,8 @@ TEST_P(Recovery, FlippedBitOrLostSlot_EventsAreEqual) {
         continue;
       }
       std::string value = state.at(slots[i]).value;
-      // The header is short and the payload long: every second flip hits the first 100 bytes.
+      // The header is short and the payload is long, so every second flip goes into the first 100
+      // bytes.
       const size_t bits =
           (damages / 6 % 2 == 0 ? std::min<size_t>(100, value.size()) : value.size()) * 8;
       const size_t bit = random() % bits;
@@ -162,7 +164,7 @@ TEST_P(Recovery, LogTruncatedBelowCommit_StopsPartitionUntilAccepted) {
   std::vector<PlannedRecord> rest = Input(200);
   Play(&rest, 200);
   ASSERT_THAT(Issues(Events()), ::testing::Contains(HasSubstr("found LowGPU")));
-  // As if the topic had been truncated: the committed offset is beyond its end.
+  // The committed offset is beyond the end of the log, as if the topic had been truncated.
   const TopicPartition input{std::string(kTelemetryTopic), partition()};
   {
     const auto committed = log()->Committed(options_.group, input);
@@ -191,8 +193,8 @@ TEST_P(Recovery, LogTruncatedBelowCommit_StopsPartitionUntilAccepted) {
   EXPECT_EQ(Events().size(), before);
   options_.accept_log_reset = true;
   Play(&rest, rest.size());
-  // No event is suppressed, all open issues have ended, and no event ends an issue that did not
-  // begin.
+  // No event is suppressed, all open issues have ended, and no event ends an issue that was not
+  // reported.
   std::set<std::string> open;
   for (const IssueEvent& event : Events()) {
     if (event.type == EventType::kIssueFound) {

@@ -1,5 +1,5 @@
-// Rule sets that change while issues of their rules are open (docs/time-model.md, section 9,
-// scenario 16). With every log.
+// Rule sets change while issues of their rules are open (docs/time-model.md, section 9, scenario
+// 16). Runs with every log.
 #include <gmock/gmock.h>
 
 #include "tests/scenarios/actors.h"
@@ -65,7 +65,7 @@ TEST_P(Scenario, S16_RulesWithOpenIssuesAreEdited) {
   ScenarioRule renamed = kRenamed, changed = kChanged;
   renamed.alert = "Other";
   changed.params = "g: 0.85";
-  // The removed parameters were the first of the program: the others have moved up.
+  // The removed parameters were the first in the program, so the other parameters have moved up.
   const std::string after =
       Publish({.files = {{"a.yaml", Cat("groups:\n", Group(kTimes, {kStays, renamed, kMoved}))},
                          {"b.yaml", Cat("groups:\n", Group(kMore, {changed}))}}});
@@ -80,7 +80,7 @@ TEST_P(Scenario, S16_RulesWithOpenIssuesAreEdited) {
   plan.Run(10, send);
 
   Write(plan.records);
-  // Replaces the owner every few records: before, at, and after each change.
+  // The test replaces the owner every few records: before, at, and after each change.
   options_.poll_records = 5;
   options_.snapshot_interval_ns = 3 * kSecond;
   auto processor = Start();

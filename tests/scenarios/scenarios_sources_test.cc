@@ -1,5 +1,5 @@
-// The scenarios of time-model.md, section 9, by number and name; each runs with every log. Here:
-// restarts, splits, foreign sources, clocks, replay, spools, steps.
+// The scenarios of time-model.md, section 9, by number and name: restarts, splits, foreign sources,
+// clocks, replay, spools, and steps. Each runs with every log.
 #include <gmock/gmock.h>
 
 #include "tests/scenarios/actors.h"
@@ -29,7 +29,7 @@ TEST_P(Scenario, S08_RanksRestartOneByOneWhileZombiesStillSend) {
     node_row(now);
     StepAll(&plan, &old_ranks, step++);
   });
-  // One rank restarts every two seconds, rank 0 third; the old processes keep sending.
+  // One rank restarts every two seconds, rank 0 third. The old processes continue to send.
   int started = 0;
   const int order[] = {2, 3, 0, 1};
   plan.Run(10, [&](int64_t now) {
@@ -72,7 +72,7 @@ groups:
   EXPECT_THAT(attempts, ElementsAre(1, 1, 2));  // one new attempt
 }
 
-TEST_P(Scenario, S09_TwoJobsOnANodeWithGpuSplitUnknown) {
+TEST_P(Scenario, S09_TwoJobsOnNodeWithUnknownGpuSplit) {
   Plan plan(Base());
   SimSource node = Node(plan, "node-0", "node:node-0");
   SimSource first = Node(plan, "node-0", "job-1", {"system_cpu_utilization_ratio"});
@@ -120,7 +120,7 @@ groups:
   EXPECT_EQ(Counters().gaps, 0u);
 }
 
-TEST_P(Scenario, S10_ForeignSourceEachMinuteBesideNativeOnes) {
+TEST_P(Scenario, S10_ForeignSourceEachMinuteBesideNativeSources) {
   Plan plan(Base());
   SimSource node = Node(plan, "node-0");
   SimSource foreign(kJob, "otlp@x", "b", {.kind = SourceKind::kForeign}, {"queue_length"},
@@ -152,7 +152,7 @@ groups:
   EXPECT_THAT(issues, ElementsAre("found Queue{host=\"x\"}"));
 }
 
-TEST_P(Scenario, S11_OneClockAheadOneAnHourBehindOneAnHourAhead) {
+TEST_P(Scenario, S11_ThreeClocksAheadHourBehindAndHourAhead) {
   const int64_t base = RecentBase();
   Plan plan(base);
   SimSource right = Node(plan, "right"), ahead = Node(plan, "ahead"), behind = Node(plan, "behind"),
@@ -191,7 +191,8 @@ groups:
 }
 
 TEST_P(Scenario, S12_BacktestEqualsLiveRun) {
-  // Live: the owner writes its own ticks while sources send; the reference then reads the same log.
+  // In the live run, the owner writes its own ticks while sources send. The reference then reads
+  // the same log.
   Plan plan(Base());
   SimSource node = Node(plan, "node-0");
   options_.clock_ticks = true;
@@ -227,12 +228,12 @@ groups:
   EXPECT_THAT(Issues(events), Contains("found LowGPU{gpu=\"0\",node=\"node-0\"}"));
   EXPECT_THAT(Issues(events), Contains("found Vanished"));
   EXPECT_GT(processor->stats().counters.ticks, 60u);
-  // The whole list, as far as the live run had read. (`pitwall backtest --verify` itself:
-  // tests/e2e.)
+  // The comparison covers the complete list, up to the record that the live run had read.
+  // (tests/e2e covers `pitwall backtest --verify` itself.)
   EXPECT_EQ(Encoded(events), Encoded(Reference(processor->stats().next_offset)));
 }
 
-TEST_P(Scenario, S13_BatchesResentInTheMiddleOfTheSpool) {
+TEST_P(Scenario, S13_BatchesAreResentInMiddleOfSpool) {
   Plan plan(Base());
   SimSource node = Node(plan, "node-0");
   std::vector<std::string> sent;
@@ -241,12 +242,12 @@ TEST_P(Scenario, S13_BatchesResentInTheMiddleOfTheSpool) {
     sent.push_back(node.Row(now));
     plan.Add(node, sent.back());
   });
-  for (int t = 0; t < 30; ++t) {  // the log is unavailable for everyone, also for clock ticks
+  for (int t = 0; t < 30; ++t) {  // the log rejects all writes, also clock ticks
     plan.Wait(kSecond);
     sent.push_back(node.Row(plan.now()));
   }
   // The collector restarts and sends its spool from the last acknowledged position, with its old
-  // boot: 11 batches are duplicates. It then continues with a new boot.
+  // boot, so 11 batches are duplicates. It then continues with a new boot.
   for (size_t i = 19; i < sent.size(); ++i) plan.Add(node, sent[i]);
   SimSource fresh = Node(plan, "node-0", kJob, {"hw_gpu_utilization_ratio"}, "boot-2");
   fresh.Set("hw_gpu_utilization_ratio", 0.1);
@@ -289,7 +290,7 @@ TEST_P(Scenario, S14_TrainAndEvalInterleavedWithStepRollback) {
       step("train", train++, 1);
     }
   });
-  train = 20;  // returns to a checkpoint
+  train = 20;  // resumes from a checkpoint
   plan.Run(30, [&](int64_t) {
     step("train", train, train >= 40 ? 5 : 1);
     ++train;
@@ -328,7 +329,7 @@ groups:
     }
     if (e.alert == "SlowEval") {
       EXPECT_NE(e.type, EventType::kIssueResolved);
-    }  // only the steps of train went back
+    }  // only the train steps moved back
   }
 }
 

@@ -1,5 +1,5 @@
-// The scenarios of time-model.md, section 9, in which ranks do not step together. Each runs with
-// every log, and is compared with its replay.
+// The scenarios of time-model.md, section 9, in which ranks do not step together. Each scenario
+// runs with every log and is compared with its replay.
 #include <gmock/gmock.h>
 
 #include <limits>

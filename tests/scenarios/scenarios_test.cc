@@ -1,5 +1,5 @@
-// The scenarios of time-model.md, section 9, by number and name; each runs with every log. Here:
-// hangs, deaths, outages, kills, edits.
+// The scenarios of time-model.md, section 9, by number and name: hangs, deaths, outages, kills, and
+// edits. Each runs with every log.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -40,7 +40,7 @@ TEST_P(Scenario, S01_AllRanksHangInCollectiveForTwentyMinutes) {
     nodes(now);
     StepAll(&plan, &ranks, step++);
   });
-  // Seven ranks finish one more step; the eighth hangs in it, and then all do.
+  // Seven ranks finish one more step. The eighth hangs in that step, and then all ranks hang.
   plan.Wait(kSecond);
   std::vector<SimSource> moving(ranks.begin(), ranks.end() - 1);
   StepAll(&plan, &moving, step);
@@ -48,7 +48,7 @@ TEST_P(Scenario, S01_AllRanksHangInCollectiveForTwentyMinutes) {
   int second = 0;
   plan.Run(20 * 60, [&](int64_t now) {
     nodes(now);
-    // The client's own thread sends heartbeats, and repeats its state every 15 s.
+    // The client's own thread sends heartbeats and repeats its state every 15 s.
     for (SimSource& rank : ranks)
       plan.Add(rank, ++second % 120 < 8 ? rank.Row(now) : rank.Heartbeat(now));
   });
@@ -86,7 +86,7 @@ groups:
     EXPECT_LE(hang, 5 * 60 + 62);
   }
   EXPECT_EQ(LastStatus(events, "SlowStep"),
-            "NoIssuesFound");  // ranks with heartbeats are not "no data"
+            "NoIssuesFound");  // ranks that send heartbeats are not "no data"
   for (const IssueEvent& e : events) EXPECT_LT(e.step, 20);  // the step clock does not advance
   EXPECT_EQ(Dropped(Counters(), Drop::kLate), 0u);
 }
@@ -140,7 +140,7 @@ groups:
       EXPECT_THAT(e.status_reason, HasSubstr("node-1"));
       ++found;
     }
-    // Stale after 5 s of ticks, not after the look-back of 5 minutes.
+    // Series are stale after 5 s of ticks, not after the look-back of 5 minutes.
     if (e.type == EventType::kIssueFound && e.alert == "RanksMissing" &&
         e.time_ns > Base() + 30 * kSecond) {
       EXPECT_LE(e.time_ns, Base() + 50 * kSecond);
@@ -182,7 +182,7 @@ groups:
   }
 }
 
-// Nodes 0, 1, and 2 come back in the order `next`.
+// Nodes 0, 1, and 2 return in the order `next`.
 Plan BrokerAway(int64_t base, const std::array<size_t, 3>& next) {
   Plan plan(base);
   std::vector<SimSource> nodes;
@@ -195,14 +195,14 @@ Plan BrokerAway(int64_t base, const std::array<size_t, 3>& next) {
     }
   };
   plan.Run(60, send);
-  // Nothing reaches the log for 30 s, not even clock ticks; spooled data keeps its times.
+  // No record reaches the log for 30 s, not even clock ticks. Spooled data keeps its times.
   std::vector<std::vector<std::string>> spooled(nodes.size());
   for (int s = 0; s < 30; ++s) {
     plan.Wait(kSecond);
     for (size_t n = 0; n < nodes.size(); ++n) spooled[n].push_back(nodes[n].Row(plan.now()));
   }
-  // The nodes come back one after the other; those that are back continue as before. Ticks pause
-  // for the grace period.
+  // The nodes return one after another, and those that are back continue as before. Ticks pause for
+  // the grace period.
   std::vector<size_t> back;
   for (int s = 1; s <= 15; ++s) {
     plan.Wait(kSecond);
@@ -248,9 +248,9 @@ groups:
   } while (std::next_permutation(order.begin(), order.end()));
 }
 
-// Processes records one by one and replaces the owner at random moments, without a clean stop, and
-// once right after each change of the rule set was applied. Returns the total number of records
-// read again. (kill_test covers kills within a commit.)
+// Processes records one by one. Replaces the owner without a clean stop at random moments, and once
+// immediately after each rule set change was applied. Returns the total number of records read
+// again. (kill_test covers kills within a commit.)
 uint64_t RunWithKills(const std::function<std::unique_ptr<processor::PartitionProcessor>()>& start,
                       fakes::FakeClock* clock, uint32_t seed, int kills, size_t records) {
   SCOPED_TRACE(Cat("seed ", seed));
@@ -260,7 +260,7 @@ uint64_t RunWithKills(const std::function<std::unique_ptr<processor::PartitionPr
   uint64_t again = 0;
   const auto kill = [&] {
     again += processor->stats().records_replayed;
-    processor = start();  // the old owner is gone in the middle of its work
+    processor = start();  // the old owner disappears in the middle of its work
   };
   for (int i = 0; i < 1'000'000; ++i) {
     const Status status = processor->RunOnce(20 * kNanosPerMilli);
@@ -282,7 +282,7 @@ uint64_t RunWithKills(const std::function<std::unique_ptr<processor::PartitionPr
   return again;
 }
 
-TEST_P(Scenario, S05_OwnerKilledWhileASilentJobIsPending) {
+TEST_P(Scenario, S05_OwnerIsKilledWhileSilentJobIsPending) {
   Plan plan(Base());
   SimSource node = Node(plan, "node-0");
   plan.Run(30, [&](int64_t now) {
@@ -290,7 +290,7 @@ TEST_P(Scenario, S05_OwnerKilledWhileASilentJobIsPending) {
     plan.Add(node, node.Row(now));
   });
   plan.Run(40, [](int64_t) {});
-  plan.Wait(20 * kSecond);      // the owner is dead: no ticks
+  plan.Wait(20 * kSecond);      // without a live owner there are no ticks
   plan.Control(TickRecord(0));  // the first tick of the next owner
   plan.Run(60, [](int64_t) {});
   options_.poll_records = 1;
@@ -313,14 +313,14 @@ groups:
   EXPECT_THAT(Issues(events), ElementsAre("found Vanished"));
   for (const IssueEvent& e : events) {
     if (e.type != EventType::kIssueFound) continue;
-    // In the job's own time, which was constant without ticks: the verdict is delayed by the
-    // outage, and requires 60 s of observed silence.
+    // Times are in the job's own time, which was constant without ticks. The outage delays the
+    // verdict, which requires 60 s of observed silence.
     EXPECT_GE(e.time_ns, Base() + 90 * kSecond);
     EXPECT_LE(e.time_ns, Base() + 100 * kSecond);
   }
 }
 
-TEST_P(Scenario, S06_KilledBetweenSnapshotAndCommitWithRuleSetChange) {
+TEST_P(Scenario, S06_OwnerKilledBetweenSnapshotAndRuleSetCommit) {
   Plan plan(Base());
   SimSource node = Node(plan, "node-0");
   SimSource second = Node(plan, "node-1");
@@ -368,7 +368,7 @@ groups:
                                               testing::Field(&IssueEvent::root_cause, Not("")))));
 }
 
-TEST_P(Scenario, S07_EditOfOneRuleOfTwoHundred) {
+TEST_P(Scenario, S07_OneOfTwoHundredRulesIsEdited) {
   const auto rules = [](const std::string& edited) {
     std::string yaml = "groups:\n- name: g\n  interval: 1s\n  rules:\n";
     for (int i = 0; i < 200; ++i) {

@@ -1,6 +1,6 @@
 // Simulated job for the scenarios of time-model.md, section 9: sources with their own clocks, a
-// virtual second hand, and the log records that collectors and the owner of the partition would
-// have written.
+// virtual second hand, and the log records that collectors and the partition's owner would have
+// written.
 #pragma once
 
 #include <cstdint>
@@ -24,22 +24,22 @@ struct PlannedRecord {
 
 inline constexpr int64_t kSecond = kNanosPerSecond;
 
-// One source. The test sets values, which every frame contains until they change.
+// A simulated source. The test sets values, and every frame contains them until they change.
 class SimSource {
  public:
   SimSource(std::string job, std::string id, std::string boot, SourceInfo info,
             std::vector<std::string> metrics, Labels labels);
 
   void Set(const std::string& metric, double value) { values_[metric] = value; }
-  void Remove(const std::string& metric);  // sends a new schema without it
+  void Remove(const std::string& metric);  // sends a new schema without the metric
   // Returns a batch with one row of the current values at `time` (shifted by the source's clock
-  // error), and that promise. `step` with `mode`: step of the row. The first batch and every tenth
-  // contain the schema.
+  // error) and a promise for that time. `step` and `mode` are the row's step. The first batch and
+  // every tenth contain the schema.
   std::string Row(int64_t time, int64_t step = kNoStep, std::string_view mode = "");
-  // Returns a batch with only a promise.
+  // Returns a batch that contains only a promise.
   std::string Heartbeat(int64_t time);
   std::string StepDone(int64_t time, std::string_view mode,
-                       int64_t step);  // row and step promise in one batch
+                       int64_t step);  // row and step promise in a single batch
   std::string Announce(int64_t time, std::vector<std::string> modes);
   std::string Event(int64_t time, JobEvent event);
   std::string Goodbye(int64_t time);
@@ -68,7 +68,7 @@ class SimSource {
 std::string TickRecord(int64_t elapsed_ns);
 std::string RulesRecord(const std::string& hash);
 
-// The records of a scenario, in log order.
+// The records of a scenario in log order.
 class Plan {
  public:
   explicit Plan(int64_t base_ns) : now_(base_ns), base_(base_ns) {}
@@ -77,7 +77,8 @@ class Plan {
   void Wait(int64_t ns) { now_ += ns; }
   void Add(const SimSource& source, std::string value);
   void Control(std::string value);
-  // Repeats `seconds` times: one second passes, `each` is called, the owner writes a clock tick.
+  // Repeats `seconds` times: advances by one second, calls `each`, and writes the owner's clock
+  // tick.
   void Run(int seconds, const std::function<void(int64_t now)>& each);
 
   std::vector<PlannedRecord> records;

@@ -1,4 +1,4 @@
-// Log used by a victim; one implementation per kind of log, selected at link time.
+// Log used by a victim process. Each kind of log has its own implementation, selected at link time.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,9 @@
 
 namespace pitwall::scenarios {
 
-// `place`: a directory, or a broker's address.
+// Opens the log at `place`: a directory or a broker's address.
 StatusOr<std::unique_ptr<Log>> OpenVictimLog(const std::string& place, Clock* clock);
-// Returns a place for one test: `dir` is an empty folder of its own.
+// Returns a place for one test. `dir` is a separate empty folder.
 std::string VictimPlace(const std::string& dir);
 
 }  // namespace pitwall::scenarios

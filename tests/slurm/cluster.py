@@ -1,4 +1,4 @@
-"""A real Slurm with one node from Debian's packages: munged, slurmctld, and slurmd, in its own directory and on its own ports."""
+"""A real one-node Slurm from Debian's packages: munged, slurmctld, and slurmd, in its own directory and on its own ports."""
 import glob
 import os
 import re
@@ -40,7 +40,7 @@ def free_ports(count):
 
 
 class Cluster:
-    """Ready after construction: the node is idle. `prolog` and `epilog`: programs that slurmd runs."""
+    """A running cluster. After construction the node is idle. `prolog` and `epilog`: programs that slurmd runs."""
 
     def __init__(self, folder, prolog, epilog, kill_wait=2):
         self.folder = folder
@@ -68,7 +68,7 @@ class Cluster:
         write(at("cgroup.conf"), "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\nConstrainRAMSpace=yes\n")
         write(self.conf, "\n".join([
             "ClusterName=%s" % CLUSTER,
-            # cgroups are named after job numbers, and another Slurm of this machine may have left some.
+            # cgroups are named after job numbers, and another Slurm on this machine may have left some behind.
             "FirstJobId=%d" % self.first_job,
             "SlurmctldHost=%s(127.0.0.1)" % host,
             "SlurmctldPort=%d" % ctld_port, "SlurmdPort=%d" % slurmd_port,
@@ -98,13 +98,13 @@ class Cluster:
                 stdin=subprocess.DEVNULL, start_new_session=True)))
 
     def ask(self, *command):
-        """Returns the output of a command; empty if it fails."""
+        """Returns the output of a command, or an empty string if the command fails."""
         done = subprocess.run(command, env=self.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
                               timeout=60)
         return done.stdout if done.returncode == 0 else ""
 
     def submit(self, name, script, *options):
-        """Returns the number of the job."""
+        """Submits a job and returns its number."""
         number = subprocess.run(
             ["sbatch", "--parsable", "--job-name=" + name, "--output=/dev/null", "--chdir=/", *options],
             input="#!/bin/bash\n" + script, env=self.environment, stdout=subprocess.PIPE, check=True, text=True, timeout=60)
@@ -122,7 +122,7 @@ class Cluster:
         return self.ask("squeue", "-h", "-o", "%A").split()
 
     def _left(self):
-        """Returns the processes of the jobs of this Slurm, including slurmstepd, which outlives its slurmd."""
+        """Returns the processes of this Slurm's jobs, including slurmstepd, which outlives its slurmd."""
         found = []
         for folder in glob.glob("/proc/[0-9]*"):
             try:
@@ -137,7 +137,7 @@ class Cluster:
         return found
 
     def stop(self):
-        """Stops every process: the daemons and those of jobs."""
+        """Stops every process: the daemons and the jobs' processes."""
         try:
             for job in self.jobs():
                 self.ask("scancel", "--signal=KILL", "--full", job)

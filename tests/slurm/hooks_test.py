@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tests of the files that deploy/slurm's prolog and epilog write into the drop folder: with a real Slurm, and with answers of it that are hard to cause.
+"""Tests the files that deploy/slurm's prolog and epilog write to the drop folder, with a real Slurm and with Slurm responses that are hard to
+provoke.
 
 hooks_test.py
 """
@@ -18,7 +19,7 @@ CANCELLED = "JobId=17 JobName=x JobState=COMPLETING Reason=None Restarts=0 ExitC
 
 
 def hooks(work, more=""):
-    """Returns the prolog and the epilog with their own settings, and the directory that they write to."""
+    """Returns the prolog and the epilog with their own settings, and the directory to which they write."""
     os.chmod(work, 0o755)
     os.mkdir(os.path.join(work, "jobs"), 0o755)
     settings = write(os.path.join(work, "slurm.env"), "PITWALL_DROP_DIR=%s/jobs\n%s" % (work, more))
@@ -31,14 +32,14 @@ def hooks(work, more=""):
 
 
 def end_of(path):
-    """Returns the fields that the epilog has added, as a dictionary; {} while the job runs."""
+    """Returns the fields added by the epilog as a dictionary, or {} while the job runs."""
     with open(path) as text:
         lines = dict(line.partition("=")[::2] for line in text.read().splitlines() if not line.startswith("#"))
     return {key: lines[key] for key in ("ended", "cause", "exit_code", "signal", "oom_killed") if key in lines}
 
 
 class RealSlurm(unittest.TestCase):
-    def test_each_end_is_written_by_a_real_slurm(self):
+    def test_real_slurm_writes_each_end(self):
         reason = cluster.missing()
         if reason:
             print("NOTE: Slurm is not tested: " + reason, flush=True)
@@ -66,7 +67,7 @@ class RealSlurm(unittest.TestCase):
         numbers = {name: slurm.submit(name, script, "--uid=nobody", "--requeue") for name, (script, _) in expected.items()}
         wait_for("the jobs", lambda: all(slurm.field(n, "JobState") == "RUNNING" for n in numbers.values()))
         path = lambda name: os.path.join(work, "jobs", "slurm-" + numbers[name])
-        # slurmctld may report a job as running before its prolog has finished.
+        # slurmctld may report a job as running before the job's prolog has finished.
         wait_for("the prologs", lambda: all(os.path.exists(path(name)) for name in numbers))
         with open(path("exits")) as text:
             self.assertEqual(text.read(), "# restarts=0\njob_id=pit-%s\nplatform=slurm\ncluster=pit\nkind=Job\nuid=%s\n"
@@ -78,14 +79,14 @@ class RealSlurm(unittest.TestCase):
             with self.subTest(job=name):
                 actual = wait_for("the end of " + name, lambda: end_of(path(name)))
                 if name in ("cancelled", "ignores"):
-                    # For a job that it ended, slurmctld gets the first or the last end of its processes, or none.
+                    # For a job that slurmctld ended, it receives the exit of the job's first or last process, or none.
                     self.assertIn(actual.pop("signal", None), (None, "9", "15"))
                     end.pop("signal")
                 self.assertEqual(actual, end)
 
 
 class Answers(unittest.TestCase):
-    """The epilog alone, with a scontrol that gives configured answers."""
+    """Tests the epilog alone, with a scontrol that returns configured responses."""
 
     def setUp(self):
         self.work = tempfile.mkdtemp(prefix="pitwall-hooks-")
@@ -99,7 +100,7 @@ class Answers(unittest.TestCase):
         self.assertEqual(done.returncode, 0, "a failing hook drains the node")
 
     def ends(self, answer, later=None, **variables):
-        """Returns the written file for this answer of scontrol, or for `later` from its third answer on. None: the file is gone."""
+        """Returns the file written for this scontrol response, or for `later` from the third response on. Returns None if the file does not exist."""
         shutil.rmtree(os.path.join(self.work, "jobs"), ignore_errors=True)
         hooks(self.work, "PITWALL_SLURM_SECONDS=%d\n" % (1 if later is None else 60))
         asked = write(os.path.join(self.work, "asked"), "")
@@ -117,7 +118,7 @@ class Answers(unittest.TestCase):
         wait_for("the output of the epilog", lambda: not os.path.exists(self.path) or end_of(self.path))
         return end_of(self.path) if os.path.exists(self.path) else None
 
-    def test_end_is_derived_from_slurmctlds_answer(self):
+    def test_end_is_derived_from_slurmctld_response(self):
         completing = "JobId=17 JobState=COMPLETING Reason=%s Restarts=%s ExitCode=%s"
         cancelled = {"ended": "cancelled", "cause": "cancelled", "signal": "15"}
         for answer, code, end in (
@@ -132,7 +133,7 @@ class Answers(unittest.TestCase):
                 ("JobId=17 JobState=FAILED Reason=None Restarts=0 ExitCode=2:0", "0:0", {"ended": "failed", "exit_code": "2"}),
                 (completing % ("None", 1, "0:0"), "0:0", {"ended": "requeued", "cause": "requeued"}),
                 (CANCELLED, "0:0", cancelled),
-                # A name that imitates a field is ignored.
+                # The epilog must ignore a name that imitates a field.
                 ("JobId=17 JobName=x Reason=TimeLimit " + completing[9:] % ("NonZeroExitCode", 0, "3:0"), "3:0",
                  {"ended": "failed", "exit_code": "3"}),
                 ("JobId=17 JobName=x JobState=CANCELLED " + completing[9:] % ("NonZeroExitCode", 0, "3:0"), "3:0",
@@ -153,7 +154,7 @@ class Answers(unittest.TestCase):
                 self.assertEqual(self.ends(completing, later, SLURM_JOB_EXIT_CODE2="0:0"), end)
 
     def test_requeued_job_is_not_ended(self):
-        """Uses the same number for the second run; the report about the first run comes late."""
+        """Uses the same number for the second run. The report about the first run arrives late."""
         completing = "JobId=17 JobState=COMPLETING Reason=None Restarts=0 ExitCode=0:0"
         self.ends(completing, completing.replace("COMPLETING", "COMPLETED"), SLURM_JOB_EXIT_CODE2="0:0")
         again = "# restarts=1\njob_id=c-17\n"
@@ -162,7 +163,7 @@ class Answers(unittest.TestCase):
         with open(self.path) as text:
             self.assertEqual(text.read(), again)
 
-    def test_exit_code_decides_without_an_answer(self):
+    def test_exit_code_decides_without_scontrol_response(self):
         self.assertEqual(self.ends("", SLURM_JOB_EXIT_CODE2="3:0"), {"ended": "failed", "exit_code": "3"})
         self.assertEqual(self.ends("", SLURM_JOB_EXIT_CODE2="0:125"), {"ended": "failed", "exit_code": "0", "oom_killed": "true"})
         self.assertIsNone(self.ends("", SLURM_JOB_EXIT_CODE2="0:0"), "it may have been canceled: its end is unknown")

@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Jobs of a real Slurm with deploy/slurm's prolog and epilog: deaths, cancellations, the end of each job, and stops by the executor.
+"""Tests jobs of a real Slurm with deploy/slurm's prolog and epilog: deaths, cancellations, the end of each job, and stops by the executor.
 
-jobs_test.py BINARY [--long]
---long: also a job that exceeds its time limit; Slurm checks limits every half minute.
+jobs_test.py BINARY [--long] --long: also a job that exceeds its time limit. Slurm checks limits every half minute.
 """
 import json
 import os
@@ -23,7 +22,7 @@ USER = "nobody"
 UID = 65534
 STRANGER = "daemon"  # neither the jobs' user nor SlurmUser, root, or an operator
 
-# A rank that acts according to its mode when the file named after its job appears.
+# The script acts according to its mode when the file named after its job appears.
 RANK = """
 import os, signal, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -77,7 +76,7 @@ groups:
 
 
 class Jobs(unittest.TestCase):
-    """Each test is its own job; all run at the same time on one Slurm and one standalone."""
+    """Tests that each use their own job. All jobs run at the same time on one Slurm and one standalone."""
 
     @classmethod
     def setUpClass(cls):
@@ -102,7 +101,7 @@ class Jobs(unittest.TestCase):
         cls.stranger = os.path.join(cls.work, "stranger")
         os.mkdir(cls.stranger)
         shutil.chown(cls.stranger, STRANGER, STRANGER)
-        # Its user may not be able to read the build directory.
+        # The job's user may not be able to read the build directory.
         cls.weak = cls.executor(shutil.copy(BINARY, os.path.join(cls.work, "pitwall")), cls.stranger, user=STRANGER)
         cls.lines = os.path.join(cls.work, "watch")
         with open(cls.lines, "w") as out:
@@ -171,7 +170,7 @@ class Jobs(unittest.TestCase):
                 if i["labels"].get("category") == "death"]
 
     def ended(self, name, patience=PATIENCE):
-        """Returns (detail, words) of the end of the job."""
+        """Returns (detail, words) for the end of the job."""
         end = wait_for("the end of %s" % name, lambda: self.events("io.pitwall.job.changed", name, job_change="ended"),
                        patience)[0]
         return end["end_detail"], end.get("summary", "")
@@ -207,7 +206,7 @@ class Jobs(unittest.TestCase):
         self.cancel("raises")
         self.check_reports("raises", ("JobCancelled", None, None), ended=("cancelled", "cancelled"))
 
-    def test_scancel_after_a_death_keeps_the_death(self):
+    def test_scancel_after_death_is_reported_as_death(self):
         self.go("dies-first")
         wait_for("the death", lambda: self.found("dies-first"))
         self.assertEqual(self.found("dies-first"), [("RankDied", "1", "exit code 3")])
@@ -242,7 +241,7 @@ class Jobs(unittest.TestCase):
         return wait_for("%s of %s" % (kind, name), lambda: [a for a in self.actions(name, own) if a["type"] == kind])
 
     def test_stop_by_executor_happens_once(self):
-        """Expects dry run, exemption, and budget each to prevent a stop that a live policy carries out."""
+        """Expects dry run, exemption, and budget each to prevent a stop that a live policy executes."""
         for name in ("stop-dry", "keep-me"):
             self.go(name)
         dry = self.act("stop-dry", "decided")[0]
@@ -262,14 +261,14 @@ class Jobs(unittest.TestCase):
         self.assertEqual(self.found("stop-live"), [("JobCancelled", None, None)])
 
     def test_unauthorized_stop_is_refused(self):
-        """Expects the refusal from slurmctld: the executor runs as a user that has no right over the job."""
+        """Expects slurmctld to refuse the stop, because the executor runs as a user without permission for the job."""
         self.go("stop-weak")
         why = self.act("stop-weak", "refused", self.stranger)[0]["why"]
         print("\nstop-weak: refused: %s" % why, flush=True)
         self.assertIn("ccess/permission denied", why)
         self.assertIn("run the executor as SlurmUser, root, or a Slurm operator", why)
         self.assertEqual(self.slurm.field(self.numbers["stop-weak"], "JobState"), "RUNNING")
-        # Until its end, which the executor sees, no stop is tried again, and that end is not a stop by the executor.
+        # The executor does not retry the stop before the job ends, and does not report that end as its own stop.
         read = "pitwall_executor_events_total"
         before = self.weak.metric(read)
         self.slurm.ask("scancel", self.numbers["stop-weak"])

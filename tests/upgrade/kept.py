@@ -1,4 +1,4 @@
-"""Shared parts of the recorder and the test of kept recordings: services with their data, and a webhook receiver."""
+"""Helpers shared by the recorder and the test of kept recordings: services with their data, and a webhook receiver."""
 import http.server
 import json
 import os
@@ -25,7 +25,7 @@ notifier:
 
 
 class Receiver:
-    """Receives webhooks; `ids` are those of the events, in order."""
+    """Receiver of webhooks. `ids` are the IDs of the events in order."""
 
     def __init__(self):
         self.ids = []
@@ -48,7 +48,7 @@ class Receiver:
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def reported(self):
-        """Returns (job, found | updated | resolved) for the issues of each job."""
+        """Returns (job, found | updated | resolved) for each event of the jobs' issues."""
         return {("kept-" + event["data"]["job"]["name"], event["type"].split(".")[-1]) for event in list(self.events)
                 if event["type"].startswith("io.pitwall.issue.")}
 

@@ -16,7 +16,7 @@ import time
 import kept
 from kept import harness
 
-# Logs the numbers 0 to N-1 and a loss beyond every limit, then waits.
+# The script logs the numbers 0 to N-1 and a loss beyond every limit, and then waits.
 TRAINING = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
@@ -40,7 +40,7 @@ def train(path, job, steps, end):
 
 
 class Tee:
-    """A socket in front of the collector's that records the clients' bytes."""
+    """A proxy socket in front of the collector's socket. Records the clients' bytes."""
 
     def __init__(self, path, collector):
         self.sent = b""
@@ -110,7 +110,7 @@ def record_data(binary, dump, folder):
 
 
 def record_spool(binary, folder):
-    """Records a collector without reachable brokers, which spools everything."""
+    """Records a collector that cannot reach a broker and therefore spools everything."""
     data = os.path.join(folder, "spooling")
     log = os.path.join(folder, "collector.log")
     with open(log, "w") as stderr:

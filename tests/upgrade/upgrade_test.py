@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""This version on data of earlier ones (tests/upgrade/data): it continues with them, and clearly refuses formats that it does not read.
+"""Tests this version on data of earlier versions (tests/upgrade/data). It must continue with that data, and clearly reject formats that it cannot
+read.
 usage: upgrade_test.py PITWALL DUMP_TOPIC DUMP_SAMPLES"""
 import glob
 import json
@@ -70,7 +71,7 @@ class Kept(unittest.TestCase):
 
     def goes_on(self, name):
         expected = self.unpack(name)
-        # This collector delivers the data that another one spooled without a broker.
+        # This collector delivers the data that another collector spooled without a broker.
         for lane in os.listdir(os.path.join(self.folder, "spool")):
             if os.path.isdir(os.path.join(self.folder, "spool", lane)):
                 shutil.move(os.path.join(self.folder, "spool", lane), os.path.join(self.data, "spool", lane))
@@ -95,11 +96,11 @@ class Kept(unittest.TestCase):
         self.assertEqual([a for a, count in actions.items() if count > 1], [])
         verify = subprocess.run([self.binary, "backtest", "--format", "log", "--input", self.data, "--verify"],
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        # An earlier version may have reported the same issue in other words: then --verify names the place and fails for no other reason.
+        # An earlier version may have reported the same issue with other words. --verify then reports the location and fails for no other reason.
         self.assertIn(verify.returncode, (0,) if name == "format-%d" % self.format_now() else (0, 1), verify.stderr)
 
     def check_events(self, told_before):
-        """Checks that no reported event is missing or repeated, and that each issue's events are a chain from its first one."""
+        """Checks that no reported event is missing or repeated, and that each issue's events form a chain from its first event."""
         events = self.values("pitwall.issues")
         ids = Counter(event["id"] for event in events)
         self.assertEqual([i for i, count in ids.items() if count > 1], [])
@@ -119,7 +120,7 @@ class Kept(unittest.TestCase):
         self.assertTrue(running)
 
     def refusal(self, pattern, *changes):
-        """Returns the error of a start after each (old, new) was replaced in the matching files of the newest recording."""
+        """Returns the startup error after each (old, new) was replaced in the matching files of the newest recording."""
         self.unpack(NAMES[-1])
         before = self.patch(pattern, changes)
         config = harness.write(os.path.join(self.folder, "config.yaml"), kept.CONFIG.format(
@@ -145,21 +146,21 @@ class Kept(unittest.TestCase):
         self.assertTrue(changed)
         return changed
 
-    def test_later_commit_journal_is_refused(self):
+    def test_later_commit_journal_is_rejected(self):
         said = self.refusal("log/commits/*.journal", (b"PWJRN002", b"PWJRN003"), (b"PWF1", b"PWF2"))
         self.assertRegex(said, r"\.journal: commit journal of format 3")
         self.assertRegex(said, r"reads 1 and 2\); use the version that wrote it")
 
-    def test_segments_of_another_format_are_refused(self):
+    def test_segments_of_another_format_are_rejected(self):
         said = self.refusal("log/topics/pitwall.telemetry/*/*.seg", (b"PWSEG001", b"PWSEG002"), (b"PWB1", b"PWB2"))
         self.assertRegex(said, r"pitwall\.telemetry/\d/0+\.seg at byte 16: no batch header at this position.*pitwall log check")
 
-    def test_later_spool_is_refused(self):
+    def test_later_spool_is_rejected(self):
         said = self.refusal("spool/*/*.spool", (b"PWSPOOL2", b"PWSPOOL3"))
         self.assertRegex(said, r"\.spool: spool of format 3, this version reads 1 and 2; start the version that wrote it")
 
-    def test_client_of_another_protocol_is_refused(self):
-        """Tests no protocol and a later one: a Hello whose first field gives it."""
+    def test_client_of_another_protocol_is_rejected(self):
+        """Tests protocol 0 and a later protocol."""
         with open(os.path.join(kept.DATA, NAMES[-1], "client.bytes"), "rb") as said:
             hello = said.read()
         size = int.from_bytes(hello[:4], "little")
@@ -174,7 +175,7 @@ class Kept(unittest.TestCase):
                 reply = client.recv(4096)
             self.assertIn(b"protocol must be 1 (got %d)" % protocol, reply)
 
-    def test_bytes_of_an_earlier_client_are_accepted(self):
+    def test_bytes_of_earlier_client_are_accepted(self):
         for name in NAMES:
             with self.subTest(name), open(os.path.join(kept.DATA, name, "client.bytes"), "rb") as said:
                 expected = kept.load_json(os.path.join(kept.DATA, name, "expected.json"))
