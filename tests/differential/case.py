@@ -9,10 +9,10 @@ from tree import Node, Selector
 
 PERTURBATIONS = 12
 NOT_YET = "is not supported yet"
-CONDITION = 16  # maximum distance of the oracle's answer from ours, in multiples of its own wobble
+CONDITION = 16  # maximum distance between the oracle's result and ours, in multiples of the oracle's own variation
 SAME_LABELS = "vector cannot contain metrics with the same labelset"
 REGRESSIONS = {"deriv", "predict_linear"}
-MEANINGLESS = 1e-3  # an answer that wobbles by this share of itself is meaningless
+MEANINGLESS = 1e-3  # a result that varies by this fraction of itself is meaningless
 
 
 class Case:

@@ -8,7 +8,7 @@ RELATIVE = 1e-6
 # Tolerance for sums and differences of rounded numbers: a result near zero may differ by only a few units in the last place of the input. Relative to
 # the largest magnitude among the expression's metrics.
 CANCELLED = 1e-12
-OVERFLOW = 1e307  # data whose sums overflow a float
+OVERFLOW = 1e307  # magnitude from which sums overflow a float
 
 BY_VALUE = ("sort(", "sort_desc(", "topk (", "bottomk (")
 SORTED_BY = re.compile(r'(, "\w+")*\)$')

@@ -5,7 +5,7 @@ Times are in milliseconds, values are Python floats, and STALE is the stale mark
 import math
 
 STALE = "stale"
-EXACT_INTEGERS = 2  # sums, products by small numbers, and comparisons of these are exact in any order
+EXACT_INTEGERS = 2  # sums, products with small factors, and comparisons of such values are exact in any order
 EXACT = 1           # unchanged bits: safe to compare, round, and order, but not to sum
 ROUNDED = 0         # the last bits depend on the computation
 
@@ -93,7 +93,7 @@ def make_dataset(rng):
 
 
 def _label_sets(rng, metric, jobs, instances):
-    full = rng.random() < 0.6  # else there are holes, and joins do not always find a match
+    full = rng.random() < 0.6  # otherwise series are missing, and joins do not always find a match
     name = {"__name__": metric.name.strip('"')}
     if metric.flavor == "lone":
         return [dict(name, host="h")]

@@ -7,7 +7,7 @@ import threading
 
 from data import STALE
 
-TIMEOUT = 60  # seconds for one answer, including all earlier queries
+TIMEOUT = 60  # seconds for one result, including all earlier queries
 
 
 class Answer:
@@ -49,7 +49,7 @@ class _Engine:
     def _start(self):
         self._child = subprocess.Popen(self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=1 << 20)
         self._answers = queue.Queue()
-        self._loaded = False  # whether this child has the data set
+        self._loaded = False  # True if this child has received the data set
         threading.Thread(target=self._read, args=(self._child.stdout, self._answers), daemon=True).start()
 
     def _read(self, stream, answers):

@@ -46,7 +46,7 @@ def _clamp(name, bounds):
     def build(g, depth, need):
         inner = g.vector(depth, need)
         limits = [g.scalar(depth, max(need, EXACT)) for _ in range(bounds)]
-        if bounds == 2 and g.chance(0.8):  # else the bounds are mostly reversed, which gives nothing
+        if bounds == 2 and g.chance(0.8):  # otherwise the bounds are usually reversed, and the result is empty
             limits = [g.constant(("-5", "0", "-Inf", "1")), g.constant(("3", "10", "7", "Inf"))]
         return call(name, [inner] + limits, "vector", inner, min([inner.exact] + [s.exact for s in limits]))
     return build
@@ -136,7 +136,7 @@ def _label_replace(g, depth, need):
     pattern, replacement = g.rng.choice((("(.*)", "$1"), ("(.*)", "x$1-${1}"), ("([a-z]+)(.*)", "$2$1"), ("a", "gone"),
                                          ("(?P<w>.).*", "${w}"), (".*", ""), ("", "was empty"), ("[0-9]+", "n")))
     if target != "fresh" and "$1" not in replacement:
-        target = "fresh"  # series would be merged
+        target = "fresh"  # other target labels would merge series
     labels = tuple(inner.labels) + ((target,) if target not in inner.labels else ())
     return call("label_replace", [inner, _string(target), _string(replacement), _string(source), _string(pattern)],
                 "vector", inner, inner.exact, labels=labels)

@@ -113,11 +113,11 @@ class _Comparison:
 
     def _recorded(self, mine, wanted):
         if not self.case.watched():
-            return None  # series without a reader are not kept: alerts and events are compared
+            return None  # series without a reader are not kept, so only alerts and events are compared
         ours = {}
         for t, value, labels in mine["rec"]:
             if not _hidden(labels):
-                ours.setdefault(tuple(labels), (t, value))  # of two at one time, the first is kept
+                ours.setdefault(tuple(labels), (t, value))  # if two values have the same time, the first is kept
         theirs = {tuple(labels): (t, v) for t, v, labels in wanted["rec"]}
         for labels, (t, value) in theirs.items():
             if labels not in ours:

@@ -17,7 +17,7 @@ class Shape:
 def make_data(rng, start, length):
     interval = rng.choice((5_000, 10_000, 10_000, 15_000, 30_000))
     elements = rng.choice((1, 2, 3, 3, 4, 6, 30 if rng.random() < 0.3 else 5))
-    on_grid = rng.random() < 0.3  # the grid of the ticks, so that the edges of windows hit samples
+    on_grid = rng.random() < 0.3  # on the tick grid, so that window edges coincide with samples
     series = []
     for metric in ("ga", "gb", "gc", "cn"):
         for i in range(elements if metric != "gc" else max(1, elements // 2)):
@@ -35,7 +35,7 @@ def _times(rng, start, length, interval, on_grid):
     count = length // interval
     first, last = 0, count
     if rng.random() < 0.15:
-        first = rng.randrange(count)  # begins late
+        first = rng.randrange(count)  # starts late
     if rng.random() < 0.15:
         last = rng.randrange(count)  # ends without a stale marker
     missed = rng.choice((0, 0, 0.05, 0.2))
@@ -88,6 +88,6 @@ def _moved(rng, labels, samples):
     elif draw < 0.35 and "zone" in labels:
         at = rng.randrange(2, len(samples) - 1)
         other = dict(labels, zone=rng.choice([z for z in ZONES if z != labels["zone"]]))
-        ended = [(samples[at][0], STALE)] if rng.random() < 0.7 else []  # else both exist for a while
+        ended = [(samples[at][0], STALE)] if rng.random() < 0.7 else []  # otherwise both exist for a while
         return [(labels, samples[:at] + ended), (other, samples[at:])]
     return [(labels, samples)]

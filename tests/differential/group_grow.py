@@ -23,7 +23,7 @@ class Grower:
     def __init__(self, rng):
         self.rng = rng
         self.recorded = []  # (name, labels): series that later rules may read
-        self.alerts = []  # names
+        self.alerts = []  # names of alerts
         self.names = 0
 
     def case(self):
@@ -58,7 +58,7 @@ class Grower:
         for groups in editions:
             for group in groups:
                 at = wanted.setdefault(group.interval, {})
-                at.update(dict.fromkeys(("ga", "gb", "gc", "cn", "ALERTS", "ALERTS_FOR_STATE")))  # needs of rules
+                at.update(dict.fromkeys(("ga", "gb", "gc", "cn", "ALERTS", "ALERTS_FOR_STATE")))  # metrics that rules need
                 at.update(dict.fromkeys(self.recorded))
                 at.update((rule.expr, None) for rule in group.rules)
         lines = []
@@ -89,7 +89,7 @@ class Grower:
             return rule
         name = "A%d" % self.names
         if self.alerts and rng.random() < 0.1:
-            name = rng.choice(self.alerts)  # several rules with one alert name
+            name = rng.choice(self.alerts)  # several rules may have the same alert name
         expr, exact = self._alert(interval)
         rule = Rule("alert", name, expr, self._patience(interval) if rng.random() < 0.7 else 0,
                     self._patience(interval) if rng.random() < 0.4 else 0, self._alert_labels(exact),
@@ -107,7 +107,7 @@ class Grower:
             return ()
         if draw < 0.8:
             return (("src", "rule"),)
-        return (("zone", "all"),) if draw < 0.9 else (("i", ""),)  # both may make two elements equal
+        return (("zone", "all"),) if draw < 0.9 else (("i", ""),)  # each may make two elements equal
 
     def _alert_labels(self, exact):
         rng = self.rng

@@ -75,7 +75,7 @@ class GroupShrinker:
     def _keys(self, case):
         """Removes optional lines of rules and groups."""
         keys = ["annotations", "limit"]
-        if len(case.versions) == 1:  # else a reload could change the identity of a rule
+        if len(case.versions) == 1:  # otherwise a reload could change a rule's identity
             keys += ["keep_firing_for", "for", "labels"]
         for key in keys:
             other = _lines_without(case, key)

@@ -13,7 +13,7 @@ def _listed(names):
 
 # Required exactness of an operator's operands.
 def _needs(op, need):
-    if op in COMPARISON or op in ("%", "^"):  # -8 to the power of nearly 2 is not a number
+    if op in COMPARISON or op in ("%", "^"):  # -8 to the power of nearly 2 is NaN
         return max(need, EXACT)
     return need
 

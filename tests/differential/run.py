@@ -26,13 +26,13 @@ PER_DATASET = 25
 REASON = re.compile(r"error: (.*) is not supported yet")
 GOOD = ("agree", "both_fail", "ill_conditioned", "tied", "range")
 SHOWN = 2  # maximum number shown per kind of difference
-SHARE = 0.7  # minimum share of a function's cases whose answer is neither an error nor empty
+SHARE = 0.7  # minimum fraction of a function's cases whose result is neither an error nor empty
 
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--cases", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=None, help="default: a new one, which is printed")
+    parser.add_argument("--seed", type=int, default=None, help="default: a new seed, which is printed")
     parser.add_argument("--only", default="", help="features to test: functions, operators, and modifiers; see --list")
     parser.add_argument("--skip", default="", help="features to leave out")
     parser.add_argument("--only-case", default="", help="repeat the case SEED:BATCH:NUMBER, as printed for a difference")
@@ -79,11 +79,11 @@ class Run:
         self.usable = set(FEATURES)
         self.verdicts = collections.Counter()
         self.unsupported = collections.Counter()
-        self.required = 0  # of those, cases of features that are not experimental
+        self.required = 0  # cases of non-experimental features among them
         self.seen = collections.Counter()  # cases by feature, for features that the engine supports
         self.full = collections.Counter()
         self.failures = 0
-        self.kinds = collections.Counter()  # differences by the names in the small expression
+        self.kinds = collections.Counter()  # differences by the names in the shrunk expression
 
     def run(self):
         options = self.options
@@ -112,7 +112,7 @@ class Run:
         for name, feature in FEATURES.items():
             try:
                 node = feature.build(bare, 0, 0)
-            except IndexError:  # it consists of other features
+            except IndexError:  # the feature consists of other features
                 usable.add(name)
                 continue
             self.pitwall.ask(Case(dataset, node, (dataset.end, 1), 60_000, 300_000, 60_000).query())
@@ -187,7 +187,7 @@ class Run:
         options = self.options
         names = [n for n in FEATURES if self.seen[n] and (n in self.focus or not options.only)]
         shares = sorted((100 * self.full[n] // self.seen[n], n) for n in names)
-        print("share of cases with an answer: " + ", ".join("%s %d%% of %d" % (n, s, self.seen[n]) for s, n in shares))
+        print("fraction of cases with a result: " + ", ".join("%s %d%% of %d" % (n, s, self.seen[n]) for s, n in shares))
         thin, hopeless = [], []
         for name in names:
             short = SHARE * self.seen[name] - self.full[name]
@@ -200,7 +200,7 @@ class Run:
         for reason, count in self.unsupported.most_common():
             print("unsupported: %4d  %s" % (count, reason))
         if thin:
-            print("fewer than %d%% have an answer: %s" % (100 * SHARE, ", ".join(thin)))
+            print("fewer than %d%% of the cases have a result: %s" % (100 * SHARE, ", ".join(thin)))
         print("cases %d in %.0f s: %s" % (sum(self.verdicts.values()), seconds,
                                          ", ".join("%d %s" % (n, kind) for kind, n in self.verdicts.most_common())))
         for names, count in self.kinds.most_common():

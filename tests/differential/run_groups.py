@@ -22,8 +22,8 @@ from group_shrink import GroupShrinker
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 REPO = os.path.dirname(os.path.dirname(HERE))
-TIMEOUT = 60  # seconds for one answer
-AHEAD = 8  # maximum number of cases that wait for an answer
+TIMEOUT = 60  # seconds for one response
+AHEAD = 8  # maximum number of cases that wait for a response
 # Minimum number of groups, of 100, in which each event must happen at least once.
 SHARES = {"pending": 60, "fired": 70, "resolved": 50, "kept": 30, "limited": 6, "failed": 14, "recorded": 70, "marked": 70,
           "reloaded": 30, "restored": 20, "ended by a reload": 5, "refired": 30}
@@ -37,7 +37,7 @@ BY_DESIGN = {"kept_over_limit": "alerts kept at %d ticks of a rule over its limi
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--groups", type=int, default=1000)
-    parser.add_argument("--seed", type=int, default=None, help="seed (default: a new one, which is printed)")
+    parser.add_argument("--seed", type=int, default=None, help="seed (default: a new seed, which is printed)")
     parser.add_argument("--only-case", default="", help="repeat the case SEED:NUMBER, as printed for a difference")
     parser.add_argument("--replay", default="", help="file written by this program")
     parser.add_argument("--failures", type=int, default=5, help="maximum number of differences")

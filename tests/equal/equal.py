@@ -42,9 +42,9 @@ TEXTS_OF_REPORT = TEXTS | {"caption", "name"}
 VOLATILE = {"now_ns", "asked_ns", "server_ns", "link", "expires_ns"}
 ROUTES = ("job", "series", "steps", "phases", "operators", "tensors", "resources", "issues", "incidents", "rules", "actions", "captures", "heatmap/steps",
           "report", "chart?match=train_step_duration_seconds", "heatmap?match=train_step_duration_seconds", "samples?match=train_step_duration_seconds")
-TRIES = 12  # maximum number of runs until two runs number their segments alike
+TRIES = 12  # maximum number of runs until two runs number their segments identically
 LOAD = ("--ticks", "--seed", "1", "--start", "2026-01-01T00:00:00Z", "--duration", "4m", "--jobs", "2", "--nodes", "2", "--faults", "2")
-SLOWEST = 0.97  # minimum of the median ratio of speed
+SLOWEST = 0.97  # minimum median speed ratio
 SHOWN = 5  # maximum number of differences shown per recording
 
 

@@ -89,7 +89,7 @@ class DcgmExporter:
 
     def readings(self, gpu, time):
         """Returns {field: value}. Absent fields are 0."""
-        wave = math.sin(time / 37.0 + gpu)  # each GPU has its own phase, so that no two GPUs are equal
+        wave = math.sin(time / 37.0 + gpu)  # each GPU has its own phase, so that all GPUs differ
         busy = self.busy
         readings = {
             "DCGM_FI_DEV_SM_CLOCK": 1965 + 15 * round(wave) if busy else 345,
@@ -140,7 +140,7 @@ class DcgmExporter:
                         counts = self.xid_counts.get(gpu, {})
                         for code, count in counts.items():
                             family.samples['%s,window_size_in_ms="300000",xid="%d"' % (labels, code)] = count
-                        if not counts:  # without a code
+                        if not counts:  # series without a code
                             family.samples['%s,window_size_in_ms="300000"' % labels] = 0
                         continue
                     value = gpus[gpu].get(name, 0)

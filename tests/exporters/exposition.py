@@ -47,7 +47,7 @@ class Scraper:
 
     def __init__(self, labels):
         self.labels = labels
-        self._stored = {}  # keyed by the series' text in the answer
+        self._stored = {}  # keyed by the series' text in the response
 
     def stored(self, series):
         name, own, _ = SAMPLE.match(series + " 0").groups()

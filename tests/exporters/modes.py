@@ -53,7 +53,7 @@ def corrupt_samples():
         "DCGM_FI_DEV_UNCORRECTABLE_REMAPPED_ROWS": -5,
     }
     exporters = nodes("whole")
-    for gpu in range(4):  # busy enough for one wrong value to lift the mean of half an hour above 90%
+    for gpu in range(4):  # so busy that one wrong value would raise the half-hour mean above 90%
         exporters[0].faults[gpu, "DCGM_FI_DEV_GPU_UTIL"] = 60
         exporters[0].faults[gpu, "DCGM_FI_PROF_PIPE_TENSOR_ACTIVE"] = 0.02
 

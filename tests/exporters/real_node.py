@@ -119,7 +119,7 @@ def record(machine, path):
                 while filled < min(98, 60 + since / 5):
                     machine.fill(2)
                     filled += 2
-            elif filled < 55:  # in use, and constant
+            elif filled < 55:  # in use but constant
                 machine.fill(55)
                 filled = 55
             at = time.time()

@@ -119,7 +119,7 @@ ODD = {
     "missing": (lambda handler, _: handler.send_error(404), r"HTTP status \(404"),
     "many": (text_of("".join('a{x="%d"} 1\n' % number for number in range(50_001))), r"more than 50000 series"),
 }
-KEPT = {  # samples that are left out of an accepted answer
+KEPT = {  # samples that are dropped from an accepted response
     "duplicates": (text_of(GOOD + "b 3\n"), r"1 duplicate samples", "duplicate"),
     "long": (text_of(GOOD + 'c{x="%s"} 1\n' % ("y" * 10_000)), r"1 samples with a label beyond", "long_label"),
     "changing": (changing, r"1 families of another type", "changed_type"),
@@ -161,13 +161,13 @@ class Recording(unittest.TestCase):
         server = Exporters(self, targets)
         counts = self.record(map(server.url, targets), "--interval", "2", "--timeout", "1.5", "--duration", "7")
         self.assertEqual(set(counts), set(targets), self.done.stderr)
-        self.assertEqual(self.done.returncode, 1)  # some never answered
+        self.assertEqual(self.done.returncode, 1)  # some targets never responded
         for name, (_, what) in ODD.items():
             self.assertEqual(counts[name]["failed"], counts[name]["scrapes"], name)
             self.assertGreater(counts[name]["scrapes"], 0, name)
             self.assertEqual(counts[name]["samples"], 0, name)
             self.assertRegex(self.messages(name), what)
-            self.assertLessEqual(len(self.messages(name).splitlines()), 4, name)  # not one line per scrape
+            self.assertLessEqual(len(self.messages(name).splitlines()), 4, name)  # fewer lines than scrapes
         for name, (_, what, count) in KEPT.items():
             self.assertGreater(counts[name]["samples"], 0, name)
             if what:
@@ -200,7 +200,7 @@ class Recording(unittest.TestCase):
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
         messages = process.communicate(timeout=60)[1]
-        self.assertEqual(process.returncode, 1)  # one never answered
+        self.assertEqual(process.returncode, 1)  # one target never responded
         self.assertIn("is the exporter running there?", messages)
         self.assertEqual(lines(server.server_port, 0), 0)
 

@@ -26,7 +26,7 @@ CATALOGUE = {
     "XidRestartNode": (79,),
     "XidResetGpu": (46, 62, 64, 95, 109, 110, 119, 120, 136, 140),
     "XidNvlink": (74, 144, 149, 150),
-    "XidWorkflow": (45, 48, 94),  # 94: a contained memory error. The process dies, and it is not the program's fault.
+    "XidWorkflow": (45, 48, 94),  # 94: a contained memory error kills the process, although the program has no fault.
     "XidMechanical": (54,),
     "XidApplication": (8, 11, 13, 31, 32, 68, 69),
     "XidUnknown": (999,),
@@ -109,7 +109,7 @@ def xid_again():
 
     def comes(exporters, code, times):
         def change(time):
-            number, since = divmod(time - FAULT, 600)  # in the window of five minutes, then out of it
+            number, since = divmod(time - FAULT, 600)  # within the five-minute window, then outside it
             exporters[0].xid_counts[1] = {code: 1} if number < times and since < 300 else {}
         return change
     return [Scenario("xid-31-again-on-one-gpu", again, [("XidRepeated", {"node": "node-a", "gpu": "1", "code": "31"})], comes(again, 31, 2),
@@ -120,7 +120,7 @@ def xid_again():
 
 def xid_of_before():
     exporters = two_nodes()
-    exporters[0].faults[2, "DCGM_FI_DEV_XID_ERRORS"] = 79  # present before the job: not its error
+    exporters[0].faults[2, "DCGM_FI_DEV_XID_ERRORS"] = 79  # present before the job, so not caused by it
     return Scenario("xid-of-before", exporters)
 
 
@@ -203,7 +203,7 @@ def power_budget():
 
     def change(time):
         for gpu in range(4):
-            exporters[0].faults[gpu, "DCGM_FI_DEV_POWER_USAGE"] = 745 + gpu  # of 700
+            exporters[0].faults[gpu, "DCGM_FI_DEV_POWER_USAGE"] = 745 + gpu  # the limit is 700 W
     return Scenario("power-above-limits", exporters, [("NodePowerBudget", {"node": "node-a"})], change)
 
 

@@ -44,29 +44,29 @@ REFUSED = [
     (["kafka.brokers=a:1", "executor.policies[0].rule=x", "executor.policies[0].mode=kill"], "/executor/policies/0/mode"),
     (["kafka.brokers=a:1", "notifier.webhooks[0].name=a"], "missing property 'url'"),
     (["kafka.brokers=a:1", "insights.persistence.size=ten"], "/insights/persistence/size"),
-    ([], "kafka.brokers: needed with mode distributed"),
-    (["mode=standalone", "kafka.brokers=a:1"], "mode standalone uses no Kafka"),
+    ([], "kafka.brokers: required in mode distributed"),
+    (["mode=standalone", "kafka.brokers=a:1"], "mode standalone does not use Kafka"),
     (["kafka.brokers=a:1", "processor.replicas=5"], "more processors (5) than partitions (4)"),
     (["kafka.brokers=a:1", "ingress.enabled=true", "ingress.host=h", "insights.enabled=false"], "requires insights, which is disabled"),
     (["kafka.brokers=a:1", "insights.replicas=5"], "insights.replicas: more processes (5) than partitions (4)"),
-    (["kafka.brokers=a:1", "insights.replicas=2"], "auth.existingSecret, auth.actKey: needed with insights.replicas"),
-    (["mode=standalone", "insights.replicas=2"], "insights.replicas: mode standalone is one process"),
-    (["kafka.brokers=a:1", "ingress.enabled=true"], "ingress.host: needed"),
-    (["kafka.brokers=a:1", "ingress.enabled=true", "ingress.host=h"], "auth.existingSecret: needed"),
-    (["kafka.brokers=a:1", "httpRoute.enabled=true"], "httpRoute.parentRefs: needed"),
+    (["kafka.brokers=a:1", "insights.replicas=2"], "auth.existingSecret, auth.actKey: required if insights.replicas"),
+    (["mode=standalone", "insights.replicas=2"], "insights.replicas: must be 1 in mode standalone"),
+    (["kafka.brokers=a:1", "ingress.enabled=true"], "ingress.host: required"),
+    (["kafka.brokers=a:1", "ingress.enabled=true", "ingress.host=h"], "auth.existingSecret: required"),
+    (["kafka.brokers=a:1", "httpRoute.enabled=true"], "httpRoute.parentRefs: required"),
     (["kafka.brokers=a:1", "auth.actKey=act"], "auth.actKey"),
-    (["kafka.brokers=a:1", "strimzi.enabled=true"], "strimzi.cluster: needed"),
-    (["mode=standalone", "executor.enabled=true", "standalone.hostSocket=false"], "needs the node's processes"),
-    (["kafka.brokers=a:1", "executor.cluster.enabled=true"], "executor.cluster.namespaces: needed"),
+    (["kafka.brokers=a:1", "strimzi.enabled=true"], "strimzi.cluster: required"),
+    (["mode=standalone", "executor.enabled=true", "standalone.hostSocket=false"], "requires access to the node's processes"),
+    (["kafka.brokers=a:1", "executor.cluster.enabled=true"], "executor.cluster.namespaces: required"),
     (["kafka.brokers=a:1", "collector.pods.enabled=true", "collector.enabled=false"], "requires collectors, which are disabled"),
-    (["mode=standalone", "collector.pods.enabled=true", "standalone.hostSocket=false"], "needs the node's processes"),
+    (["mode=standalone", "collector.pods.enabled=true", "standalone.hostSocket=false"], "requires access to the node's processes"),
     (["kafka.brokers=a:1", "collector.pods.url=http://x"], "/collector/pods/url"),
     (["kafka.brokers=a:1", "executor.cluster.kinds[0]=Pod"], "/executor/cluster/kinds/0"),
     (["kafka.brokers=a:1", "executor.exempt[0].jobs=x"], "additional properties 'jobs'"),
-    (["kafka.brokers=a:1", "rules.existingConfigMap.files[0]=a.yaml"], "rules.existingConfigMap.name: needed"),
-    (["kafka.brokers=a:1", "rules.existingConfigMap.name=a"], "rules.existingConfigMap.files: names"),
+    (["kafka.brokers=a:1", "rules.existingConfigMap.files[0]=a.yaml"], "rules.existingConfigMap.name: required"),
+    (["kafka.brokers=a:1", "rules.existingConfigMap.name=a"], "rules.existingConfigMap.files: required"),
     (["kafka.brokers=a:1", "rules.packs=null"], "no rules are configured"),
-    (["kafka.brokers=a:1", "rules.own.overrides\\.yaml=x"], "the name overrides.yaml is taken"),
+    (["kafka.brokers=a:1", "rules.own.overrides\\.yaml=x"], "the name overrides.yaml is reserved"),
 ]
 
 
@@ -171,7 +171,7 @@ class Rendered(unittest.TestCase):
         printed = {}
         for workload, arguments, config in workloads(text):
             folder = self.place(maps[config])
-            index = "1" if workload == "pitwall-insights" else "2"  # replica of two and of three
+            index = "1" if workload == "pitwall-insights" else "2"  # one of two or three replicas
             code, printed[workload] = run(BINARY, *[a.replace("/etc/pitwall/", folder + "/").replace("$(POD_INDEX)", index) for a in arguments],
                                        "--print-config")
             self.assertEqual(code, 0, printed[workload])
@@ -316,7 +316,7 @@ class WithTools(unittest.TestCase):
                 code, printed = run(os.path.join(TOOLS, "venv", "bin", "kubernetes-validate"), "--strict", "-k", KUBE[:4], file.name)
             self.assertEqual(code, 0, printed)
             self.assertEqual(printed.count(" passed for resource "), len(known), golden)
-        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:  # checks that it reports errors
+        with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:  # checks that yamllint reports errors
             file.write(next(d for d in documents(goldens()["distributed.yaml"]) if kind(d) == "DaemonSet").replace("hostPID: true", "hostPid: true"))
             file.flush()
             self.assertNotEqual(run(os.path.join(TOOLS, "venv", "bin", "kubernetes-validate"), "--strict", "-k", KUBE[:4], file.name)[0], 0)

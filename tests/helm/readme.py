@@ -24,7 +24,7 @@ def rows(text):
         if comment is None:
             continue
         value = re.sub(r"^[&*]\w+$", "", value)
-        if not value:  # a block of lines
+        if not value:  # a multi-line block
             block = []
             for below in lines[number + 1:]:
                 if below.strip() and not below.startswith("  " * (depth + 1)):

@@ -37,7 +37,7 @@ finish() {
 }
 trap finish EXIT
 fail() { echo "demo_root_test.sh: $*"; tail -n 40 "$work/log" 2>/dev/null || true; exit 1; }
-await() {  # PATTERN SECONDS: waits until the demo prints it
+await() {  # PATTERN SECONDS: waits until the demo prints the pattern
   local deadline=$((SECONDS + $2))
   until grep -q "$1" "$work/log"; do
     kill -0 "$demo" 2>/dev/null || fail "the demo ended before: $1"

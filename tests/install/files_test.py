@@ -52,7 +52,7 @@ class Files(unittest.TestCase):
         if not shutil.which("systemd-analyze"):
             self.skipTest("systemd-analyze is missing")
         for unit in ("pitwall.service", "pitwall-collector.service"):
-            path = os.path.join(self.work, unit)  # it reports missing programs that the unit uses
+            path = os.path.join(self.work, unit)  # systemd-analyze reports missing programs that the unit uses
             with open(path, "w", encoding="utf-8") as file:
                 file.write(read("debian", unit).replace("/usr/bin/pitwall", BINARY))
         code, printed = run("systemd-analyze", "verify", "--man=no", *[os.path.join(self.work, u) for u in ("pitwall.service", "pitwall-collector.service")])

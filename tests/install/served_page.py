@@ -19,7 +19,7 @@ def fetch(url, kind):
     with urllib.request.urlopen(url, timeout=30) as response:
         found, body = response.headers.get_content_type(), response.read().decode()
     if found != kind or not body:
-        raise AssertionError("%s: want %s with a body, got %s with %d bytes" % (url, kind, found, len(body)))
+        raise AssertionError("%s: expected %s with a body, got %s with %d bytes" % (url, kind, found, len(body)))
     return body
 
 

@@ -126,7 +126,7 @@ class InsightsShareTest(unittest.TestCase):
         self.assertEqual(sum(kept), JOBS)
         self.assertTrue(all(kept), kept)
         answers = self.assert_same(alone, one, two)
-        print("\n%d answers of two processes (%d and %d jobs) equal those of one" % (answers, *kept), flush=True)
+        print("\n%d responses of two processes (%d and %d jobs) equal those of one process" % (answers, *kept), flush=True)
 
         for what, target in (("job list", "/api/pitwall/v1/jobs"), ("one job", "/api/pitwall/v1/job?job=share-0"),
                              ("PromQL over all jobs", "/api/v1/query?query=train_loss&time=%d" % (START + 100))):

@@ -74,7 +74,7 @@ class Nodes(unittest.TestCase):
             self.addCleanup(ranks[-1].wait)
             self.addCleanup(ranks[-1].kill)
         harness.wait_for("the attempt", lambda: self.events("job.changed", job_change="attempt_began"))
-        time.sleep(12)  # their own steps as a baseline
+        time.sleep(12)  # the ranks' own steps as a baseline
         return collectors, ranks
 
     def events(self, kind, **data):
@@ -126,7 +126,7 @@ class Nodes(unittest.TestCase):
         self.assertEqual(self.found(), [("NodeSilent", node)])
         right = self.collector(node)
         harness.wait_for("its end", lambda: self.events("issue.resolved", alert="NodeSilent"), 30)
-        time.sleep(3)  # the data kept in the meantime has arrived
+        time.sleep(3)  # by then the data spooled in the meantime has arrived
         right.kill()
         peer.kill()
         lost = time.monotonic()

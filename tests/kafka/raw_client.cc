@@ -106,7 +106,7 @@ void MakeTopic(const std::string& topic, int32_t partitions,
   }
   rd_kafka_CreateTopics(client, &made, 1, nullptr, queue);
   rd_kafka_event_t* event = rd_kafka_queue_poll(queue, kTimeoutMs);
-  if (event == nullptr) Fail("create topic", "no answer");
+  if (event == nullptr) Fail("create topic", "no response");
   Check(rd_kafka_event_error(event), "create topic");
   size_t count = 0;
   const auto** results =
@@ -126,7 +126,7 @@ void DeleteRecordsBefore(const std::string& topic, int32_t partition, int64_t of
   rd_kafka_DeleteRecords_t* deletion = rd_kafka_DeleteRecords_new(list);
   rd_kafka_DeleteRecords(client, &deletion, 1, nullptr, queue);
   rd_kafka_event_t* event = rd_kafka_queue_poll(queue, kTimeoutMs);
-  if (event == nullptr) Fail("delete records", "no answer");
+  if (event == nullptr) Fail("delete records", "no response");
   Check(rd_kafka_event_error(event), "delete records");
   const auto* results =
       rd_kafka_DeleteRecords_result_offsets(rd_kafka_event_DeleteRecords_result(event));

@@ -148,10 +148,10 @@ class RemoteWriteTest(unittest.TestCase):
 
         self.gate.answer, self.gate.delay = 500, 0.05
         self.load(start + 70, "errors")
-        harness.wait_for("answers of 500", lambda: self.gate.refused > 2)
+        harness.wait_for("responses with 500", lambda: self.gate.refused > 2)
         self.gate.answer = 429
         before = self.gate.refused
-        harness.wait_for("answers of 429", lambda: self.gate.refused > before + 1)
+        harness.wait_for("responses with 429", lambda: self.gate.refused > before + 1)
         self.gate.answer, self.gate.delay = None, 0
 
         # Both processes are killed during the transfer.

@@ -155,7 +155,7 @@ class Cluster:
             try:
                 return self.exists("/apis/%s/%s/%s" % (group, version, plural))
             except Refused as error:
-                if error.status == 429:  # its storage is being created
+                if error.status == 429:  # the server is still creating the storage
                     return None
                 raise
 
@@ -167,7 +167,7 @@ class Cluster:
         return reply["status"]["token"]
 
     def stop(self):
-        for process in reversed(self.processes):  # the API server before etcd
+        for process in reversed(self.processes):  # stops the API server before etcd
             process.terminate()
             try:
                 process.wait(30)

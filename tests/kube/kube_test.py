@@ -201,7 +201,7 @@ class Stops(unittest.TestCase):
         self.start()
         self.train(uid)
         wait_for("the suspension", self.suspended)
-        self.training.terminate()  # like the kubelet
+        self.training.terminate()  # as the kubelet would
         self.assertEqual(self.training.wait(60), 1)
         done, = wait_for("the outcome", lambda: self.actions("DONE"))
         self.assertIn("Job %s/train suspended; no pod is active" % self.namespace, done)
@@ -385,7 +385,7 @@ class Stops(unittest.TestCase):
                          {"platform": "kubernetes", "namespace": self.namespace, "kind": "Job", "name": "train", "uid": uid})
         write(go, "")
         wait_for("the suspension", self.suspended)
-        self.training.terminate()  # like the kubelet, which then reports that the pods are gone
+        self.training.terminate()  # as the kubelet would before it reports that the pods no longer exist
         for item in CLUSTER.get(pods)["items"]:
             wait_for("the deletion", lambda: "deletionTimestamp" in CLUSTER.get(pods + "/" + item["metadata"]["name"])["metadata"])
             CLUSTER.call("DELETE", pods + "/" + item["metadata"]["name"], {"gracePeriodSeconds": 0})
@@ -464,7 +464,7 @@ def main():
     TOOLS = run(os.path.join(HERE, "build.sh"), "--cached").strip()
     HELM = run(os.path.join(HERE, "..", "helm", "tools.sh"), "--cached").strip()
     if not TOOLS or not HELM:
-        print("NOTE: kube-apiserver is not built here: the chart and the stop of Jobs are not tested with it (tests/kube/build.sh, tests/helm/tools.sh)")
+        print("NOTE: kube-apiserver is not built, so the chart and stopping Jobs are not tested with it (tests/kube/build.sh, tests/helm/tools.sh)")
         return
     CLUSTER = Cluster(TOOLS)
     print("kube-apiserver is ready after %.1f s" % CLUSTER.ready_seconds)

@@ -109,7 +109,7 @@ class LossCurves(unittest.TestCase):
         self.assertGreater(int(found["LossIncreasing"]), 2000)
 
     def test_healthy_validation_fires_no_rule(self):
-        for interval in ("1s", "5ms"):  # evaluations a hundred seconds apart, or two per second
+        for interval in ("1s", "5ms"):  # evaluations every hundred seconds, or two per second
             for name, arguments in {
                     "no gap": dict(train=falling(2.5, 0.3, 400), validation=falling(2.5, 0.3, 400), noise=0.15, validation_noise=0.02),
                     "a gap of 20%": dict(train=falling(2.5, 0.3, 400), validation=falling(2.5, 0.36, 400), noise=0.15,

@@ -71,7 +71,7 @@ def check_rule(pack, rule):
     lacking += [word for word in ("severity", "category") if not rule.get("labels", {}).get(word)]
     lacking += [] if rule.get("needs") else ["needs"]
     lacking += ["the unit of " + p for p, value in rule.get("parameters", {}).items() if not value.get("unit")]
-    result(not lacking, "%s has everything a person needs" % name, "  missing: " + ", ".join(lacking))
+    result(not lacking, "%s has all required fields" % name, "  missing: " + ", ".join(lacking))
 
 
 def main():

@@ -16,7 +16,7 @@ from harness import REPO, write
 
 class PageTest(unittest.TestCase):
     PAGE = None    # its name in docs/
-    BINARY = None  # pitwall
+    BINARY = None  # path of pitwall
     INPUTS = {}    # further files: name -> content
 
     @classmethod

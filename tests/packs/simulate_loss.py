@@ -20,9 +20,9 @@ from noise import LAWS, factors, upper_bound  # noqa: E402
 
 PACK = os.path.join(REPO, "rules", "packs", "training-numerics.yaml")
 INTERVALS = (1, 10, 50)
-LENGTHS = (1, 3, 6, 20, 0)  # In logged samples; 0: to the end of the job.
+LENGTHS = (1, 3, 6, 20, 0)  # lengths in logged samples; 0: to the end of the job
 RISES = (0.3, 1.0)
-ONSET, AFTER = 300, 100  # Logged samples before the fault, and after its begin.
+ONSET, AFTER = 300, 100  # logged samples before the fault, and after its start
 LEVEL = 2.5
 MAPPING = """time: {column: ts, unit: s}
 step: {column: step}

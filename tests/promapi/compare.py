@@ -127,7 +127,7 @@ def answers(program, name, rows):
     done = subprocess.run([program], input=text.encode(), stdout=subprocess.PIPE, check=True)
     got = done.stdout.decode().split("\n")[:-1]
     if len(got) != len(rows):
-        raise ValueError("%d answers to %d requests" % (len(got), len(rows)))
+        raise ValueError("%d responses to %d requests" % (len(got), len(rows)))
     for line in got:
         code, _, body = line.partition("\t")
         yield int(code), json.loads(body)
@@ -165,7 +165,7 @@ def main():
                 failed += reason is None
                 if options.verbose or reason is None:
                     print("last digits: %s" % json.dumps(row["form"], ensure_ascii=False))
-    print("%d requests (%d with an empty answer): %d with the same JSON, %d with other last digits, %d explained, %d differ" % (
+    print("%d requests (%d with an empty response): %d with the same JSON, %d with different last digits, %d explained, %d differ" % (
         counts["asked"], counts["empty"], counts["same"], counts["digits"], sum(explained.values()), failed))
     for what, reasons in (("explained", explained), ("last digits", digits)):
         for reason, count in reasons.items():

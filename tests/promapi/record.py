@@ -91,7 +91,7 @@ class Prometheus:
                 time.sleep(0.1)
 
     def write(self, series):
-        for labels, samples in series:  # one at a time, in the order of labels that the server uses
+        for labels, samples in series:  # one series at a time, in the server's label order
             request = urllib.request.Request(
                 self.url + "/api/v1/write", snappy(time_series(labels, samples)), method="POST",
                 headers={"Content-Encoding": "snappy", "Content-Type": "application/x-protobuf",

@@ -52,7 +52,7 @@ class Quiet(unittest.TestCase):
             began = {}
             for issue in self.reports[job["name"]]:
                 if issue["alert"] in job["true"]:
-                    continue  # wide noise: WorkImbalance comes and goes with it
+                    continue  # with wide noise, WorkImbalance starts and ends repeatedly
                 at = (issue["step"] or 0) * job["seconds"] / job["steps"]
                 times = began.setdefault((issue["alert"], tuple(sorted(issue["labels"].items()))), [])
                 times.append(at)

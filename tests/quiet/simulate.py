@@ -51,7 +51,7 @@ def values(seeds, law, every, samples, rise=0.0, length=0, onset=300, number=0):
                    until=(onset + (length or 100) + 20) * every,
                    beside={"LossSpike", "GradNormSpike", "LossRaised", "LossDivergence", "LossOutliers"} if length != 1 else {"LossOutliers"})
     if law in ("t3", "batches", "gamma", "log-normal"):
-        job["true"] = {"LossOutliers"}  # it counts their tails
+        job["true"] = {"LossOutliers"}  # LossOutliers counts the tails of these laws
     return job
 
 
@@ -73,7 +73,7 @@ class Machine:
         if timer and 500 * base / timer[0] > 5:
             self.job["true"].add("profiler's StepOutlier")  # more than 10 of 500 steps are long
         if timer:
-            self.job["true"].add("PeriodicStall")  # which reports the period in seconds
+            self.job["true"].add("PeriodicStall")  # PeriodicStall reports the period in seconds
         for least, alerts in TRUE_OF_NOISE:
             if sigma >= least:
                 self.job["true"] |= set(alerts)

@@ -143,7 +143,7 @@ TEST_F(PartitionFault, FileSystemOfOnePartitionFull_OthersContinue) {
     const int error = errno;
     fs::remove(directory);
     fs::rename(aside, directory);
-    GTEST_SKIP() << "no tmpfs can be mounted here (" << std::strerror(error) << "): needs root";
+    GTEST_SKIP() << "mounting a tmpfs failed (" << std::strerror(error) << "); run as root";
   }
   mounted_ = directory;
   for (const auto& entry : fs::directory_iterator(aside))

@@ -18,7 +18,7 @@ PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "scancel", "scontrol", "s
 CLUSTER = "pit"
 JOBS = 1000  # maximum number of jobs per cluster
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-MEMORY_GROUP = "/sys/fs/cgroup/memory"  # version 1
+MEMORY_GROUP = "/sys/fs/cgroup/memory"  # cgroup version 1
 
 
 def missing():
@@ -131,7 +131,7 @@ class Cluster:
                 with open(folder + "/environ", "rb") as variables:
                     job = step or re.search(rb"(?:^|\0)SLURM_JOB_ID=(\d+)\0", variables.read())
             except OSError:
-                continue  # it has ended
+                continue  # the process has exited
             if job and 0 <= int(job.group(1)) - self.first_job < JOBS:
                 found.append(int(os.path.basename(folder)))
         return found

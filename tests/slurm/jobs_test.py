@@ -210,7 +210,7 @@ class Jobs(unittest.TestCase):
         self.go("dies-first")
         wait_for("the death", lambda: self.found("dies-first"))
         self.assertEqual(self.found("dies-first"), [("RankDied", "1", "exit code 3")])
-        time.sleep(6)  # a person notices it and ends the rest
+        time.sleep(6)  # time until a person notices the death and cancels the job
         self.cancel("dies-first")
         self.check_reports("dies-first", ("RankDied", "1", "exit code 3"), ended=("cancelled", "cancelled"))
 

@@ -97,7 +97,7 @@ def record_data(binary, dump, folder):
         wire.wait(harness.PATIENCE)
         harness.wait_for("an issue of each job, and the ends of two", lambda: {
             ("kept-running", "found"), ("kept-finished", "resolved"), ("kept-wire", "resolved")} <= receiver.reported())
-        time.sleep(3)  # time for snapshots, stored positions, and decisions
+        time.sleep(3)  # waits for snapshots, stored positions, and decisions
         service.kill()
     finally:
         service.kill()

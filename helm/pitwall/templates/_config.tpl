@@ -1,4 +1,4 @@
-{{- /* What every service's configuration has; a YAML map. */ -}}
+{{- /* Configuration keys common to all services, as a YAML map. */ -}}
 {{- define "pitwall.baseConfig" -}}
 data_dir: /var/lib/pitwall
 log_level: {{ .Values.logLevel }}
@@ -68,7 +68,7 @@ rules:
 {{- end }}
 {{- end }}
 
-{{- /* Receivers beside webhooks. What is secret in one is in the environment, by its existingSecret. */}}
+{{- /* Receivers other than webhooks. Their secrets come from existingSecret through environment variables. */}}
 {{- define "pitwall.receiversConfig" -}}
 {{- $v := .Values.notifier }}
 {{- range $kind, $secret := dict "alertmanagers" "headers" "slack" "url" "email" "password" "gateways" "url" }}
@@ -140,7 +140,7 @@ processor:
   partitions: {{ .Values.processor.partitions }}
 {{- end }}
 
-{{- /* What both executors decide by. */ -}}
+{{- /* Decision settings shared by both executors. */ -}}
 {{- define "pitwall.policies" -}}
 budget: {{ .Values.executor.budget }}
 policies:
@@ -210,14 +210,14 @@ processor:
 {{- toYaml $all }}
 {{- end }}
 
-{{- /* The whole configuration of a component; dict root component values. */ -}}
+{{- /* Complete configuration of a component; dict root component values. */ -}}
 {{- define "pitwall.config" -}}
 {{- $own := include (printf "pitwall.config.%s" .component) .root | fromYaml }}
 {{- $base := include "pitwall.baseConfig" .root | fromYaml }}
 {{- mergeOverwrite $base $own (deepCopy .root.Values.config) (deepCopy .values.config) | toYaml }}
 {{- end }}
 
-{{- /* Hash of what only a restart takes over. */ -}}
+{{- /* Hash of the settings that take effect only after a restart. */ -}}
 {{- define "pitwall.restartHash" -}}
 {{- $config := include "pitwall.config" . | fromYaml }}
 {{- $_ := unset $config "rules" }}

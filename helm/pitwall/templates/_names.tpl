@@ -30,7 +30,7 @@ app.kubernetes.io/part-of: pitwall
 {{- end }}
 {{- end }}
 
-{{- /* metadata of an object of a component; dict root component */ -}}
+{{- /* Metadata of a component's object; dict root component */ -}}
 {{- define "pitwall.metadata" -}}
 name: {{ include "pitwall.fullname" .root }}-{{ .component }}
 namespace: {{ .root.Release.Namespace }}
@@ -53,7 +53,7 @@ labels:
 {{- end }}
 {{- end }}
 
-{{- /* The component that answers on the page's address. */ -}}
+{{- /* Component that serves the page's address. */ -}}
 {{- define "pitwall.pageComponent" -}}
 {{- if eq .Values.mode "standalone" }}standalone{{ else }}insights{{ end }}
 {{- end }}

@@ -1,4 +1,4 @@
-{{- /* Variables of a pod; dict root component. */ -}}
+{{- /* Environment variables of a pod; dict root component. */ -}}
 {{- define "pitwall.env" -}}
 {{- $component := .component }}
 {{- with .root.Values.auth }}
@@ -47,7 +47,7 @@
 {{- end }}
 {{- end }}
 
-{{- /* Files of a pod, as volumes and where they are mounted; dict root component. */ -}}
+{{- /* Files of a pod, as volumes and mounts; dict root component. */ -}}
 {{- define "pitwall.volumes" -}}
 - name: config
   configMap: {name: {{ include "pitwall.fullname" .root }}-{{ .component }}}
@@ -241,7 +241,7 @@ spec:
     {{- end }}
 {{- end }}
 
-{{- /* Claim templates of /var/lib/pitwall; the persistence values. */ -}}
+{{- /* Volume claim templates for /var/lib/pitwall; argument: the persistence values. */ -}}
 {{- define "pitwall.claims" -}}
 persistentVolumeClaimRetentionPolicy: {whenDeleted: Retain, whenScaled: Retain}
 volumeClaimTemplates:
@@ -254,7 +254,7 @@ volumeClaimTemplates:
       resources: {requests: {storage: {{ .size }}}}
 {{- end }}
 
-{{- /* Volumes and mounts of the node, as a map of both; dict root spool. */ -}}
+{{- /* Volumes and mounts of node directories, as a map of both; dict root spool. */ -}}
 {{- define "pitwall.nodeFolders" -}}
 {{- $c := .root.Values.collector }}
 volumes:
