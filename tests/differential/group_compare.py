@@ -47,7 +47,7 @@ class _Comparison:
         for t in sorted(extra):  # only the hold rules
             tick = mine[t]
             if not self._empty(tick):
-                return "a tick at %d ms, expected none" % t
+                return "unexpected tick at %d ms" % t
         at = 0
         for tick in wanted:
             while at < len(versions) and versions[at].start < tick["t"]:
@@ -121,14 +121,14 @@ class _Comparison:
         theirs = {tuple(labels): (t, v) for t, v, labels in wanted["rec"]}
         for labels, (t, value) in theirs.items():
             if labels not in ours:
-                return "nothing recorded for %s, expected %s" % (_text(labels), value)
+                return "no sample recorded for %s, expected %s" % (_text(labels), value)
             if ours[labels][0] != t:
                 return "%s recorded at %s, expected %s" % (_text(labels), ours[labels][0], t)
             if not _same(ours[labels][1], value):
                 return "%s is %s, expected %s" % (_text(labels), ours[labels][1], value)
         for labels in ours:
             if labels not in theirs:
-                return "recorded %s = %s, expected nothing" % (_text(labels), ours[labels][1])
+                return "unexpected recorded sample %s = %s" % (_text(labels), ours[labels][1])
         for rule in {rule for rule, _ in wanted["alerts"]} if theirs else ():
             self.counts.add("recorded", rule)
         if any(value == "stale" for _, value in theirs.values()):
@@ -139,7 +139,7 @@ class _Comparison:
     def _alerts(self, rule, ours, theirs):
         for labels, wanted in theirs.items():
             if labels not in ours:
-                return "rule %s misses the alert %s, which is %s" % (rule, _text(labels), wanted[0])
+                return "rule %s does not have the alert %s, which is %s" % (rule, _text(labels), wanted[0])
             mine = ours[labels]
             for what, k in (("state", 0), ("active since", 1), ("firing since", 2)):
                 if mine[k] != wanted[k]:
@@ -150,7 +150,7 @@ class _Comparison:
                 return "alert %s of %s has annotations %s, expected %s" % (_text(labels), rule, mine[5], wanted[5])
         for labels in ours:
             if labels not in theirs:
-                return "rule %s has the alert %s, expected none" % (rule, _text(labels))
+                return "rule %s has the unexpected alert %s" % (rule, _text(labels))
         return None
 
     def _reload(self, version, events):

@@ -9,7 +9,7 @@
 //   query<TAB>ID<TAB>start<TAB>end<TAB>step<TAB>lookback<TAB>subquery interval<TAB>expression (all
 //   in ms)
 //
-// A value is in strtod's format, or stale. Each query is answered by
+// A value is in strtod's format, or stale. The response to each query is
 //
 //   error<TAB>ID<TAB>KIND<TAB>message               KIND: error, unsupported, limit, internal
 //   answer<TAB>ID<TAB>TYPE<TAB>N[<TAB>text]         and then N ticks: "tick<TAB>t_ms<TAB>M" and M

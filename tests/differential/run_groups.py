@@ -203,11 +203,11 @@ class Run:
     def _report(self, seconds, whole):
         print("groups %d in %d cases, %.0f s: %s" % (
             self.groups, self.cases, seconds, ", ".join("%d %s" % (n, kind) for kind, n in self.totals.items())))
-        print("other than Prometheus by design: " + "; ".join(text % self.by_design[n] for n, text in BY_DESIGN.items()))
+        print("different from Prometheus by design: " + "; ".join(text % self.by_design[n] for n, text in BY_DESIGN.items()))
         thin = ["%s in %d of 100 groups, not %d" % (kind, 100 * self.totals[kind] // self.groups, share)
                 for kind, share in SHARES.items() if 100 * self.totals[kind] < share * self.groups] if whole else []
         if thin:
-            print("too little happens: " + "; ".join(thin))
+            print("too few events of these kinds: " + "; ".join(thin))
         bad = self.bad_groups + len(thin)
         print("counts: %d %d" % (self.groups - self.bad_groups, bad))
         print("repeat: %s --seed %d --groups %d" % (os.path.relpath(__file__, REPO), self.seed, self.options.groups))

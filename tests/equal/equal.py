@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks that two builds of the binary give the same events, snapshots, answers, and segments for all recordings, at the same speed.
+"""Checks that two builds of the binary produce the same events, snapshots, responses, and segments for all recordings, at the same speed.
 
 equal.sh BASE NEW [--rename FILE] [--every N] [--part PART]…
 

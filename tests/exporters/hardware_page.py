@@ -123,7 +123,7 @@ def main():
         new = text.rstrip("\n") + "\n\n" + wanted
     if "--check" in sys.argv:
         if new != text:
-            sys.exit("docs/accuracy.md: the block `hardware` is stale; run tests/exporters/hardware_page.py BINARY")
+            sys.exit("docs/accuracy.md: the block `hardware` is outdated; run tests/exporters/hardware_page.py BINARY")
         return
     with open(PAGE, "w", encoding="utf-8") as page:
         page.write(new)

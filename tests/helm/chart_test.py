@@ -271,7 +271,7 @@ class Monitoring(unittest.TestCase):
         self.assertIn('\nappVersion: "%s"\n' % version, read(os.path.join(CHART, "Chart.yaml")))
 
 
-class WithTools(unittest.TestCase):
+class ChartWithTools(unittest.TestCase):
     def setUp(self):
         if not TOOLS:
             self.assertFalse(ALL, "tests/helm/tools.sh has not been run")
@@ -341,7 +341,7 @@ def main():
                 file.write(render(values))
         return
     if not TOOLS:
-        print("NOTE: helm is not built: the golden renderings are not compared with the chart")
+        print("NOTE: helm is not built, so the golden renderings are not compared with the chart")
     unittest.main(argv=sys.argv[:1], verbosity=2)
 
 

@@ -38,7 +38,7 @@ begin=$SECONDS
 in_root apt-get update -qq
 in_root apt-get install -y -qq --no-install-recommends /tmp/pitwall.deb >"$work/apt.log" 2>&1 || { cat "$work/apt.log"; exit 1; }
 installed=$((SECONDS - begin))
-in_root getent passwd pitwall >/dev/null || fail "no user pitwall"
+in_root getent passwd pitwall >/dev/null || fail "user pitwall does not exist"
 for tool in cc g++ python3 cmake; do
   [[ -z $(in_root sh -c "command -v $tool" || true) ]] || fail "the package installed $tool"
 done
@@ -54,7 +54,7 @@ start() {
   server=$!
   for _ in $(seq 600); do
     [[ $(grep -c 'standalone: ready$' "$work/log") != "$1" ]] || return 0
-    kill -0 "$server" 2>/dev/null || fail "the service ended"
+    kill -0 "$server" 2>/dev/null || fail "the service exited"
     sleep 0.1
   done
   fail "the service is not ready after a minute"
@@ -92,7 +92,7 @@ server=
 rm -rf "$root"/var/lib/apt/lists/* "$root"/var/cache/apt/*.bin "$root"/tmp/pitwall.deb
 size=$(du -smx --exclude=proc "$root" | cut -f1)
 in_root dpkg --remove pitwall >"$work/apt.log" 2>&1 || { cat "$work/apt.log"; exit 1; }
-[[ ! -e $root/usr/bin/pitwall && -e $root/etc/pitwall/standalone.yaml && -d $root/var/lib/pitwall ]] || fail "a removal must leave configuration and data and nothing else"
+[[ ! -e $root/usr/bin/pitwall && -e $root/etc/pitwall/standalone.yaml && -d $root/var/lib/pitwall ]] || fail "package removal must keep only configuration and data"
 in_root dpkg --purge pitwall >"$work/apt.log" 2>&1
-[[ ! -e $root/etc/pitwall && ! -e $root/var/lib/pitwall ]] || fail "a purge leaves files"
+[[ ! -e $root/etc/pitwall && ! -e $root/var/lib/pitwall ]] || fail "files remain after the purge"
 echo "deb: package $(($(stat -c %s "$package") / 1000)) kB, with all dependencies $((size - before)) MB, installed in $installed s, first issue after $first s"

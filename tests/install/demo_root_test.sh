@@ -9,7 +9,7 @@ limit=${PITWALL_DEMO_SECONDS:-600}
 if [[ ${PITWALL_OWN_MOUNTS:-} != 1 ]]; then
   ((EUID == 0)) || { echo "demo_root_test.sh: needs root"; exit 77; }
   command -v mmdebstrap >/dev/null || { echo "demo_root_test.sh: mmdebstrap is missing; run deploy/install-deps.sh tests"; exit 1; }
-  # The browser needs this toolchain after ten minutes, so the check comes first.
+  # The browser step needs this toolchain only after ten minutes, so the script checks it first.
   "$repo/services/web/toolchain.sh" ready || { echo "demo_root_test.sh: the toolchain of the page is missing; run deploy/install-deps.sh build"; exit 1; }
   PITWALL_OWN_MOUNTS=1 exec unshare --mount --propagation private -- "$0"
 fi
@@ -40,8 +40,8 @@ fail() { echo "demo_root_test.sh: $*"; tail -n 40 "$work/log" 2>/dev/null || tru
 await() {  # PATTERN SECONDS: waits until the demo prints the pattern
   local deadline=$((SECONDS + $2))
   until grep -q "$1" "$work/log"; do
-    kill -0 "$demo" 2>/dev/null || fail "the demo ended before: $1"
-    ((SECONDS < deadline)) || fail "waited $2 s for: $1"
+    kill -0 "$demo" 2>/dev/null || fail "the demo exited before it printed: $1"
+    ((SECONDS < deadline)) || fail "timed out after $2 s waiting for: $1"
     sleep 0.2
   done
 }
@@ -77,4 +77,4 @@ demo=
 grep '^== \[' "$work/log"
 grep -q 'demo: all fine' "$work/log" || fail "the demo reports a fault"
 echo "demo: first issue after $first s"
-((first <= limit)) || fail "the first issue took $first s, more than $limit s"
+((first <= limit)) || fail "the first issue took $first s (limit: $limit s)"

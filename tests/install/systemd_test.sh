@@ -97,12 +97,12 @@ await "the restart" ready_times 2
 [[ $(inside systemctl show -p MainPID --value pitwall) != "$pid" ]] || fail "the process was not restarted"
 await "the issue after the restart" has_issue
 inside systemctl stop pitwall
-[[ $(inside systemctl show -p Result --value pitwall) == success ]] || fail "SIGTERM is not an orderly end"
+[[ $(inside systemctl show -p Result --value pitwall) == success ]] || fail "the service did not shut down cleanly on SIGTERM"
 inside systemctl start pitwall
 await "the third start" ready_times 3
-inside apt-get remove -y -qq pitwall >"$work/apt.log" 2>&1 || { cat "$work/apt.log"; fail "the removal failed"; }
-if inside systemctl is-active --quiet pitwall; then fail "the service runs after the removal"; fi
-if inside pgrep -x pitwall >/dev/null 2>&1; then fail "a process remains"; fi
+inside apt-get remove -y -qq pitwall >"$work/apt.log" 2>&1 || { cat "$work/apt.log"; fail "package removal failed"; }
+if inside systemctl is-active --quiet pitwall; then fail "the service still runs after package removal"; fi
+if inside pgrep -x pitwall >/dev/null 2>&1; then fail "a service process still runs"; fi
 inside apt-get purge -y -qq pitwall >"$work/apt.log" 2>&1
-[[ ! -e $root/etc/pitwall && ! -e $root/var/lib/pitwall ]] || fail "a purge leaves files"
+[[ ! -e $root/etc/pitwall && ! -e $root/var/lib/pitwall ]] || fail "files remain after the purge"
 echo "systemd: installed, started with its hardening, restarted after SIGKILL, stopped, removed"

@@ -36,15 +36,15 @@ begin=$SECONDS
 in_root python3 -m venv /venv
 in_root python3 -m pip install --quiet --disable-pip-version-check --no-index "/tmp/$(basename "$wheel")"
 for library in librdkafka.so.1 libgrpc++.so.1.51; do
-  [[ -z $(find "$root/usr/lib" -name "$library*") ]] || fail "the root has its own $library"
+  [[ -z $(find "$root/usr/lib" -name "$library*") ]] || fail "the root already contains $library"
 done
-in_root env LD_LIBRARY_PATH= pitwall standalone --print-config >/dev/null || fail "the binary does not run"
+in_root env LD_LIBRARY_PATH= pitwall standalone --print-config >/dev/null || fail "the binary failed to run"
 # The launcher execs the binary, so $! is the service's PID.
 chroot "$root" env -i PATH=/venv/bin:/usr/bin:/bin pitwall standalone --data-dir /data --http-listen 127.0.0.1:0 --grpc-listen 127.0.0.1:0 2>"$work/log" &
 server=$!
 for _ in $(seq 600); do
   grep -q 'standalone: ready$' "$work/log" && break
-  kill -0 "$server" 2>/dev/null || fail "the service ended"
+  kill -0 "$server" 2>/dev/null || fail "the service exited"
   sleep 0.1
 done
 in_root env PITWALL_SOCKET=/data/collector.sock python3 - <<'TRAINING'

@@ -131,7 +131,7 @@ class InsightsShareTest(unittest.TestCase):
         for what, target in (("job list", "/api/pitwall/v1/jobs"), ("one job", "/api/pitwall/v1/job?job=share-0"),
                              ("PromQL over all jobs", "/api/v1/query?query=train_loss&time=%d" % (START + 100))):
             times = [sorted(self.seconds(process, target) for _ in range(21))[10] * 1e3 for process in (alone, one, two)]
-            print("%s: %.1f ms of one process, %.1f and %.1f ms of two" % (what, *times), flush=True)
+            print("%s: %.1f ms with one process, %.1f and %.1f ms with two" % (what, *times), flush=True)
         two.kill()
         status, jobs = ask(one.http, "/api/pitwall/v1/jobs")
         jobs = json.loads(jobs)

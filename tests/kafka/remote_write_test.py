@@ -179,7 +179,7 @@ class RemoteWriteTest(unittest.TestCase):
         # Prometheus drops resent samples, and all but the last sample of a millisecond. This is not data loss, because the samples above equal the
         # history.
         self.assertEqual({**dropped, "repeated": 0, "merged": 0}, dict.fromkeys(dropped, 0))
-        print("\n%d samples of %d series are equal in Prometheus; %d repeated ones were refused" %
+        print("\n%d samples of %d series are equal in Prometheus; it rejected %d resent samples" %
               (count, len(ours), dropped["repeated"]), flush=True)
 
     @staticmethod

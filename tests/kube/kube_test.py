@@ -118,15 +118,15 @@ class Chart(unittest.TestCase):
             run(*command, wrong)
 
 
-class Stops(unittest.TestCase):
+class JobStops(unittest.TestCase):
     """Tests with a real Job object and an issue of the job that it represents. The identity is the chart's service account, with the chart's Role."""
 
     number = 0
     kind = "Job"
 
     def setUp(self):
-        Stops.number += 1
-        self.namespace = "stops-%d" % Stops.number
+        JobStops.number += 1
+        self.namespace = "stops-%d" % JobStops.number
         CLUSTER.namespace(self.namespace)
         self.work = tempfile.mkdtemp(dir=CLUSTER.work)
         self.pitwall = self.training = None
@@ -394,7 +394,7 @@ class Stops(unittest.TestCase):
 
 
 @unittest.skipUnless(os.geteuid() == 0 and group_root(), "cannot create cgroups")
-class HowPodsEnded(unittest.TestCase):
+class PodEndings(unittest.TestCase):
     """Tests with a pod on the real server, whose status is written as a kubelet does, and a rank in a cgroup like those created by the kubelet."""
 
     def test_collector_needs_only_permission_to_list_pods(self):

@@ -234,7 +234,7 @@ def main():
             for parameter in one.get("parameters", {}):
                 if (one["rule"], parameter) not in have:
                     failed += 1
-                    print("FAILED: %s: no case for %s" % (one["rule"], parameter))
+                    print("FAILED: %s: parameter %s has no case" % (one["rule"], parameter))
     print("%d passed, %d failed" % (passed, failed))
     return 1 if failed else 0
 

@@ -1,12 +1,12 @@
 // The query API over given samples, driven by lines on standard input; tests/promapi compares its
-// answers with those of a real Prometheus. Fields are separated by tabs, as in
+// responses with those of a real Prometheus. Fields are separated by tabs, as in
 // tests/differential/line_protocol.h.
 //
-//   series<TAB>N         followed by N lines of series, whose label pitwall_job names the job: the
+//   series<TAB>N         followed by N lines of series, whose label pitwall_job is the job: the
 //     samples of the requests that follow
 //   METHOD<TAB>TARGET<TAB>BODY   a request; BODY is a form
 //
-// Each request is answered by a line "CODE<TAB>JSON".
+// The response to each request is a line "CODE<TAB>JSON".
 #include <iostream>
 #include <memory>
 #include <string>

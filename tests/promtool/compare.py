@@ -51,7 +51,7 @@ def main():
     ours = ("pitwall", [os.path.abspath(args.pitwall), "rules", "test"])
     promtool = shutil.which(args.promtool)
     if promtool is None:
-        sys.exit("promtool is not installed: run deploy/install-deps.sh tests")
+        sys.exit("promtool is not installed; run deploy/install-deps.sh tests")
     theirs = ("promtool", [promtool, "test", "rules"])
     newer = [("promtool 3", [os.path.abspath(args.promtool3), "test", "rules"])] if args.promtool3 else []
 

@@ -29,9 +29,9 @@ def show(found):
             (family, tally.jobs, tally.samples, tally.steps, tally.seconds / 3600, total) + tally.per_1000(total)))
         print("\n".join(rates(tally)))
         if tally.noisy:
-            print("  true of the noise: %s" % tally.noisy)
+            print("  alerts that are true of the noise: %s" % tally.noisy)
         if tally.beside:
-            print("  next to a fault: %s" % {alert: (number, tally.where[alert][:3]) for alert, number in tally.beside.items()})
+            print("  alerts next to a fault: %s" % {alert: (number, tally.where[alert][:3]) for alert, number in tally.beside.items()})
     for (fault, every), entry in sorted(found["all"].faults.items()):
         print("%-24s every %-3d found %d of %d, median delay %s rows, worst %s, by %s" % (
             fault, every, entry["found"], entry["jobs"], statistics.median(entry["delays"]) if entry["delays"] else "-", max(entry["delays"], default="-"), entry["by"]))

@@ -1,7 +1,7 @@
 """Telemetry of simulated training runs, healthy or with one fault, as a table for `pitwall backtest --format csv`.
 
 A job is a dict: name, family, law (kind of its noise), every (steps from one row of its log to the next), rows, steps, samples (rows of one rank),
-seconds, true (alerts that are true of its noise), and, with a fault: fault, onset (step), names (alerts that find it), rank, beside (alerts that may
+seconds, true (alerts that are true of its noise), and, with a fault: fault, onset (step), names (alerts that detect it), rank, beside (alerts that may
 accompany it), and healthy_rows (of one rank, before the fault). Each generator draws from its own seed, made of the set, the family, and the job: no
 job depends on the others. """
 import csv

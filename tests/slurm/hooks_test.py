@@ -85,7 +85,7 @@ class RealSlurm(unittest.TestCase):
                 self.assertEqual(actual, end)
 
 
-class Answers(unittest.TestCase):
+class ScontrolResponses(unittest.TestCase):
     """Tests the epilog alone, with a scontrol that returns configured responses."""
 
     def setUp(self):

@@ -216,8 +216,8 @@ class Jobs(unittest.TestCase):
 
     def test_out_of_memory_is_reported(self):
         if not self.slurm.memory_limits:
-            print("\nNOTE: no memory cgroups of version 1: jobs have no limits, out of memory is not tested", flush=True)
-            self.skipTest("no memory limits")
+            print("\nNOTE: memory cgroups of version 1 are missing, so jobs have no limits and out of memory is not tested", flush=True)
+            self.skipTest("jobs have no memory limits")
         self.go("eats")
         self.check_reports("eats", ("RankDied", "0", "out of memory"), ended=("died", "out of memory"))
 

@@ -21,7 +21,7 @@ from kept import harness
 NAMES = sorted(os.path.basename(os.path.dirname(path)) for path in glob.glob(os.path.join(kept.DATA, "*", "expected.json")))
 
 
-class Kept(unittest.TestCase):
+class KeptRecordings(unittest.TestCase):
     binary = dump_topic = dump_samples = None
 
     def setUp(self):
@@ -190,5 +190,5 @@ class Kept(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    Kept.binary, Kept.dump_topic, Kept.dump_samples = sys.argv[1:4]
+    KeptRecordings.binary, KeptRecordings.dump_topic, KeptRecordings.dump_samples = sys.argv[1:4]
     unittest.main(argv=sys.argv[:1] + sys.argv[4:], verbosity=2)
