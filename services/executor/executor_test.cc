@@ -372,7 +372,7 @@ TEST_F(ExecutorTest, RecordsEffectOfSignal) {
   Pass([&] { return executor_->counters().done.value() == 1; });
   std::set<std::string> effects;
   for (const ActionEvent& action : Actions()) effects.insert(action.effect);
-  EXPECT_TRUE(effects.contains("not found, nothing was stopped: process 18 is gone"));
+  EXPECT_TRUE(effects.contains("not found, so nothing was stopped: process 18 is gone"));
 }
 
 TEST_F(ExecutorTest, StopRecordsPendingOutcome) {

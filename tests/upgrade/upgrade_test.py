@@ -148,7 +148,7 @@ class KeptRecordings(unittest.TestCase):
 
     def test_later_commit_journal_is_rejected(self):
         said = self.refusal("log/commits/*.journal", (b"PWJRN002", b"PWJRN003"), (b"PWF1", b"PWF2"))
-        self.assertRegex(said, r"\.journal: commit journal of format 3")
+        self.assertRegex(said, r"\.journal: commit journal has format 3")
         self.assertRegex(said, r"reads 1 and 2\); use the version that wrote it")
 
     def test_segments_of_another_format_are_rejected(self):
@@ -157,7 +157,7 @@ class KeptRecordings(unittest.TestCase):
 
     def test_later_spool_is_rejected(self):
         said = self.refusal("spool/*/*.spool", (b"PWSPOOL2", b"PWSPOOL3"))
-        self.assertRegex(said, r"\.spool: spool of format 3, this version reads 1 and 2; start the version that wrote it")
+        self.assertRegex(said, r"\.spool: unsupported spool format 3 \(this version reads 1 and 2\); run the version that wrote it")
 
     def test_client_of_another_protocol_is_rejected(self):
         """Tests protocol 0 and a later protocol."""

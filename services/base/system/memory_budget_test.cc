@@ -19,8 +19,8 @@ TEST(MemoryBudget, LargestHolderPausesFirst_AllPauseAtLimit) {
   EXPECT_FALSE(small->MustPause());
   EXPECT_TRUE(large->MustPause());
   EXPECT_EQ(large->WhyPaused(),
-            "memory: 92 MiB of the budget of 100 MiB are held, so nothing more is read until it is "
-            "less; partition 1 holds 72 MiB, most of it job \"b\" (70 MiB, 40 MiB samples above "
+            "memory: 92 MiB of the budget of 100 MiB is in use, so reading is paused until usage "
+            "drops; partition 1 holds 72 MiB, mostly job \"b\" (70 MiB, 40 MiB samples above "
             "the watermark); raise memory.budget or give that job fewer series or rules");
   small->Set(28 * kMiB, {});
   EXPECT_TRUE(small->MustPause());

@@ -198,7 +198,7 @@ TEST_F(JobRegistryTest, RefusesInvalidIdsAndExcessJobs) {
   EXPECT_THAT(Claim(1, Rank(0, "a\xe2\x80\xae")), HasSubstr("must not contain control characters"));
   JobClaim nameless = Rank(0, "");
   nameless.job_name.clear();
-  EXPECT_THAT(Claim(1, nameless), HasSubstr("neither"));
+  EXPECT_THAT(Claim(1, nameless), HasSubstr("must be set"));
   for (int i = 0; i < 4; ++i)
     EXPECT_EQ(Claim(static_cast<uint64_t>(i + 1), Rank(0, Cat("j", i))), Cat("j", i, " first"));
   EXPECT_THAT(Claim(9, Rank(0, "j9")), HasSubstr("set by collector.limits.jobs"));

@@ -128,7 +128,7 @@ TEST(PodList, RejectsMalformedLists) {
   const std::pair<std::string, const char*> bad[] = {
       {"", ""},
       {"<html>", ""},
-      {R"({"kind":"Status","code":403})", "kind: not PodList"},
+      {R"({"kind":"Status","code":403})", "kind: must be PodList"},
       {R"({"kind":"PodList","items":[7]})", "items"},
       {R"({"kind":"PodList","items":[{"metadata":{"uid":7}}]})", "uid"},
       {PodListOf(PodText({.status = R"({"terminated":{"exitCode":"x"}})"})), "exitCode"},

@@ -253,7 +253,7 @@ class Tenants(unittest.TestCase):
             return [nan_rank.said, new_zero.said, goodbye.answer(), forged.said]
 
         said = as_user(MALLORY, attack)
-        self.assertTrue(said[0].startswith('other_owner: job "shared": it belongs to uid:%d' % ALICE), said)
+        self.assertTrue(said[0].startswith('other_owner: job "shared" belongs to uid:%d' % ALICE), said)
         self.assertTrue(said[1].startswith("other_owner: "), said)
         self.assertEqual(said[2].split(":")[0], "malformed")
         self.assertTrue(said[3].startswith("other_owner: "), said)

@@ -316,7 +316,7 @@ groups:
                 ("tensorflow", self.file("d/h.xplane.pb", "text"), "h.xplane.pb: not an XSpace, or cut short: byte"),
                 ("smdebug", self.file("e/1_2-algo-1_pythontimeline.json", '[\n{"ph":'), "_pythontimeline.json:2:1: the trace is cut short"),
                 ("chrome-trace", self.file("t.json", '{"traceEvents": ['), "t.json:1:1: the trace is cut short"),
-                ("chrome-trace", self.file("t.json.gz", "\x1f"), "t.json.gz:1:1: no trace")]:
+                ("chrome-trace", self.file("t.json.gz", "\x1f"), "t.json.gz:1:1: not a trace")]:
             done = backtest(format_, "--rules", rules, "--input", path)
             self.assertEqual((done.returncode, done.stdout), (2, ""), (path, done.stderr))
             self.assertIn(said, done.stderr)

@@ -145,7 +145,7 @@ class Operations(unittest.TestCase):
     def test_tokens_are_read_from_files_and_environment(self):
         self.write("view", "look\n")
         for given, fault in (("token_file: %s, act_token_file: %s" % ((self.path("view"),) * 2), "must differ"),
-                             ("act_token_file: 'env:PITWALL_NO_SUCH'", "the token is empty")):
+                             ("act_token_file: 'env:PITWALL_NO_SUCH'", "token is empty")):
             config = self.write("pitwall.yaml", "http: {listen: '127.0.0.1:0', %s}\n" % given)
             code, _, err = command("standalone", "--config", config, "--data-dir", self.path("data"), "--grpc-listen", "127.0.0.1:0")
             self.assertEqual(code, 2, err)
@@ -233,8 +233,8 @@ groups:
         self.start("--config", config, "--interval", "200ms")
         name_of = lambda: command("rules", "check", "--explain", self.rules)[1].split("\n")[0].removeprefix("rule set ")
         # The rules are compiled only once.
-        self.assertEqual(self.pitwall.log().count(" is compiled"), 1, self.pitwall.log())
-        self.assertIn("rule set %s is compiled" % name_of(), self.pitwall.log())
+        self.assertEqual(self.pitwall.log().count("rules: compiled rule set"), 1, self.pitwall.log())
+        self.assertIn("compiled rule set %s" % name_of(), self.pitwall.log())
         training = train(self.path("c.sock"), 100000, nan_from=100000)
         try:
             for alert in "Goes", "Stays":
