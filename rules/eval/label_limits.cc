@@ -7,8 +7,8 @@ namespace pitwall::eval {
 
 Status TooManyLabelBytes(std::string_view function, size_t limit) {
   return ResourceExhausted(
-      Cat(function, ": the evaluation computes more than ", limit,
-          " bytes of label sets (limit of one evaluation); select fewer series, or use shorter "
+      Cat(function, ": the evaluation produces more than ", limit,
+          " bytes of label sets, the limit per evaluation; select fewer series or use shorter "
           "labels"));
 }
 
@@ -17,16 +17,15 @@ Status LabelMeter::CheckValue(const LabelLimits& limits, std::string_view label,
   if (bytes <= limits.value) return OkStatus();
   return ResourceExhausted(Cat(function_, ": the value of label ", Quote(label), " is longer than ",
                                limits.value,
-                               " bytes (limit of a label value); use a shorter replacement or "
+                               " bytes, the limit for a label value; use a shorter replacement or "
                                "fewer source labels"));
 }
 
 Status LabelMeter::Add(const LabelLimits& limits, const Labels& labels) {
   const size_t bytes = LabelBytes(labels);
   if (bytes > limits.set) {
-    return ResourceExhausted(Cat(function_, ": a label set has ", bytes, " bytes, more than ",
-                                 limits.set,
-                                 " (limit of a label set); use shorter or fewer labels"));
+    return ResourceExhausted(Cat(function_, ": a label set has ", bytes, " bytes; the limit is ",
+                                 limits.set, "; use shorter or fewer labels"));
   }
   bytes_ += bytes;
   return bytes_ <= limits.evaluation ? OkStatus() : TooManyLabelBytes(function_, limits.evaluation);

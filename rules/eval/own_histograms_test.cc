@@ -133,7 +133,7 @@ TEST(PeerHistograms, TooManyHistograms_ErrorContainsLimit) {
   for (int i = 0; i < 1025; ++i)
     many.push_back({std::to_string(i), std::to_string(i % 2), Buckets{{1, i}, {kInf, 2000}}});
   EXPECT_THAT(std::string(Peers(many).status().message()),
-              HasSubstr("at most 1024 per group; group by more labels"));
+              HasSubstr("at most 1024 histograms; group by more labels"));
   EXPECT_EQ(DistancesOf(many, {"node"}).size(), 1025u);
   many.pop_back();
   EXPECT_EQ(DistancesOf(many).size(), 1024u);

@@ -252,7 +252,7 @@ class Lexer {
 
   bool Parameter() {
     const size_t begin = at_++;
-    if (!IsAlpha(Peek())) return Fail(begin, at_, "expected the name of a parameter after '$'");
+    if (!IsAlpha(Peek())) return Fail(begin, at_, "expected a parameter name after '$'");
     while (IsAlnum(Peek())) ++at_;
     Emit(TokenKind::kParameter, begin).text = text_.substr(begin + 1, at_ - begin - 1);
     return true;

@@ -184,7 +184,7 @@ class Parser : private TokenCursor {
           Cat(word.text, " modifier must be preceded by a range or instant vector selector"));
     }
     if (selector->anchored || selector->smoothed) {
-      return Fail(word.span, "only one of anchored and smoothed may be set, and once");
+      return Fail(word.span, "only one of anchored and smoothed may be set, and only once");
     }
     (anchored ? selector->anchored : selector->smoothed) = true;
     return true;

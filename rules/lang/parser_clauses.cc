@@ -69,7 +69,7 @@ bool ParseGroupingLabels(TokenCursor* cursor, std::vector<std::string>* labels) 
     if (!cursor->Is(TokenKind::kIdentifier) && !cursor->Is(TokenKind::kString))
       return cursor->Unexpected("grouping opts", "label");
     if (cursor->Peek().text.empty())
-      return cursor->Fail(cursor->Peek().span, "a label needs a name");
+      return cursor->Fail(cursor->Peek().span, "label name must not be empty");
     labels->push_back(cursor->Take().text);
     if (cursor->Accept(TokenKind::kComma)) continue;
     if (!cursor->Is(TokenKind::kRightParen))
@@ -103,7 +103,7 @@ bool ParseBinaryModifiers(TokenCursor* cursor, BinaryExpr* binary) {
     double value = 0;
     if (!FillValue(cursor, &value)) return false;
     if ((left && matching.fill_left) || (right && matching.fill_right)) {
-      return cursor->Fail(word.span, "fill value is set twice for one side");
+      return cursor->Fail(word.span, "fill value must not be set twice for the same side");
     }
     if (left) matching.fill_left = value;
     if (right) matching.fill_right = value;
@@ -145,7 +145,7 @@ bool ParseMatcher(TokenCursor* cursor, SelectorExpr* selector) {
     return cursor->Unexpected("label matching", "identifier or \"}\"");
   }
   const Token name = cursor->Take();
-  if (name.text.empty()) return cursor->Fail(name.span, "a name must not be empty");
+  if (name.text.empty()) return cursor->Fail(name.span, "name must not be empty");
   const std::optional<MatchOp> op = FindMatchOp(cursor->Peek().kind);
   if (!op) {
     if (name.kind == TokenKind::kIdentifier)

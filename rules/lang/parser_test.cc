@@ -295,7 +295,7 @@ TEST(Parser, ReportsGoldenErrors) {
       {"x[first 5]",
        "e:1:10: error: unexpected \"]\" in window, expected \"samples\" or \"]\"\n"
        "    x[first 5]\n             ^"},
-      {"$", "e:1:1: error: expected the name of a parameter after '$'\n    $\n    ^"},
+      {"$", "e:1:1: error: expected a parameter name after '$'\n    $\n    ^"},
   };
   for (const auto& [text, message] : kCases) EXPECT_EQ(Failure(text), message) << text;
 }

@@ -17,7 +17,7 @@ StatusOr<QueryProgram> Compile(const lang::Source& source, lang::ExprPtr expr,
                                const QueryOptions& options, bool stored, lang::Diagnostics own,
                                lang::Diagnostics* diagnostics) {
   if (options.interval <= 0 || options.lookback <= 0 || options.subquery_interval <= 0) {
-    return InvalidArgument("the intervals of a query must be greater than 0");
+    return InvalidArgument("query intervals must be greater than 0");
   }
   lang::RuleText rule;
   rule.alert = false;

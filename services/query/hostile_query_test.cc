@@ -91,21 +91,21 @@ TEST(HostileQuery, ManyLongLabels_ExceedLabelSetLimit) {
 }
 
 TEST(HostileQuery, LabelsOfManySeries_ExceedEvaluationLimit) {
-  ExpectRefused(Input(20'000, 30), Nested(4, 6), "label_replace", "limit of one evaluation");
+  ExpectRefused(Input(20'000, 30), Nested(4, 6), "label_replace", "limit per evaluation");
 }
 
 TEST(HostileQuery, LabelsOfManyLevels_ExceedEvaluationLimit) {
   std::string text = "a";
   for (int i = 0; i < 100; ++i)
     text = Cat("label_replace(", text, ",\"y\",\"", i, "$1\",\"x\",\"(.*)\")");
-  ExpectRefused(Input(2'000, 8'000), text, "label_replace", "limit of one evaluation");
+  ExpectRefused(Input(2'000, 8'000), text, "label_replace", "limit per evaluation");
 }
 
 TEST(HostileQuery, GroupLeftWithLongLabels_IsRejected) {
   ExpectRefused(Input(20'000, 0),
                 "a * on() group_left(z) label_replace(max(a),\"z\",\"" + std::string(12'000, 'z') +
                     "\",\"x\",\".*\")",
-                "group_left", "limit of one evaluation");
+                "group_left", "limit per evaluation");
 }
 
 TEST(HostileQuery, CountValuesPerTick_ExceedsResultLabelLimit) {

@@ -108,8 +108,9 @@ class PeerHistogramsOp : public Operator {
 
   static Status TooMany() {
     return ResourceExhausted(
-        Cat("peer_histogram_distance compares each histogram with each: at most ",
-            kMaxHistogramsOfGroup, " per group; group by more labels"));
+        Cat("peer_histogram_distance compares all pairs of histograms in a group, so a group must "
+            "have at most ",
+            kMaxHistogramsOfGroup, " histograms; group by more labels"));
   }
 
   static constexpr size_t kBucketWork = 4;  // units of WorkMeter

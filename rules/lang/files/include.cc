@@ -303,8 +303,9 @@ class Expander {
       return InvalidArgument(Cat(by.name, ":", problems[0].position.line, ":",
                                  problems[0].position.column, ": ", problems[0].what));
     }
-    StatusOr<RuleSetFile> pack =
-        packs_ != nullptr ? packs_(wanted.pack) : NotFound("no packs are known here");
+    StatusOr<RuleSetFile> pack = packs_ != nullptr
+                                     ? packs_(wanted.pack)
+                                     : NotFound("packs are not available in this context");
     if (!pack.ok()) return item.Error(Cat("\"include\": ", ToStd(pack.status().message())));
     const PackRules rules(*pack);
     for (const std::string& alert : wanted.alerts) {

@@ -93,8 +93,8 @@ Status SetLimit(std::string_view text, RuleLimits* limits) {
     const auto value =
         equals == std::string_view::npos ? std::nullopt : ParseInt(text.substr(equals + 1));
     if (!value || *value <= 0) {
-      return InvalidArgument(
-          Cat("limit ", Quote(text), ": want ", name, "=N with a whole number greater than 0"));
+      return InvalidArgument(Cat("limit ", Quote(text), ": must be ", name,
+                                 "=N, where N is an integer greater than 0"));
     }
     limits->*limit.value = *value;
     return OkStatus();

@@ -90,8 +90,8 @@ StatusOr<std::vector<const Parameter*>> NumbersMeant(const Program& program, std
                                one->kind == ParameterKind::kText
                                    ? "the text of a matcher"
                                    : "the length of a window in samples",
-                               " changes only with the rule files (", Quote(parameter), " of rule ",
-                               Quote(one->rule), "); set it in the overrides file"));
+                               " can be changed only in the rule files (", Quote(parameter),
+                               " of rule ", Quote(one->rule), "); set it in the overrides file"));
   }
   return meant;
 }

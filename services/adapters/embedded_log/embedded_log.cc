@@ -80,8 +80,8 @@ class EmbeddedLogImpl final : public EmbeddedLog {
 
   StatusOr<std::unique_ptr<Committer>> OpenCommitter(std::string_view transactional_id) override {
     if (transactional_id.empty() || transactional_id.size() > kMaxNameBytes) {
-      return InvalidArgument(Cat("transactional ID: must have 1 to ", kMaxNameBytes, " bytes (got ",
-                                 transactional_id.size(), ")"));
+      return InvalidArgument(Cat("transactional ID: must be 1 to ", kMaxNameBytes,
+                                 " bytes long (got ", transactional_id.size(), ")"));
     }
     CommitRequest request;
     request.committer = std::string(transactional_id);

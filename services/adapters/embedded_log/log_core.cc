@@ -177,9 +177,10 @@ Status LogCore::EnsureTopic(std::string_view name, const TopicConfig& config) {
   }
   const TopicConfig& old = found->second->topic.config;
   if (old.partitions != config.partitions || old.compacted != config.compacted) {
-    return FailedPrecondition(Cat(
-        "topic ", name, " has ", old.partitions, " partitions", old.compacted ? ", compacted" : "",
-        "; requested: ", config.partitions, config.compacted ? ", compacted" : ""));
+    return FailedPrecondition(Cat("topic ", name, " already exists with ", old.partitions,
+                                  " partitions", old.compacted ? ", compacted" : "",
+                                  "; the request has ", config.partitions, " partitions",
+                                  config.compacted ? ", compacted" : ""));
   }
   if (old.retention_ms == config.retention_ms || writer_ == nullptr) return OkStatus();
   auto changed = std::make_shared<LiveTopic>(*found->second);
@@ -241,12 +242,12 @@ StatusOr<std::vector<RoutedRecord>> LogCore::Route(const std::vector<OutgoingRec
                                  "; partitions are 0 to ", count - 1));
     }
     if (RecordBytes(record) > options_.max_record_bytes) {
-      return InvalidArgument(Cat("record of topic ", record.topic, " must have at most ",
-                                 options_.max_record_bytes, " bytes (got ", RecordBytes(record),
-                                 ")"));
+      return InvalidArgument(Cat("record for topic ", record.topic, " must be at most ",
+                                 options_.max_record_bytes, " bytes long (got ",
+                                 RecordBytes(record), ")"));
     }
     if (record.headers.size() > kMaxHeaders) {
-      return InvalidArgument(Cat("record of topic ", record.topic, " must have at most ",
+      return InvalidArgument(Cat("record for topic ", record.topic, " must have at most ",
                                  kMaxHeaders, " headers (got ", record.headers.size(), ")"));
     }
     routed.push_back({topic->partitions[static_cast<size_t>(p)], &record});
@@ -258,14 +259,14 @@ StatusOr<GroupPosition> LogCore::MakePosition(std::string_view group, const Topi
                                               const CommittedOffset& to) {
   if (group.empty() || group.size() > kMaxNameBytes) {
     return InvalidArgument(
-        Cat("group name must have 1 to ", kMaxNameBytes, " bytes (got ", group.size(), ")"));
+        Cat("group name must be 1 to ", kMaxNameBytes, " bytes long (got ", group.size(), ")"));
   }
   if (to.offset < 0)
     return InvalidArgument(
-        Cat("position of group ", group, ": must be at least 0 (got ", to.offset, ")"));
+        Cat("group ", group, ": position must be at least 0 (got ", to.offset, ")"));
   if (to.metadata.size() > kMaxMetadataBytes) {
-    return InvalidArgument(Cat("metadata of group ", group, " must have at most ",
-                               kMaxMetadataBytes, " bytes (got ", to.metadata.size(), ")"));
+    return InvalidArgument(Cat("group ", group, ": metadata must be at most ", kMaxMetadataBytes,
+                               " bytes long (got ", to.metadata.size(), ")"));
   }
   ASSIGN_OR_RETURN(CommittedState::Partition* const partition, FindPartition(at));
   return GroupPosition{std::string(group), CommittedState::Key(partition), to};
@@ -287,7 +288,8 @@ Status LogCore::LoadAge(bool has_records) {
   if (!text.ok() && !absl::IsNotFound(text.status())) return text.status();
   const std::optional<int64_t> accepted = text.ok() ? ParseInt(Trim(*text)) : std::nullopt;
   if (text.ok() && !accepted.has_value())
-    PITWALL_LOG(kWarning, "log", path, ": not a time in nanoseconds; retention starts in a day");
+    PITWALL_LOG(kWarning, "log", path,
+                ": does not contain a time in nanoseconds; retention starts in a day");
   saved_age_ns_ = accepted;
   // A log without records has nothing to lose, so the current wall time is accepted.
   if (accepted.has_value() || !has_records) age_clock_.Restore(accepted.value_or(clock_->WallNs()));

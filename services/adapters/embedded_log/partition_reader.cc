@@ -73,7 +73,7 @@ void SegmentPartitionReader::TakeBatch(Take* take, Status* bad) {
     Headers headers;
     Status status = decoder_.Next(&view);
     if (status.ok() && !DecodeHeaders(view.headers, &headers)) {
-      status = DataLoss("record headers do not parse");
+      status = DataLoss("record headers are malformed");
     }
     if (!status.ok()) {
       decoder_.Close();
@@ -247,8 +247,8 @@ Status SegmentPartitionReader::Seek(int64_t offset) {
   } else if (offset < 0) {
     return InvalidArgument(Cat(CommittedState::Name(partition_), ": invalid offset ", offset));
   } else if (offset > end) {
-    return OutOfRange(
-        Cat(CommittedState::Name(partition_), ": offset ", offset, " is after the end ", end));
+    return OutOfRange(Cat(CommittedState::Name(partition_), ": offset ", offset,
+                          " is after the end of the log (", end, ")"));
   }
   LeaveBatch();
   pending_ = OkStatus();

@@ -89,7 +89,7 @@ class Recovery {
   Status CheckNothingCommitted(const std::vector<TopicFolder>& folders) {
     const std::string dir = CommitsDir(options_);
     if (options_.read_only && folders.empty() && !mark_there_) {
-      return NotFound(Cat(dir, ": no commit journal; not a data directory"));
+      return NotFound(Cat(dir, ": not a data directory (no commit journal found)"));
     }
     std::string where = mark_there_ ? Cat(dir, "/", kSyncedMarkName) : "";
     for (const TopicFolder& folder : folders) {
@@ -104,7 +104,7 @@ class Recovery {
     }
     if (where.empty()) {
       if (!options_.read_only) return OkStatus();
-      return NotFound(Cat(dir, ": no commit journal; not a data directory"));
+      return NotFound(Cat(dir, ": not a data directory (no commit journal found)"));
     }
     Report(DamageKind::kJournalMissing, dir,
            Cat("the commit journal is missing, although ", where, " shows that it existed"), dir);
@@ -461,9 +461,9 @@ Status Refusal(const EmbeddedLogOptions& options, const std::vector<DamageReport
   if (first == nullptr) return OkStatus();
   return DataLoss(Cat(first->place, ": ", first->message,
                       others > 0 ? Cat(" (and ", others, " more)") : std::string(),
-                      "; `pitwall log check ", options.dir,
-                      "` lists all damage, `pitwall log repair ", options.dir,
-                      "` makes the log startable and notes lost records"));
+                      "; run `pitwall log check ", options.dir,
+                      "` to list all damage, or `pitwall log repair ", options.dir,
+                      "` to make the log usable again and record the lost offsets"));
 }
 
 }  // namespace

@@ -93,7 +93,8 @@ Status VerifyCommit(const PartitionFiles& files, const PartitionEnd& end, bool c
                    files::File::Open(path, files::File::Mode::kRead));
   ASSIGN_OR_RETURN(const int64_t size, file->Size());
   if (size < end.to_bytes) {
-    return DataLoss(Cat(path, ": ", size, " bytes, but a commit ends at byte ", end.to_bytes));
+    return DataLoss(
+        Cat(path, ": file is ", size, " bytes long, but a commit ends at byte ", end.to_bytes));
   }
   if (!checksums) return OkStatus();
   SegmentReader reader(file, end.from_bytes, end.to_bytes);

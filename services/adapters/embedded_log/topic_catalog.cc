@@ -133,7 +133,7 @@ StatusOr<std::vector<TopicFolder>> LoadTopics(const std::string& data_dir) {
     for (const TopicFolder& other : folders) {
       if (!folder.parsed.ok() || !other.parsed.ok()) continue;
       if (other.topic.number == folder.topic.number) {
-        folder.parsed = DataLoss(Cat(path, ": number ", folder.topic.number,
+        folder.parsed = DataLoss(Cat(path, ": topic number ", folder.topic.number,
                                      " is already used by topic ", other.topic.name));
       }
     }

@@ -287,7 +287,7 @@ StatusOr<std::string> ReadWhole(const std::string& path, size_t limit) {
   ASSIGN_OR_RETURN(const std::shared_ptr<File> file, File::Open(path, File::Mode::kRead));
   ASSIGN_OR_RETURN(const int64_t size, file->Size());
   if (size > static_cast<int64_t>(limit)) {
-    return ResourceExhausted(Cat(path, ": size is ", size, " bytes, the limit is ", limit));
+    return ResourceExhausted(Cat(path, ": size is ", size, " bytes; the limit is ", limit));
   }
   std::string content(static_cast<size_t>(size), '\0');
   ASSIGN_OR_RETURN(const size_t got, file->ReadAt(0, content.data(), content.size()));

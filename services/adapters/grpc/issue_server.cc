@@ -79,11 +79,13 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
           if (options_.captures == nullptr)
             return absl::UnimplementedError("captures are disabled on this server");
           if (request->job().empty() || request->job().size() > 1024)
-            return InvalidArgument("job: must have 1 to 1024 bytes");
+            return InvalidArgument(
+                Cat("job: must be 1 to 1024 bytes long (got ", request->job().size(), ")"));
           if (request->ranks_size() > static_cast<int>(kMaxCaptureRanks))
-            return InvalidArgument(Cat("ranks: must list at most ", kMaxCaptureRanks, " ranks"));
+            return InvalidArgument(Cat("ranks: at most ", kMaxCaptureRanks,
+                                       " ranks are allowed (got ", request->ranks_size(), ")"));
           if (request->timeout_ns() < 0 || request->timeout_ns() > kLongestAskNs)
-            return InvalidArgument("timeout: must be 0 to 60 s");
+            return InvalidArgument("timeout: must be between 0 and 60 s");
           CaptureRequest ask;
           ask.job = request->job();
           ask.ranks.assign(request->ranks().begin(), request->ranks().end());
@@ -264,9 +266,10 @@ class GrpcIssueServer final : public IssueServer {
       stopping.join();
       return;
     }
-    PITWALL_LOG(kWarning, "grpc", "gRPC did not stop within ", stop_limit_ns_ / kNanosPerSecond,
-                " s (its threads may sleep after the clock was set back); the shutdown continues ",
-                "without it");
+    PITWALL_LOG(
+        kWarning, "grpc", "gRPC did not stop within ", stop_limit_ns_ / kNanosPerSecond,
+        " s (its threads may be asleep because the clock was set back); the shutdown continues ",
+        "without it");
     stopping.detach();
   }
 

@@ -335,8 +335,8 @@ StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(HttpServerOptions option
   if (!address.loopback && options.tokens.empty()) {
     for (const HttpRoute& route : routes) {
       if (route.open) continue;
-      return InvalidArgument(Cat("listening on ", options.listen, " requires a token: route ",
-                                 route.path, " is not open"));
+      return InvalidArgument(Cat("listening on ", options.listen,
+                                 " requires a token because route ", route.path, " is not public"));
     }
   }
   ASSIGN_OR_RETURN(Router router, Router::Make(std::move(routes)));

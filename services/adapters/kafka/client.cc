@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "services/base/check.h"
+#include "services/base/duration.h"
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
 
@@ -170,7 +171,7 @@ Status CheckOptions(const KafkaLogOptions& options) {
     if (std::find(std::begin(kReserved), std::end(kReserved), key) != std::end(kReserved)) {
       return InvalidArgument(
           Cat("kafka setting '", key,
-              "' is reserved: the log's guarantees depend on it, or another option sets it"));
+              "' is reserved because the log's guarantees depend on it or another option sets it"));
     }
   }
   const std::pair<std::string_view, int64_t> times[] = {
@@ -180,14 +181,16 @@ Status CheckOptions(const KafkaLogOptions& options) {
       {"transaction_timeout", options.transaction_timeout_ns}};
   for (const auto& [name, ns] : times) {
     if (ns < kNanosPerSecond || ns > 900 * kNanosPerSecond) {
-      return InvalidArgument(Cat("kafka: ", name, " must be 1 s to 15 min (got ", ns, " ns)"));
+      return InvalidArgument(
+          Cat("kafka: ", name, " must be between 1 s and 15 min (got ", FormatDuration(ns), ")"));
     }
   }
   if (options.commit_timeout_ns > options.transaction_timeout_ns) {
     return InvalidArgument("kafka: commit_timeout must not be longer than transaction_timeout");
   }
   if (options.linger_ns < 0 || options.linger_ns > kNanosPerSecond) {
-    return InvalidArgument(Cat("kafka: linger must be 0 to 1 s (got ", options.linger_ns, " ns)"));
+    return InvalidArgument(Cat("kafka: linger must be between 0 and 1 s (got ",
+                               FormatDuration(options.linger_ns), ")"));
   }
   if (options.max_record_bytes < 1000 || options.max_record_bytes > 100'000'000) {
     return InvalidArgument(Cat("kafka: max_record_bytes must be 1000 to 100000000 (got ",
@@ -197,7 +200,7 @@ Status CheckOptions(const KafkaLogOptions& options) {
   if (options.append_queue_bytes < options.max_record_bytes + 1024 ||
       options.append_queue_bytes > kMaxQueue) {
     return InvalidArgument(
-        Cat("kafka: append_queue_bytes must hold one record and be at most 2 GiB (got ",
+        Cat("kafka: append_queue_bytes must be large enough for one record and at most 2 GiB (got ",
             options.append_queue_bytes, ")"));
   }
   if (options.read_ahead_bytes < (64 << 10) || options.read_ahead_bytes > kMaxQueue) {
@@ -316,8 +319,8 @@ ListPtr OffsetList(const TopicPartition& at, int64_t offset, std::string_view me
 
 Status CheckMetadata(std::string_view metadata, std::string_view context) {
   if (metadata.size() <= kMaxMetadata) return OkStatus();
-  return InvalidArgument(Cat(context, ": metadata must have at most ", kMaxMetadata, " bytes (got ",
-                             metadata.size(), ")"));
+  return InvalidArgument(Cat(context, ": metadata must be at most ", kMaxMetadata,
+                             " bytes long (got ", metadata.size(), ")"));
 }
 
 rd_kafka_resp_err_t Produce(rd_kafka_t* producer, const OutgoingRecord& record, void* opaque,

@@ -68,7 +68,7 @@ StatusOr<Topics::Layout> Topics::Ask(std::string_view topic, int64_t timeout_ns)
     }
     return layout;
   }
-  return NotFound(Cat("topic ", topic, ": it does not exist on the broker"));
+  return NotFound(Cat("topic ", topic, ": does not exist on the broker"));
 }
 
 StatusOr<int32_t> Topics::Partitions(std::string_view topic) {
@@ -106,7 +106,7 @@ StatusOr<int64_t> Topics::Offset(const TopicPartition& at, Edge edge, int64_t ti
   }
   const rd_kafka_topic_partition_t& found = list->elems[0];
   if (found.err != RD_KAFKA_RESP_ERR_NO_ERROR) return ErrorStatus(found.err, context);
-  if (found.offset < 0) return Unavailable(Cat(context, ": no response"));
+  if (found.offset < 0) return Unavailable(Cat(context, ": no response from the broker"));
   return found.offset;
 }
 
@@ -260,8 +260,8 @@ Status Topics::CheckConfig(std::string_view topic, const TopicConfig* wanted) {
   const auto refuse = [&](std::string_view key, std::string_view value, std::string_view why) {
     return FailedPrecondition(
         Cat("topic ", topic, " has ", key, "=", (*config)[std::string(key)], "; ", why,
-            ". Set it: ", "kafka-configs.sh --alter --entity-type topics --entity-name ", topic,
-            " --add-config ", key, "=[", value, "]"));
+            ". To set it, run: ", "kafka-configs.sh --alter --entity-type topics --entity-name ",
+            topic, " --add-config ", key, "=[", value, "]"));
   };
   if ((*config)["message.timestamp.type"] != "LogAppendTime") {
     return refuse("message.timestamp.type", "LogAppendTime",

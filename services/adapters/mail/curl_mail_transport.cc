@@ -117,7 +117,7 @@ class CurlMailTransport final : public MailTransport {
     exchange.policy = &policy_;
     exchange.loopback_allowed = http::IsLoopbackName(call.server.host);
     CURL* const handle = curl_easy_init();
-    if (handle == nullptr) return ResourceExhausted("out of memory for a mail");
+    if (handle == nullptr) return ResourceExhausted("not enough memory for an email");
     curl_slist* to = nullptr;
     const Status set = SetUp(handle, call, &exchange, &to);
     StatusOr<MailReply> reply = set.ok() ? Run(handle, &exchange) : StatusOr<MailReply>(set);
@@ -139,7 +139,7 @@ class CurlMailTransport final : public MailTransport {
                          .c_str());
     for (const std::string& address : call.to) {
       curl_slist* const more = curl_slist_append(*to, Cat("<", address, ">").c_str());
-      if (more == nullptr) return ResourceExhausted("out of memory for addresses");
+      if (more == nullptr) return ResourceExhausted("not enough memory for addresses");
       *to = more;
     }
     set(CURLOPT_MAIL_FROM, Cat("<", call.from, ">").c_str());

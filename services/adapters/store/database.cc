@@ -54,8 +54,8 @@ Status Database::Fail(int code, std::string_view what) const {
     case SQLITE_MISMATCH:
       return DataLoss(
           Cat(message,
-              "; move the file and all files that start with its name away, and the next "
-              "start rebuilds it from segments and log"));
+              "; move away the file and all files whose names start with its name, and the next "
+              "start rebuilds it from the segments and the log"));
     default:
       return Unavailable(message);
   }
@@ -111,8 +111,9 @@ Status Database::Check() {
     const int code = sqlite3_step(raw);
     if (code != SQLITE_ROW) return Fail(code, "integrity_check");
     if (const std::string_view found = ColumnBytes(raw, 0); found != "ok")
-      return DataLoss(Cat(path_, ": damaged (", found,
-                          "); move it away, and the next start rebuilds it from segments and log"));
+      return DataLoss(
+          Cat(path_, ": damaged (", found,
+              "); move it away, and the next start rebuilds it from the segments and the log"));
   }
   std::vector<int64_t> counts(kKinds, 0);
   std::vector<int64_t> found(kKinds, 0);
@@ -131,9 +132,9 @@ Status Database::Check() {
   }));
   for (size_t kind = 1; kind < kKinds; ++kind) {
     if (found[kind] != counts[kind]) {
-      return DataLoss(Cat(path_, ": ", found[kind], " rows of kind ", kind, " instead of ",
-                          counts[kind],
-                          "; move it away, and the next start rebuilds it from segments and log"));
+      return DataLoss(
+          Cat(path_, ": has ", found[kind], " rows of kind ", kind, " instead of ", counts[kind],
+              "; move it away, and the next start rebuilds it from the segments and the log"));
     }
   }
   counts_ = std::move(counts);
@@ -158,7 +159,7 @@ Status Database::Walk(sqlite3_stmt* statement,
         crc != static_cast<int64_t>(CrcOf(out.kind, out.job, out.key, out.body))) {
       return DataLoss(Cat(path_, ": a row of kind ", kind,
                           " is damaged (CRC); move the file away, and the next start rebuilds it "
-                          "from segments and log"));
+                          "from the segments and the log"));
     }
     RETURN_IF_ERROR(row(std::move(out)));
   }

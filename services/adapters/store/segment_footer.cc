@@ -69,14 +69,14 @@ std::string EncodeBody(const Table& table, const Times& times) {
 
 Status CheckRows(uint64_t rows) {
   if (rows > 0 && rows <= kMaxGroupRows) return OkStatus();
-  return DataLoss(Cat("segment: a group has ", rows, " rows, the limit is ", kMaxGroupRows));
+  return DataLoss(Cat("segment: a group has ", rows, " rows; the limit is ", kMaxGroupRows));
 }
 
 Status CheckPage(uint64_t offset, uint64_t bytes, uint64_t end) {
   if (bytes <= kMaxPageBytes && offset >= kHeadBytes && offset <= end && bytes <= end - offset)
     return OkStatus();
-  return DataLoss(
-      Cat("segment: a page of ", bytes, " bytes at ", offset, " exceeds the end ", end));
+  return DataLoss(Cat("segment: a page of ", bytes, " bytes at offset ", offset,
+                      " is out of range (end ", end, ")"));
 }
 
 Status ReadKind(BinaryReader* in, TableKind* kind) {
@@ -128,7 +128,8 @@ Status DecodeGroup(BinaryReader* in, const TableEntry& entry, size_t columns, ui
   }
   const std::string_view crcs = in->StrView();
   if (crcs.size() != columns * kCrcBytes)
-    return DataLoss(Cat("segment: ", crcs.size(), " bytes of checksums for ", columns, " pages"));
+    return DataLoss(
+        Cat("segment: has ", crcs.size(), " bytes of checksums for ", columns, " pages"));
   for (size_t i = 0; i < columns; ++i) group->pages[i].crc = CrcAt(crcs, i);
   return OkStatus();
 }
@@ -153,7 +154,8 @@ Status DecodeFormerGroup(BinaryReader* in, const std::vector<ColumnType>& column
     group->pages.push_back(page);
     if (type != ColumnType::kValue) continue;
     const uint64_t count = in->U64();
-    if (count > rows) return DataLoss(Cat("segment: ", count, " values in ", rows, " rows"));
+    if (count > rows)
+      return DataLoss(Cat("segment: a page has ", count, " values in ", rows, " rows"));
     if (count > 0) in->Raw(4 * sizeof(double));  // minimum, maximum, sum, last
   }
   return OkStatus();

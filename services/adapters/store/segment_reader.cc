@@ -32,7 +32,8 @@ StatusOr<std::unique_ptr<SegmentReader>> SegmentReader::Open(const std::string& 
     return out;
   };
   if (size < static_cast<int64_t>(kHeadBytes + kTrailerBytes)) {
-    return DataLoss(Cat(path, ": truncated to ", size, " bytes, less than an empty segment"));
+    return DataLoss(
+        Cat(path, ": truncated to ", size, " bytes, which is less than an empty segment"));
   }
   ASSIGN_OR_RETURN(const std::string head, read(0, kHeadBytes));
   const uint64_t version = Little(head.data() + kSegmentMagic.size(), 4);
@@ -88,8 +89,8 @@ Status DecodeTexts(const std::string& page, const std::string& path,
   for (size_t i = before; i < indexes->size(); ++i) {
     const int64_t index = (*indexes)[i];
     if (index < 0 || index >= static_cast<int64_t>(distinct->size()))
-      return DataLoss(
-          Cat(path, ": text index ", index, " is out of range (", distinct->size(), " texts)"));
+      return DataLoss(Cat(path, ": text index ", index, " is out of range (", distinct->size(),
+                          " distinct texts)"));
   }
   return OkStatus();
 }

@@ -64,7 +64,7 @@ StatusOr<size_t> SegmentWriter::AddTable(TableKind kind, std::string key,
   }
   if (columns.size() > kMaxColumns) {
     return InvalidArgument(
-        Cat(path_, ": ", columns.size(), " columns in a table, the limit is ", kMaxColumns));
+        Cat(path_, ": a table has ", columns.size(), " columns; the limit is ", kMaxColumns));
   }
   tables_.push_back({kind, std::move(key), std::move(columns), {}});
   return tables_.size() - 1;
@@ -80,7 +80,7 @@ Status SegmentWriter::Flush() {
 Status SegmentWriter::Put(const std::string& page, Page* place) {
   if (page.size() > kMaxPageBytes) {
     return InvalidArgument(
-        Cat(path_, ": a page has ", page.size(), " bytes, the limit is ", kMaxPageBytes));
+        Cat(path_, ": a page has ", page.size(), " bytes; the limit is ", kMaxPageBytes));
   }
   *place = {bytes(), static_cast<uint32_t>(page.size()), Crc32c(page)};
   buffer_ += page;
@@ -104,8 +104,8 @@ Status SegmentWriter::AddRows(size_t table, std::span<const ColumnRows> columns,
                               blocks::FormHint* hints) {
   Table& to = tables_[table];
   if (columns.size() != to.columns.size()) {
-    return InvalidArgument(
-        Cat(path_, ": ", columns.size(), " columns for a table with ", to.columns.size()));
+    return InvalidArgument(Cat(path_, ": got ", columns.size(), " columns for a table with ",
+                               to.columns.size(), " columns"));
   }
   const size_t rows = RowsOf(columns[0]);
   for (size_t i = 0; i < columns.size(); ++i) {
@@ -116,7 +116,7 @@ Status SegmentWriter::AddRows(size_t table, std::span<const ColumnRows> columns,
   }
   if (rows == 0 || rows > kMaxGroupRows) {
     return InvalidArgument(
-        Cat(path_, ": ", rows, " rows in a group, must be 1 to ", kMaxGroupRows));
+        Cat(path_, ": a group must have 1 to ", kMaxGroupRows, " rows (got ", rows, ")"));
   }
   RowGroup group;
   group.rows = static_cast<uint32_t>(rows);
@@ -137,7 +137,7 @@ StatusOr<SegmentFile> SegmentWriter::Finish() {
   const std::string footer = EncodeFooter(tables_);
   if (footer.size() > kMaxFooterBytes) {
     return ResourceExhausted(
-        Cat(path_, ": the footer has ", footer.size(), " bytes, the limit is ", kMaxFooterBytes));
+        Cat(path_, ": the footer has ", footer.size(), " bytes; the limit is ", kMaxFooterBytes));
   }
   ASSIGN_OR_RETURN(const std::string packed, blocks::Pack(footer));
   SegmentFile out;

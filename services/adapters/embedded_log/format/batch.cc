@@ -206,9 +206,9 @@ Status BatchDecoder::Open(const BatchHeader& header, std::string_view stored) {
     const size_t size = ZSTD_decompressDCtx(zstd_.get(), scratch_.data(), scratch_.size(),
                                             stored.data(), stored.size());
     if (ZSTD_isError(size) != 0) {
-      return DataLoss(Cat("batch does not decompress: ", ZSTD_getErrorName(size)));
+      return DataLoss(Cat("batch cannot be decompressed: ", ZSTD_getErrorName(size)));
     }
-    if (size != header.raw_bytes) return DataLoss("batch decompresses to the wrong size");
+    if (size != header.raw_bytes) return DataLoss("decompressed batch has the wrong size");
     payload_ = scratch_;
   }
   header_ = header;
@@ -222,7 +222,7 @@ Status BatchDecoder::Next(RecordView* record) {
   uint64_t delta = 0;
   uint64_t time = 0;
   const auto bad = [this](std::string_view what) {
-    Status status = DataLoss(Cat("record ", header_.count - left_, " of a batch: ", what));
+    Status status = DataLoss(Cat("record ", header_.count - left_, " in a batch: ", what));
     left_ = 0;
     return status;
   };

@@ -277,7 +277,7 @@ JournalScan ScanJournal(std::string_view content) {
     auto frame = DecodeFrame(content.substr(at), &size);
     if (frame.ok() && frame->kind != FrameKind::kState &&
         frame->kind != FrameKind::kCheckpointEnd && frame->sequence <= last) {
-      frame = DataLoss("journal frame out of sequence");
+      frame = DataLoss("journal frame is out of sequence");
     }
     if (frame.ok()) {
       last = frame->sequence;

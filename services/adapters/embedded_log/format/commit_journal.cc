@@ -189,7 +189,7 @@ std::string EncodeMark(const SyncedMark& mark) {
 StatusOr<SyncedMark> DecodeMark(std::string_view bytes) {
   constexpr size_t kBytes = 32;
   if (bytes.size() != kBytes)
-    return DataLoss(Cat("must have ", kBytes, " bytes (got ", bytes.size(), ")"));
+    return DataLoss(Cat("must be ", kBytes, " bytes long (got ", bytes.size(), ")"));
   if (bytes.substr(0, kMarkMagic.size()) != kMarkMagic) return DataLoss("unknown format");
   if (LoadU64(bytes, kBytes - 8) != Crc32c(bytes.substr(0, kBytes - 8))) {
     return DataLoss("wrong checksum");

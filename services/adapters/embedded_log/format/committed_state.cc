@@ -180,10 +180,10 @@ Status CommittedState::CheckRoom(const GroupPosition* position, std::string_view
   MutexLock lock(&mutex_);
   if (position != nullptr && positions_.size() >= kMaxGroupPositions &&
       !positions_.contains({position->group, position->key})) {
-    return ResourceExhausted(Cat("more than ", kMaxGroupPositions, " group positions"));
+    return ResourceExhausted(Cat("too many group positions (limit ", kMaxGroupPositions, ")"));
   }
   if (!committer.empty() && epochs_.size() >= kMaxCommitters && !epochs_.contains(committer)) {
-    return ResourceExhausted(Cat("more than ", kMaxCommitters, " transactional IDs"));
+    return ResourceExhausted(Cat("too many transactional IDs (limit ", kMaxCommitters, ")"));
   }
   return OkStatus();
 }

@@ -25,7 +25,7 @@ struct Url {
 StatusOr<Url> ParseUrl(std::string_view text) {
   const std::string copy(text);
   CURLU* const url = curl_url();
-  if (url == nullptr) return ResourceExhausted("out of memory for a URL");
+  if (url == nullptr) return ResourceExhausted("not enough memory to parse a URL");
   StatusOr<Url> out = [&]() -> StatusOr<Url> {
     // Messages never contain the URL because its query may hold a secret.
     if (copy.find('\0') != std::string::npos ||
@@ -128,7 +128,7 @@ class CurlTransport final : public HttpTransport {
     exchange.policy = &policy_;
     exchange.loopback_allowed = IsLoopbackName(url.host);
     CURL* const handle = Take();
-    if (handle == nullptr) return ResourceExhausted("out of memory for an HTTP call");
+    if (handle == nullptr) return ResourceExhausted("not enough memory for an HTTP call");
     curl_slist* headers = nullptr;
     const Status set = SetUp(handle, call, &exchange, &headers);
     StatusOr<HttpReply> reply = set.ok() ? Run(handle, &exchange) : StatusOr<HttpReply>(set);
@@ -189,12 +189,12 @@ class CurlTransport final : public HttpTransport {
       // libcurl sends a header with an empty value if it is written as "Name;".
       curl_slist* const more = curl_slist_append(
           *headers, (value.empty() ? Cat(name, ";") : Cat(name, ": ", value)).c_str());
-      if (more == nullptr) return ResourceExhausted("out of memory for headers");
+      if (more == nullptr) return ResourceExhausted("not enough memory for headers");
       *headers = more;
     }
     // Avoids a 100-continue round trip.
     curl_slist* const expect = curl_slist_append(*headers, "Expect:");
-    if (expect == nullptr) return ResourceExhausted("out of memory for headers");
+    if (expect == nullptr) return ResourceExhausted("not enough memory for headers");
     *headers = expect;
     set(CURLOPT_HTTPHEADER, *headers);
     set(CURLOPT_URL, call.url.c_str());

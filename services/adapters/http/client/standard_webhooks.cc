@@ -51,7 +51,7 @@ StatusOr<std::unique_ptr<WebhookSigner>> MakeStandardWebhooksSigner(
     }
     if (key.size() < 24 || key.size() > 64) {
       return InvalidArgument(
-          Cat("webhook secret ", i + 1, " must have 24 to 64 bytes (got ", key.size(), ")"));
+          Cat("webhook secret ", i + 1, " must be 24 to 64 bytes long (got ", key.size(), ")"));
     }
     keys.push_back(std::move(key));
   }
@@ -75,7 +75,7 @@ StatusOr<std::string> ReadSecret(std::string_view where) {
     const std::string_view secret =
         Trim(std::string_view(text.data(), static_cast<size_t>(in.gcount())));
     if (in.gcount() > 4096)
-      return InvalidArgument(Cat(path, ": secret must have at most 4096 bytes"));
+      return InvalidArgument(Cat(path, ": secret must be at most 4096 bytes long"));
     if (secret.empty()) return InvalidArgument(Cat(path, " is empty"));
     return std::string(secret);
   }
