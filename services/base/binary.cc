@@ -158,7 +158,7 @@ size_t BinaryReader::Count(size_t min_bytes) {
 Status BinaryReader::Finish(std::string_view what) const {
   if (!ok_) return DataLoss(Cat(what, ": damaged at byte ", at_, " of ", data_.size()));
   if (!AtEnd())
-    return DataLoss(Cat(what, ": ", data_.size() - at_, " bytes left over after byte ", at_));
+    return DataLoss(Cat(what, ": ", data_.size() - at_, " unexpected bytes after byte ", at_));
   return OkStatus();
 }
 

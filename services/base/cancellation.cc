@@ -15,7 +15,7 @@ Status CancelToken::status() const {
       return Cancelled("request: the client closed the connection");
     case Reason::kTimeout:
       return DeadlineExceeded(
-          "request: not complete within the time limit; use a shorter range or fewer series");
+          "request: did not complete within the time limit; use a shorter range or fewer series");
   }
   return OkStatus();
 }

@@ -254,7 +254,7 @@ TEST(RuleFile, CollectsAllErrors) {
       "p.yaml:3:3: error: unknown key \"intervall\" in a rule group (did you mean \"interval\"?)\n"
       "      intervall: 5s\n"
       "      ^\n"
-      "p.yaml:4:13: error: \"interval\": not a valid duration: \"fast\" (write 30s, 5m or 1h30m)\n"
+      "p.yaml:4:13: error: \"interval\": not a valid duration: \"fast\" (write 30s, 5m, or 1h30m)\n"
       "      interval: fast\n"
       "                ^\n"
       "p.yaml:5:10: error: \"clock\" must be time or step, found \"wall\"\n"

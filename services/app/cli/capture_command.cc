@@ -46,13 +46,14 @@ StatusOr<Wanted> WantedOf(const Flags& flags) {
     for (const std::string_view text : Split(texts, ',')) {
       const auto rank = ParseInt(text);
       if (!rank.has_value() || *rank < 0 || *rank > INT32_MAX)
-        return InvalidArgument(Cat("--rank: must be an integer from 0 (got ", Quote(texts), ")"));
+        return InvalidArgument(
+            Cat("--rank: must be a non-negative integer (got ", Quote(texts), ")"));
       wanted.ranks.push_back(*rank);
     }
   }
   if (wanted.ranks.size() > kMaxCaptureRanks)
-    return InvalidArgument(
-        Cat("--rank: at most ", kMaxCaptureRanks, " ranks (got ", wanted.ranks.size(), ")"));
+    return InvalidArgument(Cat("--rank: at most ", kMaxCaptureRanks, " ranks are allowed (got ",
+                               wanted.ranks.size(), ")"));
   if (const auto timeout = flags.One("timeout")) {
     const auto parsed = ParseDuration(*timeout);
     if (!parsed.ok() || *parsed < 3 * kNanosPerSecond || *parsed > 60 * kNanosPerSecond)
@@ -119,8 +120,8 @@ StatusOr<std::string> Ask(const Flags& flags, const Wanted& wanted, Clock* clock
   if (absl::IsUnauthenticated(id.status()) || absl::IsPermissionDenied(id.status())) {
     return absl::PermissionDeniedError(
         Cat(ToStd(id.status().message()),
-            "; write --token-file with a token of the role act, or run as the owner of the "
-            "job with "
+            "; write --token-file with a token that has the act role, or run as the job's owner "
+            "and use "
             "the collector's socket (--socket, PITWALL_SOCKET, --data-dir)"));
   }
   return id;
@@ -144,7 +145,7 @@ Status CheckRuns(const Flags& flags, const Wanted& wanted, Clock* clock) {
     }
     if (job.ok() && (*job)->ended()) {
       return FailedPrecondition(
-          Cat("job ", Quote(wanted.job), ": job has ended; only a running job can be captured"));
+          Cat("job ", Quote(wanted.job), ": job has ended; only running jobs can be captured"));
     }
     if (job.ok() || clock->MonotonicNs() >= deadline) return job.status();
     pause->Wait(kPollNs);

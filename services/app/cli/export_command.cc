@@ -33,7 +33,8 @@ StatusOr<std::pair<int64_t, int64_t>> ReadSpan(std::string_view flag, std::strin
   const auto first = ParseInt(Trim(text.substr(0, dash)));
   const auto last = dash == std::string_view::npos ? first : ParseInt(Trim(text.substr(dash + 1)));
   if (!first.has_value() || !last.has_value() || *first < 0 || *last < *first)
-    return InvalidArgument(Cat("--", flag, ": must be like 8 or 100-120 (got ", Quote(text), ")"));
+    return InvalidArgument(
+        Cat("--", flag, ": must be a number or a range like 8 or 100-120 (got ", Quote(text), ")"));
   return std::pair(*first, *last);
 }
 
@@ -41,8 +42,8 @@ Status ReadRanks(std::string_view text, std::vector<int64_t>* ranks) {
   for (std::string_view part : Split(text, ',')) {
     ASSIGN_OR_RETURN(const auto range, ReadSpan("ranks", Trim(part)));
     if (range.second - range.first >= kMaxRanks || ranks->size() > kMaxRanks)
-      return InvalidArgument(Cat("--ranks: at most ", kMaxRanks, " ranks (got ", Quote(text),
-                                 "); remove the option to export all ranks"));
+      return InvalidArgument(Cat("--ranks: at most ", kMaxRanks, " ranks are allowed (got ",
+                                 Quote(text), "); remove the option to export all ranks"));
     for (int64_t rank = range.first; rank <= range.second; ++rank) ranks->push_back(rank);
   }
   return OkStatus();
@@ -102,7 +103,7 @@ Status ExportTrace(const Client& client, const SliceOf& slice, const Flags& flag
                               }));
   if (trace.spans() == 0)
     return absl::NotFoundError(
-        "no spans in this range; `pitwall jobs show` prints when the job ran, and only jobs with "
+        "no spans in this range; `pitwall jobs show` prints when the job ran; only jobs that use "
         "the "
         "client have spans");
   const std::string bytes = trace.Bytes();

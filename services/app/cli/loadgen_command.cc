@@ -117,7 +117,8 @@ Status ReadWhole(const Flags& flags, std::string_view name, int64_t* out) {
   if (!text.has_value()) return OkStatus();
   const auto number = ParseInt(*text);
   if (!number.has_value() || *number < 0)
-    return InvalidArgument(Cat("--", name, ": must be an integer from 0 (got ", Quote(*text), ")"));
+    return InvalidArgument(
+        Cat("--", name, ": must be a non-negative integer (got ", Quote(*text), ")"));
   *out = *number;
   return OkStatus();
 }
@@ -346,7 +347,7 @@ Status Generate(const Flags& flags) {
   if (planted_faults == plan.faults.size() || stop_requested) return OkStatus();
   return absl::FailedPreconditionError(Cat(
       "--fault: ", plan.faults.size() - planted_faults, " of ", plan.faults.size(),
-      " faults never started because their jobs ended earlier; write an earlier from or a longer "
+      " faults never started because their jobs ended earlier; write an earlier from= or a longer "
       "--duration"));
 }
 

@@ -93,10 +93,10 @@ Status SetHistoryParameter(const std::vector<std::string>& arguments, const Flag
       ASSIGN_OR_RETURN(text, AnswerTo(client, job, request));
     }
     if (text.empty())
-      return Unavailable(
-          Cat("request ", request,
-              ": no processor replied within 30s; `pitwall actions list` and the page show the "
-              "reply"));
+      return Unavailable(Cat(
+          "request ", request,
+          ": no processor replied within 30s; check `pitwall actions list` or the web page for the "
+          "reply"));
     if (flags.Has("json")) PrintJson(text + "\n");
     ASSIGN_OR_RETURN(const ActionEvent answer, cloudevents::DecodeActionEvent(text));
     if (answer.type == ActionEventType::kRefused)

@@ -63,7 +63,7 @@ StatusOr<Range> ReadRange(const Flags& flags, int64_t now_ns, int64_t columns) {
     range.step_ns = *step;
   }
   if (length / range.step_ns >= kMaxPoints)
-    return InvalidArgument(Cat("--step: at most ", kMaxPoints, " points per series (",
+    return InvalidArgument(Cat("--step: at most ", kMaxPoints, " points per series are allowed (",
                                FormatDuration(range.step_ns), " gives ", length / range.step_ns + 1,
                                "); write a longer step"));
   return range;

@@ -68,7 +68,7 @@ void Serve(const std::string& service, const Flags& flags, const sigset_t& signa
     const Status status = config.ok() ? host->Reload(*config) : config.status();
     host->ReportReload(status.ok());
     if (!status.ok())
-      PITWALL_LOG(kError, "reload", "nothing has changed: ", ToStd(status.message()));
+      PITWALL_LOG(kError, "reload", "failed, so nothing has changed: ", ToStd(status.message()));
     // The watch is updated even after a failed reload because a missing file may be created later.
     if (config.ok() && watch != nullptr) watch->Watch(ReloadedFiles(flags, config->rules));
   }

@@ -72,8 +72,9 @@ StatusOr<std::vector<RuleSetFile>> ReadBaselines(const std::vector<std::string>&
     if (newer < plan::kMaxRunsPerJob) kept.push_back(std::move(found[i]));
   }
   if (kept.size() < found.size()) {
-    PITWALL_LOG(kInfo, "rules", "summaries of finished jobs: ", kept.size(), " of ", found.size(),
-                " are used, the newest ", plan::kMaxRunsPerJob, " per job; the others are ignored");
+    PITWALL_LOG(kInfo, "rules", "using ", kept.size(), " of ", found.size(),
+                " summaries of finished jobs, the newest ", plan::kMaxRunsPerJob,
+                " per job; ignoring the others");
   }
   return kept;
 }

@@ -31,7 +31,7 @@ Status ServiceHost::Ready() const {
   if (processor_ != nullptr) {
     if (const auto faults = processor_->faults(); !faults.empty())
       return Unavailable(Cat("processor: ", faults[0]));
-    if (!processor_->ready()) return Unavailable("processor: reading state");
+    if (!processor_->ready()) return Unavailable("processor: still restoring state");
     for (const processor::PartitionStats& stats : processor_->stats()) {
       const int64_t age_ns = clock_.MonotonicNs() - stats.last_commit_ns;
       if (age_ns < kMaxCommitAgeNs) continue;
@@ -40,9 +40,9 @@ Status ServiceHost::Ready() const {
     }
   }
   if (notifier_ != nullptr && !notifier_->Ready())
-    return Unavailable("notifier: reading the history of issues");
+    return Unavailable("notifier: still loading the issue history");
   if (executor_ != nullptr && !executor_->Ready())
-    return Unavailable("executor: reading decisions");
+    return Unavailable("executor: still reading earlier decisions");
   // Insights affects readiness only in a process that runs nothing else.
   if (insights_ != nullptr && service_ == "insights") return insights_->Ready();
   return OkStatus();

@@ -55,7 +55,7 @@ size_t BudgetOf(const MemoryConfig& config) {
   // The remaining memory covers heap overhead, threads, queues, and snapshots while they are being
   // written.
   const size_t budget = limit.bytes == 0 ? size_t{4} << 30 : limit.bytes / 100 * 60;
-  PITWALL_LOG(kInfo, "memory", "budget of ", budget >> 20, " MiB for jobs, 60% of ",
+  PITWALL_LOG(kInfo, "memory", "budget for jobs is ", budget >> 20, " MiB, 60% of ",
               limit.bytes >> 20, " MiB (", limit.source, "); set memory.budget to change it");
   return budget;
 }
@@ -71,7 +71,7 @@ Status WarnWithoutTls(std::string_view what, const std::string& listen, const Tl
   ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(listen));
   if (!address.loopback && tls.certificate.empty()) {
     PITWALL_LOG(kWarning, what, listen, ": address is not loopback and is served without TLS (",
-                what, ".tls); the network can read the token and all data");
+                what, ".tls); the token and all data are exposed on the network");
   }
   return OkStatus();
 }
@@ -93,7 +93,7 @@ Status MakeDirectory(const std::string& path) {
     return OkStatus();
   }
   if (::chmod(path.c_str(), info.st_mode & 07711) != 0) return ErrnoStatus(errno, path);
-  PITWALL_LOG(kWarning, "start", path, ": other users could read it; now only the owner can");
+  PITWALL_LOG(kWarning, "start", path, ": was readable by other users; restricted it to its owner");
   return OkStatus();
 }
 
@@ -111,7 +111,7 @@ Status ServiceHost::Start() {
   // prevents two processes from opening it.
   if (config_.log.kind == "embedded" && service_ != "standalone" && service_ != "insights") {
     return InvalidArgument(Cat("log.kind: embedded supports one process (got service ", service_,
-                               "); set log.kind kafka, or run pitwall standalone"));
+                               "); set log.kind to kafka, or run pitwall standalone"));
   }
   for (self_metrics::Registration& registration : self_metrics::AddProcessMetrics(&exposition_)) {
     registrations_.push_back(std::move(registration));
@@ -226,7 +226,7 @@ StatusOr<std::string> PodsUrl(std::string url, std::string_view node) {
   if (node.empty() && url.find(kNode) != url.npos) {
     return InvalidArgument(
         "collector.pods.url: {node} is unknown, because collector.node is empty; set "
-        "collector.node, or write the name of the node into the URL");
+        "collector.node, or write the node name into the URL");
   }
   for (size_t at = url.find(kNode); at != url.npos; at = url.find(kNode, at + node.size()))
     url.replace(at, kNode.size(), node);
@@ -354,7 +354,8 @@ Status ServiceHost::StartNotifier() {
   server.handshake_timeout_ns = config_.grpc.handshake_timeout_ns;
   server.idle_timeout_ns = config_.grpc.idle_timeout_ns;
   ASSIGN_OR_RETURN(grpc_, grpc_adapter::IssueServer::Start(&clock_, notifier_.get(), server));
-  PITWALL_LOG(kInfo, "grpc", "IssueService on ", config_.grpc.listen, ", port ", grpc_->port());
+  PITWALL_LOG(kInfo, "grpc", "serving IssueService on ", config_.grpc.listen, ", port ",
+              grpc_->port());
   return OkStatus();
 }
 
@@ -373,8 +374,7 @@ StatusOr<AccessTokens> ServiceHost::Tokens(const std::string& listen, const std:
   ASSIGN_OR_RETURN(tokens.view, token(view_place, "view"));
   ASSIGN_OR_RETURN(tokens.act, token(act_place, "act"));
   if (!tokens.empty() && tokens.view == tokens.act)
-    return InvalidArgument(
-        Cat(what, ": tokens of the roles view and act must differ; change one of them"));
+    return InvalidArgument(Cat(what, ": the view and act tokens must differ; change one of them"));
   return tokens;
 }
 

@@ -25,7 +25,7 @@ Status CheckPeers(const Config& config, const processor::PartitionShare& share) 
   const auto given = config.insights.peers.size();
   if (share.count > 1 && config.log.kind != "kafka") {
     return InvalidArgument(
-        "share: requires log.kind kafka; remove insights.share, or set log.kind kafka");
+        "share: requires log.kind=kafka; remove insights.share or set log.kind to kafka");
   }
   if (share.count > 1 && given != static_cast<size_t>(share.count)) {
     return InvalidArgument(Cat("peers: must have one URL per share (got ", given, " for ",

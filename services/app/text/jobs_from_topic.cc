@@ -147,7 +147,7 @@ StatusOr<const JobRecord*> JobsFromTopic::Find(std::string_view job) const {
   std::string ids;
   for (size_t i = 0; i < found.size() && i < 3; ++i) CatTo(ids, i > 0 ? ", " : "", found[i]->id);
   return InvalidArgument(Cat("job ", Quote(job), ": ", found.size(), " jobs have this ",
-                             named.empty() ? "start of ID" : "name", " (", ids,
+                             named.empty() ? "ID prefix" : "name", " (", ids,
                              found.size() > 3 ? ", …" : "", "); write the complete ID"));
 }
 

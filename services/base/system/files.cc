@@ -17,7 +17,8 @@ StatusOr<std::string> ReadFile(const std::string& path, size_t limit) {
   while (true) {
     const size_t n = std::fread(buffer, 1, sizeof(buffer), file.get());
     text.append(buffer, n);
-    if (text.size() > limit) return ResourceExhausted(Cat(path, ": longer than ", limit, " bytes"));
+    if (text.size() > limit)
+      return ResourceExhausted(Cat(path, ": file is longer than ", limit, " bytes"));
     if (n < sizeof(buffer)) break;
   }
   if (std::ferror(file.get())) return ErrnoStatus(errno, path);

@@ -218,8 +218,8 @@ Status ErrorAt(const FileText& file, size_t offset, std::string_view what) {
 StatusOr<Node> ParseYaml(std::string_view file_name, std::string_view text) {
   if (StartsWith(text, "\xef\xbb\xbf")) text.remove_prefix(3);
   if (text.size() > kMaxFileBytes) {
-    return InvalidArgument(Cat(file_name, ": the file has ", text.size(), " bytes, at most ",
-                               kMaxFileBytes, " are allowed"));
+    return InvalidArgument(Cat(file_name, ": file is ", text.size(), " bytes; the limit is ",
+                               kMaxFileBytes, " bytes"));
   }
   const auto file = std::make_shared<const FileText>(std::string(file_name), std::string(text));
   if (const size_t bad = FindInvalidUtf8(text); bad != std::string_view::npos) {

@@ -62,7 +62,7 @@ TEST(Yaml, RejectsUnsupportedYaml) {
   EXPECT_EQ(Failure("a: *missing"), "f.yaml:1:4: the referenced anchor is not defined");
   EXPECT_EQ(Failure("a: &x [1, *x]"), "f.yaml:1:11: an alias must not refer to its own anchor");
   EXPECT_THAT(Failure(std::string(kMaxFileBytes + 1, '#')),
-              HasSubstr("at most 1048576 are allowed"));
+              HasSubstr("the limit is 1048576 bytes"));
   EXPECT_THAT(Failure(std::string(100, '[') + std::string(100, ']')),
               HasSubstr("nested deeper than 64 levels"));
   EXPECT_THAT(Failure(std::string(100'000, '[')), HasSubstr("f.yaml:1:1: "));

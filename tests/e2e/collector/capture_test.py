@@ -183,14 +183,14 @@ class Captures(unittest.TestCase):
             self.assertIn(cause, done.stderr)
         done = subprocess.run([BINARY, "capture", "zoo", "--rank", "x"], stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 2)
-        self.assertIn("--rank: must be an integer from 0", done.stderr)
+        self.assertIn("--rank: must be a non-negative integer", done.stderr)
 
     def test_capture_requires_ownership_or_token(self):
         empty = write(os.path.join(self.work, "token"), "guess\n")
         done = subprocess.run([BINARY, "capture", "zoo", "--token-file", empty, "--target", self.pitwall.grpc],
                               stderr=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 1)
-        self.assertIn("token of the role act", done.stderr)
+        self.assertIn("token that has the act role", done.stderr)
 
     def test_issue_shows_capture_requested_by_rule(self):
         before = self.pitwall.metric("pitwall_collector_clients")

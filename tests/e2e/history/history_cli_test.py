@@ -275,7 +275,7 @@ class HistoryCommandsTest(unittest.TestCase):
         self.run_("jobs", "show", "bert", "--token-file", path)
 
     def test_missing_server_or_history_error_suggests_fix(self):
-        self.assertIn("is a Pitwall with insights running there?", self.run_("query", "up", "--url", "http://127.0.0.1:1", code=1, url=False))
+        self.assertIn("is Pitwall running there with insights enabled?", self.run_("query", "up", "--url", "http://127.0.0.1:1", code=1, url=False))
         self.server.answer = lambda *_: None
         self.assertIn("does not serve a history", self.run_("query", "up", code=1))
         self.server.answer = lambda *_: (200, "<html>")
@@ -346,8 +346,8 @@ class HistoryCommandsTest(unittest.TestCase):
 
     def test_invalid_flag_errors_suggest_valid_values(self):
         for arguments, said in [(("--format", "parquet"), "python3 -m pitwall.history parquet"), (("--format", "xml"), "--format: must be perfetto or csv"),
-                                (("--format", "csv"), "--match: value is missing"), (("--steps", "9-3"), "--steps: must be like 8 or 100-120"),
-                                (("--ranks", "a"), "--ranks: must be like"), (("--from", "soon"), "--from: must be a time like")]:
+                                (("--format", "csv"), "--match: value is missing"), (("--steps", "9-3"), "--steps: must be a number or a range like 8 or 100-120"),
+                                (("--ranks", "a"), "--ranks: must be a number or a range like"), (("--from", "soon"), "--from: must be a time like")]:
             self.assertIn(said, self.run_("export", "bert", *arguments, code=2))
 
 

@@ -274,7 +274,7 @@ def _main(arguments: Optional[List[str]] = None) -> int:
     if options.steps:
         first, _, last = options.steps.partition("-")
         if not (first.isdigit() and (last or first).isdigit()):
-            parser.error("--steps must be like 8 or 100-120 (got %r)" % options.steps)
+            parser.error("--steps must be a number or a range like 8 or 100-120 (got %r)" % options.steps)
         steps = (int(first), int(last or first) + 1)
     try:
         history = History(options.url, token_file=options.token_file)

@@ -105,8 +105,8 @@ Status CheckOptions(const Flags& flags, const std::string& format) {
     return InvalidArgument(Cat("--mapping: requires --format csv (got ", Quote(format), ")"));
   for (const char* const name : {"evaluation-interval", "baseline"}) {
     if (format == "log" && flags.Has(name) && !flags.Has("rules"))
-      return InvalidArgument(
-          Cat("--", name, ": requires --rules; the rule sets of the log include this setting"));
+      return InvalidArgument(Cat(
+          "--", name, ": requires --rules; the rule sets in the log already include this setting"));
   }
   if (format != "log" && flags.Has("output"))
     return InvalidArgument("--output: requires --format log; files have no telemetry to copy");

@@ -153,9 +153,10 @@ StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const Backte
       &recording, std::move(rules),
       {.start = range.start, .end_jobs = flags.Has("end-job"), .recordings = recordings}, &counters,
       &events));
-  PITWALL_LOG(kInfo, "backtest", recording.samples(), " samples of ", recording.series().size(),
-              " series and ", recording.jobs().size(), " jobs in ", inputs.size(), " files; ",
-              recording.left_out(), " outside the range; ", counters.evaluations, " evaluations");
+  PITWALL_LOG(kInfo, "backtest", "read ", recording.samples(), " samples of ",
+              recording.series().size(), " series and ", recording.jobs().size(), " jobs from ",
+              inputs.size(), " files; skipped ", recording.left_out(),
+              " samples outside the range; ran ", counters.evaluations, " evaluations");
   if (recording.replaced() > 0)
     PITWALL_LOG(kWarning, "backtest", recording.replaced(),
                 " samples had different values at the same time; --duplicates ",

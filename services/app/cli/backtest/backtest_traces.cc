@@ -47,7 +47,7 @@ StatusOr<std::vector<std::string>> FilesOf(const std::string& input, Wanted want
     it.increment(error);
     if (error) return failed(input);
   }
-  if (files.empty()) return InvalidArgument(Cat(input, ": no file named ", expected, " found"));
+  if (files.empty()) return InvalidArgument(Cat(input, ": contains no file named ", expected));
   std::sort(files.begin(), files.end());
   return files;
 }

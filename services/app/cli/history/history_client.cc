@@ -35,11 +35,11 @@ Status StatusOf(const HttpReply& reply, std::string_view url) {
           Cat(url, ": ", message.empty() ? "access denied" : message,
               "; write --token-file with a token that has the required role"));
     case 404:
-      return absl::NotFoundError(
-          reply.body.empty() || reply.body[0] != '{'
-              ? Cat(url,
-                    ": server does not serve a history; write --url of a Pitwall with insights")
-              : message);
+      return absl::NotFoundError(reply.body.empty() || reply.body[0] != '{'
+                                     ? Cat(url,
+                                           ": server does not serve a history; set --url to a "
+                                           "Pitwall server with insights enabled")
+                                     : message);
     case 409:
       return FailedPrecondition(message);
     case 410:
@@ -87,7 +87,7 @@ StatusOr<std::string> Client::Exchange(std::string_view method, std::string_view
       return absl::ResourceExhaustedError(
           Cat(url_, ": response is longer than ", FormatBytes(kMaxAnswer), "; narrow the range"));
     return absl::UnavailableError(Cat(url_, ": no response (", ToStd(reply.status().message()),
-                                      "); is a Pitwall with insights running there?"));
+                                      "); is Pitwall running there with insights enabled?"));
   }
   if (reply->status < 200 || reply->status > 299) return StatusOf(*reply, url_);
   return reply->body;
@@ -106,8 +106,8 @@ StatusOr<Json> Client::Parsed(StatusOr<std::string> text, std::string_view path)
   if (!text.ok()) return text.status();
   Json body = Json::parse(*text, nullptr, false);
   if (body.is_discarded())
-    return absl::UnavailableError(
-        Cat(url_, path, ": response is malformed JSON; is it a Pitwall with insights?"));
+    return absl::UnavailableError(Cat(
+        url_, path, ": response is malformed JSON; is it a Pitwall server with insights enabled?"));
   return body;
 }
 
