@@ -23,7 +23,7 @@ Status CheckParameters(const std::vector<JobParameter>& parameters) {
                                  Quote(one.job), " is not finite"));
     if (i > 0 && key(parameters[i - 1]) >= key(one))
       return InvalidArgument(Cat("rule set: parameter ", Quote(one.name), " of job ",
-                                 Quote(one.job), " is a duplicate or not in order"));
+                                 Quote(one.job), " is a duplicate or out of order"));
   }
   return OkStatus();
 }
@@ -38,13 +38,16 @@ StatusOr<RuleSet> DecodeLayer(const state::v1::RuleSet& message, const FindBase&
         "rule set: has a base together with files, or a base without job parameters");
   const std::string hash = RuleSetHash(message.base(), parameters);
   if (message.hash() != hash) {
-    return DataLoss(Cat("rule set ", Quote(message.hash()), " has the content of ", hash));
+    return DataLoss(
+        Cat("rule set ", Quote(message.hash()), ": hash does not match the content (", hash, ")"));
   }
   if (!find_base)
-    return FailedPrecondition(Cat("rule set ", hash, " needs the set ", message.base()));
+    return FailedPrecondition(
+        Cat("rule set ", hash, " requires the base rule set ", message.base()));
   ASSIGN_OR_RETURN(RuleSet rules, find_base(message.base()));
   if (!rules.job_parameters.empty() || RuleSetHash(rules) != message.base())
-    return DataLoss(Cat("rule set ", hash, ": its base has another hash than ", message.base()));
+    return DataLoss(
+        Cat("rule set ", hash, ": the base rule set does not have the hash ", message.base()));
   rules.job_parameters = std::move(parameters);
   return rules;
 }
@@ -87,19 +90,20 @@ std::string EncodeRuleSet(const RuleSet& rules) {
 StatusOr<RuleSet> DecodeRuleSet(std::string_view bytes, const FindBase& find_base) {
   QuietProtobuf();
   if (bytes.size() > kRecordBytes) {
-    return InvalidArgument(Cat("a rule set of ", bytes.size(), " bytes, more than ", kRecordBytes));
+    return InvalidArgument(
+        Cat("rule set: is ", bytes.size(), " bytes long; the limit is ", kRecordBytes));
   }
   state::v1::RuleSet message;
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return InvalidArgument(Cat("not a RuleSet: cut short, damaged, or text that is not UTF-8 (",
-                               bytes.size(), " bytes)"));
+    return InvalidArgument(
+        Cat("not a RuleSet: truncated, damaged, or not valid UTF-8 (", bytes.size(), " bytes)"));
   }
   if (const int files = std::max(message.files_size(), message.baselines_size()); files > kFiles)
-    return InvalidArgument(Cat("a rule set of ", files, " files, more than ", kFiles));
+    return InvalidArgument(Cat("rule set: has ", files, " files; the limit is ", kFiles));
   if (!message.base().empty()) return DecodeLayer(message, find_base);
   if (message.evaluation_interval_ns() <= 0) {
-    return InvalidArgument(
-        Cat("rule set: evaluation interval ", message.evaluation_interval_ns(), " ns"));
+    return InvalidArgument(Cat("rule set: evaluation interval must be greater than 0 (got ",
+                               message.evaluation_interval_ns(), " ns)"));
   }
   RuleSet rules;
   for (const state::v1::RuleFile& file : message.files())
@@ -113,10 +117,12 @@ StatusOr<RuleSet> DecodeRuleSet(std::string_view bytes, const FindBase& find_bas
   for (const RuleSetFile& file : rules.files) names.push_back(file.name);
   std::sort(names.begin(), names.end());
   const auto twin = std::adjacent_find(names.begin(), names.end());
-  if (twin != names.end()) return InvalidArgument(Cat("rule set: two files named ", Quote(*twin)));
+  if (twin != names.end())
+    return InvalidArgument(Cat("rule set: two files are named ", Quote(*twin)));
   const std::string hash = RuleSetHash(rules);
   if (message.hash() != hash) {
-    return DataLoss(Cat("rule set ", Quote(message.hash()), " has the content of ", hash));
+    return DataLoss(
+        Cat("rule set ", Quote(message.hash()), ": hash does not match the content (", hash, ")"));
   }
   return rules;
 }
@@ -145,7 +151,7 @@ StatusOr<JobParameters> DecodeJobParameters(std::string_view bytes) {
   if (bytes.size() > kRecordBytes ||
       !message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())) ||
       message.job().empty()) {
-    return InvalidArgument(Cat("not a JobParameters: cut short, damaged, or without a job (",
+    return InvalidArgument(Cat("not a JobParameters: truncated, damaged, or without a job (",
                                bytes.size(), " bytes)"));
   }
   JobParameters all{message.job(), {}, message.over_since_ns()};

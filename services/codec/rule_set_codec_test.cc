@@ -126,13 +126,13 @@ TEST(RuleSetCodec, RejectsInvalidRuleSet) {
   };
   auto changed = message;
   changed.mutable_files(0)->set_content("other");
-  EXPECT_THAT(refused(changed), HasSubstr("has the content of"));
+  EXPECT_THAT(refused(changed), HasSubstr("hash does not match the content"));
   changed = message;
   changed.set_evaluation_interval_ns(0);
   EXPECT_THAT(refused(changed), HasSubstr("interval"));
   changed = message;
   changed.mutable_files(0)->set_name("b.yaml");
-  EXPECT_THAT(refused(changed), HasSubstr("two files named \"b.yaml\""));
+  EXPECT_THAT(refused(changed), HasSubstr("two files are named \"b.yaml\""));
   EXPECT_FALSE(DecodeRuleSet("nonsense").ok());
   EXPECT_FALSE(DecodeRuleSet("").ok());
 }

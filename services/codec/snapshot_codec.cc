@@ -70,11 +70,11 @@ StatusOr<std::vector<std::string>> SplitSnapshot(std::string_view job, int64_t o
   if (job.empty()) return InvalidArgument("snapshot: job is empty");
   if (job.size() > kNameBytes || rule_set_hash.size() > kNameBytes) {
     return InvalidArgument(
-        Cat("snapshot: job or rule set hash has more than ", kNameBytes, " bytes"));
+        Cat("snapshot: job and rule set hash must be at most ", kNameBytes, " bytes long"));
   }
   if (payload.size() > limits.uncompressed_bytes) {
-    return ResourceExhausted(Cat(PlaceOf(job, offset), ": ", payload.size(),
-                                 " bytes, more than the limit of ", limits.uncompressed_bytes));
+    return ResourceExhausted(Cat(PlaceOf(job, offset), ": payload is ", payload.size(),
+                                 " bytes long; the limit is ", limits.uncompressed_bytes));
   }
   StatusOr<std::vector<std::string>> pieces = Compress(payload);
   if (!pieces.ok()) return Annotate(pieces.status(), PlaceOf(job, offset));
@@ -104,10 +104,12 @@ StatusOr<std::string> UnpackSnapshot(const Snapshot& snapshot) {
   if (snapshot.pieces.empty()) return DataLoss(Cat(place, ": has no payload"));
   const std::string& first = snapshot.pieces[0];
   const unsigned long long stated = ZSTD_getFrameContentSize(first.data(), first.size());
-  if (stated == ZSTD_CONTENTSIZE_ERROR) return DataLoss(Cat(place, ": the payload is not zstd"));
+  if (stated == ZSTD_CONTENTSIZE_ERROR)
+    return DataLoss(Cat(place, ": the payload is not a zstd frame"));
   // The payload must state the same length before memory of that length is allocated.
   if (stated != snapshot.payload_bytes) {
-    return DataLoss(Cat(place, ": the payload does not state its length of ",
+    return DataLoss(Cat(place,
+                        ": the length in the payload header does not match the expected length of ",
                         snapshot.payload_bytes, " bytes"));
   }
   const std::unique_ptr<ZSTD_DCtx, FreeDecompressor> context(ZSTD_createDCtx());
@@ -124,7 +126,7 @@ StatusOr<std::string> UnpackSnapshot(const Snapshot& snapshot) {
         return DataLoss(Cat(place, ": the payload is damaged: ", ZSTD_getErrorName(wanted)));
       }
       if (in.pos + out.pos == before)
-        return DataLoss(Cat(place, ": the payload is longer than stated"));
+        return DataLoss(Cat(place, ": the payload is longer than its header states"));
     }
   }
   if (wanted != 0 || out.pos != payload.size())
@@ -162,8 +164,8 @@ StatusOr<std::optional<Snapshot>> SnapshotAssembler::Add(std::string_view bytes)
     return DataLoss(Cat(place, ": invalid number of chunks ", chunk.chunks()));
   }
   if (chunk.uncompressed_bytes() > limits_.uncompressed_bytes) {
-    return ResourceExhausted(Cat(place, ": ", chunk.uncompressed_bytes(),
-                                 " bytes uncompressed, more than ", limits_.uncompressed_bytes));
+    return ResourceExhausted(Cat(place, ": uncompressed size is ", chunk.uncompressed_bytes(),
+                                 " bytes; the limit is ", limits_.uncompressed_bytes));
   }
 
   const Key key{chunk.job(), chunk.offset()};
@@ -180,11 +182,12 @@ StatusOr<std::optional<Snapshot>> SnapshotAssembler::Add(std::string_view bytes)
     it->second.rule_set_hash = chunk.rule_set_hash();
   }
   Pending& pending = it->second;
-  if (!pending.refused.empty()) return DataLoss(Cat(place, ": rejected before: ", pending.refused));
+  if (!pending.refused.empty())
+    return DataLoss(Cat(place, ": already rejected: ", pending.refused));
   // The CRC covers only the payload. A damaged header is inconsistent with other chunks or has
   // invalid lengths.
   if (Crc32c(chunk.payload()) != chunk.payload_crc32c()) {
-    return Refuse(pending, DataLoss(Cat(place, ": damaged (CRC)")));
+    return Refuse(pending, DataLoss(Cat(place, ": payload is damaged (CRC)")));
   }
   if (pending.chunks != chunk.chunks() || pending.format != chunk.format() ||
       pending.uncompressed_bytes != chunk.uncompressed_bytes() ||
@@ -198,8 +201,9 @@ StatusOr<std::optional<Snapshot>> SnapshotAssembler::Add(std::string_view bytes)
   // Compressed state is never longer than the state, except for a few bytes of framing.
   if (pending.bytes + chunk.payload().size() >
       ZSTD_compressBound(std::max<uint64_t>(pending.uncompressed_bytes, kPieceBytes))) {
-    return Refuse(pending, ResourceExhausted(Cat(place, ": more bytes than ",
-                                                 pending.uncompressed_bytes, " compress to")));
+    return Refuse(pending, ResourceExhausted(Cat(place, ": has more compressed bytes than ",
+                                                 pending.uncompressed_bytes,
+                                                 " uncompressed bytes can produce")));
   }
   pending.bytes += chunk.payload().size();
   pending.pieces.emplace(chunk.index(), std::move(*chunk.mutable_payload()));

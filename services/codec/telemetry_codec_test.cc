@@ -319,7 +319,7 @@ INSTANTIATE_TEST_SUITE_P(
                   *b->mutable_schemas(0) = SchemaOf({{{"__name__", "m"}}, {{"__name__", "m"}}});
                   b->mutable_schemas(0)->set_id(SchemaId(0, twice));
                 }},
-        BadCase{"5 series, more than 4",
+        BadCase{"too many series (got 5, limit 4)",
                 [](auto* b) {
                   for (int i = 0; i < 3; ++i) b->mutable_schemas(0)->add_series();
                 }},
@@ -345,7 +345,7 @@ INSTANTIATE_TEST_SUITE_P(
                 }},
         BadCase{"frames[1]: 1 values are not a multiple of 0 ticks",
                 [](auto* b) { b->mutable_frames(1)->add_values(1); }},
-        BadCase{"frames[1]: 11 ticks, more than 10",
+        BadCase{"frames[1]: too many ticks (got 11, limit 10)",
                 [](auto* b) {
                   for (int i = 0; i < 11; ++i) b->mutable_frames(1)->add_time_deltas_ns(1);
                 }},
@@ -353,7 +353,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"spans[0]: negative duration", [](auto* b) { b->mutable_spans(0)->set_duration_ns(-1); }},
         BadCase{"spans[0]: the end overflows", [](auto* b) { b->mutable_spans(0)->set_duration_ns(INT64_MAX); }},
         BadCase{"spans[0]: step", [](auto* b) { b->mutable_spans(0)->set_step(UINT64_MAX); }},
-        BadCase{"6 spans, more than 5",
+        BadCase{"too many spans (got 6, limit 5)",
                 [](auto* b) {
                   for (int i = 0; i < 3; ++i) b->add_spans();
                 }},
@@ -395,7 +395,7 @@ TEST(TelemetryCodec, RejectsInvalidRecord) {
   DecodeLimits limits;
   limits.record_bytes = 10;
   EXPECT_THAT(std::string(BatchDecoder(limits).Decode("hello, world").status().message()),
-              HasSubstr("12 bytes, more than 10"));
+              HasSubstr("12 bytes; the limit is 10"));
   // protobuf encodes text that is not UTF-8 without an error, here in field 1 of the batch.
   Example example;
   std::string bytes;

@@ -25,7 +25,7 @@ Status At(const char* list, size_t index, const Status& status) {
 }
 
 Status CheckLength(std::string_view what, std::string_view text, size_t limit) {
-  if (text.size() > limit) return Bad(what, " has ", text.size(), " bytes, more than ", limit);
+  if (text.size() > limit) return Bad(what, " has ", text.size(), " bytes; the limit is ", limit);
   return OkStatus();
 }
 
@@ -47,7 +47,7 @@ Status CheckName(std::string_view what, std::string_view text, size_t limit) {
 template <typename List>
 Status CheckCount(std::string_view what, const List& list, size_t limit) {
   const auto size = static_cast<size_t>(list.size());
-  if (size > limit) return Bad(size, " ", what, ", more than ", limit);
+  if (size > limit) return Bad("too many ", what, " (got ", size, ", limit ", limit, ")");
   return OkStatus();
 }
 
@@ -461,14 +461,14 @@ BatchDecoder& BatchDecoder::operator=(BatchDecoder&&) noexcept = default;
 
 StatusOr<DecodedRecord> BatchDecoder::Decode(std::string_view bytes) {
   if (bytes.size() > impl_->limits.record_bytes) {
-    return Bad("record has ", bytes.size(), " bytes, more than ", impl_->limits.record_bytes);
+    return Bad("record has ", bytes.size(), " bytes; the limit is ", impl_->limits.record_bytes);
   }
   // Schemas are long and almost always known, so they are removed before protobuf parses the rest.
   const std::string_view parsed =
       TakeSchemas(bytes, &impl_->rest, &impl_->found) ? std::string_view(impl_->rest) : bytes;
   if (!impl_->record.ParseFromArray(parsed.data(), static_cast<int>(parsed.size()))) {
-    return Bad("not a TelemetryRecord: cut short, damaged, or text that is not UTF-8 (",
-               bytes.size(), " bytes)");
+    return Bad("not a TelemetryRecord: truncated, damaged, or not valid UTF-8 (", bytes.size(),
+               " bytes)");
   }
   DecodedRecord out;
   switch (impl_->record.body_case()) {

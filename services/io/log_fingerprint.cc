@@ -52,7 +52,7 @@ Status CheckLogMark(Log* log, const TopicPartition& at, int64_t position,
       records[0].append_time_ns == mark.append_time_ns)
     return OkStatus();
   return FailedPrecondition(Cat(place, ": the record at offset ", mark.offset,
-                                " differs from the one that was read (append time ",
+                                " differs from the record that was read (append time ",
                                 records[0].append_time_ns, " instead of ", mark.append_time_ns,
                                 "; topic replaced)"));
 }

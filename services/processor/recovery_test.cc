@@ -264,7 +264,7 @@ TEST_F(RecoveryTest, SnapshotOverLimit_IsReportedAndStateRebuilt) {
   ASSERT_TRUE(Open().ok());
   Feed(12, 1);
   EXPECT_EQ(owner_->stats().snapshots, 0U);
-  EXPECT_THAT(owner_->stats().trouble, HasSubstr("more than the limit of 200"));
+  EXPECT_THAT(owner_->stats().trouble, HasSubstr("the limit is 200"));
   ASSERT_TRUE(Open().ok());
   Feed(30, 0);
   EXPECT_EQ(CheckIssueEvents(), 0U);

@@ -188,7 +188,7 @@ TEST(BlockCodec, RejectsInvalidBlock) {
   Values got;
   EXPECT_FALSE(decoder.Decode("", &got).ok());
   EXPECT_EQ(decoder.Decode(std::string("\x09\x00\x01x", 4), &got).message(),
-            "block: unknown form 9; a newer version wrote it");
+            "block: unknown form 9; it was written by a newer version");
 }
 
 TEST(BitStream, RoundTrip) {

@@ -58,7 +58,7 @@ Status BlockDecoder::Decode(std::string_view block, std::vector<double>* out) {
     case Form::kExpected:
       return ReadExpectedDecimal(body, count, out);
   }
-  return DataLoss(Cat("block: unknown form ", int{form}, "; a newer version wrote it"));
+  return DataLoss(Cat("block: unknown form ", int{form}, "; it was written by a newer version"));
 }
 
 }  // namespace pitwall::blocks

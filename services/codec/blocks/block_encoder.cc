@@ -84,7 +84,8 @@ Status BlockEncoder::Offer(Form form, bool* fits) {
 
 Status BlockEncoder::Encode(std::span<const double> values, FormHint* hint, std::string* out) {
   if (values.empty() || values.size() > kMaxBlockValues) {
-    return InvalidArgument(Cat("block: ", values.size(), " values; give 1 to ", kMaxBlockValues));
+    return InvalidArgument(
+        Cat("block: must have 1 to ", kMaxBlockValues, " values (got ", values.size(), ")"));
   }
   bits_.resize(values.size());
   std::memcpy(bits_.data(), values.data(), values.size_bytes());

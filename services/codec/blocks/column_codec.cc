@@ -29,7 +29,7 @@ int64_t UnitOf(std::span<const int64_t> column) {
 Status EncodeColumn(std::span<const int64_t> column, std::string* out, ColumnEffort effort) {
   if (column.size() > kMaxColumnEntries) {
     return InvalidArgument(
-        Cat("column: ", column.size(), " entries, more than ", kMaxColumnEntries));
+        Cat("column: has ", column.size(), " entries; the limit is ", kMaxColumnEntries));
   }
   BinaryWriter head;
   head.U64(column.size());
@@ -90,11 +90,11 @@ Status DecodeColumn(std::string_view bytes, std::vector<int64_t>* out) {
   if (flags == kZstd) {
     ASSIGN_OR_RETURN(unpacked, Unpack(body, size, "column"));
     if (unpacked.size() != size) {
-      return DataLoss(Cat("column: has ", unpacked.size(), " bytes, not ", size));
+      return DataLoss(Cat("column: has ", unpacked.size(), " bytes instead of ", size));
     }
     body = unpacked;
   } else if (body.size() != size) {
-    return DataLoss(Cat("column: has ", body.size(), " bytes, not ", size));
+    return DataLoss(Cat("column: has ", body.size(), " bytes instead of ", size));
   }
   const size_t before = out->size();
   const auto in_ns = [unit](int64_t entry) {
@@ -117,13 +117,13 @@ Status DecodeColumn(std::string_view bytes, std::vector<int64_t>* out) {
     int64_t change = 0;
     if (!ReadVarint(&at, end, &change)) {
       out->resize(before + i);
-      return DataLoss(Cat("column: ends in entry ", i, " of ", count));
+      return DataLoss(Cat("column: truncated in entry ", i, " of ", count));
     }
     difference = Plus(difference, change);
     entry = Plus(entry, difference);
     *to++ = in_ns(entry);
   }
-  if (at != end) return DataLoss(Cat("column: has ", end - at, " bytes too many"));
+  if (at != end) return DataLoss(Cat("column: has ", end - at, " trailing bytes"));
   return OkStatus();
 }
 

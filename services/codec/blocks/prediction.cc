@@ -179,7 +179,7 @@ Status ReadExpected(std::string_view body, std::span<int64_t> to) {
   const auto order = body.size() < kHeadBytes ? 2 : static_cast<uint8_t>(body[0]);
   const size_t turn = body.size() < kHeadBytes ? 0 : static_cast<uint8_t>(body[1]);
   if (order > 1 || turn > kMostTurn)
-    return DataLoss(Cat("integers: order ", order, " or turn ", turn, " is malformed"));
+    return DataLoss(Cat("integers: order ", order, " or turn ", turn, " is out of range"));
   Bits bits(body.substr(kHeadBytes));
   Expectation expected(turn);
   int64_t before = 0;
@@ -196,14 +196,15 @@ Status ReadExpected(std::string_view body, std::span<int64_t> to) {
       bits.Skip(zeros + 1);
       off = static_cast<uint64_t>(zeros) << k | bits.Get(k);
     }
-    if (bits.past_end()) return DataLoss(Cat("integers: end in entry ", i, " of ", to.size()));
+    if (bits.past_end())
+      return DataLoss(Cat("integers: truncated in entry ", i, " of ", to.size()));
     const int64_t distance = Unzigzag(off);
     const int64_t given = Plus(distance, expected.now());
     expected.Next(distance);
     before = order == 0 ? given : Plus(before, given);
     to[i] = before;
   }
-  if (!bits.at_end()) return DataLoss("integers: trailing bits");
+  if (!bits.at_end()) return DataLoss("integers: unexpected trailing bits");
   return OkStatus();
 }
 

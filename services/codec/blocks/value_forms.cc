@@ -108,7 +108,8 @@ Status ReadDictionary(std::string_view body, size_t count, std::vector<double>* 
     if (wide) index |= static_cast<size_t>(static_cast<uint8_t>(rest[count + i])) << 8;
     if (index >= table.size()) {
       out->resize(before + i);
-      return DataLoss(Cat("block: index ", index, " of a dictionary of ", table.size()));
+      return DataLoss(
+          Cat("block: dictionary index ", index, " is out of range (", table.size(), " values)"));
     }
     to[i] = table[index];
   }
@@ -149,7 +150,8 @@ bool WriteExpectedDecimal(std::span<const uint64_t> bits, std::vector<int64_t>* 
 Status ReadExpectedDecimal(std::string_view body, size_t count, std::vector<double>* out) {
   const size_t exponent = body.empty() ? kPowers.size() : static_cast<uint8_t>(body[0]);
   if (exponent >= kPowers.size()) {
-    return DataLoss(Cat("block: decimal exponent ", exponent, ", more than ", kPowers.size() - 1));
+    return DataLoss(
+        Cat("block: decimal exponent is ", exponent, "; the limit is ", kPowers.size() - 1));
   }
   std::vector<int64_t> integers(count);
   RETURN_IF_ERROR(Annotate(ReadExpected(body.substr(1), integers), "block"));
@@ -175,7 +177,8 @@ Status ReadDecimal(std::string_view body, size_t count, std::vector<double>* out
   BinaryReader in(body);
   const size_t exponent = in.U8();
   if (!in.ok() || exponent >= kPowers.size()) {
-    return DataLoss(Cat("block: decimal exponent ", exponent, ", more than ", kPowers.size() - 1));
+    return DataLoss(
+        Cat("block: decimal exponent is ", exponent, "; the limit is ", kPowers.size() - 1));
   }
   const auto* at = reinterpret_cast<const uint8_t*>(body.data()) + 1;
   const uint8_t* const end = at + body.size() - 1;
@@ -188,12 +191,12 @@ Status ReadDecimal(std::string_view body, size_t count, std::vector<double>* out
     int64_t change = 0;
     if (!ReadVarint(&at, end, &change)) {
       out->resize(before + i);
-      return DataLoss(Cat("block: decimal ends in value ", i, " of ", count));
+      return DataLoss(Cat("block: decimal is truncated in value ", i, " of ", count));
     }
     value += static_cast<uint64_t>(change);
     *to++ = static_cast<double>(static_cast<int64_t>(value)) / power;
   }
-  if (at != end) return DataLoss(Cat("block: decimal has ", end - at, " bytes too many"));
+  if (at != end) return DataLoss(Cat("block: decimal has ", end - at, " trailing bytes"));
   return OkStatus();
 }
 
@@ -242,7 +245,8 @@ Status ReadXor(std::string_view body, size_t count, std::vector<double>* out) {
         length = static_cast<int>(in.Get(6)) + 1;
       }
       if (length == 0 || leading + length > 64) {
-        return DataLoss(Cat("block: window of ", length, " bits after ", leading));
+        return DataLoss(
+            Cat("block: invalid bit window (", leading, " leading zeros, ", length, " bits)"));
       }
       value ^= in.Get(length) << (64 - leading - length);
     }
@@ -263,7 +267,8 @@ void WritePlanes(std::span<const uint64_t> bits, std::string* out) {
 
 Status ReadPlanes(std::string_view body, size_t count, std::vector<double>* out) {
   if (body.size() != count * 8) {
-    return DataLoss(Cat("block: ", body.size(), " bytes for ", count, " values of 8"));
+    return DataLoss(
+        Cat("block: has ", body.size(), " bytes for ", count, " values of 8 bytes each"));
   }
   for (size_t i = 0; i < count; ++i) {
     uint64_t value = 0;

@@ -34,9 +34,10 @@ StatusOr<std::string> Pack(std::string_view text, int level) {
 StatusOr<std::string> Unpack(std::string_view packed, uint64_t limit, std::string_view what) {
   const unsigned long long stated = ZSTD_getFrameContentSize(packed.data(), packed.size());
   if (stated == ZSTD_CONTENTSIZE_ERROR || stated == ZSTD_CONTENTSIZE_UNKNOWN) {
-    return DataLoss(Cat(what, ": not a zstd frame of known length"));
+    return DataLoss(Cat(what, ": not a zstd frame with a known length"));
   }
-  if (stated > limit) return DataLoss(Cat(what, ": ", stated, " bytes, more than ", limit));
+  if (stated > limit)
+    return DataLoss(Cat(what, ": decompressed size is ", stated, " bytes; the limit is ", limit));
   std::string out(stated, '\0');
   RETURN_IF_ERROR(UnpackInto(packed, out, what));
   return out;
@@ -48,7 +49,8 @@ Status UnpackInto(std::string_view packed, std::span<char> out, std::string_view
   const size_t got =
       ZSTD_decompressDCtx(contexts.unpack, out.data(), out.size(), packed.data(), packed.size());
   if (ZSTD_isError(got)) return DataLoss(Cat(what, ": damaged: ", ZSTD_getErrorName(got)));
-  if (got != out.size()) return DataLoss(Cat(what, ": has ", got, " bytes, not ", out.size()));
+  if (got != out.size())
+    return DataLoss(Cat(what, ": decompressed to ", got, " bytes instead of ", out.size()));
   return OkStatus();
 }
 

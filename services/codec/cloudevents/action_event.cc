@@ -76,7 +76,7 @@ StatusOr<ActionEvent> DecodeActionEvent(std::string_view json) {
   std::string type;
   ReadEnvelope(in, &e.id, &type, &e.time_ns);
   const std::optional<ActionEventType> known = ParseActionEventType(type);
-  if (!known) in.Fail("type", Cat("unknown: ", Quote(type)));
+  if (!known) in.Fail("type", Cat("unknown type: ", Quote(type)));
   e.type = known.value_or(ActionEventType::kDecided);
 
   const JsonReader data = in.Object("data");
@@ -92,11 +92,11 @@ StatusOr<ActionEvent> DecodeActionEvent(std::string_view json) {
   e.severity = data.String("severity");
   const std::string kind_name = data.Required("action");
   const std::optional<ActionKind> kind = ParseActionKind(kind_name);
-  if (!kind) data.Fail("action", Cat("unknown: ", Quote(kind_name)));
+  if (!kind) data.Fail("action", Cat("unknown action: ", Quote(kind_name)));
   e.kind = kind.value_or(ActionKind::kStop);
   const std::string mode_name = data.Required("mode");
   const std::optional<ActionMode> mode = ParseActionMode(mode_name);
-  if (!mode) data.Fail("mode", Cat("unknown: ", Quote(mode_name)));
+  if (!mode) data.Fail("mode", Cat("unknown mode: ", Quote(mode_name)));
   e.mode = mode.value_or(ActionMode::kDryRun);
   e.target = ReadReference(data.Object("target"));
   e.why = data.String("why");

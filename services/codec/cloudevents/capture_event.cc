@@ -52,7 +52,7 @@ std::string ReadType(const JsonReader& in, std::string_view wanted, std::string*
                      int64_t* time_ns) {
   std::string type;
   ReadEnvelope(in, id, &type, time_ns);
-  if (type != wanted) in.Fail("type", Cat("unknown: ", Quote(type)));
+  if (type != wanted) in.Fail("type", Cat("unknown type: ", Quote(type)));
   return type;
 }
 
@@ -90,10 +90,12 @@ StatusOr<CaptureRequest> DecodeCaptureRequest(std::string_view json) {
   const JsonReader data = in.Object("data");
   request.job = data.Required("job");
   const std::vector<std::string> ranks = data.Strings("ranks");
-  if (ranks.size() > kMaxCaptureRanks) data.Fail("ranks", Cat("more than ", kMaxCaptureRanks));
+  if (ranks.size() > kMaxCaptureRanks)
+    data.Fail("ranks", Cat("must list at most ", kMaxCaptureRanks, " ranks"));
   for (const std::string& text : ranks) {
     const auto rank = ParseInt(text);
-    if (!rank.has_value() || *rank < 0) data.Fail("ranks", Cat("not a rank: ", Quote(text)));
+    if (!rank.has_value() || *rank < 0)
+      data.Fail("ranks", Cat("must be non-negative integers (got ", Quote(text), ")"));
     request.ranks.push_back(rank.value_or(0));
   }
   request.issue = data.String("issue");
@@ -179,7 +181,7 @@ StatusOr<RankCapture> DecodeRankCapture(std::string_view json) {
   c.pid = ReadNumber(data, "pid");
   const std::string state_name = data.Required("state");
   const std::optional<CaptureState> state = ParseCaptureState(state_name);
-  if (!state) data.Fail("state", Cat("unknown: ", Quote(state_name)));
+  if (!state) data.Fail("state", Cat("unknown state: ", Quote(state_name)));
   c.state = state.value_or(CaptureState::kBlocked);
   c.source = data.String("source");
   c.why_system = data.String("why_system");

@@ -78,7 +78,7 @@ TEST(CaptureEvent, ErrorsNameInvalidKey) {
   std::string json = EncodeCaptureRequest({"id", "j", {1}, "", "", 1});
   json.replace(json.find("\"1\"]"), 4, "\"-1\"]");
   EXPECT_THAT(std::string(DecodeCaptureRequest(json).status().message()),
-              HasSubstr("data.ranks: not a rank"));
+              HasSubstr("data.ranks: must be non-negative integers"));
   json = EncodeRankCapture(SampleCapture());
   json.replace(json.find("\"state\":\"collective\""), 20, "\"state\":\"asleep\"");
   EXPECT_THAT(std::string(DecodeRankCapture(json).status().message()),

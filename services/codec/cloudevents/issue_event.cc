@@ -124,7 +124,7 @@ StatusOr<IssueEvent> DecodeCloudEvent(std::string_view json) {
   std::string type;
   ReadEnvelope(in, &e.id, &type, &e.time_ns);
   const std::optional<EventType> known = ParseEventType(type);
-  if (!known) in.Fail("type", Cat("unknown: ", Quote(type)));
+  if (!known) in.Fail("type", Cat("unknown type: ", Quote(type)));
   e.type = known.value_or(EventType::kIssueFound);
 
   const JsonReader data = in.Object("data");
@@ -145,7 +145,7 @@ StatusOr<IssueEvent> DecodeCloudEvent(std::string_view json) {
   e.ended_at_ns = data.Time("ended_at");
   const std::string reason = data.String("end_reason");
   const std::optional<EndReason> end_reason = ParseEndReason(reason);
-  if (!end_reason) data.Fail("end_reason", Cat("unknown: ", Quote(reason)));
+  if (!end_reason) data.Fail("end_reason", Cat("unknown reason: ", Quote(reason)));
   e.end_reason = end_reason.value_or(EndReason::kNone);
   e.sequence = data.Uint("sequence");
   e.value = data.Double("value");
@@ -176,12 +176,12 @@ StatusOr<IssueEvent> DecodeCloudEvent(std::string_view json) {
   e.ever_found = data.Bool("ever_found");
   const std::string detail = data.String("end_detail");
   const std::optional<EndDetail> end_detail = ParseEndDetail(detail);
-  if (!end_detail) data.Fail("end_detail", Cat("unknown: ", Quote(detail)));
+  if (!end_detail) data.Fail("end_detail", Cat("unknown detail: ", Quote(detail)));
   e.end_detail = end_detail.value_or(EndDetail::kNone);
   const std::string change = data.String("job_change");
   const std::optional<JobChange> job_change = ParseJobChange(change);
   if (!job_change || (e.type == EventType::kJobChanged && *job_change == JobChange::kNone))
-    data.Fail("job_change", Cat("unknown: ", Quote(change)));
+    data.Fail("job_change", Cat("unknown change: ", Quote(change)));
   e.job_change = job_change.value_or(JobChange::kNone);
   if (data.Has("lost_rank")) e.lost_rank = ReadLostRank(data.Object("lost_rank"));
   RETURN_IF_ERROR(in.status());

@@ -39,7 +39,7 @@ struct JsonReader::Text {
 StatusOr<JsonReader> JsonReader::Parse(std::string_view text, size_t max_bytes) {
   if (text.size() > max_bytes) {
     return InvalidArgument(
-        Cat("event of ", text.size(), " bytes, at most ", max_bytes, " are accepted"));
+        Cat("event is ", text.size(), " bytes; the limit is ", max_bytes, " bytes"));
   }
   auto parsed = std::make_shared<Text>();
   try {
@@ -51,7 +51,7 @@ StatusOr<JsonReader> JsonReader::Parse(std::string_view text, size_t max_bytes) 
           depth = std::max(depth, at);
           return true;
         });
-    if (depth > 32) return InvalidArgument("JSON nested deeper than 32 levels");
+    if (depth > 32) return InvalidArgument("JSON is nested deeper than 32 levels");
   } catch (const nlohmann::json::exception& e) {
     return InvalidArgument(Cat("not JSON: ", e.what()));
   }
@@ -108,7 +108,7 @@ double JsonReader::Double(std::string_view key) const {
   const Json* value = Find(node_, key);
   if (value == nullptr) return 0;
   const std::optional<double> number = AsDouble(*value);
-  if (!number) Fail(key, "must be a number, \"NaN\", \"+Inf\" or \"-Inf\"");
+  if (!number) Fail(key, "must be a number, \"NaN\", \"+Inf\", or \"-Inf\"");
   return number.value_or(0);
 }
 
@@ -118,12 +118,12 @@ int64_t JsonReader::Time(std::string_view key) const {
   absl::Time time;
   std::string error;
   if (!absl::ParseTime(absl::RFC3339_full, text, &time, &error)) {
-    Fail(key, Cat("must be an RFC 3339 time, got ", Quote(text)));
+    Fail(key, Cat("must be an RFC 3339 time (got ", Quote(text), ")"));
     return 0;
   }
   if (time < absl::FromUnixNanos(std::numeric_limits<int64_t>::min()) ||
       time > absl::FromUnixNanos(std::numeric_limits<int64_t>::max())) {
-    Fail(key, Cat("time out of range: ", Quote(text)));
+    Fail(key, Cat("time is out of range: ", Quote(text)));
     return 0;
   }
   return absl::ToUnixNanos(time);
@@ -159,7 +159,7 @@ std::vector<std::pair<std::string, double>> JsonReader::Doubles(std::string_view
   for (const auto& [name, value] : static_cast<const Json*>(object.node_)->items()) {
     const std::optional<double> number = AsDouble(value);
     if (!number) {
-      object.Fail(name, "must be a number, \"NaN\", \"+Inf\" or \"-Inf\"");
+      object.Fail(name, "must be a number, \"NaN\", \"+Inf\", or \"-Inf\"");
       return numbers;
     }
     numbers.emplace_back(name, *number);

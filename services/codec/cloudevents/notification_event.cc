@@ -37,13 +37,13 @@ StatusOr<NotificationRecord> DecodeNotification(std::string_view json) {
   NotificationRecord record;
   std::string type;
   ReadEnvelope(in, &record.id, &type, &record.time_ns);
-  if (type != kDelivered && type != kFailed) in.Fail("type", Cat("unknown: ", Quote(type)));
+  if (type != kDelivered && type != kFailed) in.Fail("type", Cat("unknown type: ", Quote(type)));
   record.taken = type == kDelivered;
   const JsonReader data = in.Object("data");
   record.job = data.Required("job");
   record.issues = data.Strings("issues");
   if (record.issues.size() > kMaxNotificationIssues)
-    data.Fail("issues", Cat("more than ", kMaxNotificationIssues));
+    data.Fail("issues", Cat("must list at most ", kMaxNotificationIssues, " issues"));
   record.receiver = data.Required("receiver");
   record.kind = data.String("kind");
   record.what = data.String("what");

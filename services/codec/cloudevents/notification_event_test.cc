@@ -43,7 +43,7 @@ TEST(NotificationEvent, InvalidRecord_ReturnsError) {
   NotificationRecord many = Sample();
   many.issues.assign(kMaxNotificationIssues + 1, "i");
   EXPECT_THAT(DecodeNotification(EncodeNotification(many)).status().message(),
-              HasSubstr("more than"));
+              HasSubstr("must list at most"));
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ void WriteEnvelope(const Envelope& envelope, JsonWriter* out) {
 void ReadEnvelope(const JsonReader& in, std::string* id, std::string* type, int64_t* time_ns) {
   if (const std::string version = in.Required("specversion");
       version != "1.0" && !version.empty()) {
-    in.Fail("specversion", Cat("must be \"1.0\", got ", Quote(version)));
+    in.Fail("specversion", Cat("must be \"1.0\" (got ", Quote(version), ")"));
   }
   *id = in.Required("id");
   *type = in.Required("type");
@@ -38,7 +38,7 @@ void ReadEnvelope(const JsonReader& in, std::string* id, std::string* type, int6
   *time_ns = in.Time("time");
   const std::string content = in.String("datacontenttype");
   if (!content.empty() && content != "application/json") {
-    in.Fail("datacontenttype", Cat("must be application/json, got ", Quote(content)));
+    in.Fail("datacontenttype", Cat("must be application/json (got ", Quote(content), ")"));
   }
   if (!in.Has("data")) in.Fail("data", "is missing");
 }

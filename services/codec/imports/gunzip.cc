@@ -60,13 +60,15 @@ Status Gunzip::Inflate(std::string_view bytes) {
       unpacked_ += n;
       if (n > 0) RETURN_IF_ERROR(next_({stream_->out.data(), n}));
       if (code == Z_DATA_ERROR && whole_ && zlib.msg == kNoHeader) {
-        PITWALL_LOG(kWarning, "import", name_, ": skipped the bytes after the end of the gzip");
+        PITWALL_LOG(kWarning, "import", name_,
+                    ": skipped the bytes after the end of the gzip data");
         stream_->between = tail_ = true;
         return OkStatus();
       }
       if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR) {
-        return InvalidArgument(Cat(name_, ": damaged gzip after byte ", unpacked_, " of its text: ",
-                                   zlib.msg != nullptr ? zlib.msg : "no cause given"));
+        return InvalidArgument(
+            Cat(name_, ": corrupt gzip data after ", unpacked_,
+                " uncompressed bytes: ", zlib.msg != nullptr ? zlib.msg : "no cause reported"));
       }
       if (code == Z_STREAM_END) {
         stream_->between = whole_ = true;
@@ -82,8 +84,8 @@ Status Gunzip::Finish() {
   if (!known_ && !begin_.empty()) return next_(begin_);
   cut_ = stream_ && !stream_->between;
   if (cut_)
-    PITWALL_LOG(kWarning, "import", name_, ": the gzip is cut short after byte ", unpacked_,
-                " of its text");
+    PITWALL_LOG(kWarning, "import", name_, ": gzip data is truncated after ", unpacked_,
+                " uncompressed bytes");
   return OkStatus();
 }
 

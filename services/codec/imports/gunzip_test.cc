@@ -88,7 +88,8 @@ TEST(Gunzip, DamagedInput_ReturnsError) {
   damaged[packed.size() - 6] = static_cast<char>(damaged[packed.size() - 6] ^ 1);
   EXPECT_THAT(
       Read(damaged, 100),
-      ::testing::Eq("error: t.gz: damaged gzip after byte 24 of its text: incorrect data check"));
+      ::testing::Eq(
+          "error: t.gz: corrupt gzip data after 24 uncompressed bytes: incorrect data check"));
 }
 
 }  // namespace

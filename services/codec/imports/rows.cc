@@ -20,7 +20,7 @@ constexpr int kMaxDepth = 16;
 Status Flatten(const Json& object, const std::string& prefix, int depth,
                std::vector<std::pair<std::string, std::string>>* cells,
                std::set<std::string, std::less<>>* nulls, size_t max_nulls) {
-  if (depth > kMaxDepth) return InvalidArgument("objects are nested too deep");
+  if (depth > kMaxDepth) return InvalidArgument("objects are nested too deeply");
   for (const auto& [key, value] : object.items()) {
     std::string column = prefix.empty() ? key : Cat(prefix, ".", key);
     if (value.is_object()) {
@@ -53,7 +53,8 @@ Status RowReader::Error(std::string_view what) const {
 }
 
 Status RowReader::TooLong(size_t limit) const {
-  return ResourceExhausted(Cat(name_, ":", line_, ":1: more than ", limit, " bytes at once"));
+  return ResourceExhausted(
+      Cat(name_, ":", line_, ":1: row or document is longer than ", limit, " bytes"));
 }
 
 void RowReader::Skip(uint32_t line, std::string_view cause) {
@@ -113,7 +114,7 @@ Status RowReader::Finish() {
 }
 
 Status RowReader::SkipCutRow() {
-  constexpr std::string_view kCause = "the input is cut short in this row";
+  constexpr std::string_view kCause = "the input is truncated in this row";
   if (kind_ == Kind::kCsv && record_begun_) {
     if (header_.empty()) return InvalidArgument(Cat(name_, ":", record_line_, ":1: ", kCause));
     ++rows_;
@@ -181,7 +182,7 @@ Status RowReader::CsvByte(char c) {
   if (c == '\n') ++line_;
   if (record_.size() > limits_.row_bytes) {
     if (header_.empty()) return TooLong(limits_.row_bytes);
-    return SkipCsvLine(Cat("more than ", limits_.row_bytes, " bytes in one row"));
+    return SkipCsvLine(Cat("row is longer than ", limits_.row_bytes, " bytes"));
   }
   if (quoted_) {
     if (!quote_seen_) {
@@ -262,7 +263,7 @@ Status RowReader::TakeJsonLines(std::string_view bytes) {
     const std::string_view piece = bytes.substr(0, end);
     if (!skip_line_ && rest_.size() + piece.size() > limits_.row_bytes) {
       ++rows_;
-      Skip(line_, Cat("more than ", limits_.row_bytes, " bytes in one row"));
+      Skip(line_, Cat("row is longer than ", limits_.row_bytes, " bytes"));
       skip_line_ = true;
       rest_.clear();
     }
@@ -306,7 +307,7 @@ Status RowReader::Document() {
     if (!whole.empty()) document = lenient::ParseJson<Json>(whole);
     if (document.is_discarded()) return Error("not JSON");
     Skip(static_cast<uint32_t>(1 + std::count(rest_.begin(), rest_.end(), '\n')),
-         "the document is cut short");
+         "the document is truncated");
   }
   rest_.clear();
   const Json* list = &document;

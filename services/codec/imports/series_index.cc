@@ -9,7 +9,7 @@ StatusOr<uint32_t> SeriesIndex::Find(const Labels& labels, std::string_view mode
                                                static_cast<uint32_t>(series_.size()));
   if (!added) return it->second;
   if (series_.size() > kMaxSeries)
-    return ResourceExhausted(Cat("more than ", kMaxSeries, " series"));
+    return ResourceExhausted(Cat("too many series (limit ", kMaxSeries, ")"));
   RETURN_IF_ERROR(sink_->NewSeries(it->second, labels, mode));
   return it->second;
 }

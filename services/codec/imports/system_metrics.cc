@@ -122,7 +122,7 @@ Status SystemMetricsReader::Line() {
   const std::string whole = std::exchange(rest_, {});
   const std::string place = Cat(name_, ":", line_, ":1");
   if (std::exchange(too_long_, false)) {
-    skipped_of_file_.Skip(Cat(place, ": more than ", limits_.line_bytes, " bytes in one line"));
+    skipped_of_file_.Skip(Cat(place, ": line is longer than ", limits_.line_bytes, " bytes"));
     return OkStatus();
   }
   std::string_view line = whole;
@@ -177,8 +177,8 @@ Status SystemMetricsReader::Row(std::string_view line) {
                                                              {"direction", rate.direction}}),
                                                      ""));
   if (++rate_rows_ > limits_.rate_rows)
-    return ResourceExhausted(
-        Cat(name_, ":", line_, ":1: more than ", limits_.rate_rows, " rows of rates in one input"));
+    return ResourceExhausted(Cat(name_, ":", line_, ":1: too many rate rows in one input (limit ",
+                                 limits_.rate_rows, ")"));
   rates_[series].emplace_back(time_ns, value);
   return OkStatus();
 }

@@ -141,13 +141,13 @@ TEST(SystemMetricsReader, InvalidLines_AreSkippedAndReportedWithLocation) {
   for (const size_t piece : {1, 7, 1000}) {
     const Outcome read =
         Read({Cat(good, std::string(1'000, ' '), "\n", good)}, piece, {.line_bytes = 500});
-    EXPECT_THAT(read.skipped, ElementsAre("f0:2:1: more than 500 bytes in one line"));
+    EXPECT_THAT(read.skipped, ElementsAre("f0:2:1: line is longer than 500 bytes"));
     EXPECT_EQ(read.samples.size(), 2);
   }
   EXPECT_EQ(
       Read({Row("i/o", "IOPS", "", 4, 10) + Row("i/o", "IOPS", "", 4, 11)}, 7, {.rate_rows = 1})
           .error,
-      "f0:2:1: more than 1 rows of rates in one input");
+      "f0:2:1: too many rate rows in one input (limit 1)");
   EXPECT_THAT(Read({""}).samples.Of(""), IsEmpty());
 }
 

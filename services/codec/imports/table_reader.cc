@@ -83,14 +83,14 @@ Status TableReader::Finish() {
                                *std::min_element(twice.begin(), twice.end()), " appears twice"));
   }
   std::sort(empty.begin(), empty.end());
-  if (!fed_) return InvalidArgument(Cat(name_, ": no rows: the file is empty"));
+  if (!fed_) return InvalidArgument(Cat(name_, ": the file is empty"));
   if (!empty.empty() && row_ > 0)
-    PITWALL_LOG(kWarning, "import", name_, ": empty in all ", row_,
-                " rows, so without samples: ", Join(empty, ", "));
+    PITWALL_LOG(kWarning, "import", name_, ": skipped columns that are empty in all ", row_,
+                " rows: ", Join(empty, ", "));
   if (never.empty()) return rows.ok() ? skipped_cells_.Finish(name_) : rows;
   std::sort(never.begin(), never.end());
   return InvalidArgument(
-      Cat(name_, ": no row has the columns of the mapping: ", Join(never, ", ")));
+      Cat(name_, ": no row has these columns of the mapping: ", Join(never, ", ")));
 }
 
 std::string TableReader::Similar(std::string_view column) const {
@@ -177,7 +177,7 @@ StatusOr<double> TableReader::Value(std::string_view column, std::string_view te
   const auto value = unit.Convert(*number, metric.factor.has_value());
   if (!value)
     return InvalidArgument(Cat("column ", Quote(column), ": ", Quote(text),
-                               " has a different unit from the cells above it"));
+                               " has a different unit than the cells above it"));
   return *value * metric.factor.value_or(1);
 }
 

@@ -75,7 +75,7 @@ metrics:
   EXPECT_EQ(json.samples.size(), 1u);
   // A column that no header contains is still an error in the mapping.
   EXPECT_EQ(Read(mapping, "ts,loss\n1,2\n").error,
-            "log: no row has the columns of the mapping: \"eval_loss\"");
+            "log: no row has these columns of the mapping: \"eval_loss\"");
 }
 
 TEST(TableReader, ReadsOneColumnPerMetric) {
@@ -160,20 +160,22 @@ TEST(TableReader, ErrorsIncludeLocationAndCause) {
   EXPECT_EQ(error("t,s,x\n1,1,\"1\n"), "log:2:1: a quoted cell is not closed");
   EXPECT_EQ(error("\"t,s,x\n1,1,1\n"), "log:1:1: a quoted cell is not closed");
   EXPECT_EQ(error("t,s,x\n1,1,\"1\"2\n"), "log:2:1: unexpected text after a quoted cell");
-  EXPECT_EQ(error("t,y\n1,1\n"), "log: no row has the columns of the mapping: \"s\", \"x\"");
+  EXPECT_EQ(error("t,y\n1,1\n"), "log: no row has these columns of the mapping: \"s\", \"x\"");
   EXPECT_EQ(error("{\"t\": \n"), "log:1:1: not a JSON object");
   EXPECT_EQ(error("[1]"), "log:1:1: not a JSON object");
   EXPECT_EQ(error("t,s,x\n1,1,11111111\n", {.row_bytes = 8}),
-            "log:2:1: more than 8 bytes in one row");
-  EXPECT_EQ(error("t,s,xxxxxxxxx\n", {.row_bytes = 8}), "log:1:1: more than 8 bytes at once");
+            "log:2:1: row is longer than 8 bytes");
+  EXPECT_EQ(error("t,s,xxxxxxxxx\n", {.row_bytes = 8}),
+            "log:1:1: row or document is longer than 8 bytes");
   for (const size_t piece : {1, 2, 100}) {
     EXPECT_THAT(Read(kSmall, "\xff\xfet", piece).error, ::testing::HasSubstr("UTF-16"));
     EXPECT_EQ(Read(kSmall, "\xef\xbb\xbf\xfe\xff,s,x\n1,1,1\n", piece).error,
-              "log: no row has the columns of the mapping: \"t\"");
+              "log: no row has these columns of the mapping: \"t\"");
   }
-  EXPECT_EQ(error("[1,2,3,4,5]", {.document_bytes = 8}), "log:1:1: more than 8 bytes at once");
-  EXPECT_EQ(error("a\n"), "log: no row has the columns of the mapping: \"s\", \"t\", \"x\"");
-  EXPECT_EQ(error(""), "log: no rows: the file is empty");
+  EXPECT_EQ(error("[1,2,3,4,5]", {.document_bytes = 8}),
+            "log:1:1: row or document is longer than 8 bytes");
+  EXPECT_EQ(error("a\n"), "log: no row has these columns of the mapping: \"s\", \"t\", \"x\"");
+  EXPECT_EQ(error(""), "log: the file is empty");
 }
 
 TEST(TableReader, MissingColumn_SuggestsSimilarName) {
@@ -182,7 +184,7 @@ TEST(TableReader, MissingColumn_SuggestsSimilarName) {
                 Cat(header, "\n1,2\n"))
         .error;
   };
-  const std::string_view begin = "log: no row has the columns of the mapping: ";
+  const std::string_view begin = "log: no row has these columns of the mapping: ";
   EXPECT_EQ(error("time, utilization.gpu [%]"),
             Cat(begin, "\"utilization.gpu\" (did you mean \"utilization.gpu [%]\"?)"));
   EXPECT_EQ(error("Time,utilization.gpu"), Cat(begin, "\"time\" (did you mean \"Time\"?)"));
@@ -288,15 +290,15 @@ TEST(TableReader, TruncatedInput_IncompleteLastRowIsSkipped) {
   const Outcome csv = read("t,x\n1,1\n2,2");
   EXPECT_EQ(csv.error, "");
   EXPECT_THAT(csv.samples, ElementsAre("2: x @1000ms 1"));
-  EXPECT_THAT(csv.skipped_rows, ElementsAre("log:3:1: the input is cut short in this row"));
+  EXPECT_THAT(csv.skipped_rows, ElementsAre("log:3:1: the input is truncated in this row"));
   const Outcome json = read("{\"t\":1,\"x\":1}\n{\"t\":2,\"x\":2}");
   EXPECT_EQ(json.error, "");
   EXPECT_THAT(json.samples, ElementsAre("1: x @1000ms 1"));
-  EXPECT_THAT(json.skipped_rows, ElementsAre("log:2:1: the input is cut short in this row"));
+  EXPECT_THAT(json.skipped_rows, ElementsAre("log:2:1: the input is truncated in this row"));
   const Outcome whole_rows = read("t,x\n1,1\n");
   EXPECT_EQ(whole_rows.samples.size(), 1u);
   EXPECT_THAT(whole_rows.skipped_rows, ::testing::IsEmpty());
-  EXPECT_EQ(read("t,x").error, "log:1:1: the input is cut short in this row");
+  EXPECT_EQ(read("t,x").error, "log:1:1: the input is truncated in this row");
 }
 
 TEST(TableReader, RepeatedHeader_AppliesToFollowingRows) {
@@ -342,7 +344,7 @@ TEST(TableReader, TruncatedDocument_CompleteRowsAreRead) {
   const Outcome outcome = Read(kLoss, "[{\"t\":1,\"x\":1},\n{\"t\":2,\"x\":2},\n{\"t\":3,\"x");
   EXPECT_EQ(outcome.error, "");
   EXPECT_THAT(outcome.samples, ElementsAre("1: x @1000ms 1", "2: x @2000ms 2"));
-  EXPECT_THAT(outcome.skipped_rows, ElementsAre("log:3:1: the document is cut short"));
+  EXPECT_THAT(outcome.skipped_rows, ElementsAre("log:3:1: the document is truncated"));
 }
 
 TEST(Mapping, ErrorsIncludeLocationAndCause) {

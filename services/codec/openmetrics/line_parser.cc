@@ -56,7 +56,7 @@ bool LineParser::Blank() {
     SkipBlanks();
     if (at_ > before) return true;
   }
-  return Fail(at_, AtEnd() ? "the line ends too early" : "a space is missing here");
+  return Fail(at_, AtEnd() ? "unexpected end of line" : "expected a space");
 }
 
 std::string_view LineParser::Word() {
@@ -85,8 +85,8 @@ bool LineParser::FindSeriesEnd(size_t* end) {
         return true;
       }
     }
-    return Fail(brace, quoted ? "a quoted string in these labels is not closed"
-                              : "} is missing after these labels");
+    return Fail(brace, quoted ? "unterminated quoted string in these labels"
+                              : "expected } after these labels");
   }
   *end = i;
   return true;
@@ -94,7 +94,7 @@ bool LineParser::FindSeriesEnd(size_t* end) {
 
 bool LineParser::Quoted(std::string* text) {
   const size_t first = at_;
-  if (!Skip("\"")) return Fail(at_, "a text in double quotes is missing here");
+  if (!Skip("\"")) return Fail(at_, "expected a double-quoted string");
   text->clear();
   for (; !AtEnd(); ++at_) {
     const char c = line_[at_];
@@ -112,7 +112,7 @@ bool LineParser::Quoted(std::string* text) {
     if (escaped != 'n' && escaped != '"' && escaped != '\\') text->push_back('\\');
     text->push_back(escaped == 'n' ? '\n' : escaped);
   }
-  return Fail(first, "this quoted string is not closed");
+  return Fail(first, "unterminated quoted string");
 }
 
 bool LineParser::MetricName(std::string* name) {
@@ -126,7 +126,7 @@ bool LineParser::MetricName(std::string* name) {
     ++at_;
   }
   *name = line_.substr(first, at_ - first);
-  return at_ > first || Fail(first, "a metric name is missing here");
+  return at_ > first || Fail(first, "expected a metric name");
 }
 
 bool LineParser::Labels(std::vector<Label>* labels, bool name_allowed) {
@@ -135,7 +135,7 @@ bool LineParser::Labels(std::vector<Label>* labels, bool name_allowed) {
   bool first_item = true;
   while (!Skip("}")) {
     if (!first_item) {
-      if (!Skip(",")) return Fail(at_, "a comma or } is missing here");
+      if (!Skip(",")) return Fail(at_, "expected a comma or }");
       SkipBlanks();
       if (dialect_ == Dialect::kPrometheusText && Skip("}"))
         break;  // the list may end with a comma
@@ -151,7 +151,7 @@ bool LineParser::Labels(std::vector<Label>* labels, bool name_allowed) {
       }
       label.name = line_.substr(start, at_ - start);
     }
-    if (label.name.empty()) return Fail(start, "a label name is missing here");
+    if (label.name.empty()) return Fail(start, "expected a label name");
     SkipBlanks();
     if (quoted && name_allowed && first_item && (AtEnd() || line_[at_] != '=')) {
       labels->push_back({std::string(kMetricName), std::move(label.name)});
@@ -161,8 +161,8 @@ bool LineParser::Labels(std::vector<Label>* labels, bool name_allowed) {
     }
     first_item = false;
     if (label.name == kMetricName)
-      return Fail(start, "__name__ cannot be a label: the metric's name goes before the braces");
-    if (!Skip("=")) return Fail(at_, Cat("= is missing after the label ", Quote(label.name)));
+      return Fail(start, "__name__ cannot be a label; write the metric name before the braces");
+    if (!Skip("=")) return Fail(at_, Cat("expected = after the label ", Quote(label.name)));
     SkipBlanks();
     if (!Quoted(&label.value)) return false;
     SkipBlanks();
@@ -175,7 +175,7 @@ bool LineParser::Labels(std::vector<Label>* labels, bool name_allowed) {
 }
 
 bool LineParser::LabelSet(std::vector<Label>* labels) {
-  if (AtEnd() || line_[at_] != '{') return Fail(at_, "{ is missing here");
+  if (AtEnd() || line_[at_] != '{') return Fail(at_, "expected {");
   return Labels(labels, /*name_allowed=*/false);
 }
 
@@ -185,7 +185,7 @@ bool LineParser::Series(std::vector<Label>* labels) {
   if (!AtEnd() && line_[at_] != '{') {
     Label name{std::string(kMetricName), ""};
     // Quoted names are valid only inside braces.
-    if (line_[at_] == '"') return Fail(at_, "a quoted metric name goes inside the braces");
+    if (line_[at_] == '"') return Fail(at_, "a quoted metric name must be inside the braces");
     if (!MetricName(&name.value)) return false;
     labels->push_back(std::move(name));
     named = true;
@@ -221,8 +221,8 @@ bool LineParser::Timestamp(int64_t* time_ns) {
              millis && *millis > -kMaxPosition / 1'000'000 && *millis < kMaxPosition / 1'000'000) {
     if (*millis > -kLeastMillis && *millis < kLeastMillis) {
       return Fail(first, Cat("the timestamp ", word,
-                             " is in 1970 if it counts milliseconds; if it counts seconds, this "
-                             "is OpenMetrics, and the file is cut short"));
+                             " is in 1970 if it is in milliseconds; if it is in seconds, this "
+                             "is OpenMetrics, and the file is truncated"));
     }
     parsed = *millis * 1'000'000;
   }

@@ -42,7 +42,7 @@ Status Reader::Error(std::string_view line, size_t offset, std::string_view what
   return InvalidArgument(
       Cat(name_, ":", line_, ":", ColumnOf(line, offset), ": ", what,
           dialect_ == Dialect::kPrometheusText
-              ? " (read as Prometheus' text format, since the file does not end with # EOF)"
+              ? " (read as the Prometheus text format because the file does not end with # EOF)"
               : ""));
 }
 
@@ -80,13 +80,13 @@ Status Reader::Finish() {
     rest_.clear();
     if (dialect_ == Dialect::kOpenMetrics && last != kEof) {
       ++line_;
-      return Error(last, last.size(), "the last line has no line break: the file is cut short");
+      return Error(last, last.size(), "the last line has no line break, so the file is truncated");
     }
     RETURN_IF_ERROR(Take(last));
   }
   if (dialect_ == Dialect::kOpenMetrics && !eof_) {
     ++line_;
-    return Error("", 0, "the file does not end with # EOF: it is cut short");
+    return Error("", 0, "the file does not end with # EOF, so it is truncated");
   }
   return skipped_ == nullptr ? OkStatus() : skipped_->Finish(name_);
 }
@@ -187,7 +187,7 @@ StatusOr<Reader::Known> Reader::FindSeries(LineParser* line) {
     if (const size_t bad = yaml::FindInvalidUtf8(spelling); bad != std::string_view::npos)
       return Error(text, first + bad, "not UTF-8");
     if (spellings_.size() >= limits_.series)
-      return Exhausted(Cat("more than ", limits_.series, " series"));
+      return Exhausted(Cat("too many series (limit ", limits_.series, ")"));
     std::vector<Label> labels;
     if (!line->Series(&labels)) return Error(text, line->error_at(), line->error());
     std::string wrong;

@@ -115,7 +115,7 @@ TEST(OpenMetricsReader, InvalidLines_AreSkippedAndReportedWithLocation) {
   lenient::SkippedRecords none("line"), cut("line"), more("line");
   EXPECT_THAT(read(Dialect::kPrometheusText, "a 1 1700000000\n", &none).second,
               HasSubstr("is in 1970"));
-  EXPECT_THAT(read(Dialect::kOpenMetrics, "a 1 1\n", &cut).second, HasSubstr("cut short"));
+  EXPECT_THAT(read(Dialect::kOpenMetrics, "a 1 1\n", &cut).second, HasSubstr("truncated"));
   EXPECT_THAT(read(Dialect::kOpenMetrics, "a 1 1\n# EOF\na 2 2\n# EOF\n", &more).second,
               HasSubstr("nothing may follow"));
 }
@@ -204,18 +204,18 @@ TEST(OpenMetricsReader, ErrorsIncludeLocationAndCause) {
       {"a x 1\n# EOF\n", "f:1:3: the value \"x\" is not a number"},
       {"a 1 1767225600000\n# EOF\n", "f:1:5: the timestamp \"1767225600000\" is not a time"},
       {"a 1 1 2\n# EOF\n", "f:1:6: the line should end here"},
-      {"a{b=\"1} 1 1\n# EOF\n", "f:1:2: a quoted string in these labels is not closed"},
-      {"a{b=\"1\" 1 1\n# EOF\n", "f:1:2: } is missing after these labels"},
-      {"a{b=\"1\",} 1 1\n# EOF\n", "f:1:9: a label name is missing"},
+      {"a{b=\"1} 1 1\n# EOF\n", "f:1:2: unterminated quoted string in these labels"},
+      {"a{b=\"1\" 1 1\n# EOF\n", "f:1:2: expected } after these labels"},
+      {"a{b=\"1\",} 1 1\n# EOF\n", "f:1:9: expected a label name"},
       {"a{b=\"1\",b=\"2\"} 1 1\n# EOF\n", "f:1:9: the label \"b\" appears twice"},
       {"a{é=\"1\"} 1 1\n# EOF\n", "f:1:3: a label name is missing"},
       {"a{\"é\"=\"1\",1=\"\"} 1 1\n# EOF\n", "f:1:11: a label name is missing"},
       {"a{b:c=\"1\"} 1 1\n# EOF\n", "f:1:4: = is missing"},
       {"a{__name__=\"x\"} 1 1\n# EOF\n", "f:1:3: __name__ cannot be a label"},
       {"{b=\"1\"} 1 1\n# EOF\n", "f:1:1: the metric name is missing"},
-      {"{\"\"} 1 1\n# EOF\n", "f:1:2: a label name is missing"},
+      {"{\"\"} 1 1\n# EOF\n", "f:1:2: expected a label name"},
       {"\"a\" 1 1\n# EOF\n", "f:1:1: a quoted metric name"},
-      {"1a 1 1\n# EOF\n", "f:1:1: a metric name is missing"},
+      {"1a 1 1\n# EOF\n", "f:1:1: expected a metric name"},
       {"a{b=\"\xff\"} 1 1\n# EOF\n", "f:1:6: not UTF-8"},
       {"# HELP a \xff\n# EOF\n", "f:1:10: not UTF-8"},
       {"# TYPE a thing\n# EOF\n", "f:1:10: unknown type \"thing\""},
@@ -235,9 +235,10 @@ TEST(OpenMetricsReader, ErrorsIncludeLocationAndCause) {
       {"# TYPE a stateset\na 1 1\n# EOF\n", "f:2:1: a sample of this stateset needs the label a"},
       {"# TYPE a stateset\na{a=\"x\"} 3 1\n# EOF\n",
        "f:2:10: the value of a stateset must be 0 or 1"},
-      {"a 1 1 # {b=\"1\"}\n# EOF\n", "f:1:16: the line ends too early"},
+      {"a 1 1 # {b=\"1\"}\n# EOF\n", "f:1:16: unexpected end of line"},
       {"a 1 1\r\n# EOF\n", "f:1:5: the timestamp \"1\\x0d\""},
-      {"# TYPE a gauge\n# TYPE a gauge\n", "f:2:8: a has a second TYPE line (read as Prometheus'"},
+      {"# TYPE a gauge\n# TYPE a gauge\n",
+       "f:2:8: a has a second TYPE line (read as the Prometheus"},
   };
   for (const auto& [text, error] : cases) EXPECT_THAT(ErrorOf(text), HasSubstr(error)) << text;
   // A truncated line yields no sample.
@@ -247,7 +248,7 @@ TEST(OpenMetricsReader, ErrorsIncludeLocationAndCause) {
 
 TEST(OpenMetricsReader, EnforcesLimits) {
   EXPECT_THAT(ReadIn("a 1 1\nb 1 1\n# EOF\n", 4, Dialect::kOpenMetrics, {.series = 1}).error,
-              HasSubstr("f:2:1: more than 1 series"));
+              HasSubstr("f:2:1: too many series (limit 1)"));
   EXPECT_THAT(ReadIn(std::string(1000, 'a'), 7, Dialect::kOpenMetrics, {.line_bytes = 100}).error,
               HasSubstr("f:1:1: the line is longer than 100 bytes"));
 }

@@ -363,7 +363,7 @@ class OpenMetricsBacktest(unittest.TestCase):
             self.assertIn(said, done.stderr)
         done = backtest("--rules", rules, "--input", bad)
         self.assertEqual(done.returncode, 0, done.stderr)
-        self.assertIn("skipped 1 invalid line: %s:2:2: } is missing after these labels" % bad, done.stderr)
+        self.assertIn("skipped 1 invalid line: %s:2:2: expected } after these labels" % bad, done.stderr)
         done = subprocess.run([BINARY, "backtest", "--format", "xml", "--input", good], capture_output=True, text=True)
         self.assertEqual(done.returncode, 2)
         self.assertIn("must be log, openmetrics, csv, smdebug, chrome-trace, or tensorflow", done.stderr)

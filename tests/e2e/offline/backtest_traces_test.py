@@ -170,7 +170,7 @@ class Traces(unittest.TestCase):
         done = backtest("chrome-trace", "--rules", rules, "--input", bare)
         self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
         self.assertIn("bare.json: no samples: a trace has samples only if steps (prof.step() after each one)", done.stderr)
-        self.assertIn("no ProfilerStep#N, so no steps", done.stderr)
+        self.assertIn("found no ProfilerStep#N, so there are no steps", done.stderr)
         self.assertIn("of 0.00045 s the device computed 44.4 %, communicated 22.2 % (11.1 % with nothing computed meanwhile), "
                       "copied 0 % and was idle 44.4 %", done.stderr)
         # PyTorch exports such a trace after the loop, when the profiler's schedule has already discarded the data.
@@ -224,7 +224,7 @@ groups:
         done = run()
         self.assertEqual((done.returncode, done.stdout), (2, ""), done.stderr)
         self.assertIn("log.csv:4:1: train_loss has another value at this time in line 3; --duplicates first (or last) keeps one", done.stderr)
-        self.assertIn('empty in all 3 rows, so without samples: "acc"', done.stderr)
+        self.assertIn('skipped columns that are empty in all 3 rows: "acc"', done.stderr)
         for which, issues in (("first", 0), ("last", 1)):
             done = run("--duplicates", which)
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -248,7 +248,7 @@ groups:
         self.assertNotIn("empty in all 0 rows", done.stderr)
         done = run(path=self.file("empty.csv", ""))
         self.assertEqual((done.returncode, done.stdout), (2, ""))
-        self.assertIn("empty.csv: no rows: the file is empty", done.stderr)
+        self.assertIn("empty.csv: the file is empty", done.stderr)
         # A gzipped log is read directly.
         with open(twice, "rb") as log, gzip.open(twice + ".gz", "wb") as packed:
             packed.write(log.read())
@@ -260,7 +260,7 @@ groups:
         os.truncate(twice + ".gz", os.path.getsize(twice + ".gz") - 8)
         done = run(path=twice + ".gz")
         self.assertEqual((done.returncode, done.stdout), (0, ""), done.stderr)
-        self.assertIn("log.csv.gz:3:1: the input is cut short in this row", done.stderr)
+        self.assertIn("log.csv.gz:3:1: the input is truncated in this row", done.stderr)
 
     def test_invalid_records_are_skipped_and_reported(self):
         rules = self.file("high.yaml", "groups: [{name: g, interval: 1s, rules: [{alert: High, expr: 'x > 5'}]}]")
@@ -273,7 +273,7 @@ groups:
         for arguments, said in [
                 (("csv", "--mapping", mapping, "--rules", rules, "--input", table), "x.csv: skipped 1 invalid row: " + table + ":4:1: 1 cells, but"),
                 (("openmetrics", "--rules", rules, "--input", text), "x.prom: skipped 1 invalid line: " + text + ":3:3: the value \"oops\""),
-                (("chrome-trace", "--rules", rules, "--input", os.path.dirname(trace)), trace + ":2:1: an event whose dur is below 0"),
+                (("chrome-trace", "--rules", rules, "--input", os.path.dirname(trace)), trace + ":2:1: event has a negative dur"),
                 (("chrome-trace", "--rules", rules, "--input", os.path.dirname(trace)), "empty.json:1:1: not a trace: the file is empty")]:
             done = backtest(*arguments)
             self.assertEqual(done.returncode, 0, done.stderr)
@@ -313,9 +313,9 @@ groups:
                 ("smdebug", self.file("d/1.algo-1.json", "{}\n{}\n"), "1.algo-1.json:1:1: Type is missing"),
                 ("smdebug", self.file("d/1_2-algo-1_pythontimeline.json", "[{}"), "_pythontimeline.json: no samples: the files have"),
                 ("tensorflow", os.path.join(self.dir, "empty"), "no file named HOST.xplane.pb"),
-                ("tensorflow", self.file("d/h.xplane.pb", "text"), "h.xplane.pb: not an XSpace, or cut short: byte"),
-                ("smdebug", self.file("e/1_2-algo-1_pythontimeline.json", '[\n{"ph":'), "_pythontimeline.json:2:1: the trace is cut short"),
-                ("chrome-trace", self.file("t.json", '{"traceEvents": ['), "t.json:1:1: the trace is cut short"),
+                ("tensorflow", self.file("d/h.xplane.pb", "text"), "h.xplane.pb: not an XSpace, or truncated, at byte"),
+                ("smdebug", self.file("e/1_2-algo-1_pythontimeline.json", '[\n{"ph":'), "_pythontimeline.json:2:1: the trace is truncated"),
+                ("chrome-trace", self.file("t.json", '{"traceEvents": ['), "t.json:1:1: the trace is truncated"),
                 ("chrome-trace", self.file("t.json.gz", "\x1f"), "t.json.gz:1:1: not a trace")]:
             done = backtest(format_, "--rules", rules, "--input", path)
             self.assertEqual((done.returncode, done.stdout), (2, ""), (path, done.stderr))

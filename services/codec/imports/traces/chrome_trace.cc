@@ -101,7 +101,7 @@ Status ChromeTraceReader::TakeMember(std::string_view key, std::string_view json
   if (!value.is_object()) return InvalidArgument("distributedInfo is not an object");
   if (const auto rank = value.find("rank"); rank != value.end()) {
     const auto number = whole(*rank, kMaxRank);
-    if (!number) return InvalidArgument(Cat("rank ", rank->dump(), " is not a rank"));
+    if (!number) return InvalidArgument(Cat("distributedInfo: invalid rank ", rank->dump()));
     rank_ = *number;
   }
   if (const auto size = value.find("world_size"); size != value.end())
@@ -139,8 +139,8 @@ Status ChromeTraceReader::TakeEvent(std::string_view json) {
   const int64_t correlation = ParseInt(event->Arg("correlation")).value_or(-1);
   if (*kind == Kind::kLaunch && correlation <= 0) return OkStatus();
   if (++events_in_all_ > limits_.events)
-    return ResourceExhausted(
-        Cat("more than ", limits_.events, " operators, annotations and kernels in one input"));
+    return ResourceExhausted(Cat(
+        "too many operators, annotations, and kernels in one input (limit ", limits_.events, ")"));
   if (*kind == Kind::kLaunch) {
     launches_.push_back({correlation, event->start_ns});
     return OkStatus();
@@ -203,9 +203,8 @@ Status ChromeTraceReader::CheckCut() {
     return event.start_ns >= kFirstUnixTimeNs;
   });
   if (!has_base_ && !unix_times)
-    return InvalidArgument(
-        Cat(skipped_.first().back(),
-            ": without baseTimeNanoseconds the times of its events are unknown"));
+    return InvalidArgument(Cat(skipped_.first().back(),
+                               ": event times are unknown because baseTimeNanoseconds is missing"));
   if (!has_info_) without_rank_ = path_;
   return OkStatus();
 }
@@ -325,12 +324,13 @@ std::vector<DeviceWork> ChromeTraceReader::Works() const {
 
 void ChromeTraceReader::TellOfNoSteps(const std::vector<DeviceWork>& works) const {
   const bool nothing = events_.empty();
-  PITWALL_LOG(kWarning, "import", path_, ": rank ", rank_, ": no ProfilerStep#N, so no steps: ",
+  PITWALL_LOG(kWarning, "import", path_, ": rank ", rank_,
+              ": found no ProfilerStep#N, so there are no steps: ",
               nothing
                   ? "the profiler recorded nothing; with schedule= a trace is exported in "
                     "on_trace_ready=, not after the loop"
-                  : "rules on the step clock have no data; call prof.step() after each step of the "
-                    "training",
+                  : "rules on the step clock have no data; call prof.step() after each training "
+                    "step",
               nothing ? "" : ". Over the whole trace: ", nothing ? "" : Describe(works));
 }
 
@@ -383,8 +383,8 @@ void ChromeTraceReader::TakeCollectives(RankTrace* trace) const {
 Status ChromeTraceReader::Finish() {
   if (!without_rank_.empty() && files_ > 1)
     return InvalidArgument(Cat(without_rank_,
-                               ": the trace is cut short before distributedInfo, so ",
-                               "its rank is unknown; read it by itself"));
+                               ": the trace is truncated before distributedInfo, so ",
+                               "its rank is unknown; import this file alone"));
   const auto known = static_cast<int64_t>(ranks_.size());
   for (auto& [rank, trace] : ranks_)
     RETURN_IF_ERROR(trace.Write(rank, std::max(world_size_, known), name_, out_));

@@ -323,11 +323,11 @@ TEST(ChromeTraceReader, ErrorsIncludeLocationAndCause) {
   EXPECT_EQ(error_of(Trace(X("user_annotation", "ProfilerStep#x", 0, 1))),
             "t0.json:2:1: \"ProfilerStep#x\" is not a step");
   EXPECT_EQ(error_of(Trace("{\"ph\":\"X\",\"cat\":\"cpu_op\"}")),
-            "t0.json:2:1: an event whose ts is not a number");
+            "t0.json:2:1: event has no numeric ts");
   EXPECT_EQ(error_of(Trace(X("cpu_op", "a", 0, 1) + X("cpu_op", "b", 0, 1)), {.events = 1}),
-            "t0.json:3:1: more than 1 operators, annotations and kernels in one input");
+            "t0.json:3:1: too many operators, annotations, and kernels in one input (limit 1)");
   EXPECT_EQ(error_of(Trace("", ", \"distributedInfo\": {\"rank\": -1}")),
-            "t0.json:2:1: rank -1 is not a rank");
+            "t0.json:2:1: distributedInfo: invalid rank -1");
   EXPECT_EQ(error_of(Trace("", ", \"baseTimeNanoseconds\": \"x\"")),
             "t0.json:2:1: baseTimeNanoseconds \"x\" is not a time");
   EXPECT_EQ(error_of(Trace(X("cpu_op", "a", 2'000'000'000'000'000, 1),
@@ -396,7 +396,7 @@ TEST(ChromeTraceReader, TruncatedTrace_EarlierStepsAreRead) {
       "{\"baseTimeNanoseconds\": 1700000000000000000, \"traceEvents\": [\n" + events;
   EXPECT_EQ(Read({no_rank}).error, "");
   EXPECT_THAT(Read({no_rank, head + events + "]}"}).error,
-              HasSubstr("t0.json: the trace is cut short before distributedInfo"));
+              HasSubstr("t0.json: the trace is truncated before distributedInfo"));
   // A trace truncated anywhere is an error or has fewer events.
   const std::string text = File("torch_2_cpu.json");
   for (size_t at = 0; at + 3 < text.size(); at += 101) {

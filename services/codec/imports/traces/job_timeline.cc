@@ -100,8 +100,8 @@ Status JobTimelineReader::BeginFile(const std::string& path) {
   const auto name = ReadFileName(BaseName(path));
   if (!name)
     return InvalidArgument(
-        Cat(path, ": not the name of a trace: <end>_<pid>-<node>_pythontimeline.json, or ",
-            "_model_timeline.json, _horovod_timeline.json, _smdataparallel_timeline.json; the ",
+        Cat(path, ": file name must be <end>_<pid>-<node>_pythontimeline.json, or end in ",
+            "_model_timeline.json, _horovod_timeline.json, or _smdataparallel_timeline.json; the ",
             "node may be missing"));
   process_ = {NodeNumber(name->node), name->node, name->pid};
   traced_ = Traced();
@@ -130,7 +130,7 @@ Status JobTimelineReader::TakeMetadata(const TraceEvent& event) {
   if (const std::string_view phase = event.Arg("name"); !phase.empty()) {
     tracks_[event.pid].phase = phase;
     if (tracks_.size() > kMaxTracks)
-      return ResourceExhausted(Cat("more than ", kMaxTracks, " phases"));
+      return ResourceExhausted(Cat("too many phases (limit ", kMaxTracks, ")"));
   }
   return OkStatus();
 }
@@ -140,20 +140,21 @@ Status JobTimelineReader::Take(std::string_view json) {
   if (!event) return OkStatus();
   if (event->phase == 'M') return TakeMetadata(*event);
   if (!start_ns_)
-    return InvalidArgument("an event before start_time_since_epoch_in_micros: its time is unknown");
+    return InvalidArgument(
+        "event precedes start_time_since_epoch_in_micros, so its time is unknown");
   if (event->phase == 'X') RETURN_IF_ERROR(event->times);
   const int64_t at_ns = *start_ns_ + event->start_ns;
   if (at_ns <= kMinPosition || at_ns + event->duration_ns >= kMaxPosition - kSecond)
     return InvalidArgument("ts or dur is out of range");
   if (++events_ > limits_.events)
-    return ResourceExhausted(Cat("more than ", limits_.events, " events in one input"));
+    return ResourceExhausted(Cat("too many events in one input (limit ", limits_.events, ")"));
   if (tracks_.size() > kMaxTracks)
-    return ResourceExhausted(Cat("more than ", kMaxTracks, " phases"));
+    return ResourceExhausted(Cat("too many phases (limit ", kMaxTracks, ")"));
   Track& track = tracks_[event->pid];
   if (event->phase == 'X') return TakeSpan(track, *event, at_ns, at_ns + event->duration_ns);
   if (event->phase == 'B') {
     if (track.begun.size() >= kMaxNesting)
-      return ResourceExhausted(Cat("more than ", kMaxNesting, " events begin and do not end"));
+      return ResourceExhausted(Cat("too many events without an end (limit ", kMaxNesting, ")"));
     const Status times = event->times;
     track.begun.push_back(*std::move(event));
     return times;
@@ -164,7 +165,7 @@ Status JobTimelineReader::Take(std::string_view json) {
   RETURN_IF_ERROR(event->times);
   if (!begun.times.ok()) return OkStatus();  // already skipped at its start
   const int64_t begun_ns = *start_ns_ + begun.start_ns;
-  if (at_ns < begun_ns) return InvalidArgument("an event that ends before it begins");
+  if (at_ns < begun_ns) return InvalidArgument("event ends before it begins");
   return TakeSpan(track, begun, begun_ns, at_ns);
 }
 
@@ -203,7 +204,7 @@ Status JobTimelineReader::TakeStep(const TraceEvent& event, std::string_view mod
   const auto step = ParseInt(number);
   if (!step || *step < 0 || *step > kMaxStep)
     return InvalidArgument(Cat("step_num ", Quote(number), " is not a step"));
-  if (mode.empty()) return InvalidArgument("a step without a mode");
+  if (mode.empty()) return InvalidArgument("step has no mode");
   traced_.trace.AddStep({start_ns, end_ns, *step, LowerCase(mode)});
   return OkStatus();
 }

@@ -200,12 +200,12 @@ TEST(JobTimelineReader, ErrorsIncludeLocationAndCause) {
   const std::string head(kHead);  // 11 lines
   EXPECT_EQ(
       error_of("[\n{\"ph\":\"X\",\"ts\":1,\"dur\":1}"),
-      Cat(kFile, ":2:1: an event before start_time_since_epoch_in_micros: its time is unknown"));
+      Cat(kFile, ":2:1: event precedes start_time_since_epoch_in_micros, so its time is unknown"));
   EXPECT_EQ(error_of(head + X(2, 1, 1) + X(2, 2, 1), {.events = 1}),
-            Cat(kFile, ":13:1: more than 1 events in one input"));
+            Cat(kFile, ":13:1: too many events in one input (limit 1)"));
   // An event that starts or ends in another file is not an error.
   EXPECT_EQ(error_of(head + Half('E', 2, 4, "a") + Half('B', 2, 5, "a")), "");
-  EXPECT_THAT(Read({{"trace.json", ""}}).error, StartsWith("trace.json: not the name of a trace"));
+  EXPECT_THAT(Read({{"trace.json", ""}}).error, StartsWith("trace.json: file name must be <end>"));
   EXPECT_THAT(Read({{std::string(kFile), "["}}).samples.Of(""), IsEmpty());
 }
 
@@ -221,15 +221,15 @@ TEST(JobTimelineReader, InvalidEvents_AreSkippedAndReportedWithLocation) {
   EXPECT_EQ(error_of(head + X(1, 1, 1, R"("step_num":"-1")")),
             Cat(kFile, ":12:1: step_num \"-1\" is not a step"));
   EXPECT_EQ(error_of(head + "{\"ph\":\"X\",\"ts\":\"1\"}"),
-            Cat(kFile, ":12:1: an event whose dur is not a number"));
+            Cat(kFile, ":12:1: event has no numeric dur"));
   EXPECT_EQ(error_of(head + "{\"ph\":\"X\",\"ts\":1e300,\"dur\":1}"),
             Cat(kFile, ":12:1: ts 1e+300 is out of range"));
   EXPECT_EQ(error_of(head + "{\"ph\":\"X\",\"ts\":1,\"dur\":-1}"),
-            Cat(kFile, ":12:1: an event whose dur is below 0"));
+            Cat(kFile, ":12:1: event has a negative dur"));
   EXPECT_EQ(error_of(head + "{\"ph\":\"X\",}"), Cat(kFile, ":12:1: not JSON"));
-  EXPECT_EQ(error_of(head + "{\"ph\":\"X\","), Cat(kFile, ":12:1: the trace is cut short"));
+  EXPECT_EQ(error_of(head + "{\"ph\":\"X\","), Cat(kFile, ":12:1: the trace is truncated"));
   EXPECT_EQ(error_of(head + Half('B', 2, 5, "a") + Half('E', 2, 4, "a")),
-            Cat(kFile, ":13:1: an event that ends before it begins"));
+            Cat(kFile, ":13:1: event ends before it begins"));
 }
 
 // The phase keeps its own times although an event inside it has no time.

@@ -206,7 +206,7 @@ Status RankTrace::Write(int64_t rank, int64_t world_size, std::string_view name,
   for (size_t i = 0; i < steps::kDrops; ++i) {
     if (const uint64_t n = series.drops()[i]; n > 0) {
       PITWALL_LOG(kWarning, "import", name, ": rank ", rank,
-                  ": left out: ", steps::DropName(static_cast<steps::Drop>(i)), " ", n);
+                  ": skipped: ", steps::DropName(static_cast<steps::Drop>(i)), " ", n);
     }
   }
   *this = RankTrace();

@@ -74,8 +74,7 @@ std::string XSpacePathFor(std::string_view path) {
 Status TensorflowProfileReader::BeginFile(const std::string& path) {
   const std::string file_name = BaseName(path);
   if (!IsTensorflowProfile(file_name))
-    return InvalidArgument(
-        Cat(path, ": not the name of a profile: HOST.xplane.pb or HOST.trace.json.gz"));
+    return InvalidArgument(Cat(path, ": file name must be HOST.xplane.pb or HOST.trace.json.gz"));
   path_ = path;
   skipped_ = lenient::SkippedRecords("event");
   const std::string_view suffix = SuffixOf(file_name);
@@ -102,8 +101,8 @@ Status TensorflowProfileReader::BeginFile(const std::string& path) {
 Status TensorflowProfileReader::Feed(std::string_view bytes) {
   if (document_ != nullptr) return document_->Feed(bytes);
   if (bytes.size() > limits_.xspace_bytes - xspace_.size())
-    return ResourceExhausted(
-        Cat(path_, ": more than ", limits_.xspace_bytes, " bytes; profile fewer steps at a time"));
+    return ResourceExhausted(Cat(path_, ": file is longer than ", limits_.xspace_bytes,
+                                 " bytes; profile fewer steps at a time"));
   xspace_.append(bytes);
   return OkStatus();
 }
@@ -115,7 +114,7 @@ Status TensorflowProfileReader::TakeJson(std::string_view json) {
   if (!read) return OkStatus();
   if (read->phase == 'M') {
     if (planes_.size() + lines_.size() >= kMaxThreads)
-      return ResourceExhausted(Cat("more than ", kMaxThreads, " threads"));
+      return ResourceExhausted(Cat("too many threads (limit ", kMaxThreads, ")"));
     if (read->name == "process_name") planes_[read->pid] = read->Arg("name");
     if (read->name == "thread_name") lines_[{read->pid, read->tid}] = read->Arg("name");
     return OkStatus();
@@ -146,7 +145,8 @@ Status TensorflowProfileReader::Take(const ProfileEvent& event) {
     RETURN_IF_ERROR(TakeHost(event));
   }
   return events_ > limits_.trace.events
-             ? ResourceExhausted(Cat("more than ", limits_.trace.events, " events in one input"))
+             ? ResourceExhausted(
+                   Cat("too many events in one input (limit ", limits_.trace.events, ")"))
              : OkStatus();
 }
 
@@ -204,7 +204,8 @@ Status TensorflowProfileReader::EndFile() {
   }
   hosts_[host_].Add(std::move(trace_));
   if (steps_.empty())
-    PITWALL_LOG(kWarning, "import", path_, ": no event has step_num, so no steps: mark them with ",
+    PITWALL_LOG(kWarning, "import", path_,
+                ": no event has step_num, so there are no steps; mark steps with ",
                 "tf.profiler.experimental.Trace(\"train\", step_num=N, _r=1) or ",
                 "jax.profiler.StepTraceAnnotation. Over the whole profile: ", Describe(works_));
   return OkStatus();

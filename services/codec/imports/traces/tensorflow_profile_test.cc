@@ -169,16 +169,16 @@ TEST(TensorflowProfileReader, UnusableFile_HostIsNotRank) {
 
 TEST(TensorflowProfileReader, ErrorsIncludeLocationAndCause) {
   EXPECT_THAT(ReadProfiles({{"trace.txt", ""}}).error,
-              HasSubstr("trace.txt: not the name of a profile"));
+              HasSubstr("trace.txt: file name must be HOST.xplane.pb"));
   EXPECT_THAT(ReadProfiles({{"h.xplane.pb", ""}}).error, HasSubstr("h.xplane.pb: not a profile"));
   EXPECT_THAT(ReadProfiles({{"h.xplane.pb", "<html>"}}).error,
               HasSubstr("h.xplane.pb: not an XSpace"));
   EXPECT_THAT(ReadProfiles({{"h.xplane.pb", Space()}}, {.xspace_bytes = 100}).error,
-              HasSubstr("h.xplane.pb: more than 100 bytes"));
+              HasSubstr("h.xplane.pb: file is longer than 100 bytes"));
   EXPECT_THAT(ReadProfiles({{"h.xplane.pb", Space()}}, {.trace = {.events = 2}}).error,
-              HasSubstr("more than 2 events"));
+              HasSubstr("too many events in one input (limit 2)"));
   EXPECT_THAT(ReadProfiles({{"h.trace.json", "{\"traceEvents\":["}}).error,
-              HasSubstr("h.trace.json:1:1: the trace is cut short"));
+              HasSubstr("h.trace.json:1:1: the trace is truncated"));
   // A profile that is truncated or changed anywhere is an error or another profile, and never
   // crashes the process.
   for (const std::string& whole : {Space(), Recorded("tensorflow_cpu.xplane.pb")}) {
@@ -191,7 +191,7 @@ TEST(TensorflowProfileReader, ErrorsIncludeLocationAndCause) {
   }
   EXPECT_THAT(
       ReadProfiles({{"h.xplane.pb", Recorded("tensorflow_cpu.xplane.pb").substr(0, 20'000)}}).error,
-      HasSubstr("cut short"));
+      HasSubstr("truncated, at byte"));
 }
 
 TEST(TensorflowProfileReader, InvalidEvents_AreSkipped) {

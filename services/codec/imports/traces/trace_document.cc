@@ -12,7 +12,7 @@ namespace {
 constexpr size_t kMaxDepth = 64;
 constexpr std::string_view kMark = "\xef\xbb\xbf";
 
-constexpr std::string_view kCutShort = "the trace is cut short";
+constexpr std::string_view kCutShort = "the trace is truncated";
 constexpr std::string_view kNoEvents = "not a trace: traceEvents is missing";
 
 bool IsBlank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
@@ -92,10 +92,10 @@ StatusOr<bool> TraceDocument::TakeValue(char c, bool* used) {
     in_string_ = true;
   } else if (c == '{' || c == '[') {
     brackets_ += c;
-    if (brackets_.size() > kMaxDepth) return InvalidArgument("nested too deep");
+    if (brackets_.size() > kMaxDepth) return InvalidArgument("nested too deeply");
   } else if (c == '}' || c == ']') {
     if (brackets_.empty() || brackets_.back() != (c == '}' ? '{' : '['))
-      return InvalidArgument(Cat("not JSON: ", Quote({&c, 1}), " closes nothing"));
+      return InvalidArgument(Cat("not JSON: unmatched ", Quote({&c, 1})));
     brackets_.pop_back();
     return brackets_.empty();
   }
@@ -105,11 +105,11 @@ StatusOr<bool> TraceDocument::TakeValue(char c, bool* used) {
 Status TraceDocument::EventEnded() {
   state_ = State::kAfterEvent;
   if (too_long_) {
-    Skip(value_line_, Cat("more than ", limits_.event_bytes, " bytes in one event"));
+    Skip(value_line_, Cat("event is longer than ", limits_.event_bytes, " bytes"));
     return OkStatus();
   }
   if (text_.front() != '{') {
-    Skip(value_line_, "an event is not an object");
+    Skip(value_line_, "event is not an object");
     return OkStatus();
   }
   const Status taken = Annotate(on_event_(text_, value_line_), Place(value_line_));
@@ -122,8 +122,7 @@ Status TraceDocument::ValueEnded() {
   if (state_ == State::kEvent) return EventEnded();
   const std::string place = Place(value_line_);
   if (too_long_)
-    return ResourceExhausted(
-        Cat(place, ": more than ", limits_.event_bytes, " bytes in one member"));
+    return ResourceExhausted(Cat(place, ": member is longer than ", limits_.event_bytes, " bytes"));
   if (state_ == State::kKey) {
     state_ = State::kColon;
     const auto key = nlohmann::json::parse(text_, nullptr, false);

@@ -67,7 +67,7 @@ TEST(TraceDocument, TruncatedObject_EarlierEventsAreRead) {
     SCOPED_TRACE(cut);
     const std::string error =
         Cat("t.json:", 1 + std::count(text.begin(), text.begin() + static_cast<long>(cut), '\n'),
-            ":1: the trace is cut short");
+            ":1: the trace is truncated");
     const Lines read = Read(std::string_view(text).substr(0, cut));
     if (cut < begin) {
       EXPECT_EQ(read.back(), error);
@@ -83,10 +83,10 @@ TEST(TraceDocument, TruncatedObject_EarlierEventsAreRead) {
 TEST(TraceDocument, InvalidEvents_AreSkippedAndReportedWithLocation) {
   EXPECT_EQ(Read("[{},\n{\"bad\":1},{}]"),
             Lines({"1 {}", "2 {\"bad\":1}", "2 {}", "- t.json:2:1: bad"}));
-  EXPECT_EQ(Read("[\n1,null,{}]"), Lines({"2 {}", "- t.json:2:1: an event is not an object",
-                                          "- t.json:2:1: an event is not an object"}));
+  EXPECT_EQ(Read("[\n1,null,{}]"), Lines({"2 {}", "- t.json:2:1: event is not an object",
+                                          "- t.json:2:1: event is not an object"}));
   EXPECT_EQ(Read("[{\"a\": \"0123456789\"},{}]", 3, {.event_bytes = 10}),
-            Lines({"1 {}", "- t.json:1:1: more than 10 bytes in one event"}));
+            Lines({"1 {}", "- t.json:1:1: event is longer than 10 bytes"}));
 }
 
 TEST(TraceDocument, AppendedEvents_AreAllRead) {
@@ -95,7 +95,7 @@ TEST(TraceDocument, AppendedEvents_AreAllRead) {
 }
 
 TEST(TraceDocument, BrokenStructure_RestIsSkipped) {
-  EXPECT_EQ(Read("[{},\n{]},{}]"), Lines({"1 {}", "- t.json:2:1: not JSON: \"]\" closes nothing"}));
+  EXPECT_EQ(Read("[{},\n{]},{}]"), Lines({"1 {}", "- t.json:2:1: not JSON: unmatched \"]\""}));
   EXPECT_EQ(Read("{\"traceEvents\":[{} x, {}]}"),
             Lines({"1 {}", "- t.json:1:1: not JSON: a comma is missing between events", "cut"}));
   EXPECT_EQ(Read("[{}] x [{}]"), Lines({"1 {}", "- t.json:1:1: unexpected text after the trace"}));
@@ -108,7 +108,7 @@ TEST(TraceDocument, ErrorsIncludeLocationAndCause) {
            {"", "t.json:1:1: not a trace: the file is empty"},
            {"x", "t.json:1:1: not a trace: it must begin with [ or {"},
            {"{}", "t.json:1:1: not a trace: traceEvents is missing"},
-           {"[{\n\"a\":", "- t.json:2:1: the trace is cut short"},
+           {"[{\n\"a\":", "- t.json:2:1: the trace is truncated"},
            {"{} x", "t.json:1:1: not a trace: traceEvents is missing"},
            {"{\"traceEvents\": 1}", "t.json:1:1: traceEvents is not an array"},
            {"{\"traceEvents\": [], \"traceEvents\": []}", "t.json:1:1: traceEvents appears twice"},
@@ -119,7 +119,7 @@ TEST(TraceDocument, ErrorsIncludeLocationAndCause) {
     EXPECT_EQ(Read(text).back(), error) << text;
   }
   EXPECT_EQ(Read("{\"a\": \"0123456789\"}", 3, {.event_bytes = 10}).back(),
-            "t.json:1:1: more than 10 bytes in one member");
+            "t.json:1:1: member is longer than 10 bytes");
   // Members that are not wanted may have any length.
   EXPECT_EQ(Read("{\"other\": \"0123456789\", \"traceEvents\": []}", 3, {.event_bytes = 13}),
             Lines());

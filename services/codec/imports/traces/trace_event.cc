@@ -41,7 +41,7 @@ StatusOr<int64_t> Micros(const Json& event, const char* key) {
   if (found != event.end() && found->is_string())
     return MicrosOfText(found->get_ref<const std::string&>(), key);
   if (found == event.end() || !found->is_number())
-    return InvalidArgument(Cat("an event whose ", key, " is not a number"));
+    return InvalidArgument(Cat("event has no numeric ", key));
   const double micros = found->get<double>();
   // Larger values do not fit into 64-bit nanoseconds.
   if (!(std::fabs(micros) < static_cast<double>(kMaxPosition / 1000)))
@@ -55,7 +55,7 @@ Status ReadTimes(const Json& json, TraceEvent* event) {
   ASSIGN_OR_RETURN(event->start_ns, Micros(json, "ts"));
   if (event->phase != 'X') return OkStatus();
   ASSIGN_OR_RETURN(event->duration_ns, Micros(json, "dur"));
-  if (event->duration_ns < 0) return InvalidArgument("an event whose dur is below 0");
+  if (event->duration_ns < 0) return InvalidArgument("event has a negative dur");
   return OkStatus();
 }
 

@@ -108,7 +108,7 @@ class Reader {
     }
     if (planes.empty()) {
       RETURN_IF_ERROR(Check(space));
-      return InvalidArgument(Cat(name_, ": not a profile: it has no plane"));
+      return InvalidArgument(Cat(name_, ": not a profile because it has no planes"));
     }
     cut_ = Check(space);
     RETURN_IF_ERROR(skipped_->SkipInvalid(cut_));
@@ -130,7 +130,7 @@ class Reader {
  private:
   Status Check(const Message& message) const {
     if (message.ok()) return OkStatus();
-    return InvalidArgument(Cat(name_, ": not an XSpace, or cut short: byte ",
+    return InvalidArgument(Cat(name_, ": not an XSpace, or truncated, at byte ",
                                message.at() - bytes_.data(), " of ", bytes_.size()));
   }
 
@@ -194,7 +194,7 @@ class Reader {
     RETURN_IF_ERROR(Check(message));
     if (timestamp_ns < 0 || timestamp_ns >= kMaxPosition)
       return skipped_->SkipInvalid(
-          InvalidArgument(Cat(name_, ": the start of the line ", Quote(name), " of ",
+          InvalidArgument(Cat(name_, ": the start time of line ", Quote(name), " on plane ",
                               Quote(plane.name), " is out of range")));
     if (!cut_.ok() && start_ns_ == 0 && timestamp_ns < kFirstUnixTimeNs) return cut_;
     const int64_t begin_ns =
@@ -235,7 +235,7 @@ class Reader {
     const auto limit = static_cast<uint64_t>(kMaxPosition / 4);
     if (offset_ps / 1000 >= limit || duration_ps / 1000 >= limit ||
         begin_ns + static_cast<int64_t>(offset_ps / 1000 + duration_ps / 1000) >= kMaxPosition)
-      return InvalidArgument(Cat(name_, ": the times of the event ", Quote(event.name), " on ",
+      return InvalidArgument(Cat(name_, ": the times of event ", Quote(event.name), " on plane ",
                                  Quote(plane.name), " are out of range"));
     event.start_ns = begin_ns + static_cast<int64_t>(offset_ps / 1000);
     event.end_ns =
