@@ -6,6 +6,7 @@
 #include <random>
 #include <utility>
 
+#include "services/base/duration.h"
 #include "services/base/mutex.h"
 #include "services/base/text/strings.h"
 #include "services/collector/capture/capture_state_series.h"
@@ -213,8 +214,8 @@ StatusOr<std::unique_ptr<Collector>> Collector::Create(const Options& given, Clo
   }
   const auto& intervals = Intervals();
   if (std::find(intervals.begin(), intervals.end(), options.interval_ns) == intervals.end()) {
-    return InvalidArgument(Cat("interval must be 100, 200, 500, 1000, 5000, or 60000 ms (got ",
-                               options.interval_ns, " ns)"));
+    return InvalidArgument(Cat("interval must be 100ms, 200ms, 500ms, 1s, 5s, or 1m (got ",
+                               FormatDuration(options.interval_ns), ")"));
   }
   for (const JobDeclaration& job : options.jobs) {
     RETURN_IF_ERROR(Annotate(CheckJobId(job.id), "job"));
@@ -292,8 +293,8 @@ void Collector::RequestStop() { impl_->finished->Wake(); }
 Status Collector::SetInterval(int64_t interval_ns) {
   const auto& intervals = Intervals();
   if (std::find(intervals.begin(), intervals.end(), interval_ns) == intervals.end()) {
-    return InvalidArgument(
-        Cat("interval must be 100, 200, 500, 1000, 5000, or 60000 ms (got ", interval_ns, " ns)"));
+    return InvalidArgument(Cat("interval must be 100ms, 200ms, 500ms, 1s, 5s, or 1m (got ",
+                               FormatDuration(interval_ns), ")"));
   }
   impl_->sampler.SetInterval(interval_ns);
   impl_->gpus.SetPeriod(interval_ns);

@@ -51,7 +51,7 @@ TEST(ShardTest, SnapshotOfUnsupportedFormat_IsRejectedWithAdvice) {
     ShardForTest fresh("groups: []\n");
     const Status refused = fresh.shard().RestoreJob(snapshot);
     EXPECT_THAT(std::string(refused.message()),
-                HasSubstr(Cat("snapshot of format ", format, ", this version reads")));
+                HasSubstr(Cat("snapshot has format ", format, ", but this version reads")));
     EXPECT_THAT(std::string(refused.message()), HasSubstr("start the version that wrote it"));
   }
 }

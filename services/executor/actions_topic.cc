@@ -74,7 +74,7 @@ Status ActionsTopic::Prepare() {
     if (!absl::IsFailedPrecondition(same)) return same;
     if (!options_.accept_log_reset) return Lost(same);
     floor_ns = std::max(floor_ns, clock_->WallNs());
-    PITWALL_LOG(kWarning, "executor", "accepted: ", ToStd(same.message()),
+    PITWALL_LOG(kWarning, "executor", "log reset accepted: ", ToStd(same.message()),
                 "; the executor ignores issues that began before now");
   }
   floor_ns_ = floor_ns;

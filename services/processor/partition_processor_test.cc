@@ -296,7 +296,7 @@ TEST_F(PartitionProcessorTest, UnreadableSnapshotFallsBackToOlderOne) {
   }
   owner_.emplace(0, &clock_, &log_, &*rules_, options_);
   const Status recovered = owner_->Recover();
-  EXPECT_THAT(std::string(recovered.message()), HasSubstr("snapshot of format 99"));
+  EXPECT_THAT(std::string(recovered.message()), HasSubstr("snapshot has format 99"));
   EXPECT_THAT(std::string(recovered.message()), HasSubstr("no snapshot of job \"job\""));
 }
 

@@ -74,7 +74,8 @@ StatusOr<std::string> AskCollector(const std::string& path, const std::string& j
   RETURN_IF_ERROR(ReadWhole(socket.fd, reinterpret_cast<char*>(head), sizeof(head)));
   const size_t size = head[0] + 256u * head[1] + 65536u * head[2] + 16777216u * head[3];
   if (size > kMaxAnswer)
-    return Internal(Cat("the collector's response has ", size, " bytes, more than ", kMaxAnswer));
+    return Internal(
+        Cat("the collector's response is ", size, " bytes long; the limit is ", kMaxAnswer));
   std::string answer(size, '\0');
   RETURN_IF_ERROR(ReadWhole(socket.fd, answer.data(), size));
   pb::CollectorMessage reply;

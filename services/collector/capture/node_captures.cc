@@ -282,7 +282,7 @@ void NodeCaptures::Answered(uint64_t client, const pb::Captured& captured, size_
         continue;
       if (bytes > kMaxCaptureBytes) {
         rank.refused =
-            Cat("its client's response has ", bytes, " bytes, more than ", kMaxCaptureBytes);
+            Cat("its client's response is ", bytes, " bytes long; the limit is ", kMaxCaptureBytes);
         Count(&counters_->captures_refused);
         return;
       }

@@ -290,7 +290,7 @@ TEST_F(NodeCapturesTest, InvalidAnswersAreIgnored) {
   Step();
   ASSERT_EQ(got_.size(), 2u);
   EXPECT_EQ(got_[0].source, "system");
-  EXPECT_THAT(got_[0].why_system, HasSubstr("more than 65536"));
+  EXPECT_THAT(got_[0].why_system, HasSubstr("the limit is 65536"));
   EXPECT_EQ(got_[1].source, "client");
   EXPECT_EQ(got_[1].look.threads[0].frames, std::vector<std::string>{"mine (b.py:2)"});
   EXPECT_LE(got_[1].look.threads.size(), kMaxCaptureThreads);

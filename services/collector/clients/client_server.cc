@@ -95,8 +95,8 @@ ClientServer::~ClientServer() { Stop(); }
 Status ClientServer::Listen() {
   const std::string& path = options_.path;
   if (path.size() >= sizeof(sockaddr_un::sun_path)) {
-    return InvalidArgument(Cat("socket ", path, ": the path must have at most ",
-                               sizeof(sockaddr_un::sun_path) - 1, " bytes (got ", path.size(),
+    return InvalidArgument(Cat("socket ", path, ": the path must be at most ",
+                               sizeof(sockaddr_un::sun_path) - 1, " bytes long (got ", path.size(),
                                ")"));
   }
   RETURN_IF_ERROR(Annotate(CheckSharedDirectory(DirectoryOf(path)), "collector.socket"));
@@ -332,8 +332,8 @@ bool ClientServer::Messages(Connections::iterator it) {
     const size_t length = LengthOf(rest);
     const size_t most = connection.hello_received ? kMaxClientMessage : kMaxClientHello;
     if (length > most) {
-      refused =
-          Refuse(Refusal::kMalformed, Cat("the message has ", length, " bytes, more than ", most));
+      refused = Refuse(Refusal::kMalformed,
+                       Cat("the message is ", length, " bytes long; the limit is ", most));
       break;
     }
     if (rest.size() - 4 < length) break;

@@ -71,7 +71,7 @@ StatusOr<ClientSessions::Answer> ClientSessions::Handle(uint64_t client, const P
       if (known) return InvalidArgument("unexpected second hello");
       return OnHello(client, peer, message.hello());
     case pb::ClientMessage::kUpdate:
-      if (!known) return InvalidArgument("update before hello");
+      if (!known) return InvalidArgument("received an update before hello");
       RETURN_IF_ERROR(source->second->Update(message.update()));
       if (captures_ != nullptr) {
         const RankSource::Identity& identity = source->second->identity();
@@ -80,14 +80,15 @@ StatusOr<ClientSessions::Answer> ClientSessions::Handle(uint64_t client, const P
       }
       return Answer{};
     case pb::ClientMessage::kCaptured:
-      if (!known) return InvalidArgument("capture before hello");
+      if (!known) return InvalidArgument("received a capture before hello");
       if (captures_ != nullptr) captures_->Answered(client, message.captured(), bytes.size());
       return Answer{};
     case pb::ClientMessage::kAskCapture:
-      if (known) return InvalidArgument("capture request after hello; use a separate connection");
+      if (known)
+        return InvalidArgument("received a capture request after hello; use a separate connection");
       return OnAskCapture(peer, message.ask_capture());
     case pb::ClientMessage::kGoodbye: {
-      if (!known) return InvalidArgument("goodbye before hello");
+      if (!known) return InvalidArgument("received goodbye before hello");
       const std::string& reason = message.goodbye().reason();
       if (!reason.empty() && reason != "completed" && reason != "failed" && reason != "cancelled") {
         return InvalidArgument(Cat("goodbye: reason must be completed, failed, or cancelled (got ",
@@ -101,7 +102,7 @@ StatusOr<ClientSessions::Answer> ClientSessions::Handle(uint64_t client, const P
     case pb::ClientMessage::BODY_NOT_SET:
       break;
   }
-  return InvalidArgument("message of unknown type");
+  return InvalidArgument("unknown message type");
 }
 
 std::unique_ptr<RankSource> ClientSessions::TakeBack(const SourceBoot& boot,

@@ -56,7 +56,7 @@ Status CheckHello(const pb::Hello& hello) {
         &hello.cluster(), &hello.namespace_(), &hello.kind(), &hello.uid(), &hello.queue()}) {
     if (text->size() > kMaxClientText)
       return InvalidArgument(
-          Cat("hello: a field has ", text->size(), " bytes, more than ", kMaxClientText));
+          Cat("hello: a field has ", text->size(), " bytes; the limit is ", kMaxClientText));
     if (HasControl(*text))
       return InvalidArgument(
           Cat("hello: ", Quote(TerminalLine(*text)), " must not contain control characters"));

@@ -83,7 +83,7 @@ Status CheckParts(const pb::Descriptor& type, std::string_view bytes, size_t lim
     return InvalidArgument(Cat("not a ", type.name(), " (", bytes.size(), " bytes)"));
   if (parts > limit) {
     return InvalidArgument(
-        Cat(type.name(), " has more than ", limit, " parts (", bytes.size(), " bytes)"));
+        Cat(type.name(), " has too many parts (limit ", limit, ", ", bytes.size(), " bytes)"));
   }
   return OkStatus();
 }

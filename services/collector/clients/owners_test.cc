@@ -206,7 +206,7 @@ TEST(TrustedPath, RejectsPathsThatOthersCanReplace) {
   ASSERT_EQ(chmod(file.c_str(), 0644), 0);
   EXPECT_TRUE(CheckOwnDirectory(dir).ok()) << CheckOwnDirectory(dir);
   EXPECT_EQ(*ReadTrustedFile(file, 100), "text");
-  EXPECT_THAT(std::string(ReadTrustedFile(file, 3).status().message()), HasSubstr("more than 3"));
+  EXPECT_THAT(std::string(ReadTrustedFile(file, 3).status().message()), HasSubstr("longer than 3"));
   ASSERT_EQ(chmod(file.c_str(), 0664), 0);
   EXPECT_THAT(std::string(ReadTrustedFile(file, 100).status().message()),
               HasSubstr("the file is writable by others (mode 0664); run chmod go-w on it"));

@@ -99,7 +99,7 @@ StatusOr<std::string> ReadTrustedFile(const std::string& path, size_t limit) {
   }
   close(fd);
   RETURN_IF_ERROR(status);
-  if (text.size() > limit) return InvalidArgument(Cat("the file has more than ", limit, " bytes"));
+  if (text.size() > limit) return InvalidArgument(Cat("the file is longer than ", limit, " bytes"));
   return text;
 }
 

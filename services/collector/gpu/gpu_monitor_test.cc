@@ -337,7 +337,8 @@ TEST_F(GpuMonitorTest, WithoutPermission_XidErrorsAreNotWatched) {
     ::testing::internal::CaptureStderr();
     monitor.Start();
     clock_.AwaitWaiters(2);  // the XID watch waits too
-    EXPECT_THAT(::testing::internal::GetCapturedStderr(), HasSubstr("XID errors of GPU 0"));
+    EXPECT_THAT(::testing::internal::GetCapturedStderr(),
+                HasSubstr("cannot watch GPU 0 for XID errors"));
     EXPECT_EQ(Of(monitor, 0).at("gpu_xid_watch_state"), 0);
     EXPECT_EQ(fake_.EventSets(), 0);
     if (code == kNotSupported) break;

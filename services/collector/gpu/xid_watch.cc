@@ -64,7 +64,7 @@ XidWatch::Over XidWatch::Watch(bool* responded) {
   if (!set.ok()) {
     if (!std::exchange(complained_, true)) {
       PITWALL_LOG(kWarning, "collector",
-                  "XID errors are not watched: ", ToStd(set.status().message()));
+                  "cannot watch for XID errors: ", ToStd(set.status().message()));
     }
     return absl::IsUnimplemented(set.status()) ? Over::kNeverPossible : Over::kNoneRegistered;
   }
@@ -108,8 +108,8 @@ bool XidWatch::Register(Nvml::EventSet set) {
         registered.never = absl::IsUnimplemented(status);
         if (!registered.never) counters_->nvml_errors.fetch_add(1, std::memory_order_relaxed);
         if (!std::exchange(complained_, true)) {
-          PITWALL_LOG(kWarning, "collector", "XID errors of GPU ", i,
-                      " are not watched: ", ToStd(status.message()));
+          PITWALL_LOG(kWarning, "collector", "cannot watch GPU ", i,
+                      " for XID errors: ", ToStd(status.message()));
         }
       }
     }

@@ -174,7 +174,7 @@ std::vector<JobRegistry::DroppedJob> JobFileDirectory::Poll() {
     const std::string path = Cat(dir_, "/", names[i]);
     Status status;
     if (i >= kMaxFiles) {
-      status = ResourceExhausted(Cat("more than ", kMaxFiles, " files"));
+      status = ResourceExhausted(Cat("too many files (limit ", kMaxFiles, ")"));
     } else {
       const auto text = ReadTrustedFile(path, kMaxBytes);
       if (!text.ok()) {

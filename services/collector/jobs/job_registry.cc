@@ -42,7 +42,7 @@ BoundJob ViewOf(const JobDeclaration& option) {
 Status CheckJobId(std::string_view id) {
   if (id.empty()) return InvalidArgument("job ID must not be empty");
   if (id.size() > 256)
-    return InvalidArgument(Cat("job ID must have at most 256 bytes (got ", id.size(), ")"));
+    return InvalidArgument(Cat("job ID must be at most 256 bytes long (got ", id.size(), ")"));
   if (HasControl(id))
     return InvalidArgument(
         Cat("job ID must not contain control characters (got ", Quote(TerminalLine(id)), ")"));

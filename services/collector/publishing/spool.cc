@@ -303,7 +303,7 @@ Status Spool::Append(std::span<const PendingRecord> records, Position* end) {
       const PendingRecord& record = records[i];
       if (record.bytes() + 8 > kMaxRecord)
         return ResourceExhausted(
-            Cat("spool: the record has ", record.bytes(), " bytes, more than ", kMaxRecord - 8));
+            Cat("spool: record is ", record.bytes(), " bytes long; the limit is ", kMaxRecord - 8));
       if (i > first && segments_.back().size + buffer_.size() >= segment_bytes_) break;
       const size_t head = buffer_.size();
       buffer_.resize(head + kRecordHeader);

@@ -25,7 +25,8 @@ int64_t StepOf(uint64_t step_plus_one) {
 
 Status CheckText(std::string_view what, std::string_view text) {
   if (text.size() > kMaxClientText) {
-    return InvalidArgument(Cat(what, " has ", text.size(), " bytes, more than ", kMaxClientText));
+    return InvalidArgument(
+        Cat(what, " is ", text.size(), " bytes long; the limit is ", kMaxClientText));
   }
   if (HasControl(text))
     return InvalidArgument(
@@ -147,7 +148,7 @@ void RankSource::AddMode(const std::string& mode) {
 Status RankSource::Check(const pb::Update& update) const {
   for (const pb::Span& span : update.spans()) {
     if (span.kind() < pb::SPAN_KIND_STEP || span.kind() > pb::SPAN_KIND_OPERATOR) {
-      return InvalidArgument(Cat("span of unknown kind ", static_cast<int>(span.kind())));
+      return InvalidArgument(Cat("unknown span kind ", static_cast<int>(span.kind())));
     }
     RETURN_IF_ERROR(CheckText("span name", span.name()));
     RETURN_IF_ERROR(CheckText("mode", span.mode()));

@@ -70,7 +70,7 @@ StatusOr<std::vector<DriverCounter>> EthtoolCounters::Read(const std::string& de
   if (count == 0) return Unimplemented(Cat(device, ": has no counters"));
   if (count > kMaxCounters)
     return Internal(
-        Cat("ethtool ", device, ": has ", count, " counters, more than ", kMaxCounters));
+        Cat("ethtool ", device, ": has ", count, " counters; the limit is ", kMaxCounters));
   WithArray<ethtool_gstrings> names(ETHTOOL_GSTRINGS, size_t{kMaxCounters} * ETH_GSTRING_LEN);
   names.head()->string_set = ETH_SS_STATS;
   names.head()->len = count;

@@ -162,10 +162,10 @@ void ClockDomains::Save(BinaryWriter& out) const {
 Status ClockDomains::Restore(BinaryReader& in, uint32_t format) {
   const bool has_time = in.Bool();
   if (has_time != (time_ != nullptr))
-    return DataLoss("snapshot: made with different rules (time clock)");
+    return DataLoss("snapshot: created with different rules (time clock)");
   if (has_time) RETURN_IF_ERROR(time_->Restore(in, format));
   if (in.U64() != steps_.shared())
-    return DataLoss("snapshot: made with different rules (step clocks)");
+    return DataLoss("snapshot: created with different rules (step clocks)");
   if (format >= 7) {
     RETURN_IF_ERROR(steps_.Restore(in, [this](size_t domain, uint32_t clock) {
       return std::make_unique<ClockDomain>(program_, domain, options_, counters_, clock);
@@ -173,7 +173,7 @@ Status ClockDomains::Restore(BinaryReader& in, uint32_t format) {
   }
   for (const auto& domain : steps_) {
     if (in.Str() != domain->clock().mode)
-      return DataLoss("snapshot: made with different rules (mode of a step clock)");
+      return DataLoss("snapshot: created with different rules (step clock mode)");
     RETURN_IF_ERROR(domain->Restore(in, format));
   }
   return OkStatus();

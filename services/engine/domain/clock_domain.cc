@@ -117,12 +117,12 @@ Status ClockDomain::Restore(BinaryReader& in, uint32_t format) {
   pace_.times.Restore(in, /*ordinals=*/format >= 7);
   if (format >= 7) pace_.patience.Restore(in);
   const std::vector<plan::Group>& groups = inputs_.domain().groups;
-  if (in.U64() != groups.size()) return DataLoss("snapshot: made with different rule groups");
+  if (in.U64() != groups.size()) return DataLoss("snapshot: created with different rule groups");
   for (size_t g = 0; g < groups.size(); ++g) {
     const std::string name = in.Str();
     if (name != groups[g].name) {
-      return DataLoss(Cat("snapshot: contains group ", Quote(name), ", but the rules have ",
-                          Quote(groups[g].name)));
+      return DataLoss(
+          Cat("snapshot: contains group ", Quote(name), ", but the rules have ", Quote(groups[g].name)));
     }
     ticks_.RestoreGroup(g, in);
     recorded_.RestoreOrphans(g, in);

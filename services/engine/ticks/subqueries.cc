@@ -131,10 +131,10 @@ void Subqueries::Save(BinaryWriter& out) const {
 
 Status Subqueries::Restore(BinaryReader& in) {
   tick_ = in.I64();
-  if (in.U64() != results_.size()) return DataLoss("snapshot: made with other subqueries");
+  if (in.U64() != results_.size()) return DataLoss("snapshot: created with different subqueries");
   for (size_t i = 0; i < results_.size(); ++i) {
     if (in.Str() != domain().subqueries[i].key)
-      return DataLoss("snapshot: made with other subqueries");
+      return DataLoss("snapshot: created with different subqueries");
     schedule_.RestoreNext(i, in);
     RETURN_IF_ERROR(results_[i]->Restore(in, DemandsOf(i), limits_));
   }

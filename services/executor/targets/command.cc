@@ -82,7 +82,7 @@ class PosixCommandRunner final : public CommandRunner {
       waitpid(child, &status, 0);
       if (cancelled_) return Cancelled("the executor is stopping");
       return absl::DeadlineExceededError(
-          ToAbsl(Cat(argv[0], " took longer than ", timeout_ns / kNanosPerMilli, " ms")));
+          ToAbsl(Cat(argv[0], " did not finish within ", timeout_ns / kNanosPerMilli, " ms")));
     }
     // Reads the remaining output. A grandchild may keep the pipe open, so do not wait for end of
     // file.

@@ -315,7 +315,7 @@ StatusOr<std::string> KubernetesTarget::Stop(const ActionEvent& stop) {
   RETURN_IF_ERROR(Change(*kind, stop.target, /*dry=*/false));
   const std::string done =
       Cat(Named(stop.target), options_.delete_objects ? " deleted" : " suspended");
-  PITWALL_LOG(kWarning, "executor", done, ", of job ", stop.job, ": ", stop.rule);
+  PITWALL_LOG(kWarning, "executor", done, ": job ", stop.job, ": ", stop.rule);
   return done;
 }
 

@@ -85,8 +85,9 @@ StatusOr<std::string> ProcessTarget::Stop(const ActionEvent& stop) {
     }
   }
   if (signaled.empty()) return first_error.ok() ? first_ended : first_error;
-  PITWALL_LOG(kWarning, "executor", "SIGTERM to ", signaled.size() == 1 ? "process " : "processes ",
-              Pids(signaled), " of job ", stop.job, ": ", stop.rule);
+  PITWALL_LOG(kWarning, "executor", "sent SIGTERM to ",
+              signaled.size() == 1 ? "process " : "processes ", Pids(signaled), " of job ",
+              stop.job, ": ", stop.rule);
   std::string sent = processes.size() == 1 ? std::string("SIGTERM sent")
                                            : Cat("SIGTERM sent to ", signaled.size(), " of ",
                                                  processes.size(), " processes");

@@ -96,7 +96,9 @@ StatusOr<SlurmTarget::Job> SlurmTarget::Look(const JobReference& reference) {
                            ErrorOf(result)));
   }
   ASSIGN_OR_RETURN(const std::string_view id, Field(result.out, "JobId"));
-  if (id != number) return FailedPrecondition(Cat("scontrol shows job ", TerminalLine(id)));
+  if (id != number)
+    return FailedPrecondition(
+        Cat("scontrol returned job ", TerminalLine(id), " instead of ", number));
   Job job;
   ASSIGN_OR_RETURN(const std::string_view state, Field(result.out, "JobState"));
   job.state = std::string(state);
@@ -156,7 +158,7 @@ StatusOr<std::string> SlurmTarget::Stop(const ActionEvent& stop) {
   if (result.exit_code != 0 || Mentions(result, "error")) {
     return Unavailable(Cat("scancel exited with ", result.exit_code, ": ", ErrorOf(result)));
   }
-  PITWALL_LOG(kWarning, "executor", "scancel ", number, " of job ", stop.job, ": ", stop.rule);
+  PITWALL_LOG(kWarning, "executor", "ran scancel ", number, ": job ", stop.job, ": ", stop.rule);
   return std::string("scancel sent");
 }
 

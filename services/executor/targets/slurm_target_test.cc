@@ -102,8 +102,8 @@ TEST_F(SlurmTargetTest, RefusesJobsThatMustNotBeStopped) {
   EXPECT_THAT(target_.Check(Decision()).refusal, HasSubstr("Unable to contact"));
   slurm_.answers.push_back(CommandResult{0, "garbage", ""});
   EXPECT_THAT(target_.Check(Decision()).refusal, HasSubstr("does not show JobId"));
-  slurm_.answers.push_back(absl::DeadlineExceededError("scontrol took longer than 10000 ms"));
-  EXPECT_THAT(target_.Check(Decision()).refusal, HasSubstr("took longer"));
+  slurm_.answers.push_back(absl::DeadlineExceededError("scontrol did not finish within 10000 ms"));
+  EXPECT_THAT(target_.Check(Decision()).refusal, HasSubstr("did not finish within"));
   const size_t asked = slurm_.commands.size();
   for (const char* uid : {"", "0", "--all", "17 18", "17;reboot", "99999999999"})
     EXPECT_THAT(target_.Check(Decision(uid)).refusal, HasSubstr("must be a Slurm job number"));
