@@ -102,19 +102,19 @@ Status CheckPlan(const LoadPlan& plan) {
         Bound{"logged", plan.logged_metrics, 0, 100}}) {
     if (b.value < b.least || b.value > b.most)
       return InvalidArgument(
-          Cat("--", b.flag, " must be ", b.least, " to ", b.most, " (", b.value, ")"));
+          Cat("--", b.flag, ": must be ", b.least, " to ", b.most, " (got ", b.value, ")"));
   }
-  if (plan.step_ns < kNanosPerMilli) return InvalidArgument("--step must be at least 1ms");
+  if (plan.step_ns < kNanosPerMilli) return InvalidArgument("--step: must be at least 1ms");
   if (plan.interval_ns < 10 * kNanosPerMilli || plan.interval_ns > 60 * kNanosPerSecond)
-    return InvalidArgument("--interval must be 10ms to 60s");
-  if (plan.duration_ns < kNanosPerSecond) return InvalidArgument("--duration must be at least 1s");
+    return InvalidArgument("--interval: must be 10ms to 60s");
+  if (plan.duration_ns < kNanosPerSecond) return InvalidArgument("--duration: must be at least 1s");
   if (plan.name.empty() || StartsWith(plan.name, "__"))
-    return InvalidArgument("--name must not be empty or start with __");
+    return InvalidArgument("--name: must not be empty or start with __");
   for (const auto& [flag, share] :
        {std::pair("late", plan.late), std::pair("drop", plan.dropped),
         std::pair("duplicate", plan.duplicated), std::pair("reorder", plan.reordered)}) {
     if (!(share >= 0 && share <= 1))
-      return InvalidArgument(Cat("--", flag, " must be 0 to 1 (", FormatDouble(share), ")"));
+      return InvalidArgument(Cat("--", flag, ": must be 0 to 1 (got ", FormatDouble(share), ")"));
   }
   return OkStatus();
 }
@@ -138,8 +138,8 @@ StatusOr<Fault> ParseFault(std::string_view text) {
 
 Status CompleteFaults(int64_t count, LoadPlan* plan) {
   if (count > plan->jobs)
-    return InvalidArgument(
-        Cat("--faults ", count, ": each fault requires its own job (--jobs ", plan->jobs, ")"));
+    return InvalidArgument(Cat("--faults: each of the ", count,
+                               " faults requires its own job (got --jobs ", plan->jobs, ")"));
   for (int64_t i = 0; i < count; ++i) {
     Fault fault;
     // A leak can be detected only after 20 minutes, and a GPU fault requires a GPU.

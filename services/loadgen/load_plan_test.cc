@@ -42,10 +42,10 @@ TEST(LoadPlan, SizeOutOfRange_ErrorNamesFlag) {
   EXPECT_TRUE(CheckPlan(plan).ok());
   plan.cores = 5000;
   EXPECT_THAT(std::string(CheckPlan(plan).message()),
-              testing::HasSubstr("--cores must be 0 to 4096 (5000)"));
+              testing::HasSubstr("--cores: must be 0 to 4096 (got 5000)"));
   plan = {};
   plan.dropped = 1.5;
-  EXPECT_THAT(std::string(CheckPlan(plan).message()), testing::HasSubstr("--drop must be 0 to 1"));
+  EXPECT_THAT(std::string(CheckPlan(plan).message()), testing::HasSubstr("--drop: must be 0 to 1"));
 }
 
 TEST(LoadPlan, RandomFaults_DependOnSeedAndUseDifferentJobs) {
@@ -70,7 +70,7 @@ TEST(LoadPlan, RandomFaults_DependOnSeedAndUseDifferentJobs) {
   EXPECT_NE(kinds(1), kinds(2));
   LoadPlan plan;
   EXPECT_THAT(std::string(CompleteFaults(2, &plan).message()),
-              testing::HasSubstr("--faults 2: each fault requires its own job"));
+              testing::HasSubstr("--faults: each of the 2 faults requires its own job"));
 }
 
 TEST(LoadPlan, FaultStartsWithinMinimumJobLifetime) {

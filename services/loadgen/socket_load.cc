@@ -113,8 +113,8 @@ Status SocketLoad::Write(Rank* rank, const std::string& message) {
     }
     pollfd wait{rank->fd, POLLOUT, 0};
     if (::poll(&wait, 1, kPatienceMs) == 0)
-      return absl::UnavailableError(
-          Cat("rank ", rank->rank, " of ", rank->job, ": collector has not read data for 10 s"));
+      return absl::UnavailableError(Cat("rank ", rank->rank, " of ", rank->job,
+                                        ": the collector has not read data for 10 s"));
   }
   return Drain(rank);
 }
@@ -131,11 +131,11 @@ Status SocketLoad::Drain(Rank* rank) {
       size_t size = 0;
       for (size_t i = 0; i < 4; ++i)
         size |= static_cast<size_t>(static_cast<unsigned char>(rank->received[i])) << (8 * i);
-      if (size > kMaxAnswer) return absl::DataLossError("reply of the collector is malformed");
+      if (size > kMaxAnswer) return absl::DataLossError("the collector's reply is malformed");
       if (rank->received.size() < 4 + size) break;
       pb::CollectorMessage message;
       if (!message.ParseFromArray(rank->received.data() + 4, static_cast<int>(size)))
-        return absl::DataLossError("reply of the collector is malformed");
+        return absl::DataLossError("the collector's reply is malformed");
       rank->received.erase(0, 4 + size);
       if (message.has_refused())
         return absl::UnavailableError(Cat("rank ", rank->rank, " of ", rank->job, " was rejected (",

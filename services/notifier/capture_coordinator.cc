@@ -51,8 +51,9 @@ void CaptureCoordinator::Stop() {
 StatusOr<std::string> CaptureCoordinator::Ask(CaptureRequest request) {
   MutexLock lock(&mutex_);
   if (requests_.size() >= options_.max_requests) {
-    return ResourceExhausted(Cat("captures: ", requests_.size(),
-                                 " requests already wait for the log (maximum); retry later"));
+    return ResourceExhausted(
+        Cat("captures: ", requests_.size(),
+            " requests are already waiting for the log, which is the maximum; retry later"));
   }
   if (request.id.empty()) {
     request.id = StableHashHex(Cat("office\xff", ::getpid(), "\xff", clock_->WallNs(), "\xff",

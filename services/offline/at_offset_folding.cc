@@ -87,7 +87,7 @@ class Folder {
       least_ = std::min(least_, OffsetOf(*modifiers));
       if (const auto* subquery = std::get_if<lang::SubqueryExpr>(&expr.node)) {
         if (LooksElsewhere(*subquery->expr))
-          return Unimplemented("@ or a negative offset inside a subquery");
+          return Unimplemented("@ and negative offsets are not supported inside a subquery");
       }
       return OkStatus();
     }
@@ -117,7 +117,8 @@ class Folder {
           Difference(std::move(call->arguments[1]), static_cast<double>(lead()) / 1e9);
     } else if (call->function == "timestamp" && call->arguments.size() == 1) {
       if (ModifiersOf(*call->arguments[0]) == nullptr)
-        return Unimplemented("timestamp() of a result together with a negative offset or @");
+        return Unimplemented(
+            "timestamp() of a result is not supported together with a negative offset or @");
     } else if (call->arguments.empty() && call->function != "pi") {
       call->arguments.push_back(Call("vector", Number(seconds)));  // hour(), year(), …
     }

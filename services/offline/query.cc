@@ -65,7 +65,7 @@ Status Feed(const std::vector<Point>& points, int64_t upto, size_t* next,
 Status AddTick(const Query& query, QueryAnswer::Tick tick, QueryAnswer* answer, size_t* elements) {
   *elements += tick.elements.size();
   if (*elements > query.max_elements) {
-    return ResourceExhausted(Cat("the answer has more than ", query.max_elements,
+    return ResourceExhausted(Cat("the result has more than ", query.max_elements,
                                  " points; select fewer series or use a longer step"));
   }
   answer->ticks.push_back(std::move(tick));
@@ -146,9 +146,9 @@ StatusOr<QueryAnswer> RunFolded(const std::vector<QuerySeries>& series, const Qu
 }  // namespace
 
 StatusOr<QueryAnswer> RunQuery(const std::vector<QuerySeries>& series, const Query& query) {
-  if (query.step <= 0) return InvalidArgument("the step of a query must be greater than 0");
+  if (query.step <= 0) return InvalidArgument("query step must be greater than 0");
   if ((query.end - query.start) / query.step >= kMaxTicks) {
-    return InvalidArgument(Cat("a query has at most ", kMaxTicks, " ticks"));
+    return InvalidArgument(Cat("a query must have at most ", kMaxTicks, " ticks"));
   }
   const lang::Source source("query", query.expr);
   lang::Diagnostics diagnostics;
@@ -164,7 +164,7 @@ StatusOr<QueryAnswer> RunQuery(const std::vector<QuerySeries>& series, const Que
     return answer;
   }
   if (check::TypeOf(*expr) == check::Type::kMatrix)
-    return Unimplemented("the answer is a range vector: no rule has one");
+    return Unimplemented("the result is a range vector, which no rule can have");
   return LooksElsewhere(*expr) ? RunFolded(series, query, source, *expr)
                                : RunLive(series, query, *expr);
 }

@@ -33,7 +33,8 @@ StatusOr<std::vector<std::optional<double>>> ParseValues(std::string_view text) 
     if (item.empty()) continue;
     RETURN_IF_ERROR(Annotate(AppendValues(item, &values), Cat("values: ", Quote(item))));
     if (values.size() > kMaxValues)
-      return InvalidArgument(Cat("values: ", Quote(item), ": more than ", kMaxValues, " values"));
+      return InvalidArgument(
+          Cat("values: ", Quote(item), ": too many values (limit ", kMaxValues, ")"));
   }
   return values;
 }

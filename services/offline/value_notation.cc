@@ -13,7 +13,7 @@ StatusOr<std::optional<size_t>> CutCount(std::string_view* item) {
   if (!count.has_value() || *count < 0 || digits.front() == '+')
     return InvalidArgument("x must be followed by a count");
   if (*count > static_cast<int64_t>(kMaxValues))
-    return InvalidArgument(Cat("more than ", kMaxValues, " values"));
+    return InvalidArgument(Cat("too many values (limit ", kMaxValues, ")"));
   *item = item->substr(0, x);
   return std::optional<size_t>(static_cast<size_t>(*count));
 }

@@ -102,7 +102,7 @@ StatusOr<codec::JobParameters> JobParameterTable::With(const codec::SetParameter
   if (jobs_.size() >= kMaxJobsWithParameters && !jobs_.contains(all.job)) {
     return ResourceExhausted(Cat("job: ", jobs_.size(),
                                  " jobs have parameters, which is the maximum; reset those of "
-                                 "another back first, or use the overrides file"));
+                                 "another job first, or use the overrides file"));
   }
   const auto at = std::find_if(all.parameters.begin(), all.parameters.end(), [&](const auto& one) {
     return NameOf(change.parameter) < NameOf(one.parameter);

@@ -63,7 +63,7 @@ void ParameterChangeHandler::Start(OnChange on_change) {
       const Status status = Look();
       std::string problem(ToStd(status.message()));
       if (!status.ok() && problem != logged)
-        PITWALL_LOG(kWarning, "processor", "parameters of jobs: ", problem);
+        PITWALL_LOG(kWarning, "processor", "job parameters: ", problem);
       logged = std::move(problem);
       wakeup_->Wait(options_.look_ns);
     }
@@ -187,7 +187,7 @@ Status ParameterChangeHandler::Decide(Waiting* one) {
   if (one->written) return OkStatus();
   Status refused = OkStatus();
   if (expired)
-    refused = FailedPrecondition("request: expired before the processor could decide it");
+    refused = FailedPrecondition("request: expired before the processor could handle it");
   const std::optional<WatchedJob> job = jobs_->Watched(request.job);
   if (refused.ok() && !job.has_value()) return OkStatus();  // decided in a later round
   if (refused.ok()) {
@@ -235,7 +235,7 @@ StatusOr<codec::JobParameters> ParameterChangeHandler::Judge(ActionEvent* reques
   if (!change.value.has_value()) return table_.Without(set.parameter);
   if (!std::isfinite(*change.value))
     return InvalidArgument(
-        Cat("value: must be a finite number (", FormatDouble(*change.value), ")"));
+        Cat("value: must be a finite number (got ", FormatDouble(*change.value), ")"));
   return table_.With(set);
 }
 
@@ -285,8 +285,8 @@ Status ParameterChangeHandler::ResetOldParameters() {
     codec::JobParameters all = *table_.Find(id);
     const bool over = !job->found || job->ended;
     if (over && all.over_since_ns != 0 && now - all.over_since_ns > options_.keep_ns) {
-      PITWALL_LOG(kInfo, "processor", "job ", id, " is over: ", all.parameters.size(),
-                  " parameters are reset");
+      PITWALL_LOG(kInfo, "processor", "job ", id, " is no longer running; reset ",
+                  all.parameters.size(), " of its parameters");
       all.parameters.clear();
     } else if (over == (all.over_since_ns != 0)) {
       continue;

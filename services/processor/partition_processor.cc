@@ -156,7 +156,8 @@ Status PartitionProcessor::RunOnce(int64_t timeout_ns) {
     if (account_ != nullptr && account_->MustPause()) return PausedRound(timeout_ns);
     if (paused_) {
       paused_ = false;
-      PITWALL_LOG(kInfo, "processor", "partition ", partition_, ": memory: reading resumed");
+      PITWALL_LOG(kInfo, "processor", "partition ", partition_,
+                  ": reading resumed because memory is available again");
     }
     RETURN_IF_ERROR(PollInput(timeout_ns));
   }
@@ -240,7 +241,7 @@ bool PartitionProcessor::DropLargestOutput(Commit* commit, const Status& refusal
   if (largest->topic == input_.topic || head.size() == largest->value.size()) return false;
   PITWALL_LOG(kError, "processor", "partition ", partition_, ": dropped a record of ",
               largest->value.size(), " bytes for ", largest->topic, " of job ", Quote(largest->key),
-              ", which the log rejects: ", ToStd(refusal.message()));
+              ", which the log rejected: ", ToStd(refusal.message()));
   refusal_ = Utf8Prefix(ToStd(refusal.message()), kRefusedHeadBytes);
   OutgoingRecord letter{.topic = std::string(kDeadLetterTopic),
                         .key = largest->key,

@@ -73,7 +73,7 @@ Status Processor::Start(engine::CompiledRulesPtr rules) {
   const std::vector<int32_t> owned = PartitionsOf(share, partitions);
   if (owned.empty()) {
     return InvalidArgument(Cat("processor.share: ", kTelemetryTopic, " has ", partitions,
-                               " partitions, so none is left for this processor (", share.index,
+                               " partitions, so this processor would own none (share ", share.index,
                                "/", share.count, "); start fewer processors"));
   }
   for (const int32_t partition : owned) {

@@ -36,7 +36,7 @@ Status PartitionProcessor::WithRemedy(Status status) {
 bool PartitionProcessor::ResetAccepted(const Status& why) {
   if (!options_.accept_log_reset || reset_accepted_) return false;
   PITWALL_LOG(kWarning, "processor", "partition ", partition_,
-              ": accepted: ", ToStd(why.message()));
+              ": log reset accepted: ", ToStd(why.message()));
   return true;
 }
 
@@ -139,7 +139,7 @@ Status PartitionProcessor::CheckLog(const Resume& resume) {
   }
   if (resume.log_end < resume.offset) {
     return FailedPrecondition(Cat("log_truncated: ", place, ": the log ends at offset ",
-                                  resume.log_end, ", below the committed ", resume.offset,
+                                  resume.log_end, ", below the committed offset ", resume.offset,
                                   " (topic deleted, recreated, or truncated); ", kAcceptReset));
   }
   // A replaced log may have grown beyond the old end.

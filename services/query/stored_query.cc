@@ -90,7 +90,7 @@ class Collector {
     if (!is_new) return known->second;
     const size_t bytes = LabelBytes(labels);
     if (bytes > left_->label_bytes) {
-      return ResourceExhausted(Cat("series of the query have more than ", limits_->label_bytes,
+      return ResourceExhausted(Cat("the series of the query have more than ", limits_->label_bytes,
                                    " bytes of labels; select fewer series or a shorter range"));
     }
     left_->label_bytes -= bytes;
@@ -137,7 +137,7 @@ bool StoredQuery::needs_streaming() const { return plan_->needs_streaming; }
 const std::vector<StoredQuery::Need>& StoredQuery::needs() const { return plan_->needs; }
 
 StatusOr<StoredQuery> StoredQuery::Make(std::string_view text, const QuerySpan& span) {
-  if (span.step <= 0) return InvalidArgument("step of a query must be greater than 0");
+  if (span.step <= 0) return InvalidArgument("query step must be greater than 0");
   if (span.end < span.start) return InvalidArgument("a query must not end before it starts");
   auto plan = std::make_unique<Plan>();
   plan->span = span;
@@ -314,7 +314,7 @@ class Execution {
       for (int64_t tick = NextAfter(one.from, subquery.step); tick <= last; tick += subquery.step) {
         if (evaluations_left_-- == 0)
           return ResourceExhausted(
-              "subqueries of this query have too many steps; use longer steps or shorter "
+              "the subqueries of this query have too many steps; use longer steps or shorter "
               "ranges");
         RETURN_IF_ERROR(Evaluate(subquery.expr, tick, &collector));
       }
@@ -356,10 +356,12 @@ class Execution {
 StatusOr<std::vector<AnswerSeries>> StoredQuery::Run(
     std::span<const std::vector<StoredSeries>> series, const RunLimits& limits) const {
   const Plan& plan = *plan_;
-  if (plan.needs_streaming) return FailedPrecondition("query requires the streaming engine");
+  if (plan.needs_streaming) return FailedPrecondition("the query requires the streaming engine");
   if (plan.program == nullptr) return FailedPrecondition("a string has no series");
   if (series.size() != plan.needs.size())
-    return InvalidArgument(Cat("a query with ", plan.needs.size(), " needs got ", series.size()));
+    return InvalidArgument(Cat("a query with ", plan.needs.size(),
+                               " inputs requires as many lists of series (got ", series.size(),
+                               ")"));
   Execution execution(plan.program, plan.times, limits);
   const plan::DomainPlan& domain = plan.domain();
   std::vector<ScanView::Feed> feeds;

@@ -109,7 +109,7 @@ StatusOr<offline::QueryAnswer> RunStored(const std::vector<offline::QuerySeries>
     return out;
   }
   if (made.type() == query::AnswerType::kMatrix)
-    return Unimplemented("the answer is a range vector");
+    return Unimplemented("the result is a range vector");
   if (made.type() == query::AnswerType::kScalar) out.type = offline::QueryType::kScalar;
   std::vector<std::vector<int64_t>> times;
   std::vector<std::vector<double>> values;

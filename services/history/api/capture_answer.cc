@@ -26,8 +26,9 @@ Answer AskCapture(const ApiCall& call) {
     return FailedPrecondition(
         Cat("job: has ended (got ", Quote(job->id), "); only running jobs can be captured"));
   if (request.ranks.size() > kMaxCaptureRanks)
-    return InvalidArgument(Cat("rank: must be at most ", kMaxCaptureRanks,
-                               " ranks; specify fewer, or omit the parameter for all ranks"));
+    return InvalidArgument(
+        Cat("rank: at most ", kMaxCaptureRanks,
+            " ranks are allowed; specify fewer, or omit the parameter for all ranks"));
   request.job = job->id;
   request.principal = "act";
   request.expires_ns = call.options.clock->WallNs() + kExpiresNs;

@@ -122,7 +122,7 @@ Answer AnswerStream(const ApiCall& call) {
     filter.jobs.emplace(job);
     if (filter.jobs.size() > kMaxJobs) {
       return InvalidArgument(
-          Cat("jobs: must be at most ", kMaxJobs, " IDs; omit the parameter to get all jobs"));
+          Cat("jobs: at most ", kMaxJobs, " IDs are allowed; omit the parameter to get all jobs"));
     }
   }
   for (const std::string_view topic : Split(in.Text("topics"), ',')) {

@@ -29,7 +29,7 @@ std::string NamesOf(std::span<const ParameterRule> rules) {
 
 StatusOr<Selector> ParseSelector(std::string_view text) {
   if (text.size() > lang::kMaxExpressionBytes)
-    return InvalidArgument("match: longer than 64 KiB; write a shorter selector");
+    return InvalidArgument("match: selector is longer than 64 KiB; write a shorter selector");
   lang::Diagnostics diagnostics;
   const lang::ExprPtr expr =
       lang::ParseExpr(lang::Source("match", std::string(text)), &diagnostics);
@@ -170,7 +170,7 @@ std::vector<Selector> Parameters::Selectors() {
   const std::vector<std::string_view> texts = Texts("match");
   if (texts.size() > kMaxSelectors)
     Fail(InvalidArgument(
-        Cat("match: must be at most ", kMaxSelectors, " selectors (got ", texts.size(), ")")));
+        Cat("match: at most ", kMaxSelectors, " selectors are allowed (got ", texts.size(), ")")));
   for (const std::string_view text : texts) {
     if (!status_.ok()) return {};
     StatusOr<Selector> selector = ParseSelector(text);

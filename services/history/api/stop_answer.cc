@@ -25,7 +25,7 @@ constexpr std::array<std::string_view, 6> kIntervals = {"100ms", "200ms", "500ms
 StatusOr<ActionEvent> RequestOf(const ApiCall& call, std::string reason) {
   if (reason.empty() || reason.size() > kMaxReasonBytes)
     return InvalidArgument(
-        Cat("reason: must be 1 to ", kMaxReasonBytes, " bytes (got ", reason.size(), ")"));
+        Cat("reason: must be 1 to ", kMaxReasonBytes, " bytes long (got ", reason.size(), ")"));
   if (!call.options.request_action)
     return FailedPrecondition(
         "job: requests are disabled on this server; use a server that can write to the log");
@@ -100,7 +100,7 @@ Answer AskParameter(const ApiCall& call) {
     change.value = number;
   }
   if (change.rule.size() > kMaxNameBytes || change.name.size() > kMaxNameBytes)
-    return InvalidArgument(Cat("rule: must be at most ", kMaxNameBytes, " bytes"));
+    return InvalidArgument(Cat("rule: must be at most ", kMaxNameBytes, " bytes long"));
   ASSIGN_OR_RETURN(ActionEvent request, RequestOf(call, std::move(reason)));
   if (call.options.check_parameter) RETURN_IF_ERROR(call.options.check_parameter(change));
   request.kind = ActionKind::kParameter;

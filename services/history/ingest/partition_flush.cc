@@ -161,8 +161,8 @@ Status PartitionIngest::SealWindow(const StoredJobPtr& job, int64_t window_ns) {
   // The disk is full. Rollups, spans, and events are still written while space for them remains.
   RETURN_IF_ERROR(SealWithoutRows(job, **content, window_ns));
   PITWALL_LOG(kWarning, "insights", "job ", Quote(job->id()),
-              ": dropped the raw samples of the window from ", window_ns / kNanosPerSecond,
-              " s and kept its rollups: ", ToStd(status.message()));
+              ": dropped the raw samples of the window that starts at Unix time ",
+              window_ns / kNanosPerSecond, " and kept its rollups: ", ToStd(status.message()));
   return OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "services/base/duration.h"
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
 
@@ -141,8 +142,8 @@ Status Retention::EnforceTime() {
     PartitionIngest* ingest = ingest_of_(c.job);
     RETURN_IF_ERROR(ingest->Do([&] { return ingest->DeleteJob(c.job); }));
     PITWALL_LOG(kInfo, "insights", "job ", Quote(c.job->id()), ": removed; its last sample is ",
-                (now_ns - c.last_ns) / kNanosPerSecond,
-                " s older than the newest sample of all jobs (insights.retention)");
+                FormatDuration((now_ns - c.last_ns) / kNanosPerSecond * kNanosPerSecond),
+                " older than the newest sample of all jobs (insights.retention)");
   }
   return OkStatus();
 }
@@ -182,9 +183,9 @@ Status Retention::EnforceBytes() {
     if (!c.ended) RETURN_IF_ERROR(drop_raw(c));
   }
   if (!over()) return OkStatus();
-  return ResourceExhausted(Cat(store_->dir(), ": ", DiskBytes(*store_),
-                               " bytes are stored and nothing more can be removed; raise "
-                               "insights.max_bytes (",
+  return ResourceExhausted(Cat(store_->dir(), ": stores ", DiskBytes(*store_),
+                               " bytes, and nothing more can be removed; raise "
+                               "insights.max_bytes (currently ",
                                options_.max_bytes, ")"));
 }
 

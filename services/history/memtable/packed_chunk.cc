@@ -36,7 +36,8 @@ StatusOr<int64_t> MemTableFile::Append(std::string_view bytes) {
 StatusOr<std::string> MemTableFile::Read(int64_t at, size_t size) const {
   std::string out(size, '\0');
   ASSIGN_OR_RETURN(const size_t got, file_->ReadAt(at, out.data(), size));
-  if (got != size) return Unavailable(Cat(file_->path(), ": ends at ", at, " + ", got));
+  if (got != size)
+    return Unavailable(Cat(file_->path(), ": file ends at byte ", at + static_cast<int64_t>(got)));
   return out;
 }
 

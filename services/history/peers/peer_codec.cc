@@ -350,7 +350,7 @@ StatusOr<std::string> TakeAnswer(std::string_view bytes) {
   const std::string message = in.Str();
   if (!in.ok() || version != kPeerVersion || code > 16)
     return Unavailable(
-        "the response is not from a peer of this version; run the same version everywhere");
+        "the response is not from a peer with this version; run the same version everywhere");
   if (code != 0) return Status(static_cast<absl::StatusCode>(code), message);
   BinaryWriter head;
   head.U8(version);

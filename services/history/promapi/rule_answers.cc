@@ -110,8 +110,8 @@ StatusOr<RuleAnswers::Known> RuleAnswers::Read() const {
     // Ended jobs without open issues are skipped, because their rules are no longer evaluated.
     if (job->ended_ns != 0 && job->open_issues == 0) continue;
     if (++jobs > options_->max_jobs) {
-      return ResourceExhausted(Cat("more than ", options_->max_jobs,
-                                   " jobs are running, which is the limit of the alert list"));
+      return ResourceExhausted(
+          Cat("too many running jobs for the list of alerts (limit ", options_->max_jobs, ")"));
     }
     const auto events = history_->Events(job->id);
     if (events.status().code() == absl::StatusCode::kNotFound) continue;

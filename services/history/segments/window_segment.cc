@@ -14,8 +14,9 @@ constexpr size_t kRowColumns = 4;  // time, sequence, step, and mode, before the
 }  // namespace
 
 Status WindowSegment::Damaged(std::string_view what) const {
-  return DataLoss(Cat(path_, ": ", what, "; the window from ", facts_.window_ns / kNanosPerSecond,
-                      " s cannot be read; restore the file or delete the job"));
+  return DataLoss(Cat(path_, ": ", what, "; the window that starts at Unix time ",
+                      facts_.window_ns / kNanosPerSecond,
+                      " cannot be read; restore the file or delete the job"));
 }
 
 class WindowSegment::OpenTable {

@@ -159,9 +159,9 @@ void ReceiverWorker::Stop() {
 
 void ReceiverWorker::Loop() {
   if (disabled_) {
-    PITWALL_LOG(
-        kWarning, "notifier", title_,
-        " stays disabled: it replied that it is gone; change its URL or generation to enable it");
+    PITWALL_LOG(kWarning, "notifier", title_,
+                " stays disabled because it replied that it is gone; change its URL or generation "
+                "to enable it");
   }
   while (!stop_) {
     if (disabled_) {

@@ -67,7 +67,7 @@ StatusOr<WatchBatch> LogWatch::Next(size_t max_events, int64_t timeout_ns) {
     RETURN_IF_ERROR(read);
     if (was_live_ && !cursor_.live()) {
       return ResourceExhausted(
-          "the watcher is too slow for the events kept in memory; resume with its last token");
+          "the watcher fell behind the events kept in memory; resume with its last token");
     }
     was_live_ = cursor_.live();
     for (FeedItem& item : items) {

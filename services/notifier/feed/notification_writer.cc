@@ -106,7 +106,7 @@ Status NotificationWriter::FlushOneByOne() {
     if (one.ok()) continue;
     if (!absl::IsInvalidArgument(one)) return one;
     PITWALL_LOG(kError, "notifier", "dropped a record of job ", Quote(waiting_.front().key),
-                ", which the log rejects: ", ToStd(one.message()));
+                ", which the log rejected: ", ToStd(one.message()));
     lost_->Add();
   }
   return OkStatus();

@@ -25,7 +25,7 @@ Status CheckReceiver(const ReceiverOptions& options) {
         Cat("receiver name ", Quote(o.name), ": must be 1 to 64 characters of a-z A-Z 0-9 _ -"));
   }
   if (options.receiver == nullptr)
-    return InvalidArgument(Cat("receiver ", o.name, ": the kind is missing"));
+    return InvalidArgument(Cat("receiver ", o.name, ": kind must be set"));
   const auto bad = [&](std::string_view what) {
     return InvalidArgument(Cat(options.receiver->kind(), " ", o.name, ": ", what));
   };

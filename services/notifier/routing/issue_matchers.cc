@@ -39,7 +39,7 @@ class Reader {
   }
   Status Fail(std::string_view what) const {
     return InvalidArgument(Cat("matcher ", Quote(text_), " at ", at_ + 1, ": ", what,
-                               "; write label=\"value\" with =, !=, =~ or !~"));
+                               "; write label=\"value\" with =, !=, =~, or !~"));
   }
 
   StatusOr<Matcher> One(bool braces) {
@@ -65,7 +65,7 @@ class Reader {
       if (!matcher.ok()) return Fail(ToStd(matcher.status().message()));
       return matcher;
     }
-    return Fail("expected =, !=, =~ or !~");
+    return Fail("expected =, !=, =~, or !~");
   }
 
   StatusOr<std::string> Value(bool braces) {

@@ -53,13 +53,14 @@ StatusOr<Silence> DecodeSilence(std::string_view json) {
 Status CheckSilence(const Silence& silence) {
   if (silence.matchers.matchers.empty()) return InvalidArgument("matchers: must not be empty");
   if (silence.matchers.matchers.size() > kMaxMatchers)
-    return InvalidArgument(Cat("matchers: must not be more than ", kMaxMatchers));
+    return InvalidArgument(Cat("matchers: at most ", kMaxMatchers, " matchers are allowed"));
   size_t length = 0;
   for (const std::string& text : silence.matchers.Texts()) length += text.size();
   if (length > 8 * kMaxText)
     return InvalidArgument("matchers: must not be longer than 8192 bytes in total");
   if (Trim(silence.author).empty())
-    return InvalidArgument("author: must not be empty; enter the person who creates the silence");
+    return InvalidArgument(
+        "author: must not be empty; enter the name of the person who creates the silence");
   if (Trim(silence.comment).empty())
     return InvalidArgument("comment: must not be empty; enter the reason");
   if (silence.author.size() > kMaxText || silence.comment.size() > kMaxText)

@@ -125,8 +125,8 @@ class JobFeed {
     if (!begun_) {
       history_ += cells_;
       if (history_ > kHistoryCells) {
-        return ResourceExhausted(Cat("job ", Quote(id_), ": more than ", kHistoryCells,
-                                     " samples lie before --start and in reach of the rules"));
+        return ResourceExhausted(Cat("job ", Quote(id_), ": the rules need more than ",
+                                     kHistoryCells, " samples from before --start"));
       }
     }
     for (const auto& input : inputs_) {

@@ -365,7 +365,7 @@ TEST(Backtest, RejectsDifferentValuesAtSameTime) {
   Backtest other;
   other.Input("a", {{{{"__name__", "x"}}, {{1, 2}, {3, 3}, {1, 3}}}});
   EXPECT_THAT(std::string(other.Run(kRules).status().message()),
-              HasSubstr("a:3:1: x has another value at this time in line 1"));
+              HasSubstr("a:3:1: x has a different value at this time on line 1"));
 }
 
 TEST(Backtest, SupportsTimesAtUnixEpoch) {

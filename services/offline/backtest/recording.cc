@@ -37,7 +37,8 @@ StatusOr<uint32_t> Recording::FindJob(std::string_view id) {
   if (const auto it = jobs_by_id_.find(id); it != jobs_by_id_.end()) return it->second;
   if (StartsWith(id, "__"))
     return InvalidArgument(Cat("job name must not start with __ (got ", Quote(id), ")"));
-  if (jobs_.size() >= kMaxJobs) return ResourceExhausted(Cat("more than ", kMaxJobs, " jobs"));
+  if (jobs_.size() >= kMaxJobs)
+    return ResourceExhausted(Cat("too many jobs (limit ", kMaxJobs, ")"));
   const auto job = static_cast<uint32_t>(jobs_.size());
   jobs_.emplace_back();
   jobs_.back().id = id;
@@ -96,7 +97,7 @@ Status Recording::AddSample(uint32_t series, int64_t time_ns, double value, uint
     if (time_ns > constant.at || time_ns <= constant.at - constant.reach) continue;
     if (++read_samples_ > kMaxReadSamples) {
       return ResourceExhausted(
-          Cat("more than ", kMaxReadSamples, " samples are in windows at fixed times (@)"));
+          Cat("too many samples in windows at fixed times (@) (limit ", kMaxReadSamples, ")"));
     }
     const Series& of = series_[route.series];
     read_[{index, of.job}][of.labels].emplace_back(time_ns, value);
@@ -187,7 +188,7 @@ StatusOr<bool> Recording::Next(TimedSample* sample) {
       const Series& series = series_[next.series];
       return InvalidArgument(Cat(inputs_[series.input], ":", next.line,
                                  ":1: ", series.labels.ToString(),
-                                 " has another value at this time in line ", sample->line,
+                                 " has a different value at this time on line ", sample->line,
                                  "; --duplicates first (or last) keeps one of them"));
     }
     ++replaced_;

@@ -80,12 +80,12 @@ std::string Summary::Body(size_t most) const {
 
 StatusOr<std::string> Summary::Text(const SummaryOptions& options) const {
   if (!other_.empty()) {
-    return InvalidArgument(Cat("there are several jobs, ", Quote(id_), " and ", Quote(other_),
-                               " among them: say which one with --job"));
+    return InvalidArgument(Cat("found several jobs, including ", Quote(id_), " and ", Quote(other_),
+                               "; select one with --job"));
   }
   if (id_.empty()) {
     return NotFound(Cat(job_.empty() ? std::string("no job") : Cat("job ", Quote(job_)),
-                        " recorded nothing named ", kSummaryPrefix, "*"));
+                        " recorded no series named ", kSummaryPrefix, "*"));
   }
   if (points_ > kMaxSummaryPoints)
     return ResourceExhausted(
@@ -113,7 +113,7 @@ StatusOr<std::string> Summary::Text(const SummaryOptions& options) const {
     if (most == 1) {
       return ResourceExhausted(Cat("job ", Quote(id_), ": ", steps_.size() + values_.size(),
                                    " series take ", text.size(),
-                                   " bytes with one point each, more than ", limit));
+                                   " bytes with one point each; the limit is ", limit));
     }
   }
 }

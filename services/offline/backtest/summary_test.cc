@@ -101,12 +101,12 @@ TEST(Summary, ThinsPointsUntilTextFits) {
 TEST(Summary, SummarizesSelectedJob) {
   Summary any("");
   EXPECT_THAT(std::string(any.Text({}).status().message()),
-              HasSubstr("recorded nothing named summary:*"));
+              HasSubstr("recorded no series named summary:*"));
   Record(&any, 1, 1, "a");
   EXPECT_TRUE(any.Text({}).ok());
   Record(&any, 1, 1, "b");
   EXPECT_THAT(std::string(any.Text({}).status().message()),
-              HasSubstr("several jobs, \"a\" and \"b\" among them"));
+              HasSubstr("several jobs, including \"a\" and \"b\""));
   Summary second("b");
   Record(&second, 1, 1, "a");
   EXPECT_THAT(std::string(second.Text({}).status().message()), HasSubstr("job \"b\" recorded"));

@@ -38,7 +38,7 @@ StatusOr<size_t> SeriesEnd(std::string_view text) {
       return at + 1;
     }
   }
-  return InvalidArgument(Cat(Quote(text), ": brace or quote is not closed"));
+  return InvalidArgument(Cat(Quote(text), ": unterminated brace or quote"));
 }
 
 // Parses a series. Any name may precede the brace, even the name of an aggregation, and is handled
@@ -145,7 +145,7 @@ StatusOr<std::vector<GoldenPoint>> ParseGoldenPoints(std::string_view text) {
   for (std::string_view item = NextItem(&text); !item.empty(); item = NextItem(&text)) {
     RETURN_IF_ERROR(Annotate(AppendItem(item, &points), Quote(item)));
     if (points.size() > kMaxValues)
-      return InvalidArgument(Cat(Quote(item), ": more than ", kMaxValues, " points"));
+      return InvalidArgument(Cat(Quote(item), ": too many points (limit ", kMaxValues, ")"));
   }
   return points;
 }
@@ -175,7 +175,7 @@ StatusOr<GoldenSeries> ParseStartTimestamps(std::string_view text) {
     RETURN_IF_ERROR(Annotate(count.status(), Quote(item)));
     series.points.insert(series.points.end(), *count, GoldenPoint());
     if (series.points.size() > kMaxValues)
-      return InvalidArgument(Cat(Quote(item), ": more than ", kMaxValues, " points"));
+      return InvalidArgument(Cat(Quote(item), ": too many points (limit ", kMaxValues, ")"));
   }
   return series;
 }

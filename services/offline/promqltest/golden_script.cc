@@ -233,7 +233,7 @@ class ScriptParser {
     if (!rest.empty() && what.empty()) return InvalidArgument(Cat("text is missing after ", rest));
     if (type == "ordered") eval->ordered = true;
     if (type != "fail") return OkStatus();
-    if (eval->fail) return InvalidArgument("a failure is expected twice");
+    if (eval->fail) return InvalidArgument("a failure must not be expected twice");
     eval->fail = true;
     if (words) eval->message = std::string(what);
     if (pattern) return SetPattern(what, eval);
@@ -261,7 +261,7 @@ class ScriptParser {
       if (NextWord(&rest) != word) return InvalidArgument(Cat(Quote(word), " is missing"));
       RETURN_IF_ERROR(ParseTime(NextWord(&rest), word).status());
     }
-    if (!rest.empty()) return InvalidArgument(Cat(Quote(rest), " follows the step"));
+    if (!rest.empty()) return InvalidArgument(Cat("unexpected text after the step: ", Quote(rest)));
     eval->range_vector = true;
     return OkStatus();
   }

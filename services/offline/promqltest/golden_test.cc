@@ -74,7 +74,7 @@ TEST(GoldenPoints, SeriesMayHaveAnyName) {
   EXPECT_EQ(labels("{\"a metric\", \"with.dot\"=\"} \\\" {\"} 1"),
             labels("{__name__=\"a metric\", \"with.dot\"=\"} \\\" {\"} 1"));
   EXPECT_EQ(labels("m{a=`}`, b='}'} 1 2"), "m{a=\"}\",b=\"}\"}|2");
-  EXPECT_NE(labels("m{a=\"b\"").find("not closed"), std::string::npos);
+  EXPECT_NE(labels("m{a=\"b\"").find("unterminated"), std::string::npos);
   EXPECT_NE(labels("m{a=~\"b\"} 1").find("must use ="), std::string::npos);
   EXPECT_NE(labels("m{a=\"b\"}1").find("blank"), std::string::npos);
 }

@@ -244,7 +244,7 @@ tests:
   std::string later = text;
   later.replace(later.find("eval_time: 0"), 12, "eval_time: 1m");
   EXPECT_EQ(Run({Write("test.yaml", later)}), 1);
-  EXPECT_THAT(out_, HasSubstr("another sample at this time"));
+  EXPECT_THAT(out_, HasSubstr("a different sample at this time"));
 }
 
 TEST_F(RuleTest, SupportsStartTimestampAndExternalLabels) {

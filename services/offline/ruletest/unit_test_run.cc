@@ -51,7 +51,8 @@ class Watch final : public engine::RuleObserver {
       samples.emplace_back(position, value);
     } else if (!IsStale(value) &&
                std::bit_cast<uint64_t>(*there) != std::bit_cast<uint64_t>(value)) {
-      Fail(Cat("a rule records ", labels.ToString(), ", which has another sample at this time"));
+      Fail(Cat("a rule records ", labels.ToString(),
+               ", which already has a different sample at this time"));
     }
   }
 
@@ -265,7 +266,7 @@ class TestRun {
       ASSIGN_OR_RETURN(runner, Runner::Make(test_, rules_, i, &watch_));
     }
     if (runner == nullptr && test_.step)
-      return InvalidArgument(Cat("no rule runs on the clock ", clock.ToString()));
+      return InvalidArgument(Cat("no rule uses the clock ", clock.ToString()));
     std::vector<Asked> cases;
     for (const AlertCase& alert : test_.alerts) cases.push_back({alert.eval_time, &alert, nullptr});
     for (const StatusCase& status : test_.statuses)
@@ -320,7 +321,7 @@ class TestRun {
       last = std::max(last, longest);
     }
     if (last < kMaxPosition - std::max<int64_t>(test_.start, 0)) return OkStatus();
-    return InvalidArgument("its times are beyond what the engine counts, which is the year 2043");
+    return InvalidArgument("its times must be before the year 2043");
   }
 
   std::string Ask(const ExprCase& expr, const std::vector<QuerySeries>& samples) const {

@@ -246,17 +246,18 @@ Status DemandTable::StatusOf(uint32_t index) const {
   const WindowRef& at = state.at;
   if (at.track != nullptr && state.incomplete) {
     return ResourceExhausted(Cat(
-        "the oldest samples of a long window were dropped: all series together need more than ",
+        "the oldest samples of a long window were dropped because all series together need more "
+        "than ",
         limits_.max_window_bytes, " bytes, the limit (max_window_bytes); use a longer interval"));
   }
   if (at.sketch != nullptr && state.incomplete) {
     return ResourceExhausted(Cat("a series has more than ", SeriesStore::kMaxSketchSamples,
-                                 " samples in the window of a sketch"));
+                                 " samples in a sketch window"));
   }
   if ((at.track != nullptr && at.track->AnyOverflow(at.window)) || state.incomplete) {
     return ResourceExhausted(
         Cat("a series has more than ", SeriesStore::kMaxOrderedSamples,
-            state.plan->family == Family::kStates ? " changes of state" : " samples",
+            state.plan->family == Family::kStates ? " state changes" : " samples",
             " in a window that keeps all of them"));
   }
   return OkStatus();

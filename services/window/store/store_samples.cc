@@ -15,14 +15,14 @@ Status SeriesStore::State::CheckRow(const RowKey& key, size_t cells) const {
         Cat("row of ", key.source, ": position ", key.position, " is out of range"));
   }
   if (key.position <= sealed) {
-    return FailedPrecondition(Cat("row of ", key.source, ": late; position ", key.position,
-                                  " is not after the sealed position ", sealed));
+    return FailedPrecondition(Cat("row of ", key.source, ": position ", key.position,
+                                  " is late because it is not after the sealed position ", sealed));
   }
   // The charge includes a row's overhead, which dominates for rows with a single sample.
   if (open.charge() + cells + OpenRows::kCellsOfARow > max_open_samples) {
-    return ResourceExhausted(Cat("row of ", key.source, ": ", open.cells(), " samples in ",
-                                 open.rows().size(),
-                                 " rows already wait to be sealed, the limit (max_open_samples)"));
+    return ResourceExhausted(
+        Cat("row of ", key.source, ": ", open.cells(), " samples in ", open.rows().size(),
+            " rows are already waiting to be sealed, the limit (max_open_samples)"));
   }
   return OkStatus();
 }
@@ -88,7 +88,7 @@ Status SeriesStore::Append(const RowKey& key, RowPlanId plan, std::span<const do
   const std::vector<SeriesId>& ids = s.plans.ids(plan.value());
   if (ids.size() != values.size()) {
     return InvalidArgument(
-        Cat("row of ", key.source, ": ", values.size(), " values for ", ids.size(), " series"));
+        Cat("row of ", key.source, ": has ", values.size(), " values for ", ids.size(), " series"));
   }
   RETURN_IF_ERROR(s.CheckRow(key, values.size()));
   if (s.plans.layout(plan.value()).version == 0) s.LayOut(plan.value());

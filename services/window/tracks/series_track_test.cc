@@ -107,7 +107,7 @@ TEST(Share, TooManyChanges_ErrorClearsOnceTheyExpire) {
   f.Tick(t);
   EXPECT_EQ(f.Get(), std::nullopt);
   EXPECT_THAT(std::string(f.store.DemandStatus(0).message()),
-              testing::HasSubstr("more than 4096 changes of state"));
+              testing::HasSubstr("more than 4096 state changes"));
   f.Tick(t + 25'000);
   EXPECT_EQ(f.Get(), std::nullopt);
   EXPECT_TRUE(f.store.DemandStatus(0).ok());

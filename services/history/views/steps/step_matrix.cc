@@ -9,8 +9,8 @@
 namespace pitwall::history {
 
 Status TooManyStepCells() {
-  return ResourceExhausted(
-      Cat("cells: steps times ranks exceed ", kMaxStepCells, "; specify a range of steps"));
+  return ResourceExhausted(Cat("cells: the number of steps times ranks exceeds ", kMaxStepCells,
+                               "; specify a range of steps"));
 }
 
 Status StepMatrix::Add(const RankSteps& of_rank) {
