@@ -334,8 +334,8 @@ Status RewriteOtherTimes(const std::vector<std::shared_ptr<lang::RuleFile>>& fil
   }
   for (const auto& [metric, place] : rewriter.read()) {
     if (recorded.contains(metric) || metric == "ALERTS" || metric == "ALERTS_FOR_STATE") {
-      return Unimplemented(
-          Cat(place, ": error: @ or a negative offset on ", metric, ", which these rules record"));
+      return Unimplemented(Cat(place, ": error: @ and negative offsets are not supported on ",
+                               metric, ", which these rules record"));
     }
   }
   EachExpression(files, [&](const lang::GroupText&, lang::ExprText& text) {

@@ -63,9 +63,10 @@ StatusOr<Wanted> WantedOf(const Flags& flags) {
   }
   if (flags.Has("input") || flags.Has("data-dir") || flags.Has("brokers")) {
     if (flags.Has("target"))
-      return InvalidArgument("--target: excludes --data-dir and --brokers; write only one of them");
+      return InvalidArgument(
+          "--target: cannot be combined with --data-dir or --brokers; write only one of them");
     if (flags.Has("brokers") && flags.Has("socket"))
-      return InvalidArgument("--socket: excludes --brokers; write only one of them");
+      return InvalidArgument("--socket: cannot be combined with --brokers; write only one of them");
   }
   return wanted;
 }

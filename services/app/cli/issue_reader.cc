@@ -194,7 +194,8 @@ StatusOr<std::unique_ptr<grpc_adapter::IssueClient>> OpenIssueClient(const Flags
 StatusOr<std::unique_ptr<IssueReader>> IssueReader::Open(const Flags& flags, Clock* clock) {
   if (HasLogInput(flags)) {
     if (flags.Has("target"))
-      return InvalidArgument("--target: excludes --data-dir and --brokers; write only one of them");
+      return InvalidArgument(
+          "--target: cannot be combined with --data-dir or --brokers; write only one of them");
     ASSIGN_OR_RETURN(std::unique_ptr<Log> log, OpenLogInput(flags, clock));
     return std::make_unique<LogReader>(std::move(log), clock);
   }

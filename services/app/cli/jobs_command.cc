@@ -106,10 +106,8 @@ int FromEither(std::string_view command, const Flags& flags, const Events& event
                const History& history) {
   const bool from_events = flags.Has("target") || HasLogInput(flags);
   if (from_events && flags.Has("url"))
-    return ExitCodeOf(
-        command,
-        InvalidArgument(
-            "--url: excludes --target, --data-dir, and --brokers; write only one of them"));
+    return ExitCodeOf(command, InvalidArgument("--url: cannot be combined with --target, "
+                                               "--data-dir, or --brokers; write only one of them"));
   return ExitCodeOf(command, from_events ? events() : history());
 }
 

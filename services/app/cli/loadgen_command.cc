@@ -148,7 +148,8 @@ Status ReadStart(const Flags& flags, bool live, int64_t now_ns, LoadPlan* plan) 
   const auto text = flags.One("start");
   if (live) {
     if (text.has_value())
-      return InvalidArgument("--start: excludes --live and --socket, which start now");
+      return InvalidArgument(
+          "--start: cannot be combined with --live or --socket, which start now");
     plan->start_ns = FloorTo(now_ns, kNanosPerSecond) + kNanosPerSecond;
     return OkStatus();
   }
@@ -198,7 +199,7 @@ Status ReadRate(const Flags& flags, LoadPlan* plan) {
   const auto hz = flags.One("hz");
   if (!hz.has_value()) return OkStatus();
   if (flags.Has("interval"))
-    return InvalidArgument("--hz: excludes --interval; write only one of them");
+    return InvalidArgument("--hz: cannot be combined with --interval; write only one of them");
   const auto number = ParseDouble(*hz);
   if (!number.has_value() || !(*number >= 0.02 && *number <= 100))
     return InvalidArgument(Cat("--hz: must be 0.02 to 100 (got ", Quote(*hz), ")"));
@@ -318,7 +319,8 @@ Status CheckOutputs(const Flags& flags, bool live) {
     return InvalidArgument(Cat("output: exactly one is required (got ", outputs,
                                "); write --data-dir, --brokers, --socket, or --discard"));
   if (live && flags.Has("ticks"))
-    return InvalidArgument("--ticks: excludes --live and --socket; the processor emits live ticks");
+    return InvalidArgument(
+        "--ticks: cannot be combined with --live or --socket; the processor emits live ticks");
   return OkStatus();
 }
 

@@ -98,9 +98,10 @@ Status Query(const std::string& query, const Flags& flags) {
   for (const char* name : {"start", "end", "step", "plot", "points"}) is_range |= flags.Has(name);
   if (is_range && flags.Has("time"))
     return InvalidArgument(
-        "--time: applies to instant queries; write --start and --end for a range");
+        "--time: applies only to instant queries; write --start and --end for a range");
   if (flags.Has("json") && (flags.Has("plot") || flags.Has("points")))
-    return InvalidArgument("--json: excludes --plot and --points; write only one of them");
+    return InvalidArgument(
+        "--json: cannot be combined with --plot or --points; write only one of them");
   history_client::Parameters parameters = {{"query", query}};
   Range range;
   if (is_range) {

@@ -64,7 +64,7 @@ Status Add(const std::vector<std::string>& matchers, const Flags& flags) {
   }
   if (const auto text = flags.One("end")) {
     if (flags.Has("duration"))
-      return InvalidArgument("--end: excludes --duration; write only one of them");
+      return InvalidArgument("--end: cannot be combined with --duration; write only one of them");
     ASSIGN_OR_RETURN(silence.ends_ns, ReadMoment("end", *text, now));
   } else {
     const StatusOr<int64_t> duration = ParseDuration(flags.One("duration").value_or("1h"));

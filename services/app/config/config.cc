@@ -299,7 +299,7 @@ Status CheckRemoteWrite(const RemoteWriteConfig& remote) {
     return InvalidArgument(
         Cat("url: must begin with http:// or https:// (got ", Quote(ShownUrl(remote.url)), ")"));
   if (!remote.token_file.empty() && !remote.user.empty())
-    return InvalidArgument("token_file: excludes user; write only one of them");
+    return InvalidArgument("token_file: cannot be combined with user; write only one of them");
   if (remote.user.empty() != remote.password_file.empty())
     return InvalidArgument("user: requires password_file; write both or neither");
   for (const auto* patterns : {&remote.metrics, &remote.labels}) {

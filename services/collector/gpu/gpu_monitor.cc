@@ -70,7 +70,8 @@ bool GpuMonitor::Open() {
   auto opened = Nvml::Open(library_);
   if (!opened.ok()) {
     if (!complained_)
-      PITWALL_LOG(kInfo, "collector", "no GPU series: ", ToStd(opened.status().message()));
+      PITWALL_LOG(kInfo, "collector",
+                  "GPU series are not available: ", ToStd(opened.status().message()));
     complained_ = true;
     return false;
   }
@@ -78,7 +79,7 @@ bool GpuMonitor::Open() {
   const auto count = nvml_->Count();
   if (!count.ok() || *count > kMaxGpus) {
     if (!complained_) {
-      PITWALL_LOG(kWarning, "collector", "no GPU series: ",
+      PITWALL_LOG(kWarning, "collector", "GPU series are not available: ",
                   count.ok() ? std::string_view("too many GPUs") : ToStd(count.status().message()));
     }
     complained_ = true;

@@ -202,7 +202,7 @@ StatusOr<std::unique_ptr<Nvml>> Nvml::Open(const std::string& library) {
   need(f.memory, "nvmlDeviceGetMemoryInfo");
   need(f.power, "nvmlDeviceGetPowerUsage");
   need(f.temperature, "nvmlDeviceGetTemperature");
-  if (missing != nullptr) return NotFound(Cat(library, ": library lacks the symbol ", missing));
+  if (missing != nullptr) return NotFound(Cat(library, ": symbol ", missing, " is missing"));
   find(f.uuid, "nvmlDeviceGetUUID");
   find(f.name, "nvmlDeviceGetName");
   // All versions behave the same if only the count is requested.

@@ -128,7 +128,7 @@ Status ClockDomain::Restore(BinaryReader& in, uint32_t format) {
     recorded_.RestoreOrphans(g, in);
     RETURN_IF_ERROR(rules_.RestoreGroup(g, name, in));
   }
-  return in.ok() ? OkStatus() : DataLoss("snapshot: damaged rule state");
+  return in.ok() ? OkStatus() : DataLoss("snapshot: rule state is damaged");
 }
 
 }  // namespace pitwall::engine

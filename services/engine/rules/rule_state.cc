@@ -95,7 +95,7 @@ Status RuleState::Restore(BinaryReader& in) {
   needs.Restore(in);
   history_wait.Restore(in);
   output->Restore(in);
-  return in.ok() ? OkStatus() : DataLoss(Cat("snapshot: damaged state of rule ", name));
+  return in.ok() ? OkStatus() : DataLoss(Cat("snapshot: state of rule ", name, " is damaged"));
 }
 
 }  // namespace pitwall::engine

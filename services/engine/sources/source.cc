@@ -285,7 +285,7 @@ Status Source::Restore(BinaryReader& in, uint32_t format) {
   for (auto* frames : {&pending, &waiting}) {
     for (size_t n = in.Count(8); n > 0; --n) frames->push_back(RestoreFrame(in, schemas));
   }
-  return in.ok() ? OkStatus() : DataLoss("snapshot: damaged source state");
+  return in.ok() ? OkStatus() : DataLoss("snapshot: source state is damaged");
 }
 
 }  // namespace pitwall::engine

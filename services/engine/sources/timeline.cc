@@ -141,7 +141,7 @@ Status Timeline::Restore(BinaryReader& in) {
     item.event = RestoreEvent(in);
     Add(std::move(key), std::move(item));
   }
-  return in.ok() ? OkStatus() : DataLoss("snapshot: damaged timeline");
+  return in.ok() ? OkStatus() : DataLoss("snapshot: timeline is damaged");
 }
 
 }  // namespace pitwall::engine

@@ -92,7 +92,7 @@ Status SubqueryResults::Restore(BinaryReader& in, DemandsPtr demands,
   if (code > static_cast<uint64_t>(absl::StatusCode::kUnauthenticated)) in.Fail();
   failure_ = Status(static_cast<absl::StatusCode>(code), message);
   const std::string bytes = in.Str();
-  if (!in.ok()) return DataLoss("snapshot: damaged subquery");
+  if (!in.ok()) return DataLoss("snapshot: subquery is damaged");
   BinaryReader store(bytes);
   ASSIGN_OR_RETURN(store_, window::SeriesStore::Restore(store, std::move(demands), limits));
   return OkStatus();

@@ -251,7 +251,7 @@ StatusOr<bool> KubernetesTarget::IsOfPod(const JobReference& r, std::string_view
     if (next.find_first_of(" &#?/") != next.npos)
       return Internal("list pods: malformed continue token");
   }
-  return FailedPrecondition(Cat(Named(r), " has more than ", kMaxPages * 500, " pods"));
+  return FailedPrecondition(Cat(Named(r), " has too many pods (limit ", kMaxPages * 500, ")"));
 }
 
 Status KubernetesTarget::CheckOwner(const ActionEvent& stop, std::string_view annotated) {

@@ -298,7 +298,7 @@ class HistoryCommandsTest(unittest.TestCase):
         points = self.run_("query", "x", "--start", "2026-01-01T00:00:00Z", "--end", "2026-01-01T00:00:30Z", "--step", "10s", "--points")
         self.assertIn("  2026-01-01 00:00:20  2\n", points)
         for flags, said in [(("--start", "soon"), "--start: must be a time like"), (("--step", "1ms"), "at most 11000 points"),
-                            (("--start", "now", "--end", "-1h"), "must be earlier than"), (("--time", "now", "--plot"), "applies to instant queries")]:
+                            (("--start", "now", "--end", "-1h"), "must be earlier than"), (("--time", "now", "--plot"), "applies only to instant queries")]:
             self.assertIn(said, self.run_("query", "x", *flags, code=2))
 
     def test_plot_fits_in_terminal_width(self):

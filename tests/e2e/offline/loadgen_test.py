@@ -161,7 +161,7 @@ class LoadgenTest(unittest.TestCase):
                 (("--discard", "--fault", "slow"), "unknown kind; valid kinds are straggler"),
                 (("--discard", "--fault", "hang,rank=9"), "got rank 9, --ranks 8"),
                 (("--discard", "--start", "yesterday"), "--start: must be a time like 2026-01-02T03:04:05Z"),
-                (("--discard", "--hz", "2", "--interval", "1s"), "--hz: excludes --interval"),
+                (("--discard", "--hz", "2", "--interval", "1s"), "--hz: cannot be combined with --interval"),
                 (("--socket", os.path.join(self.dir, "none"), "--fault", "death"), "cannot be simulated over a socket"),
                 (("--discard", "--drop", "2"), "--drop: must be 0 to 1")]:
             self.assertRegex(loadgen(*flags, code=2), said)

@@ -113,7 +113,7 @@ Status CheckOptions(const Flags& flags, const std::string& format) {
   if (flags.Has("output") && (flags.Has("job") || flags.Has("start") || flags.Has("end")))
     return InvalidArgument("--output: copies the whole log; remove --job, --start, and --end");
   if (format == "log" && flags.Has("duplicates"))
-    return InvalidArgument("--duplicates: applies to files; a log has no duplicates");
+    return InvalidArgument("--duplicates: applies only to files; a log has no duplicates");
   return OkStatus();
 }
 
