@@ -292,7 +292,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"boot id is empty", [](auto* b) { b->clear_boot_id(); }},
         BadCase{"sequence 0", [](auto* b) { b->set_sequence(0); }},
         BadCase{"is below the first", [](auto* b) { b->set_first_sequence(b->sequence() + 1); }},
-        BadCase{"no source info", [](auto* b) { b->clear_info(); }},
+        BadCase{"source info is missing", [](auto* b) { b->clear_info(); }},
         BadCase{"unknown kind of source 0", [](auto* b) { b->mutable_info()->clear_kind(); }},
         BadCase{"a rank source needs a rank", [](auto* b) { b->mutable_info()->clear_rank(); }},
         BadCase{"negative interval", [](auto* b) { b->mutable_info()->set_interval_ns(-1); }},
@@ -300,7 +300,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadCase{"schemas[0]: schema id",
                 [](auto* b) { b->mutable_schemas(0)->mutable_series(0)->set_metric("other"); }},
         BadCase{"schemas[0]: schema id", [](auto* b) { b->mutable_schemas(0)->set_stream(3); }},
-        BadCase{"schemas[1] is schemas[0] again", [](auto* b) { *b->add_schemas() = b->schemas(0); }},
+        BadCase{"schemas[1] is a duplicate of schemas[0]", [](auto* b) { *b->add_schemas() = b->schemas(0); }},
         BadCase{"schemas[0]: series[1]: metric is empty",
                 [](auto* b) { b->mutable_schemas(0)->mutable_series(1)->clear_metric(); }},
         BadCase{"unknown kind of series",
@@ -329,13 +329,13 @@ INSTANTIATE_TEST_SUITE_P(
                 [](auto* b) { b->mutable_frames(0)->set_time_deltas_ns(2, -1); }},
         BadCase{"the time of tick 1 overflows",
                 [](auto* b) { b->mutable_frames(0)->set_time_deltas_ns(1, INT64_MAX); }},
-        BadCase{"frames[0]: 2 steps for 3 ticks",
+        BadCase{"frames[0]: has 2 steps for 3 ticks",
                 [](auto* b) { b->mutable_frames(0)->mutable_step_deltas()->RemoveLast(); }},
         BadCase{"the step of tick 0 is negative",
                 [](auto* b) { b->mutable_frames(0)->set_step_deltas(0, -1); }},
         BadCase{"the step of tick 1 overflows",
                 [](auto* b) { b->mutable_frames(0)->set_step_deltas(1, INT64_MAX); }},
-        BadCase{"steps without a mode", [](auto* b) { b->mutable_frames(0)->clear_mode(); }},
+        BadCase{"steps have no mode", [](auto* b) { b->mutable_frames(0)->clear_mode(); }},
         BadCase{"5 values for 3 ticks of 2 series",
                 [](auto* b) { b->mutable_frames(0)->mutable_values()->RemoveLast(); }},
         BadCase{"frames[0]: 5 values are not a multiple of 3 ticks",
@@ -368,7 +368,7 @@ INSTANTIATE_TEST_SUITE_P(
                 [](auto* b) { b->mutable_job_events(2)->mutable_rank_lost()->set_exit_code(-1); }},
         BadCase{"job_events[2]: rank_lost: boot id is empty",
                 [](auto* b) { b->mutable_job_events(2)->mutable_rank_lost()->clear_boot_id(); }},
-        BadCase{"owner_declared without an owner", [](auto* b) { b->clear_owner(); }},
+        BadCase{"owner_declared requires an owner", [](auto* b) { b->clear_owner(); }},
         BadCase{"job_events[0]: label name is empty",
                 [](auto* b) { b->mutable_job_events(0)->mutable_labels(0)->clear_name(); }},
         BadCase{"step_promises[0]: mode is empty",
@@ -401,7 +401,7 @@ TEST(TelemetryCodec, RejectsInvalidRecord) {
   std::string bytes;
   EncodeBatch(example.batch, &bytes);
   bytes[bytes.find("job-1")] = '\xff';
-  EXPECT_THAT(reason(bytes), HasSubstr("not UTF-8"));
+  EXPECT_THAT(reason(bytes), HasSubstr("not valid UTF-8"));
 }
 
 TEST(TelemetryCodec, AcceptsAnyUtf8NameLikePrometheus3) {

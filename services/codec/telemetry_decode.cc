@@ -178,7 +178,7 @@ Status BatchDecoder::Impl::DecodeSchemas(const pb::TelemetryBatch& in) {
     std::shared_ptr<const Schema> decoded = known.Find(found[i]);
     if (decoded == nullptr) {
       if (!schema.ParseFromArray(found[i].data(), static_cast<int>(found[i].size())))
-        return Bad("schemas[", i, "]: damaged, or text that is not UTF-8");
+        return Bad("schemas[", i, "]: damaged or not valid UTF-8");
       auto fresh = std::make_shared<Schema>();
       RETURN_IF_ERROR(At("schemas", i, DecodeSchema(schema, fresh.get())));
       decoded = std::move(fresh);
@@ -186,7 +186,7 @@ Status BatchDecoder::Impl::DecodeSchemas(const pb::TelemetryBatch& in) {
     }
     for (size_t k = 0; k < i; ++k) {
       if (batch.schemas[k]->id == decoded->id)
-        return Bad("schemas[", i, "] is schemas[", k, "] again");
+        return Bad("schemas[", i, "] is a duplicate of schemas[", k, "]");
     }
     batch.schemas.emplace_back(std::move(decoded));
   }
@@ -209,9 +209,9 @@ Status BatchDecoder::Impl::DecodeFrame(const pb::Frame& in, int64_t* times_out, 
   }
   const auto steps_count = static_cast<size_t>(in.step_deltas_size());
   if (steps_count != 0 && steps_count != ticks)
-    return Bad(steps_count, " steps for ", ticks, " ticks");
+    return Bad("has ", steps_count, " steps for ", ticks, " ticks");
   if (steps_count != 0) {
-    if (in.mode().empty()) return Bad("steps without a mode");
+    if (in.mode().empty()) return Bad("steps have no mode");
     const int64_t* step_deltas = in.step_deltas().data();
     int64_t shifted = 0;
     for (size_t i = 0; i < steps_count; ++i) {
@@ -229,7 +229,7 @@ Status BatchDecoder::Impl::DecodeFrame(const pb::Frame& in, int64_t* times_out, 
     // The limits bound both factors, so the product fits into 64 bits.
     const size_t series = (*of_frame)->series.size();
     if (values != ticks * series) {
-      return Bad(values, " values for ", ticks, " ticks of ", series, " series");
+      return Bad("has ", values, " values for ", ticks, " ticks of ", series, " series");
     }
   } else if (ticks == 0 ? values != 0 : values % ticks != 0) {
     return Bad(values, " values are not a multiple of ", ticks, " ticks");
@@ -392,7 +392,7 @@ Status BatchDecoder::Impl::DecodeBatch(const pb::TelemetryBatch& in) {
   if (in.sequence() == 0) return Bad("sequence 0: sequences must begin with 1");
   if (in.first_sequence() > in.sequence())
     return Bad("sequence ", in.sequence(), " is below the first, ", in.first_sequence());
-  if (!in.has_info()) return Bad("no source info");
+  if (!in.has_info()) return Bad("source info is missing");
   batch.job = in.job();
   batch.source = in.source();
   batch.boot_id = in.boot_id();
@@ -401,7 +401,7 @@ Status BatchDecoder::Impl::DecodeBatch(const pb::TelemetryBatch& in) {
   batch.promise_ns = in.promise_unix_ns();
   batch.goodbye = in.goodbye();
   RETURN_IF_ERROR(CheckText("owner", in.owner(), limits.name_bytes));
-  if (in.owner_declared() && in.owner().empty()) return Bad("owner_declared without an owner");
+  if (in.owner_declared() && in.owner().empty()) return Bad("owner_declared requires an owner");
   batch.owner = in.owner();
   batch.owner_declared = in.owner_declared();
   RETURN_IF_ERROR(DecodeInfo(in.info()));

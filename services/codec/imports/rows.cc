@@ -77,7 +77,8 @@ Status RowReader::Feed(std::string_view bytes) {
     if (rest_ == "\xff" || rest_ == "\xfe") return OkStatus();
     past_mark_ = true;  // a second mark, in either encoding, is text
     if (StartsWith(rest_, "\xff\xfe") || StartsWith(rest_, "\xfe\xff"))
-      return Error("UTF-16 text, as PowerShell writes it; convert it: iconv -f UTF-16 -t UTF-8");
+      return Error(
+          "the file is UTF-16, as written by PowerShell; convert it with iconv -f UTF-16 -t UTF-8");
     if (StartsWith(rest_, kMark)) rest_.erase(0, kMark.size());
   }
   const size_t first = rest_.find_first_not_of(" \t\r\n");

@@ -130,7 +130,8 @@ Status Reader::Comment(LineParser* line) {
   const bool unit = open && key == "UNIT";
   if (!type && !help && !unit) {
     if (!open) return OkStatus();
-    return Error(text, key_at, Cat("after # comes TYPE, UNIT, HELP or EOF, not ", Quote(key)));
+    return Error(text, key_at,
+                 Cat("# must be followed by TYPE, UNIT, HELP, or EOF (got ", Quote(key), ")"));
   }
   std::string name;
   if (!line->Blank()) return failed();
@@ -155,7 +156,7 @@ Status Reader::Comment(LineParser* line) {
     if (help) return OkStatus();
     const std::string_view word = line->Rest();
     if (!word.empty() && !EndsWith(name, Cat("_", word)))
-      return Error(text, line->at(), Cat("the unit ", Quote(word), " is not how ", name, " ends"));
+      return Error(text, line->at(), Cat("the unit ", Quote(word), " is not a suffix of ", name));
     return OkStatus();
   }
   if (!line->Blank()) return failed();

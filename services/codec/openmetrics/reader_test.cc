@@ -197,7 +197,7 @@ TEST(OpenMetricsReader, ErrorsIncludeLocationAndCause) {
       {"", "f:1:1: the file does not end with # EOF"},
       {"# EOF\nx\n# EOF\n", "f:2:1: nothing may follow"},
       {"a 1 1\n\n# EOF\n", "f:2:1: OpenMetrics has no empty lines"},
-      {"# hello\n# EOF\n", "f:1:3: after # comes TYPE"},
+      {"# hello\n# EOF\n", "f:1:3: # must be followed by TYPE"},
       {"a 1\n# EOF\n", "f:1:4: this sample has no timestamp"},
       {"a 1 # {} 1\n# EOF\n", "f:1:4: this sample has no timestamp"},
       {"a  1 1\n# EOF\n", "f:1:3: the value is missing"},

@@ -109,7 +109,7 @@ StatusOr<SlurmTarget::Job> SlurmTarget::Look(const JobReference& reference) {
                        ? std::nullopt
                        : ParseInt(user.substr(open + 1, user.size() - open - 2));
   if (!uid.has_value() || *uid < 0)
-    return Internal(Cat("scontrol shows the user ", TerminalLine(user)));
+    return Internal(Cat("scontrol returned an invalid user: ", TerminalLine(user)));
   job.user = *uid;
   return job;
 }
