@@ -72,8 +72,8 @@ void LoadJob::BeginAttempt(int64_t start_ns) {
 }
 
 int64_t LoadJob::FirstNs(size_t actor) const {
-  // A node announces itself before its ranks do. Ranks start at different offsets so that they do
-  // not flush at the same time.
+  // A node announces itself before its ranks do. The ranks start at different offsets so that they
+  // do not flush at the same time.
   if (actor < nodes_.size()) return start_ns_;
   return start_ns_ + kNanosPerMilli * static_cast<int64_t>(1 + Mix(seed_, actor) % 400);
 }
@@ -191,7 +191,7 @@ int64_t LoadJob::ActRank(int64_t rank, size_t actor, int64_t at_ns, const Emit& 
                                                     : std::nullopt));
     return at_ns + kFlushNs;
   }
-  // Generates the steps up to this time. One of them may end the attempt.
+  // Generates the steps up to the given time. One of the steps may end the attempt.
   training_->Peek(rank, at_ns);
   const auto died = training_->died_ns();
   const bool dead = died.has_value() && rank == training_->dead_rank() && at_ns >= *died;

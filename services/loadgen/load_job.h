@@ -1,4 +1,5 @@
-// Simulated job from start to end. Each node and each rank is a source with its own schedule.
+// Simulated job from start to end. Each node and each rank is a telemetry source with its own
+// schedule.
 #pragma once
 
 #include <cstdint>
@@ -15,17 +16,17 @@ namespace pitwall::loadgen {
 
 class LoadJob {
  public:
-  // Receives a batch at the time at which its source creates it. `source` is an index below
-  // actors(). The data of the batch's frames is valid only during the call.
+  // Receives each batch at the time at which its source creates the batch. `source` is an index
+  // below actors(). The frame data is valid only during the call.
   using Emit = std::function<void(int64_t at_ns, size_t source, const Batch& batch)>;
 
-  // `faults` apply to the first attempt; their times are relative to its start. The plan must
+  // `faults` apply to the first attempt, and their times are relative to its start. The plan must
   // outlive the job. The job ends at `end_ns`, or earlier if it completes all of its steps or dies.
   LoadJob(const LoadPlan& plan, uint64_t seed, std::string id, int64_t start_ns, int64_t end_ns,
           std::vector<Fault> faults);
 
-  // Returns the number of actors: first the nodes, then the ranks. Each actor acts independently,
-  // for the first time at FirstNs.
+  // Returns the number of actors: all nodes, followed by all ranks. Each actor acts independently.
+  // Its first action is at FirstNs.
   size_t actors() const { return nodes_.size() + ranks_.size(); }
   int64_t FirstNs(size_t actor) const;
   // Runs the actor's next action. Returns the time of the following action, or kNever if the actor
@@ -51,7 +52,7 @@ class LoadJob {
   struct Rank {
     std::unique_ptr<RankTelemetry> telemetry;
     std::unique_ptr<RankWalk> walk;
-    uint64_t attempt = 0;  // attempt of `telemetry`; 0: none yet
+    uint64_t attempt = 0;  // attempt that `telemetry` belongs to; 0: no attempt yet
     bool lost = false;
   };
 
@@ -64,7 +65,7 @@ class LoadJob {
   void BeginAttempt(int64_t start_ns);
   int64_t NodeOf(int64_t rank) const { return rank / ranks_per_node_; }
   bool FirstOfNode(int64_t rank) const { return rank % ranks_per_node_ == 0; }
-  // Returns the time at which the ranks end normally, or kNever if the time is unknown yet.
+  // Returns the time at which the ranks end normally, or kNever if the time is not known yet.
   int64_t over_ns() const;
 
   const LoadPlan& plan_;
@@ -76,7 +77,7 @@ class LoadJob {
   std::vector<Planted> planted_;
   std::vector<bool> reported_;
   std::unique_ptr<Training> training_;
-  // Previous attempts, kept while a rank still refers to them.
+  // Previous attempts, kept until no rank refers to them.
   std::vector<std::unique_ptr<Training>> old_trainings_;
   uint64_t attempt_ = 0;
   int64_t attempt_start_ns_ = 0;

@@ -142,18 +142,18 @@ Status CompleteFaults(int64_t count, LoadPlan* plan) {
                                " faults requires its own job (got --jobs ", plan->jobs, ")"));
   for (int64_t i = 0; i < count; ++i) {
     Fault fault;
-    // A leak can be detected only after 20 minutes, and a GPU fault requires a GPU.
+    // A memory leak can be detected only after 20 minutes, and a GPU fault requires a GPU.
     std::vector<FaultKind> kinds = {FaultKind::kStraggler, FaultKind::kStall, FaultKind::kHang,
                                     FaultKind::kDeath, FaultKind::kNan};
     if (plan->gpus > 0) kinds.push_back(FaultKind::kGpuDrop);
     if (plan->duration_ns >= 30 * 60 * kNanosPerSecond) kinds.push_back(FaultKind::kLeak);
     fault.kind = kinds[Mix(plan->seed, 0xfa, static_cast<uint64_t>(i)) % kinds.size()];
-    // The faults are spread over the jobs, so that each job has at most one of them.
+    // The faults are distributed across the jobs, so that each job has at most one fault.
     fault.job = i * plan->jobs / std::max<int64_t>(count, 1);
     plan->faults.push_back(fault);
   }
   const int64_t ranks = plan->ranks_of_job();
-  // Minimum lifetime of a job. The fault must start within it.
+  // Minimum lifetime of a job. The job's fault must start within this time.
   const int64_t life_ns = std::min(plan->duration_ns, plan->life_ns / 2);
   for (size_t i = 0; i < plan->faults.size(); ++i) {
     Fault& fault = plan->faults[i];
@@ -195,7 +195,7 @@ Expectation ExpectationOf(const Planted& planted, int64_t ranks) {
       out.must = {{"StragglerRank", {{"rank", rank}}}};
       break;
     case FaultKind::kStall:
-      if (each.size() >= 3) {  // a single issue for the whole job
+      if (each.size() >= 3) {  // the rule folds them into one issue for the whole job
         out.must = {{"DataStallShare", {{"ranks", "all"}}}};
       } else {
         for (const std::string& r : each) out.must.push_back({"DataStallShare", {{"rank", r}}});

@@ -14,9 +14,9 @@
 namespace pitwall::loadgen {
 namespace {
 
-constexpr int64_t kFirstDelayNs = 2 * kNanosPerMilli;  // minimum delay from a source to the log
+constexpr int64_t kFirstDelayNs = 2 * kNanosPerMilli;  // minimum delay between a source and the log
 constexpr int64_t kJitterMs = 30;
-// Longer than the interval between two batches of any source.
+// Must be longer than the interval between two batches of any source.
 constexpr int64_t kReorderNs = 700 * kNanosPerMilli;
 constexpr int64_t kBetweenLivesNs = 5 * kNanosPerSecond;
 
@@ -29,7 +29,7 @@ uint64_t CountSamples(const Batch& batch) {
 }
 
 // Returns true if the batch may be lost, delayed, or duplicated. Announcements, events, and
-// goodbyes are always delivered in order because losing them would be a different fault.
+// goodbyes are always delivered in order, because their loss would be a different kind of fault.
 bool Expendable(const Batch& batch) {
   return batch.events.empty() && !batch.goodbye && !batch.frames.empty();
 }
@@ -135,7 +135,7 @@ void LoadRun::Send(size_t slot, size_t actor, int64_t at_ns, const Batch& batch)
   arrival = std::max(arrival, last + 1);
   if (expendable && Uniform(Mix(bits, 4)) < plan_.reordered) {
     ++totals_.reordered;
-    arrival += kReorderNs;  // later batches may overtake this one
+    arrival += kReorderNs;  // the next batch of the source may overtake this batch
   } else {
     last = arrival;
   }
@@ -151,8 +151,8 @@ void LoadRun::Send(size_t slot, size_t actor, int64_t at_ns, const Batch& batch)
 
 Status LoadRun::DeliverUntil(int64_t at_ns) {
   while (!on_the_way_.empty() && on_the_way_.top().arrival_ns <= at_ns) {
-    // std::priority_queue does not allow moving its top element. No comparison happens between the
-    // move and pop().
+    // std::priority_queue does not support moving its top element. The cast is safe because the
+    // queue makes no comparison between the move and pop().
     OnTheWay next = std::move(const_cast<OnTheWay&>(on_the_way_.top()));
     on_the_way_.pop();
     if (plan_.ticks) RETURN_IF_ERROR(Tick(next.arrival_ns));
@@ -163,7 +163,7 @@ Status LoadRun::DeliverUntil(int64_t at_ns) {
   return OkStatus();
 }
 
-// Writes the clock ticks that the owner of each partition would have written.
+// Writes the clock ticks that each partition's owner would have written.
 Status LoadRun::Tick(int64_t at_ns) {
   for (; next_tick_ns_ <= at_ns; next_tick_ns_ += kNanosPerSecond) {
     ControlRecord tick;

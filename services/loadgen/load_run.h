@@ -1,4 +1,4 @@
-// Complete load: starts and ends jobs, and delivers their batches to the log.
+// Complete simulated load: starts and ends jobs, and delivers their batches to the log.
 #pragma once
 
 #include <atomic>
@@ -18,25 +18,26 @@
 
 namespace pitwall::loadgen {
 
-// Receives the records of pitwall.telemetry in order of arrival.
+// Receives the pitwall.telemetry records in order of arrival.
 class LoadSink {
  public:
   virtual ~LoadSink() = default;
-  // `partition` is kByKey, except for control records.
+  // `partition` is kByKey for all records except control records.
   virtual Status Deliver(int64_t arrival_ns, std::string_view key, std::string value,
                          int32_t partition) = 0;
-  // Guarantees that no record before `now_ns` follows. In a live load, blocks until that time.
+  // Guarantees that no later record has a time before `now_ns`. In a live load, this function
+  // blocks until that time.
   virtual Status Reach(int64_t now_ns) = 0;
   virtual int32_t partitions() const = 0;
 };
 
-// Totals of a load. Samples are counted if their values are present. Duplicated batches count once.
+// Totals of a load. Only samples with a value count. Duplicated batches count once.
 struct LoadTotals {
   uint64_t jobs = 0;
   uint64_t batches = 0;
-  uint64_t samples = 0;  // of all batches, including dropped ones
+  uint64_t samples = 0;  // samples in all batches, including dropped batches
   uint64_t spans = 0;
-  uint64_t bytes = 0;    // size of all records
+  uint64_t bytes = 0;    // total size of all records
   uint64_t records = 0;  // delivered records, including duplicates and clock ticks
   uint64_t late = 0;
   uint64_t dropped = 0;
@@ -47,14 +48,16 @@ struct LoadTotals {
 };
 std::string TotalsJson(const LoadTotals& totals);
 
-// Runs a load. Memory usage is bounded by the open steps of each job and the delayed batches.
+// Runner for a load. Memory usage is bounded by the open steps of each job and by the delayed
+// batches.
 class LoadRun {
  public:
-  // The plan must be validated and complete. The plan and the sink must outlive this object.
+  // The plan must be validated and have no unset values. The plan and the sink must outlive this
+  // object.
   LoadRun(const LoadPlan& plan, LoadSink* sink);
 
-  // Calls `begun` for each fault when the fault starts; `begun` may be empty. If `stop` is given,
-  // the load ends early when it becomes true.
+  // Calls `begun` for each fault when the fault starts. `begun` may be empty. If `stop` is given,
+  // the load ends early once `stop` is true.
   Status Run(const std::function<void(const Planted&)>& begun,
              const std::atomic<bool>* stop = nullptr);
   const LoadTotals& totals() const { return totals_; }
@@ -83,8 +86,8 @@ class LoadRun {
   struct Slot {
     std::unique_ptr<LoadJob> job;
     uint64_t lives = 0;
-    size_t left = 0;                  // number of actors that have not ended
-    std::vector<int64_t> arrived_ns;  // arrival time of the last batch, by actor
+    size_t left = 0;                  // number of actors that are still active
+    std::vector<int64_t> arrived_ns;  // arrival time of each actor's last batch
   };
 
   void StartJob(size_t slot, int64_t at_ns);

@@ -53,7 +53,7 @@ LoadPlan Small() {
 
 using Key = std::tuple<std::string, std::string, std::string, uint64_t>;
 
-// Decodes a sink's records like the engine and collects the identities of their batches.
+// Decodes the sink's records like the engine does, and collects the identities of the batches.
 struct Read {
   explicit Read(const Kept& kept) {
     codec::BatchDecoder decoder;
@@ -124,8 +124,8 @@ TEST(LoadRun, TotalsMatchRecords) {
   EXPECT_EQ(read.spans, totals.spans);
   EXPECT_EQ(read.batches.size(), totals.batches);
   EXPECT_EQ(read.duplicates, 0u);
-  // 2 nodes with 60 ticks each. Series per node: 29 for the system, 3 x 16 for cores, 2 x 52 for
-  // GPUs, and 2 x 2 for processes.
+  // The load has 2 nodes with 60 ticks each. The series per node are 29 for the system, 3 x 16 for
+  // cores, 2 x 52 for GPUs, and 2 x 2 for processes.
   EXPECT_GT(totals.samples, 2u * 58 * (29 + 48 + 104 + 4));
 }
 
@@ -149,7 +149,7 @@ TEST(LoadRun, FaultRatesMatchPlan) {
   EXPECT_EQ(read.spans, totals.spans - totals.dropped_spans);
 }
 
-// A late batch delays all batches after it. A reordered batch does not.
+// A late batch delays all later batches of its source. A reordered batch does not.
 TEST(LoadRun, LateBatchesKeepOrder_ReorderedBatchesDoNot) {
   for (const bool reorder : {false, true}) {
     LoadPlan plan = Small();
@@ -202,7 +202,7 @@ TEST(LoadRun, EverySeriesIsInTheCatalog) {
   EXPECT_GT(seen.size(), 50u);
 }
 
-// Values have the same resolution as those that the collector reads.
+// The values have the same resolution as the values that the collector reads.
 TEST(LoadRun, RatiosAreQuantizedAndCountersNeverDecrease) {
   const Kept kept = RunPlan(Small());
   codec::BatchDecoder decoder;
@@ -225,7 +225,7 @@ TEST(LoadRun, RatiosAreQuantizedAndCountersNeverDecrease) {
           before = value;
         }
         if (series.labels.Name() == "system_cpu_utilization_ratio") {
-          // Multiples of 1/50, because 500 ms have 50 jiffies.
+          // The ratios are multiples of 1/50 because an interval of 500 ms has 50 jiffies.
           EXPECT_NEAR(value * 50, std::round(value * 50), 1e-9);
           ++ratios;
         }
@@ -316,7 +316,7 @@ TEST(LoadRun, GeneratesMillionsOfSamplesPerSecond) {
   const double rate = static_cast<double>(run.totals().samples) / seconds;
   RecordProperty("samples_per_second", FormatDouble(rate));
   printf("%.2f M samples/s\n", rate / 1e6);
-  EXPECT_GT(rate, 1e5);  // low because sanitizers and busy machines are slow
+  EXPECT_GT(rate, 1e5);  // low threshold because sanitizers and busy machines are slow
 }
 
 }  // namespace

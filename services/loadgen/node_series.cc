@@ -21,7 +21,7 @@ constexpr double kRankBytes = 6 * kGibi;
 constexpr double kPage = 4096;
 
 // GPU series as the collector's probe emits it: kind, name, one or two labels, and the value for an
-// idle GPU. The enum below has the indices of the rows whose values change.
+// idle GPU. The enum below contains the row indices of the values that change.
 struct GpuRow {
   SeriesKind kind;
   std::string_view name;
@@ -101,7 +101,7 @@ enum GpuColumn : size_t {
   kNvlink = 45,
 };
 
-// Rounds a size down to whole memory pages.
+// Rounds a size down to a whole number of memory pages.
 double Pages(double bytes) { return std::floor(bytes / kPage) * kPage; }
 
 }  // namespace
@@ -111,7 +111,7 @@ NodeSeries::NodeSeries(const LoadPlan& plan, uint64_t seed, std::string node)
   cores_.resize(static_cast<size_t>(plan.cores));
   for (size_t i = 0; i < cores_.size(); ++i) {
     cores_[i].seed = Mix(seed_, 0xc0, i);
-    // A tenth of the cores feeds data to the GPUs. The other cores are mostly idle.
+    // Ten percent of the cores feed data to the GPUs. The other cores are mostly idle.
     const double u = Uniform(cores_[i].seed);
     cores_[i].busy = u < 0.1 ? 0.55 + 0.3 * Uniform(Mix(cores_[i].seed)) : 0.3 * u * u;
     for (size_t m = 0; m < 8; ++m)
@@ -302,8 +302,8 @@ void NodeSeries::SampleCores(double seconds, const NodeMood& mood, std::vector<d
 
 void NodeSeries::SampleGpus(double seconds, const NodeMood& mood, std::vector<double>* row) {
   if (mood.lost_gpu != lost_gpu_) {
-    // All rows of a batch share one schema, so the earlier rows keep their columns and get a
-    // missing value for the new one.
+    // All rows in a batch share one schema. Earlier rows therefore get a missing value for the new
+    // column.
     const size_t old_width = streams_[2].schema->series.size();
     const size_t rows = old_width == 0 ? 0 : row->size() / old_width;
     lost_gpu_ = mood.lost_gpu;
@@ -339,14 +339,14 @@ void NodeSeries::SampleGpus(double seconds, const NodeMood& mood, std::vector<do
     nvlink_[index] += std::floor(mood.working ? seconds * 1.6e11 * (1 + 0.1 * Uniform(bits)) : 0);
     out[kNvlink] = out[kNvlink + 1] = nvlink_[index];
     if (g == lost_gpu_) std::fill(out, out + kGpuColumns, MissingValue());
-    row->push_back(1);  // gpu_xid_watch_state
+    row->push_back(1);  // value of gpu_xid_watch_state
     if (g == lost_gpu_) row->push_back(1);
   }
 }
 
 void NodeSeries::SampleProcesses(double seconds, const NodeMood& mood, std::vector<double>* row) {
   if (!std::equal(mood.ranks.begin(), mood.ranks.end(), ranks_.begin(), ranks_.end())) {
-    row->clear();  // these rows have the ranks of the previous batch
+    row->clear();  // the existing rows belong to the previous set of ranks
     ranks_.assign(mood.ranks.begin(), mood.ranks.end());
     cpu_seconds_.assign(ranks_.size(), 40);
     DescribeProcesses();

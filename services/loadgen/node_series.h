@@ -1,5 +1,5 @@
-// Series of one node's collector, with the same names, labels, and values as the collector's
-// readers produce.
+// Series that one node's collector emits, with the same names, labels, and values as the series
+// from real readers.
 #pragma once
 
 #include <cstdint>
@@ -12,18 +12,18 @@
 
 namespace pitwall::loadgen {
 
-// State of the job that affects the node's values at a tick.
+// Job state that affects the node's values at a tick.
 struct NodeMood {
-  bool working = true;                   // false if the job waits or does not run
-  int64_t lost_gpu = -1;                 // index of the GPU that fell off the bus; -1: none
+  bool working = true;                   // false if the job is waiting or not running
+  int64_t lost_gpu = -1;                 // index of the GPU that fell off the bus, or -1
   std::span<const int64_t> ranks;        // ranks with a running process
   std::span<const double> leaked_bytes;  // one element per rank
 };
 
-// Rows of the node's four streams (system, cores, GPUs, processes) since the last batch. Values
+// Rows of the node's four streams (system, cores, GPUs, processes) since the last batch. The values
 // have the resolution of the real sources: CPU ratios are k/n jiffies, GPU ratios are whole
-// percents, and power is in whole milliwatts. Counters never decrease. Owns the data that the
-// frames of the last AppendTo call refer to. Not thread-safe.
+// percentages, and power is in whole milliwatts. Counters never decrease. Owns the data that the
+// frames from the last AppendTo call refer to. Not thread-safe.
 class NodeSeries {
  public:
   NodeSeries(const LoadPlan& plan, uint64_t seed, std::string node);

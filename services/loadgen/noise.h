@@ -1,5 +1,5 @@
-// Reproducible noise. Each value depends only on the seed and the value's purpose, so the order of
-// calls does not matter.
+// Reproducible noise. Each value depends only on the seed and the purpose of the value, so the
+// order of calls does not matter.
 #pragma once
 
 #include <cmath>
@@ -21,7 +21,7 @@ inline uint64_t Mix(uint64_t seed, uint64_t a, uint64_t b) { return Mix(Mix(seed
 inline double Uniform(uint64_t bits) { return static_cast<double>(bits >> 11) * 0x1p-53; }
 
 // Returns an approximately normally distributed value with mean 0, standard deviation 1, and
-// maximum magnitude 3.5. It is the sum of four uniform values taken from `bits`.
+// maximum magnitude 3.5. The value is the sum of four uniform values derived from `bits`.
 inline double Bell(uint64_t bits) {
   const double sum = static_cast<double>((bits & 0xffff) + (bits >> 16 & 0xffff) +
                                          (bits >> 32 & 0xffff) + (bits >> 48));

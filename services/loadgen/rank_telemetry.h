@@ -1,4 +1,4 @@
-// Batches of one rank process, as its node's collector would write them.
+// Telemetry batches for one rank process, in the form that the node's collector would write.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct SourceName {
 // Returns a batch without data, and increments `*sequence`.
 Batch BeginBatch(const SourceName& name, uint64_t* sequence, int64_t promise_ns);
 
-// The frames of a returned batch refer to this object until its next call. Not thread-safe.
+// The frames of a returned batch refer to this object's data until the next call. Not thread-safe.
 class RankTelemetry {
  public:
   RankTelemetry(SourceName name, int64_t world_size);
@@ -30,7 +30,7 @@ class RankTelemetry {
   Batch Announce(std::optional<JobEvent> event);
   Batch Update(const RankNews& news, int64_t promise_ns);
   Batch Goodbye();
-  // Returns a batch which reports that a signal ended the process.
+  // Returns a batch that reports the signal that ended the process.
   Batch Lost(int64_t at_ns, int64_t signal);
   Batch LauncherGone(int64_t at_ns);
 

@@ -1,4 +1,4 @@
-// Telemetry that one rank's client collects between two flushes.
+// Telemetry that a rank's client collects between two flushes.
 #pragma once
 
 #include <cstdint>
@@ -16,20 +16,20 @@ inline constexpr std::string_view kTrainMode = "train";
 struct RankNews {
   std::vector<Span> spans;
   std::vector<steps::LoggedValue> values;
-  std::string_view phase;  // current phase; "": between phases
+  std::string_view phase;  // current phase, or "" between phases
   int64_t phase_since_ns = 0;
   int64_t step = kNoStep;  // current step
-  int64_t below_step = 0;  // no more data of earlier steps follows
+  int64_t below_step = 0;  // the client sends no more data for steps below this number
 };
 
-// The training must outlive this object. Not thread-safe.
+// `training` must outlive this object. Not thread-safe.
 class RankWalk {
  public:
   RankWalk(const LoadPlan& plan, uint64_t seed, Training* training, int64_t rank)
       : plan_(plan), seed_(seed), training_(training), rank_(rank) {}
 
-  // Replaces *news with everything that ended at or before `until_ns` and was not returned by an
-  // earlier call.
+  // Replaces *news with all spans, values, and steps that ended at or before `until_ns` and that no
+  // earlier call returned.
   void Take(int64_t until_ns, RankNews* news);
 
  private:

@@ -21,7 +21,7 @@ namespace {
 namespace pb = client::v1;
 
 constexpr int64_t kUpdateNs = 500 * kNanosPerMilli;
-constexpr int kPatienceMs = 10'000;  // timeout of one write, and of the welcome
+constexpr int kPatienceMs = 10'000;  // timeout of a write, and of the wait for the welcome
 constexpr size_t kMaxAnswer = 4u << 20;
 
 std::string Framed(const pb::ClientMessage& message) {
@@ -107,7 +107,7 @@ Status SocketLoad::Write(Rank* rank, const std::string& message) {
     if (done < 0 && errno != EAGAIN) {
       const int error = errno;
       if (Status drained = Drain(rank); !drained.ok())
-        return drained;  // a pending reply may contain the reason
+        return drained;  // the collector's pending reply may contain the reason
       return absl::UnavailableError(
           Cat("rank ", rank->rank, " of ", rank->job, ": ", std::strerror(error)));
     }

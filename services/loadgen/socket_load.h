@@ -1,5 +1,5 @@
-// Ranks that connect to a collector over its Unix socket like the Python client. The load has no
-// nodes and runs in real time.
+// Simulated ranks that connect to a collector over its Unix socket like the Python client. This
+// kind of load has no nodes and runs in real time.
 #pragma once
 
 #include <atomic>
@@ -24,12 +24,12 @@ struct SocketTotals {
 };
 
 // Run returns InvalidArgument for a fault that cannot be simulated over a socket. For example, the
-// collector detects the death of a rank by its process. Run returns Unavailable with the reason if
-// the collector rejected a rank or is gone.
+// collector detects the death of a rank by observing its process. Run returns Unavailable with the
+// reason if the collector rejected a rank or closed the connection.
 class SocketLoad {
  public:
-  // The plan must be validated and complete, and it starts immediately. All arguments except `path`
-  // must outlive this object.
+  // The plan must be validated and have no unset values. The load starts immediately. All arguments
+  // except `path` must outlive this object.
   SocketLoad(const LoadPlan& plan, std::string path, Clock& clock);
   ~SocketLoad();
 

@@ -7,12 +7,13 @@
 namespace pitwall::loadgen {
 namespace {
 
-// Fractions of a step: the three phases of the rank's own work, the transfer, and the optimizer.
+// Parts of a step as fractions: the three phases of the rank's own work, the transfer, and the
+// optimizer.
 constexpr std::array<double, 3> kOwnShares = {0.03, 0.25, 0.47};
 constexpr double kTransferShare = 0.08;
 constexpr double kOptimizerShare = 0.17;
 constexpr double kScatter = 0.01;          // relative standard deviation of a phase's duration
-constexpr int64_t kBetweenSteps = 20'000;  // nanoseconds
+constexpr int64_t kBetweenSteps = 20'000;  // in nanoseconds
 constexpr int64_t kGpuDeathNs = 10 * kNanosPerSecond;
 
 int64_t Scaled(int64_t ns, double factor) {
@@ -47,7 +48,7 @@ const RankStep* Training::Peek(int64_t rank, int64_t until_ns) {
 void Training::Pop(int64_t rank) {
   const int64_t step = cursors_[static_cast<size_t>(rank)]++;
   if (step != first_kept_ || --behind_ > 0) return;
-  // All ranks have passed the first kept step. Counts the ranks at the next step.
+  // All ranks have passed the first kept step, so the next kept step's ranks are counted.
   do {
     steps_.pop_front();
     ++first_kept_;
@@ -81,7 +82,7 @@ void Training::MakeStep() {
   ++next_step_;
 }
 
-// Sets the unset fields of faults that start within this step.
+// Completes the unset fields of faults that start within this step.
 void Training::Begin(int64_t nominal_end_ns) {
   const int64_t start = nominal_end_ns - plan_.step_ns;
   for (Planted& planted : faults_) {
@@ -125,7 +126,7 @@ void Training::Apply(std::vector<RankStep>* ranks) {
         case FaultKind::kNan:
           rank.nan = true;
           break;
-        case FaultKind::kLeak:  // applied to the node's series
+        case FaultKind::kLeak:  // the fault affects only the node's series
         case FaultKind::kDeath:
         case FaultKind::kGpuDrop:
           break;
@@ -147,7 +148,7 @@ void Training::Apply(std::vector<RankStep>* ranks) {
   }
 }
 
-// The collective ends when the last rank has arrived and the transfer is complete.
+// The collective ends once the last rank has arrived and the transfer is complete.
 void Training::Meet(std::vector<RankStep>* ranks) {
   int64_t last = 0;
   for (const RankStep& rank : *ranks) last = std::max(last, rank.ends_ns[2]);

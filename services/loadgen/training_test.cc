@@ -57,7 +57,7 @@ TEST(Training, AllRanksLeaveCollectiveTogether) {
   }
 }
 
-TEST(Training, ReadingIncrementally_ReturnsSameSteps) {
+TEST(Training, IncrementalReads_ReturnSameSteps) {
   const LoadPlan plan = FourRanks();
   Training whole(plan, 9, kBegin, {});
   Training pieces(plan, 9, kBegin, {});
@@ -100,8 +100,8 @@ TEST(Training, HangBlocksAllLaterPhases) {
   for (const auto& rank : ranks) ASSERT_EQ(rank.size(), 26u);
   EXPECT_EQ(faults[0].from_step, 25);
   EXPECT_GT(faults[0].from_ns, ranks[1][25].start_ns);
-  EXPECT_LT(ranks[1][25].ends_ns[0], kNever);  // the rank received its data
-  EXPECT_EQ(ranks[1][25].ends_ns[1], kNever);  // its forward phase does not end
+  EXPECT_LT(ranks[1][25].ends_ns[0], kNever);  // the rank has received its data
+  EXPECT_EQ(ranks[1][25].ends_ns[1], kNever);  // the rank's forward phase never ends
   EXPECT_LT(ranks[0][25].ends_ns[2], kNever);  // the other ranks wait in the collective
   EXPECT_EQ(ranks[0][25].ends_ns[3], kNever);
   EXPECT_TRUE(training.is_stalled(faults[0].from_ns));

@@ -14,7 +14,7 @@ uint64_t HashOf(std::string_view job, int64_t offset) {
   return StableHash64(Cat(job, "\n", offset));
 }
 
-// Returns the value of the field "<key>=<value>" that starts at `at`.
+// Returns the value of the "<key>=<value>" field at index `at`, or nullopt if the field is missing.
 std::optional<std::string_view> Field(const std::vector<std::string_view>& fields, size_t at,
                                       std::string_view key) {
   if (at >= fields.size() || !StartsWith(fields[at], key)) return std::nullopt;
@@ -44,8 +44,7 @@ std::string EncodeCommitMetadata(const CommitMetadata& metadata) {
   if (!metadata.snapshots.has_value())
     return Cat("v1;L=", metadata.replay, ";rules=", metadata.rules);
   const AppliedRecord applied = metadata.applied.value_or(AppliedRecord());
-  // This version is written only if it is needed, so that older versions can read all other
-  // metadata.
+  // Version 3 is written only if it is needed, because older versions of Pitwall cannot read it.
   const bool v3 = !metadata.initial_rules.empty();
   return Cat(v3 ? "v3" : "v2", ";L=", metadata.replay, ";rules=", metadata.rules,
              ";jobs=", metadata.snapshots->jobs, ";digest=", metadata.snapshots->digest,

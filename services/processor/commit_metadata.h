@@ -1,5 +1,5 @@
-// Metadata stored in a commit next to the input offset C. At startup, it shows whether the stored
-// state is the state that was written (docs/decisions/0015-detect-lost-state.md).
+// Metadata that each commit stores next to the input offset C. At startup, the metadata shows
+// whether the stored state is complete and unchanged (docs/decisions/0015-detect-lost-state.md).
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace pitwall::processor {
 
-// Summary of all jobs with a snapshot, and of the offset S of each newest snapshot. Consists of the
-// number of jobs and an order-independent sum of hashes.
+// Summary of all jobs that have a snapshot: the number of jobs, and an order-independent sum of
+// hashes over each job and the offset S of its newest snapshot.
 struct SnapshotSum {
   uint64_t jobs = 0;
   uint64_t digest = 0;
@@ -22,8 +22,8 @@ struct SnapshotSum {
   friend bool operator==(const SnapshotSum&, const SnapshotSum&) = default;
 };
 
-// Last applied input record. If the log has a different record at this offset, the log was
-// replaced.
+// Last input record that was applied. If the log contains a different record at this offset, the
+// log was replaced.
 struct AppliedRecord {
   int64_t offset = -1;
   int64_t append_time_ns = 0;
@@ -31,14 +31,14 @@ struct AppliedRecord {
 };
 
 struct CommitMetadata {
-  int64_t replay = 0;                    // L
-  std::string rules;                     // hash of the rule set that is active at L
-  std::optional<SnapshotSum> snapshots;  // nullopt if written by an older version
-  // Nullopt if written by an older version, or before any record.
+  int64_t replay = 0;                    // offset L, at which a replay starts
+  std::string rules;                     // hash of the rule set that was active at offset L
+  std::optional<SnapshotSum> snapshots;  // nullopt if an older version wrote the metadata
+  // Nullopt if an older version wrote the metadata, or if no record has been applied yet.
   std::optional<AppliedRecord> applied;
-  // Hash of the rule set for the records before the first rule change, or "".
+  // Hash of the rule set that applies to the records before the first rule change, or "".
   std::string initial_rules;
-  std::string owner;  // owner at the time of the commit; "": unknown, or the owner has stopped
+  std::string owner;  // partition owner at the commit; "" if unknown or if the owner has stopped
 };
 
 std::string EncodeCommitMetadata(const CommitMetadata& metadata);

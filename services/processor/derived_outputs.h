@@ -1,12 +1,12 @@
-// Topics that the processor writes, for repairing a log.
+// List of the topics that the processor writes, used to repair a log.
 #pragma once
 
 #include "services/io/derived_outputs.h"
 
 namespace pitwall::processor {
 
-// Returns the topics that are derived from telemetry: events and snapshots. Dead letters are not
-// included because all partitions share one topic for them.
+// Returns the topics whose records are derived from telemetry: events and snapshots. The list
+// excludes dead letters because all partitions share one dead-letter topic.
 DerivedOutputs OutputsOfTelemetry();
 
 }  // namespace pitwall::processor

@@ -1,4 +1,4 @@
-// Log lines for jobs that wait for a restart after their attempt died.
+// Log lines for jobs whose attempt died and that may still restart.
 #pragma once
 
 #include <cstddef>
@@ -11,19 +11,19 @@
 
 namespace pitwall::processor {
 
-// Produces one log line per job when its attempt dies, and another one every 30 s of event time
-// with the remaining restart grace. Covers at most 64 jobs at the same time. Not thread-safe.
+// Produces a log line when a job's attempt dies, and then a line with the remaining restart grace
+// period every 30 s of event time. Tracks at most 64 jobs at a time. Not thread-safe.
 class GraceWatch {
  public:
   // Returns the lines that are due, such as "job "x": attempt 1 died; over in 97 s unless a rank
   // returns".
   std::vector<std::string> Look(const std::vector<const engine::Job*>& jobs);
-  // Returns the number of jobs that wait for a restart.
+  // Returns the number of jobs that are waiting for a restart.
   size_t waiting() const { return waiting_; }
 
  private:
   std::map<std::string, int64_t, std::less<>>
-      next_line_;  // remaining seconds at the job's next line, by job ID
+      next_line_;  // by job ID: remaining seconds at which the next line is due
   size_t waiting_ = 0;
 };
 

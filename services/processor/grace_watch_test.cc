@@ -1,4 +1,4 @@
-// Tests of the log lines for a job that died and waits for a restart (issue 10, A6).
+// Tests of the log lines for a job whose attempt died and that may still restart (issue 10, A6).
 #include "services/processor/grace_watch.h"
 
 #include <gmock/gmock.h>
@@ -62,7 +62,7 @@ TEST_F(GraceWatchTest, JobDied_LogsImmediatelyAndEvery30Seconds) {
   Node(42);
   EXPECT_THAT(Look(),
               ElementsAre("job \"job\": attempt 1 died; over in 89 s unless a rank returns"));
-  boot_ = "two";  // The job returns and dies again, which starts a new countdown.
+  boot_ = "two";  // the job restarts and dies again, which starts a new countdown
   start_ = 50;
   Say(50);
   Node(50);

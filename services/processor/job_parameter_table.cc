@@ -12,10 +12,10 @@
 namespace pitwall::processor {
 namespace {
 
-// Each processor limits only its own writes. If several processors write for their own jobs, the
-// topic may temporarily contain more jobs than one processor allows.
+// Each processor limits only its own writes. If several processors write parameters for their own
+// jobs, the topic may temporarily exceed the per-processor limit.
 constexpr size_t kMaxJobsRead = 4 * kMaxJobsWithParameters;
-constexpr int kMaxSilentPolls = 30;  // each poll lasts one second
+constexpr int kMaxSilentPolls = 30;  // each poll waits one second
 
 auto NameOf(const JobParameter& parameter) { return std::tie(parameter.rule, parameter.name); }
 

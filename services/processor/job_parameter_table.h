@@ -17,15 +17,16 @@ namespace pitwall::processor {
 inline constexpr size_t kMaxJobsWithParameters = 256;
 inline constexpr size_t kMaxParametersOfJob = 32;
 
-// The table changes only when records are read from the topic, including records that it wrote
-// itself, so all processors reach the same state. Not thread-safe. The log must outlive the table.
+// The table changes only when it reads records from the topic, including the records that it wrote
+// itself. All processors therefore reach the same state. Not thread-safe. The log must outlive the
+// table.
 class JobParameterTable {
  public:
   explicit JobParameterTable(Log* log) : log_(log) {}
 
   // Reads all new records of the topic.
   Status Read();
-  // Appends the parameters of one job (or a tombstone if there are no parameters), and reads the
+  // Appends the parameters of one job, or a tombstone if the job has no parameters. Then reads the
   // record back.
   Status Write(const codec::JobParameters& all);
 
@@ -35,8 +36,8 @@ class JobParameterTable {
   // Returns ResourceExhausted if a limit would be exceeded.
   StatusOr<codec::JobParameters> With(const codec::SetParameter& change) const;
   codec::JobParameters Without(const JobParameter& of) const;
-  std::vector<std::string> Jobs() const;  // sorted
-  // Returns the table's contents for RuleSet::job_parameters.
+  std::vector<std::string> Jobs() const;  // sorted by job ID
+  // Returns the contents of the table for RuleSet::job_parameters.
   std::vector<JobParameter> Layer() const;
 
  private:

@@ -88,8 +88,8 @@ Status ParameterChangeHandler::Look() {
   return decided;
 }
 
-// Reading starts at the last records of each partition, so that a restart does not miss requests
-// and detects which requests have already been answered.
+// The readers start a fixed number of records before the end of each partition. A restarted handler
+// therefore does not miss requests and detects the requests that already have a reply.
 Status ParameterChangeHandler::OpenReaders() {
   ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(kActionsTopic));
   std::vector<std::unique_ptr<PartitionReader>> readers;
@@ -126,7 +126,7 @@ Status ParameterChangeHandler::ReadRequests() {
       Take(records);
       continue;
     }
-    readers_.clear();  // reopen at the last records
+    readers_.clear();  // the next call reopens the readers near the end of each partition
     return Annotate(status, kActionsTopic);
   }
   return OkStatus();
@@ -134,7 +134,7 @@ Status ParameterChangeHandler::ReadRequests() {
 
 void ParameterChangeHandler::Take(const std::vector<Record>& records) {
   for (const Record& record : records) {
-    // Other readers report the records that cannot be decoded.
+    // This handler skips records that cannot be decoded, because other readers report them.
     StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
     if (action.ok() && action->kind == ActionKind::kParameter) Take(*std::move(action));
   }
@@ -144,8 +144,8 @@ void ParameterChangeHandler::Take(ActionEvent action) {
   const std::string id = action.issue;
   if (action.type == ActionEventType::kRequested) {
     if (answered_.contains(id) || waiting_.contains(id) || !jobs_->Owns(action.job)) return;
-    // A request over the limit is ignored. It expires, and the handler rejects it after the next
-    // start.
+    // A request over the limit is ignored here. The request expires, and the handler rejects it
+    // after the next restart.
     if (waiting_.size() < options_.max_waiting) waiting_[id] = {.request = std::move(action)};
     return;
   }
@@ -166,8 +166,8 @@ void ParameterChangeHandler::Watch() {
   jobs_->Watch({jobs.begin(), jobs.end()});
 }
 
-// Requests are decided in the order of their times, so the later of two changes to the same
-// parameter wins.
+// Requests are processed in time order, so that the later of two changes to the same parameter
+// wins.
 Status ParameterChangeHandler::Decide() {
   std::set<std::pair<int64_t, std::string>> order;
   for (const auto& [id, one] : waiting_) {
@@ -179,7 +179,7 @@ Status ParameterChangeHandler::Decide() {
 
 Status ParameterChangeHandler::Decide(Waiting* one) {
   ActionEvent& request = one->request;
-  // The value may have been written before a restart.
+  // A previous process may have written the value before a restart.
   const codec::SetParameter* set = Find(request);
   const bool expired = request.expires_ns <= clock_->WallNs();
   one->written = set != nullptr ? set->request == request.issue
@@ -189,7 +189,7 @@ Status ParameterChangeHandler::Decide(Waiting* one) {
   if (expired)
     refused = FailedPrecondition("request: expired before the processor could handle it");
   const std::optional<WatchedJob> job = jobs_->Watched(request.job);
-  if (refused.ok() && !job.has_value()) return OkStatus();  // decided in a later round
+  if (refused.ok() && !job.has_value()) return OkStatus();  // a later iteration decides the request
   if (refused.ok()) {
     const StatusOr<codec::JobParameters> all = Judge(&request, *job);
     refused = all.status();
@@ -230,7 +230,7 @@ StatusOr<codec::JobParameters> ParameterChangeHandler::Judge(ActionEvent* reques
                           request->principal,
                           clock_->WallNs(),
                           request->issue};
-  // The change may not be part of wanted_ yet.
+  // A previous change to the same parameter may not be part of wanted_ yet.
   if (const codec::SetParameter* known = Find(*request)) change.before = known->parameter.value;
   if (!change.value.has_value()) return table_.Without(set.parameter);
   if (!std::isfinite(*change.value))

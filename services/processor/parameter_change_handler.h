@@ -1,10 +1,12 @@
-// Handler of requests on pitwall.actions to change rule parameters of running jobs. It validates
-// the request, writes the parameters to pitwall.rules, activates the rule set that includes them,
-// and replies on pitwall.actions.
+// Handler for requests on pitwall.actions that change rule parameters of running jobs. The handler
+// validates the request, writes the parameters to pitwall.rules, activates the rule set that
+// includes
+// the parameters, and replies on pitwall.actions.
 //
-// The parameters that users set are a layer on top of the rule files and overrides. A reload keeps
-// this layer. The telemetry log identifies the active rule set by its hash, so a replay does not
-// need any other input (time-model.md, section 7).
+// User-set parameters form a layer on top of the rule files and overrides. A reload keeps this
+// layer.
+// The telemetry log identifies the active rule set by its hash, so a replay does not need any other
+// input (time-model.md, section 7).
 #pragma once
 
 #include <atomic>
@@ -30,15 +32,16 @@ namespace pitwall::processor {
 
 struct ParameterChangeOptions {
   int64_t look_ns = kNanosPerSecond / 2;
-  int64_t read_back = 1000;    // records of each pitwall.actions partition to read at startup
+  int64_t read_back = 1000;    // records to read from each pitwall.actions partition at startup
   size_t max_waiting = 256;    // maximum number of undecided requests
   size_t max_answered = 8192;  // maximum number of answered requests kept in memory
-  // Time for which a job's parameters are kept after the job's end. 0 or less: unlimited.
+  // Time for which a job's parameters are kept after the job ends. A value of 0 or less means
+  // forever.
   int64_t keep_ns = 7LL * 24 * 3600 * kNanosPerSecond;
 };
 
-// Each processor replies for the jobs of its own partitions, and all processors activate the same
-// layer. Thread-safe. All pointers must outlive the handler.
+// Each processor replies to requests for jobs in its own partitions. All processors activate the
+// same parameter layer. Thread-safe. All pointers must outlive the handler.
 class ParameterChangeHandler {
  public:
   // Called with a rule set when it becomes active.
@@ -48,23 +51,23 @@ class ParameterChangeHandler {
                          ParameterChangeOptions options = {});
   ~ParameterChangeHandler();
 
-  // Combines the rules of the files with the parameters that users have set, for the processor's
-  // start. The topics must exist.
+  // Combines the rules from the files with the user-set parameters when the processor starts. The
+  // topics must exist.
   StatusOr<engine::CompiledRulesPtr> Over(engine::CompiledRulesPtr files);
-  // Like Over, but for a reload: also activates the rules. Parameters that users have set keep
-  // precedence over the files.
+  // Like Over, but for a reload: also activates the combined rules. User-set parameters still
+  // override the files.
   StatusOr<engine::CompiledRulesPtr> SetFiles(engine::CompiledRulesPtr files);
-  // Starts the thread that handles requests. Must be called after Over and after the processor has
-  // started.
+  // Starts the thread that handles requests. The caller must call Over and start the processor
+  // first.
   void Start(OnChange on_change);
   void Stop();  // idempotent
-  // Runs one iteration of the thread's loop. Public for tests.
+  // Runs one iteration of the request loop. Public for tests.
   Status Look();
 
  private:
   struct Waiting {
     ActionEvent request;
-    bool written = false;  // the layer includes the change, but the change is not active yet
+    bool written = false;  // true if the layer includes the change but the change is not active yet
   };
 
   StatusOr<engine::CompiledRulesPtr> OverLocked(const engine::CompiledRulesPtr& files)
@@ -72,16 +75,16 @@ class ParameterChangeHandler {
   Status OpenReaders() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status ReadRequests() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Take(const std::vector<Record>& records) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the currently set value of the request's parameter, or null.
+  // Returns the parameter that the request refers to if a user has set it, or null.
   const codec::SetParameter* Find(const ActionEvent& request) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Take(ActionEvent action) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Decides all pending requests. If an error occurs, the remaining requests are retried in the
-  // next iteration.
+  // Decides all pending requests. After an error, the next iteration retries the remaining
+  // requests.
   Status Decide() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status Decide(Waiting* one) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Validates the request. Returns the parameters to write, or the reason for rejecting the
-  // request.
+  // Validates the request. Returns the parameters to write, or an error with the reason for the
+  // rejection.
   StatusOr<codec::JobParameters> Judge(ActionEvent* request, const WatchedJob& job)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status Answer(ActionEvent answer, ActionEventType type) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -102,8 +105,8 @@ class ParameterChangeHandler {
 
   Mutex mutex_;
   JobParameterTable table_ ABSL_GUARDED_BY(mutex_);
-  engine::CompiledRulesPtr files_ ABSL_GUARDED_BY(mutex_);   // without the layer
-  engine::CompiledRulesPtr wanted_ ABSL_GUARDED_BY(mutex_);  // with the layer
+  engine::CompiledRulesPtr files_ ABSL_GUARDED_BY(mutex_);   // rules without user-set parameters
+  engine::CompiledRulesPtr wanted_ ABSL_GUARDED_BY(mutex_);  // rules with user-set parameters
   std::vector<std::unique_ptr<PartitionReader>> readers_ ABSL_GUARDED_BY(mutex_);
   std::unique_ptr<Appender> appender_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Waiting> waiting_ ABSL_GUARDED_BY(mutex_);  // by request ID

@@ -1,5 +1,5 @@
-// Tests of parameter changes with a running partition: requests arrive on pitwall.actions, and the
-// results appear on pitwall.issues.
+// Tests of parameter changes against a running partition. Requests arrive on pitwall.actions, and
+// the tests check the resulting events on pitwall.issues.
 #include "services/processor/parameter_change_handler.h"
 
 #include <gmock/gmock.h>
@@ -30,7 +30,7 @@ constexpr std::string_view kRules = R"(groups:
   - {alert: Names, params: {names: "a.*", last: 3}, expr: 'avg_over_time(m{x=~$names}[$last samples]) > 9'}
 )";
 
-// Single partition that implements RunningJobs for all jobs.
+// Implements RunningJobs with a single partition that contains all jobs.
 class OnePartition final : public RunningJobs {
  public:
   OnePartition(RuleSets* rules, PartitionProcessor* owner) : rules_(rules), owner_(owner) {}
@@ -65,7 +65,7 @@ class ParameterChangeHandlerTest : public ::testing::Test {
     EXPECT_TRUE(compiled.ok()) << compiled.status();
     return *compiled;
   }
-  // Simulates a start of the processor.
+  // Simulates a processor start.
   void Begin(std::string_view text, std::string_view overrides = "") {
     handler_.reset();
     owner_.reset();
@@ -88,7 +88,7 @@ class ParameterChangeHandlerTest : public ::testing::Test {
                 {{.topic = std::string(topic), .key = std::move(key), .value = std::move(value)}})
             .ok());
   }
-  // Appends a sample of a job at the current time.
+  // Appends a sample of the job at the current time.
   void Sample(double value, const std::string& job = "job") {
     Schema schema;
     schema.series.push_back({Labels({{kMetricName, "m"}}), SeriesKind::kGauge});
@@ -107,8 +107,8 @@ class ParameterChangeHandlerTest : public ::testing::Test {
     codec::BatchEncoder().Encode(batch, &bytes);
     Append(kTelemetryTopic, job, bytes);
   }
-  // Runs for the given number of seconds. Each second `job` sends `value`, or nothing if `value` is
-  // nullopt.
+  // Runs for the given number of seconds. The job sends `value` every second, or sends no sample if
+  // `value` is nullopt.
   void Run(int seconds, std::optional<double> value = 3, const std::string& job = "job") {
     for (int i = 0; i < seconds; ++i) {
       if (value.has_value()) Sample(*value, job);
@@ -136,7 +136,7 @@ class ParameterChangeHandlerTest : public ::testing::Test {
     Append(kActionsTopic, job, cloudevents::EncodeCloudEvent(request));
     return request.issue;
   }
-  // Returns one string per reply to the request: "done: limit of …" or "refused: <reason>".
+  // Returns each reply to the request as a string: "done: limit of …" or "refused: <reason>".
   std::vector<std::string> Answers(const std::string& request) {
     std::vector<std::string> out;
     for (const Record& record : log_.Records(kActionsTopic)) {
@@ -148,8 +148,8 @@ class ParameterChangeHandlerTest : public ::testing::Test {
     }
     return out;
   }
-  // Returns "found" or "resolved" according to the last issue event of rule High, or "" without an
-  // event.
+  // Returns "found" or "resolved", depending on the last issue event of rule High. Returns "" if
+  // there is no event.
   std::string LastOfHigh() {
     std::string last;
     for (const Record& record : log_.Records(kIssuesTopic)) {
@@ -193,7 +193,7 @@ class ParameterChangeHandlerTest : public ::testing::Test {
   int asked_ = 0;
 };
 
-TEST_F(ParameterChangeHandlerTest, ThresholdIsChangedForOneJobAndReset) {
+TEST_F(ParameterChangeHandlerTest, ThresholdChange_AffectsOneJobUntilReset) {
   for (int i = 0; i < 3; ++i) {
     Run(1);
     Run(1, 3, "other");
@@ -224,14 +224,14 @@ TEST_F(ParameterChangeHandlerTest, ChangeSurvivesRestartAndReload) {
   ASSERT_TRUE(owner_->Finish().ok());
   Begin(kRules);
   Run(4);
-  EXPECT_THAT(Answers(down), SizeIs(1));  // a restart must not reply again
+  EXPECT_THAT(Answers(down), SizeIs(1));  // the restarted handler must not reply again
   EXPECT_EQ(LastOfHigh(), "found");
-  // Simulates a kill without a final snapshot.
+  // Simulates a killed processor that did not write a final snapshot.
   Begin(kRules);
   Run(4);
   EXPECT_EQ(LastOfHigh(), "found");
-  // The reload keeps the rule and adds another one. The value that the user set overrides the value
-  // in the overrides file.
+  // The reload keeps the rule and adds another one. The user-set value takes precedence over the
+  // overrides file.
   const std::string more = Cat(kRules, "  - {alert: More, expr: m > 1}\n");
   const auto reloaded = handler_->SetFiles(
       Compiled(more, "jobs: [{match: {job: job}, rules: {p/g/High: {limit: 4}}}]"));
@@ -244,7 +244,8 @@ TEST_F(ParameterChangeHandlerTest, ChangeSurvivesRestartAndReload) {
   EXPECT_THAT(Answers("request-2"), ElementsAre("done: limit of p/g/High: 2 -> 1"));
 }
 
-// Rule files without the rule are valid. The value applies again when the rule returns.
+// The rule files remain valid without the rule. The user-set value applies again when the rule is
+// added back.
 TEST_F(ParameterChangeHandlerTest, ParameterOfRemovedRule_IsIgnored) {
   Run(3);
   Ask(2);
@@ -253,7 +254,7 @@ TEST_F(ParameterChangeHandlerTest, ParameterOfRemovedRule_IsIgnored) {
       "groups: [{name: g, interval: 1s, rules: [{alert: B, expr: m > 9}]}]";
   ASSERT_TRUE(handler_->SetFiles(Compiled(kOther)).ok());
   Run(4);
-  EXPECT_EQ(LastOfHigh(), "resolved");  // end reason rule_removed
+  EXPECT_EQ(LastOfHigh(), "resolved");  // the end reason is rule_removed
   Begin(kOther);
   Run(4);
   ASSERT_TRUE(handler_->SetFiles(Compiled(kRules)).ok());
@@ -262,7 +263,7 @@ TEST_F(ParameterChangeHandlerTest, ParameterOfRemovedRule_IsIgnored) {
   EXPECT_EQ(Replayed(), Published());
 }
 
-TEST_F(ParameterChangeHandlerTest, InvalidChange_IsRejectedWithLocationAndCause) {
+TEST_F(ParameterChangeHandlerTest, InvalidChange_IsRejectedWithPositionAndReason) {
   Run(3);
   const std::string rule = Ask(1, "limit", "p/g/Hihg");
   const std::string name = Ask(1, "limt");
@@ -279,7 +280,7 @@ TEST_F(ParameterChangeHandlerTest, InvalidChange_IsRejectedWithLocationAndCause)
   EXPECT_THAT(Answers(text), ElementsAre(HasSubstr("refused: parameter: the text of a matcher")));
   EXPECT_THAT(Answers(length), ElementsAre(HasSubstr("the length of a window in samples")));
   EXPECT_THAT(Answers(job), ElementsAre(HasSubstr("refused: job: not found (\"nobody\")")));
-  EXPECT_THAT(Answers(elsewhere), IsEmpty());  // the job belongs to another processor
+  EXPECT_THAT(Answers(elsewhere), IsEmpty());  // another processor owns the job
   EXPECT_EQ(RuleRecords(), before);
 }
 
@@ -295,14 +296,14 @@ TEST_F(ParameterChangeHandlerTest, ExpiredRequest_IsRejectedOnce) {
   EXPECT_EQ(LastOfHigh(), "");
 }
 
-// Simulates a processor that was killed after writing the parameter and before replying.
+// Simulates a processor that was killed after it wrote the parameter but before it replied.
 TEST_F(ParameterChangeHandlerTest, ChangeWrittenBeforeRestart_IsAnsweredAfterRestart) {
   Run(3);
   const std::string down = Ask(2);
-  ASSERT_TRUE(handler_->Look().ok());  // starts watching the job
+  ASSERT_TRUE(handler_->Look().ok());  // the first iteration adds the job to the watch list
   clock_.Advance(kNanosPerSecond);
   for (int round = 0; round < 4; ++round) ASSERT_TRUE(owner_->RunOnce(0).ok());
-  ASSERT_TRUE(handler_->Look().ok());  // writes the parameter
+  ASSERT_TRUE(handler_->Look().ok());  // the second iteration writes the parameter
   ASSERT_THAT(Answers(down), IsEmpty());
   Begin(kRules);
   clock_.Advance(70 * kNanosPerSecond);

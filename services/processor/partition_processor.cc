@@ -13,7 +13,7 @@ namespace pitwall::processor {
 
 namespace {
 
-constexpr size_t kRefusedHeadBytes = 1000;  // bytes kept of an output that the log rejects
+constexpr size_t kRefusedHeadBytes = 1000;  // bytes to keep of an output that the log rejects
 
 }  // namespace
 
@@ -99,7 +99,7 @@ Status PartitionProcessor::PollInput(int64_t timeout_ns) {
   next_record_ = 0;
   const int64_t now = clock_->MonotonicNs();
   int64_t wait = timeout_ns;
-  // A pending commit limits the wait, which could otherwise be long while ticks are paused.
+  // A pending commit shortens the wait, which may otherwise be long while ticks are paused.
   if (next_offset_ > committed_offset_ || !outputs_.dead_letters.empty())
     wait = std::min(wait, last_commit_ns_ + options_.commit_interval_ns - now);
   if (options_.clock_ticks) wait = std::min(wait, last_probe_ns_ + options_.tick_interval_ns - now);
@@ -116,7 +116,7 @@ Status PartitionProcessor::PausedRound(int64_t timeout_ns) {
     if (next_offset_ > committed_offset_ && next_offset_ >= suppress_below_)
       RETURN_IF_ERROR(CommitNow(/*with_tick=*/false));
   }
-  end_seen_ = -1;  // no clock tick until the end of the log is reached again
+  end_seen_ = -1;  // no clock tick is due until the processor reaches the end of the log again
   CountMemory();
   Publish();
   pause_->Wait(timeout_ns);
@@ -177,7 +177,7 @@ Status PartitionProcessor::RunOnce(int64_t timeout_ns) {
     next_offset_ = record.offset + 1;
     if (!applied_.has_value() || record.offset > applied_->offset)
       applied_ = {record.offset, record.append_time_ns};
-    // Events are published before the rest of the poll, and dead letters must not accumulate.
+    // Commit events before applying the remaining records, and bound the pending dead letters.
     if (!outputs_.events.empty() || outputs_.dead_letters.size() >= kDeadLettersPerCommit) {
       ++next_record_;
       break;
@@ -223,15 +223,15 @@ StatusOr<bool> PartitionProcessor::TickDue(int64_t now) {
     end_seen_ = *end;
     if (*end < next_offset_) return TruncatedAt(*end);
   } else {
-    end_seen_ = -1;  // unknown, so no clock tick until the end is read and reached again
+    end_seen_ = -1;  // the end is unknown, so no clock tick is due until it is reached again
   }
   last_probe_ns_ = now;
   return options_.clock_ticks && reached && now >= ticks_paused_until_ &&
          committed_offset_ >= suppress_below_;
 }
 
-// Replaces the largest output by a dead letter with its first bytes. Otherwise an output that the
-// log permanently rejects would block the partition. Small outputs do not cause a rejection.
+// Replaces the largest output with a dead letter that contains the output's first bytes. Otherwise,
+// an output that the log permanently rejects would block the partition. Small outputs are kept.
 bool PartitionProcessor::DropLargestOutput(Commit* commit, const Status& refusal) {
   const auto largest = std::max_element(
       commit->outputs.begin(), commit->outputs.end(),
@@ -259,7 +259,7 @@ Status PartitionProcessor::CommitNow(bool with_tick) {
   Commit commit;
   commit.group = options_.group;
   commit.input = input_;
-  // The committed position does not change while old records are replayed.
+  // The committed offset does not change while old records are replayed.
   commit.next_offset = std::max(next_offset_, suppress_below_);
   commit.metadata = Metadata(snapshot_sum_);
   for (const IssueEvent& event : outputs_.events) {
@@ -332,7 +332,7 @@ Status PartitionProcessor::CommitNow(bool with_tick) {
   return OkStatus();
 }
 
-// Pauses ticks after a failed or slow append, because batches of other writers may also be late.
+// Pauses ticks after a failed or slow append, because batches from other writers may also be late.
 Status PartitionProcessor::ApplyTimed(const Commit& commit) {
   const int64_t begin = clock_->MonotonicNs();
   Status status = committer_->Apply(commit);
@@ -343,7 +343,7 @@ Status PartitionProcessor::ApplyTimed(const Commit& commit) {
   return status;
 }
 
-// The job's records are replayed at the next start if the log still has them.
+// The next start replays the job's records if the log still contains them.
 void PartitionProcessor::PostponeSnapshot(const std::string& job, const Status& why) {
   unsaved_[job] = std::string(ToStd(why.message()));
   PITWALL_LOG(kError, "processor", "partition ", partition_, ": ", unsaved_[job]);
@@ -439,7 +439,7 @@ Status PartitionProcessor::Finish() {
   RETURN_IF_ERROR(WriteSnapshots(shard_->jobs().SnapshotsDue(0, SIZE_MAX)));
   RETURN_IF_ERROR(DeleteForgotten());
   released_ = true;
-  return CommitNow(/*with_tick=*/false);  // with the offset at which the next owner starts
+  return CommitNow(/*with_tick=*/false);  // commits the offset at which the next owner starts
 }
 
 bool PartitionProcessor::CaughtUp() {

@@ -1,9 +1,11 @@
-// Owner of one partition of pitwall.telemetry: poll -> decode -> bind -> window -> evaluate ->
+// Owner of one pitwall.telemetry partition: poll -> decode -> bind -> window -> evaluate ->
 // decide -> deliver. All stages run in one thread without queues between them.
 //
-// A commit is one transaction with events, dead letters, the input offset, and the clock tick if
-// one is due (time-model.md, section 5). A commit is due immediately if there is an event, and
-// otherwise after the commit interval. Snapshots are written in separate transactions (section 6).
+// A commit is one transaction that contains events, dead letters, the input offset, and the clock
+// tick if a tick is due (time-model.md, section 5). A commit is due immediately if there is an
+// event,
+// and otherwise after the commit interval. Snapshots are written in separate transactions
+// (section 6).
 #pragma once
 
 #include <atomic>
@@ -31,32 +33,34 @@ namespace pitwall::processor {
 struct PartitionOptions {
   std::string group = "pitwall-processor";
   int64_t commit_interval_ns = kNanosPerSecond;
-  int64_t snapshot_interval_ns = 60 * kNanosPerSecond;  // in log time
+  int64_t snapshot_interval_ns = 60 * kNanosPerSecond;  // measured in log time
   size_t snapshots_per_round = 64;
   int64_t tick_interval_ns = kNanosPerSecond;
   int64_t max_tick_ns = 2 * kNanosPerSecond;
   int64_t outage_grace_ns = 15 * kNanosPerSecond;
-  // Maximum interval between commits of a partition without records, even while clock ticks are
-  // paused. The age of the last commit shows whether the log accepts records.
+  // Maximum interval between the commits of a partition without records. Commits continue while
+  // clock ticks are paused, so the age of the last commit shows whether the log accepts records.
   int64_t idle_commit_ns = 5 * kNanosPerSecond;
-  // If false, the log already contains all clock ticks (replay of a recorded log, tests).
+  // If false, the processor does not write clock ticks because the log already contains them
+  // (replay of a recorded log, tests).
   bool clock_ticks = true;
   size_t poll_records = 2000;
   size_t poll_bytes = 8 << 20;
   codec::SnapshotLimits snapshot_limits;
-  // If true, accepts a truncated or replaced log once: drops the state and ends open issues.
+  // If true, the processor accepts a truncated or replaced log once: it drops the state and ends
+  // open issues.
   bool accept_log_reset = false;
-  // Name under which other processors see this owner (host, process, start time). Must not contain
-  // ';'. "": unknown.
+  // Name that identifies this owner to other processors (host, process, start time). Must not
+  // contain ';'. "" means unknown.
   std::string owner;
   // Memory budget of the process. Not owned; may be null. While the budget is exhausted, the
-  // partition neither reads records nor writes clock ticks. Events are then delayed but otherwise
-  // unchanged.
+  // partition neither reads records nor writes clock ticks. This delays events but does not change
+  // them.
   MemoryBudget* memory = nullptr;
   engine::EngineOptions engine;
 };
 
-// Public state of a partition. A consistent copy as of the last commit.
+// Public state of a partition, copied consistently at the last commit.
 struct PartitionStats {
   int32_t partition = 0;
   engine::EngineCounters counters;
@@ -65,38 +69,38 @@ struct PartitionStats {
   int64_t replay_offset = 0;
   uint64_t records_replayed = 0;  // records replayed at the last start
   uint64_t commits = 0;
-  // Time of the last commit, or of the recovery before the first commit, on the monotonic clock. 0
+  // Monotonic time of the last commit, or of the recovery if there has been no commit since. 0
   // before the recovery. Each clock tick is a commit, so an idle partition also commits.
   int64_t last_commit_ns = 0;
-  // Last time at which all records of the log were committed, on the monotonic clock. Before that,
-  // the time of this owner's recovery. 0 before the recovery.
+  // Monotonic time at which the processor last had committed all records in the log. Initially, the
+  // time of this owner's recovery. 0 before the recovery.
   int64_t caught_up_ns = 0;
   bool standby = false;  // another processor owns the partition
   uint64_t snapshots = 0;
   uint64_t failed_commits = 0;
   uint64_t refused_outputs = 0;  // outputs dropped because the log permanently rejects them
   size_t jobs = 0;
-  size_t jobs_in_grace = 0;  // jobs that wait for a restart after their attempt died
+  size_t jobs_in_grace = 0;  // jobs that are waiting for a restart after their attempt died
   size_t live_sources = 0;
   size_t memory_bytes = 0;
-  bool paused = false;  // reading is paused because memory is insufficient
+  bool paused = false;  // true if reading is paused because the memory budget is exhausted
   bool recovering = true;
-  uint64_t input_losses = 0;     // input gaps: records deleted before they were read
-  uint64_t rebuilt_jobs = 0;     // jobs without a snapshot at or after L at the last start
-  size_t history_lost_jobs = 0;  // jobs whose rules are in Error until their windows are full
+  uint64_t input_losses = 0;  // number of gaps in the input: records deleted before they were read
+  uint64_t rebuilt_jobs = 0;  // jobs that had no snapshot at or after offset L at the last start
+  size_t history_lost_jobs = 0;  // jobs whose rules are in Error until their windows are full again
   std::string trouble;           // problem of the running partition, or ""
-  std::string rule_set_hash;     // active rule set
+  std::string rule_set_hash;     // hash of the active rule set
 
   // Returns true if this processor has recovered the partition and no other processor owns it.
   bool owned() const { return last_commit_ns != 0 && !standby; }
 };
 
-// Remedy if the log does not match the last commit.
+// Remedy to suggest if the log does not match the last commit.
 inline constexpr std::string_view kAcceptReset =
     "restore the log, or start once with --accept-log-reset, which drops the state of the "
     "partition, ends open issues, and continues with the existing log";
 
-// Remedy if the state cannot be restored.
+// Remedy to suggest if the state cannot be restored.
 inline constexpr std::string_view kDropState =
     "start once with --accept-log-reset, which drops the state of the partition, ends open issues, "
     "and continues with the existing log";
@@ -124,12 +128,12 @@ class PartitionProcessor {
   // Returns true if all records currently in the log are applied and committed.
   bool CaughtUp();
   PartitionStats stats() const;
-  // Replaces the list of jobs whose state each commit records for Watched.
+  // Replaces the list of watched jobs. Each commit records the state of these jobs for Watched.
   void Watch(std::vector<std::string> jobs);
-  // Returns the job's state as of the last commit. Returns nullopt if no commit has recorded the
-  // job yet, or while old records are replayed.
+  // Returns the job's state at the last commit. Returns nullopt if no commit has recorded the job
+  // yet, or while old records are replayed.
   std::optional<WatchedJob> Watched(const std::string& job) const;
-  // Must be called only by the owner's thread.
+  // Must be called only on the owner's thread.
   const engine::Shard& shard() const { return *shard_; }
 
  private:
@@ -139,27 +143,26 @@ class PartitionProcessor {
   // Returns FailedPrecondition if the log does not match the last commit.
   Status CheckLog(const Resume& resume);
   Status BeginWithRules(const Resume& resume);
-  // Drops the state, ends open issues, and continues with the new records of the log.
+  // Drops the state, ends open issues, and continues with the new log's records.
   Status AcceptLogReset(Resume* resume);
-  // Returns true if the operator has accepted for this start that unusable state is dropped.
+  // Returns true if the operator has allowed this start to drop unusable state.
   bool ResetAccepted(const Status& why);
-  // Appends the remedy to an error about permanently lost data.
+  // Appends the remedy to an error that reports permanent data loss.
   static Status WithRemedy(Status status);
   void BeginShard();
   Status Announce(const Resume& resume);
-  // Restores the usable part of the saved state and determines the offset at which the replay
-  // starts.
+  // Restores the usable part of the saved state and determines the replay's start offset.
   Status RestoreState(const Resume& resume);
-  // Ends the published issues of jobs with lost history. Must be called at offset C.
+  // Ends the published issues of jobs whose history is lost. Must be called at offset C.
   Status Settle();
   Status Loss(const Status& status);
   Status TruncatedAt(int64_t end) const;
 
   Status PollInput(int64_t timeout_ns);
-  // Commits pending outputs and waits because reading is paused.
+  // Commits pending outputs, and then waits because reading is paused.
   Status PausedRound(int64_t timeout_ns);
-  // Measures the memory of all jobs. This visits every pane, so it is done only periodically and
-  // after large inputs.
+  // Measures the memory of all jobs. The measurement visits every pane, so it runs only
+  // periodically and after large inputs.
   void CountMemory();
   Status CommitNow(bool with_tick);
   // Drops the largest output from the commit. Returns false if no remaining output may be dropped.
@@ -171,7 +174,7 @@ class PartitionProcessor {
   StatusOr<bool> TickDue(int64_t now);
   void Publish();
   std::map<std::string, WatchedJob, std::less<>> InspectWatched() const;
-  // Returns the metadata of a commit after which `snapshots` describes the stored snapshots.
+  // Returns the commit metadata that describes the stored snapshots as `snapshots`.
   std::string Metadata(const SnapshotSum& snapshots) const;
 
   const int32_t partition_;
@@ -184,46 +187,47 @@ class PartitionProcessor {
   std::unique_ptr<PartitionReader> reader_;
   std::unique_ptr<Committer> committer_;
   std::vector<Record> records_;  // reused between polls
-  size_t next_record_ = 0;       // index of the first record in records_ that is not applied yet
-  engine::EventSink outputs_;    // outputs since the last commit
+  size_t next_record_ = 0;  // index of the first record in records_ that has not been applied yet
+  engine::EventSink outputs_;  // outputs since the last commit
 
   int64_t next_offset_ = 0;  // offset after the last applied record
   int64_t committed_offset_ = 0;
-  int64_t suppress_below_ = 0;  // outputs of records below this offset are already committed
+  int64_t suppress_below_ = 0;  // outputs of records below this offset have already been committed
   uint64_t replayed_ = 0;
   int64_t last_commit_ns_ = 0;  // monotonic time
   int64_t caught_up_ns_ = 0;    // monotonic time
-  int64_t last_tick_ns_ = -1;   // -1: this owner has not written a tick yet
+  int64_t last_tick_ns_ = -1;   // -1 if this owner has not written a tick yet
   int64_t last_probe_ns_ = -1;  // time at which the end of the log was last read
   int64_t end_seen_ = -1;       // end of the log at last_probe_ns_
   int64_t ticks_paused_until_ = 0;
-  // Hash of the rule set for the records before the first rule change, or "".
+  // Hash of the rule set that applies to the records before the first rule change, or "".
   std::string initial_rules_;
-  std::string appended_rules_;  // hash of the newest RuleSetChange written by this owner
+  std::string appended_rules_;  // hash of the newest RuleSetChange that this owner wrote
   uint64_t commits_ = 0, snapshots_ = 0, failed_commits_ = 0, refused_outputs_ = 0;
   std::string refusal_;  // error of the last rejected output
   std::map<std::string, JobSlots, std::less<>> slots_;
   SnapshotSum snapshot_sum_;  // sum of slots_
   std::optional<AppliedRecord> applied_;
-  int64_t read_from_ = 0;    // offset at which this start began to read
-  bool settle_due_ = false;  // Settle must run at suppress_below_
-  bool released_ = false;    // this owner has stopped, so the partition has no owner
+  int64_t read_from_ = 0;    // offset at which this process started to read
+  bool settle_due_ = false;  // true if Settle must run at suppress_below_
+  bool released_ = false;    // true if this owner has stopped and released the partition
   GraceWatch grace_watch_;
-  // Error for old records that need a lost rule set. Recovery cannot get past this offset.
+  // Error for an old record that requires a lost rule set. Recovery cannot continue past the
+  // record's offset.
   Status replay_fault_;
   int64_t replay_fault_offset_ = -1;
-  bool reset_accepted_ = false;  // whether accept_log_reset was used; it applies once
+  bool reset_accepted_ = false;  // true once accept_log_reset was used; it applies only once
   uint64_t input_losses_ = 0, rebuilt_jobs_ = 0;
   std::map<std::string, std::string, std::less<>>
-      unsaved_;  // reason of the rejection, by job whose snapshot was rejected
+      unsaved_;  // rejection reasons of unsaved snapshots, by job ID
 
-  bool recovered_before_ = false;  // whether this owner has recovered before
+  bool recovered_before_ = false;  // true if this owner has recovered before
   static constexpr size_t kDeadLettersPerCommit = 64;
   static constexpr int64_t kCountMemoryEveryNs = 5 * kNanosPerSecond;
-  static constexpr size_t kCountMemoryEveryBytes = 16 << 20;  // input bytes
+  static constexpr size_t kCountMemoryEveryBytes = 16 << 20;  // measured in input bytes
   int64_t count_memory_at_ = 0;                               // monotonic time
-  size_t uncounted_bytes_ = 0;  // input bytes since the last measurement
-  size_t memory_bytes_ = 0;     // as of the last measurement
+  size_t uncounted_bytes_ = 0;  // input bytes since the last memory measurement
+  size_t memory_bytes_ = 0;     // memory usage at the last measurement
   std::unique_ptr<MemoryBudget::Account> account_;
   std::unique_ptr<Wakeup> pause_;
   bool paused_ = false;

@@ -42,7 +42,7 @@ class PartitionProcessorTest : public ::testing::Test {
     Open();
   }
 
-  // Simulates a new owner of the partition.
+  // Simulates a new partition owner.
   void Open() {
     owner_.emplace(0, &clock_, &log_, &*rules_, options_);
     owner_->WantRules(hash_);
@@ -57,7 +57,7 @@ class PartitionProcessorTest : public ::testing::Test {
                                .value = std::move(value)}})
                     .ok());
   }
-  // Returns a batch from source "n" for job "job" at the current time.
+  // Returns a batch that source "n" sends for job "job" at the current time.
   std::string Sample(double value, uint64_t frames = 1, bool with_schema = true) {
     Schema schema;
     schema.series.push_back({Labels({{kMetricName, "m"}}), SeriesKind::kGauge});
@@ -80,7 +80,7 @@ class PartitionProcessorTest : public ::testing::Test {
     codec::BatchEncoder().Encode(batch, &bytes);
     return bytes;
   }
-  // Runs the owner for `seconds` in iterations of one second each.
+  // Runs the owner for `seconds` seconds, one iteration per second.
   void Run(int seconds) {
     for (int i = 0; i < seconds; ++i) {
       clock_.Advance(kNanosPerSecond);
@@ -110,7 +110,8 @@ class PartitionProcessorTest : public ::testing::Test {
   uint64_t sequence_ = 0;
 };
 
-// Waits long after the last commit. The same happens while clock ticks are paused after an outage.
+// The clock advances long past the last commit, as it does while clock ticks are paused after an
+// outage.
 TEST_F(PartitionProcessorTest, NothingToCommit_WaitsForInput) {
   options_.clock_ticks = false;
   Open();
@@ -157,7 +158,7 @@ TEST_F(PartitionProcessorTest, LogRejectsTooLargeOutput_PartitionContinues) {
   Run(2);
   const size_t issues = log_.Records(kIssuesTopic).size();
   ASSERT_GT(issues, 0u);
-  // The dead letter for this record is longer than the maximum record size.
+  // The dead letter for this record exceeds the maximum record size.
   log_.SetLargest(SIZE_MAX);
   Append(std::string(5'000, '\xff'), "some-job");
   log_.SetLargest(2'000);
@@ -193,7 +194,7 @@ TEST_F(PartitionProcessorTest, ClockTicksPauseAfterLogOutage) {
   Run(5);
   const size_t before = Ticks();
   EXPECT_GE(before, 3U);
-  // Outages are detected by failing reads as well as by failing writes.
+  // The processor detects an outage by failed reads as well as by failed writes.
   log_.FailPolls(1, Unavailable("broker away"));
   clock_.Advance(kNanosPerSecond);
   ASSERT_FALSE(owner_->RunOnce(0).ok());
@@ -217,7 +218,7 @@ TEST_F(PartitionProcessorTest, MemoryExhausted_ReadingPausesWithoutLoss) {
   ASSERT_GT(owner_->stats().memory_bytes, 0U);
   EXPECT_EQ(owner_->stats().trouble, "");
   other->Set(size_t{100} << 20, {});
-  Run(1);  // later iterations must not read the records appended below
+  Run(1);  // later iterations must not read the records that are appended below
   const size_t ticks = Ticks();
   for (int i = 0; i < 5; ++i) {
     Append(Sample(1));
@@ -237,7 +238,7 @@ TEST_F(PartitionProcessorTest, MemoryExhausted_ReadingPausesWithoutLoss) {
   EXPECT_THAT(log_.Records(kIssuesTopic),
               Contains(Field(&Record::value, HasSubstr("io.pitwall.issue.found"))));
   EXPECT_GT(Ticks(), ticks);
-  owner_.reset();  // must be destroyed before the budget
+  owner_.reset();  // the owner must be destroyed before the budget
 }
 
 TEST_F(PartitionProcessorTest, ReplayOffsetIsUnchangedWithoutNewRecords) {
@@ -270,7 +271,7 @@ TEST_F(PartitionProcessorTest, UnreadableSnapshotFallsBackToOlderOne) {
     return (*assembler.Add(record.value))->offset;
   };
   const Record& newest = state.back();
-  // Simulates a newer version that has overwritten the newest slot at the same offset.
+  // Simulates a newer version of Pitwall that has overwritten the newest slot at the same offset.
   const auto chunks =
       codec::SplitSnapshot("job", offset_of(newest), hash_, /*format=*/99, "of another version");
   const auto appender = log_.OpenAppender();
@@ -281,11 +282,13 @@ TEST_F(PartitionProcessorTest, UnreadableSnapshotFallsBackToOlderOne) {
                              .value = (*chunks)[0]}})
                   .ok());
   owner_.emplace(0, &clock_, &log_, &*rules_, options_);
-  // The last commit is older than that snapshot, so L is at the offset of the older snapshot.
+  // The last commit is older than the overwritten snapshot, so L is the offset of the older
+  // snapshot.
   ASSERT_TRUE(owner_->Recover().ok());
   EXPECT_EQ(owner_->stats().counters.restored_jobs, 1U);
   EXPECT_EQ(owner_->stats().jobs, 1U);
-  // After both slots are overwritten, no snapshot is usable, and the error must name the job.
+  // After both slots are overwritten, the job has no usable snapshot, and the error must name the
+  // job.
   for (const std::string& key : {Cat("0/job/0/0"), Cat("0/job/1/0")}) {
     ASSERT_TRUE((*appender)
                     ->Append({{.topic = std::string(kStateTopic),

@@ -17,8 +17,8 @@ Status EnsureTopics(Log* log, const ProcessorOptions& options) {
   const TopicConfig telemetry{.partitions = options.telemetry_partitions,
                               .retention_ms = options.telemetry_retention_ms};
   Status status = log->EnsureTopic(kTelemetryTopic, telemetry);
-  // An existing topic may have a different number of partitions. The other topics are created with
-  // the same number.
+  // An existing topic may have a different number of partitions, so the other topics are created
+  // with that number.
   if (!status.ok() && !absl::IsFailedPrecondition(status)) return status;
   ASSIGN_OR_RETURN(const int32_t partitions, log->Partitions(kTelemetryTopic));
   RETURN_IF_ERROR(log->EnsureTopic(
@@ -27,8 +27,8 @@ Status EnsureTopics(Log* log, const ProcessorOptions& options) {
   RETURN_IF_ERROR(log->EnsureTopic(kRulesTopic, {.partitions = 1, .compacted = true}));
   RETURN_IF_ERROR(log->EnsureTopic(
       kActionsTopic, {.partitions = partitions, .retention_ms = options.telemetry_retention_ms}));
-  // Requests expire long before this retention of one hour. Captures and notifications are rare, so
-  // each has a single partition, which keeps all records in order.
+  // Requests expire long before the retention of one hour. Captures and notifications are rare, so
+  // each topic has a single partition, which keeps all records in order.
   RETURN_IF_ERROR(
       log->EnsureTopic(kControlTopic, {.partitions = 1, .retention_ms = int64_t{3600} * 1000}));
   RETURN_IF_ERROR(log->EnsureTopic(
@@ -41,7 +41,7 @@ Status EnsureTopics(Log* log, const ProcessorOptions& options) {
 
 namespace {
 
-// Host, process ID, and start time identify this process to other owners of a partition.
+// The host, process ID, and start time identify this process to other owners of a partition.
 ProcessorOptions WithOwner(ProcessorOptions options, Clock* clock) {
   if (!options.partition.owner.empty()) return options;
   char host[256] = "";
@@ -114,14 +114,14 @@ void Processor::Run(Worker* worker) {
     Fail(worker, std::string(ToStd(status.message())));
     if (absl::IsAborted(status)) {
       worker->standby = true;
-      // If this worker owned the partition for a long time, the next conflict starts with the short
-      // wait again.
+      // If this worker owned the partition for a long time, the next conflict starts with the
+      // initial short wait again.
       if (clock_->MonotonicNs() - since > options_.fenced_wait_most_ns)
         fenced_wait = options_.fenced_wait_ns;
       StandBy(worker, &fenced_wait);
       continue;
     }
-    // Recovery restarts from the last commit, so nothing is lost or published twice.
+    // Recovery restarts from the last commit, so no event is lost or published twice.
     worker->wakeup->Wait(options_.retry_ns);
   }
 }
@@ -129,7 +129,7 @@ void Processor::Run(Worker* worker) {
 void Processor::StandBy(Worker* worker, int64_t* wait_ns) {
   ++fenced_;
   const TopicPartition input{std::string(kTelemetryTopic), worker->partition};
-  // The other owner's first commit identifies it.
+  // The first commit of the other owner identifies that owner.
   worker->wakeup->Wait(*wait_ns);
   const int64_t patience = std::max(*wait_ns, options_.takeover_after_ns);
   *wait_ns = std::min(2 * *wait_ns, options_.fenced_wait_most_ns);
@@ -140,8 +140,8 @@ void Processor::StandBy(Worker* worker, int64_t* wait_ns) {
     if (const auto committed = log_->Committed(options_.partition.group, input);
         committed.ok() && committed->has_value()) {
       const auto metadata = ParseCommitMetadata((*committed)->metadata);
-      // Either no other owner exists and one of this processor's own transactions failed with the
-      // same error, or the other owner has stopped.
+      // Either there is no other owner, and one of this processor's own transactions failed with
+      // the same error, or the other owner has stopped.
       if (!metadata.ok() || metadata->owner.empty() ||
           metadata->owner == options_.partition.owner) {
         *wait_ns = options_.fenced_wait_ns;

@@ -1,5 +1,5 @@
-// Processor service. Each partition has a thread with a PartitionProcessor that is restarted after
-// a failure and a pause.
+// Processor service. Each partition has a thread that runs a PartitionProcessor. After a failure,
+// the thread pauses and restarts the PartitionProcessor.
 #pragma once
 
 #include <atomic>
@@ -20,18 +20,18 @@ namespace pitwall::processor {
 struct ProcessorOptions {
   PartitionOptions partition;
   PartitionShare share;              // all partitions by default
-  int32_t telemetry_partitions = 4;  // used only if the topics do not exist
+  int32_t telemetry_partitions = 4;  // used only if the topics do not exist yet
   int64_t telemetry_retention_ms = 7LL * 24 * 3600 * 1000;
-  int64_t retry_ns = kNanosPerSecond;  // pause after a failure
-  // Initial wait of a fenced owner. The wait doubles each time, up to the maximum.
+  int64_t retry_ns = kNanosPerSecond;  // pause before a restart after a failure
+  // Initial wait of a fenced owner. The wait doubles after each conflict, up to the maximum.
   int64_t fenced_wait_ns = 2 * kNanosPerSecond;
   int64_t fenced_wait_most_ns = 300 * kNanosPerSecond;
-  // A fenced owner takes over if the other owner has not committed for this long. (Owners commit
+  // Time without commits of the other owner after which a fenced owner takes over. (Owners commit
   // once a second.)
   int64_t takeover_after_ns = 15 * kNanosPerSecond;
 };
 
-// Creates the topics of architecture.md, section 5, that do not exist yet.
+// Creates the topics listed in architecture.md, section 5, that do not exist yet.
 Status EnsureTopics(Log* log, const ProcessorOptions& options);
 
 class Processor final : public RunningJobs {
@@ -40,9 +40,10 @@ class Processor final : public RunningJobs {
   Processor(Clock* clock, Log* log, const ProcessorOptions& options);
   ~Processor() override;
 
-  // If `rules` is null, the rule set of the log remains active.
+  // If `rules` is null, the rule set recorded in the log remains active.
   Status Start(engine::CompiledRulesPtr rules);
-  // Activates another rule set. It applies from the first tick after its control record.
+  // Activates another rule set. The new rule set applies from the first tick after its control
+  // record.
   Status SetRules(engine::CompiledRulesPtr rules) override;
   bool Owns(const std::string& job) const override { return WorkerOf(job) != nullptr; }
   bool MayOwn(int32_t partition, int32_t partitions) const override;
@@ -53,13 +54,12 @@ class Processor final : public RunningJobs {
 
   // Returns one element per partition of this process.
   std::vector<PartitionStats> stats() const;
-  // Returns the total number of partitions of the telemetry topic, across all processors, as of
-  // Start.
+  // Returns the number of telemetry topic partitions across all processors, as read by Start.
   int32_t partitions() const { return partitions_; }
-  // Returns how often owners in this process were fenced.
+  // Returns the number of times that an owner in this process was fenced.
   uint64_t fenced() const { return fenced_; }
-  // Returns the reasons why partitions are not running, and the problems of running partitions.
-  // Empty if there are no problems.
+  // Returns the reasons why partitions are not running, and the problems of running partitions. The
+  // list is empty if there are no problems.
   std::vector<std::string> faults() const;
   bool ready() const;
 
@@ -68,7 +68,7 @@ class Processor final : public RunningJobs {
     int32_t partition = 0;
     std::unique_ptr<PartitionProcessor> processor;
     std::unique_ptr<Wakeup> wakeup;
-    std::atomic<bool> standby{false};  // another processor owns the partition
+    std::atomic<bool> standby{false};  // true if another processor owns the partition
     std::thread thread;
     mutable Mutex mutex;
     std::string fault ABSL_GUARDED_BY(mutex);
@@ -77,7 +77,7 @@ class Processor final : public RunningJobs {
   const Worker* WorkerOf(const std::string& job) const;
   void Run(Worker* worker);
   void Fail(Worker* worker, std::string fault);
-  // Waits until the other owner has stopped committing. This prevents two processors from fencing
+  // Waits until the other owner has stopped committing, which prevents two processors from fencing
   // each other endlessly.
   void StandBy(Worker* worker, int64_t* wait_ns);
 
@@ -85,7 +85,7 @@ class Processor final : public RunningJobs {
   Log* const log_;
   const ProcessorOptions options_;
   RuleSets rules_;
-  int32_t partitions_ = 0;  // partitions of the topic as of Start
+  int32_t partitions_ = 0;  // number of topic partitions, as read by Start
   std::vector<std::unique_ptr<Worker>> workers_;
   std::atomic<bool> stopping_{false};
   std::atomic<uint64_t> fenced_{0};

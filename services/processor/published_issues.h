@@ -1,5 +1,5 @@
-// Published issues of a partition: its open issues and the last status of each rule. Recovery uses
-// them to end open issues after state was lost.
+// Published issues in a partition: open issues, and the last status of each rule. After state was
+// lost, recovery uses this information to end open issues.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ namespace pitwall::processor {
 
 class PublishedIssues {
  public:
-  // Reads the partition of the issues topic from start to end.
+  // Reads the issues topic partition from start to end.
   static StatusOr<PublishedIssues> Read(Log* log, int32_t partition);
 
   // Returns the jobs that have an open issue or an active rule status.
   std::vector<std::string> Jobs() const;
-  // Ends every open issue of the job with `no_data`, at `time_ns` or at the time of the issue's
-  // last event, whichever is later.
+  // Ends each of the job's open issues with reason `no_data`. The end time is `time_ns` or the time
+  // of the issue's last event, whichever is later.
   void EndIssues(const std::string& job, int64_t time_ns, std::vector<IssueEvent>* out) const;
   // Emits Stopped statuses for the rules of a job that no longer exists.
   void StopRules(const std::string& job, std::string_view reason,
@@ -32,7 +32,7 @@ class PublishedIssues {
   void EmitStatuses(const engine::Job& job, std::vector<IssueEvent>* out) const;
 
  private:
-  // Keyed by job ID, and then by IssueKey or by rule.
+  // Both maps are keyed by job ID, and then by IssueKey or by rule.
   std::map<std::string, std::map<std::string, IssueEvent, std::less<>>, std::less<>> open_;
   std::map<std::string, std::map<std::string, IssueEvent, std::less<>>, std::less<>> statuses_;
 };

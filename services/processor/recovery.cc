@@ -1,6 +1,7 @@
-// Recovery of a PartitionProcessor. The last commit has the end of the outputs (C), the first
-// required record (L), and a summary of the snapshots. The state is rebuilt from the snapshots and
-// the records from L (time-model.md, section 6; docs/decisions/0015-detect-lost-state.md).
+// Recovery of a PartitionProcessor. The last commit contains the end of the outputs (C), the first
+// required record (L), and a summary of the snapshots. Recovery rebuilds the state from the
+// snapshots and the records from L on (time-model.md, section 6;
+// docs/decisions/0015-detect-lost-state.md).
 #include <algorithm>
 #include <optional>
 
@@ -15,7 +16,7 @@ namespace pitwall::processor {
 
 struct PartitionProcessor::Resume {
   bool committed = false;
-  int64_t offset = 0;  // C
+  int64_t offset = 0;  // offset C
   CommitMetadata metadata;
   int64_t log_start = 0;
   int64_t log_end = 0;
@@ -23,7 +24,7 @@ struct PartitionProcessor::Resume {
 
 namespace {
 
-// Returns true if the data is permanently lost. An unavailable log returns a different code.
+// Returns true if the error means permanent data loss. An unavailable log returns a different code.
 bool IsGone(const Status& status) { return absl::IsDataLoss(status) || absl::IsNotFound(status); }
 
 }  // namespace
@@ -49,9 +50,10 @@ void PartitionProcessor::BeginShard() {
 }
 
 Status PartitionProcessor::Recover() {
-  // The committer is opened first because this fences the previous owner, so the state read below
-  // is final. If this owner restarts after a failure, other clients have probably lost the log as
-  // well (time-model.md 2.1). Clock ticks therefore pause, so that no source is considered silent.
+  // Opening the committer fences the previous owner, so the state that is read below is final. If
+  // this owner restarts after a failure, other clients have probably lost their connection to the
+  // log as well (time-model.md 2.1). Clock ticks therefore pause, so that no source is considered
+  // silent.
   if (recovered_before_) ticks_paused_until_ = clock_->MonotonicNs() + options_.outage_grace_ns;
   recovered_before_ = true;
   ASSIGN_OR_RETURN(committer_,
@@ -100,8 +102,8 @@ Status PartitionProcessor::Recover() {
   return OkStatus();
 }
 
-// Records written before the first start of any processor are evaluated with the desired rule set,
-// because a rule change can be appended only after them.
+// Records that precede the first start of any processor are evaluated with the desired rule set,
+// because a rule change can only be appended after those records.
 Status PartitionProcessor::BeginWithRules(const Resume& resume) {
   initial_rules_.clear();
   if (resume.log_end > resume.log_start) {
@@ -142,7 +144,7 @@ Status PartitionProcessor::CheckLog(const Resume& resume) {
                                   resume.log_end, ", below the committed offset ", resume.offset,
                                   " (topic deleted, recreated, or truncated); ", kAcceptReset));
   }
-  // A replaced log may have grown beyond the old end.
+  // A replaced log may have grown beyond the previous end.
   const std::optional<AppliedRecord>& applied = resume.metadata.applied;
   if (!applied.has_value() || applied->offset < resume.log_start ||
       applied->offset >= resume.log_end)
@@ -167,12 +169,12 @@ Status PartitionProcessor::AcceptLogReset(Resume* resume) {
                    ReadSavedState(log_, partition_, INT64_MAX, options_.snapshot_limits));
   int64_t from = resume->log_start;
   if (!resume->committed) {
-    // The lost C was not below the offset S of any snapshot.
+    // The lost offset C was at or above the offset S of every snapshot.
     for (const auto& [job, saved] : state.jobs) from = std::max(from, saved.slots.offset);
     from = std::min(from, resume->log_end);
   } else if (resume->metadata.applied.has_value()) {
-    // Records up to the append time of the last applied record count as processed. All later
-    // records are new.
+    // Records with an append time up to that of the last applied record count as processed. All
+    // later records are new.
     ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
                      log_->OpenReader(input_, kFromStart));
     std::vector<Record> records;
@@ -192,7 +194,7 @@ Status PartitionProcessor::AcceptLogReset(Resume* resume) {
     }
     if (!found) from = resume->log_end;
   }
-  // The record that stopped the replay is skipped, and a missing rule set is treated as empty.
+  // Recovery skips the record that stopped the replay and treats a missing rule set as empty.
   from = std::clamp(replay_fault_offset_ + 1, from, std::max(from, resume->log_end));
   if (!resume->metadata.rules.empty() && !rules_->Load(resume->metadata.rules).ok())
     resume->metadata.rules.clear();
@@ -239,7 +241,7 @@ Status PartitionProcessor::AcceptLogReset(Resume* resume) {
   return OkStatus();
 }
 
-// The commit allows a fenced owner to see immediately which owner fenced it.
+// This commit lets a fenced owner see immediately which owner fenced it.
 Status PartitionProcessor::Announce(const Resume& resume) {
   if (!resume.committed || options_.owner.empty() || resume.metadata.owner == options_.owner ||
       !resume.metadata.snapshots.has_value())
@@ -261,7 +263,7 @@ Status PartitionProcessor::RestoreState(const Resume& resume) {
     PITWALL_LOG(kError, "processor", "partition ", partition_, ": snapshots: ", damage);
   }
   const int64_t replay = resume.metadata.replay;
-  // True if the stored snapshots are exactly the committed ones.
+  // True if the stored snapshots are exactly those that the commit describes.
   const bool intact =
       resume.metadata.snapshots.has_value() && *resume.metadata.snapshots == state.sum;
   read_from_ = std::max(replay, resume.log_start);
@@ -288,16 +290,16 @@ Status PartitionProcessor::RestoreState(const Resume& resume) {
       if (!status.ok()) {
         PITWALL_LOG(kError, "processor", "partition ", partition_, ": snapshot in slot ", slot,
                     ": ", ToStd(status.message()));
-        // The snapshot is not damaged. It has a different format version, or its rule set is
-        // missing. Such a snapshot must not be discarded.
+        // The snapshot is not corrupt, but it has a different format version or its rule set is
+        // missing. Recovery must not discard such a snapshot.
         if (!absl::IsDataLoss(status) || !engine::ReadsSnapshot(snapshot->format)) refused = status;
         continue;
       }
-      // An ended job changes only if it returns.
+      // The state of an ended job changes only if the job returns.
       const engine::Job* found = shard_->jobs().Find(job);
       const bool over = found == nullptr || found->lifecycle().ended();
       if (at < resume.log_start && !over) {
-        shard_->DropJob(job);  // later records were deleted
+        shard_->DropJob(job);  // records after the snapshot were deleted
         continue;
       }
       restored = true;
@@ -329,12 +331,12 @@ Status PartitionProcessor::RestoreState(const Resume& resume) {
       ++usable;
       snapshot_sum_.Add(job, saved.slots.offset);
     }
-    for (auto& snapshot : saved.snapshots) snapshot.reset();  // frees the memory
+    for (auto& snapshot : saved.snapshots) snapshot.reset();  // release the memory
     slots_[job] = saved.slots;
   }
   if (resume.metadata.snapshots.has_value() && usable + lost < resume.metadata.snapshots->jobs)
     lost += resume.metadata.snapshots->jobs - usable - lost;
-  const bool gap = replay < resume.log_start;  // retention has removed required records
+  const bool gap = replay < resume.log_start;  // true if retention has removed required records
   int64_t strangers_from = std::max(replay, resume.log_start);
   if (lost > 0 || gap) {
     rebuilt_jobs_ += lost;
@@ -357,8 +359,8 @@ Status PartitionProcessor::RestoreState(const Resume& resume) {
 Status PartitionProcessor::Loss(const Status& status) {
   ASSIGN_OR_RETURN(const int64_t end, reader_->EndOffset());
   if (end < next_offset_) return TruncatedAt(end);
-  // Retention or damage has removed records. The remaining records are processed, and the loss is
-  // reported.
+  // Retention or corruption has removed records. The processor continues with the remaining records
+  // and reports the loss.
   PITWALL_LOG(kError, "processor", "partition ", partition_, ": ", ToStd(status.message()));
   ++input_losses_;
   if (next_offset_ < suppress_below_) {

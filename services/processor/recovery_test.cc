@@ -1,5 +1,5 @@
-// Tests of recovery after a partition lost its state, its log, or its ownership (issue 10, A2, A4,
-// and A9; scenario 18 in tests/scenarios covers both kinds of log).
+// Tests of recovery after a partition lost its state, its log, or its owner (issue 10, A2, A4, and
+// A9). Scenario 18 in tests/scenarios covers both kinds of log.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -77,7 +77,7 @@ class RecoveryTest : public ::testing::Test {
     codec::BatchEncoder().Encode(batch, &bytes);
     return bytes;
   }
-  // Appends one sample per second for `seconds` seconds and runs the owner.
+  // Appends one sample per second for `seconds` seconds while the owner runs.
   void Feed(int seconds, double value, const std::string& job = "job") {
     for (int i = 0; i < seconds; ++i) {
       Append(kTelemetryTopic, job, Sample(value, job));
@@ -100,10 +100,10 @@ class RecoveryTest : public ::testing::Test {
       events.push_back(*cloudevents::DecodeCloudEvent(record.value));
     return events;
   }
-  // Checks that each issue that ended was found before, and that it ended at most once. Returns the
-  // number of open issues.
+  // Checks that each issue that ended was found first and ended at most once. Returns the number of
+  // open issues.
   size_t CheckIssueEvents() {
-    std::map<std::string, int> open;  // by issue
+    std::map<std::string, int> open;  // by issue ID
     std::map<std::string, std::string> by_key;
     for (const IssueEvent& event : Events()) {
       if (event.type == EventType::kIssueFound) {
@@ -164,15 +164,15 @@ TEST_F(RecoveryTest, TruncatedLog_HistoryLossIsReported) {
   EXPECT_EQ(owner_->stats().trouble, "");
   EXPECT_EQ(CheckIssueEvents(), 1U) << "found again";
   EXPECT_EQ(PublishedStatuses().back(), RuleStatus::kIssuesFound);
-  // The next start does not detect a loss.
+  // The next start does not report a loss.
   ASSERT_TRUE(Open().ok());
   EXPECT_EQ(owner_->stats().rebuilt_jobs, 0U);
   Feed(30, 0);
   EXPECT_EQ(CheckIssueEvents(), 0U);
 }
 
-// Regression found by tests/life: a job without steps, which exists on every node, never filled the
-// windows of rules on the step clock.
+// Regression found by tests/life: every node has a job without steps, and such a job never filled
+// the windows of rules on the step clock.
 TEST_F(RecoveryTest, JobWithoutSteps_RegainsHistory) {
   const auto compiled = engine::CompiledRules::Accept({.files = {{"pack.yaml", Cat(kRules, R"rules(
 - name: steps
@@ -235,7 +235,7 @@ TEST_F(RecoveryTest, TopicReplacedAtRuntime_StopsProcessor) {
   EXPECT_THAT(std::string(status.message()), HasSubstr("log_truncated"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("--accept-log-reset"));
   EXPECT_THAT(std::string(Open().message()), HasSubstr("log_truncated"));
-  // The processor also stops if the new log has grown beyond the old end.
+  // The processor also stops if the new log has grown past the previous end.
   for (int i = 0; i < 100; ++i) Append(kTelemetryTopic, "job", Sample(1, "job"));
   EXPECT_THAT(std::string(Open().message()), HasSubstr("is not the one that was processed"));
 
@@ -244,14 +244,14 @@ TEST_F(RecoveryTest, TopicReplacedAtRuntime_StopsProcessor) {
   EXPECT_EQ(CheckIssueEvents(), 0U) << "open issues have ended";
   Feed(15, 1);
   EXPECT_EQ(CheckIssueEvents(), 1U) << "and the new records are evaluated";
-  // The reset was accepted only once.
+  // The accepted reset applies only once.
   log_.Recreate(kTelemetryTopic);
   EXPECT_THAT(std::string(owner_->Recover().message()), HasSubstr("log_truncated"));
 }
 
 TEST_F(RecoveryTest, LostCommit_IsNotTreatedAsFirstStart) {
   Feed(12, 1);
-  options_.group = "another-group";  // simulates expired group offsets
+  options_.group = "another-group";  // a new group simulates expired group offsets
   EXPECT_THAT(std::string(Open().message()), HasSubstr("commit_lost"));
   options_.accept_log_reset = true;
   ASSERT_TRUE(Open().ok());
@@ -297,7 +297,7 @@ TEST_F(RecoveryTest, DamagedRuleRecord_DoesNotHideOthers) {
   EXPECT_TRUE(absl::IsNotFound(another.Load("0123").status()));
 }
 
-// Regression found by tests/life: an ended job with a lost rule set blocked its partition.
+// Regression found by tests/life: an ended job whose rule set was lost blocked its partition.
 class RuleSetsOfTheDead : public RecoveryTest {
  protected:
   static constexpr char kOther[] = R"rules(
@@ -318,7 +318,7 @@ groups:
     old_ = std::exchange(hash_, (*compiled)->hash());
     owner_->WantRules(hash_);
   }
-  // Also removes the rule set from memory.
+  // Removes the previous rule set from the topic and from memory.
   void LoseOldRules() {
     owner_.reset();
     const auto newest = rules_->Load(hash_);
@@ -342,7 +342,7 @@ groups:
   std::string old_;
 };
 
-TEST_F(RuleSetsOfTheDead, EndedJobDoesNotNeedItsRules) {
+TEST_F(RuleSetsOfTheDead, EndedJobDoesNotRequireItsRules) {
   Feed(12, 1);
   Feed(20, 0, "another");
   ASSERT_EQ(Ends(), 1U) << "ended by silence";
@@ -376,7 +376,7 @@ TEST_F(RuleSetsOfTheDead, LostRules_AreSkippedByAcceptedReset) {
   Feed(12, 1);
   ASSERT_EQ(CheckIssueEvents(), 1U);
   Change();
-  LoseOldRules();  // the job does not have a snapshot with the new rules yet
+  LoseOldRules();  // the job has no snapshot that uses the new rules yet
   Status status = Open();
   for (int i = 0; i < 4 && status.ok(); ++i) status = owner_->RunOnce(0);
   EXPECT_THAT(std::string(status.message()), HasSubstr("rule set "));
@@ -392,7 +392,7 @@ TEST_F(RuleSetsOfTheDead, LostRules_AreSkippedByAcceptedReset) {
 }
 
 // Covers issue 10, A9.
-TEST(Fencing, TwoProcessorsDoNotFenceEachOtherEndlessly) {
+TEST(Fencing, TwoProcessorsStopFencingEachOther) {
   fakes::FakeClock clock;
   fakes::MemoryLog log(&clock);
   ProcessorOptions options;

@@ -5,7 +5,7 @@
 
 namespace pitwall::processor {
 
-// Describes the contents of a rule set whose record is too large.
+// Returns a description of the contents of a rule set whose record is too large.
 static std::string SizesOf(const RuleSet& rules) {
   size_t files = 0;
   size_t baselines = 0;
@@ -53,7 +53,7 @@ StatusOr<engine::CompiledRulesPtr> RuleSets::Load(const std::string& hash) {
   return Keep(std::move(compiled));
 }
 
-// If two threads compile the same set, only one copy is kept and shared by all jobs.
+// If two threads compile the same rule set, all jobs share one of the two copies.
 engine::CompiledRulesPtr RuleSets::Keep(engine::CompiledRulesPtr compiled) {
   MutexLock lock(&mutex_);
   absl::erase_if(compiled_, [](const auto& entry) { return entry.second.expired(); });
@@ -63,7 +63,7 @@ engine::CompiledRulesPtr RuleSets::Keep(engine::CompiledRulesPtr compiled) {
   return compiled;
 }
 
-// A set with job parameters refers to a base set without them.
+// A rule set with job parameters refers to the base rule set without the parameters.
 StatusOr<RuleSet> RuleSets::Find(const std::string& hash, bool layered) {
   codec::FindBase find_base;
   if (layered) find_base = [this](const std::string& base) { return Find(base, false); };
@@ -71,10 +71,10 @@ StatusOr<RuleSet> RuleSets::Find(const std::string& hash, bool layered) {
                    log_->OpenReader({std::string(kRulesTopic), 0}, kFromStart));
   ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
   std::vector<Record> records;
-  std::string damage;  // last damaged record
+  std::string damage;  // error for the last corrupt record
   while (reader->position() < end) {
     records.clear();
-    // A damaged record may have an intact copy because each start publishes its set again.
+    // Each start publishes its rule set again, so an intact copy of a corrupt record may exist.
     if (Status status = reader->Poll(64, 8 << 20, kNanosPerSecond, &records); !status.ok()) {
       if (!absl::IsDataLoss(status)) return status;
       damage = std::string(ToStd(status.message()));

@@ -1,4 +1,5 @@
-// Rule sets stored on the compacted topic pitwall.rules. Each is compiled once per hash.
+// Rule sets stored on the compacted topic pitwall.rules. Each rule set is compiled only once per
+// hash.
 #pragma once
 
 #include <memory>
@@ -18,10 +19,10 @@ class RuleSets final : public engine::RuleSetProvider {
   // `log` must outlive this object. The topic must exist.
   explicit RuleSets(Log* log) : log_(log) {}
 
-  // Writes a compiled set to the topic if it is missing. If the set has job parameters, the base
-  // set without them is written first.
+  // Writes a compiled rule set to the topic if the topic does not contain it. If the rule set has
+  // job parameters, the base set without the parameters is written first.
   Status Publish(engine::CompiledRulesPtr rules);
-  // Returns the set from memory or from the topic. A NotFound error contains the hash.
+  // Returns the rule set from memory or from the topic. A NotFound error contains the hash.
   StatusOr<engine::CompiledRulesPtr> Load(const std::string& hash) override;
 
  private:
@@ -31,7 +32,7 @@ class RuleSets final : public engine::RuleSetProvider {
 
   Log* const log_;
   Mutex mutex_;
-  // Sets used by at least one job, and the newest published set.
+  // Rule sets used by at least one job, and the rule set that was published last.
   StringMap<std::weak_ptr<const engine::CompiledRules>> compiled_ ABSL_GUARDED_BY(mutex_);
   engine::CompiledRulesPtr newest_ ABSL_GUARDED_BY(mutex_);
 };

@@ -39,7 +39,7 @@ class RuleSetsTest : public ::testing::Test {
   fakes::MemoryLog log_{&clock_};
 };
 
-// All partitions share the set that was compiled at startup.
+// All partitions share the rule set that was compiled at startup.
 TEST_F(RuleSetsTest, PublishedSetIsNotRecompiled) {
   RuleSets sets(&log_);
   const engine::CompiledRulesPtr rules = Compiled();
@@ -47,13 +47,13 @@ TEST_F(RuleSetsTest, PublishedSetIsNotRecompiled) {
   EXPECT_EQ(*sets.Load(rules->hash()), rules);
   EXPECT_EQ(rules->hash(), RuleSetHash(rules->text()));
   EXPECT_EQ(rules->hash(), rules->program()->hash);
-  // The next start compiles its own copy and finds the existing record.
+  // The next start compiles its own copy and finds the existing record on the topic.
   RuleSets next(&log_);
   const engine::CompiledRulesPtr again = Compiled();
   ASSERT_TRUE(next.Publish(again).ok());
   EXPECT_EQ(*next.Load(rules->hash()), again);
   EXPECT_EQ(Records(), 1);
-  // A reader compiles the set once for all callers.
+  // A reader compiles the rule set once for all callers.
   RuleSets reading(&log_);
   const engine::CompiledRulesPtr read = *reading.Load(rules->hash());
   EXPECT_EQ(read->text(), rules->text());

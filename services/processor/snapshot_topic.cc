@@ -18,7 +18,7 @@ struct ParsedKey {
   uint32_t chunk = 0;
 };
 
-// Job IDs may contain slashes, so the key is split from both ends.
+// Job IDs may contain slashes, so the key is parsed from both ends.
 std::optional<ParsedKey> ParseKey(int32_t partition, const std::string& key) {
   const size_t first = key.find('/');
   const size_t last = key.rfind('/');
@@ -51,7 +51,7 @@ class StateReading {
     SnapshotTopic::SavedJob& job = state_.jobs[key->job];
     uint32_t& chunks = job.slots.chunks[key->slot];
     if (record.tombstone) {
-      // Either the whole slot was deleted, or only the excess chunks of a previous, longer
+      // Either the whole slot was deleted, or only the surplus chunks of a longer previous
       // snapshot.
       if (key->chunk == 0) job.snapshots[key->slot].reset();
       chunks = std::min(chunks, key->chunk);

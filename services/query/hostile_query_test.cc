@@ -1,4 +1,4 @@
-// Tests of queries that try to exhaust memory or to evade their deadline.
+// Tests of queries that try to exhaust memory or evade their deadline.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,7 @@ namespace {
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr size_t kMemory = size_t{600} << 20;
 
-// Input of `count` series named `a`, each with one sample at time 0. The value of label `x` is a
+// Creates `count` series named `a`, each with one sample at time 0. The value of label `x` is a
 // number followed by `bytes` characters.
 class Input {
  public:
@@ -40,7 +40,7 @@ class Input {
   std::vector<StoredSeries> series_;
 };
 
-// Returns nested label_replace calls. Each level repeats the label value `groups` times.
+// Returns nested label_replace calls. Each nesting level repeats the label value `groups` times.
 std::string Nested(int levels, int groups) {
   std::string replacement, text = "a";
   for (int i = 0; i < groups; ++i) replacement += "${1}";
@@ -56,8 +56,8 @@ std::string NestedJoin(int levels) {
   return text;
 }
 
-// Expects that the query fails with ResourceExhausted in a child process with limited memory, and
-// that the error contains `function` and `limit`.
+// Runs the query in a child process with limited memory. Expects a ResourceExhausted error that
+// contains `function` and `limit`.
 void ExpectRefused(const Input& input, const std::string& text, std::string_view function,
                    std::string_view limit, int64_t end_s = 0) {
   const int status = RunWithMemoryLimit(kMemory, [&] {
@@ -132,7 +132,7 @@ TEST(HostileQuery, RepeatedQuery_ReturnsSameLabelLimitError) {
   EXPECT_TRUE(input.Ask(Nested(2, 8)).ok());
 }
 
-// Checks that every kind of operator checks the deadline while it evaluates a single tick.
+// Every kind of operator must check the deadline while it evaluates a single tick.
 class Deadline : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Deadline, IsCheckedWithinTick) {
@@ -146,12 +146,12 @@ TEST_P(Deadline, IsCheckedWithinTick) {
   const auto whole = input.Ask(GetParam(), limits);
   ASSERT_TRUE(whole.ok()) << whole.status();
   const int needed = checks;
-  ASSERT_GE(needed, 2);  // one check before the tick, and at least one within it
+  ASSERT_GE(needed, 2);  // one check before the tick, and at least one during the tick
   checks = 0;
   limits.check = [&] { return ++checks < 2 ? OkStatus() : DeadlineExceeded("out of time"); };
   const auto cut = input.Ask(GetParam(), limits);
   EXPECT_EQ(cut.status().code(), absl::StatusCode::kDeadlineExceeded);
-  EXPECT_EQ(checks, 2);  // no work is done after the deadline
+  EXPECT_EQ(checks, 2);  // the evaluation stops after the deadline
 }
 
 INSTANTIATE_TEST_SUITE_P(

@@ -9,9 +9,10 @@
 namespace pitwall::query {
 namespace {
 
-// Offsets from this value on are codes. Encode limits literal offsets to much smaller values.
+// Smallest offset that is a code. Encode limits literal offsets to much smaller values.
 constexpr int64_t kFirstCode = int64_t{1} << 59;
-// Maximum offset (18 years). The sum of an offset, a range, and a time cannot overflow.
+// Maximum offset (18 years), chosen so that the sum of an offset, a range, and a time cannot
+// overflow.
 constexpr int64_t kLongestOffset = kMaxPosition / 4;
 
 }  // namespace
@@ -24,7 +25,7 @@ Status QueryTimes::EncodeModifiers(lang::Modifiers* modifiers) {
       case lang::AtKind::kTimestamp:
         if (!(std::fabs(modifiers->at->seconds) < static_cast<double>(kMaxPosition) / 1e9))
           return InvalidArgument("time of the @ modifier is out of range");
-        // Prometheus rounds the time to milliseconds.
+        // Prometheus also rounds the time to milliseconds.
         time.at = std::llround(modifiers->at->seconds * 1e3) * 1'000'000;
         break;
       case lang::AtKind::kStart:

@@ -1,6 +1,6 @@
-// Read times of the selectors and subqueries in a query. `@` modifiers and offsets of either sign
-// are replaced by codes in the offset fields of the expression tree. The planner passes these codes
-// through to the demands, and QueryTimes decodes them.
+// Times at which the selectors and subqueries of a query read samples. Encode replaces `@`
+// modifiers and offsets of either sign with codes in the offset fields of the expression tree. The
+// planner copies these codes to the demands, and QueryTimes decodes them.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@ namespace pitwall::query {
 
 class QueryTimes {
  public:
-  // Takes the values of `@ start()` and `@ end()`, in nanoseconds.
+  // `start` and `end` are the values of `@ start()` and `@ end()`, in nanoseconds.
   QueryTimes(int64_t start, int64_t end) : start_(start), end_(end) {}
 
-  // Replaces the modifiers of all selectors and subqueries in the tree by codes. Returns
+  // Replaces the modifiers of all selectors and subqueries in the tree with codes. Returns
   // InvalidArgument if a time is out of range.
   Status Encode(lang::Expr* expr);
 
   // Returns the end of the window that a demand with this offset reads at `tick`.
   int64_t EndAt(int64_t offset, int64_t tick) const;
-  // Returns true if the end is the same for every tick.
+  // Returns true if the window's end is the same for every tick.
   bool IsFixed(int64_t offset) const;
 
  private:
@@ -35,7 +35,7 @@ class QueryTimes {
   Status EncodeModifiers(lang::Modifiers* modifiers);
 
   int64_t start_, end_;
-  std::vector<Time> times_;  // by code
+  std::vector<Time> times_;  // indexed by code
 };
 
 }  // namespace pitwall::query

@@ -13,7 +13,7 @@
 namespace pitwall::query {
 namespace {
 
-// Work that WorkMeter counts for each series in a read.
+// Work units that WorkMeter counts per series read.
 constexpr size_t kSeriesWork = 16;
 
 // Returns the same error as Prometheus, which checks the factors only if there are samples.
@@ -34,9 +34,9 @@ struct LabelsByValue {
   bool operator()(const Labels* a, const Labels* b) const { return *a == *b; }
 };
 
-// Returns the index of the first time after `position`, searching from index `from`. Windows move
-// in small steps, so the nearest elements are searched linearly first. Series of the same source
-// usually need the same number of steps.
+// Returns the index of the first time after `position`, starting the search at index `from`.
+// Windows advance in small steps, so a linear search of the nearest elements comes first. Series
+// from the same source usually advance by the same number of elements.
 size_t FirstAfter(std::span<const int64_t> times, size_t from, int64_t position) {
   constexpr size_t kNear = 4;
   const size_t near = std::min(times.size(), from + kNear);
@@ -64,7 +64,7 @@ struct ScanView::State {
   std::vector<uint8_t> present;
   std::vector<size_t> first, past;  // the window of series i is [first[i], past[i])
   std::optional<int64_t> last_end;
-  bool cached = false;  // `values` can be reused because the window does not move with the tick
+  bool cached = false;  // true if `values` can be reused because the window does not move
   std::vector<double> arguments;
   std::vector<double> scratch;
   std::vector<int64_t> own_times;
@@ -89,7 +89,8 @@ ScanView::ScanView(const DemandSet* demands, const QueryTimes* times, std::vecto
     std::vector<const Labels*>& labels = labels_[selector];
     for (const StoredSeries& series : feeds_[f].series) {
       auto column = static_cast<uint32_t>(labels.size());
-      // Labels are unique within a feed, so only several feeds need the lookup.
+      // Labels are unique within a feed, so the lookup is needed only if the selector has several
+      // feeds.
       if (feeds_of[selector] > 1)
         column = known[selector].try_emplace(&series.labels, column).first->second;
       if (column == labels.size()) labels.push_back(&series.labels);
@@ -163,7 +164,8 @@ Column ScanView::Read(uint32_t demand, std::span<const double> arguments) {
   if (feed_of_[demand] >= feeds_.size()) return {};
   const bool same = std::equal(arguments.begin(), arguments.end(), state.arguments.begin(),
                                state.arguments.end());
-  // predict_linear extrapolates to the tick, so its result changes even if the window is fixed.
+  // predict_linear extrapolates to the tick, so its result changes even if the window does not
+  // move.
   const bool fixed =
       times_->IsFixed(wanted.offset) && wanted.function != WindowFunction::kIntercept;
   if (fixed && state.cached && same) return {state.values, state.present};

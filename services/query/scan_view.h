@@ -1,5 +1,5 @@
-// Column view that computes each column from the stored samples in its windows. Between ticks it
-// keeps only the positions of the last windows, and the results of windows that do not move.
+// Column view that computes each column from the stored samples in its windows. Between ticks, the
+// view keeps only the positions of the last windows and the results of windows that do not move.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ using eval::WorkMeter;
 
 class ScanView final : public ColumnView {
  public:
-  // Series for a demand. `series` match its selector and overlap the required time range. Nothing
-  // is owned.
+  // Series for a demand. `series` must match the demand's selector and overlap the required time
+  // range. All data is borrowed.
   struct Feed {
     uint32_t selector = 0;
     std::span<const StoredSeries> series;
@@ -50,18 +50,18 @@ class ScanView final : public ColumnView {
   struct State;
   // Column indexes for the series of one feed.
   struct Members {
-    std::vector<uint32_t> column;      // index of each series in its selector's column
-    std::vector<uint8_t> has_markers;  // 1 if the series has stale markers
+    std::vector<uint32_t> column;      // column index of each series in its selector
+    std::vector<uint8_t> has_markers;  // 1 if the series contains stale markers
   };
 
   Bounds WindowAt(const Demand& demand) const;
-  // Moves the cursors of one series to the window's bounds.
+  // Moves the cursors of one series to the bounds of the window.
   void Seek(const StoredSeries& series, const Bounds& bounds, size_t index, State* state) const;
-  // Returns the last sample of the window. Moves only the end cursor.
+  // Returns the index of the window's last sample. Moves only the end cursor.
   static std::optional<size_t> Newest(const StoredSeries& series, const Bounds& bounds,
                                       size_t index, State* state);
-  // Returns the samples between the cursors. If the series has stale markers, the samples are
-  // copied to `state` without them.
+  // Returns the samples between the cursors. If the series contains stale markers, the samples
+  // without the markers are copied to `state`.
   void Samples(const StoredSeries& series, bool has_markers, size_t index, State* state,
                std::span<const int64_t>* times, std::span<const double>* values) const;
 
@@ -71,9 +71,9 @@ class ScanView final : public ColumnView {
   const std::vector<size_t> feed_of_;
   WorkMeter* const meter_;
   int64_t tick_ = 0;
-  std::vector<std::vector<const Labels*>> labels_;  // by selector
-  std::vector<Members> members_;                    // by feed
-  std::vector<std::unique_ptr<State>> states_;      // by demand
+  std::vector<std::vector<const Labels*>> labels_;  // indexed by selector
+  std::vector<Members> members_;                    // indexed by feed
+  std::vector<std::unique_ptr<State>> states_;      // indexed by demand
 };
 
 }  // namespace pitwall::query

@@ -25,7 +25,7 @@ struct Interval {
   int64_t to;
 };
 
-// Clamps a position. Samples cannot lie outside this range, but nested offsets can.
+// Clamps a position to a range that contains all samples. Nested offsets can exceed this range.
 int64_t Within(int64_t position) { return std::clamp(position, 2 * kMinPosition, kMaxPosition); }
 
 void AddInterval(Interval added, std::vector<Interval>* list) {
@@ -48,14 +48,14 @@ Status TooManySamples() {
       "query processing would load too many samples into memory in query execution");
 }
 
-// Limits that remain for the result and for the results of subqueries.
+// Remaining limits for the query result and the subquery results.
 struct Remaining {
   size_t points;
   size_t label_bytes;
 };
 
-// Collects the points of each series, identified by labels. If the label sets are the same as at
-// the previous tick, no lookup is needed.
+// Collects the points of each series, identified by its labels. If the label sets are the same as
+// at the previous tick, no lookup is needed.
 class Collector {
  public:
   Collector(const RunLimits* limits, Remaining* left) : limits_(limits), left_(left) {}
@@ -117,8 +117,8 @@ struct StoredQuery::Plan {
   QueryTimes times{0, 0};
   bool needs_streaming = false;
   std::vector<Need> needs;
-  std::vector<size_t> need_of;  // index into `needs` for each demand of the store, or kNoFeed
-  std::vector<std::vector<Interval>> subquery_spans;  // evaluation times per subquery
+  std::vector<size_t> need_of;  // for each demand of the store, an index into `needs`, or kNoFeed
+  std::vector<std::vector<Interval>> subquery_spans;  // evaluation intervals of each subquery
 
   const plan::DomainPlan& domain() const { return program->domains[0]; }
   plan::NodeId root() const { return domain().groups[0].rules[0].expr; }
@@ -159,8 +159,8 @@ StatusOr<StoredQuery> StoredQuery::Make(std::string_view text, const QuerySpan& 
   RETURN_IF_ERROR(plan->times.Encode(planned.get()));
   const bool matrix = check::TypeOf(*planned) == check::Type::kMatrix;
   if (matrix) {
-    // A range vector is evaluated with last_over_time, which keeps metric names, and the result
-    // consists of its windows.
+    // A range vector is evaluated with last_over_time, which keeps metric names. The result then
+    // consists of the samples in the windows.
     lang::CallExpr call;
     call.function = "last_over_time";
     const lang::Span whole = planned->span;
@@ -182,14 +182,16 @@ StatusOr<StoredQuery> StoredQuery::Make(std::string_view text, const QuerySpan& 
   return StoredQuery(std::move(plan));
 }
 
-// Traverses the plan from the root. Each node is evaluated at the times of its parents. A subquery
-// is evaluated within the windows of the functions that read it.
+// Traverses the plan from the root to find the times at which each node is evaluated. A node is
+// evaluated at the same times as its parents, and a subquery within the windows of the functions
+// that read it.
 Status StoredQuery::Plan::FindNeeds() {
   const plan::DomainPlan& all = domain();
   const size_t subqueries = all.subqueries.size();
   subquery_spans.assign(subqueries, {});
   std::vector<std::vector<Interval>> reads(all.demands.demands.size());
-  // Records the reads of `from` and its inputs for evaluations in [first, last].
+  // Records the time ranges that `from` and its inputs read when they are evaluated in [first,
+  // last].
   const auto mark = [&](plan::NodeId from, int64_t first, int64_t last) {
     std::vector<uint8_t> seen(all.nodes.size(), 0);
     std::vector<plan::NodeId> open = {from};
@@ -208,7 +210,7 @@ Status StoredQuery::Plan::FindNeeds() {
           demand.kind == WindowKind::kInstant ? demand.lookback
           : demand.kind == WindowKind::kTime
               ? demand.range + (demand.function == WindowFunction::kShare ? demand.lookback : 0)
-              : kMaxPosition / 4;  // from the start of the job
+              : kMaxPosition / 4;  // reads from the start of the job
       const Interval read = {times.EndAt(demand.offset, first) - reach,
                              times.EndAt(demand.offset, last)};
       AddInterval(read, node.source == 0 ? &reads[node.demand] : &subquery_spans[node.source - 1]);
@@ -223,7 +225,7 @@ Status StoredQuery::Plan::FindNeeds() {
       if (first <= last) mark(all.subqueries[k].expr, first, last);
     }
   }
-  // Each selector has one need per time interval.
+  // Each selector gets one need per time interval.
   need_of.assign(reads.size(), kNoFeed);
   for (size_t selector = 0; selector < all.demands.selectors.size(); ++selector) {
     std::vector<Interval> stretches;
@@ -247,7 +249,7 @@ Status StoredQuery::Plan::FindNeeds() {
 
 namespace {
 
-// State of one query run: the views and the evaluator.
+// State of one query run, which consists of the views and the evaluator.
 class Execution {
  public:
   Execution(const plan::ProgramPtr& program, const QueryTimes& times, const RunLimits& limits)
@@ -264,7 +266,7 @@ class Execution {
                                         std::move(feed_of), &meter_);
   }
 
-  // Evaluates each subquery at the times at which it is read, innermost first.
+  // Evaluates each subquery at the times at which its results are read, innermost subquery first.
   Status RunSubqueries(const std::vector<std::vector<Interval>>& spans) {
     results_.resize(domain().subqueries.size());
     columns_.resize(domain().subqueries.size());
@@ -280,7 +282,8 @@ class Execution {
       view->BeginTick(tick);
       views_.push_back(view.get());
     }
-    // Views of later subqueries are not read yet, so any non-null view will do.
+    // The evaluation does not read the views of later subqueries yet, so any non-null view works as
+    // a placeholder.
     views_.resize(domain().subqueries.size(), store_.get());
     evaluator_.Begin(tick, store_.get(), views_);
     ASSIGN_OR_RETURN(const eval::Vector* result, evaluator_.Evaluate(node));
@@ -288,7 +291,7 @@ class Execution {
     return out->Add(tick, *result);
   }
 
-  // Returns the view that a node reads, set to `tick`.
+  // Returns the view that the node reads, positioned at `tick`.
   ScanView* ViewOf(const plan::Node& node, int64_t tick) {
     ScanView* view = node.source == 0 ? store_.get() : subquery_views_[node.source - 1].get();
     view->BeginTick(tick);
@@ -344,7 +347,7 @@ class Execution {
   Remaining left_;
   size_t evaluations_left_;
   std::unique_ptr<ScanView> store_;
-  std::vector<std::vector<AnswerSeries>> results_;  // by subquery
+  std::vector<std::vector<AnswerSeries>> results_;  // indexed by subquery
   std::vector<Columns> columns_;
   std::vector<std::unique_ptr<ScanView>> subquery_views_;
   std::vector<ColumnView*> views_;

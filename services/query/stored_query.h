@@ -25,8 +25,8 @@
 
 namespace pitwall::query {
 
-// Evaluation times: start, start + step, and so on, up to end, in nanoseconds. An instant query has
-// start == end.
+// Evaluation times in nanoseconds: start, start + step, and so on, up to end. For an instant query,
+// start equals end.
 struct QuerySpan {
   int64_t start = 0;
   int64_t end = 0;
@@ -39,19 +39,20 @@ enum class AnswerType { kScalar, kVector, kString, kMatrix };
 
 struct AnswerSeries {
   Labels labels;
-  std::vector<std::pair<int64_t, double>> points;  // in ascending order
+  std::vector<std::pair<int64_t, double>> points;  // in ascending order of time
 };
 
 struct RunLimits {
-  // Maximum number of points in the result and in subquery results. Exceeding any of these limits
-  // results in ResourceExhausted.
+  // Maximum number of points in the query result and in the subquery results. Run returns
+  // ResourceExhausted if any limit in this struct is exceeded.
   size_t points = 20'000'000;
-  size_t evaluations = 1'000'000;  // total for all subqueries
-  // Maximum size of the label sets in the result and in subquery results, in bytes.
+  size_t evaluations = 1'000'000;  // total across all subqueries
+  // Maximum total size of the label sets in the query result and in the subquery results, in bytes.
   size_t label_bytes = size_t{128} << 20;
-  // Maximum memory for intermediate results and their label sets at any time, in bytes.
+  // Maximum memory for intermediate results and their label sets at any point in time, in bytes.
   size_t held_bytes = size_t{512} << 20;
-  // Called every few milliseconds. An error aborts the run and is returned. May be empty.
+  // Called every few milliseconds. If it returns an error, Run stops and returns the error. May be
+  // empty.
   std::function<Status()> check;
 };
 
@@ -65,16 +66,16 @@ class StoredQuery {
   StoredQuery& operator=(StoredQuery&&) noexcept;
 
   AnswerType type() const;
-  // Returns the value of a query of type kString.
+  // Returns the string value of a query of type kString.
   const std::string& text() const;
   const lang::Expr& expr() const;
   const QuerySpan& span() const;
-  // Returns true if the query has windows that only the streaming engine supports ([500 samples],
-  // [attempt], or functions specific to Pitwall). Run rejects such queries, but offline::RunQuery
+  // Returns true if the query has windows that only the streaming engine supports: [500 samples],
+  // [attempt], or Pitwall-specific functions. Run rejects such queries, but offline::RunQuery
   // accepts them.
   bool needs_streaming() const;
 
-  // Samples of `selector` in (from, to] that Run requires.
+  // Time range (from, to] of a selector's samples that Run requires.
   struct Need {
     Selector selector;
     int64_t from = 0;
@@ -82,10 +83,10 @@ class StoredQuery {
   };
   const std::vector<Need>& needs() const;
 
-  // Evaluates the query. `series` has the series of each need, with unique labels. Returns the
-  // resulting series sorted by labels, with points only at ticks that have a result. A scalar is
-  // returned as one series without labels. Returns InvalidArgument with Prometheus's message if the
-  // evaluation fails, and ResourceExhausted if a limit is exceeded.
+  // Evaluates the query. `series` contains the series for each need; their labels must be unique.
+  // Returns the resulting series sorted by labels, with points only at ticks that have a result. A
+  // scalar is returned as one series without labels. Returns InvalidArgument with Prometheus's
+  // message if the evaluation fails, and ResourceExhausted if a limit is exceeded.
   StatusOr<std::vector<AnswerSeries>> Run(std::span<const std::vector<StoredSeries>> series,
                                           const RunLimits& limits) const;
 

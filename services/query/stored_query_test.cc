@@ -15,7 +15,7 @@ using ::testing::Pair;
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// Fixture that stores series and passes them to queries according to their needs.
+// Fixture that stores series and passes the required samples to each query.
 class StoredQueryTest : public ::testing::Test {
  protected:
   struct Kept {
@@ -24,7 +24,7 @@ class StoredQueryTest : public ::testing::Test {
     std::vector<double> values;
   };
 
-  // Adds `count` samples, one every 10 s from time 0, with the values index * factor.
+  // Adds `count` samples, one every 10 s starting at time 0. The values are index * factor.
   void AddRamp(Labels labels, int count, double factor) {
     Kept kept{std::move(labels), {}, {}};
     for (int i = 0; i < count; ++i) {
@@ -61,7 +61,7 @@ class StoredQueryTest : public ::testing::Test {
     return query.Run(feeds, limits);
   }
 
-  // Returns the values of the result, which must have exactly one series.
+  // Returns the values of the result, which must consist of exactly one series.
   std::vector<double> Values(std::string_view text, int64_t start_s, int64_t end_s,
                              int64_t step_s) {
     const auto answer = Ask(text, start_s, end_s, step_s);
@@ -110,21 +110,21 @@ TEST_F(StoredQueryTest, AppliesOffsetsAndAtModifiers) {
   EXPECT_EQ(Value("max_over_time(sum_over_time(m[20s:10s] @ 90)[30s:10s])"), 17);
 }
 
-// Present-day timestamps are far from zero.
+// Present-day timestamps are large numbers.
 TEST_F(StoredQueryTest, AppliesModifiersToPresentDayTimes) {
   constexpr int64_t kToday = 1'790'000'000;
   AddRamp({{"__name__", "m"}}, 11, 1);
   for (int64_t& time : kept_[0].times) time += kToday * kSecond;
   EXPECT_EQ(Value("m @ 1790000020 + m offset -10s", kToday + 30), 2 + 4);
   EXPECT_EQ(Value("max_over_time(m[1m:10s] @ 1790000050 offset 5s)", kToday), 4);
-  // Nested offsets that exceed the time range do not select samples.
+  // Nested offsets that exceed the supported time range do not select any samples.
   EXPECT_EQ(Value("max_over_time(max_over_time(max_over_time(m[1y:1d] offset 15y)[1y:1d] offset "
                   "15y)[1y:1d] offset 15y)",
                   kToday),
             -1);
 }
 
-TEST_F(StoredQueryTest, AtStartAndEndReferToWholeQuery) {
+TEST_F(StoredQueryTest, AtStartAndAtEndUseQueryBounds) {
   AddRamp({{"__name__", "m"}}, 11, 1);
   EXPECT_THAT(Values("m @ start() * 100 + m @ end() + 0 * m", 20, 40, 10),
               ElementsAre(204, 204, 204));
@@ -135,7 +135,7 @@ TEST_F(StoredQueryTest, ReadsOnlyNeededSamples) {
   AddRamp({{"__name__", "m"}}, 10'000, 1);
   EXPECT_THAT(Values("sum_over_time(m[20s])", 50'000, 50'020, 10).size(), 3U);
   EXPECT_EQ(read_, 4U);
-  // A read at a fixed time is a separate interval.
+  // A read at a fixed time needs a separate interval.
   EXPECT_THAT(Values("sum_over_time(m[20s]) - sum_over_time(m[20s] @ 1000)", 90'000, 90'000, 1),
               ElementsAre(9000 + 8999 - 100 - 99));
   EXPECT_EQ(read_, 4U);
@@ -144,7 +144,7 @@ TEST_F(StoredQueryTest, ReadsOnlyNeededSamples) {
   EXPECT_EQ(read_, 4U);
 }
 
-// Subquery steps are aligned to multiples of the step, independent of the query's own steps.
+// Subquery steps are aligned to multiples of the step, regardless of the steps of the outer query.
 TEST_F(StoredQueryTest, SubqueryStepsAreAlignedToMultiples) {
   AddRamp({{"__name__", "m"}}, 20, 1);
   EXPECT_THAT(Values("count_over_time(m[1m:20s])", 63, 123, 30), ElementsAre(3, 3, 3));

@@ -11,8 +11,8 @@ namespace {
 
 using Values = std::span<const double>;
 
-// Equivalent of Prometheus's kahansum.Inc: Neumaier summation. The compensation is dropped once the
-// sum is infinite.
+// Neumaier summation, equivalent to kahansum.Inc in Prometheus. The compensation is dropped once
+// the sum is infinite.
 struct KahanSum {
   double sum = 0;
   double rest = 0;
@@ -37,7 +37,7 @@ double Sum(Values values) {
   return std::isinf(sum.sum) ? sum.sum : sum.Total();
 }
 
-// Mean of the values. Switches to an incremental mean if the sum overflows.
+// Returns the mean of the values. Switches to an incremental mean if the sum overflows.
 double Average(Values values) {
   KahanSum sum{values[0], 0};
   bool moves = false;
@@ -75,8 +75,8 @@ double Variance(Values values) {
   return squares.Total() / count;
 }
 
-// Returns the index of the extreme value. Of equal values, returns the first, or the last if
-// `later` is true.
+// Returns the index of the extreme value. If several values are equal, returns the first index, or
+// the last if `later` is true.
 template <typename Better>
 size_t Extreme(Values values, Better better) {
   size_t best = 0;
@@ -86,7 +86,8 @@ size_t Extreme(Values values, Better better) {
   return best;
 }
 
-// Returns the quantile of the values in `scratch`, and reorders them. NaN sorts before all numbers.
+// Returns the quantile of the values in `scratch`, and reorders `scratch`. NaN sorts before all
+// numbers.
 double Quantile(double phi, std::vector<double>* scratch) {
   if (scratch->empty() || std::isnan(phi)) return NormalNan();
   if (phi < 0) return -std::numeric_limits<double>::infinity();
@@ -114,7 +115,7 @@ double MedianDeviation(Values values, std::vector<double>* scratch) {
   return Quantile(0.5, scratch);
 }
 
-// Equivalent of Go's time.Duration.Seconds.
+// Equivalent to Go's time.Duration.Seconds.
 double Length(int64_t nanos) {
   return static_cast<double>(nanos / 1'000'000'000) +
          static_cast<double>(nanos % 1'000'000'000) / 1e9;
@@ -157,7 +158,7 @@ std::optional<double> LastStep(const SampleWindow& w, bool per_second) {
   return (last < before ? last : last - before) / Apart(w.times[n - 2], w.times[n - 1]);
 }
 
-// Least-squares regression line: its slope, and its value at time `at`.
+// Least-squares regression line, described by its slope and its value at time `at`.
 struct Line {
   double slope = 0;
   double value = 0;

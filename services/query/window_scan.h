@@ -1,6 +1,7 @@
-// Window functions computed from all samples of a window at once, with the same operations as
-// Prometheus 3, so results are bit-identical. The windows of the streaming engine (services/window)
-// merge partial sums instead, so their results may differ in the last digits.
+// Window functions that compute each result from all samples in the window, with the same
+// operations
+// as Prometheus 3. The results are therefore bit-identical. The streaming engine's windows
+// (services/window) merge partial sums instead, so their results may differ in the last digits.
 //
 // Pure and thread-safe.
 #pragma once
@@ -14,7 +15,8 @@
 
 namespace pitwall::query {
 
-// Samples of one series in (begin, end], without stale markers. There is at least one sample.
+// Samples of one series in (begin, end], without stale markers. The window contains at least one
+// sample.
 struct SampleWindow {
   std::span<const int64_t> times;  // in nanoseconds
   std::span<const double> values;
@@ -23,15 +25,15 @@ struct SampleWindow {
   int64_t tick = 0;  // evaluation time, which may be outside the window
 };
 
-// Returns true for the functions of Prometheus, and false for functions specific to Pitwall.
+// Returns true for Prometheus functions, and false for Pitwall-specific functions.
 bool CanScan(WindowFunction function);
 
-// Returns the result for the window, or nullopt if the function has no result. `scratch` avoids
+// Returns the function's result for the window, or nullopt if there is no result. `scratch` avoids
 // allocations between calls.
 std::optional<double> ScanWindow(WindowFunction function, const SampleWindow& window,
                                  std::span<const double> arguments, std::vector<double>* scratch);
 
-// Converts a position to seconds. Like Prometheus, divides whole milliseconds.
+// Converts a position to seconds. Like Prometheus, the conversion divides whole milliseconds.
 double PositionSeconds(int64_t position);
 
 }  // namespace pitwall::query

@@ -21,9 +21,9 @@ std::optional<double> Scan(WindowFunction function, const std::vector<double>& v
   return ScanWindow(function, window, arguments, &scratch);
 }
 
-// Expected values are results of Prometheus 3.14 for the same samples.
+// The expected values are results of Prometheus 3.14 for the same samples.
 TEST(WindowScan, MatchesPrometheus) {
-  EXPECT_EQ(Scan(WindowFunction::kSum, {1e16, 1, -1e16}), 1);  // the sum is compensated
+  EXPECT_EQ(Scan(WindowFunction::kSum, {1e16, 1, -1e16}), 1);  // compensated summation keeps the 1
   EXPECT_EQ(Scan(WindowFunction::kAvg, {1.5e308, 1.5e308}), 1.5e308);
   EXPECT_EQ(Scan(WindowFunction::kStddev, {2, 4, 4, 4, 5, 5, 7, 9}), 2);
   // Extrapolation stops where the counter would be zero.
