@@ -26,8 +26,8 @@ bool IsElsewhere(const Modifiers& modifiers) {
   return modifiers.at || (modifiers.offset && modifiers.offset->nanos < 0);
 }
 
-// Returns the direct sub-expressions that are evaluated at the same tick. Selectors and subqueries
-// have none.
+// Returns the direct sub-expressions that are evaluated at the same tick as `expr`. Selectors and
+// subqueries have no such sub-expressions.
 std::vector<Expr*> AtTheTick(Expr& expr) {
   std::vector<Expr*> out;
   const auto add = [&](lang::ExprPtr& child) {
@@ -80,8 +80,8 @@ class Folder {
  public:
   Folder(int64_t at, int64_t start, int64_t end) : at_(at), start_(start), end_(end) {}
 
-  // Determines the smallest offset relative to the tick over all selectors and subqueries. Negative
-  // offsets look ahead.
+  // Determines the smallest offset relative to the tick across all selectors and subqueries.
+  // Negative offsets look ahead.
   Status Measure(Expr& expr) {
     if (const Modifiers* modifiers = ModifiersOf(expr)) {
       least_ = std::min(least_, OffsetOf(*modifiers));
@@ -97,7 +97,8 @@ class Folder {
 
   int64_t lead() const { return -least_; }
 
-  // Shifts all offsets so that the expression can be evaluated at the later tick.
+  // Shifts all offsets so that the expression has the same value when it is evaluated at the later
+  // tick.
   Status Shift(Expr& expr) {
     if (Modifiers* modifiers = ModifiersOf(expr)) {
       lang::Duration offset;

@@ -44,7 +44,7 @@ bool ReadsAhead(const Modifiers& modifiers) {
   return !modifiers.at && modifiers.offset && modifiers.offset->nanos < 0;
 }
 
-// Returns the metric name, taken from the selector or from its __name__ matcher.
+// Returns the metric name from the selector or from its __name__ matcher.
 std::string NameOf(const SelectorExpr& selector) {
   if (!selector.name.empty()) return selector.name;
   for (const lang::LabelMatcher& matcher : selector.matchers) {
@@ -59,7 +59,7 @@ void Rename(SelectorExpr* selector, std::string name) {
   selector->name = std::move(name);
 }
 
-// Replaces `expr` by the sum of `expr` and `seconds`.
+// Replaces `expr` with the sum of `expr` and `seconds`.
 void Add(Expr* expr, double seconds) {
   auto left = std::make_unique<Expr>();
   left->span = expr->span;
@@ -210,8 +210,8 @@ class Rewriter {
     return time;
   }
 
-  // Returns the maximum age, relative to the evaluation time, of samples that can affect `expr`.
-  // Returns nullopt if it is unknown.
+  // Returns the maximum age, relative to the evaluation time, of a sample that can affect `expr`.
+  // Returns nullopt if the maximum age is unknown.
   std::optional<int64_t> ReachOf(const Expr& expr) const {
     int64_t reach = 0;
     if (const auto* selector = expr.As<SelectorExpr>()) {
@@ -232,7 +232,8 @@ class Rewriter {
     return reach + inner;
   }
 
-  // `expr` is either `at_fixed` itself or the function call that contains it.
+  // Replaces `expr` with a selector of a generated series. `expr` is either `at_fixed` itself or
+  // the function call that contains `at_fixed`.
   void MakeConstant(Expr* expr, Expr* at_fixed) {
     Modifiers* modifiers = ModifiersOf(*at_fixed);
     if (const auto* subquery = at_fixed->As<SubqueryExpr>();
@@ -269,8 +270,8 @@ class Rewriter {
     changed_ = true;
   }
 
-  // Returns the name of the series that replace the expression. Equal expressions share their
-  // series.
+  // Returns the name of the generated series that replaces the expression. Equal expressions share
+  // a series.
   std::string KeepConstant(OtherTimes::Constant constant) {
     for (const OtherTimes::Constant& known : out_->constants) {
       if (known.expr == constant.expr && known.at == constant.at &&
@@ -291,11 +292,11 @@ class Rewriter {
   int64_t lookback_ = 0;
   bool changed_ = false;
   Status status_;
-  // Metrics read at other times, with their positions.
+  // Metrics that rules read at other times, with the positions of the expressions.
   std::vector<std::pair<std::string, std::string>> read_;
 };
 
-// Calls visit(group, expression) for each expression of the rules on the time clock.
+// Calls visit(group, expression) for each rule expression on the time clock.
 template <typename F>
 void EachExpression(const std::vector<std::shared_ptr<lang::RuleFile>>& files, F&& visit) {
   for (const auto& file : files) {
@@ -322,8 +323,8 @@ Status RewriteOtherTimes(const std::vector<std::shared_ptr<lang::RuleFile>>& fil
   });
   RETURN_IF_ERROR(rewriter.status());
   if (out->empty()) return OkStatus();
-  // No other selector may match the generated series. Series that the rules record cannot be read
-  // at other times.
+  // No other selector may match the generated series. Recorded series of the same rule files cannot
+  // be read at other times.
   std::set<std::string> recorded;
   for (const auto& file : files) {
     for (const lang::GroupText& group : file->groups) {

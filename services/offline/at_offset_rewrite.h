@@ -1,6 +1,8 @@
-// Rewriting of `@` and negative offsets in the rules of a backtest. All samples are available, so
-// values that a live rule cannot know are computed in advance. The affected sub-expressions are
-// replaced by selectors of generated series, which are fed to the engine with the recorded series:
+// Rewriting of `@` modifiers and negative offsets in the rules of a backtest. Because all samples
+// are
+// available, values that a live rule cannot know are computed in advance. The rewrite replaces the
+// affected sub-expressions with selectors of generated series, which are fed to the engine together
+// with the recorded series:
 //
 // * `x offset -5m`, with or without a window: a copy of x in which each sample is 5m earlier. At
 //   any tick, windows and look-back on the copy contain the samples that x has 5m later. The
@@ -9,7 +11,7 @@
 // * `x @ T`, `rate(x[5m] @ T)`, `f(e[1h:1m] @ T)`: the value at T, computed once from each job's
 //   samples and present at every tick.
 //
-// All other uses are left unchanged, and the checker rejects them as in live rules: `@` inside a
+// All other uses remain unchanged, so the checker rejects them as in live rules: `@` inside a
 // subquery or on predict_linear, a negative offset on a subquery itself, non-numeric arguments of a
 // window function at a fixed time, and windows counted in samples or steps.
 #pragma once
@@ -29,16 +31,16 @@ namespace pitwall::offline {
 struct OtherTimes {
   struct Copy {
     std::string metric;
-    int64_t ahead = 0;  // shift to earlier times in nanoseconds, > 0
+    int64_t ahead = 0;  // shift to earlier times, in nanoseconds; must be > 0
     std::string name;   // metric name of the copy
   };
   struct Constant {
-    std::string expr;  // expression without `@`
+    std::string expr;  // the expression without `@`
     int64_t at = 0;
     int64_t lookback = 0;
     int64_t subquery_interval = 0;
     int64_t reach = 0;                // the value depends on samples in (at - reach, at]
-    std::vector<Selector> selectors;  // selectors of the samples on which the value depends
+    std::vector<Selector> selectors;  // selectors for the samples on which the value depends
     std::string name;
   };
   std::vector<Copy> copies;
@@ -48,10 +50,10 @@ struct OtherTimes {
 };
 
 // Rewrites the rules on the time clock. `start` and `end` are the values of @ start() and @ end(),
-// if given. `default_interval` applies to groups without an interval. Returns Unimplemented, with
-// file:line:col, if an expression that reads another time uses a series recorded by the rules or
-// has no plain metric name, or if another selector matches on metric names and could match the
-// generated series.
+// if given. `default_interval` applies to groups without an interval. Returns Unimplemented with
+// file:line:col in these cases: an expression that reads another time uses a series recorded by the
+// rules, or its selector has no plain metric name; or another selector matches on metric names and
+// could match the generated series.
 Status RewriteOtherTimes(const std::vector<std::shared_ptr<lang::RuleFile>>& files,
                          std::optional<int64_t> start, std::optional<int64_t> end,
                          int64_t default_interval, OtherTimes* out);

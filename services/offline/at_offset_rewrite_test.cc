@@ -60,7 +60,7 @@ TEST(OtherTimes, NegativeOffsetReadsShiftedCopy) {
       {"ts_of_max_over_time(x[2m] offset -1m)",
        "(ts_of_max_over_time({\"x offset -1m\"}[2m]) + 60)"},
       {"predict_linear(x[2m] offset -1m, 10)", "predict_linear({\"x offset -1m\"}[2m], (10 - 60))"},
-      // Left unchanged because the checker rejects these expressions.
+      // The rewrite leaves these expressions unchanged, and the checker rejects them.
       {"max_over_time(x[10m:1m] offset -1m)", "max_over_time(x[10m:1m] offset -1m)"},
       {"avg_over_time(x[5 samples] offset -1m)", "avg_over_time(x[5 samples] offset -1m)"},
   };
@@ -89,7 +89,7 @@ TEST(OtherTimes, FixedTimeIsEvaluatedOnce) {
   EXPECT_EQ(nested.other.constants[0].reach, (60 + 120 + 600 + 30) * kSecond);
   EXPECT_EQ(Rewrite("x{a=\"1\"} @ 100").expr, "{\"x{a=\\\"1\\\"} @ 100 #1\",a=\"1\"}");
   EXPECT_EQ(Rewrite("x @ start()", "", 5 * kSecond).other.constants.at(0).at, 5 * kSecond);
-  // Left unchanged because the checker rejects these expressions.
+  // The rewrite leaves these expressions unchanged, and the checker rejects them.
   for (const char* expr : {"predict_linear(x[5m] @ 100, 3)", "max_over_time((x @ 100)[5m:1m])",
                            "quantile_over_time(scalar(y), x[5m] @ 100)"}) {
     EXPECT_EQ(Rewrite(expr).expr, expr);

@@ -19,10 +19,11 @@ namespace pitwall::offline {
 namespace {
 
 constexpr int64_t kMaxTicks = 1'000'000;
-// Interval of a query with one tick, where every interval is correct: a long one needs few panes.
+// Interval of a query with a single tick. Any interval gives the correct result, and a long
+// interval needs few panes.
 constexpr int64_t kFoldedStep = 24 * 60 * plan::kDefaultInterval;
 
-// Rows of one position, in time order.
+// Sample of a series at a position. Points are sorted by position.
 struct Point {
   int64_t position;
   window::SeriesId id;
@@ -42,7 +43,7 @@ StatusOr<std::vector<Point>> Points(const std::vector<QuerySeries>& series,
   return points;
 }
 
-// Appends the points up to `upto`, starting at `next`.
+// Appends the points with positions up to `upto` to the store, starting at index `next`.
 Status Feed(const std::vector<Point>& points, int64_t upto, size_t* next,
             window::SeriesStore* store) {
   std::vector<window::SeriesId> ids;
@@ -61,7 +62,8 @@ Status Feed(const std::vector<Point>& points, int64_t upto, size_t* next,
   return OkStatus();
 }
 
-// Appends a tick to the answer, within the limit of elements.
+// Appends a tick to the answer. Returns ResourceExhausted if the answer would exceed the element
+// limit.
 Status AddTick(const Query& query, QueryAnswer::Tick tick, QueryAnswer* answer, size_t* elements) {
   *elements += tick.elements.size();
   if (*elements > query.max_elements) {
@@ -72,7 +74,7 @@ Status AddTick(const Query& query, QueryAnswer::Tick tick, QueryAnswer* answer, 
   return OkStatus();
 }
 
-// Evaluates like a rule: other times are read through windows only.
+// Evaluates the query like a rule, which reads other times only through windows.
 StatusOr<QueryAnswer> RunLive(const std::vector<QuerySeries>& series, const Query& query,
                               const lang::Expr& shown) {
   QueryAnswer answer;
@@ -88,7 +90,7 @@ StatusOr<QueryAnswer> RunLive(const std::vector<QuerySeries>& series, const Quer
   eval::WorkMeter meter(query.check);
   eval::Evaluator evaluator(compiled.program, 0, {.meter = &meter});
   ASSIGN_OR_RETURN(const std::vector<Point> points, Points(series, &store));
-  // Subqueries look back beyond the first tick, with steps from the first sample.
+  // Subqueries look back beyond the first tick, so their steps start at the first sample.
   int64_t from = query.start - 1;
   for (const plan::Subquery& subquery : domain.subqueries) from -= subquery.reach;
   if (!points.empty()) from = std::min(from, points.front().position - 1);
@@ -122,7 +124,7 @@ StatusOr<QueryAnswer> RunLive(const std::vector<QuerySeries>& series, const Quer
   return answer;
 }
 
-// Evaluates each tick separately with its folded expression.
+// Evaluates each tick separately with an expression that is folded for the tick.
 StatusOr<QueryAnswer> RunFolded(const std::vector<QuerySeries>& series, const Query& query,
                                 const lang::Source& source, const lang::Expr& shown) {
   QueryAnswer answer;

@@ -1,4 +1,4 @@
-// Evaluation of one PromQL expression over given samples by the streaming engine. Samples are fed
+// Evaluation of a PromQL expression over given samples by the streaming engine. The samples are fed
 // in time order, and the result is read at each tick. Used by golden scripts and the differential
 // test.
 #pragma once
@@ -16,21 +16,23 @@
 namespace pitwall::offline {
 
 struct QuerySeries {
-  Labels labels;  // includes __name__; the series of a query must have distinct labels
+  Labels labels;  // includes __name__; must be unique among the series of a query
   // Pairs of (position in nanoseconds, value), in ascending order. StaleMarker() ends the series.
   std::vector<std::pair<int64_t, double>> samples;
 };
 
-// Evaluation times: start, start + step, and so on, up to end. An instant query has start == end.
+// Evaluation times: start, start + step, and so on, up to end. For an instant query, start equals
+// end.
 struct Query {
   std::string expr;
-  int64_t start = 0;  // nanoseconds; may be negative
+  int64_t start = 0;  // in nanoseconds; may be negative
   int64_t end = 0;
   int64_t step = plan::kDefaultInterval;  // must be > 0
   int64_t lookback = plan::kDefaultLookback;
   int64_t subquery_interval = plan::kDefaultInterval;  // step of subqueries that do not specify one
-  size_t max_elements = SIZE_MAX;  // over all ticks; ResourceExhausted if exceeded
-  // Called every few milliseconds. An error aborts the query and is returned. May be empty.
+  size_t max_elements = SIZE_MAX;  // maximum over all ticks; ResourceExhausted if exceeded
+  // Called every few milliseconds. If it returns an error, the query stops and returns the error.
+  // May be empty.
   std::function<Status()> check;
 };
 
@@ -43,11 +45,11 @@ enum class QueryType { kScalar, kVector, kString };
 
 struct QueryAnswer {
   QueryType type = QueryType::kVector;
-  std::string text;  // value of a kString
+  std::string text;  // value of a kString result
   struct Tick {
     int64_t position = 0;
-    // Ordered as requested by sort(), topk(), or a similar function at the root of the expression,
-    // otherwise by labels. A scalar is one element without labels.
+    // Elements are ordered by labels, unless the expression has sort(), topk(), or a similar
+    // function at its root. A scalar is one element without labels.
     std::vector<QueryElement> elements;
   };
   std::vector<Tick> ticks;

@@ -11,7 +11,7 @@ namespace {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Splits a text into runs of digits and runs of other characters.
+// Splits a string into runs of digits and runs of other characters.
 std::vector<std::string_view> Chunks(std::string_view text) {
   std::vector<std::string_view> out;
   while (!text.empty()) {
@@ -23,7 +23,7 @@ std::vector<std::string_view> Chunks(std::string_view text) {
   return out;
 }
 
-// Sorts by value. NaN is last in both directions.
+// Sorts by value. NaN comes last in both directions.
 void SortByValue(bool descending, std::vector<QueryElement>* elements) {
   std::stable_sort(elements->begin(), elements->end(),
                    [descending](const QueryElement& a, const QueryElement& b) {
@@ -53,8 +53,8 @@ void SortByLabels(const lang::CallExpr& call, bool descending,
                    });
 }
 
-// Sorts the elements selected by topk() or a similar function. Groups are ordered by their first
-// elements. Within a group, the best element comes first.
+// Sorts the elements selected by topk() or a similar function. Groups keep the order of their first
+// elements. Within a group, the highest-ranked element comes first.
 void SortSelection(const lang::AggregateExpr& aggregate, std::vector<QueryElement>* elements) {
   const bool by = aggregate.grouping != lang::Grouping::kWithout;
   std::vector<std::string> names = aggregate.labels;
@@ -84,7 +84,7 @@ bool NaturallyBefore(std::string_view a, std::string_view b) {
   const std::vector<std::string_view> x = Chunks(a), y = Chunks(b);
   for (size_t i = 0; i < std::min(x.size(), y.size()); ++i) {
     if (x[i] == y[i]) continue;
-    // Digits that overflow an integer are compared as text.
+    // Numbers that do not fit into an integer are compared as strings.
     const int64_t m = IsDigit(x[i][0]) ? ParseInt(x[i]).value_or(-1) : -1;
     const int64_t n = IsDigit(y[i][0]) ? ParseInt(y[i]).value_or(-1) : -1;
     if (m < 0 || n < 0) return x[i] < y[i];

@@ -1,5 +1,5 @@
-// Display order of a query's result elements. Results of rules are not ordered because sort() and
-// similar functions only affect the display.
+// Display order of query results. Rule results do not need an order, because sort() and similar
+// functions only affect the display.
 #pragma once
 
 #include <string_view>
@@ -10,11 +10,11 @@
 
 namespace pitwall::offline {
 
-// Sorts the elements of one tick, which must be ordered by labels, as requested by the function at
-// the root of the expression: sort(), sort_desc(), sort_by_label(), topk(), and so on.
+// Sorts the elements of one tick, which must be ordered by labels. The function at the root of the
+// expression determines the order: sort(), sort_desc(), sort_by_label(), topk(), and so on.
 void OrderForDisplay(const lang::Expr& root, std::vector<QueryElement>* elements);
 
-// Returns whether `a` precedes `b` in natural order, in which numbers within texts are compared by
+// Returns true if `a` precedes `b` in natural order, which compares numbers within strings by
 // value: "cpu2" precedes "cpu10".
 bool NaturallyBefore(std::string_view a, std::string_view b);
 

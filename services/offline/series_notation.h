@@ -1,4 +1,4 @@
-// Prometheus's notation of series in unit tests: `metric{a="b"}` and `1+2x3 _x2 4 stale NaN`.
+// Prometheus's notation for series in unit tests: `metric{a="b"}` and `1+2x3 _x2 4 stale NaN`.
 #pragma once
 
 #include <optional>
@@ -10,12 +10,13 @@
 
 namespace pitwall::offline {
 
-// Parses the labels of a series, in which only '=' matchers are valid. InvalidArgument errors
-// include the text.
+// Parses the labels of a series. Only '=' matchers are allowed. InvalidArgument errors include the
+// text.
 StatusOr<Labels> ParseSeries(std::string_view text);
 
-// Parses values. Returns one entry per interval, with nullopt for a missing sample ('_'). Items
-// have the form described in value_notation.h. At most kMaxValues are allowed.
+// Parses values. Returns one entry per interval, with nullopt for a missing sample ('_').
+// value_notation.h describes the notation of the items. The number of values is limited to
+// kMaxValues.
 StatusOr<std::vector<std::optional<double>>> ParseValues(std::string_view text);
 
 }  // namespace pitwall::offline

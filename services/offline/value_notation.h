@@ -1,5 +1,5 @@
-// Items in Prometheus's notation of values in unit tests and golden scripts: `1`, `1+2x3`, `1x3`,
-// `_`, `_x3`, `stale`.
+// Prometheus's notation for values in unit tests and golden scripts: `1`, `1+2x3`, `1x3`, `_`,
+// `_x3`, `stale`.
 #pragma once
 
 #include <cstddef>
@@ -14,16 +14,16 @@ namespace pitwall::offline {
 // Maximum number of values per series.
 inline constexpr size_t kMaxValues = 1'000'000;
 
-// Appends the values of one item, with nullopt for a missing sample. `a+bxn` and `a-bxn` have n + 1
-// values, which are computed by repeated addition with the same rounding as in Prometheus. `axn`
-// has n + 1 equal values, `_xn` has n missing samples, and `stale` is a stale marker.
-// InvalidArgument errors state the cause without the item.
+// Appends the values of one item, with nullopt for a missing sample. `a+bxn` and `a-bxn` represent
+// n + 1 values, which are computed by repeated addition with the same rounding as in Prometheus.
+// `axn` represents n + 1 equal values, `_xn` represents n missing samples, and `stale` is a stale
+// marker. InvalidArgument errors state the cause without the item.
 Status AppendValues(std::string_view item, std::vector<std::optional<double>>* values);
 
-// Removes `xn` from the end of `item` and returns n, or nullopt if there is no `xn`.
+// Removes the suffix `xn` from `item` and returns n. Returns nullopt if `item` has no such suffix.
 StatusOr<std::optional<size_t>> CutCount(std::string_view* item);
-// Returns the position of the sign between start and step, or npos. The first character and the
-// sign of an exponent do not count.
+// Returns the position of the sign between start and step, or npos. Ignores a sign at the first
+// character or in an exponent.
 size_t StepSign(std::string_view item);
 
 }  // namespace pitwall::offline

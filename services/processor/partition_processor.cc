@@ -343,7 +343,7 @@ Status PartitionProcessor::ApplyTimed(const Commit& commit) {
   return status;
 }
 
-// The next start replays the job's records if the log still contains them.
+// Retries the snapshot later. Until then, a restart replays the job's records if the log has them.
 void PartitionProcessor::PostponeSnapshot(const std::string& job, const Status& why) {
   unsaved_[job] = std::string(ToStd(why.message()));
   PITWALL_LOG(kError, "processor", "partition ", partition_, ": ", unsaved_[job]);

@@ -17,53 +17,54 @@
 namespace pitwall::offline {
 namespace {
 
-// Cells per batch: large enough for a small cost per cell.
+// Number of cells per batch, large enough to keep the cost per cell low.
 constexpr size_t kBatchCells = 65'536;
-// Limit on the time before `start` that rules with long look-back may need.
+// Maximum number of cells before `start` for rules with a long look-back.
 constexpr size_t kHistoryCells = 64'000'000;
 
 engine::EngineOptions OptionsOfRecording(engine::RecordingObserver* recordings) {
   engine::EngineOptions options;
   options.recordings = recordings;
   options.check_append_time = false;
-  options.source.max_schemas = SIZE_MAX;    // bounded by the number of series
-  options.max_job_bytes = size_t{1} << 40;  // bounded by the batch size
+  options.source.max_schemas = SIZE_MAX;    // the number of series is the limit
+  options.max_job_bytes = size_t{1} << 40;  // the batch size is the limit
   return options;
 }
 
-// Series of one input whose samples have the same times and steps: the columns of one frame.
+// Series of one input that have the same sample times and steps. The series are the columns of one
+// frame.
 struct Columns {
   Schema schema;
-  std::string mode;  // empty: without steps
+  std::string mode;  // empty if the samples have no steps
   bool announced = false;
   std::vector<int64_t> times;
   std::vector<int64_t> steps;
   std::vector<double> values;
 };
 
-// Progress of one rank in the steps of one mode. A step ends when the rank shows a later one, as in
-// the promises of a live client.
+// Progress of one rank through the steps of one mode. As with a live client's promises, a step is
+// complete once the rank has a sample of a later step.
 struct RankSteps {
   std::string mode;
   std::string rank;
   int64_t step = kNoStep;       // newest step
-  int64_t last = kMinPosition;  // time of its last sample, after which it delays no other rank
+  int64_t last = kMinPosition;  // time of the last sample, after which the rank delays no others
 };
 
 struct JobInput {
   std::string source;
   std::vector<Columns> frames;
   std::vector<RankSteps> ranks;
-  std::set<std::string> modes;  // modes of its steps
+  std::set<std::string> modes;  // modes of the input's steps
   uint64_t sequence = 0;
 };
 
-// Destination of a series' values.
+// Destination of a series' values in the batches.
 struct Cell {
   JobInput* input = nullptr;
   uint32_t frame = 0;
   uint32_t column = 0;
-  uint32_t rank = 0;  // index into JobInput::ranks, for series with steps
+  uint32_t rank = 0;  // index into JobInput::ranks; only for series with steps
 };
 
 class JobFeed {
@@ -81,12 +82,12 @@ class JobFeed {
     return inputs_.back().get();
   }
 
-  // Samples arrive in time order.
+  // Adds a sample. Samples must arrive in time order.
   Status Add(const Cell& cell, const TimedSample& sample, engine::EventSink* out) {
     const int64_t time = sample.time_ns;
     if (time > newest_) {
-      // All samples up to newest_ were read. A completed step is promised at once: when steps fall
-      // back, the engine needs the previous step.
+      // At this point, all samples up to newest_ have been read. A completed step is promised
+      // immediately because the engine needs the previous step if the step numbers fall back.
       const bool due = cells_ >= kBatchCells || (begun_ && steps_moved_);
       if (due || (!begun_ && time > begin_)) RETURN_IF_ERROR(Flush(time > begin_, out));
       newest_ = time;
@@ -112,15 +113,15 @@ class JobFeed {
   bool DoneAt(int64_t time) const { return time > last_; }
 
   Status Finish(bool end_job, engine::EventSink* out) {
-    if (newest_ < begin_) return OkStatus();  // all samples are before the start
+    if (newest_ < begin_) return OkStatus();  // all samples precede the start
     RETURN_IF_ERROR(Flush(true, out));
     job_.FinishInput(end_job, out);
     return OkStatus();
   }
 
  private:
-  // Passes the read samples on. A promise advances the job's time: the first one to its beginning,
-  // each later one to the newest sample.
+  // Passes the collected samples to the job. If `promise` is true, also advances the job's time: to
+  // the start of the job on the first call, and to the newest sample on later calls.
   Status Flush(bool promise, engine::EventSink* out) {
     if (!begun_) {
       history_ += cells_;
@@ -157,11 +158,12 @@ class JobFeed {
         step = std::max(step, rank.step);
       }
     }
-    // After the samples of all inputs: the first promises together form the first watermark.
+    // The promises follow the samples of all inputs, because together the first promises form the
+    // first watermark.
     for (const auto& input : inputs_) {
       Batch batch = BatchOf(input.get());
       batch.promise_ns = begun_ ? newest_ : begin_;
-      if (batch.promise_ns == 0) batch.promise_ns = 1;  // 0 would mean no promise
+      if (batch.promise_ns == 0) batch.promise_ns = 1;  // 0 would mean that there is no promise
       PromiseSteps(*input, newest, &batch);
       if (!begun_ && input == inputs_.front()) {
         batch.events.emplace_back();
@@ -175,9 +177,10 @@ class JobFeed {
     return OkStatus();
   }
 
-  // For each mode, the step that every rank with remaining samples has completed. An input without
-  // such ranks promises the newest step of all ranks, so that it delays nothing. Repeated each
-  // time, as by a live client: when steps fall back, the engine discards all promises.
+  // Promises, for each mode, the step that every rank with remaining samples has completed. An
+  // input without such ranks promises the newest step of any rank, so that the input delays no
+  // other input. As with a live client, each batch repeats the promises, because the engine
+  // discards all promises if the step numbers fall back.
   void PromiseSteps(const JobInput& input, const std::map<std::string, int64_t>& newest,
                     Batch* batch) const {
     for (const std::string& mode : input.modes) {
@@ -211,7 +214,7 @@ class JobFeed {
   size_t cells_ = 0;
   size_t history_ = 0;
   bool begun_ = false;
-  bool steps_moved_ = false;  // since the last promises
+  bool steps_moved_ = false;  // true if a step changed since the last promises
 };
 
 uint32_t RankOf(const Recording::Series& series, JobInput* input) {
@@ -227,7 +230,7 @@ uint32_t RankOf(const Recording::Series& series, JobInput* input) {
   return static_cast<uint32_t>(input->ranks.size() - 1);
 }
 
-// Groups the series of each (job, input) by the times of their samples.
+// Groups the series of each job and input into frames by their sample times.
 std::vector<Cell> BuildFeeds(const Recording& recording,
                              const std::vector<std::unique_ptr<JobFeed>>& feeds) {
   std::vector<Cell> cells(recording.series().size());
@@ -238,7 +241,8 @@ std::vector<Cell> BuildFeeds(const Recording& recording,
     if (feeds[series.job] == nullptr) continue;
     JobInput*& input = inputs[{series.job, series.input}];
     if (input == nullptr) {
-      // Sorted by input: of two values of one series at one time, the first input's value is used.
+      // The source names sort by input number, so that the first input wins if two inputs have a
+      // value for the same series and time.
       std::string number = std::to_string(series.input);
       number.insert(0, 6 - std::min<size_t>(number.size(), 6), '0');
       input = feeds[series.job]->AddInput(Cat(number, " ", recording.inputs()[series.input]));
@@ -272,7 +276,7 @@ int64_t HistoryOf(const engine::CompiledRules& rules) {
     for (const Demand& demand : program->domains[i].demands.demands) {
       if (demand.kind == WindowKind::kAttempt || demand.kind == WindowKind::kFirst)
         return kMaxPosition;
-      int64_t reach = 0;  // for the last N samples, which may be up to a look-back apart
+      int64_t reach = 0;  // the last N samples may be up to one look-back apart
       if (demand.kind == WindowKind::kSamples &&
           (__builtin_mul_overflow(demand.range, demand.lookback, &reach) || reach > kMaxPosition))
         return kMaxPosition;
@@ -291,7 +295,7 @@ Status RunBacktest(Recording* recording, engine::CompiledRulesPtr rules,
   std::multimap<int64_t, uint32_t> ends;
   for (const Recording::Job& job : recording->jobs()) {
     feeds.push_back(nullptr);
-    if (job.first > job.last || job.last < options.start) continue;  // no samples are left
+    if (job.first > job.last || job.last < options.start) continue;  // no samples remain
     feeds.back() = std::make_unique<JobFeed>(job, rules, options, counters);
     ends.emplace(job.last, static_cast<uint32_t>(feeds.size() - 1));
   }

@@ -1,11 +1,12 @@
 // Evaluation of a recording by the streaming engine, for `pitwall backtest`. Several inputs are
-// merged by time.
+// merged
+// by time.
 //
-// Within each of its jobs, an input is one source with lateness 0 that is never idle. It promises
-// each time that has been read completely, and each step that all of its ranks (label `rank`) have
-// completed. A job starts with its first sample (or at `start`, if that is later), and its
-// watermark ends with its last sample. The job's state is freed there, so memory usage depends only
-// on the number of overlapping jobs.
+// Within each of its jobs, an input is one source with lateness 0 that is never idle. The source
+// promises each time that has been read completely, and each step that all of its ranks (label
+// `rank`) have completed. A job starts with its first sample (or at `start`, if that is later), and
+// the job's watermark ends with the last sample. The job's state is freed at that point, so memory
+// usage depends only on the number of overlapping jobs.
 #pragma once
 
 #include <cstdint>
@@ -22,20 +23,20 @@
 namespace pitwall::offline {
 
 struct BacktestOptions {
-  // Rules are evaluated from this time on, rounded up to a second. Earlier samples only fill the
+  // Time from which the rules are evaluated, rounded up to a second. Earlier samples only fill the
   // windows.
   int64_t start = kMinPosition;
-  bool end_jobs = false;  // end each job with its last sample; if false, open issues stay open
+  bool end_jobs = false;  // true: end each job with its last sample; false: keep open issues open
   engine::RecordingObserver* recordings =
       nullptr;  // receives the results of recording rules; may be null
 };
 
-// Returns the maximum age, in nanoseconds, at which a sample before `start` can still affect these
+// Returns the maximum time before `start`, in nanoseconds, at which a sample can still affect these
 // rules.
 int64_t HistoryOf(const engine::CompiledRules& rules);
 
 // Evaluates the rules over `recording`, which must be finished and is read to its end. Appends the
-// events, ordered by time within each job. `counters` receives the numbers of rejected samples.
+// events, ordered by time within each job. `counters` receives the number of rejected samples.
 Status RunBacktest(Recording* recording, engine::CompiledRulesPtr rules,
                    const BacktestOptions& options, engine::EngineCounters* counters,
                    std::vector<IssueEvent>* events);

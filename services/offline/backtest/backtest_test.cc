@@ -108,8 +108,8 @@ TEST(Backtest, EvaluatesUpToLastSampleAndLeavesIssuesOpen) {
               ElementsAre("0 a found Busy ", "0 a found Gone ", "20 a found High "));
 }
 
-// Returns the events of a recording without status and job changes. Expects that no sample is
-// dropped.
+// Returns the events of a recording without status events and job changes. Expects that no sample
+// is dropped.
 std::vector<IssueEvent> IssuesOf(Recording* recording, std::string_view rules) {
   EXPECT_TRUE(recording->Finish().ok());
   engine::EngineCounters counters;
@@ -134,7 +134,7 @@ std::vector<std::string> EndsOfSteps(Recording* recording, std::string_view rule
   return out;
 }
 
-// Losses of one rank. Steps are `every` seconds apart, starting at `from`.
+// Returns the losses of one rank. Steps are `every` seconds apart, starting at `from`.
 struct StepsOf {
   std::string rank;
   double from;
@@ -230,7 +230,8 @@ groups:
   - alert: High
     expr: train_loss > 5
 )";
-  // Each rank has its own file. Rank 1 ends at step 2. Rank 0 falls back to step 3 and continues.
+  // Each rank has its own input file. Rank 1 ends at step 2. Rank 0 falls back to step 3 and
+  // continues.
   Recording recording;
   uint32_t line = 0;
   const auto add = [&](std::string_view rank, const std::vector<std::pair<int64_t, double>>& all) {
@@ -279,7 +280,7 @@ TEST(Backtest, EndJobsOption_ResolvesOpenIssues) {
                           "103 a resolved High job_ended"));
 }
 
-TEST(Backtest, JobLastsFromFirstToLastSample) {
+TEST(Backtest, JobSpansFirstToLastSample) {
   Backtest test;
   std::vector<Given> all = {Peak("one"),
                             Series({{"__name__", "y"}, {kJobLabel, "one"}}, 0, 200, 5, 1)};
@@ -294,7 +295,7 @@ TEST(Backtest, JobLastsFromFirstToLastSample) {
 
 TEST(Backtest, MergesInputsByTimeAndIgnoresEndedInputs) {
   // One input ends early. If two inputs have different values for a series at the same time, the
-  // first input wins.
+  // value from the first input is used.
   Backtest test;
   test.Input("a", {Peak()});
   test.Input("b", {Series({{"__name__", "y"}, {kJobLabel, "a"}}, 0, 30, 5, 1),
@@ -307,7 +308,7 @@ TEST(Backtest, MergesInputsByTimeAndIgnoresEndedInputs) {
 TEST(Backtest, EvaluatesFromStartWithFilledWindows) {
   Backtest test;
   test.Input("a", {Peak(), Series({{"__name__", "y"}}, 0, 200, 5, 1)});
-  // The window is already full at the first tick, at which the `for` duration starts.
+  // The window is already full at the first tick, so the `for` duration starts there.
   EXPECT_THAT(*test.Run(kRules, {.start = engine::ShardForTest::At(100)}),
               ElementsAre("100 a found Busy ", "130 a resolved Busy cleared"));
   EXPECT_EQ(test.dropped(), 0U);
@@ -336,7 +337,8 @@ TEST(Backtest, ComputesRequiredHistoryOfRules) {
 }
 
 TEST(Backtest, ResultDoesNotDependOnBatchSizeOrSampleOrder) {
-  // The input spans several batches, with different sample times per series, in random order.
+  // The input spans several batches. Each series has different sample times, and the samples are in
+  // random order.
   std::mt19937 random(kSeed);
   std::vector<Given> all;
   for (int i = 0; i < 40; ++i) {
@@ -351,7 +353,7 @@ TEST(Backtest, ResultDoesNotDependOnBatchSizeOrSampleOrder) {
   EXPECT_GT(expected.size(), 100U);
   std::shuffle(all.begin(), all.end(), random);
   for (Given& series : all) std::shuffle(series.samples.begin(), series.samples.end(), random);
-  // Low memory limit, so some samples are on disk.
+  // The low memory limit moves some samples to disk.
   Backtest shuffled(kMinPosition, kMaxPosition, 5000);
   shuffled.Input("a", all);
   EXPECT_EQ(*shuffled.Run(kRules), expected) << "seed " << kSeed;

@@ -13,13 +13,13 @@
 namespace pitwall::offline {
 namespace {
 
-// Equals the maximum number of jobs per partition.
+// Maximum number of jobs, equal to the limit per partition.
 constexpr size_t kMaxJobs = 10'000;
 // Maximum number of samples kept in memory for expressions at fixed times.
 constexpr size_t kMaxReadSamples = 5'000'000;
 constexpr std::string_view kFixedTimes = "(at fixed times)";
 
-// One step of a hash over sample times. A collision only costs memory and cannot change a result.
+// Adds a sample time to a hash. A collision only costs memory and cannot change a result.
 uint64_t Mix(uint64_t hash, uint64_t value) {
   hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
   return hash ^ (hash >> 29);
@@ -140,7 +140,7 @@ Status Recording::AddConstant(const OtherTimes::Constant& constant, uint32_t job
   std::vector<QuerySeries> all;
   for (const auto& [labels, samples] : read) {
     QuerySeries one{labels, samples};
-    // If several inputs have a sample at the same time, the first input wins.
+    // If several inputs have a sample at the same time, the sample from the first input is used.
     std::stable_sort(one.samples.begin(), one.samples.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     one.samples.erase(std::unique(one.samples.begin(), one.samples.end(),

@@ -1,5 +1,5 @@
-// Recorded samples of finished jobs. The inputs are read sequentially and merged by time. Assigns
-// series to jobs, and supplies the samples to `backtest`.
+// Recorded samples of finished jobs. Reads the inputs one after another, assigns their series to
+// jobs, and supplies the samples to `backtest` in time order.
 #pragma once
 
 #include <cstdint>
@@ -18,10 +18,10 @@
 
 namespace pitwall::offline {
 
-// Label with the job ID of a series. It is removed from the series' labels.
+// Label that contains the job ID of a series. The label is removed from the series.
 inline constexpr std::string_view kJobLabel = "pitwall_job";
 
-// Policy for different values of one series at the same time in one input.
+// Determines which value is used if one input has different values for a series at the same time.
 enum class Duplicates : uint8_t { kRefuse, kFirst, kLast };
 
 class Recording {
@@ -30,9 +30,9 @@ class Recording {
     uint32_t job = 0;
     uint32_t input = 0;
     Labels labels;
-    std::string mode;  // mode to which the samples' steps belong; empty if samples have no steps
+    std::string mode;             // mode of the samples' steps; empty if the samples have no steps
     int64_t last = kMinPosition;  // time of the newest sample
-    // Hash over the sample times. Series with equal hashes are fed as columns of one frame.
+    // Hash of the sample times. Series with equal hashes are fed as columns of one frame.
     uint64_t times_hash = 0;
   };
   struct Job {
@@ -40,30 +40,30 @@ class Recording {
     int64_t first = kMaxPosition, last = kMinPosition;  // times of the first and last sample
   };
 
-  // Drops samples outside [from, to], except those that `other_times` requires.
+  // Drops samples outside [from, to], except for samples that `other_times` requires.
   explicit Recording(int64_t from = kMinPosition, int64_t to = kMaxPosition,
                      OtherTimes other_times = {},
                      size_t memory_samples = SampleSorter::kMemorySamples)
       : from_(from), to_(to), other_times_(std::move(other_times)), sorter_(memory_samples) {}
 
-  // Starts an input. `job` is the job of series without a job label.
+  // Starts an input. `job` is the job for series without a job label.
   void BeginInput(std::string name, std::string job);
-  // Adds a series. In each input, series must be numbered from 0. If `mode` is not empty, the
-  // series' samples must have steps of this mode. Returns InvalidArgument if the job ID is invalid.
+  // Adds a series. Within each input, series must be numbered from 0. If `mode` is not empty, the
+  // samples must have steps of this mode. Returns InvalidArgument if the job ID is invalid.
   Status AddSeries(uint32_t series, const Labels& labels, std::string_view mode = "");
   // Adds a sample. `step` is required if the series has a mode, and must be omitted otherwise.
   Status AddSample(uint32_t series, int64_t time_ns, double value, uint32_t line,
                    int64_t step = kNoStep);
-  // Ends the input phase. `start` is the time from which the rules are evaluated, if it is later
-  // than a job's first sample. Returns InvalidArgument if an expression at a fixed time fails.
+  // Ends the input phase. The rules are evaluated from `start` if it is later than a job's first
+  // sample. Returns InvalidArgument if an expression at a fixed time fails.
   Status Finish(int64_t start = kMinPosition);
 
   // Sets the policy for duplicates. The default is kRefuse. Must be called before the first call to
   // Next.
   void set_duplicates(Duplicates duplicates) { duplicates_ = duplicates; }
-  // Returns the next sample by time, or false at the end. Must be called after Finish. Returns
-  // InvalidArgument if an input has different values for a series at the same time and the policy
-  // is kRefuse.
+  // Returns the next sample in time order, or false at the end. Must be called after Finish.
+  // Returns InvalidArgument if an input has different values for a series at the same time and the
+  // policy is kRefuse.
   StatusOr<bool> Next(TimedSample* sample);
 
   const std::vector<std::string>& inputs() const { return inputs_; }
@@ -71,8 +71,8 @@ class Recording {
   const std::vector<Series>& series() const { return series_; }
   uint64_t samples() const { return samples_; }
   uint64_t left_out() const { return left_out_; }
-  // Returns how many samples were discarded in favor of another value at the same time. Valid after
-  // the last call to Next.
+  // Returns the number of samples that were discarded in favor of another value at the same time.
+  // Valid after the last call to Next.
   uint64_t replaced() const { return replaced_; }
   // Return the time range of all added samples, including dropped samples. Without samples, they
   // return kMaxPosition and kMinPosition.
@@ -80,11 +80,11 @@ class Recording {
   int64_t last() const { return last_; }
 
  private:
-  // Series of the current input, and the destinations of its samples.
+  // Series of the current input and the destinations of its samples.
   struct Route {
     uint32_t series = 0;
     std::vector<std::pair<uint32_t, int64_t>> copies;  // (series, shift to an earlier time)
-    std::vector<uint32_t> constants;  // indexes of the constants that read the series
+    std::vector<uint32_t> constants;  // indexes of the constants that depend on the series
   };
   using Samples = std::vector<std::pair<int64_t, double>>;
 
@@ -101,17 +101,17 @@ class Recording {
   SampleSorter sorter_;
   std::vector<std::string> inputs_;
   std::string default_job_;
-  std::vector<Route> routes_;  // series of the current input
+  std::vector<Route> routes_;  // routes for the series of the current input
   std::vector<Job> jobs_;
   StringMap<uint32_t> jobs_by_id_;
   std::vector<Series> series_;
-  // Samples on which constants depend, by constant and job.
+  // Samples on which constants depend, keyed by constant and job.
   std::map<std::pair<uint32_t, uint32_t>, std::map<Labels, Samples>> read_;
   size_t read_samples_ = 0;
   uint64_t samples_ = 0, left_out_ = 0, replaced_ = 0;
   int64_t first_ = kMaxPosition, last_ = kMinPosition;
   Duplicates duplicates_ = Duplicates::kRefuse;
-  std::optional<TimedSample> ahead_;  // sample after the last one that Next returned
+  std::optional<TimedSample> ahead_;  // sample that follows the last one returned by Next
 };
 
 }  // namespace pitwall::offline

@@ -1,5 +1,5 @@
-// Sorter that orders samples of any number of series and inputs by time. Samples beyond a memory
-// limit are stored in a temporary file, because a recording may be larger than the available
+// Sorter that orders the samples of any number of series and inputs by time. Samples beyond a
+// memory limit are stored in a temporary file, because a recording may be larger than the available
 // memory.
 #pragma once
 
@@ -18,17 +18,17 @@ struct TimedSample {
   double value = 0;
   int64_t step = kNoStep;
   uint32_t series = 0;
-  uint32_t line = 0;  // line in its input, used in messages
+  uint32_t line = 0;  // line number in the input, used in messages
 };
 
-// Memory usage: up to `memory_samples` of 32 bytes until Finish, then one buffer of kRunBuffer
-// samples per run on disk. Not thread-safe.
+// Memory usage is up to `memory_samples` samples of 32 bytes until Finish, and then one buffer of
+// kRunBuffer samples per run on disk. Not thread-safe.
 class SampleSorter {
  public:
   static constexpr size_t kMemorySamples = size_t{3} << 20;  // 96 MiB
   static constexpr size_t kRunBuffer = 4096;
 
-  // The temporary file is created on demand in $TMPDIR or in /tmp, and unlinked immediately.
+  // The temporary file is created on demand in $TMPDIR or /tmp, and is unlinked immediately.
   explicit SampleSorter(size_t memory_samples = kMemorySamples);
   ~SampleSorter();
   SampleSorter(const SampleSorter&) = delete;
@@ -45,7 +45,7 @@ class SampleSorter {
 
  private:
   struct Run {
-    uint64_t next = 0;  // offset in the file, in samples
+    uint64_t next = 0;  // offset in the temporary file, in samples
     uint64_t end = 0;
     std::vector<TimedSample> buffer;
     size_t at = 0;
@@ -60,7 +60,7 @@ class SampleSorter {
   int file_ = -1;
   uint64_t written_ = 0;
   std::vector<Run> runs_;
-  // Heap of indexes into runs_; the run with the earliest sample is on top.
+  // Heap of indexes into runs_, with the run that has the earliest sample on top.
   std::vector<size_t> heap_;
 };
 

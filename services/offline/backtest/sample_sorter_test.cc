@@ -21,7 +21,7 @@ std::vector<TimedSample> Sorted(std::vector<TimedSample> samples, size_t memory,
   return out;
 }
 
-TEST(SampleSorter, MemoryAndDiskReturnSameOrder) {
+TEST(SampleSorter, InMemoryAndOnDisk_ReturnSameOrder) {
   std::mt19937_64 random(kSeed);
   for (const size_t count : {0, 1, 2, 999, 1000, 1001, 30'000}) {
     std::vector<TimedSample> samples;
@@ -33,7 +33,7 @@ TEST(SampleSorter, MemoryAndDiskReturnSameOrder) {
     std::sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) {
       return std::tie(a.time_ns, a.series, a.line) < std::tie(b.time_ns, b.series, b.line);
     });
-    // Covers both more samples and fewer samples than a run's buffer.
+    // Covers sample counts above and below the size of a run's buffer.
     for (const size_t memory : {size_t{1000}, size_t{9000}, size_t{1} << 20}) {
       size_t runs = 0;
       const std::vector<TimedSample> got = Sorted(samples, memory, &runs);

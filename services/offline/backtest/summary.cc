@@ -11,7 +11,7 @@
 namespace pitwall::offline {
 namespace {
 
-// Label with which the Python client identifies the configuration of a job.
+// Label that the Python client uses to identify a job's configuration.
 constexpr std::string_view kConfigLabel = "config_hash";
 
 std::string Number(double value) {
@@ -19,7 +19,8 @@ std::string Number(double value) {
   return absl::StrFormat("%.9g", value);
 }
 
-// `{a: "b", …}` without the metric name and, if it is a separate field, the mode.
+// Returns the labels as `{a: "b", …}`, without the metric name. Also omits the mode if the mode is
+// a separate field.
 std::string LabelsText(const Labels& labels, std::string_view mode) {
   std::string out;
   for (const Label& label : labels) {
@@ -58,7 +59,7 @@ void Summary::Recorded(const engine::JobIdentity& job, const ClockSpec& clock, c
 std::string Summary::Body(size_t most) const {
   std::string out;
   for (const auto& [labels, value] : values_) {
-    if (!std::isfinite(value)) continue;  // cannot be compared
+    if (!std::isfinite(value)) continue;  // a non-finite value cannot be compared
     CatTo(out, "- {name: ", Quote(NameOf(labels)), ", labels: ", LabelsText(labels, ""),
           ", value: ", Number(value), "}\n");
   }

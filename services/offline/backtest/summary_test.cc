@@ -35,7 +35,7 @@ void Record(Summary* summary, int64_t step, double value, std::string_view job =
                     value);
 }
 
-TEST(Summary, WritesTextThatParseBaselineAccepts) {
+TEST(Summary, TextIsAcceptedByParseBaseline) {
   Summary summary("");
   engine::JobIdentity job = Job("resnet@1", "resnet");
   job.labels = {{"config_hash", "7f3a"}, {"team", "vision"}};
@@ -86,7 +86,7 @@ TEST(Summary, ThinsPointsUntilTextFits) {
   ASSERT_TRUE(thin.ok());
   EXPECT_LE(thin->size(), 4096U);
   EXPECT_THAT(*thin, HasSubstr("points: \"0:0 32:32 64:64 "));
-  // Series with few points are not thinned.
+  // The summary keeps every point of series that have few points.
   for (const int step : {7, 5007})
     summary.Recorded(Job("j"), kTrain, AtStep(step),
                      Labels({{kMetricName, "summary:rare"}, {"mode", "train"}}), 1);

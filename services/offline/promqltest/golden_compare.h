@@ -1,4 +1,4 @@
-// Comparison of the engine's results with the expectations of a golden script, equivalent to
+// Comparison of the engine's results with the expected results in a golden script, equivalent to
 // promqltest.
 #pragma once
 
@@ -15,7 +15,8 @@ namespace pitwall::offline {
 // stale marker equals only another stale marker.
 bool AlmostEqual(double a, double b);
 
-// Return a description of the difference, or "" if there is none.
+// Compare a result with the expected result. Return a description of the difference, or "" if there
+// is none.
 //
 // The result of an instant query is one tick. Labels must match exactly, including __name__, and
 // the order must match if the eval is ordered. The result of a range query has one series per label
@@ -23,11 +24,11 @@ bool AlmostEqual(double a, double b);
 std::string CompareInstant(const EvalCommand& eval, QueryType type,
                            const std::vector<QueryElement>& elements, bool ordered);
 std::string CompareRange(const EvalCommand& eval, const QueryAnswer& answer);
-// Compares the message of an expected failure. The engine adds a position to its messages, so the
-// expected text only has to be contained in the message.
+// Compares the error message with the expected failure. The engine adds a position to its messages,
+// so the message only has to contain the expected text.
 std::string CompareFailure(const EvalCommand& eval, std::string_view words);
 
-// Format results in the notation of the scripts, one series per line.
+// Format results in the notation of golden scripts, one series per line.
 std::vector<std::string> ExpectedLines(const EvalCommand& eval);
 std::vector<std::string> InstantLines(QueryType type, const std::vector<QueryElement>& elements);
 std::vector<std::string> RangeLines(const QueryAnswer& answer);

@@ -17,8 +17,8 @@ namespace {
 constexpr std::string_view kBlank = " \t";
 constexpr std::string_view kStartTimestamps = "@st";
 
-// Returns the position after the series, where its points start: after the closing brace, or at the
-// first blank.
+// Returns the position where the points of a series start, which is after the closing brace or at
+// the first blank.
 StatusOr<size_t> SeriesEnd(std::string_view text) {
   size_t at = text.find_first_of("{ \t");
   if (at == std::string_view::npos) return text.size();
@@ -41,8 +41,8 @@ StatusOr<size_t> SeriesEnd(std::string_view text) {
   return InvalidArgument(Cat(Quote(text), ": unterminated brace or quote"));
 }
 
-// Parses a series. Any name may precede the brace, even the name of an aggregation, and is handled
-// like a quoted name.
+// Parses a series. Any name may precede the brace, including the name of an aggregation, and is
+// handled like a quoted name.
 StatusOr<Labels> ParseLabels(std::string_view text) {
   const size_t brace = text.find('{');
   const std::string_view name = text.substr(0, brace);
@@ -57,8 +57,8 @@ StatusOr<Labels> ParseLabels(std::string_view text) {
   return ParseSeries(Cat("{\"", name, "\"", inside.empty() ? "" : ",", inside, "}"));
 }
 
-// Removes the next item from `rest` and returns it. Items are separated by blanks, but histograms
-// may contain blanks.
+// Removes the next item from `rest` and returns the item. Items are separated by blanks, but a
+// histogram item may contain blanks.
 std::string_view NextItem(std::string_view* rest) {
   const size_t begin = std::min(rest->find_first_not_of(kBlank), rest->size());
   size_t end = begin;
@@ -107,8 +107,8 @@ Status AppendItem(std::string_view item, std::vector<GoldenPoint>* points) {
   return OkStatus();
 }
 
-// Parses an offset item of start timestamps such as `-30s`, `-1m-1mx2`, or `0s`. Returns the number
-// of points it covers.
+// Parses a start-timestamp item, such as the offset `-30s`, `-1m-1mx2`, or `0s`. Returns the number
+// of points that the item covers.
 StatusOr<size_t> CountOffsets(std::string_view item) {
   std::string_view body = item;
   ASSIGN_OR_RETURN(const std::optional<size_t> repeat, CutCount(&body));
@@ -123,7 +123,8 @@ StatusOr<size_t> CountOffsets(std::string_view item) {
   return repeat.value_or(0) + 1;
 }
 
-// Returns the position of the marker of a start-timestamp line, which directly follows the series.
+// Returns the position of the marker in a start-timestamp line. The marker directly follows the
+// series.
 std::optional<size_t> StartMark(std::string_view text) {
   const auto end = SeriesEnd(text);
   if (!end.ok()) return std::nullopt;

@@ -17,8 +17,7 @@ namespace {
 
 constexpr int64_t kMinute = 60'000'000'000;
 
-// Returns true for expressions whose value in a range query differs from the value in an instant
-// query.
+// Returns true for expressions that have different values in range queries and instant queries.
 bool DependsOnRange(std::string_view expr) {
   for (const std::string_view call : {"start()", "end()", "range()", "step()"}) {
     if (expr.find(call) != std::string_view::npos) return true;
@@ -26,7 +25,7 @@ bool DependsOnRange(std::string_view expr) {
   return false;
 }
 
-// Returns the first line of an error without the position, so that equal errors can be grouped.
+// Returns the first line of an error without the position, so that identical errors can be grouped.
 std::string Reason(const Status& status) {
   std::string_view text = ToStd(status.message());
   text = text.substr(0, text.find('\n'));
@@ -56,7 +55,7 @@ Query ToQuery(const EvalCommand& eval) {
   return query;
 }
 
-// Runs the query. Strings are not allowed in range queries.
+// Runs the query. A string result of a range query is an error.
 StatusOr<QueryAnswer> Ask(const GoldenSamples& samples, const Query& query, bool range) {
   auto answer = RunQuery(samples.series(), query);
   if (range && answer.ok() && answer->type == QueryType::kString) {
@@ -98,7 +97,7 @@ EvalOutcome JudgeAnswer(const EvalCommand& eval, const QueryAnswer& answer) {
   return wrong.empty() ? Passed() : Failed(eval, wrong, InstantLines(answer.type, elements));
 }
 
-// Evaluates an instant eval again as the middle one of three ticks.
+// Evaluates an instant eval again as the middle tick of a range query with three ticks.
 EvalOutcome JudgeMiddleTick(const EvalCommand& eval, const GoldenSamples& samples) {
   Query query = ToQuery(eval);
   query.start -= kMinute;

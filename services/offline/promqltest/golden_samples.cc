@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::string_view kBucketLabel = "le";
 
-// Returns the labels of the native histogram that load_with_nhcb creates from a series of a classic
-// histogram, or nullopt for any other series.
+// Returns the labels of the native histogram that load_with_nhcb creates from a classic histogram
+// series, or nullopt for any other series.
 std::optional<Labels> NativeLabels(const Labels& labels) {
   const std::string_view name = labels.Name();
   for (const std::string_view suffix : {"_bucket", "_count", "_sum"}) {

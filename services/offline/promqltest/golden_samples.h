@@ -1,5 +1,5 @@
-// Samples loaded by a golden script: the series for RunQuery, and a list of the series with values
-// that the engine does not support.
+// Samples loaded by a golden script. Contains the series for RunQuery, and a list of the series
+// whose values the engine does not support.
 #pragma once
 
 #include <map>
@@ -14,8 +14,8 @@ namespace pitwall::offline {
 
 class GoldenSamples {
  public:
-  // Adds samples. Returns InvalidArgument, with the line, if a sample is older than the last sample
-  // of its series or has a different value at the same time.
+  // Adds samples. Returns InvalidArgument with the line if a sample is older than the last sample
+  // of its series, or if it has a different value at the same time.
   Status Load(const LoadCommand& load);
   void Clear();
 
@@ -26,14 +26,14 @@ class GoldenSamples {
     bool native_histograms = false;
     bool start_timestamps = false;
   };
-  // Returns the traits of all series that the expression's selectors match. If the expression
-  // cannot be parsed, no trait is set.
+  // Returns the combined traits of all series that the expression's selectors match. If the
+  // expression cannot be parsed, all traits are false.
   Touched TouchedBy(const std::string& expr) const;
 
  private:
   std::vector<QuerySeries> series_;
   std::map<Labels, size_t> index_;
-  std::map<Labels, Touched> traits_;  // contains only series with at least one trait
+  std::map<Labels, Touched> traits_;  // only series with at least one trait
 };
 
 }  // namespace pitwall::offline

@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kRangeVector = "expect range vector";
 constexpr std::string_view kString = "expect string";
 
-// Removes the first word and the surrounding blanks from `rest`, and returns the word.
+// Removes the first word and the surrounding blanks from `rest`. Returns the word.
 std::string_view NextWord(std::string_view* rest) {
   *rest = Trim(*rest);
   const size_t end = std::min(rest->find_first_of(" \t"), rest->size());
@@ -34,7 +34,7 @@ std::string Lower(std::string_view text) {
   return lower;
 }
 
-// Parses a number in the syntax of Go's ParseInt (including prefixes) and ParseFloat.
+// Parses a number in the syntax of Go's ParseInt (including prefixes) or ParseFloat.
 std::optional<double> ParseNumber(std::string_view text) {
   std::string_view digits = text;
   const bool negative = StartsWith(digits, "-");
@@ -86,10 +86,11 @@ class ScriptParser {
   }
 
  private:
-  // Returns the number of the current line, or of the last line after the end.
+  // Returns the number of the current line, or the number of the last line at the end of the
+  // script.
   int Number() const { return static_cast<int>(std::min(at_, lines_.size() - 1)) + 1; }
 
-  // Advances to the next line of the block. A block ends at an empty line or a comment.
+  // Advances to the next line of the block. An empty line or a comment ends the block.
   bool NextLine() {
     ++at_;
     return at_ < lines_.size() && !lines_[at_].empty();
@@ -183,7 +184,7 @@ class ScriptParser {
     return OkStatus();
   }
 
-  // Parses one line of an expectation. Sets `more` to false if this line ends the block.
+  // Parses one line of the expected result. Sets `more` to false if this line ends the block.
   Status ParseExpectation(std::string_view line, EvalCommand* eval, bool* more) {
     constexpr std::string_view kMessage = "expected_fail_message";
     constexpr std::string_view kPattern = "expected_fail_regexp";
@@ -200,7 +201,7 @@ class ScriptParser {
       return ParseRangeVector(line.substr(kRangeVector.size()), eval);
     if (StartsWith(line, kString)) return ParseText(Trim(line.substr(kString.size())), eval);
     std::string_view rest = line;
-    // A metric named `expect` must be written as expect{}.
+    // A metric named `expect` must be written as expect{} to distinguish it from the keyword.
     if (NextWord(&rest) == "expect") return ParseExpect(rest, eval);
     if (const auto number = ParseNumber(line)) {
       eval->scalar = *number;

@@ -123,7 +123,7 @@ TEST(GoldenScript, ParsesLoads) {
   const auto& load = std::get<LoadCommand>((*script)[0].what);
   EXPECT_TRUE(load.native_histograms);
   EXPECT_EQ(load.step, 5 * kSecond);
-  ASSERT_EQ(load.series.size(), 1U);  // the last of the series with equal labels
+  ASSERT_EQ(load.series.size(), 1U);  // only the last of the series with equal labels is kept
   EXPECT_EQ(load.series[0].points.size(), 2U);
   EXPECT_EQ(load.series[0].line, 3);
   EXPECT_EQ(std::get<LoadCommand>((*script)[1].what).step, 90 * kSecond);
@@ -168,7 +168,7 @@ TEST(GoldenScript, ParsesEvals) {
   EXPECT_EQ(Eval("eval instant at 0 \"a\"\n expect string `a\\n`\n").text, "a\\n");
   EXPECT_TRUE(Eval("eval instant at 0 m[1m]\n expect range vector from 0 to 1m step 10s\n m 1 2\n")
                   .range_vector);
-  // A block also ends after a number, and after the legacy form of an expected failure.
+  // A number, or the legacy form of an expected failure, also ends a block.
   EXPECT_EQ(Script("eval instant at 0 1\n 1\nclear\neval_fail instant at 0 m\n"
                    " expected_fail_message no, no\nclear\n")
                 ->size(),
@@ -231,7 +231,7 @@ TEST(GoldenCompare, AlmostEqualToleratesRoundingErrors) {
   EXPECT_TRUE(AlmostEqual(0, tiny));
 }
 
-// Verdicts of a script's evals: P (passed), F (failed), or U (unsupported).
+// Returns one character per eval in the script: P (passed), F (failed), or U (unsupported).
 struct ScriptRun {
   Status status;
   std::string verdicts;
@@ -340,15 +340,15 @@ TEST(GoldenRun, LoadsAccumulateUntilClear) {
                     "eval instant at 2m m + n\n {} 4\n\nclear\neval instant at 2m m\n")
                 .verdicts,
             "PP");
-  // As in Prometheus, older samples and different values at the same time are rejected. The last
-  // sample may be repeated.
+  // As in Prometheus, a sample must not be older than the last sample or differ from it at the same
+  // time. Repeating the last sample is allowed.
   EXPECT_TRUE(RunText("load 1m\n m 1 2\n\nload 1m\n m _ 2 3\n").status.ok());
   EXPECT_EQ(ToStd(RunText("load 1m\n m 1 2\n\nload 30s\n m _ 3\n").status.message()),
             "f.test:5: m already has a sample at 60s, but this load has one at 30s");
   EXPECT_FALSE(RunText("load 1m\n m 1 2\n\nload 1m\n m _ 3\n").status.ok());
 }
 
-// Verifies the exit code of the command and its output.
+// Checks the exit code and the output of the command.
 TEST(GoldenRun, PrintsFailuresAndCounts) {
   const std::string good = testing::TempDir() + "good.test";
   const std::string bad = testing::TempDir() + "bad.test";

@@ -35,7 +35,7 @@ void FiringAnnotations::Update(const alert::AlertInput& input, const alert::Aler
     text.step = input.at.step;
     text.time_ns = input.at.time_ns;
     text.queries = input.queries;
-    // With the labels that the alert state machine assigns.
+    // The key includes the labels that the alert state machine adds.
     std::vector<Label> pairs;
     for (const Label& label : element) {
       if (label.name != kMetricName) pairs.push_back(label);

@@ -1,5 +1,5 @@
-// Annotations of firing alerts, as of the last tick at which the expression had a value for the
-// alert. Events cannot be used instead because they are emitted at most once a minute and have only
+// Annotations of firing alerts at the last tick at which the expression had a value for the alert.
+// Events are not a suitable source, because they are emitted at most once a minute and contain only
 // three annotations.
 #pragma once
 
@@ -22,7 +22,7 @@ struct FiringAlert {
 class FiringAnnotations {
  public:
   // Must be called after each successful evaluation of an alerting rule. An alert in the
-  // keep_firing_for period retains its last annotations.
+  // keep_firing_for period keeps its last annotations.
   void Update(const alert::AlertInput& input, const alert::AlertState& state);
   // Must be called when all alerts of the rule have ended.
   void Ended(const alert::AlertRule& rule) { rules_.erase(rule.name()); }

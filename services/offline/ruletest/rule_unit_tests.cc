@@ -13,8 +13,8 @@ namespace pitwall::offline {
 
 namespace {
 
-// Runs the tests of one file. Rules that cannot run are counted as a test failure. An error is
-// returned only for unreadable input.
+// Runs the tests of one file. Rules that cannot run count as a test failure. Returns an error only
+// if the input is unreadable.
 Status RunFile(const std::string& path, const lang::PackSource& packs, Tally* tally) {
   ASSIGN_OR_RETURN(const std::string text, ReadFile(path));
   ASSIGN_OR_RETURN(const UnitTestFile file, ParseUnitTestFile(path, text));
@@ -35,7 +35,7 @@ Status RunFile(const std::string& path, const lang::PackSource& packs, Tally* ta
     lang::Diagnostics diagnostics;
     const auto program = CompileTestRules(rules, file, test, watched, &diagnostics);
     if (!program.ok()) {
-      // The remaining tests use the same rules, so they are skipped.
+      // The remaining tests use the same rules and would fail as well, so they are skipped.
       const std::string why = diagnostics.HasErrors()
                                   ? diagnostics.ToString()
                                   : Cat(ToStd(program.status().message()), "\n");

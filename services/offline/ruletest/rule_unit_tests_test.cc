@@ -168,7 +168,7 @@ tests:
 )";
   EXPECT_EQ(Run({Write("test.yaml", text)}), 1);
   EXPECT_THAT(out_, HasSubstr("summary=\"x is 6\""));
-  // Expected annotations may be omitted if the rules have keys specific to Pitwall.
+  // Expected annotations may be omitted if the rules have Pitwall-specific keys.
   std::string own = kRules;
   own.replace(own.find("    keep_firing_for"), 4, "    scope: job\n    ");
   Write("rules.yaml", own);
@@ -199,7 +199,8 @@ tests:
 }
 
 TEST_F(RuleTest, OwnIntervals_GroupsUseTheirIntervals) {
-  // The group `slow` is evaluated only once a minute. The group `file` has no interval of its own.
+  // The group `slow` is evaluated only once a minute. The rule file does not set an interval for
+  // the group `file`.
   Write("rules.yaml",
         "groups:\n- name: slow\n  interval: 1m\n  rules: [{alert: Slow, expr: x > 5}]\n"
         "- name: file\n  rules: [{alert: File, expr: x > 5}]\n");
@@ -278,7 +279,8 @@ TEST_F(RuleTest, FuzzyCompareToleratesOneBit) {
   EXPECT_EQ(Run({Write("test.yaml", text)}), 1);
 }
 
-// Rules of both scopes on train_loss, and one rule on a series that does not belong to an attempt.
+// The file contains rules of both scopes on train_loss, and one rule on a series that does not
+// belong to an attempt.
 constexpr char kAttemptRules[] = R"(groups:
 - name: g
   rules:
@@ -329,7 +331,7 @@ tests:
 )";
   EXPECT_EQ(Run({Write("test.yaml", text)}), 0) << out_ << err_;
   EXPECT_EQ(out_, "22 passed, 0 failed\n");
-  // These expectations hold only because of the attempts.
+  // The expected results require the attempts, so the test must fail without them.
   std::string other = text;
   other.replace(other.find("  attempts: [35s, 60s]\n"), 23, "");
   EXPECT_EQ(Run({Write("test.yaml", other)}), 1);
@@ -379,9 +381,9 @@ tests:
   EXPECT_THAT(out_, HasSubstr("status of High at step 4:\n"));
 }
 
-// A need that was met once stays met, regardless of the look-back, because a metric may be logged
-// infrequently.
-TEST_F(RuleTest, StepClock_NeedMetOnceStaysMet) {
+// A requirement that was met once stays met, regardless of the look-back, because jobs may log a
+// metric infrequently.
+TEST_F(RuleTest, StepClock_RequirementMetOnceStaysMet) {
   Write("rules.yaml", R"(groups:
 - name: g
   clock: step

@@ -23,7 +23,7 @@ std::string Difference(const std::vector<std::string>& expected,
 
 struct Shown {
   std::vector<Label> labels;
-  const Annotations* annotations;  // not compared if null
+  const Annotations* annotations;  // null if annotations are not compared
 };
 
 std::string Line(const Shown& alert) {
@@ -41,7 +41,7 @@ bool Equal(const Shown& a, const Shown& b) {
          (a.annotations == nullptr || b.annotations == nullptr || *a.annotations == *b.annotations);
 }
 
-// Returns whether both lists contain the same alerts, in any order. Alerts usually have distinct
+// Returns true if both lists contain the same alerts in any order. Alerts usually have distinct
 // labels, so each alert is paired with its first match.
 bool SameAlerts(const std::vector<Shown>& a, std::vector<Shown> b) {
   if (a.size() != b.size()) return false;

@@ -1,5 +1,5 @@
-// Comparison of the expected and actual results of a unit test, equivalent to promtool. Each
-// function returns "" if the results are equal, otherwise both results as printable lines.
+// Comparison of a unit test's expected and actual results, equivalent to promtool. Each function
+// returns "" if the results are equal, and otherwise both results as printable lines.
 #pragma once
 
 #include <string>
@@ -17,8 +17,8 @@ namespace pitwall::offline {
 std::string CompareAlerts(const AlertCase& expected, const std::vector<FiringAlert>& firing,
                           bool strict);
 
-// Compares the status of the rule that the case selects. A missing or ambiguous rule is also
-// reported as a difference.
+// Compares the status of the rule that the test case selects. A missing or ambiguous rule also
+// counts as a difference.
 std::string CompareStatus(const StatusCase& expected,
                           const std::vector<engine::RuleStatusNow>& statuses);
 

@@ -56,7 +56,7 @@ std::optional<int64_t> ReadStep(StrictMap& map, std::string_view key, const Node
   return StepPosition(*number);
 }
 
-// Reads a time on the test's clock, which is either a duration or a step.
+// Reads a time on the test's clock, in the form of a duration or a step.
 int64_t ReadTime(StrictMap& map, std::string_view key, bool step) {
   if (!step) return map.Duration(key).value_or(0);
   const Node* node = map.Get(key);
@@ -92,7 +92,7 @@ std::vector<int64_t> ReadAttempts(StrictMap& map, bool step) {
   return attempts;
 }
 
-// Reads the start time, given in seconds since the epoch or in RFC 3339.
+// Reads the start time as seconds since the epoch or in RFC 3339 format.
 int64_t ReadStart(StrictMap& map) {
   const auto text = map.String("start_timestamp");
   if (!text.has_value()) return 0;
@@ -114,13 +114,13 @@ void AddSeries(GoldenSeries read, UnitTest* test) {
   InputSeries series{std::move(read.labels), {}};
   for (const GoldenPoint& point : read.points)
     series.values.push_back(point.present() ? std::optional(point.value) : std::nullopt);
-  // If a series is defined several times, the last definition wins.
+  // If a series is defined several times, the last definition is used.
   const auto same = std::find_if(test->series.begin(), test->series.end(),
                                  [&](const auto& other) { return other.labels == series.labels; });
   (same == test->series.end() ? test->series.emplace_back() : *same) = std::move(series);
 }
 
-// Promtool joins a series and its values into lines of text, which end at an empty line. A line
+// Promtool joins a series and its values into lines of text and stops at an empty line. A line
 // break within the values therefore starts another series. Returns false at the end of the text.
 bool ReadSeries(StrictMap& entry, UnitTest* test) {
   const std::string series = entry.String("series").value_or("");
@@ -184,8 +184,8 @@ void ReadStatusCase(StrictMap& entry, const Node& node, UnitTest* test) {
   test->statuses.push_back(std::move(status));
 }
 
-// Parses a number like go-yaml's float64, which also accepts 0x10, 010, 0b11, and 1_000. Other
-// strings, including NaN, are malformed.
+// Parses a number with the syntax that go-yaml accepts for a float64, including 0x10, 010, 0b11,
+// and 1_000. Other strings, including NaN, are malformed.
 double ReadValue(StrictMap& map, std::string_view key) {
   const Node* node = map.Get(key);
   if (node == nullptr) return 0;

@@ -1,6 +1,5 @@
-// Strictly parsed unit-test file in Prometheus's format (promtool 3.14), with the extensions
-// `clock`, `mode`, `attempts`, and `status_test` for a test, and `own_intervals` for the file
-// (docs/rule-tests.md).
+// Strict parser for unit-test files in Prometheus's format (promtool 3.14). Adds `clock`, `mode`,
+// `attempts`, and `status_test` for tests, and `own_intervals` for files (docs/rule-tests.md).
 #pragma once
 
 #include <cstdint>
@@ -26,7 +25,7 @@ struct ExpectedAlert {
 };
 
 struct AlertCase {
-  int64_t eval_time = 0;  // position units since the start of the test
+  int64_t eval_time = 0;  // since the start of the test, in position units
   std::string alert;
   std::vector<ExpectedAlert> expected;
   yaml::Position position;
@@ -47,7 +46,8 @@ struct ExprCase {
 struct StatusCase {
   int64_t eval_time = 0;
   std::string alert;
-  // Labels that select one of several rules with the same alertname, by the labels in the rules.
+  // Labels that select one of several rules with the same alertname. They are compared with the
+  // labels in the rule definitions.
   std::vector<std::pair<std::string, std::string>> labels;
   RuleStatus status = RuleStatus::kUnknown;
   std::optional<std::string> reason;  // text that the status reason must contain
@@ -56,7 +56,7 @@ struct StatusCase {
 
 struct InputSeries {
   Labels labels;
-  // One element per interval; nullopt if the sample is missing.
+  // One element per interval. A missing sample is nullopt.
   std::vector<std::optional<double>> values;
 };
 
@@ -66,9 +66,9 @@ struct UnitTest {
   bool step = false;
   std::string mode;
   int64_t start = 0;                // position of the first value of each series
-  int64_t interval = 0;             // distance between values in position units
-  std::vector<InputSeries> series;  // with distinct labels
-  // Starts of further attempts of the job, in position units since the start of the test, in
+  int64_t interval = 0;             // distance between values, in position units
+  std::vector<InputSeries> series;  // series have distinct labels
+  // Start times of the job's additional attempts, in position units since the start of the test. In
   // ascending order.
   std::vector<int64_t> attempts;
   std::vector<AlertCase> alerts;
@@ -80,16 +80,16 @@ struct UnitTest {
 
 struct UnitTestFile {
   std::string name;
-  std::vector<std::string> rule_files;  // patterns as written, relative to the file
+  std::vector<std::string> rule_files;  // patterns as written; relative to the file
   int64_t evaluation_interval = 0;
   bool own_intervals = false;  // groups keep their own intervals, which promtool would override
   std::vector<std::string> group_eval_order;
-  bool fuzzy_compare = false;  // values may differ in the last bit
+  bool fuzzy_compare = false;  // if true, values may differ in the last bit
   std::vector<UnitTest> tests;
 };
 
-// Parses a file. Returns InvalidArgument with FILE:LINE:COL for each error. Native histograms are
-// an error.
+// Parses a file. Each problem is reported in an InvalidArgument error with FILE:LINE:COL. Native
+// histograms are an error.
 StatusOr<UnitTestFile> ParseUnitTestFile(std::string_view name, std::string_view text);
 
 }  // namespace pitwall::offline

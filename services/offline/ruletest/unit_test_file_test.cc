@@ -25,7 +25,7 @@ std::string Wrong(std::string_view text) {
   return file.ok() ? "nothing" : std::string(ToStd(file.status().message()));
 }
 
-// Returns a file with one test that has one expected sample.
+// Returns a test file with one test and one expected sample.
 std::string Value(std::string_view value) {
   return Cat("tests:\n- promql_expr_test:\n  - {expr: x, exp_samples: [{value: ", value, "}]}\n");
 }
@@ -132,7 +132,7 @@ TEST(UnitTestFileTest, RejectsNativeHistograms) {
               HasSubstr("native histograms are not supported"));
 }
 
-// Promtool also splits the values into lines.
+// Promtool also splits the values at line breaks.
 TEST(UnitTestFileTest, LineBreakInValuesStartsNewSeries) {
   const UnitTestFile file = Parse(R"(
 tests:
@@ -144,7 +144,7 @@ tests:
 )");
   const auto& series = file.tests.at(0).series;
   ASSERT_EQ(series.size(), 3U);
-  EXPECT_EQ(series[0].values, std::vector<std::optional<double>>{7});  // the last definition wins
+  EXPECT_EQ(series[0].values, std::vector<std::optional<double>>{7});  // uses the last definition
   EXPECT_EQ(series[1].labels.Name(), "y");
   EXPECT_EQ(series[2].labels.Name(), "z");
 }
@@ -207,7 +207,7 @@ tests:
       wrong("{alertname: A, status: Fine}"),
       HasSubstr("t.yaml:2:32: status must be NoData, InProgress, NoIssuesFound, IssuesFound, "
                 "or Error, not \"Fine\""));
-  // Stopped is not possible because the job has active ranks, and Unknown only applies before the
+  // Stopped is impossible because the job has active ranks, and Unknown applies only before the
   // first tick.
   for (const std::string_view status : {"Stopped", "Unknown"})
     EXPECT_THAT(wrong(Cat("{alertname: A, status: ", status, "}")), HasSubstr("t.yaml:2:32"));

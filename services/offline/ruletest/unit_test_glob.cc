@@ -12,8 +12,8 @@ bool HasMeta(std::string_view pattern) {
   return pattern.find_first_of("*?[\\") != std::string_view::npos;
 }
 
-// Removes the next character of a pattern or bracket range, skipping a preceding backslash. Returns
-// false at the end.
+// Removes the next character from a pattern or bracket range, and skips a preceding backslash.
+// Returns false at the end.
 bool Next(std::string_view* pattern, char* out) {
   if (!pattern->empty() && pattern->front() == '\\') pattern->remove_prefix(1);
   if (pattern->empty()) return false;
@@ -22,8 +22,8 @@ bool Next(std::string_view* pattern, char* out) {
   return true;
 }
 
-// Matches the part of a pattern after "[", up to and including "]". Returns nullopt if it is
-// malformed.
+// Matches a character against the rest of a bracket expression, from after "[" through "]". Returns
+// nullopt if the expression is malformed.
 std::optional<bool> MatchBracket(std::string_view* pattern, char c) {
   const bool negated = !pattern->empty() && pattern->front() == '^';
   if (negated) pattern->remove_prefix(1);

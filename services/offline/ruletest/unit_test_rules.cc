@@ -52,15 +52,14 @@ lang::GroupText WatchAll(lang::Diagnostics* diagnostics) {
   return group;
 }
 
-// Group that has been separated from its file, so that groups of several files can be ordered
-// freely.
+// Group that is separate from its file, so that groups from several files can be ordered freely.
 struct LooseGroup {
   yaml::FileTextPtr file;
   std::string pack;
   lang::GroupText text;
 };
 
-// Returns whether token `i` is a field of the preceding expression, as in $x.field or .Field.field.
+// Returns true if token `i` is a field of the preceding expression, as in $x.field or .Field.field.
 bool IsFieldOf(const std::vector<templates::Token>& tokens, size_t i) {
   using Kind = templates::Token::Kind;
   if (i >= tokens.size() || tokens[i].kind != Kind::kField || tokens[i].spaced || i == 0)
@@ -74,8 +73,8 @@ std::string_view NameOf(const templates::Token& token) {
   return StartsWith(text, "$") || StartsWith(text, ".") ? text.substr(1) : text;
 }
 
-// Returns the value of the external label or URL that starts at token `i`, or nullopt for other
-// tokens. `last` receives the index of its last token.
+// Returns the value of the external label or URL reference that starts at token `i`, or nullopt for
+// other tokens. `last` receives the index of the last token in the reference.
 std::optional<std::string> External(const std::vector<templates::Token>& tokens, size_t i,
                                     const UnitTest& test, size_t* last) {
   using Kind = templates::Token::Kind;
@@ -104,7 +103,7 @@ std::optional<std::string> External(const std::vector<templates::Token>& tokens,
 
 std::string WithExternals(const std::string& text, const UnitTest& test) {
   const auto tokens = templates::Tokenize(text);
-  if (!tokens.ok()) return text;  // the checker reports the error
+  if (!tokens.ok()) return text;  // the checker will report the error
   std::string out;
   size_t done = 0;
   for (size_t i = 0; i < tokens->size(); ++i) {
@@ -160,7 +159,7 @@ StatusOr<TestProgram> CompileTestRules(const TestRules& rules, const UnitTestFil
       groups.push_back({parsed->file, parsed->pack, std::move(group)});
     }
   }
-  // As in promtool, groups that are not listed are ordered like the first listed group.
+  // As in promtool, unlisted groups have the same rank as the first listed group.
   const auto place = [&](const LooseGroup& group) {
     const auto& order = file.group_eval_order;
     const auto at = std::find(order.begin(), order.end(), group.text.name);
@@ -179,7 +178,7 @@ StatusOr<TestProgram> CompileTestRules(const TestRules& rules, const UnitTestFil
   for (LooseGroup& group : groups) {
     auto one = std::make_shared<lang::RuleFile>();
     one->file = group.file;
-    // The pack name determines the evaluation order of the groups.
+    // The number in the pack name determines the evaluation order of the groups.
     char number[16];
     std::snprintf(number, sizeof(number), "%06zu", files.size());
     one->pack = Cat(number, ":", group.pack);

@@ -1,4 +1,4 @@
-// Rules of a unit test, loaded as in promtool.
+// Rules for a unit test, loaded as in promtool.
 #pragma once
 
 #include <string>
@@ -13,14 +13,14 @@
 
 namespace pitwall::offline {
 
-// Returns the files that match the pattern, sorted by name, as Go's filepath.Glob does: `*`, `?`,
+// Returns the files that match the pattern, sorted by name, like Go's filepath.Glob: `*`, `?`,
 // `[a-z]`, `[^a]`, and `\` match within one path component, and dots are not special. Returns
 // InvalidArgument if the pattern is malformed.
 StatusOr<std::vector<std::string>> Glob(const std::string& pattern);
 
 struct TestRules {
-  std::vector<RuleSetFile> files;  // without duplicates, in rule_files order
-  // Patterns that match no file; as in promtool, only a warning.
+  std::vector<RuleSetFile> files;  // in rule_files order, without duplicates
+  // Patterns that do not match any file. As in promtool, they only cause a warning.
   std::vector<std::string> unmatched;
 };
 // Reads the rule files. Patterns are relative to `folder`. Returns an error if a file cannot be
@@ -29,24 +29,25 @@ StatusOr<TestRules> ReadTestRules(const UnitTestFile& file, const std::string& f
 
 struct TestProgram {
   plan::ProgramPtr program;
-  // True if a rule file has keys specific to Pitwall, which promtool cannot read.
+  // True if a rule file contains Pitwall-specific keys, which promtool cannot read.
   bool own_keys = false;
 };
 
 // Compiles the rules for one test. As in promtool, groups on the time clock are evaluated at the
 // file's evaluation_interval, regardless of their own intervals. Evaluation starts at the start of
-// the test, in the order of group_eval_order and of the files. External labels and the URL are
-// substituted into the templates.
+// the test, in the order given by group_eval_order and by the files. The test's external labels and
+// URL are substituted into the templates.
 //
-// `watch_all` selects every series of the time clock, including ALERTS, so that the runner reports
-// all recorded samples. It creates a time clock even if there are no rules.
+// If `watch_all` is true, the rules select every series on the time clock, including ALERTS, so
+// that
+// the runner reports all recorded samples. A time clock is created even if there are no rules.
 StatusOr<TestProgram> CompileTestRules(const TestRules& rules, const UnitTestFile& file,
                                        const UnitTest& test, bool watch_all,
                                        lang::Diagnostics* diagnostics);
 
 // Substitutes the test's external labels and URL into a template: {{ $externalLabels.x }}, {{
-// .ExternalLabels.x }}, {{ $externalURL }}, and {{ externalURL }}. The label map as a whole remains
-// empty.
+// .ExternalLabels.x }}, {{ $externalURL }}, and {{ externalURL }}. The external label map itself
+// remains empty.
 std::string WithExternals(const std::string& text, const UnitTest& test);
 
 }  // namespace pitwall::offline

@@ -21,7 +21,7 @@ class GlobTest : public testing::Test {
   }
   ~GlobTest() override { std::filesystem::remove_all(dir_); }
 
-  // Returns the matching files relative to the test folder.
+  // Returns the matching files with paths relative to the test folder.
   std::vector<std::string> Find(const std::string& pattern) {
     const auto files = Glob((dir_ / pattern).string());
     if (!files.ok()) return {"an error"};

@@ -19,17 +19,17 @@ namespace pitwall::offline {
 
 namespace {
 
-// A multiple of nearly every common range, so that windows have few panes.
+// Query interval. It is a multiple of nearly every common range, so that windows have few panes.
 constexpr int64_t kQueryStep = int64_t{7} * 24 * 3600 * kStepUnit;
 
-// Observes the rules of one test, and keeps all samples for its expressions.
+// Observes the rules of one test and collects all samples for the test's expressions.
 class Watch final : public engine::RuleObserver {
  public:
   explicit Watch(const UnitTest& test) : test_(test) {
     for (const InputSeries& series : test.series) inputs_.emplace(series.labels, &series);
   }
 
-  // As in promtool, a failing rule ends the test, unless a case expects the failure.
+  // As in promtool, a failing rule ends the test unless a test case expects the failure.
   void Failed(const plan::Rule& rule, const Status& error) override {
     for (const StatusCase& status : test_.statuses) {
       if (status.status == RuleStatus::kError && status.alert == rule.alert) return;
@@ -41,7 +41,7 @@ class Watch final : public engine::RuleObserver {
     spoken_.Update(input, state);
   }
   void Ended(const alert::AlertRule& rule) override { spoken_.Ended(rule); }
-  // Prometheus and its promtool reject another value at the time of an existing sample.
+  // Prometheus and promtool reject a second value for an existing series and time.
   void Recorded(const Labels& labels, int64_t position, double value) override {
     auto& samples = recorded_[labels];
     const std::optional<double> there = !samples.empty() && samples.back().first == position
@@ -56,16 +56,16 @@ class Watch final : public engine::RuleObserver {
     }
   }
 
-  // A stale marker from the runner, not from a rule.
+  // Records a stale marker that comes from the runner and not from a rule.
   void Stale(const Labels& labels, int64_t position) {
     recorded_[labels].emplace_back(position, StaleMarker());
   }
 
-  // "" until a rule fails.
+  // Error of the first rule that failed, or "".
   const std::string& failure() const { return failure_; }
   const FiringAnnotations& spoken() const { return spoken_; }
 
-  // All samples up to `last`.
+  // Returns all samples up to `last`.
   std::vector<QuerySeries> Samples(int64_t last) const {
     std::map<Labels, QuerySeries> all;
     for (const InputSeries& series : test_.series) {
@@ -168,8 +168,8 @@ class Runner {
                                              : kMaxPosition;
   }
 
-  // As Job::BeginAttempt (time-model.md, section 4), with all train_* series of the test as those
-  // of the ending attempt. Samples at `position` belong to the new attempt.
+  // Starts an attempt like Job::BeginAttempt (time-model.md, section 4). All train_* series in the
+  // test belong to the ending attempt. Samples at `position` belong to the new attempt.
   Status BeginAttempt(int64_t position) {
     RETURN_IF_ERROR(Feed(position - 1));
     engine::EventSink outputs;
@@ -179,7 +179,8 @@ class Runner {
       runner_.RestartWindows();
       runner_.ticks().StartAt(position);
     } else {
-      // Just before the attempt, since a series may have a sample at its beginning.
+      // The stale markers are just before the start of the attempt, because a series may have a
+      // sample exactly at the start.
       std::vector<window::SeriesId> ended;
       for (size_t i = 0; i < ids_.size(); ++i) {
         const Labels& labels = test_.series[i].labels;
@@ -201,7 +202,8 @@ class Runner {
     return OkStatus();
   }
 
-  // Whether the attempt has samples up to `position` and the newest is not a stale marker.
+  // Returns true if the attempt has samples up to `position` and the newest sample is not a stale
+  // marker.
   bool HasSample(const InputSeries& series, int64_t position) const {
     const int64_t since = position - test_.start;
     for (auto i = std::min(static_cast<int64_t>(series.values.size()) - 1, since / test_.interval);
@@ -212,8 +214,9 @@ class Runner {
     return false;
   }
 
-  // A live engine evaluates them every few seconds on the time clock; here only steps exist. Series
-  // seen so far represent those that a live source sends.
+  // Checks the rules' requirements. A live engine does this every few seconds on the time clock,
+  // but a test on the step clock has only steps. The series seen so far represent the series that a
+  // live source sends.
   void JudgeNeeds(int64_t position) {
     if (!test_.step) return;
     const auto carried = [&](std::string_view metric) {
@@ -248,7 +251,7 @@ class Runner {
   size_t length_ = 0;
   size_t next_ = 0;
   int64_t at_;
-  size_t attempts_ = 0;  // begun after the start
+  size_t attempts_ = 0;  // attempts that began after the start of the test
   int64_t attempt_at_;
 };
 
@@ -291,7 +294,7 @@ class TestRun {
     for (const ExprCase& expr : test_.exprs) last = std::max(last, expr.eval_time);
     if (runner != nullptr) RETURN_IF_ERROR(runner->RunTo(test_.start + last));
     if (Broken() || test_.exprs.empty()) return OkStatus();
-    // Samples after the last evaluation are not loaded.
+    // Samples after the last evaluation are ignored.
     const std::vector<QuerySeries> samples =
         watch_.Samples(runner != nullptr ? runner->at() : test_.start);
     for (const ExprCase& expr : test_.exprs) {
@@ -304,8 +307,8 @@ class TestRun {
  private:
   struct Asked {
     int64_t eval_time;
-    const AlertCase* alert;    // either this
-    const StatusCase* status;  // or this
+    const AlertCase* alert;    // set for an alert case
+    const StatusCase* status;  // set for a status case
   };
 
   Status CheckTimes() const {

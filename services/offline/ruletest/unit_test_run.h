@@ -13,9 +13,9 @@ struct Tally {
 };
 
 // Runs the test with `rules`, which must have been compiled for this test (with watch_all if the
-// test has expressions). Counts the test's cases and prints the failed ones. As in promtool, a rule
-// that fails at some tick is a failure and aborts the test. Returns an error if the test cannot
-// run.
+// test has expressions). Counts the test cases and prints the failed ones. As in promtool, a rule
+// that fails at some tick counts as a failure and aborts the test. Returns an error if the test
+// cannot run.
 Status RunUnitTest(const UnitTestFile& file, const UnitTest& test, const TestProgram& rules,
                    Tally* tally);
 
