@@ -15,7 +15,8 @@ int main(int argc, char** argv) {
   try {
     return pitwall::Dispatch(std::vector<std::string>(argv + 1, argv + argc));
   } catch (const std::system_error& error) {
-    // The standard library throws if a thread cannot be started. All services have stopped by now.
+    // The standard library throws if it cannot start a thread. All services have stopped at this
+    // point.
     pitwall::PrintError(pitwall::Cat(
         "pitwall: thread cannot be started (", error.what(),
         "); raise the limit of processes (ulimit -u, pids.max) or of memory (ulimit -v)\n"));

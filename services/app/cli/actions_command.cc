@@ -1,4 +1,5 @@
-// Command `pitwall actions list`: prints the executor's decisions and actions from the log.
+// Command `pitwall actions list`: prints the executor's decisions and actions that the log
+// contains.
 #include <algorithm>
 
 #include "services/adapters/clock/system_clock.h"

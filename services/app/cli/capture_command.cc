@@ -1,5 +1,5 @@
 // Command `pitwall capture JOB`: requests captures of a job's ranks from the collectors and prints
-// them.
+// the results.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -27,10 +27,10 @@ namespace {
 using Kind = FlagSpec::Kind;
 
 constexpr int64_t kPollNs = 100 * kNanosPerMilli;
-// Maximum wait for the first event of a job that has just started.
+// Maximum wait for the first event of a recently started job.
 constexpr int64_t kAppearNs = kNanosPerSecond;
-// All collectors capture at the same time. A rank whose capture has not arrived this long after the
-// first one is considered unresponsive.
+// All collectors capture at the same time. A rank counts as unresponsive if its capture does not
+// arrive within this time after the first capture.
 constexpr int64_t kAfterFirstNs = 5 * kNanosPerSecond / 2;
 
 struct Wanted {
@@ -76,8 +76,8 @@ bool IsSocket(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode);
 }
 
-// Returns the first socket path given by an option or the environment, otherwise a default path
-// that exists, otherwise "".
+// Returns the first socket path from an option or the environment. Otherwise, returns a default
+// path that exists, or "".
 std::string SocketOf(const Flags& flags) {
   if (const auto path = flags.One("socket")) return *path;
   for (const char* flag : {"data-dir", "input"}) {
@@ -109,8 +109,8 @@ StatusOr<std::string> AskLog(const Flags& flags, const Wanted& wanted, Clock* cl
   return request.id;
 }
 
-// Requests the captures. The request is authorized by access to the broker, by a token with the
-// `act` role, or by the job owner's access to the socket.
+// Requests the captures. Authorization is based on access to the broker, a token with the `act`
+// role, or the job owner's access to the socket.
 StatusOr<std::string> Ask(const Flags& flags, const Wanted& wanted, Clock* clock) {
   if (flags.Has("brokers")) return AskLog(flags, wanted, clock);
   const std::string socket = flags.Has("token-file") ? "" : SocketOf(flags);
@@ -128,8 +128,8 @@ StatusOr<std::string> Ask(const Flags& flags, const Wanted& wanted, Clock* clock
   return id;
 }
 
-// Returns NotFound if no event names the job, and FailedPrecondition if the job has ended, because
-// no collector would reply. Waits up to kAppearNs for the first event of a new job.
+// Checks that a collector can reply. Returns NotFound if no event names the job, and
+// FailedPrecondition if the job has ended. Waits up to kAppearNs for the first event of a new job.
 Status CheckRuns(const Flags& flags, const Wanted& wanted, Clock* clock) {
   const std::unique_ptr<Wakeup> pause = clock->NewWakeup();
   const int64_t deadline = clock->MonotonicNs() + kAppearNs;
@@ -160,7 +160,7 @@ StatusOr<std::vector<RankCapture>> Await(const Flags& flags, const Wanted& wante
   size_t seen = 0;
   std::unique_ptr<IssueReader> reader;
   while (true) {
-    // A log reader sees only the records that existed when it was opened.
+    // A log reader sees only the records that existed when the log was opened.
     if (reader == nullptr || HasLogInput(flags)) {
       ASSIGN_OR_RETURN(reader, IssueReader::Open(flags, clock));
     }
@@ -177,7 +177,7 @@ StatusOr<std::vector<RankCapture>> Await(const Flags& flags, const Wanted& wante
   }
 }
 
-// Returns false if at least one rank did not reply.
+// Requests, waits for, and prints the captures. Returns false if at least one rank did not reply.
 StatusOr<bool> Capture(const Flags& flags, const Wanted& wanted) {
   clock::SystemClock clock;
   ASSIGN_OR_RETURN(const std::string id, Ask(flags, wanted, &clock));

@@ -39,8 +39,8 @@ int PrintUnknown(const std::vector<Command>& commands, const std::string& name) 
   return kUsage;
 }
 
-// Handles a command line that does not match a command: a group without a subcommand, or an unknown
-// name.
+// Handles a command line that does not match any command: a group without a subcommand, or an
+// unknown name.
 int DispatchGroup(const std::vector<Command>& commands, const std::vector<std::string>& arguments) {
   const std::string& group = arguments[0];
   const bool known = std::any_of(commands.begin(), commands.end(),

@@ -1,6 +1,6 @@
-// Commands of the binary. Each function returns the table of one command, or the tables of one
-// group of subcommands. Each table is defined next to its command's code. The tables of `backtest`
-// and `baseline` are declared in backtest/backtest_commands.h.
+// Commands of the binary. Each function returns the table of one command, or the tables of a group
+// of subcommands. Each table is defined next to its command's code. backtest/backtest_commands.h
+// declares the tables of `backtest` and `baseline`.
 #pragma once
 
 #include <string>
@@ -29,7 +29,7 @@ std::vector<Command> AllCommands();
 // Returns the output of `pitwall --help`.
 std::string OverviewHelp(const std::vector<Command>& commands);
 
-// Runs the command that `arguments` specifies; `-h` is short for `--help`. Returns the exit code.
+// Runs the command specified by `arguments`. `-h` is short for `--help`. Returns the exit code.
 int Dispatch(const std::vector<std::string>& arguments);
 
 }  // namespace pitwall

@@ -1,5 +1,5 @@
-// Command `pitwall export JOB`: writes the spans of a job as a Perfetto trace, or the job's samples
-// as CSV.
+// Command `pitwall export JOB`: writes a job's spans as a Perfetto trace, or a job's samples as
+// CSV.
 #include <algorithm>
 #include <fstream>
 #include <string>
@@ -75,7 +75,7 @@ void Summary(const Flags& flags, Json what, const std::string& text) {
   flags.Has("json") ? PrintJson(what.dump() + "\n") : PrintError(text + "\n");
 }
 
-// Converts a job name to a file name in the current directory.
+// Converts a job name to a file name without directories.
 std::string FileOf(std::string_view job) {
   std::string name;
   for (const char c : job) {

@@ -62,7 +62,7 @@ Status WithHistory(const Flags& flags, const std::function<Status(const Client&)
   }
   http::CurlTransportOptions options;
   options.allow_insecure = token.empty() || flags.Has("insecure");
-  options.allowed_cidrs = {"0.0.0.0/0", "::/0"};  // the user chose the URL
+  options.allowed_cidrs = {"0.0.0.0/0", "::/0"};  // any address, because the user chose the URL
   options.ca_file = flags.One("ca-file").value_or("");
   ASSIGN_OR_RETURN(const std::unique_ptr<HttpTransport> transport,
                    http::MakeCurlTransport(options));
@@ -123,7 +123,7 @@ Status ListHistoryJobs(const Flags& flags) {
         return absl::DataLossError(
             Cat(kRoutes, "/jobs: unexpected response (jobs is not an array)"));
       jobs.insert(jobs.end(), some.begin(), some.end());
-      // If several insights processes share the history, some may not have replied.
+      // If several insights processes share the history, some of them may not have replied.
       if (page.empty() && answer.contains("missing")) {
         for (const Json& text : answer.at("missing")) {
           if (text.is_string()) PrintError(Cat(text.get<std::string>(), "\n"));

@@ -1,4 +1,4 @@
-// Access to the history for commands: options, token, and transport.
+// Access to the history for commands: options, tokens, and transport.
 #pragma once
 
 #include <functional>
@@ -13,35 +13,34 @@
 
 namespace pitwall {
 
-// Returns --url and --insecure, for commands that already have the other options from
-// TargetFlags().
+// Returns --url and --insecure, for commands that already include TargetFlags().
 std::vector<FlagSpec> HistoryUrlFlags();
 // Returns all options that WithHistory reads.
 std::vector<FlagSpec> HistoryFlags();
 
-// Connects to the history that the options specify and calls `run`. A response that does not match
-// the API also results in an error.
+// Connects to the history specified by the options and calls `run`. A response that does not match
+// the API is also an error.
 Status WithHistory(const Flags& flags,
                    const std::function<Status(const history_client::Client&)>& run);
 
-// Parses an RFC 3339 time, Unix seconds, "now", or a duration before now ("-15m"). Errors name the
-// option.
+// Parses an RFC 3339 time, Unix seconds, "now", or a duration before now ("-15m"). Errors contain
+// the option's name.
 StatusOr<int64_t> ReadMoment(std::string_view flag, std::string_view text, int64_t now_ns);
 
-// Implement `pitwall jobs list|show|report|archive|delete` with the history.
+// Implement `pitwall jobs list|show|report|archive|delete` based on the history.
 Status ListHistoryJobs(const Flags& flags);
 Status ShowHistoryJob(const std::string& job, const Flags& flags);
-// Writes to --output, or to report-JOB.html by default. With --json and without --output it writes
-// to stdout.
+// Writes the report to the --output file, or to report-JOB.html by default. With --json but without
+// --output, the report goes to stdout.
 Status ReportHistoryJob(const std::string& job, const Flags& flags);
 Status ArchiveHistoryJob(const std::string& job, const Flags& flags);
 Status DeleteHistoryJob(const std::string& job, const Flags& flags);
 
-// Implements `pitwall jobs parameters JOB`, which prints each parameter with the source of its
-// value.
+// Implements `pitwall jobs parameters JOB`, which prints each parameter and where its value comes
+// from.
 Status ListHistoryParameters(const std::string& job, const Flags& flags);
-// Implements `pitwall jobs parameter JOB RULE NAME VALUE`, which requests a value and waits for the
-// reply.
+// Implements `pitwall jobs parameter JOB RULE NAME VALUE`, which requests a new value and waits for
+// the reply.
 Status SetHistoryParameter(const std::vector<std::string>& arguments, const Flags& flags);
 
 }  // namespace pitwall

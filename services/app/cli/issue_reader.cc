@@ -51,7 +51,8 @@ class GrpcReader final : public IssueReader {
                           [&](const WatchBatch& batch) {
                             for (const IssueEventPtr& event : batch.events) take(event);
                             // A server that does not support until_now sends a bookmark after the
-                            // last event. Its first message may also be a bookmark.
+                            // last event, which ends the watch. The first message may also be a
+                            // bookmark, so it is ignored.
                             return !batch.events.empty() || std::exchange(first, false);
                           });
   }
@@ -150,7 +151,7 @@ class LogReader final : public IssueReader {
     RETURN_IF_ERROR(ForEach({}, [this](const IssueEventPtr& event) { index_->Apply(event); }));
     return ReadTopic(log_.get(), notifier::kSilencesTopic, [this](int32_t, const Record& record) {
       StatusOr<notifier::Silence> silence = notifier::DecodeSilence(record.value);
-      if (silence.ok()) silences_.Put(*std::move(silence));  // otherwise a tombstone
+      if (silence.ok()) silences_.Put(*std::move(silence));  // otherwise, the record is a tombstone
     });
   }
 

@@ -1,6 +1,6 @@
-// Reader of issues, rule statuses, and job changes for the command line. It reads from the gRPC
+// Reader for issues, rule statuses, and job changes, for the command line. It reads from the gRPC
 // server of a running system, or from the log (a data directory or Kafka) of a running or stopped
-// one.
+// system.
 #pragma once
 
 #include <functional>
@@ -19,30 +19,30 @@
 
 namespace pitwall {
 
-// Returns the options that OpenIssueClient reads: --target, the token, and TLS.
+// Returns the options that OpenIssueClient uses: --target, the token, and TLS.
 std::vector<FlagSpec> TargetFlags();
-// Returns the options that IssueReader::Open reads: TargetFlags() and LogInputFlags().
+// Returns the options that IssueReader::Open uses: TargetFlags() and LogInputFlags().
 std::vector<FlagSpec> InputFlags();
 
-// Connects to the server given by --target.
+// Connects to the server specified by --target.
 StatusOr<std::unique_ptr<grpc_adapter::IssueClient>> OpenIssueClient(const Flags& flags);
 
 class IssueReader {
  public:
   using TakeEvent = std::function<void(const IssueEventPtr&)>;
 
-  // Opens the log if the options specify one, otherwise connects to the gRPC server. `clock` must
-  // outlive the reader.
+  // Opens the log if the options specify a log, and otherwise connects to the gRPC server. `clock`
+  // must outlive the reader.
   static StatusOr<std::unique_ptr<IssueReader>> Open(const Flags& flags, Clock* clock);
   virtual ~IssueReader() = default;
 
   // Returns the last event of each matching issue. Issues are sorted by start time, newest first.
   virtual StatusOr<std::vector<IssueEventPtr>> List(const IssueFilter& filter, bool all) = 0;
-  // Returns those issues of the last List call that are currently silenced.
+  // Returns the issues from the last List call that are currently silenced.
   const std::vector<SilencedIssue>& silenced() const { return silenced_; }
   // See IssueSource::GetIssue.
   virtual StatusOr<std::vector<IssueEventPtr>> Get(std::string_view id) = 0;
-  // Passes every matching event that is currently in the topic to `take`, in order within each
+  // Passes every matching event that the topic currently contains to `take`, in order within each
   // partition.
   virtual Status ForEach(const IssueFilter& filter, const TakeEvent& take) = 0;
   // Returns the decisions about the event's issue and the parameter changes of its rule, oldest
@@ -51,8 +51,8 @@ class IssueReader {
   // Returns the notifications of an issue without duplicates. Returns Unimplemented if the source
   // does not serve notifications.
   virtual StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view issue) = 0;
-  // Returns the captures of a request, or the captures that an issue triggered. The argument that
-  // is not used must be empty. Returns Unimplemented if the source does not serve captures.
+  // Returns the captures for a request, or the captures that an issue triggered. The unused
+  // argument must be empty. Returns Unimplemented if the source does not serve captures.
   virtual StatusOr<std::vector<RankCapture>> Captures(std::string_view request,
                                                       std::string_view issue) = 0;
 

@@ -1,4 +1,4 @@
-// Commands `pitwall issues list|show|watch`: issues of a running system or from a log.
+// Commands `pitwall issues list|show|watch`: print issues of a running system or from a log.
 #include <map>
 #include <string>
 #include <utility>
@@ -23,7 +23,7 @@ namespace {
 
 using Kind = FlagSpec::Kind;
 
-// Options of list and watch.
+// Options that list and watch have in common.
 std::vector<FlagSpec> FilterOptions() {
   return {
       {"job", Kind::kOne, "ID", "only issues of this job"},
@@ -47,7 +47,7 @@ void PrintLine(const std::string& line) {
   FlushOutput();
 }
 
-// Fetches the root cause of `event` unless `names` already has it. `Source` is a client or a
+// Fetches the root cause of `event` unless `names` already contains it. `Source` is a client or a
 // reader.
 template <typename Source>
 void LearnCause(const IssueEvent& event, Source* source, IssueNames* names) {
@@ -79,8 +79,8 @@ Status List(const IssueFilter& filter, bool all, bool json, IssueReader* reader)
   return OkStatus();
 }
 
-// Stores a query result in `value`. Ignores Unimplemented, which sources without the query and
-// servers of earlier versions return.
+// Stores a query result in `value`. Ignores Unimplemented, which is returned by sources without
+// this query and by servers running earlier versions.
 template <typename T, typename Value>
 Status TakeIfImplemented(StatusOr<T> result, Value* value) {
   if (absl::IsUnimplemented(result.status())) return OkStatus();
@@ -128,7 +128,7 @@ Status Show(std::string_view id, bool json, IssueReader* reader) {
   return OkStatus();
 }
 
-// Returns --count, or INT64_MAX without the option.
+// Returns the value of --count, or INT64_MAX if the option is not set.
 StatusOr<int64_t> Limit(const Flags& flags) {
   const auto count = flags.One("count");
   if (!count.has_value()) return INT64_MAX;
@@ -146,7 +146,7 @@ IssueFilter FilterOf(const Flags& flags) {
           .incident = flags.One("incident").value_or("")};
 }
 
-// Prints events until `left` events are printed.
+// Prints events until `left` events have been printed.
 Status Watch(const Flags& flags, int64_t left) {
   IssueFilter filter = FilterOf(flags);
   filter.include_job_changes = !flags.Has("no-job-changes") && !flags.Has("incident") &&
@@ -163,7 +163,8 @@ Status Watch(const Flags& flags, int64_t left) {
       if (!json) LearnCause(*event, client.get(), &names);
       json ? PrintEvent(cloudevents::EncodeCloudEvent(*event))
            : PrintLine(IssueLine(*event, names));
-      // Only a complete batch has a token. A batch cut short by --count does not have one.
+      // A resume token covers a complete batch, so no token is printed for a batch that --count
+      // cuts short.
       if (--left == 0) return false;
     }
     if (flags.Has("print-token")) PrintError(Cat("token ", batch.resume_token, "\n"));
@@ -171,7 +172,7 @@ Status Watch(const Flags& flags, int64_t left) {
   });
 }
 
-// Opens a reader and passes it to `read`. Returns the exit code.
+// Opens a reader and calls `read` with it. Returns the exit code.
 template <typename Read>
 int WithReader(std::string_view command, const Flags& flags, const Read& read) {
   clock::SystemClock clock;

@@ -1,5 +1,5 @@
-// Commands `pitwall jobs …` and `pitwall rules status`. With --target, --data-dir, or --brokers
-// they read jobs from the issues topic, otherwise from the history.
+// Commands `pitwall jobs …` and `pitwall rules status`. With --target, --data-dir, or --brokers,
+// they read jobs from the issues topic. Otherwise, they read jobs from the history.
 #include <algorithm>
 #include <memory>
 #include <string>
@@ -38,8 +38,8 @@ Status ReadJobs(const Flags& flags, JobsFromTopic* known_jobs) {
                          [known_jobs](const IssueEventPtr& event) { known_jobs->Apply(event); });
 }
 
-// Reads the parameters that users have set for the job if the options specify a log. The gRPC
-// server does not serve these parameters.
+// Reads the user-set parameters of the job if the options specify a log. The gRPC server does not
+// serve these parameters.
 Status ReadSetParameters(const Flags& flags, const std::string& job,
                          std::vector<codec::SetParameter>* set) {
   if (!HasLogInput(flags)) return OkStatus();
@@ -100,7 +100,7 @@ Status ShowStatuses(const Flags& flags) {
   return OkStatus();
 }
 
-// Runs `events` if the options specify a gRPC server or a log, otherwise `history`.
+// Runs `events` if the options specify a gRPC server or a log, and otherwise `history`.
 template <typename Events, typename History>
 int FromEither(std::string_view command, const Flags& flags, const Events& events,
                const History& history) {

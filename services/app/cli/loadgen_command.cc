@@ -30,7 +30,7 @@ namespace {
 using Kind = FlagSpec::Kind;
 using loadgen::LoadPlan;
 
-// Clock of the log. It follows the simulated time, so append times equal the simulated arrival
+// Clock for the log. Follows the simulated time, so that append times equal the simulated arrival
 // times.
 class LoadClock final : public Clock {
  public:
@@ -44,7 +44,7 @@ class LoadClock final : public Clock {
   clock::SystemClock system_;
 };
 
-// Sink that appends records with close arrival times as one batch.
+// Sink that appends records with similar arrival times as one batch.
 class LogSink final : public loadgen::LoadSink {
  public:
   // `own` is null if the log uses the system clock. `pace` is null if the load is not throttled to
@@ -344,8 +344,7 @@ Status Generate(const Flags& flags) {
                                              : RunDiscarded(plan, begun));
     PrintJson(TotalsJson(totals) + "\n");
   }
-  // In a comparison with the plan, a fault that never started would look like a fault that no rule
-  // detected.
+  // A fault that never started would look like a fault that the rules failed to detect.
   if (planted_faults == plan.faults.size() || stop_requested) return OkStatus();
   return absl::FailedPreconditionError(Cat(
       "--fault: ", plan.faults.size() - planted_faults, " of ", plan.faults.size(),

@@ -1,4 +1,4 @@
-// Commands `pitwall log check|repair DIR`: find and repair damage in a data directory.
+// Commands `pitwall log check|repair DIR`: find and repair corruption in a data directory.
 #include "services/adapters/clock/system_clock.h"
 #include "services/adapters/embedded_log/repair/log_repair.h"
 #include "services/adapters/files/file.h"
@@ -136,11 +136,11 @@ int Repair(const std::string& dir, bool dry_run, bool json) {
                                                       : "repaired; the log can be started")) +
           "\n");
   }
-  // With --dry-run the exit code is the same as for `check`.
+  // With --dry-run, the exit code is the same as that of `log check`.
   return dry_run && !repair->before.startable() ? kCheckFailed : kFine;
 }
 
-// Returns the log directory, given either a data directory or the log directory itself.
+// Returns the log directory. The argument is either a data directory or the log directory itself.
 std::string LogDirOf(const Flags& flags) {
   std::string dir = flags.positional()[0];
   while (dir.size() > 1 && dir.back() == '/') dir.pop_back();

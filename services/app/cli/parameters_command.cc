@@ -1,4 +1,5 @@
-// Commands `pitwall jobs parameters` and `pitwall jobs parameter`: rule parameters for one job.
+// Commands `pitwall jobs parameters` and `pitwall jobs parameter`: show and change rule parameters
+// of one job.
 #include <memory>
 #include <string>
 #include <vector>
@@ -22,7 +23,7 @@ using history_client::kRoutes;
 constexpr int64_t kTimeoutNs = 30 * kNanosPerSecond;
 constexpr int64_t kPollNs = kNanosPerSecond / 4;
 
-// Returns the reply to a request, or "" if no reply has arrived yet.
+// Returns the reply to a request, or "" if there is no reply yet.
 StatusOr<std::string> AnswerTo(const Client& client, const std::string& job,
                                const std::string& request) {
   ASSIGN_OR_RETURN(const Json answer, client.Get(Cat(kRoutes, "/actions"), {{"job", job}}));
@@ -34,7 +35,7 @@ StatusOr<std::string> AnswerTo(const Client& client, const std::string& job,
   return std::string();
 }
 
-// Prints one parameter as a line of text or JSON.
+// Prints one parameter as a line of text or as JSON.
 void PrintParameter(const std::string& rule, const Json& one, bool json) {
   if (json) {
     Json line = {{"rule", rule}};

@@ -1,4 +1,5 @@
-// Command `pitwall query 'PROMQL'`: queries the history of all jobs with the Prometheus query API.
+// Command `pitwall query 'PROMQL'`: queries the history of all jobs through the Prometheus query
+// API.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -20,7 +21,7 @@ using Kind = FlagSpec::Kind;
 using history_client::Json;
 
 constexpr size_t kMaxCurves = 8;
-constexpr int64_t kMaxPoints = 11'000;  // per series, as in Prometheus
+constexpr int64_t kMaxPoints = 11'000;  // limit per series, as in Prometheus
 
 StatusOr<int64_t> Size(const Flags& flags, std::string_view name, int64_t otherwise, int64_t low,
                        int64_t high) {
@@ -53,7 +54,7 @@ StatusOr<Range> ReadRange(const Flags& flags, int64_t now_ns, int64_t columns) {
   }
   if (range.start_ns >= range.end_ns) return InvalidArgument("--start: must be earlier than --end");
   const int64_t length = range.end_ns - range.start_ns;
-  // Each column is two dots wide. The API accepts only whole milliseconds.
+  // Each column is two dots wide. The API accepts only whole milliseconds as a step.
   range.step_ns =
       std::max<int64_t>(kNanosPerMilli, length / (2 * columns) / kNanosPerMilli * kNanosPerMilli);
   if (const auto text = flags.One("step")) {

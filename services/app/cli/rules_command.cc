@@ -30,7 +30,7 @@ using Kind = FlagSpec::Kind;
 constexpr std::string_view kFilesHelp =
     "FILE is a rule file, or a shipped pack as pack:NAME. Without FILE the default pack is read.\n";
 
-// Options shared by all commands that compile rules.
+// Options that all commands that compile rules have in common.
 std::vector<FlagSpec> CompileOptions() {
   return {
       {"overrides", Kind::kOne, "FILE", "file with parameters of rules per job"},
@@ -58,8 +58,8 @@ StatusOr<plan::CostOptions> CostOptionsOf(const Flags& flags) {
   return costs;
 }
 
-// Prints one line per parameter with the job's value according to the rule files. Values that users
-// set at runtime are not included; `rules status` and `jobs parameters` print them.
+// Prints one line per parameter with the job's value according to the rule files. User-set values
+// are not included; `rules status` and `jobs parameters` print them.
 void PrintParameters(const plan::Program& program, const std::string& job) {
   Print(Cat("parameters of job ", TerminalLine(job), "\n"));
   for (const auto& [rule, definition] : RuleDefinitionsOf(program, job, job)) {
@@ -76,7 +76,7 @@ struct Checked {
   std::vector<lang::Inclusion> inclusions;
   lang::Diagnostics diagnostics;
   size_t files = 0;
-  engine::CompiledRulesPtr rules;  // null if a diagnostic is an error
+  engine::CompiledRulesPtr rules;  // null if there are errors among the diagnostics
   const plan::Program* program() const {
     return rules == nullptr ? nullptr : rules->program().get();
   }
@@ -103,7 +103,7 @@ StatusOr<Checked> CompileFiles(const Flags& flags, const plan::RuleLimits* limit
   return checked;
 }
 
-// Returns whether the engine accepts the program. Prints the reason if it does not.
+// Returns true if the engine accepts the program, and otherwise prints the reason.
 bool Runs(const plan::Program* program) {
   if (program == nullptr) return false;
   const Status runs = engine::CheckProgram(*program);

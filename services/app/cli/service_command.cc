@@ -23,7 +23,7 @@
 namespace pitwall {
 namespace {
 
-// Returns the files that a reload reads.
+// Returns the files that a reload reads again.
 std::vector<std::string> ReloadedFiles(const Flags& flags, const RulesConfig& rules) {
   std::vector<std::string> paths;
   if (const auto path = flags.One("config")) paths.push_back(*path);
@@ -49,7 +49,8 @@ sigset_t BlockSignals() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
   ::signal(SIGPIPE, SIG_IGN);
-  // A write beyond RLIMIT_FSIZE fails with EFBIG, like a write to a full disk.
+  // With SIGXFSZ ignored, a write beyond RLIMIT_FSIZE fails with EFBIG, like a write to a full
+  // disk.
   ::signal(SIGXFSZ, SIG_IGN);
   return signals;
 }
@@ -69,7 +70,8 @@ void Serve(const std::string& service, const Flags& flags, const sigset_t& signa
     host->ReportReload(status.ok());
     if (!status.ok())
       PITWALL_LOG(kError, "reload", "failed, so nothing has changed: ", ToStd(status.message()));
-    // The watch is updated even after a failed reload because a missing file may be created later.
+    // The list of watched files is updated even after a failed reload, because a missing file may
+    // be created later.
     if (config.ok() && watch != nullptr) watch->Watch(ReloadedFiles(flags, config->rules));
   }
 }
@@ -92,8 +94,7 @@ int RunService(const std::string& service, const Flags& flags) {
                     .notifier = all || service == "notifier",
                     .executor = service == "executor" || (all && config->executor.enabled),
                     .insights = service == "insights" || (all && config->insights.enabled)};
-  // The watch starts before the rule files are read, so it also detects changes made during
-  // startup.
+  // The watch starts before the rule files are read, so it also detects changes during startup.
   clock::SystemClock clock;
   std::unique_ptr<FileWatch> watch;
   if (config->reload_interval_ns > 0) {

@@ -1,4 +1,4 @@
-// Commands `pitwall silence add|list|expire`: manage silences of notifications.
+// Commands `pitwall silence add|list|expire`: manage notification silences.
 #include <cstdlib>
 #include <string>
 #include <vector>
@@ -58,7 +58,7 @@ Status Add(const std::vector<std::string>& matchers, const Flags& flags) {
   const int64_t now = clock.WallNs();
   notifier::Silence silence;
   ASSIGN_OR_RETURN(silence.matchers, notifier::ParseIssueMatchers(matchers));
-  // Without --start the server uses its current time as the start.
+  // Without --start, the server uses its current time as the start.
   if (const auto text = flags.One("start")) {
     ASSIGN_OR_RETURN(silence.starts_ns, ReadMoment("start", *text, now));
   }

@@ -1,5 +1,5 @@
-// Table of a command: help text, options, and the function that runs it. Each command's table is
-// next to its code, and commands.cc joins the tables.
+// Table that describes a command: help text, options, and the function that runs the command. Each
+// table is next to its command's code, and commands.cc collects the tables.
 #pragma once
 
 #include <functional>
@@ -15,20 +15,20 @@ namespace pitwall {
 
 // Exit codes of the binary.
 inline constexpr int kFine = 0;
-inline constexpr int kCheckFailed = 1;  // the check found a problem, or no reply arrived
+inline constexpr int kCheckFailed = 1;  // a check found a problem, or no reply arrived
 inline constexpr int kUsage = 2;        // invalid usage or unreadable input
 
 struct Command {
   std::string name;                     // "rules check"
   std::string_view summary;             // one sentence without the final period
-  std::vector<std::string_view> usage;  // text after `pitwall NAME`, one entry per form
+  std::vector<std::string_view> usage;  // text after `pitwall NAME`, one entry per usage form
   std::string_view details = {};        // paragraphs; each ends with a line break
   size_t min_arguments = 0;
   size_t max_arguments = 0;
   std::vector<FlagSpec> options;           // excludes --help, which every command has
   std::vector<std::string_view> examples;  // complete command lines
   std::function<int(const Flags&)> run;
-  // Options that are accepted but have no effect. The help lists their names.
+  // Options that are accepted but have no effect. The help text lists only their names.
   std::vector<FlagSpec> ignored = {};
 };
 
@@ -40,7 +40,7 @@ std::vector<FlagSpec> ParsedOptions(const Command& command);
 // Returns the output of `pitwall NAME --help`.
 std::string HelpOf(const Command& command);
 
-// Returns one line of a command list. The summary starts at `column`.
+// Returns the command's line in a list of commands. The summary starts at `column`.
 std::string SummaryLine(std::string_view name, std::string_view summary, size_t column);
 
 // Returns the output of `pitwall GROUP --help`, for example the list of subcommands of `jobs`.
@@ -53,7 +53,7 @@ const Command* FindCommand(const std::vector<Command>& commands,
 // Parses the arguments that follow the command's name and runs the command. Returns the exit code.
 int RunCommand(const Command& command, const std::vector<std::string>& arguments);
 
-// Prints an error of a command to stderr.
+// Prints a command's error to stderr.
 void PrintFailure(std::string_view command, const Status& status);
 
 // Prints the error, if any. Returns kFine for OK, kUsage for an invalid argument, or `failed` for

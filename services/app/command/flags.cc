@@ -33,7 +33,7 @@ Status UnknownOption(const std::vector<FlagSpec>& specs, std::string_view name) 
                              nearest.empty() ? "" : Cat("; did you mean --", nearest, "?")));
 }
 
-// Returns the number of characters in UTF-8 text.
+// Returns the number of characters in a UTF-8 string.
 size_t Columns(std::string_view text) {
   return static_cast<size_t>(std::count_if(text.begin(), text.end(), [](char c) {
     return (static_cast<unsigned char>(c) & 0xC0) != 0x80;

@@ -1,6 +1,6 @@
 // Command-line options of one command: `--name value`, `--name=value`, or `--switch`. An option of
-// kind kMany takes all values up to the next option (`--rules a.yaml b.yaml`). Everything else is a
-// positional argument. An unknown option is a usage error that suggests the nearest known option.
+// kind kMany takes all values up to the next option (`--rules a.yaml b.yaml`). All other arguments
+// are positional. An unknown option is a usage error with a suggestion of the closest known option.
 #pragma once
 
 #include <initializer_list>
@@ -13,15 +13,15 @@
 
 namespace pitwall {
 
-// Row in a command's option table. Both the parser and the help use it.
+// Row in a command's option table. Both the parser and the help text use the table.
 struct FlagSpec {
   enum class Kind { kSwitch, kOne, kMany };
-  std::string_view name;  // without dashes
+  std::string_view name;  // without the leading dashes
   Kind kind = Kind::kOne;
   std::string_view value;  // placeholder in the help, e.g. FILE
-  std::string_view help;   // a clause without the final period
+  std::string_view help;   // a clause without a final period
   std::string_view default_value = {};
-  std::string_view short_name = {};  // without the dash; "": no short name
+  std::string_view short_name = {};  // without the leading dash; "" if there is no short name
 };
 
 class Flags {
@@ -31,7 +31,7 @@ class Flags {
   static StatusOr<Flags> Parse(const std::vector<FlagSpec>& specs,
                                const std::vector<std::string>& arguments);
 
-  // Sets the value of an option that is not on the command line.
+  // Sets the value of an option that is missing from the command line.
   void SetDefault(std::string_view name, std::string_view value);
 
   bool Has(std::string_view name) const;
@@ -41,7 +41,7 @@ class Flags {
   const std::vector<std::string>& positional() const { return positional_; }
 
  private:
-  // In command-line order; a switch has the value "true".
+  // In command-line order. A switch has the value "true".
   std::vector<std::pair<std::string, std::string>> values_;
   std::vector<std::string> positional_;
 };
@@ -49,13 +49,13 @@ class Flags {
 // Joins groups of options into one table.
 std::vector<FlagSpec> JoinOptions(std::initializer_list<std::vector<FlagSpec>> groups);
 
-// Returns an option as it is written on the command line: `--rules FILE…`.
+// Returns an option in the form used on the command line: `--rules FILE…`.
 std::string OptionText(const FlagSpec& spec);
 
 // Wraps `text` to the width of a terminal. All lines except the first are indented to `column`.
 std::string Wrapped(std::string_view text, size_t column);
 
-// Returns one entry per option, wrapped to the width of a terminal.
+// Returns the help text with one entry per option, wrapped to the width of a terminal.
 std::string FlagHelp(const std::vector<FlagSpec>& specs);
 
 }  // namespace pitwall

@@ -20,7 +20,7 @@ using yaml::Node;
 using yaml::Problem;
 using yaml::StrictMap;
 
-// Visitor that reads the fields from a YAML tree and collects all problems.
+// Visitor that reads the fields from a YAML tree and collects all problems found.
 class Reader final : public ConfigKeys {
  public:
   Reader(StrictMap* top, std::vector<Problem>* problems) : map_(top), problems_(problems) {}
@@ -101,7 +101,7 @@ class Reader final : public ConfigKeys {
   std::vector<Problem>* const problems_;
 };
 
-// Returns a YAML scalar that parses to exactly this text.
+// Returns a YAML scalar that parses to exactly this string.
 std::string Scalar(std::string_view value) {
   // A single-quoted scalar would turn a line break into a space.
   if (HasControl(value)) {
@@ -151,7 +151,7 @@ class Printer final : public ConfigKeys {
     if (field->empty()) return;
     Section(key, "", [&] {
       for (const auto& [name, value] : *field) {
-        // The values of these settings may be passwords.
+        // These settings may contain passwords.
         const bool secret = name.find("password") != std::string::npos ||
                             name.find("secret") != std::string::npos ||
                             name.find("key.pem") != std::string::npos ||
@@ -268,8 +268,8 @@ bool IsWebUrl(std::string_view url) {
   return StartsWith(url, "http://") || StartsWith(url, "https://");
 }
 
-// Rejects URLs that contain a password. Must run before all other checks because --print-config and
-// error messages print URLs.
+// Rejects URLs that contain a password. Must run before all other checks, because --print-config
+// and error messages print URLs.
 Status CheckAddresses(const Config& config) {
   std::vector<std::pair<std::string_view, std::string_view>> urls = {
       {"insights.remote_write.url", config.insights.remote_write.url},
@@ -286,7 +286,7 @@ Status CheckAddresses(const Config& config) {
   for (const GatewayConfig& one : notifier.gateways)
     urls.emplace_back("notifier.gateways.url", one.url);
   for (const auto& [place, url] : urls) {
-    // file:PATH is the location of a secret and not a URL.
+    // A value with the form file:PATH is the location of a secret and not a URL.
     if (StartsWith(url, "file:") || StartsWith(url, "env:")) continue;
     RETURN_IF_ERROR(Annotate(CheckUrlWithoutSecrets(url), place));
   }

@@ -1,6 +1,6 @@
-// Configuration of the services: a YAML file whose values command-line options override. The parser
-// is strict: unknown keys, wrong types, and values out of range are errors with file, line, and
-// column.
+// Configuration of the services: a YAML file whose values can be overridden by command-line
+// options. The parser is strict: unknown keys, wrong types, and values out of range are errors with
+// file, line, and column.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 namespace pitwall {
 
 struct LogConfig {
-  std::string kind = "embedded";  // or kafka
+  std::string kind = "embedded";  // embedded or kafka
   // Settings of the embedded log.
   std::string fsync = "interval";  // always, interval, never
   int64_t fsync_interval_ns = 200 * kNanosPerMilli;
@@ -40,8 +40,8 @@ struct TlsConfig {
 
 struct HttpConfig {
   std::string listen = "127.0.0.1:9870";
-  std::string token_file;      // token of the view role: a file, or env:NAME
-  std::string act_token_file;  // token of the act role
+  std::string token_file;      // token for the view role: a file, or env:NAME
+  std::string act_token_file;  // token for the act role: a file, or env:NAME
   TlsConfig tls;
   int64_t max_connections = 256;
   int64_t max_connections_per_address = 64;
@@ -66,18 +66,18 @@ struct RulesConfig {
   std::string overrides;
   std::vector<std::string> baseline;  // summaries of finished jobs, or directories with summaries
   int64_t evaluation_interval_ns = 60 * kNanosPerSecond;
-  plan::RuleLimits limits;  // apply to rule sets that are loaded from now on
+  plan::RuleLimits limits;  // limits for rule sets that are loaded from now on
 };
 
 struct JobConfig {
   std::string id;
   std::string name;
-  std::string owner;  // a user, uid:<number>, or pod:<uid>; empty: the first client's owner
-  std::vector<std::string> members;  // additional owners whose processes belong to the job
-  JobReference reference;            // empty: reported by the clients
+  std::string owner;  // a user, uid:<number>, or pod:<uid>; empty: the owner of the first client
+  std::vector<std::string> members;  // other owners whose processes belong to the job
+  JobReference reference;            // empty: use the reference that the clients report
 };
 
-// Source of container exit statuses for the collector.
+// Source from which the collector reads container exit statuses.
 struct PodsConfig {
   std::string url;  // empty: disabled
   std::string token_file = "/var/run/secrets/kubernetes.io/serviceaccount/token";
@@ -85,7 +85,7 @@ struct PodsConfig {
   bool owners = false;
 };
 
-// Limits on the collector's use by training processes, in total and per owner.
+// Limits on the training processes' use of the collector, in total and per owner.
 struct CollectorLimitsConfig {
   int64_t clients = 1024;
   int64_t clients_per_owner = 256;
@@ -118,12 +118,12 @@ struct ProcessorConfig {
   int64_t snapshot_interval_ns = 60 * kNanosPerSecond;
   bool clock_ticks = true;
   int64_t job_memory = int64_t{1} << 30;
-  // Set for one start after a log was deleted, replaced, or truncated.
+  // Set for a single start after a log was deleted, replaced, or truncated.
   bool accept_log_reset = false;
 };
 
 struct MemoryConfig {
-  int64_t budget = 0;  // bytes; 0: a share of the process's memory limit
+  int64_t budget = 0;  // in bytes; 0: a share of the process's memory limit
 };
 
 struct WebhookConfig {
@@ -134,16 +134,16 @@ struct WebhookConfig {
   std::vector<std::string> secrets;  // file:<path> or env:<NAME>
   bool from_start = false;
   std::string notify;  // incidents, events; "": incidents, or events if notify_symptoms is set
-  bool notify_symptoms = false;  // also notify of symptoms while their root cause is open
+  bool notify_symptoms = false;  // also notify about symptoms while their root cause is open
   std::string actions = "live";  // none, live, all
 };
 
-// Fields common to all receivers except webhooks.
+// Fields that all receivers except webhooks have in common.
 struct ReceiverConfig {
   std::string name;
   std::vector<std::string> severities;
   bool from_start = false;
-  std::string notify = "incidents";  // or events
+  std::string notify = "incidents";  // incidents or events
   bool notify_symptoms = false;
   std::string actions = "live";  // none, live, all
 };
@@ -208,14 +208,14 @@ struct PolicyConfig {
   int64_t grace_ns = 30 * kNanosPerSecond;
 };
 
-// Pattern for jobs that are never stopped. All non-empty globs must match.
+// Pattern for jobs that the executor never stops. All non-empty globs must match.
 struct ExemptConfig {
   std::string job, namespace_name, owner;
 };
 
 struct KubernetesConfig {
   bool enabled = false;
-  std::string server;  // empty: the API server of the cluster that runs this pod
+  std::string server;  // empty: API server of the cluster in which this pod runs
   std::string cluster;
   std::string token_file = "/var/run/secrets/kubernetes.io/serviceaccount/token";
   std::string ca_file = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
@@ -250,7 +250,7 @@ struct ExecutorConfig {
   int64_t cool_down_ns = int64_t{600} * kNanosPerSecond;
 };
 
-// Receiver to which raw series are mirrored. Mirroring is disabled if `url` is empty.
+// Receiver for mirrored raw series. Mirroring is disabled if `url` is empty.
 struct RemoteWriteConfig {
   std::string url;
   std::string token_file;  // a file, or env:NAME
@@ -272,7 +272,7 @@ struct InsightsConfig {
   int64_t memory = int64_t{256} << 20;
   std::string archive_dir;         // empty: <data_dir>/archives
   std::string share;               // "<index>/<count>"; empty: all partitions
-  std::vector<std::string> peers;  // URLs of all shares, by index
+  std::vector<std::string> peers;  // URLs of all shares, ordered by index
   std::string peer_ca_file;
   int64_t peer_timeout_ns = 10 * kNanosPerSecond;
   RemoteWriteConfig remote_write;
@@ -281,9 +281,9 @@ struct InsightsConfig {
 struct Config {
   std::string data_dir = "pitwall-data";
   std::string log_level = "info";
-  // Interval at which files are checked for changes; 0: reload on SIGHUP only.
+  // Interval at which files are checked for changes. 0 means that only SIGHUP triggers a reload.
   int64_t reload_interval_ns = 0;
-  std::string external_url;  // base URL for links to the HTTP server; "": links are paths
+  std::string external_url;  // base URL for links to the HTTP server; "": links are paths only
   MemoryConfig memory;
   LogConfig log;
   HttpConfig http;
@@ -309,17 +309,17 @@ struct Config {
   }
 };
 
-// Parses a configuration. Returns InvalidArgument with one line per problem, formatted as
+// Parses a configuration. Returns InvalidArgument with one line per problem, in the form
 // "file:line:col: problem".
 StatusOr<Config> ParseConfig(std::string_view file_name, std::string_view text);
-// Returns every key with its effective value. ParseConfig parses the text back to the same
-// configuration. Secrets are printed as their locations.
+// Returns every key with its effective value. ParseConfig parses the returned text to the same
+// configuration. For secrets, only the locations are printed.
 std::string PrintConfig(const Config& config);
 // Parses an octal file mode: "0660" becomes 0660.
 StatusOr<uint32_t> ParseSocketMode(std::string_view text);
 // Parses a share: "1/3" is the second of three shares.
 StatusOr<processor::PartitionShare> ParseShare(std::string_view text);
-// Checks constraints that span several keys. Returns InvalidArgument for the first violation.
+// Checks constraints that involve several keys. Returns InvalidArgument for the first violation.
 Status CheckConfig(const Config& config);
 
 }  // namespace pitwall

@@ -1,8 +1,8 @@
 // Table of all configuration keys. The functions that read, print, and document the configuration
 // visit the same table, so every key that the parser accepts is also printed and documented.
 //
-// To add a key, add a line to config_keys.cc and a field to config.h, and then run
-// `ninja config_docs`, which writes docs/configuration.md.
+// To add a key, add a line to config_keys.cc and a field to config.h. Then run `ninja config_docs`,
+// which writes docs/configuration.md.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct CountRange {
   std::string_view unit;  // "" or a unit such as "bytes"
 };
 
-// Visitor of configuration keys. Each call passes a key, its description, and its field, which has
-// the default value until the key is read.
+// Visitor of configuration keys. Each call passes a key, its description, and its field. The field
+// contains the default value until the key is read.
 class ConfigKeys {
  public:
   virtual ~ConfigKeys() = default;
@@ -40,8 +40,8 @@ class ConfigKeys {
                        std::string_view help) = 0;
   virtual void Section(std::string_view key, std::string_view help,
                        const std::function<void()>& keys) = 0;
-  // Report a problem with a key's value, or with a key that is missing from its section. An empty
-  // problem means that the value is valid. Only the reading visitor implements them.
+  // Report a problem with a key's value, or a key that is missing from its section. An empty
+  // problem means that the value is valid. Only the reading visitor implements these functions.
   virtual void CheckValue(std::string_view /*key*/, const std::string& /*problem*/) {}
   virtual void CheckKey(std::string_view /*key*/, const std::string& /*problem*/) {}
 
@@ -72,18 +72,18 @@ class ConfigKeys {
                      const Sequence& items) = 0;
 };
 
-// Returns a description of the problem if the collector does not support the sampling interval,
+// Returns a description of the problem if the collector does not support the sampling interval, and
 // otherwise "".
 std::string IntervalProblem(int64_t interval_ns);
 
 void VisitConfig(ConfigKeys& keys, Config& config);
 // Visits the keys of the `notifier` section.
 void NotifierKeys(ConfigKeys& keys, NotifierConfig& notifier);
-// Visits a duration that must be at least 1 ms.
+// Visits a duration, which must be at least 1 ms.
 void Positive(ConfigKeys& keys, std::string_view key, int64_t* nanoseconds, std::string_view help);
 
-// Returns the contents of docs/configuration.md: every key with type, default, range, and
-// description, and the command-line options.
+// Returns the contents of docs/configuration.md: the command-line options, and every key with its
+// type, default, range, and description.
 std::string ConfigAsMarkdown();
 
 }  // namespace pitwall

@@ -20,7 +20,8 @@ using notifier::DeliveryOptions;
 using notifier::ReceiverOptions;
 using Pairs = std::vector<std::pair<std::string, std::string>>;
 
-// Placeholder for every secret in CheckReceivers. It is a URL because some secrets must be URLs.
+// Placeholder for all secrets in CheckReceivers. The placeholder is a URL because some secrets must
+// be URLs.
 constexpr std::string_view kAnySecret = "https://secret.invalid/";
 
 bool IsPlace(std::string_view text) {
@@ -99,7 +100,8 @@ StatusOr<ReceiverOptions> WebhookOf(const WebhookConfig& webhook, const Config& 
       .receiver = std::make_shared<notifier::WebhookReceiver>(std::move(target))};
 }
 
-// Returns one receiver per cluster member, so that an unavailable member does not delay the others.
+// Returns one receiver per cluster member, so that an unavailable member does not delay deliveries
+// to the others.
 StatusOr<std::vector<ReceiverOptions>> AlertmanagersOf(const AlertmanagerConfig& one,
                                                        const Config& config,
                                                        const SecretReader& secret) {
@@ -116,7 +118,8 @@ StatusOr<std::vector<ReceiverOptions>> AlertmanagersOf(const AlertmanagerConfig&
     delivery.resend_ns = one.resend_interval_ns;
     delivery.hold_ended_ns = one.hold_ended_ns;
     delivery.routed_as = one.name;
-    // The delivery position is stored by name, so the name depends only on the member's URL.
+    // The notifier stores the delivery position under the receiver's name, so the name depends only
+    // on the member's URL.
     if (one.urls.size() > 1) delivery.name = Cat(one.name, "-", StableHashHex(url).substr(0, 8));
     out.push_back(
         {.delivery = std::move(delivery),

@@ -1,4 +1,4 @@
-// Conversion of configured receivers to notifier options.
+// Conversion from configured receivers to notifier options.
 #pragma once
 
 #include <functional>
@@ -11,11 +11,12 @@
 
 namespace pitwall {
 
-// Reads the secret at a location ("file:PATH", "env:NAME").
+// Reads the secret at the given location ("file:PATH", "env:NAME").
 using SecretReader = std::function<StatusOr<std::string>(const std::string& place)>;
 
 // Returns the receivers. Each member of an Alertmanager cluster is a separate receiver. Errors name
-// the receiver whose URL, template, or matcher is invalid, or the route with an unknown receiver.
+// the receiver with the invalid URL, template, or matcher, or the route that refers to an unknown
+// receiver.
 StatusOr<std::vector<notifier::ReceiverOptions>> ReceiversOf(const Config& config,
                                                              const SecretReader& secret);
 // Validates the receivers without reading their secrets.

@@ -22,7 +22,7 @@ std::string_view NameOf(const PackText& pack) {
   return pack.file.substr(0, pack.file.size() - kSuffix.size());
 }
 
-// Returns the given files and the *.yaml files in the given directories. The files of a directory
+// Returns the given files, and the *.yaml files in the given directories. The files in a directory
 // are sorted by name.
 StatusOr<std::vector<std::string>> ListBaselines(const std::vector<std::string>& paths) {
   std::vector<std::string> files;
@@ -51,7 +51,7 @@ StatusOr<std::vector<RuleSetFile>> ReadBaselines(const std::vector<std::string>&
   std::vector<plan::BaselinePtr> parsed;
   for (const std::string& path : files) {
     ASSIGN_OR_RETURN(std::string text, ReadFile(path));
-    lang::Diagnostics later;  // the compiler reports errors in explicitly listed files
+    lang::Diagnostics later;  // the compiler reports errors in files that are listed explicitly
     const plan::BaselinePtr baseline = plan::ParseBaseline(path, text, &later);
     const bool named = std::find(paths.begin(), paths.end(), path) != paths.end();
     if (later.HasErrors() && !named) {

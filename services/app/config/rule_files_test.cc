@@ -34,7 +34,7 @@ TEST(RuleFiles, ShippedPacks_Compile) {
   EXPECT_TRUE(compiled.ok()) << compiled;
 }
 
-TEST(RuleFiles, ShippedPack_UnknownName_SuggestsNearest) {
+TEST(RuleFiles, ShippedPack_UnknownName_SuggestsClosest) {
   const auto rules = ReadRuleSet({.files = {"pack:startre"}}, plan::kDefaultInterval);
   ASSERT_FALSE(rules.ok());
   EXPECT_EQ(ToStd(rules.status().message()),
@@ -119,7 +119,7 @@ TEST(RuleFiles, Baselines_Directory_ReadsNewestPerJob) {
   EXPECT_TRUE(engine::CompiledRules::Accept(*rules).status().ok());
 }
 
-// A truncated file can result from a killed writer or a full disk.
+// A killed writer or a full disk can leave a truncated file.
 TEST(RuleFiles, Baselines_TruncatedSummaryInDirectory_IsSkipped) {
   const std::string folder = Cat(testing::TempDir(), "/pitwall-cut-", ::getpid());
   ASSERT_TRUE(std::filesystem::create_directory(folder));

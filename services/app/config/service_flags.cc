@@ -108,8 +108,8 @@ void SetJobs(const Flags& flags, Config* config) {
 void SetWebhooks(const Flags& flags, Config* config) {
   std::vector<WebhookConfig>& webhooks = config->notifier.webhooks;
   for (const std::string& url : flags.Many("webhook")) {
-    // The notifier stores the delivery position by name. The name depends only on the URL, so
-    // changes of other options keep the position.
+    // The notifier stores the delivery position under the webhook's name. The name depends only on
+    // the URL, so that changes to other options keep the position.
     const std::string name = Cat("flag-", StableHashHex(url));
     if (std::none_of(webhooks.begin(), webhooks.end(),
                      [&](const WebhookConfig& w) { return w.name == name; })) {

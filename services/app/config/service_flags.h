@@ -1,5 +1,5 @@
-// Command-line options of the services, and the configuration that results from the options and the
-// file.
+// Command-line options of the services, and the configuration that results from combining the
+// options with the file.
 #pragma once
 
 #include <string>
@@ -12,19 +12,20 @@
 
 namespace pitwall {
 
-// Returns the options of all services. Every service accepts all of them, just as it accepts every
-// configuration key.
+// Returns the options of all services. Every service accepts all options, just as it accepts all
+// configuration keys.
 const std::vector<FlagSpec>& ServiceFlags();
 
 // Return the options that affect a service, and the options that do not.
 std::vector<FlagSpec> OptionsOfService(std::string_view service);
 std::vector<FlagSpec> OptionsWithoutEffect(std::string_view service);
 
-// Returns the services that an option affects, for help texts: "standalone, processor" or "all".
+// Returns the services that an option affects, for help texts. Examples: "standalone, processor",
+// "all".
 std::string ServicesOfOption(std::string_view option);
 
-// Reads the file given by --config, applies the options, and validates the result. The file is read
-// again at each call.
+// Reads the file specified by --config, applies the options, and validates the result. Each call
+// reads the file again.
 StatusOr<Config> EffectiveConfig(const Flags& flags);
 
 }  // namespace pitwall

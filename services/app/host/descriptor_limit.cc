@@ -10,10 +10,10 @@
 namespace pitwall {
 namespace {
 
-// Enough for the log, the catalog, the listeners, and the threads of `pitwall standalone` with few
-// connections.
+// Minimum number of descriptors. It is enough for the log, the catalog, the listeners, and the
+// threads of `pitwall standalone` with few connections.
 constexpr rlim_t kMinimum = 256;
-// Upper bound for the raised limit. Some libraries spend time and memory on every possible
+// Upper bound for the raised limit. Some libraries need time and memory for every possible
 // descriptor.
 constexpr rlim_t kEnough = 65'536;
 

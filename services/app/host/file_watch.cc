@@ -11,7 +11,7 @@
 namespace pitwall {
 namespace {
 
-constexpr size_t kMaxFiles = 4096;  // per directory
+constexpr size_t kMaxFiles = 4096;  // limit per directory
 
 std::vector<std::string> FilesOf(const std::string& path) {
   std::error_code error;

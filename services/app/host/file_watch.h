@@ -1,4 +1,4 @@
-// Periodic check of files for changes, so that changes take effect without a signal.
+// Periodic check for file changes, so that changes take effect without a signal.
 #pragma once
 
 #include <atomic>
@@ -14,17 +14,18 @@
 
 namespace pitwall {
 
-// Detects changes of files by comparing their contents. Modification times are not sufficient
-// because Kubernetes updates a volume by replacing a symbolic link. For a directory, the files in
-// it are checked, but not its subdirectories.
+// Detects file changes by comparing contents. Modification times are not sufficient because
+// Kubernetes updates a volume by replacing a symbolic link. For a directory, the detector checks
+// the files directly in the directory but not its subdirectories.
 class FileChangeDetector {
  public:
-  // The current contents are the baseline for the next check. If `known` is false, they are
-  // reported as the first change.
+  // The current contents are the baseline for the next check. If `known` is false, the current
+  // contents are reported as the first change.
   explicit FileChangeDetector(std::vector<std::string> paths, bool known = true);
   const std::vector<std::string>& paths() const { return paths_; }
-  // Returns true once per change, after two consecutive checks have seen the same new contents, so
-  // a partially written file is not read. Creation and removal of a file are changes.
+  // Returns true once per change, after two consecutive checks have seen the same new contents. The
+  // delay prevents a reload from reading a partially written file. Creating or removing a file is
+  // also a change.
   bool Changed();
 
  private:
@@ -35,15 +36,15 @@ class FileChangeDetector {
   std::string last_;
 };
 
-// Thread that checks the files once per interval.
+// Thread that checks the files at a fixed interval.
 class FileWatch {
  public:
   // `changed` is called on the watch's thread. The clock must outlive the watch.
   FileWatch(Clock* clock, int64_t interval_ns, std::vector<std::string> paths,
             std::function<void()> changed);
   ~FileWatch();
-  // Replaces the list of files. Calls `changed` once because the new files may have changed after
-  // the caller read them. Does nothing if the list is the same.
+  // Replaces the list of files. Calls `changed` once, because the new files may have changed after
+  // the caller read them. Does nothing if the list is unchanged.
   void Watch(std::vector<std::string> paths);
 
  private:

@@ -16,7 +16,7 @@ std::string FollowedRules::HashInForce() {
   for (int32_t p = 0; p < *partitions; ++p) {
     const auto committed =
         log_->Committed(processor::PartitionOptions().group, {std::string(kTelemetryTopic), p});
-    if (!committed.ok()) return "";  // avoids one timeout per partition if the log does not respond
+    if (!committed.ok()) return "";  // avoids a timeout per partition if the log does not respond
     if (!committed->has_value()) continue;
     const auto metadata = processor::ParseCommitMetadata((*committed)->metadata);
     if (metadata.ok() && !metadata->rules.empty()) return metadata->rules;

@@ -1,4 +1,4 @@
-// Active rule set of a processor in another process, for the history.
+// Active rule set of a processor that runs in another process, for the history.
 #pragma once
 
 #include <string>
@@ -17,7 +17,7 @@ class FollowedRules {
   // Both pointers must outlive this object.
   FollowedRules(Clock* clock, Log* log) : clock_(clock), log_(log), sets_(log) {}
 
-  // Returns the active rule set, or null before the first commit of a processor.
+  // Returns the active rule set, or null if no processor has committed yet.
   engine::CompiledRulesPtr Get();
 
  private:

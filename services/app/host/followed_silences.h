@@ -1,4 +1,4 @@
-// Silences stored in the log, for the history.
+// Silences that are stored in the log, for the history.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ class FollowedSilences {
   FollowedSilences(Clock* clock, Log* log)
       : clock_(clock), book_(clock, log, std::string(notifier::kSilencesTopic)) {}
 
-  // Returns the silence that applies to the issue, or nullopt if the issue is not silenced or has
-  // ended.
+  // Returns the silence that applies to the issue. Returns nullopt if the issue is not silenced or
+  // has ended.
   std::optional<SilencedIssue> Of(const IssueEvent& event);
 
  private:

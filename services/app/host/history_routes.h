@@ -40,7 +40,7 @@ class RulesInForce {
 // All pointers must outlive the server.
 struct HistoryRoutesOptions {
   history::HistoryService* keep = nullptr;
-  const history::History* history = nullptr;  // null: the history of `keep`
+  const history::History* history = nullptr;  // if null, the history of `keep`
   const Clock* clock = nullptr;
   std::function<engine::CompiledRulesPtr()> rules;  // active rule set; null if unknown
   AccessTokens tokens;

@@ -37,8 +37,8 @@ std::string_view NameAfter(std::string_view action, std::string_view prefix) {
   return rest.substr(0, length);
 }
 
-// Returns a readable replacement for a template action: the value of a parameter, or the name of a
-// label or variable.
+// Returns a readable replacement for a template action, such as the value of a parameter, or the
+// name of a label or variable.
 std::string Meaning(std::string_view action,
                     const std::vector<history::RuleParameter>& parameters) {
   if (const auto name = NameAfter(action, "$params."); !name.empty()) {
@@ -53,7 +53,7 @@ std::string Meaning(std::string_view action,
   return "…";
 }
 
-// Converts a template to readable text. Keeps the first branch of each `if` and omits query
+// Converts a template to readable text. Keeps the first branch of each `if`, and omits query
 // results.
 std::string Readable(std::string_view text, const std::vector<history::RuleParameter>& parameters) {
   std::string out;
@@ -82,7 +82,7 @@ std::string Readable(std::string_view text, const std::vector<history::RuleParam
   return out;
 }
 
-// Parameter values of one job. Both vectors are parallel to DomainPlan::parameters.
+// Parameter values for one job. Both vectors are parallel to DomainPlan::parameters.
 struct JobValues {
   std::vector<double> values;
   std::vector<plan::ParameterSource> sources;

@@ -8,8 +8,8 @@
 
 namespace pitwall {
 
-// Returns the alerts with the parameter values of a job, or with the defaults if both arguments are
-// empty. Overrides that match job labels are ignored because the history does not store these
+// Returns the alerts with a job's parameter values, or with the default values if both arguments
+// are empty. Overrides that match job labels are ignored because the history does not store job
 // labels.
 history::RuleDefinitions RuleDefinitionsOf(const plan::Program& program,
                                            std::string_view job_id = {},

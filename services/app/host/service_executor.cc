@@ -14,11 +14,11 @@
 namespace pitwall {
 namespace {
 
-// Node name shared by all executors of cluster jobs, so that a second executor fences the first
-// one. It is not a valid host name, so it cannot collide with a node.
+// Node name that all executors of cluster jobs share, so that a second executor fences the first
+// one. The name is not a valid host name, so it cannot collide with a real node.
 constexpr std::string_view kClusterNode = "_cluster";
 
-// Returns the URL of the API server of the cluster in which this process runs as a pod.
+// Returns the URL of the API server in the cluster in which this process runs as a pod.
 StatusOr<std::string> ServerOfPod() {
   const char* const host = std::getenv("KUBERNETES_SERVICE_HOST");
   const char* const port = std::getenv("KUBERNETES_SERVICE_PORT");
@@ -45,7 +45,7 @@ StatusOr<std::unique_ptr<executor::StopTarget>> ServiceHost::KubernetesStops() {
   options.cluster = config.cluster;
   options.delete_objects = config.delete_objects;
   options.list_pods = config.list_pods;
-  // Every address is allowed because an administrator configured the server.
+  // Connections to any address are allowed because an administrator configured the server.
   ASSIGN_OR_RETURN(
       std::unique_ptr<HttpTransport> transport,
       http::MakeCurlTransport({.allowed_cidrs = {"0.0.0.0/0", "::/0"}, .ca_file = config.ca_file}));
@@ -106,8 +106,8 @@ Status ServiceHost::StartExecutor() {
   for (const ExemptConfig& exempt : config.exempt)
     options.exempt.push_back({exempt.job, exempt.namespace_name, exempt.owner});
   if (config.stops != "processes") {
-    // Targets in the order in which they are tried. The webhook must be last because it handles the
-    // jobs that no other target accepts.
+    // Targets in the order in which the executor tries them. The webhook must be last because it
+    // handles the jobs that no other target accepts.
     if (config.kubernetes.enabled) {
       ASSIGN_OR_RETURN(std::unique_ptr<executor::StopTarget> target, KubernetesStops());
       stop_targets_.push_back(std::move(target));

@@ -1,4 +1,4 @@
-// Responses of /healthz and /readyz for the log and all services.
+// Responses of /healthz and /readyz, which report the state of the log and all services.
 #include "services/app/host/service_host.h"
 #include "services/base/text/strings.h"
 
@@ -43,7 +43,7 @@ Status ServiceHost::Ready() const {
     return Unavailable("notifier: still loading the issue history");
   if (executor_ != nullptr && !executor_->Ready())
     return Unavailable("executor: still reading earlier decisions");
-  // Insights affects readiness only in a process that runs nothing else.
+  // Insights affects readiness only if it is the only service in the process.
   if (insights_ != nullptr && service_ == "insights") return insights_->Ready();
   return OkStatus();
 }

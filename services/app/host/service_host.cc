@@ -37,7 +37,7 @@ namespace {
 processor::ProcessorOptions ProcessorOptionsOf(const Config& config, MemoryBudget* memory) {
   processor::ProcessorOptions options;
   options.telemetry_partitions = config.processor.partitions;
-  // CheckConfig has validated the share.
+  // CheckConfig has already validated the share.
   if (const auto share = ParseShare(config.processor.share); share.ok()) options.share = *share;
   options.telemetry_retention_ms = config.log.retention_ns / kNanosPerMilli;
   options.partition.commit_interval_ns = config.processor.commit_interval_ns;
@@ -52,7 +52,7 @@ processor::ProcessorOptions ProcessorOptionsOf(const Config& config, MemoryBudge
 size_t BudgetOf(const MemoryConfig& config) {
   if (config.budget > 0) return static_cast<size_t>(config.budget);
   const self_metrics::MemoryLimit limit = self_metrics::FindMemoryLimit();
-  // The remaining memory covers heap overhead, threads, queues, and snapshots while they are being
+  // The remaining memory is for heap overhead, threads, queues, and snapshots while they are being
   // written.
   const size_t budget = limit.bytes == 0 ? size_t{4} << 30 : limit.bytes / 100 * 60;
   PITWALL_LOG(kInfo, "memory", "budget for jobs is ", budget >> 20, " MiB, 60% of ",
@@ -66,7 +66,7 @@ StatusOr<engine::CompiledRulesPtr> RulesOf(const RulesConfig& config) {
       config.evaluation_interval_ns, {.limits = &config.limits});
 }
 
-// Logs a warning if the server would receive tokens in plain text over the network.
+// Logs a warning if the server would receive tokens over the network without encryption.
 Status WarnWithoutTls(std::string_view what, const std::string& listen, const TlsConfig& tls) {
   ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(listen));
   if (!address.loopback && tls.certificate.empty()) {
@@ -82,8 +82,9 @@ StatusOr<std::string> MakeToken() {
   return token;
 }
 
-// Creates a directory that only its owner can access. In an existing directory, group and others
-// keep at most the execute permission, which they need to reach the collector's socket.
+// Creates a directory that only its owner can access. For an existing directory, removes all
+// permissions of the group and others except execute, which is needed to reach the collector's
+// socket.
 Status MakeDirectory(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) == 0) return OkStatus();
   if (errno != EEXIST) return ErrnoStatus(errno, path);
@@ -121,8 +122,8 @@ Status ServiceHost::Start() {
   RETURN_IF_ERROR(OpenLog());
   if (roles_.processor || roles_.notifier || roles_.executor || roles_.insights) {
     processor::ProcessorOptions topics = ProcessorOptionsOf(config_, nullptr);
-    // A process that only reads the log must not delete from it, even if all of its records are
-    // older than the retention time.
+    // A process that only reads the log must not delete any records, even if all records are older
+    // than the retention time.
     if (service_ == "insights" && config_.log.kind == "embedded")
       topics.telemetry_retention_ms = -1;
     RETURN_IF_ERROR(processor::EnsureTopics(log_.get(), topics));
@@ -173,8 +174,8 @@ Status ServiceHost::StartProcessor() {
   ASSIGN_OR_RETURN(const engine::CompiledRulesPtr rules, parameters_->Over(files));
   RETURN_IF_ERROR(processor_->Start(rules));
   RegisterProcessorMetrics();
-  // If a job's records were read before a rule set is active, the job would start with empty
-  // windows. If the processor has a backlog, the rule set may become active after this wait.
+  // A job whose records are read before a rule set is active starts with empty windows, so wait for
+  // the rule set. With a backlog, the rule set may become active only after this wait.
   rules_in_force_.Set(rules);
   const std::unique_ptr<Wakeup> pause = clock_.NewWakeup();
   const int64_t deadline = clock_.MonotonicNs() + 3 * kNanosPerSecond;
@@ -271,7 +272,7 @@ Status ServiceHost::StartCollector() {
       .idle_timeout_ns = limits.idle_timeout_ns};
   options.drop_dir = config_.collector.drop_dir;
   if (const PodsConfig& pods = config_.collector.pods; !pods.url.empty()) {
-    // Every address is allowed because an administrator configured the server.
+    // Connections to any address are allowed because an administrator configured the server.
     ASSIGN_OR_RETURN(
         pods_transport_,
         http::MakeCurlTransport({.allowed_cidrs = {"0.0.0.0/0", "::/0"}, .ca_file = pods.ca_file}));
@@ -304,7 +305,7 @@ Status ServiceHost::StartCollector() {
   return OkStatus();
 }
 
-// The requested interval applies until the next start, or until a reload changes the configured
+// The requested interval applies until the next start or until a reload changes the configured
 // interval.
 void ServiceHost::FollowInterval(const ActionEvent& request) {
   const std::vector<std::string> jobs = collector_->BoundJobs();
@@ -437,8 +438,7 @@ Status ServiceHost::StartHttp() {
                       .path = "/metrics/issues",
                       .handler =
                           [this](const http::HttpRequest&) {
-                            // A failed scrape is better than a response in which open issues are
-                            // missing.
+                            // A failed scrape is better than a response without the open issues.
                             if (!notifier_->Ready())
                               return http::HttpResponse::Text(
                                   503, "notifier: reading the history of issues\n");

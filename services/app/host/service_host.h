@@ -1,4 +1,4 @@
-// Composition root, the only place that connects the modules.
+// Composition root, which is the only code that connects the modules.
 #pragma once
 
 #include <memory>
@@ -41,8 +41,8 @@ struct Roles {
   bool insights = false;
 };
 
-// Runs the services of the given roles in one process. Starts and stops them in dependency order.
-// Not thread-safe.
+// Runs the services for the given roles in one process. Starts and stops the services in dependency
+// order. Not thread-safe.
 class ServiceHost {
  public:
   ServiceHost(std::string service, const Roles& roles, Config config);
@@ -50,32 +50,34 @@ class ServiceHost {
 
   // Starts the services. If an error is returned, no service is running.
   Status Start();
-  // Reloads the rule files and applies the collector's sampling interval. If an error is returned,
-  // nothing has changed. Other changes in `fresh` take effect at the next start and are logged as a
-  // warning.
+  // Reloads the rule files and applies the collector's sampling interval. If Reload returns an
+  // error, nothing has changed. Other changes in `fresh` are logged as a warning and take effect at
+  // the next start.
   Status Reload(const Config& fresh);
-  // Sets the metrics of the last reload. A caller that could not load a Config reports the failure
-  // directly. Thread-safe.
+  // Sets the metrics for the last reload. A caller that could not load a Config reports the failure
+  // here. Thread-safe.
   void ReportReload(bool successful);
-  // Stops the collector first so that its sources send their goodbyes, and then the services that
-  // read the log. Idempotent.
+  // Stops the collector first so that its sources send their goodbyes, and then stops the services
+  // that read the log. Idempotent.
   void Stop();
 
  private:
   Status OpenLog();
   Status StartProcessor();
   Status StartCollector();
-  // Applies a request for another sampling interval if the requested job runs on this node.
+  // Applies a request for a different sampling interval if the job in the request runs on this
+  // node.
   void FollowInterval(const ActionEvent& request);
   Status StartNotifier();
   Status StartExecutor();
   StatusOr<std::unique_ptr<executor::StopTarget>> KubernetesStops();
   std::unique_ptr<executor::StopTarget> SlurmStops();
   StatusOr<std::unique_ptr<executor::StopTarget>> WebhookStops();
-  // Starts insights. A failure is reported by /healthz and does not stop the other services.
+  // Starts insights. If insights fails to start, /healthz reports the failure and the other
+  // services continue.
   Status StartInsights();
   Status StartHttp();
-  // Starts the federated history of this process and its peers if peers are configured.
+  // Starts the federated history of this process and its peers, if peers are configured.
   Status StartFleet();
   // Starts mirroring telemetry if a remote-write receiver is configured.
   Status StartRemoteWrite(const processor::PartitionShare& share);
@@ -87,35 +89,35 @@ class ServiceHost {
   void RegisterCollectorMetrics();
   void RegisterHttpMetrics();
   void RegisterReloadMetrics();
-  // Reads the tokens. If no location is configured, generates and prints the tokens, except on
-  // loopback.
+  // Reads the tokens. If no location is configured, generates and prints the tokens. On loopback,
+  // no tokens are generated.
   StatusOr<AccessTokens> Tokens(const std::string& listen, const std::string& view_place,
                                 const std::string& act_place, std::string_view what);
   Status Ready() const;
-  // Returns an error if the embedded log has damage that was not repaired at startup, or partitions
-  // that cannot be flushed.
+  // Returns an error if the embedded log has corruption that was not repaired at startup, or
+  // partitions that cannot be flushed.
   Status LogHealth() const;
   Status InsightsHealth() const;
   void WatchReadiness();
 
   const std::string service_;
   const Roles roles_;
-  Config config_;  // threads must not read it because Reload changes it
+  Config config_;  // not readable by other threads because Reload changes it
   clock::SystemClock clock_;
   self_metrics::Exposition exposition_;
   self_metrics::Gauge last_reload_successful_;
-  self_metrics::Gauge last_reload_success_;  // Unix seconds
+  self_metrics::Gauge last_reload_success_;  // in Unix seconds
   std::vector<self_metrics::Registration> registrations_;
   std::unique_ptr<Log> log_;
-  log::EmbeddedLog* embedded_log_ = nullptr;  // log_ if it is embedded, otherwise null
+  log::EmbeddedLog* embedded_log_ = nullptr;  // log_ if the log is embedded, otherwise null
   std::unique_ptr<Appender> appender_;
   std::unique_ptr<MemoryBudget> memory_;
   std::unique_ptr<processor::Processor> processor_;
-  // Set if this process has a processor.
+  // Set only if this process has a processor.
   std::unique_ptr<processor::ParameterChangeHandler> parameters_;
   RulesInForce rules_in_force_;
-  std::unique_ptr<FollowedSilences> followed_silences_;  // set if this process has insights
-  // Set if this process has insights but no processor.
+  std::unique_ptr<FollowedSilences> followed_silences_;  // set only if this process has insights
+  // Set only if this process has insights but no processor.
   std::unique_ptr<FollowedRules> followed_rules_;
   std::unique_ptr<collector::CaptureTopicBridge> capture_bridge_;
   std::unique_ptr<HttpTransport> pods_transport_;  // used by the collector
@@ -131,7 +133,7 @@ class ServiceHost {
   std::vector<std::unique_ptr<executor::StopTarget>> stop_targets_;
   std::unique_ptr<executor::Executor> executor_;
   std::unique_ptr<history::HistoryService> insights_;
-  Status insights_fault_;  // reason why insights_ is null
+  Status insights_fault_;  // reason why insights_ is null; OK otherwise
   std::unique_ptr<HttpTransport> peer_transport_;
   std::unique_ptr<history::FederatedHistory> fleet_;  // null if one process stores all jobs
   std::unique_ptr<HttpTransport> remote_transport_;

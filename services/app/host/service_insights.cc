@@ -1,5 +1,5 @@
-// Insights service: stores the history of all jobs, alone or together with other services in the
-// process.
+// Insights service: stores the history of all jobs. The service can share its process with other
+// services.
 #include "absl/strings/escaping.h"
 #include "services/adapters/http/client/curl_transport.h"
 #include "services/app/config/secret_ref.h"
@@ -15,7 +15,8 @@
 namespace pitwall {
 namespace {
 
-// Returns the "https://host:port" part of "https://host:port/path".
+// Returns the scheme, host, and port of a URL, such as "https://host:port" for
+// "https://host:port/path".
 std::string OriginOf(const std::string& url) {
   return url.substr(0, url.find('/', url.find("://") + 3));
 }
@@ -47,7 +48,8 @@ Status CheckPeers(const Config& config, const processor::PartitionShare& share) 
   return OkStatus();
 }
 
-// Returns an authorization header value like "Basic dXNlcjpwYXNzd29yZA==" or "Bearer token", or "".
+// Returns a value for the authorization header, such as "Basic dXNlcjpwYXNzd29yZA==" or "Bearer
+// token", or "".
 StatusOr<std::string> AuthorizationOf(const RemoteWriteConfig& config) {
   if (!config.token_file.empty()) {
     ASSIGN_OR_RETURN(const std::string token, ReadToken(config.token_file));
@@ -72,7 +74,7 @@ StatusOr<std::vector<Matcher>> PatternsOf(const std::vector<std::string>& texts)
 Status ServiceHost::StartRemoteWrite(const processor::PartitionShare& share) {
   const RemoteWriteConfig& config = config_.insights.remote_write;
   if (config.url.empty()) return OkStatus();
-  // Every address is allowed because an administrator configured the receiver.
+  // Connections to any address are allowed because an administrator configured the receiver.
   ASSIGN_OR_RETURN(remote_transport_,
                    http::MakeCurlTransport({.allow_insecure = true,
                                             .allowed_cidrs = {"0.0.0.0/0", "::/0"},
@@ -81,7 +83,8 @@ Status ServiceHost::StartRemoteWrite(const processor::PartitionShare& share) {
   RETURN_IF_ERROR(AuthorizationOf(config).status());
   history::MirrorOptions options;
   options.topic = kTelemetryTopic;
-  // The group depends on the URL, so a new receiver starts at the oldest data within max_behind.
+  // The group depends on the URL, so that a new receiver starts at the oldest data within
+  // max_behind.
   options.group = Cat("pitwall-remote-write-", StableHashHex(config.url).substr(0, 8));
   ASSIGN_OR_RETURN(options.filter.metrics, PatternsOf(config.metrics));
   ASSIGN_OR_RETURN(options.filter.labels, PatternsOf(config.labels));
@@ -160,7 +163,7 @@ Status ServiceHost::InsightsHealth() const {
 std::vector<http::HttpRoute> ServiceHost::InsightsRoutes(http::HttpServerOptions* server) {
   auto sessions = std::make_shared<http::CookieSessions>(&clock_);
   server->sessions = sessions;
-  server->handler_threads = 4;  // a query may take a long time
+  server->handler_threads = 4;  // queries may take a long time
   if (!config_.external_url.empty())
     server->allowed_origins.push_back(OriginOf(config_.external_url));
   std::function<engine::CompiledRulesPtr()> rules = [this] { return rules_in_force_.Get(); };

@@ -1,4 +1,4 @@
-// Metrics of the processor and the collector, read from their counters at each scrape.
+// Metrics of the processor and the collector. Each scrape reads the services' counters.
 #include <algorithm>
 
 #include "services/app/host/service_host.h"
@@ -77,8 +77,8 @@ void ServiceHost::RegisterProcessorMetrics() {
   add("pitwall_processor_untracked_issues_total",
       "Issues beyond the limit of issues in incidents; each is a separate incident.", counter,
       [](const Stats& s) { return s.counters.untracked_issues; });
-  // Alerts use these metrics to count the owned partitions. Partitions in standby or recovery are
-  // omitted.
+  // Alerts use these metrics to count the owned partitions, so partitions in standby or recovery
+  // are omitted.
   const auto add_owned = [&](std::string_view name, std::string_view help, MetricType type,
                              auto value) {
     registrations_.push_back(

@@ -1,5 +1,5 @@
-// Appender that creates the topics before it appends the first record. Topics that the broker
-// creates automatically would have the wrong settings.
+// Appender that creates the topics before it appends the first record, because topics that the
+// broker creates automatically would have the wrong settings.
 #pragma once
 
 #include <atomic>
@@ -22,9 +22,9 @@ class TopicCreatingAppender final : public Appender {
 
   Status Append(std::vector<OutgoingRecord> records) override {
     if (!ensured_) {
-      // The error is always converted to Unavailable. The broker may return InvalidArgument (for
-      // the replication factor or because of a policy) although the records are valid, and the
-      // publisher would drop them for any code other than Unavailable.
+      // Returns every error as Unavailable. For valid records, the broker may still return
+      // InvalidArgument (for the replication factor or because of a policy), and the publisher
+      // drops records on any code other than Unavailable.
       if (Status status = processor::EnsureTopics(log_, options_); !status.ok())
         return Unavailable(Cat("topics: cannot be created (", ToStd(status.message()), ")"));
       ensured_ = true;

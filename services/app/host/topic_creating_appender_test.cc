@@ -10,7 +10,7 @@
 namespace pitwall {
 namespace {
 
-// Log that fails to create topics until the test sets `answer` to OK.
+// Log that cannot create topics until the test sets `answer` to OK.
 class RefusingLog final : public Log {
  public:
   explicit RefusingLog(Log* log) : log_(log) {}
@@ -41,7 +41,7 @@ class RefusingLog final : public Log {
   Log* const log_;
 };
 
-TEST(TopicCreatingAppender, Append_TopicsCannotBeCreated_ReturnsUnavailable) {
+TEST(TopicCreatingAppender, Append_TopicCreationFails_ReturnsUnavailable) {
   fakes::FakeClock clock;
   fakes::MemoryLog memory(&clock);
   RefusingLog log(&memory);

@@ -14,7 +14,7 @@ namespace {
 
 std::string Line(std::string_view text) { return TerminalLine(text); }
 
-// Returns a key that is equal for ranks with the same stacks.
+// Returns a grouping key. Ranks with the same stacks have the same key.
 std::string KeyOf(const RankCapture& c) {
   std::string key = Cat(CaptureStateName(c.state), "\xff", c.source, "\xff", c.why_system);
   for (const CapturedThread& thread : c.look.threads) {
@@ -102,7 +102,7 @@ std::string RanksText(std::vector<int64_t> ranks) {
   for (size_t i = 0; i < ranks.size();) {
     size_t end = i;
     while (end + 1 < ranks.size() && ranks[end + 1] == ranks[end] + 1) ++end;
-    if (end < i + 2) end = i;  // two ranks are listed, not printed as a range
+    if (end < i + 2) end = i;  // two consecutive ranks are listed and not printed as a range
     CatTo(out, out.empty() ? "" : ", ", ranks[i]);
     if (end > i) CatTo(out, "-", ranks[end]);
     i = end + 1;

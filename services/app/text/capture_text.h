@@ -1,4 +1,4 @@
-// Human-readable text for captures. Ranks with the same stacks are grouped.
+// Human-readable text for captures, with ranks grouped by identical stacks.
 #pragma once
 
 #include <cstdint>
@@ -11,13 +11,14 @@ namespace pitwall {
 
 // Returns the newest capture of each rank, sorted by job and rank.
 std::vector<RankCapture> NewestOfRanks(const std::vector<RankCapture>& captures);
-// Returns the wanted ranks that have not replied. If `wanted` is empty, all ranks mentioned in the
-// captures are checked.
+// Returns the wanted ranks that have not replied. If `wanted` is empty, all ranks that appear in
+// the captures are checked.
 std::vector<int64_t> MissingRanks(const std::vector<RankCapture>& captures,
                                   const std::vector<int64_t>& wanted);
 // Formats ranks as "0, 2, 3". Three or more consecutive ranks are printed as "4-7".
 std::string RanksText(std::vector<int64_t> ranks);
-// Returns several lines without a trailing line break. Control characters are escaped.
+// Returns the text of the captures as several lines, without a trailing line break. Control
+// characters are escaped.
 std::string CaptureText(const std::vector<RankCapture>& captures,
                         const std::vector<int64_t>& wanted);
 

@@ -74,7 +74,7 @@ TEST(CaptureLines, CaptureText_MissingRank_IsListed) {
   EXPECT_THAT(CaptureText({}, {5}), HasSubstr("rank 5: no reply"));
   EXPECT_THAT(CaptureText({Waiting(0)}, {0}), Not(HasSubstr("no reply")));
   RankCapture invalid = Waiting(0);
-  invalid.world_size = INT64_MAX;  // the result must stay bounded
+  invalid.world_size = INT64_MAX;  // the result must be bounded even for an invalid world size
   EXPECT_LE(MissingRanks({invalid}, {}).size(), size_t{1} << 20);
 }
 

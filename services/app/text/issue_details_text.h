@@ -1,4 +1,4 @@
-// Text with all data of one issue, for `issues show`.
+// Text with all details of one issue, for `issues show`.
 #pragma once
 
 #include <optional>
@@ -15,9 +15,9 @@ namespace pitwall {
 
 struct IssueView {
   std::vector<IssueEventPtr> events;                // oldest first, never empty
-  std::vector<IssueEventPtr> incident;              // last event of each issue in the incident
+  std::vector<IssueEventPtr> incident;              // last event of each issue in the same incident
   std::optional<std::vector<ActionEvent>> actions;  // nullopt if the source does not serve actions
-  std::vector<RankCapture> captures;                // captures requested by the issue
+  std::vector<RankCapture> captures;                // captures that the issue requested
   // Nullopt if the source does not serve notifications.
   std::optional<std::vector<NotificationRecord>> notifications;
 };

@@ -40,7 +40,7 @@ TEST(IssuePage, IssuePageText_EveryField_IsPrinted) {
   end.end_reason = EndReason::kCleared;
   end.sequence = 2;
   end.id = MakeEventId(end);
-  // The value of the last event must not be printed with the evidence of an earlier event.
+  // The value of the last event must not be printed together with evidence from an earlier event.
   end.value = 1.1;
   end.evidence.clear();
   end.threshold.reset();
@@ -108,7 +108,7 @@ TEST(IssuePage, IssuePageText_EveryField_IsPrinted) {
           found.id.substr(0, 12), "]\n"));
 }
 
-TEST(IssuePage, IssuePageText_SourceWithoutActions_PrintsUnknown) {
+TEST(IssuePage, IssuePageText_ActionsNotServed_PrintsUnknown) {
   IssueView view;
   view.events = {std::make_shared<const IssueEvent>(FoundOnPage())};
   EXPECT_NE(IssuePageText(view, IssueNames()).find("actions       unknown"), std::string::npos);

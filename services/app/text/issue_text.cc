@@ -15,7 +15,7 @@ namespace pitwall {
 
 namespace {
 
-// Returns a prefix of an ID that is unique in practice. --incident accepts such a prefix.
+// Returns a prefix of an ID. The prefix is unique in practice, and --incident accepts it.
 std::string_view Short(std::string_view id) { return id.substr(0, 12); }
 
 std::string EndSuffix(const IssueEvent& event) {
@@ -107,7 +107,7 @@ std::string IssueLine(const IssueEvent& event, const IssueNames& names) {
                "  job ", event.job, "  ", event.status_reason);
   }
   if (event.type == EventType::kJobChanged) return JobLine(event, job);
-  // Only issues that end as cleared are printed as resolved.
+  // Only issues whose end reason is cleared are printed as resolved.
   const std::string_view what = event.type == EventType::kIssueFound      ? "FOUND   "
                                 : event.end_reason == EndReason::kCleared ? "RESOLVED"
                                 : event.type == EventType::kIssueResolved ? "ENDED   "
@@ -115,8 +115,8 @@ std::string IssueLine(const IssueEvent& event, const IssueNames& names) {
   std::string line = Cat(TimeText(event.time_ns), "  ", what, "  ", IssueName(event), "  ",
                          event.severity, "  job ", job, "  ");
   if (event.type == EventType::kIssueResolved) {
-    // The line repeats the summary so that it can be understood without the line of the FOUND
-    // event.
+    // The line repeats the summary so that the line can be understood without the corresponding
+    // FOUND line.
     CatTo(line, EndText(event), event.summary.empty() ? "" : ": ", event.summary, "; since ",
           TimeText(event.active_since_ns), ", lasted ",
           LastedText(event.ended_at_ns - event.active_since_ns));
@@ -143,9 +143,9 @@ std::string IncidentLine(const std::vector<IssueEventPtr>& issues, const IssueNa
     return std::any_of(issues.begin(), issues.end(),
                        [&](const IssueEventPtr& event) { return IssueId(*event) == id; });
   };
-  // All equally likely roots are kept, including issues that no event names as a cause yet. If a
-  // cause is found after its symptom, only the symptom's next event names it. A root outside the
-  // list counts only if the list itself does not contain a root.
+  // All equally likely roots are kept, including issues that no event has named as a cause yet. If
+  // a cause is found after its symptom, only the symptom's next event names the cause. A root that
+  // is not in the list counts only if the list contains no root.
   std::vector<std::string> ids;
   std::vector<IncidentIssue> candidates;
   ids.reserve(issues.size());
@@ -167,7 +167,7 @@ std::string IncidentLine(const std::vector<IssueEventPtr>& issues, const IssueNa
   if (open == 0) CatTo(line, " to ", TimeText(until_ns));
   CatTo(line, " and has ", issues.size(), issues.size() == 1 ? " issue" : " issues");
   if (open > 0 && open < issues.size()) CatTo(line, ", ", open, " of them open");
-  // The root cause of a single issue is the issue itself.
+  // A single issue is its own root cause.
   if (issues.size() == 1 && any.root_cause.empty()) return Cat(line, ": ", IssueName(any), ".");
   constexpr size_t kNamed = 3;
   line += "; its root cause is ";

@@ -1,5 +1,5 @@
-// Text for `issues list` and `issues watch`: one line per issue, with the root cause if the issue
-// is a symptom.
+// Text for `issues list` and `issues watch`. Each issue is one line, which includes the root cause
+// if the issue is a symptom.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +23,10 @@ class IssueNames {
  public:
   explicit IssueNames(size_t max = 4096) : max_(max) {}
   void Learn(const IssueEvent& event);
-  // Records that the name of an issue could not be found.
+  // Records that an issue's name could not be found.
   void LearnUnknown(std::string_view id) { Keep(std::string(id), ""); }
   bool Knows(std::string_view id) const { return names_.contains(id); }
-  // Returns the name, or "issue 1a2b3c4d5e6f" if it is unknown.
+  // Returns the name of an issue, or "issue 1a2b3c4d5e6f" if the name is unknown.
   std::string Name(std::string_view id) const;
 
  private:
@@ -39,20 +39,21 @@ class IssueNames {
 
 // Formats a time as "2026-01-01T00:00:00.000Z", or "-" for 0.
 std::string TimeText(int64_t ns);
-// Formats a duration like "3m12s" or "1.5s". Durations of at least one minute are truncated to
-// seconds.
+// Formats a duration, for example "3m12s" or "1.5s". Durations of at least one minute are truncated
+// to seconds.
 std::string LastedText(int64_t ns);
-// Returns text like "cleared" or "ended: died". Only a recovered issue counts as cleared.
+// Returns the end reason as text, for example "cleared" or "ended: died". Only a recovered issue
+// counts as cleared.
 std::string EndText(const IssueEvent& event);
 // Describes a lost rank, for example "rank 2 on n1 was killed by signal 9".
 std::string LostRankText(const LostRank& lost);
 
-// Returns one line without the line break.
+// Returns the issue as one line without a line break.
 std::string IssueLine(const IssueEvent& event, const IssueNames& names);
 
 // Describes an incident in one sentence: start, job, number of issues, and root cause. A root is an
-// issue that explains other issues and does not have a cause itself. Equally likely roots are
-// listed as "A or B".
+// issue that explains other issues but has no cause of its own. Equally likely roots are listed as
+// "A or B".
 std::string IncidentLine(const std::vector<IssueEventPtr>& issues, const IssueNames& names);
 
 }  // namespace pitwall

@@ -15,19 +15,18 @@ namespace pitwall {
 std::string JobLine(const JobRecord& job);
 // Returns the attempts with their ends, the rule statuses, and the issues.
 std::string JobPageText(const JobRecord& job, const IssueNames& names);
-// Returns one line: "NoData  pack/group/Alert  no series of train_loss (sent by the training
-// process …)". `rule` is a key of job.statuses. After the job has ended, the verdict is printed
-// instead of the status.
+// Returns one line, such as "NoData  pack/group/Alert  no series of train_loss (sent by the
+// training process …)". `rule` is a key of job.statuses. After the job has ended, the line contains
+// the verdict instead of the status.
 std::string RuleStatusLine(const JobRecord& job, const std::string& rule);
-// Returns the sources of the series mentioned in a status reason, or "" if the reason does not
-// mention any series.
+// Returns text that names the sources of the series in a status reason, or "" if the reason does
+// not name any series.
 std::string SupplyText(std::string_view reason);
 
-// Returns one line per rule parameter that a user has set: "  limit = 0.3  (set by act, 2026-…,
-// request …)".
+// Returns one line per user-set rule parameter: "  limit = 0.3  (set by act, 2026-…, request …)".
 std::string SetParametersText(std::string_view rule, const std::vector<codec::SetParameter>& set);
 
-// Return a JSON object on one line. `set` contains the parameters that users have set for the job.
+// Return a JSON object on one line. `set` contains the job's user-set parameters.
 std::string JobJson(const JobRecord& job);
 std::string RuleStatusJson(const JobRecord& job, const std::string& rule,
                            const std::vector<codec::SetParameter>& set = {});

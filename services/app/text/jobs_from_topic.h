@@ -1,4 +1,4 @@
-// Index of the jobs in the issues topic: attempts, ends, rule statuses, and issues.
+// Index of the jobs in the issues topic, with their attempts, ends, rule statuses, and issues.
 #pragma once
 
 #include <cstddef>
@@ -18,29 +18,29 @@ namespace pitwall {
 
 struct AttemptRecord {
   uint64_t attempt = 0;
-  int64_t began_ns = 0;  // 0: unknown
-  int64_t ended_ns = 0;  // 0: running
+  int64_t began_ns = 0;  // 0 if unknown
+  int64_t ended_ns = 0;  // 0 while running
   EndDetail end_detail = EndDetail::kNone;
-  std::string end_text;                            // see JobEndText
-  std::vector<std::pair<int64_t, LostRank>> lost;  // (time, rank)
+  std::string end_text;                            // formatted by JobEndText
+  std::vector<std::pair<int64_t, LostRank>> lost;  // pairs of (time, rank)
 };
 
 struct JobRecord {
   std::string id, name, owner;
   int64_t first_ns = 0, last_ns = 0;  // times of the job's first and last event
-  int64_t ended_ns = 0;               // 0: running
+  int64_t ended_ns = 0;               // 0 while running
   EndDetail end_detail = EndDetail::kNone;
-  std::string end_text;  // see JobEndText
+  std::string end_text;  // formatted by JobEndText
   std::map<uint64_t, AttemptRecord> attempts;
-  std::map<std::string, std::vector<IssueEventPtr>> statuses;  // by rule, newest last
+  std::map<std::string, std::vector<IssueEventPtr>> statuses;  // by rule, newest status last
   std::map<std::string, IssueEventPtr> open_issues;            // newest event by issue ID
   std::map<std::string, IssueEventPtr> ended_issues;           // newest event by issue ID
   size_t ended_count = 0;                                      // includes issues beyond the limit
   std::map<std::string, uint64_t> found;                       // number of issues found, by rule
 
   bool ended() const { return ended_ns != 0; }
-  // Returns the verdict of a rule. For a job that has ended, this is the last status reported while
-  // its ranks sent data.
+  // Returns the verdict of a rule. After a job has ended, the verdict is the last status reported
+  // while the job's ranks sent data.
   RuleVerdict VerdictOf(const std::string& rule) const;
   uint64_t FoundBy(const std::string& rule) const {
     const auto at = found.find(rule);
@@ -48,9 +48,9 @@ struct JobRecord {
   }
 };
 
-// Index built from events in partition order. Keeps the `max_jobs` jobs with the newest events. Per
-// job, it keeps the issues that ended last and the last eight statuses of each rule. Not
-// thread-safe.
+// Index built from events in partition order. Keeps the `max_jobs` jobs with the newest events. For
+// each job, the index keeps the most recently ended issues and the last eight statuses of each
+// rule. Not thread-safe.
 class JobsFromTopic {
  public:
   explicit JobsFromTopic(size_t max_jobs = 10'000, size_t max_ended_issues = 200)

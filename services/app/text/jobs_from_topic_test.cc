@@ -107,7 +107,7 @@ TEST_F(JobBookTest, JobPage_KilledJob_PrintsEndReasonsAndVerdicts) {
             R"("ever_found":false,"issues_found":0,"since":"2026-01-01T00:00:01.000000000Z"})");
 }
 
-// Between the last goodbye and the end of the job, every rule reports missing series.
+// Between the last goodbye and the end of the job, every rule reports that its series are missing.
 TEST_F(JobBookTest, Verdict_NoDataAfterLastGoodbye_IsIgnored) {
   using enum RuleStatus;
   Change(JobChange::kAttemptBegan, 0, 1);
@@ -118,7 +118,7 @@ TEST_F(JobBookTest, Verdict_NoDataAfterLastGoodbye_IsIgnored) {
   Report("lost", kNoData, kNoIssuesFound, "no series of y", 60);
   Report("judged", kNoData, kNoIssuesFound, "no series of z", 96);  // after the goodbye at 95 s
   Report("lost", kNoData, kNoData, "no series of y, z", 97);
-  EXPECT_EQ((*book_.Find("j1"))->VerdictOf("judged").status, kNoData);  // the job is still running
+  EXPECT_EQ((*book_.Find("j1"))->VerdictOf("judged").status, kNoData);  // the job has not ended yet
   Change(JobChange::kAttemptEnded, 100, 1, EndDetail::kCompleted);
   Change(JobChange::kEnded, 100, 1, EndDetail::kCompleted);
   Report("removed", kStopped, kNoIssuesFound, "the rule was removed", 50);
@@ -130,13 +130,13 @@ TEST_F(JobBookTest, Verdict_NoDataAfterLastGoodbye_IsIgnored) {
             "(train_loss: sent by the training process (Python client))");
   EXPECT_EQ(RuleStatusLine(job, "lost"),
             "NoData         lost  since 2026-01-01T00:01:00.000Z  no series of y");
-  // The verdict is the previous status in the Stopped event.
+  // The verdict is the previous status, which the Stopped event contains.
   EXPECT_EQ(job.VerdictOf("removed").status, kNoIssuesFound);
   EXPECT_EQ(job.VerdictOf("short").status, kNoData);
   EXPECT_EQ(job.VerdictOf("unheard of").status, kUnknown);
 }
 
-// Covers a job whose ranks became silent and a job whose last rank was killed.
+// One job ended because its ranks became silent, and another because its last rank was killed.
 TEST_F(JobBookTest, Verdict_NoDataAfterSilenceOrDeath_IsIgnored) {
   using enum RuleStatus;
   for (const EndDetail detail : {EndDetail::kSilent, EndDetail::kDied}) {

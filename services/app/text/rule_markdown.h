@@ -1,4 +1,5 @@
-// Markdown page for the rules of a program. docs/rules.md is this page for the shipped packs.
+// Markdown page that documents the rules of a program. docs/rules.md is this page for the shipped
+// packs.
 #pragma once
 
 #include <string>
@@ -8,12 +9,12 @@
 
 namespace pitwall {
 
-// Returns one section per pack with one subsection per alert: texts, expression, required metrics,
-// parameters with units and defaults, and explained issues. A table of the pack's recording rules
-// follows the alerts.
+// Returns one section per pack and one subsection per alert. A subsection contains the texts, the
+// expression, required metrics, parameters with units and defaults, and explained issues. A table
+// of the pack's recording rules follows the alerts.
 std::string RulesAsMarkdown(const plan::Program& program);
 
-// Converts a template to prose with a placeholder in angle brackets for each action. "GPU {{
+// Converts a template to prose. Each action becomes a placeholder in angle brackets: "GPU {{
 // $labels.gpu }} is {{ $value | humanizePercentage }} busy" becomes "GPU <gpu> is <value> busy".
 std::string TemplateAsProse(std::string_view text);
 

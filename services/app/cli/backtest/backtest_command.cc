@@ -43,8 +43,8 @@ StatusOr<int64_t> TimeFlag(const Flags& flags, std::string_view name, int64_t ot
                              Quote(*text), ")"));
 }
 
-// Prints one line per job and rule in the Error state. Without this output such rules would look
-// healthy under --no-status: they evaluate nothing, and stdout has no status events.
+// Prints one line per job and rule in the Error state. Without this output, such rules would look
+// healthy under --no-status, because they evaluate nothing and stdout has no status events.
 void PrintRulesInError(const std::vector<IssueEvent>& events) {
   constexpr size_t kShown = 20;
   std::set<std::pair<std::string, std::string>> seen;
@@ -70,7 +70,7 @@ StatusOr<int> Backtest(const Flags& flags) {
   ASSIGN_OR_RETURN(std::vector<IssueEvent> events, Replay(flags, &range, nullptr));
   if (flags.Has("no-status")) PrintRulesInError(events);
   std::erase_if(events, [&](const IssueEvent& e) {
-    // Sample files do not contain the job's lifecycle.
+    // Sample files do not contain events about the job's lifecycle.
     return (flags.Has("no-status") && e.type == EventType::kRuleStatus) ||
            (e.type == EventType::kJobChanged && (format != "log" || flags.Has("no-status"))) ||
            (format == "log" && (e.time_ns < range.start || e.time_ns > range.end));
@@ -94,7 +94,7 @@ Status CheckFormat(const std::string& format) {
           Quote(format), ")"));
 }
 
-// Rejects options that do not apply to the format and options that exclude each other.
+// Rejects options that do not apply to the format and options that are mutually exclusive.
 Status CheckOptions(const Flags& flags, const std::string& format) {
   if (!flags.positional().empty()) {
     return InvalidArgument(Cat("unexpected argument (", Quote(flags.positional()[0]),
@@ -216,7 +216,7 @@ Command BacktestCommand() {
                 "--format openmetrics --rules FILE… --input FILE… [options]",
                 "--format csv --mapping FILE --rules FILE… --input FILE… [options]",
                 "--format smdebug|chrome-trace|tensorflow --rules FILE… --input DIR… [options]"},
-      .max_arguments = kAnyNumber,  // CheckOptions rejects them with a hint
+      .max_arguments = kAnyNumber,  // CheckOptions rejects positional arguments with a hint
       .options = BacktestFlags(),
       .examples = {"pitwall backtest --input /var/lib/pitwall --verify",
                    "pitwall backtest --input /var/lib/pitwall --rules pack:training --no-status",

@@ -1,5 +1,5 @@
 // Input formats of `pitwall backtest`, with one function per format. Each function returns the
-// recording's events in any order.
+// events of the recording in any order.
 #pragma once
 
 #include <cstdint>
@@ -22,28 +22,28 @@
 namespace pitwall {
 
 struct BacktestRange {
-  int64_t start = kMinPosition, end = kMaxPosition;  // event time, both inclusive
-  // Damage found while reading the log. If the log is damaged, events may be missing or may differ
-  // from the live run.
+  int64_t start = kMinPosition, end = kMaxPosition;  // event times, both inclusive
+  // Corruption found while reading the log. If the log is corrupt, events may be missing or may
+  // differ from the live run.
   std::vector<std::string> damage;
 };
 
-// Returns the options that `pitwall backtest` and `pitwall baseline` share.
+// Returns the options that `pitwall backtest` and `pitwall baseline` have in common.
 std::vector<FlagSpec> ReplayInputOptions();
 std::vector<FlagSpec> ReplayRangeOptions();
 // Returns the options of `pitwall backtest`.
 std::vector<FlagSpec> BacktestFlags();
 
-// Evaluates all options of `pitwall backtest` except --verify. Returns the events in any order.
-// `recordings` receives the results of recording rules and may be null.
+// Runs `pitwall backtest` according to all options except --verify. Returns the events in any
+// order. `recordings` receives the results of recording rules and may be null.
 StatusOr<std::vector<IssueEvent>> Replay(const Flags& flags, BacktestRange* range,
                                          engine::RecordingObserver* recordings);
 
-// Compiles the rule set given by --rules, --overrides, and --evaluation-interval. `rewrite` is
+// Compiles the rule set specified by --rules, --overrides, and --evaluation-interval. `rewrite` is
 // passed to CompileRuleSet.
 StatusOr<engine::CompiledRulesPtr> ReadGivenRules(const Flags& flags,
                                                   const plan::RewriteRules& rewrite = {});
-// Returns --evaluation-interval in nanoseconds, or the default.
+// Returns the value of --evaluation-interval in nanoseconds, or the default.
 StatusOr<int64_t> EvaluationInterval(const Flags& flags);
 
 // Replays a data directory or a Kafka cluster in offset order, with the recorded ticks, promises,
@@ -51,19 +51,20 @@ StatusOr<int64_t> EvaluationInterval(const Flags& flags);
 // the live run.
 StatusOr<std::vector<IssueEvent>> BacktestLog(const Flags& flags, BacktestRange* range,
                                               engine::RecordingObserver* recordings);
-// Implements --verify. Prints the result to stdout and returns kFine or kCheckFailed.
+// Implements --verify. Prints the result to stdout. Returns kFine or kCheckFailed.
 StatusOr<int> VerifyLog(const Flags& flags);
-// Verifies an open log. A processor may be writing to it.
+// Verifies an open log. A processor may write to the log at the same time.
 StatusOr<int> VerifyLog(Log* log);
 
 // Function that reads one input and adds its samples to the recording.
 using ReadInput = std::function<Status(const std::string& path, offline::Recording* recording)>;
 
-// Reads each --input with `read`, merges the samples by time, and evaluates the rules from --rules.
+// Reads each --input with `read`, merges the samples by time, and evaluates the rules specified by
+// --rules.
 StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const BacktestRange& range,
                                                 const ReadInput& read,
                                                 engine::RecordingObserver* recordings);
-// Passes a file to `feed` piece by piece. Errors name the path.
+// Passes a file to `feed` in pieces. Errors contain the path.
 Status ForEachPiece(const std::string& path, const std::function<Status(std::string_view)>& feed);
 
 // Reads an input of --format openmetrics.

@@ -1,4 +1,4 @@
-// Inputs of `pitwall backtest` from training logs.
+// Reads training logs as inputs of `pitwall backtest`.
 #include "services/app/cli/backtest/backtest_formats.h"
 #include "services/app/cli/backtest/recording_sink.h"
 #include "services/base/system/files.h"

@@ -24,8 +24,8 @@ namespace pitwall {
 
 namespace {
 
-// Provider of the recorded rule sets. An empty rule set replaces a damaged one until the log
-// contains the next rule set.
+// Provider of the rule sets recorded in the log. An empty rule set replaces a missing or corrupt
+// one until the log activates the next rule set.
 class RecordedRules final : public engine::RuleSetProvider {
  public:
   explicit RecordedRules(Log* log) : recorded_(log) {}
@@ -41,7 +41,7 @@ class RecordedRules final : public engine::RuleSetProvider {
     return engine::CompiledRules::Compile(RuleSet{});
   }
   const std::vector<std::string>& damage() const { return damage_; }
-  size_t missing() const { return missing_; }  // number of failed loads
+  size_t missing() const { return missing_; }  // number of failed load attempts
 
  private:
   processor::RuleSets recorded_;
@@ -49,8 +49,8 @@ class RecordedRules final : public engine::RuleSetProvider {
   size_t missing_ = 0;
 };
 
-// Last commit of the consumer group that all processors share, with its metadata. All fields are
-// empty if there is no commit.
+// Last commit of the consumer group that all processors share, and the metadata of the commit. All
+// fields are empty if there is no commit.
 struct ProcessorCommit {
   int64_t offset = 0;
   std::string initial_rules;
@@ -110,7 +110,7 @@ Status ReplayPartition(Log* log, int32_t partition, engine::RuleSetProvider* rul
   return OkStatus();
 }
 
-// Reads the events from pitwall.issues. Returns false if retention has removed the first events.
+// Reads the events from pitwall.issues. Returns false if retention has removed the oldest events.
 StatusOr<bool> ReadRecorded(Log* log, int32_t partition, std::vector<std::string>* events,
                             std::vector<std::string>* damage) {
   ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
@@ -128,7 +128,7 @@ StatusOr<bool> ReadRecorded(Log* log, int32_t partition, std::vector<std::string
   return start == 0;
 }
 
-// Returns a message if retention has removed the start of the pitwall.telemetry partition,
+// Returns a message if retention has removed the start of the pitwall.telemetry partition, and
 // otherwise "".
 StatusOr<std::string> BeginsLate(Log* log, int32_t partition) {
   ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
@@ -149,7 +149,7 @@ StatusOr<std::string> BeginsLate(Log* log, int32_t partition) {
 }
 
 // Returns the number of replayed events that precede the first recorded event. Retention has
-// removed their recorded counterparts.
+// removed the recorded versions of these events.
 size_t EventsBefore(const std::vector<IssueEvent>& events,
                     const std::vector<std::string>& recorded) {
   const auto first = std::ranges::find_if(events, [&](const IssueEvent& event) {
@@ -158,8 +158,8 @@ size_t EventsBefore(const std::vector<IssueEvent>& events,
   return static_cast<size_t>(first - events.begin());
 }
 
-// Compares the events of each partition up to the processor's last commit, in order. If a processor
-// is running, later events are counted but not compared.
+// Compares the events of each partition, in order, up to the processor's last commit. If a
+// processor is running, later events are counted but not compared.
 StatusOr<int> VerifyPartitions(Log* log, int32_t partitions, RecordedRules* rules) {
   size_t equal = 0;
   size_t undecided = 0;
@@ -171,16 +171,16 @@ StatusOr<int> VerifyPartitions(Log* log, int32_t partitions, RecordedRules* rule
       continue;
     }
     std::vector<IssueEvent> events;
-    // All events that belong to the commit are readable as soon as the commit is. Later events may
-    // also be readable.
+    // All events of a commit become readable together with the commit. Later events may also be
+    // readable.
     ASSIGN_OR_RETURN(const ProcessorCommit commit, ReadCommit(log, p));
     const size_t known = damage.size() + rules->missing();
     RETURN_IF_ERROR(ReplayPartition(log, p, rules, false, false, commit.offset, nullptr, nullptr,
                                     &events, &damage));
     std::vector<std::string> recorded;
     ASSIGN_OR_RETURN(const bool whole, ReadRecorded(log, p, &recorded, &damage));
-    if (damage.size() + rules->missing() > known) continue;  // reported below
-    // Retention may have removed the oldest events. All later events must be equal.
+    if (damage.size() + rules->missing() > known) continue;  // the damage is reported below
+    // Retention may have removed the oldest recorded events. All later events must be equal.
     const size_t skip = whole ? 0 : EventsBefore(events, recorded);
     ASSIGN_OR_RETURN(const ProcessorCommit after, ReadCommit(log, p));
     const size_t decided = events.size() - skip;
@@ -216,8 +216,8 @@ StatusOr<int> VerifyPartitions(Log* log, int32_t partitions, RecordedRules* rule
   return kFine;
 }
 
-// Opens the log for reading. Both kinds of log store append times with their records, so they give
-// identical results.
+// Opens the log for reading. The embedded log and Kafka both store an append time with each record,
+// so both give identical results.
 StatusOr<std::unique_ptr<Log>> OpenLog(const Flags& flags, Clock* clock) {
   if (flags.Has("input") == flags.Has("brokers"))
     return InvalidArgument(
@@ -233,7 +233,7 @@ StatusOr<std::unique_ptr<Log>> OpenLog(const Flags& flags, Clock* clock) {
   struct stat info;
   if (::stat((options.dir + "/log").c_str(), &info) == 0) options.dir += "/log";
   options.read_only = true;
-  // Damage is reported together with the events, and the exit code is 1.
+  // Corruption is reported together with the events, and the exit code is 1.
   options.salvage = true;
   return log::OpenEmbeddedLog(options, clock);
 }

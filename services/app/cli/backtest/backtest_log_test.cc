@@ -1,5 +1,4 @@
-// Tests of `pitwall backtest --format log` on logs that retention has truncated or that are damaged
-// (issue 10, A8).
+// Tests of `pitwall backtest --format log` on truncated or corrupt logs (issue 10, A8).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -79,7 +78,7 @@ class BacktestLogTest : public ::testing::Test {
                                .value = Sample(second % 10 < 5 ? 1 : 0)}})
                     .ok());
   }
-  // Processor that owns the only partition and evaluates kRules.
+  // Processor that owns the only partition and evaluates the rules in kRules.
   class Owner {
    public:
     Owner(BacktestLogTest* test, Log* log)
@@ -144,7 +143,7 @@ TEST_F(BacktestLogTest, VerifyLog_CompleteLog_IsIdentical) {
   EXPECT_THAT(verdict.text, HasSubstr("bit-identical"));
 }
 
-// Log whose processor commits more events while the log is being verified.
+// Log whose processor commits more events while the backtest verifies the log.
 class LiveLog final : public Log {
  public:
   LiveLog(Log* log, std::function<void()> run) : log_(log), run_(std::move(run)) {}
@@ -209,7 +208,7 @@ TEST_F(BacktestLogTest, VerifyLog_RecordsBeforeFirstProcessor_AreEvaluated) {
       owner.Run(4);
     }
     owner.Finish();
-    Owner(this, log.get()).Run(4);  // events must be complete after a restart, too
+    Owner(this, log.get()).Run(4);  // events must also be complete after a restart
     const auto reader = log->OpenReader({std::string(kIssuesTopic), 0}, kFromStart);
     ASSERT_TRUE(reader.ok());
     std::vector<pitwall::Record> records;
@@ -249,7 +248,7 @@ TEST_F(BacktestLogTest, Output_ReplayedLog_PassesVerification) {
   std::filesystem::remove_all(copy);
 }
 
-TEST_F(BacktestLogTest, Output_OtherRules_AreActiveInReplayedLog) {
+TEST_F(BacktestLogTest, Output_NewRules_AreActiveInReplayedLog) {
   const std::string copy = options_.dir + ".replayed", rules = options_.dir + "/other.yaml";
   std::ofstream(rules) << "groups:\n- name: other\n  interval: 1s\n  rules:\n"
                           "  - {alert: Low, expr: m < 0.5}\n";
@@ -282,7 +281,7 @@ TEST_F(BacktestLogTest, VerifyLog_AfterRetention_ReportsStartOfLog) {
     clock_.Advance(8LL * 24 * 3600 * kNanosPerSecond);
     auto log = log::OpenEmbeddedLog(options_, &clock_);
     ASSERT_TRUE(log.ok()) << log.status();
-    // The log trusts a wall clock that has jumped this far ahead only after a day.
+    // After a wall clock jump of this size, the log needs another day to trust the clock.
     clock_.Advance(25LL * 3600 * kNanosPerSecond);
     ASSERT_TRUE((*log)->ApplyRetention().ok());
     const auto reader = (*log)->OpenReader({std::string(kTelemetryTopic), 0}, kFromStart);
@@ -294,7 +293,7 @@ TEST_F(BacktestLogTest, VerifyLog_AfterRetention_ReportsStartOfLog) {
   EXPECT_THAT(verdict.text, Not(HasSubstr("differs")));
 }
 
-TEST_F(BacktestLogTest, Backtest_DamagedRuleSet_ContinuesAndReports) {
+TEST_F(BacktestLogTest, Backtest_CorruptRuleSet_ContinuesAndReports) {
   const std::string dir = Cat(options_.dir, "/topics/", kRulesTopic, "/0");
   for (const auto& entry : std::filesystem::directory_iterator(dir)) {
     if (entry.path().extension() != ".seg") continue;

@@ -1,4 +1,4 @@
-// Input `--format openmetrics`, and functions shared by all file formats.
+// Reader of `--format openmetrics`, and functions that all file formats share.
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -35,7 +35,8 @@ class SeriesIntoRecording final : public openmetrics::SampleSink {
   offline::Recording* const recording_;
 };
 
-// Detects the dialect from the end of the file. A file that is not seekable must be OpenMetrics.
+// Detects the dialect from the end of the file. A file that does not support seeking must be in
+// OpenMetrics format.
 openmetrics::Dialect DialectOf(std::FILE* file) {
   if (std::fseek(file, 0, SEEK_END) != 0) return openmetrics::Dialect::kOpenMetrics;
   const long size = std::ftell(file);
@@ -74,7 +75,8 @@ std::string SecondsText(int64_t time_ns) {
                           absl::UTCTimeZone());
 }
 
-// Returns an error if no input has samples. A backtest without samples must not look successful.
+// Returns an error if no input contains samples, because a backtest without samples must not look
+// successful.
 Status CheckSamples(const offline::Recording& recording, const std::vector<std::string>& empty,
                     std::string_view format) {
   if (recording.samples() > 0) {
@@ -139,7 +141,7 @@ StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const Backte
   recording.set_duplicates(duplicates);
   std::vector<std::string> empty;
   for (std::string path : inputs) {
-    while (path.size() > 1 && path.back() == '/') path.pop_back();  // trailing slash
+    while (path.size() > 1 && path.back() == '/') path.pop_back();  // remove trailing slashes
     recording.BeginInput(path, flags.One("job").value_or(BaseName(path)));
     const uint64_t before = recording.samples() + recording.left_out();
     RETURN_IF_ERROR(read(path, &recording));

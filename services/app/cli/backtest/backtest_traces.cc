@@ -23,7 +23,7 @@ constexpr size_t kMaxFiles = 1'000'000;
 
 using Wanted = bool (*)(const std::string& file_name);
 
-// Returns the file itself, or the matching files below a directory, sorted by path. Returns
+// Returns the file itself, or the matching files below a directory sorted by path. Returns
 // InvalidArgument if no file matches.
 StatusOr<std::vector<std::string>> FilesOf(const std::string& input, Wanted wanted,
                                            std::string_view expected) {
@@ -68,14 +68,15 @@ bool IsOfTensorflow(const std::string& file_name) {
   return imports::IsTensorflowProfile(file_name);
 }
 
-// Sequence of the files of one input. Unusable files (empty, not a trace, or truncated because the
-// writer was killed) are skipped with a warning if another file is usable.
+// Reads the files of one input in sequence. Unusable files are skipped with a warning if another
+// file is usable. A file is unusable if it is empty, is not a trace, or was truncated because its
+// writer was killed.
 class FileSequence {
  public:
   explicit FileSequence(bool several) : several_(several) {}
 
-  // Records the result of reading one file. Returns an error if the remaining files must not be
-  // read.
+  // Records the result of reading one file. Returns an error if reading the remaining files must
+  // stop.
   Status Take(const Status& read) {
     if (read.ok()) ++used_;
     if (!absl::IsInvalidArgument(read) || !several_) return read;
@@ -83,7 +84,7 @@ class FileSequence {
     PITWALL_LOG(kWarning, "import", "skipped a file: ", ToStd(read.message()));
     return OkStatus();
   }
-  // Returns the first error as InvalidArgument if no file was usable.
+  // Returns the first error as InvalidArgument if none of the files was usable.
   Status Finish() const { return used_ == 0 ? first_ : OkStatus(); }
 
  private:
@@ -92,14 +93,14 @@ class FileSequence {
   Status first_;
 };
 
-// Feeds a file to a reader and then ends the file.
+// Passes a file to a reader and then signals the end of the file.
 template <typename Reader>
 Status ReadPlain(const std::string& file, Reader* reader) {
   RETURN_IF_ERROR(ForEachPiece(file, [&](std::string_view piece) { return reader->Feed(piece); }));
   return reader->EndFile();
 }
 
-// Like ReadPlain, but the file may be compressed with gzip.
+// Like ReadPlain, but also accepts files compressed with gzip.
 template <typename Reader>
 Status ReadPacked(const std::string& file, Reader* reader) {
   imports::Gunzip gunzip(file, [&](std::string_view piece) { return reader->Feed(piece); });

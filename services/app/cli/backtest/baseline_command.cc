@@ -1,5 +1,4 @@
-// Command `pitwall baseline`: writes the summary of a finished job, to which later jobs are
-// compared.
+// Command `pitwall baseline`: writes a summary of a finished job as the baseline for later jobs.
 #include "services/app/cli/backtest/backtest_commands.h"
 #include "services/app/cli/backtest/backtest_formats.h"
 #include "services/base/system/files.h"
@@ -74,7 +73,7 @@ Command BaselineCommand() {
       .summary = "Write the summary of a finished job, for comparison with later jobs",
       .usage = {"--input DIR | --brokers HOSTS --job ID [--out FILE] [options]",
                 "--format FORMAT --input FILE… --match LABEL=GLOB [--out FILE] [options]"},
-      .max_arguments = kAnyNumber,  // Replay rejects them with a hint
+      .max_arguments = kAnyNumber,  // Replay rejects positional arguments with a hint
       .options = BaselineFlags(),
       .examples = {"pitwall baseline --input /var/lib/pitwall --job bert-1 --out runs/bert-1.yaml",
                    "pitwall baseline --format csv --mapping columns.yaml --input monday.csv "

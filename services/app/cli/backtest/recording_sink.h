@@ -1,4 +1,4 @@
-// Sink that adds the samples of importers to a recording.
+// Sink that adds imported samples to a recording.
 #pragma once
 
 #include <cstdint>

@@ -23,7 +23,7 @@ namespace {
 constexpr size_t kFlushRecords = 2000;
 constexpr size_t kFlushBytes = size_t{4} << 20;
 
-// Returns whether the directory is empty, or NotFound if it does not exist.
+// Returns true if the directory is empty, or NotFound if it does not exist.
 StatusOr<bool> IsEmptyFolder(const std::string& path) {
   DIR* const folder = ::opendir(path.c_str());
   if (folder == nullptr) return ErrnoStatus(errno, path);
@@ -38,7 +38,7 @@ StatusOr<bool> IsEmptyFolder(const std::string& path) {
 
 }  // namespace
 
-// Clock that returns the time of the current record, which becomes its append time.
+// Clock that returns the time of the current record. The log uses this time as the append time.
 class ReplayedLog::ReplayClock final : public Clock {
  public:
   int64_t WallNs() const override { return now_ns_; }
@@ -67,9 +67,9 @@ StatusOr<std::unique_ptr<ReplayedLog>> ReplayedLog::Make(const std::string& dir,
   log::EmbeddedLogOptions options;
   options.dir = dir + "/log";
   options.background = false;
-  options.fsync = log::FsyncPolicy::kNever;  // Finish flushes
+  options.fsync = log::FsyncPolicy::kNever;  // Finish flushes the log
   ASSIGN_OR_RETURN(out->log_, log::OpenEmbeddedLog(options, out->clock_.get()));
-  // Retention is disabled because the records may be old.
+  // Retention is disabled because the source records may already be old.
   RETURN_IF_ERROR(processor::EnsureTopics(
       out->log_.get(), {.telemetry_partitions = partitions, .telemetry_retention_ms = -1}));
   ASSIGN_OR_RETURN(out->appender_, out->log_->OpenAppender());
@@ -91,7 +91,7 @@ Status ReplayedLog::CopyOthers(Log* source, std::vector<std::string>* damage) {
 Status ReplayedLog::CopyTopic(Log* source, std::string_view topic,
                               std::vector<std::string>* damage) {
   const StatusOr<int32_t> partitions = source->Partitions(topic);
-  if (absl::IsNotFound(partitions.status())) return OkStatus();  // log with telemetry only
+  if (absl::IsNotFound(partitions.status())) return OkStatus();  // the log contains only telemetry
   RETURN_IF_ERROR(partitions.status());
   for (int32_t p = 0; p < *partitions; ++p) {
     ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
@@ -120,8 +120,8 @@ Status ReplayedLog::CopyTopic(Log* source, std::string_view topic,
 
 Status ReplayedLog::Telemetry(int32_t partition, const Record& record) {
   const bool first = begun_.insert(partition).second;
-  // The clock goes back only when a new partition starts. Append times never decrease within a
-  // partition.
+  // The clock moves backward only when a new partition starts. Within a partition, append times
+  // never decrease.
   if (first || record.append_time_ns > clock_->now()) {
     RETURN_IF_ERROR(Flush());
     clock_->Set(record.append_time_ns);

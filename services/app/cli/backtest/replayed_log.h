@@ -1,5 +1,5 @@
-// Data directory that a backtest writes: the log that it read, with the events emitted by its own
-// rules.
+// Data directory that a backtest writes. It contains a copy of the source log, with the events that
+// the backtest's rules emitted.
 #pragma once
 
 #include <memory>
@@ -31,12 +31,12 @@ class ReplayedLog {
   // Copies the topics that a replay does not produce: rule sets, actions, notifications, and
   // captures. Must be called before Telemetry.
   Status CopyOthers(Log* source, std::vector<std::string>* damage);
-  // Append records of a partition in order. Events get the append time of the preceding telemetry
-  // record. `record` is not referenced after the call.
+  // Append the records of a partition in order. Events get the append time of the preceding
+  // telemetry record. `record` is not used after the call.
   Status Telemetry(int32_t partition, const Record& record);
   Status Events(int32_t partition, const std::vector<IssueEvent>& events, size_t from);
-  // Finishes a partition after its last record. The partition's rule set is then active, and a
-  // processor could continue from this point.
+  // Finishes a partition after its last record. Afterwards, the partition's rule set is active, and
+  // a processor could continue from this point.
   Status Finish(int32_t partition);
 
  private:

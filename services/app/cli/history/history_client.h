@@ -19,13 +19,13 @@ using Json = nlohmann::ordered_json;
 // Thrown if a response has an unexpected format.
 using JsonFault = nlohmann::ordered_json::exception;
 
-// Client for one server. Errors name the URL or repeat the server's message: InvalidArgument (400),
-// PermissionDenied (401, 403), NotFound (404), FailedPrecondition (409), OutOfRange (410),
-// ResourceExhausted (422, or a response that is too long), Unavailable (everything else).
-// Thread-safe.
+// Client for one server. Errors contain the URL or the server's message. The codes are
+// InvalidArgument (400), PermissionDenied (401, 403), NotFound (404), FailedPrecondition (409),
+// OutOfRange (410), ResourceExhausted (422, or a response that is too long), and Unavailable (all
+// other failures). Thread-safe.
 class Client {
  public:
-  // `url` consists of the scheme, the host, the port, and the path prefix of a proxy, if any.
+  // `url` consists of the scheme, the host, the port, and an optional path prefix for a proxy.
   // `token` may be empty. The transport must outlive the client.
   Client(std::string url, std::string token, HttpTransport* transport);
 
@@ -33,13 +33,13 @@ class Client {
   StatusOr<Json> Get(std::string_view path, const Parameters& parameters) const {
     return Call("GET", path, parameters);
   }
-  // Like Get, but returns the response body unparsed.
+  // Like Get, but returns the response body without parsing it.
   StatusOr<std::string> GetText(std::string_view path, const Parameters& parameters) const {
     return Exchange("GET", path, parameters, "*/*");
   }
   StatusOr<Json> Call(std::string_view method, std::string_view path,
                       const Parameters& parameters) const;
-  // Sends a POST with a JSON body.
+  // Sends a POST request with a JSON body.
   StatusOr<Json> Post(std::string_view path, std::string_view body) const;
 
  private:

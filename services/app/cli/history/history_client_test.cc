@@ -54,7 +54,7 @@ TEST(HistoryClient, Get_ErrorResponse_MapsCodeAndMessage) {
 }
 
 TEST(HistoryClient, Get_NoResponse_ErrorNamesUrl) {
-  ScriptedTransport transport;  // the transport has no reply
+  ScriptedTransport transport;  // without scripted replies
   const auto answer = Client("http://h:9", "", &transport).Get("/x", {});
   EXPECT_THAT(std::string(answer.status().message()), HasSubstr("http://h:9: no response"));
 }

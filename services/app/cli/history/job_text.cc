@@ -21,7 +21,7 @@ std::string TimeText(int64_t ns) { return ns == 0 ? "-" : ShortTime(ns / kSecond
 
 std::string Lasting(int64_t from_ns, int64_t to_ns) {
   if (from_ns == 0 || to_ns < from_ns) return "-";
-  // Durations below ten seconds are printed in milliseconds because whole seconds would be too
+  // Durations under ten seconds are printed in milliseconds because whole seconds would be too
   // coarse.
   const int64_t unit = to_ns - from_ns < 10 * kSecond ? kSecond / 1000 : kSecond;
   return FormatDuration((to_ns - from_ns) / unit * unit);
@@ -52,7 +52,7 @@ std::string Aligned(const std::vector<std::vector<std::string>>& rows) {
 }
 
 std::string StateOf(const Json& job) {
-  // Servers of earlier versions send only the detail.
+  // Servers running earlier versions send only the detail.
   const std::string text = FieldText(job, "end_text");
   const std::string detail = text.empty() ? FieldText(job, "end_detail") : text;
   return detail.empty() ? FieldText(job, "state") : detail;
@@ -60,8 +60,8 @@ std::string StateOf(const Json& job) {
 
 std::string Share(double share) { return Cat(ShortNumber(100 * share), " %"); }
 
-// Returns the end time of the last rank, as the web page does, or the time of the newest sample if
-// the job is running.
+// Returns the end time of the last rank, like the web page, or the time of the newest sample if the
+// job is running.
 int64_t EndOf(const Json& job) {
   const int64_t done = FieldNs(job, "done_ns");
   return done != 0 ? done : FieldNs(job, "last_ns");

@@ -1,4 +1,4 @@
-// Human-readable text for jobs in the history.
+// Human-readable text for jobs from the history.
 #pragma once
 
 #include <string>
@@ -8,15 +8,16 @@
 namespace pitwall::history_client {
 
 // Returns a field as text, or "" if the field is missing or null. Timestamps in nanoseconds are
-// formatted as dates.
+// formatted as dates and times.
 std::string FieldText(const Json& object, const char* name);
-// Returns a field that contains decimal nanoseconds, or 0.
+// Returns the value of a field that contains decimal nanoseconds, or 0.
 int64_t FieldNs(const Json& object, const char* name);
 
-// Formats the `jobs` array of GET /jobs as a table with a header. Columns are as wide as their
+// Formats the `jobs` array of GET /jobs as a table with a header. Each column is as wide as its
 // content.
 std::string JobTable(const Json& jobs);
-// Formats the response of GET /job: name and owner, attempts and their parts, sources, and issues.
+// Formats the response of GET /job: the job's name and owner, attempts and their parts, sources,
+// and issues.
 std::string JobPage(const Json& job);
 
 }  // namespace pitwall::history_client

@@ -45,7 +45,7 @@ TEST(SpanPages, ForEachSpan_SeveralPages_RequestsEachPage) {
   EXPECT_THAT(transport.calls[1].url, HasSubstr("&page=p2"));
 }
 
-TEST(SpanPages, ForEachSpan_TooManyOrMalformed_Fails) {
+TEST(SpanPages, ForEachSpan_TooManyOrMalformedSpans_Fails) {
   for (const auto& [body, most, message] :
        {std::tuple(SpanAnswer("x", "null"), 0, "more than 0 spans; narrow"),
         std::tuple(std::string(R"({"spans":{"kind":["phase"]},"next":null})"), 9, "column source"),

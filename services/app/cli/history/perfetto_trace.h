@@ -1,4 +1,4 @@
-// Encoder that writes spans as a Perfetto trace: protobuf packets with TrackEvents, for
+// Encoder for spans in the Perfetto trace format: protobuf packets with TrackEvents, for
 // ui.perfetto.dev.
 #pragma once
 
@@ -16,19 +16,19 @@
 
 namespace pitwall::history_client {
 
-// Trace with one track group per rank (or per source if the source has no rank). Each group has
-// tracks for steps, phases, and operators. Spans that overlap without nesting are placed on
-// additional tracks, because slices on a Perfetto track must nest. Times are in nanoseconds since
-// 1970. Not thread-safe.
+// Trace with one track group per rank (or per source, if the source has no rank). Each group has
+// tracks for steps, phases, and operators. Slices on a Perfetto track must nest, so spans that
+// overlap without nesting are placed on additional tracks. Times are in nanoseconds since 1970.
+// Not thread-safe.
 class PerfettoTrace {
  public:
-  // Adds a span. `rank` is -1 if the source has no rank. An end before the start is clamped to the
-  // start.
+  // Adds a span. `rank` is -1 if the source has no rank. If the end precedes the start, the end is
+  // set to the start.
   void Add(std::string_view source, std::string_view node, int64_t rank, const Span& span);
 
   size_t spans() const { return slices_; }
   size_t groups() const { return groups_.size(); }
-  // Returns the contents of the trace file. The bytes do not depend on the order in which spans
+  // Returns the contents of the trace file. The result does not depend on the order in which spans
   // were added.
   std::string Bytes() const;
 

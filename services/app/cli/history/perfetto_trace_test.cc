@@ -8,8 +8,9 @@
 namespace pitwall::history_client {
 namespace {
 
-// Independent decoder: reads protobuf fields by number, and slices by Perfetto's rules (an end
-// event closes the innermost open slice of its track; packets are ordered by time).
+// Independent decoder. It reads protobuf fields by number, and slices according to Perfetto's
+// rules: an end event closes the innermost open slice of its track, and packets are ordered by
+// time.
 class Fields {
  public:
   explicit Fields(std::string_view bytes) : rest_(bytes) {}
@@ -148,7 +149,7 @@ TEST(PerfettoTrace, Bytes_RandomSpans_RoundTrip) {
     one.rank = static_cast<int64_t>(random() % 5);
     one.span.kind = static_cast<Span::Kind>(random() % 3);
     one.span.start_ns = 1'700'000'000'000'000'000 + static_cast<int64_t>(random() % 2000);
-    one.span.end_ns = one.span.start_ns + static_cast<int64_t>(random() % 60);  // many overlap
+    one.span.end_ns = one.span.start_ns + static_cast<int64_t>(random() % 60);  // spans overlap
     one.span.step = random() % 4 == 0 ? kNoStep : static_cast<int64_t>(random() % 100);
     one.span.name = one.span.kind == Span::Kind::kStep ? "" : "op" + std::to_string(random() % 30);
     expected.push_back({"rank " + std::to_string(one.rank) + " (n)",

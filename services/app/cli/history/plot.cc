@@ -12,9 +12,10 @@
 namespace pitwall::history_client {
 namespace {
 
-constexpr size_t kAxis = 11;  // columns to the left of the plot area
+constexpr size_t kAxis = 11;  // number of columns to the left of the plot area
 constexpr uint32_t kBraille = 0x2800;
-// Bit of the dot at [row][column] within a braille cell, which is two dots wide and four dots high.
+// Bit for the dot at [row][column] within a braille cell, which is two dots wide and four dots
+// high.
 constexpr uint8_t kDots[4][2] = {{0x01, 0x08}, {0x02, 0x10}, {0x04, 0x20}, {0x40, 0x80}};
 
 void AppendCell(uint8_t dots, std::string* out) {

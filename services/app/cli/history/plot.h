@@ -1,4 +1,4 @@
-// Numbers and curves as terminal text.
+// Numbers and curves in the form of terminal text.
 #pragma once
 
 #include <cstdint>
@@ -17,20 +17,20 @@ std::string ShortTime(int64_t time_ns);
 
 struct Curve {
   std::string name;
-  std::vector<std::pair<int64_t, double>> points;  // in ascending order of time; NaN marks a gap
+  std::vector<std::pair<int64_t, double>> points;  // in ascending order of time; NaN is a gap
 };
 
 struct PlotOptions {
-  size_t width = 80;   // line width in columns
-  size_t height = 12;  // lines per curve
+  size_t width = 80;   // line width, in columns
+  size_t height = 12;  // number of lines per curve
   int64_t from_ns = 0;
   int64_t to_ns = 0;
-  int64_t step_ns = 0;  // points more than 1.5 steps apart are not connected; 0: all are connected
+  int64_t step_ns = 0;  // points more than 1.5 steps apart are not connected; 0: connect all
 };
 
 // Plots each curve in a separate area of braille dots. All curves share one scale. Each plot has a
-// line with the curve's name, and the minimum and maximum at the left of its area. The times are
-// below the last area.
+// line with the curve's name, and shows the minimum and maximum to the left of its area. The times
+// are below the last area.
 std::string Plot(std::span<const Curve> curves, const PlotOptions& options);
 
 }  // namespace pitwall::history_client

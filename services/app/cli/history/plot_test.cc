@@ -80,7 +80,7 @@ TEST(Plot, Plot_EightyColumns_FitsWidth) {
   EXPECT_THAT(plot, testing::HasSubstr("1970-01-01 00:00:00"));
   EXPECT_THAT(plot, testing::HasSubstr("1970-01-01 00:01:00 UTC"));
   for (std::string_view line : Split(plot, '\n')) {
-    size_t columns = 0;  // characters, not bytes
+    size_t columns = 0;  // counts characters, not bytes
     for (const char c : line) columns += (static_cast<unsigned char>(c) & 0xc0) != 0x80;
     EXPECT_LE(columns, 84u) << line;
   }

@@ -14,9 +14,9 @@ namespace pitwall::history_client {
 
 struct SliceOf {
   std::string job;
-  std::string from;  // in the API's format; "": from the start of the job
+  std::string from;  // in the format of the API; "": from the start of the job
   std::string to;
-  int64_t from_step = -1;  // steps [from_step, to_step) of the mode; -1: all
+  int64_t from_step = -1;  // only steps in [from_step, to_step) of the mode; -1: all
   int64_t to_step = -1;
   std::string mode = "train";
   std::vector<int64_t> ranks;  // empty: all ranks
