@@ -175,7 +175,7 @@ void CaptureCoordinator::OnEvent(const IssueEvent& event) {
     requested_at_[event.job] = now;
   }
   CaptureRequest request;
-  // Two notifiers derive the same request ID, so the second request has no effect.
+  // Two notifiers derive the same request ID from an event, so the second request has no effect.
   request.id = StableHashHex(Cat("issue\xff", event.id));
   request.job = event.job;
   request.issue = IssueId(event);

@@ -1,4 +1,4 @@
-// Coordinator of capture requests from users and rules, and of the collectors' replies.
+// Coordinator for capture requests from users and rules, and for the collectors' replies.
 #pragma once
 
 #include <atomic>
@@ -22,19 +22,20 @@
 namespace pitwall::notifier {
 
 struct CaptureCoordinatorOptions {
-  size_t max_captures = 4096;           // the oldest captures are dropped first
-  size_t max_bytes = size_t{64} << 20;  // total text size of the captures
-  size_t max_requests = 64;             // requests that wait for the log
+  size_t max_captures = 4096;           // at the limit, the oldest captures are dropped
+  size_t max_bytes = size_t{64} << 20;  // total text size of all captures
+  size_t max_requests = 64;             // maximum number of requests that wait for the log
   int64_t every_ns =
       60 * kNanosPerSecond;  // minimum interval between rule-requested captures of one job
-  int64_t expires_ns = 30 * kNanosPerSecond;  // lifetime of a rule's request
-  size_t max_jobs = 10'000;                   // jobs whose last capture time is kept
+  int64_t expires_ns = 30 * kNanosPerSecond;  // lifetime of a request from a rule
+  size_t max_jobs = 10'000;  // maximum number of jobs whose last capture time is kept
 };
 
-// One thread follows pitwall.captures and appends requests. Another thread follows the issues: an
-// issue's first event requests a capture if it has the field `capture`, which the rule's annotation
-// sets. Each event requests at most one capture. Events from before the start request no capture,
-// because it would show a different moment. Thread-safe. Clock, log, and issues are borrowed.
+// One thread follows pitwall.captures and appends requests. Another thread follows the issues. The
+// first event of an issue requests a capture if the event has the field `capture`, which the rule's
+// annotation sets. Each event requests at most one capture. Events that precede the start do not
+// request captures, because a capture would show a different moment. Thread-safe. The clock, log,
+// and issues are borrowed.
 class CaptureCoordinator final : public CaptureSource {
  public:
   CaptureCoordinator(Clock* clock, Log* log, CaptureCoordinatorOptions options = {});
@@ -48,7 +49,7 @@ class CaptureCoordinator final : public CaptureSource {
   StatusOr<std::string> Ask(CaptureRequest request) override;
   StatusOr<std::vector<RankCapture>> Find(const CaptureQuery& query) override;
 
-  // Appends the capture request of an issue event. Called by the issue thread and by tests.
+  // Appends the capture request of an issue event. Called by the issue thread and in tests.
   void OnEvent(const IssueEvent& event);
 
  private:
@@ -71,7 +72,7 @@ class CaptureCoordinator final : public CaptureSource {
   uint64_t made_ ABSL_GUARDED_BY(mutex_) = 0;
   std::deque<CaptureRequest> requests_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::pair<RankCapture, size_t>> captures_
-      ABSL_GUARDED_BY(mutex_);  // each with its size in bytes
+      ABSL_GUARDED_BY(mutex_);  // captures, each with its size in bytes
   size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;
   std::map<std::string, int64_t, std::less<>> requested_at_
       ABSL_GUARDED_BY(mutex_);  // time of the last rule request, by job

@@ -88,7 +88,8 @@ TEST_F(CaptureCoordinatorTest, RulesRequestOneCapturePerJobPerMinute) {
   Turn();
   EXPECT_TRUE(Requests().empty());
   coordinator_->OnEvent(Found("j"));
-  coordinator_->OnEvent(Found("j", "p/g/C"));  // less than a minute after the previous request
+  coordinator_->OnEvent(
+      Found("j", "p/g/C"));  // less than a minute after the previous request of the job
   coordinator_->OnEvent(Found("k"));
   Turn();
   ASSERT_EQ(Requests().size(), 2u);
@@ -100,7 +101,7 @@ TEST_F(CaptureCoordinatorTest, RulesRequestOneCapturePerJobPerMinute) {
   coordinator_->OnEvent(Found("j", "p/g/C"));
   Turn();
   EXPECT_EQ(Requests().size(), 3u);
-  // Another notifier's request for the same event has the same ID.
+  // The request of another notifier for the same event has the same ID.
   CaptureCoordinator twin(&clock_, &log_);
   twin.OnEvent(Found("j"));
   ASSERT_TRUE(twin.Start(nullptr).ok());
@@ -115,7 +116,7 @@ TEST_F(CaptureCoordinatorTest, RulesRequestOneCapturePerJobPerMinute) {
 TEST_F(CaptureCoordinatorTest, NotifierIssuesRequestCaptures) {
   ASSERT_TRUE(log_.EnsureTopic(kIssuesTopic, {1, false, -1}).ok());
   Publish(&log_, Found("before"),
-          0);  // published before the start, so a capture would show a different moment
+          0);  // a capture of an event that precedes the start would show a different moment
   auto notifier = *Notifier::Make(&clock_, &log_, {}, {});
   ASSERT_TRUE(notifier->Start().ok());
   clock_.AwaitWaiters(1);

@@ -1,5 +1,5 @@
-// End-to-end tests of gRPC watches on loopback (log -> notifier -> gRPC -> client). Streams are cut
-// and resumed while the topic grows.
+// End-to-end tests of gRPC watches on loopback (log -> notifier -> gRPC -> client). The tests cut
+// and resume streams while the topic grows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,7 +21,7 @@
 namespace pitwall::notifier {
 namespace {
 
-// Runs with the fake log and with the embedded on-disk log.
+// The tests run with the fake log and with the embedded on-disk log.
 class GrpcWatchTest : public ::testing::TestWithParam<std::string> {
  protected:
   void SetUp() override {
@@ -104,8 +104,8 @@ TEST_P(GrpcWatchTest, RandomlyCutAndResumedWatchMissesNoEvent) {
       token = batch.resume_token;
       return --left > 0 && seen.size() < published.size();
     });
-    // The client canceled the stream, or the server closed it because the client was slow. Both are
-    // resumed.
+    // Either the client canceled the stream, or the server closed the stream because the client was
+    // slow. The client resumes both kinds of streams.
     ASSERT_TRUE(status.ok() || status.code() == absl::StatusCode::kResourceExhausted) << status;
     ++cuts;
   }
@@ -162,7 +162,7 @@ TEST_P(GrpcWatchTest, WatchUntilNowEndsAfterExistingEvents) {
   }
   std::vector<std::string> seen;
   const WatchQuery query{.from_start = true, .until_now = true};
-  // The stream ends without a client cancellation.
+  // The stream ends although the client did not cancel it.
   EXPECT_TRUE(client_
                   ->Watch(query,
                           [&](const WatchBatch& batch) {

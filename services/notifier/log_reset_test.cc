@@ -1,4 +1,4 @@
-// Recreated or truncated topics for which positions were already stored.
+// Tests of topics that were recreated or truncated after positions had been stored.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -84,7 +84,7 @@ class TopicNotifier final : public Notifier {
       tails_.push_back(std::move(tail));
     }
     if (!deliveries_.empty()) RETURN_IF_ERROR(acted_.ReadAll());
-    // Without silences, the notifier sends more notifications, not fewer.
+    // The notifier can run without silences, because it then only sends more notifications.
     if (const Status opened = silences_.Open(); !opened.ok())
       PITWALL_LOG(kError, "notifier", "silences are disabled: ", options_.silences_topic, ": ",
                   ToStd(opened.message()));
@@ -138,8 +138,8 @@ class TopicNotifier final : public Notifier {
     if (!query.page_token.empty()) {
       ASSIGN_OR_RETURN(cursor, DecodePageToken(query.page_token));
     } else {
-      // The token is taken before the index is read, so it covers every event that the list does
-      // not show.
+      // The token is created before the index is read, so resuming from the token delivers every
+      // event that the list does not include.
       cursor.resume_token = EncodeResumeToken(options_.topic, window_.Next());
     }
     const int32_t size = query.page_size == 0 ? kDefaultPageSize : query.page_size;
@@ -304,7 +304,8 @@ class TopicNotifier final : public Notifier {
                          record.append_time_ns});
         index_.Apply(items.back().event);
       }
-      // The index is updated first, so that it contains every event before the window's position.
+      // The index is updated first, so that the index contains every event before the window's
+      // position.
       window_.Add(tail->partition, std::move(items), tail->reader->position());
       if (tail->reader->position() >= tail->caught_up_at) tail->ready = true;
       {
@@ -332,9 +333,9 @@ class TopicNotifier final : public Notifier {
     StorePosition(tail, true);
   }
 
-  // A position beyond the end means that the log was replaced, because its topic was deleted and
-  // recreated, or truncated. Every follower is notified. The index keeps its issues and receives
-  // the open ones again.
+  // A position beyond the end means that the log was replaced, because the topic was either
+  // truncated or deleted and recreated. All followers are notified. The index keeps its issues, and
+  // the new log repeats the open issues.
   Status FollowReplaced(Tail* tail, int64_t before) {
     const TopicPartition at{options_.topic, tail->partition};
     ASSIGN_OR_RETURN(const int64_t end, tail->reader->EndOffset());
@@ -354,7 +355,7 @@ class TopicNotifier final : public Notifier {
     return OkStatus();
   }
 
-  // Stores the position for lag monitoring only. The index is rebuilt at each start.
+  // Stores the position only for lag monitoring. The index is rebuilt at each start.
   void StorePosition(Tail* tail, bool now) {
     const int64_t position = tail->reader->position();
     const int64_t time = clock_->MonotonicNs();
@@ -385,7 +386,7 @@ class TopicNotifier final : public Notifier {
   std::vector<self_metrics::Registration> registrations_;
 };
 
-// Renders a call for a sample event and checks that the transports accept it.
+// Renders a call for a sample event and checks that the transport accepts the call.
 Status CheckWay(const Receiver& receiver, const Transports& transports) {
   IssueEvent event;
   event.id = "0";

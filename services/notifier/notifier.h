@@ -1,13 +1,14 @@
 // Delivery of issues from pitwall.issues to people and machines.
 //
-// One thread per partition follows the topic and feeds an index of issues (list, get, metrics) and
+// One thread per partition follows the topic and updates an index of issues (list, get, metrics)
+// and
 // an in-memory window of recent events (watchers, receivers). A follower that is behind the window
-// reads the log itself: the log is the only queue. Delivery is at-least-once, and every event keeps
-// its ID.
-//  * Watchers (served by gRPC): see services/io/issue_source.h. Tokens hold offsets and survive
+// reads the log itself, so the log is the only queue. Delivery is at-least-once, and every event
+// keeps its ID.
+//  * Watchers (served by gRPC): see services/io/issue_source.h. Tokens contain offsets and survive
 //    restarts.
-//  * Receivers: one thread each (receiver_worker.h). The receiver's position is stored in the log
-//    under the group "pitwall-webhook-<name>" or "pitwall-receiver-<name>" after delivery, so a
+//  * Receivers: one thread each (receiver_worker.h). After a delivery, the receiver's position is
+//    stored in the log under the group "pitwall-webhook-<name>" or "pitwall-receiver-<name>", so a
 //    restart resends unacknowledged events. Symptoms wait while their root cause is open
 //    (inhibition.h). Issues on which the executor acted are always sent (issue_actions.h).
 // All waits use the clock. Thread-safe.
@@ -33,7 +34,7 @@ struct NotifierOptions {
   std::string actions_topic = "pitwall.actions";    // the topic may not exist
   std::string silences_topic = "pitwall.silences";  // created if it does not exist
   std::string group = "pitwall-notifier";
-  // Number of offsets per partition from which the index is rebuilt at startup.
+  // Number of offsets per partition that are read at startup to rebuild the index.
   int64_t history_records = 200'000;
   // Maximum number of recent events in memory over all partitions, for watchers and receivers.
   size_t window_events = 16'384;
@@ -43,10 +44,12 @@ struct NotifierOptions {
   int64_t ended_age_ns =
       int64_t{24} * 3600 *
       kNanosPerSecond;  // maximum age of an ended issue in event time, relative to the newest event
-  // An open issue is dropped and counted after this much event time without an event.
+  // Maximum event time without an event for an open issue. After this time, the issue is dropped
+  // and counted.
   int64_t open_age_ns = int64_t{7} * 24 * 3600 * kNanosPerSecond;
   size_t max_events_per_issue = 64;
-  // Beyond this total number of events, an issue keeps only its first and last events.
+  // Maximum number of events over all issues. Above this limit, an issue keeps only its first and
+  // last events.
   size_t max_issue_events = 50'000;
   size_t max_acts = 10'000;  // maximum number of executor records in memory
   size_t max_watchers = 64;
@@ -61,20 +64,21 @@ class Notifier : public IssueSource {
                                                   NotifierOptions options);
   ~Notifier() override = default;  // stops the notifier
 
-  // Receivers without a stored position start at the records appended after this call.
+  // Receivers without a stored position start with the first record that is appended after this
+  // call.
   virtual Status Start() = 0;
   // Stops all threads. Watchers get Unavailable. Idempotent.
   virtual void Stop() = 0;
-  // Returns true once the history that was in the topic at startup has been read.
+  // Returns true once the notifier has read the history that the topic contained at startup.
   virtual bool Ready() const = 0;
-  // Returns OK if every thread runs normally, and the error otherwise. Used by /healthz.
+  // Returns OK if every thread is running normally, and otherwise the error. Used by /healthz.
   virtual Status Health() const = 0;
 
   // Registers pitwall_issues_open{rule,severity} and the notifier's own counters. The notifier's
-  // destruction removes them.
+  // destructor unregisters them.
   virtual void RegisterMetrics(self_metrics::Exposition* exposition) = 0;
-  // Returns the text of /metrics/issues: pitwall_issue{pitwall_job,rule,severity,…} 1 for each open
-  // issue, up to max_issue_samples.
+  // Returns the text of /metrics/issues: one sample pitwall_issue{pitwall_job,rule,severity,…} 1
+  // for each open issue, up to max_issue_samples.
   virtual std::string RenderIssueMetrics() const = 0;
 
   // Returns the silences that apply to all receivers. Valid until the notifier is destroyed.

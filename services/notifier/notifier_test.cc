@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr int64_t kLong = 3600 * kNanosPerSecond;  // effectively forever, because the clock is fake
+constexpr int64_t kLong = 3600 * kNanosPerSecond;  // never expires, because the clock is fake
 
 class NotifierTest : public ::testing::Test {
  protected:
@@ -29,7 +29,7 @@ class NotifierTest : public ::testing::Test {
     EXPECT_TRUE(notifier.ok()) << notifier.status();
     const Status started = (*notifier)->Start();
     EXPECT_TRUE(started.ok()) << started;
-    clock_.AwaitWaiters(2);  // both partitions have been read to their ends
+    clock_.AwaitWaiters(2);  // both partitions have been read to the end
     EXPECT_TRUE((*notifier)->Ready());
     return *std::move(notifier);
   }
@@ -40,7 +40,7 @@ class NotifierTest : public ::testing::Test {
     return ids;
   }
 
-  // Returns the IDs of the next `count` events and stores the last token.
+  // Returns the IDs of the next `count` events and stores the last resume token.
   std::vector<std::string> Take(IssueWatch* watch, size_t count, std::string* token) {
     std::vector<std::string> ids;
     while (ids.size() < count) {
@@ -67,7 +67,7 @@ TEST_F(NotifierTest, ListsExistingAndNewIssues) {
               ElementsAre(MakeEvent("b", "r", 1, EventType::kIssueFound, "warning", 2000).id,
                           MakeEvent("a", "r", 1).id));
   EXPECT_EQ(page->next_page_token, "");
-  // The list's token resumes at the first event after the list.
+  // The token from the list resumes at the first event after the list.
   const IssueEvent ended = MakeEvent("a", "r", 2, EventType::kIssueResolved);
   Publish(&log_, ended, 0);
   auto watch = notifier->WatchIssues(
@@ -81,7 +81,7 @@ TEST_F(NotifierTest, ListsExistingAndNewIssues) {
   EXPECT_EQ(notifier->GetIssue("nope").status().code(), absl::StatusCode::kNotFound);
 }
 
-TEST_F(NotifierTest, PagesKeepTokenOfFirstPage) {
+TEST_F(NotifierTest, AllPagesHaveTokenOfFirstPage) {
   for (int i = 0; i < 5; ++i)
     Publish(&log_, MakeEvent(Cat("j", i), "r", 1, EventType::kIssueFound, "warning", i), 0);
   const auto notifier = Run();
@@ -124,7 +124,7 @@ TEST_F(NotifierTest, WatcherGetsCommittedEventsAndBookmarks) {
   });
   EXPECT_THAT(Take(watch->get(), 2, &token), ::testing::UnorderedElementsAre(a.id, b.id));
   later.join();
-  // A token points directly after its event.
+  // A token refers to the position directly after its event.
   const IssueEvent c = MakeEvent("c", "r", 1), d = MakeEvent("d", "r", 1);
   Publish(&log_, c, 0);
   Publish(&log_, d, 0);
@@ -190,7 +190,7 @@ TEST_F(NotifierTest, ResumesFromLogWithoutGaps) {
     for (const std::string& id : Ids(batch->events)) seen.push_back(id);
   }
   EXPECT_THAT(seen, ::testing::UnorderedElementsAreArray(published));
-  // A watch from the start returns the same events and then switches to live events.
+  // A watch from the start returns the same events and then continues with live events.
   auto whole = notifier->WatchIssues({.filter = {}, .resume_token = "", .from_start = true});
   EXPECT_THAT(Take(whole->get(), published.size(), &last),
               ::testing::UnorderedElementsAreArray(published));
@@ -216,7 +216,7 @@ TEST_F(NotifierTest, SlowWatcherIsCanceledAndResumes) {
 
 TEST_F(NotifierTest, WindowSizeIsLimitedInBytes) {
   NotifierOptions options;
-  options.window_bytes = 2'000;  // room for a few events
+  options.window_bytes = 2'000;  // only a few events fit
   const auto notifier = Run(options);
   auto watch = notifier->WatchIssues({});
   (void)(*watch)->Next(1, 0);
@@ -246,7 +246,7 @@ TEST_F(NotifierTest, RejectsOldFutureAndForeignTokens) {
   EXPECT_EQ(code(token), absl::StatusCode::kOutOfRange);
   EXPECT_EQ(code("garbage"), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(code(ahead), absl::StatusCode::kOk);
-  // The same token is ahead of an empty log.
+  // The token is ahead of the end of an empty log.
   fakes::MemoryLog other(&clock_);
   ASSERT_TRUE(other.EnsureTopic("pitwall.issues", {2, false, -1}).ok());
   const auto second = Notifier::Make(&clock_, &other, {}, {});
@@ -257,7 +257,7 @@ TEST_F(NotifierTest, RejectsOldFutureAndForeignTokens) {
                 .status()
                 .code(),
             absl::StatusCode::kInvalidArgument);
-  // A running watch also reports that records were deleted.
+  // A running watch also reports deleted records.
   auto history = notifier->WatchIssues({.filter = {}, .resume_token = "", .from_start = true});
   log_.Drop("pitwall.issues", 0, 7);
   EXPECT_EQ((*history)->Next(100, kLong).status().code(), absl::StatusCode::kOutOfRange);
@@ -320,7 +320,7 @@ TEST_F(NotifierTest, FailingLogIsReportedAndRetried) {
   const auto notifier = Run();
   log_.FailPolls(1, Unavailable("broker away"));
   Publish(&log_, MakeEvent("a", "r", 1), 0);
-  // The poll of one partition fails, and the thread retries after one second.
+  // The poll of one partition fails, and the thread retries the poll after one second.
   clock_.AwaitWaiters(2);
   EXPECT_EQ(notifier->Health().code(), absl::StatusCode::kUnavailable);
   while (!notifier->Health().ok()) {

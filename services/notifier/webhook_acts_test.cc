@@ -1,4 +1,4 @@
-// Webhook messages about executor decisions and their results.
+// Tests of webhook messages about executor decisions and their results.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -45,7 +45,8 @@ class WebhookActsTest : public WebhookTest {
     const auto at = log_.Committed(Cat("pitwall-webhook-", name), {"pitwall.actions", 0});
     return at.ok() && *at ? (*at)->offset : -1;
   }
-  // Returns the type and subject of each message sent to a webhook, starting with call `from`.
+  // Returns the type and subject of each message that was sent to a webhook, starting with call
+  // `from`.
   std::vector<std::string> Sent(std::string_view name, size_t from = 0) const {
     std::vector<std::string> out;
     const auto calls = transport_.calls();
@@ -84,7 +85,7 @@ TEST_F(WebhookActsTest, IssueActedOn_IsAlwaysSent) {
   Pass([&] { return Stored("w") == 3 && Stored("critical") == 3; });
   EXPECT_THAT(sent_to("w"), ElementsAre("cause#1"));
   EXPECT_THAT(sent_to("critical"), ElementsAre());
-  // The receiver fails at first, so the event is resent after a restart.
+  // The receiver fails at first, so the restarted notifier resends the event.
   transport_.SetScript([](const HttpCall&, size_t) { return Reply(503); });
   const size_t before = transport_.answered();
   Act(stopper, ActionMode::kLive, ActionEventType::kDecided);
@@ -107,8 +108,8 @@ TEST_F(WebhookActsTest, IssueActedOn_IsAlwaysSent) {
   };
   EXPECT_THAT(fresh("w"), ElementsAre("stopper"));
   EXPECT_THAT(fresh("critical"), ElementsAre("stopper"));
-  // Receivers that got the issue also get its end, even after another restart. Other issues stay
-  // withheld.
+  // A receiver that got the issue also gets its end, even after another restart. Other issues
+  // remain withheld.
   notifier_.reset();
   Run({Webhook(), critical});
   Publish(&log_, MakeEvent("a", "other", 2, EventType::kIssueResolved));
@@ -131,7 +132,7 @@ TEST_F(WebhookActsTest, DecisionAndEffectAreSentOnceUnderIncident) {
   Pass([&] { return Stored("w") == 2 && Stored("events") == 2; });
   Act(stopper, ActionMode::kLive, ActionEventType::kDecided);
   Act(stopper, ActionMode::kLive, ActionEventType::kDecided);  // a repeated commit
-  // The first attempt fails; the retry has the same ID.
+  // The first attempt fails, and the retry has the same ID.
   transport_.SetScript([tries = std::make_shared<std::atomic<int>>(0)](const HttpCall&, size_t) {
     return Reply((*tries)++ == 0 ? 503 : 200);
   });
@@ -140,11 +141,11 @@ TEST_F(WebhookActsTest, DecisionAndEffectAreSentOnceUnderIncident) {
   const std::vector<std::string> ids = transport_.Ids();
   const std::string decided = ActOn(stopper, ActionMode::kLive, ActionEventType::kDecided).id;
   const std::string done = ActOn(stopper, ActionMode::kLive, ActionEventType::kDone).id;
-  // Each webhook receives the message once, plus the failed attempt.
+  // Each webhook gets the message once, in addition to the failed attempt.
   EXPECT_LE(std::count(ids.begin(), ids.end(), decided) + std::count(ids.begin(), ids.end(), done),
             5);
   std::vector<std::string> sent = Sent("w");
-  // Depending on the clock, an incident update may arrive in between.
+  // Depending on the clock, an incident update may arrive between these messages.
   std::erase(sent, Cat("incident.updated ", cause.id));
   sent.erase(std::unique(sent.begin(), sent.end()), sent.end());
   EXPECT_THAT(sent, ElementsAre(Cat("incident.found ", cause.id), Cat("issue.found ", stopper.rule),
@@ -174,7 +175,7 @@ TEST_F(WebhookActsTest, RefusalsAreFilteredAndDryRunsAreOptional) {
   Run({Webhook(), critical, all, none});
   const IssueEvent issue = MakeEvent("a", "r", 1);
   Publish(&log_, issue);
-  // Wait for the issue first, because there is no ordering between topics.
+  // The test waits for the issue first, because the order of topics is undefined.
   Pass([&] {
     return Stored("w") == 1 && Stored("critical") == 1 && Stored("all") == 1 && Stored("none") == 1;
   });

@@ -1,4 +1,4 @@
-// Webhooks over real sockets: notifier -> libcurl -> a scripted server.
+// Tests of webhooks over real sockets: notifier -> libcurl -> a scripted server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -56,7 +56,7 @@ class Receiver {
   std::condition_variable changed_;
   std::vector<http::HttpRequest> requests_;
   std::unique_ptr<http::HttpServer>
-      server_;  // last member, so that it stops before the others are destroyed
+      server_;  // last member, so that the server stops before the others are destroyed
 };
 
 class WebhookHttpTest : public ::testing::Test {

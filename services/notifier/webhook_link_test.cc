@@ -1,4 +1,4 @@
-// Issue links in messages to receivers.
+// Tests of issue links in messages to receivers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -41,7 +41,7 @@ TEST(WebhookLink, PointsToServerThatShowsIssue) {
   const HttpCall call = transport.calls()[0];
   EXPECT_THAT(call.body, ::testing::HasSubstr(Cat("\"link\":\"https://pitwall.example/jobs/",
                                                   event.job, "?issue=", IssueId(event), "\"")));
-  // The signature covers the sent body, and the body decodes to the same event.
+  // The signature matches the sent body, and the body decodes to the same event.
   EXPECT_EQ(ScriptedTransport::HeaderOf(call, "webhook-signature"), Cat(call.body.size()));
   const auto read = cloudevents::DecodeCloudEvent(call.body);
   ASSERT_TRUE(read.ok()) << read.status();

@@ -106,12 +106,12 @@ TEST_F(WebhookTest, DeadEndpointDoesNotBlockOthers) {
   EXPECT_EQ(StatusOf(0).pending, 4U) << "the other events stay in the log";
   EXPECT_EQ(StatusOf(0).last_error, "connection refused");
   EXPECT_EQ(Stored("dead"), 0);
-  // While the breaker is open, there is one attempt per pause.
+  // While the breaker is open, each pause allows one attempt.
   const uint64_t before = StatusOf(0).attempts_failed;
   const int64_t from = clock_.MonotonicNs();
   Pass([&] { return clock_.MonotonicNs() - from >= 600 * kNanosPerSecond; }, 5 * kNanosPerSecond);
   EXPECT_LE(StatusOf(0).attempts_failed - before, 21U);
-  // After recovery, the webhook gets every event once.
+  // After the recovery, the webhook gets every event once.
   transport_.SetScript([](const HttpCall&, size_t) { return Reply(200); });
   Pass([&] { return Stored("dead") == 50; });
   EXPECT_EQ(StatusOf(0).delivered, 50U);
@@ -157,7 +157,7 @@ TEST_F(WebhookTest, GoneEndpointIsDisabledPermanently) {
   EXPECT_TRUE(StatusOf().disabled);
   EXPECT_EQ(transport_.calls().size(), 1U);
   notifier_.reset();
-  // A new generation enables the webhook again without loss.
+  // A new generation enables the webhook again without losing events.
   transport_.SetScript([](const HttpCall&, size_t) { return Reply(200); });
   WebhookOptions again = Webhook();
   again.generation = 1;
@@ -173,7 +173,7 @@ TEST_F(WebhookTest, RejectedEventMovesToDeadLetters) {
   Run({Webhook()});
   Publish(&log_, MakeEvent("poison", "r", 1));
   Publish(&log_, MakeEvent("fine", "r", 1));
-  // The dead-letter topic is not writable at first, so the event stays in the queue.
+  // The dead-letter topic rejects writes at first, so the event stays in the queue.
   Fail("append", 2, "disk away");
   Pass([&] { return Stored("w") == 2; });
   const std::vector<Record> dead = log_.Records("pitwall.dlq");
@@ -298,8 +298,8 @@ TEST_F(WebhookTest, SymptomWaitsForCauseToEndAcrossRestart) {
   EXPECT_THAT(sent_to("w"), ElementsAre("cause#1", "cause#3", "symptom#1", "symptom#4"));
 }
 
-// The webhook gets one notice when the incident is found and one when it has ended, despite
-// failures in between and restarts at any point.
+// The webhook gets one notice when the incident is found and one notice when the incident has
+// ended, despite failures in between and restarts at any point.
 TEST_F(WebhookTest, IncidentIsFoundAndEndedOnceAcrossRestarts) {
   WebhookOptions webhook = Webhook();
   webhook.notify = NotifyMode::kIncidents;

@@ -42,7 +42,7 @@ TEST(DeliveryQueue, KeepsOrderWithinEachJob) {
   DeliveryQueue::Entry* const first = queue.Due(0);
   EXPECT_EQ(first->item.offset, 0);
   EXPECT_EQ(queue.OnResult(first, VerdictOf(500), 0, 0), Outcome::kRetry);
-  // Offset 1 belongs to the same job, so it has to wait.
+  // The event at offset 1 belongs to the same job, so it must wait.
   DeliveryQueue::Entry* const second = queue.Due(0);
   if (second->item.offset != 0) {
     EXPECT_EQ(second->item.offset, 2);

@@ -1,6 +1,6 @@
 // Part of ReceiverWorker: stored positions, log marks
-// (docs/decisions/0022-store-a-log-mark-with-each-position.md), and the notification records
-// appended to the log.
+// (docs/decisions/0022-store-a-log-mark-with-each-position.md), and the worker's notification
+// records in the log.
 #include <utility>
 
 #include "services/base/log.h"
@@ -62,7 +62,8 @@ Status ReceiverWorker::Health() const {
 void ReceiverWorker::NoteMark(const FeedItem& item) {
   std::deque<LogFingerprint>& marks = marks_[static_cast<size_t>(item.partition)];
   if (!marks.empty() && item.offset <= marks.back().offset) return;
-  // The newest mark may be omitted: falling back to an older one only resends slightly more.
+  // The newest mark may be omitted, because a fallback to an older mark only means that slightly
+  // more events are resent.
   if (marks.size() >= kMaxMarks) marks.pop_back();
   marks.push_back({item.offset, item.append_time_ns});
 }

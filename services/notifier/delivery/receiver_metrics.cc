@@ -60,7 +60,7 @@ std::vector<self_metrics::Registration> ReceiverWorker::RegisterMetrics(
           [this] { return breaker_open_.load() ? 1 : 0; });
   };
   add("pitwall_receiver_", {{"kind", receiver_->kind()}, {"receiver", options_.name}});
-  // Metric names from the time when webhooks were the only kind of receiver.
+  // These metric names date from when webhooks were the only kind of receiver.
   if (receiver_->kind() == "webhook") add("pitwall_webhook_", {{"webhook", options_.name}});
   return out;
 }

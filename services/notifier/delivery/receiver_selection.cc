@@ -1,4 +1,4 @@
-// Part of ReceiverWorker: selects the events to send, by inhibition or by incident
+// Part of ReceiverWorker: selects the events to send, either by inhibition or by incident
 // (docs/decisions/0026-notify-once-per-incident.md).
 #include <algorithm>
 #include <utility>
@@ -31,8 +31,8 @@ void ReceiverWorker::Settle(int64_t now_ns) {
   std::vector<FeedItem> send;
   const Positions positions = cursor_->positions();
   for (size_t p = 0; policy_->keeps_state() && p < begin_.size(); ++p) {
-    // A cursor can have caught up while the available part of the topic is still short. It may not
-    // have reached the events that were sent before this start.
+    // If only part of the topic is available, the cursor may have caught up without reaching the
+    // events that were sent before this start.
     if (positions[p] < begin_[p]) continue;
     EndReplay(p);
     const uint64_t suppressed = policy_->suppressed();
@@ -50,7 +50,7 @@ int64_t ReceiverWorker::SendDue(int64_t now_ns) {
     const auto partition = static_cast<int32_t>(p);
     if (replaying_[p] != 0) continue;
     std::vector<FeedItem> send;
-    // While the queue is full, due notices wait for the next round.
+    // If the queue is full, due notices wait for the next iteration.
     if (policy_->DueNs(partition) <= wall_ns && queue_->room() > 0)
       policy_->SendDue(partition, wall_ns, &send);
     Enqueue(std::move(send), now_ns);
@@ -60,8 +60,8 @@ int64_t ReceiverWorker::SendDue(int64_t now_ns) {
   return next <= wall_ns ? NotificationPolicy::kNever : next;
 }
 
-// The stored position never passes an undecided event, so all events that the replay decides on
-// were already sent.
+// The stored position never passes an undecided event. All events that the replay decides on have
+// therefore been sent.
 void ReceiverWorker::EndReplay(size_t partition) {
   if (replaying_[partition] == 0) return;
   replaying_[partition] = 0;

@@ -25,11 +25,11 @@ constexpr int kSmtpDenied = 535;
 
 uint64_t Seed(const DeliveryOptions& options, const Clock& clock) {
   if (options.jitter_seed != 0) return options.jitter_seed;
-  // Each notifier has another seed, so that notifiers that fail together do not retry in step.
+  // Each notifier uses a different seed, so that notifiers do not retry in lockstep.
   return StableHash64(Cat(options.name, " ", clock.WallNs(), " ", clock.MonotonicNs()));
 }
 
-// Webhooks keep the group name from the time when they were the only kind of receiver.
+// Webhooks keep their group name from when they were the only kind of receiver.
 std::string GroupOf(const Receiver& receiver, std::string_view name) {
   return Cat(receiver.kind() == "webhook" ? "pitwall-webhook-" : "pitwall-receiver-", name);
 }
@@ -56,7 +56,7 @@ ReceiverWorker::ReceiverWorker(Clock* clock, Log* log, RecentEvents* window, Tra
       wakeup_(clock->NewWakeup()),
       notification_writer_(log, &notifications_unrecorded_),
       seconds_(self_metrics::kLatencyBounds) {
-  // A receiver without found events would wait for root causes that are never sent to it.
+  // A receiver that does not get found events would wait for root causes that are never sent to it.
   const auto& types = options_.types;
   const bool receives_found =
       types.empty() || std::find(types.begin(), types.end(), EventType::kIssueFound) != types.end();
@@ -132,7 +132,7 @@ Status ReceiverWorker::OpenActs() {
     }
   }
   acts_stored_ = acts_;
-  // Issues whose acts precede the stored position stay exempt.
+  // Issues whose executor actions precede the stored position remain exempt.
   for (const IssueActions::Act& act : acted_->Since({})) {
     if (act.first && act.offset < acts_[static_cast<size_t>(act.partition)])
       policy_->RememberActed(act.action->issue);
@@ -243,7 +243,7 @@ void ReceiverWorker::Fill() {
       return;
     }
     caught_up_ = cursor_->caught_up();
-    // Deliver due events before reading more history.
+    // Deliver due events before reading more of the history.
     if (caught_up_ || queue_->Due(now) != nullptr) return;
   }
 }
@@ -287,7 +287,7 @@ void ReceiverWorker::Attempt(DeliveryQueue::Entry* entry) {
 std::optional<Answer> ReceiverWorker::Perform(Call call) {
   Answer answer;
   const auto fail = [&](const Status& status) -> std::optional<Answer> {
-    if (stop_) return std::nullopt;  // Stop canceled the call; the receiver did not fail
+    if (stop_) return std::nullopt;  // Stop canceled the call, so the receiver did not fail
     answer.text = std::string(ToStd(status.message()));
     return answer;
   };
@@ -342,7 +342,7 @@ void ReceiverWorker::OnVerdict(DeliveryQueue::Entry* entry, const Verdict& verdi
   }
   if (reminder && outcome != DeliveryQueue::Outcome::kDelivered &&
       outcome != DeliveryQueue::Outcome::kDisabled) {
-    queue_->Drop(entry);  // the next reminder replaces this one
+    queue_->Drop(entry);  // the next reminder replaces this reminder
   } else if (outcome == DeliveryQueue::Outcome::kGiveUp) {
     const bool rejected = verdict.kind == Verdict::Kind::kRejected;
     if (DeadLetter(*entry, Cat(receiver_->kind(),
@@ -387,7 +387,7 @@ bool ReceiverWorker::DeadLetter(const DeliveryQueue::Entry& entry, std::string_v
   Status appended = dead_letters_->Append({record});
   if (!appended.ok()) Note(ToStd(appended.message()));
   if (!absl::IsInvalidArgument(appended)) return appended.ok();
-  // The record may be too large: retry without its body, and drop it if the log still rejects it.
+  // The record may be too large. Retry without its body, and drop the record if that also fails.
   record.headers.emplace_back("original_bytes", Cat(std::exchange(record.value, "").size()));
   appended = dead_letters_->Append({std::move(record)});
   if (!appended.ok()) Note(ToStd(appended.message()));
@@ -409,10 +409,10 @@ bool ReceiverWorker::Passes(const IssueEvent& event) {
 void ReceiverWorker::SendActs(int64_t now_ns) {
   const Positions acts_end = acted_->Next();
   if (acts_ == acts_end) return;
-  // The issues that the acts refer to must be sent first.
+  // The issues that the actions refer to must be sent first.
   if (policy_->keeps_state() && !cursor_->caught_up()) return;
   for (size_t q = 0; q < std::min(acts_.size(), acts_end.size()); ++q) {
-    // Clamp to the reader's position, which may have moved back when the log was replaced.
+    // Restart the position if the reader's position has moved back because the log was replaced.
     if (acts_[q] > acts_end[q]) acts_[q] = 0;
   }
   for (const IssueActions::Act& act : acted_->Since(acts_)) {
@@ -446,7 +446,7 @@ std::optional<FeedItem> ReceiverWorker::ItemOf(const ActionEvent& action,
                                                int64_t offset) const {
   if (!IsSelected(action, options_.actions)) return std::nullopt;
   const bool states = options_.notify == NotifyMode::kStates;
-  // A state-based receiver gets only issues. It reads all other values from the issues that it has.
+  // A state-based receiver gets only issues. It derives all other values from these issues.
   if (states && (events.empty() || !IsLiveAct(action))) return std::nullopt;
   if (events.empty()) events.push_back(std::make_shared<const IssueEvent>(EventOfAction(action)));
   const IssueEvent& event = *events.back();

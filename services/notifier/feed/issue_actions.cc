@@ -30,7 +30,7 @@ Status IssueActions::Open() {
   open_again_ns_ = clock_->MonotonicNs() + kOpenIntervalNs;
   const StatusOr<int32_t> partitions = log_->Partitions(topic_);
   if (!partitions.ok())
-    return OkStatus();  // the topic does not exist yet, or the log is unreachable: retry later
+    return OkStatus();  // retry later: the topic does not exist yet, or the log is unreachable
   std::vector<std::unique_ptr<PartitionReader>> readers;
   Positions next;
   for (int32_t p = 0; p < *partitions; ++p) {
@@ -99,7 +99,8 @@ Status IssueActions::Restart(int32_t partition) {
               ": the log ends below offset ", lost_at,
               " (topic deleted, recreated, or truncated); reading from its start");
   MutexLock lock(&mutex_);
-  // The acts of the old log have been sent, so their positions must sort before every new offset.
+  // All actions from the old log have been sent, so their positions must precede every offset in
+  // the new log.
   for (Act& act : acts_) {
     if (act.partition == partition) act.offset = -1;
   }

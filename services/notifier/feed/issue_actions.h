@@ -1,5 +1,5 @@
-// Executor decisions and actions from pitwall.actions, with the issues of the live decisions. Issue
-// receivers get these issues regardless of filters and inhibition.
+// Executor decisions and actions from pitwall.actions, and the issues that live decisions refer to.
+// Issue receivers get these issues regardless of filters and inhibition.
 #pragma once
 
 #include <atomic>
@@ -21,32 +21,34 @@
 
 namespace pitwall::notifier {
 
-// One thread reads, and any thread may query. Clock and log are borrowed. The topic may not exist
-// yet, because the executor creates it. Keeps the newest `max_acts` acts without duplicates.
+// One thread reads, and any thread may query. The clock and log are borrowed. The topic may not
+// exist yet, because the executor creates it. Keeps the newest `max_acts` executor actions without
+// duplicates.
 class IssueActions {
  public:
   struct Act {
     int32_t partition = 0;  // partition of the actions topic
     int64_t offset = 0;
     std::shared_ptr<const ActionEvent> action;
-    bool first = false;  // true for the first act on this issue
+    bool first = false;  // true for the first executor action on this issue
   };
 
   IssueActions(Clock* clock, Log* log, std::string topic, size_t max_acts);
 
-  // Reads up to the last committed record. Called at startup.
+  // Reads all records up to the last committed record. Called at startup.
   Status ReadAll();
   // Reads new records without waiting.
   Status ReadNew();
 
   // Returns true if the executor acted on the issue.
   bool Has(std::string_view issue) const;
-  // Returns the text of the newest act on the issue, or "". Dry runs are ignored.
+  // Returns the text of the newest executor action on the issue, or "". Dry runs are ignored.
   std::string Text(std::string_view issue) const;
-  // Number of times a partition was reread from its start because its log was replaced.
+  // Returns the number of times that a partition was reread from its start because its log was
+  // replaced.
   uint64_t resets() const { return resets_; }
-  // Returns the acts at or after these positions, in read order. Returns all acts of partitions
-  // that `from` does not include.
+  // Returns the executor actions at or after these positions, in the order in which they were read.
+  // Returns all actions of partitions that `from` does not include.
   std::vector<Act> Since(const Positions& from) const;
   Positions Next() const;  // empty if the topic does not exist
   const std::string& topic() const { return topic_; }
@@ -56,22 +58,22 @@ class IssueActions {
 
  private:
   struct Issue {
-    size_t acts = 0;  // number of the issue's acts in acts_
+    size_t acts = 0;  // number of elements in acts_ for the issue
     bool acted = false;
-    std::shared_ptr<const ActionEvent> newest;  // newest act that receivers are notified about
+    std::shared_ptr<const ActionEvent> newest;  // newest action of which receivers are notified
   };
 
   Status Open();
   void Take(const std::vector<Record>& records, int32_t partition, int64_t next);
   void Forget() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Rereads a partition from its start after its topic was deleted, recreated, or truncated.
+  // Rereads a partition from its start after the topic was deleted, recreated, or truncated.
   Status Restart(int32_t partition);
 
   Clock* const clock_;
   Log* const log_;
   const std::string topic_;
   const size_t max_acts_;
-  // Used only by the reading thread:
+  // The following members are used only by the reading thread.
   std::vector<std::unique_ptr<PartitionReader>> readers_;
   int64_t open_again_ns_ = INT64_MIN;
   int64_t look_again_ns_ = INT64_MIN;
@@ -79,7 +81,7 @@ class IssueActions {
 
   mutable Mutex mutex_;
   std::deque<Act> acts_ ABSL_GUARDED_BY(mutex_);
-  // IDs of the acts in acts_.
+  // IDs of the elements of acts_.
   std::set<std::string, std::less<>> ids_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, Issue, std::less<>> issues_ ABSL_GUARDED_BY(mutex_);
   Positions next_ ABSL_GUARDED_BY(mutex_);

@@ -11,7 +11,7 @@ struct IssueIndex::Issue {
   int64_t active_since_ns = 0;
   bool open = true;
   std::vector<IssueEventPtr>
-      events;  // never empty; the first known event stays when events in the middle are dropped
+      events;  // never empty; the first known event is kept when later events are dropped
   const IssueEventPtr& last() const { return events.back(); }
 };
 
@@ -93,7 +93,7 @@ std::vector<IssueEventPtr> IssueIndex::List(const IssueFilter& filter, bool incl
 std::vector<IssueEventPtr> IssueIndex::Events(std::string_view event_id) const {
   MutexLock lock(&mutex_);
   const auto id = issue_of_event_.find(event_id);
-  // The issue ID may be known even if the first event is not.
+  // The issue ID may be known even if the first event is unknown.
   const auto issue =
       issues_.find(id == issue_of_event_.end() ? event_id : std::string_view(id->second));
   return issue == issues_.end() ? std::vector<IssueEventPtr>() : issue->second->events;
@@ -120,7 +120,7 @@ StatusOr<std::vector<IssueEventPtr>> IssueIndex::Find(std::string_view id) const
     return InvalidArgument(Cat("issue ", Quote(id), ": ", count, " issues have this prefix (",
                                Join(found, ", "), count > kNamed ? ", …" : "",
                                "); give a longer prefix"));
-  // The issue may have been dropped since the lookup.
+  // The index may have dropped the issue since the lookup.
   events = Events(found[0]);
   if (events.empty()) return NotFound(Cat("issue ", Quote(id), ": not found"));
   return events;

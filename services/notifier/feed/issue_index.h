@@ -1,4 +1,5 @@
-// Index of the issues of all jobs. Keeps open issues, and ended issues for a limited time.
+// Index of the issues of all jobs. Keeps all open issues, and keeps ended issues for a limited
+// time.
 #pragma once
 
 #include <cstdint>
@@ -24,16 +25,16 @@ struct IssueIndexLimits {
   size_t max_ended = 5'000;
   int64_t ended_age_ns =
       0;  // maximum age of an ended issue in event time, relative to the newest event
-  int64_t open_age_ns = 0;  // maximum event time since an open issue's last event
+  int64_t open_age_ns = 0;  // maximum event time since the last event of an open issue
   size_t max_events_per_issue = 64;
   size_t max_events =
-      50'000;  // total over all issues; beyond it, an issue keeps only its first and last events
+      50'000;  // limit over all issues, above which an issue keeps only its first and last events
 };
 
 struct IssueIndexStats {
   size_t open = 0;
   size_t ended = 0;
-  uint64_t open_forgotten = 0;  // open issues dropped because of the count or age limits
+  uint64_t open_forgotten = 0;  // open issues that were dropped because of the count or age limit
   int64_t newest_time_ns = 0;
 };
 
@@ -46,14 +47,14 @@ class IssueIndex {
   void Apply(const IssueEventPtr& event);
 
   // Returns the last event of each matching issue, newest issue first. If `after` is given, starts
-  // with the issue that follows it. Sets *more if more than `max` issues match.
+  // with the issue that follows `after`. Sets *more to true if more than `max` issues match.
   std::vector<IssueEventPtr> List(const IssueFilter& filter, bool include_ended,
                                   const PageCursor* after, size_t max, bool* more) const;
-  // Returns the events of the issue to which this event belongs, oldest first. Empty if the event
-  // is unknown.
+  // Returns all events of the issue to which the given event belongs, oldest first. Returns an
+  // empty list if the event is unknown.
   std::vector<IssueEventPtr> Events(std::string_view event_id) const;
-  // Finds the events by issue ID or by a unique prefix of it. NotFound if no issue matches;
-  // InvalidArgument if the prefix is ambiguous.
+  // Finds the events of an issue by its ID or a unique prefix of its ID. Returns NotFound if no
+  // issue matches, and InvalidArgument if the prefix is ambiguous.
   StatusOr<std::vector<IssueEventPtr>> Find(std::string_view id) const;
   // Returns the number of open issues by (rule, severity).
   std::map<std::pair<std::string, std::string>, size_t> OpenCounts() const;
@@ -61,7 +62,7 @@ class IssueIndex {
 
  private:
   struct Issue;
-  using AgeKey = std::pair<int64_t, std::string>;  // (event time of the last event, ID)
+  using AgeKey = std::pair<int64_t, std::string>;  // (event time of the last event, issue ID)
 
   void Forget(const std::string& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Trim() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -70,7 +71,7 @@ class IssueIndex {
   mutable Mutex mutex_;
   StringMap<std::unique_ptr<Issue>> issues_ ABSL_GUARDED_BY(mutex_);
   StringMap<std::string> issue_of_event_ ABSL_GUARDED_BY(mutex_);
-  // Newest issue first: the key is (-active_since, ID).
+  // Ordered by newest issue first. The key is (-active_since, ID).
   std::map<std::pair<int64_t, std::string>, Issue*> order_ ABSL_GUARDED_BY(mutex_);
   std::set<AgeKey> open_by_age_ ABSL_GUARDED_BY(mutex_);
   std::set<AgeKey> ended_by_age_ ABSL_GUARDED_BY(mutex_);

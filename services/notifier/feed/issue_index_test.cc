@@ -41,8 +41,8 @@ TEST(IssueIndex, TracksIssueFromFoundToResolved) {
   EXPECT_THAT(Jobs(index), ElementsAre("b", "a"));
   const IssueEvent updated = MakeEvent("a", "r", 2, EventType::kIssueUpdated);
   Apply(&index, updated);
-  Apply(&index, updated);  // duplicates are ignored
-  Apply(&index, found);    // older events are ignored
+  Apply(&index, updated);  // duplicates have no effect
+  Apply(&index, found);    // older events have no effect
   EXPECT_THAT(Jobs(index), ElementsAre("b", "a"));
   EXPECT_EQ(index.Events(updated.id).size(), 2U);
   EXPECT_EQ(index.Events(found.id).back()->id, updated.id);
@@ -57,7 +57,7 @@ TEST(IssueIndex, TracksIssueFromFoundToResolved) {
 TEST(IssueIndex, FindsIssueByUniqueIdPrefix) {
   IssueIndex index(Limits());
   std::vector<std::string> ids;
-  // There are more issues than hex digits, so at least two IDs share the first digit.
+  // There are more issues than hex digits, so at least two IDs have the same first digit.
   for (int i = 0; i < 17; ++i) {
     const IssueEvent found = MakeEvent(Cat("j", i), "r", 1);
     ids.push_back(found.id);
@@ -109,7 +109,7 @@ TEST(IssueIndex, FiltersAndPaginates) {
   EXPECT_THAT(Jobs(index, {}, false, 2), ElementsAre("j4", "j3", "…"));
   const IssueEvent last = MakeEvent("j3", "odd", 1, EventType::kIssueFound, "warning", 1003);
   const PageCursor after{last.active_since_ns, IssueId(last), ""};
-  // An update of a listed issue and a new issue must not change the following pages.
+  // An update of a listed issue and a new issue must not change the remaining pages.
   Apply(&index, MakeEvent("j2", "even", 2, EventType::kIssueUpdated, "warning", 1002));
   Apply(&index, MakeEvent("new", "even", 1, EventType::kIssueFound, "warning", 5000));
   EXPECT_THAT(Jobs(index, {}, false, 2, &after), ElementsAre("j2", "j1", "…"));
@@ -139,8 +139,8 @@ TEST(IssueIndex, DropsOldIssues) {
     Apply(&index, MakeEvent(Cat("j", i), "r", 2, EventType::kIssueResolved, "warning", 1000 + i));
   }
   EXPECT_EQ(index.stats().ended, 2U);
-  // As event time advances, the ended issues expire first, followed by the open issue without
-  // updates.
+  // As event time advances, the ended issues expire first. The open issue without updates expires
+  // later.
   Apply(&index, MakeEvent("k", "r", 1, EventType::kIssueFound, "warning", 1105));
   EXPECT_EQ(index.stats().ended, 2U);
   Apply(&index, MakeEvent("l", "r", 1, EventType::kIssueFound, "warning", 1110));

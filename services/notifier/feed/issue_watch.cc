@@ -7,8 +7,8 @@
 
 namespace pitwall::notifier {
 
-// Number of scanned events after which a watcher gets a bookmark even if no event passes its
-// filter.
+// Number of scanned events after which a watcher gets a bookmark, even if the filter rejects all
+// events.
 constexpr size_t kScanPerCall = 20'000;
 
 LogWatch::LogWatch(Clock* clock, Log* log, RecentEvents* window, std::string topic,

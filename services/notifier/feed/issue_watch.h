@@ -1,4 +1,4 @@
-// Filtered watch of issue events: reads first from the log, then from the in-memory window.
+// Filtered watch of issue events. Reads from the log first, and then from the in-memory window.
 #pragma once
 
 #include <atomic>
@@ -16,8 +16,9 @@ namespace pitwall::notifier {
 
 class LogWatch final : public IssueWatch {
  public:
-  // Clock, log, and window are borrowed. The destructor decrements `count`. The watch ends at
-  // `until`, the end position of each partition; an empty `until` means that it never ends.
+  // The clock, log, and window are borrowed. The destructor decrements `count`. The watch ends at
+  // `until`, which contains the end position of each partition. If `until` is empty, the watch
+  // never ends.
   LogWatch(Clock* clock, Log* log, RecentEvents* window, std::string topic, IssueFilter filter,
            Positions positions, Positions until, std::shared_ptr<std::atomic<size_t>> count);
   ~LogWatch() override;

@@ -22,7 +22,7 @@ std::string_view VerbOf(const FeedItem& item) {
                                             : "ended";
 }
 
-// Returns the item's issues, grouped by job.
+// Returns the issues in the item, grouped by job.
 std::map<std::string, std::vector<std::string>> IssuesOf(const FeedItem& item) {
   std::map<std::string, std::vector<std::string>> out;
   if (item.action != nullptr) {
@@ -98,8 +98,8 @@ Status NotificationWriter::Flush() {
   return OkStatus();
 }
 
-// Appends the records one by one and drops those that the log rejects, so that the others do not
-// have to wait.
+// Appends the records individually and drops records that the log rejects, so that the other
+// records do not have to wait.
 Status NotificationWriter::FlushOneByOne() {
   for (; !waiting_.empty(); waiting_.pop_front()) {
     const Status one = appender_->Append({waiting_.front()});

@@ -1,4 +1,4 @@
-// Writer of one receiver's notification records to pitwall.notifications.
+// Writer for a receiver's notification records on pitwall.notifications.
 #pragma once
 
 #include <cstddef>
@@ -15,16 +15,16 @@
 
 namespace pitwall::notifier {
 
-// Returns the records of one item; for an incident, one record per job with issues in it. Reminders
-// and items without an issue have no record. `receiver` and `kind` come from the configuration.
-// `error` is "" if the receiver accepted the notification.
+// Returns the records for one item. For an incident, there is one record per job with issues in the
+// incident. Reminders and items without an issue have no record. `receiver` and `kind` come from
+// the configuration. `error` is "" if the receiver accepted the notification.
 std::vector<NotificationRecord> NotificationRecordsOf(const FeedItem& item,
                                                       std::string_view receiver,
                                                       std::string_view kind, std::string_view error,
                                                       int64_t wall_ns);
 
-// Queue of one receiver's records. At most kMaxWaiting records wait while the log is unavailable;
-// beyond that, the oldest records are dropped and counted. Not thread-safe.
+// Queue for one receiver's records. At most kMaxWaiting records wait while the log is unavailable.
+// Above this limit, the oldest records are dropped and counted. Not thread-safe.
 class NotificationWriter {
  public:
   static constexpr size_t kMaxWaiting = 1024;
@@ -33,8 +33,8 @@ class NotificationWriter {
   NotificationWriter(Log* log, self_metrics::Counter* lost) : log_(log), lost_(lost) {}
 
   void Add(const std::vector<NotificationRecord>& records);
-  // Appends the waiting records. Drops them without an error if the topic does not exist. A record
-  // that the log rejects as invalid is dropped and counted.
+  // Appends the waiting records. If the topic does not exist, drops the records without an error. A
+  // record that the log rejects as invalid is dropped and counted.
   Status Flush();
   size_t waiting() const { return waiting_.size(); }
 

@@ -1,4 +1,5 @@
-// Delivery records: one per notification and receiver, not one per attempt.
+// Tests of delivery records. Each notification has one record per receiver, and not one record per
+// attempt.
 #include "services/notifier/feed/notification_writer.h"
 
 #include <gmock/gmock.h>
@@ -99,7 +100,7 @@ TEST_F(NotificationRecordsTest, LogUnavailable_RecordsAreAppendedLater) {
     return what == "append" && *left > 0 && (*left)-- > 0 ? Unavailable("away") : OkStatus();
   });
   transport_.SetScript([left](const HttpCall&, size_t) {
-    *left = 3;  // fail directly after the reply
+    *left = 3;  // fail immediately after the reply
     return Reply(200);
   });
   Run();
@@ -127,17 +128,18 @@ TEST(NotificationRecordsOf, IncidentOfSeveralJobs_HasRecordPerJob) {
   EXPECT_THAT(records[1].issues, ElementsAre("b1"));
   EXPECT_EQ(records[0].what, "ended");
   EXPECT_NE(records[0].id, records[1].id);
-  // A notification that is resent after a crash has a record with the same ID. The record of a
+  // If a notification is resent after a crash, the new record has the same ID. The record of a
   // failure has a different ID.
   EXPECT_EQ(NotificationRecordsOf(item, "team", "slack", "", 9)[0].id, records[0].id);
   EXPECT_NE(NotificationRecordsOf(item, "team", "slack", "status 404", 7)[0].id, records[0].id);
   item.states = std::make_shared<std::vector<IssueEventPtr>>();
   EXPECT_THAT(NotificationRecordsOf(item, "am", "alertmanager", "", 7),
-              IsEmpty());  // reminders are not recorded
+              IsEmpty());  // reminders have no record
 }
 
-// The record of an act on an issue is separate from the issue's record. A request has no issue.
-TEST(NotificationRecordsOf, ActionOnIssue_HasSeparateRecord) {
+// An executor action on an issue has a record that is separate from the issue's record. A request
+// has no issue.
+TEST(NotificationRecordsOf, ExecutorAction_HasSeparateRecord) {
   const auto found = std::make_shared<IssueEvent>(MakeEvent("a", "r", 1));
   auto act = std::make_shared<ActionNotice>();
   act->action.id = "act";
@@ -187,7 +189,7 @@ TEST(NotificationWriter, WaitingRecords_AreBounded) {
     writer.Add({{.id = "x", .job = "a", .receiver = "team"}});
   EXPECT_EQ(writer.waiting(), NotificationWriter::kMaxWaiting);
   EXPECT_EQ(lost.value(), 5U);
-  EXPECT_TRUE(writer.Flush().ok());  // succeeds although the topic does not exist
+  EXPECT_TRUE(writer.Flush().ok());  // succeeds even though the topic does not exist
   EXPECT_EQ(writer.waiting(), 0U);
 }
 

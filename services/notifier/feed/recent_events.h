@@ -1,4 +1,4 @@
-// In-memory window of the topic's newest events for live followers.
+// In-memory window of the newest events of the topic, for live followers.
 #pragma once
 
 #include <cstdint>
@@ -16,48 +16,48 @@
 
 namespace pitwall::notifier {
 
-// Position of a follower: its next offset in each partition.
+// Position of a follower, which is its next offset in each partition.
 using Positions = std::vector<int64_t>;
 
 struct FeedItem {
   int32_t partition = 0;
   int64_t offset = 0;
   IssueEventPtr event;
-  size_t bytes = 0;  // approximate memory use, derived from the record size
+  size_t bytes = 0;  // approximate memory usage, derived from the record size
   int64_t append_time_ns = 0;
   std::shared_ptr<const Notice> notice;        // if null, send the event itself
-  std::shared_ptr<const ActionNotice> action;  // if not null, send this act on the event's issue
-  // If not null, this is a reminder of these issues (resend_policy.h), which is sent without
-  // retries.
+  std::shared_ptr<const ActionNotice> action;  // if not null, send this action on the event's issue
+  // If not null, the item is a reminder of these issues (resend_policy.h). Reminders are sent
+  // without retries.
   std::shared_ptr<const std::vector<IssueEventPtr>> states;
 };
 
-// Thread-safe. One thread per partition adds events; any thread may read. Holds at most
-// `max_events` over all partitions and evicts the oldest first.
+// Thread-safe. One thread per partition adds events, and any thread may read. Keeps at most
+// `max_events` events over all partitions and evicts the oldest events first.
 class RecentEvents {
  public:
   RecentEvents(int32_t partitions, size_t max_events, size_t max_bytes);
 
-  // Starts partition `p` at `offset`. The window does not contain earlier events.
+  // Starts partition `p` at `offset`. The window does not contain events before `offset`.
   void Begin(int32_t p, int64_t offset);
   // Drops the events of partition `p` after its log was replaced, and restarts the partition at
   // `offset`. Wakes all listeners.
   void Restart(int32_t p, int64_t offset);
-  // Returns the number of Restart calls for the partition.
+  // Returns the number of times that Restart was called for the partition.
   uint64_t Epoch(int32_t p) const;
-  // Adds the events found in the records before next_offset. Wakes all listeners.
+  // Adds the events found in the records before `next_offset`. Wakes all listeners.
   void Add(int32_t p, std::vector<FeedItem> items, int64_t next_offset);
 
   enum class Place { kServed, kBehind };
-  // Appends at most `max` items of `p` at or after *position, and advances *position. Returns
-  // kBehind and appends nothing if the window begins after *position.
+  // Appends at most `max` items of partition `p` at or after *position, and advances *position. If
+  // the window starts after *position, returns kBehind and appends nothing.
   Place Read(int32_t p, size_t max, int64_t* position, std::vector<FeedItem>* out) const;
   int64_t FirstOffset(int32_t p) const;
   Positions Next() const;  // position of a follower that has read everything
 
   void Listen(Wakeup* wakeup);
   void Unlisten(Wakeup* wakeup);
-  // Wakes all listeners for good. No events follow.
+  // Closes the window permanently and wakes all listeners. No more events follow.
   void Close();
   bool closed() const;
 

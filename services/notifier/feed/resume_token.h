@@ -1,4 +1,4 @@
-// Opaque tokens: a resume token holds the position of a watcher, and a page token holds the
+// Opaque tokens. A resume token contains the position of a watcher, and a page token contains the
 // position of the next page.
 #pragma once
 
@@ -11,9 +11,9 @@
 
 namespace pitwall::notifier {
 
-// The token is versioned URL-safe base64 with a checksum. InvalidArgument: the token is damaged,
-// belongs to another topic, or has more partitions than the topic. Partitions added later begin at
-// their start.
+// The token is versioned URL-safe base64 with a checksum. Returns InvalidArgument if the token is
+// corrupt, belongs to another topic, or has more partitions than the topic. Partitions that were
+// added later are read from their start.
 std::string EncodeResumeToken(std::string_view topic, const Positions& positions);
 StatusOr<Positions> DecodeResumeToken(std::string_view topic, int32_t partitions,
                                       std::string_view token);

@@ -10,7 +10,7 @@ TEST(ResumeToken, RoundTrips) {
   const std::string token = EncodeResumeToken("t", positions);
   EXPECT_EQ(token.find_first_of("+/"), std::string::npos);
   EXPECT_EQ(*DecodeResumeToken("t", 3, token), positions);
-  // Partitions added later begin at their start.
+  // Partitions that were added later are read from their start.
   EXPECT_EQ(*DecodeResumeToken("t", 4, token), (Positions{0, 7, int64_t{1} << 60, 0}));
 }
 
@@ -27,7 +27,7 @@ TEST(ResumeToken, RejectsModifiedToken) {
     std::string damaged = token;
     damaged[i] = damaged[i] == 'A' ? 'B' : 'A';
     const auto decoded = DecodeResumeToken("t", 2, damaged);
-    // The last character may contain unused bits.
+    // A change to unused bits of the last character may go undetected.
     EXPECT_TRUE(!decoded.ok() || i + 1 == token.size()) << i;
     EXPECT_FALSE(DecodeResumeToken("t", 2, token.substr(0, i)).ok()) << i;
   }

@@ -62,7 +62,7 @@ Status TopicCursor::ReadLog(int32_t p, size_t max, std::vector<FeedItem>* out) {
   if (reader == nullptr) {
     ASSIGN_OR_RETURN(reader, log_->OpenReader({topic_, p}, positions_[index]));
   }
-  // The window may begin in an offset gap that no record precedes.
+  // The window may start after an offset gap at the end of the log.
   ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
   if (positions_[index] >= end) {
     positions_[index] = std::max(positions_[index], window_->FirstOffset(p));

@@ -1,5 +1,5 @@
-// Topic cursor of one follower. Reads from the window of recent events if possible, and from the
-// log otherwise.
+// Cursor for one follower of a topic. Reads from the window of recent events if possible, and
+// otherwise from the log.
 #pragma once
 
 #include <cstdint>
@@ -13,25 +13,25 @@
 
 namespace pitwall::notifier {
 
-// Used by one thread. Window and log are borrowed. Keeps a log reader open only while its partition
-// is behind the window.
+// Used by a single thread. The window and log are borrowed. A partition has an open log reader only
+// while its position is behind the window.
 class TopicCursor {
  public:
   TopicCursor(Log* log, const RecentEvents* window, std::string topic, Positions positions);
 
-  // Appends at most `max` (> 0) further events and advances. If nothing was appended, check
-  // caught_up(). Waits at most `kHistoryPollNs` for the log. DataLoss: events before the new
-  // position were deleted; the next call continues after them. FailedPrecondition: the log of
-  // partition reset() was replaced; call Rebase before the next call.
+  // Appends at most `max` (> 0) further events and advances the cursor. If no events were appended,
+  // check caught_up(). Waits at most `kHistoryPollNs` for the log. DataLoss: events before the new
+  // position were deleted, and the next call continues after them. FailedPrecondition: the log of
+  // partition reset() was replaced. Call Rebase before the next call.
   Status Next(size_t max, std::vector<FeedItem>* out);
 
-  // Valid only after a Next that appended nothing. True if no more events are available; false if
-  // the caller should call Next again.
+  // Valid only after a call to Next that appended no events. Returns true if no more events are
+  // available, and false if the caller should call Next again.
   bool caught_up() const { return caught_up_; }
   int32_t reset() const { return reset_; }
   // Moves the cursor to `position` in the current log of the partition.
   void Rebase(int32_t p, int64_t position);
-  // Returns true if the last Next read every partition from the window.
+  // Returns true if the last call to Next read every partition from the window.
   bool live() const { return live_; }
   const Positions& positions() const { return positions_; }
   uint64_t undecodable() const { return undecodable_; }
@@ -46,9 +46,9 @@ class TopicCursor {
   const std::string topic_;
   Positions positions_;
   std::vector<std::unique_ptr<PartitionReader>> readers_;
-  std::vector<uint64_t> epochs_;  // epoch of each partition of the window
+  std::vector<uint64_t> epochs_;  // the window's epoch for each partition
   int32_t reset_ = 0;
-  size_t turn_ = 0;  // partition that the next call reads first
+  size_t turn_ = 0;  // partition that the next call to Next reads first
   bool caught_up_ = false;
   bool live_ = false;
   uint64_t undecodable_ = 0;

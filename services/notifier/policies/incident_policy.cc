@@ -72,7 +72,7 @@ void IncidentPolicy::Feed(FeedItem item, std::vector<FeedItem>* send) {
 }
 
 std::string IncidentPolicy::KeyOf(const IssueEvent& event, const std::string& issue_id) const {
-  // An issue beyond the engine's limit has no incident, so it forms its own.
+  // An issue that exceeds the engine's limit has no incident, so the issue forms its own incident.
   const std::string& id = event.incident.empty() ? issue_id : event.incident;
   if (const auto alias = aliases_.find(id); alias != aliases_.end()) return alias->second;
   if (id != issue_id || event.labels.Get("scope") != "node" || !event.labels.Has("node")) return id;
@@ -105,8 +105,8 @@ void IncidentPolicy::Apply(const IssueEventPtr& event, Tick* tick) {
     incident.notified_size = 1;
     incident.notified_root = issue_id;
   }
-  // The first update of an issue carries the capture that its rule requested, and often has no
-  // other change.
+  // The first update of an issue contains the capture that its rule requested. The update often has
+  // no other change.
   if (incident.notified && slot != nullptr && !slot->capture.empty() &&
       event->type == EventType::kIssueUpdated)
     tick->waiting.insert(id);
@@ -186,7 +186,7 @@ void IncidentPolicy::FlushSilenced(Tick* tick, int64_t time_ns, int64_t offset,
     }
     const auto incident = incidents_.find(at->first);
     if (incident != incidents_.end() && incident->second.open > 0) {
-      // Another silence may follow immediately.
+      // Another silence may start immediately afterward.
       const int64_t until = SilencedUntil(incident->second, at->second);
       if (until > time_ns) {
         (at++)->second = until;
@@ -223,7 +223,7 @@ int64_t IncidentPolicy::DueNs(int32_t partition) const {
 
 void IncidentPolicy::SendDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) {
   const auto p = static_cast<size_t>(partition);
-  // Other events of the same tick may still be missing.
+  // Other events from the same tick may not have arrived yet.
   if (p >= ticks_.size() || ticks_[p].undecided_from != INT64_MAX) return;
   FlushSilenced(&ticks_[p], wall_ns, ticks_[p].newest.offset, send);
   FlushDue(&ticks_[p], wall_ns, ticks_[p].newest.offset, send);
@@ -238,11 +238,11 @@ void IncidentPolicy::OnActed(const Acted& acted, std::vector<FeedItem>* send) {
 bool IncidentPolicy::DecideOne(const std::string& id, Tick* tick, std::vector<FeedItem>* send) {
   Incident& incident = incidents_.find(id)->second;
   if (incident.open == 0) {
-    // An incident that begins and ends while silenced is never notified.
+    // An incident that starts and ends while it is silenced does not cause any notification.
     if (incident.selected &&
         (incident.notified || (!tick->silenced.contains(id) &&
                                SilencedUntil(incident, tick->time_ns, true) <= tick->time_ns))) {
-      // An incident that begins and ends in one tick gets both notices.
+      // An incident that starts and ends in the same tick gets both notices.
       if (!incident.notified)
         Notify(id, EventType::kIssueFound, &incident, *tick, tick->time_ns, tick->undecided_from,
                send);
@@ -311,8 +311,8 @@ void IncidentPolicy::Notify(const std::string& id, EventType kind, Incident* inc
   if (!types.empty() && std::find(types.begin(), types.end(), kind) == types.end()) return;
 
   auto notice = std::make_shared<Notice>();
-  // Two receivers may get different notices of the same incident, so the ID includes the receiver's
-  // name.
+  // Two receivers may get different notices about the same incident, so the ID includes the
+  // receiver's name.
   notice->id = StableHashHex(
       Cat("incident\xff", options_.name, "\xff", id, "\xff", time_ns, "\xff", NoticeType(kind)));
   notice->kind = kind;

@@ -1,19 +1,24 @@
-// Notifications per incident instead of per issue. The policy sends one when an incident is found
-// and one when it has ended. In between, it sends at most one per minute, and only if the root
-// cause changed, the severity rose, or the number of issues doubled since the last notification.
+// Notifications per incident instead of per issue. The policy sends a notice when an incident is
+// found and when it has ended. In between, the policy sends at most one notice per minute, and only
+// if the root cause changed, the severity increased, or the number of issues doubled since the last
+// notice.
 //
 // The state is a function of the topic's events in order, so a restart that rereads the recent
 // events reaches the same state:
-//  * The events of one job at one time belong together: a notice is created after the last of them.
-//  * All times are event times. A delayed notice is dated at the end of its minute. It is sent with
-//    the partition's first event at or after that time, or by the clock if there is no such event.
-//  * A node issue (scope: node) that no other issue of its job explains forms one incident over all
-//    jobs of the node. The incident includes every issue that the node issue explains.
-//  * An incident whose beginning is unknown counts as notified: a superfluous end is better than an
-//    incident that stays open at its receiver.
-//  * An incident is not notified while all its open issues for the receiver are silenced. If it is
-//    still open when the silences end, it is notified. Its end is sent if any notice was sent.
-//  * Each notice lists every issue of the incident so far, so each issue is in at least one notice.
+//  * Events of one job with the same time belong together. A notice is created after the last of
+//    these events.
+//  * All times are event times. The time of a delayed notice is the end of its minute. It is sent
+//    with the partition's first event at or after that time. Without such an event, the clock
+//    triggers it.
+//  * A node issue (scope: node) that no other issue of its job explains forms one incident across
+//    all jobs on the node. The incident includes every issue that the node issue explains.
+//  * An incident whose start is unknown counts as notified, because a superfluous end notice is
+//    better than an incident that stays open at its receiver.
+//  * No notices are sent while silences cover all of the incident's open issues for the receiver.
+//    If
+//    the incident is still open when the silences end, a notice is sent. The end notice is sent if
+//    any other notice was sent.
+//  * Each notice lists all issues of the incident so far, so each issue is in at least one notice.
 #pragma once
 
 #include <cstdint>
@@ -30,28 +35,28 @@
 
 namespace pitwall::notifier {
 
-// Incident policy of one receiver. Not thread-safe.
+// Incident policy for one receiver. Not thread-safe.
 class IncidentPolicy final : public NotificationPolicy {
  public:
   static constexpr int64_t kMinUpdateNs = 60 * kNanosPerSecond;
-  // An incident with more issues than this sends an update and drops its ended issues, regardless
-  // of the minimum interval.
+  // Maximum number of issues in an incident. Above this limit, the incident sends an update
+  // regardless of the minimum interval and drops its ended issues.
   static constexpr size_t kMaxIssues = 2'000;
 
-  // `options` sets the severities and the types. At least one issue of an incident must have one of
-  // the severities; found, updated, and resolved refer to the notices. Keeps at most `max_issues`
-  // issues; at the limit, drops the incidents that have had no events for the longest time.
-  // `silences` is borrowed and may be null.
+  // `options` defines the severities and the types. At least one issue of an incident must have one
+  // of the severities. The types found, updated, and resolved refer to the notices. Keeps at most
+  // `max_issues` issues. At the limit, drops the incidents that have had no events for the longest
+  // time. `silences` is borrowed and may be null.
   IncidentPolicy(const DeliveryOptions& options, const SilenceSet* silences, size_t max_issues);
 
   bool keeps_state() const override { return true; }
-  // Forwards events that do not belong to issues.
+  // Forwards events that do not belong to an issue.
   void Feed(FeedItem item, std::vector<FeedItem>* send) override;
   void Settle(int32_t partition, std::vector<FeedItem>* send) override;
   int64_t UndecidedFrom(int32_t partition) const override;
   int64_t DueNs(int32_t partition) const override;
   void SendDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) override;
-  // Acts get separate notices, so the incident does not change.
+  // Executor actions get separate notices, so the incident does not change.
   void OnActed(const Acted& acted, std::vector<FeedItem>* send) override;
 
   std::string IncidentOf(const IssueEvent& event) const override {
@@ -65,7 +70,7 @@ class IncidentPolicy final : public NotificationPolicy {
   struct Incident {
     std::map<std::string, IssueEventPtr> issues;  // newest event by issue ID
     size_t open = 0;
-    bool selected = false;  // true if an issue has a severity that the receiver gets
+    bool selected = false;  // true if an issue has a severity that the receiver accepts
     bool notified = false;
     uint64_t sequence = 0;       // sequence number of the last notice
     int64_t notified_at_ns = 0;  // event time of the last notice
@@ -73,10 +78,9 @@ class IncidentPolicy final : public NotificationPolicy {
     int notified_weight = 0;
     size_t notified_size = 0;
     int64_t began_ns = INT64_MAX;
-    int64_t time_ns = 0;  // time of its newest event
-    size_t dropped = 0;   // number of ended issues that were notified and dropped
-    std::string
-        node;  // node of an incident that spans the node's jobs; "" for an incident of one job
+    int64_t time_ns = 0;  // time of the incident's newest event
+    size_t dropped = 0;   // number of ended issues that were sent in a notice and dropped
+    std::string node;     // node of an incident that spans jobs, or "" for a single job
     std::vector<std::string> aliases;  // job incidents that this node incident includes
   };
   struct Tick {
@@ -85,26 +89,26 @@ class IncidentPolicy final : public NotificationPolicy {
     int32_t partition = 0;
     int64_t undecided_from = INT64_MAX;
     FeedItem newest;
-    std::set<std::string, std::less<>> touched;  // IDs of incidents
+    std::set<std::string, std::less<>> touched;  // IDs of changed incidents
     std::set<std::string, std::less<>>
-        waiting;  // incidents with changes that were last notified less than a minute ago
-    // Silenced incidents with changes, each with the end of its silence.
+        waiting;  // changed incidents with a notice less than a minute ago
+    // Silenced incidents with changes, and the time at which their silences end.
     std::map<std::string, int64_t, std::less<>> silenced;
     uint64_t silences_version = 0;
   };
 
-  // Returns the key of the issue's incident in incidents_.
+  // Returns the key in incidents_ of the issue's incident.
   std::string KeyOf(const IssueEvent& event, const std::string& issue_id) const;
   void Apply(const IssueEventPtr& event, Tick* tick);
-  // Sends the delayed updates whose minute ended by `time_ns`. `offset` is the offset of the event
-  // at that time.
+  // Sends the delayed updates whose minute has ended by `time_ns`. `offset` is the offset of the
+  // event at that time.
   void FlushDue(Tick* tick, int64_t time_ns, int64_t offset, std::vector<FeedItem>* send);
   // Returns the time until which silences cover every open issue of the incident for the receiver.
-  // Returns `time_ns` or less if an issue is not silenced at `time_ns`.
+  // The result is at most `time_ns` if an issue is not silenced at `time_ns`.
   int64_t SilencedUntil(const Incident& incident, int64_t time_ns, bool ended_too = false) const;
-  // Recomputes the ends of the silences as of `time_ns` if silences were added or ended.
+  // Recomputes the end times of the silences as of `time_ns` if silences were added or ended.
   void RefreshSilenced(Tick* tick, int64_t time_ns) const;
-  // Sends the incidents whose silences ended by `time_ns`.
+  // Sends the incidents whose silences have ended by `time_ns`.
   void FlushSilenced(Tick* tick, int64_t time_ns, int64_t offset, std::vector<FeedItem>* send);
   void Decide(Tick* tick, std::vector<FeedItem>* send);
   // Returns true if the incident has ended and was dropped.

@@ -92,13 +92,13 @@ TEST_F(IncidentPolicyTest, UpdateIsDelayedUntilEndOfMinute) {
   EXPECT_EQ(Sent(), Kinds({"found"}));
   Feed(Of("a", 2, 1060, EventType::kIssueUpdated));
   EXPECT_EQ(Sent(), Kinds({"found"}));
-  // An event of any job at or after the due time triggers the update.
+  // The first event at or after the due time triggers the update, regardless of the job.
   IssueEvent other = MakeEvent("other", "x", 2, EventType::kIssueUpdated);
   other.time_ns = 1061 * kNanosPerSecond;
   Feed(other);
   EXPECT_EQ(Sent(), Kinds({"found", "updated"}));
   EXPECT_EQ(FieldOf(sent_[1], "issue_count"), "3");
-  // One issue more than three does not trigger an update.
+  // A fourth issue does not double the count of three, so no update is sent.
   Feed(Of("d", 1, 1200));
   Feed(Of("a", 3, 1300, EventType::kIssueUpdated));
   EXPECT_EQ(Sent(), Kinds({"found", "updated"}));
@@ -118,7 +118,7 @@ TEST_F(IncidentPolicyTest, CaptureTriggersOneUpdate) {
   for (uint64_t i = 3; i < 9; ++i)
     Feed(Of("hang", i, 1000 + 61 * static_cast<int64_t>(i), EventType::kIssueUpdated));
   EXPECT_EQ(Sent(), Kinds({"found", "updated"}));
-  // The last notice is less than a minute old, so the update is delayed.
+  // The last notice was sent less than a minute ago, so the update is delayed.
   IssueEvent second = Of("second", 1, 1600);
   second.capture = "stacks";
   Feed(second);
@@ -141,7 +141,7 @@ TEST_F(IncidentPolicyTest, ClockSendsDelayedUpdateWithoutEvents) {
   ASSERT_EQ(Sent(), Kinds({"found", "updated"}));
   EXPECT_EQ(FieldOf(sent_[1], "issue_count"), "2");
   EXPECT_EQ(notices_.DueNs(0), NotificationPolicy::kNever);
-  // A later event creates the same notice, so that its ID is recognized after a restart.
+  // A later event creates the same notice, so that receivers can recognize its ID after a restart.
   IncidentPolicy other(options_, nullptr, 1000);
   std::vector<FeedItem> sent;
   int64_t offset = 0;
@@ -171,7 +171,7 @@ TEST_F(IncidentPolicyTest, NodeIssue_FormsOneIncidentAcrossJobs) {
   Feed(second);
   EXPECT_EQ(Sent(), Kinds({"found"}));
   EXPECT_NE(EncodeNotice(*sent_[0].notice).find("\"node\":\"n1\""), std::string::npos);
-  // An issue of another job that the node issue explains joins the node's incident.
+  // A node issue includes an issue of another job that it explains in the node's incident.
   IssueEvent symptom = MakeEvent("job-2", "StragglerRank", 1, EventType::kIssueFound);
   symptom.time_ns = 1070 * kNanosPerSecond;
   symptom.incident = second.incident;
@@ -185,7 +185,7 @@ TEST_F(IncidentPolicyTest, NodeIssue_FormsOneIncidentAcrossJobs) {
   Feed(on_node("job-1", "n2", 1, 1080, EventType::kIssueFound));
   EXPECT_EQ(Sent().size(), 3u);
   EXPECT_EQ(notices_.incidents(), 2u);
-  // The incident ends together with its last issue.
+  // The incident ends when its last issue ends.
   Feed(on_node("job-1", "n1", 2, 1100, EventType::kIssueResolved));
   symptom.sequence = 2;
   symptom.type = EventType::kIssueResolved;
@@ -241,7 +241,7 @@ TEST_F(IncidentPolicyTest, FiltersBySeverityAndType) {
   feed(Of("b", 1, 1002, EventType::kIssueFound, "critical"));
   ASSERT_EQ(sent.size(), 1u);
   EXPECT_EQ(NoticeKind(sent[0]), "found");
-  EXPECT_EQ(FieldOf(sent[0], "issue_count"), "2");  // counts all issues of the incident
+  EXPECT_EQ(FieldOf(sent[0], "issue_count"), "2");  // the count includes all issues of the incident
   feed(Of("b", 2, 1003, EventType::kIssueResolved, "critical"));
   EXPECT_EQ(sent.size(), 1u);
   feed(Of("a", 2, 1004, EventType::kIssueResolved));
@@ -256,7 +256,7 @@ TEST_F(IncidentPolicyTest, FirstEventIsUpdate_EndIsSent) {
   EXPECT_EQ(Sent(), Kinds({"ended"}));
 }
 
-TEST_F(IncidentPolicyTest, ForwardsEventsWithoutIssue) {
+TEST_F(IncidentPolicyTest, ForwardsEventsThatHaveNoIssue) {
   IssueEvent status = MakeEvent("job", "r", 1, EventType::kRuleStatus);
   Feed(status);
   ASSERT_EQ(sent_.size(), 1u);
@@ -274,7 +274,7 @@ TEST_F(IncidentPolicyTest, DropsOldIncidents) {
     EXPECT_LE(few.incidents(), 10u);
   }
   EXPECT_EQ(sent.size(), 100u);
-  // An incident with too many issues drops the ended ones after it sends a notice.
+  // An incident with too many issues sends a notice and then drops its ended issues.
   sent.clear();
   IncidentPolicy one(options_, nullptr, 1'000'000);
   const size_t count = 2 * IncidentPolicy::kMaxIssues + 100;
@@ -300,8 +300,8 @@ TEST_F(IncidentPolicyTest, DropsOldIncidents) {
   }
 }
 
-// Property: across random events and restarts, each incident is found and ended once, its updates
-// are at least a minute apart, and each issue appears in a notice.
+// Property: with random events and restarts, each incident is found and ended exactly once, its
+// updates are at least a minute apart, and each issue appears in a notice.
 TEST_F(IncidentPolicyTest, RandomRestartsDoNotRepeatIncidents) {
   for (uint64_t seed = 1; seed <= 200; ++seed) {
     std::mt19937_64 random(seed);
@@ -311,7 +311,7 @@ TEST_F(IncidentPolicyTest, RandomRestartsDoNotRepeatIncidents) {
       std::string severity;
     };
     std::vector<IssueEvent> events;
-    std::map<std::string, std::string> incident_of;  // incident by issue ID
+    std::map<std::string, std::string> incident_of;  // incident ID by issue ID
     for (int n = 0; n < 4; ++n) {
       const int64_t begin = 1000 + static_cast<int64_t>(random() % 50), end = begin + 400;
       const size_t size = 1 + random() % 12;
@@ -343,7 +343,7 @@ TEST_F(IncidentPolicyTest, RandomRestartsDoNotRepeatIncidents) {
       return FeedItem{
           0, static_cast<int64_t>(i), std::make_shared<const IssueEvent>(events[i]), 0, 0, nullptr};
     };
-    // Each simulated process resumes at the stored position and rereads the history.
+    // Each simulated process resumes at the stored position and rereads the history before it.
     int64_t stored = 0;
     while (stored < static_cast<int64_t>(events.size())) {
       IncidentPolicy notices(options_, nullptr, 1000);
@@ -357,7 +357,7 @@ TEST_F(IncidentPolicyTest, RandomRestartsDoNotRepeatIncidents) {
       }
       if (until == events.size()) notices.Settle(0, &sent);
       int64_t position = std::min(static_cast<int64_t>(until), notices.UndecidedFrom(0));
-      // Some of the last notices may not have been delivered.
+      // Some of the most recent notices may not have been delivered.
       if (!sent.empty() && random() % 3 == 0 && until < events.size()) {
         position = std::min(position, sent.back().offset);
         const int64_t offset = sent.back().offset;
@@ -368,7 +368,7 @@ TEST_F(IncidentPolicyTest, RandomRestartsDoNotRepeatIncidents) {
       stored = position;
     }
     std::map<std::string, std::map<std::string, std::set<std::string>>>
-        kinds;  // IDs of the notices, by incident and kind
+        kinds;  // notice IDs by incident and kind
     std::set<std::string> named;
     for (const FeedItem& item : all) {
       kinds[FieldOf(item, "incident")][NoticeKind(item)].insert(item.notice->id);
@@ -386,7 +386,7 @@ TEST_F(IncidentPolicyTest, RandomRestartsDoNotRepeatIncidents) {
   }
 }
 
-// Silences warnings of jobs, starting at 900 s.
+// Silences the warnings of jobs, starting at 900 s.
 class SilencedIncidents : public ::testing::Test {
  protected:
   void Silence_(int64_t until_s) {

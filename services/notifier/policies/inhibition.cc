@@ -51,8 +51,8 @@ void Inhibition::OnOpen(const std::string& id, FeedItem item, Tick* tick,
   const IssueEventPtr event = item.event;
   auto [at, fresh] = issues_.try_emplace(id);
   if (fresh) {
-    // Events before the first known one may already have been sent. A superfluous end is better
-    // than an alert that stays open forever.
+    // Events that precede the first known event may already have been sent. A superfluous end is
+    // better than an alert that stays open forever.
     at->second.notified = event->sequence > 1;
     if (issues_.size() > max_issues_ && !by_age_.empty()) {
       const std::string oldest = by_age_.begin()->second;
@@ -131,8 +131,8 @@ void Inhibition::Decide(Tick* tick, std::vector<FeedItem>* send) {
 }
 
 bool Inhibition::IsInhibited(const std::string& id, const Issue& issue) const {
-  // After a reload that reversed relations, issues may briefly refer to each other as root causes.
-  // A withheld issue must not withhold others, because otherwise neither would be sent.
+  // After a reload that reversed relations, issues may briefly be each other's root causes. A
+  // withheld issue must not withhold other issues, because otherwise none of them would be sent.
   constexpr int kMaxChain = 16;
   if (always_.contains(id)) return false;
   const Issue* at = &issue;

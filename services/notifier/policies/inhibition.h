@@ -1,10 +1,10 @@
 // Notification inhibition: withholds issues whose root cause is open and was sent to the receiver.
-// Works like inhibition in Alertmanager, with the root causes that the engine found.
+// This is similar to inhibition in Alertmanager, but uses the root causes that the engine found.
 //
 // The state is a function of the topic's events in order, so a restart that rereads the recent
 // events reaches the same state:
 //  * An issue found while its root cause is open is withheld. If the cause ends first, the first
-//    and the newest of the withheld events are sent, with their original IDs.
+//    and the newest of the withheld events are sent with their original IDs.
 //  * If an issue was sent before its cause was found, its end is always sent.
 //  * An issue on which the executor acted is always sent.
 //  * A cause that the receiver does not get (its severity is filtered out) does not inhibit issues.
@@ -36,12 +36,12 @@ class Inhibition final : public NotificationPolicy {
   Inhibition(std::function<bool(const IssueEvent&)> selects, size_t max_issues);
 
   // Feeds the next event of its partition. Appends the events to send now, in order. Withheld
-  // events take the offset of the newest event fed, which must not count as delivered before they
-  // are sent.
+  // events get the offset of the newest event that was fed. This offset must not count as delivered
+  // before the withheld events are sent.
   void Feed(FeedItem item, std::vector<FeedItem>* send) override;
   void Settle(int32_t partition, std::vector<FeedItem>* send) override;
   // Exempts the issue from inhibition and appends its withheld events with `offset`. Returns true
-  // if the issue ended without any notification.
+  // if the issue ended without a notification.
   bool Exempt(const std::string& id, int64_t offset, std::vector<FeedItem>* send);
   int64_t UndecidedFrom(int32_t partition) const override;
   void OnActed(const Acted& acted, std::vector<FeedItem>* send) override;
@@ -57,18 +57,18 @@ class Inhibition final : public NotificationPolicy {
     bool selected = false;  // true if the receiver gets the issue's severity
     bool notified = false;  // true if an event of the issue was sent
     std::optional<FeedItem> first,
-        last;                // withheld events; `first` is set only if no event was sent
-    uint64_t undecided = 0;  // events withheld since the last Decide
+        last;                // withheld events; `first` is set only if nothing was sent
+    uint64_t undecided = 0;  // number of events withheld since the last Decide
     int64_t time_ns = 0;     // time of the newest event
   };
-  // Events of one job at one time belong together: they come from one evaluation, or from the job's
-  // end. The open root causes are known only after the last of these events.
+  // Events of one job with the same time belong together, because they come from one evaluation or
+  // from the job's end. The open root causes are known only after the last of these events.
   struct Tick {
     std::string job;
     int64_t time_ns = INT64_MIN;
     int64_t newest_offset = 0;
     int64_t undecided_from = INT64_MAX;
-    std::vector<std::string> doubtful;  // IDs of issues that are not yet decided
+    std::vector<std::string> doubtful;  // IDs of issues that have not been decided yet
   };
 
   void OnOpen(const std::string& id, FeedItem item, Tick* tick, std::vector<FeedItem>* send);
@@ -85,7 +85,7 @@ class Inhibition final : public NotificationPolicy {
   std::vector<Tick> ticks_;                           // indexed by partition
   std::map<std::string, Issue, std::less<>> issues_;  // open issues by ID
   std::map<std::string, std::set<std::string, std::less<>>, std::less<>>
-      symptoms_;                                      // by ID of the root cause
+      symptoms_;                                      // symptoms by ID of the root cause
   std::set<std::pair<int64_t, std::string>> by_age_;  // (time_ns, issue ID)
   // Newest exempt issues, and newest issues that ended without a notification.
   std::set<std::string, std::less<>> always_, silent_;

@@ -1,4 +1,4 @@
-// Inhibition: checks the events sent for given event sequences.
+// Tests of inhibition, which check the events sent for given sequences of events.
 #include "services/notifier/policies/inhibition.h"
 
 #include <gmock/gmock.h>
@@ -15,7 +15,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Receiver whose issues are addressed by name. Each Feed is one tick with events of one job.
+// Receiver whose issues are identified by name. Each Feed call is one tick with the events of one
+// job.
 class Receiver {
  public:
   explicit Receiver(std::vector<std::string> severities = {}, size_t max_issues = 100)
@@ -28,9 +29,9 @@ class Receiver {
     return options;
   }
 
-  // "+name", "~name", and "-name" are found, updated, and resolved events; "+name<cause" sets a
-  // root cause; "?" is a rule status. Names in capitals have severity "critical". Returns the sent
-  // events as "<sign><name>#<sequence>". `settle`: the tick is complete.
+  // "+name", "~name", and "-name" are found, updated, and resolved events. "+name<cause" sets a
+  // root cause. "?" is a rule status. Names in capitals have the severity "critical". Returns the
+  // sent events as "<sign><name>#<sequence>". `settle` means that the tick is complete.
   std::vector<std::string> Feed(int64_t at, const std::vector<std::string>& words,
                                 bool settle = true) {
     std::vector<FeedItem> sent;
@@ -72,7 +73,7 @@ class Receiver {
     if (cause != std::string::npos) e.root_cause = Id(word.substr(cause + 1));
     return std::make_shared<const IssueEvent>(std::move(e));
   }
-  // Also covers issues found in this tick.
+  // This also applies to issues found in the same tick.
   std::string Id(const std::string& name) const {
     const auto at = ids_.find(name);
     return at == ids_.end() ? MakeEvent("job", name, 1, EventType::kIssueFound,
@@ -96,7 +97,7 @@ TEST(Inhibition, CauseFoundFirst_WithholdsSymptom) {
   EXPECT_EQ(r.inhibition().withheld(), 1U);
   EXPECT_THAT(r.Feed(161, {"~symptom<cause", "?"}), ElementsAre("?#1"));
   EXPECT_EQ(r.inhibition().suppressed(), 2U);
-  // The symptom ends first and is never notified.
+  // The symptom ends first, so it is never sent.
   EXPECT_THAT(r.Feed(170, {"-symptom<cause"}), IsEmpty());
   EXPECT_THAT(r.Feed(180, {"-cause"}), ElementsAre("-cause#2"));
   EXPECT_EQ(r.inhibition().suppressed(), 3U);
@@ -121,11 +122,11 @@ TEST(Inhibition, CauseEndsFirst_SendsWithheldEvents) {
   EXPECT_THAT(r.Feed(300, {"~never<cause"}), IsEmpty());
   // Only the first and the newest withheld events are sent.
   EXPECT_THAT(r.Feed(310, {"-cause"}), ElementsAre("-cause#2", "+never#1", "~never#3", "+once#1"));
-  // No withheld event counts as delivered before the cause ends.
+  // A withheld event does not count as delivered before the cause ends.
   EXPECT_THAT(r.offsets(), ElementsAre(1, 6, 6, 6, 6));
   EXPECT_THAT(r.Feed(360, {"~never<cause"}), ElementsAre("~never#4"));  // the cause has ended
   EXPECT_THAT(r.Feed(400, {"-never<cause", "-once<cause"}), ElementsAre("-never#5", "-once#2"));
-  // An issue that was sent before its cause was found sends only the new events.
+  // For an issue that was sent before its cause was found, only the new events are sent.
   Receiver known;
   known.Feed(100, {"+symptom"});
   known.Feed(110, {"+cause"});
@@ -137,11 +138,11 @@ TEST(Inhibition, CauseEndsFirst_SendsWithheldEvents) {
 
 TEST(Inhibition, EvaluatesEventsOfTickTogether) {
   Receiver r;
-  // The symptom's event precedes that of its cause.
+  // The symptom's event precedes the cause's event.
   EXPECT_THAT(r.Feed(100, {"+symptom<cause", "+cause"}), ElementsAre("+cause#1"));
-  // Both issues end, the cause first.
+  // Both issues end in the same tick, and the cause ends first.
   EXPECT_THAT(r.Feed(200, {"-cause", "-symptom<cause"}), ElementsAre("-cause#2"));
-  // The next read returns the rest of the tick.
+  // A later read returns the remaining events of the tick.
   r.Feed(100, {"+cause"});
   EXPECT_THAT(r.Feed(101, {"+symptom<cause"}, /*settle=*/false), IsEmpty());
   EXPECT_EQ(r.inhibition().UndecidedFrom(0), r.offset());
@@ -175,7 +176,7 @@ TEST(Inhibition, CauseNotSentToReceiver_DoesNotInhibit) {
 
 TEST(Inhibition, IssueOfUnknownState_IsSent) {
   Receiver r;
-  // The history begins after the issue was found, so the found event may have been sent.
+  // The history starts after the issue was found, so the found event may have been sent.
   r.Feed(100, {"+cause"});
   r.Feed(100, {"~symptom<cause"});
   Receiver later;
@@ -200,7 +201,7 @@ TEST(Inhibition, IssueActedOn_IsAlwaysSent) {
   EXPECT_THAT(act(id("symptom", 101)), ElementsAre("-"));
   EXPECT_THAT(r.Feed(102, {"~symptom<cause"}), ElementsAre("~symptom#2"));
   EXPECT_THAT(r.Feed(103, {"-symptom", "-other"}), ElementsAre("-symptom#3"));
-  // The issue ended before its act was known. Its later events are sent.
+  // The issue ended before the executor's action on it was known, so its later events are sent.
   EXPECT_THAT(act(id("other", 101)), ElementsAre("silent"));
   EXPECT_THAT(act(id("other", 101)), ElementsAre("-"));
   EXPECT_THAT(act(id("later", 104)), ElementsAre("-"));
@@ -213,15 +214,14 @@ TEST(Inhibition, DropsOldIssues) {
   r.Feed(101, {"+s1<cause"});
   r.Feed(102, {"+s2<cause"});
   r.Feed(103, {"~cause"});
-  // The issue that has had no events for the longest time is evicted and sent.
+  // The issue that has had no events for the longest time is sent and evicted.
   EXPECT_THAT(r.Feed(104, {"+s3<cause"}), ElementsAre("+s1#1"));
   EXPECT_THAT(r.Feed(105, {"-s1<cause"}), ElementsAre("-s1#2"));
   EXPECT_EQ(r.inhibition().withheld(), 2U);
 }
 
-// Property: each issue that was sent gets its end, and no state remains after all issues have
-// ended.
-TEST(Inhibition, EveryNotifiedIssueGetsItsEnd) {
+// Property: the end of every sent issue is sent, and no state remains after all issues have ended.
+TEST(Inhibition, EndOfNotifiedIssue_IsAlwaysSent) {
   const uint32_t seed = std::random_device()();
   SCOPED_TRACE(Cat("seed ", seed));
   std::mt19937 random(seed);
@@ -246,7 +246,7 @@ TEST(Inhibition, EveryNotifiedIssueGetsItsEnd) {
       ASSERT_EQ(notified[name], sent[0] == '+' ? 0 : 1) << at << " " << sent;
       notified[name] += sent[0] == '+' ? 1 : sent[0] == '-' ? -1 : 0;
     }
-    // While any issue is open, at least one has been sent, regardless of the causes.
+    // While any issue is open, at least one open issue has been sent, regardless of the causes.
     if (!settle) continue;
     bool some_open = false, some_sent = false;
     for (const std::string& name : names) {

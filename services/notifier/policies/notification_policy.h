@@ -1,4 +1,4 @@
-// Policy that turns topic events into the notices for one receiver.
+// Policy that converts topic events to the notices for one receiver.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ namespace pitwall::notifier {
 // Appends the items to send now to `send`, in order. Not thread-safe.
 class NotificationPolicy {
  public:
-  // Executor act on an issue.
+  // Executor action on an issue.
   struct Acted {
     std::string issue;
     int32_t partition = 0;
-    int64_t offset = 0;                 // offset of the items sent for the act
-    std::vector<IssueEventPtr> events;  // known events of the issue, oldest first
+    int64_t offset = 0;                 // offset of the items that are sent for the action
+    std::vector<IssueEventPtr> events;  // known events of the issue, oldest event first
     bool wanted = false;                // true if the receiver's filters accept the first event
   };
 
@@ -26,45 +26,48 @@ class NotificationPolicy {
 
   virtual ~NotificationPolicy() = default;
 
-  // Returns false if each event is decided independently, so that a restart need not replay events.
+  // Returns false if each event is decided independently, in which case a restart does not replay
+  // events.
   virtual bool keeps_state() const = 0;
   // Feeds the next event of its partition.
   virtual void Feed(FeedItem item, std::vector<FeedItem>* send) = 0;
-  // Decides the current tick. Called after all available events of a partition were fed.
+  // Decides the current tick. Must be called after all available events of a partition have been
+  // fed.
   virtual void Settle(int32_t partition, std::vector<FeedItem>* send) = 0;
-  // Returns the offset of the partition's first event that an undecided event depends on; kNever if
-  // no event is undecided.
+  // Returns the offset of the partition's first event on which an undecided event depends, or
+  // kNever if there is no undecided event.
   virtual int64_t UndecidedFrom(int32_t partition) const = 0;
-  // Returns the time (Unix ns) at which the partition's next item becomes due without a new event,
-  // or kNever.
+  // Returns the time (Unix ns) at which the partition's next item is due without a new event, or
+  // kNever.
   virtual int64_t DueNs(int32_t /*partition*/) const { return kNever; }
-  // Sends the items due by `wall_ns`.
+  // Sends the items that are due by `wall_ns`.
   virtual void SendDue(int32_t /*partition*/, int64_t /*wall_ns*/,
                        std::vector<FeedItem>* /*send*/) {}
   virtual void OnActed(const Acted& acted, std::vector<FeedItem>* send) = 0;
-  // Returns the ID that the receiver uses for the issue's incident.
+  // Returns the ID that the receiver uses for the incident of the issue.
   virtual std::string IncidentOf(const IssueEvent& event) const;
-  // Restores an act that was sent before a restart.
+  // Restores an executor action that was sent before a restart.
   virtual void RememberActed(const std::string& /*issue*/) {}
 
-  // Marks the receiver as new: no event fed so far from the partition was sent to it.
+  // Marks the receiver as new, which means that it has received none of the partition's events that
+  // were fed so far.
   virtual void BeginReceiver(int32_t /*partition*/) {}
 
-  // For state-based receivers: returns the newest events of the item's issues.
+  // For state-based receivers: returns the newest events of the issues in the item.
   virtual std::vector<IssueEventPtr> StatesOf(const FeedItem& /*item*/) const { return {}; }
-  // Called after a reminder was sent or dropped.
+  // Must be called after a reminder was sent or dropped.
   virtual void ReminderDone() {}
 
   virtual uint64_t suppressed() const { return 0; }  // number of events withheld so far
-  virtual size_t withheld() const { return 0; }  // number of issues that the receiver does not know
+  virtual size_t withheld() const { return 0; }      // issues that the receiver does not know
 
  protected:
-  // Sends the issue's first event, and its last one if the issue has ended, to a receiver whose
-  // filters exclude the issue.
+  // For a receiver whose filters exclude the issue: sends the issue's first event, and also its
+  // last event if the issue has ended.
   static void SendFirstAndEnd(const Acted& acted, std::vector<FeedItem>* send);
 };
 
-// Policy that sends every event individually.
+// Policy that sends each event individually.
 class EveryEvent final : public NotificationPolicy {
  public:
   bool keeps_state() const override { return false; }

@@ -1,4 +1,4 @@
-// Base class of policies that wrap another policy.
+// Base class for policies that wrap another policy.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace pitwall::notifier {
 
-// Calls Pass with the items that `inner` sends, and tracks the newest offset of each partition.
-// Items that are sent without a new event get that offset, so earlier records remain delivered. Not
-// thread-safe.
+// Passes the items that `inner` sends to Pass, and tracks the newest offset of each partition.
+// Items that are sent without a new event get the newest offset, so that earlier records remain
+// delivered. Not thread-safe.
 class PolicyDecorator : public NotificationPolicy {
  public:
   bool keeps_state() const override { return true; }
@@ -29,9 +29,9 @@ class PolicyDecorator : public NotificationPolicy {
   explicit PolicyDecorator(std::unique_ptr<NotificationPolicy> inner) : inner_(std::move(inner)) {}
 
   virtual void Pass(std::vector<FeedItem> items, std::vector<FeedItem>* send) = 0;
-  // Passes on the items of `inner` that are due by `wall_ns`.
+  // Passes on the items from `inner` that are due by `wall_ns`.
   void PassDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send);
-  // Returns the partition's newest offset, or 0 if no event was fed from it.
+  // Returns the newest offset of the partition, or 0 if no event of the partition was fed.
   int64_t NewestOf(int32_t partition) const;
 
   const std::unique_ptr<NotificationPolicy> inner_;

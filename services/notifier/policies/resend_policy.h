@@ -1,5 +1,5 @@
-// Reminders for a state-based receiver such as Alertmanager, which forgets alerts without updates.
-// Each issue is repeated while it is open and for some time after its end.
+// Reminders for a state-based receiver such as Alertmanager, which forgets alerts that get no
+// updates. Each issue is repeated while it is open and for some time after its end.
 #pragma once
 
 #include <map>
@@ -15,24 +15,24 @@ namespace pitwall::notifier {
 
 struct ResendPolicyOptions {
   int64_t resend_ns = 60 * kNanosPerSecond;
-  // How long an issue that ended without being cleared stays active (alertmanager.h).
+  // Time for which an issue that ended without being cleared stays active (alertmanager.h).
   int64_t hold_ended_ns = int64_t{3600} * kNanosPerSecond;
-  // How long ends are repeated, so that a receiver that was down also gets them.
+  // Time for which ends are repeated, so that a receiver that was down also gets the ends.
   int64_t repeat_ends_ns = int64_t{15} * 60 * kNanosPerSecond;
   size_t max_issues = 20'000;
   size_t batch = 100;  // maximum number of issues per reminder
 };
 
-// Resend policy of one receiver: sends the items of `inner`, and reminders of them. At most one
-// reminder is in flight. A failed reminder is not retried, because another follows. After a
-// restart, every issue is due immediately. Not thread-safe.
+// Resend policy for one receiver: sends the items from `inner` and reminders of their issues. At
+// most one reminder is in flight. A failed reminder is not retried, because another reminder
+// follows. After a restart, every issue is due immediately. Not thread-safe.
 class ResendPolicy final : public PolicyDecorator {
  public:
   ResendPolicy(std::unique_ptr<NotificationPolicy> inner, ResendPolicyOptions options);
 
   int64_t DueNs(int32_t partition) const override;
   void SendDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) override;
-  // Drops the ended issues, because the receiver has never seen them.
+  // Drops the ended issues, because the receiver has never received them.
   void BeginReceiver(int32_t partition) override;
   void OnActed(const Acted& acted, std::vector<FeedItem>* send) override;
   std::vector<IssueEventPtr> StatesOf(const FeedItem& item) const override;
@@ -43,7 +43,7 @@ class ResendPolicy final : public PolicyDecorator {
  private:
   struct Issue {
     int32_t partition = 0;
-    IssueEventPtr event;  // newest event that was sent
+    IssueEventPtr event;  // newest event that was sent for the issue
     int64_t due_ns = 0;
   };
   using Due = std::set<std::pair<int64_t, std::string>>;

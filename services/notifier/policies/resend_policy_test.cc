@@ -1,4 +1,4 @@
-// Reminders of open issues, and silences of individual events.
+// Tests of reminders for open issues, and of silences for individual events.
 #include "services/notifier/policies/resend_policy.h"
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ class ResendPolicyTest : public ::testing::Test {
     policy_.Feed(Item(std::move(event), offset_++), &sent);
     return sent;
   }
-  // Returns the reminder due at `wall_s`, or null.
+  // Returns the reminder that is due at `wall_s`, or null.
   std::shared_ptr<const std::vector<IssueEventPtr>> DueAt(int64_t wall_s) {
     std::vector<FeedItem> sent;
     policy_.SendDue(0, wall_s * kS, &sent);
@@ -94,10 +94,10 @@ TEST_F(ResendPolicyTest, SendsOneReminderAtATimeWithNewestStates) {
   policy_.ReminderDone();
   size_t reminded = 100;
   while (const auto states = DueAt(1'500)) reminded += states->size();
-  EXPECT_EQ(reminded, 251U);  // includes the issue that ended in the meantime
+  EXPECT_EQ(reminded, 251U);  // includes the issue that ended between two reminders
 }
 
-// Otherwise a restart would resume at the start of the oldest open issue.
+// With an earlier offset, a restart would resume at the start of the oldest open issue.
 TEST_F(ResendPolicyTest, ReminderDoesNotHoldBackPosition) {
   Feed(MakeEvent("a", "r", 1));
   for (int i = 0; i < 5; ++i) Feed(MakeEvent(Cat("b", i), "r", 0, EventType::kRuleStatus));

@@ -1,5 +1,6 @@
-// Silences of all receivers, stored in the topic pitwall.silences. Each silence is one record keyed
-// by its ID, so silences survive restarts and apply to every notifier on the log.
+// Silences of all receivers, stored in the topic pitwall.silences. Each silence is a record with
+// the silence's ID as its key. Silences therefore survive restarts and apply to every notifier that
+// uses the log.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@
 
 namespace pitwall::notifier {
 
-// One thread reads, and any thread may query. Clock and log are borrowed.
+// One thread reads, and any thread may query. The clock and log are borrowed.
 class SilenceTable {
  public:
   SilenceTable(Clock* clock, Log* log, std::string topic);
@@ -29,14 +30,14 @@ class SilenceTable {
   Status ReadNew();
 
   // Assigns an ID and stores the silence. A `starts_ns` of 0 means now. InvalidArgument:
-  // CheckSilence failed, or the silence has already ended. ResourceExhausted: too many silences.
-  // Unavailable: the log did not accept the record.
+  // CheckSilence failed, or the silence has already ended. ResourceExhausted: there are too many
+  // silences. Unavailable: the log did not accept the record.
   StatusOr<Silence> Add(Silence silence);
   // Ends a silence now. NotFound: the ID is unknown. FailedPrecondition: the silence has already
   // ended.
   StatusOr<Silence> Expire(std::string_view id);
-  // Returns the silences that have not ended at `wall_ns`. If `ended` is true, returns all known
-  // silences.
+  // Returns the silences that have not ended at `wall_ns`, or all known silences if `ended` is
+  // true.
   std::vector<Silence> List(bool ended) const;
   const SilenceSet& set() const { return set_; }
 
@@ -46,7 +47,7 @@ class SilenceTable {
  private:
   Status Append(const Silence& silence);
   // Removes silences that ended more than SilenceSet::kKeepNs ago from the compacted topic. A jump
-  // of the wall clock does not remove any (AgeClock).
+  // of the wall clock does not cause removals (AgeClock).
   Status ForgetOld();
   Status Write(std::vector<OutgoingRecord> records);
   void Take(const std::vector<Record>& records);

@@ -1,4 +1,4 @@
-// Tests of silences stored in their topic.
+// Tests of silences that are stored in their topic.
 #include "services/notifier/policies/silence_table.h"
 
 #include <gmock/gmock.h>
@@ -95,7 +95,7 @@ TEST_F(SilenceTableTest, FollowsRecreatedTopic) {
   EXPECT_EQ(table_->Expire("other").status(), OkStatus());
 }
 
-// The topic is compacted, so a silence would stay in it forever without a tombstone.
+// The topic is compacted, so without a tombstone a silence would remain in the topic forever.
 TEST_F(SilenceTableTest, RemovesOldSilencesFromTopic) {
   const auto old = table_->Add(For(kHour));
   ASSERT_TRUE(old.ok());

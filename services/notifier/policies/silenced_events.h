@@ -1,8 +1,8 @@
-// Silences of individual events. Incident receivers apply silences in incident_policy.h.
+// Silences for individual events. Incident receivers apply silences in incident_policy.h.
 //
-// An issue that begins under a silence is withheld. If it is still open when the silence ends, its
-// first and newest events are sent. If the issue was sent before the silence, its end is sent, so
-// that no receiver keeps an open alert; its updates are withheld.
+// An issue that starts during a silence is withheld. If the issue is still open when the silence
+// ends, its first and newest events are sent. If the issue was sent before the silence started, its
+// updates are withheld, but its end is sent so that no receiver keeps an open alert.
 #pragma once
 
 #include <deque>
@@ -18,8 +18,8 @@
 
 namespace pitwall::notifier {
 
-// Policy of one receiver that sends the items of `inner`, except for silenced ones. `silences` is
-// borrowed. Remembers up to `max_issues` issues that were sent. Not thread-safe.
+// Policy for one receiver that sends the items from `inner`, except for silenced items. `silences`
+// is borrowed. Keeps track of up to `max_issues` issues that were sent. Not thread-safe.
 class SilencedEvents final : public PolicyDecorator {
  public:
   SilencedEvents(std::unique_ptr<NotificationPolicy> inner, const SilenceSet* silences,
@@ -27,7 +27,7 @@ class SilencedEvents final : public PolicyDecorator {
 
   int64_t DueNs(int32_t partition) const override;
   void SendDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) override;
-  // Sends the act even if its issue is silenced.
+  // Sends the executor action even if its issue is silenced.
   void OnActed(const Acted& acted, std::vector<FeedItem>* send) override;
   uint64_t suppressed() const override { return inner_->suppressed() + held_; }
   size_t withheld() const override { return inner_->withheld() + silenced_.size(); }
@@ -35,13 +35,13 @@ class SilencedEvents final : public PolicyDecorator {
  private:
   struct Issue {
     int32_t partition = 0;
-    std::optional<FeedItem> first;  // set if no event of the issue was sent
+    std::optional<FeedItem> first;  // set if no event of the issue has been sent
     FeedItem last;
     int64_t until_ns = 0;
   };
   void Pass(std::vector<FeedItem> items, std::vector<FeedItem>* send) override;
   void PassOne(FeedItem item, std::vector<FeedItem>* send);
-  // Recomputes the end times after silences were added or ended.
+  // Recomputes the end times after silences were added or have ended.
   void Refresh() const;
   void Release(Issue issue, int64_t offset, std::vector<FeedItem>* send);
   void RememberSent(const std::string& id);

@@ -80,7 +80,7 @@ std::string_view ActionVerb(const ActionEvent& action) {
 
 IssueEvent EventOfAction(const ActionEvent& action) {
   IssueEvent event;
-  // A request belongs to the job, so the page does not show an issue for it.
+  // A request refers to a job, so the page cannot show an issue for the request.
   event.type = IsRequest(action) ? EventType::kJobChanged : EventType::kIssueFound;
   event.id = action.issue;
   event.sequence = 1;

@@ -1,5 +1,5 @@
-// Notification of an executor action: a stop that was requested, decided, or refused, and its
-// result.
+// Notification about an executor action: a stop that was requested, decided, or refused, and the
+// result of the stop.
 #pragma once
 
 #include <string>
@@ -10,33 +10,32 @@
 
 namespace pitwall::notifier {
 
-// Acts that a receiver gets. kLive: stops in live mode, whether executed or refused, and every
-// reply to a person. kAll: dry runs too.
+// Executor actions that a receiver gets. kLive: stops in live mode, whether executed or refused,
+// and all replies to user requests. kAll: also dry runs.
 enum class ActionFilter { kNone, kLive, kAll };
 
 // Immutable after construction.
 struct ActionNotice {
   ActionEvent action;
-  // ID that the receiver uses for the incident. For a request without an incident, the request's
-  // own ID.
+  // ID that the receiver uses for the incident. A request without an incident uses its own ID.
   std::string incident;
-  // Subject of its CloudEvent, equal to the subject of the incident's notices or the issue's
+  // Subject of the CloudEvent. Equal to the subject of the incident's notices or of the issue's
   // events.
   std::string subject;
 };
 
 bool IsRequest(const ActionEvent& action);
-// Returns true for a live decision and its result, which are sent regardless of filters and
+// Returns true for a live decision and its result. Both are sent regardless of filters and
 // silences.
 bool IsLiveAct(const ActionEvent& action);
 bool IsSelected(const ActionEvent& action, ActionFilter filter);
-// Returns one sentence for people, such as "stopped by rule pack/group/Alert", with the reason or
-// the effect.
+// Returns one human-readable sentence with the reason or the effect, such as "stopped by rule
+// pack/group/Alert".
 std::string ActionText(const ActionEvent& action);
 // Returns "STOP DECIDED", "STOP DONE", "STOP REFUSED", "STOP REQUESTED", "STOP DRY RUN", "INTERVAL
 // REQUESTED", and so on.
 std::string_view ActionVerb(const ActionEvent& action);
-// Returns a placeholder event for an act whose issue is unknown, or for a request.
+// Returns a placeholder event for a request, or for an action whose issue is unknown.
 IssueEvent EventOfAction(const ActionEvent& action);
 // Encodes the notice as a CloudEvent in JSON (docs/notify.md).
 std::string EncodeAction(const ActionNotice& notice);

@@ -188,7 +188,7 @@ TEST(ActionNotice, GatewayGetsVerbAndText) {
                               "alice requests that the job be stopped: wrong data set"));
 }
 
-TEST(ActionNotice, AlertIncludesLastActAsAnnotation) {
+TEST(ActionNotice, AlertIncludesLastActionAsAnnotation) {
   const AlertmanagerReceiver alertmanager({.url = "https://am.invalid"});
   const IssueEvent issue = Issue();
   const auto body = [&](std::function<std::string(std::string_view)> acted) {

@@ -35,7 +35,7 @@ void WriteLabelsOf(const IssueEvent& event, const AlertmanagerTarget& target, Js
   labels["rule"] = event.rule;
   labels["pack"] = event.rule.substr(0, event.rule.find('/'));
   if (!event.job_name.empty()) labels["job_name"] = event.job_name;
-  // Stable key for `group_by`.
+  // Stable key that can be used in `group_by`.
   labels["incident"] = event.incident.empty() ? IssueId(event) : event.incident;
   out->Key("labels");
   out->BeginObject();
@@ -54,7 +54,7 @@ void WriteAnnotations(const IssueEvent& event, std::string_view acted, JsonWrite
   if (!event.labels.Has("rank")) {
     for (const Evidence& evidence : event.evidence) {
       if (!evidence.labels.Has("rank")) continue;
-      out->Text("rank", evidence.labels.Get("rank"));  // rank of a folded issue
+      out->Text("rank", evidence.labels.Get("rank"));  // rank of an issue that was folded
       break;
     }
   }
@@ -76,7 +76,7 @@ int64_t AlertEndNs(const IssueEvent& event, int64_t hold_ended_ns, int64_t wall_
   if (IsOpen(event)) return wall_ns + hold_ended_ns;
   const int64_t end = event.end_reason == EndReason::kCleared ? event.ended_at_ns
                                                               : event.ended_at_ns + hold_ended_ns;
-  // Alertmanager rejects an alert that ends before it begins.
+  // Alertmanager rejects an alert whose end precedes its start.
   return std::max(end, event.active_since_ns + kNanosPerMilli);
 }
 

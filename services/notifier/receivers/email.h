@@ -15,13 +15,13 @@ namespace pitwall::notifier {
 struct EmailTarget {
   MailServer server;
   MailAddress from;
-  std::vector<MailAddress> to;  // not empty
+  std::vector<MailAddress> to;  // must not be empty
   std::string external_url;
   int64_t timeout_ns = 30 * kNanosPerSecond;
 };
 
-// The Message-ID of a found notice is derived from the incident. All other messages of the incident
-// refer to it, even after a restart. A resent message keeps its ID.
+// The Message-ID of a found notice is derived from the incident. All other messages about the
+// incident refer to this Message-ID, even after a restart. A resent message keeps its ID.
 class EmailReceiver final : public Receiver {
  public:
   explicit EmailReceiver(EmailTarget target) : target_(std::move(target)) {}
@@ -29,7 +29,7 @@ class EmailReceiver final : public Receiver {
   std::string target() const override;
   std::string identity() const override { return target(); }
   StatusOr<Call> Render(const Delivery& delivery) const override;
-  // Accepts 2xx, rejects 552 and 554, and retries all other codes.
+  // Treats 2xx as accepted, 552 and 554 as rejected, and all other codes as retriable.
   Verdict Classify(const Answer& answer) const override;
 
  private:

@@ -35,7 +35,7 @@ std::string Escaped(std::string_view text, GatewayEscape escape) {
   return out;
 }
 
-// Returns the values that a body may use.
+// Returns the values that a body template may use.
 std::vector<Label> ValuesOf(const Message& message, const GatewayTarget& target) {
   std::vector<Label> values = {{"text", OneLine(message, target.max_length)},
                                {"id", message.id},

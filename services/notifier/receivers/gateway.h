@@ -1,5 +1,5 @@
 // Receiver for HTTP APIs that send short messages, such as SMS gateways, pagers, and chat servers.
-// The configuration defines the method, URL, headers, and body; the body is a template
+// The configuration defines the method, URL, headers, and body. The body is a template
 // (rules/templates).
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace pitwall::notifier {
 
-// Escaping of values in the body, so that a value cannot break out of its field.
+// Escaping for values in the body, so that a value cannot break out of its field.
 enum class GatewayEscape { kJson, kForm, kNone };
 
 struct GatewayTarget {
@@ -23,18 +23,18 @@ struct GatewayTarget {
   std::vector<std::pair<std::string, std::string>> headers;
   GatewayEscape escape = GatewayEscape::kJson;
   std::string body;  // template whose labels are kGatewayValues and the secrets
-  // Values named "secret_<name>", escaped like all others.
+  // Secret values with names of the form "secret_<name>". They are escaped like all other values.
   std::vector<std::pair<std::string, std::string>> secrets;
-  size_t max_length = 160;   // maximum length of `text` in characters; longer text is cut at a word
-  std::vector<int> success;  // accepted HTTP statuses; if empty, every 2xx
+  size_t max_length = 160;   // maximum length of `text` in characters; text is cut at a word
+  std::vector<int> success;  // accepted HTTP statuses; if empty, all 2xx
   std::string external_url;
   int64_t timeout_ns = 15 * kNanosPerSecond;
 };
 
 class GatewayReceiver final : public Receiver {
  public:
-  // InvalidArgument: the body is not a valid template, uses an unknown value, or uses JSON escaping
-  // without being JSON.
+  // Returns InvalidArgument if the body is not a valid template, uses an unknown value, or uses
+  // JSON escaping but is not JSON.
   static StatusOr<std::shared_ptr<const GatewayReceiver>> Make(GatewayTarget target);
 
   std::string_view kind() const override { return "gateway"; }

@@ -19,7 +19,7 @@ std::string TimeText(int64_t unix_ns) {
   return absl::FormatTime("%Y-%m-%dT%H:%M:%SZ", absl::FromUnixNanos(unix_ns), absl::UTCTimeZone());
 }
 
-// A folded issue has its ranks in the evidence, the leading one first.
+// The evidence of a folded issue contains its ranks, leading rank first.
 std::string LabelOf(const IssueEvent& event, std::string_view name) {
   if (event.labels.Has(name)) return std::string(event.labels.Get(name));
   for (const Evidence& evidence : event.evidence) {
@@ -194,7 +194,7 @@ std::string OneLine(const Message& message, size_t max) {
   if (!message.ended.empty() && !message.resolved) CatTo(text, ", ", message.ended);
   if (!message.alert.empty()) CatTo(text, ": ", message.what);
   text = OneLineText(text);
-  // Carriers of short messages count characters, not bytes.
+  // Carriers of short messages count characters and not bytes.
   const size_t link = message.link.empty() ? 0 : Characters(message.link) + 1;
   if (link >= max) return CutAtWord(text, max);
   const size_t room = max - link;
@@ -203,7 +203,7 @@ std::string OneLine(const Message& message, size_t max) {
     bytes = 0;
     for (size_t i = 0; i < room; ++i)
       bytes += std::max<size_t>(1, Utf8Length(std::string_view(text).substr(bytes)));
-    // The ellipsis is one character, but three bytes.
+    // The ellipsis is one character but three bytes.
     text = CutAtWord(text, bytes);
   }
   return message.link.empty() ? text : Cat(text, " ", message.link);
@@ -226,13 +226,14 @@ std::string OneLineText(std::string_view text) {
   for (size_t i = 0; i < text.size();) {
     const size_t length = Utf8Length(text.substr(i));
     const auto c = static_cast<unsigned char>(text[i]);
-    // C0 and DEL take one byte. C1 and the line and paragraph separators take two or three bytes.
+    // C0 control characters and DEL are one byte long. C1 control characters and the line and
+    // paragraph separators are two or three bytes long.
     const std::string_view all = text.substr(i, std::max<size_t>(1, length));
     const bool control =
         c < 0x20 || c == 0x7F ||
         (length == 2 && c == 0xC2 && static_cast<unsigned char>(text[i + 1]) < 0xA0) ||
         all == "\u2028" || all == "\u2029";
-    // Spaces next to a line break are removed with it.
+    // Spaces next to a line break are removed together with the line break.
     const bool blank = c == ' ' && after_control;
     if (length == 0) {
       out += "\uFFFD";

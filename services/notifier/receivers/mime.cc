@@ -19,8 +19,8 @@ bool Ascii(std::string_view text) {
                      [](char c) { return static_cast<unsigned char>(c) < 0x80; });
 }
 
-// Encodes text as =?UTF-8?B?…?= words of whole characters. Each word encodes at most 39 bytes,
-// which take 64 bytes including the delimiters.
+// Encodes text as =?UTF-8?B?…?= words that contain only whole characters. Each word encodes at most
+// 39 bytes, which results in 64 bytes including the delimiters.
 std::string EncodedWords(std::string_view text, size_t used) {
   std::string out;
   size_t line = used;
@@ -134,8 +134,8 @@ std::string QuotedPrintable(std::string_view text) {
     }
     const auto byte = static_cast<unsigned char>(c);
     const bool last = i + 1 == text.size() || text[i + 1] == '\n';
-    // Encodes a dot at the start of a line, which is special in SMTP, and "From ", which some
-    // servers change.
+    // Encodes a dot at the start of a line, which has a special meaning in SMTP, and "From ", which
+    // some servers change.
     const bool plain =
         (byte > 0x20 && byte < 0x7F && c != '=' && !(column == 0 && (c == '.' || c == 'F'))) ||
         ((c == ' ' || c == '\t') && !last);

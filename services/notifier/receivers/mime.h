@@ -1,5 +1,5 @@
-// Formatting of e-mail parts (RFC 5322, 2045 to 2047). Input values cannot end a header or start a
-// line.
+// Formatting for e-mail parts (RFC 5322, 2045 to 2047). Input values cannot end a header or start a
+// new line.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct MailAddress {
   std::string address;  // printable ASCII, one "@", no spaces
   std::string domain() const { return address.substr(address.rfind('@') + 1); }
 };
-// Parses an address. The InvalidArgument error contains the text and the reason.
+// Parses an address. An InvalidArgument error contains the text and the reason.
 StatusOr<MailAddress> ParseMailAddress(std::string_view text);
 
 // Returns the encoded text of a header. Control characters become spaces, non-ASCII text becomes

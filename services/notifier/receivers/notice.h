@@ -1,4 +1,4 @@
-// Notification of an incident, before a receiver formats it.
+// Notification about an incident, before a receiver formats it.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace pitwall::notifier {
 
 using EventPtr = std::shared_ptr<const IssueEvent>;
 
-// Issue of an incident, with its newest event.
+// Issue of an incident, represented by its newest event.
 struct NoticeIssue {
   std::string id;
   EventPtr event;
@@ -23,18 +23,18 @@ struct NoticeIssue {
 // Immutable after construction. Times are event times in Unix nanoseconds.
 struct Notice {
   std::string id;  // identical for every attempt
-  // kIssueFound, kIssueUpdated, or kIssueResolved, applied to the incident.
+  // kIssueFound, kIssueUpdated, or kIssueResolved, with respect to the incident.
   EventType kind = EventType::kIssueFound;
   std::string incident;
   int64_t time_ns = 0;
   int64_t began_ns = 0;
-  std::string severity;  // highest severity of its issues
-  std::string summary;   // summary of the root cause, with the number of issues
+  std::string severity;  // highest severity among the issues
+  std::string summary;   // summary of the root cause, including the number of issues
   bool other_root = false;
   size_t issue_count = 0;
   size_t open_count = 0;
-  std::string node;                 // set for a node incident
-  std::vector<std::string> jobs;    // jobs with issues in the incident; set only with `node`
+  std::string node;                 // set only for a node incident
+  std::vector<std::string> jobs;    // jobs that have issues in the incident; set only with `node`
   std::vector<NoticeIssue> issues;  // root cause first; at most kMaxDescribed
   std::vector<std::string> issue_ids;
 
@@ -44,11 +44,11 @@ struct Notice {
 };
 
 bool IsOpen(const IssueEvent& event);
-// Returns a title such as "StragglerRank{rank="2"}", without the labels alertname and severity.
+// Returns a title such as "StragglerRank{rank="2"}", which omits the labels alertname and severity.
 std::string IssueTitle(const IssueEvent& event);
 // Returns the CloudEvents type, such as "io.pitwall.incident.found".
 std::string_view NoticeType(EventType kind);
-// Encodes the notice as a CloudEvent in JSON (docs/notify.md).
+// Encodes the notice as a JSON CloudEvent (docs/notify.md).
 std::string EncodeNotice(const Notice& notice);
 
 }  // namespace pitwall::notifier

@@ -1,5 +1,6 @@
-// Receiver of one kind: renders calls and classifies replies. The delivery loop handles position,
-// order, retries, and dead letters for all kinds (services/notifier/delivery/receiver_worker.h).
+// Receiver of one kind, which renders calls and classifies replies. The delivery loop handles
+// positions, order, retries, and dead letters for all kinds
+// (services/notifier/delivery/receiver_worker.h).
 #pragma once
 
 #include <cstdint>
@@ -22,12 +23,12 @@ namespace pitwall::notifier {
 struct Delivery {
   const IssueEvent* event = nullptr;     // for a notice, the newest event of its root cause
   const Notice* notice = nullptr;        // if null, send the event itself
-  const ActionNotice* action = nullptr;  // if not null, send this act on the event's issue
+  const ActionNotice* action = nullptr;  // if not null, send this executor action on the issue
   // Newest events of the issues in a reminder; empty for all other deliveries.
   const std::vector<EventPtr>* states = nullptr;
-  // Returns the text of the executor's last act on an issue, or "". The function may be empty.
+  // Returns the text of the executor's last action on an issue, or "". The function may be empty.
   std::function<std::string(std::string_view issue)> acted;
-  int64_t wall_ns = 0;  // current Unix time
+  int64_t wall_ns = 0;  // current Unix time in nanoseconds
 };
 
 using Call = std::variant<HttpCall, MailCall>;
@@ -51,27 +52,28 @@ struct Verdict {
     kGone,       // no further attempts
   };
   Kind kind = Kind::kFailed;
-  std::string error;  // for people, without secrets; for kTaken a warning, usually ""
+  std::string error;  // readable text without secrets; for kTaken a warning, usually ""
 };
 
-// Immutable and thread-safe.
+// Implementations are immutable and thread-safe.
 class Receiver {
  public:
   virtual ~Receiver() = default;
   virtual std::string_view kind() const = 0;  // "webhook", "slack", …
   // Returns the receiver's address in readable form, without secrets.
   virtual std::string target() const = 0;
-  // Returns a string that changes if another receiver gets the same name. A receiver that is gone
-  // stays disabled until this string changes.
+  // Returns the identity of the receiver, which changes if another receiver gets the same name. A
+  // receiver that is gone stays disabled until its identity changes.
   virtual std::string identity() const = 0;
-  // InvalidArgument: the delivery cannot be rendered and goes to the dead-letter topic.
+  // Returns InvalidArgument if the delivery cannot be rendered. The delivery then goes to the
+  // dead-letter topic.
   virtual StatusOr<Call> Render(const Delivery& delivery) const = 0;
   virtual Verdict Classify(const Answer& answer) const = 0;
 };
 
 // Classifies a status by the convention of most HTTP receivers: 2xx is accepted, 410 is gone, 429
-// is throttled, statuses that blame the request are rejected, and all others are failures.
-// Redirects are not followed, because the address is part of the configuration; the error contains
+// is throttled, and statuses that blame the request are rejected. All other statuses are failures.
+// Redirects are not followed, because the address is part of the configuration. The error contains
 // the new address.
 Verdict ClassifyHttp(const Answer& answer);
 

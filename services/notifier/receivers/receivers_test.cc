@@ -1,4 +1,5 @@
-// Tests of Slack, gateway, and Alertmanager receivers: rendered calls and classified replies.
+// Tests of Slack, gateway, and Alertmanager receivers: rendered calls and classification of
+// replies.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -100,7 +101,7 @@ TEST(Slack, UpdateIsOneLineAndOnlyClearedIssueIsResolved) {
   EXPECT_THAT(ended, HasSubstr("ended: job_ended (failed)"));
 }
 
-TEST(Slack, LineHasNoDuplicateText) {
+TEST(Slack, MessageLineHasNoDuplicateText) {
   const SlackReceiver slack({.url = "https://x.invalid/"});
   EXPECT_THAT(CallOf(slack, Ended(EndReason::kCleared)).body,
               HasSubstr("*RESOLVED* [critical] llm: NonFinite rank 3 node n1 step 120 since "));

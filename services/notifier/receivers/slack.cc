@@ -11,7 +11,7 @@ namespace {
 
 using cloudevents::JsonWriter;
 
-// Slack limits a section's text to 3,000 characters, a field to 2,000, and a header to 150.
+// Slack limits the text of a section to 3,000 characters, a field to 2,000, and a header to 150.
 // Escaping may expand one character to five.
 constexpr size_t kMaxReplyBytes = size_t{64} << 10;
 constexpr size_t kSectionBytes = 2'800;
@@ -67,7 +67,7 @@ void WriteFields(const Message& message, JsonWriter* out) {
   out->EndObject();
 }
 
-// Escapes the text and cuts it to the section limit of 3,000 characters.
+// Escapes the text and cuts it to Slack's section limit of 3,000 characters.
 std::string Bounded(std::string_view text) {
   std::string escaped = SlackText(text, kSectionBytes);
   for (size_t max = kSectionBytes / 2; escaped.size() > kSectionBytes; max /= 2)
@@ -105,8 +105,8 @@ void WriteLine(const Message& message, JsonWriter* out) {
   Section(text, out);
 }
 
-// Classifies a reply body. Slack API methods report a failure with status 200 and "ok": false;
-// webhooks reply "ok".
+// Classifies a reply body. Slack API methods report a failure with status 200 and "ok": false,
+// whereas webhooks reply "ok".
 Verdict ClassifyBody(std::string_view body) {
   const auto reply = cloudevents::JsonReader::Parse(body, kMaxReplyBytes);
   if (!reply.ok() || !reply->Has("ok") || reply->Bool("ok")) return {Verdict::Kind::kTaken, ""};
@@ -171,7 +171,7 @@ StatusOr<Call> SlackReceiver::Render(const Delivery& delivery) const {
 Verdict SlackReceiver::Classify(const Answer& answer) const {
   Verdict verdict = ClassifyHttp(answer);
   if (verdict.kind == Verdict::Kind::kTaken) return ClassifyBody(answer.text);
-  // Slack replies with error codes such as invalid_payload or channel_is_archived.
+  // Slack's replies contain error codes such as invalid_payload or channel_is_archived.
   if (answer.code != 0) CatTo(verdict.error, " ", CutAtWord(OneLineText(answer.text), 80));
   return verdict;
 }

@@ -1,9 +1,9 @@
-// Receiver for a Slack channel through an incoming webhook. Mattermost and Rocket.Chat accept the
+// Receiver for a Slack channel that uses an incoming webhook. Mattermost and Rocket.Chat accept the
 // same JSON.
 //
-// Sends blocks in an attachment whose color shows the severity. A found notice has all values;
-// updates and ends are one line with the incident, because an incoming webhook can neither change a
-// message nor reply in a thread. Texts are cut to Slack's limits, and "&", "<", and ">" are
+// Sends blocks in an attachment whose color shows the severity. A found notice contains all values.
+// Updates and ends are one line that names the incident, because an incoming webhook can neither
+// change a message nor reply in a thread. Texts are cut to Slack's limits. "&", "<", and ">" are
 // escaped, so that labels cannot mention people or add links.
 #pragma once
 
@@ -16,9 +16,9 @@
 namespace pitwall::notifier {
 
 struct SlackTarget {
-  std::string url;  // secret: anyone with the URL can post
+  std::string url;  // secret, because anyone with the URL can post
   std::string external_url;
-  std::string channel;  // overrides the webhook's default channel, if the webhook allows it
+  std::string channel;  // overrides the webhook's default channel if the webhook allows it
   int64_t timeout_ns = 15 * kNanosPerSecond;
 };
 
@@ -29,14 +29,14 @@ class SlackReceiver final : public Receiver {
   std::string target() const override;
   std::string identity() const override { return target_.url; }
   StatusOr<Call> Render(const Delivery& delivery) const override;
-  // Retries configuration errors such as 404 no_service and 403 action_prohibited.
+  // Treats configuration errors, such as 404 no_service and 403 action_prohibited, as retriable.
   Verdict Classify(const Answer& answer) const override;
 
  private:
   const SlackTarget target_;
 };
 
-// Escapes Slack's special characters and returns at most the first `max` bytes.
+// Escapes Slack's special characters. Returns at most the first `max` bytes.
 std::string SlackText(std::string_view text, size_t max);
 
 }  // namespace pitwall::notifier

@@ -16,7 +16,7 @@ StatusOr<Call> WebhookReceiver::Render(const Delivery& delivery) const {
   const std::string& id = delivery.action != nullptr   ? delivery.action->action.id
                           : delivery.notice != nullptr ? delivery.notice->id
                                                        : event.id;
-  // The event of a notice is the one of the incident's root cause.
+  // The event of a notice is the root cause's event.
   call.body =
       cloudevents::WithLink(delivery.action != nullptr   ? EncodeAction(*delivery.action)
                             : delivery.notice != nullptr ? EncodeNotice(*delivery.notice)

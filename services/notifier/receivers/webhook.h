@@ -1,4 +1,4 @@
-// Receiver of CloudEvents by HTTP POST, signed according to Standard Webhooks.
+// Receiver for CloudEvents over HTTP POST, signed according to Standard Webhooks.
 #pragma once
 
 #include <memory>
@@ -13,10 +13,11 @@ namespace pitwall::notifier {
 
 struct WebhookTarget {
   std::string url;
-  std::shared_ptr<const WebhookSigner> signer;  // if null, messages are not signed
+  std::shared_ptr<const WebhookSigner> signer;  // if null, requests are not signed
   std::vector<std::pair<std::string, std::string>>
       headers;  // additional headers, such as Authorization
-  // Address of the server that shows issues, or "". If set, each body has a "link".
+  // Address of the server that shows issues, or "". If the address is set, each body contains a
+  // "link".
   std::string external_url;
   int64_t timeout_ns = 15 * kNanosPerSecond;
 };

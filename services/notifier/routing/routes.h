@@ -12,11 +12,11 @@ namespace pitwall::notifier {
 struct Route {
   IssueMatchers matchers;
   std::vector<std::string> receivers;
-  bool continues = false;  // `continue`: also tries the following routes
+  bool continues = false;  // `continue`: if true, the following routes are also tried
 };
 
-// Immutable and thread-safe. Routes are tried in order, up to the first match without `continue`. A
-// receiver that is not in any route gets all issues.
+// Immutable and thread-safe. Routes are tried in order until a route without `continue` matches. A
+// receiver that does not appear in any route gets all issues.
 class Routes {
  public:
   Routes() = default;

@@ -78,7 +78,7 @@ void SilenceSet::Put(Silence silence) {
   silences_[std::move(id)] = std::move(silence);
   std::erase_if(silences_,
                 [&](const auto& entry) { return entry.second.ends_ns + kKeepNs < newest; });
-  // Ended silences are kept only for restarts, so they may be dropped first.
+  // Ended silences are needed only after a restart, so they may be dropped first.
   while (silences_.size() > 4 * kMaxSilences) {
     silences_.erase(std::min_element(
         silences_.begin(), silences_.end(),

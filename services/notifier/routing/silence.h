@@ -1,5 +1,5 @@
-// Silences: while a silence is active, receivers do not get notifications about the issues that it
-// matches. Topics, lists, and the page still show these issues.
+// Silences. While a silence is active, receivers do not get notifications about the matching
+// issues. Topics, lists, and the web page still show these issues.
 #pragma once
 
 #include <cstddef>
@@ -21,38 +21,39 @@ inline constexpr std::string_view kSilencesTopic = "pitwall.silences";
 
 // Times are Unix nanoseconds. A silence is active in [starts_ns, ends_ns).
 struct Silence {
-  std::string id;  // 32 hex digits
+  std::string id;  // 32 hexadecimal digits
   IssueMatchers matchers;
   int64_t starts_ns = 0, ends_ns = 0;
   std::string author, comment;
   int64_t created_ns = 0;
 };
 
-// Encodes the silence as JSON, the format of the topic pitwall.silences and the HTTP API.
+// Encodes the silence as JSON, which is the format of the topic pitwall.silences and of the HTTP
+// API.
 std::string EncodeSilence(const Silence& silence);
-// Decodes a silence. The InvalidArgument error contains the key.
+// Decodes a silence. An InvalidArgument error contains the key.
 StatusOr<Silence> DecodeSilence(std::string_view json);
-// Returns InvalidArgument if matchers, author, or comment are missing, a text is too long, or the
-// silence ends before it starts.
+// Returns InvalidArgument if the matchers, author, or comment is missing, if a text is too long, or
+// if the silence ends before it starts.
 Status CheckSilence(const Silence& silence);
 
 // Thread-safe. Keeps ended silences for `kKeepNs`, so that a restart can determine which events
 // were withheld.
 class SilenceSet {
  public:
-  static constexpr size_t kMaxSilences = 1'000;  // excludes ended silences
+  static constexpr size_t kMaxSilences = 1'000;  // does not count ended silences
   static constexpr int64_t kKeepNs = int64_t{7} * 24 * 3600 * 1'000'000'000;
   static constexpr int64_t kNever = INT64_MAX;
 
   void Put(Silence silence);  // replaces a silence with the same ID
   void Remove(std::string_view id);
-  std::vector<Silence> List() const;  // sorted by start, then by ID
+  std::vector<Silence> List() const;  // sorted by start time, then by ID
   size_t size() const;
-  // Returns a number that changes with each Put and Remove.
+  // Returns a number that changes with every Put and Remove.
   uint64_t version() const;
 
-  // Returns the time until which the issue is silenced at `time_ns`. Returns `time_ns` or less if
-  // it is not silenced. Adjacent silences without a gap count as one.
+  // Returns the time until which the issue is silenced at `time_ns`. The result is at most
+  // `time_ns` if the issue is not silenced. Adjacent silences without a gap count as one silence.
   int64_t SilencedUntil(const IssueEvent& event, int64_t time_ns) const;
   bool Holds(const IssueEvent& event, int64_t time_ns) const {
     return SilencedUntil(event, time_ns) > time_ns;
@@ -67,7 +68,7 @@ class SilenceSet {
 };
 
 // Returns the author and the end of the silence that applies to an open issue at `wall_ns`. Returns
-// nothing if the issue is not silenced or has ended.
+// nullopt if the issue is not silenced or has ended.
 std::optional<SilencedIssue> SilencedBy(const SilenceSet& silences, const IssueEvent& event,
                                         int64_t wall_ns);
 

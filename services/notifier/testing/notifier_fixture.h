@@ -1,4 +1,4 @@
-// Shared helpers of the notifier tests: events, a log filled by the test, and a scripted transport.
+// Shared helpers for notifier tests: events, a log that the test fills, and a scripted transport.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -63,7 +63,7 @@ inline void Publish(Log* log, const IssueEvent& event, int32_t partition = 0) {
   ASSERT_TRUE(appended.ok()) << appended;
 }
 
-// Fake transport that replies according to the script and records the calls.
+// Fake transport that replies according to a script and records the calls.
 class ScriptedTransport final : public HttpTransport {
  public:
   using Script = std::function<StatusOr<HttpReply>(const HttpCall&, size_t number)>;
@@ -104,7 +104,7 @@ class ScriptedTransport final : public HttpTransport {
     const std::lock_guard<std::mutex> lock(mutex_);
     return calls_;
   }
-  // Returns the webhook-id header of each call, in order.
+  // Returns the webhook-id headers of the calls, in order.
   std::vector<std::string> Ids() const {
     std::vector<std::string> ids;
     for (const HttpCall& call : calls()) ids.push_back(HeaderOf(call, "webhook-id"));
@@ -125,7 +125,7 @@ class ScriptedTransport final : public HttpTransport {
   size_t answered_ = 0;
 };
 
-// Options of the delivery to a webhook.
+// Options for delivery to a webhook.
 struct WebhookOptions : DeliveryOptions, WebhookTarget {};
 inline ReceiverOptions ToReceiver(const WebhookOptions& o) {
   return {.delivery = o, .receiver = std::make_shared<WebhookReceiver>(o)};

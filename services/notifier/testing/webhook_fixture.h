@@ -1,4 +1,4 @@
-// Notifier with webhooks on an in-memory log, a scripted transport, and a fake clock.
+// Notifier with webhooks, an in-memory log, a scripted transport, and a fake clock.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ class WebhookTest : public ::testing::Test {
     ASSERT_TRUE(started.ok()) << started;
   }
 
-  // Makes the next `times` writes of this kind fail. The counter is shared, because the notifier
+  // Makes the next `times` writes of this kind fail. The counter is shared because the notifier
   // outlives the test body.
   void Fail(std::string_view kind, int times, std::string_view why) {
     auto left = std::make_shared<std::atomic<int>>(times);
