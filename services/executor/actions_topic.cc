@@ -17,8 +17,8 @@ namespace {
 
 constexpr std::string_view kFloorField = "floor=";
 
-// Returns the event time up to which issues may have been decided in a lost log. Without a floor,
-// returns INT64_MIN.
+// Returns the event time up to which issues may have been decided in a lost log, or INT64_MIN
+// if no log was lost.
 int64_t ParseFloor(std::string_view metadata) {
   for (const std::string_view field : Split(metadata, ';')) {
     if (!StartsWith(field, kFloorField)) continue;
@@ -119,7 +119,7 @@ Status ActionsTopic::ReadPartition(int32_t partition) {
     records.clear();
     Status polled = reader->Poll(1'000, size_t{4} << 20, kNanosPerSecond, &records);
     if (!polled.ok() && polled.code() != absl::StatusCode::kDataLoss) return polled;
-    // Without the earlier decisions, the executor could act twice on one issue.
+    // Without the earlier decisions, the executor could act twice on the same issue.
     silent = records.empty() ? silent + 1 : 0;
     if (silent > 30) {
       return Unavailable(Cat(topic_, "/", partition, " ends at ", end,

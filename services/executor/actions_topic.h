@@ -1,4 +1,5 @@
-// Reader of pitwall.actions: the decisions of this executor and of all others.
+// Reader of pitwall.actions, which contains the decisions of this executor and of all other
+// executors.
 #pragma once
 
 #include <atomic>
@@ -29,17 +30,18 @@ class ActionsTopic {
         max_records_(options->max_decisions),
         index_(index) {}
 
-  // Adds committed records that were not read before to the index. The first call reads at most the
-  // last `max_decisions` records of each partition. After an error, no thread may act, because
-  // decisions may be missing. FailedPrecondition, with a message that starts with "log_truncated":
-  // the topic is not the one that this process, or an earlier one on this node, read before.
+  // Adds committed records that have not been read yet to the index. The first call reads at most
+  // the last `max_decisions` records of each partition. After an error, no thread may act, because
+  // decisions may be missing. Returns FailedPrecondition with a message that starts with
+  // "log_truncated" if the topic is not the topic that this process, or an earlier process on this
+  // node, read before.
   Status ReadAll();
-  // Reads only the partitions that may contain decisions on these jobs.
+  // Reads only the partitions that may contain decisions about these jobs.
   Status ReadOf(const std::set<std::string>& jobs);
-  // Issues that began at or before this event time may have been decided in a lost log. INT64_MIN:
-  // no such issues.
+  // Returns the event time up to which issues may have been decided in a lost log. Issues that
+  // started at or before this time are affected. INT64_MIN: no such issues.
   int64_t floor_ns() const { return floor_ns_; }
-  // Stops reading permanently. May be called from another thread.
+  // Permanently stops reading. May be called from another thread.
   void Stop() { stop_ = true; }
 
  private:

@@ -30,7 +30,7 @@ void DecisionIndex::Count(const std::string& issue, const std::string& job, int6
     if (live.issue == issue) return;
   }
   live_.push_back({issue, job, time_ns});
-  // Decisions beyond this number affect neither the budget nor the cool-down.
+  // Older decisions than these affect neither the budget nor the cool-down.
   if (live_.size() > std::max<size_t>(1024, static_cast<size_t>(limits_.budget) * 2))
     live_.pop_front();
 }
@@ -85,7 +85,7 @@ std::string DecisionIndex::Reserve(std::string_view issue, std::string_view job,
   MutexLock lock(&mutex_);
   int in_window = 0;
   for (const Live& live : live_) {
-    // Event times differ between jobs, so decisions with a later event time count as well.
+    // Event times differ between jobs, so decisions with a later event time also count.
     if (time_ns - live.time_ns < limits_.window_ns) ++in_window;
     if (live.job == job && time_ns - live.time_ns < limits_.cool_down_ns) {
       return Cat("cool-down: job ", job, " was acted on less than ",

@@ -1,4 +1,5 @@
-// Index of the decisions in all partitions, which ensures that each action happens at most once.
+// Index of the decisions in all partitions. The index ensures that each action happens at most
+// once.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +13,17 @@
 
 namespace pitwall::executor {
 
-// Returns the outcome record of a live decision: done, or refused by the target. A decision has
-// exactly one outcome, so both kinds have the same ID. A refusal before the decision has a
-// different ID.
+// Returns the outcome record of a live decision, which is either done or refused by the target. A
+// decision has exactly one outcome, so both kinds of records have the same ID. A refusal that
+// precedes the decision has a different ID.
 ActionEvent OutcomeOf(const ActionEvent& decision, ActionEventType type);
 bool IsOutcome(const ActionEvent& event);
 
 struct BudgetLimits {
   int budget = 0;            // maximum number of live decisions per window
   int64_t window_ns = 0;     // window length in event time
-  int64_t cool_down_ns = 0;  // event time between live decisions on one job
-  size_t max_decisions = 0;  // maximum number in memory; the oldest decisions are evicted first
+  int64_t cool_down_ns = 0;  // minimum event time between live decisions on a job
+  size_t max_decisions = 0;  // maximum number in memory; the oldest are evicted first
 };
 
 // Thread-safe.
@@ -30,19 +31,19 @@ class DecisionIndex {
  public:
   explicit DecisionIndex(BudgetLimits limits) : limits_(limits) {}
 
-  // Adds a record of pitwall.actions after it was read or committed.
+  // Adds a record from pitwall.actions after the record was read or committed.
   void Record(const ActionEvent& event);
   // Returns true if the issue was decided in this mode. A live decision also counts as a dry run.
   bool Decided(std::string_view issue, ActionMode mode) const;
   bool Refused(std::string_view issue, ActionMode mode) const;
-  // Returns true if the outcome of a live decision was recorded.
+  // Returns true if the index contains the outcome of a live decision.
   bool Done(std::string_view issue) const;
   // Reserves a live action on the job. Returns "" on success, or the limit that prevents the
   // action.
   std::string Reserve(std::string_view issue, std::string_view job, int64_t time_ns);
-  // Cancels a reservation whose decision was not committed.
+  // Cancels a reservation if the decision was not committed.
   void Release(std::string_view issue);
-  // Returns the live decisions without a recorded outcome.
+  // Returns the live decisions that have no recorded outcome.
   std::vector<ActionEvent> Unfinished() const;
   size_t size() const;
 

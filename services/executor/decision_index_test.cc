@@ -36,7 +36,7 @@ TEST(DecisionIndex, RemembersDecisions) {
   EXPECT_FALSE(index.Decided("k", ActionMode::kLive)) << "a refusal is not final";
 }
 
-// The processor decides other kinds of actions, which must not evict stops.
+// The processor decides other kinds of actions. Their records must not evict stops.
 TEST(DecisionIndex, IgnoresActionsOtherThanStops) {
   DecisionIndex index({10, 100, 0, 1});
   index.Record(Action("i", ActionEventType::kDecided, ActionMode::kLive));
@@ -47,7 +47,7 @@ TEST(DecisionIndex, IgnoresActionsOtherThanStops) {
   EXPECT_TRUE(index.Decided("i", ActionMode::kLive));
 }
 
-TEST(DecisionIndex, RefusalAfterDecisionCountsAsOutcome) {
+TEST(DecisionIndex, RefusalAfterDecision_CountsAsOutcome) {
   DecisionIndex index({10, 100, 0, 100});
   ActionEvent guard = Action("i", ActionEventType::kRefused, ActionMode::kLive);
   guard.id = MakeActionId(guard);
@@ -71,7 +71,7 @@ TEST(DecisionIndex, BudgetAndCoolDownUseEventTime) {
   EXPECT_EQ(index.Reserve("c", "j2", 1100), "");
   index.Release("c");
   EXPECT_EQ(index.Reserve("d", "j3", 1101), "");
-  // An event with an earlier event time counts against the same budget.
+  // A decision with an earlier event time counts against the same budget.
   EXPECT_THAT(index.Reserve("e", "j4", 500), HasSubstr("budget"));
 }
 

@@ -45,8 +45,8 @@ class LogExecutor final : public Executor {
       config.partitions = partitions;
       RETURN_IF_ERROR(log_->EnsureTopic(options_.actions_topic, config));
     }
-    // Create the committers first: this fences an older executor before its last decisions are
-    // read.
+    // Create the committers first, because this fences an older executor before its last decisions
+    // are read.
     for (int32_t p = 0; p < partitions; ++p) {
       workers_.push_back(std::make_unique<PartitionWorker>(clock_, log_, &targets_, &options_,
                                                            &index_, &decisions_, &counters_, p));
@@ -110,7 +110,7 @@ class LogExecutor final : public Executor {
 
  private:
   Status OpenAll(int32_t partitions) {
-    // On failure, the executor does not act, but the rest of the process continues.
+    // If this fails, the executor does not act, but the rest of the process continues.
     const Status record = decisions_.ReadAll();
     if (!record.ok() && !absl::IsFailedPrecondition(record)) return record;
     std::vector<std::vector<ActionEvent>> unfinished(static_cast<size_t>(partitions));

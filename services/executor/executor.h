@@ -1,15 +1,18 @@
-// Executor of actions: issue -> decision -> action. By default, the executor only observes; a
-// policy enables actions for a rule. The job's reference selects the stop target (stop_target.h).
+// Executor of actions: issue -> decision -> action. By default, the executor only observes. A
+// policy
+// enables actions for a rule. The job's reference selects the stop target (stop_target.h).
 //
 // One thread runs per partition of pitwall.issues. Each issue is decided at most once per mode. The
 // decision is committed to pitwall.actions, in one transaction with the input offset, BEFORE the
-// action, and the outcome is committed after it. Startup reads the decisions: the executor never
-// acts again on a decided issue, even if a crash lost the outcome (SIGTERM is sent at most once).
-// If the result of a commit is unknown, the executor first reads the log and acts only if the log
-// contains the commit. Immediately before the stop, the executor checks again that the issue is
-// still open at the current end of the log. It also checks that the job is the one in its reference
-// and belongs to the issue's owner (for a process: node, pid, start time, and user). So the
-// executor never stops a reused pid or another user's job. Processes get SIGTERM, never SIGKILL.
+// action. The outcome is committed after the action. The decisions are read at startup, so the
+// executor never acts again on a decided issue, even if a crash lost the outcome (SIGTERM is sent
+// at
+// most once). If the result of a commit is unknown, the executor first reads the log and acts only
+// if the log contains the commit. Immediately before the stop, the executor checks again that the
+// issue is still open at the current end of the log. It also checks that the job is the job in its
+// reference and belongs to the issue's owner (for a process: node, pid, start time, and user). The
+// executor therefore never stops a reused pid or another user's job. Processes get SIGTERM, never
+// SIGKILL.
 //
 // If the log of issues was replaced (topic deleted, recreated, or truncated), the executor resumes
 // at its end, because open issues are repeated within five minutes. If the log of decisions was
@@ -17,10 +20,11 @@
 // (docs/decisions/0022-store-a-log-mark-with-each-position.md).
 //
 // Each node has one executor, which acts on the processes of its node and skips issues of other
-// nodes. One executor stops the jobs of a cluster (Kubernetes, Slurm, …): give all candidates the
-// same `node`, so that each fences its predecessor.
+// nodes. A single executor stops the jobs of a cluster (Kubernetes, Slurm, …). All candidates for
+// this role must have the same `node`, so that each candidate fences its predecessor.
 //
-// Budget and cool-down count live decisions in event time over all partitions of one executor.
+// The budget and the cool-down count live decisions in event time over all partitions of one
+// executor.
 #pragma once
 
 #include <cstdint>
@@ -42,47 +46,49 @@ namespace pitwall::executor {
 enum class PolicyMode { kOff, kDryRun, kLive };
 
 struct Policy {
-  std::string rule;  // glob over "pack/group/alert" with * and ?; * matches slashes. The first
-                     // matching policy applies.
+  // Glob over "pack/group/alert" with * and ?, where * also matches slashes. The first matching
+  // policy applies.
+  std::string rule;
   PolicyMode mode = PolicyMode::kDryRun;
-  // Maximum time after the signal to check for its effect.
+  // Maximum time after the signal during which the executor checks the effect.
   int64_t grace_ns = 30 * kNanosPerSecond;
 };
 
-// Jobs that the executor never stops, regardless of policies. The fields are globs, and all that
+// Jobs that the executor never stops, regardless of policies. The fields are globs. All fields that
 // are set must match.
 struct Exempt {
   std::string job;             // job ID or name
   std::string namespace_name;  // namespace of the job's reference
-  std::string owner;           // "uid:1000", "pod:<uid>"
+  std::string owner;           // "uid:1000" or "pod:<uid>"
 };
 
 struct ExecutorOptions {
   std::string issues_topic = "pitwall.issues";
   std::string actions_topic = "pitwall.actions";
-  std::string telemetry_topic = "pitwall.telemetry";  // receives the end of a stopped job
+  std::string telemetry_topic = "pitwall.telemetry";  // receives the end of stopped jobs
   std::string group = "pitwall-executor";  // prefix of the node's consumer group: <group>-<node>
-  // A rule without a policy gets a dry run if the issue's labels have action="stop"; otherwise, the
-  // executor does not act.
+  // Policies in order of precedence. A rule without a policy gets a dry run if the issue's labels
+  // contain action="stop". Otherwise, the executor does not act.
   std::vector<Policy> policies;
   std::vector<Exempt> exempt;
-  std::string node;  // if empty, the host name
-  // Enables stopping processes on the executor's node.
+  std::string node;  // if empty, the host name is used
+  // If true, the executor can stop processes on its node.
   bool processes = true;
-  // Additional targets that can stop jobs. Borrowed.
+  // Additional targets that can stop jobs. The targets are borrowed.
   std::vector<StopTarget*> targets;
-  // If true, jobs without a target belong to another executor. If false, they are refused.
+  // If true, jobs without a target belong to another executor and are skipped. If false, such jobs
+  // are refused.
   bool others_elsewhere = false;
-  // Maximum number of live actions per window of event time over all jobs. Each job gets at most
-  // one per cool-down.
+  // Maximum number of live actions over all jobs per window of event time. Each job gets at most
+  // one live action per cool-down.
   int budget = 5;
   int64_t budget_window_ns = int64_t{3600} * kNanosPerSecond;
   int64_t cool_down_ns = int64_t{10} * 60 * kNanosPerSecond;
-  // Maximum number of decisions in memory. Startup reads as many of the last pitwall.actions
-  // records per partition.
+  // Maximum number of decisions in memory. At startup, the executor reads at most this number of
+  // records from the end of each pitwall.actions partition.
   size_t max_decisions = 100'000;
-  // Resumes once, even though the log of decisions was deleted, replaced, or truncated. From then
-  // on, issues that began before this start are refused.
+  // If true, the executor resumes once although the log of decisions was deleted, replaced, or
+  // truncated. From then on, issues that started before this start of the executor are refused.
   bool accept_log_reset = false;
 };
 
@@ -91,11 +97,12 @@ struct ExecutorCounters {
       refused, refused_owner, failed_commits, log_resets;
 };
 
-// One thread must call Start and then Stop. Clock, log, and processes are borrowed.
+// Start and Stop must be called on one thread, in this order. The clock, log, and processes are
+// borrowed.
 class Executor {
  public:
-  // InvalidArgument: a policy has no rule, an exemption matches every job, or the budget is
-  // negative.
+  // Returns InvalidArgument if a policy has no rule, an exemption matches every job, or the budget
+  // is negative.
   static StatusOr<std::unique_ptr<Executor>> Make(Clock* clock, Log* log, ProcessControl* processes,
                                                   ExecutorOptions options);
   virtual ~Executor() = default;  // stops the executor
@@ -104,8 +111,8 @@ class Executor {
   virtual void Stop() = 0;
   // Returns true once the decisions have been read and every thread is running.
   virtual bool Ready() const = 0;
-  // Returns OK, or the reason why a partition is paused (fenced by another executor of this node,
-  // or log unavailable). A paused partition resumes automatically.
+  // Returns OK, or the reason why a partition is paused. A partition pauses if another executor of
+  // this node fenced it or if the log is unavailable. A paused partition resumes automatically.
   virtual Status Health() const = 0;
   virtual void RegisterMetrics(self_metrics::Exposition* exposition) = 0;
   virtual const ExecutorCounters& counters() const = 0;

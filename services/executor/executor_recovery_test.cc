@@ -1,4 +1,4 @@
-// Commits with an unknown result: the executor reads the log and never signals twice.
+// Tests of commits with an unknown result. The executor reads the log and never signals twice.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -16,8 +16,8 @@ using ::testing::IsEmpty;
 // Actual result of a commit whose reply was lost.
 enum class CommitResult { kNone, kLost, kKept };
 
-// Log whose committers lose their broker during a commit, as Kafka committers can. Such a committer
-// returns Aborted from then on, and a new committer resolves the open transaction.
+// Log whose committers can lose their broker during a commit, like Kafka committers. Such a
+// committer then returns Aborted for every call, and a new committer resolves the open transaction.
 class UnconfirmedLog final : public Log {
  public:
   explicit UnconfirmedLog(Log* log) : log_(log) {}
@@ -46,7 +46,7 @@ class UnconfirmedLog final : public Log {
     return std::make_unique<UnsureCommitter>(this, std::move(committer));
   }
 
-  // Applies the result to the next commit that contains an action of this type.
+  // Applies the result to the next commit that contains an action of the given type.
   void Next(ActionEventType type, CommitResult fate) {
     const std::lock_guard<std::mutex> lock(mutex_);
     type_ = type;
@@ -101,7 +101,7 @@ class ExecutorRecoveryTest : public ExecutorTest {
     executor_ = *std::move(executor);
     ASSERT_TRUE(executor_->Start().ok());
   }
-  ~ExecutorRecoveryTest() override { executor_.reset(); }  // destroyed before its log
+  ~ExecutorRecoveryTest() override { executor_.reset(); }  // must be destroyed before its log
 
   UnconfirmedLog unconfirmed_{&log_};
 };
@@ -182,7 +182,8 @@ TEST_F(ExecutorRecoveryTest, HealthReportsPausedPartition) {
   EXPECT_THAT(processes_.signals(), ElementsAre(17));
 }
 
-// Another executor of this node decides while the result of this executor's commit is unknown.
+// Another executor of this node decides the issue while the result of this executor's commit is
+// unknown.
 TEST_F(ExecutorRecoveryTest, DecisionOfAnotherExecutor_IsNotRepeated) {
   processes_.Run(17, 170);
   RunUnsure();
@@ -205,10 +206,10 @@ TEST_F(ExecutorRecoveryTest, DecisionOfAnotherExecutor_IsNotRepeated) {
   Publish(Issue("j", 17));
   Pass([&] { return decided && Actions().size() >= 2; });
   for (int i = 0; i < 20; ++i) {
-    clock_.AwaitWaiters(4);  // both executors have two partitions
+    clock_.AwaitWaiters(4);  // each of the two executors has two partitions
     clock_.Advance(200 * kNanosPerMilli);
   }
-  executor_.reset();  // its threads use the objects above
+  executor_.reset();  // the executor's threads use the objects above
   EXPECT_THAT(others.signals(), ElementsAre(17));
   EXPECT_THAT(processes_.signals(), IsEmpty());
 }

@@ -39,7 +39,8 @@ TEST_F(ExecutorTest, StopsProcessOnceAndRecordsEffect) {
             "uid:1000, the owner of the job");
   EXPECT_EQ(decided.owner, "uid:1000");
   EXPECT_EQ(done.effect, "SIGTERM sent; the process exited");
-  // Updates of the same issue have no effect, even if a process with that identity exists again.
+  // Updates of the same issue have no effect, even if a process with the same identity exists
+  // again.
   processes_.Run(17, 170);
   Publish(Issue("j", 17, 2, EventType::kIssueUpdated));
   Settle();
@@ -66,7 +67,7 @@ TEST_F(ExecutorTest, JobGetsStopNoticeAndEnd) {
     const Batch& batch = *record->batch;
     EXPECT_EQ(batch.job, "j");
     EXPECT_EQ(batch.source, "executor@n1");
-    EXPECT_EQ(batch.boot_id, Actions()[i].id);  // equal IDs make a repeated notice a duplicate
+    EXPECT_EQ(batch.boot_id, Actions()[i].id);  // equal IDs mark a repeated notice as a duplicate
     EXPECT_EQ(batch.info.kind, SourceKind::kForeign);
     EXPECT_EQ(batch.promise_ns, 0);
     ASSERT_EQ(batch.events.size(), 1U);
@@ -204,7 +205,7 @@ TEST_F(ExecutorTest, RefusesProcessOfAnotherOwner) {
   EXPECT_EQ(executor_->counters().refused_owner.value(), 2U);
 }
 
-// Each node's executor acts only on processes of its own node.
+// The executor of each node acts only on processes of that node.
 TEST_F(ExecutorTest, ActsOnlyOnProcessesOfItsNode) {
   processes_.Run(17, 170);
   processes_.Run(18, 180);
@@ -230,7 +231,7 @@ TEST_F(ExecutorTest, ActsOnlyOnProcessesOfItsNode) {
   EXPECT_TRUE((*made)->Health().ok()) << (*made)->Health();
 }
 
-// The job moved to another node before the decision.
+// The job moved to another node before the executor decided.
 TEST_F(ExecutorTest, JobThatMovedAway_IsSkipped) {
   processes_.Run(17, 170);
   Run(Options());
@@ -249,7 +250,7 @@ TEST_F(ExecutorTest, JobThatMovedAway_IsSkipped) {
 TEST_F(ExecutorTest, IssueThatHasEnded_IsSkipped) {
   processes_.Run(17, 170);
   Run(Options());
-  executor_.reset();  // restarted, so that the issue is found and ends while the executor is down
+  executor_.reset();  // the issue is found and ends while the executor is down
   ASSERT_TRUE(log_.StorePosition("pitwall-executor-n1", {"pitwall.issues", 0}, {0, ""}).ok());
   Publish(Issue("j", 17));
   Publish(Issue("j", 17, 2, EventType::kIssueResolved));
@@ -276,7 +277,7 @@ TEST_F(ExecutorTest, BudgetIsSharedAndCoolDownIsPerJob) {
   Pass([&] { return Actions().size() == 3 * 2 + 5; });
   EXPECT_EQ(processes_.signals().size(), 3U);
   EXPECT_EQ(executor_->counters().refused.value(), 5U);
-  // Another rule's action on the same job waits for the cool-down, regardless of the budget.
+  // An action of another rule on the same job waits for the cool-down, regardless of the budget.
   executor_.reset();
   options.budget = 100;
   Run(options);
@@ -312,7 +313,7 @@ TEST_F(ExecutorTest, ActsOnlyOnCommittedDecisions) {
   EXPECT_THAT(processes_.signals(), ElementsAre(17));
   EXPECT_GE(executor_->counters().failed_commits.value(), 3U);
   EXPECT_TRUE(executor_->Health().ok());
-  log_.SetWriteFault(nullptr);  // the fault captures local variables
+  log_.SetWriteFault(nullptr);  // the fault refers to local variables
 }
 
 TEST_F(ExecutorTest, CrashBeforeOutcome_DoesNotSignalAgain) {
@@ -323,7 +324,7 @@ TEST_F(ExecutorTest, CrashBeforeOutcome_DoesNotSignalAgain) {
   Publish(Issue("a", 17));
   Publish(Issue("b", 18));
   Pass([&] { return processes_.signals().size() == 2; });
-  // Simulates a crash before the outcomes are written.
+  // Simulates a crash before the outcomes are written to the log.
   log_.SetWriteFault([](std::string_view) { return Unavailable("crashed"); });
   executor_.reset();
   log_.SetWriteFault(nullptr);
@@ -339,7 +340,7 @@ TEST_F(ExecutorTest, CrashBeforeOutcome_DoesNotSignalAgain) {
   }
   EXPECT_THAT(effects["a"], HasSubstr("still running"));
   EXPECT_THAT(effects["b"], HasSubstr("no longer running"));
-  // A third start has no outcome left to record.
+  // At the third start, all outcomes have been recorded.
   executor_.reset();
   Run(Options());
   Settle();
@@ -386,8 +387,8 @@ TEST_F(ExecutorTest, StopRecordsPendingOutcome) {
   EXPECT_EQ(Actions()[1].effect, "SIGTERM sent; the executor stopped before it observed an effect");
 }
 
-// A new executor starts before the old one stops. Each fences the other in turn and does not repeat
-// its actions.
+// A new executor starts before the old executor stops. Each executor fences the other in turn and
+// does not repeat the other's actions.
 TEST_F(ExecutorTest, TwoExecutorsOfOneNode_SignalOnce) {
   processes_.Run(17, 170);
   Run(Options());
@@ -420,7 +421,7 @@ TEST_F(ExecutorTest, DecisionOfAnotherNode_IsNotRepeated) {
   ASSERT_TRUE((*made)->Start().ok());
   Publish(there);
   Pass([&] { return Actions().size() == 2; });
-  Publish(Issue("j", 17, 2, EventType::kIssueUpdated));  // the job resumed on this node
+  Publish(Issue("j", 17, 2, EventType::kIssueUpdated));  // the job has resumed on this node
   Pass([&] { return executor_->counters().events.value() == 2; });
   Settle();
   EXPECT_THAT(processes_.signals(), IsEmpty());

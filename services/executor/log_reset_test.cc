@@ -1,5 +1,5 @@
-// Deleted, recreated, or truncated logs: the executor neither acts on old issues nor misses new
-// ones.
+// Tests of logs that were deleted, recreated, or truncated. The executor neither acts on old issues
+// nor misses new issues.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ class ExecutorLogResetTest : public ExecutorTest {
     }
     Settle();
   }
-  // Publishes issues that trigger no action.
+  // Publishes issues that do not trigger actions.
   void Noise(int count) {
     for (int i = 0; i < count; ++i) {
       IssueEvent event = Issue(Cat("noise", i), 1);
@@ -65,7 +65,7 @@ TEST_F(ExecutorLogResetTest, TopicRecreatedBeforeStart_OldIssuesAreIgnored) {
   PassTime(3);
   EXPECT_THAT(processes_.signals(), IsEmpty());
   EXPECT_EQ(executor_->counters().log_resets.value(), 1U);
-  // The engine repeats the open issue.
+  // The engine repeats the open issue in the new log.
   Publish(Issue("a", 17, 2, EventType::kIssueUpdated));
   Publish(Issue("b", 18));
   Pass([&] { return processes_.signals().size() == 2; });
@@ -100,7 +100,7 @@ TEST_F(ExecutorLogResetTest, LostDecisions_PreventActions) {
   PassTime(7);
   EXPECT_THAT(
       processes_.signals(),
-      ElementsAre(17));  // the issue began before the reset, so the executor never acts on it
+      ElementsAre(17));  // the issue started before the reset, so the executor never acts on it
   executor_.reset();
   Run(Options());
   Publish(Issue("a", 17, 4, EventType::kIssueUpdated));
@@ -121,7 +121,7 @@ TEST_F(ExecutorLogResetTest, DecisionsRecreatedWhileRunning_StopActions) {
   Pass([&] { return processes_.signals().size() == 1; });
   PassTime(7);
   log_.Recreate("pitwall.actions");
-  IssueEvent other = Issue("a", 18);  // its decision would go to the same partition
+  IssueEvent other = Issue("a", 18);  // this issue's decision would go to the same partition
   other.rule = "p/g/B";
   other.id = MakeEventId(other);
   Publish(other);

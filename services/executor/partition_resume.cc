@@ -1,4 +1,4 @@
-// Part of PartitionWorker: finds the resume position, even in a replaced log
+// Part of PartitionWorker: determines the resume position, even if the log was replaced
 // (docs/decisions/0022-store-a-log-mark-with-each-position.md).
 #include <utility>
 
@@ -26,7 +26,7 @@ Status PartitionWorker::FollowReplaced(int64_t before) {
   mark_ = {};
   NoteReset(Cat("log_truncated: ", at_.topic, "/", at_.partition, ": the log ends at offset ", end,
                 ", below the read position ", before, " (topic deleted, recreated, or truncated)"));
-  // The new log repeats open issues. The state of all other issues is unknown.
+  // The new log repeats only open issues, so the state of all other issues is unknown.
   candidates_.clear();
   for (const auto& [issue, t] : std::exchange(committed_stops_, {})) {
     Finish(t.decision, "not executed: the log of issues was replaced first");

@@ -20,8 +20,8 @@ constexpr size_t kPollBytes = size_t{2} << 20;
 constexpr int64_t kPollNs = kNanosPerSecond;
 constexpr int64_t kRetryNs = kNanosPerSecond;
 constexpr int64_t kCommitIntervalNs = 5 * kNanosPerSecond;
-// Only a flood of issues leads to more candidates per decision. They are then decided before the
-// worker reaches the end of the log.
+// Maximum number of candidates per decision, which only a flood of issues can reach. At this limit,
+// the worker decides before it reaches the end of the log.
 constexpr size_t kMaxCandidates = 10'000;
 
 std::string RandomName() {
@@ -57,8 +57,8 @@ Status PartitionWorker::Fence() {
 
 Status PartitionWorker::Open(std::vector<ActionEvent> unfinished) {
   ASSIGN_OR_RETURN(const std::optional<CommittedOffset> committed, log_->Committed(group_, at_));
-  // On the first start, the worker reads from the end. Issues that are already open are repeated
-  // within five minutes.
+  // On the first start, the worker reads from the end of the log. Issues that are already open are
+  // repeated within five minutes.
   int64_t from = kFromEnd;
   if (committed) {
     ASSIGN_OR_RETURN(from, Resume(*committed));
@@ -113,7 +113,7 @@ void PartitionWorker::Loop() {
     SetHealth(Annotate(status, Cat(at_.topic, "/", at_.partition)));
     if (status.ok()) continue;
     PITWALL_LOG(kError, "executor", at_.topic, "/", at_.partition, ": ", ToStd(status.message()));
-    // Another executor took over this partition, or the result of a commit is unknown.
+    // Either another executor took over this partition, or the result of a commit is unknown.
     if (status.code() == absl::StatusCode::kAborted) committer_.reset();
     if (!stop_) wakeup_->Wait(kRetryNs);
   }
@@ -155,7 +155,7 @@ Status PartitionWorker::ReadBack() {
       index_->Release(issue);  // the decision was not committed
     } else if (ours) {
       committed_stops_.insert_or_assign(issue, std::move(t));
-    }  // otherwise another executor decided the issue and acts on it
+    }  // otherwise, another executor decided the issue and acts on it
   }
   return OkStatus();
 }
@@ -180,7 +180,7 @@ Status PartitionWorker::Step() {
   }
   LookAfter();
   if (candidates_.empty() && committed_stops_.empty()) {
-    // The position may be stored late, because no other state depends on it.
+    // The position may be stored late, because no other state depends on the position.
     const int64_t now = clock_->MonotonicNs();
     if (reader_->position() != committed_ && now - committed_at_ns_ >= kCommitIntervalNs) {
       RETURN_IF_ERROR(Apply({}, reader_->position()));
@@ -220,7 +220,7 @@ void PartitionWorker::Note(const Record& record) {
 void PartitionWorker::Consider(IssueEvent event) {
   const std::string issue = IssueId(event);
   const Verdict verdict = Judge(options_.policies, event);
-  // Every stop request from a person gets a reply.
+  // Every stop request from a user gets a reply.
   if (verdict.mode == PolicyMode::kOff && event.rule != kStopRequestRule) return;
   if (targets_->Choose(event.reference).elsewhere) {
     candidates_.erase(issue);
@@ -295,10 +295,10 @@ Status PartitionWorker::DecideAll() {
   for (const auto& [issue, t] : std::exchange(committed_stops_, {})) Act(t);
   std::set<std::string> jobs;
   for (const auto& [issue, event] : candidates_) jobs.insert(event.job);
-  RETURN_IF_ERROR(decisions_->ReadOf(jobs));  // also reads decisions of executors on other nodes
+  RETURN_IF_ERROR(decisions_->ReadOf(jobs));  // also reads decisions by executors of other nodes
   std::vector<ActionEvent> actions;
   std::vector<DecidedStop> decided;
-  // Decide in order of event time: with a budget, the order must not depend on a hash.
+  // Decide in order of event time. With a budget, the order must not depend on a hash.
   std::vector<const IssueEvent*> order;
   for (const auto& [issue, event] : candidates_) order.push_back(&event);
   std::sort(order.begin(), order.end(), [](const IssueEvent* a, const IssueEvent* b) {
@@ -315,10 +315,10 @@ Status PartitionWorker::DecideAll() {
     if (live) decided.push_back({*decision, target, grace_ns});
     actions.push_back(*std::move(decision));
   }
-  // Commit the decisions first. Every action requires a recorded decision.
+  // Commit the decisions first, because every action requires a recorded decision.
   Status committed = Apply(actions, reader_->position());
   if (committed.code() == absl::StatusCode::kAborted) {
-    unconfirmed_ = std::move(decided);  // the reservations stay until the result is known
+    unconfirmed_ = std::move(decided);  // the reservations are kept until the result is known
     return committed;
   }
   if (!committed.ok()) {
@@ -374,11 +374,11 @@ void PartitionWorker::Finish(const ActionEvent& decision, std::string effect, bo
   outcomes_.push_back(std::move(done));
 }
 
-// Returns the job's record about an action. It is committed in one transaction with the action, so
-// it is sent exactly once. A decision announces the end, so that the following process exits do not
-// count as failures. A refusal withdraws the announcement. The outcome of the action ends the job
-// (time-model.md, section 4). The source makes no promises, so no watermark waits for it; its boot
-// ID is the action's ID.
+// Returns the record about an action for the job's telemetry. The record is committed in one
+// transaction with the action, so it is sent exactly once. A decision announces the end of the job,
+// so that subsequent process exits do not count as failures. A refusal withdraws the announcement.
+// The outcome of the action ends the job (time-model.md, section 4). The source makes no promises,
+// so no watermark waits for it. Its boot ID is the action's ID.
 OutgoingRecord PartitionWorker::StopNotice(const ActionEvent& action) {
   Batch batch;
   batch.job = action.job;
@@ -463,7 +463,7 @@ Status PartitionWorker::Apply(const std::vector<ActionEvent>& actions, int64_t n
     }
   }
   if (!actions.empty()) {
-    // Read the decisions back, so that a later start detects if the log that contained them is
+    // Read the decisions back, so that a later start detects whether the log that contains them was
     // lost.
     std::set<std::string> jobs;
     for (const ActionEvent& action : actions) jobs.insert(action.job);

@@ -1,4 +1,5 @@
-// Worker of one pitwall.issues partition: reads issues, decides, acts, and records outcomes.
+// Worker for one pitwall.issues partition. The worker reads issues, makes decisions, acts, and
+// records outcomes.
 #pragma once
 
 #include <atomic>
@@ -24,8 +25,8 @@
 
 namespace pitwall::executor {
 
-// One thread must call Fence, Open, Start, and Stop in this order. Other functions may be called
-// from any thread. All pointers are borrowed.
+// Fence, Open, Start, and Stop must be called on one thread in this order. Other functions may be
+// called from any thread. All pointers are borrowed.
 class PartitionWorker {
  public:
   PartitionWorker(Clock* clock, Log* log, const StopTargets* targets,
@@ -34,10 +35,10 @@ class PartitionWorker {
   ~PartitionWorker();
 
   // Takes over the partition from any other executor of this node. The other executor's commits
-  // fail until it fences this one in turn.
+  // fail until that executor takes over the partition again.
   Status Fence();
   // `unfinished` contains live decisions of an earlier process whose outcome is unknown. The worker
-  // checks and records their effect but does not execute them again.
+  // checks and records their effect, but does not execute them again.
   Status Open(std::vector<ActionEvent> unfinished);
   // Pauses actions for the given reason until the decisions can be read. Must be called after Open.
   void Hold(const Status& why);
@@ -46,27 +47,28 @@ class PartitionWorker {
   Status health() const;
 
  private:
-  struct DecidedStop {  // a decided stop to execute
+  struct DecidedStop {  // stop that was decided and must be executed
     ActionEvent decision;
     StopTarget* target = nullptr;
     int64_t grace_ns = 0;
   };
-  struct Watched {  // an executed stop whose effect is being checked
+  struct Watched {  // executed stop whose effect is being checked
     ActionEvent decision;
     StopTarget* target = nullptr;
-    std::string done;  // text that describes the action
+    std::string done;  // description of the action
     int64_t until_ns = 0;
     int64_t grace_ns = 0;
     int64_t look_at_ns = 0;
   };
 
   void Loop();
-  // Takes over the partition again and reads from the log which decisions were committed.
+  // Takes over the partition again, and determines from the log which decisions were committed.
   Status Reopen();
   Status ReadBack();
-  // Returns the position to resume from: the committed one, or the end of a replaced log.
+  // Returns the position to resume from, which is the committed position or the end of a replaced
+  // log.
   StatusOr<int64_t> Resume(const CommittedOffset& committed);
-  // Resumes at the end of a log that was replaced while the reader was at `before`.
+  // Resumes at the end of a replaced log. `before` is the reader's position in the previous log.
   Status FollowReplaced(int64_t before);
   void NoteReset(std::string text);
   Status Step();
@@ -77,7 +79,8 @@ class PartitionWorker {
   Status DecideAll();
   ActionEvent MakeAction(const IssueEvent& event, ActionEventType type, ActionMode mode,
                          std::string why) const;
-  // Returns the decision on one candidate, or nothing if it was already decided or refused.
+  // Returns the decision on one candidate, or nullopt if the candidate was already decided or
+  // refused.
   std::optional<ActionEvent> Decide(const IssueEvent& event, StopTarget** target,
                                     int64_t* grace_ns);
   void Act(const DecidedStop& decided);
@@ -98,26 +101,26 @@ class PartitionWorker {
   ExecutorCounters* const counters_;
   const TopicPartition at_;
   const std::string group_;  // consumer group of this node
-  const std::string name_;   // globally unique name of this worker
+  const std::string name_;   // globally unique worker name
   std::unique_ptr<PartitionReader> reader_;
   StopRequests requests_;
-  std::unique_ptr<Committer> committer_;  // null if it was lost (see Reopen)
+  std::unique_ptr<Committer> committer_;  // null if the committer was lost (see Reopen)
   std::unique_ptr<Wakeup> wakeup_;
   std::thread thread_;
   std::atomic<bool> stop_{false};
 
-  // Used only by the worker's thread:
+  // The following members are used only by the worker's thread.
   std::map<std::string, IssueEvent, std::less<>>
-      candidates_;                        // open issues with a policy, by issue ID
+      candidates_;                        // open issues that have a policy, by issue ID
   std::vector<DecidedStop> unconfirmed_;  // stops whose commit result is unknown
   std::map<std::string, DecidedStop, std::less<>>
-      committed_stops_;  // stops committed by this worker, by issue ID
+      committed_stops_;  // stops that this worker committed, by issue ID
   std::vector<Watched> watched_;
   std::vector<ActionEvent> outcomes_;  // outcomes to commit
   std::set<std::string> stopped_;      // IDs of the outcomes that ended a job
-  int64_t begin_ = 0;                  // first offset that this process read
+  int64_t begin_ = 0;                  // first offset that this process has read
   uint64_t commits_ = 0;
-  LogFingerprint mark_;      // mark of the newest record read
+  LogFingerprint mark_;      // mark of the newest record that was read
   std::string last_commit_;  // metadata of the last committed position
   int64_t committed_ = -1;
   int64_t committed_at_ns_ = 0;

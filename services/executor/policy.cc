@@ -9,7 +9,7 @@
 namespace pitwall::executor {
 namespace {
 
-// Returns a clause with the requester of a stop request, or "" for an issue.
+// Returns a clause that names the requester of a stop request, or "" for an issue.
 std::string RequesterOf(const IssueEvent& event) {
   if (event.rule != kStopRequestRule) return "";
   return Cat("requested by ", event.labels.Get("principal"), " (", event.summary, "); ");

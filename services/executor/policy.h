@@ -1,4 +1,4 @@
-// Policies for actions on issues, based only on the options.
+// Policies for actions on issues. A policy decision depends only on the options and the issue.
 #pragma once
 
 #include <span>

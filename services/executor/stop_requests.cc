@@ -59,7 +59,7 @@ Status StopRequests::Read(std::vector<IssueEvent>* events) {
   for (const auto& reader : readers_) {
     const Status read = ReadFrom(reader.get(), events);
     if (read.ok()) continue;
-    open_ = false;  // reopen at the last records
+    open_ = false;  // reopen the partitions at the last records
     return read;
   }
   return OkStatus();

@@ -1,4 +1,4 @@
-// Stop requests from people in pitwall.actions, presented to a worker as issue events.
+// Stop requests from users in pitwall.actions, presented to a worker as issue events.
 #pragma once
 
 #include <memory>
@@ -14,18 +14,19 @@
 
 namespace pitwall::executor {
 
-// Returns the event that policies evaluate and decisions refer to. Its ID is the request's ID.
+// Returns the event that policies evaluate and that decisions refer to. The event's ID is the ID of
+// the request.
 IssueEvent EventOfRequest(const ActionEvent& request);
 
-// Unexpired stop requests of one worker. Starts reading at the last records of each partition, so
-// that a restart misses no request. The number of partitions may differ between this topic and the
-// workers' topic: worker w of n reads partitions w, w + n, … The caller must know which requests
-// were already decided. Not thread-safe. Clock and log are borrowed.
+// Unexpired stop requests for one worker. Reading starts at the last records of each partition, so
+// that a restarted worker does not miss requests. This topic and the workers' topic may have
+// different numbers of partitions: worker w of n reads partitions w, w + n, … The caller must keep
+// track of the requests that were already decided. Not thread-safe. The clock and log are borrowed.
 class StopRequests {
  public:
-  static constexpr int64_t kReadBack = 1000;  // number of records per partition read at startup
+  static constexpr int64_t kReadBack = 1000;  // records to read from each partition at startup
 
-  // `workers_topic` has one partition per worker.
+  // `workers_topic` is the topic with one partition per worker.
   StopRequests(const Clock* clock, Log* log, std::string topic, std::string workers_topic,
                int32_t worker)
       : clock_(clock),
@@ -34,8 +35,8 @@ class StopRequests {
         workers_topic_(std::move(workers_topic)),
         worker_(worker) {}
 
-  // Appends the requests that arrived since the last call, without waiting. Returns OK if the topic
-  // does not exist yet.
+  // Appends the requests that have arrived since the last call, without waiting. Returns OK if the
+  // topic does not exist yet.
   Status Read(std::vector<IssueEvent>* events);
 
  private:

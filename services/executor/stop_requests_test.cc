@@ -1,4 +1,4 @@
-// Stop requests from people under the executor's policies.
+// Tests of user stop requests under the executor's policies.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -72,7 +72,7 @@ TEST_F(StopRequestsTest, IntervalRequestIsNotAStop) {
   interval.kind = ActionKind::kInterval;
   interval.interval_ns = 5 * kNanosPerSecond;
   interval.id = MakeActionId(interval);
-  Ask(interval);  // even with the rule name of a stop
+  Ask(interval);  // has no effect, even with the rule name of a stop
   Ask(Request("request-1"));
   Pass([&] { return Actions().size() == 4; });
   EXPECT_THAT(Kinds(),
@@ -80,7 +80,7 @@ TEST_F(StopRequestsTest, IntervalRequestIsNotAStop) {
   EXPECT_EQ(Actions()[2].issue, "request-1");
 }
 
-// An actions topic that was created by another component may have more partitions than the issues
+// If another component created the actions topic, it may have more partitions than the issues
 // topic.
 TEST_F(StopRequestsTest, ReadsRequestsOfEveryPartition) {
   ASSERT_TRUE(log_.EnsureTopic("more.actions", {5, false, -1}).ok());
@@ -98,7 +98,7 @@ TEST_F(StopRequestsTest, ReadsRequestsOfEveryPartition) {
   EXPECT_THAT(processes_.signals(), ElementsAre(7));
 }
 
-// Earlier requests are not read again, because they have expired or are already decided.
+// Earlier requests are not read again, because they have either expired or been decided.
 TEST_F(StopRequestsTest, RecreatedTopicIsReadFromStart) {
   Run(Policies(PolicyMode::kLive));
   ActionEvent old = Request("request-0");
@@ -153,7 +153,7 @@ TEST_F(StopRequestsTest, ExecutesOnceAcrossRestartsAndNotAfterExpiry) {
   Ask(Request("request-1"));
   Pass([&] { return !processes_.signals().empty(); });
   executor_->Stop();
-  // A request from before the start is valid until it expires.
+  // A request from before the start remains valid until it expires.
   ActionEvent late = Request("request-2");
   late.expires_ns = clock_.WallNs();
   Ask(late);
@@ -166,7 +166,7 @@ TEST_F(StopRequestsTest, ExecutesOnceAcrossRestartsAndNotAfterExpiry) {
   const std::vector<ActionEvent> actions = Actions();
   EXPECT_EQ(std::count_if(actions.begin(), actions.end(),
                           [](const ActionEvent& action) { return action.issue == "request-2"; }),
-            1);  // the executor does not reply to it
+            1);  // the executor does not reply to the request
 }
 
 }  // namespace

@@ -88,8 +88,7 @@ TEST_F(CaptureCoordinatorTest, RulesRequestOneCapturePerJobPerMinute) {
   Turn();
   EXPECT_TRUE(Requests().empty());
   coordinator_->OnEvent(Found("j"));
-  coordinator_->OnEvent(
-      Found("j", "p/g/C"));  // less than a minute after the previous request of the job
+  coordinator_->OnEvent(Found("j", "p/g/C"));  // less than a minute after the previous request
   coordinator_->OnEvent(Found("k"));
   Turn();
   ASSERT_EQ(Requests().size(), 2u);

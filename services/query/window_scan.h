@@ -28,7 +28,7 @@ struct SampleWindow {
 // Returns true for Prometheus functions, and false for Pitwall-specific functions.
 bool CanScan(WindowFunction function);
 
-// Returns the function's result for the window, or nullopt if there is no result. `scratch` avoids
+// Returns the function's result for the window, or nullopt without a result. `scratch` avoids
 // allocations between calls.
 std::optional<double> ScanWindow(WindowFunction function, const SampleWindow& window,
                                  std::span<const double> arguments, std::vector<double>* scratch);

@@ -23,7 +23,7 @@ using history_client::kRoutes;
 constexpr int64_t kTimeoutNs = 30 * kNanosPerSecond;
 constexpr int64_t kPollNs = kNanosPerSecond / 4;
 
-// Returns the reply to a request, or "" if there is no reply yet.
+// Returns the reply to a request, or "" if the reply has not arrived yet.
 StatusOr<std::string> AnswerTo(const Client& client, const std::string& job,
                                const std::string& request) {
   ASSIGN_OR_RETURN(const Json answer, client.Get(Cat(kRoutes, "/actions"), {{"job", job}}));

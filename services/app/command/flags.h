@@ -21,7 +21,7 @@ struct FlagSpec {
   std::string_view value;  // placeholder in the help, e.g. FILE
   std::string_view help;   // a clause without a final period
   std::string_view default_value = {};
-  std::string_view short_name = {};  // without the leading dash; "" if there is no short name
+  std::string_view short_name = {};  // without the leading dash; "": no short name
 };
 
 class Flags {

@@ -17,10 +17,10 @@ extern char** environ;
 namespace pitwall::executor {
 namespace {
 
-constexpr int kPollMs = 50;  // maximum delay in noticing a cancellation or an exit
+constexpr int kPollMs = 50;  // maximum delay until a cancellation or an exit is noticed
 constexpr int kSignalOffset = 128;
 
-// Pipe that captures a child's output.
+// Pipe that captures the output of a child process.
 class Pipe {
  public:
   Pipe() {
@@ -37,7 +37,8 @@ class Pipe {
   int reader() const { return ends_[0]; }
   int writer() const { return ends_[1]; }
   void CloseWriter() { Close(&ends_[1]); }
-  // Reads the available output and discards bytes beyond the limit, so that the child can exit.
+  // Reads the available output. Bytes beyond the limit are discarded, so that the child can
+  // continue and exit.
   void Take(std::string* out) {
     char buffer[4096];
     const ssize_t n = read(ends_[0], buffer, sizeof(buffer));
@@ -84,8 +85,8 @@ class PosixCommandRunner final : public CommandRunner {
       return absl::DeadlineExceededError(
           ToAbsl(Cat(argv[0], " did not finish within ", timeout_ns / kNanosPerMilli, " ms")));
     }
-    // Reads the remaining output. A grandchild may keep the pipe open, so do not wait for end of
-    // file.
+    // Reads the remaining output. A grandchild may keep the pipe open, so this function does not
+    // wait for end of file.
     for (Pipe* pipe : {&out, &errors}) {
       std::string* text = pipe == &out ? &result.out : &result.errors;
       pollfd fd = {pipe->reader(), POLLIN, 0};

@@ -1,4 +1,4 @@
-// Runner of commands that the administrator configured.
+// Runner for commands that an administrator configured.
 #pragma once
 
 #include <atomic>
@@ -24,11 +24,11 @@ inline constexpr size_t kMaxCommandOutput = size_t{64} << 10;
 class CommandRunner {
  public:
   virtual ~CommandRunner() = default;
-  // Runs argv[0] (looked up in PATH, without a shell) with empty standard input. NotFound: the
-  // program does not exist. DeadlineExceeded: the program was killed after the timeout. Cancelled:
-  // Cancel was called.
+  // Runs argv[0] (looked up in PATH, without a shell) with empty standard input. Returns NotFound
+  // if the program does not exist, DeadlineExceeded if the program was killed after the timeout,
+  // and Cancelled if Cancel was called.
   virtual StatusOr<CommandResult> Run(const std::vector<std::string>& argv, int64_t timeout_ns) = 0;
-  // Kills the running commands. Later calls to Run fail.
+  // Kills the running commands. All later calls to Run fail.
   virtual void Cancel() {}
 };
 

@@ -20,8 +20,8 @@ using cloudevents::JsonWriter;
 
 struct KubernetesTarget::Kind {
   std::string_view kind, group_version, plural;
-  std::string_view suspend;            // merge patch of the spec
-  std::vector<std::string_view> over;  // condition types of a finished object
+  std::string_view suspend;            // merge patch for the spec
+  std::vector<std::string_view> over;  // condition types that mean that the object has finished
   std::vector<std::string_view>
       groups;  // keys in status.replicaStatuses; if empty, use the status field `active`
 };
@@ -31,10 +31,10 @@ namespace {
 constexpr size_t kMaxReplyBytes = size_t{8} << 20;
 constexpr size_t kMaxNameBytes = 253;
 constexpr int kMaxPages = 20;
-// Label of objects that Kueue admits and suspends. Kueue reverts suspensions by others.
+// Label of objects that Kueue admits and suspends. Kueue reverts suspensions by other components.
 constexpr std::string_view kQueueLabel = "kueue.x-k8s.io/queue-name";
 
-// Returns true for a valid object name, which is safe as a single path segment.
+// Returns true for a valid object name, which can safely be used as a path segment.
 bool IsName(std::string_view name) {
   return !name.empty() && name.size() <= kMaxNameBytes && name.find("..") == name.npos &&
          std::all_of(name.begin(), name.end(), [](char c) {
@@ -50,7 +50,7 @@ bool IsUid(std::string_view uid) {
 
 std::string Named(const JobReference& r) { return Cat(r.kind, " ", r.namespace_name, "/", r.name); }
 
-// Returns the server's message from the body of an error reply.
+// Returns the server's message from the body of an error response.
 std::string MessageOf(const HttpReply& reply) {
   const StatusOr<JsonReader> in = JsonReader::Parse(reply.body, kMaxReplyBytes);
   std::string message = in.ok() ? in->String("message") : "";
@@ -58,7 +58,7 @@ std::string MessageOf(const HttpReply& reply) {
   return TerminalLine(message);
 }
 
-// Returns OK for 2xx, and otherwise the reason why the call failed.
+// Returns OK for 2xx, and otherwise an error with the reason why the call failed.
 Status Fault(const HttpReply& reply, std::string_view verb, const JobReference& r) {
   if (reply.status >= 200 && reply.status < 300) return OkStatus();
   const std::string text =
@@ -81,7 +81,7 @@ Status Fault(const HttpReply& reply, std::string_view verb, const JobReference& 
 struct Object {
   std::string uid, owner, queue, over;
   bool suspended = false, deleted = false;
-  uint64_t active = 0;  // running or terminating pods
+  uint64_t active = 0;  // number of running or terminating pods
 };
 
 }  // namespace
@@ -194,7 +194,7 @@ Status KubernetesTarget::Change(const Kind& kind, const JobReference& r, bool dr
     body.Text("kind", "DeleteOptions");
     body.Text("apiVersion", "v1");
     body.Text("propagationPolicy", "Background");
-    if (dry) {  // with a body, the server ignores query options, so it would delete the object
+    if (dry) {  // with a body, the server ignores query options and would delete the object
       body.Key("dryRun");
       body.BeginArray();
       body.String("All");
@@ -204,7 +204,7 @@ Status KubernetesTarget::Change(const Kind& kind, const JobReference& r, bool dr
   } else {
     body.Key("spec");
     body.Raw(kind.suspend);
-    // A patch that changes the uid is a conflict. So the patch only applies to the object with this
+    // A patch that changes the uid is a conflict, so the patch applies only to the object with this
     // uid.
     body.Key("metadata");
   }
@@ -216,7 +216,8 @@ Status KubernetesTarget::Change(const Kind& kind, const JobReference& r, bool dr
                    options_.delete_objects
                        ? Call("DELETE", path, "application/json", body.Take())
                        : Call("PATCH", path, "application/merge-patch+json", body.Take()));
-  // An admission webhook without dry-run support replies 400. Only the real call can test it.
+  // An admission webhook without dry-run support replies with 400. Only the real call can test such
+  // a webhook.
   if (dry && !options_.delete_objects && reply.status == 400) return OkStatus();
   return Fault(reply, options_.delete_objects ? "delete" : "patch", r);
 }
@@ -247,7 +248,7 @@ StatusOr<bool> KubernetesTarget::IsOfPod(const JobReference& r, std::string_view
     if (!in->status().ok()) return Annotate(in->status(), "response to list pods");
     if (found) return true;
     if (next.empty()) return false;
-    // The server's token must consist of letters, digits, and base64 characters.
+    // The token for the server must consist of letters, digits, and base64 characters.
     if (next.find_first_of(" &#?/") != next.npos)
       return Internal("list pods: malformed continue token");
   }

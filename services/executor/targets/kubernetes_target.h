@@ -1,5 +1,5 @@
 // Target for Kubernetes objects. Suspends a Job (batch/v1) or a PyTorchJob (kubeflow.org/v1), which
-// keeps the object and its history, or deletes it.
+// preserves the object and its history, or deletes the object.
 #pragma once
 
 #include <cstdint>
@@ -12,27 +12,29 @@
 
 namespace pitwall::executor {
 
-// Annotation that names the owner of the object's Pitwall job: "uid:1000" or "pod:<uid>". Users
-// with write access to the object set it; a Pitwall client cannot.
+// Annotation that names the owner of the object's Pitwall job: "uid:1000" or "pod:<uid>". Only
+// users with write access to the object can set the annotation, and Pitwall clients cannot.
 inline constexpr std::string_view kOwnerAnnotation = "pitwall.io/owner";
 
 struct KubernetesOptions {
   std::string server;      // https://host:port
-  std::string token_file;  // read for each call, because the kubelet rotates the token
-  std::string cluster;     // cluster name in references; "" matches every cluster
+  std::string token_file;  // read for every call, because the kubelet rotates the token
+  std::string cluster;     // cluster name in references; "" matches all clusters
   bool delete_objects = false;
-  // If the annotation is missing, searches the object's pods for the owner. Requires permission to
-  // list pods.
+  // If true and the annotation is missing, the owner is searched for among the object's pods.
+  // Requires permission to list pods.
   bool list_pods = false;
   CallLimits limits;
 };
 
-// Handles references of platform "kubernetes". Acts only on the object with the uid of the
-// reference, which is a precondition of the call itself. Required permissions: get and patch (or
-// delete) on these kinds in the namespaces of the jobs. Check sends the call to the API server with
+// Handles references of platform "kubernetes". Acts only on the object with the uid in the
+// reference. The uid is a precondition of the call itself. Required permissions: get and patch (or
+// delete) for these kinds in the namespaces of the jobs. Check sends the call to the API server
+// with
 // dryRun=All, so that missing permissions are reported before a decision.
 //
-// Thread-safe. Clock and transport are borrowed. The transport must trust the server's certificate.
+// Thread-safe. The clock and transport are borrowed. The transport must trust the server's
+// certificate.
 class KubernetesTarget final : public StopTarget {
  public:
   KubernetesTarget(Clock* clock, HttpTransport* transport, KubernetesOptions options)
@@ -49,12 +51,12 @@ class KubernetesTarget final : public StopTarget {
  private:
   struct Kind;
   static const Kind* Find(std::string_view kind);
-  // InvalidArgument: the object kind in the reference is not supported.
+  // Returns InvalidArgument if the object kind in the reference is not supported.
   static StatusOr<const Kind*> KindOf(const JobReference& reference);
   std::string Path(const Kind& kind, const JobReference& reference) const;
   StatusOr<HttpReply> Call(std::string_view method, const std::string& path,
                            std::string_view content_type, const std::string& body);
-  // Sends the call that stops the object. If `dry` is set, the server only validates the call.
+  // Sends the call that stops the object. If `dry` is true, the server only validates the call.
   Status Change(const Kind& kind, const JobReference& reference, bool dry);
   // Returns OK if the object may be stopped for this owner.
   Status CheckOwner(const ActionEvent& stop, std::string_view annotated);

@@ -25,8 +25,8 @@ struct Stat {
   uint64_t start_ticks = 0;
 };
 
-// Reads a file in /proc/<pid>. NotFound: the process does not exist. Unavailable: the file is
-// unreadable, so the state is unknown.
+// Reads a file in /proc/<pid>. Returns NotFound if the process does not exist, and Unavailable if
+// the file is unreadable and the state is therefore unknown.
 StatusOr<std::string> ReadProcess(int64_t pid, std::string_view name) {
   const std::string path = Cat("/proc/", pid, "/", name);
   const auto failed = [&](int error_number) -> Status {
@@ -50,28 +50,29 @@ StatusOr<std::string> ReadProcess(int64_t pid, std::string_view name) {
   return text;
 }
 
-// Reads /proc/<pid>/stat. NotFound: the process does not exist. Unavailable: as in ReadProcess.
+// Reads /proc/<pid>/stat. Returns NotFound if the process does not exist, and Unavailable under the
+// same conditions as ReadProcess.
 StatusOr<Stat> ReadStat(int64_t pid) {
   ASSIGN_OR_RETURN(const std::string text, ReadProcess(pid, "stat"));
-  const size_t name_end = text.rfind(')');  // the name may contain any character
+  const size_t name_end = text.rfind(')');  // the process name may contain any character
   if (name_end == std::string::npos || name_end + 2 >= text.size())
     return Unavailable(Cat("/proc/", pid, "/stat: malformed"));
   const std::vector<std::string_view> fields =
       Split(Trim(std::string_view(text).substr(name_end + 2)), ' ');
-  // Field 3 has index 0 here. Field 22 is the start time.
+  // Field 3 of the file has index 0 here. Field 22 is the start time.
   const std::optional<int64_t> start = fields.size() > 19 ? ParseInt(fields[19]) : std::nullopt;
   if (!start || *start < 0 || fields[0].empty())
     return Unavailable(Cat("/proc/", pid, "/stat: malformed"));
   return Stat{fields[0][0], static_cast<uint64_t>(*start)};
 }
 
-// Returns the owner of a process: its pod, or its effective user. Returns the same errors as
-// ReadProcess.
+// Returns the owner of a process, which is either its pod or its effective user. Returns the same
+// errors as ReadProcess.
 StatusOr<std::string> ReadOwner(int64_t pid) {
   ASSIGN_OR_RETURN(const std::string status, ReadProcess(pid, "status"));
   ASSIGN_OR_RETURN(const std::string cgroup, ReadProcess(pid, "cgroup"));
   const size_t at = status.find("\nUid:");
-  // The line contains the real user ID, followed by the effective one.
+  // The line contains the real user ID followed by the effective user ID.
   std::istringstream ids(at == std::string::npos ? "" : status.substr(at + 5));
   int64_t real = -1, effective = -1;
   if (!(ids >> real >> effective)) return Unavailable(Cat("/proc/", pid, "/status: malformed"));
@@ -106,14 +107,14 @@ class LinuxProcessControl final : public ProcessControl {
     if (absl::IsNotFound(stat.status())) return ProcessState::kGone;
     if (!stat.ok()) return stat.status();
     if (stat->start_ticks != process.start_ticks) return ProcessState::kReplaced;
-    // A zombie has exited and is waiting for its parent.
+    // A zombie has exited and is waiting to be reaped by its parent.
     if (stat->state == 'Z' || stat->state == 'X') return ProcessState::kGone;
     if (process.owner.empty()) return ProcessState::kRunning;
     const StatusOr<std::string> owner = ReadOwner(process.pid);
     if (absl::IsNotFound(owner.status())) return ProcessState::kGone;
     if (!owner.ok()) return owner.status();
     if (*owner == process.owner) return ProcessState::kRunning;
-    // The owner belongs to this process only if the process still exists.
+    // The owner that was read belongs to this process only if the process still exists.
     const StatusOr<Stat> still = ReadStat(process.pid);
     if (still.ok() && still->start_ticks == process.start_ticks) return ProcessState::kOtherOwner;
     if (still.ok() || absl::IsNotFound(still.status())) return ProcessState::kGone;
@@ -132,7 +133,8 @@ class LinuxProcessControl final : public ProcessControl {
       return ErrnoStatus(open_error, Cat("process ", process.pid));
     }
     // The handle refers to the process that had the pid when the handle was opened. The requested
-    // process has had this pid since its start, so if it exists now, the handle refers to it.
+    // process has kept this pid since its start. If the requested process exists now, the handle
+    // therefore refers to it.
     Status status = Check(process);
     if (status.ok() && (fd >= 0 ? PidfdSignal(fd, SIGTERM) : kill(pid, SIGTERM)) != 0) {
       status = errno == ESRCH ? NotFound(Cat("process ", process.pid, " is gone"))
@@ -193,7 +195,7 @@ StatusOr<std::vector<ProcessIdentity>> ParseProcessUids(std::string_view uid) {
     if (plus == std::string_view::npos) break;
     const std::string_view other = first.substr(plus + 1);
     const size_t slash = other.find('/');
-    if (slash == std::string_view::npos) break;  // the "+" is part of the node's name
+    if (slash == std::string_view::npos) break;  // the "+" is part of the node name
     const std::optional<int64_t> pid = ParseInt(other.substr(0, slash));
     const std::optional<int64_t> start = ParseInt(other.substr(slash + 1));
     if (!pid || !start) break;

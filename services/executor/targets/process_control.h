@@ -1,4 +1,4 @@
-// Access of the executor to processes on its machine: checks identities and sends SIGTERM.
+// Access to the processes on the executor's machine: checks their identities and sends SIGTERM.
 #pragma once
 
 #include <cstdint>
@@ -12,47 +12,48 @@
 
 namespace pitwall::executor {
 
-// Unique identity of a process; a pid alone may be reused. The uid of a JobReference with platform
-// "process" is "<pid>@<node>/<start>", where start is field 22 of /proc/<pid>/stat (clock ticks
-// since boot).
+// Unique identity of a process. A pid alone is not unique because it may be reused. The uid of a
+// JobReference with platform "process" is "<pid>@<node>/<start>", where start is field 22 of
+// /proc/<pid>/stat (clock ticks since boot).
 struct ProcessIdentity {
   int64_t pid = 0;
   std::string node;
   uint64_t start_ticks = 0;
-  std::string owner;  // required owner, "uid:1000" or "pod:<uid>"; "" accepts any owner
+  std::string owner;  // required owner, "uid:1000" or "pod:<uid>"; "" accepts all owners
 };
-// Parses a process uid. The InvalidArgument error contains the invalid part of the uid.
+// Parses a process uid. An InvalidArgument error contains the invalid part of the uid.
 StatusOr<ProcessIdentity> ParseProcessUid(std::string_view uid);
 std::string MakeProcessUid(const ProcessIdentity& identity);
 // Parses the processes of a job on one node: "<pid>@<node>/<start>", followed by "+<pid>/<start>"
-// for each further process. Never returns an empty list. InvalidArgument: the uid is invalid, or it
-// ends with "+more" because the list is incomplete.
+// for each additional process. Never returns an empty list. Returns InvalidArgument if the uid is
+// invalid, or if it ends with "+more" because the list is incomplete.
 StatusOr<std::vector<ProcessIdentity>> ParseProcessUids(std::string_view uid);
 
 enum class ProcessState {
   kRunning,
   kGone,
-  kReplaced,    // another process has the pid
-  kOtherOwner,  // the process has another owner
+  kReplaced,    // a different process has the pid
+  kOtherOwner,  // the process belongs to a different owner
 };
 
 // Thread-safe.
 class ProcessControl {
  public:
   virtual ~ProcessControl() = default;
-  // Unavailable: the process state cannot be read, so it is unknown.
+  // Returns the state of the process. Unavailable: the state cannot be read and is therefore
+  // unknown.
   virtual StatusOr<ProcessState> Look(const ProcessIdentity& process) = 0;
-  // Sends SIGTERM to exactly this process. NotFound: the process exited or was replaced.
-  // Unavailable: its state cannot be read. PermissionDenied: the executor lacks permission, or the
-  // owner differs. No signal is sent in any error case.
+  // Sends SIGTERM to exactly this process. NotFound: the process has exited or was replaced.
+  // Unavailable: the process state cannot be read. PermissionDenied: the executor lacks the
+  // permission, or the owner is different. If an error is returned, no signal was sent.
   virtual Status Terminate(const ProcessIdentity& process) = 0;
 };
 
-// Uses /proc and pidfd. The identity is checked on the same handle that is then signaled, so the
-// pid cannot be reused in between (kernels before 5.3 use kill immediately after the check).
+// Uses /proc and pidfd. The identity is checked on the handle that is then signaled, so the pid
+// cannot be reused in between. (On kernels before 5.3, kill is called immediately after the check.)
 std::unique_ptr<ProcessControl> MakeLinuxProcessControl();
-// Returns the start time of a live process in ticks, for references. NotFound: there is no such
-// process.
+// Returns the start time of a live process in clock ticks, for use in references. Returns NotFound
+// if the process does not exist.
 StatusOr<uint64_t> ProcessStartTicks(int64_t pid);
 
 }  // namespace pitwall::executor

@@ -9,7 +9,7 @@
 namespace pitwall::executor {
 namespace {
 
-// Returns the job's processes with their required owner.
+// Returns the job's processes together with their required owner.
 StatusOr<std::vector<ProcessIdentity>> ProcessesOf(const ActionEvent& stop) {
   ASSIGN_OR_RETURN(std::vector<ProcessIdentity> processes, ParseProcessUids(stop.target.uid));
   for (ProcessIdentity& process : processes) process.owner = stop.owner;
@@ -45,7 +45,7 @@ StopCheck ProcessTarget::Check(const ActionEvent& stop) {
         true);
   }
   std::vector<int64_t> running;
-  std::string ended;  // describes the first process that is not running
+  std::string ended;  // description of the first process that is not running
   for (const ProcessIdentity& process : *processes) {
     const StatusOr<ProcessState> state = processes_->Look(process);
     if (!state.ok()) return Refuse(std::string(ToStd(state.status().message())));
@@ -99,7 +99,7 @@ StatusOr<StopEffect> ProcessTarget::Effect(const ActionEvent& stop) {
   ASSIGN_OR_RETURN(std::vector<ProcessIdentity> processes, ProcessesOf(stop));
   std::vector<int64_t> running;
   for (ProcessIdentity& process : processes) {
-    process.owner.clear();  // checked before the stop; the owner may change while the process exits
+    process.owner.clear();  // checked before the stop; may change while the process exits
     ASSIGN_OR_RETURN(const ProcessState state, processes_->Look(process));
     if (state == ProcessState::kRunning) running.push_back(process.pid);
   }

@@ -1,5 +1,5 @@
-// Target for one or more processes on this node: sends SIGTERM to exactly these processes. The job
-// has stopped once all of them have exited.
+// Target for one or more processes on this node. Sends SIGTERM to exactly these processes. The job
+// has stopped once all processes have exited.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 namespace pitwall::executor {
 
 // Handles references of platform "process". Processes on other nodes belong to the executors of
-// those nodes. Refuses jobs without a known owner. `processes` is borrowed.
+// those nodes. Jobs without a known owner are refused. `processes` is borrowed.
 class ProcessTarget final : public StopTarget {
  public:
   ProcessTarget(ProcessControl* processes, std::string node)

@@ -1,5 +1,5 @@
-// Jobs with several processes: the executor signals all of them, and the job has stopped once all
-// have exited.
+// Tests of jobs with several processes. The executor signals all processes, and the job has stopped
+// once all processes have exited.
 #include "services/executor/targets/process_target.h"
 
 #include <gmock/gmock.h>
@@ -17,8 +17,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-// Issue 26, C3: only one process was signaled, and the job was reported as stopped while the others
-// were still running.
+// Issue 26, C3: only one process was signaled, and the job was reported as stopped while its other
+// processes were still running.
 TEST_F(ExecutorTest, JobWithSeveralProcesses_StopsOnceAllHaveExited) {
   for (const int64_t pid : {17, 18, 19}) processes_.Run(pid, pid * 10);
   processes_.exits = false;
@@ -75,7 +75,7 @@ TEST_F(ExecutorTest, JobWithIncompleteProcessList_IsRefused) {
   EXPECT_THAT(Actions()[0].why, HasSubstr("lists only some of the job's processes"));
 }
 
-// Fake processes, each with a state and a reply to SIGTERM.
+// Fake processes. Each process has a state and a scripted reply to SIGTERM.
 class SomeProcesses final : public ProcessControl {
  public:
   struct One {

@@ -1,4 +1,4 @@
-// Stops over HTTP with scripted replies. tests/kube uses a real API server.
+// Tests of stops over HTTP with scripted replies. tests/kube uses a real API server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -116,7 +116,7 @@ TEST_F(KubernetesTargetTest, SuspendsObjectWithMatchingUid) {
   EXPECT_THAT(call.headers, ::testing::Contains(Pair("authorization", "Bearer t1")));
   EXPECT_THAT(call.headers,
               ::testing::Contains(Pair("content-type", "application/merge-patch+json")));
-  Token("t2");  // the kubelet rotated the token
+  Token("t2");  // the kubelet has rotated the token
   (void)target.Stop(Stop());
   EXPECT_THAT(http_.calls.back().headers, ::testing::Contains(Pair("authorization", "Bearer t2")));
 }
@@ -133,7 +133,8 @@ TEST_F(KubernetesTargetTest, SuspendsPyTorchJobAndDeletesIfConfigured) {
   EXPECT_THAT(http_.calls.back().body, HasSubstr(R"("preconditions":{"uid":"u-1"})"));
 }
 
-// With a body, the server ignores query options. A dry run given there would delete the object.
+// With a body, the server ignores query options, so a dry run that is requested by a query option
+// would delete the object.
 TEST_F(KubernetesTargetTest, DeletionSendsDryRunInBody) {
   http_.Answer(200, JobText("u-1", "", ""));
   KubernetesTarget target = Target(true);
@@ -197,7 +198,7 @@ TEST_F(KubernetesTargetTest, MissingPermissionIsReportedBeforeDecision) {
           "patch it"));
 }
 
-TEST_F(KubernetesTargetTest, OwnersPodProvesOwnership) {
+TEST_F(KubernetesTargetTest, PodOfOwner_ProvesOwnership) {
   ActionEvent stop = Stop();
   stop.owner = "pod:p-1";
   const auto pods = [](std::string_view job) {

@@ -11,7 +11,7 @@
 namespace pitwall::executor {
 namespace {
 constexpr int64_t kMaxRetryAfterNs = 30 * kNanosPerSecond;  // upper bound for Retry-After
-constexpr int64_t kSliceNs = 200 * kNanosPerMilli;  // maximum delay in noticing a cancellation
+constexpr int64_t kSliceNs = 200 * kNanosPerMilli;  // maximum delay until a cancellation is noticed
 }  // namespace
 
 StatusOr<HttpReply> RetryingHttp::Perform(const std::function<StatusOr<HttpCall>()>& make,

@@ -12,24 +12,23 @@ namespace pitwall::executor {
 
 struct CallLimits {
   int tries = 4;
-  int64_t pause_ns =
-      500 * kNanosPerMilli;  // pause before the first retry; doubles for each further one
-  int64_t timeout_ns = 10 * kNanosPerSecond;  // timeout of one attempt
+  int64_t pause_ns = 500 * kNanosPerMilli;  // pause before the first retry; doubles with each retry
+  int64_t timeout_ns = 10 * kNanosPerSecond;  // timeout of each attempt
 };
 
-// Retries a call that got no reply or a transient error (IsRetriable), and respects Retry-After up
-// to 30 s. Use only for idempotent calls. Thread-safe. Clock and transport are borrowed.
+// Retries a call that got no reply or a transient error (IsRetriable). Respects Retry-After up to
+// 30 s. Must be used only for idempotent calls. Thread-safe. The clock and transport are borrowed.
 class RetryingHttp {
  public:
   RetryingHttp(Clock* clock, HttpTransport* transport, CallLimits limits)
       : clock_(clock), transport_(transport), limits_(limits) {}
 
-  // Calls `make` for each attempt, so that a rotated token is used. Returns any reply that is not
-  // retriable. With `again_on_401`, retries a 401 once. Unavailable: all attempts failed; contains
-  // the error of the last one.
+  // Calls `make` for each attempt, so that the call uses the current token after a rotation.
+  // Returns any reply that is not retriable. If `again_on_401` is true, a 401 is retried once.
+  // Returns Unavailable with the last error if all attempts failed.
   StatusOr<HttpReply> Perform(const std::function<StatusOr<HttpCall>()>& make,
                               bool again_on_401 = false);
-  // Cancels the current call. Later calls fail.
+  // Cancels the current call. All later calls fail.
   void Cancel() { cancelled_ = true; }
 
  private:

@@ -13,7 +13,7 @@ namespace {
 constexpr std::string_view kUserOwner = "uid:";
 constexpr size_t kMaxDigits = 10;  // job numbers have 32 bits
 
-// Returns the job number, which is passed as a command argument.
+// Returns the job number, which is used as a command argument.
 StatusOr<std::string> NumberOf(const JobReference& reference) {
   const std::string& uid = reference.uid;
   const bool digits =
@@ -24,7 +24,7 @@ StatusOr<std::string> NumberOf(const JobReference& reference) {
   return uid;
 }
 
-// Returns the value of a field in the output of `scontrol --oneliner show job`. User-chosen names
+// Returns the value of a field in the output of `scontrol --oneliner show job`. User-defined names
 // and paths may imitate a field, so a field that occurs twice is rejected.
 StatusOr<std::string_view> Field(std::string_view text, std::string_view name) {
   std::string_view found;
@@ -43,8 +43,8 @@ std::string FirstLine(std::string_view text) {
   return TerminalLine(text.substr(0, std::min<size_t>(text.find('\n'), 300)));
 }
 
-// Returns the first line of the error output without the program's name, because messages already
-// include it.
+// Returns the first line of the error output. Omits the program's name because messages already
+// contain it.
 std::string ErrorOf(const CommandResult& result) {
   std::string_view text = Trim(result.errors);
   for (const std::string_view prefix : {"scancel: ", "scontrol: ", "error: "}) {
@@ -58,7 +58,7 @@ bool Mentions(const CommandResult& result, std::string_view what) {
          result.out.find(what) != std::string::npos;
 }
 
-// Returns true for states in which no process remains.
+// Returns true for job states in which no processes remain.
 bool IsOver(std::string_view state) {
   constexpr std::array kOver = {"CANCELLED", "COMPLETED", "FAILED",        "TIMEOUT",
                                 "PREEMPTED", "DEADLINE",  "OUT_OF_MEMORY", "NODE_FAIL",
@@ -102,7 +102,7 @@ StatusOr<SlurmTarget::Job> SlurmTarget::Look(const JobReference& reference) {
   Job job;
   ASSIGN_OR_RETURN(const std::string_view state, Field(result.out, "JobState"));
   job.state = std::string(state);
-  // Example: alice(1000)
+  // The value has the form alice(1000).
   ASSIGN_OR_RETURN(const std::string_view user, Field(result.out, "UserId"));
   const size_t open = user.rfind('(');
   const auto uid = open == std::string_view::npos || !EndsWith(user, ")")
@@ -146,7 +146,7 @@ StatusOr<std::string> SlurmTarget::Stop(const ActionEvent& stop) {
       const CommandResult result,
       runner_->Run({options_.scancel, Cat("--user=", stop.owner.substr(kUserOwner.size())), number},
                    options_.timeout_ns));
-  // scancel exits with 0 even after some errors.
+  // scancel may exit with 0 even after an error.
   if (Mentions(result, "denied")) {
     return absl::PermissionDeniedError(
         ToAbsl(Cat("scancel: ", ErrorOf(result),

@@ -1,4 +1,4 @@
-// Target for Slurm jobs: runs scancel.
+// Target for Slurm jobs. Stops a job with scancel.
 #pragma once
 
 #include <cstdint>
@@ -12,16 +12,18 @@
 namespace pitwall::executor {
 
 struct SlurmOptions {
-  std::string cluster;              // cluster name in references; "" matches every cluster
+  std::string cluster;              // cluster name in references; "" matches all clusters
   std::string scancel = "scancel";  // paths, or names in PATH
   std::string scontrol = "scontrol";
-  int64_t timeout_ns = 10 * kNanosPerSecond;  // timeout of one command
+  int64_t timeout_ns = 10 * kNanosPerSecond;  // timeout of each command
 };
 
-// Handles references of platform "slurm", whose uid is the job number. The job's user must be the
-// issue's owner, and the job must not have finished. scancel also gets the user, so that it never
-// cancels another user's job. Slurm sends SIGTERM to the job's processes and kills them after
-// KillWait.
+// Handles references of platform "slurm", in which the uid is the job number. The job's user must
+// be
+// the owner, and the job must not have finished. The user is also passed to scancel, so
+// that
+// scancel never cancels another user's job. Slurm sends SIGTERM to the job's processes and kills
+// them after KillWait.
 //
 // Permissions: slurmctld accepts a cancellation by the job's user, an operator, root, or SlurmUser.
 // The service must run as one of the last three.
@@ -37,7 +39,7 @@ class SlurmTarget final : public StopTarget {
   StopCheck Check(const ActionEvent& stop) override;
   StatusOr<std::string> Stop(const ActionEvent& stop) override;
   StatusOr<StopEffect> Effect(const ActionEvent& stop) override;
-  // Each check is a request to slurmctld.
+  // Each check sends a request to slurmctld.
   int64_t look_interval_ns() const override { return kNanosPerSecond; }
   void Cancel() override { runner_->Cancel(); }
 
@@ -46,7 +48,7 @@ class SlurmTarget final : public StopTarget {
     std::string state;  // RUNNING, COMPLETING, CANCELLED, …
     int64_t user = -1;
   };
-  // NotFound: slurmctld does not know the job, or no longer knows it.
+  // Returns NotFound if slurmctld does not know the job or has already removed it.
   StatusOr<Job> Look(const JobReference& reference);
 
   CommandRunner* const runner_;

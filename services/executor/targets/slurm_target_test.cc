@@ -15,7 +15,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-// Replies recorded from Slurm 22.05, and replies that are hard to provoke.
+// Replies recorded from Slurm 22.05, and replies that are hard to reproduce.
 class FakeSlurm final : public CommandRunner {
  public:
   StatusOr<CommandResult> Run(const std::vector<std::string>& argv, int64_t) override {
@@ -129,7 +129,7 @@ TEST_F(SlurmTargetTest, FailedStop_ReportsReason) {
                   .ok());
   EXPECT_EQ(stop(1, "scancel: error: Unable to contact slurm controller\n").status().code(),
             absl::StatusCode::kUnavailable);
-  // The job's user changed after the decision.
+  // The job has a different user after the decision.
   slurm_.Shows("RUNNING", "bob(1001)");
   EXPECT_EQ(target_.Stop(Decision()).status().code(), absl::StatusCode::kPermissionDenied);
 }
@@ -147,7 +147,7 @@ TEST(Command, LimitsTimeAndOutput) {
   EXPECT_EQ(both->errors, "err");
   EXPECT_EQ(run("kill -9 $$")->exit_code, 137);
   EXPECT_EQ(run("head -c 1000000 /dev/zero")->out.size(), kMaxCommandOutput);
-  // Run does not wait for a grandchild that keeps the output open.
+  // Run does not wait for a grandchild that keeps the output pipe open.
   EXPECT_EQ(run("sleep 2 & echo x")->out, "x\n");
   EXPECT_EQ(run("sleep 1000", 0).status().code(), absl::StatusCode::kDeadlineExceeded);
   EXPECT_EQ(runner->Run({"no-such-program-17"}, 1).status().code(), absl::StatusCode::kNotFound);

@@ -1,11 +1,11 @@
-// Ways to stop a job, selected by the job's reference: a process on this node, a Kubernetes object,
-// or a call to the administrator's program.
+// Ways to stop a job. The job's reference selects the target: a process on this node, a Kubernetes
+// object, a Slurm job, or a call to a program of the administrator.
 //
 // Requirements for an implementation:
-//  * Check has no side effects. It refuses if the job is not the one in the reference (another uid
-//    under the same name), does not belong to the owner, or has ended.
-//  * Stop is called once for a recorded decision, after a successful Check. It checks the uid and
-//    owner again when it acts. A job that has already stopped counts as a success. Stop never
+//  * Check has no side effects. It refuses the stop if the job is not the job in the reference
+//    (another uid under the same name), does not belong to the owner, or has ended.
+//  * Stop is called once for a recorded decision, after a successful Check. Stop checks the uid and
+//    the owner again when it acts. A job that has already stopped counts as a success. Stop never
 //    affects another job and never blocks indefinitely.
 //  * Effect does not change the job. It returns the result of the stop.
 #pragma once
@@ -23,9 +23,9 @@
 namespace pitwall::executor {
 
 struct StopCheck {
-  std::string refusal;  // reason why the job must not be stopped; "" allows the stop
+  std::string refusal;  // reason why the job must not be stopped, or "" if it may be stopped
   std::string found;  // observation as a clause, such as "process 17 on n1 is running as uid:1000"
-  bool other_owner = false;  // refused because the owner differs or is unknown
+  bool other_owner = false;  // true if refused because the owner differs or is unknown
 };
 
 struct StopEffect {
@@ -34,37 +34,37 @@ struct StopEffect {
 };
 
 // Thread-safe. `stop` is the decision. It contains the job's reference (target), the job's owner,
-// and an ID that is the same for each call about one decision.
+// and an ID that is identical for all calls about one decision.
 class StopTarget {
  public:
   enum class Claim {
-    kNo,         // another target handles this kind of job
+    kNo,         // another target handles jobs of this kind
     kMine,       // this target stops the job
-    kElsewhere,  // this kind of job, but owned by another executor (a process on another node)
+    kElsewhere,  // another executor owns the job (a process on another node)
   };
 
   virtual ~StopTarget() = default;
-  // Name for logs, such as "process" or "kubernetes".
+  // Returns the name used in logs, such as "process" or "kubernetes".
   virtual std::string_view name() const = 0;
   virtual Claim Claims(const JobReference& reference) const = 0;
   virtual StopCheck Check(const ActionEvent& stop) = 0;
-  // Returns the action as a clause, such as "SIGTERM sent". An error means that the target did not
-  // act: NotFound, PermissionDenied (the platform refused; contains the missing permission),
-  // FailedPrecondition, or Unavailable (after the target's retries).
+  // Stops the job. Returns the action as a clause, such as "SIGTERM sent". An error means that the
+  // target did not act: NotFound, PermissionDenied (the platform refused; contains the missing
+  // permission), FailedPrecondition, or Unavailable (after the target's retries).
   virtual StatusOr<std::string> Stop(const ActionEvent& stop) = 0;
   // Returns the effect of the stop. An error means that the effect is currently unknown.
   virtual StatusOr<StopEffect> Effect(const ActionEvent& stop) = 0;
-  // Interval between two checks of the effect.
+  // Returns the interval between two checks of the effect.
   virtual int64_t look_interval_ns() const { return 200 * kNanosPerMilli; }
-  // Cancels blocked calls. Later calls fail. Called from another thread.
+  // Cancels blocked calls. All later calls fail. May be called from another thread.
   virtual void Cancel() {}
 };
 
-// Targets of one executor, tried in order. The targets are borrowed.
+// Targets of one executor, in the order in which they are tried. The targets are borrowed.
 class StopTargets {
  public:
   // If `others_elsewhere` is true, jobs that no target claims belong to another executor and are
-  // skipped. If false, they are refused.
+  // skipped. If it is false, such jobs are refused.
   StopTargets(std::vector<StopTarget*> targets, bool others_elsewhere)
       : targets_(std::move(targets)), others_elsewhere_(others_elsewhere) {}
 
@@ -73,7 +73,8 @@ class StopTargets {
     bool elsewhere = false;
   };
   Choice Choose(const JobReference& reference) const;
-  // Returns the reason why this executor cannot stop the job, with the list of its targets.
+  // Returns the reason why this executor cannot stop the job. The reason lists the executor's
+  // targets.
   std::string Refusal(const JobReference& reference) const;
   int64_t look_interval_ns() const;
   void Cancel() const;

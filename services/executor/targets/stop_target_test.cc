@@ -85,8 +85,8 @@ TEST_F(StopTargetTest, StopWithoutPermission_IsRefusedOnce) {
   EXPECT_THAT(Actions()[1].why, HasSubstr("; refused: 403: the right to patch jobs is missing"));
   EXPECT_EQ(Actions()[1].effect, "");
   EXPECT_EQ(executor_->counters().refused.value(), 1U);
-  // The same issue is not refused again, even after a restart, which checks decisions without an
-  // outcome.
+  // The same issue is not refused again, not even after a restart, which checks decisions without
+  // an outcome.
   Publish(ClusterIssue("j", "u1", 2));
   Settle();
   executor_.reset();
@@ -128,7 +128,7 @@ TEST_F(StopTargetTest, ExemptJobsAreNeverStopped) {
   Publish(ClusterIssue("x", "u3"));
   IssueEvent named = ClusterIssue("y", "u4");
   named.owner = "uid:1001";
-  named.job_name = "x";  // exempt only for another owner
+  named.job_name = "x";  // exempt only for a different owner
   Publish(named);
   Pass([&] { return Actions().size() == 5; });
   ASSERT_EQ(target_.stops().size(), 1U);
@@ -146,7 +146,8 @@ TEST_F(StopTargetTest, RejectsExemptionOfAllJobs) {
   EXPECT_FALSE(Executor::Make(&clock_, &log_, &processes_, options).ok());
 }
 
-// Node executors and a cluster executor share the work: no executor refuses another's jobs.
+// Node executors and a cluster executor share the work. No executor refuses a job that another
+// executor handles.
 TEST_F(StopTargetTest, SkipsJobsOfOtherExecutors) {
   target_.Run("u1");
   processes_.Run(17, 170);
@@ -171,7 +172,7 @@ TEST_F(StopTargetTest, SkipsJobsOfOtherExecutors) {
 }
 
 // Simulates an executor that crashed between a decision and its outcome.
-TEST_F(StopTargetTest, AfterRestart_StopIsCheckedAndNotRepeated) {
+TEST_F(StopTargetTest, Restart_StopIsCheckedAndNotRepeated) {
   target_.Run("u1");
   Run(WithTarget());
   executor_.reset();

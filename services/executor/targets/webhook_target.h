@@ -1,5 +1,5 @@
-// Target for jobs that an administrator's program stops. A signed POST contains the job and the
-// reason; the reply contains the result.
+// Target for jobs that an administrator's program stops. A signed POST request contains the job and
+// the reason. The reply contains the result.
 #pragma once
 
 #include <map>
@@ -18,20 +18,20 @@ namespace pitwall::executor {
 struct WebhookTargetOptions {
   std::string url;
   std::shared_ptr<const WebhookSigner> signer;
-  // Globs of the platforms whose jobs this target stops. "*" does not include node processes.
+  // Globs for the platforms whose jobs this target stops. "*" does not include processes on nodes.
   std::vector<std::string> platforms = {"*"};
   CallLimits limits;
   size_t max_remembered = 1000;  // number of replies kept for Effect
 };
 
 // The body is the decision as a CloudEvent, io.pitwall.action.decided, with the rule, the evidence,
-// and the job's owner and reference. The header webhook-id is the decision's ID, which is the same
-// for each attempt, so that a receiver can ignore duplicates. The receiver replies 200 with
+// and the job's owner and reference. The header webhook-id contains the decision's ID, which is the
+// same for all attempts, so that a receiver can ignore duplicates. The receiver replies 200 with
 // {"result": "done"} or {"result": "refused"}, and optionally {"reason": "…"}. Any other reply is a
 // failure. The receiver must check that the owner may stop the job, because the job's clients
 // supply the reference.
 //
-// Thread-safe. Clock and transport are borrowed.
+// Thread-safe. The clock and transport are borrowed.
 class WebhookTarget final : public StopTarget {
  public:
   WebhookTarget(Clock* clock, HttpTransport* transport, WebhookTargetOptions options)
@@ -49,7 +49,7 @@ class WebhookTarget final : public StopTarget {
   const WebhookTargetOptions options_;
   RetryingHttp caller_;
   Mutex mutex_;
-  // Reason for each "done" reply, by decision ID.
+  // Reasons from "done" replies, by decision ID.
   std::map<std::string, std::string, std::less<>> done_ ABSL_GUARDED_BY(mutex_);
 };
 

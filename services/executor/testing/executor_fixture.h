@@ -1,4 +1,4 @@
-// Test fixture for an executor with an in-memory log and fake processes.
+// Test fixture with an executor, an in-memory log, and fake processes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@
 
 namespace pitwall::executor {
 
-// Fake processes by pid. A signal is only counted, unless the test makes it end the process.
+// Fake processes by pid. Signals are only counted, unless the test makes them end the process.
 class FakeProcesses final : public ProcessControl {
  public:
   StatusOr<ProcessState> Look(const ProcessIdentity& process) override {
@@ -68,7 +68,7 @@ class FakeProcesses final : public ProcessControl {
   std::vector<int64_t> signals_;
 };
 
-// Fake jobs of one platform by uid. A stop ends the job, unless the test sets another effect.
+// Fake jobs of one platform by uid. A stop ends the job, unless the test sets a different effect.
 class FakeTarget final : public StopTarget {
  public:
   explicit FakeTarget(std::string platform) : platform_(std::move(platform)) {}
@@ -170,7 +170,7 @@ class ExecutorTest : public ::testing::Test {
     }
   }
 
-  // Returns the records of pitwall.actions, in order for each job.
+  // Returns the records of pitwall.actions, in order within each job.
   std::vector<ActionEvent> Actions() {
     std::vector<ActionEvent> out;
     for (int32_t p = 0; p < 2; ++p) {

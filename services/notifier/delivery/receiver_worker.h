@@ -49,8 +49,7 @@ class ReceiverWorker {
                  ReceiverOptions options);
   ~ReceiverWorker();
 
-  // Loads the stored position. If there is no stored position, stores `begin` as the first
-  // position.
+  // Loads the stored position. If no position is stored, stores `begin` as the first position.
   Status Open(const Positions& begin);
   void Start();
   void Stop();

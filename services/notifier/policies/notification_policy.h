@@ -35,7 +35,7 @@ class NotificationPolicy {
   // fed.
   virtual void Settle(int32_t partition, std::vector<FeedItem>* send) = 0;
   // Returns the offset of the partition's first event on which an undecided event depends, or
-  // kNever if there is no undecided event.
+  // kNever if all events are decided.
   virtual int64_t UndecidedFrom(int32_t partition) const = 0;
   // Returns the time (Unix ns) at which the partition's next item is due without a new event, or
   // kNever.

@@ -163,7 +163,7 @@ class JobFeed {
     for (const auto& input : inputs_) {
       Batch batch = BatchOf(input.get());
       batch.promise_ns = begun_ ? newest_ : begin_;
-      if (batch.promise_ns == 0) batch.promise_ns = 1;  // 0 would mean that there is no promise
+      if (batch.promise_ns == 0) batch.promise_ns = 1;  // 0 would mean no promise
       PromiseSteps(*input, newest, &batch);
       if (!begun_ && input == inputs_.front()) {
         batch.events.emplace_back();

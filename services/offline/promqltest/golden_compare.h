@@ -15,8 +15,8 @@ namespace pitwall::offline {
 // stale marker equals only another stale marker.
 bool AlmostEqual(double a, double b);
 
-// Compare a result with the expected result. Return a description of the difference, or "" if there
-// is none.
+// Compare a result with the expected result. Return a description of the difference, or "" if the
+// results match.
 //
 // The result of an instant query is one tick. Labels must match exactly, including __name__, and
 // the order must match if the eval is ordered. The result of a range query has one series per label
