@@ -42,7 +42,7 @@ def owners(paths):
     return {package[name] for path in paths for name in names[path] if name in package}
 
 
-# Packages of headers whose code is compiled into the binary.
+# Header-only packages whose code is compiled into the binary.
 HEADERS = ("libboost1.81-dev", "nlohmann-json3-dev")
 
 
@@ -63,7 +63,7 @@ def debian(binary):
 
 
 def bundled():
-    """Returns {name: (version, license)} of the packages that the build of the page bundles into the binary."""
+    """Returns {name: (version, license)} of the packages that the page build bundles into the binary."""
     with open(LOCK, encoding="utf-8") as file:
         lock = json.load(file)["packages"]
     with open(PAGE, encoding="utf-8") as file:

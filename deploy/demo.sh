@@ -15,7 +15,7 @@ page_toolchain=$repo/services/web/toolchain.sh
 log=$repo/build/demo-downloads.log
 groups=(build python)
 kafka=false
-# A first build compiles several files as one, which takes half as long; an existing build directory keeps its mode.
+# A first build compiles several files as one, which halves the build time. An existing build directory keeps its mode.
 first=()
 [[ -f $repo/build/release/CMakeCache.txt ]] || first=(-DPITWALL_UNITY=ON)
 # Without depend mode, ccache preprocesses each new file once more, which takes a tenth of a first build.
@@ -31,7 +31,7 @@ stage=0
 say() { printf '\n== %s (%d:%02d elapsed)\n' "$*" $((SECONDS / 60)) $((SECONDS % 60)); }
 next_stage() { say "[$((++stage))/4] $*"; }
 
-# Downloads Node and the packages of the page, the training script's virtual environment, and the broker's jars while the compiler runs.
+# Downloads Node and the page's packages, the training script's virtual environment, and the broker's jars while the compiler runs.
 download() {
   "$repo/deploy/install-deps.sh" "${groups[@]}"
   ! $kafka || "$repo/deploy/kafka/broker.sh" fetch
@@ -45,7 +45,7 @@ start_downloads() {
   downloads=$!
 }
 
-# Fails with the downloads' log if they failed.
+# Prints the download log and fails if a download failed.
 finish_downloads() {
   [[ -n $downloads ]] || return 0
   if ! wait "$downloads"; then
@@ -59,7 +59,7 @@ finish_downloads() {
 
 runs() { [[ -n $1 ]] && kill -0 "$1" 2>/dev/null; }
 
-# Stops as soon as a download fails, because the build of the page would fail minutes later.
+# Stops as soon as a download fails, because the page build would fail minutes later.
 build() {
   setsid bash -o pipefail -c 'cmake --build --preset release --target pitwall | python3 -u deploy/demo/progress.py' &
   building=$!
@@ -95,7 +95,7 @@ start_downloads
 
 next_stage "configuring; Node and Python packages are downloaded at the same time"
 cd "$repo"
-# The configuration step accepts a toolchain that is still being installed; the build of the page waits for it.
+# The configuration step succeeds while the toolchain is still being installed. The page build waits for the toolchain.
 until "$page_toolchain" expected; do
   runs "$downloads" || { finish_downloads; break; }
   sleep 0.1

@@ -61,7 +61,7 @@ want_build() {
 }
 
 want_kafka() {
-  # Any Java from version 17 on and any Maven are sufficient, so no second one is installed.
+  # Any Java version from 17 and any Maven version are sufficient, so no second version is installed.
   command -v java >/dev/null || want_packages default-jre-headless
   command -v mvn >/dev/null || want_packages maven
 }
@@ -89,13 +89,13 @@ install_wanted() {
     return 1
   fi
   say "installing ${#wanted[@]} packages: ${wanted[*]}"
-  # An unreachable repository may not matter; the following installation shows it.
+  # Continues after an error, because an unreachable repository may not matter. If it matters, the installation below fails.
   as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq || say "apt-get update failed (exit status $?); installing with the existing package lists"
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${wanted[@]}" >&2 || {
     say "packages: apt-get install failed (exit status $?); its error is above"
     return 1
   }
-  # The tests start their own Prometheus. Debian's services would only occupy ports.
+  # The tests start their own Prometheus. Debian's services would only occupy the ports.
   local package
   for package in prometheus prometheus-alertmanager prometheus-node-exporter munge slurmctld slurmd; do
     if [[ " ${wanted[*]} " == *" $package "* && -d /run/systemd/system ]]; then

@@ -30,7 +30,7 @@ SAMPLE = re.compile(r"(%s)\s*(?:\{((?:[^\"}]|\"(?:[^\"\\]|\\.)*\")*)\})?\s+(\S+)
 
 
 class Refused(Exception):
-    """Reason for skipping a response."""
+    """Reason why a response was skipped."""
 
 
 class Target:
@@ -93,7 +93,7 @@ class Target:
             raise Refused("the response is truncated (%s); check the exporter's log" % (problem or type(problem).__name__)) from None
 
     def store(self, name, labels, number):
-        """Returns the series as written, or None if a label is too long."""
+        """Returns the series as written in the response, or None if a label is too long."""
         pairs, at = [], 0
         while labels and at < len(labels):
             found = LABEL.match(labels, at)
@@ -151,7 +151,7 @@ class Target:
         return out
 
     def scrape(self, opener, timeout):
-        """Returns the lines of one scrape."""
+        """Returns the output lines for one scrape."""
         now_ms = int(time.time() * 1000)
         self.counts["scrapes"] += 1
         before = dict(self.counts)
@@ -178,13 +178,13 @@ def follow(target, options, opener, stop, out, lock):
         with lock:
             out.writelines(lines)
             out.flush()
-        # Scrapes at regular times. Times missed because of a slow response are skipped.
+        # Scrapes at regular intervals. Scrapes missed because of a slow response are skipped.
         following += options.interval * max(1, -(-(time.monotonic() - following) // options.interval))
         stop.wait(max(0, following - time.monotonic()))
 
 
 def instances(urls):
-    """Returns {URL: label instance}: host and port, with the path if several targets share them."""
+    """Returns {URL: instance label}. The label is host and port, with the path if several targets share them."""
     parts = {url: urllib.parse.urlsplit(url) for url in urls}
     hosts = [part.netloc for part in parts.values()]
     return {url: part.netloc + (part.path + ("?" + part.query if part.query else "") if hosts.count(part.netloc) > 1 else "")

@@ -31,7 +31,7 @@ def main():
 
 
 def contents(binary, work):
-    """Yields (path in the wheel, bytes, whether it is executable)."""
+    """Yields (path in the wheel, bytes, executable flag)."""
     stripped = os.path.join(work, "pitwall")
     subprocess.run(["strip", "-o", stripped, binary], check=True)
     with open(stripped, "rb") as file:

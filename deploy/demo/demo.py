@@ -18,7 +18,7 @@ import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BROKER = os.path.join(HERE, "..", "kafka", "broker.sh")
-# fault -> expected issues
+# Maps each fault to the expected issues.
 CAUSES = {
     "slow_loader": {"DataStallShare"},
     "cpu_hog": {"CPUSaturated"},
@@ -54,7 +54,7 @@ class WebhookReceiver:
 
 
 class Service:
-    """A pitwall process. Its log goes to a file, from which its addresses are read."""
+    """A pitwall process. Its log goes to a file, from which the server addresses are read."""
 
     def __init__(self, options, work, name, flags):
         self.name = name
@@ -201,7 +201,8 @@ class Demo:
             self.training.terminate()
         else:
             say("the training job exited on its own with code %d" % code)
-        # A job that ended by a signal may be restarted, so it ends when no rank has returned within a minute. Issues that are still open end then.
+        # A job that ended by a signal may be restarted, so Pitwall ends the job only if no rank has returned within a minute. Issues that are still
+        # open end then.
         say("waiting for the end of the job (a minute without a restart)")
         self.drain(self.options.wait, until=lambda: set(self.found) <= self.ended and self.found)
         self.finished = True
@@ -257,7 +258,7 @@ class Demo:
             subprocess.run([BROKER, "stop", self.broker], stdout=subprocess.DEVNULL)
 
     def verify(self):
-        """Checks that a replay of the recorded log gives the live events."""
+        """Checks that a replay of the recorded log produces the same events as the live run."""
         result = subprocess.run([self.options.binary, "backtest", "--format", "log", "--verify"] + self.recorded,
                                 stdout=subprocess.PIPE, text=True)
         say("BACKTEST      " + result.stdout.strip())
@@ -269,7 +270,7 @@ class Demo:
         say("%d issues of %d kinds began, %d ended; webhooks received: %d" %
             (len(self.found), len(set(self.found.values())), len(self.ended), len(self.hook.received)))
         faults = []
-        # After a stop for LossNotFinite, that issue stays open until the job ends.
+        # After the job is stopped for LossNotFinite, that issue stays open until the job ends.
         troubles = {part.split(":")[1] for part in self.options.script.split(",")} - {"explode"}
         if len(both) < len(set().union(*(CAUSES[t] for t in troubles))):
             faults.append("only %s both began and ended" % (sorted(both) or "nothing"))

@@ -198,7 +198,7 @@ class Network:
         return self.weights + self.biases
 
     def forward(self, inputs):
-        """Returns the activations of each layer; the last are the logits."""
+        """Returns the activations of each layer. The last layer's activations are the logits."""
         activations = [inputs]
         for i, (weight, bias) in enumerate(zip(self.weights, self.biases)):
             outputs = activations[-1] @ weight + bias
@@ -243,7 +243,7 @@ class Network:
 
 
 def collective(troubles, stop):
-    """Simulates the all-reduce of the gradients, which is immediate with one rank unless it hangs."""
+    """Simulates the all-reduce of the gradients. With one rank, it returns immediately unless it hangs."""
     with pitwall.phase("collective"):
         while troubles.on("hang") and not stop.is_set():
             stop.wait(0.1)

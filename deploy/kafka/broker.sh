@@ -53,7 +53,7 @@ fetch() {
 # Kafka 3.x logs through log4j 1 (reload4j), 4.x through slf4j.
 logging_profile() { [[ ${version%%.*} -ge 4 ]] && echo slf4j-simple || echo reload4j; }
 
-# Succeeds if no process listens on the port, according to connect().
+# Succeeds if no process listens on the port, which a connect() call checks.
 port_taken() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 free_port() {
@@ -69,7 +69,7 @@ running_pid() {
   local pid
   [[ -s $dir/pid ]] || return 1
   pid=$(<"$dir/pid")
-  # The PID may belong to another process by now, so the process must be the broker of this directory.
+  # The PID may belong to another process by now, so this check requires that the process is the broker of this directory.
   kill -0 "$pid" 2>/dev/null && tr '\0' '\n' <"/proc/$pid/cmdline" 2>/dev/null | grep -qxF -- "$dir/server.properties" || return 1
   echo "$pid"
 }
@@ -86,7 +86,7 @@ answers() {
   [[ ${length:8:8} == 00000001 ]]
 }
 
-# Succeeds if the broker responds and its metadata names it as the leader of new partitions, which is checked with kcat if installed.
+# Succeeds if the broker responds and its metadata lists it as the leader of new partitions. The leader check is skipped without kcat.
 ready() {
   answers "$1" || return 1
   command -v kcat >/dev/null || return 0

@@ -28,7 +28,7 @@ struct Options {
   std::string socket_path;
   uint32_t socket_mode = 0666;
   std::string socket_group;  // name or number; empty: the default group
-  // Limits for all clients together and for those of one owner.
+  // Limits for all clients together and for the clients of one owner.
   struct Limits {
     size_t clients = 1024;  // connections
     size_t clients_per_owner = 256;

@@ -55,7 +55,7 @@ class BenchData {
     for (const double v : values_) checksum_ = Mix(checksum_ ^ std::bit_cast<uint64_t>(v));
     return values_;
   }
-  // Returns true if the second after Second() has other series.
+  // Returns true if the second after Second() has a different set of series.
   bool Replaces() const { return !replaced_.empty(); }
   uint64_t checksum() const { return checksum_; }
 
@@ -64,7 +64,7 @@ class BenchData {
     const int64_t phase = kind_ == DataKind::kDense ? 0 : source * int64_t{100'000'000};
     return kBase + t * int64_t{1'000'000'000} + phase;
   }
-  // Returns the labels of series `i` at the last Second.
+  // Returns the labels of series `i` at the current Second().
   Labels LabelsOf(size_t i) const {
     std::string gpu = Cat(i / kSources);
     if (generations_[i] > 0) gpu += Cat("-", generations_[i]);

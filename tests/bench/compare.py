@@ -15,7 +15,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 BASELINE = os.path.join(HERE, "baseline.json")
 RUNS = {"pipeline 1000 series": ["pipeline_bench", "1000", "900"], "pipeline 10000 series": ["pipeline_bench", "10000", "500"], "history": ["insights_bench", "10"]}
-# Decoding and sealing miss caches more often than the reference, so their ratio grows under other load.
+# Decoding and sealing have more cache misses than the reference, so their ratio increases when the machine is loaded.
 WORSE = {"pipeline 1000 series": 1.25, "pipeline 10000 series": 1.25, "history": 1.5}
 RATIO = re.compile(r"takes ([\d.]+) times as long as (?:summing|packing)")
 

@@ -152,7 +152,7 @@ class Job {
       plans_.push_back(*store_->Plan(std::move(ids)));
       names_.push_back(Cat("source", s));
     }
-    // Seconds of samples that are sent repeatedly.
+    // Generates a few seconds of samples, which are sent repeatedly.
     for (auto& second : rows_) {
       const std::vector<double>& all = data_.Second(0);
       for (size_t s = 0; s < kSources; ++s) second[s].clear();
@@ -170,7 +170,7 @@ class Job {
       ++t_;
     }
   }
-  // Runs n seconds, or as many as fit into one second of CPU time.
+  // Runs for n seconds of samples, or for as many as fit into one second of CPU time.
   Cost Seconds(int n) {
     Cost cost;
     int k = 0;
@@ -188,7 +188,7 @@ class Job {
     const double results = static_cast<double>(series_) * k;
     return {cost.in / results, cost.read / results};
   }
-  // Also prevents the compiler from eliding reads.
+  // Uses the results, which also prevents the compiler from eliding the reads.
   bool present() const { return present_ > 0; }
   double BytesPerSeries() const { return static_cast<double>(store_->MemoryBytes()) / series_; }
 

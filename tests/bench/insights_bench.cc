@@ -48,7 +48,7 @@ Schema NodeSchema(int node) {
   return schema;
 }
 
-// A core is busy or idle for some time; ratios are multiples of 1/50 (jiffies).
+// A core is busy or idle for some time. Ratios are multiples of 1/50, as if computed from jiffies.
 double CellOf(size_t column, std::mt19937_64* random) {
   if (column < kCores * kModes) {
     const size_t mode = column % kModes;

@@ -32,7 +32,7 @@ struct Case {
   std::vector<double> arguments = {};
 };
 
-// A slowly changing ratio with four decimals, noise, and an integer counter.
+// Slowly changing ratio with four decimals, noise, and an integer counter.
 enum class Data { kRatio, kNoise, kCounter };
 constexpr const char* kDataNames[] = {"ratio of 4 decimals", "noise", "counter"};
 
@@ -114,7 +114,7 @@ Result Run(const Case& c, Data data, size_t series, int64_t panes) {
   return result;
 }
 
-// Returns the ns needed to sum a window of this many samples from scratch.
+// Returns the time in ns to sum a window of this many samples from scratch.
 double Naive(int64_t panes) {
   std::vector<double> samples(static_cast<size_t>(panes));
   for (size_t i = 0; i < samples.size(); ++i) samples[i] = static_cast<double>(i % 1000) / 7;

@@ -54,7 +54,7 @@ groups:
   - {alert: AvgByAvg, expr: "avg by (node) (avg_over_time(m[60s])) > 0.9"}
 )rules";
 
-// The first 310 s fill every window and are not measured.
+// The first 310 s fill every window and are excluded from the measurement.
 constexpr int kWarmUp = 310;
 
 struct Options {
@@ -110,8 +110,8 @@ void PrintCpu(const Options& options, double cpu, uint64_t evaluations, uint64_t
               static_cast<unsigned long>(checksum));
 }
 
-// Measures the current speed of this machine: the sum over 60 samples of each series, recomputed
-// each second.
+// Measures the current speed of this machine by summing 60 samples of each series again in each
+// second.
 double YardstickSeconds(int series, int seconds) {
   constexpr size_t kWindow = 60;
   std::vector<double> samples(static_cast<size_t>(series) * kWindow, 0.5);
@@ -130,7 +130,7 @@ double YardstickSeconds(int series, int seconds) {
 
 // ---- The whole path.
 
-// Returns one encoded batch per source and second.
+// Returns one encoded batch per source and second of event time.
 struct Records {
   std::vector<std::vector<std::string>> by_source{kSources};
   uint64_t checksum = 0;
@@ -332,7 +332,7 @@ int RunRulesOnly(const Options& options, const engine::CompiledRulesPtr& rules) 
     const int64_t now = bench::kBase + t * kNanosPerSecond;
     for (int64_t tick = runner.ticks().NextTick(); tick <= now; tick = runner.ticks().NextTick())
       runner.Evaluate({.position = tick, .time_ns = tick, .attempt = 1}, job, &outputs);
-    // Once per minute, as a job does.
+    // Runs once per minute, as in a job.
     if (t % 60 == 0) runner.Expire();
     if (t >= kWarmUp) cpu += CpuSeconds() - begin;
     changed = data.Replaces();

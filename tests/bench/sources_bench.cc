@@ -34,8 +34,8 @@ constexpr int64_t kBase = 1'767'225'600 * kNanosPerSecond;
 
 // Returns the CPU time in nanoseconds.
 struct Cost {
-  double join = 0;   // per source
-  double batch = 0;  // per batch, once all have joined
+  double join = 0;   // CPU time per source
+  double batch = 0;  // CPU time per batch, once all sources have joined
 };
 
 Cost Measure(int64_t sources, int64_t batches) {

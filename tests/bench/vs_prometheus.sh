@@ -33,7 +33,7 @@ build_pitwall() {
   (cd "$root" && cmake --preset release -B "$build" && cmake --build "$build" --target pipeline_bench) >&2
 }
 
-# Prints the path of the program. It is built once per version of its sources, next to the oracle, which also ensures that Go is installed.
+# Prints the path of the program. The program is built once per version of its sources, next to the oracle, whose build also installs Go.
 build_prometheus() {
   local cache=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall hash folder needed go
   hash=$(cd "$here/prometheus" && cat go.mod ./*.go | sha256sum | cut -c1-16)
@@ -57,7 +57,7 @@ build_prometheus() {
 cpu() { sed -n "s/^cpu:.* \([0-9.]*\) $1.*/\1/p"; }
 median() { sort -g "$1" | awk '{v[NR] = $1} END {print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'; }
 
-# case DATA RULES SERIES PROMETHEUS'_TICKS OUR_TICKS
+# Arguments: case DATA RULES SERIES PROMETHEUS'_TICKS OUR_TICKS
 cases=("realistic alerts 1000 60 1200" "realistic alerts 10000 10 300" "dense alerts 1000 60 1200"
   "dense alerts 10000 10 300" "realistic records 1000 60 600" "realistic records 10000 10 150")
 readonly warm_up=310

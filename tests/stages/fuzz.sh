@@ -9,7 +9,7 @@ seed=${PITWALL_FUZZ_SEED:-1}
 [[ $seed == new ]] && seed=$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')
 rc=0
 cmake --preset asan-ubsan "${sanitizer_options[@]}"
-# The stage asan has already built the fuzzers. If this stage runs alone, it builds them and their dependencies, but no unit tests.
+# Stage asan has already built the fuzzers. If this stage runs alone, it builds the fuzzers and their dependencies, but no unit tests.
 mapfile -t wanted < <(ninja -C build/asan-ubsan -t targets all | sed -nE 's,^(bin/[^:]*_fuzz): .*,\1,p' | sort)
 ((${#wanted[@]})) || { echo "FAILED: no fuzz target exists"; exit 1; }
 ninja -C build/asan-ubsan -j "$jobs" -k 0 "${wanted[@]}" || rc=1
@@ -30,7 +30,7 @@ home_of() {
   if [[ -n $beside ]]; then echo "$beside"; elif [[ -d $home ]]; then echo "$home"; else echo tests/fuzz; fi
 }
 
-# TARGET HOME: prints its corpus: HOME/<name>_corpus, HOME/corpus/<name>, else HOME/corpus.
+# TARGET HOME: prints the corpus of TARGET, which is HOME/<name>_corpus if it exists, then HOME/corpus/<name>, otherwise HOME/corpus.
 corpus_of() {
   local short=${1#*_} folder
   for folder in "$2/${1%_fuzz}_corpus" "$2/corpus/${short%_fuzz}" "$2/corpus/${1%_fuzz}" "$2/corpus"; do

@@ -1,4 +1,4 @@
-# Tests of the page: types, lint, unit tests, and browser tests with recorded responses of the API.
+# Tests of the page: types, lint, unit tests, and browser tests with recorded API responses.
 . "$(dirname "$0")/parts/stage.sh"
 rc=0
 page=services/web
@@ -12,7 +12,7 @@ if ! $page/toolchain.sh install; then
   exit 1
 fi
 
-# NAME COMMAND…: runs one check with its own verdict.
+# NAME COMMAND…: runs one check and reports its result separately.
 check() {
   local name=$1
   shift
@@ -25,7 +25,7 @@ check() {
   fi
 }
 
-# COMMAND…, PASSED FAILED: sed patterns for the counts in the last lines of its output.
+# COMMAND…, with PASSED FAILED: sed patterns that extract the counts from the last lines of the output.
 count_tests() {
   local passed=$1 failed=$2 good bad
   shift 2

@@ -246,7 +246,7 @@ RankCapture NodeCaptures::Judge(const CaptureRequest& request, Rank* rank) const
   out.pid = rank->who.process.pid;
   out.time_ns = time_.Now();
   const bool own = rank->own[1].has_value();
-  // The system's values are always those of the process, so they override the client's.
+  // The process determines the system's values, so they override the client's values.
   for (size_t i = 0; i < 2; ++i) {
     if (!rank->own[i].has_value() || !rank->system[i].has_value()) continue;
     rank->own[i]->stopped = rank->system[i]->stopped;

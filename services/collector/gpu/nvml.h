@@ -93,8 +93,8 @@ class Nvml {
     bool wide = false;       // has 64 bits
     int64_t sampled_us = 0;  // time when the driver read the value; 0 if unknown
   };
-  // Reads at most kMaxFields fields in one call. The returned status is that of the call; each
-  // field has its own.
+  // Reads at most kMaxFields fields in one call. Returns the status of the call. Each field has a
+  // separate status.
   static constexpr size_t kMaxFields = 16;
   Status ReadFields(Device device, std::span<Field> fields) const;
 

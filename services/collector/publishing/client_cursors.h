@@ -16,7 +16,7 @@
 
 namespace pitwall::collector {
 
-// Cursor of one boot of one rank. Sequences are those of its updates.
+// Cursor of one boot of one rank. Sequences are the sequence numbers of its updates.
 struct ClientCursor {
   std::string job, source, boot_id;
   uint64_t received = 0;   // the last update with any durable data

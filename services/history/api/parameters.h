@@ -35,7 +35,7 @@ class Parameters {
   size_t Choice(std::string_view name, std::span<const std::string_view> choices);
   int64_t Int(std::string_view name, int64_t fallback, int64_t least, int64_t most);
   std::vector<int64_t> Ints(std::string_view name, int64_t least, int64_t most);
-  // Reads from and to. If absent, they default to those of `whole`.
+  // Reads `from` and `to`. An absent parameter defaults to the corresponding bound of `whole`.
   TimeRange Range(TimeRange whole);
   // Reads a point in time. Returns `fallback` if it is absent.
   int64_t Moment(std::string_view name, int64_t fallback);

@@ -23,7 +23,7 @@ struct MirroredSeries {
 inline constexpr uint32_t kLateGroup = UINT32_MAX;
 
 struct MirroredSample {
-  uint32_t group = 0;  // samples of a higher group follow those of lower groups
+  uint32_t group = 0;  // samples of a higher group follow the samples of lower groups
   const MirroredSeries* series = nullptr;
   int64_t time_ms = 0;
   double value = 0;

@@ -18,8 +18,8 @@ std::string ShownParameters(const std::vector<std::pair<std::string, double>>& p
   return out;
 }
 
-// Returns the parameters that were used for the newest issue or, without an issue, those of the
-// job.
+// Returns the parameters that were used for the newest issue or, without an issue, the job's
+// parameters.
 std::string ParametersOf(const IssueEvent* issue, const RuleDefinition* rule) {
   if (issue != nullptr) return ShownParameters(issue->parameters);
   std::string out;

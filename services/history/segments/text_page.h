@@ -12,8 +12,8 @@
 
 namespace pitwall::history {
 
-// Groups the bytes of the values by position. Positions with repetitive bytes compress; the others
-// are copied.
+// Groups the bytes of the values by position. Positions with repetitive bytes are compressed; the
+// other positions are copied.
 std::string Planes(const std::vector<double>& values);
 // Reverses Planes. Returns false if the size is not a multiple of the value size.
 bool FromPlanes(std::string_view planes, std::vector<double>* values);

@@ -23,7 +23,7 @@ namespace pitwall::window {
 // Not thread-safe. Must outlive all rows from its pool.
 class TrackPanes final : public PaneSource {
  public:
-  // `packed_limit` is that of ClosedPanes.
+  // `packed_limit` has the same meaning as in ClosedPanes.
   explicit TrackPanes(size_t packed_limit);
 
   const Pane& At(int64_t index) override;

@@ -196,7 +196,8 @@ class Scenario {
         rows_.push_back(std::move(row));
       }
     }
-    // The first subject gets the rows in order, the others in random order.
+    // The first subject receives the rows in order; the other subjects receive them in random
+    // order.
     for (const Row& row : rows_) subjects_[0].Append(row);
     for (int i = 1; i < 4; ++i) {
       std::shuffle(rows_.begin(), rows_.end(), random_);
@@ -337,7 +338,7 @@ class Scenario {
     }
   }
 
-  // Replaces some demands; the results of the others must not change.
+  // Replaces some demands. The results of the other demands must not change.
   void Replace() {
     auto next = std::make_shared<DemandSet>();
     next->selectors = set_->selectors;

@@ -36,7 +36,7 @@ Demand OfAttempt(Demand demand) {
   return demand;
 }
 
-// Returns a copy of the store, made with Save and Restore.
+// Returns a copy of the store, created with Save and Restore.
 std::unique_ptr<SeriesStore> Copy(const SeriesStore& store) {
   BinaryWriter out;
   store.Save(out);

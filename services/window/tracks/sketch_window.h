@@ -36,8 +36,8 @@ double SketchValueOf(int32_t bucket);
 // Not thread-safe. Columns are those of the selector; the owner sets their number.
 class SketchWindow {
  public:
-  // `panes` and `delay` are those of WindowShape. A column keeps at most `max_entries`. A window
-  // with dropped samples has no result.
+  // `panes` and `delay` have the same meaning as in WindowShape. A column keeps at most
+  // `max_entries`. A window with dropped samples has no result.
   SketchWindow(PaneGrid grid, int64_t panes, int64_t delay, uint32_t max_entries);
 
   // Sets the phase. Call this before the first sample.

@@ -32,8 +32,8 @@ class TrackWindows {
  public:
   size_t size() const { return windows_.size(); }
   std::optional<size_t> Find(Family family, int64_t panes, int64_t delay) const;
-  // Adds a new window. `panes` and `delay` are those of WindowShape. An ordered window keeps at
-  // most `max_samples` per column.
+  // Adds a new window. `panes` and `delay` have the same meaning as in WindowShape. An ordered
+  // window keeps at most `max_samples` per column.
   void Add(Family family, int64_t panes, int64_t delay, uint32_t max_samples);
   // Drops windows whose index is not in `used`; the other windows keep their order. The order of
   // the panes' partials may change, so Rebuild must be called next.

@@ -1,3 +1,3 @@
-# Complete damage matrix: for every file of a data directory, 64 flipped bits each, truncation, deletion, and zeroing.
+# Complete damage matrix. Each file of a data directory is tested with 64 flipped bits, truncation, deletion, and zeroing.
 . "$(dirname "$0")/../parts/stage.sh"
 run_ctest build/release -L '^damage$'

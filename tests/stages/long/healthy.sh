@@ -1,5 +1,5 @@
-# Healthy training runs of eight kinds with all packs, ten minutes each with two seeds, and two kinds for $PITWALL_HEALTHY_MINUTES (60). An issue
-# that the machine does not explain is a failure. A run with a result of this binary is not repeated.
+# Healthy training runs of eight kinds with all packs, for ten minutes with each of two seeds. Two of the kinds also run for $PITWALL_HEALTHY_MINUTES
+# (60). An issue that is not explained by the machine is a failure. A run with a result for this binary is not repeated.
 . "$(dirname "$0")/../parts/stage.sh"
 pythons=$(bash tests/stages/parts/torch.sh)
 python=${pythons##*$'\n'}

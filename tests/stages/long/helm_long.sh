@@ -1,5 +1,5 @@
-# Chart tests with helm, helm-unittest, yamllint, and the schemas of Kubernetes. Also tests the chart with a real kube-apiserver and etcd, where Jobs
-# are stopped, and its alerts in a real Prometheus, with each service in a separate process. Missing tools are built first.
+# Tests the chart with helm, helm-unittest, yamllint, and the Kubernetes schemas. Also tests stopping Jobs against a real kube-apiserver and etcd, and
+# the chart's alerts in a real Prometheus, with each service in a separate process. Missing tools are built first.
 . "$(dirname "$0")/../parts/stage.sh"
 cmake --preset release >/dev/null
 cmake --build build/release -j "$jobs" --target pitwall

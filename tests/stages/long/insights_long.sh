@@ -1,5 +1,5 @@
-# Cost of the history at full size, as in the table of docs/history.md. $PITWALL_INSIGHTS_PART (1) is the share of the data that is generated. The
-# times are CPU times of one core, so two shapes run in parallel: the day, and the others in turn.
+# Cost of the history at full size, as in the table in docs/history.md. $PITWALL_INSIGHTS_PART (1) is the share of the data that is generated. The
+# times are CPU times on one core, so two data shapes run in parallel: the day in one process, and the other shapes in turn.
 . "$(dirname "$0")/../parts/stage.sh"
 cmake --preset release >/dev/null
 cmake --build build/release -j "$jobs" --target insights_performance

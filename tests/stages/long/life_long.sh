@@ -1,5 +1,5 @@
-# Long random fault test: 300 faults with the embedded log and 300 with Kafka, at least 15 of each kind. $PITWALL_LIFE_SEED selects the plan; by
-# default, each day has its own.
+# Long random fault test with 300 faults on the embedded log and 300 on Kafka, at least 15 of each kind. $PITWALL_LIFE_SEED selects the plan. By
+# default, the plan changes every day.
 . "$(dirname "$0")/../parts/stage.sh"
 seed=${PITWALL_LIFE_SEED:-$(date +%Y%m%d)}
 binaries=(build/release/bin/pitwall build/release/bin/telemetry_dump)

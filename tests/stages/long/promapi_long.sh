@@ -1,5 +1,5 @@
-# Compares the query API with a real Prometheus 3, with samples and queries of seeds other than the recorded ones. $PITWALL_PROMAPI_SEED selects them;
-# by default, each day has its own.
+# Compares the query API with a real Prometheus 3, with samples and queries from seeds other than the recorded seeds. $PITWALL_PROMAPI_SEED selects
+# the seeds. By default, they change every day.
 . "$(dirname "$0")/../parts/stage.sh"
 cmake --preset release >/dev/null
 cmake --build build/release -j "$jobs" --target promapi_eval

@@ -1,4 +1,4 @@
-# Complete plan of simulated training runs: each noise, log interval, number of ranks, and fault. Takes about five minutes on two idle cores.
+# Complete plan of simulated training runs, with each noise, log interval, number of ranks, and fault. Takes about five minutes on two idle cores.
 . "$(dirname "$0")/../parts/stage.sh"
 if tests/quiet/quiet_test.py build/release/bin/pitwall --long; then
   echo "1 0" >>"$PITWALL_COUNTS"

@@ -1,4 +1,4 @@
-# Jobs of a real Slurm, including a job that exceeds its time limit.
+# Tests with jobs on a real Slurm cluster, including a job that exceeds its time limit.
 . "$(dirname "$0")/../parts/stage.sh"
 cmake --preset release >/dev/null
 cmake --build build/release -j "$jobs" --target pitwall

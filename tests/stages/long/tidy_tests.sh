@@ -1,2 +1,2 @@
-# clang-tidy for the tests too.
+# Runs clang-tidy on the tests too.
 exec bash "$(dirname "$0")/tidy.sh" --tests

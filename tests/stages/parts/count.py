@@ -16,10 +16,10 @@ def tell_failed(name):
 
 
 def gtest_cases(folder):
-    """Returns binary name -> [passed, failed, skipped]; several runs of one binary are added up."""
+    """Returns binary name -> [passed, failed, skipped]. The counts of several runs of one binary are added up."""
     found = {}
     for path in sorted(glob.glob(os.path.join(folder, "*.xml"))):
-        # A binary that runs twice writes x.xml, x_1.xml, …
+        # A binary that runs more than once writes x.xml, x_1.xml, …
         name = os.path.splitext(os.path.basename(path))[0]
         stem, _, number = name.rpartition("_")
         name = stem if number.isdigit() else name
@@ -42,7 +42,7 @@ def gtest_cases(folder):
 
 
 def cases_in_script(test):
-    """Returns the number of cases that a passed script ran: the number from Python's unittest, else one."""
+    """Returns the number of cases that a passed script ran: the number reported by Python's unittest, otherwise 1."""
     output = test.findtext("system-out") or ""
     ran = re.findall(r"^Ran (\d+) tests? in ", output, re.M)
     skipped = re.findall(r"^OK \(.*?skipped=(\d+)", output, re.M)

@@ -10,14 +10,14 @@ jobs=$(nproc)
 export PITWALL_COUNTS
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall
 
-# A sanitizer build covers the modules below the adapters.
+# Sanitizer builds cover the modules below the adapters.
 sanitizer_options=(-DPITWALL_ADAPTERS=OFF -DPITWALL_BENCH=OFF)
 
 # The tests of the stage asan, as patterns. Stage asan_long runs the others: compiling them takes half an hour on two cores.
 asan_modules=(services_base services_base_yaml services_model 'rules_*' 'services_codec*' services_self_metrics services_engine services_query
   services_adapters_embedded_log services_history_segments)
 
-# PRESET [CMAKE OPTION…]: configures and builds build/PRESET. A failed target does not stop the others.
+# PRESET [CMAKE OPTION…]: configures and builds build/PRESET. If a target fails, the other targets are still built.
 build_preset() {
   local preset=$1
   shift
@@ -25,7 +25,7 @@ build_preset() {
   cmake --build "build/$preset" -j "$jobs" -- -k 0
 }
 
-# PRESET TARGET…: builds these targets of a configured preset in the same way.
+# PRESET TARGET…: builds these targets in a configured preset. If a target fails, the other targets are still built.
 build_targets() {
   local preset=$1
   shift
@@ -81,7 +81,7 @@ run_torch_benches() {
   run_bench "bench_share: a step of 10 ms takes 15 % more, or 0.8 ms of the training's thread" "$1" clients/python/tests/bench/bench_share.py --check
 }
 
-# SCRIPT ARGUMENT…: runs a Python unittest script with verbosity 2, counts its cases, and names the failed ones.
+# SCRIPT ARGUMENT…: runs a Python unittest script with verbosity 2, counts its cases, and lists the failed cases.
 run_unittest() {
   local output rc=0
   output=$(mktemp)

@@ -67,7 +67,7 @@ function Since({ job, issue, whole }: { job: JobDetail; issue: Issue; whole?: bo
 const peersOf = (incident: Incident, subject: Issue) => incident.issues.filter((issue) => issue.alert === subject.alert && issue.id !== subject.id && issue.labels.rank && issue.labels.rank !== subject.labels.rank);
 const alone = (incident: Incident, subject: Issue) => !peersOf(incident, subject).length;
 
-// Returns the ranks or places that the alert affects: one place, all ranks at once, or one rank first.
+// Returns the ranks or places that the alert affects: one place, all ranks simultaneously, or one rank first.
 function whomOf(job: JobDetail, incident: Incident, subject: Issue): [label: string, text: string] {
   const rank = subject.labels.rank;
   const peers = peersOf(incident, subject);

@@ -15,7 +15,7 @@ const silentMs = 5000; // time without a span end before the bar of a rank is dr
 const page = 200; // rows of the list
 type Answer = { spans: Spans; next: string | null };
 
-// Returns the spans of the range. If there are too many, returns those of the newest part that fits.
+// Returns the spans in the range. If there are too many, returns the spans in the newest part that fits.
 async function newest(job: JobDetail, range: { from: string; to: string }, abort: AbortSignal): Promise<Answer & { from: string }> {
   let from = BigInt(range.from);
   const to = BigInt(range.to);

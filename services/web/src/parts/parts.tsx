@@ -84,7 +84,7 @@ export function Waiting({ what }: { what: string }) {
   return <p class="dim waiting" role="status">Loading {what}…</p>;
 }
 
-// Error or loading message in place of missing data.
+// Error or loading message instead of missing data.
 export function Reading({ loaded, what }: { loaded: Loaded<unknown>; what: string }) {
   return loaded.fault ? <Failed fault={loaded.fault} again={loaded.again} what={what} /> : loaded.data ? null : <Waiting what={what} />;
 }
