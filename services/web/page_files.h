@@ -11,8 +11,8 @@ struct PageFile {
   std::string_view type;
   std::string_view tag;  // entity tag of the plain bytes, with its quotes
   std::string_view plain;
-  std::string_view gzip;    // "": none
-  std::string_view brotli;  // "": not available
+  std::string_view gzip;    // "" if there is none
+  std::string_view brotli;  // "" if not available
 };
 
 // Returns the files, or none if the binary was built without the page.

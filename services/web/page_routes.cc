@@ -22,7 +22,7 @@ bool IsListed(std::string_view list, std::string_view wanted, std::string_view s
     if (begin == std::string_view::npos) continue;
     item.remove_prefix(begin);
     const std::string_view name = item.substr(0, item.find_first_of(separators));
-    // "br;q=0" rejects the coding.
+    // "br;q=0" means that the client rejects the coding.
     const size_t weight = item.find("q=0");
     const bool refused = weight != std::string_view::npos &&
                          item.find_first_of("123456789", weight + 3) == std::string_view::npos;

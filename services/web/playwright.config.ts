@@ -1,6 +1,6 @@
 import { defineConfig } from "@playwright/test";
 
-// Uses Debian's browser, because Playwright's own is not available from package registries.
+// Uses Debian's browser, because Playwright's own browser is not available from package registries.
 export default defineConfig({
   testDir: "browser",
   testMatch: "*.spec.ts",

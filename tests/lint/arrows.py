@@ -35,7 +35,7 @@ def check(repo):
 
 
 def _generated(repo, name):
-    """Returns true if the adjacent CMakeLists.txt names the header, which means that the build generates it."""
+    """Returns true if the CMakeLists.txt in the same folder mentions the header, which means that the build generates it."""
     folder, _, base = name.rpartition("/")
     return repo.exists(folder + "/CMakeLists.txt") and base in (repo.text(folder + "/CMakeLists.txt") or "")
 

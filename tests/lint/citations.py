@@ -12,9 +12,9 @@ FILE_IN_COMMENT = re.compile(r"(?<![\w/<>*$.-])((?:%s)/[\w./-]*\w\.(?:h|cc|py|sh
 FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?![\w-])")
 CODE = re.compile(r"```.*?```|`[^`\n]+`", re.S)
 WITHOUT_COMMENTS = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*')
-# Files that cite missing items on purpose: planted texts and this list.
+# Files that cite missing items on purpose: files with planted texts, and this file.
 LEFT_OUT = ("tests/lint/selftest.py", "tests/lint/citations.py")
-# Flags of other programs that documents mention.
+# Flags of other programs that the documents mention.
 FOREIGN = {"version", "user"}
 
 
@@ -35,7 +35,7 @@ class Known:
         return name in self.files or name in self.folders
 
     def document(self, cited, citing):
-        """Resolves a path from the root, next to or below the citing file's folder, or by its name below docs/."""
+        """Returns true if the path exists relative to the root, the citing file's folder, or docs/."""
         beside = os.path.normpath(os.path.join(os.path.dirname(citing), cited))
         return cited in self.files or beside in self.files or "docs/" + cited in self.files
 

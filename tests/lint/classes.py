@@ -23,7 +23,7 @@ _FUNCTION = re.compile(r"(operator\s*(?:[^\s\w(]+|\(\s*\)|\w[\w:\s]*)|~?[A-Za-z_
 
 
 class Size(NamedTuple):
-    """Name of a class, line of its head, and numbers of its methods and members."""
+    """Class name, line of its head, number of methods, and number of members."""
 
     name: str
     line: int
@@ -32,7 +32,7 @@ class Size(NamedTuple):
 
 
 def _closing(text, at):
-    """Returns the index after the brace that closes the one at `at`."""
+    """Returns the index after the brace that closes the brace at `at`."""
     depth = 0
     for i in range(at, len(text)):
         depth += (text[i] == "{") - (text[i] == "}")
@@ -51,7 +51,7 @@ def _statements(body):
             end = _closing(body, i)
             parts.append(body[start:i])
             rest = body[end:].lstrip()
-            # `int a_{1};` and `struct A { ... } a_;` continue after the brace; a function body ends its declaration.
+            # In `int a_{1};` and `struct A { ... } a_;`, the declaration continues after the brace. A function body ends its declaration.
             if round_ == 0 and not rest.startswith((";", ",")) and not re.match(r"\s*\w+\s*;", rest):
                 yield "".join(parts) + "{}"
                 parts = []
@@ -94,7 +94,7 @@ def _kind(statement, name):
 
 
 def sizes(text):
-    """Yields the sizes of the classes that a source defines, including nested ones."""
+    """Yields the sizes of the classes that a source file defines, including nested classes."""
     bare = re.sub(r"^[ \t]*#(?:[^\n\\]|\\.|\\\n)*", "", strip_cpp(text), flags=re.M)
     for head in _HEAD.finditer(bare):
         if re.search(r"\benum\s*$", bare[:head.start()]):
@@ -105,7 +105,7 @@ def sizes(text):
 
 
 def all_sizes(repo):
-    """Returns {(path, class name): Size} of all classes except those for tests."""
+    """Returns {(path, class name): Size} of all classes except test classes."""
     return {(path, size.name): size for path in repo.cpp("services", "rules", "clients") if not repo.is_test(path)
             for size in sizes(repo.text(path) or "")}
 

@@ -17,7 +17,7 @@ MACHINE = re.compile(r"(?<![\w.])/(?:work|root|home|tmp|Users)/")
 
 
 def faults(subject, body, parents):
-    """Returns the faults of one commit, as texts."""
+    """Returns the faults of one commit as strings."""
     out = []
     match = SUBJECT.fullmatch(subject)
     if len(parents) > 1:
@@ -36,7 +36,7 @@ def faults(subject, body, parents):
 
 
 def commits():
-    """Returns [(hash, parents, subject, body)]; empty in a source archive, or if git fails."""
+    """Returns [(hash, parents, subject, body)]. The list is empty in a source archive or if git fails."""
     if not os.path.exists(".git"):
         return
     log = subprocess.run(["git", "log", "--format=%h%x1f%p%x1f%at%x1f%s%x1f%b%x1e"], capture_output=True, text=True, check=False)
@@ -44,7 +44,7 @@ def commits():
         print("commits: not checked: %s" % log.stderr.strip())
     for place, entry in enumerate(log.stdout.split("\x1e")):
         fields = entry.strip("\n").split("\x1f")
-        # CI systems check out their own merge of a branch.
+        # CI systems check out their own merge commit of a branch.
         if place == 0 and len(fields) == 5 and len(fields[1].split()) > 1:
             continue
         if len(fields) == 5 and int(fields[2]) >= SINCE:

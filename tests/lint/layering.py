@@ -22,13 +22,13 @@ def read_roots(path):
     with open(path, encoding="utf-8") as file:
         for line in file.read().splitlines():
             folder, _, directories = line.partition("|")
-            # The compiler's own directories are omitted, because -I would change their order.
+            # The compiler's default include directories are omitted, because -I would change their order.
             roots[folder] = [d for d in dict.fromkeys(directories.split(";")) if d and not d.startswith("/usr/include")]
     return roots
 
 
 def seen_modules(directories):
-    """Returns the module folders in these include directories. Each include root of a module contains one link."""
+    """Returns the module folders in these include directories. Each include root of a module contains one link to its folder."""
     seen = set()
     for root in directories:
         for top in ("services", "rules", "tests"):

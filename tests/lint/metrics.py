@@ -7,7 +7,7 @@ from repo import Finding, in_any, main, strip_cpp
 
 CATALOGUE = "rules/metrics.yaml"
 SOURCES = ("services/collector", "services/codec/steps", "clients/python/src")
-# A complete string literal in the form of a series name. It counts as a series if its first word is that of some entry: train_, hw_, …
+# A complete string literal in the form of a series name. It counts as a series if its first word is the first word of a catalog entry: train_, hw_, …
 NAME = re.compile(r"""(?<![\w"'])["']([a-z]+(?:_[a-z0-9]+)+)["'](?![\w"'])""")
 ENTRY = re.compile(r"^- name: *([a-zA-Z_:][\w:]*)")
 FOREIGN = re.compile(r"^- {name: *([\w:]+),.*\bproducer: *foreign\b")
@@ -15,11 +15,11 @@ ALIASES = re.compile(r"^ +aliases: *(.*)")
 ALIAS = re.compile(r"\bname: *([\w:]+)")
 PACKS = "rules/packs/"
 DERIVE = PACKS + "derive.yaml"
-# Foreign names that no rule derives a series from, with the reason.
+# Foreign names from which no rule derives a series, with the reason.
 NOT_DERIVED = {
     "train_lr": "a habit of training code, no exporter's name", "nccl_bus_bandwidth_gbs": "it carries neither rank nor step",
 }
-# Words of the same form that are not series, with the reason.
+# Words in the form of series names that are not series, with the reason.
 NOT_SERIES = {
     "node_id": "a field", "node_name": "a field", "job_id": "a field", "job_name": "a field", "job_start": "a field",
     "process_start": "a field", "gpu_split_unknown": "a notice",

@@ -44,7 +44,7 @@ def _named_nearby(repo, path):
         if repo.exists(lists):
             text = re.sub(r"#[^\n]*", "", repo.text(lists) or "")
             for word in re.split(r"[\s()\"/]+", text):
-                # log_kind_${kind}.cc matches every log_kind_*.cc, but a word that is only a variable matches nothing.
+                # log_kind_${kind}.cc matches every log_kind_*.cc, but a word that consists only of a variable matches nothing.
                 fixed = re.split(r"\$\{\w+\}", word)
                 if word in words or (len(fixed) > 1 and len("".join(fixed)) > 4
                                      and re.fullmatch(".+".join(map(re.escape, fixed)), name)):

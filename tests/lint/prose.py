@@ -13,7 +13,7 @@ import sys
 from repo import Finding, Repo, main
 
 LIMITS = "tests/lint/prose_limits.txt"
-# Name -> (pattern, replacement).
+# Maps each name to (pattern, replacement).
 PHRASES = {
     "tell": (r"(?<![.])\b(?:tells?|told|telling)\b(?!\()", "report, emit, send, notify"),
     "say": (r"(?<![.])\b(?:says?|said|saying)\b(?!\(| \")", "report, state, name"),
@@ -34,7 +34,7 @@ PHRASES = {
                          r"(?:colou|neighbou|behaviou|flavou|favou|honou|labou)r(?:s|ed|ing|hoods?)?|labell(?:ed|ing)|centre[ds]?|"
                          r"artefacts?|memoris(?:e[ds]?|ing))\b", "American spelling"),
 }
-# First word of the comment at the beginning of a file.
+# First word of the comment at the start of a file.
 HEADER = re.compile(r"\A(?:#![^\n]*\n)?(?:// |# |\"\"\"|/\* )(What|Which|How|Who|Whether|Where|When|Why)\b")
 KINDS = (".cc", ".h", ".c", ".py", ".yaml", ".md", ".proto", ".sh", ".cmake", ".ts", ".tsx", ".go", ".test")
 LEFT_OUT = ("tests/lint/prose.py", "tests/lint/words.py", "tests/lint/selftest.py", "CHANGELOG.md", "docs/rules.md", "docs/decisions/")

@@ -118,7 +118,7 @@ _CPP_TOKEN = re.compile(r"""R"(?P<tag>[^()\\ ]{0,16})\((?:.|\n)*?\)(?P=tag)"   #
 
 
 def strip_cpp(text, strings=True):
-    """Returns the text with blanked comments (and string contents), with unchanged line numbers."""
+    """Returns the text with comments (and string contents) blanked and line numbers unchanged."""
     def blank(match):
         token = match.group(0)
         if token[0] != "/" and not strings:

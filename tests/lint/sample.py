@@ -63,7 +63,7 @@ def comments(path, text):
 
 
 def messages(text):
-    """Yields (line, text) of the literals in each call that creates an error or a log line."""
+    """Yields (line, text) of the string literals in each call that creates an error or a log line."""
     for call in _MESSAGE_CALL.finditer(text):
         depth, end = 1, call.end()
         while end < len(text) and depth:
@@ -80,7 +80,7 @@ def messages(text):
 
 
 def page_texts(text):
-    """Yields (line, text) of the words between tags and of the strings that are sentences."""
+    """Yields (line, text) of the text between tags and of the strings that are sentences."""
     for match in re.finditer(r">\s*([A-Z][^<>{}=;]*[a-z][^<>{}=;]*?)\s*<|[\"`]([A-Z][^\"`\n]* [^\"`\n]*)[\"`]", text):
         words = " ".join((match.group(1) or match.group(2)).split())
         if len(words.split()) >= 2:

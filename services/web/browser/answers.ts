@@ -110,7 +110,7 @@ export const action: CloudEvent = {
   data: { ...{ job: { id: base.id }, attempt: 1 }, issue: straggler.id, rule: straggler.rule, alert: "StragglerRank", action: "stop", mode: "dry_run", why: "policy stop-stragglers, evidence holds for 30 s" },
 };
 straggler.actions.push(action);
-// Returns a notification of an incident to a working receiver and to one that no longer exists.
+// Returns a notification of an incident to a working receiver and to a receiver that no longer exists.
 const notificationOf = (receiver: string, kind: string, s: number, issues: string[], error = ""): CloudEvent => ({
   ...{ specversion: "1.0", source: `/jobs/${base.id}`, subject: receiver, datacontenttype: "application/json", id: hex(`notification ${receiver} ${s}`), type: `io.pitwall.notification.${error ? "failed" : "delivered"}`, time: rfc(at(s)) },
   data: { job: base.id, issues, receiver, kind, what: "found", ...(error ? { error } : {}) } as CloudEvent["data"],

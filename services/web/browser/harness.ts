@@ -1,12 +1,12 @@
-// Harness of the browser tests: opens pages over the fixture, collects their faults, and checks every view.
+// Browser test harness. It opens pages from the fixture server, collects their errors, and checks every view.
 import { AxeBuilder } from "@axe-core/playwright";
 import { expect, type Page } from "@playwright/test";
 import type { Fixture } from "./fixture.ts";
 
 let opened: string[] = [];
 
-// Opens a page and collects console errors, CSP violations, and requests to other origins. Errors after a test, when its server
-// stops, do not count for the next one.
+// Opens a page and collects console errors, CSP violations, and requests to other origins. Errors after a test, when its server stops, do not count
+// for the next test.
 export async function open(page: Page, path: string, server: Fixture): Promise<void> {
   const faults: string[] = [];
   opened = faults;

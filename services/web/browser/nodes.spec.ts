@@ -25,7 +25,7 @@ async function settled(page: Page): Promise<void> {
   await expect(page.locator(".waiting")).toHaveCount(0);
 }
 const axes = (page: Page) => page.locator(".plots canvas[data-ready]").evaluateAll((all) => all.map((one) => `${(one as HTMLElement).dataset.xMin} ${(one as HTMLElement).dataset.xMax}`));
-// Drags from one share of the plot's width to another.
+// Drags the pointer from one share of the plot's width to another.
 async function drag(page: Page, title: string, from: number, to: number): Promise<[number, number]> {
   const box = canvas(page, title);
   await box.scrollIntoViewIfNeeded();
@@ -76,7 +76,7 @@ test("a zoom applies to all charts and survives a reload", async ({ page }) => {
   expect(new Set(await axes(page))).toEqual(new Set([`${low} ${high}`]));
   await expect(page.getByRole("link", { name: "Nodes" })).toHaveAttribute("aria-current", "page");
   await expect(page.getByText("Fixed range")).toBeVisible();
-  // The key d moves by half the range; w halves the range.
+  // The key d moves the range by half its length; w halves the range.
   await page.keyboard.press("d");
   await expect.poll(async () => Number(((await axes(page))[0] as string).split(" ")[0])).toBeCloseTo(low + (high - low) / 2, -1);
   await page.keyboard.press("w");
@@ -165,7 +165,7 @@ test("a selected interval lists exactly the overlapping spans", async ({ page })
   await expect(page.locator("tr[data-span]")).toHaveCount(0);
 });
 
-// Colors of cividis, independent of the page's code.
+// Cividis colors, computed independently of the page's code.
 const cividis = [[0, 32, 77], [0, 51, 111], [57, 72, 107], [87, 93, 109], [112, 113, 115], [138, 135, 121], [166, 157, 117], [196, 181, 108], [228, 207, 91], [255, 234, 70]] as [number, number, number][];
 function valueOfColor([r, g, b]: number[]): number {
   let [best, least] = [0, Number.POSITIVE_INFINITY];
@@ -232,7 +232,7 @@ test("live charts move; a fixed range does not", async ({ page }) => {
   fixture.override("/job", { status: 200, body: { ...detail, last_ns: at(5460) } });
   fixture.publish("samples", { job: "slurm-91734", time_ns: at(5460), event: null });
   await expect.poll(async () => Number(((await axes(page))[0] as string).split(" ")[1])).toBe(end + 60_000);
-  // Ranks have been silent for a minute, so their work is drawn as unfinished.
+  // The ranks have been silent for a minute, so their work is drawn as unfinished.
   await expect.poll(() => page.locator(".timeline canvas").evaluate((one) => (one as HTMLElement).dataset.open)).toBe("8");
   await drag(page, "CPU", 0.5, 0.7);
   await expect(page.getByText("Fixed range")).toBeVisible();
@@ -252,7 +252,7 @@ test("live charts move; a fixed range does not", async ({ page }) => {
   await expect.poll(() => fixture.asked.slice(asked).filter((line) => line.startsWith("GET /job")).length).toBeGreaterThan(0);
   await expect.poll(() => fixture.asked.slice(asked).filter((line) => line.startsWith("GET /heatmap")).length).toBeGreaterThan(3);
   expect(await axes(page)).toEqual(fixed);
-  // A minute of live data must not have changed a pixel of any chart, heat map, or timeline.
+  // A minute of live data must not change a pixel of any chart, heat map, or timeline.
   await settled(page);
   expect(drawn.length).toBeGreaterThan(8);
   expect(await pixels()).toEqual(drawn);

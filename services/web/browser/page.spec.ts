@@ -100,7 +100,7 @@ test("progress shows attempts, interruption, lost rank, and issues", async ({ pa
   }
   await expect(line.locator("[data-lost='3']")).toHaveAttribute("title", /gpu-a-01, out of memory/);
   await expect(page.locator(".progress [data-issue]")).toHaveCount(3);
-  // Time before the first attempt counts as its initialization, as in the table of parts.
+  // Time before the first attempt counts as initialization, as in the table of parts.
   const detail = answers("/job", new URLSearchParams({ job: "slurm-91734" }), false) as JobDetail;
   const [first, ...rest] = detail.summary.attempts;
   fixture.override("/job", { status: 200, body: { ...detail, summary: { ...detail.summary, attempts: [{ ...first, begin_ns: at(40) }, ...rest] } } });
@@ -123,7 +123,7 @@ test("an issue expands to finding, suggestion, criterion, and activity", async (
   await expect(page).not.toHaveURL(/issue=/);
 });
 
-// A plain metric shows the stored series, an expression the values in the events.
+// A plain metric shows the stored series; an expression shows the values in the events.
 for (const [kind, issue] of [["a plain metric", clocks], ["an expression", straggler]] as const) {
   test(`the evidence chart of ${kind} shows the threshold and the issue's times`, async ({ page }) => {
     await open(page, `/jobs/slurm-91734?issue=${issue.id}`);
@@ -288,7 +288,7 @@ test("an incomplete job list is marked as incomplete", async ({ page }) => {
 
 test("a rule without data names the missing series and its source", async ({ page }) => {
   await open(page, "/jobs/slurm-91734");
-  // Two rules that need the same command share a row; one of them has since been removed.
+  // Two rules that need the same command share a row. One of the rules has since been removed.
   const row = page.locator('[data-rule="fleet/memory/HostLeak"]');
   for (const text of ["No data", "2 rules", "pitwall collector"]) await expect(row).toContainText(text);
   await row.locator("summary").click();
@@ -317,7 +317,7 @@ test("shares sum to 100% and resources match the API", async ({ page }) => {
 
 test("a reload restores the view from the address", async ({ page }) => {
   await open(page, "/");
-  // Keys work once the page is rendered.
+  // Keys work only after the page has rendered.
   await expect(page.locator("tbody tr[data-job]")).toHaveCount(5);
   await page.keyboard.press("/");
   await page.keyboard.type("llama");
@@ -422,7 +422,7 @@ test("an error shows the server's message and does not affect other parts", asyn
 
 test("shortcuts open the list of shortcuts and switch the theme", async ({ page }) => {
   await open(page, "/");
-  // Keys work once the page is rendered.
+  // Keys work only after the page has rendered.
   await expect(page.locator("tbody tr[data-job]")).toHaveCount(5);
   await page.keyboard.press("?");
   await expect(page.getByRole("dialog")).toBeVisible();

@@ -128,7 +128,7 @@ test("a sampling interval requires a reason and the typed job ID", async ({ page
   expect(fixture.asked).toContain(`POST /job/interval?job=${base.id}&interval=5s&reason=look+closer`);
 });
 
-// Events of a change of StragglerRank's ratio: requested, refused, done.
+// Events of a change to StragglerRank's ratio: requested, refused, done.
 const changes = (["requested", "refused", "done"] as const).map((step, i) => ({
   id: `change-${step}`, type: `io.pitwall.action.${step}`, time: `2026-01-01T01:00:0${i}Z`,
   data: { action: "parameter", mode: "live", rule: "request/parameter", principal: "act", why: step === "refused" ? "job: not found" : "it is slower by design", parameter: { rule: straggler.rule, name: "ratio", value: 1.8, ...(step === "requested" ? {} : { before: 1.5 }) }, ...(step === "done" ? { effect: "in force" } : {}) },
@@ -161,7 +161,7 @@ test("a parameter is set from rule and issue and shows its results", async ({ pa
   await expect(rule.locator("[data-set]")).toHaveCount(3);
   await expect(rule.locator("[data-set=refused]")).toContainText("(job: not found)");
   await expect(rule.locator("[data-set=done]")).toContainText("parameter done by act: ratio 1.5 → 1.8: in force (it is slower by design)");
-  // On the issue, an empty value must reset the parameter.
+  // On the issue page, an empty value must reset the parameter.
   await page.goto(`${fixture.address}${job}?issue=${straggler.id}`);
   await page.getByRole("button", { name: "Set value for this job" }).click();
   const here = page.getByRole("form", { name: "Apply" });

@@ -45,7 +45,7 @@ test("charts show train and eval and the last run", async ({ page }) => {
   await expect(page.getByRole("link", { name: earlier })).toBeVisible();
   const legend = plot(page, "Loss").locator(".legend li");
   await expect(legend).toHaveText([/^\s*train/, /^\s*eval/, /last run, train/, /last run, eval/]);
-  // Latest values of both modes, and of the last run, which was 20% worse.
+  // Latest values of both modes, and of the last run, whose values were 20% worse.
   expect(await value(page, "Loss", 0)).toBeCloseTo(loss(3440, "train", ""), 2);
   expect(await value(page, "Loss", 1)).toBeCloseTo(loss(3400, "eval", ""), 2);
   expect((await value(page, "Loss", 2)) / (await value(page, "Loss", 0))).toBeCloseTo(1.2, 1);
@@ -71,7 +71,7 @@ test("a zoom by step also zooms the time on all tabs", async ({ page }) => {
   await page.mouse.up();
   await expect(page).toHaveURL(/from=\d+&to=\d+/);
   const { searchParams } = new URL(page.url());
-  // A step takes one second and the first begins at 1950 s. The tolerance is one pixel.
+  // A step takes one second, and the first step begins at 1950 s. The tolerance is one pixel.
   const step = (share: number) => Number(xMin) + share * (Number(xMax) - Number(xMin));
   const seconds = (name: string) => Number(BigInt(searchParams.get(name) as string) - BigInt(at(0))) / 1e9;
   expect(Math.abs(seconds("from") - 1950 - step(0.5))).toBeLessThan(20);
@@ -113,7 +113,8 @@ test("the layer map and the table show the API's statistics", async ({ page }) =
 
 test("the ROC curve and the residuals match the scores", async ({ page }) => {
   await open(page, path, fixture);
-  // AUC from all pairs of samples of class 1 and class 0: a higher score counts 1, the same bin 0.5.
+  // AUC over all pairs of a class 1 sample and a class 0 sample. A pair counts 1 if class 1 has the higher score, and 0.5 if both are in the same
+  // bin.
   const [negative, positive] = scores as [number[], number[]];
   let better = 0;
   for (const [i, p] of positive.entries()) for (const [k, n] of negative.entries()) better += i > k ? p * n : i === k ? (p * n) / 2 : 0;

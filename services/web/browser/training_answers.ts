@@ -1,4 +1,4 @@
-// Training of the simulated job, from formulas that tests can check: scalars by step and time, tensors, and classes.
+// Training data of the simulated job, from formulas that tests can check: scalars by step and time, tensors, and classes.
 import type { Labels, SeriesList, Tensors } from "../src/api/types.ts";
 
 const second = 1_000_000_000n;

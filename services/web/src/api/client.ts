@@ -50,7 +50,7 @@ function refuse(response: Response, text: string): never {
     throw new Fault(response.status, code, message);
   } catch (error) {
     if (error instanceof Fault) throw error;
-    // Some errors are a line of plain text.
+    // Some error responses are a line of plain text.
     throw new Fault(response.status, "unavailable", text.trim().slice(0, 300).replace(/^too many connections$/, "Server busy: too many connections.") || `status ${response.status}`);
   }
 }

@@ -71,7 +71,7 @@ function electedFeed(): Feed {
 
 let feed: Feed | null = null;
 
-// `job`: an ID, "" for all jobs, null for none.
+// `job`: an ID, "" for all jobs, or null for no job.
 export function watch(job: string | null): void {
   feed ??= typeof SharedWorker === "undefined" ? electedFeed() : sharedFeed();
   feed.watch(job);
