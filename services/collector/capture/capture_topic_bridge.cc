@@ -85,7 +85,7 @@ bool CaptureTopicBridge::Flush() {
       record = outbox_.front();
     }
     if (const Status status = appender_->Append({record}); !status.ok()) {
-      // A permanently rejected record would block the following ones.
+      // A permanently rejected record would block the records after it.
       const bool refused = absl::IsInvalidArgument(status);
       PITWALL_LOG(kWarning, "capture", record.topic, ": ", ToStd(status.message()),
                   refused ? "; dropping the record" : "; retrying");

@@ -25,7 +25,7 @@ void ClientSessions::TakeUpKnown() {
   std::set<std::string, std::less<>> ended;  // jobs with a rank that sent its goodbye
   for (const ClientCursor& cursor : sender_->cursors()->Ranks()) {
     std::optional<TrackedRank> rank = DecodeKnownRank(*cursor.rank);
-    // PIDs of another PID namespace do not identify processes of this one.
+    // PIDs from another PID namespace do not identify processes in this namespace.
     if (!rank.has_value() || Differs(rank->home.pid_namespace, home_.pid_namespace)) continue;
     if (cursor.source != Cat("rank-", rank->info.rank, "@", options_.node)) continue;
     RankSource::Identity identity;

@@ -352,7 +352,8 @@ TEST_F(SharesTest, SilentConnectionsUseOnlyTheirOwnersShare) {
   EXPECT_EQ(Refused(Refusal::kClients), 1u);
   EXPECT_EQ(counters_.refusals[static_cast<size_t>(Refusal::kOtherOwner)][2], 1u)
       << "owner class pod";
-  // Clients send a heartbeat every second. A silent client is closed, which frees its place.
+  // Clients send a heartbeat every second. The connection of a silent client is closed, which frees
+  // its slot.
   clock_.Advance(options_.idle_ns + kSecond);
   for (TestClient& client : silent) EXPECT_THAT(client.ReadRefused(), StartsWith("idle: "));
   EXPECT_GE(Refused(Refusal::kIdle), 4u);

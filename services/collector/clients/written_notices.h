@@ -1,4 +1,4 @@
-// Notices to clients that keep their updates until these are durable.
+// Notices to clients that keep their updates until the updates are durable.
 #pragma once
 
 #include <cstdint>
