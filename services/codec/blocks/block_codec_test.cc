@@ -24,7 +24,7 @@ std::vector<uint64_t> BitsOf(const Values& values) {
   return bits;
 }
 
-// Returns values of one kind, as collectors and clients send them.
+// Returns values of one kind, similar to real data from collectors and clients.
 Values Make(size_t count, const std::function<double(size_t)>& value) {
   Values out;
   for (size_t i = 0; i < count; ++i) out.push_back(value(i));
@@ -81,7 +81,7 @@ std::map<std::string, Values> Kinds() {
   return kinds;
 }
 
-TEST(BlockCodec, RoundTripOfAllKindsIsBitIdentical) {
+TEST(BlockCodec, EveryKindRoundTripsBitIdentically) {
   BlockEncoder encoder;
   BlockDecoder decoder;
   for (const auto& [name, values] : Kinds()) {
@@ -94,8 +94,9 @@ TEST(BlockCodec, RoundTripOfAllKindsIsBitIdentical) {
   }
 }
 
-// The limits are the bytes per value in docs/decisions/0043, with a margin for other zstd versions.
-TEST(BlockCodec, BytesPerValueAreWithinMeasuredLimits) {
+// The limits are the sizes in bytes per value from docs/decisions/0043, plus a margin for other
+// zstd versions.
+TEST(BlockCodec, BytesPerValueStayWithinMeasuredLimits) {
   const std::map<std::string, double> most = {
       {"constant", 0.02},       {"busy core ratio", 0.9}, {"idle core ratio", 0.25},
       {"gpu utilization", 0.8}, {"power", 2.6},           {"temperature", 0.25},
@@ -114,7 +115,7 @@ TEST(BlockCodec, BytesPerValueAreWithinMeasuredLimits) {
   }
 }
 
-TEST(BlockCodec, HintAvoidsTrialsAndAdaptsToChange) {
+TEST(BlockCodec, HintAvoidsTrialsAndAdaptsToChangedSeries) {
   BlockEncoder encoder;
   BlockDecoder decoder;
   const auto kinds = Kinds();
@@ -133,7 +134,7 @@ TEST(BlockCodec, HintAvoidsTrialsAndAdaptsToChange) {
   }
 }
 
-TEST(BlockCodec, RoundTripOfRandomBlocks) {
+TEST(BlockCodec, RandomBlocksRoundTrip) {
   Rng rng(7);
   BlockEncoder encoder;
   BlockDecoder decoder;
@@ -158,7 +159,7 @@ TEST(BlockCodec, RoundTripOfRandomBlocks) {
   }
 }
 
-TEST(BlockCodec, DamagedBlockIsRejectedOrHasSameCount) {
+TEST(BlockCodec, CorruptBlockIsRejectedOrKeepsValueCount) {
   BlockEncoder encoder;
   BlockDecoder decoder;
   Rng rng(11);

@@ -9,8 +9,8 @@
 namespace pitwall::blocks {
 namespace {
 
-// Maximum body size. A dictionary needs the distinct values, a two-byte index per value, and its
-// length. The bit forms need at most 77 bits per value.
+// Maximum body size. A dictionary stores the number of distinct values, those values, and a
+// two-byte index per value. The bit-based forms need at most 77 bits per value.
 constexpr size_t kMaxBody = kMaxBlockValues * 10 + 16;
 
 size_t VarintBytes(uint64_t value) {

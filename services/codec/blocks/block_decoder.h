@@ -1,4 +1,4 @@
-// Decoder of blocks of values. Not thread-safe: use one decoder per thread.
+// Decoder for blocks of values. Not thread-safe: use one decoder per thread.
 #pragma once
 
 #include <string>
@@ -11,9 +11,9 @@ namespace pitwall::blocks {
 
 class BlockDecoder {
  public:
-  // Appends the values of the single block in `block`. Returns DataLoss with the reason if the
-  // block is damaged; `out` may then contain some of the values. Allocations never exceed the
-  // limits in block_format.h.
+  // Decodes `block`, which contains exactly one block, and appends its values. Returns DataLoss
+  // with the reason if the block is corrupt; `out` may then contain some of the values. Allocations
+  // never exceed the limits in block_format.h.
   Status Decode(std::string_view block, std::vector<double>* out);
 
  private:

@@ -14,7 +14,7 @@ namespace pitwall::blocks {
 namespace {
 
 constexpr int kLevel = 3;  // zstd level, chosen in docs/decisions/0043
-// Number of blocks between two trials of all forms.
+// Number of blocks between two trials in which all forms are compared.
 constexpr uint8_t kTrialEvery = 32;
 constexpr std::array<Form, 5> kForms = {Form::kDictionary, Form::kDecimal, Form::kExpected,
                                         Form::kXor, Form::kPlanes};
@@ -64,7 +64,7 @@ Status BlockEncoder::Offer(Form form, bool* fits) {
   *fits = Write(form, &body_);
   if (!*fits) return OkStatus();
   bool packed = false;
-  if (form != Form::kExpected) {  // the bits have no repetitions
+  if (form != Form::kExpected) {  // zstd would not help, because the bits do not repeat
     RETURN_IF_ERROR(Compress(body_, &compressed_));
     packed = compressed_.size() + 2 < body_.size();
   }
@@ -103,8 +103,8 @@ Status BlockEncoder::Encode(std::span<const double> values, FormHint* hint, std:
   bool trial = hint == nullptr || hint->blocks == 0 || hint->blocks >= kTrialEvery;
   if (!trial) {
     RETURN_IF_ERROR(Offer(hint->form, &fits));
-    // The series has changed if a block takes a third more bytes per value than before, or a
-    // quarter fewer.
+    // A series is considered changed if a block needs at least a third more or a quarter fewer
+    // bytes per value than before.
     const uint64_t now = best_.size() * 1000;
     const uint64_t before = uint64_t{hint->millibytes} * values.size();
     trial = !fits || now * 3 > before * 4 || now * 4 < before * 3;
@@ -112,8 +112,8 @@ Status BlockEncoder::Encode(std::span<const double> values, FormHint* hint, std:
   if (trial) {
     bool integers = fits && hint->form == Form::kDecimal;
     for (const Form form : kForms) {
-      if (fits && form == hint->form) continue;  // already tried
-      // Below one byte per value the data is repetitive, and zstd compresses it better.
+      if (fits && form == hint->form) continue;  // this form was already tried
+      // Below one byte per value, the data is repetitive and zstd compresses it better.
       if (form == Form::kExpected && (!integers || best_.size() < values.size())) continue;
       bool fitted = false;
       RETURN_IF_ERROR(Offer(form, &fitted));

@@ -1,4 +1,4 @@
-// Lossless encoder of blocks of values that chooses the smallest form for each block.
+// Lossless encoder for blocks of values. It chooses the smallest form for each block.
 #pragma once
 
 #include <cstddef>
@@ -16,12 +16,13 @@ struct ZSTD_CCtx_s;
 
 namespace pitwall::blocks {
 
-// Best form of the last block. Each series has its own hint. Most blocks try only one form, because
-// the values of a series seldom change their kind.
+// Best form of the previous block. Each series has its own hint. The values of a series rarely
+// change their kind, so most blocks try only one form.
 struct FormHint {
   Form form = Form::kConstant;
-  uint8_t blocks = 0;       // blocks since the last trial of all forms; 0 before the first trial
-  uint32_t millibytes = 0;  // size per value of that block, in thousandths of a byte
+  uint8_t blocks = 0;  // blocks since all forms were last tried; 0 before the first trial
+  uint32_t millibytes =
+      0;  // size per value in the block of the last trial, in thousandths of a byte
 };
 
 // Owns the encoder's scratch space. Not thread-safe.
@@ -32,9 +33,9 @@ class BlockEncoder {
   BlockEncoder(const BlockEncoder&) = delete;
   BlockEncoder& operator=(const BlockEncoder&) = delete;
 
-  // Appends the encoded block to `out`. Tries all forms if `hint` is null. Deterministic for the
-  // same values, hint, and zstd version. Returns InvalidArgument if there are no values or more
-  // than kMaxBlockValues, and ResourceExhausted if zstd is out of memory.
+  // Appends the encoded block to `out`. Tries all forms if `hint` is null. The output is
+  // deterministic for the same values, hint, and zstd version. Returns InvalidArgument if there are
+  // no values or more than kMaxBlockValues. Returns ResourceExhausted if zstd is out of memory.
   Status Encode(std::span<const double> values, FormHint* hint, std::string* out);
 
  private:

@@ -11,16 +11,18 @@
 
 namespace pitwall::blocks {
 
-// Maximum number of values in a block. (Ten minutes at 500 ms are 1,200 values.)
+// Maximum number of values in a block. For comparison, ten minutes at one value per 500 ms are
+// 1,200 values.
 inline constexpr size_t kMaxBlockValues = 4096;
 
-// Form of a block's values before compression. The numbers are stored in files, so never reuse one.
+// Form of a block's values before compression. Files contain these numbers, so a number must never
+// be reused.
 enum class Form : uint8_t {
-  kConstant = 1,    // one value, repeated
-  kDictionary = 2,  // distinct values and an index per value
-  kDecimal = 3,     // multiples of a negative power of ten, as differences of integers
+  kConstant = 1,    // one repeated value
+  kDictionary = 2,  // distinct values, and one index per value
+  kDecimal = 3,     // integer multiples of a negative power of ten, stored as differences
   kXor = 4,         // XOR with the previous value, as in Gorilla (Pelkonen 2015)
-  kPlanes = 5,      // bytes of all values in planes, most significant plane first
+  kPlanes = 5,      // bytes of all values grouped by significance, most significant first
   kExpected = 6,    // as kDecimal, but as prediction errors; since version 2 of
                     // segments
 };

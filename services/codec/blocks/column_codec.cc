@@ -10,11 +10,12 @@
 namespace pitwall::blocks {
 namespace {
 
-// Flags of the body; 0 means plain.
+// Flags in the first byte of the body; 0 means plain.
 constexpr uint64_t kZstd = 1;
 constexpr uint64_t kExpected = 2;  // since version 2 of segments
 
-// Returns the largest power of 1000, up to 10^9, that divides all entries (ns, µs, ms, s).
+// Returns the largest power of 1000, up to 10^9, that divides all entries. It corresponds to the
+// unit ns, µs, ms, or s.
 int64_t UnitOf(std::span<const int64_t> column) {
   int64_t unit = 1'000'000'000;
   for (const int64_t v : column) {
@@ -80,7 +81,7 @@ Status DecodeColumn(std::string_view bytes, std::vector<int64_t>* out) {
   const uint64_t size = in.U64();
   std::string_view body = in.StrView();
   RETURN_IF_ERROR(in.Finish("column"));
-  // An entry takes 1 to 10 bytes, or at least one bit if prediction is used.
+  // An entry takes 1 to 10 bytes. With prediction, it takes at least one bit.
   const uint64_t least = flags == kExpected ? count / 8 : count;
   if (count > kMaxColumnEntries || size < least || (flags <= kZstd && size > count * 10) ||
       flags > kExpected || unit < 1 || unit > 1'000'000'000) {

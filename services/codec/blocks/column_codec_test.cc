@@ -20,7 +20,7 @@ size_t BytesOf(const Column& column, ColumnEffort effort = ColumnEffort::kQuick)
   return bytes.size();
 }
 
-TEST(ColumnCodec, RoundTripOfTimesTakesFewBytes) {
+TEST(ColumnCodec, TimesRoundTripInFewBytes) {
   std::mt19937_64 rng(1);
   Column even;
   Column jitter;
@@ -35,7 +35,8 @@ TEST(ColumnCodec, RoundTripOfTimesTakesFewBytes) {
   EXPECT_LT(BytesOf(random), 1200u * 10 + 20);
 }
 
-// Returns the end times of alternating phases, each within 1% of its duration in the previous step.
+// Returns the end times of alternating phases. Each phase duration varies by about 1% (standard
+// deviation) between steps.
 Column PhaseEnds(size_t count) {
   std::mt19937_64 rng(3);
   std::normal_distribution<double> noise(1, 0.01);
@@ -49,14 +50,14 @@ Column PhaseEnds(size_t count) {
   return out;
 }
 
-// The noise alone takes 2.9 bytes, from log2(0.01 * length * 4.13) bits.
-TEST(ColumnCodec, AlternatingPhasesTakeSlightlyMoreThanNoise) {
+// Noise alone needs log2(0.01 * length * 4.13) bits per entry, which is 2.9 bytes on average.
+TEST(ColumnCodec, AlternatingPhasesNeedFewBytesBeyondNoise) {
   const Column ends = PhaseEnds(3000);
   EXPECT_GT(BytesOf(ends), 3000u * 38 / 10);
   EXPECT_LT(BytesOf(ends, ColumnEffort::kSmall), 3000u * 31 / 10);
 }
 
-TEST(ColumnCodec, RoundTripOfSmallColumns) {
+TEST(ColumnCodec, SmallColumnsRoundTrip) {
   std::mt19937_64 rng(2);
   const int64_t least = std::numeric_limits<int64_t>::min();
   const int64_t most = std::numeric_limits<int64_t>::max();
@@ -75,7 +76,7 @@ TEST(ColumnCodec, RoundTripOfSmallColumns) {
   }
 }
 
-TEST(ColumnCodec, DamagedSmallColumnIsRejectedOrBounded) {
+TEST(ColumnCodec, CorruptSmallColumnIsRejectedOrBounded) {
   std::mt19937_64 rng(6);
   std::string bytes;
   ASSERT_TRUE(EncodeColumn(PhaseEnds(400), &bytes, ColumnEffort::kSmall).ok());
@@ -89,7 +90,7 @@ TEST(ColumnCodec, DamagedSmallColumnIsRejectedOrBounded) {
   }
 }
 
-TEST(ColumnCodec, RoundTripOfExtremeValues) {
+TEST(ColumnCodec, ExtremeValuesRoundTrip) {
   const int64_t least = std::numeric_limits<int64_t>::min();
   const int64_t most = std::numeric_limits<int64_t>::max();
   BytesOf({});
@@ -99,7 +100,7 @@ TEST(ColumnCodec, RoundTripOfExtremeValues) {
   BytesOf({-1'000'000'000, 0, 2'000'000'000});
 }
 
-TEST(ColumnCodec, DamagedColumnIsRejectedOrBounded) {
+TEST(ColumnCodec, CorruptColumnIsRejectedOrBounded) {
   std::mt19937_64 rng(5);
   Column column;
   for (int64_t i = 0; i < 300; ++i) column.push_back(i * i * 1000);

@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kRun = 64;
 constexpr int kMostZeros = 20;
-constexpr size_t kTrialEntries = 256;  // entries used to choose order and turn
+constexpr size_t kTrialEntries = 256;  // number of entries used to choose `order` and `turn`
 constexpr size_t kHeadBytes = 2;
 
 uint64_t Zigzag(int64_t v) {
@@ -22,7 +22,8 @@ uint64_t Zigzag(int64_t v) {
 }
 int64_t Unzigzag(uint64_t v) { return static_cast<int64_t>(v >> 1) ^ -static_cast<int64_t>(v & 1); }
 
-// Predicted value per position in the turn. Each entry moves its prediction halfway toward itself.
+// Predicted value for each position in a turn. Each entry moves its prediction halfway toward the
+// entry's value.
 class Expectation {
  public:
   explicit Expectation(size_t turn) : turn_(turn) {}
@@ -67,7 +68,8 @@ size_t BitsOf(std::span<const uint64_t> run, int k) {
   return bits;
 }
 
-// Returns the k that takes the fewest bits for a run; it is close to the median bit width.
+// Returns the Rice parameter k that encodes a run in the fewest bits. It is close to the median bit
+// width.
 int BestOf(std::span<const uint64_t> run) {
   std::array<uint64_t, kRun> sorted;
   std::copy(run.begin(), run.end(), sorted.begin());
@@ -86,11 +88,11 @@ int BestOf(std::span<const uint64_t> run) {
   return best;
 }
 
-// Bit reader, most significant bit first, with zeros beyond the end.
+// Bit reader, most significant bit first. Bits beyond the end are zero.
 class Bits {
  public:
   explicit Bits(std::string_view data) : data_(data) {}
-  // Returns at least the next 32 bits, in the most significant bits.
+  // Returns the next 32 or more bits, aligned to the most significant bit.
   uint64_t Peek() const {
     const size_t byte = at_ / 8;
     uint64_t out = 0;
@@ -132,7 +134,7 @@ void WriteExpected(std::span<const int64_t> entries, std::string* out) {
   for (int o = 0; o <= 1; ++o) {
     for (size_t t = 0; t <= kMostTurn; ++t) {
       size_t bits = 0;
-      size_t left = 2 * kMostTurn;  // entries without a prediction
+      size_t left = 2 * kMostTurn;  // entries encoded without a prediction
       ForEachOff(trial, o, t, [&](uint64_t off) {
         if (left > 0) {
           --left;

@@ -19,9 +19,9 @@ namespace pitwall::blocks {
 
 inline constexpr size_t kMostTurn = 8;
 
-// Appends the encoded entries to `out`. Deterministic.
+// Appends the encoded entries to `out`. The output is deterministic.
 void WriteExpected(std::span<const int64_t> entries, std::string* out);
-// Fills `to`. Returns DataLoss if the bytes are damaged or have a different number of entries.
+// Fills `to`. Returns DataLoss if the bytes are corrupt or contain a different number of entries.
 Status ReadExpected(std::string_view body, std::span<int64_t> to);
 
 }  // namespace pitwall::blocks

@@ -18,10 +18,11 @@ namespace {
 // Powers of ten that a double represents exactly.
 constexpr std::array<double, 16> kPowers = {1e0, 1e1, 1e2,  1e3,  1e4,  1e5,  1e6,  1e7,
                                             1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15};
-// Integers below this limit are exact in a double.
+// Integers below this limit have an exact double representation.
 constexpr double kExactLimit = 9007199254740992.0;  // 2^53
 
-// Finds the integer n for which n / 10^exponent is bit-identical to value, or returns false.
+// Finds the integer n for which n / 10^exponent is bit-identical to `value`. Returns false if no
+// such integer exists.
 bool AsDecimal(double value, size_t exponent, int64_t* out) {
   const double scaled = std::nearbyint(value * kPowers[exponent]);
   if (!(std::fabs(scaled) < kExactLimit)) return false;  // also rejects NaN
@@ -62,7 +63,7 @@ bool WriteDictionary(std::span<const uint64_t> bits, Distinct* scratch, std::str
   for (const uint64_t value : bits) {
     const auto [it, added] = scratch->try_emplace(value, static_cast<uint32_t>(scratch->size()));
     if (added) {
-      // The indexes save nothing if half of the values are distinct.
+      // Indexes save no space if half of the values are distinct.
       if (scratch->size() > kMaxDistinct || scratch->size() * 2 > bits.size() + 2) return false;
       PutBits(value, &table);
     }
@@ -118,7 +119,7 @@ Status ReadDictionary(std::string_view body, size_t count, std::vector<double>* 
 
 namespace {
 
-// Finds integers for all values, with the smallest exponent that fits.
+// Converts all values to integers with the smallest exponent that fits every value.
 bool AsIntegers(std::span<const uint64_t> bits, size_t* exponent, std::vector<int64_t>* out) {
   *exponent = 0;
   int64_t integer = 0;
@@ -186,7 +187,7 @@ Status ReadDecimal(std::string_view body, size_t count, std::vector<double>* out
   const size_t before = out->size();
   out->resize(before + count);
   double* to = out->data() + before;
-  uint64_t value = 0;  // wraps around if the bytes are damaged
+  uint64_t value = 0;  // wraps around if the bytes are corrupt
   for (size_t i = 0; i < count; ++i) {
     int64_t change = 0;
     if (!ReadVarint(&at, end, &change)) {
@@ -204,7 +205,7 @@ void WriteXor(std::span<const uint64_t> bits, std::string* out) {
   out->clear();
   BitWriter to(out);
   uint64_t before = 0;
-  int leading = 65;  // leading zeros of the previous window; 65 before the first window
+  int leading = 65;  // leading zeros of the previous window; 65 if there is no window yet
   int length = 0;
   for (const uint64_t value : bits) {
     const uint64_t change = value ^ before;
@@ -216,7 +217,8 @@ void WriteXor(std::span<const uint64_t> bits, std::string* out) {
     const int left = std::min(std::countl_zero(change), 31);
     const int right = std::countr_zero(change);
     const int meaningful = 64 - left - right;
-    // The previous window is reused if that wastes fewer than the 11 bits of a new window.
+    // Reusing the previous window is cheaper if it wastes fewer bits than the 11 bits that a new
+    // window costs.
     const bool fits = leading <= left && leading + length >= 64 - right;
     if (fits && length - meaningful < 11) {
       to.Put(0b10, 2);

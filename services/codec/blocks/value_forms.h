@@ -1,5 +1,6 @@
-// Block bodies before compression, with a pair of functions for each form except the constant form.
-// Values are bit patterns (std::bit_cast of double), so NaN payloads and -0.0 survive.
+// Encoders and decoders for block bodies before compression: one pair of functions for each form
+// except the constant form. Values are bit patterns (std::bit_cast of double), so NaN payloads and
+// -0.0 are preserved.
 #pragma once
 
 #include <cstdint>
@@ -13,28 +14,28 @@
 
 namespace pitwall::blocks {
 
-// Distinct values by bit pattern, with their order of first appearance. Reused across blocks to
-// avoid allocations.
+// Distinct values by bit pattern, numbered in order of first appearance. The map is reused across
+// blocks to avoid allocations.
 using Distinct = absl::flat_hash_map<uint64_t, uint32_t>;
 
 // Maximum number of distinct values in a dictionary.
 inline constexpr size_t kMaxDistinct = 4096;
 
-// Returns false if the form does not fit the values; `out` is then undefined. A dictionary has the
-// varint number of distinct values, their bits, and an index per value: one byte each, or the low
-// bytes of all indexes followed by the high bytes.
+// Writes the dictionary form. Returns false if the form does not fit the values; `out` is then
+// undefined. A dictionary consists of the number of distinct values (varint), their bits, and an
+// index per value: one byte each, or the low bytes of all indexes followed by the high bytes.
 bool WriteDictionary(std::span<const uint64_t> bits, Distinct* scratch, std::string* out);
-// Decimal form: u8 exponent, the first integer as a zigzag varint, then the differences as zigzag
-// varints. Value = integer / 10^exponent. The form fits only if this restores each value bit by
-// bit.
+// Writes the decimal form: u8 exponent, the first integer as a zigzag varint, then the differences
+// as zigzag varints. Each value is integer / 10^exponent. The form fits only if this formula
+// restores every value bit for bit.
 bool WriteDecimal(std::span<const uint64_t> bits, std::vector<int64_t>* scratch, std::string* out);
-// Expected form: u8 exponent, then the integers as encoded by prediction.h.
+// Writes the expected form: u8 exponent, then the integers as encoded by prediction.h.
 bool WriteExpectedDecimal(std::span<const uint64_t> bits, std::vector<int64_t>* scratch,
                           std::string* out);
 void WriteXor(std::span<const uint64_t> bits, std::string* out);
 void WritePlanes(std::span<const uint64_t> bits, std::string* out);
 
-// Appends `count` values. Returns DataLoss if the body is damaged or has a different number of
+// Appends `count` values. Returns DataLoss if the body is corrupt or contains a different number of
 // values.
 Status ReadDictionary(std::string_view body, size_t count, std::vector<double>* out);
 Status ReadDecimal(std::string_view body, size_t count, std::vector<double>* out);

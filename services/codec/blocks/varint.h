@@ -1,4 +1,4 @@
-// Inline decoder of zigzag varints, as BinaryWriter::I64 writes them.
+// Inline decoder for the zigzag varints that BinaryWriter::I64 writes.
 #pragma once
 
 #include <cstdint>

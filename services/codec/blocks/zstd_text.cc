@@ -7,7 +7,8 @@
 namespace pitwall::blocks {
 namespace {
 
-// Creating a context takes longer than compressing a page, so each thread keeps its own context.
+// Creating a zstd context takes longer than compressing a page, so each thread keeps its own
+// context.
 struct Contexts {
   ~Contexts() {
     ZSTD_freeCCtx(pack);

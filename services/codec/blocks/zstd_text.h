@@ -1,4 +1,4 @@
-// zstd compression of whole texts, with size limits.
+// zstd compression of whole strings, with size limits.
 #pragma once
 
 #include <cstdint>
@@ -10,16 +10,16 @@
 
 namespace pitwall::blocks {
 
-// Compresses `text`. `level` is the zstd level: 3 was chosen in docs/decisions/0043, and 1 is for
+// Compresses `text`. `level` is the zstd level: 3 was chosen in docs/decisions/0043, and 1 suits
 // data that is read again soon. Returns ResourceExhausted if zstd is out of memory.
 StatusOr<std::string> Pack(std::string_view text, int level = 3);
-// Decompresses `packed`. Returns DataLoss, prefixed with `what`, if it is not zstd, damaged, or
-// longer than `limit` bytes. Never allocates more than `limit`. Returns ResourceExhausted if zstd
-// is out of memory.
+// Decompresses `packed`. Returns DataLoss, prefixed with `what`, if the data is not zstd, is
+// corrupt, or is longer than `limit` bytes when decompressed. Never allocates more than `limit`.
+// Returns ResourceExhausted if zstd is out of memory.
 StatusOr<std::string> Unpack(std::string_view packed, uint64_t limit, std::string_view what);
 
-// Fills `out` completely. Returns DataLoss if `packed` is not zstd, is damaged, or has a different
-// length.
+// Fills `out` completely. Returns DataLoss if `packed` is not zstd, is corrupt, or has a different
+// decompressed length.
 Status UnpackInto(std::string_view packed, std::span<char> out, std::string_view what);
 
 }  // namespace pitwall::blocks

@@ -56,7 +56,7 @@ std::string ReadType(const JsonReader& in, std::string_view wanted, std::string*
   return type;
 }
 
-// Ranks are at most 2^32 - 1 in the client wire format.
+// In the client wire format, ranks are at most 2^32 - 1.
 int64_t ReadNumber(const JsonReader& in, std::string_view key) {
   const uint64_t number = in.Uint(key);
   if (number > INT64_MAX) in.Fail(key, "must be less than 2^63");

@@ -38,7 +38,7 @@ RankCapture SampleCapture() {
   return c;
 }
 
-TEST(CaptureEvent, RoundTripOfRankCapture) {
+TEST(CaptureEvent, RankCaptureRoundTrips) {
   const std::string json = EncodeRankCapture(SampleCapture());
   const StatusOr<RankCapture> back = DecodeRankCapture(json);
   ASSERT_TRUE(back.ok()) << back.status();
@@ -60,7 +60,7 @@ TEST(CaptureEvent, AbsentFieldsStayAbsent) {
                back->look.collective);
 }
 
-TEST(CaptureEvent, RoundTripOfCaptureRequest) {
+TEST(CaptureEvent, CaptureRequestRoundTrips) {
   const CaptureRequest request{"id", "job-1", {0, 3}, "issue", "act", 1'767'225'600'000'000'001};
   const StatusOr<CaptureRequest> back = DecodeCaptureRequest(EncodeCaptureRequest(request));
   ASSERT_TRUE(back.ok()) << back.status();
@@ -72,7 +72,7 @@ TEST(CaptureEvent, RoundTripOfCaptureRequest) {
   EXPECT_EQ(back->expires_ns, request.expires_ns);
 }
 
-TEST(CaptureEvent, ErrorsNameInvalidKey) {
+TEST(CaptureEvent, ErrorsContainInvalidKey) {
   EXPECT_FALSE(DecodeCaptureRequest("[]").ok());
   EXPECT_FALSE(DecodeRankCapture(EncodeCaptureRequest({"id", "j", {}, "", "", 1})).ok());
   std::string json = EncodeCaptureRequest({"id", "j", {1}, "", "", 1});

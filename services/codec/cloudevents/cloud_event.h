@@ -20,14 +20,14 @@
 namespace pitwall::cloudevents {
 
 inline constexpr std::string_view kContentType = "application/cloudevents+json";
-// Maximum text size that the decoders accept.
+// Maximum size of the JSON that the decoders accept.
 inline constexpr size_t kMaxEventBytes = size_t{4} << 20;
 
 std::string EncodeCloudEvent(const IssueEvent& event);
 StatusOr<IssueEvent> DecodeCloudEvent(std::string_view json);
 
 std::string EncodeCloudEvent(const ActionEvent& event);
-// Encodes an event for a receiver, with the given subject and incident.
+// Encodes an event for a receiver with the given subject and incident.
 std::string EncodeCloudEvent(const ActionEvent& event, std::string_view subject,
                              std::string_view incident);
 StatusOr<ActionEvent> DecodeActionEvent(std::string_view json);

@@ -52,7 +52,7 @@ IssueEvent Sample() {
   return e;
 }
 
-// Compares all fields except those with the byte 0xff, which is not valid UTF-8.
+// Compares all fields except those that contain the byte 0xff, which is not valid UTF-8.
 void ExpectSame(const IssueEvent& a, const IssueEvent& b) {
   EXPECT_EQ(a.type, b.type);
   EXPECT_EQ(a.id, b.id);
@@ -140,7 +140,7 @@ TEST(CloudEvent, GoldenStatusOmitsAbsentFields) {
             R"("status_reason":"no hw_gpu_utilization_ratio","ever_found":false}})");
 }
 
-TEST(CloudEvent, RoundTrip) {
+TEST(CloudEvent, IssueEventsRoundTrip) {
   IssueEvent e = Sample();
   StatusOr<IssueEvent> back = DecodeCloudEvent(EncodeCloudEvent(e));
   ASSERT_TRUE(back.ok()) << back.status();
@@ -160,7 +160,7 @@ TEST(CloudEvent, RoundTrip) {
   ExpectSame(e, *back);
 }
 
-TEST(CloudEvent, RoundTripOfRandomValues) {
+TEST(CloudEvent, RandomValuesRoundTrip) {
   const uint32_t seed = 20261121;
   std::mt19937_64 random(seed);
   SCOPED_TRACE(seed);
@@ -177,7 +177,7 @@ TEST(CloudEvent, RoundTripOfRandomValues) {
   }
 }
 
-TEST(CloudEvent, RoundTripOfAllEnumNames) {
+TEST(CloudEvent, AllEnumNamesRoundTrip) {
   IssueEvent e = Sample();
   for (int i = 0; i < 6; ++i) {
     e.end_reason = static_cast<EndReason>(i);
@@ -228,7 +228,8 @@ TEST(CloudEvent, GoldenJobChange) {
   EXPECT_FALSE(DecodeCloudEvent(EncodeCloudEvent(e)).ok());
 }
 
-// Replaces the first `from` in the golden sample with `to`, and returns the decoding error.
+// Replaces the first occurrence of `from` in the golden sample with `to`, and returns the decoding
+// error.
 std::string ErrorWith(std::string_view from, std::string_view to) {
   std::string json = EncodeCloudEvent(Sample());
   const size_t at = json.find(from);
@@ -239,7 +240,7 @@ std::string ErrorWith(std::string_view from, std::string_view to) {
   return std::string(ToStd(back.status().message()));
 }
 
-TEST(CloudEvent, ErrorsNameInvalidKey) {
+TEST(CloudEvent, ErrorsContainInvalidKey) {
   EXPECT_THAT(ErrorWith("\"1.0\"", "\"0.3\""), HasSubstr("specversion: must be \"1.0\""));
   EXPECT_THAT(ErrorWith("io.pitwall.issue.updated", "com.example.x"), HasSubstr("type: unknown"));
   EXPECT_THAT(ErrorWith("\"attempt\":3", "\"attempt\":-3"), HasSubstr("data.attempt: must be"));
@@ -261,7 +262,7 @@ TEST(CloudEvent, ErrorsNameInvalidKey) {
   EXPECT_FALSE(DecodeCloudEvent(std::string(kMaxEventBytes + 1, ' ')).ok());
 }
 
-TEST(CloudEvent, RejectsEveryPrefixOfEvent) {
+TEST(CloudEvent, TruncatedEventIsRejected) {
   const std::string json = EncodeCloudEvent(Sample());
   for (size_t i = 0; i < json.size(); ++i) {
     ASSERT_FALSE(DecodeCloudEvent(std::string_view(json).substr(0, i)).ok()) << i;
@@ -284,7 +285,7 @@ TEST(CloudEvent, InvalidBytesBecomeReplacementCharacters) {
             "\xF0\x9F\x98\x80\\u0001\"");
 }
 
-TEST(ActionEvent, GoldenAndRoundTrip) {
+TEST(ActionEvent, GoldenEventRoundTrips) {
   ActionEvent e;
   e.type = ActionEventType::kDone;
   e.issue = IssueId(Sample());
@@ -322,7 +323,7 @@ TEST(ActionEvent, GoldenAndRoundTrip) {
   EXPECT_FALSE(DecodeCloudEvent(json).ok());
 }
 
-TEST(ActionEvent, RoundTripOfInterval) {
+TEST(ActionEvent, IntervalRoundTrips) {
   ActionEvent e;
   e.type = ActionEventType::kRequested;
   e.kind = ActionKind::kInterval;
@@ -340,7 +341,7 @@ TEST(ActionEvent, RoundTripOfInterval) {
   EXPECT_FALSE(DecodeActionEvent(damaged).ok());
 }
 
-TEST(ActionEvent, RoundTripOfParameter) {
+TEST(ActionEvent, ParameterRoundTrips) {
   ActionEvent e;
   e.type = ActionEventType::kDone;
   e.kind = ActionKind::kParameter;
@@ -371,7 +372,7 @@ TEST(ActionEvent, RoundTripOfParameter) {
   EXPECT_FALSE(DecodeActionEvent(damaged).ok());
 }
 
-TEST(IssueId, EqualsFirstEventId) {
+TEST(IssueId, EqualsIdOfFirstEvent) {
   IssueEvent first = Sample();
   first.sequence = 1;
   first.id = MakeEventId(first);
@@ -383,7 +384,7 @@ TEST(IssueId, EqualsFirstEventId) {
   EXPECT_EQ(IssueId(later), first.id);
 }
 
-// Consumers use this key to match updates and ends to the issue's first event.
+// Consumers use this key to match update and end events to the first event of the issue.
 TEST(IssueId, AllEventsOfIssue_HaveSameIssueId) {
   IssueEvent first = Sample();
   first.type = EventType::kIssueFound;
@@ -398,8 +399,8 @@ TEST(IssueId, AllEventsOfIssue_HaveSameIssueId) {
     later.time_ns += 1;
     later.id = MakeEventId(later);
     EXPECT_THAT(EncodeCloudEvent(later), HasSubstr(field));
-    // The issue ID is derived from other fields, so events from versions without the key have the
-    // same issue ID.
+    // The issue ID is derived from other fields, so events from versions that did not write the key
+    // have the same issue ID.
     EXPECT_EQ(IssueId(*DecodeCloudEvent(EncodeCloudEvent(later))), first.id);
   }
   for (const EventType type : {EventType::kRuleStatus, EventType::kJobChanged}) {

@@ -6,7 +6,7 @@
 
 namespace pitwall::cloudevents {
 std::string JobLink(std::string_view job) {
-  // The allowed characters are pchar in RFC 3986, section 3.3.
+  // These characters are pchar in RFC 3986, section 3.3.
   return Cat("/jobs/", PercentEncoded(job, "-._~!$&'()*+,;=:@"));
 }
 

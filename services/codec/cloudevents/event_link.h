@@ -1,5 +1,5 @@
-// Links to the web page for an event: paths derived from the event, and their URLs on a server.
-// Events on topics do not contain their link.
+// Links to the web page for an event: paths derived from the event, and the corresponding URLs on a
+// server. Events on Kafka topics do not contain a link.
 #pragma once
 
 #include <string>
@@ -13,9 +13,9 @@ namespace pitwall::cloudevents {
 std::string JobLink(std::string_view job);
 // Returns "/jobs/<job>?issue=<issue ID>".
 std::string IssueLink(std::string_view job, std::string_view issue);
-// Returns the link to the issue, or to the job for rule status events and job changes.
+// Returns the issue link, or the job link for rule status events and job changes.
 std::string EventLink(const IssueEvent& event);
-// Appends `path` to the URL, which may end with '/'. Returns `path` if the URL is empty.
+// Appends `path` to the server URL, which may end with '/'. Returns `path` if the URL is empty.
 std::string ExternalLink(std::string_view external_url, std::string_view path);
 // Adds the extension attribute "link" for `event` to an encoded CloudEvent. Returns the CloudEvent
 // unchanged if the URL is empty.

@@ -20,14 +20,14 @@ TEST(EventLink, ContainsJobAndIssue) {
   const std::string updated = EventLink(event);
   EXPECT_EQ(updated, "/jobs/slurm%2F17%20a%3Fb%23c%25?issue=" + IssueId(event));
   EXPECT_NE(IssueId(event), event.id);
-  // All events of an issue share one link.
+  // All events of an issue have the same link.
   event.type = EventType::kIssueFound;
   event.sequence = 1;
   event.id = MakeEventId(event);
   EXPECT_EQ(EventLink(event), updated);
 }
 
-TEST(EventLink, HostileNamesStayInOnePathSegment) {
+TEST(EventLink, UntrustedNamesStayInOnePathSegment) {
   EXPECT_EQ(JobLink("../../x"), "/jobs/..%2F..%2Fx");
   EXPECT_EQ(JobLink("a\r\nb"), "/jobs/a%0D%0Ab");
   EXPECT_EQ(JobLink("<script>"), "/jobs/%3Cscript%3E");

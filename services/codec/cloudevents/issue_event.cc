@@ -33,7 +33,7 @@ void WriteLostRank(const LostRank& lost, JsonWriter* out) {
 
 LostRank ReadLostRank(const JsonReader& in) {
   LostRank lost;
-  // Exit codes and signals fit in one byte, and ranks in 32 bits.
+  // Exit codes and signals fit into one byte, and ranks into 32 bits.
   const auto bounded = [&](std::string_view key, uint64_t most) {
     const uint64_t value = in.Uint(key);
     if (value > most) in.Fail(key, "out of range");

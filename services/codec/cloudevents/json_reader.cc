@@ -43,8 +43,8 @@ StatusOr<JsonReader> JsonReader::Parse(std::string_view text, size_t max_bytes) 
   }
   auto parsed = std::make_shared<Text>();
   try {
-    // The parser itself does not recurse, but copying or destroying a deep tree may, so the depth
-    // is limited.
+    // The parser itself is not recursive, but copying or destroying a deep tree may be, so the
+    // depth is limited.
     int depth = 0;
     parsed->root =
         Json::parse(text.begin(), text.end(), [&depth](int at, Json::parse_event_t, Json&) {

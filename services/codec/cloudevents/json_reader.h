@@ -14,9 +14,9 @@
 
 namespace pitwall::cloudevents {
 
-// An object inside a parsed text. The reader keeps the first error, and later reads return
-// defaults, so callers read all fields and then check status(). Nested objects share the text and
-// the error, and must not outlive the outermost object. Not thread-safe.
+// Object inside parsed JSON. The reader keeps the first error, and later reads return defaults, so
+// callers read all fields and then check status(). Nested objects share the document and the error,
+// and must not outlive the outermost object. Not thread-safe.
 class JsonReader {
  public:
   // Parses `text`. Returns InvalidArgument with the position if `text` is not a JSON object or is
@@ -24,20 +24,20 @@ class JsonReader {
   static StatusOr<JsonReader> Parse(std::string_view text, size_t max_bytes);
 
   bool Has(std::string_view key) const;
-  // Absent keys and null values yield the default.
+  // Returns the value of the key, or the default if the key is absent or null.
   std::string String(std::string_view key) const;
   uint64_t Uint(std::string_view key) const;
   bool Bool(std::string_view key) const;
   double Double(std::string_view key) const;      // a number, "NaN", "+Inf", or "-Inf"
-  int64_t Time(std::string_view key) const;       // RFC 3339, converted to Unix ns; 0 if absent
+  int64_t Time(std::string_view key) const;       // RFC 3339 time as Unix nanoseconds; 0 if absent
   JsonReader Object(std::string_view key) const;  // empty if absent
   Labels LabelSet(std::string_view key) const;    // an object whose values are strings
-  // In document order.
+  // Returns the elements in document order.
   std::vector<std::pair<std::string, double>> Doubles(std::string_view key) const;
   std::vector<std::string> Strings(std::string_view key) const;
   void ForEachObject(std::string_view key, const std::function<void(const JsonReader&)>& f) const;
 
-  // Records an error about the key; `what` is the cause.
+  // Records an error about the key. `what` is the cause.
   void Fail(std::string_view key, std::string_view what) const;
   // Behaves like String, but rejects an absent or empty value.
   std::string Required(std::string_view key) const;

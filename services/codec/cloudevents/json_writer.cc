@@ -10,7 +10,7 @@
 namespace pitwall::cloudevents {
 namespace {
 
-// Returns true for a single-byte character that needs no escape.
+// Returns true for a single-byte character that does not need an escape sequence.
 constexpr bool IsPlain(char c) { return c >= 0x20 && c < 0x7F && c != '"' && c != '\\'; }
 
 }  // namespace

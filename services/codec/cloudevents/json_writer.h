@@ -1,4 +1,5 @@
-// JSON writer that emits text in call order, with deterministic bytes and no whitespace.
+// JSON writer that emits output in call order. The output is deterministic and contains no
+// whitespace.
 #pragma once
 
 #include <cstddef>
@@ -9,10 +10,11 @@
 
 namespace pitwall::cloudevents {
 
-// Calls must nest correctly, and inside an object a Key must precede every value. Not thread-safe.
+// Calls must nest correctly. Inside an object, each value requires a preceding Key call. Not
+// thread-safe.
 class JsonWriter {
  public:
-  // Bytes of a number with all its digits and a comma, for callers that reserve memory.
+  // Estimated size of a number with all its digits and a comma, for callers that reserve memory.
   static constexpr size_t kNumberBytes = 20;
 
   void BeginObject() { Begin('{'); }
@@ -26,20 +28,19 @@ class JsonWriter {
   void Int(int64_t value);
   void Bool(bool value);
   void Null();
-  // Appends a value that is already JSON text.
+  // Appends a value that is already encoded as JSON.
   void Raw(std::string_view json);
-  // Appends the shortest text that parses to the same double, or the string "NaN", "+Inf", or
-  // "-Inf".
+  // Appends the shortest representation that parses to the same double, or the string "NaN",
+  // "+Inf", or "-Inf".
   void Double(double value);
-  // Appends an array of numbers, with null for NaN and infinities. The text is identical to calling
-  // Double or Null for each element.
+  // Appends an array of numbers, with null for NaN and infinities. The output is identical to
+  // calling Double or Null for each element.
   void Numbers(std::span<const double> values);
 
   // Appends a key and its value, or nothing if the value is empty.
   void Text(std::string_view key, std::string_view value);
 
-  // Reserves memory for about `bytes` additional bytes, so that a long text is not copied as it
-  // grows.
+  // Reserves memory for about `bytes` additional bytes to avoid reallocations.
   void Reserve(size_t bytes) { out_.reserve(out_.size() + bytes); }
   std::string Take() { return std::move(out_); }
 
@@ -50,7 +51,7 @@ class JsonWriter {
   void Quoted(std::string_view value);
 
   std::string out_;
-  bool first_ = true;  // the innermost object or array is still empty
+  bool first_ = true;  // true while the innermost object or array is empty
   bool after_key_ = false;
 };
 

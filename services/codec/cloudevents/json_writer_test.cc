@@ -10,7 +10,7 @@
 namespace pitwall::cloudevents {
 namespace {
 
-// Writes the array between other elements, to check the commas too.
+// Writes the array between other elements to check the commas as well.
 std::string AtOnce(const std::vector<double>& values) {
   JsonWriter out;
   out.BeginArray();
@@ -35,7 +35,7 @@ std::string OneByOne(const std::vector<double>& values) {
   return out.Take();
 }
 
-TEST(JsonWriter, NumbersEqualsWritingEachElement) {
+TEST(JsonWriter, NumbersMatchesElementwiseOutput) {
   const std::vector<double> some = {0.0,
                                     -0.0,
                                     1,

@@ -11,14 +11,14 @@
 
 namespace pitwall::cloudevents {
 
-// Envelope attributes, followed by the key "data". The caller writes the data object and ends the
+// Writes the envelope attributes and the key "data". The caller writes the data object and ends the
 // outer object.
 struct Envelope {
   std::string_view id, type, job, subject;
   int64_t time_ns = 0;
 };
 void WriteEnvelope(const Envelope& envelope, JsonWriter* out);
-// Checks specversion, id, type, source, and datacontenttype. Sets *id, *type, and *time_ns.
+// Validates specversion, id, type, source, and datacontenttype. Sets *id, *type, and *time_ns.
 void ReadEnvelope(const JsonReader& in, std::string* id, std::string* type, int64_t* time_ns);
 
 void WriteTime(std::string_view key, int64_t unix_ns, JsonWriter* out);  // omitted if 0

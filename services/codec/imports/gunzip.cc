@@ -15,7 +15,7 @@ namespace pitwall::imports {
 namespace {
 
 constexpr std::string_view kMagic = "\x1f\x8b";
-constexpr std::string_view kNoHeader = "incorrect header check";  // error message of zlib
+constexpr std::string_view kNoHeader = "incorrect header check";  // zlib's error message
 constexpr size_t kPiece = size_t{1} << 18;
 constexpr size_t kMaxInput = size_t{1} << 30;  // zlib counts input bytes in 32 bits
 
@@ -24,7 +24,7 @@ constexpr size_t kMaxInput = size_t{1} << 30;  // zlib counts input bytes in 32 
 struct Gunzip::Stream {
   z_stream zlib{};
   std::vector<char> out = std::vector<char>(kPiece);
-  bool between = true;  // before, between, or after members
+  bool between = true;  // before, between, or after gzip members
 
   Stream() { PITWALL_CHECK(inflateInit2(&zlib, 16 + MAX_WBITS) == Z_OK); }
   ~Stream() { inflateEnd(&zlib); }

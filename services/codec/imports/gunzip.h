@@ -1,4 +1,4 @@
-// Streaming decompressor for input that may be gzip.
+// Streaming decompressor for input that may be compressed with gzip.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace pitwall::imports {
 
-// Passes input without a gzip header through unchanged. Concatenated members form a single text.
-// Not thread-safe.
+// Decompresses gzip input, and passes other input through unchanged. The output of concatenated
+// members is joined. Not thread-safe.
 class Gunzip {
  public:
   using Next = std::function<Status(std::string_view piece)>;
@@ -20,14 +20,14 @@ class Gunzip {
   Gunzip(std::string name, Next next);
   ~Gunzip();
 
-  // Decompresses the next bytes. Returns InvalidArgument with the offset in the unpacked text if
-  // the gzip is damaged, and returns errors of `next`. Bytes after the last member that are not
-  // gzip are skipped with a warning, as in gzip(1).
+  // Decompresses the next bytes. Returns InvalidArgument with the offset in the decompressed data
+  // if the gzip data is corrupt, and returns errors of `next`. Bytes after the last member that are
+  // not gzip are skipped with a warning, as in gzip(1).
   Status Feed(std::string_view bytes);
-  // Logs a warning if the gzip is truncated, for example because its writer was killed. `next` has
-  // then received the text before the truncation. Does not call Finish on `next`.
+  // Logs a warning if the gzip data is truncated, for example because its writer was killed. `next`
+  // has then received the data before the truncation. Does not call Finish on `next`.
   Status Finish();
-  // Returns true if the gzip is truncated. Valid after Finish.
+  // Returns true if the gzip data is truncated. Valid after Finish.
   bool cut() const { return cut_; }
 
  private:
@@ -37,11 +37,11 @@ class Gunzip {
 
   const std::string name_;
   const Next next_;
-  std::string begin_;  // first bytes, until the format is known
+  std::string begin_;  // first bytes, buffered until the format is known
   bool known_ = false;
-  uint64_t unpacked_ = 0;  // bytes decompressed so far
-  bool whole_ = false;     // at least one member is complete
-  bool tail_ = false;      // the remaining bytes are not gzip
+  uint64_t unpacked_ = 0;  // number of bytes decompressed so far
+  bool whole_ = false;     // true if at least one member is complete
+  bool tail_ = false;      // true if the remaining bytes are not gzip
   bool cut_ = false;
   std::unique_ptr<Stream> stream_;
 };

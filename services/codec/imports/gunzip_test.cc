@@ -23,7 +23,7 @@ std::string Gzip(std::string_view text) {
   return out;
 }
 
-// Returns the decompressed text, or the error.
+// Returns the decompressed data, or the error.
 std::string Read(std::string_view bytes, size_t piece) {
   std::string out;
   Gunzip gunzip("t.gz", [&](std::string_view text) {
@@ -37,8 +37,9 @@ std::string Read(std::string_view bytes, size_t piece) {
   return done.ok() ? out : Cat("error: ", ToStd(done.message()));
 }
 
-TEST(Gunzip, UnpacksPiecesOfAnySize) {
-  // The unpacked text is an exact multiple of the piece size, and much longer than the packed text.
+TEST(Gunzip, DecompressesPiecesOfAnySize) {
+  // The decompressed size is an exact multiple of the piece size, and much larger than the
+  // compressed size.
   const std::string text(size_t{1} << 20, 'x');
   const std::string packed = Gzip(text) + Gzip("") + Gzip("end");
   for (const size_t piece : {size_t{1}, size_t{7}, packed.size()}) {
@@ -54,7 +55,7 @@ TEST(Gunzip, PassesOtherInputThroughUnchanged) {
   }
 }
 
-TEST(Gunzip, TruncatedGzip_TextBeforeTruncationIsRead) {
+TEST(Gunzip, TruncatedInput_DataBeforeTruncationIsRead) {
   const std::string packed = Gzip("first ") + Gzip("second");
   for (size_t cut = 2; cut < packed.size(); ++cut)
     EXPECT_TRUE(StartsWith("first second", Read(std::string_view(packed).substr(0, cut), 3)))
@@ -62,7 +63,7 @@ TEST(Gunzip, TruncatedGzip_TextBeforeTruncationIsRead) {
   EXPECT_EQ(Read(std::string_view(packed).substr(0, packed.size() - 8), 3), "first second");
 }
 
-TEST(Gunzip, TruncatedGzip_TruncationIsReported) {
+TEST(Gunzip, TruncatedInput_TruncationIsReported) {
   const auto is_cut = [](std::string_view bytes) {
     Gunzip gunzip("t.gz", [](std::string_view) { return OkStatus(); });
     EXPECT_TRUE(gunzip.Feed(bytes).ok());
@@ -81,10 +82,10 @@ TEST(Gunzip, BytesAfterLastMember_AreSkipped) {
     for (const size_t piece : {1, 100}) EXPECT_EQ(Read(packed + tail, piece), "some text");
 }
 
-TEST(Gunzip, DamagedInput_ReturnsError) {
+TEST(Gunzip, CorruptInput_ReturnsError) {
   const std::string packed = Gzip("some text that is packed");
   std::string damaged = packed;
-  // In the checksum.
+  // This byte is part of the checksum.
   damaged[packed.size() - 6] = static_cast<char>(damaged[packed.size() - 6] ^ 1);
   EXPECT_THAT(
       Read(damaged, 100),

@@ -206,7 +206,7 @@ std::optional<int64_t> ParseTime(std::string_view text, TimeUnit unit, int32_t z
   int64_t scale = 1;
   if (unit == TimeUnit::kMillis) scale = 1'000'000;
   if (unit == TimeUnit::kMicros) scale = 1'000;
-  // Whole numbers are converted exactly. Fractions have the precision of a double.
+  // Integers are converted exactly. Fractions have the precision of a double.
   if (const auto whole = ParseInt(text)) {
     int64_t nanos = 0;
     if (__builtin_mul_overflow(*whole, scale, &nanos)) return std::nullopt;

@@ -31,10 +31,10 @@
 
 namespace pitwall::imports {
 
-// Text that is either read from a column or constant for all rows.
+// Value that is either read from a column or constant for all rows.
 struct CellOrText {
   bool column = false;
-  std::string text;  // column name or constant text
+  std::string text;  // column name or constant value
 };
 
 enum class TimeUnit { kSeconds, kMillis, kMicros, kNanos, kRfc3339, kDateTime };
@@ -42,18 +42,18 @@ enum class TimeUnit { kSeconds, kMillis, kMicros, kNanos, kRfc3339, kDateTime };
 struct MappedMetric {
   std::string column;
   std::string name;
-  // Factor applied to numbers in the column's own unit. If it is absent, numbers with a unit (45 %,
-  // 1234 MiB) are converted to base units (0.45, bytes).
+  // Factor applied to numbers in the column's own unit. If the factor is absent, numbers with a
+  // unit (45 %, 1234 MiB) are converted to base units (0.45, bytes).
   std::optional<double> factor;
   std::vector<std::pair<std::string, CellOrText>> labels;
   std::optional<CellOrText> mode;
-  bool step = true;  // samples carry the row's step if the row has one
+  bool step = true;  // if true, samples get the step of their row, if any
 };
 
 struct Mapping {
   std::string time_column;  // if empty, times are computed from start_ns and every_ns
   TimeUnit time_unit = TimeUnit::kSeconds;
-  int32_t zone_s = 0;  // offset of datetimes without a zone, in seconds east of UTC
+  int32_t zone_s = 0;  // UTC offset of datetimes without a time zone, in seconds east
   int64_t start_ns = 0;
   int64_t every_ns = 0;
   std::string step_column;  // if empty, samples have no step
@@ -63,15 +63,16 @@ struct Mapping {
   char delimiter = ',';
   std::string rows;
   std::vector<MappedMetric> metrics;
-  // Columns for one row per sample. Both are empty if there is one column per metric.
+  // Columns for the layout with one row per sample. Both are empty if each metric has its own
+  // column.
   std::string name_column, value_column;
   std::map<std::string, std::string> rename;
 };
 
-// Parses a mapping file. Returns InvalidArgument with all errors, each with file:line:col.
+// Parses a mapping file. Returns InvalidArgument with all errors, each prefixed with file:line:col.
 StatusOr<Mapping> ParseMapping(std::string_view file_name, std::string_view text);
 
-// Returns the cell as event time, or nullopt if it is malformed or out of range.
+// Parses the cell as event time. Returns nullopt if the cell is malformed or out of range.
 std::optional<int64_t> ParseTime(std::string_view text, TimeUnit unit, int32_t zone_s = 0);
 
 }  // namespace pitwall::imports

@@ -43,7 +43,7 @@ constexpr CellUnit kUnits[] = {
     {"MHz", 1e6, "hertz"},
     {"GHz", 1e9, "hertz"},
     {"C", 1, "celsius"},
-    {"\xc2\xb0\x43", 1, "celsius"},  // with a degree sign
+    {"\xc2\xb0\x43", 1, "celsius"},  // Celsius with a degree sign
     {"mV", 1e-3, "volts"},
     {"V", 1, "volts"},
     {"ns", 1e-9, "seconds"},
@@ -62,7 +62,8 @@ std::optional<CellNumber> ParseCellNumber(std::string_view cell) {
   for (const CellUnit& unit : kUnits) {
     if (!EndsWith(cell, unit.name)) continue;
     const std::string_view number = Trim(cell.substr(0, cell.size() - unit.name.size()));
-    // The text before the unit must end with a digit, so "inf" and "nan" have no unit.
+    // The number before the unit must end with a digit, so "inf" and "nan" are not split into a
+    // number and a unit.
     if (number.empty() || !(std::isdigit(static_cast<unsigned char>(number.back())) != 0)) continue;
     if (const auto value = ParseDouble(number)) return CellNumber{*value, &unit};
   }

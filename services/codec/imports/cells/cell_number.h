@@ -1,4 +1,4 @@
-// Numbers in table cells, with the units that tools print after them.
+// Parser for numbers in table cells, including the units that tools print after the number.
 #pragma once
 
 #include <optional>
@@ -6,15 +6,15 @@
 
 namespace pitwall::imports {
 
-// Unit of a number: "MiB", "%", "MHz".
+// Unit of a number, such as "MiB", "%", or "MHz".
 struct CellUnit {
   std::string_view name;
-  double scale = 1;            // one unit in base units
-  std::string_view base = {};  // base unit: bytes, ratio, hertz
+  double scale = 1;            // size of one unit in base units
+  std::string_view base = {};  // base unit: bytes, ratio, or hertz
 };
 
 struct CellNumber {
-  double value = 0;                // number as printed
+  double value = 0;                // number as it is printed
   const CellUnit* unit = nullptr;  // null if the cell has no unit
 };
 
@@ -22,11 +22,11 @@ struct CellNumber {
 // the cell is not a number.
 std::optional<CellNumber> ParseCellNumber(std::string_view cell);
 
-// Returns true if the cell is a text for a missing value: "", "N/A", "[Not Supported]", or "None".
-// "nan" is a number.
+// Returns true if the cell contains a placeholder for a missing value: "", "N/A", "[Not
+// Supported]", or "None". "nan" is a number.
 bool IsMissingCell(std::string_view cell);
 
-// Unit of the numbers in one column. The first number determines it. Numbers without a unit use the
+// Unit of the numbers in one column, determined by the first number. Numbers without a unit use the
 // column's unit.
 class ColumnUnit {
  public:

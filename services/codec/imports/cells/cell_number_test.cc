@@ -7,7 +7,7 @@
 namespace pitwall::imports {
 namespace {
 
-TEST(CellNumber, ToolUnits_AreParsed) {
+TEST(CellNumber, UnitsPrintedByTools_AreParsed) {
   const auto base = [](std::string_view cell) {
     const auto number = ParseCellNumber(cell);
     return number ? ColumnUnit().Convert(*number, false).value_or(-1) : -2;

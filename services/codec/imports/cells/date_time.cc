@@ -12,7 +12,7 @@ namespace {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Parses a number of exactly `digits` digits from the start of `text`, and removes it.
+// Parses a number with exactly `digits` digits at the start of `text`, and removes it from `text`.
 std::optional<int32_t> TakeDigits(std::string_view* text, size_t digits) {
   if (text->size() < digits) return std::nullopt;
   int32_t number = 0;
@@ -30,7 +30,8 @@ bool TakeOneOf(std::string_view* text, std::string_view characters) {
   return true;
 }
 
-// Parses a fraction of a second as nanoseconds, and removes it. Further digits are dropped.
+// Parses a fraction of a second as nanoseconds, and removes it from the text. Digits beyond
+// nanoseconds are dropped.
 std::optional<int64_t> TakeFraction(std::string_view* text) {
   if (!TakeOneOf(text, ".,")) return 0;
   if (text->empty() || !IsDigit((*text)[0])) return std::nullopt;
@@ -40,7 +41,7 @@ std::optional<int64_t> TakeFraction(std::string_view* text) {
   return nanos;
 }
 
-// Parses year, month, and day, and removes them.
+// Parses year, month, and day, and removes them from the text.
 std::optional<absl::CivilDay> TakeDate(std::string_view* text) {
   const auto year = TakeDigits(text, 4);
   if (!year || text->empty()) return std::nullopt;
@@ -51,12 +52,12 @@ std::optional<absl::CivilDay> TakeDate(std::string_view* text) {
   const auto day = TakeDigits(text, 2);
   if (!day) return std::nullopt;
   const absl::CivilDay date(*year, *month, *day);
-  // absl::CivilDay turns a day that does not exist into another day.
+  // absl::CivilDay normalizes a day that does not exist, such as February 30, to another day.
   if (date.month() != *month || date.day() != *day) return std::nullopt;
   return date;
 }
 
-// Parses hours, minutes, and seconds as seconds of the day, and removes them.
+// Parses hours, minutes, and seconds as the second of the day, and removes them from the text.
 std::optional<int64_t> TakeTime(std::string_view* text) {
   const auto hour = TakeDigits(text, 2);
   if (!hour || *hour > 23 || !TakeOneOf(text, ":")) return std::nullopt;

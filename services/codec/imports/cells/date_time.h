@@ -1,4 +1,4 @@
-// Parsing of dates and times as tools print them.
+// Parser for dates and times in the formats that tools print.
 #pragma once
 
 #include <cstdint>
@@ -9,11 +9,11 @@ namespace pitwall::imports {
 
 // Parses a date and a time of day as Unix nanoseconds: 2026/11/27 06:00:00.123 (nvidia-smi),
 // 2026-11-27 06:00:00,123 (Python's logging), 2026-11-27T06:00:00Z, 2026-11-27 06:00:00 +0900.
-// `offset_s` is the offset from UTC, in seconds east, for texts without a zone. Returns nullopt if
-// the text is malformed or the time is out of range.
+// `offset_s` is the UTC offset in seconds east, used for strings without a time zone. Returns
+// nullopt if the string is malformed or the time is out of range.
 std::optional<int64_t> ParseDateTime(std::string_view text, int32_t offset_s);
 
-// Parses a time zone such as "UTC", "Z", "+09:00", or "-0330" as seconds east of UTC.
+// Parses a time zone such as "UTC", "Z", "+09:00", or "-0330" as an offset in seconds east of UTC.
 std::optional<int32_t> ParseZone(std::string_view text);
 
 }  // namespace pitwall::imports

@@ -7,7 +7,7 @@ namespace {
 
 constexpr int64_t kSixOClock = 1'795'759'200'000'000'000;  // 2026-11-27T06:00:00Z
 
-TEST(DateTime, ToolFormats_AreParsed) {
+TEST(DateTime, FormatsPrintedByTools_AreParsed) {
   EXPECT_EQ(ParseDateTime("2026/11/27 06:00:00.123", 0), kSixOClock + 123'000'000);
   EXPECT_EQ(ParseDateTime(" 2026-11-27 06:00:00,5 ", 0), kSixOClock + 500'000'000);
   EXPECT_EQ(ParseDateTime("2026-11-27T06:00:00Z", 3600), kSixOClock);
@@ -17,7 +17,7 @@ TEST(DateTime, ToolFormats_AreParsed) {
   EXPECT_EQ(ParseDateTime("2026-11-27 02:30:00-03:30", 0), kSixOClock);
 }
 
-TEST(DateTime, OtherTexts_AreRejected) {
+TEST(DateTime, MalformedStrings_AreRejected) {
   for (const std::string_view wrong :
        {"", "now", "2026-11-27", "2026/11-27 06:00:00", "2026-02-30 06:00:00",
         "2026-13-01 06:00:00", "2026-11-27 24:00:00", "2026-11-27 06:60:00", "2026-11-27 06:00",
@@ -26,7 +26,7 @@ TEST(DateTime, OtherTexts_AreRejected) {
     EXPECT_EQ(ParseDateTime(wrong, 0), std::nullopt) << wrong;
 }
 
-TEST(DateTime, Zones_AreParsed) {
+TEST(DateTime, TimeZones_AreParsed) {
   EXPECT_EQ(ParseZone("UTC"), 0);
   EXPECT_EQ(ParseZone("+09:00"), 9 * 3600);
   EXPECT_EQ(ParseZone("-0330"), -12'600);
