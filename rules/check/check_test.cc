@@ -25,8 +25,8 @@ CheckOptions Options() {
   return options;
 }
 
-// Returns the diagnostics of a file. Infos about foreign metrics are included only if `infos` is
-// true.
+// Returns the diagnostics for a file. Info diagnostics about foreign metrics are included only if
+// `infos` is true.
 std::string Check(std::string_view text, CheckedRuleSet* out = nullptr, bool infos = false) {
   lang::Diagnostics diagnostics;
   CheckedRuleSet set =
@@ -41,7 +41,7 @@ std::string Check(std::string_view text, CheckedRuleSet* out = nullptr, bool inf
   return reported;
 }
 
-// Returns the diagnostics of one expression in an alert, with the caret line, or "" if there are
+// Returns the diagnostics for one alert expression, including the caret line, or "" if there are
 // none.
 std::string CheckExpr(std::string_view expr, std::string_view group_keys = "interval: 1s") {
   std::string reported = Check(Cat("groups:\n- name: g\n  ", group_keys,
@@ -117,7 +117,7 @@ TEST(Types, ReportsGoldenErrors) {
     EXPECT_EQ(CheckExpr(expr), Cat("p.yaml:", reported, "\n")) << expr;
 }
 
-TEST(Types, ReportsAllErrorsOfExpression) {
+TEST(Types, ReportsAllErrorsInExpression) {
   const std::string reported = CheckExpr("rat(a[5m]) + abs(b, c) + sum(1)");
   EXPECT_NE(reported.find("unknown function"), std::string::npos);
   EXPECT_NE(reported.find("expected 1 argument(s)"), std::string::npos);
@@ -212,7 +212,7 @@ TEST(Support, AcceptsSupportedSyntax) {
   }
 }
 
-TEST(Windows, ChecksFutureHistoryAndCost) {
+TEST(Windows, ReportsFutureReadsLongHistoryAndHighCost) {
   EXPECT_EQ(
       CheckExpr("a @ 5"),
       "p.yaml:7:9: error: @ reads at a fixed time and needs history: a live rule cannot use it\n"
@@ -239,7 +239,7 @@ TEST(Windows, ChecksFutureHistoryAndCost) {
   EXPECT_NE(CheckExpr("mad_over_time(max_over_time(a[1m])[2h:1s]) > 1").find("keeps every sample"),
             std::string::npos);
   EXPECT_EQ(CheckExpr("quantile_over_time(0.9, a[2h]) > 1", "interval: 10s"), "");
-  // Service-level objectives use these windows.
+  // Alerts on service-level objectives use these windows.
   for (const std::string_view expr : {"sum_over_time(a[30d])", "avg_over_time(a:ratio[30d])",
                                       "increase(a[30d])", "a offset 30d", "max_over_time(a[4w])"}) {
     EXPECT_EQ(CheckExpr(expr, "interval: 1m"), "") << expr;
@@ -255,7 +255,7 @@ TEST(Windows, ChecksFutureHistoryAndCost) {
             std::string::npos);
 }
 
-TEST(Clock, ChecksRulesOnStepClock) {
+TEST(Clock, StepClockRulesAreChecked) {
   const std::string_view kStep = "clock: step";
   EXPECT_EQ(CheckExpr("avg_over_time(train_loss[50]) > 1", kStep), "");
   EXPECT_EQ(
@@ -450,7 +450,7 @@ TEST(RuleSet, RejectsDuplicatePacks) {
             std::string::npos);
 }
 
-TEST(RuleSet, DerivesNeedsFromExpression) {
+TEST(RuleSet, NeedsAreDerivedFromExpression) {
   const std::pair<std::string_view, std::vector<std::string>> kCases[] = {
       {"a > 1", {"a"}},
       {"a and b or c", {}},

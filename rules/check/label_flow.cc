@@ -98,7 +98,7 @@ LabelFlow OfCall(const ExprContext& context, const lang::CallExpr& call) {
   if (name == "label_replace" || name == "label_join") {
     if (const std::string* label = TextArgument(call, 1)) {
       out.Add(*label);
-      out.sure.erase(*label);  // the replacement may be empty
+      out.sure.erase(*label);  // the replacement may be an empty string
     }
   }
   const FunctionRow* function = FindFunction(name);
@@ -124,7 +124,7 @@ LabelFlow OfBinary(const ExprContext& context, const lang::BinaryExpr& binary) {
   if (binary.op == BinaryOp::kOr) {
     LabelFlow out;
     out.closed = left.closed && right.closed;
-    // For two open sides, `names` contains the labels that neither side can have.
+    // If both sides are open, `names` contains the labels that neither side can have.
     std::set<std::string, std::less<>> all = left.names;
     all.insert(right.names.begin(), right.names.end());
     for (const std::string& label : all) {

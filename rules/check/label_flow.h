@@ -1,5 +1,6 @@
-// Labels that the elements of a result can have, derived through aggregations, functions, and
-// vector matching. The metric name is excluded. Private to this module.
+// Analysis of the labels that the elements of a result can have. Labels are derived through
+// aggregations, functions, and vector matching. The metric name is excluded. Private to this
+// module.
 #pragma once
 
 #include <set>
@@ -12,12 +13,12 @@
 namespace pitwall::check {
 
 struct LabelFlow {
-  // If closed, only labels in `names` are possible. Otherwise any label except those in `names` is
-  // possible.
+  // If closed, elements can have only the labels in `names`. Otherwise, elements can have any label
+  // except those in `names`.
   bool closed = false;
   std::set<std::string, std::less<>> names;
-  // Labels that every element is known to have: those in by(), and those that the catalog lists for
-  // a metric.
+  // Labels that every element is known to have: labels in by(), and labels that the catalog lists
+  // for the metric.
   std::set<std::string, std::less<>> sure;
 
   bool MayHave(std::string_view label) const { return closed == names.contains(label); }
@@ -27,7 +28,7 @@ struct LabelFlow {
 
 LabelFlow LabelsOf(const ExprContext& context, const lang::Expr& expr);
 
-// Returns the reason why elements of the two sides can never match, or "".
+// Returns the reason why elements of the two sides can never match, or "" if they can.
 std::string NeverMatches(const lang::BinaryExpr& binary, const LabelFlow& left,
                          const LabelFlow& right);
 

@@ -16,7 +16,7 @@ using yaml::Node;
 using yaml::Problem;
 using yaml::StrictMap;
 
-// Returns the index of the key's value in `names`, or reports an error.
+// Returns the index in `names` of the key's value, or reports an error.
 int ReadChoice(StrictMap& map, std::string_view key, std::span<const std::string_view> names) {
   const std::string text = map.String(key).value_or("");
   for (size_t i = 0; i < names.size(); ++i) {

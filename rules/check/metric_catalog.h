@@ -13,10 +13,10 @@ namespace pitwall::check {
 
 enum class MetricKind { kGauge, kCounter };
 // Producer of a series. kForeign means a third-party exporter; derive.yaml derives canonical series
-// from its series.
+// from the exporter's series.
 enum class Producer { kCollector, kClient, kEngine, kForeign };
 
-// Alias of a series. Its values times `factor` are in the canonical unit.
+// Alias of a series. Values of the alias times `factor` are in the canonical unit.
 struct MetricAlias {
   std::string name;
   double factor = 1;
@@ -27,7 +27,7 @@ struct MetricInfo {
   std::string unit;
   MetricKind kind = MetricKind::kGauge;
   std::vector<std::string> labels;
-  bool has_steps = false;  // also available on the step clock
+  bool has_steps = false;  // true if also available on the step clock
   Producer producer = Producer::kCollector;
   std::string help;
   std::vector<MetricAlias> aliases;

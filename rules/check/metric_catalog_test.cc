@@ -14,9 +14,9 @@ TEST(Catalog, BuiltinCatalogIsConsistent) {
   for (const MetricInfo& metric : catalog.metrics()) {
     SCOPED_TRACE(metric.name);
     if (metric.producer == Producer::kForeign)
-      continue;  // third-party exporters follow their own naming
-    // Names end with the unit, and counters with _total, as in the OpenTelemetry-to-Prometheus
-    // translation.
+      continue;  // third-party exporters use their own naming scheme
+    // Metric names end with the unit, and counter names with _total, as in the
+    // OpenTelemetry-to-Prometheus translation.
     if (metric.unit != "1" && metric.name != "ALERTS_FOR_STATE") {
       EXPECT_NE(metric.name.find(Cat("_", metric.unit)), std::string::npos);
     }

@@ -1,6 +1,6 @@
-// Warnings about rules that never fire or always fire. They hold for all samples, including NaN.
-// They assume that metrics match the catalog (ratios from 0 to 1, counters at least 0) and that
-// parameters have the values in the file.
+// Warnings about rules that never fire or always fire. The conclusions are valid for all samples,
+// including NaN. They assume that metrics match the catalog (ratios from 0 to 1, counters at least
+// 0) and that parameters have the values in the rule file.
 #include <algorithm>
 #include <cctype>
 #include <optional>
@@ -26,9 +26,9 @@ constexpr size_t kMaxBounds = 32;
 
 struct Outcome {
   bool never = false;  // the result never has an element
-  bool ever = false;   // the result always has an element, whatever series exist
+  bool ever = false;   // the result always has an element, regardless of which series exist
   ValueRange range;
-  bool measured = false;   // depends on samples rather than only on numbers and parameters
+  bool measured = false;   // depends on samples, not only on numbers and parameters
   bool parameter = false;  // depends on a parameter's value
 };
 
@@ -37,7 +37,7 @@ struct Cause {
   std::string text;
 };
 
-// Condition that a comparison imposes on its left side.
+// Condition that a comparison imposes on its left operand.
 struct Bound {
   const Expr* subject;
   ValueRange range;
@@ -133,20 +133,20 @@ class OutcomeChecker {
     out.range = RangeOfCall(call, ranges);
     if (TypeOf(expr) == Type::kScalar || call.function == "vector") {
       out.ever = true;
-      if (call.arguments.empty()) out.measured = true;  // time()
+      if (call.arguments.empty()) out.measured = true;  // result of time()
     } else if (call.function == "absent" || call.function == "absent_over_time") {
       out.ever = never;
       out.never = ever;
     } else {
       out.never = has_vector && never;
       out.ever = !has_vector || ever;
-      if (!has_vector) out.measured = true;  // hour() and similar functions
+      if (!has_vector) out.measured = true;  // result of hour() and similar functions
     }
     NeedsTwoSamples(call, &out);
     return out;
   }
 
-  // Detects functions such as rate() over windows that never hold two samples.
+  // Detects functions such as rate() over windows that can never contain two samples.
   void NeedsTwoSamples(const lang::CallExpr& call, Outcome* out) {
     const FunctionRow* function = FindFunction(call.function);
     if (function == nullptr || function->least < 2) return;
@@ -175,7 +175,7 @@ class OutcomeChecker {
         if (other.label != equal.label || &other == &equal) continue;
         const StatusOr<Matcher> matcher = Matcher::Make(other.label, other.op, other.value);
         if (!matcher.ok() || matcher->Matches(equal.value)) continue;
-        // Each pair of equality matchers is reported only once.
+        // Reports each pair of equality matchers only once.
         if (other.op == MatchOp::kEqual && &other < &equal) continue;
         out->never = true;
         causes_.push_back(
@@ -200,7 +200,7 @@ class OutcomeChecker {
     out.parameter = left.parameter || right.parameter;
     if (lang::IsSetOp(binary.op)) return SetOperator(binary, left, right, out);
     out.never = left.never || right.never;
-    // Two vectors that always exist may still not match.
+    // Two vectors that always exist may still have no matching elements.
     out.ever = left.ever && right.ever && !(left_vector && right_vector);
     if (left_vector && right_vector && !out.never) {
       const std::string why =
@@ -218,9 +218,9 @@ class OutcomeChecker {
     return out;
   }
 
-  // Returns true if enough is known about both sides for a warning. An override may change a
-  // parameter that is compared directly with a number, and a rule that is disabled in this way is
-  // not a mistake.
+  // Returns true if enough is known about both sides for a warning. Users disable a rule by
+  // overriding a parameter that is compared directly with a number, so such a comparison is not a
+  // mistake.
   static bool IsConclusive(const Outcome& left, const Outcome& right) {
     if (!left.parameter && !right.parameter) return true;
     if (left.parameter && right.parameter) return false;
@@ -246,7 +246,7 @@ class OutcomeChecker {
     out->ever = out->ever && always;
     if (left_vector) {
       out->range = Intersect(left.range, Allowed(binary.op, right.range));
-      // An overridden parameter may invalidate the finding.
+      // Overriding a parameter may invalidate the finding.
       if (IsEmpty(out->range)) out->range = left.range;
     } else {
       out->range = right.range;
@@ -264,7 +264,7 @@ class OutcomeChecker {
     std::string out = Cat("this is never true: ", shown, " is ", RangeText(subject.range));
     if (bound.range.IsPoint() && !bound.measured)
       CatTo(out, ", compared with ", RangeText(bound.range).substr(7));
-    // A common mistake is to compare a ratio with a percentage.
+    // Comparing a ratio with a percentage is a common mistake.
     if (subject.range.low == 0 && subject.range.high == kRatioMost && bound.range.IsPoint() &&
         bound.range.low > 1 && bound.range.low <= 100) {
       CatTo(out, ": for ", FormatDouble(bound.range.low), " percent write ",
@@ -298,7 +298,7 @@ class OutcomeChecker {
           out.never = true;
         }
         return out;
-      default:  // unless
+      default:  // the operator is `unless`
         out.never = left.never;
         out.range = left.range;
         if (out.never || right.never) return out;
@@ -343,7 +343,7 @@ class OutcomeChecker {
     }
   }
 
-  // Returns the value of a number or a parameter.
+  // Returns the value of a number or parameter expression.
   std::optional<double> NumberOf(const Expr& root) const {
     const Expr& expr = lang::Unwrap(root);
     if (const std::optional<double> constant = ConstantValue(expr)) {
@@ -371,8 +371,8 @@ class OutcomeChecker {
     }
   }
 
-  // Returns true if each selector names its metric. Only then are two sides with equal texts the
-  // same series, because matching ignores metric names.
+  // Returns true if each selector specifies a metric name. Only then do two sides with equal texts
+  // refer to the same series, because matching ignores metric names.
   static bool NamesMetrics(const Expr& root) {
     bool named = true;
     lang::Visit(root, [&](const Expr& expr) {
@@ -405,7 +405,8 @@ class OutcomeChecker {
   bool TakesAllAway(const BinaryExpr& binary) const {
     if (!NamesMetrics(*binary.left)) return false;
     if (lang::Equal(lang::Unwrap(*binary.left), lang::Unwrap(*binary.right))) return true;
-    // The right side must be exactly this comparison; otherwise it may have further conditions.
+    // The right side must be exactly this comparison. Any other expression may impose further
+    // conditions.
     std::vector<Bound> left, right;
     Bounds(*binary.left, &left);
     Bounds(*binary.right, &right);
@@ -421,7 +422,7 @@ class OutcomeChecker {
   std::vector<Cause> causes_;
 };
 
-// A watchdog alert, which tests alerting itself, should always fire.
+// A watchdog alert should always fire, because it tests alerting itself.
 bool IsWatchdog(std::string_view name) {
   std::string lower;
   for (const char c : name) {
@@ -434,8 +435,8 @@ bool IsWatchdog(std::string_view name) {
   return false;
 }
 
-// Returns true if the expression filters elements before an aggregation: count(up == 0) > 0 tests
-// whether any such element exists.
+// Returns true if the expression filters elements before an aggregation. For example, count(up ==
+// 0) > 0 tests whether any element matches the filter.
 bool FiltersElements(const Expr& root) {
   bool out = false;
   lang::Visit(root, [&](const Expr& expr) {
@@ -449,7 +450,7 @@ bool FiltersElements(const Expr& root) {
   return out;
 }
 
-// Returns the reason why an alert fires for every existing series, or "".
+// Returns the reason why an alert fires for every existing series, or "" if it does not.
 std::string FiresForAll(const ExprContext& context, const Expr& root) {
   const Expr& expr = lang::Unwrap(root);
   const auto* binary = expr.As<BinaryExpr>();

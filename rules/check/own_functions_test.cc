@@ -1,4 +1,4 @@
-// Tests of diagnostics for functions that extend PromQL (docs/functions.md).
+// Tests for the diagnostics of functions that extend PromQL (docs/functions.md).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// Returns the errors and warnings about one expression in an alert, or "" if there are none.
+// Returns the errors and warnings about one alert expression, or "" if there are none.
 std::string CheckExpr(std::string_view expr) {
   CheckOptions options;
   options.default_interval = 60 * kSecond;
@@ -132,7 +132,7 @@ TEST(OwnFunctions, AcceptsValidCalls) {
   }
 }
 
-// histogram_over_time adds the label le, and functions that aggregate buckets remove it.
+// histogram_over_time adds the label `le`, and functions that aggregate buckets remove the label.
 TEST(OwnFunctions, TracksBucketLabel) {
   EXPECT_EQ(CheckExpr("sum by (le) (histogram_over_time(sum by (rank) (a)[1h:1m], 0, 1, 9)) > 1"),
             "");
@@ -140,7 +140,7 @@ TEST(OwnFunctions, TracksBucketLabel) {
               HasSubstr("the inner expression has no label \"le\""));
 }
 
-// These comparisons test for values that can never occur.
+// These comparisons test for values that the functions never return.
 TEST(OwnFunctions, TracksValueRanges) {
   for (const char* expr :
        {"kendall_tau_over_time(a[5m]) > 1", "kendall_tau_over_time(a[5m]) < -1",

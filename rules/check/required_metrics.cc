@@ -1,4 +1,4 @@
-// Metrics that an expression requires, which are the default of a rule's `needs`. A series is not
+// Metrics that an expression requires. They are the default for a rule's `needs`. A series is not
 // required if the expression may have a result without it (absent(), or, unless, scalar()).
 #include <algorithm>
 #include <iterator>
@@ -10,12 +10,12 @@
 namespace pitwall::check {
 namespace {
 
-using Names = std::vector<std::string>;  // sorted, without duplicates
+using Names = std::vector<std::string>;  // sorted and unique
 using lang::BinaryOp;
 using lang::Expr;
 
-// Returns true for series that the engine emits for alerts and sources only if there is an issue.
-// Metrics of attempts are excluded, because they exist for every attempt.
+// Returns true for series that the engine emits for alerts and sources only while an issue exists.
+// Attempt metrics are excluded, because they exist for every attempt.
 bool ExistsOnlyForIssues(std::string_view name) {
   return name == "ALERTS" || name == "ALERTS_FOR_STATE" ||
          (StartsWith(name, "pitwall_") && !StartsWith(name, "pitwall_job_attempt"));

@@ -19,7 +19,7 @@ using lang::RuleFilePtr;
 using lang::RuleText;
 using lang::Severity;
 
-// Returns the texts in `over`, and the texts in `base` that `over` does not override, sorted by
+// Returns the texts in `over` and the texts in `base` that `over` does not override, sorted by
 // name.
 std::vector<const NamedText*> Merge(const std::vector<NamedText>& base,
                                     const std::vector<NamedText>& over) {
@@ -147,7 +147,7 @@ class SetChecker {
     checked->labels = check_texts(Merge(group.text->labels, rule.labels));
     checked->annotations = check_texts(Merge({}, rule.annotations));
     CheckFixedAnnotations(of_texts, rule.annotations);
-    // Unused parameters cannot be detected after a parse error.
+    // After a parse error, unused parameters cannot be detected.
     const bool all_parsed = rule.expr.expr != nullptr && (!rule.clear.has_value() || has_clear);
     if (all_parsed) {
       const ExprContext context{rule.expr.source, group, rule, options_, recorded_, diagnostics_};
@@ -159,7 +159,7 @@ class SetChecker {
     duplicates_.Check(group, rule, *checked, diagnostics_);
   }
 
-  // Returns false if the types do not match. No further checks ran in that case.
+  // Returns false if the types do not match. In that case, no further checks were run.
   bool CheckExpr(const ExprContext& context, const lang::Expr& expr) {
     if (!CheckTypes(context, expr)) return false;
     const bool clear = context.rule.clear.has_value() && &expr == context.rule.clear->expr.get();

@@ -1,6 +1,6 @@
 // Validated rule files: types match, parameters are declared, windows are affordable, and the
-// engine supports the whole syntax. Defaults are applied and names are resolved, so the planner
-// does not repeat these decisions.
+// engine supports all syntax. Defaults are applied and names are resolved, so the planner does not
+// repeat these steps.
 #pragma once
 
 #include <cstdint>
@@ -18,12 +18,12 @@ namespace pitwall::check {
 inline constexpr size_t kMaxRules = 20'000;  // maximum number of rules per rule set
 
 struct CheckOptions {
-  int64_t default_interval = 0;  // position units, as in the fields below; > 0
+  int64_t default_interval = 0;  // in position units, like the fields below; > 0
   int64_t default_lookback = 0;
   int64_t default_step_interval = 0;
   int64_t default_step_lookback = 0;
-  // True for a query over stored samples, which may read at fixed times and in the future, and
-  // whose windows keep no state.
+  // True for queries over stored samples. Such queries may read at fixed times and in the future,
+  // and their windows keep no state.
   bool stored_samples = false;
   const MetricCatalog* catalog = &MetricCatalog::Builtin();
 };
@@ -32,7 +32,7 @@ struct CheckOptions {
 struct CheckedText {
   std::string name;
   std::string text;
-  // Queries of the template in order, for alerts.
+  // Queries in the template in order, for alerts only.
   std::vector<std::shared_ptr<const lang::Expr>> queries;
 };
 

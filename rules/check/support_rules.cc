@@ -25,12 +25,12 @@ const std::string* TextOf(const Expr& expr) {
   return text == nullptr ? nullptr : &text->value;
 }
 
-// Accepts any valid UTF-8, as in Prometheus 3.
+// As in Prometheus 3, any valid UTF-8 is accepted.
 bool IsLabelName(std::string_view name) {
   return !name.empty() && yaml::FindInvalidUtf8(name) == std::string_view::npos;
 }
 
-// Prometheus reports these errors at evaluation, although they do not depend on data.
+// Prometheus reports these errors only during evaluation, although they do not depend on data.
 void CheckLabelNames(const ExprContext& context, const lang::CallExpr& call) {
   const bool replace = call.function == "label_replace";
   if (call.function == "histogram_quantiles") {
@@ -54,7 +54,7 @@ void CheckLabelNames(const ExprContext& context, const lang::CallExpr& call) {
   }
 }
 
-// Checks histogram_over_time. Its buckets are elements, which are created when the rule is loaded.
+// Checks histogram_over_time. Its buckets are elements that are created when the rule is loaded.
 void CheckBuckets(const ExprContext& context, const lang::CallExpr& call) {
   constexpr std::string_view kNames[] = {"first bound", "width", "count"};
   double numbers[3] = {};
@@ -93,14 +93,14 @@ void CheckBuckets(const ExprContext& context, const lang::CallExpr& call) {
   }
 }
 
-// Returns a text such as "greater than 0" or "from 1 to 64".
+// Returns a description such as "greater than 0" or "from 1 to 64".
 std::string BoundText(const ArgumentBound& bound) {
   if (std::isfinite(bound.low) && std::isfinite(bound.high))
     return Cat("from ", FormatDouble(bound.low), " to ", FormatDouble(bound.high));
   return Cat(bound.low_open ? "greater than " : "that is not below ", FormatDouble(bound.low));
 }
 
-// Checks the constraints in the function's table row other than argument types.
+// Checks the constraints in the function table other than argument types.
 void CheckArguments(const ExprContext& context, const FunctionRow& function,
                     const lang::CallExpr& call) {
   for (size_t i = 0; i < call.arguments.size() && function.arguments.size() > 0; ++i) {

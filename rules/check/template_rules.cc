@@ -1,5 +1,5 @@
-// Checks of templates in labels and annotations: their syntax, whether the labels that they read
-// can exist, and their queries, which are checked like the rule's own expression.
+// Checks for templates in labels and annotations: the syntax, whether the labels that a template
+// reads can exist, and the queries, which are checked like the rule's own expression.
 #include <algorithm>
 #include <utility>
 
@@ -19,8 +19,8 @@ lang::Span SpanOf(size_t begin, size_t end) {
   return {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
 }
 
-// Positions in the diagnostics refer to the query's text, which printf may construct. The caret
-// points at the query in the template.
+// Positions in the diagnostics refer to the query text, which printf may construct. The caret
+// points to the query in the template.
 std::shared_ptr<const lang::Expr> CheckQuery(const ExprContext& context,
                                              const lang::NamedText& text,
                                              const templates::TemplateQuery& query) {

@@ -17,7 +17,7 @@ class TypeChecker {
  public:
   explicit TypeChecker(const ExprContext& context) : context_(context) {}
 
-  // Returns the expression's type. Errors in subexpressions are added first.
+  // Returns the type of the expression. Reports errors in subexpressions first.
   Type Check(const Expr& expr) {
     std::visit([&](const auto& node) { CheckNode(expr, node); }, expr.node);
     return TypeOf(expr);

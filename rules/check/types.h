@@ -10,10 +10,10 @@
 namespace pitwall::check {
 
 using Type = ExprType;
-std::string_view TypeName(Type type);  // as in Prometheus' messages, such as "instant vector"
+std::string_view TypeName(Type type);  // as in Prometheus messages, such as "instant vector"
 
-// Returns the type of a well-formed expression. A call of an unknown function has the type instant
-// vector. Does not check operands (validators.h does).
+// Returns the type of a well-formed expression. A call to an unknown function has the type instant
+// vector. Operands are not checked here but by the functions in validators.h.
 Type TypeOf(const lang::Expr& expr);
 
 // Returns the value of an expression that contains only numbers (signs, parentheses, arithmetic,

@@ -1,4 +1,4 @@
-// Checks of rules, one per file. Each check examines one expression or one rule and adds
+// Checks for rules, one per source file. Each check examines one expression or one rule and adds
 // diagnostics. Private to this module.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace pitwall::check {
 
-// Series that the rule set records, by metric, with the clocks on which it is recorded.
+// Series that the rule set records: a map from the metric to the clocks on which it is recorded.
 struct RecordedMetric {
   bool on_time = false;
   bool on_step = false;
@@ -39,12 +39,12 @@ struct ExprContext {
   }
 };
 
-// Checks operand and argument types, matching clauses, and selectors, like Prometheus' parser.
-// Returns false on errors, so that the other checks can rely on well-typed expressions.
+// Checks operand and argument types, matching clauses, and selectors, like the Prometheus parser.
+// Returns false if there are errors, so that the other checks can rely on well-typed expressions.
 bool CheckTypes(const ExprContext& context, const lang::Expr& expr);
 // Reports syntax that the grammar accepts but the engine does not support.
 void CheckSupport(const ExprContext& context, const lang::Expr& expr);
-// Reports @, negative offsets, and windows that are too short or too expensive.
+// Reports @ modifiers, negative offsets, and windows that are too short or too expensive.
 void CheckWindows(const ExprContext& context, const lang::Expr& expr);
 // Reports durations and series that do not fit the group's clock.
 void CheckClock(const ExprContext& context, const lang::Expr& expr);
@@ -54,27 +54,27 @@ void CheckNames(const ExprContext& context, const lang::Expr& expr);
 enum class Outcomes { kAlert, kClear, kRecord };
 // Reports rules that never fire or always fire.
 void CheckOutcome(const ExprContext& context, const lang::Expr& expr, Outcomes outcomes);
-// Reports a `for` that has no effect.
+// Reports a `for` clause that has no effect.
 void CheckTimes(const CheckedGroup& group, const lang::RuleText& rule,
                 lang::Diagnostics* diagnostics);
-// Reports a recorded name that already has another meaning.
+// Reports a recorded metric name that already has another meaning.
 void CheckRecordedName(const CheckedGroup& group, const lang::RuleText& rule,
                        const CheckOptions& options, lang::Diagnostics* diagnostics);
-// Reports duplicate rules. Call it for each rule of the set, in order.
+// Reports duplicate rules. Must be called for each rule in the set, in order.
 class DuplicateRules {
  public:
   void Check(const CheckedGroup& group, const lang::RuleText& rule, const CheckedRule& checked,
              lang::Diagnostics* diagnostics);
 
  private:
-  StringMap<std::string> seen_;  // position by rule content
+  StringMap<std::string> seen_;  // position of the rule, by its content
 };
 // Reports undeclared $parameters and unused declarations.
 void CheckParameters(const ExprContext& context, std::span<const lang::Expr* const> exprs,
                      std::span<const lang::Source* const> sources);
-// Checks a label or annotation of an alert. `element` contains the labels of the elements of the
-// alert's expression, or is null if they are unknown. Returns the expressions of the template's
-// queries, some of which are null after errors.
+// Checks a label or annotation of an alert. `element` contains the possible labels of the alert
+// expression's elements, or is null if these labels are unknown. Returns the query expressions in
+// the template; some are null after errors.
 struct LabelFlow;
 std::vector<std::shared_ptr<const lang::Expr>> CheckTemplate(const ExprContext& context,
                                                              const lang::NamedText& text,
@@ -85,9 +85,10 @@ std::vector<std::shared_ptr<const lang::Expr>> CheckTemplate(const ExprContext& 
 void CheckFixedAnnotations(const ExprContext& context,
                            const std::vector<lang::NamedText>& annotations);
 
-// Returns the metric name that a selector fixes with "=", or "".
+// Returns the metric name that a selector requires with "=", or "" if there is none.
 std::string_view MetricNameOf(const lang::SelectorExpr& selector);
-// Returns the metrics without which the expression has no result, sorted. See CheckedRule::needs.
+// Returns the metrics without which the expression has no result, in sorted order. See
+// CheckedRule::needs.
 std::vector<std::string> RequiredMetrics(const lang::Expr& expr);
 
 }  // namespace pitwall::check

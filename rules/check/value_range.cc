@@ -125,7 +125,7 @@ ValueRange Arithmetic(BinaryOp op, const ValueRange& left, const ValueRange& rig
     case BinaryOp::kDiv: {
       const bool divides = op == BinaryOp::kDiv;
       if (divides && right.low <= 0 && right.high >= 0) {
-        // The divisor may be 0, so only the common sign is known.
+        // The divisor may be 0, so only a sign shared by all results is known.
         if (left.low >= 0 && right.low >= 0) return ValueRange::AtLeast(0);
         return {};
       }
@@ -134,7 +134,8 @@ ValueRange Arithmetic(BinaryOp op, const ValueRange& left, const ValueRange& rig
       for (const double a : {left.low, left.high}) {
         for (const double b : {right.low, right.high}) ends[n++] = divides ? a / b : a * b;
       }
-      // 0 times infinity occurs only at a bound that no value reaches; nearby products are 0.
+      // 0 times infinity occurs only at a bound that no value reaches. Products near that bound are
+      // 0.
       for (double& end : ends) end = std::isnan(end) ? 0 : end;
       const auto [low, high] = std::minmax_element(ends.begin(), ends.end());
       return Make(*low, *high);
@@ -203,7 +204,7 @@ ValueRange RangeOfAggregate(const lang::AggregateExpr& aggregate, const ValueRan
 }
 
 std::string RangeText(const ValueRange& range) {
-  // Rounding omits the digits that come from rounding errors in the bounds.
+  // Rounding removes digits that stem from rounding errors in the bounds.
   const auto text = [](double value) {
     const double rounded = std::round(value * 1e5) / 1e5 + 0.0;  // + 0.0 avoids -0
     return FormatDouble(std::isfinite(rounded) ? rounded : value);

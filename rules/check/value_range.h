@@ -1,6 +1,6 @@
-// Range of the values of a result, computed with interval arithmetic to find comparisons with a
-// constant outcome. Every range includes NaN. A comparison with NaN is false (except !=), so "never
-// true" also holds for NaN. Private to this module.
+// Range of possible values of a result, computed with interval arithmetic to find comparisons with
+// a constant outcome. Every range includes NaN. A comparison with NaN is false (except !=), so
+// "never true" also applies to NaN. Private to this module.
 #pragma once
 
 #include <cmath>
@@ -16,7 +16,7 @@ namespace pitwall::check {
 struct ValueRange {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
-  bool low_open = false;  // true if low is excluded
+  bool low_open = false;  // true if `low` is excluded
   bool high_open = false;
 
   static ValueRange Point(double value) { return {value, value, false, false}; }
@@ -24,7 +24,7 @@ struct ValueRange {
     return {low, std::numeric_limits<double>::infinity(), false, false};
   }
   bool IsPoint() const { return low == high; }
-  // Returns true if the range excludes any number.
+  // Returns true if the range excludes at least one number.
   bool IsBounded() const { return std::isfinite(low) || std::isfinite(high); }
 };
 
@@ -33,21 +33,23 @@ ValueRange Intersect(const ValueRange& a, const ValueRange& b);
 ValueRange Hull(const ValueRange& a, const ValueRange& b);
 // Returns true if `outer` includes every value in `inner`.
 bool Contains(const ValueRange& outer, const ValueRange& inner);
-// Returns the range of x for which `x op bound` holds for some value in `bound`; all numbers for
-// !=.
+// Returns the range of x for which `x op bound` is true for some value in `bound`. For !=, returns
+// all numbers.
 ValueRange Allowed(lang::BinaryOp op, const ValueRange& bound);
-// Return true if `left op right` is false (or true, respectively) for all values of both sides.
+// These functions return true if `left op right` is always false or always true, respectively, for
+// all values of both sides.
 bool NeverTrue(lang::BinaryOp op, const ValueRange& left, const ValueRange& right);
 bool AlwaysTrue(lang::BinaryOp op, const ValueRange& left, const ValueRange& right);
 
 ValueRange Negate(const ValueRange& range);
-// Returns the range of + - * / %, or all numbers if no tighter range is known.
+// Returns the result range of an arithmetic operator (+ - * / %), or all numbers if no tighter
+// range is known.
 ValueRange Arithmetic(lang::BinaryOp op, const ValueRange& left, const ValueRange& right);
 // Returns the range of a function's result. `arguments` are the ranges of its arguments, in order.
 ValueRange RangeOfCall(const lang::CallExpr& call, std::span<const ValueRange> arguments);
 ValueRange RangeOfAggregate(const lang::AggregateExpr& aggregate, const ValueRange& inner);
 
-// Returns a text such as "from 0 to 1" or "at least 0".
+// Returns a description such as "from 0 to 1" or "at least 0".
 std::string RangeText(const ValueRange& range);
 
 }  // namespace pitwall::check

@@ -1,4 +1,4 @@
-// Tests of warnings, with cases that must produce warnings and cases that must not.
+// Tests for warnings, with cases that must produce a warning and cases that must not.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@ using ::testing::IsEmpty;
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// Returns the warnings of a file with their carets.
+// Returns the warnings about a file, including their carets.
 std::string Warnings(std::string_view text) {
   CheckOptions options;
   options.default_interval = 60 * kSecond;
@@ -44,7 +44,7 @@ std::string OfRecord(std::string_view expr, std::string_view name = "some:new_na
                       "\n    expr: |\n      ", expr, "\n"));
 }
 
-TEST(Warnings, HavePositionsAndCarets) {
+TEST(Warnings, IncludePositionsAndCarets) {
   EXPECT_EQ(OfAlert("a > 1 and count_over_time(b[1m]) < 1"),
             "p.yaml:7:17: warning: the alert can never fire: this is never true: "
             "count_over_time(b[1m]) is at least 1, compared with 1\n"
@@ -80,7 +80,7 @@ TEST(Warnings, ReportsComparisonsThatAreNeverTrue) {
       {"sum by (x) (a > 1 and b < Inf) > 0 and absent(c) == 0", "absent(c) is always 1"},
   };
   for (const auto& [expr, want] : cases) EXPECT_THAT(OfAlert(expr), HasSubstr(want)) << expr;
-  // The other side of `or` may still fire.
+  // The other side of `or` can still fire.
   EXPECT_THAT(OfAlert("a > 1 or hw_gpu_utilization_ratio > 50"),
               HasSubstr("p.yaml:7:16: warning: this is never true"));
   EXPECT_THAT(OfRecord("a > 1 and sgn(b) > 1"), HasSubstr("there is never a result: "));
@@ -130,7 +130,7 @@ TEST(Warnings, AcceptsComparisonsThatMayBeTrue) {
   }
 }
 
-TEST(Warnings, UsesParameterDefaults) {
+TEST(Warnings, UsesDefaultParameterValues) {
   const auto with = [](std::string_view expr, std::string_view params) {
     return OfAlert(expr, Cat("    params: {", params, "}\n"));
   };
@@ -140,11 +140,11 @@ TEST(Warnings, UsesParameterDefaults) {
   EXPECT_THAT(with("a > $low and a < $high", "low: 9, high: 3"), HasSubstr("contradict"));
   EXPECT_THAT(with("a > $low and a < $high", "low: 3, high: 9"), IsEmpty());
   EXPECT_THAT(with("hw_gpu_utilization_ratio > $busy", "busy: 0.9"), IsEmpty());
-  // The parameter is a switch that an override enables.
+  // The parameter is a switch, and an override can enable the rule.
   EXPECT_THAT(with("a > 1 and on () vector($enabled) == 1", "enabled: 0"), IsEmpty());
 }
 
-TEST(Warnings, ReportsContradictingSides) {
+TEST(Warnings, ReportsContradictingOperands) {
   const std::pair<const char*, const char*> cases[] = {
       {"a > 5 and a < 3",
        "the two sides contradict each other: a would have to be more than 5 and "
@@ -180,7 +180,7 @@ TEST(Warnings, ReportsContradictingMatchers) {
   }
 }
 
-TEST(Warnings, ReportsSidesThatCannotMatch) {
+TEST(Warnings, ReportsOperandsThatCannotMatch) {
   const std::pair<const char*, const char*> cases[] = {
       {"sum by (x) (a) and sum by (y) (b)",
        "warning: the two sides of and match only where labels are missing: all labels must be "
@@ -249,14 +249,14 @@ TEST(Warnings, ReportsWindowsWithFewerThanTwoSamples) {
   }
 }
 
-TEST(Warnings, ReportsClearThatNeverHolds) {
+TEST(Warnings, ReportsClearConditionThatIsNeverTrue) {
   EXPECT_THAT(
       OfAlert("a > 5", "    keep_firing_for: 5s\n    clear: hw_gpu_utilization_ratio > 5\n"),
       HasSubstr("p.yaml:9:12: warning: clear can never hold: "));
   EXPECT_THAT(OfAlert("a > 5", "    clear: a < 3\n"), IsEmpty());
 }
 
-TEST(Warnings, ReportsForShorterThanInterval) {
+TEST(Warnings, ReportsForClauseShorterThanInterval) {
   EXPECT_EQ(
       OfAlert("a > 5", "    for: 10s\n", "interval: 30s"),
       "p.yaml:8:5: warning: for: 10s is shorter than the group's interval: the alert fires at "
@@ -272,7 +272,7 @@ TEST(Warnings, ReportsDuplicateRules) {
     return Warnings(Cat("groups:\n- name: g\n  rules:\n  - {alert: A, expr: x > 1", a,
                         "}\n- name: h\n  rules:\n  - {alert: A, expr: (x) > 1", b, "}\n"));
   };
-  // Formatting and parentheses do not matter.
+  // Differences in formatting and parentheses do not matter.
   EXPECT_THAT(
       Warnings("groups:\n- name: g\n  rules:\n  - {alert: A, expr: x>1}\n"
                "- name: h\n  rules:\n  - {alert: A, expr: x  >  1}\n"),
@@ -291,12 +291,12 @@ TEST(Warnings, ReportsRecordedNamesWithAnotherMeaning) {
               HasSubstr("p.yaml:5:13: warning: \"hw_gpu_utilization_ratio\" is a series of the "
                         "catalog"));
   EXPECT_THAT(OfRecord("a", "ALERTS"), HasSubstr("a series that the engine records for alerts"));
-  // The series is derived from another exporter's series, as intended.
+  // The series is derived from another exporter's series, which is allowed.
   EXPECT_THAT(OfRecord("DCGM_FI_DEV_GPU_UTIL / 100", "hw_gpu_utilization_ratio"), IsEmpty());
   EXPECT_THAT(OfRecord("my_exporter_busy", "hw_gpu_utilization_ratio"), IsEmpty());
   EXPECT_THAT(OfRecord("node_memory_MemAvailable_bytes", "system_memory_usage_bytes"), IsEmpty());
-  // hostmetrics uses the same name with other labels, and the label derived_from distinguishes the
-  // series.
+  // hostmetrics uses the same metric name with other labels. The label derived_from distinguishes
+  // the series.
   const std::string_view rule =
       "  rules:\n  - record: system_cpu_utilization_ratio\n"
       "    expr: irate(system_cpu_time_seconds_total{state!=\"\"}[3m])\n";

@@ -1,5 +1,5 @@
-// Warnings about whole rules: durations without effect, duplicate rules, and recorded names that
-// have another meaning.
+// Warnings about entire rules: durations without effect, duplicate rules, and recorded names that
+// already have another meaning.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -21,8 +21,8 @@ std::string Length(const CheckedGroup& group, int64_t positions) {
                           : FormatDuration(positions);
 }
 
-// Returns true if a rule derives a catalog series from another exporter, and may therefore record
-// its name. The rule then reads an alias, a foreign series, or a metric outside the catalog.
+// Returns true if a rule derives a catalog series from another exporter and may therefore record
+// the catalog name. Such a rule reads an alias, a foreign series, or a metric outside the catalog.
 bool TranslatesInto(const MetricInfo& metric, const lang::Expr& expr,
                     const MetricCatalog& catalog) {
   bool foreign = false;
@@ -40,9 +40,9 @@ bool TranslatesInto(const MetricInfo& metric, const lang::Expr& expr,
   return foreign || !any;
 }
 
-// Returns true if the rule has the label derived_from, which distinguishes recorded series from the
-// producer's. hostmetrics uses the same names with other labels, so the expression alone does not
-// show the origin of its series.
+// Returns true if the rule sets the label derived_from, which distinguishes the recorded series
+// from the producer's series. hostmetrics uses the same names with other labels, so the expression
+// alone does not show where its series come from.
 bool HasDerivedFromLabel(const CheckedGroup& group, const lang::RuleText& rule) {
   const auto derived = [](const lang::NamedText& label) { return label.name == "derived_from"; };
   return std::ranges::any_of(group.text->labels, derived) ||
@@ -90,7 +90,8 @@ void DuplicateRules::Check(const CheckedGroup& group, const lang::RuleText& rule
     CatTo(key, Quote(label.name), "=", Quote(label.text), "\n");
   for (const lang::ParameterText& parameter : rule.parameters)
     CatTo(key, "$", parameter.name, "=", FormatDouble(parameter.value), "\n");
-  // Alerts with equal names and expressions but different severities differ in these values.
+  // These values differ between alerts that have equal names and expressions but different
+  // severities.
   CatTo(key, rule.hold, " ", rule.keep_firing, " ");
   if (rule.clear && rule.clear->expr != nullptr) key += lang::Print(*rule.clear->expr);
   const std::string place = Cat(group.file->file->name(), ":", rule.position.line);

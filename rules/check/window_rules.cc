@@ -25,7 +25,7 @@ std::string Length(const ExprContext& context, int64_t positions) {
                                   : Cat(FormatDouble(static_cast<double>(positions) / 1e9), "s");
 }
 
-// Walks an expression and tracks the evaluation interval, which is the group's interval or the step
+// Visitor for an expression that tracks the evaluation interval: the group's interval, or the step
 // of the enclosing subquery.
 class WindowChecker {
  public:
@@ -67,7 +67,7 @@ class WindowChecker {
     return true;
   }
 
-  // Checks the state that the store keeps for each series.
+  // Checks the size of the state that the store keeps for each series.
   void CheckCost(lang::Span window_span, const lang::Modifiers& modifiers, int64_t range) {
     if (context_.options.stored_samples) return;
     const FunctionRow* function = call_ == nullptr ? nullptr : FindFunction(call_->function);
@@ -152,7 +152,7 @@ class WindowChecker {
 
   const ExprContext& context_;
   int64_t interval_;
-  const lang::CallExpr* call_ = nullptr;  // the enclosing call
+  const lang::CallExpr* call_ = nullptr;  // call that encloses the expression
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Tests that a tick in the steady state does not allocate. The test replaces operator new with a
-// counter.
+// Tests that a tick in steady state does not allocate memory. The test replaces operator new with a
+// version that counts calls.
 #include <gtest/gtest.h>
 
 #include "rules/eval/evaluator.h"
@@ -67,7 +67,7 @@ TEST(Allocation, SteadyStateDoesNotAllocate) {
   };
   const double first = tick(1);
   ASSERT_GT(first, 500);
-  tick(1);  // twice, because the next tick discards label sets that only binding needed
+  tick(1);  // second tick, which discards label sets that only binding needed
   const uint64_t binds = evaluator.binds();
   const uint64_t before = g_allocations.load();
   double sum = 0;
@@ -75,7 +75,7 @@ TEST(Allocation, SteadyStateDoesNotAllocate) {
   EXPECT_EQ(g_allocations.load() - before, 0u);
   EXPECT_EQ(sum, first * 98);
   EXPECT_EQ(evaluator.binds(), binds);
-  // A new series allocates, which shows that the counter works.
+  // A new series causes an allocation, which shows that the counter works.
   store.Set(Labels({{"__name__", "a"}, {"x", "new"}}), 1);
   const uint64_t again = g_allocations.load();
   tick(100);

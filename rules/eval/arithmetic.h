@@ -1,4 +1,5 @@
-// PromQL operators and functions on doubles, with Go's results, in a form that loops can inline.
+// PromQL operators and functions on doubles that return the same results as Go and can be inlined
+// in loops.
 #pragma once
 
 #include <cmath>
@@ -21,7 +22,7 @@ struct MulOf {
 struct DivOf {
   double operator()(double a, double b) const { return a / b; }
 };
-struct ModOf {  // sign of the dividend, as in Go's math.Mod
+struct ModOf {  // the result has the sign of the dividend, as in Go's math.Mod
   double operator()(double a, double b) const { return std::fmod(a, b); }
 };
 struct PowOf {
@@ -50,7 +51,7 @@ struct LeOf {
   bool operator()(double a, double b) const { return a <= b; }
 };
 
-// Calls f with the functor for an arithmetic operator.
+// Calls `f` with the functor for an arithmetic operator.
 template <typename F>
 void WithArithmetic(plan::BinaryOp op, F&& f) {
   switch (op) {
@@ -72,7 +73,7 @@ void WithArithmetic(plan::BinaryOp op, F&& f) {
       return;
   }
 }
-// Calls f with the functor for a comparison.
+// Calls `f` with the functor for a comparison.
 template <typename F>
 void WithComparison(plan::BinaryOp op, F&& f) {
   switch (op) {
@@ -93,7 +94,7 @@ void WithComparison(plan::BinaryOp op, F&& f) {
   }
 }
 
-// Returns a op b for two scalars. Comparisons return 0 or 1.
+// Returns `a op b` for two scalars. Comparisons return 0 or 1.
 inline double Apply(plan::BinaryOp op, double a, double b) {
   double result = 0;
   if (plan::IsComparison(op)) {
@@ -104,7 +105,8 @@ inline double Apply(plan::BinaryOp op, double a, double b) {
   return result;
 }
 
-// Behaves like Go's math.Max and math.Min: the extreme infinity wins over NaN, and +0 over -0.
+// Behave like Go's math.Max and math.Min: +Inf (for Max) or -Inf (for Min) takes precedence over
+// NaN, and -0 is less than +0.
 inline double GoMax(double x, double y) {
   constexpr double kInf = std::numeric_limits<double>::infinity();
   if (x == kInf || y == kInf) return kInf;
@@ -120,7 +122,7 @@ inline double GoMin(double x, double y) {
   return x < y ? x : y;
 }
 
-// Returns a && b without a branch, so that loops over presence masks can be vectorized.
+// Returns a && b without branching, so that loops over presence masks can be vectorized.
 inline uint8_t Both(bool a, bool b) {
   return static_cast<uint8_t>(static_cast<int>(a) & static_cast<int>(b));
 }
@@ -141,7 +143,8 @@ inline void KahanAdd(double value, double& sum, double& compensation) {
 // Returns a tick as the value of PromQL's time(), in seconds or steps.
 inline double Seconds(int64_t position) {
   constexpr int64_t kMillis = 1'000'000;
-  // Whole milliseconds are converted as in Prometheus, for a bit-identical result.
+  // Whole milliseconds are converted in the same way as in Prometheus, so the results are
+  // bit-identical.
   if (position % kMillis == 0) return static_cast<double>(position / kMillis) / 1000.0;
   return static_cast<double>(position / 1'000'000'000) +
          static_cast<double>(position % 1'000'000'000) / 1e9;

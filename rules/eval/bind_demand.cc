@@ -1,4 +1,4 @@
-// Binding of a view's columns in label-set order.
+// Binding of a view's columns in the order of their label sets.
 #include <algorithm>
 #include <string>
 
@@ -13,8 +13,8 @@ void Refresh(SelectorBinding& binding, const Context& context, ColumnView* view,
   const std::span<const Labels* const> series = view->Series(selector);
   std::vector<LabelId> ids(series.size());
   for (size_t i = 0; i < series.size(); ++i) {
-    // After most changes, most series keep their position, so a comparison is cheaper than a hash.
-    // Equal addresses alone are not sufficient, because the store may reuse an address.
+    // After most changes, most series keep their position, so a comparison is cheaper than hashing.
+    // Comparing only addresses is not sufficient, because the store may reuse an address.
     if (i < binding.pointers.size() && binding.pointers[i] == series[i] &&
         context.table->Get(binding.ids[i]) == *series[i]) {
       ids[i] = binding.ids[i];
@@ -87,7 +87,7 @@ class DemandOp : public Operator {
   const uint32_t demand_;
   const uint32_t selector_;
   const bool keep_name_;
-  const bool smoothing_;  // for double_exponential_smoothing, whose arguments are limited
+  const bool smoothing_;  // for double_exponential_smoothing, whose arguments have a limited range
   std::vector<double> arguments_;
   std::vector<double> values_;
   std::vector<uint8_t> present_;

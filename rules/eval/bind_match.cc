@@ -7,7 +7,7 @@
 namespace pitwall::eval {
 namespace {
 
-// Units of WorkMeter per result.
+// Units of work (WorkMeter) per result.
 constexpr size_t kResultWork = 200;
 
 std::vector<std::string> WithMetadata(std::vector<std::string> names) {
@@ -66,7 +66,8 @@ StatusOr<LabelId> MatchBinder::Result(const Context& context, LabelId many, Labe
   LabelTable& table = *context.table;
   const LabelId base = rename_ ? table.Apply(result_, many) : many;
   if (node_.matching.include.empty()) return base;
-  // Sets each included label from the "one" side, or removes it if the "one" side does not have it.
+  // Copies each included label from the "one" side. Removes the label if the "one" side does not
+  // have it.
   const Labels& from = table.Get(table.Apply(included_, one));
   Labels merged = table.Get(base).Drop(node_.matching.include);
   std::vector<Label> pairs(merged.begin(), merged.end());
@@ -85,7 +86,7 @@ Status MatchBinder::Bind(Context& context, Inputs inputs, MatchTable* out) {
   const std::span<const LabelId> many = inputs[swapped ? 1 : 0]->column->ids();
   const std::span<const LabelId> one = inputs[swapped ? 0 : 1]->column->ids();
 
-  // Groups are numbered by their first "one" member. Elements of the other side without a group
+  // Groups are numbered by their first "one" member. Elements on the "many" side without a group
   // never match.
   std::vector<LabelId> many_group(many.size()), one_group(one.size());
   for (size_t i = 0; i < many.size(); ++i) many_group[i] = table.Apply(signature_, many[i]);
@@ -116,8 +117,8 @@ Status MatchBinder::Bind(Context& context, Inputs inputs, MatchTable* out) {
   out->per_pair = !node_.matching.include.empty();
   size_t results = 0;
   out->target_start.assign(groups + 1, 0);
-  bool single =
-      true;  // each group has one "one" member and, for one-to-one, at most one "many" member
+  bool single = true;  // each group has one "one" member; in one-to-one matching, it also has at
+                       // most one "many" member
   for (size_t g = 0; g < groups; ++g) {
     const size_t n_many = out->many_start[g + 1] - out->many_start[g];
     const size_t n_one = out->one_start[g + 1] - out->one_start[g];

@@ -19,7 +19,8 @@ void Loop(const double* in, double* out, size_t n, F f) {
   for (size_t i = 0; i < n; ++i) out[i] = f(in[i]);
 }
 
-// Returns the result of Go's float conversion on amd64: the minimum for all values out of range.
+// Converts a float to an integer like Go on amd64, which returns the minimum integer for all values
+// out of range.
 int64_t ToSeconds(double v) {
   return v >= -0x1p63 && v < 0x1p63 ? static_cast<int64_t>(v) : std::numeric_limits<int64_t>::min();
 }
@@ -32,8 +33,8 @@ int64_t SecondOfDay(int64_t seconds) { return seconds - DaysSinceEpoch(seconds) 
 
 struct Date {
   int64_t year;
-  int month;  // 1..12
-  int day;    // 1..31
+  int month;  // 1 to 12
+  int day;    // 1 to 31
 };
 
 bool IsLeap(int64_t year) { return year % 4 == 0 && (year % 100 != 0 || year % 400 == 0); }
@@ -43,8 +44,8 @@ int DaysIn(int64_t year, int month) {
   return kDays[month - 1] + (month == 2 && IsLeap(year) ? 1 : 0);
 }
 
-// Computes a date in the proleptic Gregorian calendar, in eras of 400 years that begin on 1 March
-// (H. Hinnant, "chrono-Compatible Low-Level Date Algorithms").
+// Computes a date in the proleptic Gregorian calendar. The algorithm uses eras of 400 years that
+// begin on March 1 (H. Hinnant, "chrono-Compatible Low-Level Date Algorithms").
 Date DateOf(int64_t days) {
   const int64_t shifted = days + 719'468;
   const int64_t era = (shifted >= 0 ? shifted : shifted - 146'096) / 146'097;
@@ -69,7 +70,7 @@ double DayOfYear(double v) {
 }
 
 double DayOfWeek(double v) {
-  const int64_t day = (DaysSinceEpoch(ToSeconds(v)) + 4) % 7;  // the epoch was a Thursday
+  const int64_t day = (DaysSinceEpoch(ToSeconds(v)) + 4) % 7;  // the epoch was on a Thursday
   return static_cast<double>(day < 0 ? day + 7 : day);
 }
 

@@ -1,4 +1,4 @@
-// PromQL functions of one number: mathematics, trigonometry, and dates.
+// PromQL functions with one numeric argument: mathematics, trigonometry, and dates.
 #pragma once
 
 #include <cstddef>
@@ -7,8 +7,8 @@
 
 namespace pitwall::eval {
 
-// out[i] = function(in[i]). `a` and `b` are scalar arguments (bounds of clamp(), unit of round(),
-// the tick of timestamp()). `in` and `out` may be the same array.
+// Computes out[i] = function(in[i]). `a` and `b` are scalar arguments (the bounds of clamp(), the
+// unit of round(), the tick of timestamp()). `in` and `out` may be the same array.
 void ApplyFunction(plan::FunctionId function, double a, double b, const double* in, double* out,
                    size_t n);
 

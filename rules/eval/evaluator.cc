@@ -15,10 +15,10 @@ using plan::ValueType;
 
 namespace {
 
-// Units of WorkMeter per element.
+// Units of work (WorkMeter) per element.
 constexpr size_t kBindWork = 100;
 constexpr size_t kRunWork = 4;
-constexpr size_t kShownBytes = 60;  // maximum length of an expression in an error
+constexpr size_t kShownBytes = 60;  // maximum length of an expression in an error message
 
 }  // namespace
 
@@ -104,12 +104,12 @@ class Evaluator::Impl {
     std::unique_ptr<Operator> op;
     Vector result;
     Status status;
-    uint64_t serial = 0;  // serial number for which result and status are valid
+    uint64_t serial = 0;  // serial number of the evaluation that computed result and status
     bool ever_bound = false;
-    std::vector<uint64_t> bound;  // bindings of the inputs at the last Bind
+    std::vector<uint64_t> bound;  // input bindings at the last Bind
     Status bind_status;
-    size_t held_bytes = 0;         // bytes of the operator; set only if there is a limit
-    std::vector<uint32_t> naming;  // the node and those of its inputs that compute label sets
+    size_t held_bytes = 0;         // bytes held by the operator; set only if there is a limit
+    std::vector<uint32_t> naming;  // this node and the inputs that compute label sets
   };
 
   bool ComputesLabels(const plan::Node& node) const {
@@ -138,7 +138,7 @@ class Evaluator::Impl {
     return out;
   }
 
-  // Each operator checks its own limit; this check covers the whole expression.
+  // Each operator checks its own limit. This check covers the entire expression.
   Status CheckLabels(const State& state) const {
     if (state.naming.size() < 2) return OkStatus();
     size_t bytes = 0;
@@ -273,12 +273,12 @@ class Evaluator::Impl {
   const plan::ProgramPtr program_;
   const plan::DomainPlan& domain_;
   const std::shared_ptr<LabelTable> table_ = std::make_shared<LabelTable>();
-  std::vector<std::vector<std::unique_ptr<SelectorBinding>>> selectors_;  // by source
+  std::vector<std::vector<std::unique_ptr<SelectorBinding>>> selectors_;  // indexed by source
   std::vector<double> parameters_;
   Context context_;
   std::vector<State> states_;
   size_t max_held_bytes_ = 0;
-  size_t held_bytes_ = 0;  // total over all operators
+  size_t held_bytes_ = 0;  // total for all operators
   uint64_t serial_ = 1;
   uint64_t binds_ = 0;
 };

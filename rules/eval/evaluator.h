@@ -27,20 +27,21 @@
 namespace pitwall::eval {
 
 struct EvaluatorOptions {
-  // Maximum number of elements in one result, over all bound series. A larger result is an error of
-  // the rule.
+  // Maximum number of elements in one result, over all bound series. A rule with a larger result
+  // fails with an error.
   size_t max_elements = 1'000'000;
   LabelLimits labels;
-  // Meter that can interrupt an evaluation; null for rules. Must outlive the evaluator.
+  // Meter that can interrupt an evaluation. Must be null for rules, and must outlive the evaluator.
   WorkMeter* meter = nullptr;
-  // Limit on the bytes of all results and label sets that the evaluator holds; 0 means no limit.
-  // The size depends on earlier ticks, so this limit is only for queries.
+  // Limit in bytes for all results and label sets that the evaluator holds; 0 means no limit. The
+  // size depends on earlier ticks, so only queries may have a limit.
   size_t max_held_bytes = 0;
 };
 
 class Evaluator {
  public:
-  // `program` must have a domain with that index. Parameters initially have the program's values.
+  // Creates an evaluator for one domain. `program` must have a domain with that index. Parameters
+  // initially have the program's values.
   Evaluator(plan::ProgramPtr program, size_t domain, EvaluatorOptions options = {});
   ~Evaluator();
   Evaluator(const Evaluator&) = delete;
@@ -51,25 +52,25 @@ class Evaluator {
   void SetParameters(std::vector<double> values);
   const std::vector<double>& parameters() const;
 
-  // Begins a new evaluation time: discards results and keeps bindings. `view` must outlive the
-  // evaluations at this tick and must refer to the same store each time. If the store changes, its
-  // generations must differ from all earlier ones. `subqueries` contains views of the results of
-  // DomainPlan::subqueries.
+  // Starts evaluation at a new time: discards results and keeps bindings. `view` must outlive the
+  // evaluations at this tick and must refer to the same store in every call. If the store changes,
+  // its generations must differ from all earlier generations. `subqueries` contains views of the
+  // results of DomainPlan::subqueries.
   void Begin(int64_t tick, ColumnView* view, std::span<ColumnView* const> subqueries = {});
 
   // Marks results as stale after recorded series were written at this tick. Evaluation is lazy, so
-  // only results that later rules need are recomputed.
+  // only the results that later rules need are recomputed.
   void Changed();
 
   // Returns the result at the tick, which is computed once and shared. The pointer is valid for the
-  // evaluator's lifetime, and its content until results are discarded. An error belongs to the rule
-  // and has the same text as in Prometheus: InvalidArgument (many-to-many matching, duplicate
-  // labels) or ResourceExhausted (limits).
+  // evaluator's lifetime, and its content is valid until results are discarded. An error means that
+  // the rule failed, and has the same text as in Prometheus: InvalidArgument (many-to-many
+  // matching, duplicate labels) or ResourceExhausted (limits).
   StatusOr<const Vector*> Evaluate(plan::NodeId node);
 
-  // Returns the bytes held by bindings and results. Label sets shared between nodes count once.
+  // Returns the bytes held by bindings and results. Label sets that nodes share count once.
   size_t MemoryBytes() const;
-  // Returns the number of node bindings since the start, for tests and metrics.
+  // Returns the number of node bindings performed since the start, for tests and metrics.
   uint64_t binds() const;
 
  private:

@@ -1,5 +1,5 @@
-// Tests of single operators. The expected results are computed by hand from Prometheus'
-// definitions.
+// Tests for individual operators. The expected results are computed by hand from the definitions in
+// Prometheus.
 #include "rules/eval/evaluator.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr int64_t kSecond = 1'000'000'000;
 
-// Fixture that evaluates one expression over a store and returns the results as text, sorted by
+// Fixture that evaluates one expression over a store and returns the results as strings, sorted by
 // labels.
 class EvalTest : public testing::Test {
  protected:
@@ -80,7 +80,7 @@ Labels M(std::string_view name, std::string_view x, std::string_view y = "") {
   return Labels({{"__name__", name}, {"x", x}, {"y", y}});
 }
 
-TEST_F(EvalTest, SelectorIsSortedAndKeepsName) {
+TEST_F(EvalTest, SelectorResultIsSortedAndKeepsName) {
   Given({{M("a", "2"), 2}, {M("a", "1"), 1}, {M("a", "3"), std::nullopt}, {M("b", "1"), 9}});
   EXPECT_THAT(Ok(b.Metric("a")), ElementsAre("a{x=\"1\"} 1", "a{x=\"2\"} 2"));
   EXPECT_THAT(Ok(b.Metric("a", false)), ElementsAre("{x=\"1\"} 1", "{x=\"2\"} 2"));
@@ -99,7 +99,7 @@ TEST_F(EvalTest, EqualLabelsWithoutName_FailOnlyIfBothPresent) {
 }
 
 TEST_F(EvalTest, RestoresLabelOrderAfterDroppingName) {
-  // With the name, A sorts before __name__; without it, {} comes first.
+  // With the metric name, label A sorts before __name__. Without the name, {} sorts first.
   Given({{L({{"A", "1"}, {"__name__", "a"}}), 1}, {L({{"__name__", "a"}}), 2}});
   EXPECT_THAT(Ok(b.Metric("a")), ElementsAre("a{A=\"1\"} 1", "a 2"));
   EXPECT_THAT(Ok(b.Metric("a", false)), ElementsAre("{} 2", "{A=\"1\"} 1"));
@@ -156,7 +156,7 @@ TEST_F(EvalTest, ArithmeticMatchesGo) {
   }
 }
 
-TEST_F(EvalTest, ComparisonsKeepVectorValueAndName) {
+TEST_F(EvalTest, ComparisonsKeepValueAndName) {
   Given({{M("a", "1"), 1}, {M("a", "2"), 2}, {M("a", "3"), kNan}});
   EXPECT_THAT(Ok(b.Binary(BinaryOp::kGe, b.Metric("a"), b.Number(2))), ElementsAre("a{x=\"2\"} 2"));
   EXPECT_THAT(Ok(b.Binary(BinaryOp::kLt, b.Number(1), b.Metric("a"))), ElementsAre("a{x=\"2\"} 2"));
@@ -213,14 +213,15 @@ TEST_F(EvalTest, MatchesManyToOne) {
   // A filter keeps the name from the many side and the value from the left side.
   EXPECT_THAT(Ok(b.Binary(BinaryOp::kGt, b.Metric("info"), b.Metric("a"), right)),
               ElementsAre("a{x=\"1\",y=\"p\",z=\"zz\"} 10", "a{x=\"1\",y=\"q\",z=\"zz\"} 10"));
-  // Including a label that the one side does not have removes the label, so two results collide.
+  // The "one" side does not have the included label, so the label is removed and two results
+  // collide.
   Matching clash{true, {"x"}, Cardinality::kManyToOne, {"y"}};
   EXPECT_EQ(Error(b.Binary(BinaryOp::kMul, b.Metric("a"), b.Metric("info"), clash)),
             "multiple matches for labels: grouping labels must ensure unique matches");
 }
 
 TEST_F(EvalTest, ManyToOneFollowsChangedInfoSeries) {
-  // The store still holds the old info series when the new one appears. Both are bound, and the
+  // The store still has the old info series when the new series appears. Both are bound, and the
   // present series matches.
   const Labels old_info = L({{"__name__", "info"}, {"x", "1"}, {"z", "old"}});
   const Labels new_info = L({{"__name__", "info"}, {"x", "1"}, {"z", "new"}});
@@ -393,7 +394,7 @@ TEST_F(EvalTest, ConvertsBetweenScalarsAndVectors) {
               ElementsAre("{} 1", "a{x=\"1\"} 7"));
 }
 
-TEST_F(EvalTest, ErrorsPropagateAndClearWithTheirCause) {
+TEST_F(EvalTest, ErrorsPropagateUntilCauseIsRemoved) {
   Given({{M("a", "1"), 1}, {M("b", "1"), 2}, {M("c", "1"), 3}});
   const NodeId bad = b.Negate(b.Metric("a|b"));
   const NodeId c = b.Metric("c");
@@ -405,7 +406,7 @@ TEST_F(EvalTest, ErrorsPropagateAndClearWithTheirCause) {
   EXPECT_THAT(*Text(n), ElementsAre("c{x=\"1\"} 3"));
 }
 
-TEST_F(EvalTest, ExceededLimitsAreErrorsOfTheRule) {
+TEST_F(EvalTest, ExceededLimitFailsRule) {
   const NodeId a = b.Metric("a");
   program_ = b.Build();
   store_ = std::make_unique<FakeStore>(program_->domains[0]);
@@ -437,7 +438,8 @@ TEST_F(EvalTest, BindingIsKeptWhileSeriesAreUnchanged) {
   store_->Set(M("a", "2"), std::nullopt);
   evaluator_->Begin(1, store_.get());
   EXPECT_EQ((*evaluator_->Evaluate(n))->binding, before);
-  store_->Reverse();  // the same series in another order: a new generation with the same labels
+  store_->Reverse();  // the same series in a different order, which is a new generation with the
+                      // same labels
   evaluator_->Begin(2, store_.get());
   EXPECT_EQ((*evaluator_->Evaluate(n))->binding, before);
   store_->Set(M("a", "0"), 4);

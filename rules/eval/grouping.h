@@ -1,5 +1,5 @@
-// Elements of a vector by group. Groups are runs of members in label-set order, so that operations
-// on them have a fixed order.
+// Grouping of a vector's elements. A group is a run of members in label-set order, so that
+// operations on the members have a fixed order.
 #pragma once
 
 #include <cstdint>
@@ -20,9 +20,9 @@ class Grouping {
   size_t groups() const { return start_.empty() ? 0 : start_.size() - 1; }
   size_t begin(size_t group) const { return start_[group]; }
   size_t end(size_t group) const { return start_[group + 1]; }
-  // Returns the element at a place between begin and end.
+  // Returns the element at `place`, which is between begin and end of a group.
   size_t element(size_t place) const { return contiguous_ ? place : member_[place]; }
-  // Returns true if places equal elements.
+  // Returns true if element(place) equals `place` for every place.
   bool contiguous() const { return contiguous_; }
   const uint32_t* members() const { return member_.data(); }  // invalid if contiguous
   size_t largest() const { return largest_; }

@@ -48,7 +48,7 @@ void HistogramBuckets::Bind(LabelTable* table, const LabelColumn& column) {
   std::vector<uint32_t> elements;
   for (size_t i = 0; i < column.size(); ++i) {
     const std::optional<double> bound = ParseDouble(column[i].Get(kBucketBound));
-    if (!bound) continue;  // not a bucket
+    if (!bound) continue;  // the element is not a bucket
     ids.push_back(column.ids()[i]);
     bounds.push_back(*bound);
     elements.push_back(static_cast<uint32_t>(i));

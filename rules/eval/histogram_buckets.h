@@ -1,4 +1,4 @@
-// Buckets of classic histograms, which are elements with equal labels except `le`. Binding
+// Buckets of classic histograms, which are elements whose labels are equal except for `le`. Binding
 // determines the grouping and the order of the bounds.
 #pragma once
 
@@ -14,13 +14,14 @@ inline constexpr std::string_view kBucketBound = "le";
 
 struct Bucket {
   double bound;
-  double count;  // number of observations up to the bound
+  double count;  // number of observations less than or equal to the bound
 };
 
-// Merges buckets with equal bounds by adding their counts. `buckets` must be sorted by bound and
-// not empty.
+// Merges buckets that have equal bounds by adding their counts. `buckets` must be sorted by bound
+// and not empty.
 void Coalesce(std::vector<Bucket>* buckets);
-// Raises decreasing counts to their predecessor and removes differences caused by rounding.
+// Makes counts non-decreasing by raising each lower count to its predecessor, and removes
+// differences caused by rounding.
 void MakeMonotonic(std::vector<Bucket>* buckets);
 
 class HistogramBuckets {
@@ -35,7 +36,7 @@ class HistogramBuckets {
     return column_;
   }  // labels of the histograms without the bound
   // Loads the histogram's buckets that are present in `in`, in ascending order of bounds. Does not
-  // allocate if `out` has capacity for largest().
+  // allocate memory if the capacity of `out` is at least largest().
   void Load(size_t histogram, const Vector& in, std::vector<Bucket>* out) const;
   bool AnyPresent(size_t histogram, const Vector& in) const;
   size_t MemoryBytes() const { return places_.capacity() * sizeof(Place) + start_.capacity() * 4; }
@@ -47,7 +48,7 @@ class HistogramBuckets {
   };
   TransformId signature_;
   LabelColumnPtr column_;
-  std::vector<uint32_t> start_;  // first place of each histogram
+  std::vector<uint32_t> start_;  // index of each histogram's first bucket
   std::vector<Place> places_;    // sorted by bound within a histogram
   size_t largest_ = 0;
 };

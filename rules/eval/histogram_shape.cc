@@ -9,8 +9,8 @@
 namespace pitwall::eval {
 namespace {
 
-// Shares that differ by less than a billionth add less than 1e-18 to the divergence. Such terms are
-// rounding errors, but their square root is not negligible.
+// Two shares that differ by less than a billionth contribute less than 1e-18 to the divergence.
+// Such contributions are rounding errors, but their square root is not negligible.
 constexpr double kAlike = 1e-9;
 
 // Returns the contribution of one of the two shares to the divergence, in bits.

@@ -15,24 +15,24 @@ namespace pitwall::eval {
 
 // Limits in bytes, as counted by LabelBytes.
 struct LabelLimits {
-  size_t value = 16 << 10;  // of one computed label value
-  size_t set = 64 << 10;    // of one computed label set
+  size_t value = 16 << 10;  // size of one computed label value
+  size_t set = 64 << 10;    // size of one computed label set
   size_t evaluation =
-      128 << 20;  // of all label sets that an expression and its sub-expressions compute
+      128 << 20;  // total size of the label sets that an expression and its subexpressions compute
 };
 
-// Returns the error for an evaluation whose subexpressions compute more than the limit. `function`
-// is the operator that computed the last label sets.
+// Returns the error for an expression whose computed label sets exceed the limit. `function` is the
+// operator that computed the last label sets.
 Status TooManyLabelBytes(std::string_view function, size_t limit);
 
-// Counts the bytes of the label sets that one operator computes. Not thread-safe.
+// Counter for the bytes in the label sets that one operator computes. Not thread-safe.
 class LabelMeter {
  public:
-  // `function` is the operator's name in errors.
+  // `function` is the operator's name in error messages.
   explicit LabelMeter(std::string_view function) : function_(function) {}
 
   void Reset() { bytes_ = 0; }
-  // Return ResourceExhausted if a limit is exceeded.
+  // These methods return ResourceExhausted if a limit is exceeded.
   Status CheckValue(const LabelLimits& limits, std::string_view label, size_t bytes) const;
   Status Add(const LabelLimits& limits, const Labels& labels);
   size_t bytes() const { return bytes_; }

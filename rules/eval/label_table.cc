@@ -10,8 +10,8 @@
 namespace pitwall::eval {
 namespace {
 
-// Bindings are compared across evaluators (alert states outlive a reload), so they are unique
-// within the process.
+// Binding numbers are compared across evaluators, because alert states outlive a reload. The
+// numbers are therefore unique within the process.
 uint64_t NextBinding() {
   static std::atomic<uint64_t> next{1};
   return next.fetch_add(1, std::memory_order_relaxed);
@@ -79,7 +79,7 @@ size_t LabelTable::Hash::operator()(const Labels& labels) const {
 }
 
 LabelTable::LabelTable() : index_(0, Hash{this}, Equal{this}) {
-  // drop_name() also drops the labels that Prometheus keeps with the name.
+  // drop_name() also drops the labels that Prometheus treats as part of the name.
   AddTransform(false, MetadataLabels());
 }
 
@@ -131,7 +131,7 @@ void LabelTable::Settle() {
             [this](LabelId a, LabelId b) { return slots_[a] < slots_[b]; });
   std::vector<LabelId> merged;
   merged.reserve(sorted_.size() + pending_.size());
-  // If there are few new label sets, searching for their positions is cheaper than a full merge.
+  // For a few new label sets, searching for each position is cheaper than a full merge.
   auto from = sorted_.begin();
   for (const LabelId id : pending_) {
     const auto to = std::lower_bound(
@@ -150,8 +150,7 @@ LabelTable::Order LabelTable::Arrange(std::span<const LabelId> ids) {
   Settle();
   Order out;
   out.place.resize(ids.size());
-  // Marks the present ranks and then replaces the marks by positions, which sorts without
-  // comparisons.
+  // Sorts without comparisons: marks the present ranks and then replaces the marks with positions.
   std::vector<uint32_t> number(sorted_.size(), kNoLabel);
   for (const LabelId id : ids) number[rank_[id]] = 0;
   out.unique.reserve(ids.size());
@@ -207,14 +206,15 @@ void LabelTable::Collect(const std::vector<std::span<const LabelId>>& roots) {
   for (LabelId id = 0; id < live.size(); ++id) {
     if (live[id] != 0) continue;
     const auto it = index_.find(id);
-    if (it == index_.end()) continue;  // already free
+    if (it == index_.end()) continue;  // this ID is already free
     index_.erase(it);
     label_bytes_ -= BytesOf(slots_[id]);
     slots_[id] = Labels();
     free_.push_back(id);
   }
   for (size_t i = 0; i < sorted_.size(); ++i) rank_[sorted_[i]] = static_cast<uint32_t>(i);
-  // Cached results may have been removed; they are computed again on demand.
+  // Cached results may refer to freed label sets, so the caches are cleared. Results are computed
+  // again on demand.
   for (Transform& t : transforms_) {
     t.memo.clear();
     t.memo.shrink_to_fit();

@@ -1,4 +1,5 @@
-// Compiled vector matching: pairs of elements from both sides, and the positions of their results.
+// Compiled vector matching: pairs of elements from both sides, and the positions of the pairs'
+// results.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +15,8 @@ namespace pitwall::eval {
 struct MatchTable {
   LabelColumnPtr column;  // labels of the results
 
-  // Common case: elements of one side never match the same partner, and results never collide, so a
-  // tick cannot fail. Parallel to the column.
+  // Simple case: elements of one side never match the same partner, and results never collide, so
+  // matching cannot fail at a tick. The arrays are parallel to the column.
   bool simple = false;
   std::vector<uint32_t> left, right;
   bool left_identity = false, right_identity = false;
@@ -35,18 +36,18 @@ class MatchBinder {
  public:
   MatchBinder(const plan::Node& node, LabelTable* table);
   Status Bind(Context& context, Inputs inputs, MatchTable* out);
-  // Returns the bytes of the last Bind, as counted by LabelMeter.
+  // Returns the size of the last Bind in bytes, as counted by LabelMeter.
   size_t LabelBytes() const { return meter_.bytes(); }
 
  private:
-  // Returns the interned labels of a pair's result.
+  // Returns the interned labels for the result of a pair.
   StatusOr<LabelId> Result(const Context& context, LabelId many, LabelId one);
 
   const plan::Node& node_;
   TransformId signature_;
-  TransformId result_ = 0;    // labels kept from the "many" side
-  bool rename_ = false;       // whether to apply result_
-  TransformId included_ = 0;  // labels of `include`
+  TransformId result_ = 0;    // labels copied from the "many" side
+  bool rename_ = false;       // true if result_ must be applied
+  TransformId included_ = 0;  // labels listed in `include`
   LabelMeter meter_{"group_left"};
 };
 

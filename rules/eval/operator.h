@@ -1,5 +1,5 @@
-// Operators, one per node of a DomainPlan. An operator binds when the labels of its inputs change,
-// and then runs over arrays at each tick.
+// Operators, one per node of a DomainPlan. An operator is bound when the labels of its inputs
+// change, and then runs over arrays at each tick.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@
 
 namespace pitwall::eval {
 
-// Series of one selector, interned, with and without the metric name. All demands on the selector
-// share it.
+// Interned series of one selector, with and without the metric name. All demands on the selector
+// share them.
 struct SelectorBinding;
 
 struct Context {
@@ -32,7 +32,8 @@ struct Context {
   LabelLimits labels;
   WorkMeter* meter = nullptr;  // null if the evaluation cannot be interrupted
 
-  // Checks for interruption. Call Work in loops over elements, and stop on an error.
+  // Records work and checks for interruption. Call this method in loops over elements, and stop on
+  // an error.
   Status Work(size_t units) {
     return meter == nullptr || meter->Add(units) ? OkStatus() : meter->status();
   }
@@ -43,10 +44,10 @@ using Inputs = std::span<const Vector* const>;
 class Operator {
  public:
   virtual ~Operator() = default;
-  // Binds the operator. Called before the first Run, and before each Run after an input's binding
-  // changed.
+  // Binds the operator. Called before the first Run, and before every Run that follows a change in
+  // an input's binding.
   virtual Status Bind(Context& context, Inputs inputs) = 0;
-  // Fills `out`. Allocates only for the text of an error.
+  // Fills `out`. Allocates memory only for error messages.
   virtual Status Run(Context& context, Inputs inputs, Vector* out) = 0;
   virtual size_t MemoryBytes() const { return 0; }
   // Returns the bytes of label sets that the operator computed for its current result, as counted
@@ -54,19 +55,20 @@ class Operator {
   virtual size_t LabelBytes() const { return 0; }
 };
 
-// Move of elements after their metric names are dropped. The elements get new positions and may
+// Mapping of elements after their metric names are dropped. The elements get new positions and may
 // collide. Colliding elements must not be present at the same time.
 class Rename {
  public:
-  // Builds the move from the output labels per input element, in input order.
+  // Builds the mapping from the output labels of each input element, in input order.
   void Build(LabelTable* table, std::span<const LabelId> ids);
   const LabelColumnPtr& column() const { return column_; }
   bool identity() const { return identity_; }
-  // Moves values and presence. Must not be called if the move is an identity.
+  // Moves values and presence flags. Must not be called if the mapping is an identity.
   Status Move(std::span<const double> values, std::span<const uint8_t> present,
               std::vector<double>* out_values, std::vector<uint8_t>* out_present) const;
-  // Sets `out` to the column with the given values and presence. If the move is an identity, `out`
-  // refers to the given values; otherwise it refers to `moved` and `moved_present`.
+  // Sets `out` to the column with the given values and presence flags. If the mapping is an
+  // identity, `out` refers to the given values; otherwise, it refers to `moved` and
+  // `moved_present`.
   Status Show(std::span<const double> values, std::span<const uint8_t> present,
               std::vector<double>* moved, std::vector<uint8_t>* moved_present, Vector* out) const;
   size_t MemoryBytes() const { return (source_.capacity() + target_.capacity()) * 4; }
@@ -75,14 +77,14 @@ class Rename {
   LabelColumnPtr column_;
   bool identity_ = false;
   bool unique_ = false;
-  std::vector<uint32_t> source_;  // if injective, the input element of each output element
-  std::vector<uint32_t> target_;  // otherwise, the output element of each input element
+  std::vector<uint32_t> source_;  // if injective, the input element for each output element
+  std::vector<uint32_t> target_;  // otherwise, the output element for each input element
 };
 
 struct SelectorBinding {
   uint64_t generation = 0;
   bool bound = false;
-  std::vector<const Labels*> pointers;  // series pointers as returned by Series
+  std::vector<const Labels*> pointers;  // series pointers, as Series returns them
   std::vector<LabelId> ids;
   struct Flavor {
     bool built = false;
@@ -104,24 +106,25 @@ std::unique_ptr<Operator> MakeScalar(const plan::Node& node);
 std::unique_ptr<Operator> MakeMatch(const plan::Node& node, LabelTable* table);
 std::unique_ptr<Operator> MakeSetOp(const plan::Node& node, LabelTable* table);
 std::unique_ptr<Operator> MakeAggregate(const plan::Node& node, LabelTable* table);
-// Topk and similar.
+// Creates topk and similar aggregations that select elements.
 std::unique_ptr<Operator> MakeSelect(const plan::Node& node, LabelTable* table);
 std::unique_ptr<Operator> MakeCountValues(const plan::Node& node, LabelTable* table);
-std::unique_ptr<Operator> MakeRelabel(const plan::Node& node);  // label_replace and label_join
+std::unique_ptr<Operator> MakeRelabel(
+    const plan::Node& node);  // creates label_replace and label_join
 std::unique_ptr<Operator> MakeHistogram(const plan::Node& node, LabelTable* table);
 std::unique_ptr<Operator> MakeHistogramDistance(LabelTable* table);
 std::unique_ptr<Operator> MakePeerHistograms(const plan::Node& node, LabelTable* table);
 std::unique_ptr<Operator> MakePeerScore(const plan::Node& node, LabelTable* table);
 std::unique_ptr<Operator> MakePeerRatio(const plan::Node& node, LabelTable* table);
 std::unique_ptr<Operator> MakeBaselineScore();
-// Applies an elementwise operation to a vector and scalar operands: negation, functions, or an
-// operator. `vector` is the vector's index among the inputs.
+// Creates an elementwise operation on a vector and scalar operands: negation, a function, or an
+// operator. `vector` is the index of the vector among the inputs.
 std::unique_ptr<Operator> MakeMap(const plan::Node& node, size_t vector);
 std::unique_ptr<Operator> MakeFilter(const plan::Node& node, size_t vector);
 // Creates scalar(), vector(), or absent().
 std::unique_ptr<Operator> MakeReshape(const plan::Node& node);
 
-// Returns the column of scalars, which has one element without labels.
+// Returns the column that all scalars use. It has one element without labels.
 const LabelColumnPtr& ScalarColumn();
 
 Status TooManyElements(size_t n, size_t limit);

@@ -1,5 +1,5 @@
-// Tests of functions that extend PromQL on instant vectors (docs/functions.md): hand-written cases,
-// and random cases compared with naive implementations.
+// Tests for functions that extend PromQL on instant vectors (docs/functions.md): hand-written
+// cases, and random cases compared with naive implementations.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using testing::HasSubstr;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-using Values = std::map<std::string, double>;  // by label set
+using Values = std::map<std::string, double>;  // results by label set
 
 struct Given {
   ProgramBuilder b;
@@ -50,7 +50,7 @@ struct Given {
 
 constexpr double kNone = -12345;
 
-// Returns the results of ranks 0, 1, … with these values, with -12345 for a missing result.
+// Returns the results for ranks 0, 1, … with these values. A missing result is -12345.
 using PeerFunction = NodeId (ProgramBuilder::*)(NodeId, std::vector<std::string>);
 std::vector<double> OfPeers(PeerFunction function, const std::vector<double>& values) {
   Given given;
@@ -72,22 +72,22 @@ std::vector<double> PeerRatios(const std::vector<double>& values) {
   return OfPeers(&ProgramBuilder::PeerRatio, values);
 }
 
-TEST(PeerRatio, OnePeerSuffices) {
+TEST(PeerRatio, SinglePeerIsSufficient) {
   EXPECT_EQ(PeerRatios({3}), (std::vector<double>{kNone}));
   EXPECT_EQ(PeerRatios({0.1, 0.3}), (std::vector<double>{0.1 / 0.3, 0.3 / 0.1}));
-  // With three elements, the reference is the mean of the two others; with four, the median of the
-  // three others.
+  // With three elements, the reference is the mean of the other two. With four elements, it is the
+  // median of the other three.
   EXPECT_EQ(PeerRatios({1, 3, 5}), (std::vector<double>{0.25, 1, 2.5}));
   EXPECT_EQ(PeerRatios({1, 2, 4, 8}), (std::vector<double>{0.25, 0.5, 2, 4}));
 }
 
 TEST(PeerRatio, HandlesUnusualPopulations) {
-  // NaN is not a peer, so its only neighbor has no peers.
+  // NaN is not a peer, so the only other element has no peers.
   EXPECT_EQ(PeerRatios({1, kNan})[0], kNone);
   EXPECT_TRUE(std::isnan(PeerRatios({1, kNan})[1]));
   EXPECT_EQ(PeerRatios({kNan, kNan}), (std::vector<double>{kNone, kNone}));
   EXPECT_EQ(PeerRatios({1, kNan, 4})[0], 0.25);
-  // Zero and negative medians yield plain quotients.
+  // Zero and negative medians yield ordinary quotients.
   EXPECT_EQ(PeerRatios({0, 5}), (std::vector<double>{0, kInf}));
   EXPECT_EQ(PeerRatios({-0.0, 5})[1], -kInf);
   for (const double ratio : PeerRatios({0, 0})) EXPECT_TRUE(std::isnan(ratio));
@@ -102,9 +102,10 @@ TEST(PeerScore, ComparesElementWithPeers) {
   // The median and MAD of 1 and 3 are 2 and 1; of 1 and 5, they are 3 and 2; of 3 and 5, they are 4
   // and 1.
   EXPECT_EQ(PeerScores({1, 3, 5}), (std::vector<double>{-3 / 1.4826, 0, 3 / 1.4826}));
-  // Without 10, the other three elements are 1, 2, and 3, so 10 does not mask itself.
+  // Without 10, the other three elements are 1, 2, and 3. The element 10 therefore does not mask
+  // itself.
   EXPECT_EQ(PeerScores({1, 2, 3, 10})[3], 8 / 1.4826);
-  // Two slow ranks out of eight do not mask each other.
+  // Two slow ranks among eight do not mask each other.
   const std::vector<double> eight = PeerScores({1.0, 1.1, 0.9, 1.05, 0.95, 1.0, 3, 3});
   EXPECT_GT(eight[6], 3.5);
   EXPECT_GT(eight[7], 3.5);
@@ -214,7 +215,7 @@ TEST(HistogramDistance, HistogramWithoutShape_HasNoDistance) {
   const std::vector<std::pair<std::string, double>> whole = {{"1", 2}, {"+Inf", 4}};
   EXPECT_TRUE(std::isnan(Distance({{"1", 2}, {"2", 4}}, whole)));     // no +Inf
   EXPECT_TRUE(std::isnan(Distance({{"1", 0}, {"+Inf", 0}}, whole)));  // no observations
-  EXPECT_TRUE(std::isnan(Distance({{"3", 2}, {"+Inf", 4}}, whole)));  // no bound in common
+  EXPECT_TRUE(std::isnan(Distance({{"3", 2}, {"+Inf", 4}}, whole)));  // no common bound
   EXPECT_TRUE(std::isnan(Distance({{"1", kNan}, {"+Inf", 4}}, whole)));
   EXPECT_TRUE(std::isnan(Distance({{"1", 2}, {"+Inf", kInf}}, whole)));
   EXPECT_EQ(Distance({{"x", 2}}, whole), -12345);  // no bucket, so no result
@@ -359,10 +360,10 @@ void PeersEqualNaive(bool ratio) {
   }
   EXPECT_GT(scored, 10'000U);
 }
-TEST(Property, PeerScoresEqualNaive) { PeersEqualNaive(/*ratio=*/false); }
-TEST(Property, PeerRatiosEqualNaive) { PeersEqualNaive(/*ratio=*/true); }
+TEST(Property, PeerScoresMatchNaiveImplementation) { PeersEqualNaive(/*ratio=*/false); }
+TEST(Property, PeerRatiosMatchNaiveImplementation) { PeersEqualNaive(/*ratio=*/true); }
 
-TEST(Property, HistogramDistancesEqualNaive) {
+TEST(Property, HistogramDistancesMatchNaiveImplementation) {
   const uint64_t seed = Seed();
   SCOPED_TRACE(Cat("PITWALL_TEST_SEED=", seed));
   std::mt19937_64 random(seed);

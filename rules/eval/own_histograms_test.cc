@@ -1,5 +1,5 @@
-// Tests of histogram_over_time and peer_histogram_distance (docs/functions.md): hand-written cases,
-// and random cases compared with naive implementations.
+// Tests for histogram_over_time and peer_histogram_distance (docs/functions.md): hand-written
+// cases, and random cases compared with naive implementations.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ using testing::HasSubstr;
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
-using Values = std::map<std::string, double>;  // by label set
+using Values = std::map<std::string, double>;  // results by label set
 using Buckets = std::map<double, double>;      // counts by bound
 
 std::string BoundText(double bound) { return bound == kInf ? "+Inf" : FormatDouble(bound); }
@@ -92,8 +92,8 @@ TEST(PeerHistograms, PeersBelongToTheSameGroup) {
   for (const auto& [labels, distance] : DistancesOf(four, {"node"}))
     EXPECT_EQ(distance, 0) << labels;
   for (const auto& [labels, distance] : DistancesOf(four)) EXPECT_EQ(distance, 1) << labels;
-  // A label that no element has is equal for all elements. A label that isolates every element
-  // leaves no result.
+  // Grouping by a label that no element has puts all elements into one group. Grouping by a label
+  // that isolates every element yields no result.
   EXPECT_EQ(DistancesOf(four, {"none"}).size(), 4u);
   EXPECT_TRUE(DistancesOf(four, {"rank"}).empty());
 }
@@ -159,7 +159,7 @@ double NaiveDistance(const Buckets& a, const Buckets& b) {
   return p.size() < 2 ? kNan : std::sqrt(std::max(0.0, entropy(m) - (entropy(p) + entropy(q)) / 2));
 }
 
-TEST(Property, PeerHistogramsEqualNaive) {
+TEST(Property, PeerHistogramsMatchNaiveImplementation) {
   const char* const fixed = std::getenv("PITWALL_TEST_SEED");
   const uint64_t seed =
       fixed != nullptr ? std::strtoull(fixed, nullptr, 10) : std::random_device{}();
@@ -205,7 +205,7 @@ TEST(Property, PeerHistogramsEqualNaive) {
   EXPECT_GT(numbers, 500u);
 }
 
-TEST(WindowHistogram, BucketsAreElements) {
+TEST(WindowHistogram, EachBucketIsElement) {
   ProgramBuilder b;
   const NodeId node = b.WindowHistogram("x", 0.1, 0.1, 3);
   const plan::ProgramPtr program = b.Build();
@@ -217,8 +217,8 @@ TEST(WindowHistogram, BucketsAreElements) {
   evaluator.Begin(0, &store);
   const auto got = ValuesOf(evaluator, node);
   ASSERT_TRUE(got.ok()) << got.status();
-  // An existing le label is dropped. The value 0.3 is in the bucket with the bound 0.3, printed as
-  // "0.3".
+  // An existing label `le` is dropped. The value 0.3 is in the bucket with the bound 0.3, which is
+  // printed as "0.3".
   EXPECT_EQ(*got, (Values{{"{le=\"0.1\",rank=\"0\"}", 0},
                           {"{le=\"0.2\",rank=\"0\"}", 0},
                           {"{le=\"0.3\",rank=\"0\"}", 1},
@@ -229,7 +229,7 @@ TEST(WindowHistogram, BucketsAreElements) {
                           {"{le=\"+Inf\",rank=\"1\"}", 1}}));
 }
 
-TEST(WindowHistogram, BindingIsKeptUntilSeriesChange) {
+TEST(WindowHistogram, BindingIsReusedUntilSeriesChange) {
   ProgramBuilder b;
   const NodeId node = b.WindowHistogram("x", 0, 1, 20);
   const plan::ProgramPtr program = b.Build();
@@ -249,7 +249,7 @@ TEST(WindowHistogram, BindingIsKeptUntilSeriesChange) {
     EXPECT_EQ(tick(t), 21u);
   }
   EXPECT_EQ(bindings.size(), 1u);
-  // In the store but without samples.
+  // This series is in the store but has no samples.
   store.Set(Labels({{"__name__", "x"}, {"rank", "0"}}), std::nullopt);
   EXPECT_EQ(tick(5), 0u);
   EXPECT_EQ(bindings.size(), 1u);

@@ -1,5 +1,6 @@
-// Property test of random expressions over a random, changing store. It compares the bound
-// evaluator with a naive one that operates on maps of label sets, like Prometheus' engine.
+// Property test for random expressions over a store that changes randomly. The test compares the
+// bound evaluator with a naive evaluator that operates on maps of label sets, like the Prometheus
+// engine.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -28,8 +29,7 @@ struct Failed {};
 using Elements = std::vector<std::pair<Labels, double>>;  // sorted by labels; a scalar has one
                                                           // entry entry without labels
 
-// Naive evaluator, written directly from the definitions in promql/engine.go, without
-// optimizations.
+// Naive evaluator without optimizations, written directly from the definitions in promql/engine.go.
 class Naive {
  public:
   Naive(const plan::DomainPlan& domain, const FakeStore& store, int64_t tick)
@@ -66,7 +66,7 @@ class Naive {
   static Elements Sorted(const Elements& elements) {
     Map_ out;
     for (const auto& [labels, value] : elements) {
-      if (!out.emplace(labels, value).second) throw Failed();  // same label set
+      if (!out.emplace(labels, value).second) throw Failed();  // both have the same label set
     }
     return {out.begin(), out.end()};
   }
@@ -345,7 +345,7 @@ std::string Show(const Elements& elements) {
   return out;
 }
 
-TEST(Property, BoundEvaluationEqualsNaive) {
+TEST(Property, BoundEvaluationMatchesNaiveEvaluator) {
   const char* const fixed = std::getenv("PITWALL_TEST_SEED");
   const uint64_t seed =
       fixed != nullptr ? std::strtoull(fixed, nullptr, 10) : std::random_device{}();
@@ -386,7 +386,7 @@ TEST(Property, BoundEvaluationEqualsNaive) {
       const int64_t at = static_cast<int64_t>(tick) * 1'500'000'000;
       evaluator.Begin(at, &store);
       for (uint32_t i = 0; i < domain.nodes.size(); ++i) {
-        // Nodes are evaluated at irregular ticks, so that bindings lag behind.
+        // Nodes are evaluated at irregular ticks, so their bindings become outdated.
         if (random() % 3 == 0) continue;
         const NodeId node(i);
         Elements want;

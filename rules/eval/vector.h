@@ -1,4 +1,4 @@
-// Evaluation results: columns of values with a column of label sets.
+// Evaluation results: columns of values, each with a column of label sets.
 #pragma once
 
 #include <atomic>
@@ -40,10 +40,10 @@ class LabelColumn {
     const Labels* const* at_;
   };
 
-  // Creates a column from labels in any order, and aborts on duplicates. For tests and for results
-  // that do not come from an Evaluator.
+  // Creates a column from labels in any order. Aborts if there are duplicates. For tests and for
+  // results that do not come from an Evaluator.
   static std::shared_ptr<const LabelColumn> Of(std::vector<Labels> labels);
-  // `sorted` points to memory that `owner` keeps alive.
+  // `sorted` refers to memory that `owner` keeps alive.
   LabelColumn(std::vector<const Labels*> sorted, std::vector<uint32_t> ids,
               std::shared_ptr<const void> owner);
 
@@ -54,14 +54,15 @@ class LabelColumn {
   Iterator end() const { return Iterator(labels_.data() + labels_.size()); }
   // Returns the position of `labels`, or -1, by binary search.
   int64_t Find(const Labels& labels) const;
-  // Returns true if all elements have the same label names and metric name. This is false if an
-  // `or` combined sides that differ in them. Computed once.
+  // Returns true if all elements have the same metric name and the same label names. An `or` may
+  // combine sides that differ in these names. Computed once.
   bool IsUniform() const;
 
-  // Returns a number that is unique among the columns of this process; 0 means no column. Never
-  // part of an output.
+  // Returns a number that is unique among the columns in this process; 0 means no column. The
+  // number never appears in output.
   uint64_t binding() const { return binding_; }
-  // Returns the interned IDs inside rules/eval, parallel to the labels. Empty for Of().
+  // Returns the interned IDs used inside rules/eval, parallel to the labels. Empty for columns
+  // created by Of().
   std::span<const uint32_t> ids() const { return ids_; }
 
  private:
@@ -70,7 +71,7 @@ class LabelColumn {
   std::shared_ptr<const void> owner_;
   uint64_t binding_;
   enum : int8_t { kNotLooked, kUniform, kMixed };
-  mutable std::atomic<int8_t> uniform_ = kNotLooked;  // all readers compute the same value
+  mutable std::atomic<int8_t> uniform_ = kNotLooked;  // concurrent readers compute the same value
 };
 
 using LabelColumnPtr = std::shared_ptr<const LabelColumn>;
@@ -90,7 +91,7 @@ struct Vector {
 
   size_t size() const { return values.size(); }
   const Labels& labels(size_t i) const { return (*column)[i]; }
-  // Returns the value of a scalar.
+  // Returns the value of the scalar.
   double scalar() const { return values[0]; }
   // Returns the number of present elements.
   size_t CountPresent() const;

@@ -14,22 +14,22 @@ namespace pitwall::eval {
 // Not thread-safe.
 class WorkMeter {
  public:
-  // `check` is called every few milliseconds of work, and may be empty. Any status except OK stops
-  // the evaluation with that status.
+  // `check` is called every few milliseconds of work, and may be empty. If it returns a status
+  // other than OK, the evaluation stops with that status.
   explicit WorkMeter(std::function<Status()> check) : check_(std::move(check)) {}
 
-  // Adds units of work and returns false if the evaluation must stop. One unit takes about a
-  // nanosecond, as long as one sample of a window.
+  // Adds units of work, and returns false if the evaluation must stop. One unit takes about a
+  // nanosecond, which is also the time per sample in a window.
   bool Add(size_t units) {
     since_ += units;
     if (since_ >= kUnitsBetweenChecks) return Check().ok();
     return status_.ok();
   }
-  // Stops the evaluation with `status`. If called again, the first status is kept.
+  // Stops the evaluation with `status`. Later calls do not replace the first status.
   void Fail(Status status) {
     if (status_.ok()) status_ = std::move(status);
   }
-  // Calls `check` now.
+  // Calls `check` immediately.
   Status Check() {
     since_ = 0;
     if (status_.ok() && check_) status_ = check_();

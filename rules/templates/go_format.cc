@@ -10,7 +10,7 @@
 namespace pitwall::templates {
 namespace {
 
-// Maximum width of a verb, which limits the padding that a template can request.
+// Maximum width in a format verb. It limits the padding that a template can request.
 constexpr int kMaxWidth = 1000;
 
 std::string Special(double value) {
@@ -147,7 +147,7 @@ std::string GoNumber(double value) {
   const std::string_view scientific(buffer.data(), static_cast<size_t>(end.ptr - buffer.data()));
   const size_t e = scientific.find('e');
   const int exponent = std::atoi(std::string(scientific.substr(e + 1)).c_str());
-  // Go uses the exponent form starting at exponent 6, regardless of the number of digits.
+  // Go uses the exponent form from exponent 6 on, regardless of the number of digits.
   if (exponent < -4 || exponent >= 6) return std::string(scientific);
   const auto fixed =
       std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::fixed);
@@ -157,7 +157,7 @@ std::string GoNumber(double value) {
 std::string GoFloat(double value, char verb, int precision) {
   if (!std::isfinite(value)) return Special(value);
   const char format[] = {'%', '.', '*', verb, 0};
-  // There are up to 309 digits before the point, plus the precision.
+  // A double has up to 309 digits before the decimal point, plus the precision.
   std::string out(static_cast<size_t>(precision) + 340, '\0');
   const int n = std::snprintf(out.data(), out.size(), format, precision, value);
   out.resize(static_cast<size_t>(n));

@@ -1,4 +1,4 @@
-// Formatting of template values as in Go's fmt package.
+// Formatting of template values like Go's fmt package.
 #pragma once
 
 #include <cstdint>
@@ -10,23 +10,23 @@
 
 namespace pitwall::templates {
 
-// Formats like %v and %g without precision: the shortest digits that round-trip, with an exponent
-// starting at 1e+06.
+// Formats a number like %v or %g without a precision: the shortest digits that round-trip, with an
+// exponent from 1e+06 on.
 std::string GoNumber(double value);
-// Formats like %.<precision>g and similar; `verb` is one of e, E, f, F, g, and G.
+// Formats a number like %.<precision>g and similar. `verb` is one of e, E, f, F, g, and G.
 std::string GoFloat(double value, char verb, int precision);
-// Formats like %v. The caller prints maps and query results.
+// Formats a value like %v. The caller prints maps and query results.
 std::string GoText(const Value& value);
-// Returns the type name used in Prometheus' messages: float64, int, string, bool,
+// Returns the type name as used in Prometheus messages: float64, int, string, bool,
 // map[string]string, …
 std::string_view GoType(const Value& value);
-// Formats like fmt.Sprintf, including Go's notes about invalid arguments: %!d(string=x),
+// Formats values like fmt.Sprintf, including Go's notes about invalid arguments: %!d(string=x),
 // %!s(MISSING), %!(EXTRA int=1).
 std::string GoPrintf(std::string_view format, std::span<const Value> arguments);
-// Formats like fmt.Sprint, which adds a space between operands if neither is a string. With `line`,
-// formats like fmt.Sprintln, which adds spaces and a newline.
+// Formats values like fmt.Sprint, which adds a space between operands if neither is a string. If
+// `line` is true, formats like fmt.Sprintln, which adds spaces and a newline.
 std::string GoPrint(std::span<const Value> arguments, bool line);
-// Quotes like strconv.Quote.
+// Quotes a string like strconv.Quote.
 std::string GoQuote(std::string_view text);
 
 }  // namespace pitwall::templates

@@ -35,14 +35,14 @@
 
 namespace pitwall::templates {
 
-struct TemplateBody;  // the parsed form
+struct TemplateBody;  // parsed form of the template
 
 // Query in a template.
 struct TemplateQuery {
   std::string text;           // PromQL
   size_t begin = 0, end = 0;  // byte offsets of the query's text in the template
 };
-// Use of $labels.name, with its position.
+// Reference to a label as $labels.name, with its position.
 struct LabelUse {
   std::string name;
   size_t begin = 0, end = 0;
@@ -52,32 +52,32 @@ struct LabelUse {
 class TemplateQueries {
  public:
   virtual ~TemplateQueries() = default;
-  // Returns the query's result at the tick. For the ID, see Template::WithQueries.
+  // Returns the query's result at the tick. See Template::WithQueries for the ID.
   virtual StatusOr<std::shared_ptr<const std::vector<QuerySample>>> Run(uint32_t id) = 0;
 };
 
-// Position and cause of a syntax error.
+// Position and cause of a template syntax error.
 struct ParseProblem {
   size_t at = 0;  // byte offset
   std::string cause;
 };
 
 struct TemplateInput {
-  const Labels* labels = nullptr;  // labels of the element, before rule labels
+  const Labels* labels = nullptr;  // labels of the element, without the rule's own labels
   double value = 0;
   std::span<const std::pair<std::string, double>> params;
-  int64_t step = kNoStep;              // $step is "" for kNoStep
-  int64_t time_ns = 0;                 // value of now
-  TemplateQueries* queries = nullptr;  // if null, a query is a run-time error
+  int64_t step = kNoStep;              // $step is "" if `step` is kNoStep
+  int64_t time_ns = 0;                 // time that the `now` function returns
+  TemplateQueries* queries = nullptr;  // if null, executing a query is a run-time error
 };
 
-// Parsed template. Immutable, cheap to copy, and thread-safe. Limits the output (64 KiB) and the
-// work of an expansion.
+// Parsed template. Immutable, cheap to copy, and thread-safe. An expansion has limited output (64
+// KiB) and limited work.
 class Template {
  public:
-  Template() = default;  // expands to ""
-  // Parses a template. Returns InvalidArgument "NAME:LINE:COL: cause" if `text` is not valid;
-  // `problem` (may be null) then receives the position and the cause.
+  Template() = default;  // template that expands to ""
+  // Parses a template. Returns InvalidArgument "NAME:LINE:COL: cause" if `text` is invalid; in that
+  // case, `problem` (may be null) receives the position and the cause.
   static StatusOr<Template> Parse(std::string_view name, std::string_view text,
                                   ParseProblem* problem = nullptr);
 
@@ -91,14 +91,14 @@ class Template {
   // Expands the template like Expand, but returns errors.
   StatusOr<std::string> TryExpand(const TemplateInput& input) const;
 
-  // Returns true if the text can change while the element's labels do not, because the template
-  // reads the value, a parameter, the step, or the time.
+  // Returns true if the output can change while the element's labels stay the same, because the
+  // template reads the value, a parameter, the step, or the time.
   bool varies() const;
-  // Returns true if the template is plain text.
+  // Returns true if the template has no actions, only plain text.
   bool constant() const;
-  // Returns the names used as $params.x, for checks.
+  // Returns the parameter names used as $params.x, for checks.
   const std::vector<std::string>& parameters() const;
-  // Returns the labels used as $labels.x or $.Labels.x.
+  // Returns the label names used as $labels.x or $.Labels.x.
   const std::vector<LabelUse>& labels() const;
   const std::vector<TemplateQuery>& queries() const;
 

@@ -11,8 +11,8 @@ namespace pitwall::templates {
 namespace {
 
 constexpr size_t kMaxOutput = 64 * 1024;
-// Maximum work of one expansion, in bytes written or read plus a constant per step, so that nested
-// loops terminate. The maximum takes a few hundredths of a second.
+// Maximum work per expansion, so that nested loops terminate: the number of bytes written or read,
+// plus a constant per step. The maximum takes a few hundredths of a second.
 constexpr size_t kMaxWork = 16 << 20;
 constexpr size_t kStepWork = 64;
 constexpr size_t kPatternWork = 32 * 1024;  // a pattern is compiled on each call
@@ -106,7 +106,8 @@ class Executor {
     }
   }
 
-  // Executes {{template}}, which has another root and no access to the caller's variables.
+  // Executes {{template}}. The called template has its own root and no access to the caller's
+  // variables.
   Status Call(const Statement& s, const Value& dot) {
     Value argument;
     if (s.expr != nullptr) {
@@ -161,7 +162,7 @@ class Executor {
     return RunBlock(*s.otherwise, dot);
   }
 
-  // Sorts the names like map keys, so arg10 comes before arg2.
+  // Sorts the names as Go sorts map keys, so arg10 comes before arg2.
   static std::vector<std::pair<std::string, size_t>> SortedNames(const Arguments& arguments) {
     std::vector<std::pair<std::string, size_t>> names;
     for (size_t i = 0; i < arguments.list->values.size(); ++i) names.emplace_back(Cat("arg", i), i);
@@ -169,7 +170,7 @@ class Executor {
     return names;
   }
 
-  // Returns the entries of a map ordered by key, or nullopt for other values.
+  // Returns the entries of a map ordered by key, or nullopt if the value is not a map.
   std::optional<std::vector<std::pair<std::string, Value>>> Entries(const Value& value) const {
     std::vector<std::pair<std::string, Value>> out;
     const auto labels = [&](const Labels& of) {
@@ -265,13 +266,13 @@ class Executor {
       return Error(
           expr, Cat("error calling ", expr.function->name, ": ", ToStd(result.status().message())));
     }
-    // A template that doubles a string repeatedly must not exhaust memory.
+    // A template that doubles a string repeatedly must not exhaust the memory.
     const auto* text = std::get_if<std::string>(&*result);
     if (text != nullptr && text->size() > kMaxOutput) return TooLong();
     return result;
   }
 
-  // Returns the work of copying the value.
+  // Returns the work needed to copy the value.
   static size_t BytesOf(const Value& value) {
     const auto* text = std::get_if<std::string>(&value);
     return text == nullptr ? 0 : text->size();
@@ -286,7 +287,7 @@ class Executor {
     size_t work = kStepWork + (name == "match" || name == "reReplaceAll" ? kPatternWork : 0);
     for (const Value& argument : arguments) {
       if (const auto* text = std::get_if<std::string>(&argument)) work += text->size();
-      // Sorting copies the list.
+      // Sorting copies the list first.
       if (const auto* list = std::get_if<SampleList>(&argument); list && name == "sortByLabel")
         work += list->samples->size() * kStepWork * 4;
     }

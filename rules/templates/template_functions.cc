@@ -1,4 +1,4 @@
-// Template functions of Go and Prometheus.
+// Template functions from Go and Prometheus.
 #include <re2/re2.h>
 
 #include <algorithm>
@@ -23,7 +23,8 @@ StatusOr<std::string> StringOf(const Value& value) {
   return InvalidArgument(Cat("wrong type for value; expected string; got ", GoType(value)));
 }
 
-// Returns the argument of a humanizing function: a number, or text that parses as a number.
+// Returns the argument of a humanizing function, which is a number or a string that parses as a
+// number.
 StatusOr<double> NumberOf(const Value& value) {
   if (const auto* d = std::get_if<double>(&value)) return *d;
   if (const auto* i = std::get_if<int64_t>(&value)) return static_cast<double>(*i);
@@ -36,7 +37,7 @@ StatusOr<double> NumberOf(const Value& value) {
 
 std::string Short(double v) { return GoFloat(v, 'g', 4); }
 
-// Formats 1234 with {"k", "M", …} and 1000 as "1.234k".
+// Formats a number with unit prefixes: 1234 with {"k", "M", …} and 1000 becomes "1.234k".
 std::string Scaled(double v, double unit, std::span<const std::string_view> prefixes, bool up) {
   std::string_view prefix;
   for (const std::string_view p : prefixes) {
@@ -72,7 +73,7 @@ Result HumanizeDuration(const FunctionContext&, Arguments a) {
   const std::string_view sign = v < 0 ? "-" : "";
   v = std::fabs(v);
   constexpr double kFar =
-      9e18;  // above this, the number of days overflows an integer, which is undefined in Go
+      9e18;  // above this value, the number of days overflows an integer, which is undefined in Go
   const auto whole = static_cast<int64_t>(std::min(v, kFar));
   const int64_t seconds = whole % 60, minutes = whole / 60 % 60, hours = whole / 3600 % 24,
                 days = whole / 86400;
@@ -116,7 +117,7 @@ Result HumanizeTimestamp(const FunctionContext&, Arguments a) {
   return Value(out + " +0000 UTC");
 }
 
-// Converts only ASCII letters.
+// Converts the case of ASCII letters only.
 Result ToUpper(const FunctionContext&, Arguments a) {
   ASSIGN_OR_RETURN(std::string s, StringOf(a[0]));
   for (char& c : s) c = c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c;
@@ -174,7 +175,7 @@ Result ReReplaceAll(const FunctionContext&, Arguments a) {
     // As in Go, an empty match directly after another match does not count.
     if (to > last_end || from == 0) ExpandGroups(replacement, re, groups, kMax, &out);
     last_end = to;
-    // The search advances by at least one character.
+    // The search position advances by at least one character.
     size_t next = search + 1;
     while (next < text.size() && (static_cast<unsigned char>(text[next]) & 0xC0) == 0x80) ++next;
     search = std::max(next, to);
@@ -192,7 +193,7 @@ Result Match(const FunctionContext&, Arguments a) {
   return Value(RE2::PartialMatch(text, re));
 }
 
-// Parses host:port or [v6]:port like net.SplitHostPort. Returns false for other text.
+// Parses host:port or [v6]:port like net.SplitHostPort. Returns false for any other string.
 bool SplitHostPort(std::string_view text, std::string_view* host, std::string_view* port) {
   const size_t colon = text.rfind(':');
   if (colon == std::string_view::npos) return false;
@@ -207,7 +208,7 @@ bool SplitHostPort(std::string_view text, std::string_view* host, std::string_vi
 }
 
 bool IsAddress(std::string_view host) {
-  // An IPv6 address, because host names have no colon.
+  // Host names contain no colon, so this is an IPv6 address.
   if (host.find(':') != std::string_view::npos) return true;
   const auto parts = Split(host, '.');
   return parts.size() == 4 && std::all_of(parts.begin(), parts.end(), [](std::string_view p) {
@@ -307,8 +308,8 @@ Result Not(const FunctionContext& context, Arguments a) {
   return Value(!IsTrue(a[0], *context.input));
 }
 
-// Returns -1, 0, or 1, or 2 for unequal values without an order (NaN). Integers and floats are
-// compared as numbers.
+// Compares two values. Returns -1, 0, or 1, or 2 for unequal values without an order (NaN).
+// Integers and floats are compared as numbers.
 StatusOr<int> Compare(const Value& a, const Value& b, bool equality) {
   const auto number = [](const Value& v) {
     return std::holds_alternative<double>(v) || std::holds_alternative<int64_t>(v);

@@ -72,7 +72,7 @@ class Lexer {
     const bool spaced = tokens_.empty() || tokens_.back().after != at;
     tokens_.push_back({kind, std::move(text), spaced, at, after});
   }
-  // Returns true if the action ends here, and consumes its end.
+  // Returns true if the action ends at the current position, and consumes the end of the action.
   bool Close(bool* trim) {
     if (text_.substr(at_, 2) == "}}") {
       *trim = false;

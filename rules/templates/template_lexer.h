@@ -11,15 +11,15 @@ namespace pitwall::templates {
 
 struct Token {
   enum class Kind {
-    kText,      // text between actions, trimmed
+    kText,      // text between actions, after trimming
     kOpen,      // {{
     kClose,     // }}
     kName,      // foo, if, or end
     kVariable,  // $foo or $
-    kField,     // .foo; `spaced` if it is separated from the previous token
+    kField,     // .foo; `spaced` if whitespace separates it from the previous token
     kDot,       // .
-    kString,    // text is the unescaped value
-    kNumber,    // text is the number as written
+    kString,    // `text` is the unescaped value
+    kNumber,    // `text` is the number as written
     kPipe,      // |
     kDeclare,   // :=
     kAssign,    // =
@@ -31,14 +31,14 @@ struct Token {
   Kind kind = Kind::kEnd;
   std::string text;
   bool spaced = true;
-  size_t at = 0;     // byte offset
+  size_t at = 0;     // byte offset of the start
   size_t after = 0;  // byte offset of the end
 };
 
-// Returns "LINE:COL" of a byte offset, both starting at 1.
+// Converts a byte offset to "LINE:COL", both starting at 1.
 std::string Place(std::string_view text, size_t at);
 
-// Returns the tokens of a whole template, without comments. Errors have the form "LINE:COL: cause".
+// Splits a whole template into tokens, without comments. Errors have the form "LINE:COL: cause".
 StatusOr<std::vector<Token>> Tokenize(std::string_view text);
 
 }  // namespace pitwall::templates

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kMaxText = 64 * 1024;
 
-// Parses the position in a message like "2:6: cause".
+// Parses the position at the beginning of a message such as "2:6: cause".
 ParseProblem Locate(std::string_view text, std::string_view message) {
   const size_t colon = message.find(':');
   const size_t second = message.find(':', colon + 1);
@@ -163,7 +163,7 @@ StatusOr<ExprPtr> Parser::ParseOperand(std::string_view where, int depth) {
       body_->varies = true;
       return Make(Expr::Kind::kDot, token);
     case Kind::kField: {
-      // The token is a field of the dot, which ParseFields adds.
+      // The token is a field of the dot, and ParseFields adds the field.
       --at_;
       ExprPtr dot = Make(Expr::Kind::kDot, token);
       dot->text.clear();
@@ -196,7 +196,7 @@ StatusOr<ExprPtr> Parser::ParseOperand(std::string_view where, int depth) {
         return expr;
       }
       if (token.text == "nil") return expr;
-      // A function without arguments is used as an argument, as in printf "%v" now.
+      // A function without arguments can be an argument, as in printf "%v" now.
       expr->kind = Expr::Kind::kCall;
       return Finish(token, std::move(expr));
     }
@@ -273,7 +273,7 @@ StatusOr<Template> Template::Parse(std::string_view name, std::string_view text,
     if (problem != nullptr) *problem = {0, Cat("template is longer than ", kMaxText, " bytes")};
     return InvalidArgument(Cat(name, ": template is longer than ", kMaxText, " bytes"));
   }
-  // Messages already begin with LINE:COL.
+  // Messages already start with LINE:COL.
   const auto annotate = [&](const Status& status) {
     const std::string_view message = ToStd(status.message());
     if (problem != nullptr) *problem = Locate(text, message);

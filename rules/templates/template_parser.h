@@ -1,4 +1,4 @@
-// Parser from tokens to the template tree. Private to this module; the entry point is
+// Parser that converts tokens to the template tree. Private to this module; the entry point is
 // Template::Parse.
 #pragma once
 
@@ -43,16 +43,16 @@ class Parser {
     return Error(token, Cat("unexpected ", Show(token), " in ", where));
   }
 
-  // Parses up to {{end}} or {{else}}. `stop` receives that word (its {{ is consumed), or "" at the
-  // end of the template.
+  // Parses up to {{end}} or {{else}}. `stop` receives that keyword (its {{ is consumed), or "" at
+  // the end of the template.
   Status ParseBlock(Block* block, int depth, std::string* stop);
   Status ParseControl(Statement* statement, std::string_view word, int depth);
-  // Parses the rest after the block of {{if}}, {{with}}, or {{range}}: {{else}} with its block, and
-  // {{end}}.
+  // Parses the rest of the statement after the block of {{if}}, {{with}}, or {{range}}: {{else}}
+  // with its block, and {{end}}.
   Status ParseRest(Statement* statement, std::string_view word, int depth, std::string stop);
   Status ParseRange(Statement* statement, int depth);
   Status ParseDefine(int depth);
-  // Parses {{template "name" x}} and {{block "name" x}} with its body.
+  // Parses {{template "name" x}} and {{block "name" x}}. A block includes its body.
   Status ParseCall(Statement* statement, bool block, int depth);
   Status ParseBody(std::string_view word, const Token& name, int depth);
   StatusOr<Token> ParseName(std::string_view word);
@@ -69,23 +69,23 @@ class Parser {
     bool there = false;
     bool declares = false;
     Token token;
-    bool second = false;  // true if there are two variables ($i, $x), which only range allows
+    bool second = false;  // true if two variables are declared ($i, $x), which only `range` allows
     Token second_token;
   };
   Declaration ParseDeclaration(bool range = false);
   StatusOr<uint32_t> Declare(const Token& token, bool declares);
   const Variable* Find(std::string_view name) const;
   ExprPtr Make(Expr::Kind kind, const Token& token) const;
-  void Cover(Expr* expr) const;  // sets the expression's text to end at the last token
+  void Cover(Expr* expr) const;  // extends the expression's text to the last token
 
   std::string_view text_;
   std::vector<Token> tokens_;
   size_t at_ = 0;
   TemplateBody* body_;
   std::vector<Variable> variables_;
-  int ranges_ = 0;  // number of enclosing ranges
+  int ranges_ = 0;  // number of enclosing `range` actions
   bool defining_ = false;
-  // Names of called templates, which must be defined at the end.
+  // Names of called templates, each of which must be defined by the end of the input.
   std::vector<std::pair<std::string, Token>> calls_;
 };
 

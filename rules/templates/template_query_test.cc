@@ -1,4 +1,4 @@
-// Tests of loops, nested templates, and query results. The expected texts are the output of
+// Tests for loops, nested templates, and query results. The expected strings are the output of
 // Prometheus' template package.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -104,7 +104,7 @@ TEST_F(TemplateQueryTest, ReportsRunTimeErrors) {
   EXPECT_THAT(Expand("{{ query \"up\" }}"), HasSubstr("error calling query: there is no data"));
 }
 
-TEST_F(TemplateQueryTest, WorkIsLimited) {
+TEST_F(TemplateQueryTest, ExpansionWorkIsLimited) {
   EXPECT_THAT(Expand("{{ define \"r\" }}{{ template \"r\" . }}{{ end }}{{ template \"r\" 1 }}"),
               HasSubstr("exceeded maximum template depth (100)"));
   EXPECT_THAT(Expand("{{ range 1000000 }}{{ range 1000000 }}{{ end }}{{ end }}"),
@@ -143,7 +143,7 @@ TEST_F(TemplateQueryTest, ListsQueriesAndLabels) {
               HasSubstr("error calling query: it fails"));
 }
 
-TEST_F(TemplateQueryTest, ProblemsHaveOffsets) {
+TEST_F(TemplateQueryTest, SyntaxErrorsHaveOffsets) {
   ParseProblem problem;
   EXPECT_FALSE(Template::Parse("t", "ab\n  {{ foo }}", &problem).ok());
   EXPECT_EQ(problem.at, 8u);

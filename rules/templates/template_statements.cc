@@ -1,4 +1,4 @@
-// Parsing of actions with blocks: if, with, range, define, template, and block.
+// Parser for actions with blocks: if, with, range, define, template, and block.
 #include "rules/templates/template_parser.h"
 
 namespace pitwall::templates {
@@ -17,7 +17,7 @@ Status Parser::ParseBlock(Block* block, int depth, std::string* stop) {
       block->statements.push_back(std::move(text));
       continue;
     }
-    // Parses an action.
+    // Parses one action.
     body_->constant = false;
     Statement statement;
     const Token first = Peek();
@@ -148,7 +148,7 @@ StatusOr<Token> Parser::ParseName(std::string_view word) {
   return name;
 }
 
-// The body of a separate template cannot access the enclosing variables.
+// The body of a separate template has no access to the enclosing variables.
 Status Parser::ParseBody(std::string_view word, const Token& name, int depth) {
   auto [place, inserted] = body_->templates.emplace(name.text, Block());
   if (!inserted) return Error(name, Cat("template ", Quote(name.text), " is defined twice"));
@@ -228,8 +228,8 @@ StatusOr<uint32_t> Parser::Declare(const Token& token, bool declares) {
   return variable->slot;
 }
 
-// Parses a query. Its text is a literal such as "up" or a printf of constants, so it is known at
-// load time and can be compiled with the rule.
+// Parses a query. The query text is a literal such as "up" or a printf of constants, so it is known
+// at load time and can be compiled with the rule.
 StatusOr<ExprPtr> Parser::ParseQuery(const Token& name, ExprPtr call) {
   if (call->arguments.size() != 1) {
     return Error(name, Cat("wrong number of args for query: want 1 got ", call->arguments.size()));

@@ -32,8 +32,8 @@ class TemplateTest : public testing::Test {
   }
 };
 
-// Go defines gt and ge as the inverses of le and lt.
-TEST_F(TemplateTest, NanIsGreaterThanEverythingLikeInGo) {
+// Go defines `gt` and `ge` as the inverses of `le` and `lt`.
+TEST_F(TemplateTest, NanIsGreaterThanAnyNumberAsInGo) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   EXPECT_EQ(
       WithValue(nan,
@@ -122,7 +122,7 @@ TEST_F(TemplateTest, HumanizesNumbers) {
   EXPECT_THAT(WithValue(1e300, "{{ humanizeTimestamp $value }}"), HasSubstr("overflows int64"));
 }
 
-// The expected texts are the output of Go 1.x.
+// The expected strings are the output of Go 1.x.
 TEST(GoFormat, FormatsNumbersLikeGo) {
   const std::pair<double, const char*> shortest[] = {
       {1e5, "100000"},  {1e6, "1e+06"},     {123456, "123456"},  {1234567, "1.234567e+06"},
@@ -209,7 +209,7 @@ TEST_F(TemplateTest, ParseErrorsHavePositions) {
   EXPECT_THAT(Expand(std::string(100'000, 'x')), HasSubstr("longer than"));
 }
 
-TEST_F(TemplateTest, RunTimeErrorsExpandToText) {
+TEST_F(TemplateTest, RunTimeErrorsExpandToErrorMessage) {
   EXPECT_EQ(Expand("x {{ $labels.gpu.y }}"),
             "<error expanding template: error executing template t: template: t:1:17: executing "
             "\"t\" at <$labels.gpu.y>: can't evaluate field y in type string>");
@@ -230,7 +230,7 @@ TEST_F(TemplateTest, OutputIsLimited) {
   EXPECT_THAT(Expand(text + "{{ $x }}"), HasSubstr("output is longer than 65536 bytes"));
 }
 
-// Each template would need gigabytes, but the child process may allocate only 400 MiB more.
+// Each template requires gigabytes, but the child process may allocate only 400 MiB more.
 TEST_F(TemplateTest, ExhaustedMemoryReturnsError) {
   const std::string long_value(60'000, 'v');
   Labels labels({{"a", long_value}});
@@ -254,7 +254,7 @@ TEST_F(TemplateTest, ExhaustedMemoryReturnsError) {
   }
 }
 
-TEST_F(TemplateTest, ReportsVaryingTextAndReferences) {
+TEST_F(TemplateTest, ReportsVaryingOutputAndReferences) {
   const auto varies = [](std::string_view text) { return Template::Parse("t", text)->varies(); };
   EXPECT_FALSE(varies("plain"));
   EXPECT_FALSE(varies("{{ $labels.gpu }}{{ .Labels.x }}{{ toUpper $labels.x }}"));

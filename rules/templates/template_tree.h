@@ -13,7 +13,7 @@
 
 namespace pitwall::templates {
 
-// Slots of predefined variables.
+// Slots for predefined variables.
 enum BuiltinSlot : uint32_t {
   kRootSlot,  // $
   kLabelsSlot,
@@ -35,14 +35,15 @@ struct TemplateFunction {
   int max_arguments;  // -1 means no limit
   StatusOr<Value> (*call)(const FunctionContext&, std::span<const Value>);
 };
-// Returns null for an unknown name. `and` and `or` are not in the table, because they evaluate
-// their arguments one by one (see kAnd and kOr).
+// Returns null if the name is unknown. `and` and `or` are not in the table, because they evaluate
+// their arguments one at a time (see kAnd and kOr).
 const TemplateFunction* FindFunction(std::string_view name);
-// Returns the reason why a Prometheus function is not supported, or "" for names that Prometheus
-// does not have.
+// Returns the reason why a Prometheus function is not supported, or "" if Prometheus has no
+// function of that name.
 std::string_view WhyNotSupported(std::string_view name);
 
-// Returns the functions on query results (value_functions.cc), such as value, label, and first.
+// Returns the functions that operate on query results (value_functions.cc), such as value, label,
+// and first.
 std::span<const TemplateFunction> QueryFunctions();
 
 bool IsTrue(const Value& value, const TemplateInput& input);
@@ -57,7 +58,7 @@ struct Expr {
   std::vector<std::unique_ptr<Expr>> arguments;
   size_t at = 0;  // byte offset
   int line = 0, column = 0;
-  std::string text;  // as written, for messages
+  std::string text;  // source text, for messages
 };
 using ExprPtr = std::unique_ptr<Expr>;
 
@@ -71,7 +72,7 @@ struct Statement {
     kIf,
     kWith,
     kRange,
-    kTemplate,  // executes the template named `text`, with expr (or nothing) as its dot
+    kTemplate,  // executes the template named `text`; the result of `expr`, if any, becomes its dot
     kBreak,
     kContinue,
   };

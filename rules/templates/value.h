@@ -11,7 +11,7 @@
 
 namespace pitwall::templates {
 
-// Element of a query result.
+// Single element of a query result.
 struct QuerySample {
   Labels labels;
   double value = 0;
@@ -20,7 +20,7 @@ struct QuerySample {
 struct Nil {
   friend bool operator==(Nil, Nil) = default;
 };
-// Input maps are never copied; a value only identifies the map.
+// Input map that a value refers to. Input maps are never copied.
 enum class MapKind { kRoot, kLabels, kParams, kEmpty };
 
 // Result of a query in label order. Immutable, and never null.
@@ -37,7 +37,7 @@ struct SampleRef {
 struct SampleLabels {
   SampleRef sample;
 };
-// Result of args(): arg0, arg1, …
+// Result of args(), which contains arg0, arg1, …
 struct ArgumentList;
 struct Arguments {
   std::shared_ptr<const ArgumentList> list;
@@ -48,7 +48,7 @@ using Value = std::variant<Nil, bool, int64_t, double, std::string, MapKind, Sam
 
 struct ArgumentList {
   std::vector<Value> values;
-  int depth = 1;  // nesting depth of lists
+  int depth = 1;  // nesting depth of lists in the value
 };
 
 }  // namespace pitwall::templates

@@ -1,4 +1,4 @@
-// Template functions on maps and query results.
+// Template functions that operate on maps and query results.
 #include <algorithm>
 #include <utility>
 
@@ -109,7 +109,7 @@ Result ArgumentsOf(const FunctionContext&, Given a) {
     if (const auto* inner = std::get_if<Arguments>(&value))
       list->depth = std::max(list->depth, inner->list->depth + 1);
   }
-  // The depth limit also limits the recursion over nested lists.
+  // The depth limit also bounds the recursion over nested lists.
   if (list->depth > kMaxDepth) return InvalidArgument("args() nested too deeply");
   return Value(Arguments{std::move(list)});
 }

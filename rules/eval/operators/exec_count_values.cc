@@ -1,5 +1,6 @@
 // Operator count_values. This is the only aggregation whose labels depend on values, so its
-// elements are determined at each tick. It allocates and hashes (cost class "dynamic labels").
+// elements are determined at each tick. Each tick allocates memory and hashes labels (cost class
+// "dynamic labels").
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -9,8 +10,9 @@
 namespace pitwall::eval {
 namespace {
 
-// Formats a number like Go's FormatFloat(v, 'f', -1, 64): the shortest digits that identify v, then
-// zeros up to the point. (std::to_chars would write all digits of a large number.)
+// Formats a number like Go's FormatFloat(v, 'f', -1, 64): the shortest digits that identify v,
+// followed by zeros up to the decimal point. (std::to_chars would write all digits of a large
+// number.)
 std::string FixedText(double v) {
   if (std::isnan(v)) return "NaN";
   if (std::isinf(v)) return v > 0 ? "+Inf" : "-Inf";
@@ -75,7 +77,7 @@ class CountValuesOp : public Operator {
   size_t LabelBytes() const override { return meter_.bytes(); }
 
  private:
-  static constexpr size_t kElementWork = 500;  // units of WorkMeter
+  static constexpr size_t kElementWork = 500;  // units of work (WorkMeter)
 
   const std::string label_;
   LabelMeter meter_{"count_values"};

@@ -14,8 +14,8 @@ namespace {
 
 using plan::AggregateOp;
 
-// Orders NaN before all numbers, as in Prometheus' quantile, and -0 before 0, so that the selected
-// quantile does not depend on the sort implementation.
+// Sorts NaN before all numbers, as in Prometheus' quantile, and -0 before 0. The selected quantile
+// therefore does not depend on the sort implementation.
 bool LessNanFirst(double a, double b) {
   if (std::isnan(a)) return !std::isnan(b);
   if (a == b) return std::signbit(a) && !std::signbit(b);
@@ -39,7 +39,8 @@ double Quantile(double q, double* values, size_t count) {
   return at_lower * (1 - weight) + at_upper * weight;
 }
 
-// Accumulators: call First(v) for the first member, then Next(v) for the others, and then Result().
+// Accumulators. Call First(v) for the first member, Next(v) for each further member, and then
+// Result().
 struct SumOf {
   double sum = 0, compensation = 0;
   void First(double v) { sum = v, compensation = 0; }
@@ -60,7 +61,7 @@ struct AvgOf {
         compensation = c;
         return;
       }
-      // The running mean does not overflow when the sum would.
+      // The running mean does not overflow even if the sum would.
       incremental = true;
       mean = sum / (count - 1);
       compensation /= count - 1;

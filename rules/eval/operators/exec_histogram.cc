@@ -1,4 +1,4 @@
-// Functions on classic histograms.
+// Functions that operate on classic histograms.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -15,7 +15,7 @@ namespace {
 using plan::FunctionId;
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
-// Computes a quantile like BucketQuantile in promql/quantile.go. Changes `buckets`.
+// Computes a quantile like BucketQuantile in promql/quantile.go. Modifies `buckets`.
 double BucketQuantile(double q, std::vector<Bucket>* buckets) {
   if (std::isnan(q)) return NormalNan();
   if (q < 0) return -kInf;
@@ -28,7 +28,8 @@ double BucketQuantile(double q, std::vector<Bucket>* buckets) {
   const double observations = b.back().count;
   if (observations == 0) return NormalNan();
   double rank = q * observations;
-  // Searches for the first bucket, except the last, with a count of at least the rank.
+  // Finds the first bucket whose count is at least the rank, or the last bucket if no other bucket
+  // qualifies.
   size_t at = 0;
   for (size_t from = 0, to = b.size() - 1; from < to; at = from) {
     const size_t middle = from + (to - from) / 2;
@@ -59,8 +60,8 @@ double BucketFraction(double lower, double upper, std::vector<Bucket>* buckets) 
   const double observations = b.back().count;
   if (observations == 0 || std::isnan(lower) || std::isnan(upper)) return NormalNan();
   if (lower >= upper) return 0;
-  // Returns the observations below v, interpolated within v's bucket. An unbounded bucket
-  // contributes none.
+  // Returns the number of observations below v, interpolated within the bucket that contains v. An
+  // unbounded bucket contributes nothing.
   const auto rank_of = [&](double v) {
     double below = 0;
     double bound = b[0].bound <= 0 ? -kInf : 0;
@@ -80,7 +81,7 @@ double BucketFraction(double lower, double upper, std::vector<Bucket>* buckets) 
   return (rank_of(upper) - rank_of(lower)) / observations;
 }
 
-// Formats a number like labels.FormatOpenMetricsFloat: an integer gets ".0".
+// Formats a number like labels.FormatOpenMetricsFloat, which appends ".0" to integers.
 std::string QuantileText(double q) {
   std::string text = FormatDouble(q);
   if (std::isfinite(q) && text.find_first_of("e.") == std::string::npos) text += ".0";
@@ -136,7 +137,7 @@ class HistogramOp : public Operator {
   size_t LabelBytes() const override { return meter_.bytes(); }
 
  private:
-  // Units of WorkMeter.
+  // Units of work (WorkMeter).
   static constexpr size_t kBucketWork = 10;
   static constexpr size_t kLabelWork = 500;
 
@@ -155,8 +156,8 @@ class HistogramOp : public Operator {
     }
   }
 
-  // Computes the labels of the result. If there are several quantiles, a label contains the
-  // quantile and changes with it.
+  // Computes the result labels. If there are several quantiles, a label contains the quantile and
+  // must be updated when the quantile changes.
   Status Name(Context& context, Inputs inputs) {
     LabelTable& table = *context.table;
     const size_t per_group = Quantiles(inputs);
@@ -193,7 +194,7 @@ class HistogramOp : public Operator {
   HistogramBuckets buckets_;
   const TransformId result_;
   std::vector<Bucket> scratch_;
-  std::vector<double> named_;  // quantiles in the current labels
+  std::vector<double> named_;  // quantiles that the current labels contain
   Rename rename_;
   std::vector<double> raw_, values_;
   std::vector<uint8_t> raw_present_, present_;

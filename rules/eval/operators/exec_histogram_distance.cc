@@ -1,5 +1,5 @@
-// Operator histogram_distance: the distance from each histogram of one side to the histogram with
-// equal labels on the other side.
+// Operator histogram_distance, which computes the distance from each histogram on one side to the
+// histogram with equal labels on the other side.
 #include <algorithm>
 
 #include "rules/eval/histogram_buckets.h"
@@ -53,7 +53,8 @@ class HistogramDistanceOp : public Operator {
       for (size_t g = 0; g < side.target.size(); ++g) {
         const uint32_t t = side.target[g];
         if (t == kNoLabel || !side.buckets.AnyPresent(g, *inputs[s])) continue;
-        // Two metric names can have equal labels, such as a_bucket and b_bucket of one rank.
+        // Two metrics can have equal labels apart from the name, such as a_bucket and b_bucket of
+        // one rank.
         if (side.chosen[t] != kNoLabel) return SameLabelset();
         side.chosen[t] = static_cast<uint32_t>(g);
       }
@@ -85,14 +86,14 @@ class HistogramDistanceOp : public Operator {
   }
 
  private:
-  static constexpr size_t kHistogramWork = 1000;  // units of WorkMeter
+  static constexpr size_t kHistogramWork = 1000;  // units of work (WorkMeter)
 
   struct Side {
     explicit Side(LabelTable* table) : buckets(table) {}
     HistogramBuckets buckets;
-    std::vector<LabelId> labels;   // by histogram, without name and bound
-    std::vector<uint32_t> target;  // by histogram, position in the result
-    std::vector<uint32_t> chosen;  // by position, the histogram that is present at this tick
+    std::vector<LabelId> labels;   // labels per histogram, without name and bound
+    std::vector<uint32_t> target;  // position in the result, per histogram
+    std::vector<uint32_t> chosen;  // histogram that is present at this tick, per position
     std::vector<Bucket> scratch;
   };
 

@@ -1,4 +1,4 @@
-// Elementwise operations on one vector. A rule should spend most of its time in these loops.
+// Elementwise operations on one vector. Rules should spend most of their time in these loops.
 #include "rules/eval/arithmetic.h"
 #include "rules/eval/element_functions.h"
 #include "rules/eval/operator.h"
@@ -16,8 +16,8 @@ void Loop(const double* in, double* out, size_t n, F f) {
   for (size_t i = 0; i < n; ++i) out[i] = f(in[i]);
 }
 
-// Operations that drop the metric name: negation, functions, arithmetic with a scalar, and
-// comparison with `bool`.
+// Elementwise operations that drop the metric name: negation, functions, arithmetic with a scalar,
+// and comparison with `bool`.
 class MapOp : public Operator {
  public:
   MapOp(const plan::Node& node, size_t vector) : node_(node), vector_(vector) {}
@@ -62,7 +62,7 @@ class MapOp : public Operator {
   }
 
  private:
-  // Returns true for a clamp() with an empty range, which has no result.
+  // Returns true for a clamp() with an empty range, which has an empty result.
   bool IsEmptyRange(Inputs inputs) const {
     return node_.kind == plan::NodeKind::kFunction &&
            node_.function == static_cast<uint32_t>(FunctionId::kClamp) &&
@@ -104,7 +104,8 @@ class MapOp : public Operator {
   std::vector<uint8_t> present_;
 };
 
-// Comparison with a scalar that filters elements. Names, values, and positions do not change.
+// Comparison of a vector with a scalar, which filters elements. Names, values, and positions do not
+// change.
 class FilterOp : public Operator {
  public:
   FilterOp(const plan::Node& node, size_t vector) : op_(node.binary), vector_(vector) {}

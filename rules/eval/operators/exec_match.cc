@@ -102,7 +102,8 @@ class MatchOperator : public Operator {
     const Vector& one = swapped ? left : right;
     std::fill(claimed_.begin(), claimed_.end(), 0);
     const size_t groups = table_.one_start.size() - 1;
-    // Duplicates on the "one" side are always errors, even without a match, and are reported first.
+    // Duplicates on the "one" side are always errors, even without a match, and are reported before
+    // other errors.
     for (size_t g = 0; g < groups; ++g) {
       int64_t found = -1;
       for (size_t j = table_.one_start[g]; j < table_.one_start[g + 1]; ++j) {
@@ -147,7 +148,7 @@ class MatchOperator : public Operator {
     return OkStatus();
   }
 
-  // Returns false if the pair is filtered out.
+  // Returns false if the comparison filters out the pair.
   bool Combine(double a, double b, double* value) const {
     const double result = Apply(node_.binary, a, b);
     if (!plan::IsComparison(node_.binary) || node_.return_bool) {
@@ -178,7 +179,7 @@ class MatchOperator : public Operator {
   MatchTable table_;
   std::vector<double> values_;
   std::vector<uint8_t> present_;
-  // In the general case, group + 1 of the last match with this target at this tick.
+  // Used in the general case: group + 1 of the last match with this target at this tick.
   std::vector<uint32_t> claimed_;
 };
 

@@ -1,5 +1,5 @@
-// Operator peer_histogram_distance: the distance from each histogram to the most different of its
-// peers.
+// Operator peer_histogram_distance, which computes the distance from each histogram to the peer
+// that differs most from it.
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +13,7 @@
 namespace pitwall::eval {
 namespace {
 
-// All pairs are compared, which takes about 0.4 µs per pair with 20 buckets.
+// All pairs are compared. With 20 buckets, a pair takes about 0.4 µs.
 constexpr size_t kMaxHistogramsOfGroup = 1024;
 
 class PeerHistogramsOp : public Operator {
@@ -57,7 +57,7 @@ class PeerHistogramsOp : public Operator {
   }
 
  private:
-  // Present histogram of the group that has a shape; its buckets are in all_.
+  // Present histogram in the group that has a shape. Its buckets are in all_.
   struct Shape {
     uint32_t histogram;
     uint32_t begin, end;
@@ -80,7 +80,7 @@ class PeerHistogramsOp : public Operator {
       all_.insert(all_.end(), scratch_.begin(), scratch_.end());
       shapes_.push_back({static_cast<uint32_t>(h), begin, static_cast<uint32_t>(all_.size())});
     }
-    // A histogram without a shape is not a peer, and a histogram without peers has no result.
+    // A histogram without a shape is not a peer. A histogram without peers has no result.
     for (size_t place = grouping_.begin(group); shapes_.size() < 2 && place < grouping_.end(group);
          ++place) {
       const size_t h = grouping_.element(place);
@@ -91,8 +91,8 @@ class PeerHistogramsOp : public Operator {
       RETURN_IF_ERROR(context.Work(i * buckets_.largest() * kBucketWork));
       for (size_t j = 0; j < i; ++j) {
         const double distance = ShapeDistance(BucketsOf(shapes_[i]), BucketsOf(shapes_[j]));
-        // The distance of two histograms without common bounds is NaN, which counts as smaller than
-        // any number.
+        // The distance between two histograms without common bounds is NaN, which counts as smaller
+        // than any number.
         for (const Shape* shape : {&shapes_[i], &shapes_[j]}) {
           double& most = raw_[shape->histogram];
           if (std::isnan(most) || distance > most) most = distance;
@@ -113,7 +113,7 @@ class PeerHistogramsOp : public Operator {
             kMaxHistogramsOfGroup, " histograms; group by more labels"));
   }
 
-  static constexpr size_t kBucketWork = 4;  // units of WorkMeter
+  static constexpr size_t kBucketWork = 4;  // units of work (WorkMeter)
 
   HistogramBuckets buckets_;
   const TransformId group_;

@@ -74,7 +74,7 @@ class RelabelOp : public Operator {
     return OkStatus();
   }
 
-  static constexpr size_t kPatternWork = 8;  // units of WorkMeter per byte that RE2 reads
+  static constexpr size_t kPatternWork = 8;  // units of work (WorkMeter) per byte that RE2 reads
 
   const plan::Node& node_;
   const bool replace_;

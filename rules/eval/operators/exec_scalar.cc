@@ -110,7 +110,7 @@ class ReshapeOp : public Operator {
 
  private:
   const plan::FunctionId function_;
-  Labels labels_;  // labels of the only element
+  Labels labels_;  // labels of the single element
   LabelColumnPtr column_;
   double value_ = 0;
   uint8_t present_ = 1;

@@ -1,5 +1,5 @@
-// Scores of elements at a tick: against their peers, by robust z-scores
-// (services/model/windows/robust_score.h) or ratios, and against the median and MAD of a window.
+// Scores for elements at a tick. An element is compared with its peers, by robust z-scores
+// (services/model/windows/robust_score.h) or ratios, or with the median and MAD of a window.
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +11,7 @@
 namespace pitwall::eval {
 namespace {
 
-// Returns the median of n - 1 sorted numbers: sorted(0..n) without the number at `left_out`.
+// Returns the median of n sorted numbers without the number at index `left_out`.
 template <typename Sorted>
 double MedianWithout(size_t n, size_t left_out, Sorted sorted) {
   const size_t peers = n - 1;
@@ -20,10 +20,10 @@ double MedianWithout(size_t n, size_t left_out, Sorted sorted) {
   return peers % 2 == 1 ? upper : peer(peers / 2 - 1) * 0.5 + upper * 0.5;
 }
 
-// Base of functions of each element and its peers, which are the other elements of its group. The
-// element itself is excluded, because it would bias the result in a small group. NaN is not a peer,
-// and its own result is NaN if other elements have a result. With fewer than `least` peers there is
-// no result.
+// Base class for functions that compare each element with its peers, which are the other elements
+// of its group. The element itself is excluded, because it would bias the result in a small group.
+// NaN is not a peer, and its own result is NaN if other elements have a result. If an element has
+// fewer than `least` peers, there is no result.
 class PeerOp : public Operator {
  public:
   PeerOp(const plan::Node& node, LabelTable* table, size_t least)
@@ -59,7 +59,7 @@ class PeerOp : public Operator {
 
  protected:
   virtual void Reserve(size_t /*largest*/) {}
-  // Computes results[sorted[k]] for the numbers of one group, sorted by value. The group has more
+  // Computes results[sorted[k]] for the numbers in one group, sorted by value. The group has more
   // than `least` numbers.
   virtual void Judge(const double* values, std::span<const uint32_t> sorted, double* results) = 0;
 
@@ -87,13 +87,13 @@ class PeerOp : public Operator {
     Judge(v, sorted, raw_.data());
   }
 
-  static constexpr size_t kElementWork = 200;  // units of WorkMeter
+  static constexpr size_t kElementWork = 200;  // units of work (WorkMeter)
 
   const TransformId group_;
   const size_t least_;
   Grouping grouping_;
   Rename rename_;
-  std::vector<uint32_t> order_;  // scratch space: the numbers of a group, sorted
+  std::vector<uint32_t> order_;  // scratch space: the sorted numbers of a group
   std::vector<double> raw_, values_;
   std::vector<uint8_t> raw_present_, present_;
 };
@@ -113,8 +113,8 @@ class PeerScoreOp final : public PeerOp {
     const size_t n = order.size();
     const auto sorted = [&](size_t k) { return v[order[k]]; };
     const auto deviations_end = deviations_.begin() + static_cast<ptrdiff_t>(n);
-    // Excluding an element changes the median of the others only when the element crosses the
-    // middle, so there are at most three different medians.
+    // The median of the other elements depends only on whether the excluded element is below, at,
+    // or above the middle, so there are at most three different medians.
     double median = NormalNan();
     for (size_t k = 0; k < n; ++k) {
       const size_t i = order[k];
@@ -137,10 +137,10 @@ class PeerScoreOp final : public PeerOp {
   }
 
   std::vector<double>
-      deviations_;  // scratch space: deviations of all elements from their peers' median
+      deviations_;  // scratch space: deviations of all elements from the median of their peers
 };
 
-// Operator peer_ratio. One peer is enough, because the quotient is exact.
+// Operator peer_ratio. A single peer is sufficient, because the quotient is exact.
 class PeerRatioOp final : public PeerOp {
  public:
   PeerRatioOp(const plan::Node& node, LabelTable* table) : PeerOp(node, table, 1) {}
@@ -155,8 +155,8 @@ class PeerRatioOp final : public PeerOp {
   }
 };
 
-// Operator baseline_zscore. The inputs are the values and the windows' medians and MADs, matched by
-// all labels except the name.
+// Operator baseline_zscore. Its inputs are the values and the medians and MADs of the windows,
+// matched by all labels except the name.
 class BaselineScoreOp : public Operator {
  public:
   Status Bind(Context& context, Inputs inputs) override {
@@ -194,7 +194,7 @@ class BaselineScoreOp : public Operator {
   }
 
  private:
-  // Sets partner[i] to the position of ids[i] in `others`, or to kNoLabel.
+  // Sets partner[i] to the position of ids[i] in `others`, or to kNoLabel if there is none.
   static void Meet(const LabelTable& table, const std::vector<LabelId>& ids,
                    std::span<const LabelId> others, std::vector<uint32_t>* partner) {
     std::vector<uint32_t> place(table.limit(), kNoLabel);

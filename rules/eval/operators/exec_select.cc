@@ -1,5 +1,5 @@
-// Aggregations that select elements of each group without changing them: topk, bottomk, limitk, and
-// limit_ratio.
+// Aggregations that select elements from each group without changing them: topk, bottomk, limitk,
+// and limit_ratio.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -14,8 +14,9 @@ namespace {
 
 using plan::AggregateOp;
 
-// Returns Prometheus' position of a label set between 0 and 1. It is the hash of Prometheus' own
-// label encoding, in which lengths of 255 and more take three extra bytes.
+// Returns the position of a label set between 0 and 1, as in Prometheus. The position is the hash
+// of the label set in Prometheus' own encoding, in which lengths of 255 and more take three extra
+// bytes.
 double SampleOffset(const Labels& labels) {
   std::string bytes;
   const auto add = [&](std::string_view text) {
@@ -104,9 +105,9 @@ class SelectOp : public Operator {
     return OkStatus();
   }
 
-  // Moves the `taken` best candidates to the front. Ties are resolved as in Prometheus, with a heap
-  // of the selected candidates whose worst element is on top and is replaced by better candidates.
-  // NaN is the worst value.
+  // Moves the `taken` best candidates to the front. Ties are broken as in Prometheus, with a heap
+  // of the selected candidates: the worst candidate is at the top and is replaced by better
+  // candidates. NaN is the worst value.
   void Choose(const Vector& in, size_t taken, size_t count) {
     const double* const v = in.values.data();
     const bool largest = op_ == AggregateOp::kTopk;

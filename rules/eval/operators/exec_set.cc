@@ -23,7 +23,7 @@ class SetOperator : public Operator {
     const std::span<const LabelId> right = inputs[1]->column->ids();
     left_group_.resize(left.size());
     right_group_.resize(right.size());
-    // The arrays first contain signature IDs, which are then replaced by dense numbers.
+    // The arrays initially contain signature IDs, which are then replaced with dense numbers.
     for (size_t i = 0; i < left.size(); ++i) left_group_[i] = table.Apply(signature_, left[i]);
     for (size_t i = 0; i < right.size(); ++i) right_group_[i] = table.Apply(signature_, right[i]);
     std::vector<uint32_t> number(table.limit(), kNoLabel);

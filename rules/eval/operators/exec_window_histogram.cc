@@ -1,6 +1,6 @@
-// Operator histogram_over_time. The store counts the samples of each series' window by bucket, and
+// Operator histogram_over_time. The store counts the samples in each series' window by bucket, and
 // each count becomes an element whose label `le` is the bound. The elements depend only on the
-// series, so the binding changes only with the series.
+// series, so the binding changes only when the series change.
 #include <algorithm>
 #include <limits>
 
@@ -73,16 +73,16 @@ class WindowHistogramOp : public Operator {
     return OkStatus();
   }
 
-  static constexpr size_t kElementWork = 500;  // units of WorkMeter
+  static constexpr size_t kElementWork = 500;  // units of work (WorkMeter)
 
   LabelMeter meter_{"histogram_over_time"};
   const uint32_t source_;
   const uint32_t demand_;
   const uint32_t selector_;
   const std::vector<double> bounds_;
-  std::vector<std::string> texts_;  // texts of the bounds; the last is +Inf
+  std::vector<std::string> texts_;  // bounds as text; the last is +Inf
   bool bound_ = false;
-  uint64_t version_ = 0;  // version of the series that the elements were created from
+  uint64_t version_ = 0;  // version of the series from which the elements were created
   Rename rename_;
   std::vector<uint8_t> raw_present_, present_;
   std::vector<double> values_;

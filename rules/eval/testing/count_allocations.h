@@ -1,4 +1,5 @@
-// Replacement for operator new that counts allocations. Include it in one .cc file per test binary.
+// Replacement for operator new that counts allocations. Include this file in exactly one .cc file
+// per test binary.
 #pragma once
 
 #include <atomic>
@@ -8,13 +9,13 @@
 
 inline std::atomic<uint64_t> g_allocations{0};
 
-// Sanitizers have their own operator new, so allocations are not counted with them.
+// Sanitizers replace operator new themselves, so allocations are not counted under a sanitizer.
 #ifdef PITWALL_SANITIZED
 inline constexpr bool kCountsAllocations = false;
 #else
 inline constexpr bool kCountsAllocations = true;
 
-// GCC reports a mismatch of free() and new if both are inlined.
+// GCC warns about a mismatch of free() and new if both are inlined.
 #pragma GCC diagnostic ignored "-Wmismatched-new-delete"
 void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
   g_allocations.fetch_add(1, std::memory_order_relaxed);

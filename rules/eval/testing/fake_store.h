@@ -1,4 +1,4 @@
-// Test helpers: a program built by hand, and a store with one value per series.
+// Test helpers: a program that is built by hand, and a store with one value per series.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,8 @@
 
 namespace pitwall::eval {
 
-// Builds one DomainPlan. Every demand is an instant demand on a metric and has its own selector.
+// Builder for one DomainPlan. Every demand is an instant demand on a metric and has its own
+// selector.
 class ProgramBuilder {
  public:
   plan::DomainPlan domain;
@@ -40,7 +41,7 @@ class ProgramBuilder {
     domain.parameters.push_back({"rule", std::move(name), value});
     return Add(n);
   }
-  // The metric "a|b" selects both names.
+  // The metric "a|b" selects both a and b.
   plan::NodeId Metric(const std::string& metric, bool keep_name = true) {
     plan::Node n;
     n.kind = plan::NodeKind::kDemand;
@@ -146,7 +147,7 @@ class ProgramBuilder {
     return program;
   }
 
-  std::vector<std::string> metrics;  // per selector
+  std::vector<std::string> metrics;  // values per selector
 
  private:
   plan::NodeId Add(plan::Node n) {
@@ -155,8 +156,8 @@ class ProgramBuilder {
   }
 };
 
-// Store of series with at most one value each. `generation` increases with every change of the set
-// of series.
+// Store with at most one value per series. `generation` increases with every change in the set of
+// series.
 class FakeStore : public ColumnView {
  public:
   explicit FakeStore(const plan::DomainPlan& domain) : domain_(domain) { Refresh(); }
@@ -237,7 +238,7 @@ class FakeStore : public ColumnView {
   uint64_t generation_ = 0;
 };
 
-// Shorthands for the parts of texts like a{x="1"} 5.
+// Shorthands for the parts of strings like a{x="1"} 5.
 inline Labels L(std::initializer_list<std::pair<std::string_view, std::string_view>> pairs) {
   return Labels(pairs);
 }
