@@ -8,8 +8,8 @@
 namespace pitwall {
 
 // Returns true if |a - b| / (|a| + |b|) < tolerance, like util/almost in Prometheus. NaN equals
-// NaN, and infinities equal only themselves. If either value is 0 or the sum is subnormal, the
-// difference must be below tolerance * the smallest normal number.
+// NaN, and an infinity equals only itself. If either value is 0 or the sum is subnormal, the
+// difference must be less than tolerance * the smallest normal number.
 inline bool AlmostEqual(double a, double b, double tolerance) {
   constexpr double kMinNormal = std::numeric_limits<double>::min();
   if (std::isnan(a) && std::isnan(b)) return true;

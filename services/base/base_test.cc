@@ -96,7 +96,7 @@ TEST(Binary, RoundTripKeepsEveryBit) {
   EXPECT_TRUE(r.Finish("test").ok());
 }
 
-TEST(Binary, DamagedInputReturnsDataLoss) {
+TEST(Binary, CorruptInputReturnsDataLoss) {
   BinaryWriter w;
   w.Doubles(std::vector<double>{1, 2, 3});
   for (size_t cut = 0; cut < w.data().size(); ++cut) {
@@ -168,13 +168,13 @@ TEST(Glob, MatchesPatterns) {
   EXPECT_FALSE(GlobMatches(std::string(64, '*') + "b", std::string(10'000, 'a')));
 }
 
-TEST(Files, FileIsReplacedCompletely) {
+TEST(Files, WriteReplacesWholeFile) {
   const std::string path = Cat(testing::TempDir(), "/pitwall-files-", ::getpid());
   ASSERT_TRUE(WriteFile(path, "one").ok());
   ASSERT_TRUE(WriteFile(path, "two\n").ok());
   EXPECT_EQ(*ReadFile(path), "two\n");
   EXPECT_TRUE(absl::IsNotFound(ReadFile(path + ".new").status()));
-  // On a full disk, the old file remains.
+  // If the disk is full, the old file is kept.
   ASSERT_EQ(::symlink("/dev/full", (path + ".new").c_str()), 0);
   const Status full = WriteFile(path, "three");
   EXPECT_THAT(std::string(full.message()), testing::HasSubstr(path));

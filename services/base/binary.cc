@@ -105,7 +105,7 @@ std::vector<double> BinaryReader::Doubles() {
 }
 template <typename Take>
 void BinaryReader::ForEachU64(size_t count, Take take) {
-  // Most numbers have one byte, and the position stays in a register.
+  // Most numbers are encoded in one byte. A local copy keeps the position in a register.
   const char* at = data_.data() + at_;
   const char* const end = data_.data() + data_.size();
   for (size_t i = 0; i < count; ++i) {

@@ -21,9 +21,9 @@ class BinaryWriter {
   void U64(uint64_t v);                     // varint
   void I64(int64_t v);                      // zigzag varint
   void Double(double v);                    // 8 bytes, exact bits (preserves NaN payloads)
-  void Str(std::string_view v);             // length + bytes
-  void Doubles(std::span<const double> v);  // length + raw bits
-  void I64s(std::span<const int64_t> v);    // length + zigzag deltas
+  void Str(std::string_view v);             // length prefix and bytes
+  void Doubles(std::span<const double> v);  // length prefix and raw bits
+  void I64s(std::span<const int64_t> v);    // length prefix and zigzag deltas
   void U32s(std::span<const uint32_t> v);
   void Bytes(std::span<const uint8_t> v);
   const std::string& data() const { return out_; }
@@ -71,7 +71,7 @@ class BinaryReader {
 
  private:
   uint64_t LongU64();
-  // Calls `take` for each number.
+  // Calls `take` with each number.
   template <typename Take>
   void ForEachU64(size_t count, Take take);
 

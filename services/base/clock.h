@@ -1,4 +1,4 @@
-// Interface to time for the outer layers (never the engine). services/adapters/clock is the only
+// Clock interface for the outer layers (never the engine). services/adapters/clock is the only
 // production implementation; tests use tests/fakes/fake_clock.h. A lint check rejects other code
 // that reads a clock or sleeps.
 #pragma once
@@ -11,7 +11,7 @@ namespace pitwall {
 inline constexpr int64_t kNanosPerSecond = 1'000'000'000;
 inline constexpr int64_t kNanosPerMilli = 1'000'000;
 
-// Level-triggered wake-up of one waiting thread. Wake() may be called from any thread, before or
+// Level-triggered wake-up for one waiting thread. Wake() may be called from any thread, before or
 // during the wait, and ends exactly one Wait. Must not be destroyed while a thread uses it.
 class Wakeup {
  public:

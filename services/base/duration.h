@@ -14,8 +14,8 @@ namespace pitwall {
 // without a position.
 StatusOr<int64_t> ParseDuration(std::string_view text);
 
-// Returns the shortest text of whole units that ParseDuration parses to the same value. Fractions
-// of a millisecond are lost, so callers that need them must call IsWholeMillis first. Negative
+// Returns the shortest string of whole units that ParseDuration parses to the same value. Fractions
+// of a millisecond are dropped, so callers that need them must call IsWholeMillis first. Negative
 // durations start with '-'.
 std::string FormatDuration(int64_t nanos);
 

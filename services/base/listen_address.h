@@ -14,8 +14,8 @@ struct ListenAddress {
   uint16_t port = 0;
   bool loopback = false;
 };
-// Parses "127.0.0.1:9870", "[::1]:9870", "localhost:0", or ":9870". Other texts are
-// InvalidArgument; host names are not resolved.
+// Parses "127.0.0.1:9870", "[::1]:9870", "localhost:0", or ":9870". Returns InvalidArgument for any
+// other string; host names are not resolved.
 StatusOr<ListenAddress> ParseListenAddress(std::string_view text);
 
 }  // namespace pitwall

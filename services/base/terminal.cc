@@ -9,7 +9,7 @@ namespace {
 
 enum class Style { kLine, kText, kJson };
 
-// First character of a text: its length in bytes and whether it is printable.
+// First character of a string: its length in bytes and whether it is printable.
 struct Character {
   size_t bytes = 1;
   uint32_t code = 0;
@@ -77,7 +77,7 @@ std::string Escaped(std::string_view text, Style style) {
     if (c.utf8 && c.code == '\n' && style != Style::kLine) {
       out.push_back('\n');
     } else if (c.utf8 && c.code == '\t' && style != Style::kLine) {
-      // In JSON, tabs occur only between tokens.
+      // In valid JSON, tabs occur only between tokens.
       out.append(style == Style::kText ? "    " : " ");
     } else if (!c.utf8 || IsControl(c.code)) {
       Escape(c, style, &out);

@@ -9,7 +9,8 @@
 
 namespace pitwall {
 
-// Returns true if the text requires escapes. Names and IDs with such characters are rejected.
+// Returns true if the text contains characters that must be escaped. Names and IDs with such
+// characters are rejected.
 bool HasControl(std::string_view text);
 // Returns the text as one line, with line breaks as \n: "an \x1b[31m alarm", "file\u202egnp".
 std::string TerminalLine(std::string_view text);
@@ -18,7 +19,7 @@ std::string TerminalText(std::string_view text);
 // Returns equivalent JSON with \u escapes.
 std::string TerminalJson(std::string_view json);
 
-// Each call uses a single write so that lines of different threads do not interleave.
+// Each call performs a single write so that lines from different threads do not interleave.
 void Print(std::string_view text);       // writes TerminalText to stdout
 void PrintJson(std::string_view json);   // writes TerminalJson to stdout
 void PrintError(std::string_view text);  // writes TerminalText to stderr

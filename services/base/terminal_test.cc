@@ -9,8 +9,8 @@
 namespace pitwall {
 namespace {
 
-// Checks a text independently of the tested code: it must be valid UTF-8 without code points that a
-// terminal interprets.
+// Checks output independently of the tested code: the output must be valid UTF-8 without code
+// points that a terminal interprets.
 std::string Fault(std::string_view text, bool line_breaks) {
   for (size_t i = 0; i < text.size();) {
     const auto lead = static_cast<unsigned char>(text[i]);

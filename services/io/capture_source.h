@@ -1,5 +1,5 @@
-// Source of captures: requests and replies. services/notifier implements it over pitwall.control
-// and pitwall.captures; services/adapters/grpc exposes it.
+// Source of capture requests and replies. services/notifier implements it over pitwall.control and
+// pitwall.captures; services/adapters/grpc exposes it.
 #pragma once
 
 #include <cstddef>

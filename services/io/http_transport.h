@@ -20,11 +20,12 @@ struct HttpCall {
   std::string body;
   int64_t timeout_ns = 15'000'000'000;    // for the whole exchange
   size_t max_response_bytes = 64 * 1024;  // maximum body size; a larger body fails the call
-  // If true, only status and headers matter. A body that is too large, late, or incomplete is
-  // ignored, and the call succeeds. Otherwise, a receiver that accepted the request would get it
-  // again.
+  // If true, only the status and headers matter. A body that is too large, late, or incomplete is
+  // ignored, and the call succeeds. Otherwise, a receiver that already accepted the request would
+  // receive it again.
   bool status_suffices = false;
-  // If this becomes true, the call soon ends with Cancelled. Borrowed for the call; may be null.
+  // If the flag becomes true, the call soon ends with Cancelled. Borrowed for the call; may be
+  // null.
   const std::atomic<bool>* cancel = nullptr;
 };
 

@@ -1,4 +1,5 @@
-// Interface of the log, used by everything above the adapters. It is in one file for readability.
+// Interface of the log, used by everything above the adapters. The whole interface is in one file
+// for readability.
 //
 // Two implementations exist: services/adapters/kafka (Apache Kafka) and
 // services/adapters/embedded_log (segment files on local disk). The same contract tests
@@ -6,8 +7,9 @@
 //  * Records of a partition are read in offset order. Offsets increase and may have gaps.
 //  * All records of a transaction become visible together with its input offset, or never. Readers
 //    see only committed records.
-//  * append_time_ns is set by the log when the record is appended. Within a partition, it never
-//    decreases by more than the machine's clock does. It survives export and import.
+//  * append_time_ns is set by the log when the record is appended. Within a partition, the append
+//    time decreases only if the machine's clock does, and by no more. The append time survives
+//    export and import.
 //  * Keyed records are routed to partition PartitionOf(key) (stable_hash.h) if their partition is
 //    kByKey.
 #pragma once
@@ -95,7 +97,7 @@ class PartitionReader {
   virtual void Interrupt() = 0;
 };
 
-// Appender without input, for collectors and rule publishing. Thread-safe.
+// Appender without an input offset, used by collectors and for publishing rules. Thread-safe.
 class Appender {
  public:
   virtual ~Appender() = default;

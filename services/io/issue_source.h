@@ -19,10 +19,10 @@ using IssueEventPtr = std::shared_ptr<const IssueEvent>;
 // only if they are requested; rule, severity, and incident do not apply to job changes.
 struct IssueFilter {
   std::string job;
-  std::string rule;  // or a suffix of its name (RuleMatches)
+  std::string rule;  // or a suffix of the rule's name (RuleMatches)
   std::string severity;
   bool include_status = false;
-  std::string incident;  // ID or a prefix of it
+  std::string incident;  // issue ID or a prefix of it
   bool include_job_changes = false;
 
   bool Matches(const IssueEvent& event) const {
@@ -52,7 +52,7 @@ struct IssuePage {
 
 struct WatchQuery {
   IssueFilter filter;
-  std::string resume_token;  // continue directly after this token; empty: from now on
+  std::string resume_token;  // continue directly after this token; empty: start with new events
   bool from_start = false;   // without a token: start with all events of the topic
   bool until_now = false;    // ends at the position that was the topic's end when the watch started
 };

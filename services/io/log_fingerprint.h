@@ -11,8 +11,7 @@
 
 namespace pitwall {
 
-// Newest record before a position. If the log has a different record at that offset, it is a
-// different log.
+// Newest record before a position. If the record at that offset differs, the log was replaced.
 struct LogFingerprint {
   int64_t offset = -1;         // -1: the log was lost
   int64_t append_time_ns = 0;  // 0: unknown

@@ -29,7 +29,7 @@ TEST(RetryAfter, ParsesObsoleteDates) {
   EXPECT_EQ(ParseRetryAfter("Sat Nov 21 14:00:30 2026", kWall), 30 * kS);
 }
 
-TEST(RetryAfter, DateIsRelativeToDateOfReply) {
+TEST(RetryAfter, DateIsRelativeToResponseDate) {
   HttpReply reply{503, {{"retry-after", "Sat, 21 Nov 2026 14:00:30 GMT"}}, ""};
   EXPECT_EQ(RetryAfterOf(reply), 0);
   reply.headers.emplace_back("date", "Sat, 21 Nov 2026 14:00:10 GMT");

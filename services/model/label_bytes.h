@@ -1,4 +1,4 @@
-// Size of label sets, used to enforce limits.
+// Size of label sets in bytes, used to enforce limits.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,8 @@
 
 namespace pitwall {
 
-// Returns the total size of names and values plus a constant per label. Independent of the machine.
+// Returns the total size of names and values plus a constant per label. The result does not depend
+// on the machine.
 inline size_t LabelBytes(const Labels& labels) {
   constexpr size_t kOverhead = 64;  // overhead of two strings
   size_t bytes = 0;

@@ -20,7 +20,8 @@ bool IsPodChar(char c) {
 bool IsUid(std::string_view text) {
   if (text.empty() || text.size() > 10 || !std::all_of(text.begin(), text.end(), IsDigit))
     return false;
-  if (text.size() > 1 && text[0] == '0') return false;  // one canonical text per user
+  if (text.size() > 1 && text[0] == '0')
+    return false;  // each user has exactly one canonical string
   const std::optional<int64_t> number = ParseInt(text);
   return number.has_value() && *number <= int64_t{UINT32_MAX} - 1;
 }
@@ -67,7 +68,7 @@ std::string PodOfCgroup(std::string_view text) {
     const size_t first = line.find(':');
     const size_t second = first == std::string_view::npos ? first : line.find(':', first + 1);
     if (second == std::string_view::npos) continue;
-    bool outside = false;  // the path leaves the reader's own cgroup
+    bool outside = false;  // the path leads out of the reader's own cgroup
     bool kubelet = false;
     for (std::string_view name : Split(line.substr(second + 1), '/')) {
       if (name.empty()) continue;

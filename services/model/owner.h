@@ -1,4 +1,4 @@
-// Owners of jobs as text: "uid:1000" or "pod:<UID of a Kubernetes pod>"; "" is unknown.
+// Owner of a job as a string: "uid:1000" or "pod:<UID of a Kubernetes pod>"; "" is unknown.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace pitwall {
 // is the same on all nodes for the same user. Returns "" if both are unknown (uid -1, no pod).
 std::string OwnerOf(int64_t uid, std::string_view pod);
 
-// Validates an owner. InvalidArgument: neither uid:<number> nor pod:<uid>.
+// Validates an owner. Returns InvalidArgument if it is neither uid:<number> nor pod:<uid>.
 Status CheckOwner(std::string_view owner);
 
 // Returns the pod of a process from the text of its /proc/<pid>/cgroup, or "". Considers only

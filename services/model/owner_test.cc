@@ -7,7 +7,7 @@ namespace {
 
 constexpr char kPodUid[] = "0f7c2b1e-9a3d-4f55-8e21-6d5c4b3a2f10";
 
-TEST(Owner, OwnerIsPodOrUser) {
+TEST(Owner, OwnerOfProcessIsPodOrUser) {
   EXPECT_EQ(OwnerOf(1000, ""), "uid:1000");
   EXPECT_EQ(OwnerOf(0, "abc"), "pod:abc");
   EXPECT_EQ(OwnerOf(-1, ""), "");
@@ -17,7 +17,7 @@ TEST(Owner, OwnerIsPodOrUser) {
   EXPECT_EQ(OwnerClass(""), "unknown");
 }
 
-TEST(Owner, EachOwnerHasOneText) {
+TEST(Owner, EachOwnerHasOneCanonicalString) {
   for (const char* good : {"uid:0", "uid:1000", "uid:4294967294", "pod:0f7c-2b"})
     EXPECT_TRUE(CheckOwner(good).ok()) << good;
   for (const char* bad : {"", "1000", "uid:", "uid:-1", "uid:+1", "uid:007", "uid:4294967295",
@@ -35,7 +35,7 @@ TEST(Owner, JobIdPrefixesAreReserved) {
     EXPECT_EQ(OwnerOfJobId(free), "") << free;
 }
 
-TEST(Owner, PodIsReadOnlyFromKubeletGroups) {
+TEST(Owner, OnlyKubeletCgroupsDeterminePod) {
   const std::string pod = kPodUid;
   const std::string systemd_pod = "0f7c2b1e_9a3d_4f55_8e21_6d5c4b3a2f10";
   EXPECT_EQ(PodOfCgroup("0::/kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod" +
@@ -49,7 +49,7 @@ TEST(Owner, PodIsReadOnlyFromKubeletGroups) {
   EXPECT_EQ(PodOfCgroup("0::/../../kubepods-besteffort-pod" + systemd_pod + ".slice/y.scope\n"),
             pod);
   EXPECT_EQ(PodOfCgroup("0::/../../pod" + pod + "/77\n"), pod);
-  // A user may create a cgroup with this name.
+  // Any user may create a cgroup with this name.
   EXPECT_EQ(
       PodOfCgroup("0::/user.slice/user-1001.slice/user@1001.service/kubepods/pod" + pod + "\n"),
       "");

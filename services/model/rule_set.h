@@ -37,11 +37,12 @@ struct RuleSet {
   friend bool operator==(const RuleSet&, const RuleSet&) = default;
 };
 
-// Returns 32 hex digits: a hash of names, texts, overrides, summaries, and interval. If the set has
-// parameters of jobs, they are hashed together with the hash of the rest. This is the set's key on
-// pitwall.rules, so the inputs of the hash must never change.
+// Returns a hash of names, texts, overrides, summaries, and interval, as 32 hex digits. If the set
+// has job parameters, they are hashed together with the hash of the rest. This hash is the set's
+// key on pitwall.rules, so the inputs of the hash must never change.
 std::string RuleSetHash(const RuleSet& rules);
-// Combines the parameters with a hash of the rest. Returns `base` if there are no parameters.
+// Combines the job parameters with a hash of the rest. Returns `base` if there are no job
+// parameters.
 std::string RuleSetHash(const std::string& base, const std::vector<JobParameter>& parameters);
 
 }  // namespace pitwall

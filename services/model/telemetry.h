@@ -94,7 +94,7 @@ struct JobEvent {
   // "failed" if the rank sent a goodbye with it, so its process did not vanish.
   std::string reason;
   std::vector<std::string>
-      series;          // kNotice: names of withheld series; an empty list ends the withholding
+      series;  // kNotice: names of withheld series; an empty list ends the withholding of series
   RankLost rank_lost;  // kRankLost only
 };
 
@@ -132,16 +132,16 @@ struct Batch {
   // If not 0, counting restarted at this sequence, so missing earlier batches are not a gap.
   uint64_t first_sequence = 0;
   SourceInfo info;
-  // The source sends no more data at or before this time; 0 for foreign sources.
+  // The source promises to send no more data at or before this time. 0 for foreign sources.
   int64_t promise_ns = 0;
   std::vector<SharedSchema> schemas;
   std::vector<Frame> frames;
   std::vector<Span> spans;
   std::vector<JobEvent> events;
   std::vector<StepPromise> step_promises;
-  // The source ends in order and is removed immediately instead of becoming idle.
+  // The source ended with a goodbye and is removed immediately instead of becoming idle.
   bool goodbye = false;
-  // Owner of the job according to the source's collector: "uid:1000", "pod:<uid>"; "": unknown.
+  // Owner of the job as reported by the source's collector: "uid:1000", "pod:<uid>"; "": unknown.
   std::string owner;
   bool owner_declared = false;  // declared by root; overrides an undeclared owner
 };

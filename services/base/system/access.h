@@ -1,4 +1,4 @@
-// Roles of tokens: view reads data, act also makes changes. Each role has its own token.
+// Access roles: view reads data, and act also makes changes. Each role has its own token.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@ namespace pitwall {
 enum class Role { kNone, kView, kAct };  // in increasing order of permissions
 
 struct AccessTokens {
-  std::string view;  // "": disabled
+  std::string view;  // an empty token disables the role
   std::string act;
   bool empty() const { return view.empty() && act.empty(); }
 };
 
-// Compares two texts. The time depends only on the length of the secret.
+// Compares two strings in a time that depends only on the length of the secret.
 bool SameSecret(std::string_view given, std::string_view secret);
 // Returns the role of a token.
 Role RoleOfToken(const AccessTokens& tokens, std::string_view token);

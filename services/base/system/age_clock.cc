@@ -10,7 +10,7 @@ std::optional<int64_t> AgeClock::Advance(int64_t wall_ns, int64_t monotonic_ns) 
     accepted_ns_ = wall_ns;
     return accepted_ns_;
   }
-  // A further step restarts the wait.
+  // Another step restarts the wait.
   const bool further = held_since_ns_.has_value() && wall_ns - passed_ns > held_ns_ + kStepNs;
   if (!held_since_ns_.has_value() || further) held_since_ns_ = monotonic_ns;
   held_ns_ = wall_ns;

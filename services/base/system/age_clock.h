@@ -1,4 +1,4 @@
-// Wall time for deletions by age, unaffected by short jumps of the wall clock.
+// Wall time for age-based deletion, unaffected by short jumps of the wall clock.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace pitwall {
 
-// Wall time for deletions by age. Deletions are irreversible, so a large forward step is accepted
-// late: if wall time is more than an hour ahead of the monotonic time since the last reading, it
-// counts only after the difference has lasted for a day. A backward step is accepted immediately.
-// Not thread-safe.
+// Wall time for age-based deletion. Deletions are irreversible, so a large forward step is accepted
+// late: if wall time is more than an hour ahead of the monotonic time since the last reading, the
+// step is accepted only after the difference has lasted for a day. A backward step is accepted
+// immediately. Not thread-safe.
 class AgeClock {
  public:
   static constexpr int64_t kStepNs = 3600 * kNanosPerSecond;

@@ -16,7 +16,7 @@
 
 namespace pitwall {
 
-// Largest part of a holder's memory.
+// Largest component of a holder's memory use.
 struct LargestPart {
   std::string name;
   size_t bytes = 0;

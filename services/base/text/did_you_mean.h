@@ -1,4 +1,4 @@
-// Suggestion of the known name that is closest to a mistyped one.
+// Suggestion of the known name closest to a mistyped name.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// Glob patterns for names of jobs and rules.
+// Glob patterns for job and rule names.
 #pragma once
 
 #include <string_view>

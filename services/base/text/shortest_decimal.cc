@@ -22,7 +22,7 @@ constexpr double kBeyond = 1e15;
 constexpr int kSignificandBits = 52;
 constexpr int kExponentBias = 1075;  // for the significand as an integer
 constexpr uint64_t kHiddenBit = uint64_t{1} << kSignificandBits;
-// Range of the required exponents of ten, with some reserve.
+// Range of the required powers of ten, with some margin.
 constexpr int kLeastPower = -20;
 constexpr int kMostPower = 40;
 
@@ -44,7 +44,8 @@ void Multiply(uint32_t by, Limbs* limbs) {
   if (carry != 0) limbs->push_back(static_cast<uint32_t>(carry));
 }
 
-// Divides and drops the remainder. Repeated floors equal the floor of the whole quotient.
+// Integer division that rounds down. Dividing repeatedly gives the same result as dividing once by
+// the product.
 void Divide(uint32_t by, Limbs* limbs) {
   uint64_t rest = 0;
   for (auto limb = limbs->rbegin(); limb != limbs->rend(); ++limb) {
@@ -219,7 +220,7 @@ char* WriteDouble(double value, char* to) {
     WriteDigits(decimal.digits, to + count);
     return to + count;
   }
-  // Moves the integral part left by one character to make room for the point.
+  // Moves the integral part left by one character to make room for the decimal point.
   WriteDigits(decimal.digits, to + 1 + count);
   for (int i = 0; i < integral; ++i) to[i] = to[i + 1];  // usually a single digit
   to[integral] = '.';

@@ -87,9 +87,9 @@ struct Problem {
   Position position;
   std::string what;
 };
-Status ToStatus(
-    const Node& node,
-    const std::vector<Problem>& problems);  // the first problems, joined; OK if there are none
+Status ToStatus(const Node& node,
+                const std::vector<Problem>&
+                    problems);  // the first problems, joined; OK if no problem was found
 
 // Reader of a map with known keys. Each getter declares one key, and Finish reports unknown keys
 // with the nearest known name. Problems are collected, never thrown; a getter with a problem

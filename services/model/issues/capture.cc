@@ -43,7 +43,7 @@ bool SameStacks(const CaptureLook& a, const CaptureLook& b) {
                     });
 }
 
-// The state stored by the system is older than the client's state.
+// The state that the system copied is older than the client's state.
 bool WentOn(const CaptureLook& a, const CaptureLook& b) {
   if (a.python != b.python) return false;
   const uint64_t before = a.collective.has_value() ? a.collective->sequence : 0;

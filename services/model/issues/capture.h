@@ -12,11 +12,12 @@ namespace pitwall {
 
 // Limits for the reply of one rank.
 inline constexpr size_t kMaxCaptureThreads = 64;
-inline constexpr size_t kMaxCaptureFrames = 64;          // frames per thread
-inline constexpr size_t kMaxCaptureText = 200;           // bytes per frame or name
-inline constexpr size_t kMaxCaptureBytes = 64u << 10;    // bytes per reply of a rank
-inline constexpr size_t kMaxCaptureRanks = 4096;         // ranks per request
-inline constexpr int64_t kCaptureGapNs = 2'000'000'000;  // time between the two looks at a process
+inline constexpr size_t kMaxCaptureFrames = 64;        // frames per thread
+inline constexpr size_t kMaxCaptureText = 200;         // bytes per frame or name
+inline constexpr size_t kMaxCaptureBytes = 64u << 10;  // bytes per reply of a rank
+inline constexpr size_t kMaxCaptureRanks = 4096;       // ranks per request
+inline constexpr int64_t kCaptureGapNs =
+    2'000'000'000;  // time between the two observations of a process
 
 // Capture request, a record of pitwall.control.
 struct CaptureRequest {
@@ -71,19 +72,20 @@ struct CaptureLook {
   std::optional<uint64_t> io_bytes;     // bytes read and written; nothing: unknown
 };
 
-// Change of a process between two looks, kCaptureGapNs apart.
+// Change of a process between two observations that are kCaptureGapNs apart.
 struct CaptureChange {
   bool went_on = false;              // reached another step or collective
   double cpu_share = 0;              // share of one core
-  std::optional<uint64_t> io_bytes;  // bytes read and written between the looks
+  std::optional<uint64_t> io_bytes;  // bytes read and written between the observations
   std::optional<bool> same_stacks;   // equal stacks of all threads; nothing: not comparable
 };
 CaptureChange ChangeBetween(const CaptureLook& first, const CaptureLook& second, double seconds);
 
-// Returns the state of a rank from two looks. A state seen in both looks takes precedence: stopped,
-// or in a collective, loader, checkpoint, or evaluation. A rank that made progress is not stuck in
-// a collective or loader. Otherwise, the rank is busy if it made progress, its stack changed, it
-// used at least a twentieth of a core, or it transferred bytes; in all other cases it is blocked.
+// Returns the state of a rank from two observations. A state seen in both takes precedence:
+// stopped, or in a collective, loader, checkpoint, or evaluation. A rank that made progress is not
+// stuck in a collective or loader. Otherwise, the rank is busy if it made progress, its stack
+// changed, it used at least a twentieth of a core, or it transferred bytes; in all other cases it
+// is blocked.
 CaptureState StateOf(const CaptureLook& first, const CaptureLook& second,
                      const CaptureChange& change);
 
@@ -103,11 +105,11 @@ struct RankCapture {
   int64_t world_size = 0;  // 0: unknown
   std::string node;
   int64_t pid = 0;
-  int64_t time_ns = 0;  // time of the second look
+  int64_t time_ns = 0;  // time of the second observation
   CaptureState state = CaptureState::kBlocked;
   std::string source;      // client, system
   std::string why_system;  // reason why the client did not reply
-  CaptureLook look;        // the second look
+  CaptureLook look;        // the second observation
   CaptureChange change;
   std::vector<std::string> operators;  // operators of the last profile, longest first
   uint64_t left_out = 0;               // number of threads and frames omitted because of the limits

@@ -28,7 +28,7 @@ TEST(CaptureState, NamesRoundTrip) {
   EXPECT_EQ(ParseCaptureState("asleep"), std::nullopt);
 }
 
-TEST(CaptureState, PhaseInBothLooksDeterminesState) {
+TEST(CaptureState, PhaseInBothObservationsDeterminesState) {
   EXPECT_EQ(Judge(LookIn("collective"), LookIn("collective")), CaptureState::kCollective);
   EXPECT_EQ(Judge(LookIn("dataloader"), LookIn("dataloader")), CaptureState::kLoader);
   EXPECT_EQ(Judge(LookIn("checkpoint"), LookIn("checkpoint")), CaptureState::kCheckpoint);
@@ -51,7 +51,7 @@ TEST(CaptureState, RankWithProgressIsNotStuck) {
   CaptureLook after = LookIn("forward");
   after.step_plus_one = 8;
   EXPECT_EQ(Judge(LookIn("forward"), after),
-            CaptureState::kBusy);  // the stack is back in the same line
+            CaptureState::kBusy);  // the stack has returned to the same line
   after.phase = "collective";
   EXPECT_EQ(Judge(LookIn("collective"), after), CaptureState::kBusy);
   after.phase = "dataloader";

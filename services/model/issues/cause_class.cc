@@ -12,8 +12,8 @@ struct CategoryDomain {
   std::string_view category;
   CauseDomain domain;
 };
-// Categories of the shipped packs. Network, storage, and memory are machine resources, and their
-// faults explain deaths and hangs.
+// Categories of the shipped packs. Network, storage, and memory are machine resources whose faults
+// explain deaths and hangs.
 constexpr CategoryDomain kDomains[] = {
     {"hardware", CauseDomain::kMachine},
     {"network", CauseDomain::kMachine},

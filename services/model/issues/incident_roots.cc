@@ -9,7 +9,7 @@
 namespace pitwall {
 namespace {
 
-// Maximum difference between onsets whose order is uncertain.
+// Maximum difference between two onsets whose order is considered uncertain.
 constexpr int64_t kRivalsApartNs = 120'000'000'000;
 
 bool IsOpen(const IssueEvent& event) { return event.type != EventType::kIssueResolved; }

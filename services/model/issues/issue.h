@@ -93,7 +93,7 @@ struct IssueEvent {
   // For kRuleStatus only.
   RuleStatus status = RuleStatus::kUnknown;
   RuleStatus previous_status = RuleStatus::kUnknown;
-  std::string status_reason;  // missing series, error, or the condition the rule waits for
+  std::string status_reason;  // missing series, error, or the condition that the rule waits for
   bool ever_found = false;
   // Details of the end. Set for kJobChanged and for issues with end_reason attempt_ended or
   // job_ended.

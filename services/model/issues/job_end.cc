@@ -5,7 +5,7 @@
 namespace pitwall {
 namespace {
 
-constexpr size_t kMaxStoppedBy = 200;  // the name becomes part of a text
+constexpr size_t kMaxStoppedBy = 200;  // the name is inserted into a message
 
 }  // namespace
 
@@ -19,7 +19,7 @@ std::string StoppedByOf(const JobEvent& event) {
 std::string JobEndText(EndDetail detail, std::string_view summary) {
   const std::string_view name = EndDetailName(detail);
   if (summary.empty()) return std::string(name);
-  // The detail is already part of the text "stopped by …".
+  // The detail is already part of "stopped by …".
   if (name.empty() || StartsWith(summary, name)) return std::string(summary);
   return Cat(name, " (", summary, ")");
 }

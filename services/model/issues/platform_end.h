@@ -16,9 +16,10 @@ struct PlatformEnd {
   std::optional<int32_t> signal;     // signal that terminated it; nothing: unknown
   std::optional<int32_t> exit_code;  // nothing: unknown
   bool oom_killed = false;           // the kernel killed a process for lack of memory
-  bool on_purpose = false;           // ended by a user, a time limit, or preemption: not a failure
-  std::string cause;            // text from the platform: "time limit", "Evicted"; may be empty
-  std::optional<int64_t> rank;  // nothing: all ranks that ended
+  bool on_purpose =
+      false;          // ended on purpose by a user, a time limit, or preemption, so not a failure
+  std::string cause;  // text from the platform: "time limit", "Evicted"; may be empty
+  std::optional<int64_t> rank;  // affected rank; nothing: all ranks that ended
   friend bool operator==(const PlatformEnd&, const PlatformEnd&) = default;
 };
 
@@ -28,10 +29,10 @@ inline constexpr std::string_view kPlatformEnd = "platform_end";
 // Adds the labels signal, exit_code, oom_killed, on_purpose, cause, and rank to an event (kEnded,
 // or kNotice with the reason kPlatformEnd). Earlier versions ignore these labels.
 void AddPlatformEnd(const PlatformEnd& end, JobEvent* event);
-// Returns the platform end of an event, or nothing if it has no valid one.
+// Returns the platform end of an event, or nothing if the event has no valid platform end.
 std::optional<PlatformEnd> PlatformEndOf(const JobEvent& event);
-// Returns the platform's text, or a text for the numbers: "time limit", "out of memory", "signal
-// 9", "exit code 3". Returns "" if there is none. A code of 128 + n means signal n.
+// Returns the platform's text, or a description of the numbers: "time limit", "out of memory",
+// "signal 9", "exit code 3". Returns "" if neither is present. A code of 128 + n means signal n.
 std::string TextOf(const PlatformEnd& end);
 
 }  // namespace pitwall
