@@ -121,8 +121,8 @@ Status ClockDomain::Restore(BinaryReader& in, uint32_t format) {
   for (size_t g = 0; g < groups.size(); ++g) {
     const std::string name = in.Str();
     if (name != groups[g].name) {
-      return DataLoss(
-          Cat("snapshot: contains group ", Quote(name), ", but the rules have ", Quote(groups[g].name)));
+      return DataLoss(Cat("snapshot: contains group ", Quote(name), ", but the rules have ",
+                          Quote(groups[g].name)));
     }
     ticks_.RestoreGroup(g, in);
     recorded_.RestoreOrphans(g, in);
