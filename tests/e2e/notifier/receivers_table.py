@@ -2,9 +2,11 @@
 """receivers_table.py PITWALL [--issues N] [--kills N] [--update]: sends issues to ten receivers, three of which are faulty (dead, slow, or returning
 500), while the process that runs the notifier is repeatedly killed (kill -9). Then it repeats the run with only the seven healthy receivers.
 
-Each healthy receiver must get each issue in at least one notification, and its p99 delay must be at most twice that of the run without the faulty
-receivers. A delay is measured from the event's time to its arrival, so it includes kills and restarts. --update writes the table to docs/notify.md.
-Four of the healthy receivers are notified of incidents, and three of each event.
+Each healthy receiver must get each issue in at least one notification. A delay is measured from the event's time to its arrival, so it includes kills
+and restarts. An issue whose first notification is prevented by a kill arrives with the end of its incident, LIFETIME later. In the run with faulty
+receivers, the median delay may therefore be at most twice that of the run without them, and p99 at most LIFETIME longer than that: a healthy receiver
+that waits for the slow one exceeds both. --update writes the table to docs/notify.md. Four of the healthy receivers are notified of incidents, and
+three of each event.
 """
 import argparse
 import collections
@@ -27,15 +29,16 @@ from harness import CLIENT, PATIENCE, Pitwall, wait_for, write  # noqa: E402
 ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", "..", ".."))
 PAGE = os.path.join(ROOT, "docs", "notify.md")
 HEALTHY = ["incidents-%d" % i for i in range(4)] + ["events-%d" % i for i in range(3)]
+LIFETIME = 8  # seconds between the start and the end of an issue
 RULES = """
 groups:
 - name: numbers
   interval: 1s
   rules:
   - alert: Numbered
-    expr: max_over_time(train_number[8s]) > 0
+    expr: max_over_time(train_number[%ds]) > 0
     labels: {severity: warning}
-"""
+""" % LIFETIME
 # Each n raises one issue that lasts 8 seconds, so only a few are open at a time. The end of the incident lists all of them.
 TRAINING = """
 import sys, time
@@ -146,8 +149,12 @@ def run(binary, issues, kills, with_bad):
         shutil.rmtree(work)
 
 
+def quantile(values, share):
+    return values[min(len(values) - 1, int(share * len(values)))] if values else float("inf")
+
+
 def p99(values):
-    return values[min(len(values) - 1, int(0.99 * len(values)))] if values else float("inf")
+    return quantile(values, 0.99)
 
 
 def main():
@@ -171,9 +178,10 @@ def main():
             rows.append("| %s | %d | %d | %.2f s | %.2f s |" % (name, len(beside[name]), missing, p99(alone[name]), p99(beside[name])))
             failed += missing > 0 or len(alone[name]) < options.issues
         # The ratio covers all receivers of a kind, because the result of a single receiver depends on the times of the kills.
-        ratio = p99(together[1]) / p99(together[0])
-        rows.append("| all of %s | | | %.2f s | %.2f s (%.2f times) |" % (kind, p99(together[0]), p99(together[1]), ratio))
-        failed += not ratio <= 2
+        medians = [quantile(delays, 0.5) for delays in together]
+        rows.append("| all of %s | | | %.2f s (median %.2f s) | %.2f s (median %.2f s) |" % (kind, p99(together[0]), medians[0], p99(together[1]), medians[1]))
+        failed += not medians[1] <= 2 * medians[0]
+        failed += not p99(together[1]) <= 2 * p99(together[0]) + LIFETIME
     rows.append("| slow, broken, dead | attempts: %d, %d, refused | | | |" % (attempts.get("slow", 0), attempts.get("broken", 0)))
     table = "\n".join(rows) + "\n"
     print(table)
@@ -183,7 +191,8 @@ def main():
         page, count = re.subn(r"(<!-- receivers_table -->\n).*?(<!-- end -->)", lambda m: m.group(1) + table + m.group(2), page, flags=re.S)
         assert count == 1, "no place for the table in " + PAGE
         write(PAGE, page)
-    print("%d passed, %d failed" % (9 - failed, failed))
+    checks = len(HEALTHY) + 4
+    print("%d passed, %d failed" % (checks - failed, failed))
     return 1 if failed else 0
 
 
