@@ -2,7 +2,7 @@
 # run.sh [--quick | --long] [--only STAGE,…] [--list]: builds Pitwall and runs its tests, starting from a bare Debian machine.
 #
 #   (nothing)   everything: installs missing packages, builds, and runs every stage; under an hour on 2 cores with cold caches
-#   --quick     release build and unit tests only; installs nothing
+#   --quick     builds the binary and the unit tests, and runs the unit tests; installs nothing
 #   --long      everything, plus all modules under the sanitizers, clang-tidy, simulated training runs, the cost of the Python client, real
 #               training runs with one fault each (also the matrix of cells), healthy training runs, planted faults, new seeds for the fuzzers, the
 #               complete damage matrix, random life with 300 faults, the history at full size, the chart with helm, packages in clean roots, a time
@@ -28,7 +28,7 @@ wanted=("${stages[@]}")
 only=
 while (($#)); do
   case $1 in
-    --quick) wanted=("${quick_stages[@]}") ;;
+    --quick) wanted=("${quick_stages[@]}"); export PITWALL_QUICK=1 ;;
     --long) wanted+=("${long_stages[@]}") ;;
     --only) only=${2:?--only needs stages}; shift ;;
     --list) printf '%s\n' "${stages[@]%%:*}" "${long_stages[@]%%:*}"; exit 0 ;;
