@@ -384,11 +384,10 @@ TEST(RuleSet, CaptureAnnotationAcceptsOnlyStacks) {
                      "    annotations: {capture: ", value, "}\n"));
   };
   EXPECT_EQ(reported("stacks"), "");
-  EXPECT_EQ(
-      reported("stack"),
-      "p.yaml:6:28: error: annotation capture: \"stack\" cannot be captured; write stacks, or "
-      "leave the annotation out\n        annotations: {capture: stack}\n"
-      "                               ^~~~~\n");
+  EXPECT_EQ(reported("stack"),
+            "p.yaml:6:28: error: annotation capture: \"stack\" cannot be captured; use stacks, or "
+            "leave the annotation out\n        annotations: {capture: stack}\n"
+            "                               ^~~~~\n");
   EXPECT_THAT(reported("\"{{ $value }}\""), ::testing::HasSubstr("cannot be captured"));
   EXPECT_THAT(reported("\"\""), ::testing::HasSubstr("cannot be captured"));
 }
@@ -400,7 +399,7 @@ TEST(RuleSet, OnsetAnnotationAcceptsOnlyValue) {
   };
   EXPECT_EQ(reported("value"), "");
   EXPECT_THAT(reported("\"{{ $value }}\""),
-              ::testing::HasSubstr("is not a valid onset; write value"));
+              ::testing::HasSubstr("is not a valid onset; use value"));
   EXPECT_THAT(reported("10s"), ::testing::HasSubstr("is not a valid onset"));
 }
 

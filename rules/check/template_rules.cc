@@ -91,9 +91,9 @@ void CheckFixedAnnotations(const ExprContext& context,
   };
   for (const lang::NamedText& text : annotations) {
     if (text.name == "capture" && text.text() != "stacks")
-      refuse(text, " cannot be captured; write stacks");
+      refuse(text, " cannot be captured; use stacks");
     if (text.name == "onset" && text.text() != "value")
-      refuse(text, " is not a valid onset; write value, where the value is the seconds since then");
+      refuse(text, " is not a valid onset; use value, where the value is the seconds since then");
   }
 }
 

@@ -159,7 +159,7 @@ StatusOr<std::optional<Snapshot>> SnapshotAssembler::Add(std::string_view bytes)
     return DataLoss("snapshot chunk: has no job ID");
   const std::string place = Cat(PlaceOf(chunk.job(), chunk.offset()), ", chunk ", chunk.index());
   if (chunk.has_header_crc32c() && chunk.header_crc32c() != HeaderCrc(chunk))
-    return DataLoss(Cat(place, ": damaged header (CRC)"));
+    return DataLoss(Cat(place, ": damaged header (CRC mismatch)"));
   if (chunk.chunks() == 0 || chunk.index() >= chunk.chunks()) {
     return DataLoss(Cat(place, ": invalid number of chunks ", chunk.chunks()));
   }
@@ -187,7 +187,7 @@ StatusOr<std::optional<Snapshot>> SnapshotAssembler::Add(std::string_view bytes)
   // The CRC covers only the payload. A damaged header is inconsistent with other chunks or has
   // invalid lengths.
   if (Crc32c(chunk.payload()) != chunk.payload_crc32c()) {
-    return Refuse(pending, DataLoss(Cat(place, ": payload is damaged (CRC)")));
+    return Refuse(pending, DataLoss(Cat(place, ": payload is damaged (CRC mismatch)")));
   }
   if (pending.chunks != chunk.chunks() || pending.format != chunk.format() ||
       pending.uncompressed_bytes != chunk.uncompressed_bytes() ||
@@ -198,7 +198,7 @@ StatusOr<std::optional<Snapshot>> SnapshotAssembler::Add(std::string_view bytes)
     if (twin->second == chunk.payload()) return std::optional<Snapshot>();
     return Refuse(pending, DataLoss(Cat(place, ": two different chunks have this index")));
   }
-  // Compressed state is never longer than the state, except for a few bytes of framing.
+  // Compressed state exceeds the uncompressed size only by a few bytes of framing.
   if (pending.bytes + chunk.payload().size() >
       ZSTD_compressBound(std::max<uint64_t>(pending.uncompressed_bytes, kPieceBytes))) {
     return Refuse(pending, ResourceExhausted(Cat(place, ": has more compressed bytes than ",

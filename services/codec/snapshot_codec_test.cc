@@ -89,7 +89,7 @@ TEST(SnapshotCodec, RejectsDamagedMixedAndOversizedChunks) {
     const char* what;
     std::function<void(state::v1::SnapshotChunk*)> change;
   } cases[] = {
-      {"damaged (CRC)", [](auto* c) { (*c->mutable_payload())[5] ^= 1; }},
+      {"damaged (CRC mismatch)", [](auto* c) { (*c->mutable_payload())[5] ^= 1; }},
       {"mixed", [](auto* c) { c->set_chunks(4); }},
       {"mixed", [](auto* c) { c->set_format(2); }},
       {"mixed", [](auto* c) { c->set_rule_set_hash("s"); }},

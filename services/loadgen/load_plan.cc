@@ -166,7 +166,7 @@ Status CompleteFaults(int64_t count, LoadPlan* plan) {
                                  ": rank must be from 0 to --ranks - 1 (got rank ", fault.rank,
                                  ", --ranks ", ranks, ")"));
     if (fault.kind == FaultKind::kGpuDrop && plan->gpus == 0)
-      return InvalidArgument("--fault gpu: nodes do not have GPUs; write --gpus");
+      return InvalidArgument("--fault gpu: nodes do not have GPUs; specify --gpus");
     const uint64_t bits = Mix(plan->seed, 0xfb, i);
     if (fault.rank < 0 && NeedsRank(fault.kind))
       fault.rank = static_cast<int64_t>(bits % static_cast<uint64_t>(ranks));

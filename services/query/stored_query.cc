@@ -360,7 +360,8 @@ StatusOr<std::vector<AnswerSeries>> StoredQuery::Run(
     std::span<const std::vector<StoredSeries>> series, const RunLimits& limits) const {
   const Plan& plan = *plan_;
   if (plan.needs_streaming) return FailedPrecondition("the query requires the streaming engine");
-  if (plan.program == nullptr) return FailedPrecondition("a string has no series");
+  if (plan.program == nullptr)
+    return FailedPrecondition("a string expression does not return series");
   if (series.size() != plan.needs.size())
     return InvalidArgument(Cat("a query with ", plan.needs.size(),
                                " inputs requires as many lists of series (got ", series.size(),

@@ -145,7 +145,7 @@ TEST_F(StoredQueryTest, ReadsOnlyNeededSamples) {
 }
 
 // Subquery steps are aligned to multiples of the step, regardless of the steps of the outer query.
-TEST_F(StoredQueryTest, SubqueryStepsAreAlignedToMultiples) {
+TEST_F(StoredQueryTest, SubqueryStepsAreAlignedToMultiplesOfTheStep) {
   AddRamp({{"__name__", "m"}}, 20, 1);
   EXPECT_THAT(Values("count_over_time(m[1m:20s])", 63, 123, 30), ElementsAre(3, 3, 3));
   EXPECT_THAT(Values("last_over_time(timestamp(m)[1m:7s])", 63, 77, 14), ElementsAre(60, 70));

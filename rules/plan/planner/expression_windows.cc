@@ -73,7 +73,7 @@ Demand ExpressionPlanner::MakeDemand(const SelectorExpr& selector, WindowFunctio
       demand.skip = selector.skipped;
       break;
   }
-  // Samples are valid for the same time as in an instant selector.
+  // Samples stay valid for as long as in an instant selector.
   if (function == WindowFunction::kShare) demand.lookback = group_.lookback;
   return demand;
 }

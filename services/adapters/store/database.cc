@@ -157,9 +157,10 @@ Status Database::Walk(sqlite3_stmt* statement,
     out.kind = static_cast<uint8_t>(kind);
     if (kind < 0 || kind >= static_cast<int64_t>(kKinds) ||
         crc != static_cast<int64_t>(CrcOf(out.kind, out.job, out.key, out.body))) {
-      return DataLoss(Cat(path_, ": a row of kind ", kind,
-                          " is damaged (CRC); move the file away, and the next start rebuilds it "
-                          "from the segments and the log"));
+      return DataLoss(
+          Cat(path_, ": a row of kind ", kind,
+              " is damaged (CRC mismatch); move the file away, and the next start rebuilds it "
+              "from the segments and the log"));
     }
     RETURN_IF_ERROR(row(std::move(out)));
   }

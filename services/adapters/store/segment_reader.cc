@@ -49,7 +49,7 @@ StatusOr<std::unique_ptr<SegmentReader>> SegmentReader::Open(const std::string& 
     return DataLoss(Cat(path, ": the trailer is damaged"));
   }
   ASSIGN_OR_RETURN(const std::string packed, read(at, bytes));
-  if (Crc32c(packed) != crc) return DataLoss(Cat(path, ": the footer is damaged (CRC)"));
+  if (Crc32c(packed) != crc) return DataLoss(Cat(path, ": the footer is damaged (CRC mismatch)"));
   ASSIGN_OR_RETURN(std::string footer, blocks::Unpack(packed, kMaxFooterBytes, path + ": footer"));
   auto read_footer = Footer::Read(std::move(footer), static_cast<int>(version), at);
   if (!read_footer.ok()) return Annotate(read_footer.status(), path);
@@ -70,7 +70,7 @@ StatusOr<std::string> PageOf(const files::File& file, const Page& page) {
   ASSIGN_OR_RETURN(const size_t got,
                    file.ReadAt(static_cast<int64_t>(page.offset), out.data(), out.size()));
   if (got != out.size() || Crc32c(out) != page.crc) {
-    return DataLoss(Cat(file.path(), ": the page at ", page.offset, " is damaged (CRC)"));
+    return DataLoss(Cat(file.path(), ": the page at ", page.offset, " is damaged (CRC mismatch)"));
   }
   return out;
 }

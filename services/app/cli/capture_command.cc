@@ -64,9 +64,10 @@ StatusOr<Wanted> WantedOf(const Flags& flags) {
   if (flags.Has("input") || flags.Has("data-dir") || flags.Has("brokers")) {
     if (flags.Has("target"))
       return InvalidArgument(
-          "--target: cannot be combined with --data-dir or --brokers; write only one of them");
+          "--target: cannot be combined with --data-dir or --brokers; specify only one of them");
     if (flags.Has("brokers") && flags.Has("socket"))
-      return InvalidArgument("--socket: cannot be combined with --brokers; write only one of them");
+      return InvalidArgument(
+          "--socket: cannot be combined with --brokers; specify only one of them");
   }
   return wanted;
 }
@@ -121,7 +122,7 @@ StatusOr<std::string> Ask(const Flags& flags, const Wanted& wanted, Clock* clock
   if (absl::IsUnauthenticated(id.status()) || absl::IsPermissionDenied(id.status())) {
     return absl::PermissionDeniedError(
         Cat(ToStd(id.status().message()),
-            "; write --token-file with a token that has the act role, or run as the job's owner "
+            "; specify --token-file with a token that has the act role, or run as the job's owner "
             "and use "
             "the collector's socket (--socket, PITWALL_SOCKET, --data-dir)"));
   }
@@ -142,7 +143,7 @@ Status CheckRuns(const Flags& flags, const Wanted& wanted, Clock* clock) {
     const StatusOr<const JobRecord*> job = known_jobs.Find(wanted.job);
     if (job.ok() && (*job)->id != wanted.job) {
       return InvalidArgument(
-          Cat("job ", Quote(wanted.job), ": must be a complete ID; write ", Quote((*job)->id)));
+          Cat("job ", Quote(wanted.job), ": must be a complete ID; specify ", Quote((*job)->id)));
     }
     if (job.ok() && (*job)->ended()) {
       return FailedPrecondition(

@@ -130,9 +130,11 @@ Status CannotWrite(const std::string& path) {
 
 Status ExportCsv(const Client& client, const SliceOf& slice, const Flags& flags) {
   if (!flags.Has("match"))
-    return InvalidArgument("--match: value is missing; write a selector like --match 'train_loss'");
+    return InvalidArgument(
+        "--match: value is missing; specify a selector like --match 'train_loss'");
   if (flags.Has("ranks"))
-    return InvalidArgument("--ranks: requires --format perfetto; write a label in --match for CSV");
+    return InvalidArgument(
+        "--ranks: requires --format perfetto; specify a label in --match for CSV");
   ASSIGN_OR_RETURN(const Json job,
                    client.Get(Cat(history_client::kRoutes, "/job"), {{"job", slice.job}}));
   const int64_t from_ns =

@@ -143,7 +143,7 @@ Status ListHistoryJobs(const Flags& flags) {
     }
     Print(history_client::JobTable(jobs));
     if (const auto shown = static_cast<int64_t>(jobs.size()); total > shown)
-      PrintError(Cat(total - shown, " more; write --limit ", total, " to list all\n"));
+      PrintError(Cat(total - shown, " more; specify --limit ", total, " to list all\n"));
     return OkStatus();
   });
 }

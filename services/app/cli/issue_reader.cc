@@ -196,7 +196,7 @@ StatusOr<std::unique_ptr<IssueReader>> IssueReader::Open(const Flags& flags, Clo
   if (HasLogInput(flags)) {
     if (flags.Has("target"))
       return InvalidArgument(
-          "--target: cannot be combined with --data-dir or --brokers; write only one of them");
+          "--target: cannot be combined with --data-dir or --brokers; specify only one of them");
     ASSIGN_OR_RETURN(std::unique_ptr<Log> log, OpenLogInput(flags, clock));
     return std::make_unique<LogReader>(std::move(log), clock);
   }

@@ -106,8 +106,9 @@ int FromEither(std::string_view command, const Flags& flags, const Events& event
                const History& history) {
   const bool from_events = flags.Has("target") || HasLogInput(flags);
   if (from_events && flags.Has("url"))
-    return ExitCodeOf(command, InvalidArgument("--url: cannot be combined with --target, "
-                                               "--data-dir, or --brokers; write only one of them"));
+    return ExitCodeOf(command,
+                      InvalidArgument("--url: cannot be combined with --target, "
+                                      "--data-dir, or --brokers; specify only one of them"));
   return ExitCodeOf(command, from_events ? events() : history());
 }
 
@@ -246,7 +247,8 @@ Command DeleteCommand() {
 
 int RunRuleStatus(const Flags& flags) {
   if (!flags.Has("job"))
-    return ExitCodeOf("rules status", InvalidArgument("--job: value is missing; write --job JOB"));
+    return ExitCodeOf("rules status",
+                      InvalidArgument("--job: value is missing; specify --job JOB"));
   return ExitCodeOf("rules status", ShowStatuses(flags));
 }
 

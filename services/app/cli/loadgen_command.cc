@@ -199,7 +199,7 @@ Status ReadRate(const Flags& flags, LoadPlan* plan) {
   const auto hz = flags.One("hz");
   if (!hz.has_value()) return OkStatus();
   if (flags.Has("interval"))
-    return InvalidArgument("--hz: cannot be combined with --interval; write only one of them");
+    return InvalidArgument("--hz: cannot be combined with --interval; specify only one of them");
   const auto number = ParseDouble(*hz);
   if (!number.has_value() || !(*number >= 0.02 && *number <= 100))
     return InvalidArgument(Cat("--hz: must be 0.02 to 100 (got ", Quote(*hz), ")"));
@@ -317,7 +317,7 @@ Status CheckOutputs(const Flags& flags, bool live) {
                       (flags.Has("socket") ? 1 : 0) + (flags.Has("discard") ? 1 : 0);
   if (outputs != 1)
     return InvalidArgument(Cat("output: exactly one is required (got ", outputs,
-                               "); write --data-dir, --brokers, --socket, or --discard"));
+                               "); specify --data-dir, --brokers, --socket, or --discard"));
   if (live && flags.Has("ticks"))
     return InvalidArgument(
         "--ticks: cannot be combined with --live or --socket; the processor emits live ticks");
@@ -346,10 +346,11 @@ Status Generate(const Flags& flags) {
   }
   // A fault that never started would look like a fault that the rules failed to detect.
   if (planted_faults == plan.faults.size() || stop_requested) return OkStatus();
-  return absl::FailedPreconditionError(Cat(
-      "--fault: ", plan.faults.size() - planted_faults, " of ", plan.faults.size(),
-      " faults never started because their jobs ended earlier; write an earlier from= or a longer "
-      "--duration"));
+  return absl::FailedPreconditionError(Cat("--fault: ", plan.faults.size() - planted_faults, " of ",
+                                           plan.faults.size(),
+                                           " faults never started because their jobs ended "
+                                           "earlier; specify an earlier from= or a longer "
+                                           "--duration"));
 }
 
 std::vector<FlagSpec> OutputOptions() {

@@ -75,7 +75,7 @@ Status ListHistoryParameters(const std::string& job, const Flags& flags) {
 Status SetHistoryParameter(const std::vector<std::string>& arguments, const Flags& flags) {
   const auto reason = flags.One("reason");
   if (!reason.has_value())
-    return InvalidArgument("--reason: value is missing; write --reason TEXT");
+    return InvalidArgument("--reason: value is missing; specify --reason TEXT");
   return WithHistory(flags, [&](const Client& client) -> Status {
     const std::string& job = arguments[0];
     ASSIGN_OR_RETURN(const Json asked, client.Call("POST", Cat(kRoutes, "/job/parameter"),

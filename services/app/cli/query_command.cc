@@ -66,7 +66,7 @@ StatusOr<Range> ReadRange(const Flags& flags, int64_t now_ns, int64_t columns) {
   if (length / range.step_ns >= kMaxPoints)
     return InvalidArgument(Cat("--step: at most ", kMaxPoints, " points per series are allowed (",
                                FormatDuration(range.step_ns), " gives ", length / range.step_ns + 1,
-                               "); write a longer step"));
+                               "); specify a longer step"));
   return range;
 }
 
@@ -99,10 +99,10 @@ Status Query(const std::string& query, const Flags& flags) {
   for (const char* name : {"start", "end", "step", "plot", "points"}) is_range |= flags.Has(name);
   if (is_range && flags.Has("time"))
     return InvalidArgument(
-        "--time: applies only to instant queries; write --start and --end for a range");
+        "--time: applies only to instant queries; specify --start and --end for a range");
   if (flags.Has("json") && (flags.Has("plot") || flags.Has("points")))
     return InvalidArgument(
-        "--json: cannot be combined with --plot or --points; write only one of them");
+        "--json: cannot be combined with --plot or --points; specify only one of them");
   history_client::Parameters parameters = {{"query", query}};
   Range range;
   if (is_range) {

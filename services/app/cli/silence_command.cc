@@ -64,7 +64,7 @@ Status Add(const std::vector<std::string>& matchers, const Flags& flags) {
   }
   if (const auto text = flags.One("end")) {
     if (flags.Has("duration"))
-      return InvalidArgument("--end: cannot be combined with --duration; write only one of them");
+      return InvalidArgument("--end: cannot be combined with --duration; specify only one of them");
     ASSIGN_OR_RETURN(silence.ends_ns, ReadMoment("end", *text, now));
   } else {
     const StatusOr<int64_t> duration = ParseDuration(flags.One("duration").value_or("1h"));
@@ -75,9 +75,9 @@ Status Add(const std::vector<std::string>& matchers, const Flags& flags) {
   silence.author = flags.One("author").value_or(user == nullptr ? "" : user);
   silence.comment = flags.One("comment").value_or("");
   if (silence.comment.empty())
-    return InvalidArgument("--comment: value is missing; write --comment TEXT");
+    return InvalidArgument("--comment: value is missing; specify --comment TEXT");
   if (silence.author.empty())
-    return InvalidArgument("--author: value is missing; write --author NAME");
+    return InvalidArgument("--author: value is missing; specify --author NAME");
   return WithHistory(flags, [&](const Client& client) -> Status {
     ASSIGN_OR_RETURN(const Json made, client.Post(PathOf(), notifier::EncodeSilence(silence)));
     Show(made, flags.Has("json"));

@@ -29,7 +29,8 @@ StatusOr<std::unique_ptr<Log>> OpenLogInput(const Flags& flags, Clock* clock) {
   const auto dir = flags.Has("input") ? flags.One("input") : flags.One("data-dir");
   if (dir.has_value() == flags.Has("brokers"))
     return InvalidArgument(
-        "log: must be one directory or one Kafka cluster; write either --data-dir DIR or --brokers "
+        "log: must be one directory or one Kafka cluster; specify either --data-dir DIR or "
+        "--brokers "
         "HOSTS");
   if (const auto brokers = flags.One("brokers"))
     return kafka::OpenKafkaLog({.brokers = *brokers, .client_id = "pitwall-reader"}, clock);

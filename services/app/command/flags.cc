@@ -60,7 +60,7 @@ StatusOr<Flags> Flags::Parse(const std::vector<FlagSpec>& specs,
     if (spec->kind == FlagSpec::Kind::kSwitch) {
       if (equals != std::string::npos)
         return InvalidArgument(Cat("--", name, ": takes no value (got ",
-                                   Quote(argument.substr(equals + 1)), "); write --", name));
+                                   Quote(argument.substr(equals + 1)), "); specify --", name));
       flags.values_.emplace_back(name, "true");
       continue;
     }
@@ -76,7 +76,7 @@ StatusOr<Flags> Flags::Parse(const std::vector<FlagSpec>& specs,
       if (spec->kind == FlagSpec::Kind::kOne) break;
     }
     if (taken == 0)
-      return InvalidArgument(Cat("--", name, ": value is missing; write ", OptionText(*spec)));
+      return InvalidArgument(Cat("--", name, ": value is missing; specify ", OptionText(*spec)));
   }
   return flags;
 }

@@ -47,8 +47,8 @@ TEST(FlagsTest, Parse_ShortName_SetsOption) {
 
 TEST(FlagsTest, Parse_InvalidOption_NamesCauseAndRemedy) {
   EXPECT_EQ(Problem({"--rulse", "a"}), "--rulse: unknown option; did you mean --rules?");
-  EXPECT_EQ(Problem({"--output"}), "--output: value is missing; write --output FILE");
-  EXPECT_EQ(Problem({"--json=1"}), "--json: takes no value (got \"1\"); write --json");
+  EXPECT_EQ(Problem({"--output"}), "--output: value is missing; specify --output FILE");
+  EXPECT_EQ(Problem({"--json=1"}), "--json: takes no value (got \"1\"); specify --json");
 }
 
 TEST(FlagsTest, SetDefault_OptionGiven_KeepsValue) {

@@ -245,7 +245,7 @@ StatusOr<uint32_t> ParseSocketMode(std::string_view text) {
   }
   if (text.empty() || mode > 0777) {
     return InvalidArgument(Cat("socket_mode: must be a file mode (got ", Quote(text),
-                               "); write octal digits such as 0660"));
+                               "); use octal digits such as 0660"));
   }
   return mode;
 }
@@ -299,9 +299,9 @@ Status CheckRemoteWrite(const RemoteWriteConfig& remote) {
     return InvalidArgument(
         Cat("url: must begin with http:// or https:// (got ", Quote(ShownUrl(remote.url)), ")"));
   if (!remote.token_file.empty() && !remote.user.empty())
-    return InvalidArgument("token_file: cannot be combined with user; write only one of them");
+    return InvalidArgument("token_file: cannot be combined with user; specify only one of them");
   if (remote.user.empty() != remote.password_file.empty())
-    return InvalidArgument("user: requires password_file; write both or neither");
+    return InvalidArgument("user: requires password_file; specify both or neither");
   for (const auto* patterns : {&remote.metrics, &remote.labels}) {
     for (const std::string& pattern : *patterns)
       RETURN_IF_ERROR(Matcher::Make("", MatchOp::kRegex, pattern).status());

@@ -193,7 +193,7 @@ void CollectorKeys(ConfigKeys& keys, CollectorConfig& collector) {
         });
     if (job.id.empty()) keys.CheckKey("id", "a job requires an id");
     if (job.owner.empty() && !job.members.empty())
-      keys.CheckKey("members", "members requires an owner; write owner too");
+      keys.CheckKey("members", "members requires an owner; specify owner too");
   });
 }
 
@@ -350,7 +350,7 @@ void ExecutorKeys(ConfigKeys& keys, ExecutorConfig& executor) {
                             "not ended before.");
               if (policy.rule.empty())
                 keys.CheckKey("rule",
-                              "a policy requires a rule; write a glob for pack/group/alert");
+                              "a policy requires a rule; specify a glob for pack/group/alert");
             });
 }
 

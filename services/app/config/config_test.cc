@@ -106,7 +106,7 @@ TEST(Config, ParseConfig_InvalidSocketOrLimit_NamesKey) {
   EXPECT_EQ(problem("collector: {socket_mode: 0600}"), "");
   for (const char* bad : {"rw", "'8'", "01777", "'0999'", "''", "'00000660'"})
     EXPECT_THAT(problem(std::string("collector:\n  socket_mode: ") + bad),
-                HasSubstr("write octal digits such as 0660"))
+                HasSubstr("use octal digits such as 0660"))
         << bad;
   EXPECT_THAT(problem("collector: {limits: {clients: 0}}"), HasSubstr("clients"));
   EXPECT_THAT(problem("collector: {limits: {client: 1}}"), HasSubstr("client"));

@@ -37,7 +37,7 @@ void ReceiverKeys(ConfigKeys& keys, ReceiverConfig& receiver, bool notices) {
 std::string SecretPlaceProblem(std::string_view place) {
   return place.empty() || StartsWith(place, "file:") || StartsWith(place, "env:")
              ? ""
-             : "must be the location of a secret; write file:PATH or env:NAME";
+             : "must be the location of a secret; specify file:PATH or env:NAME";
 }
 
 void AlertmanagerKeys(ConfigKeys& keys, AlertmanagerConfig& one) {
@@ -91,7 +91,7 @@ void EmailKeys(ConfigKeys& keys, EmailConfig& one) {
   if (!one.auth.empty() && one.auth != "plain" && one.auth != "login")
     keys.CheckValue("auth", "must be plain or login");
   if (one.user.empty() != one.password.empty())
-    keys.CheckKey("user", "user and password require each other; write both or neither");
+    keys.CheckKey("user", "user and password require each other; specify both or neither");
 }
 
 void GatewayKeys(ConfigKeys& keys, GatewayConfig& one) {

@@ -79,9 +79,9 @@ StatusOr<ReceiverOptions> WebhookOf(const WebhookConfig& webhook, const Config& 
     const auto parsed =
         ParseEventType(StartsWith(type, "io.pitwall.") ? type : Cat("io.pitwall.", type));
     if (!parsed.has_value()) {
-      return InvalidArgument(
-          Cat("types: unknown type (got ", Quote(type),
-              "); write issue.found, issue.updated, issue.resolved, rule.status, or job.changed"));
+      return InvalidArgument(Cat(
+          "types: unknown type (got ", Quote(type),
+          "); specify issue.found, issue.updated, issue.resolved, rule.status, or job.changed"));
     }
     hook.types.push_back(*parsed);
   }

@@ -25,7 +25,7 @@ StatusOr<std::string> ServerOfPod() {
   if (host == nullptr || *host == 0) {
     return InvalidArgument(
         "executor.kubernetes.server: value is missing and the process is not in a pod "
-        "(KUBERNETES_SERVICE_HOST is not set); write https://host:port of the API server");
+        "(KUBERNETES_SERVICE_HOST is not set); specify https://host:port of the API server");
   }
   const std::string_view name = host;
   const bool v6 = name.find(':') != name.npos;

@@ -31,7 +31,7 @@ Status CheckPeers(const Config& config, const processor::PartitionShare& share) 
   if (share.count > 1 && given != static_cast<size_t>(share.count)) {
     return InvalidArgument(Cat("peers: must have one URL per share (got ", given, " for ",
                                share.count,
-                               " shares); write them by index, including this process"));
+                               " shares); specify them by index, including this process"));
   }
   if (share.count == 1 && given > 1) {
     return InvalidArgument(

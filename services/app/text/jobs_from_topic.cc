@@ -150,7 +150,7 @@ StatusOr<const JobRecord*> JobsFromTopic::Find(std::string_view job) const {
   for (size_t i = 0; i < found.size() && i < 3; ++i) CatTo(ids, i > 0 ? ", " : "", found[i]->id);
   return InvalidArgument(Cat("job ", Quote(job), ": ", found.size(), " jobs have this ",
                              named.empty() ? "ID prefix" : "name", " (", ids,
-                             found.size() > 3 ? ", …" : "", "); write the complete ID"));
+                             found.size() > 3 ? ", …" : "", "); specify the full ID"));
 }
 
 }  // namespace pitwall

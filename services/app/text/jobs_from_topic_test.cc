@@ -167,9 +167,9 @@ TEST_F(JobBookTest, Find_AmbiguousNameOrPrefix_Fails) {
   Change(JobChange::kStarted, 1, 1, EndDetail::kNone, "aa2");
   EXPECT_EQ((*book_.Find("aa2"))->id, "aa2");
   EXPECT_EQ(book_.Find("a").status().message(),
-            "job \"a\": 2 jobs have this ID prefix (aa1, aa2); write the complete ID");
+            "job \"a\": 2 jobs have this ID prefix (aa1, aa2); specify the full ID");
   EXPECT_EQ(book_.Find("llm").status().message(),
-            "job \"llm\": 2 jobs have this name (aa1, aa2); write the complete ID");
+            "job \"llm\": 2 jobs have this name (aa1, aa2); specify the full ID");
   EXPECT_TRUE(absl::IsNotFound(book_.Find("x").status()));
   EXPECT_TRUE(absl::IsInvalidArgument(book_.Find("").status()));
 }

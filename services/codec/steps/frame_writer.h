@@ -22,7 +22,7 @@ struct Row {
 // Owns the data that the frames of the last Write point to. Not thread-safe.
 class FrameWriter {
  public:
-  // Limits the cells per frame, so that a batch can be split between frames.
+  // Limits the number of cells per frame, so that a batch can be split across frames.
   explicit FrameWriter(size_t cells_per_frame) : cells_per_frame_(cells_per_frame) {}
 
   // Appends the rows to batch->frames, ordered by time, then by mode and step. Merges rows with

@@ -88,8 +88,8 @@ class ClientServer {
   void Loop();
   void Accept();
   void ListenMore(bool on);
-  // Returns false if the connection was closed. `last` reads all remaining data of a process that
-  // is gone.
+  // Returns false if the connection was closed. If `last` is set, reads all remaining data
+  // from a process that has exited.
   bool Serve(Connections::iterator it, bool last = false);
   // Stops reading from the connection because its owner exceeds the rate limit, or resumes (`on`
   // false).

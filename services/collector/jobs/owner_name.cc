@@ -67,8 +67,9 @@ StatusOr<int64_t> ParseGroup(std::string_view text) {
   if (!digits && !name.empty())
     getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
   if (found == nullptr) {
-    return InvalidArgument(Cat("group ", Quote(name),
-                               ": no such group on this node; use the name or number of a group"));
+    return InvalidArgument(
+        Cat("group ", Quote(name),
+            ": no such group on this node; use the name or GID of an existing group"));
   }
   return int64_t{found->gr_gid};
 }

@@ -28,7 +28,7 @@ class OpenIssues {
   void Add(const TrackedIssue* issue) { by_alert_[issue->alert].insert(issue); }
   void Remove(const TrackedIssue* issue);
   void Clear() { by_alert_.clear(); }
-  // Null: none is open.
+  // Null if no issue is open.
   const Ordered* OfAlert(std::string_view alert) const;
 
   // The open issue of the same alert with the closest onset; else, of issues that concern the whole

@@ -19,7 +19,7 @@ class EventSchedule {
   EventSchedule(const JobClock* clock, PendingBytes* memory, LimitReport* limits)
       : clock_(clock), memory_(memory), limits_(limits) {}
 
-  // Adds an event of the engine about a source. A position at or before the watermark is moved
+  // Adds an engine event about a source. A position at or before the watermark is moved
   // right after it.
   void Add(int64_t position, Phase phase, const Source& source, uint64_t sequence, uint32_t index,
            TimelineEvent event);

@@ -29,7 +29,7 @@ std::string NamesOf(std::span<const ParameterRule> rules) {
 
 StatusOr<Selector> ParseSelector(std::string_view text) {
   if (text.size() > lang::kMaxExpressionBytes)
-    return InvalidArgument("match: selector is longer than 64 KiB; write a shorter selector");
+    return InvalidArgument("match: selector is longer than 64 KiB; specify a shorter selector");
   lang::Diagnostics diagnostics;
   const lang::ExprPtr expr =
       lang::ParseExpr(lang::Source("match", std::string(text)), &diagnostics);

@@ -39,7 +39,7 @@ class Reader {
   }
   Status Fail(std::string_view what) const {
     return InvalidArgument(Cat("matcher ", Quote(text_), " at ", at_ + 1, ": ", what,
-                               "; write label=\"value\" with =, !=, =~, or !~"));
+                               "; specify label=\"value\" with =, !=, =~, or !~"));
   }
 
   StatusOr<Matcher> One(bool braces) {
@@ -121,7 +121,7 @@ StatusOr<IssueMatchers> ParseIssueMatchers(const std::vector<std::string>& texts
     for (Matcher& matcher : matchers) out.matchers.push_back(std::move(matcher));
   }
   if (out.matchers.empty())
-    return InvalidArgument("matchers: must not be empty; write e.g. severity=\"critical\"");
+    return InvalidArgument("matchers: must not be empty; specify e.g. severity=\"critical\"");
   return out;
 }
 

@@ -157,7 +157,7 @@ StatusOr<GoldenSeries> ParseGoldenSeries(std::string_view text) {
   ASSIGN_OR_RETURN(series.labels, ParseLabels(text.substr(0, end)));
   const std::string_view points = text.substr(end);
   if (!points.empty() && kBlank.find(points.front()) == std::string_view::npos)
-    return InvalidArgument(Cat(Quote(points), ": series and points must be separated by a blank"));
+    return InvalidArgument(Cat(Quote(points), ": series and points must be separated by a space"));
   ASSIGN_OR_RETURN(series.points, ParseGoldenPoints(points));
   return series;
 }

@@ -263,12 +263,12 @@ class HistoryCommandsTest(unittest.TestCase):
         done = subprocess.run([BINARY, "jobs", "list", "--data-dir", log], capture_output=True, text=True, timeout=60)
         self.assertEqual((done.returncode, done.stdout), (0, ""))
         self.assertEqual(self.server.asked, [])
-        self.assertIn("write only one of them", self.run_("jobs", "list", "--data-dir", log, code=2))
+        self.assertIn("specify only one of them", self.run_("jobs", "list", "--data-dir", log, code=2))
         self.assertIn("--data-dir: unknown option", self.run_("jobs", "delete", "x", "--data-dir", log, code=2, url=False))
 
     def test_missing_token_is_reported_and_token_file_is_sent(self):
         self.server.token = "secret"
-        self.assertIn("write --token-file", self.run_("jobs", "show", "bert", code=1))
+        self.assertIn("specify --token-file", self.run_("jobs", "show", "bert", code=1))
         path = os.path.join(self.dir, "token")
         with open(path, "w") as out:
             out.write("secret\n")

@@ -156,7 +156,7 @@ class LoadgenTest(unittest.TestCase):
 
     def test_invalid_flag_errors_suggest_valid_values(self):
         for flags, said in [
-                ((), "write --data-dir, --brokers, --socket, or --discard"),
+                ((), "specify --data-dir, --brokers, --socket, or --discard"),
                 (("--discard", "--cores", "9999"), r"--cores: must be 0 to 4096 \(got 9999\)"),
                 (("--discard", "--fault", "slow"), "unknown kind; valid kinds are straggler"),
                 (("--discard", "--fault", "hang,rank=9"), "got rank 9, --ranks 8"),

@@ -296,7 +296,7 @@ class WatchTest(TorchTest):
         # Two batches, one worker each. Without workers, a value is not sent.
         self.assertEqual(sorted(self.of(values, "train_loader_workers")), [2, 3])
 
-    def test_workers_of_the_last_second_are_counted(self):
+    def test_workers_seen_in_the_last_second_are_counted(self):
         from pitwall.loop import _loader
         clock = [0]
 

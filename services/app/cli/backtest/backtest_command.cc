@@ -98,7 +98,7 @@ Status CheckFormat(const std::string& format) {
 Status CheckOptions(const Flags& flags, const std::string& format) {
   if (!flags.positional().empty()) {
     return InvalidArgument(Cat("unexpected argument (", Quote(flags.positional()[0]),
-                               "); write files as --input FILE…"));
+                               "); specify files as --input FILE…"));
   }
   RETURN_IF_ERROR(CheckFormat(format));
   if (format != "csv" && flags.Has("mapping"))

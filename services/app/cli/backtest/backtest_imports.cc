@@ -12,7 +12,7 @@ StatusOr<ReadInput> TableInput(const Flags& flags) {
   const auto path = flags.One("mapping");
   if (!path)
     return InvalidArgument(
-        "--mapping: value is missing; write --mapping FILE, which maps the columns to series");
+        "--mapping: value is missing; specify --mapping FILE, which maps the columns to series");
   ASSIGN_OR_RETURN(const std::string text, ReadFile(*path));
   ASSIGN_OR_RETURN(const imports::Mapping mapping, imports::ParseMapping(*path, text));
   return ReadInput([mapping](const std::string& input, offline::Recording* recording) -> Status {

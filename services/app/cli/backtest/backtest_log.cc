@@ -221,10 +221,10 @@ StatusOr<int> VerifyPartitions(Log* log, int32_t partitions, RecordedRules* rule
 StatusOr<std::unique_ptr<Log>> OpenLog(const Flags& flags, Clock* clock) {
   if (flags.Has("input") == flags.Has("brokers"))
     return InvalidArgument(
-        "log: must be one directory or one Kafka cluster; write either --input DIR or --brokers "
+        "log: must be one directory or one Kafka cluster; specify either --input DIR or --brokers "
         "HOSTS");
   if (flags.Many("input").size() > 1)
-    return InvalidArgument("--input: --format log reads one directory; write one DIR");
+    return InvalidArgument("--input: --format log reads one directory; specify one DIR");
   if (const auto brokers = flags.One("brokers")) {
     return kafka::OpenKafkaLog({.brokers = *brokers, .client_id = "pitwall-backtest"}, clock);
   }

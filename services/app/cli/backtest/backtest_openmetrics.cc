@@ -88,7 +88,8 @@ Status CheckSamples(const offline::Recording& recording, const std::vector<std::
     return InvalidArgument(Cat(Join(empty, ", "), ": no samples: ", NoSamplesHint(format)));
   return InvalidArgument(Cat("--start, --end: exclude all ", recording.left_out(),
                              " samples (from ", SecondsText(recording.first()), " to ",
-                             SecondsText(recording.last()), "); write a range that includes them"));
+                             SecondsText(recording.last()),
+                             "); specify a range that includes them"));
 }
 
 }  // namespace
@@ -121,7 +122,7 @@ StatusOr<std::vector<IssueEvent>> BacktestFiles(const Flags& flags, const Backte
                                                 const ReadInput& read,
                                                 engine::RecordingObserver* recordings) {
   const std::vector<std::string> inputs = flags.Many("input");
-  if (inputs.empty()) return InvalidArgument("--input: value is missing; write --input FILE…");
+  if (inputs.empty()) return InvalidArgument("--input: value is missing; specify --input FILE…");
   if (flags.Has("brokers")) return InvalidArgument("--brokers: requires --format log");
   ASSIGN_OR_RETURN(const int64_t interval, EvaluationInterval(flags));
   const auto given = [](int64_t time, int64_t absent) {

@@ -62,7 +62,7 @@ StatusOr<std::unique_ptr<ReplayedLog>> ReplayedLog::Make(const std::string& dir,
   const StatusOr<bool> empty = IsEmptyFolder(dir);
   if (!empty.ok() && !absl::IsNotFound(empty.status())) return empty.status();
   if (empty.ok() && !*empty)
-    return FailedPrecondition(Cat(dir, ": directory must be new or empty; write another one"));
+    return FailedPrecondition(Cat(dir, ": directory must be new or empty; specify another one"));
   auto out = std::unique_ptr<ReplayedLog>(new ReplayedLog(std::move(rules)));
   log::EmbeddedLogOptions options;
   options.dir = dir + "/log";

@@ -33,7 +33,7 @@ Status StatusOf(const HttpReply& reply, std::string_view url) {
     case 403:
       return absl::PermissionDeniedError(
           Cat(url, ": ", message.empty() ? "access denied" : message,
-              "; write --token-file with a token that has the required role"));
+              "; specify --token-file with a token that has the required role"));
     case 404:
       return absl::NotFoundError(reply.body.empty() || reply.body[0] != '{'
                                      ? Cat(url,

@@ -35,7 +35,7 @@ TEST(HistoryClient, Get_ErrorResponse_MapsCodeAndMessage) {
              absl::StatusCode::kInvalidArgument, "limit: wrong (0)"},
         Case{400, R"j({"status":"error","errorType":"bad_data","error":"parse error"})j",
              absl::StatusCode::kInvalidArgument, "parse error"},
-        Case{401, "no token\n", absl::StatusCode::kPermissionDenied, "write --token-file"},
+        Case{401, "no token\n", absl::StatusCode::kPermissionDenied, "specify --token-file"},
         Case{404, "not found\n", absl::StatusCode::kNotFound, "with insights"},
         Case{404, R"j({"error":{"message":"job: not found (x)"}})j", absl::StatusCode::kNotFound,
              "job: not found (x)"},

@@ -94,7 +94,7 @@ std::string SeriesText(const Json& metric) {
 
 StatusOr<std::vector<Curve>> CurvesOf(const Json& data) {
   if (data.value("resultType", "") != "matrix")
-    return InvalidArgument("--plot: requires a range query; write --start, --end, or --step");
+    return InvalidArgument("--plot: requires a range query; specify --start, --end, or --step");
   std::vector<Curve> curves;
   for (const Json& series : data["result"]) {
     Curve curve;

@@ -51,7 +51,7 @@ TEST(TraceDocument, ReadsArraysWithAndWithoutEnd) {
   EXPECT_EQ(Read("\xef\xbb\xbf["), Lines());
 }
 
-TEST(TraceDocument, ReadsObjectsWithOtherMembers) {
+TEST(TraceDocument, ReadsObjectsWithUnknownMembers) {
   const std::string text =
       "{\"n\": 12, \"s\":\"a}\" ,\"other\": {\"long\": [1,2]},\n\"traceEvents\": [\n{}\n, "
       "{\"x\":1}],"

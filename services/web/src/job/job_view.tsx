@@ -80,7 +80,7 @@ export function JobView({ id }: { id: string }) {
           {tabs.map((one) => <a key={one.key} href={tabAddress(one)} aria-current={one === tab ? "page" : undefined}>{one.title}</a>)}
         </nav>
         <span class="grow" />
-        {range === null && <span class="badge note" title="Live data does not move this range. Press f to show the whole job.">‖ Fixed range</span>}
+        {range === null && <span class="badge note" title="This range does not follow live data. Press f to show the whole job.">‖ Fixed range</span>}
         <fieldset class="choice" aria-label="Move the range">
           {([["◀", "Earlier (a)", -0.5, 1], ["▶", "Later (d)", 0.5, 1], ["+", "Zoom in (w)", 0, 0.5], ["−", "Zoom out (s)", 0, 2]] as const).map(([mark, name, by, factor]) => <button key={mark} type="button" title={name} aria-label={name} onClick={move(by, factor)}>{mark}</button>)}
         </fieldset>
