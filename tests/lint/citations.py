@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Existence of cited items: documents in all texts, files in documents and C++ comments, and flags in documents."""
+"""Existence of cited items: documents in all texts, files in documents and C++ comments, and flags in documents. Files may be cited by name."""
 import os
 import re
 
@@ -9,11 +9,15 @@ TOP = "services|proto|rules|deploy|helm|tests|clients|docs|cmake"
 DOCUMENT = re.compile(r"(?<![\w/<>*{}$.-])((?:[\w.-]+/)*[\w.-]*\w\.md)\b")
 FILE = re.compile(r"(?<![\w/<>*$.-])((?:%s)/[\w./-]*\w)(?![\w/]*[*<>${])" % TOP)
 FILE_IN_COMMENT = re.compile(r"(?<![\w/<>*$.-])((?:%s)/[\w./-]*\w\.(?:h|cc|py|sh|yaml|proto|json))\b" % TOP)
+# A file without its folder.
+BARE_FILE = re.compile(r"(?<![\w/<>*$.-])([A-Za-z][\w-]*\.(?:cc|h|py|sh|proto|inc|tsx?|cmake))\b")
 FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?![\w-])")
 CODE = re.compile(r"```.*?```|`[^`\n]+`", re.S)
 WITHOUT_COMMENTS = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*')
 # Files that cite missing items on purpose: files with planted texts, and this file.
 LEFT_OUT = ("tests/lint/selftest.py", "tests/lint/citations.py")
+# Files that the build generates.
+GENERATED = {"page_files.cc"}
 # Flags of other programs that the documents mention.
 FOREIGN = {"version", "user"}
 
@@ -24,6 +28,7 @@ class Known:
     def __init__(self, repo):
         self.files = set(repo.paths)
         self.folders = {"/".join(p.split("/")[:n]) for p in repo.paths for n in range(1, p.count("/") + 1)}
+        self.names = {os.path.basename(p) for p in repo.paths} | GENERATED
         self.flags = set(FOREIGN)
         for path in repo.paths:
             text = repo.text(path)
@@ -65,9 +70,17 @@ def _in_document(path, text, known):
             for name in FILE.findall(line):
                 if not known.path(name.rstrip(".")) and not known.path(name + "_test.cc"):
                     yield Finding(path, begin + offset, "file not found: %s" % name)
+            for name in BARE_FILE.findall(line):
+                if name not in known.names and match.group(0).startswith("`") and not match.group(0).startswith("```") and not _is_history(path):
+                    yield Finding(path, begin + offset, "no file has the name %s" % name)
             for flag in FLAG.findall(line):
                 if flag not in known.flags:
                     yield Finding(path, begin + offset, "no program in the repository has the flag --%s" % flag)
+
+
+def _is_history(path):
+    """Returns true for documents about earlier states of the code."""
+    return path == "CHANGELOG.md" or path.startswith("docs/decisions/")
 
 
 def _in_comments(path, text, known):

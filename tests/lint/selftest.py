@@ -182,11 +182,11 @@ class LintTest(unittest.TestCase):
 
     def test_missing_citations_are_found(self):
         known = {"docs/a.md": "", "services/x/y.cc": 'flags.Has("dry-run")', "services/x/README.md": ""}
-        for text in ("[a](a.md)", "docs/a.md", "`services/x/y.cc`", "`services/x`", "`services/x/*.h`", "`pitwall --dry-run`", "services/gone.cc in prose",
+        for text in ("[a](a.md)", "docs/a.md", "`services/x/y.cc`", "`services/x`", "`services/x/*.h`", "`y.cc`", "`_test.cc`", "`pitwall --dry-run`", "services/gone.cc in prose",
                      "see https://example.com/gone.md", "a --flag in prose"):
             self.assertEqual(found(citations.check, dict(known, **{"docs/b.md": text + "\n"})), [], text)
         for text, what in (("gone.md", "document not found: gone.md"), ("docs/gone.md", "document not found"), ("`services/gone.cc`", "file not found: services/gone.cc"),
-                           ("```\nls tests/gone\n```", "file not found: tests/gone"), ("`pitwall --gone`", "flag --gone")):
+                           ("```\nls tests/gone\n```", "file not found: tests/gone"), ("`pitwall --gone`", "flag --gone"), ("`gone.cc`", "no file has the name gone.cc")):
             self.only(found(citations.check, dict(known, **{"docs/b.md": text + "\n"})), "docs/b.md", what)
         self.only(found(citations.check, dict(known, **{"rules/a.cc": "int a;  // gone.md, section 2"})), "rules/a.cc:1", "gone.md")
         self.only(found(citations.check, dict(known, **{"rules/a.cc": "// services/x/z.h"})), "rules/a.cc:1", "services/x/z.h")
