@@ -80,8 +80,8 @@ Status Shard::RestoreJob(const JobSnapshot& snapshot) {
     ++counters_.restored_jobs;
   } else {
     return DataLoss(Cat(
-        "job ", Quote(snapshot.job), " at offset ", snapshot.offset, ": snapshot of format ",
-        snapshot.format, ", this version reads ",
+        "job ", Quote(snapshot.job), " at offset ", snapshot.offset, ": snapshot has format ",
+        snapshot.format, ", but this version reads ",
         kSnapshotJobBefore == kSnapshotJob ? "" : Cat(kSnapshotJobBefore, " and "), kSnapshotJob,
         "; start the version that wrote it, or a version in between (docs/upgrade.md)"));
   }

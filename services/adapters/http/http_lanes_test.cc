@@ -126,7 +126,7 @@ TEST_F(HttpLanes, ManyRequestsAborted_FreeThreadsAndConnections) {
   }
   std::string page;
   while (page.find("200 OK") == std::string::npos) page = Ask("GET", "/page");
-  EXPECT_EQ(ended_, started_);
+  while (ended_ < started_) std::this_thread::yield();
   EXPECT_LT(started_, 64);  // waiting requests did not start
 }
 

@@ -76,7 +76,7 @@ TEST(GoldenPoints, SeriesMayHaveAnyName) {
   EXPECT_EQ(labels("m{a=`}`, b='}'} 1 2"), "m{a=\"}\",b=\"}\"}|2");
   EXPECT_NE(labels("m{a=\"b\"").find("unterminated"), std::string::npos);
   EXPECT_NE(labels("m{a=~\"b\"} 1").find("must use ="), std::string::npos);
-  EXPECT_NE(labels("m{a=\"b\"}1").find("blank"), std::string::npos);
+  EXPECT_NE(labels("m{a=\"b\"}1").find("space"), std::string::npos);
 }
 
 TEST(GoldenPoints, ParsesStartTimestampLines) {

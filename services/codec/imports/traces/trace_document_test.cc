@@ -100,7 +100,7 @@ TEST(TraceDocument, BrokenStructure_RestIsSkipped) {
             Lines({"1 {}", "- t.json:1:1: not JSON: a comma is missing between events", "cut"}));
   EXPECT_EQ(Read("[{}] x [{}]"), Lines({"1 {}", "- t.json:1:1: unexpected text after the trace"}));
   EXPECT_EQ(Read(Cat("[{},", std::string(100, '['))),
-            Lines({"1 {}", "- t.json:1:1: nested too deep"}));
+            Lines({"1 {}", "- t.json:1:1: nested too deeply"}));
 }
 
 TEST(TraceDocument, ErrorsIncludeLocationAndCause) {
