@@ -10,21 +10,21 @@
 
 namespace pitwall::window {
 
-// |greatest() − true maximum| ≤ kExtremeSlack · |greatest()|, and likewise for the minimum. Lower
-// than kSketchError, so that a clamped result keeps the sketch's error.
+// |greatest() − true maximum| ≤ kExtremeSlack · |greatest()|, and likewise for the minimum. The
+// slack is lower than kSketchError, so that a clamped result keeps the sketch's error.
 inline constexpr double kExtremeSlack = 1.0 / 256;
 
-// Candidates for the maximum as a monotonic queue, newest last. A new value replaces older values
-// that are not greater. Values within kExtremeSlack of each other share a candidate, which is the
-// newest and smallest of them. A window therefore has at most about 180 candidates per doubling of
-// its values, for any number of samples.
+// Candidates for the maximum, kept as a monotonic queue with the newest last. A new value replaces
+// earlier values that are not greater. Values within kExtremeSlack of each other share a candidate,
+// which is the newest and smallest of them. A window therefore has at most about 180 candidates per
+// doubling of its values, regardless of the number of samples.
 class NearGreatest {
  public:
   // Adds a value. Values must be added in pane order; NaN is ignored.
   void Push(int64_t pane, double value);
-  // Removes values before the pane.
+  // Removes the values in panes before `pane`.
   void DropBefore(int64_t pane);
-  // Keeps only the maximum, for windows from which no value is removed.
+  // Keeps only the maximum. For windows that never remove values.
   void KeepGreatest();
   bool empty() const { return candidates_.empty(); }
   double value() const { return candidates_.front().value; }
@@ -37,7 +37,7 @@ class NearGreatest {
   struct Candidate {
     int64_t pane = 0;
     double value = 0;
-    double greatest = 0;  // maximum of the values it represents
+    double greatest = 0;  // maximum of the values that this candidate represents
   };
   std::deque<Candidate> candidates_;  // values decrease from front to back
 };

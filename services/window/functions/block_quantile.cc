@@ -13,13 +13,14 @@ namespace {
 
 constexpr size_t kMaxBlocks = 64;
 
-// Returns the value if it is a whole number from 1 to `most`, otherwise 0.
+// Returns the value if it is an integer from 1 to `most`, otherwise 0.
 size_t WholeUpTo(double value, size_t most) {
   if (!(value >= 1 && value <= static_cast<double>(most)) || value != std::floor(value)) return 0;
   return static_cast<size_t>(value);
 }
 
-// Like quantile_over_time, but exact if the result is one of the samples, even next to an infinity.
+// Computes quantile_over_time, but returns the exact sample if the quantile falls on one, even next
+// to an infinity.
 double QuantileOfBlock(std::span<double> block, double phi) {
   const Rank rank(phi, block.size());
   const auto below = block.begin() + static_cast<ptrdiff_t>(rank.below);

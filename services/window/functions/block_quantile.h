@@ -1,4 +1,4 @@
-// Quantiles of the newest blocks of a window's samples.
+// Quantiles of the newest blocks of samples in a window.
 #pragma once
 
 #include <cstddef>
@@ -6,16 +6,19 @@
 
 namespace pitwall::window {
 
-// Minimum samples per block if no argument sets it. A median of fewer samples is not meaningful.
+// Minimum number of samples per block if the rule does not set it. A median of fewer samples is not
+// meaningful.
 inline constexpr size_t kLeastBlockSamples = 5;
 
 // Parsed arguments of block_quantile_over_time.
 struct BlockDemand {
-  // The arguments are blocks, φ, rank, and optionally the samples per block, as in the rule.
+  // The arguments are blocks, φ, rank, and optionally the samples per block, in the same order as
+  // in the rule.
   explicit BlockDemand(std::span<const double> arguments);
-  bool valid = false;  // whole numbers within their limits, and φ from 0 to 1
+  bool valid = false;  // true if blocks, rank, and samples are integers within their limits and φ
+                       // is from 0 to 1
   size_t blocks = 0, rank = 0;
-  size_t size = 0;  // samples per block; 0 divides the window's samples equally
+  size_t size = 0;  // samples per block; 0 divides the window's samples equally among the blocks
   double phi = 0;
   // Returns how many of the window's newest samples are used; 0 means all.
   size_t newest() const { return valid ? blocks * size : 0; }
@@ -23,8 +26,8 @@ struct BlockDemand {
 
 // Returns the rank-th smallest of the blocks' φ-quantiles. The blocks have equal numbers of
 // samples, and the newest block ends with the newest sample. NaN values are skipped and do not
-// count as samples. Returns false if there are too few samples for full blocks, the arguments are
-// invalid, or a quantile lies between infinities.
+// count as samples. Returns false if there are too few samples to fill the blocks, the arguments
+// are invalid, or a quantile lies between infinities.
 bool BlockQuantile(std::span<const double> values, std::span<const double> arguments,
                    double* result);
 

@@ -79,8 +79,8 @@ double MadOf(std::span<const double> values) {
   return MadOfSorted(SortedKeys(values), &scratch);
 }
 
-// Deviations grow from the median to both sides, so stepping outward to the nearer side visits them
-// in order.
+// Deviations increase from the median in both directions, so always stepping to the nearer side
+// visits them in ascending order.
 double MadOfSorted(std::span<const int64_t> keys, std::vector<double>* scratch) {
   const size_t n = keys.size();
   if (std::isnan(ValueOf(keys[0]))) return NormalNan();
@@ -92,7 +92,7 @@ double MadOfSorted(std::span<const int64_t> keys, std::vector<double>* scratch) 
     for (const int64_t key : keys) scratch->push_back(std::fabs(ValueOf(key) - median));
     return MedianOf(scratch);
   }
-  // [0, left) and [right, n) are not visited yet.
+  // The keys in [0, left) and [right, n) are not visited yet.
   size_t right = LowerBound(keys, KeyOf(median)), left = right;
   double last = 0, before = 0;
   for (size_t taken = 0; taken <= std::min(n - 1, rank.below + 1); ++taken) {

@@ -10,8 +10,8 @@ namespace pitwall::window {
 // deviation include the outliers. NaN values are skipped. Returns false if there are no numbers,
 // the mean or deviation is not finite, or `deviations` is negative or NaN.
 //
-// Both are computed relative to the first value, so that equal values have exactly their mean and a
-// deviation of 0.
+// Mean and deviation are computed relative to the first value, so that equal values have exactly
+// their own mean and a deviation of 0.
 bool CountOutliers(std::span<const double> values, double deviations, double* count);
 
 }  // namespace pitwall::window

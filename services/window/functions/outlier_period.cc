@@ -19,7 +19,7 @@ bool EventsOf(std::span<const int64_t> positions, std::span<const double> values
   for (const double value : values) {
     if (!std::isnan(value)) numbers.push_back(value);
   }
-  // The events and the samples between them.
+  // Each pair of neighboring events needs at least one sample between them.
   if (numbers.size() < 2 * kLeastEvents - 1) return false;
   const double median = QuantileOf(numbers, 0.5);
   const double mad = MadOf(numbers);

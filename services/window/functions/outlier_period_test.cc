@@ -1,4 +1,5 @@
-// Tests the period of outliers with regular events, with random events, and against its definition.
+// Tests the outlier period with regular events, with random events, and against the definition of
+// the period.
 #include "services/window/functions/outlier_period.h"
 
 #include <gtest/gtest.h>
@@ -45,8 +46,9 @@ std::vector<int> Every(int period, int count, int first = 7) {
   return out;
 }
 
-// Numbers of events required in a window of 500 samples if all events are on the grid: 10, 12, 9,
-// and 7 for the periods 5, 10, 20, and 50. For the period 100 in a window of 700, six are required.
+// Number of events required in a window of 500 samples if all events are on the grid: 10, 12, 9,
+// and 7 for the periods 5, 10, 20, and 50. For the period 100 in a window of 700 samples, six
+// events are required.
 TEST(OutlierPeriod, RegularEventsHavePeriod) {
   struct {
     int n, period, events;
@@ -68,8 +70,8 @@ TEST(OutlierPeriod, ToleratesMissingUnrelatedAndShiftedEvents) {
   events.insert(events.begin() + 1, events[0] + 7);
   events.insert(events.begin(), 2);  // the first event is unrelated
   EXPECT_EQ(Period(Steps(500, events), 3), 20);
-  // Every third grid point is empty, so this is not the period. In the next case, a third of the
-  // events are unrelated.
+  // Every third grid point is empty, so 20 is not the period. In the case after that, a third of
+  // the events are unrelated.
   std::vector<int> sparse;
   for (int i = 0; i < 24; ++i) {
     if (i % 5 > 1) sparse.push_back(10 + i * 20);
@@ -80,7 +82,7 @@ TEST(OutlierPeriod, ToleratesMissingUnrelatedAndShiftedEvents) {
   EXPECT_EQ(Period(Steps(500, events), 3), std::nullopt);
 }
 
-TEST(OutlierPeriod, AdjacentOutliersAreOneEvent) {
+TEST(OutlierPeriod, AdjacentOutliersFormOneEvent) {
   std::vector<int> events;
   for (const int at : Every(30, 9)) {
     for (int i = 0; i < 3; ++i) events.push_back(at + i);
@@ -105,10 +107,10 @@ TEST(OutlierPeriod, HandlesShortWindowsAndSpecialValues) {
   EXPECT_EQ(Period(good, kNan), std::nullopt);
   EXPECT_EQ(Period(good, 2000), std::nullopt);  // no value is that far from the median
   Samples samples = good;
-  for (const size_t at : {4u, 26u, 60u}) samples[at].second = kNan;  // including the outlier at 27
+  for (const size_t at : {4u, 26u, 60u}) samples[at].second = kNan;  // includes the outlier at 27
   EXPECT_EQ(Period(samples, 3), 20);
   samples[46].second = kInf;
-  samples[66].second = -kInf;  // outliers may be on either side
+  samples[66].second = -kInf;  // outliers may be on either side of the median
   EXPECT_EQ(Period(samples, 3), 20);
   for (auto& [at, value] : samples) value = kInf;
   EXPECT_EQ(Period(samples, 3), std::nullopt);
@@ -121,7 +123,7 @@ TEST(OutlierPeriod, HandlesShortWindowsAndSpecialValues) {
   EXPECT_EQ(Period(samples, 3), std::nullopt);
 }
 
-// Random events have no period. There are 12,000 windows with 1 to 20 events each, scattered or
+// Random events have no period. The test uses 12,000 windows with 1 to 20 events each, scattered or
 // clustered.
 TEST(OutlierPeriod, RandomEventsHaveNoPeriod) {
   std::mt19937 random(7);
@@ -170,7 +172,7 @@ TEST(OutlierPeriod, MatchesDefinition) {
     ASSERT_EQ(want.has_value(), have.has_value()) << round;
     if (!want) continue;
     ++detected;
-    // At the limit for rounding to a whole number, the rounding error decides.
+    // Close to the limit for rounding to a whole number, the rounding error determines the result.
     const double fraction = std::fabs(std::min(*want, *have) - std::round(*have));
     const bool at_bound = std::fabs(fraction - std::min(0.1, 0.02 * *have)) < 1e-9;
     ASSERT_NEAR(*want, *have, at_bound ? 0.1 + 1e-9 : 1e-9 * *want) << round;
@@ -193,7 +195,7 @@ std::vector<double> Timer(double period, int count, std::mt19937* random) {
   return out;
 }
 
-TEST(EventPeriod, TimerIsDetected) {
+TEST(EventPeriod, PeriodicTimerIsDetected) {
   std::mt19937 random(3);
   for (const double period : {1.0, 7.3, 30.0, 300.0}) {
     std::vector<double> times = Timer(period, 20, &random);
@@ -210,7 +212,8 @@ TEST(EventPeriod, TimerIsDetected) {
     EXPECT_NEAR(*holed, period, 0.02) << period;
   }
   EXPECT_EQ(PeriodOfTimes(Timer(30, 8, &random), 0.1), 30);
-  EXPECT_EQ(PeriodOfTimes(Timer(30, 4, &random), 0.1), std::nullopt);  // chance could explain this
+  EXPECT_EQ(PeriodOfTimes(Timer(30, 4, &random), 0.1),
+            std::nullopt);  // too few events
 }
 
 TEST(EventPeriod, HandlesInvalidTimesAndResolutions) {
@@ -224,7 +227,7 @@ TEST(EventPeriod, HandlesInvalidTimesAndResolutions) {
     EXPECT_EQ(PeriodOfTimes(good, resolution), std::nullopt);
   EXPECT_EQ(PeriodOfTimes(good, 1e-300), std::nullopt);
   EXPECT_EQ(PeriodOfTimes(good, 1e6), std::nullopt);
-  // Only the last hundred times count.
+  // Only the last hundred times are used.
   std::vector<double> times;
   for (int i = 0; i < 3000; ++i) times.push_back(static_cast<double>(random() % 100000) / 100);
   for (int i = 0; i < 100; ++i) times.push_back(2000 + 30.0 * i);

@@ -11,8 +11,8 @@ constexpr double kShareOnGrid = 0.8;
 constexpr double kShareOfGrid = 0.7;
 constexpr double kChance = 0.001;
 constexpr size_t kMostCandidates = 8;
-constexpr size_t kMostStarts = 4;  // more than one, because the first events may be unrelated
-constexpr double kLong = 8;        // in samples; for longer periods, events may be off by one
+constexpr size_t kMostStarts = 4;  // more than one start, because the first events may be unrelated
+constexpr double kLong = 8;  // in samples; with longer periods, an event may be off by one sample
 
 struct Grid {
   double period = 0;
@@ -55,8 +55,8 @@ double Tolerance(const Events& events, double period) {
   return period >= kLong * events.distance ? 1.25 * events.distance : 0.5 * events.distance;
 }
 
-// Follows a period from one event to the next and fits a line through the events that match (least
-// squares).
+// Follows a period from one event to the next and fits a line through the matching events by least
+// squares.
 bool Fit(const Events& events, double guess, size_t start, Grid* grid) {
   const double tolerance = Tolerance(events, guess);
   double count = 0, sum_k = 0, sum_t = 0, sum_kk = 0, sum_kt = 0;
@@ -119,7 +119,7 @@ bool BeatsChance(const Events& events, const Grid& grid) {
 }
 
 // Rounds the period to a whole number of seconds or steps if it is close to one, because the fit is
-// as inexact as the times of events.
+// no more exact than the event times.
 double Rounded(double period) {
   const double whole = std::round(period);
   return std::fabs(period - whole) <= std::min(0.1, 0.02 * period) ? whole : period;

@@ -1,8 +1,9 @@
 // Exact tracking of one quantile in a sliding window for all columns, in one or two cache lines per
-// column. A tracker keeps only the few sorted samples around the quantile's rank. A sample added or
-// removed outside them shifts their ranks by one; a sample within them is inserted or removed. If
-// the rank moves outside the tracked samples, all samples must be read again. That is rare, because
-// each sample moves the rank by at most one, and mostly back and forth.
+// column. A tracker keeps only the few sorted samples around the quantile's rank. A sample that is
+// added or removed below the tracked samples shifts their ranks by one; a sample among them is
+// inserted or removed. If the rank moves outside the tracked samples, all samples must be read
+// again. This is rare, because each sample moves the rank by at most one, and mostly back and
+// forth.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,7 @@ class RankTracker {
   explicit RankTracker(double phi) : phi_(phi) {}
 
   double phi() const { return phi_; }
-  // Window cursor at the last read.
+  // Window cursor at the last read of the quantile.
   int64_t read_at = 0;
 
   void Resize(size_t columns) { cells_.resize(columns); }
@@ -34,11 +35,11 @@ class RankTracker {
   }
   void ClearColumn(size_t column) { cells_[column].size = 0; }
 
-  // Adds or removes a sample. `n` is the column's number of samples afterward.
+  // Adds or removes a sample. `n` is the column's number of samples after the change.
   void Insert(size_t column, int64_t key, size_t n);
   void Remove(size_t column, int64_t key);
 
-  // Gets the quantile of n samples. Returns false if the samples must be read again (Fill).
+  // Gets the quantile of n samples. Returns false if the samples must be read again with Fill.
   bool Get(size_t column, size_t n, double* value) {
     if (n != rank_of_) {
       rank_ = Rank(phi_, n);
@@ -57,7 +58,8 @@ class RankTracker {
 
  private:
   static constexpr uint32_t kKeys = 15;
-  // Sorted samples base .. base + size - 1. A size of 0 means that nothing is known.
+  // The sorted samples with ranks base .. base + size - 1. A size of 0 means that the samples are
+  // unknown.
   struct alignas(64) Cell {
     int64_t keys[kKeys];
     uint32_t base = 0;
@@ -67,7 +69,7 @@ class RankTracker {
   double phi_;
   std::vector<Cell> cells_;
   size_t rank_of_ = 1;
-  Rank rank_{phi_, rank_of_};  // rank for rank_of_ samples, the count of most columns
+  Rank rank_{phi_, rank_of_};  // rank among rank_of_ samples, which is the count in most columns
 };
 
 inline void RankTracker::Insert(size_t column, int64_t key, size_t n) {
@@ -90,7 +92,7 @@ inline void RankTracker::Insert(size_t column, int64_t key, size_t n) {
     ++cell.size;
     return;
   }
-  // One key must be removed, on the side where the rank is farther from the end.
+  // One key must be dropped, from the end that is farther from the rank.
   const auto middle = static_cast<double>(cell.base) + static_cast<double>(kKeys) / 2;
   if (phi_ * static_cast<double>(n - 1) > middle) {
     for (uint32_t k = 1; k < at; ++k) cell.keys[k - 1] = cell.keys[k];
@@ -111,7 +113,7 @@ inline void RankTracker::Remove(size_t column, int64_t key) {
   }
   uint32_t at = 0;
   for (uint32_t k = 0; k < cell.size; ++k) at += cell.keys[k] < key ? 1 : 0;
-  if (cell.keys[at] != key) {  // impossible; reading the samples again is always correct
+  if (cell.keys[at] != key) {  // cannot happen; reading the samples again is always correct
     cell.size = 0;
     return;
   }

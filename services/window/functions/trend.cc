@@ -17,7 +17,7 @@ double MedianOf(std::vector<double>* numbers) {
   return *std::max_element(numbers->begin(), middle) * 0.5 + *middle * 0.5;
 }
 
-// Sorts the numbers and returns how many pairs were in falling order.
+// Sorts the numbers and returns the number of pairs that were in descending order.
 uint64_t SortAndCountFalls(std::vector<double>* numbers) {
   const size_t n = numbers->size();
   std::vector<double> merged(n);
@@ -27,7 +27,8 @@ uint64_t SortAndCountFalls(std::vector<double>* numbers) {
       const size_t middle = std::min(n, begin + width), end = std::min(n, begin + 2 * width);
       size_t left = begin, right = middle;
       for (size_t to = begin; to < end; ++to) {
-        // Among equal values, the left one goes first, because equal values do not fall.
+        // Of two equal values, the left one is merged first, because equal values are not in
+        // descending order.
         if (left < middle && (right == end || (*numbers)[left] <= (*numbers)[right])) {
           merged[to] = (*numbers)[left++];
         } else {

@@ -1,6 +1,6 @@
 // Partials of the families: one struct per family, for kernels.inc only. The code has no branches
 // and no 64-bit integer comparisons (SSE2 lacks them), so that loops over columns vectorize.
-// Conditions are masks of all ones or zero.
+// A condition is a mask of all ones or all zeros.
 //
 // The file is compiled once per instruction set, each time in a different namespace, so that the
 // linker cannot mix the versions.
@@ -27,12 +27,12 @@ namespace pitwall::window::PITWALL_KERNELS {
 #endif
 
 using Mask = int64_t;
-// Selects through a double: on every target, GCC vectorizes a choice between doubles that depends
-// on a comparison of doubles.
+// Returns all ones if the condition holds, otherwise zero. Selects through a double, because GCC
+// vectorizes a choice between doubles that depends on a comparison of doubles on every target.
 inline Mask MaskIf(bool condition) {
   return std::bit_cast<Mask>(condition ? std::bit_cast<double>(Mask{-1}) : 0.0);
 }
-// All ones unless x is MissingValue(). The top bit of d | -d is set for every d except 0.
+// Returns all ones unless x is MissingValue(). The top bit of d | -d is set for every d except 0.
 inline Mask PresentMask(double x) {
   const uint64_t d = std::bit_cast<uint64_t>(x) ^ kMissingBits;
   return -static_cast<Mask>((d | (0 - d)) >> 63);
@@ -51,8 +51,8 @@ inline double Keep(Mask mask, double value) {
   return std::bit_cast<double>(std::bit_cast<int64_t>(value) & mask);
 }
 
-// Equals static_cast<double>(d) for d >= 0, but without the conversion instruction, which only
-// AVX-512 has for vectors. Both halves are exact, so their sum is rounded once.
+// Computes static_cast<double>(d) for d >= 0 without the conversion instruction, whose vector form
+// exists only in AVX-512. Both halves are exact, so their sum is rounded once.
 inline double ToDouble(int64_t d) {
   constexpr double kTwo52 = 0x1p52;
   constexpr auto kTwo52Bits = std::bit_cast<uint64_t>(kTwo52);
@@ -87,13 +87,13 @@ struct Sums {
     const double bb = t - a.sum;
     const double error = (a.sum - (t - bb)) + (b.sum - bb);
     const double c = (a.comp + b.comp) + error;
-    // If t is infinite or NaN, so is the error.
+    // If t is infinite or NaN, the error is too.
     const Mask finite = MaskIf(std::fabs(c) <= std::numeric_limits<double>::max());
     return {t, Keep(finite, c), a.count + b.count};
   }
 };
 
-// Merges moments with Chan's formula. A single sample x has mean x and m2 x - x, which is NaN for
+// Merges moments with Chan's formula. A single sample x has mean x and m2 = x - x, which is NaN for
 // infinities, as in Prometheus.
 struct Moments {
   static constexpr uint32_t kFields = 3;
@@ -115,14 +115,14 @@ struct Moments {
     const double n = a.count + b.count;
     const double share = b.count / (n > 1.0 ? n : 1.0);
     const double delta = b.mean - a.mean;
-    // The order is delta * (delta * w) instead of delta² * w, because for w = 0 the square could
-    // overflow and give 0 * Inf.
+    // The product is delta * (delta * w) instead of delta² * w, because for w = 0 the square could
+    // overflow and give Inf * 0.
     return {n, a.mean + delta * share, (a.m2 + b.m2) + delta * (delta * (a.count * share))};
   }
 };
 
 // As in Prometheus, any number is preferred to NaN, and the result is NaN only if there are no
-// numbers. Of equal values, the first is kept.
+// numbers. Of two equal values, the first is kept.
 template <bool kIsMax>
 struct Extreme {
   static constexpr uint32_t kFields = 1;
@@ -166,7 +166,7 @@ struct Last {
 };
 
 // The correction is a quarter of the sum of the values before resets. The correction may become
-// infinite although the increase, from which the first value is subtracted, would not. A quarter
+// infinite even if the increase, from which the first value is subtracted, is finite. A quarter
 // (which is exact) overflows later.
 struct Counter {
   static constexpr uint32_t kFields = 6;
@@ -273,8 +273,8 @@ struct Latest {
   }
 };
 
-// As in ts_of_max_over_time of Prometheus, any number is preferred to NaN, and of equal values the
-// later is kept.
+// As in ts_of_max_over_time of Prometheus, any number is preferred to NaN, and of two equal values
+// the later one is kept.
 template <bool kIsMax>
 struct ExtremeAt {
   static constexpr uint32_t kFields = 2;
@@ -296,15 +296,15 @@ struct ExtremeAt {
 };
 
 // Least squares over (position, value). Means and co-moments are merged with Chan's formula.
-// Positions are relative to the first sample, so that no digits are lost.
+// Positions are relative to the first sample, so that no precision is lost.
 struct Regression {
   static constexpr uint32_t kFields = 8;
   static constexpr bool kTimed = true;
   double count = 0, first = 0;
   int64_t first_time = 0;
   double mean_t = 0, mean_y = 0;  // seconds since first_time
-  double co_tt = 0, co_ty = 0;    // sums of the products of deviations
-  double varies = 0;              // 1 if the values are not all equal
+  double co_tt = 0, co_ty = 0;    // sums of products of deviations
+  double varies = 0;              // 1 if the values are not all equal, otherwise 0
 
   static Regression Load(const double* f, size_t c, size_t i) {
     return {f[i],         f[c + i],     AsTime(f[2 * c + i]), f[3 * c + i],
@@ -321,7 +321,7 @@ struct Regression {
     f[7 * c + i] = varies;
   }
   static Regression Single(double x, int64_t t, Mask present) {
-    // x - x is NaN for an infinity, through which no line can be fitted.
+    // If x is an infinity, no line can be fitted, and x - x is NaN.
     return {Keep(present, 1.0),   Keep(present, x),
             t & present,          0.0,
             Keep(present, x),     0.0,

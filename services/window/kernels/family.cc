@@ -44,7 +44,8 @@ std::optional<FunctionPlan> PlanOf(WindowKind kind, WindowFunction function) {
 CountKernel CountBelow() { return baseline::CountBelow(); }
 #endif
 
-// Not part of the kernels, because code compiled with AVX2 must not be shared with other files.
+// This function is not one of the kernels, because code compiled with AVX2 must not be shared with
+// other files.
 Family FamilyOfSamples(WindowFunction function) {
   const StateFamily state = RowOf(function).state;
   if (state == StateFamily::kSketch) return Family::kSketch;

@@ -25,7 +25,7 @@ constexpr size_t kCapacity = 48, kColumns = 37;
 constexpr uint64_t kSeed = 11;
 constexpr WindowFunction kLastFunction = WindowFunction::kEventPeriod;
 
-// Compares bits. Two NaNs are equal, because their payload is never read.
+// Compares bits, except that all NaNs are equal, because the payload of a NaN is never read.
 void ExpectSame(const std::vector<double>& a, const std::vector<double>& b, size_t fields) {
   for (size_t f = 0; f < fields; ++f) {
     for (size_t i = 0; i < kColumns; ++i) {
@@ -97,8 +97,8 @@ TEST_P(FamilyTest, InstructionSetsGiveSameBits) {
     ours.merge(out.data(), a.data(), b.data(), kCapacity, kColumns);
     plain.merge(other.data(), a.data(), b.data(), kCapacity, kColumns);
     ExpectSame(out, other, ours.fields);
-    // An infinite sum has no compensation, so the only value that merging with the empty partial
-    // could clear is already clear.
+    // An infinite sum has no compensation, so merging with the empty partial has no compensation to
+    // clear.
     ours.merge(out.data(), a.data(), empty.data(), kCapacity, kColumns);
     ExpectSame(out, a, 1);
     ours.merge(out.data(), empty.data(), a.data(), kCapacity, kColumns);
@@ -145,7 +145,7 @@ TEST(Kernels, InstructionSetsGiveSameResults) {
   }
 }
 
-// The planner's cost model must match the actual sizes.
+// The sizes in the planner's cost model must match the actual sizes.
 TEST(Families, SizesMatchCostModel) {
   for (int f = 0; f <= static_cast<int>(kLastFunction); ++f) {
     const auto function = static_cast<WindowFunction>(f);

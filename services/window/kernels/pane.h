@@ -1,4 +1,4 @@
-// The samples of one pane of one track, over all its columns.
+// The samples of one track in one pane, for all columns.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ namespace pitwall::window {
 // that sample.
 enum class PaneForm : uint8_t { kEmpty, kSingle, kDeep };
 
-// A sample that ordered windows keep in addition to the rows.
+// A sample that ordered windows keep in addition to the partials.
 struct Extra {
   uint32_t column;
   double value;
@@ -27,12 +27,12 @@ struct Extra {
 
 // Content of a pane in which some column has several samples.
 struct DeepPane {
-  std::vector<Row> partials;  // in the order of PanePlan::families(); null if no longer needed
-  Row scaled;                 // for tracks with huge values: kSums of the values times kHugeScale
-  // For tracks with an ordered window: every sample, in unspecified order.
+  std::vector<Row> partials;  // in the order of PanePlan::families(); null if not needed
+  Row scaled;  // for tracks with huge values: kSums partial of the values times kHugeScale
+  // Every sample, in unspecified order, for tracks with an ordered window.
   std::vector<Row> samples;
   std::vector<Extra> extras;
-  // Columns with samples that were dropped because they exceed the limit of every ordered window.
+  // Columns with samples that were dropped because they exceeded the limit of every ordered window.
   std::vector<uint32_t> dropped;
 };
 
@@ -57,15 +57,15 @@ struct Pane {
   }
 };
 
-// Limit above which sums of values may overflow although their mean does not. Once a track has
+// Limit above which a sum of values may overflow although their mean does not. Once a track has
 // received such a value, its deep panes also keep scaled sums. Scaling by a power of two is exact.
 inline constexpr double kHuge = 0x1p960;
 inline constexpr double kHugeScale = 0x1p-64;
-// An infinity does not count as an overflow, because results that include it are really infinite or
-// NaN.
+// An infinity does not count as an overflow, because results that include an infinity are really
+// infinite or NaN.
 inline bool IsHuge(double value) { return std::fabs(value) > kHuge && std::isfinite(value); }
 
-// Source from which windows read panes: the track.
+// Source from which windows read panes. Implemented by the track.
 class PaneSource {
  public:
   virtual ~PaneSource() = default;

@@ -4,9 +4,9 @@
 // field belongs to column i. Rows are shared by reference count. A shared row is never modified,
 // except in the open pane. Where a partial is expected, a null row means "no samples".
 //
-// Cells at or beyond the number of columns in use always contain the identity of the row's kind (no
-// sample), so adding a column requires no work. The number of fields determines the kind: rows of
-// up to two fields use MissingValue(), rows of more fields use zero.
+// Cells beyond the columns in use always contain the identity of the row's kind (no sample), so
+// adding a column requires no work. The number of fields determines the kind: rows of up to two
+// fields use MissingValue(), rows of more fields use zero.
 #pragma once
 
 #include <cstddef>
@@ -18,7 +18,7 @@ namespace pitwall::window {
 
 class RowPool;
 
-// Handle of a row. Not thread-safe; must not outlive its pool.
+// Handle of a row. Not thread-safe. A handle must not outlive the row's pool.
 class Row {
  public:
   Row() = default;
@@ -45,7 +45,7 @@ class Row {
   double* cells() { return reinterpret_cast<double*>(block_ + 1); }
   const double* cells() const { return reinterpret_cast<const double*>(block_ + 1); }
   uint32_t fields() const { return block_->fields; }
-  // Returns an ID that is equal for all handles of one row, and for all null handles.
+  // Returns an ID that is equal for all handles of one row. All null handles have the same ID.
   const void* id() const { return block_; }
 
  private:
@@ -62,7 +62,8 @@ class Row {
 };
 
 // Allocator of rows with one capacity. Freed rows are kept for the next row of the same size,
-// because the number of rows in use varies as windows flip. The window lengths bound it.
+// because the number of rows in use varies as windows flip. The window lengths bound the number of
+// freed rows.
 class RowPool {
  public:
   static constexpr uint32_t kMaxFields = 8;
@@ -72,15 +73,15 @@ class RowPool {
   RowPool(const RowPool&) = delete;
   RowPool& operator=(const RowPool&) = delete;
 
-  // Returns a capacity for `columns` and some columns that may be added later.
+  // Returns a capacity for `columns` columns plus some spare columns.
   static size_t CapacityFor(size_t columns);
   size_t capacity() const { return capacity_; }
   // Creates a row. Cells of columns in use are uninitialized; the cells beyond them contain the
   // identity.
   Row New(uint32_t fields);
-  // Creates a row in which all cells contain the identity. Requires 1 <= fields <= kMaxFields.
+  // Creates a row of identity cells. Requires 1 <= fields <= kMaxFields.
   Row NewIdentity(uint32_t fields);
-  // Returns a shared row of identity cells, which avoids a branch where a row may be null. The row
+  // Returns a shared row of identity cells, which spares callers a branch on a null row. The row
   // must not be modified.
   const Row& Identity(uint32_t fields);
   size_t MemoryBytes() const { return bytes_; }

@@ -8,7 +8,7 @@ namespace pitwall::window {
 namespace {
 
 constexpr size_t kMaxTrackers = 8;
-// Number of panes without a read after which a tracker is dropped.
+// A tracker is dropped after this many panes without a read.
 constexpr int64_t kUnread = 256;
 
 }  // namespace

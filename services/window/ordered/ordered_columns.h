@@ -1,8 +1,8 @@
-// The samples of one ordered window by column: their number, and their order as far as reads need
-// it.
+// The samples of one ordered window by column: their number, and as much of their order as reads
+// need.
 //
 // Each quantile is tracked separately (rank_tracker.h). After BeginSorting, all samples of each
-// column are kept sorted instead (SortedColumns). Both give the same bits.
+// column are kept sorted instead (SortedColumns). Both methods give the same bits.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 namespace pitwall::window {
 
 // Not thread-safe. A column with more than `max_samples` samples overflows: it has no samples until
-// ForgetOverflows.
+// ForgetOverflows is called.
 class OrderedColumns {
  public:
   explicit OrderedColumns(uint32_t max_samples) : max_samples_(max_samples) {}
@@ -35,17 +35,17 @@ class OrderedColumns {
 
   void Insert(size_t column, double value);
   void Remove(size_t column, double value);
-  // Removes one sample and adds another; either may be missing. Intended for a pass over adjacent
+  // Removes one sample and adds another; either may be missing. Intended for passes over adjacent
   // columns: prefetches the samples of a later column.
   void Exchange(size_t column, double leaving, double entering);
   void Overflow(size_t column);
-  // Adds a sample without updating the order. Call Sort next. Trackers that know the column must
+  // Adds a sample without updating the order. Call Sort next. Trackers that contain the column must
   // have been cleared.
   void Append(size_t column, double value);
   void Sort(size_t column) {
     if (sorting_) sorted_.Sort(column);
   }
-  // Clears the overflows and returns them as one flag per column.
+  // Clears the overflows and returns the columns that had overflowed, as one flag per column.
   std::vector<uint8_t> ForgetOverflows() { return overflowed_.Clear(); }
   // Reorders the columns: column i of the result was column keep[i]. Removes the samples and keeps
   // the overflows.
@@ -57,9 +57,9 @@ class OrderedColumns {
   // Returns the sorted samples of a column. Only valid while sorting.
   std::span<const int64_t> keys(size_t column) const { return sorted_.keys(column); }
   // Returns the tracker of a quantile. Only valid while not sorting. `cursor` is the window's
-  // cursor at the read. May replace the least recently read tracker.
+  // cursor at the read. The new tracker may replace the least recently read tracker.
   RankTracker& TrackerOf(double phi, int64_t cursor);
-  // Drops trackers that were not read for a long time.
+  // Drops trackers that have not been read for a long time.
   void ForgetUnread(int64_t cursor);
 
   // Loads the overflows and removes the samples. Fails the reader for overflows of columns beyond
@@ -68,7 +68,7 @@ class OrderedColumns {
   size_t MemoryBytes() const;
 
  private:
-  // Distance between the column that Exchange updates and the column it prefetches.
+  // Number of columns between the column that Exchange updates and the column that it prefetches.
   static constexpr size_t kAhead = 6;
 
   const uint32_t max_samples_;
@@ -82,7 +82,7 @@ class OrderedColumns {
 inline void OrderedColumns::Exchange(size_t column, double leaving, double entering) {
   if (sorting_ && column + kAhead < counts_.size()) sorted_.Prefetch(column + kAhead);
   const bool goes = !IsMissing(leaving), comes = !IsMissing(entering);
-  if (goes && comes && counts_[column] > 0) {  // the number of samples does not change
+  if (goes && comes && counts_[column] > 0) {  // an exchange does not change the number of samples
     const int64_t old_key = KeyOf(leaving), new_key = KeyOf(entering);
     for (RankTracker& tracker : trackers_) {
       tracker.Remove(column, old_key);

@@ -63,7 +63,7 @@ bool OrderedWindow::Sync(PaneSource& source, const Answer* answer) {
     entered_ = true;
     version_ = pane.version;
   } else if (version_ != pane.version) {
-    // A sample was recorded after a read at the same tick, which is rare.
+    // This case is rare: a sample was recorded after a read at the same tick.
     Rebuild(source, cursor_);
     Exchange(nullptr, pane, nullptr);
     entered_ = true;
@@ -141,7 +141,7 @@ void OrderedWindow::Read(PaneSource& source, double phi, double* values, uint8_t
     return;
   }
   const Answer answer{&columns_.TrackerOf(phi, cursor_), values, present};
-  // The pass that adds new samples also computes the results, while each column is in the cache.
+  // One pass adds the new samples and computes the results, while each column is in the cache.
   if (!Sync(source, &answer)) {
     scan_.Clear();
     for (size_t i = 0; i < columns_.size(); ++i) Give(i, answer);

@@ -1,8 +1,8 @@
 // Exact order statistics over all samples of one sliding window.
 //
-// Quantiles are tracked, and the samples are read again only if a tracker does not know the result.
-// The median absolute deviation requires sorted samples, so they are kept sorted from its first
-// read on (OrderedColumns).
+// Quantiles are tracked, and the samples are read again only if a tracker cannot determine the
+// result. The median absolute deviation requires sorted samples. From its first read on, all
+// samples are therefore kept sorted (OrderedColumns).
 #pragma once
 
 #include <cstdint>
@@ -18,24 +18,24 @@ namespace pitwall::window {
 // Not thread-safe.
 class OrderedWindow {
  public:
-  // A column with more than `max_samples` samples in the window has no result until the first pane
-  // at a multiple of the window's length at which it is within the limit again.
+  // A column with more than `max_samples` samples in the window has no result. It has a result
+  // again at the first pane at a multiple of the window's length at which it is within the limit.
   OrderedWindow(int64_t panes, uint32_t max_samples) : panes_(panes), columns_(max_samples) {}
 
   void Start(int64_t cursor);
-  // Moves to the next pane. The source must still have the pane that leaves the window: `panes`
-  // panes before the cursor.
+  // Moves to the next pane. The source must still have the pane that leaves the window, which is
+  // `panes` panes before the cursor.
   void Advance(PaneSource& source);
   // Rebuilds the state from the panes. Keeps the set of overflowed columns.
   void Rebuild(PaneSource& source, int64_t cursor);
   // Reorders the columns: column i of the result was column keep[i]. Call Rebuild next.
   void Remap(const std::vector<uint32_t>& keep) { columns_.Remap(keep); }
-  // Clears the overflows. Call this after every sample has left the window and a multiple of its
-  // length was passed.
+  // Clears the overflows. Call this after every sample has left the window and the cursor has
+  // passed a multiple of the window's length.
   void ForgetOverflows() { columns_.ForgetOverflows(); }
 
-  // Computes a quantile. As in Prometheus, phi outside [0, 1] gives infinities, and NaN gives NaN.
-  // A phi that changes from read to read costs O(samples) per column.
+  // Computes a quantile. As in Prometheus, a phi outside [0, 1] gives an infinity, and NaN gives
+  // NaN. A phi that changes from read to read costs O(samples) per column.
   void Read(PaneSource& source, double phi, double* values, uint8_t* present);
   // Computes the median absolute deviation from the median. The cost is O(samples) per column.
   void ReadMad(PaneSource& source, double* values, uint8_t* present);
@@ -53,10 +53,12 @@ class OrderedWindow {
     uint8_t* present;
   };
 
-  // Add the pane at the cursor. Both return whether they also computed the result.
+  // These two functions add the pane at the cursor. They return whether they also computed the
+  // result.
   bool Sync(PaneSource& source, const Answer* answer);
   bool Exchange(const Pane* leaving, const Pane& entering, const Answer* answer);
-  // Computes the result of one column. Columns that the tracker does not know are added to scan_.
+  // Computes the result of one column. A column whose result the tracker cannot determine is added
+  // to scan_.
   void Give(size_t column, const Answer& answer);
   void ReadSorted(double phi, double* values, uint8_t* present) const;
   // Adds the samples of panes first..last for every column, or only for the columns set in `only`.
@@ -66,7 +68,7 @@ class OrderedWindow {
   const int64_t panes_;
   int64_t cursor_ = 0;
   bool leaving_ = false;  // whether pane cursor_ - panes_ is still in the window
-  bool entered_ = false;  // whether pane cursor_ is in the window, as of version_
+  bool entered_ = false;  // whether pane cursor_, as of version_, is in the window
   uint64_t version_ = 0;
   int64_t retried_ = INT64_MIN;  // cursor at the last retry of overflows
   OrderedColumns columns_;

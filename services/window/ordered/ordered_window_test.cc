@@ -1,4 +1,5 @@
-// Tests windows that keep every sample, in particular their limit and the recovery after it.
+// Tests windows that keep every sample, in particular their sample limit and the recovery after it
+// was exceeded.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,12 +39,12 @@ TEST(OrderedWindow, QuantileOverLimit_IsErrorUntilWithinLimit) {
     f.Tick(t);
   }
   EXPECT_TRUE(f.store.DemandStatus(0).ok());
-  EXPECT_EQ(f.Get(0), 31);  // φ = 0: minimum of 31..40
+  EXPECT_EQ(f.Get(0), 31);  // φ = 0 gives the minimum of 31..40
 }
 
-// There are always several samples per pane. Samples that were dropped while the window was over
-// its limit must not prevent its recovery.
-TEST(OrderedWindow, RecoveryFromOverflowEqualsRestoredStore) {
+// Every pane has several samples. Samples that were dropped while the window was over its limit
+// must not prevent its recovery.
+TEST(OrderedWindow, RecoveredStoreEqualsRestoredStore) {
   const std::vector<Demand> demands{Window(WindowFunction::kQuantile, 10),
                                     Window(WindowFunction::kQuantile, 7)};
   Fixture f(demands);
@@ -77,9 +78,9 @@ TEST(OrderedWindow, RecoveryFromOverflowEqualsRestoredStore) {
   EXPECT_TRUE(full[39]);  // retried at each multiple of ten panes
 }
 
-// Reads more quantiles than are tracked at the same time and compares their bits. The data drifts,
-// rises, jumps, or repeats. From tick `mad_from` on, a median absolute deviation is read as well,
-// which requires sorted samples.
+// Reads more quantiles than are tracked at the same time and compares the bits of the results. The
+// data drifts, rises, jumps, or repeats. From tick `mad_from` on, a median absolute deviation is
+// read as well, which requires sorted samples.
 void ExpectQuantilesOf(int data, int mad_from) {
   constexpr int64_t kRange = 50;
   Fixture f({Window(WindowFunction::kQuantile, kRange), Window(WindowFunction::kMad, kRange)});
@@ -127,7 +128,7 @@ TEST(OrderedWindow, QuantilesMatchSamplesExactly) {
   }
 }
 
-// While the rank stays in place, the samples are not read again.
+// As long as the rank does not move, the samples are not read again.
 TEST(RankTracker, NoiseRarelyRequiresFill) {
   RankTracker tracker(0.95);
   tracker.Resize(1);

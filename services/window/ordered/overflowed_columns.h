@@ -13,10 +13,10 @@ class OverflowedColumns {
  public:
   bool Has(size_t column) const { return set_[column] != 0; }
   bool Any() const { return count_ > 0; }
-  // Returns whether the column was not in the set yet.
+  // Adds a column. Returns whether the column was not in the set yet.
   bool Add(size_t column);
   void Resize(size_t columns) { set_.resize(columns); }
-  // Removes all columns and returns them as one flag per column.
+  // Clears the set and returns the removed columns as one flag per column.
   std::vector<uint8_t> Clear();
   // Reorders the columns: column i of the result was column keep[i].
   void Remap(const std::vector<uint32_t>& keep);

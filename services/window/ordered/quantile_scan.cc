@@ -10,7 +10,7 @@ namespace pitwall::window {
 
 void QuantileScan::Gather(PaneSource& source, int64_t first, int64_t last,
                           std::span<const uint32_t> columns, const OrderedColumns& window) {
-  std::array<size_t, kAtOnce> at, end;  // next free and end position of each column's keys
+  std::array<size_t, kAtOnce> at, end;  // next free position and end position of each column's keys
   size_t all = 0;
   for (size_t c = 0; c < columns.size(); ++c) {
     at[c] = all;

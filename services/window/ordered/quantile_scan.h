@@ -1,4 +1,5 @@
-// A pass over the samples of a window for the columns whose tracker does not know a quantile.
+// A pass over the samples of a window for the columns in which a tracker cannot determine a
+// quantile.
 #pragma once
 
 #include <cstddef>
@@ -12,20 +13,19 @@
 
 namespace pitwall::window {
 
-// Not thread-safe. Keeps its buffers from pass to pass.
+// Not thread-safe. The buffers are reused by later passes.
 class QuantileScan {
  public:
   void Clear() { unknown_.clear(); }
   void Add(size_t column) { unknown_.push_back(static_cast<uint32_t>(column)); }
-  // Writes the quantile of each added column over the samples of panes first..last, and fills the
+  // Computes the quantile of each added column over the samples of panes first..last, and fills the
   // tracker with these samples. Clears the list of columns.
   void Run(PaneSource& source, int64_t first, int64_t last, const OrderedColumns& window,
            RankTracker& tracker, double* values);
   size_t MemoryBytes() const { return keys_.capacity() * sizeof(int64_t); }
 
  private:
-  // Number of columns processed at a time, so that all of them are read from a pane's row in one
-  // pass.
+  // Number of columns processed at a time. One pass reads all of them from a pane's row.
   static constexpr size_t kAtOnce = 64;
 
   // Stores the samples of these columns in keys_, one column after another.
@@ -33,7 +33,7 @@ class QuantileScan {
               const OrderedColumns& window);
 
   std::vector<uint32_t> unknown_;
-  std::vector<uint32_t> slots_;  // by column: index in Gather's `columns` plus one, or 0
+  std::vector<uint32_t> slots_;  // by column: index in Gather's `columns` plus one, or 0 if absent
   std::vector<int64_t> keys_;
 };
 

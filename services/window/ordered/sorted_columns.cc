@@ -21,7 +21,7 @@ void SortedColumns::Remove(size_t column, int64_t key) {
 
 void SortedColumns::Replace(size_t column, int64_t leaving, int64_t entering) {
   std::vector<int64_t>& keys = columns_[column];
-  size_t from, to;  // `to` counts the leaving key if it is below the entering key
+  size_t from, to;  // if the leaving key is below the entering key, `to` counts it
   // For short arrays, counting avoids branches and chains of dependent loads.
   if (constexpr size_t kShort = 128; keys.size() <= kShort) {
     count_below_(keys.data(), keys.size(), leaving, entering, &from, &to);

@@ -23,15 +23,16 @@ class SortedColumns {
   void ClearColumn(size_t column) { columns_[column] = {}; }
 
   void Insert(size_t column, int64_t key);
-  // Does nothing if the column does not contain the key; the same applies to Replace.
+  // Removes a key. Does nothing if the column does not contain the key; the same applies to
+  // Replace.
   void Remove(size_t column, int64_t key);
   void Replace(size_t column, int64_t leaving, int64_t entering);
   // Adds a key at the end. Call Sort before any other function.
   void Append(size_t column, int64_t key) { columns_[column].push_back(key); }
   void Sort(size_t column) { std::sort(columns_[column].begin(), columns_[column].end()); }
 
-  // Prefetches the keys of a column that is used soon. The arrays of many columns do not fit into
-  // the caches near the core, and a search would wait for each miss in turn.
+  // Prefetches the keys of a column that will be used soon. The arrays of many columns do not fit
+  // into the caches near the core, and a search would wait for each cache miss in turn.
   void Prefetch(size_t column) const {
     constexpr size_t kLine = 64 / sizeof(int64_t), kMost = 16 * kLine;
     const std::vector<int64_t>& keys = columns_[column];

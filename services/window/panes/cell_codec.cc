@@ -9,11 +9,11 @@ namespace pitwall::window {
 namespace {
 
 // Flags in the first byte of a code.
-constexpr uint8_t kHasBlanks = 1;  // followed by a mask of the cells that are not blank
-constexpr uint8_t kRaw = 2;        // cells are stored as 8 bytes each, if that is shorter
-// Otherwise, the cells are stored as words. A word is either a run of zeros, or the bytes between
-// leading and trailing zero bytes, preceded by a byte with their counts.
-constexpr uint8_t kZeros = 64;  // codes from here up: length of a run of zeros, minus one
+constexpr uint8_t kHasBlanks = 1;  // a mask of the cells that are not blank follows
+constexpr uint8_t kRaw = 2;        // cells are stored as 8 bytes each, because that is shorter
+// Without kRaw, the cells are stored as words. A word is either a run of zeros, or the bytes
+// between leading and trailing zero bytes, preceded by a byte with the numbers of zero bytes.
+constexpr uint8_t kZeros = 64;  // codes >= kZeros are a run of (code - kZeros + 1) zeros
 
 void PutWord(uint64_t word, std::vector<uint8_t>* out) {
   const int leading = std::countl_zero(word) / 8, trailing = std::countr_zero(word) / 8;
@@ -33,7 +33,7 @@ class Difference {
     const uint64_t step = cell - last_;
     const uint64_t change = step - step_;
     Take(cell, step);
-    // Zigzag code: small for changes near zero of either sign.
+    // The zigzag code is small for changes near zero of either sign.
     return change << 1 ^ (0 - (change >> 63));
   }
   uint64_t ToCell(uint64_t word) {

@@ -55,7 +55,7 @@ TEST(CellCodec, RepeatedCellsHaveShortCode) {
   EXPECT_LE(Encode(regular, CellKind::kPosition).size(), 18U);
 }
 
-// Bytes of a damaged snapshot are rejected or decoded as other cells, but decoding never reads
+// Damaged snapshot bytes are rejected or decoded as different cells, but decoding never reads
 // beyond the span.
 TEST(CellCodec, DamagedBytesAreNotReadBeyondSpan) {
   std::mt19937_64 random(8);

@@ -1,6 +1,6 @@
 // The panes of a track before the open pane, as far back as its windows need them. For long
-// windows, older panes are packed into at most a given number of bytes. Above it, the oldest panes
-// are dropped.
+// windows, older panes are packed into at most a given number of bytes. Above this limit, the
+// oldest panes are dropped.
 #pragma once
 
 #include <cstddef>
@@ -38,10 +38,10 @@ class ClosedPanes {
   void Push(Pane pane);
   // Drops panes and parts that the plan does not need. Call this once after each Push.
   void Trim(const PanePlan& plan);
-  // Packs the oldest block of panes once it is old enough. `readers` is the number of places that
-  // windows read in parallel.
+  // Packs the oldest block of panes once it is old enough. `readers` is the number of positions
+  // that windows read in parallel.
   void Pack(const PaneShape& shape, const PaneGrid& grid, size_t readers);
-  // Returns whether samples after `position` were dropped because of the limit.
+  // Returns whether samples after `position` were dropped because of `packed_limit`.
   bool DroppedAfter(int64_t position) const { return dropped_until_ > position; }
   void CountSamples(SampleLimits& limits, size_t columns) const {
     limits.Count(panes_, end_, columns);
@@ -64,7 +64,7 @@ class ClosedPanes {
   int64_t end_ = 0;
   std::deque<Pane> panes_;                // the panes before end_
   size_t nonempty_ = 0;                   // number of panes_ with samples
-  PaneArchive archive_;                   // if packed(): the panes before panes_
+  PaneArchive archive_;                   // the panes before panes_, if packed()
   int64_t dropped_until_ = kMinPosition;  // end of the newest dropped pane with samples
 };
 

@@ -11,14 +11,14 @@
 namespace pitwall::window {
 namespace {
 
-// Closed panes of one column, each one second long.
+// The closed panes of one column. Each pane is one second long.
 struct OneColumn {
   explicit OneColumn(int64_t keep, size_t packed_limit = 0) : panes(packed_limit) {
     plan.Add(Family::kCounter, keep);
     panes.SkipTo(0);
   }
   PaneShape shape() { return {pool, 1, plan}; }
-  // Pushes a pane with one value; NaN pushes an empty pane.
+  // Pushes a pane with one value. NaN pushes an empty pane.
   void Push(double value) {
     Pane pane;
     if (!std::isnan(value)) {

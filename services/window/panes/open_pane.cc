@@ -32,7 +32,7 @@ void OpenPane::Scatter(int64_t position, std::span<const uint32_t> cells,
 void OpenPane::MakePane(const PaneShape& shape, SampleLimits& limits) {
   settled_ = true;
   pane_.version = version_;
-  if (layers_.used() == 0) return;  // the pane is empty or fully folded
+  if (layers_.used() == 0) return;  // the pane is empty, or all layers are folded
   if (layers_.used() == 1 && !folded_) {
     pane_.form = PaneForm::kSingle;
     pane_.present = layers_.count(0);
@@ -63,7 +63,8 @@ void OpenPane::FoldLayers(const PaneShape& shape, SampleLimits& limits) {
   const std::vector<Family>& families = shape.plan.families();
   pane_.deep->partials.resize(families.size());
   for (size_t f = 0; f < families.size(); ++f) {
-    // The scaled sums come first, because they start with the sums before these layers.
+    // The scaled sums are computed first, because they start with the sums before these layers were
+    // folded.
     if (families[f] == Family::kSums && huge_) FoldScaled(f, shape);
     FoldPartial(f, shape);
   }
@@ -113,7 +114,7 @@ void OpenPane::FoldScaled(size_t sums_index, const PaneShape& shape) {
 }
 
 void OpenPane::Remap(RowMapper& mapper, size_t capacity) {
-  // The rows of a single pane belong to its layer.
+  // The rows of a single-sample pane belong to its layer.
   pane_.values.reset();
   pane_.times.reset();
   mapper.MapPane(pane_);

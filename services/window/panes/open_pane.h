@@ -1,5 +1,5 @@
 // The pane of a track that contains the newest position. Its samples are kept in layers, which are
-// folded into partials once there are many.
+// folded into partials once there are many layers.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ namespace pitwall::window {
 // each call.
 class OpenPane {
  public:
-  // `capacity` is the pool's capacity.
+  // `capacity` is the row capacity of the pool.
   explicit OpenPane(size_t capacity) : layers_(capacity) {}
 
   // Returns whether the pane has no samples.
@@ -30,7 +30,7 @@ class OpenPane {
   bool huge() const { return huge_; }
   void MarkHuge() { huge_ = true; }
 
-  // Like Track::Scatter.
+  // Adds samples. See Track::Scatter.
   void Scatter(int64_t position, std::span<const uint32_t> cells, std::span<const uint32_t> columns,
                const double* values, const PaneShape& shape, SampleLimits& limits);
   // Returns the pane with all samples so far. Valid until the next change.
@@ -43,11 +43,11 @@ class OpenPane {
 
   // Drops everything that the new plan does not need. Call Settle first.
   void Adapt(const PanePlan& plan, const PanePlan& before) { plan.Adapt(pane_, before); }
-  // `capacity` is the capacity of the mapped rows' pool.
+  // `capacity` is the row capacity of the pool that receives the mapped rows.
   void Remap(RowMapper& mapper, size_t capacity);
   void Reset(size_t columns);
 
-  // The snapshot consists of two parts: flags, then samples.
+  // The snapshot consists of two parts: first the flags, then the samples.
   void SaveFlags(BinaryWriter& out) const;
   void LoadFlags(BinaryReader& in);
   void SaveSamples(BinaryWriter& out, const PaneCodec& codec) const;
@@ -62,7 +62,7 @@ class OpenPane {
   void FoldPartial(size_t family_index, const PaneShape& shape);
   void FoldScaled(size_t sums_index, const PaneShape& shape);
 
-  Pane pane_;             // the pane as of the last MakePane
+  Pane pane_;             // the pane as of the last MakePane call
   bool settled_ = false;  // whether pane_ is up to date
   bool folded_ = false;   // whether layers were folded into pane_.deep
   bool huge_ = false;

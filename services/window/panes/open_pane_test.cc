@@ -9,7 +9,7 @@
 namespace pitwall::window {
 namespace {
 
-// Open pane with three columns.
+// An open pane with three columns.
 struct ThreeColumns {
   explicit ThreeColumns(Family family, uint32_t max_samples = 100) {
     plan.Add(family, 10);
@@ -43,7 +43,7 @@ TEST(OpenPane, SingleSamplePerColumnIsNotFolded) {
 
 TEST(OpenPane, SecondSampleOfColumnIsFolded) {
   ThreeColumns columns(Family::kSums);
-  for (int k = 0; k < 40; ++k) columns.Put(1, 2);  // more samples than layers
+  for (int k = 0; k < 40; ++k) columns.Put(1, 2);  // more samples than there are layers
   const Pane& pane = columns.Settle();
   ASSERT_EQ(pane.form, PaneForm::kDeep);
   EXPECT_EQ(pane.deep->partials[0].cells()[1], 80);
@@ -75,8 +75,8 @@ TEST(OpenPane, SamplesOverAllLimitsAreDropped) {
   const Pane& pane = columns.Settle();
   ASSERT_EQ(pane.form, PaneForm::kDeep);
   EXPECT_EQ(pane.deep->dropped, std::vector<uint32_t>{1});
-  // Keeping one sample more than the limit is enough to exceed it. A row in which only one of three
-  // columns has a sample is not kept as a row.
+  // Keeping one sample more than the limit is enough to exceed the limit. If only one of three
+  // columns has a sample, the row is not kept as a row.
   EXPECT_EQ(pane.deep->extras.size(), 6u + 1u);
 }
 

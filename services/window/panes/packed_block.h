@@ -16,7 +16,7 @@
 
 namespace pitwall::window {
 
-// Packed panes. A block does not contain the samples that ordered windows keep, nor columns that
+// Packed panes. A block contains neither the samples that ordered windows keep nor columns that
 // were added after packing.
 class PackedBlock {
  public:
@@ -30,14 +30,14 @@ class PackedBlock {
   bool HasPane(size_t pane) const { return ((single_ | deep_) >> pane & 1) != 0; }
   // Returns the number of panes with samples. Removed columns still count.
   size_t nonempty() const;
-  // Returns the size of the packed samples in bytes. It depends only on the samples, not on the
-  // allocator.
+  // Returns the size of the packed samples in bytes. The size depends only on the samples, not on
+  // the allocator.
   size_t Size() const;
   size_t MemoryBytes() const;
 
   // Unpacks the block into `panes`, all of which must be empty.
   void Unpack(const PaneShape& shape, Panes& panes) const;
-  // Drops the strips of this kind. Returns whether there were any.
+  // Drops the strips of this kind. Returns whether there were any strips.
   bool Drop(PanePart part, Family family);
   // Drops everything that the plan does not need.
   void Retain(const PanePlan& plan);

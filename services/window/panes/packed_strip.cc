@@ -10,11 +10,11 @@
 namespace pitwall::window {
 namespace {
 
-// Number of columns packed together, so that the cells of one cache line are read at the same time.
+// Number of columns packed together. The cells of one cache line are thus read at the same time.
 constexpr size_t kTile = 8;
 
 uint64_t BlankOf(uint32_t fields) {
-  return fields <= 2 ? std::bit_cast<uint64_t>(MissingValue()) : 0;  // same as in row.h
+  return fields <= 2 ? std::bit_cast<uint64_t>(MissingValue()) : 0;  // must match row.h
 }
 
 bool IsPosition(Family family, uint8_t field) {
@@ -69,7 +69,7 @@ PackedStrip::PackedStrip(const StripKind& of, uint64_t panes, std::span<Row*> ro
   const uint64_t blank = BlankOf(FieldsOf(kind_.part, kind_.family));
   const size_t from = kind_.field * shape.pool.capacity();
   uint64_t tile[kTile][kMaxCodedCells];
-  size_t used = 0;  // columns up to the last one with a nonempty code
+  size_t used = 0;  // number of columns, up to the last nonempty code
   ends_.reserve(shape.columns);
   for (size_t first = 0; first < shape.columns; first += kTile) {
     const size_t width = std::min(kTile, shape.columns - first);
@@ -108,7 +108,7 @@ void PackedStrip::Unpack(std::span<Pane> block, const PaneShape& shape) const {
       const uint32_t begin = first + c == 0 ? 0 : ends_[first + c - 1];
       const bool sound = DecodeCells({bytes_.data() + begin, ends_[first + c] - begin}, blank,
                                      cell_kind, {tile[c], rows});
-      PITWALL_CHECK(sound);  // Load verified the code
+      PITWALL_CHECK(sound);  // Load has verified the code
     }
     for (size_t k = 0; k < rows; ++k) {
       for (size_t c = 0; c < width; ++c) cells[k][first + c] = std::bit_cast<double>(tile[c][k]);

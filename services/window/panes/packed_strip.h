@@ -1,5 +1,5 @@
-// One field of one kind of row over the panes of a block, packed column by column (cell_codec.h).
-// The size of a column depends on its samples, so a column that was added late takes no space in
+// One field of one row kind over the panes of a block, packed column by column (cell_codec.h). The
+// size of a column depends on its samples, so a column that was added late takes no space in
 // earlier blocks.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace pitwall::window {
 
-// A kind of row in a pane. The numbers are stored in snapshots.
+// A kind of row in a pane. The numeric values are stored in snapshots.
 enum class PanePart : uint8_t { kValues = 0, kTimes = 1, kScaled = 2, kPartial = 3 };
 
 // Returns whether the part belongs to deep panes; the other parts belong to single panes.
@@ -26,7 +26,7 @@ bool IsOfDeepPane(PanePart part);
 uint32_t FieldsOf(PanePart part, Family family);
 Row& RowOf(Pane& pane, PanePart part, size_t family_index);
 
-// Field `field` of the rows of this part. `family` is kSums except for kPartial.
+// Field `field` of the rows of this part. `family` is kSums unless the part is kPartial.
 struct StripKind {
   PanePart part = PanePart::kValues;
   Family family = Family::kSums;
@@ -36,13 +36,13 @@ struct StripKind {
 class PackedStrip {
  public:
   PackedStrip() = default;
-  // `panes` is the bit mask of the block's panes that have these rows, in order.
+  // `panes` is the bit mask of the block's panes that have these rows. The rows are in pane order.
   PackedStrip(const StripKind& kind, uint64_t panes, std::span<Row*> rows, const PaneShape& shape);
 
   PanePart part() const { return kind_.part; }
   Family family() const { return kind_.family; }
   uint64_t panes() const { return panes_; }
-  // Returns the size in bytes. It depends only on the samples, not on the allocator.
+  // Returns the size in bytes. The size depends only on the samples, not on the allocator.
   size_t Size() const { return bytes_.size() + ends_.size() * sizeof(uint32_t); }
   size_t MemoryBytes() const { return bytes_.capacity() + ends_.capacity() * sizeof(uint32_t); }
 
@@ -64,7 +64,7 @@ class PackedStrip {
 
   StripKind kind_;
   uint64_t panes_ = 0;
-  std::vector<uint32_t> ends_;  // by column: end of its code in bytes_
+  std::vector<uint32_t> ends_;  // by column: end of the column's code in bytes_
   std::vector<uint8_t> bytes_;
 };
 

@@ -40,7 +40,8 @@ void PaneArchive::PopFront() {
 }
 
 void PaneArchive::DropBefore(int64_t pane, PanePart part, Family family) {
-  // Blocks leave the range of each kind one at a time, so earlier blocks have nothing left to drop.
+  // The panes leave the range of each kind one block at a time, so earlier blocks have nothing left
+  // to drop.
   const int64_t end = first_ + static_cast<int64_t>(blocks_.size());
   for (int64_t number = std::min(FloorDiv(pane, kBlock), end) - 1; number >= first_; --number) {
     PackedBlock& block = blocks_[static_cast<size_t>(number - first_)];

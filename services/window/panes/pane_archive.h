@@ -1,5 +1,5 @@
 // The older panes of a track with long windows, packed in blocks. A block is unpacked while a
-// window's end passes through it, and dropped afterward.
+// window edge passes through it, and the unpacked panes are dropped afterward.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ class PaneArchive {
   static constexpr auto kBlock = static_cast<int64_t>(PackedBlock::kPanes);
 
   bool empty() const { return blocks_.empty(); }
-  // Returns the pane index before which every pane is archived or was dropped. Meaningless if the
+  // Returns the pane index before which every pane is archived or was dropped. Unspecified if the
   // archive is empty.
   int64_t end() const { return (first_ + static_cast<int64_t>(blocks_.size())) * kBlock; }
   // Packs the panes from `first` to the end of their block. `first` must be end() unless the
@@ -32,11 +32,11 @@ class PaneArchive {
   // requested or any other function is called.
   const Pane* At(int64_t index, const PaneShape& shape);
   // Drops unpacked blocks that were not read since the previous call. `readers` is the number of
-  // places in the archive that are read in parallel.
+  // positions in the archive that are read in parallel.
   void Forget(size_t readers) { unpacked_.Forget(readers); }
 
-  // Drops the blocks, positions, and partials that the plan does not need, given the open pane
-  // `open`.
+  // Drops the blocks, positions, and partials that the plan does not need. `open` is the index of
+  // the open pane.
   void Trim(int64_t open, const PanePlan& plan);
   // Drops everything that the plan does not need.
   void Retain(const PanePlan& plan);
@@ -48,8 +48,8 @@ class PaneArchive {
 
   // Returns the number of panes with samples. Removed columns still count.
   size_t nonempty() const { return nonempty_; }
-  // Returns the size of the packed samples in bytes. It depends only on the samples, not on the
-  // allocator.
+  // Returns the size of the packed samples in bytes. The size depends only on the samples, not on
+  // the allocator.
   size_t PackedBytes() const { return packed_bytes_; }
   size_t MemoryBytes() const;
 
@@ -60,7 +60,7 @@ class PaneArchive {
 
  private:
   void PopFront();
-  // Drops a kind of row from the blocks that are entirely before this pane index.
+  // Drops a row kind from the blocks that are entirely before this pane index.
   void DropBefore(int64_t pane, PanePart part, Family family);
 
   std::deque<PackedBlock> blocks_;

@@ -12,7 +12,7 @@
 
 namespace pitwall::window {
 
-// Must not outlive the parts of its shape. Damaged bytes fail the reader.
+// The codec must not outlive the parts of its shape. Damaged bytes fail the reader.
 class PaneCodec {
  public:
   explicit PaneCodec(const PaneShape& shape) : shape_(shape) {}
@@ -37,7 +37,7 @@ class PaneCodec {
   void LoadDeepPane(BinaryReader& in, DeepPane& deep) const;
 
   PaneShape shape_;
-  std::vector<size_t> order_;  // by saved partial: index in the plan
+  std::vector<size_t> order_;  // by saved partial: its index in the plan
 };
 
 }  // namespace pitwall::window

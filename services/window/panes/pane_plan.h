@@ -14,7 +14,8 @@ namespace pitwall::window {
 
 class PanePlan {
  public:
-  // Adds the needs of a window of this family that extends `keep` panes behind the open pane.
+  // Adds the requirements of a window of this family that extends `keep` panes behind the open
+  // pane.
   void Add(Family family, int64_t keep);
 
   // Returns the families that have partials, in order of first use. DeepPane::partials has the same
@@ -22,16 +23,18 @@ class PanePlan {
   const std::vector<Family>& families() const { return families_; }
   // Returns the family's index, or families().size() if the plan does not contain it.
   size_t IndexOf(Family family) const;
-  // Return the number of panes kept behind the open pane: in total, with positions, and with the
-  // partials of families()[index].
+  // These functions return the number of panes kept behind the open pane: in total, with positions,
+  // and with the partials of families()[index].
   int64_t keep() const { return keep_; }
   int64_t keep_times() const { return keep_times_; }
   int64_t keep_partials(size_t index) const { return keep_partials_[index]; }
-  // Return whether any family needs positions, and whether any window needs every sample.
+  // These functions return whether any family needs positions, and whether any window needs every
+  // sample.
   bool timed() const { return timed_; }
   bool ordered() const { return ordered_; }
 
-  // Drops the parts of a pane with the plan `before` that this plan does not need.
+  // Drops the parts of a pane that this plan does not need. `before` is the plan with which the
+  // pane was created.
   void Adapt(Pane& pane, const PanePlan& before) const;
 
  private:

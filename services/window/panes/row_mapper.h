@@ -1,4 +1,4 @@
-// Moves the rows of a track to other columns and into another pool.
+// Mapper that moves the rows of a track to other columns and into another pool.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@
 
 namespace pitwall::window {
 
-// Mapper of rows. Column i of a mapped row is column keep[i] of the row, or has no sample if
-// keep[i] >= columns. All handles of a row become handles of the same mapped row. The pools and
-// `keep` must outlive the mapper.
+// Column i of a mapped row is column keep[i] of the original row, or has no sample if keep[i] >=
+// columns. All handles of a row become handles of the same mapped row. The pools and `keep` must
+// outlive the mapper.
 class RowMapper {
  public:
   RowMapper(const std::vector<uint32_t>& keep, size_t columns, const RowPool& from, RowPool& to);
 
   size_t columns() const { return keep_.size(); }
-  // Returns null for a null row.
+  // Returns the mapped row, or null for a null row.
   Row operator()(const Row& row);
   void MapPane(Pane& pane);
   // Replaces values[i] with values[keep[i]], or with zero for a new column. Afterward, `values` has

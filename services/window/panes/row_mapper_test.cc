@@ -55,7 +55,7 @@ TEST(RowMapper, ValuesAreMappedByColumn) {
   RowPool from(8), to(8);
   const std::vector<uint32_t> keep = {1, UINT32_MAX, 0, 2};
   const RowMapper mapper(keep, 3, from, to);
-  std::vector<uint32_t> values = {4, 5};  // values of the first two columns only
+  std::vector<uint32_t> values = {4, 5};  // the values cover only the first two columns
   mapper.MapValues(values);
   EXPECT_THAT(values, ElementsAre(5u, 0u, 4u, 0u));
 }

@@ -1,4 +1,4 @@
-// Samples of a track's open pane before they are folded into partials. Layer j contains the j-th
+// Samples in a track's open pane before they are folded into partials. Layer j contains the j-th
 // sample of each column.
 #pragma once
 
@@ -15,17 +15,17 @@
 
 namespace pitwall::window {
 
-// Not thread-safe. Positions are kept only if the shape's plan is timed.
+// Not thread-safe. Positions are kept only if the plan in the shape is timed.
 class SampleLayers {
  public:
   static constexpr uint32_t kMax = 16;
 
-  // `capacity` is the pool's capacity.
+  // `capacity` is the row capacity of the pool.
   explicit SampleLayers(size_t capacity) : depth_(capacity, 0) {}
 
   // Returns the number of layers with samples.
   uint32_t used() const { return used_; }
-  // Returns the column's number of samples, at most kMax.
+  // Returns the column's number of samples, which is at most kMax.
   uint32_t depth(uint32_t column) const { return depth_[column]; }
   // Prepares layer used() for Put.
   void Open(uint32_t layer, const PaneShape& shape);
@@ -37,7 +37,7 @@ class SampleLayers {
     ++counts_[layer];
   }
 
-  // Return the rows of a used layer. `times` is null if the plan is not timed.
+  // These functions return the rows of a used layer. `times` is null if the plan is not timed.
   const Row& values(uint32_t layer) const { return values_[layer]; }
   const Row& times(uint32_t layer) const { return times_[layer]; }
   const double* cells(uint32_t layer) const { return cells_[layer]; }
@@ -46,7 +46,7 @@ class SampleLayers {
 
   // Releases the rows. Other handles keep them alive.
   void Clear(size_t columns);
-  // `capacity` is the capacity of the mapped rows' pool.
+  // `capacity` is the row capacity of the pool that receives the mapped rows.
   void Remap(RowMapper& mapper, size_t capacity);
   void Save(BinaryWriter& out, const PaneCodec& codec) const;
   void Load(BinaryReader& in, const PaneCodec& codec);

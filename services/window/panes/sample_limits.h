@@ -1,6 +1,6 @@
 // Limits on the samples that a track's panes keep for its ordered windows. A window with more
-// samples than its limit has no result until the next multiple of its length. Samples that would
-// only exceed the limits of all windows are therefore dropped.
+// samples than its limit has no result until the next multiple of its length. A sample is therefore
+// dropped if it would only exceed the limits of all windows.
 #pragma once
 
 #include <cstddef>
@@ -15,20 +15,20 @@
 
 namespace pitwall::window {
 
-// Counts the samples of each column in the open pane, and in the deep panes since the last multiple
-// of each window's length. Not thread-safe.
+// Counts the samples of each column in the open pane, and the samples in the deep panes since the
+// last multiple of each window's length. Not thread-safe.
 class SampleLimits {
  public:
   // Sets the lengths of the ordered windows in panes. Each window has a limit of `max_samples` per
   // column.
   void SetWindows(const std::vector<int64_t>& lengths, uint32_t max_samples);
 
-  // Moves the samples of the layers to the open pane. Rows are moved as a whole if most columns can
-  // use them; otherwise, samples are moved individually.
+  // Moves the samples of the layers to the open pane. A row is moved as a whole if most columns can
+  // use it; otherwise, samples are moved individually.
   void Keep(const SampleLayers& layers, size_t columns, DeepPane& deep);
   // Closes the open pane, which has the index `index`.
   void ClosePane(int64_t index, bool deep, size_t columns);
-  // Skips empty panes, at least to the end of every block.
+  // Skips empty panes that extend at least to the end of every block.
   void SkipPanes();
   // Recounts the samples of the closed panes, the last of which is pane open - 1.
   void Count(const std::deque<Pane>& closed, int64_t open, size_t columns);
@@ -36,21 +36,21 @@ class SampleLimits {
   void Remap(const RowMapper& mapper);
   void Reset();
   void Save(BinaryWriter& out) const { out.U32s(kept_); }
-  // `open` is the open pane if it is deep, otherwise null.
+  // `open` is the open pane if it is deep, otherwise nullptr.
   void Load(BinaryReader& in, size_t columns, const DeepPane* open);
   size_t MemoryBytes() const;
 
  private:
   struct Window {
     int64_t length;
-    std::vector<uint32_t> samples;  // by column; may be shorter than the number of columns
+    std::vector<uint32_t> samples;  // by column; may have fewer elements than there are columns
   };
 
   bool IsOver(size_t column) const;
 
   uint32_t max_samples_ = 0;
   std::vector<Window> windows_;
-  // Samples kept in the open pane and whether some were dropped, by column.
+  // Samples kept in the open pane, and whether samples were dropped, by column.
   std::vector<uint32_t> kept_;
   std::vector<uint8_t> dropped_;
 };

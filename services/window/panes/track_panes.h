@@ -1,4 +1,4 @@
-// The panes of one track: the closed panes, and the open pane, which receives the samples.
+// The panes of one track: the closed panes, and the open pane, which receives new samples.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@
 
 namespace pitwall::window {
 
-// Not thread-safe. Must outlive all rows from its pool.
+// Not thread-safe. This object must outlive all rows from its pool.
 class TrackPanes final : public PaneSource {
  public:
   // `packed_limit` has the same meaning as in ClosedPanes.
@@ -42,12 +42,12 @@ class TrackPanes final : public PaneSource {
   // of the ordered windows, each limited to `max_samples` per column. A track that packs panes has
   // no ordered windows. If any pane has samples, call CountSamples next.
   void Replan(PanePlan plan, const std::vector<int64_t>& ordered, uint32_t max_samples);
-  // Counts the samples kept for the ordered windows.
+  // Counts the samples that are kept for the ordered windows.
   void CountSamples() { closed_.CountSamples(limits_, columns_); }
 
-  // Adds columns if the pool has space for them. If it returns false, call Remap.
+  // Adds columns if the pool has capacity for them. If it returns false, call Remap.
   bool AddColumns(size_t columns);
-  // Like Track::Scatter.
+  // Adds samples. See Track::Scatter.
   void Scatter(int64_t position, std::span<const uint32_t> cells, std::span<const uint32_t> columns,
                const double* values, bool huge) {
     if (huge) open_.MarkHuge();
@@ -57,7 +57,8 @@ class TrackPanes final : public PaneSource {
   void SkipTo(int64_t index);
   // Closes the open pane and opens the next. Call Trim after the windows have advanced.
   void Close();
-  // Drops and packs panes that the windows no longer need. The windows read `readers` places.
+  // Drops and packs panes that the windows no longer need. `readers` is the number of positions
+  // that the windows read in parallel.
   void Trim(const PaneGrid& grid, size_t readers) {
     closed_.Trim(plan_);
     closed_.Pack(shape(), grid, readers);
@@ -68,7 +69,7 @@ class TrackPanes final : public PaneSource {
   void Reset();
   // Saves everything except the number of columns.
   void Save(BinaryWriter& out) const;
-  // Requires that there are no samples and that the plan and columns equal the saved ones.
+  // There must be no samples, and the plan and the columns must equal the saved plan and columns.
   void Load(BinaryReader& in);
   size_t MemoryBytes() const;
 

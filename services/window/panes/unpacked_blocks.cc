@@ -15,7 +15,7 @@ const PackedBlock::Panes* UnpackedBlocks::Find(int64_t number) {
 
 PackedBlock::Panes& UnpackedBlocks::Add(int64_t number) {
   if (blocks_.size() >= most_) {
-    // Among blocks read in the same round, min_element picks the oldest.
+    // If several blocks were last read in the same round, min_element picks the oldest.
     blocks_.erase(std::min_element(blocks_.begin(), blocks_.end(),
                                    [](const auto& a, const auto& b) { return a->read < b->read; }));
   }

@@ -13,9 +13,11 @@ namespace pitwall::window {
 // Not thread-safe. Blocks are identified by number.
 class UnpackedBlocks {
  public:
-  // Returns nullptr if the block is not unpacked. Valid until two other blocks were added.
+  // Returns nullptr if the block is not unpacked. The pointer is valid until two other blocks are
+  // added.
   const PackedBlock::Panes* Find(int64_t number);
-  // Returns empty panes to unpack the block into. May drop the least recently read block.
+  // Returns empty panes into which the caller unpacks the block. May drop the least recently read
+  // block.
   PackedBlock::Panes& Add(int64_t number);
   // Drops the blocks that were not read since the previous call. `readers` is the number of blocks
   // that are read in parallel.
@@ -27,11 +29,11 @@ class UnpackedBlocks {
  private:
   struct Block {
     int64_t number;
-    uint64_t read;  // round_ of the last read
+    uint64_t read;  // value of round_ at the last read
     PackedBlock::Panes panes;
   };
 
-  std::vector<std::unique_ptr<Block>> blocks_;  // in order of Add
+  std::vector<std::unique_ptr<Block>> blocks_;  // in the order of the Add calls
   size_t most_ = 4;
   uint64_t round_ = 1;
 };

@@ -228,7 +228,7 @@ void DemandTable::ReadTrack(State& state, const Demand& demand, std::span<const 
   query.finish = state.plan->finish;
   query.phi = arguments.empty() ? NormalNan() : arguments[0];
   ReadContext& context = query.context;
-  // By contract, the caller reads only at ticks that are multiples of the demand's interval.
+  // The caller reads only at ticks that are multiples of the demand's interval (see SeriesStore).
   context.range_end = time.tick - demand.offset;
   const bool instant = demand.kind == WindowKind::kInstant;
   context.range_start = context.range_end - (instant ? demand.lookback : demand.range);

@@ -1,4 +1,4 @@
-// Table of a store's demands: the window, age, and last result of each.
+// Table of a store's demands. It contains the window, age, and last result of each demand.
 #pragma once
 
 #include <cstddef>
@@ -20,17 +20,17 @@
 
 namespace pitwall::window {
 
-// Time at which a demand was added.
+// Age of a demand: the time at which it was added.
 struct DemandAge {
   uint32_t epoch = 0;  // 0 for the first set, otherwise the number of the Replace that added it
   int64_t since = kMinPosition;  // sealed position at that time; kMinPosition for the first set
 };
 
-// Position and state of the store at a read.
+// State of the store at the time of a read.
 struct ReadTime {
   int64_t tick;
-  int64_t attempt_at;  // attempt windows are open on the left here
-  uint64_t version;    // version of everything a read can see; never 0
+  int64_t attempt_at;  // exclusive start of attempt windows
+  uint64_t version;    // changes with everything that a read can see; never 0
 };
 
 // Not thread-safe. Demands are identified by their index in the set.
@@ -41,28 +41,29 @@ class DemandTable {
 
   const DemandSet& set() const { return *set_; }
   std::shared_ptr<const DemandSet> shared_set() const { return set_; }
-  // Creates or finds a window for each demand of `set`. `ages` contains the ages of demands that
+  // Creates or finds a window for each demand in `set`. `ages` contains the ages of demands that
   // were already in the set; new demands get the current epoch and `sealed`. `origin` is the origin
-  // of SeriesStore::SetOrigin.
+  // from SeriesStore::SetOrigin.
   void Assign(std::shared_ptr<const DemandSet> set,
               const std::vector<std::optional<DemandAge>>& ages, int64_t sealed, int64_t origin,
               WindowSet& windows);
-  // Replaces the set in a new epoch and keeps the windows that both sets share. `moved_to` contains
-  // the new number of each selector that is kept, and UINT32_MAX for the others.
+  // Replaces the set in a new epoch and keeps the windows that the old and the new set share.
+  // `moved_to` contains the new number of each selector that is kept, and UINT32_MAX for the
+  // others.
   void Replace(std::shared_ptr<const DemandSet> next, const std::vector<uint32_t>& moved_to,
                int64_t sealed, int64_t origin, WindowSet& windows);
 
   // Returns the demand's result. Valid until the next read of the demand.
   Column Read(uint32_t demand, std::span<const double> arguments, const ReadTime& time,
               const SelectorColumns& columns, const SeriesTable& series);
-  // These functions implement the SeriesStore functions of the same purpose.
+  // The following functions implement the corresponding SeriesStore functions.
   Status StatusOf(uint32_t demand) const;
   int64_t FullFrom(uint32_t demand) const;
   std::optional<PrefixProgress> Filling(uint32_t demand, int64_t tick) const;
 
   // Returns the selector's horizon: no read uses samples at or before now - horizon.
   int64_t HorizonOf(uint32_t selector) const;
-  // Treats all demands as part of the first set, as if nothing was sealed before they were added.
+  // Treats all demands as part of the first set, as if they had been added before the first seal.
   void Reset();
 
   void SaveAges(BinaryWriter& out) const;
@@ -76,7 +77,7 @@ class DemandTable {
     DemandAge age;
     std::optional<FunctionPlan> plan;
     WindowRef at;
-    bool incomplete = false;  // whether the last read lacked samples of its window
+    bool incomplete = false;  // whether samples of the window were missing at the last read
     // Result of the last read.
     std::vector<double> values;
     std::vector<uint8_t> present;
@@ -86,7 +87,7 @@ class DemandTable {
 
   WindowRef WindowOf(const Demand& demand, const FunctionPlan& plan, const DemandAge& age,
                      int64_t origin, WindowSet& windows) const;
-  // Returns, for each demand of `next`, the current demand that it continues, or nullptr.
+  // Returns the current demand that each demand of `next` continues, or nullptr for a new demand.
   std::vector<const State*> ContinuedBy(const DemandSet& next,
                                         const std::vector<uint32_t>& moved_to) const;
   static void ReadLast(State& state, const Demand& demand, int64_t tick,

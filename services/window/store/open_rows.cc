@@ -30,7 +30,7 @@ double* OpenRows::Allocate(size_t cells, OpenRow* row) {
         current_ = i;
       } else if (chunk.capacity == 0) {
         free_slot = i;
-      } else {  // one spare chunk is kept; the others are freed
+      } else {  // one spare chunk is kept, and others are freed
         chunk = Chunk();
         free_slot = i;
       }

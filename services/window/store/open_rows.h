@@ -1,4 +1,4 @@
-// Rows that wait for the watermark. They are copied on arrival and taken in RowKey order.
+// Rows that wait for the watermark. Rows are copied on arrival and removed in RowKey order.
 #pragma once
 
 #include <cstdint>
@@ -33,16 +33,16 @@ class OpenRows {
   void Add(const RowKey& key, uint32_t plan, std::span<const double> values);
   // Adds a row in which every cell has the same value.
   void AddUniform(const RowKey& key, uint32_t plan, size_t cells, double value);
-  // Moves the rows with position <= upto into *taken, sorted. Their values stay valid until
-  // Release.
+  // Moves the rows with position <= upto into *taken, sorted by RowKey. Their values stay valid
+  // until Release is called.
   void Take(int64_t upto, std::vector<OpenRow>* taken);
   const double* Values(const OpenRow& row) const {
     return chunks_[row.chunk].cells.get() + row.offset;
   }
   double* MutableValues(const OpenRow& row) { return chunks_[row.chunk].cells.get() + row.offset; }
   void Release(const OpenRow& row);
-  // Removes unused names once there are many of them (boot IDs change over time). Call this after
-  // Release.
+  // Removes unused names once there are many of them. Names accumulate because boot IDs change over
+  // time. Call this after Release.
   void Tidy();
   void Clear();
 
@@ -60,7 +60,7 @@ class OpenRows {
     std::unique_ptr<double[]> cells;
     size_t capacity = 0;
     size_t used = 0;
-    size_t live = 0;  // number of rows that still use the chunk
+    size_t live = 0;  // number of rows that are stored in the chunk
   };
 
   double* Allocate(size_t cells, OpenRow* row);
@@ -70,7 +70,7 @@ class OpenRows {
   int64_t oldest_ = INT64_MAX;  // lower bound of the positions in rows_
   size_t cells_ = 0;            // number of cells in rows_
   std::vector<Chunk> chunks_;
-  size_t current_ = SIZE_MAX;  // chunk being filled
+  size_t current_ = SIZE_MAX;  // chunk that is being filled
   std::vector<std::string> names_;
   StringMap<uint32_t> name_ids_;
 };

@@ -59,7 +59,7 @@ void RowPlans::LayOut(uint32_t index, uint64_t version, const SeriesTable& serie
   layout.wanted.clear();
   layout.targets.clear();
   layout.has_dormant = false;
-  absl::flat_hash_map<uint32_t, size_t> target_of;  // index of the target by selector
+  absl::flat_hash_map<uint32_t, size_t> target_of;  // by selector: index of its target
   for (uint32_t cell = 0; cell < ids.size(); ++cell) {
     const SeriesId id = ids[cell];
     if (id == SeriesStore::kUnwanted) continue;

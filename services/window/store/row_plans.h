@@ -1,4 +1,4 @@
-// Row layouts: the series of each cell in a row, and the columns into which the cells go.
+// Row layouts: the series of each cell in a row, and the columns to which the cells are written.
 #pragma once
 
 #include <cstddef>
@@ -15,26 +15,26 @@
 
 namespace pitwall::window {
 
-// Destinations of a row's cells.
+// Destinations of the cells in a row.
 struct RowLayout {
   struct Cell {
     uint32_t cell;
     SeriesId id;
   };
-  // Cells that go into the windows of one selector.
+  // Cells that are written to the windows of one selector.
   struct Target {
     uint32_t selector;
     std::vector<uint32_t> cells;
     std::vector<uint32_t> columns;
   };
 
-  uint64_t version = 0;  // version of the columns used; 0 if not computed
+  uint64_t version = 0;  // layout version at the computation; 0 if never computed
   bool has_dormant = false;
   std::vector<Cell> wanted;
-  std::vector<Target> targets;  // in order of their first cell
+  std::vector<Target> targets;  // in the order of each selector's first cell
 };
 
-// Plans of rows, identified by index. A plan lives while a caller holds it or an open row uses it,
+// Plans of rows, identified by index. A plan exists while a caller holds it or an open row uses it,
 // and equal layouts share a plan. A plan pins its series, so that they keep their IDs. Not
 // thread-safe.
 class RowPlans {
@@ -58,7 +58,7 @@ class RowPlans {
   bool Pins(SeriesId id) const { return id.value() < pins_.size() && pins_[id.value()] > 0; }
 
   const std::vector<SeriesId>& ids(uint32_t plan) const { return plans_[plan].ids; }
-  // Returns the layout as last computed.
+  // Returns the most recently computed layout.
   const RowLayout& layout(uint32_t plan) const { return plans_[plan].layout; }
   // Computes the layout for the current columns. It includes only cells of selectors that have
   // windows.
@@ -79,7 +79,7 @@ class RowPlans {
 
   std::vector<Plan> plans_;
   std::vector<uint32_t> free_;
-  std::vector<uint32_t> pins_;  // by series: number of cells in live plans
+  std::vector<uint32_t> pins_;  // by series: number of cells in the existing plans
   absl::flat_hash_map<std::vector<SeriesId>, uint32_t> by_ids_;
 };
 

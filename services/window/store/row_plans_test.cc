@@ -89,7 +89,7 @@ TEST(RowPlans, EqualLayoutsShareOnePinningPlan) {
   EXPECT_FALSE(plans.Pins(s.ids[1]));
   plans.AddRow(plan);
   plans.Release(plan);
-  EXPECT_TRUE(plans.Has(plan));  // kept for its row
+  EXPECT_TRUE(plans.Has(plan));  // the plan is kept for its row
   plans.RemoveRow(plan);
   EXPECT_FALSE(plans.Has(plan));
   EXPECT_FALSE(plans.Pins(s.ids[0]));
@@ -102,7 +102,7 @@ TEST(RowPlans, UnknownSeriesIsRejected) {
             absl::StatusCode::kInvalidArgument);
 }
 
-TEST(RowPlans, LayOutFindsTheColumnOfEachCell) {
+TEST(RowPlans, LayOutFindsColumnOfEachCell) {
   ThreeSeries s;
   WindowSet windows{Limits()};
   DemandTable demands{Limits()};

@@ -95,8 +95,8 @@ void SelectorColumns::Replace(const DemandSet& demands, const std::vector<uint32
       if (!series.Known(one) || series.dormant(one)) continue;
       if ((*matchers_)[s].Matches(series.labels(one))) Add(s, one, series.labels(one));
     }
-    // A selector's number may now refer to another selector, so everything bound to the number must
-    // be bound again.
+    // Selector numbers may now refer to other selectors, so everything that is bound to a number
+    // must be bound again.
     selectors_[s].generation = generation;
   }
 }

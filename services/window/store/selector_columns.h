@@ -1,5 +1,5 @@
 // Columns of each selector in a store. The columns are the matching series in the order in which
-// they joined.
+// they were added.
 #pragma once
 
 #include <cstddef>
@@ -19,13 +19,13 @@
 
 namespace pitwall::window {
 
-// Column of a series in one selector.
+// Position of a series among the columns of one selector.
 struct Membership {
   uint32_t selector;
   uint32_t column;
 };
 
-// Not thread-safe. The SeriesTable owns the labels of the members.
+// Not thread-safe. The SeriesTable owns the labels of the member series.
 class SelectorColumns {
  public:
   explicit SelectorColumns(const DemandSet& demands);
@@ -48,8 +48,8 @@ class SelectorColumns {
   // Adds a column for the series to every selector that matches it.
   void Join(SeriesId id, const Labels& labels);
   // Removes the series that are marked in `gone` (indexed by ID) from one selector. Returns the
-  // previous number of each remaining column; if no column was removed, that is every column. Call
-  // Leave afterward for the removed series.
+  // previous number of each remaining column. If no column was removed, the result contains every
+  // column. Call Leave afterward for the removed series.
   std::vector<uint32_t> Compact(uint32_t selector, const std::vector<bool>& gone);
   void Leave(SeriesId id) {
     if (id.value() < memberships_.size()) memberships_[id.value()].clear();

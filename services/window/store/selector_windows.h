@@ -12,19 +12,19 @@
 
 namespace pitwall::window {
 
-// Samples of one row that belong to a selector.
+// Samples in one row that match a selector.
 struct SelectorRow {
   int64_t position;
   // The sample values[cells[i]] belongs to the column columns[i].
   std::span<const uint32_t> cells;
   std::span<const uint32_t> columns;
   const double* values;
-  const double* without_stale;  // values with stale markers replaced by missing values; null if all
+  const double* without_stale;  // values in which stale markers are missing values; null if all
                                 // values are stale markers
   bool huge;                    // whether any value exceeds kHuge
 };
 
-// Windows of one selector. `size` is the selector's current number of columns. Not thread-safe.
+// Windows over one selector. `size` is the selector's current number of columns. Not thread-safe.
 class SelectorWindows {
  public:
   void Add(Track* track) { tracks_.push_back(track); }

@@ -42,7 +42,7 @@ std::optional<PrefixProgress> SeriesStore::Filling(uint32_t demand) const {
 
 void SeriesStore::Replace(std::shared_ptr<const DemandSet> demands) {
   State& s = *state_;
-  // Selectors with equal keys keep their columns. The old set must live until the end of this
+  // Selectors with equal keys keep their columns. The old set must exist until the end of this
   // function.
   StringMap<uint32_t> by_key;
   for (uint32_t i = 0; i < demands->selectors.size(); ++i)

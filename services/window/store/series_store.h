@@ -3,9 +3,9 @@
 // The store is a deterministic state machine. It reads no clock, takes no lock, and starts no
 // thread; a single owner calls it. The result of a read is a bit-exact function of the sealed
 // samples. It does not depend on the order of arrival, on a Save and Restore in between, or on
-// other loaded series and rules (time-model.md, section 2).
+// the other series and rules that are loaded (time-model.md, section 2).
 //
-// Rows wait in open storage until SealTo passes them, and are then applied in RowKey order. Each
+// Rows are stored as open rows until SealTo passes them, and are then applied in RowKey order. Each
 // selector has one column per series. Each (selector, pane grid) is a Track, which collects the
 // samples of one pane as rows indexed by series. Each (track, window, function family) is a window
 // state over such rows (window_state.h).
@@ -38,12 +38,12 @@ struct Limits {
   uint32_t max_series = 100'000;               // interned series that are not forgotten yet
   size_t max_label_bytes = size_t{256} << 20;  // total size of their labels (LabelBytes)
   size_t max_open_samples = 4'000'000;         // cells of rows that are not sealed yet
-  // Windows with more panes than this keep the older panes packed, which takes a quarter more time
-  // and a fraction of the memory (docs/decisions/0008-pack-the-old-panes-of-long-windows.md).
+  // Windows with more panes than this keep their older panes packed, which takes a quarter more
+  // time and a fraction of the memory (docs/decisions/0008-pack-the-old-panes-of-long-windows.md).
   uint32_t long_panes = 1024;
-  // Limit on packed samples, shared by the windows of more than long_panes panes over one selector
-  // and pane grid. Above the limit, the oldest samples are dropped, and the windows that need them
-  // have no results (see DemandStatus).
+  // Limit on packed samples, shared by all windows of more than long_panes panes over one selector
+  // and pane grid. Above the limit, the oldest samples are dropped, and the windows that need the
+  // dropped samples have no results (see DemandStatus).
   size_t max_window_bytes = size_t{1} << 30;
 };
 
@@ -59,18 +59,18 @@ struct RowKey {
 
 // Totals since the creation of the store. They survive Save and Restore.
 struct StoreCounters {
-  uint64_t cells_appended = 0;    // cells of accepted rows, including missing and unwanted cells
+  uint64_t cells_appended = 0;    // cells in accepted rows, including missing and unwanted cells
   uint64_t samples_sealed = 0;    // applied samples, excluding duplicates
   uint64_t stale_markers = 0;     // stale markers among the sealed samples
-  uint64_t duplicates = 0;        // repeated samples of a series at one position; dropped
-  uint64_t unwanted = 0;          // present cells of series that no selector matches; dropped
+  uint64_t duplicates = 0;        // further samples of a series at one position; dropped
+  uint64_t unwanted = 0;          // present cells whose series no selector matches; dropped
   uint64_t recorded = 0;          // samples added by Record
   uint64_t series_forgotten = 0;  // series forgotten by Expire
 };
 
 class SeriesStore final : public ColumnView {
  public:
-  // ID of all series that no selector matches. Dropping their samples costs nothing.
+  // Shared ID of all series that no selector matches. Dropping their samples costs nothing.
   static constexpr SeriesId kUnwanted{UINT32_MAX};
   // Maximum number of panes per window. Demands with more panes are rejected; use a range that is a
   // multiple of the group's interval.
@@ -91,21 +91,21 @@ class SeriesStore final : public ColumnView {
   // panes.
   static Status Validate(const Demand& demand);
 
-  // Creates a store. A demand that Validate rejects has no state; its Read returns a column without
-  // present values.
+  // Creates a store. A demand that Validate rejects has no state, and its Read returns a column
+  // without present values.
   SeriesStore(std::shared_ptr<const DemandSet> demands, Limits limits);
   ~SeriesStore() override;
   SeriesStore(const SeriesStore&) = delete;
   SeriesStore& operator=(const SeriesStore&) = delete;
 
   // ---- Series. Call Intern once per schema, not per sample. Returns the ID of the series, or
-  // kUnwanted if no selector matches it. Returns ResourceExhausted above max_series and OutOfRange
-  // above max_label_bytes. An ID is valid until Expire returns it as forgotten.
+  // kUnwanted if no selector matches the series. Returns ResourceExhausted above max_series and
+  // OutOfRange above max_label_bytes. An ID is valid until Expire returns it as forgotten.
   StatusOr<SeriesId> Intern(const Labels& labels);
   // Resolves the layout of a row once, so that appending a row costs only array stores. A series in
   // a plan keeps its ID until the plan is released. Returns InvalidArgument if an ID is unknown.
-  // Plans are not saved: call Plan again after Restore, and Intern and Plan again after Replace,
-  // because unwanted series may be wanted then.
+  // Plans are not saved: call Plan again after Restore. Call Intern and Plan again after Replace,
+  // because series that were unwanted may be wanted by the new demands.
   StatusOr<RowPlanId> Plan(std::vector<SeriesId> ids);
   void ReleasePlan(RowPlanId plan);
 
@@ -134,13 +134,13 @@ class SeriesStore final : public ColumnView {
   // ---- Ticks. Sets the origin from which demands with align_job count. Call this before the first
   // seal.
   void SetOrigin(int64_t origin);
-  // Starts a tick; reads return the state at this tick. Requires tick == sealed().
+  // Starts a tick. Reads return the state at this tick. Requires tick == sealed().
   void BeginTick(int64_t tick);
   // Adds a sample produced by evaluation: the output of a recording rule, ALERTS, or StaleMarker()
-  // where an output ended. The sample is immediately visible to reads at this tick and later.
-  // Requires that position equals the current tick and sealed(). If the series already has a sample
-  // at this position, that sample is kept. Unwanted and forgotten IDs are ignored. Returns whether
-  // the series now has this value there.
+  // where an output ended. The sample is immediately visible to reads at this tick and later. The
+  // position must equal the current tick and sealed(). If the series already has a sample at this
+  // position, that sample is kept. Unwanted and forgotten IDs are ignored. Returns whether the
+  // series now has this value at the position.
   bool Record(SeriesId id, int64_t position, double value);
 
   // ---- ColumnView. Demands are read at ticks that are multiples of their interval, counted from
@@ -149,33 +149,33 @@ class SeriesStore final : public ColumnView {
   std::span<const Labels* const> Series(uint32_t selector) const override;
   using ColumnView::Read;
   Column Read(uint32_t demand, std::span<const double> arguments) override;
-  // Returns OK or the reason why columns of this demand have no results. The reason is the error of
-  // Validate, or ResourceExhausted in three cases: a series has more than kMaxOrderedSamples
+  // Returns OK, or the reason why columns of this demand have no results. The reason is the error
+  // from Validate, or ResourceExhausted in three cases: a series has more than kMaxOrderedSamples
   // samples in a quantile's window, a series has more than kMaxSketchSamples samples in a sketch's
   // window, or samples of the window were dropped because of max_window_bytes.
   Status DemandStatus(uint32_t demand) const;
-  // Returns the position from which the demand's window is complete. The position is kMinPosition
-  // for demands of the first set, whose partial windows are evaluated as in Prometheus, and later
-  // for demands that Replace added.
+  // Returns the position from which the demand's window is complete. For demands of the first set,
+  // it is kMinPosition, and their partial windows are evaluated as in Prometheus. For demands that
+  // Replace added, it is later.
   int64_t FullFrom(uint32_t demand) const;
-  // For kFirst, while no series has a full window: returns the progress of the fullest window.
+  // For kFirst: returns the progress of the fullest window while no series has a full window.
   std::optional<PrefixProgress> Filling(uint32_t demand) const;
 
-  // ---- Lifetime of the state. Resets the store for a new attempt on the step clock or for steps
-  // that went back. All samples, open rows, and panes are dropped, sealed() returns to
+  // ---- Lifetime of the state. Resets the store for a new attempt on the step clock, or if the
+  // step number decreased. All samples, open rows, and panes are dropped, sealed() returns to
   // kMinPosition, and every window counts as part of the first set again. IDs, plans, and the
   // origin are kept.
   void Reset();
-  // Drops the sealed and open samples of some series. sealed() is unchanged.
+  // Drops the sealed and open samples of the given series. sealed() is unchanged.
   void Reset(std::span<const SeriesId> ids);
   // Replaces the demands on a hot reload. Demands with equal keys keep their state; the other
   // demands start empty at sealed().
   void Replace(std::shared_ptr<const DemandSet> demands);
-  // Forgets series whose last sample is older than every window and look-back. To limit the cost,
-  // it waits until they make up a sixteenth of all series or space is scarce. Returns their IDs,
-  // which may be reused for other series. A series in a plan keeps its ID but uses no window memory
-  // until its next sample. The result depends only on the previous calls. Call this rarely, for
-  // example every minute.
+  // Forgets series whose last sample is older than every window and look-back period. To limit the
+  // cost, the call does nothing until such series make up a sixteenth of all series or space is
+  // scarce. Returns their IDs, which may be reused for other series. A series in a plan keeps its
+  // ID but uses no window memory until its next sample. The result depends only on the previous
+  // calls. Call this rarely, for example every minute.
   std::vector<SeriesId> Expire();
 
   // Saves everything except plans, including open rows. Restore requires the same demands and
@@ -187,13 +187,13 @@ class SeriesStore final : public ColumnView {
                                                         Limits limits);
 
   // ---- Inspection.
-  bool IsEmpty() const;  // whether the state may be dropped (no series and no open rows)
+  bool IsEmpty() const;  // whether there are no series and no open rows
   size_t SeriesCount() const;
   size_t OpenSamples() const;
   size_t MemoryBytes() const;
   const StoreCounters& counters() const;
   const DemandSet& demands() const;
-  // Returns nullptr if the ID is unknown.
+  // Returns the labels of a series, or nullptr if the ID is unknown.
   const Labels* LabelsOf(SeriesId id) const;
   // Returns the position of the newest sealed sample, including stale markers.
   std::optional<int64_t> LastPosition(SeriesId id) const;

@@ -84,7 +84,7 @@ TEST(SeriesStore, RejectsInvalidInput) {
   const auto refused = f.store.Intern(M("c"));
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(refused.status().message()), testing::HasSubstr("id=\"c\""));
-  EXPECT_TRUE(f.store.Intern(M("b")).ok());  // already known
+  EXPECT_TRUE(f.store.Intern(M("b")).ok());  // b is already interned
   EXPECT_EQ(f.store.SeriesCount(), 2u);
 
   EXPECT_FALSE(f.store.Plan({SeriesId(77)}).ok());
@@ -97,7 +97,7 @@ TEST(SeriesStore, RejectsInvalidInput) {
   EXPECT_FALSE(f.store.Append({20 * kSecond, "s", "b", 1, 0}, plan, std::vector<double>{1}).ok());
 }
 
-TEST(SeriesStore, ValidateReportsCause) {
+TEST(SeriesStore, ValidateReportsReasonForRejection) {
   const auto message = [](const Demand& demand) {
     return std::string(SeriesStore::Validate(demand).message());
   };
@@ -125,7 +125,7 @@ TEST(SeriesStore, ValidateReportsCause) {
   EXPECT_EQ(message(Window(WindowFunction::kSum, 65'536)), "");
   EXPECT_EQ(SeriesStore::Validate(Window(WindowFunction::kSum, 65'537)).code(),
             absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(message(Window(WindowFunction::kMad, 4096)), "");  // this function keeps each sample
+  EXPECT_EQ(message(Window(WindowFunction::kMad, 4096)), "");  // kMad keeps each sample
   EXPECT_EQ(SeriesStore::Validate(Window(WindowFunction::kMad, 4097)).code(),
             absl::StatusCode::kResourceExhausted);
 
@@ -175,7 +175,7 @@ TEST(SeriesStore, SpikeDoesNotAffectLaterWindows) {
     without.Tick(t);
     for (uint32_t d = 0; d < demands.size(); ++d) {
       if (t < 1000 || t >= 1600) {
-        ASSERT_EQ(with.Get(d), without.Get(d)) << t;  // bit-identical
+        ASSERT_EQ(with.Get(d), without.Get(d)) << t;  // the values are bit-identical
       } else {
         ASSERT_GT(*with.Get(d), *without.Get(d)) << t;
       }
@@ -246,7 +246,7 @@ TEST(SeriesStore, ExpireForgetsSeriesOutsideAllWindows) {
   EXPECT_EQ(f.Get(1), 1);
   f.Tick(121);
   const uint64_t generation = f.store.Generation(0);
-  EXPECT_THAT(f.store.Expire(), testing::ElementsAre(f.a));  // a plan holds b
+  EXPECT_THAT(f.store.Expire(), testing::ElementsAre(f.a));  // a plan pins b
   EXPECT_GT(f.store.Generation(0), generation);
   EXPECT_TRUE(f.store.Series(0).empty());
   EXPECT_TRUE(f.store.Read(1, kLeast).values.empty());
@@ -275,7 +275,7 @@ TEST(SeriesStore, ResetDropsSamplesAndKeepsIds) {
   f.store.Reset();
   EXPECT_EQ(f.store.sealed(), kMinPosition);
   EXPECT_EQ(f.store.OpenSamples(), 0u);
-  ASSERT_TRUE(f.Put(10 * kSecond, 4).ok());  // positions may go back
+  ASSERT_TRUE(f.Put(10 * kSecond, 4).ok());  // positions may decrease after a reset
   f.Tick(10);
   for (uint32_t d = 0; d < 3; ++d) EXPECT_EQ(f.Get(d), 4);
   EXPECT_EQ(*f.store.Intern(M("a")), f.a);
@@ -296,7 +296,7 @@ TEST(SeriesStore, PartialResetKeepsOtherSeries) {
   EXPECT_EQ(f.Get(2), std::nullopt);
   EXPECT_EQ(f.store.Read(1, kLeast).values[1], 38);
   f.Tick(20);
-  EXPECT_EQ(f.Get(1), std::nullopt);  // its open samples were dropped too
+  EXPECT_EQ(f.Get(1), std::nullopt);  // the series' open samples were dropped too
   EXPECT_EQ(f.store.Read(1, kLeast).values[1], 40);
   ASSERT_TRUE(f.Put(21 * kSecond, 9).ok());
   f.Tick(21);
@@ -336,7 +336,7 @@ TEST(SeriesStore, ReplaceStartsNewWindowsEmpty) {
   EXPECT_EQ(f.Get(2), 5);
 }
 
-TEST(SeriesStore, RestoreRejectsOtherDemandsAndDamage) {
+TEST(SeriesStore, RestoreRejectsOtherDemandsAndDamagedBytes) {
   Fixture f({Window(WindowFunction::kSum, 60), Window(WindowFunction::kQuantile, 20),
              Window(WindowFunction::kRate, 60)});
   for (int64_t t = 1; t <= 50; ++t)
@@ -398,9 +398,9 @@ TEST(SeriesStore, MemoryPerSeriesStaysLow) {
   EXPECT_LT(bytes, 8192u);
 }
 
-// An [attempt] window contains everything since the start of the attempt, even if series come and
-// go. A new attempt restarts the window, even within a pane. A restored store continues like the
-// saved store.
+// An [attempt] window contains all samples since the start of the attempt, even if series appear
+// and disappear. A new attempt restarts the window, even within a pane. A restored store continues
+// like the saved store.
 TEST(SeriesStore, AttemptWindowRestartsWithEachAttempt) {
   Demand sum = Window(WindowFunction::kSum, 0);
   sum.kind = WindowKind::kAttempt;
@@ -420,8 +420,8 @@ TEST(SeriesStore, AttemptWindowRestartsWithEachAttempt) {
   f.store.BeginAttempt(103 * kSecond + 1);
   f.Tick(105);
   EXPECT_EQ(f.Get(0), 3 + 4 + 4 + 5);
-  // The increase is 2 in 1.5 s, extrapolated by half a second at both ends, but on the left only to
-  // the start of the attempt.
+  // The increase is 2 in 1.5 s. It is extrapolated by half a second at both ends, but on the left
+  // only to the start of the attempt.
   ASSERT_TRUE(f.Get(1).has_value());
   EXPECT_NEAR(*f.Get(1), 2.0 / 1.5 * (1.5 + 0.5 + 0.0) / 2, 0.4);
 
@@ -442,7 +442,8 @@ TEST(SeriesStore, AttemptWindowRestartsWithEachAttempt) {
   }
 }
 
-// An [N samples] window contains the last N samples of any age, while the series exists.
+// An [N samples] window contains the last N samples regardless of age, as long as the series
+// exists.
 TEST(SeriesStore, SamplesWindowContainsLastSamples) {
   Demand three = Window(WindowFunction::kSum, 0);
   three.kind = WindowKind::kSamples;
@@ -470,8 +471,7 @@ TEST(SeriesStore, SamplesWindowContainsLastSamples) {
   EXPECT_FALSE(f.Get(0).has_value()) << "stale";
 }
 
-// A few vanished series are not removed yet, because removing their columns moves all other
-// columns.
+// A few vanished series stay for a while, because removing their columns moves all other columns.
 TEST(SeriesStore, ExpireWaitsForEnoughSeries) {
   for (const uint32_t limit : {1000U, 100U}) {
     SeriesStore store(SetOf({Window(WindowFunction::kSum, 10)}), Limits{.max_series = limit});
@@ -484,7 +484,7 @@ TEST(SeriesStore, ExpireWaitsForEnoughSeries) {
         store.Append({20 * kSecond, "s", "b", 2, 0}, all.first(95), std::span(ones).first(95))
             .ok());
     store.SealTo(20 * kSecond);
-    // 5 of 100 series are too few unless their places are needed.
+    // Five of 100 series are too few to remove, unless their slots are needed.
     EXPECT_EQ(store.Expire().size(), limit == 100 ? 5U : 0U);
     if (limit == 100) continue;
     ASSERT_TRUE(

@@ -32,9 +32,9 @@ class SeriesTable {
 
   // Returns the number of known series.
   size_t count() const { return known_; }
-  // Returns a number above all IDs.
+  // Returns a number that is greater than every ID.
   uint32_t size() const { return static_cast<uint32_t>(series_.size()); }
-  // Returns whether less than 1/`share` of the space for labels or series is left.
+  // Returns whether less than 1/`share` of the capacity for labels or series is left.
   bool IsCrowded(size_t share) const;
 
   std::optional<SeriesId> Find(const Labels& labels) const;
@@ -43,11 +43,11 @@ class SeriesTable {
   StatusOr<SeriesId> Add(const Labels& labels, int64_t sealed);
   void Forget(SeriesId id);
   bool Known(SeriesId id) const { return id.value() < series_.size() && series_[id.value()].known; }
-  // Returns the labels of a known series. Their address is stable until Forget.
+  // Returns the labels of a known series. The returned address is stable until Forget is called.
   const Labels& labels(SeriesId id) const { return series_[id.value()].labels; }
 
-  // Returns whether the series is dormant: it expired, but a plan pins its ID. A dormant series has
-  // no column until its next sample.
+  // Returns whether the series is dormant: it has expired, but a plan pins its ID. A dormant series
+  // has no column until its next sample.
   bool dormant(SeriesId id) const { return series_[id.value()].dormant; }
   void SetDormant(SeriesId id, bool dormant) { series_[id.value()].dormant = dormant; }
 
@@ -59,7 +59,7 @@ class SeriesTable {
     newest = {position, value};
     return true;
   }
-  // Returns the position of the last sample or the sealed position at the time the series was
+  // Returns the position of the last sample, or the sealed position at the time the series was
   // added, whichever is later.
   int64_t LastUse(SeriesId id) const;
   void DropLast(SeriesId id) { last_[id.value()] = LastSample(); }
@@ -77,7 +77,7 @@ class SeriesTable {
     bool dormant = false;
     int64_t added_at = kMinPosition;  // value of sealed() when the series was added
   };
-  // Hash by labels, which are stored only in Series.
+  // Hash of labels. The map stores pointers to the labels in Series.
   struct LabelsHash {
     using is_transparent = void;
     size_t operator()(const Labels& labels) const { return absl::Hash<Labels>{}(labels); }
@@ -96,7 +96,7 @@ class SeriesTable {
   std::vector<LastSample> last_;  // indexed by ID
   std::vector<uint32_t> free_ids_;
   size_t known_ = 0;
-  size_t label_bytes_ = 0;  // total of the known series (LabelBytes)
+  size_t label_bytes_ = 0;  // total label size of the known series (LabelBytes)
   absl::flat_hash_map<const Labels*, uint32_t, LabelsHash, LabelsEq> ids_;
 };
 

@@ -18,7 +18,7 @@ Status SeriesStore::State::CheckRow(const RowKey& key, size_t cells) const {
     return FailedPrecondition(Cat("row of ", key.source, ": position ", key.position,
                                   " is late because it is not after the sealed position ", sealed));
   }
-  // The charge includes a row's overhead, which dominates for rows with a single sample.
+  // The charge includes a fixed overhead per row, which dominates for rows with a single sample.
   if (open.charge() + cells + OpenRows::kCellsOfARow > max_open_samples) {
     return ResourceExhausted(
         Cat("row of ", key.source, ": ", open.cells(), " samples in ", open.rows().size(),
@@ -41,7 +41,7 @@ void SeriesStore::State::ApplyRow(const OpenRow& row) {
     LayOut(row.plan);
   }
   const RowLayout& row_layout = plans.layout(row.plan);
-  // The first loop updates the state of each series and replaces duplicates with missing values.
+  // This loop updates the state of each series and replaces duplicates with missing values.
   const int64_t position = row.position;
   if (attempt_at == kMinPosition) attempt_at = position - 1;
   uint64_t stale = 0, sealed_samples = 0, duplicates = 0;
@@ -70,7 +70,7 @@ void SeriesStore::State::ApplyRow(const OpenRow& row) {
     }
     numbers = without_stale.data();
   }
-  // The second loop updates the windows.
+  // This loop updates the windows.
   for (const RowLayout::Target& target : row_layout.targets) {
     windows.of(target.selector)
         .Feed(columns.members(target.selector).size(),

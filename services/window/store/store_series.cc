@@ -1,4 +1,5 @@
-// Manages the store's series and row plans: which series exist and where their cells go.
+// Management of the store's series and row plans: the existing series and the columns of their
+// cells.
 #include <algorithm>
 #include <utility>
 
@@ -8,7 +9,7 @@
 namespace pitwall::window {
 namespace {
 
-// Expire waits until at least 1/kExpireShare of the series can be removed.
+// Expire does nothing until at least 1/kExpireShare of the series can be removed.
 constexpr size_t kExpireShare = 16;
 
 }  // namespace
@@ -21,7 +22,7 @@ void SeriesStore::State::Join(SeriesId id) {
 void SeriesStore::State::Wake(SeriesId id) {
   series.SetDormant(id, false);
   Join(id);
-  ++layout;  // plans that contain the series must find its new columns
+  ++layout;  // plans that contain the series must be laid out again
 }
 
 void SeriesStore::State::LayOut(uint32_t plan) {
@@ -80,8 +81,8 @@ void SeriesStore::ReleasePlan(RowPlanId plan) { state_->plans.Release(plan.value
 std::vector<SeriesId> SeriesStore::Expire() {
   State& s = *state_;
   if (s.sealed == kMinPosition) return {};
-  // Removing even a few columns moves all others, so the removal waits until it is worthwhile or
-  // space is scarce.
+  // Removing even a few columns moves all others, so they are removed only if there are many of
+  // them or space is scarce.
   size_t candidates = 0;
   const std::vector<SeriesId> expired = s.Expired(&candidates);
   if (candidates * kExpireShare < s.series.count() && !s.series.IsCrowded(kExpireShare)) return {};
@@ -113,7 +114,7 @@ std::vector<SeriesId> SeriesStore::Expire() {
 void SeriesStore::Reset(std::span<const SeriesId> ids) {
   State& s = *state_;
   std::vector<bool> gone(s.series.size(), false);
-  std::vector<std::vector<uint32_t>> cleared(s.columns.size());  // columns by selector
+  std::vector<std::vector<uint32_t>> cleared(s.columns.size());  // by selector: its columns
   for (const SeriesId id : ids) {
     if (!s.series.Known(id) || gone[id.value()]) continue;
     gone[id.value()] = true;

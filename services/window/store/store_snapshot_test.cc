@@ -45,7 +45,7 @@ TEST(StoreSnapshotTest, LabelLimitAppliesAfterRestore) {
   EXPECT_EQ(intern(&f.store, "1", 4'000), absl::StatusCode::kOk);
   EXPECT_EQ(intern(&f.store, "2", 4'000), absl::StatusCode::kOk);
   EXPECT_EQ(intern(&f.store, "3", 4'000), absl::StatusCode::kOutOfRange);
-  EXPECT_EQ(intern(&f.store, "1", 4'000), absl::StatusCode::kOk);  // this series is known
+  EXPECT_EQ(intern(&f.store, "1", 4'000), absl::StatusCode::kOk);  // b is already interned
   BinaryWriter out;
   f.store.Save(out);
   BinaryReader in(out.data());

@@ -33,12 +33,12 @@ struct SeriesStore::State {
   RowPlans plans;
   OpenRows open;
 
-  uint64_t layout = 1;   // changes if columns move or memberships change
+  uint64_t layout = 1;   // incremented when columns move or memberships change
   uint64_t version = 1;  // increases with every change that a read can see
   int64_t sealed = kMinPosition;
   int64_t tick = kMinPosition;
   int64_t origin = 0;
-  // Left edge of attempt windows; kMinPosition before the first row.
+  // Exclusive start of attempt windows; kMinPosition before the first row.
   int64_t attempt_at = kMinPosition;
   bool started = false;
   // Scratch buffers of SealTo: the rows, and one row's values without stale markers.
@@ -50,8 +50,8 @@ struct SeriesStore::State {
   // Reactivates a dormant series that has a new sample.
   void Wake(SeriesId id);
   void LayOut(uint32_t plan);
-  // Returns the series that no read can see anymore. `candidates` is the number of them whose
-  // removal frees memory.
+  // Returns the series that no read can see anymore. `candidates` is set to the number of them
+  // whose removal frees memory.
   std::vector<SeriesId> Expired(size_t* candidates) const;
   void DropColumns(const std::vector<bool>& gone);
 

@@ -2,7 +2,7 @@
 //
 // In every second, each series has one sample, reported by one of 8 sources. Then the tick is
 // sealed and every demand is read once. items/s are samples; `reads` are series results per second;
-// `B/series` is the memory once the windows are full.
+// `B/series` is the memory per series once the windows are full.
 //   dense: all sources report at the same time, and no samples are missing.
 //   mixed: each source has its own phase, and 2% of the samples are missing.
 #include <benchmark/benchmark.h>
@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr size_t kSources = 8;
-constexpr double kPhi[] = {0.95};  // only quantiles use it
+constexpr double kPhi[] = {0.95};  // phi; only quantiles use it
 
 Demand Over(WindowFunction function, int64_t seconds) {
   Demand demand;
@@ -39,8 +39,8 @@ Demand Instant() {
 }
 
 std::vector<Demand> TenRules() {
-  // Demands of the ten rules in tests/bench: the instant threshold, avg by, straggler join, and avg
-  // by of avg read these columns.
+  // Demands of the ten rules in tests/bench. The rules for the instant threshold, avg by, straggler
+  // join, and avg by of avg read these columns.
   return {Over(WindowFunction::kAvg, 60),
           Over(WindowFunction::kMax, 60),
           Over(WindowFunction::kStddev, 60),

@@ -1,7 +1,7 @@
-// Compares stores over random job lifetimes with the reference implementation (oracle.h) at every
-// tick, and several stores with each other bit by bit. One store gets all rows in order. One gets
-// them shuffled, seals in uneven intervals, and expires series now and then. The others are also
-// saved and restored repeatedly.
+// Compares stores with the reference implementation (oracle.h) at every tick over random job
+// lifetimes, and compares several stores with each other bit by bit. One store receives all rows in
+// order. Another receives them shuffled, seals in uneven intervals, and occasionally expires
+// series. The remaining stores are also saved and restored repeatedly.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@ struct Row {
   std::vector<double> values;
 };
 
-// A store under test and the way it is driven.
+// A store under test and the options for driving it.
 struct Subject {
   std::unique_ptr<SeriesStore> store;
   Limits limits;
@@ -118,7 +118,7 @@ class Scenario {
         Pick(random_, 0, 40) * kSecond + 1'000'000 * kSecond + Pick(random_, 0, 3) * 700 * kMilli;
     start_ = origin_;
     for (int i = 0; i < 4; ++i) {
-      if (i >= 2) subjects_[i].limits.long_panes = 20;  // so that most windows are packed
+      if (i >= 2) subjects_[i].limits.long_panes = 20;  // most windows are thus packed
       subjects_[i].store = std::make_unique<SeriesStore>(set_, subjects_[i].limits);
       subjects_[i].store->SetOrigin(origin_);
       subjects_[i].use_plans = i == 1 || i == 3;
@@ -127,9 +127,9 @@ class Scenario {
     int64_t tick = (start_ / kSecond) * kSecond;
     for (int k = 0; k < ticks && !testing::Test::HasFatalFailure(); ++k) {
       tick += kSecond;
-      if (Chance(random_, 0.01)) tick += Pick(random_, 1, 200) * kSecond;  // silence of all sources
+      if (Chance(random_, 0.01)) tick += Pick(random_, 1, 200) * kSecond;  // all sources are silent
       Generate(tick);
-      for (int64_t half = 0; half < 2; ++half) {  // align_job ticks are in between
+      for (int64_t half = 0; half < 2; ++half) {  // aligned ticks lie between the whole seconds
         const int64_t at = half == 0 ? AlignedTick(tick) : tick;
         if (at > sealed_) Tick(at);
       }
@@ -181,7 +181,7 @@ class Scenario {
     for (Source& source : sources_) {
       if (source.next < tick - 5 * kSecond) source.next += (tick - source.next) / kSecond * kSecond;
       if (Chance(random_, 0.004))
-        source.next += Pick(random_, 5, 150) * kSecond;  // absent for a while
+        source.next += Pick(random_, 5, 150) * kSecond;  // the source is absent for a while
       while (source.next <= tick + 3 * kSecond) {
         const int64_t at = source.next + (source.jitter > 0 ? Pick(random_, 0, source.jitter) : 0);
         source.next += source.interval;
@@ -232,7 +232,7 @@ class Scenario {
   void Tick(int64_t tick) {
     Learn(tick);
     for (int i = 0; i < 4; ++i) {
-      if (i == 1 && sealed_ > kMinPosition) {  // seal in uneven intervals
+      if (i == 1 && sealed_ > kMinPosition) {  // seals in uneven intervals
         for (int64_t at = sealed_ + Pick(random_, 1, 400) * kMilli; at < tick;
              at += Pick(random_, 1, 900) * kMilli) {
           subjects_[i].store->SealTo(at);
@@ -394,7 +394,7 @@ TEST_P(OracleTest, RandomJobMatchesOracle) {
   scenario.Run(300);
 }
 // The test is single-threaded, so a few lifetimes suffice under the thread sanitizer. Other builds
-// run all of them.
+// run all lifetimes.
 #ifdef __SANITIZE_THREAD__
 constexpr uint64_t kLives = 2;
 #else

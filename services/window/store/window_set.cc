@@ -119,7 +119,7 @@ void WindowSet::RetainTracks(const std::vector<WindowRef>& used,
     const auto state = std::find_if(before.begin(), before.end(), [&](const TrackState& one) {
       return one.track.get() == first.track;
     });
-    if (state == before.end()) continue;  // already moved for an earlier demand
+    if (state == before.end()) continue;  // the track was already moved for an earlier demand
     std::vector<bool> windows;
     for (const WindowRef& ref : used) {
       if (ref.track != first.track) continue;

@@ -23,7 +23,7 @@ struct TrackKey {
   uint32_t selector;
   int64_t length;
   int64_t cut;
-  int64_t phase_offset;  // -offset mod length: the phase without the origin
+  int64_t phase_offset;  // -offset mod length, which is the phase without the origin
   bool align_job;
   bool with_stale;
   bool packed;   // whether the window is long
@@ -50,7 +50,7 @@ struct SeriesTrackKey {
 // served from the last samples or was rejected.
 struct WindowRef {
   Track* track = nullptr;
-  size_t window = 0;  // index in the track
+  size_t window = 0;  // index of the window in the track
   SeriesTrack* by_series = nullptr;
   SketchWindow* sketch = nullptr;
 };
@@ -61,7 +61,7 @@ class WindowSet {
   // Uses the limit max_window_bytes.
   explicit WindowSet(const Limits& limits) : max_window_bytes_(limits.max_window_bytes) {}
 
-  // Returns the state for the key, new or shared. Samples at or before `since` do not belong to the
+  // Returns the new or shared state for the key. Samples at or before `since` do not belong to the
   // window. Call Bind after all states were created.
   Track* TrackFor(const TrackKey& key, int64_t origin);
   SketchWindow* SketchFor(const TrackKey& key, const WindowShape& shape);
@@ -78,7 +78,7 @@ class WindowSet {
 
   // Sets the origin. Call this before the first sample.
   void SetOrigin(int64_t origin);
-  // Completes the panes up to `upto`. Every sample up to this position must have been fed.
+  // Completes the panes up to `upto`. Every sample up to this position must have been added.
   void Advance(int64_t upto, const SelectorColumns& columns);
   // Restarts the attempt windows. Samples after `after` belong to the new attempt.
   void BeginAttempt(int64_t after);
@@ -100,7 +100,7 @@ class WindowSet {
     SeriesTrackKey key;
     std::unique_ptr<SeriesTrack> track;
   };
-  // Sketch shared by all quantile demands with the same window and age.
+  // A sketch that all quantile demands with the same window and age share.
   struct SketchState {
     TrackKey key;
     int64_t panes;

@@ -32,8 +32,8 @@ inline std::optional<double> OracleSmoothing(const std::vector<OracleSample>& w,
 }
 
 // Returns the fraction of the known time in (start, end] in which the state was not zero. A sample
-// determines the state from its position to the next sample, for at most `hold`. NaN and stale
-// markers do not determine a state.
+// determines the state from its position to the next sample, for at most `hold`. After a NaN or a
+// stale marker, the state is unknown.
 inline std::optional<double> OracleShare(const std::vector<OracleSample>& all, int64_t since,
                                          int64_t start, int64_t end, int64_t hold) {
   int64_t known = 0, on = 0;
@@ -52,8 +52,8 @@ inline std::optional<double> OracleShare(const std::vector<OracleSample>& all, i
   return static_cast<double>(on) / static_cast<double>(known);
 }
 
-// Counts outliers among the samples that are numbers. *error is set to the number of samples so
-// close to the limit that rounding decides.
+// Counts outliers among the samples that are numbers. *error is set to the number of samples that
+// are so close to the limit that a rounding error could change the result.
 inline std::optional<double> OracleOutliers(const std::vector<OracleSample>& w, double deviations,
                                             double* error) {
   std::vector<long double> v;
@@ -166,9 +166,9 @@ inline std::vector<double> OracleArguments(const Demand& demand) {
   return out;
 }
 
-// Returns the demand's value at `tick` for a series with the given samples, in ascending order and
-// including stale markers. The demand knows only samples after `since`. *error is set to the
-// permitted error of a sketch. `bucket` selects one of several values.
+// Returns the demand's value at `tick` for a series with the given samples, which must be in
+// ascending order and include stale markers. Only samples after `since` are used. *error is set to
+// the permitted error of a sketch. `bucket` selects one of several values.
 inline std::optional<double> OracleRead(const Demand& demand, int64_t tick, int64_t since,
                                         const std::vector<OracleSample>& all, double* error,
                                         size_t bucket = 0) {
@@ -221,7 +221,7 @@ inline std::optional<double> OracleRead(const Demand& demand, int64_t tick, int6
         newest.position <= since)
       return std::nullopt;
     w.clear();
-    for (size_t i = samples.size(); i-- > 0;) {  // back to the point where the series was absent
+    for (size_t i = samples.size(); i-- > 0;) {  // goes back to the last gap
       const bool gap = i + 1 < samples.size() &&
                        samples[i].position <= samples[i + 1].position - demand.lookback;
       if (gap || IsStale(samples[i].value) || samples[i].position <= since) break;

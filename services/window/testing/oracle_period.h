@@ -13,8 +13,8 @@
 
 namespace pitwall::window {
 
-// Returns the period of events at the times t by its definition (period_detector.h). Each part uses
-// the simplest computation. d is the distance between two samples, and n is the number of samples.
+// Returns the period of events at the times t, computed from its definition (period_detector.h) in
+// the simplest way. d is the distance between two samples, and n is the number of samples.
 inline std::optional<double> OraclePeriod(const std::vector<double>& t, double d, double n) {
   const auto m = static_cast<double>(t.size());
   std::map<double, int> seen;  // distance in samples -> count
@@ -32,7 +32,7 @@ inline std::optional<double> OraclePeriod(const std::vector<double>& t, double d
   double most = 0;
   for (const auto& [count, guess] : guesses) {
     for (size_t start = 0; start < 4 && start + 1 < t.size(); ++start) {
-      std::vector<std::pair<double, double>> kept = {{0, t[start]}};  // (number on the grid, time)
+      std::vector<std::pair<double, double>> kept = {{0, t[start]}};  // (grid point number, time)
       for (size_t i = start + 1; i < t.size(); ++i) {
         const double turns = std::round((t[i] - kept.back().second) / guess);
         const double off = std::fabs(t[i] - kept.back().second - turns * guess);
@@ -101,7 +101,7 @@ inline std::optional<double> OracleOutlierPeriod(const std::vector<OracleSample>
   return OraclePeriod(t, d, static_cast<double>(w.size()));
 }
 
-// Considers only the last hundred times.
+// Uses only the last hundred times.
 inline std::optional<double> OracleEventPeriod(const std::vector<OracleSample>& all,
                                                double resolution) {
   std::vector<double> t;

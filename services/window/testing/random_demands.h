@@ -33,7 +33,7 @@ inline Selector MakeSelector(
   return selector;
 }
 
-// Returns the selectors of the scenarios. Selectors 0 to 2 match every series.
+// Returns the selectors used in the scenarios. Selectors 0 to 2 match every series.
 inline std::vector<Selector> Selectors() {
   return {MakeSelector({{"__name__", MatchOp::kEqual, "gauge"}}),
           MakeSelector({{"__name__", MatchOp::kEqual, "counter"}}),
@@ -82,7 +82,7 @@ inline Demand RandomDemand(Random& random) {
     static const char* const kPhis[] = {"0", "0.25", "0.5", "0.95", "1", "-1", "2"};
     demand.arguments = kPhis[Pick(random, 0, 6)];
   }
-  // The oracle compares all pairs, so the window is short.
+  // The window is short because the oracle compares all pairs.
   if (demand.function == WindowFunction::kRobustDeriv ||
       demand.function == WindowFunction::kKendallTau) {
     demand.range = std::min(demand.range, 13 * kSecond);
@@ -126,7 +126,7 @@ inline Demand RandomDemand(Random& random) {
 inline std::shared_ptr<DemandSet> RandomDemands(Random& random, size_t count) {
   auto set = std::make_shared<DemandSet>();
   set->selectors = Selectors();
-  for (uint32_t s = 0; s < 3; ++s) {  // so that every series is always wanted
+  for (uint32_t s = 0; s < 3; ++s) {  // at least one demand thus wants each series
     Demand demand;
     demand.selector = s;
     demand.interval = kSecond;

@@ -23,7 +23,7 @@ inline Demand Window(WindowFunction function, int64_t range_s, int64_t interval_
   demand.interval = interval_s * kSecond;
   return demand;
 }
-// The φ used by every quantile in these tests.
+// The φ of every quantile in these tests.
 inline constexpr double kLeast[] = {0};
 
 inline Demand Instant(int64_t lookback_s) {
@@ -54,7 +54,7 @@ struct Fixture {
     store.SealTo(at_s * kSecond);
     store.BeginTick(at_s * kSecond);
   }
-  // Returns the value of series a, or no value if it is absent.
+  // Returns the value of series a, or nullopt if it has no value.
   std::optional<double> Get(uint32_t demand = 0) {
     const Column column = store.Read(demand, kLeast);
     if (column.values.empty() || !column.present[0]) return std::nullopt;

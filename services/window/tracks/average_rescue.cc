@@ -8,7 +8,7 @@
 namespace pitwall::window {
 namespace {
 
-// Compensated sum of one column with all terms scaled by kHugeScale.
+// Compensated sum of one column in which all terms are scaled by kHugeScale.
 struct ScaledSum {
   size_t column;
   double sum = 0, comp = 0, count = 0;

@@ -10,7 +10,7 @@
 namespace pitwall::window {
 
 // Recomputes averages that are present but not finite from scaled sums of the panes in `window`.
-// `sums_index` is the index of the partials of kSums. A window without a start keeps its results,
+// `sums_index` is the index of the kSums partials. A window without a start keeps its results,
 // because its panes were dropped.
 void RescueAverages(const SlidingWindow& window, size_t sums_index, PaneSource& source,
                     double* values, const uint8_t* present);

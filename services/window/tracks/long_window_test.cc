@@ -29,7 +29,7 @@ TEST(LongWindow, ThirtyDayWindowMatchesPlainLoop) {
   std::vector<SeriesId> ids = {*store->Intern(M("a")), *store->Intern(M("b"))};
   std::mt19937_64 random(11);
   SCOPED_TRACE("seed 11");
-  std::deque<double> truth;  // samples of b; whole numbers, so sums are exact
+  std::deque<double> truth;  // samples of b; integers, so sums are exact
   double counter = 0;
   for (int64_t minute = 1; minute <= kMonth + 10'000; ++minute) {
     counter += static_cast<double>(random() % 1000);
@@ -89,7 +89,7 @@ TEST(LongWindow, MemoryIsProportionalToSamples) {
   std::printf(
       "memory: 20 series of minutes, window of 30 days: %zu bytes, noise %zu, constant %zu\n", none,
       old, constant);
-  EXPECT_LT(none, size_t{20} * 40'000);                // series that are half an hour old
+  EXPECT_LT(none, size_t{20} * 40'000);                // the series are half an hour old
   EXPECT_LT(old, size_t{20} * (kMonth * 9 + 40'000));  // noise does not compress
   EXPECT_LT(constant, size_t{20} * (kMonth + 40'000));
 }
@@ -129,7 +129,7 @@ TEST(LongWindow, WindowOverMemoryLimitHasNoResult) {
   EXPECT_EQ((*restored)->Read(0, {}).present[0], 0);
   EXPECT_EQ((*restored)->Read(1, {}).present[0], 1);
 
-  fill(9'000, 20'000, false);  // compresses to almost nothing
+  fill(9'000, 20'000, false);  // the samples compress to almost nothing
   EXPECT_EQ(f.Get(0), 10'000.0);
   EXPECT_TRUE(f.store.DemandStatus(0).ok());
 }

@@ -5,7 +5,7 @@
 
 namespace pitwall::window {
 
-// Number of samples received and number required, both including skipped samples.
+// Number of samples received and number of samples required. Both include skipped samples.
 struct PrefixProgress {
   int64_t has = 0;
   int64_t wants = 0;

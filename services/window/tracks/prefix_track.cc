@@ -45,7 +45,7 @@ PrefixTrack::Answer& PrefixTrack::AnswerOf(const Demand& demand,
   const auto found = std::find_if(answers_.begin(), answers_.end(), [&](const Answer& answer) {
     return answer.function == demand.function && answer.text == demand.arguments;
   });
-  PITWALL_CHECK(found != answers_.end());  // AddDemand must have been called
+  PITWALL_CHECK(found != answers_.end());  // AddDemand must have been called with this demand
   const auto same = [](double a, double b) {
     return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
   };

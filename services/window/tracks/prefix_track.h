@@ -27,7 +27,7 @@ class PrefixTrack final : public SeriesTrack {
   void SetColumns(size_t columns) override;
   void Scatter(int64_t position, std::span<const uint32_t> cells, std::span<const uint32_t> columns,
                const double* values) override;
-  // Columns that are not full have no result.
+  // Columns whose window is not full have no result.
   void Read(const Demand& demand, int64_t tick, int64_t after, std::span<const double> arguments,
             double* values, uint8_t* present) override;
   bool incomplete() const override { return false; }
@@ -48,12 +48,12 @@ class PrefixTrack final : public SeriesTrack {
     std::vector<double> values;
   };
   enum class Known : uint8_t { kNot, kValue, kNone };
-  // Cached results of one function over the full columns. They can be recomputed, so they are not
-  // saved.
+  // Cached results of one function over the full columns. They can be recomputed and are therefore
+  // not saved.
   struct Answer {
     WindowFunction function;
     std::string text;               // Demand::arguments
-    std::vector<double> arguments;  // parsed values of the arguments
+    std::vector<double> arguments;  // parsed arguments
     std::vector<double> values;     // `width` values per column
     std::vector<Known> known;       // one per column
     size_t width = 1;

@@ -30,7 +30,7 @@ std::optional<double> Outliers(const Values& values, double deviations) {
 }
 
 TEST(CountOutliers, CountsOnlyValuesAboveLimit) {
-  // Nine values of 1 and one of 11 have mean 2 and standard deviation 3.
+  // Nine values of 1 and one value of 11 have a mean of 2 and a standard deviation of 3.
   Values values(9, 1);
   values.push_back(11);
   EXPECT_EQ(Outliers(values, 2.9), 1);
@@ -147,9 +147,9 @@ TEST(TheilSen, HandlesShortWindowsAndSpecialValues) {
   EXPECT_EQ(Slope({kInf, kInf, 1}), -kInf);
 }
 
-// The window has more samples than the function uses: a straight line with one outlier in ten
-// samples.
-TEST(TheilSen, LongWindowsAreSampled) {
+// The window has more samples than the function uses. The values form a straight line with one
+// outlier in ten samples.
+TEST(TheilSen, LongWindowsUseSubsetOfSamples) {
   for (const size_t n : {kMaxSlopeSamples, kMaxSlopeSamples + 1, 1000UL, 4096UL}) {
     Values values;
     std::vector<OracleSample> samples;
@@ -167,12 +167,12 @@ std::optional<double> Tau(const Values& values) {
   return KendallTau(values, &tau) ? std::optional(tau) : std::nullopt;
 }
 
-TEST(Kendall, TauIsDifferenceOfPairShares) {
+TEST(Kendall, TauIsDifferenceOfRisingAndFallingShares) {
   EXPECT_EQ(Tau({1, 2, 3, 4}), 1);
   EXPECT_EQ(Tau({4, 3, 2, 1}), -1);
   EXPECT_EQ(Tau({1, 1000, 1001, 1e9}), 1);  // only ranks count
   EXPECT_EQ(Tau({1, 3, 2}), 1 / 3.0);
-  EXPECT_EQ(Tau({5, 5, 5, 5}), 0);  // ties count neither way
+  EXPECT_EQ(Tau({5, 5, 5, 5}), 0);  // ties count as neither rising nor falling
   EXPECT_EQ(Tau({1, 1, 2}), 2 / 3.0);
   EXPECT_EQ(Tau({0.0, -0.0}), 0);
 }

@@ -17,7 +17,7 @@
 namespace pitwall::window {
 namespace {
 
-// Implements double_exponential_smoothing of Prometheus (Holt's method).
+// Implements double_exponential_smoothing as in Prometheus (Holt's method).
 bool Smooth(std::span<const double> values, double smoothing, double trend, double* out) {
   if (!(smoothing > 0 && smoothing < 1 && trend > 0 && trend < 1)) {
     *out = NormalNan();  // the caller reports the error
@@ -63,7 +63,8 @@ bool ValueOfSamples(WindowFunction function, std::span<const int64_t> positions,
     case WindowFunction::kSmoothing:
       return Smooth(values, first, arguments.size() > 1 ? arguments[1] : 0, value);
     case WindowFunction::kQuantile:
-    case WindowFunction::kSketchQuantile:  // computed exactly, because all samples are available
+    case WindowFunction::kSketchQuantile:  // the quantile is exact, because all samples are
+                                           // available
       *value = QuantileOf(values, first);
       return true;
     case WindowFunction::kMad:
@@ -87,7 +88,7 @@ bool ValueOfSamples(WindowFunction function, std::span<const int64_t> positions,
     case WindowFunction::kLast:
     case WindowFunction::kTimestamp:
     case WindowFunction::kShare:
-      return false;  // these functions have no sample windows
+      return false;  // these functions do not use sample windows
 #define PITWALL_WINDOW_OF_PARTIALS(id, ...) case WindowFunction::id:
 #include "services/model/windows/functions.inc"
       {
@@ -129,11 +130,12 @@ void SampleTrack::Scatter(int64_t position, std::span<const uint32_t> cells,
 }
 
 // Drops samples that no window ending at or after `position` minus its offset contains. Called when
-// a list has doubled, so that the cost per sample does not depend on how far the windows look back.
+// a list has doubled, so that the amortized cost per sample does not depend on how far the windows
+// look back.
 void SampleTrack::Shrink(Samples* samples, int64_t position) const {
   std::vector<Sample>& list = samples->list;
   size_t first = list.size();
-  uint32_t counted = 0;  // samples within reach of every [N samples] window
+  uint32_t counted = 0;  // samples that every [N samples] window contains or may still need
   while (first > 0) {
     const Sample& sample = list[first - 1];
     if (sample.position <= position - keep_time_ && counted >= keep_samples_) break;
@@ -141,7 +143,7 @@ void SampleTrack::Shrink(Samples* samples, int64_t position) const {
     --first;
   }
   // A window with max_samples_ samples is always complete. The list may be a quarter longer, so
-  // that a full list is not moved with every sample.
+  // that a full list is not shifted with every sample.
   const size_t most = max_samples_ + max_samples_ / 4;
   if (list.size() - first >= most) {
     first = list.size() - max_samples_;
@@ -158,7 +160,7 @@ void SampleTrack::Read(const Demand& demand, int64_t tick, int64_t after,
   const bool counted = demand.kind == WindowKind::kSamples;
   const auto wanted = static_cast<size_t>(demand.range);
   const size_t width = ValuesPerSeries(demand.function, arguments.size());
-  // Number of newest values that suffice for the window; 0 means all values.
+  // Number of newest values that suffice for the window. 0 means that all values are needed.
   const size_t newest_numbers =
       demand.function == WindowFunction::kBlockQuantile ? BlockDemand(arguments).newest() : 0;
   std::vector<int64_t>& positions = positions_;
@@ -180,8 +182,7 @@ void SampleTrack::Read(const Demand& demand, int64_t tick, int64_t after,
     window.clear();
     size_t numbers = 0;
     for (size_t i = to; i-- > 0 && all[i].position > start;) {
-      // Samples before the series disappeared are not part of the window and may already be
-      // dropped.
+      // Samples before the series disappeared are not part of the window and may have been dropped.
       if (counted && (IsStale(all[i].value) ||
                       (i + 1 < to && all[i].position <= all[i + 1].position - demand.lookback))) {
         break;
@@ -221,7 +222,7 @@ void SampleTrack::ClearColumns(const std::vector<uint32_t>& columns) {
   for (const uint32_t column : columns) columns_[column] = Samples();
 }
 
-// `after` is ignored because reads pass the position after which samples count.
+// `after` is ignored, because each read passes the position after which samples count.
 void SampleTrack::Restart(int64_t /*after*/) {
   for (Samples& samples : columns_) samples = Samples();
 }
@@ -250,7 +251,7 @@ void SampleTrack::Load(BinaryReader& in, size_t columns) {
     columns_[c].lost = in.I64();
     const uint64_t limit = in.U64();
     const size_t samples = in.Count(9);
-    // Shrink keeps these bounds. A list that exceeds its limit would never shrink again.
+    // Shrink maintains these bounds. A list that exceeded its limit would never shrink again.
     if (limit < 1 || limit > std::max<uint64_t>(64, max_samples_ + max_samples_ / 4) ||
         samples > limit)
       in.Fail();

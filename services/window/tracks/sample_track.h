@@ -1,6 +1,6 @@
-// Every sample of one selector's series in order of position, as far back as the demands look. It
-// serves functions that partials cannot compute (double_exponential_smoothing) and windows of a
-// number of samples, whose ends depend on each series. Reads scan the window, so the cost class is
+// Every sample of one selector's series in order of position, as far back as the demands look. The
+// track serves functions that partials cannot compute (double_exponential_smoothing) and windows of
+// a number of samples, whose edges differ by series. Reads scan the window, so the cost class is
 // "rescan".
 #pragma once
 
@@ -52,7 +52,7 @@ class SampleTrack final : public SeriesTrack {
 
   const uint32_t max_samples_;
   int64_t keep_time_ = 0;      // how far back in positions the demands look
-  uint32_t keep_samples_ = 0;  // number of samples required before `keep_offset_`
+  uint32_t keep_samples_ = 0;  // number of samples required at or before `keep_offset_`
   int64_t keep_offset_ = 0;
   bool incomplete_ = false;
   std::vector<Samples> columns_;
@@ -63,7 +63,7 @@ class SampleTrack final : public SeriesTrack {
 
 // Computes the function over one non-empty window of samples without stale markers, in order of
 // position. Returns false if there is no result. The result is as exact as that of the families'
-// row kernels. `value` must have room for ValuesPerSeries values.
+// row kernels. `value` must have space for ValuesPerSeries values.
 bool ValueOfSamples(WindowFunction function, std::span<const int64_t> positions,
                     std::span<const double> values, int64_t range_start, int64_t range_end,
                     int64_t tick, std::span<const double> arguments, double* value);

@@ -1,5 +1,5 @@
-// Interface of a track that keeps its state by series instead of in panes. It receives the samples
-// of one selector in order of position and serves demands by column.
+// Interface of tracks that keep their state by series instead of in panes. A track receives the
+// samples of one selector in order of position and serves demands by column.
 #pragma once
 
 #include <cstddef>
@@ -30,22 +30,22 @@ class SeriesTrack {
  public:
   virtual ~SeriesTrack() = default;
 
-  // The demands determine which samples are kept. After a change of demands, call ForgetDemands and
-  // then AddDemand for each demand.
+  // The demands determine the samples that are kept. After the demands changed, call ForgetDemands
+  // and then AddDemand for each demand.
   virtual void ForgetDemands() = 0;
   virtual void AddDemand(const Demand& demand) = 0;
 
   virtual void SetColumns(size_t columns) = 0;
-  // Like Track::Scatter, except that stale markers are passed as samples.
+  // Adds samples like Track::Scatter, except that stale markers are passed as samples.
   virtual void Scatter(int64_t position, std::span<const uint32_t> cells,
                        std::span<const uint32_t> columns, const double* values) = 0;
-  // Returns ValuesPerSeries values per column. Samples at or before `after` do not belong to the
-  // demand.
+  // Returns ValuesPerSeries values per column. Samples at or before `after` are not part of the
+  // demand's window.
   virtual void Read(const Demand& demand, int64_t tick, int64_t after,
                     std::span<const double> arguments, double* values, uint8_t* present) = 0;
   // Returns whether the last Read found a window whose samples were dropped because of the limit.
   virtual bool incomplete() const = 0;
-  // While no column has a full window: returns the progress of the fullest column.
+  // Returns the progress of the fullest column while no column has a full window.
   virtual std::optional<PrefixProgress> Filling(const Demand& /*demand*/, int64_t /*tick*/) const {
     return std::nullopt;
   }
@@ -53,7 +53,8 @@ class SeriesTrack {
   // Reorders the columns: column i of the result was column keep[i].
   virtual void Remap(const std::vector<uint32_t>& keep) = 0;
   virtual void ClearColumns(const std::vector<uint32_t>& columns) = 0;
-  // Resets the state but keeps the demands and columns. Samples at or before `after` do not count.
+  // Resets the state but keeps the demands and columns. Later reads ignore samples at or before
+  // `after`.
   virtual void Restart(int64_t after) = 0;
 
   virtual void Save(BinaryWriter& out) const = 0;

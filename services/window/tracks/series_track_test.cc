@@ -36,7 +36,7 @@ Demand OfAttempt(Demand demand) {
   return demand;
 }
 
-// Returns a copy of the store, created with Save and Restore.
+// Returns a copy of the store that was created with Save and Restore.
 std::unique_ptr<SeriesStore> Copy(const SeriesStore& store) {
   BinaryWriter out;
   store.Save(out);
@@ -53,19 +53,19 @@ TEST(Share, StateHoldsUntilNextSample) {
   EXPECT_EQ(f.Get(), std::nullopt);
   ASSERT_TRUE(f.Put(2 * kSecond, 1).ok());
   f.Tick(2);
-  EXPECT_EQ(f.Get(), 1);  // no time has passed, so the current state counts
+  EXPECT_EQ(f.Get(), 1);  // no time has passed, so the current state is used
   ASSERT_TRUE(f.Put(6 * kSecond, 0).ok());
   f.Tick(6);
   EXPECT_EQ(f.Get(), 1);
   f.Tick(10);
-  EXPECT_EQ(f.Get(), 0.5);  // on in 2..6, off in 6..10
+  EXPECT_EQ(f.Get(), 0.5);  // on in 2..6 and off in 6..10
   f.Tick(14);
-  EXPECT_EQ(f.Get(), 0.2);  // on in 4..6: the state before the window counts
+  EXPECT_EQ(f.Get(), 0.2);  // on in 4..6, because the state before the window counts
   f.Tick(16);
   EXPECT_EQ(f.Get(), 0);
 }
 
-TEST(Share, StateEndsAtLookbackNanOrMarker) {
+TEST(Share, StateEndsAtLookbackOrNanOrStaleMarker) {
   Fixture f({Share(100, 5), Share(100, 1000)});
   ASSERT_TRUE(f.Put(10 * kSecond, 2).ok());
   ASSERT_TRUE(f.Put(30 * kSecond, 0).ok());
@@ -73,7 +73,7 @@ TEST(Share, StateEndsAtLookbackNanOrMarker) {
   ASSERT_TRUE(f.Put(40 * kSecond, -1).ok());
   ASSERT_TRUE(f.Put(50 * kSecond, StaleMarker()).ok());
   f.Tick(60);
-  EXPECT_EQ(f.Get(0), 10.0 / 15);  // on in 10..15 and 40..45, off in 30..35
+  EXPECT_EQ(f.Get(0), 10.0 / 15);  // on in 10..15 and 40..45 and off in 30..35
   EXPECT_EQ(f.Get(1), (20.0 + 10.0) / (20 + 5 + 10));
   f.Tick(149);
   EXPECT_EQ(f.Get(1), 1);  // only 49..50 is in the window
@@ -146,7 +146,7 @@ TEST(FirstSamples, WindowFreezesWhenFull) {
   for (; t < 50; ++t) ASSERT_TRUE(f.Put((t + 1) * kSecond, 1000).ok());
   f.Tick(t);
   EXPECT_EQ(median(), 2);
-  // With other arguments, the same samples give another result.
+  // The same samples give another result with other arguments.
   EXPECT_EQ(f.store.Read(0, std::vector<double>{1.0}).values[0], 9);
   EXPECT_EQ(median(), 2);
   EXPECT_EQ(Copy(f.store)->Read(0, half).values[0], 2);
@@ -202,7 +202,7 @@ TEST(FirstSamples, FillingReportsFullestSeries) {
   EXPECT_FALSE(f.store.Filling(0).has_value());
 }
 
-TEST(FirstSamples, OffsetDelaysResult) {
+TEST(FirstSamples, OffsetDelaysFirstResult) {
   Demand demand = First(WindowFunction::kSum, 2);
   demand.offset = 10 * kSecond;
   Fixture f({demand});
@@ -229,7 +229,7 @@ TEST(FirstSamples, SamplesSurviveExpiryButNotReset) {
   EXPECT_EQ(f.Get(), 11);
 }
 
-TEST(SeriesTracks, ValidateReportsCause) {
+TEST(SeriesTracks, ValidateReportsReasonForRejection) {
   const auto message = [](const Demand& demand) {
     return std::string(SeriesStore::Validate(demand).message());
   };

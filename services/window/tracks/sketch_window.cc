@@ -25,7 +25,7 @@ constexpr uint32_t kBucketBits = 18, kEqualBits = 6;
 constexpr uint32_t kBucketMask = (1U << kBucketBits) - 1, kMostEquals = 1U << kEqualBits;
 constexpr uint32_t kMostPanes = 255;
 constexpr int32_t kBucketBase = 1 << (kBucketBits - 1);
-// Bucket of no value, used in entries that only advance the pane.
+// Placeholder bucket in entries that only advance the pane.
 constexpr uint32_t kOnlyPanes = 0;
 
 uint32_t EntryOf(uint32_t panes, uint32_t bucket) {
@@ -198,7 +198,7 @@ double SketchWindow::Quantile(const Column& column, double phi) {
   const double weight = rank - floor;
   // The search starts at the nearer end.
   size_t at = 0;
-  uint64_t before = 0;  // number of samples up to bucket `at`
+  uint64_t before = 0;  // number of samples in buckets up to `at`
   if (below < column.total / 2) {
     before = column.counts[0];
     while (before <= below) before += column.counts[++at];
@@ -252,7 +252,7 @@ void SketchWindow::Save(BinaryWriter& out) const {
       out.I64(pane);
       out.Double(value);
     }
-    if (panes_ > 0) continue;  // otherwise, the counts follow from the entries
+    if (panes_ > 0) continue;  // otherwise, the counts are recomputed from the entries
     out.U32s(column.counts);
     for (const int32_t bucket : column.buckets) out.I64(bucket);
   }

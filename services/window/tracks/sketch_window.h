@@ -1,6 +1,6 @@
 // Quantiles of long windows with a bounded relative error. The memory depends on how much the
-// values vary, not on their number. The algorithm is DDSketch (C. Masson, J. E. Rim, H. K. Lee:
-// "DDSketch: a fast and fully-mergeable quantile sketch with relative-error guarantees", VLDB
+// values vary, not on the number of values. The algorithm is DDSketch (C. Masson, J. E. Rim, H. K.
+// Lee: "DDSketch: a fast and fully-mergeable quantile sketch with relative-error guarantees", VLDB
 // 2019).
 //
 // A value is counted in a bucket determined by its logarithm, interpolated linearly between powers
@@ -65,7 +65,7 @@ class SketchWindow {
 
  private:
   // Ring of log entries. An entry contains the number of panes since the previous entry, the number
-  // of equal samples minus one, and the bucket.
+  // of equal samples minus one, and the bucket of these samples.
   class Ring {
    public:
     uint32_t size() const { return size_; }
@@ -88,14 +88,15 @@ class SketchWindow {
   struct Column {
     Ring log;
     uint32_t entered = 0;  // number of counted entries, from the front
-    // Pane of the entry before the front, of the last counted entry, and of the last entry.
+    // Pane of the entry before the front, pane of the last counted entry, and pane of the last
+    // entry.
     int64_t front_pane = 0, entered_pane = 0, last_pane = 0;
     int64_t lost_pane = INT64_MIN;  // newest pane with dropped samples
     uint64_t total = 0;             // number of counted samples
     std::vector<int32_t> buckets;   // sorted
     std::vector<uint32_t> counts;   // one per bucket, never 0
     ApproxMinMax extremes;          // extremes of the counted samples
-    // (pane, value) not counted yet; only used with a delay.
+    // (pane, value) pairs that are not counted yet; only used with a delay.
     std::deque<std::pair<int64_t, double>> arriving;
   };
 
@@ -104,8 +105,8 @@ class SketchWindow {
   static double Quantile(const Column& column, double phi);
   static double ValueOf(const Column& column, size_t bucket);
   void PopFront(Column* column) const;
-  // Counts the samples of panes up to `last` and removes the samples before the window that ends
-  // there.
+  // Counts the samples in panes up to `last` and removes the samples before the window that ends at
+  // that pane.
   void MoveTo(Column* column, int64_t last) const;
   void Push(Column* column, int64_t pane, double value) const;
   void Enter(Column* column, int64_t pane, double value) const;

@@ -36,7 +36,7 @@ TEST(SketchBuckets, SpecialValuesAreExact) {
   for (const double x : {0.0, kInf, -kInf}) EXPECT_EQ(SketchValueOf(SketchBucketOf(x)), x);
   EXPECT_TRUE(std::isnan(SketchValueOf(SketchBucketOf(NormalNan()))));
   EXPECT_TRUE(std::isnan(SketchValueOf(SketchBucketOf(-NormalNan()))));
-  EXPECT_EQ(SketchBucketOf(least / 2), 0);  // subnormal
+  EXPECT_EQ(SketchBucketOf(least / 2), 0);  // a subnormal number
   EXPECT_EQ(SketchBucketOf(-0.0), 0);
   const std::vector<double> sorted = {NormalNan(), -kInf, -max, -1.02, -1,  -least,
                                       0,           least, 1,    1.02,  max, kInf};
@@ -44,7 +44,7 @@ TEST(SketchBuckets, SpecialValuesAreExact) {
     EXPECT_LT(SketchBucketOf(sorted[i - 1]), SketchBucketOf(sorted[i])) << sorted[i];
 }
 
-// Compares the sketch with the samples themselves, for long silences, bursts within one pane, and
+// Compares the sketch with the samples themselves over long silences, bursts within one pane, and
 // repeated values, with restores and moved columns.
 TEST(SketchWindow, QuantilesMatchSamplesWithinError) {
   std::mt19937_64 random(22);
@@ -126,7 +126,7 @@ TEST(SketchWindow, QuantilesMatchSamplesWithinError) {
 }
 
 // A quantile of a constant is that constant, and no quantile is outside the range of the window's
-// samples. Slowly falling or rising values fill the queue of candidates the most.
+// samples. Slowly falling or rising values produce the longest candidate queues.
 TEST(SketchWindow, QuantilesStayWithinSampleRange) {
   for (const int64_t delay : {0, 2}) {
     for (const double factor : {1.0, 0.9995, 1.0005, 0.97, -1.0}) {
@@ -182,7 +182,7 @@ TEST(SketchWindow, TooManySamplesHaveNoResult) {
   EXPECT_NEAR(result, 35.5, 0.5);
 }
 
-TEST(SketchWindow, StoreServesSketchQuantiles) {
+TEST(SketchWindow, StoreReadsQuantilesFromSketch) {
   Demand attempt = Window(WindowFunction::kSketchQuantile, 0);
   attempt.kind = WindowKind::kAttempt;
   Fixture f({Window(WindowFunction::kSketchQuantile, 30 * 86'400, 60), attempt});

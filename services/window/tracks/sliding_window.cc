@@ -81,7 +81,7 @@ void SlidingWindow::Skip(int64_t cursor) {
 }
 
 void SlidingWindow::Advance(PaneSource& source) {
-  if (panes_ == 1) {  // the window is only the pane at the cursor
+  if (panes_ == 1) {  // the window consists only of the pane at the cursor
     next_.reset();
     next_valid_ = false;
     ++cursor_;
@@ -155,7 +155,7 @@ SlidingWindow::Halves SlidingWindow::Read(PaneSource& source) {
   return {tail != nullptr && *tail ? tail : nullptr, next_ ? &next_ : nullptr};
 }
 
-// Repeats, merge by merge, the work that Advance would have done for the panes still in the window.
+// Repeats the merges of Advance in the same order for the panes that are still in the window.
 void SlidingWindow::Rebuild(PaneSource& source, int64_t cursor) {
   Skip(cursor);
   if (panes_ < 2) return;

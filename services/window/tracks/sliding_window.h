@@ -6,19 +6,19 @@
 // at absolute multiples. Let L be the block that contains the window's left end, and M the number
 // of whole blocks after it that fit into the window when the left end enters L. At that moment,
 //     tail[j] = panes j.. of block L + blocks L+1..L+M      for each j, from right to left
-// is computed. After that, only panes to the right of these are added, to
+// is computed. After that, only panes to the right of these blocks are added, to
 //     run     = the panes from block L+M+1 on, from left to right,
 // and the window is tail[left end] + run + pane c. The M blocks are themselves a sliding window
 // over blocks and are kept in the same way: as front suffixes, computed when the left end is at a
 // multiple of M blocks, and a back prefix. Therefore:
-//  - A pane costs about three row operations and a read one more, for any N.
+//  - A pane costs about three row operations and a read costs one more, for any N.
 //  - A window keeps about 2 sqrt(N) rows in addition to the panes, which all windows of the track
 //    share.
 //  - Nothing is ever subtracted, and all cuts are at absolute multiples. The state depends only on
 //    the panes in the window: Rebuild, used after Restore, gives the same bits, and panes that left
 //    the window have no effect.
 //
-// With N = 0, the window is everything since the start and consists of the run alone.
+// With N = 0, the window contains everything since the start and consists of the run alone.
 #pragma once
 
 #include <cstdint>
@@ -66,7 +66,7 @@ class SlidingWindow {
   }
   // Sets the cursor when the source contains no panes.
   void Skip(int64_t cursor);
-  // For N = 0 only: the prefix, which cannot be recomputed from panes.
+  // The prefix, which cannot be recomputed from panes. Only for N = 0.
   Row& prefix() { return run_; }
   const Row& prefix() const { return run_; }
   size_t RowsHeld() const;
@@ -92,7 +92,7 @@ class SlidingWindow {
   Row back_;               // blocks after the front
   Row run_;
   Row head_;                  // the cursor's block without pane c
-  bool head_is_run_ = false;  // head_ equals run_ and is stored only in run_
+  bool head_is_run_ = false;  // head_ equals run_ and only run_ stores it
   Row next_;                  // run_ + pane c, at next_version_ of the pane
   bool next_valid_ = false;
   uint64_t next_version_ = 0;

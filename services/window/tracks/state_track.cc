@@ -39,8 +39,8 @@ void StateTrack::Add(Column& column, int64_t position, double value) const {
 }
 
 // Drops stretches that no window ending at or after `position` minus its offset contains. Called
-// when a list has doubled, so that the cost per sample does not depend on how far the windows look
-// back.
+// when a list has doubled, so that the amortized cost per sample does not depend on how far the
+// windows look back.
 void StateTrack::Shrink(Column& column, int64_t position) const {
   std::vector<Stretch>& list = column.list;
   size_t first = 0;
@@ -63,7 +63,7 @@ void StateTrack::Scatter(int64_t position, std::span<const uint32_t> cells,
   }
 }
 
-// Computes the share over (start, end]. A start of kMinPosition includes all stretches, even
+// Computes the share over (start, end]. If `start` is kMinPosition, all stretches count, even
 // dropped ones.
 bool StateTrack::ShareOf(const Column& column, int64_t start, int64_t end, double* share) const {
   const std::vector<Stretch>& list = column.list;
@@ -98,7 +98,7 @@ void StateTrack::Read(const Demand& demand, int64_t tick, int64_t /*after*/,
   const bool attempt = demand.kind == WindowKind::kAttempt;
   for (size_t c = 0; c < columns_.size(); ++c) {
     const Column& column = columns_[c];
-    // Dropped stretches are included in the totals, so an attempt only needs stretches at its end.
+    // The totals include dropped stretches, so an attempt needs only the stretches at its end.
     const int64_t start = attempt ? kMinPosition : end - demand.range;
     const bool gone = column.lost > (attempt ? end : start);
     incomplete_ |= gone;
@@ -149,7 +149,7 @@ void StateTrack::Load(BinaryReader& in, size_t columns) {
     column.lost = in.I64();
     const uint64_t limit = in.U64();
     const size_t stretches = in.Count(3);
-    // Shrink keeps these bounds. A list that exceeds its limit would never shrink again.
+    // Shrink maintains these bounds. A list that exceeded its limit would never shrink again.
     if (limit < 1 || limit > std::max<uint64_t>(16, max_stretches_ + max_stretches_ / 4) ||
         stretches > limit)
       in.Fail();

@@ -1,7 +1,7 @@
-// Track of the times at which each series was in a state (its value was not zero), out of it, or
-// unknown. It stores stretches of time with cumulative lengths, so that the share of any window
-// takes two searches. All windows over one selector share the stretches. The sums are whole
-// nanoseconds, so they do not drift.
+// Track of the times at which each series was in a state (its value was not zero), not in the
+// state, or in an unknown state. It stores stretches of time with cumulative lengths, so that
+// computing the share over any window takes two searches. All windows over one selector share the
+// stretches. The sums are whole nanoseconds, so they do not drift.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,8 @@ class StateTrack final : public SeriesTrack {
   void SetColumns(size_t columns) override;
   void Scatter(int64_t position, std::span<const uint32_t> cells, std::span<const uint32_t> columns,
                const double* values) override;
-  // Computes kShare for kTime and, if each attempt restarts the track, for kAttempt.
+  // Computes kShare for kTime. If each attempt restarts the track, it also computes kShare for
+  // kAttempt.
   void Read(const Demand& demand, int64_t tick, int64_t after, std::span<const double> arguments,
             double* values, uint8_t* present) override;
   bool incomplete() const override { return incomplete_; }
@@ -43,14 +44,14 @@ class StateTrack final : public SeriesTrack {
   size_t MemoryBytes() const override;
 
  private:
-  // Cumulative lengths of time.
+  // Cumulative duration of each state.
   struct Totals {
     int64_t known = 0;
     int64_t on = 0;
   };
   struct Stretch {
     int64_t begin;
-    int64_t end;  // for the last stretch, the end if no sample follows
+    int64_t end;  // end of the stretch; for the last stretch, the end if no sample follows
     bool on;
     Totals before;  // totals of all earlier stretches
     Totals TotalsAt(int64_t position) const;

@@ -48,7 +48,7 @@ void Track::AdvanceTo(int64_t position) {
     windows_.Start(index);
   }
   while (panes_.open_index() < index) {
-    if (panes_.empty()) {  // the empty panes in between need not be visited
+    if (panes_.empty()) {  // the empty panes in between can be skipped
       windows_.Skip(panes_.open_index(), index);
       panes_.SkipTo(index);
       return;
@@ -84,8 +84,8 @@ void Track::Remap(const std::vector<uint32_t>& keep) {
 }
 
 void Track::ClearColumns(const std::vector<uint32_t>& columns) {
-  // Uses Remap, the only function that visits every row: the columns are removed and then added
-  // again.
+  // Removes the columns and then adds them again, because Remap is the only function that visits
+  // every row.
   std::vector<uint32_t> keep(panes_.columns());
   for (size_t i = 0; i < keep.size(); ++i) keep[i] = static_cast<uint32_t>(i);
   for (const uint32_t i : columns) keep[i] = UINT32_MAX;

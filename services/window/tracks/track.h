@@ -30,12 +30,12 @@ class Track {
   bool with_stale() const { return with_stale_; }
 
   // ---- Windows. Adds a window and returns its index. Equal windows share an index; new windows
-  // may be added only before the first sample. `panes` and `delay` are those of WindowShape. All
-  // ordered windows must have the same max_ordered.
+  // may be added only before the first sample. `panes` and `delay` have the same meaning as in
+  // WindowShape. All ordered windows must have the same max_ordered.
   size_t AddWindow(Family family, int64_t panes, int64_t delay, uint32_t max_ordered);
   // Sets the phase. Call this before the first sample.
   void set_phase(int64_t phase) { grid_.phase = phase; }
-  // Drops windows whose index is not in `used`; the other windows keep their order. May be called
+  // Drops windows whose index is not in `used`. The other windows keep their order. May be called
   // at any time.
   void RetainWindows(const std::vector<bool>& used);
 
@@ -43,21 +43,21 @@ class Track {
   void SetColumns(size_t columns) {
     if (columns > panes_.columns()) AddColumns(columns);
   }
-  // Closes every pane that ends before `position`. Positions never go back.
+  // Closes every pane that ends before `position`. Positions must not decrease.
   void Advance(int64_t position) {
     // This check avoids a division per row.
     if (!started_ || position > grid_.EndOf(panes_.open_index())) AdvanceTo(position);
   }
   // Adds samples at `position`: values[cells[i]] belongs to column columns[i], and MissingValue()
-  // is skipped. Call Advance(position) first. The columns must not have a sample at this position.
-  // `huge` is set if any value exceeds kHuge.
+  // is skipped. Call Advance(position) first. The columns must not have a sample at this position
+  // yet. `huge` must be set if any value exceeds kHuge.
   void Scatter(int64_t position, std::span<const uint32_t> cells, std::span<const uint32_t> columns,
                const double* values, bool huge) {
     panes_.Scatter(position, cells, columns, values, huge);
   }
 
   // ---- Reads return the state of the last Advance, whose position must have been the end of a
-  // pane plus the window's offset. Returns false, with no value present, if samples of the window
+  // pane plus the window's offset. A read returns false and has no values if samples in the window
   // were dropped because of packed_limit.
   bool Read(size_t window, const WindowQuery& query, double* values, uint8_t* present);
   bool AnyOverflow(size_t window) const { return windows_.AnyOverflow(window); }
@@ -73,7 +73,7 @@ class Track {
   void Reset();
 
   void Save(BinaryWriter& out) const;
-  // Restores at most `columns` columns into a new track with the same windows.
+  // Restores at most `columns` columns into a new track that has the same windows.
   void Load(BinaryReader& in, size_t columns);
   size_t MemoryBytes() const;
 

@@ -148,7 +148,7 @@ void TrackWindows::Save(BinaryWriter& out, const PaneCodec& codec) const {
 }
 
 void TrackWindows::Load(BinaryReader& in, const PaneCodec& codec) {
-  // After a reload, the windows may be in a different order than after a fresh start.
+  // After a reload, the order of the windows may differ from that after a fresh start.
   for (size_t k = 0; k < windows_.size() && in.ok(); ++k) {
     const auto family = static_cast<Family>(in.U8());
     const int64_t panes = in.I64(), delay = in.I64();

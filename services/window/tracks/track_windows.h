@@ -1,4 +1,4 @@
-// The windows over the panes of one track, and their state.
+// The windows over the panes of one track, including their state.
 #pragma once
 
 #include <cstddef>
@@ -35,25 +35,25 @@ class TrackWindows {
   // Adds a new window. `panes` and `delay` have the same meaning as in WindowShape. An ordered
   // window keeps at most `max_samples` per column.
   void Add(Family family, int64_t panes, int64_t delay, uint32_t max_samples);
-  // Drops windows whose index is not in `used`; the other windows keep their order. The order of
+  // Drops windows whose index is not in `used`. The other windows keep their order. The order of
   // the panes' partials may change, so Rebuild must be called next.
   void Retain(const std::vector<bool>& used);
 
   // Returns the content that the panes must provide for all windows.
   PanePlan Plan() const;
-  // Returns lengths in panes.
+  // Returns the window lengths in panes.
   std::vector<int64_t> OrderedLengths() const;
   int64_t delay(size_t window) const { return windows_[window].delay; }
   bool AnyOverflow(size_t window) const;
 
   // Starts at the first pane, `open`.
   void Start(int64_t open);
-  // Advances after the pane before the open pane was closed.
+  // Advances the windows. Call this after the pane before the open pane was closed.
   void Advance(PaneSource& source);
-  // Skips panes. From pane `from` on, the source is empty, and `open` is the open pane.
+  // Skips panes. The source is empty from pane `from` on, and `open` is the index of the open pane.
   void Skip(int64_t from, int64_t open);
   // Restores the state from the panes. Keeps the set of overflowed columns and the contents of
-  // windows that have no start.
+  // windows without a start.
   void Rebuild(PaneSource& source, int64_t open);
   void RebuildOrdered(PaneSource& source, int64_t open);
   // Reorders the columns: column i of the result was column keep[i]. RebuildOrdered must be called
@@ -62,11 +62,11 @@ class TrackWindows {
   // Resets all windows to their initial state, without rows.
   void Reset();
 
-  // `huge` means that some sample exceeded kHuge, so averages may need scaled sums.
+  // `huge` means that some sample exceeded kHuge, so averages may require scaled sums.
   void Read(size_t window, const WindowQuery& query, bool huge, PaneSource& source, double* values,
             uint8_t* present);
 
-  // Saves the state that does not follow from the panes: the contents of windows without a start,
+  // Saves the state that cannot be rebuilt from the panes: the contents of windows without a start,
   // and the overflowed columns. Call Rebuild after Load.
   void Save(BinaryWriter& out, const PaneCodec& codec) const;
   void Load(BinaryReader& in, const PaneCodec& codec);
