@@ -11,8 +11,8 @@
 
 namespace pitwall::history {
 
-// Thread-safe. Positions start at the wall clock, so they keep increasing across restarts unless
-// the clock moves backward.
+// Thread-safe. Positions start at the wall clock, so they increase across restarts unless the clock
+// moves backward.
 class ChangeFeed {
  public:
   static constexpr size_t kKept = 65'536;
@@ -20,7 +20,7 @@ class ChangeFeed {
   explicit ChangeFeed(uint64_t first_place) : newest_(first_place) {}
 
   void Add(Change change);
-  // Invalidates all positions after changes were missed. Followers must read everything again.
+  // Invalidates all positions after changes were missed. Followers must then read everything again.
   void Break();
   StatusOr<std::vector<Change>> After(uint64_t place, size_t max) const;
   uint64_t newest() const;
@@ -30,8 +30,8 @@ class ChangeFeed {
 
   mutable Mutex mutex_;
   uint64_t newest_ ABSL_GUARDED_BY(mutex_);
-  std::deque<Change> changes_ ABSL_GUARDED_BY(mutex_);  // at consecutive positions
-  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;            // estimated size of changes_
+  std::deque<Change> changes_ ABSL_GUARDED_BY(mutex_);  // changes have consecutive positions
+  size_t bytes_ ABSL_GUARDED_BY(mutex_) = 0;            // estimated memory of changes_
 };
 
 }  // namespace pitwall::history

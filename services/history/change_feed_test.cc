@@ -7,7 +7,7 @@
 namespace pitwall::history {
 namespace {
 
-TEST(ChangeFeed, Break_InvalidatesOldPositions) {
+TEST(ChangeFeed, BreakInvalidatesOldPositions) {
   ChangeFeed feed(10);
   feed.Add({});
   feed.Add({});

@@ -1,5 +1,5 @@
 // Read interface to the history of all jobs, for the page, the API, the command line, and
-// Prometheus queries. services/history/query implements it over segments and a catalog; a test
+// Prometheus queries. services/history/query implements it over segments and a catalog. A test
 // implementation over vectors is in services/history/testing.
 //
 // A response covers all data ingested before the call. It depends only on the log records up to
@@ -40,7 +40,7 @@ struct TimeRange {
 };
 
 // Limits of one response. If a limit is exceeded, the call returns ResourceExhausted with the limit
-// and the parameter to narrow.
+// and the parameter that the caller should narrow.
 struct ReadLimits {
   size_t series = 20'000;
   size_t rows = 20'000'000;  // samples, rollup rows, or spans
@@ -56,7 +56,7 @@ struct SeriesQuery {
 };
 
 // A series of a job. Sources that send equal labels share one series. If two samples have the same
-// time, the sample with the lower (source, boot ID, sequence) counts, as in the engine.
+// time, the sample with the lower (source, boot ID, sequence) is used, as in the engine.
 struct SeriesInfo {
   Labels labels;  // including __name__
   SeriesKind kind = SeriesKind::kGauge;
@@ -70,7 +70,7 @@ struct SampleColumn {
   SeriesKind kind = SeriesKind::kGauge;
   std::vector<int64_t> times_ns;  // strictly ascending
   std::vector<double> values;     // same size as times_ns
-  std::vector<int64_t> steps;     // same size or empty; kNoStep if the sample has no step
+  std::vector<int64_t> steps;  // same size as times_ns or empty; kNoStep if the sample has no step
 };
 
 struct SampleQuery : SeriesQuery {
@@ -89,7 +89,7 @@ struct RollupColumn {
   std::vector<RollupRow> rows;  // ascending; the last rows may be incomplete
 };
 
-// Some rows of a series (at least one).
+// A nonempty part of the rows of a series.
 struct RollupPart {
   uint32_t series = 0;  // number in this response, dense from 0
   const SeriesDescriptor* of = nullptr;
@@ -97,7 +97,7 @@ struct RollupPart {
 };
 
 // Quantiles of a metric over a job's series on one node. The error is 0.0005 for ratios and 1%
-// (relative) for other values. NaN is ignored.
+// (relative) for other values. NaN values are ignored.
 struct QuantileRow {
   std::string node;
   std::string metric;
@@ -118,11 +118,11 @@ struct SpanRow {
 struct SpanQuery {
   std::string job;
   TimeRange range;             // selects spans that overlap the range
-  std::vector<int64_t> ranks;  // empty: all ranks
+  std::vector<int64_t> ranks;  // if empty, all ranks are selected
   std::vector<Span::Kind> kinds;
-  std::string name;  // empty: all names
+  std::string name;  // if empty, all names are selected
   std::string mode;
-  int64_t from_step = kNoStep;  // [from_step, to_step); kNoStep: any step
+  int64_t from_step = kNoStep;  // [from_step, to_step); kNoStep selects any step
   int64_t to_step = kMaxPosition;
   ReadLimits limits;
 };
@@ -142,8 +142,8 @@ struct OperatorTotal {
   int64_t max_ns = 0;
 };
 
-// A change, in order of ingestion. `place` increases, and followers resume after the last place
-// they read.
+// A change of the history. Changes are in order of ingestion, `place` increases, and followers
+// resume after the last place they read.
 struct Change {
   enum class Topic { kJob, kSamples, kIssue, kStatus, kAction, kCapture, kNotification };
   uint64_t place = 0;
@@ -158,8 +158,9 @@ struct Change {
   size_t record_bytes = 0;
 };
 
-// Thread-safe. Calls return NotFound if the job does not exist. DataLoss names the damaged file and
-// the remedy. Calls never return DeadlineExceeded: the limits bound the work of a call.
+// Thread-safe. Calls return NotFound if the job does not exist, and DataLoss, with the damaged file
+// and the remedy, if data is damaged. Calls never return DeadlineExceeded, because the limits bound
+// the work of a call.
 class History {
  public:
   virtual ~History() = default;
@@ -167,43 +168,44 @@ class History {
   // Returns all jobs, sorted by last data, newest first.
   virtual std::vector<JobLifePtr> Jobs() const = 0;
   // Finds a job by ID, name, or ID prefix. Returns NotFound if no job matches and InvalidArgument
-  // if several do.
+  // if several jobs match.
   virtual StatusOr<JobLifePtr> FindJob(std::string_view job) const = 0;
 
   // Returns the series sorted by labels.
   virtual StatusOr<std::vector<SeriesInfo>> Series(const SeriesQuery& query) const = 0;
   virtual StatusOr<std::vector<SampleColumn>> Samples(const SampleQuery& query) const = 0;
-  // Visits the same samples in parts, in time order, so that one part bounds the memory. A part
-  // contains the columns of one stretch of time, sorted by labels. Each sample is in exactly one
-  // part. Calls `begin` before the first part and again whenever reading restarts. `limits.rows`
-  // bounds a part. Stale markers are not included.
+  // Visits the same samples in parts, in time order, so that only one part is in memory at a time.
+  // A part contains the columns of one stretch of time, sorted by labels. Each sample is in exactly
+  // one part. Calls `begin` before the first part and again whenever reading restarts.
+  // `limits.rows` bounds a part. Stale markers are not included.
   virtual Status VisitSamples(const SampleQuery& query, const std::function<void()>& begin,
                               const std::function<Status(std::vector<SampleColumn>)>& visit) const {
     begin();
     ASSIGN_OR_RETURN(std::vector<SampleColumn> all, Samples(query));
     return visit(std::move(all));
   }
-  // Visits a consistent set of the windows in the query's range. If reading restarts, visits a new
-  // set. `limits.rows` bounds a window.
+  // Visits a consistent set of the windows in the query's range. If reading restarts, the function
+  // visits a new set. `limits.rows` bounds a window.
   using StepWindows = std::vector<const StepWindow*>;
   virtual Status VisitStepWindows(const SampleQuery& query,
                                   const std::function<Status(const StepWindows&)>& visit) const;
   // Returns rows that start in the range. `tier` is an index into kTiers.
   virtual StatusOr<std::vector<RollupColumn>> Rollups(const SeriesQuery& query,
                                                       size_t tier) const = 0;
-  // Visits the same rows in parts, in the order in which they are read: rows of one series in time
-  // order, series in any order. Parts are valid only during the call. Calls `begin` as VisitSamples
-  // does. Returns the series by number. Intended for callers that need little data from many rows.
+  // Visits the same rows in parts, in the order in which they are read: the rows of one series in
+  // time order, the series in any order. Parts are valid only during the call. Calls `begin` as
+  // VisitSamples does. Returns the series by number. Intended for callers that need little data
+  // from many rows.
   virtual StatusOr<SeriesTablePtr> VisitRollups(
       const SeriesQuery& query, size_t tier, const std::function<void()>& begin,
       const std::function<Status(std::span<const RollupPart>)>& visit) const;
-  // Sorted by (node, metric). Each quantile must be in [0, 1].
+  // Returns quantiles sorted by (node, metric). Each requested quantile must be in [0, 1].
   virtual StatusOr<std::vector<QuantileRow>> Quantiles(const SeriesQuery& query,
                                                        std::span<const double> quantiles) const = 0;
 
   // Returns the spans sorted by (start, rank, kind, name).
   virtual StatusOr<std::vector<SpanRow>> Spans(const SpanQuery& query) const = 0;
-  // Returns rows [first, first + most) of the same result.
+  // Returns rows [first, first + most) of the result of Spans.
   virtual StatusOr<SpanPage> SpansPage(const SpanQuery& query, size_t first, size_t most) const {
     ASSIGN_OR_RETURN(std::vector<SpanRow> all, Spans(query));
     SpanPage page{{}, all.size()};
@@ -223,17 +225,17 @@ class History {
   virtual StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view job) const = 0;
 
   // Returns up to `max` changes after `place` without waiting. Returns OutOfRange if the next
-  // changes were dropped; callers then restart at newest_place().
+  // changes were dropped; the caller then restarts at newest_place().
   virtual StatusOr<std::vector<Change>> ChangesAfter(uint64_t place, size_t max) const = 0;
   virtual uint64_t newest_place() const = 0;
 };
 
-// Changes to the history that the role "act" permits. Thread-safe.
+// Changes to the history that require the role "act". Thread-safe.
 class HistoryAdmin {
  public:
   virtual ~HistoryAdmin() = default;
-  // Deletes all data of the job from the disk and the catalog before returning. The job's log
-  // records are not ingested again. Returns FailedPrecondition if the job is running.
+  // Deletes all data of the job from the disk and the catalog before the function returns. The
+  // job's log records are not ingested again. Returns FailedPrecondition if the job is running.
   virtual Status DeleteJob(std::string_view job) = 0;
   // Writes the finished job to `folder`, which Archive::Open (ingest/archive.h) can read on any
   // machine. Returns FailedPrecondition if the job is running or the folder is not empty.

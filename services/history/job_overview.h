@@ -22,19 +22,19 @@ struct AttemptLife {
   EndDetail end_detail = EndDetail::kNone;
   std::string end_text;                            // human-readable text (JobEndText)
   std::vector<std::pair<int64_t, LostRank>> lost;  // loss times and ranks
-  // Initialization ends when the first step starts; finalization starts when the last step ends.
+  // Initialization ends when the first step starts. Finalization starts when the last step ends.
   int64_t first_step_ns = 0;  // 0 if no step has started
   int64_t last_step_ns = 0;
 };
 
-// One source of a job, as described in its batches.
+// One source of a job, as described in the source's batches.
 struct SourceLife {
   std::string source;
   std::string node;
   int64_t rank = -1;  // -1 if the source is not a rank
   int64_t first_ns = 0;
   int64_t last_ns = 0;
-  int64_t interval_ns = 0;  // declared interval; 0 if unknown
+  int64_t interval_ns = 0;  // declared sampling interval; 0 if unknown
   bool goodbye = false;     // whether the source ended with a goodbye
   int64_t goodbye_ns = 0;   // time of the goodbye; 0 if unknown
 };
@@ -50,23 +50,23 @@ struct JobOverview {
   int64_t ended_ns = 0;    // 0 while running
   EndDetail end_detail = EndDetail::kNone;
   std::string end_text;               // human-readable text (JobEndText)
-  std::vector<AttemptLife> attempts;  // ascending
+  std::vector<AttemptLife> attempts;  // in ascending order
   std::map<std::string, SourceLife> sources;
   std::map<std::string, uint64_t> found;  // number of issues started, by rule
   uint64_t open_issues = 0;
   std::string worst_severity;  // worst severity of open issues; empty if no issue is open
-  // Earliest onset among open issues that report stalled steps; 0 if there are no such issues.
+  // Earliest onset among open issues that report stalled steps; 0 if there are none.
   int64_t stalled_since_ns = 0;
-  // Amount of stored data.
+  // Amount of data stored for the job.
   uint64_t samples = 0;
   uint64_t bytes = 0;          // size on disk
-  int64_t raw_from_ns = 0;     // earlier raw samples were dropped; 0 if all are present
-  int64_t raw_dropped_ns = 0;  // wall time of the last drop; 0 if unknown
+  int64_t raw_from_ns = 0;     // raw samples before this time were dropped; 0 if all are present
+  int64_t raw_dropped_ns = 0;  // wall time at which samples were last dropped; 0 if unknown
   bool archived = false;
 };
 
-// Returns the time since which the job has been stalled according to an issue event, or 0 if the
-// event does not report a stall.
+// Returns the time since which the job has been stalled according to the issue event. Returns 0 if
+// the event does not report a stall.
 inline int64_t StallOnset(const IssueEvent& event) {
   const std::string_view category = event.labels.Get("category");
   return category == "hang" || category == "progress" ? event.onset_ns : 0;

@@ -1,5 +1,5 @@
-// Route handlers, private to this folder. A handler reads its parameters, queries the history, and
-// writes JSON.
+// Route handlers, private to this folder. A handler reads the request parameters, queries the
+// history, and writes JSON.
 #pragma once
 
 #include <functional>
@@ -21,7 +21,7 @@ struct ApiCall {
   StatusOr<JobLifePtr> Job() const { return history().FindJob(parameters.Text("job")); }
 };
 
-// Returns the time range of all data of a job.
+// Returns the time range that contains all data of a job.
 TimeRange WholeOf(const JobOverview& job);
 
 using Answer = StatusOr<http::HttpResponse>;
@@ -64,7 +64,7 @@ Answer AnswerSession(const ApiCall& call);
 Answer CloseSession(const ApiCall& call);
 Answer AnswerOpenApi(const ApiCall& call);
 
-// Returns {"error": {"code", "message", "place"}} with the matching HTTP status.
+// Returns {"error": {"code", "message", "place"}} with the corresponding HTTP status.
 http::HttpResponse ErrorResponse(const Status& status);
 
 }  // namespace pitwall::history

@@ -16,7 +16,7 @@ struct ApiRoute {
   std::string_view method;
   std::string_view path;
   Role role;
-  // Parameter names: "job*" is required, "rank+" is repeatable.
+  // Parameter names. "job*" is required, and "rank+" is repeatable.
   std::string_view parameters;
   Answer (*answer)(const ApiCall& call);
   bool open = false;
@@ -79,7 +79,7 @@ std::vector<ParameterRule> RulesOf(const ApiRoute& route) {
     rule.name = word;
     out.push_back(rule);
   }
-  // Every query about a job accepts a point in time.
+  // Every query about a job accepts the parameter `at`, a point in time.
   if (route.method == "GET" && !out.empty() && out[0].name == "job") out.push_back({"at"});
   return out;
 }
@@ -111,7 +111,7 @@ bool Matches(std::string_view if_none_match, std::string_view tag) {
   return false;
 }
 
-// Adds an entity tag, and drops the body if the client already has this version.
+// Adds an entity tag, and omits the body if the client already has this version.
 void AddTag(const http::HttpRequest& request, http::HttpResponse* response) {
   const std::string tag = Cat("\"", StableHashHex(response->body), "\"");
   response->headers.emplace_back("ETag", tag);
@@ -173,7 +173,7 @@ std::vector<http::HttpRoute> Routes(const ApiOptions& options) {
     served.path = Cat(kApiPrefix, route.path);
     served.role = route.role;
     served.open = route.open;
-    // Sign-in and actions must not wait behind queries.
+    // Sign-in and action requests must not wait behind queries.
     if (route.open || route.role == Role::kAct) served.lane = http::Lane::kActions;
     served.handler = [&route, rules = RulesOf(route), options](const http::HttpRequest& request) {
       return Handle(route, rules, options, request);

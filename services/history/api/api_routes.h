@@ -24,7 +24,7 @@ namespace pitwall::history {
 
 inline constexpr std::string_view kApiPrefix = "/api/pitwall/v1";
 
-// Options of the API. Borrowed pointers must outlive the server.
+// Options of the API. The caller owns the pointers, and the objects must outlive the server.
 struct ApiOptions {
   const History* history = nullptr;
   HistoryAdmin* keeper = nullptr;  // if null, deletion and archiving are disabled
@@ -38,18 +38,20 @@ struct ApiOptions {
   std::string version;                // Pitwall version, shown in reports
   CaptureSource* captures = nullptr;  // if null, captures are disabled
   // Appends a request to pitwall.actions. A request to change an interval is also appended to
-  // pitwall.control. If empty, requests are disabled.
+  // pitwall.control. If the function is empty, action requests are disabled.
   std::function<Status(const ActionEvent& request)> request_action;
-  // Checks that the loaded rules have this parameter. If empty, parameters are not checked.
+  // Checks that the loaded rules have this parameter. If the function is empty, parameters are not
+  // checked.
   std::function<Status(const ParameterChange& change)> check_parameter;
-  // Returns the silence that applies to an open issue. If empty, silences are unknown.
+  // Returns the silence that applies to an open issue. If the function is empty, silences are
+  // unknown.
   std::function<std::optional<SilencedIssue>(const IssueEvent& event)> silenced;
 };
 
 // Returns the routes. The handlers are thread-safe.
 std::vector<http::HttpRoute> Routes(const ApiOptions& options);
 
-// A route and its parameters, for the test of the OpenAPI file.
+// A route and its parameters, for the test that compares routes with the OpenAPI file.
 struct RouteRule {
   std::string_view method;
   std::string_view path;  // without the prefix

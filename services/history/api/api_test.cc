@@ -1,4 +1,4 @@
-// Responses of the routes to valid and invalid requests.
+// Tests the responses of the routes to valid and invalid requests.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ std::string TextAt(const yaml::Node& node, std::string_view path) {
   return at->IsNull() ? "null" : at->scalar();
 }
 
-TEST_F(Api, BadRequest_ErrorHasPlaceAndCause) {
+TEST_F(Api, BadRequest_ErrorContainsPlaceAndCause) {
   struct Bad {
     std::string_view target;
     int status;
@@ -91,13 +91,13 @@ TEST_F(Api, TimesAreStringsAndNonFiniteNumbersAreNull) {
   EXPECT_EQ(TextAt(answer, "series/0/values/7"), "null");  // NaN
   EXPECT_EQ(TextAt(answer, "series/0/values/8"), "null");  // +Inf
   EXPECT_EQ(TextAt(answer, "series/0/steps"), "null");
-  // Events keep the format of their topic.
+  // Events have the same format as in their topic.
   const http::HttpResponse issue = Get("/issues?job=job-1&state=ended");
   EXPECT_EQ(TextAt(Parsed(issue), "issues/0/value"), "null");
   EXPECT_EQ(TextAt(Parsed(issue), "issues/0/event/data/value"), "NaN");
 }
 
-TEST_F(Api, HostileTextIsReturnedUnchanged) {
+TEST_F(Api, TextWithMarkupIsReturnedUnchanged) {
   const yaml::Node series = Parsed(Get("/series?job=job-1&match=hostile"));
   EXPECT_EQ(TextAt(series, "series/0/labels/text"), HostileText());
   EXPECT_EQ(TextAt(Parsed(Get("/jobs")), "jobs/0/name"), HostileText());
@@ -174,7 +174,7 @@ TEST_F(Api, JobsAreFilteredAndSorted) {
   EXPECT_EQ(ids("name=-3"), "b-3 ");
   EXPECT_EQ(ids("owner=uid:1000"), "job-1 ");
   EXPECT_EQ(ids("name=nothing"), "");
-  // Node pseudo-jobs come last in both sort orders.
+  // Node pseudo-jobs are last in both sort orders.
   history_.Edit("node:a", [](auto* job) { job->life.samples = 1000; });
   EXPECT_EQ(ids("sort=samples"), "job-1 b-3 c-4 a-2 node:a ");
   EXPECT_EQ(ids("sort=samples&order=asc"), "a-2 c-4 b-3 job-1 node:a ");
@@ -244,7 +244,7 @@ TEST_F(Api, BinaryChartEqualsJsonChart) {
 }
 
 TEST_F(Api, DeleteRequiresCompleteId) {
-  EXPECT_EQ(Ask("DELETE", "/job?job=job").status, 400);  // only a prefix of the ID
+  EXPECT_EQ(Ask("DELETE", "/job?job=job").status, 400);  // not the complete ID
   EXPECT_EQ(Ask("DELETE", "/job?job=job-1").status, 200);
   EXPECT_EQ(Ask("DELETE", "/job?job=job-1").status, 404);
   history_.Edit("runs", [](auto*) {});
@@ -288,7 +288,7 @@ TEST_F(Api, FiltersIssuesAndReturnsTheirEvents) {
   EXPECT_EQ(total(""), "2");
   EXPECT_EQ(total("state=open"), "1");
   EXPECT_EQ(total("state=ended"), "1");
-  // The issue's last event has no threshold.
+  // The last event of the issue has no threshold.
   EXPECT_EQ(TextAt(Parsed(Get("/issues?job=job-1&state=ended")), "issues/0/threshold"), "0.5");
   EXPECT_EQ(total("rule=Alert"), "1");
   EXPECT_EQ(total("severity=critical"), "0");
@@ -395,7 +395,7 @@ TEST_F(Api, ParameterAt_ReturnsStateAtThatTime) {
   const yaml::Node job = Parsed(Get(Cat("/job?job=job-1", at)));
   EXPECT_EQ(TextAt(job, "state"), "running");
   EXPECT_EQ(TextAt(job, "last_ns"), Cat(AtSecond(5)));
-  EXPECT_EQ(TextAt(job, "open_issues"), "2");  // one attempt has ended at 9 s
+  EXPECT_EQ(TextAt(job, "open_issues"), "2");  // one attempt ended at 9 s
   EXPECT_EQ(TextAt(job, "worst_severity"), "warning");
   EXPECT_EQ(TextAt(Parsed(Get(Cat("/issues?job=job-1&state=open", at))), "total"), "2");
   const yaml::Node samples =
@@ -421,7 +421,7 @@ TEST_F(Api, CaptureRequiresRunningJobAndCompleteId) {
   EXPECT_THAT(captures.asked[0].ranks, ::testing::ElementsAre(1, 3));
   EXPECT_EQ(captures.asked[0].principal, "act");
   EXPECT_GT(captures.asked[0].expires_ns, clock_.WallNs());
-  EXPECT_EQ(Ask("POST", "/job/capture?job=run").status, 400);    // only a prefix of the ID
+  EXPECT_EQ(Ask("POST", "/job/capture?job=run").status, 400);    // not the complete ID
   EXPECT_EQ(Ask("POST", "/job/capture?job=job-1").status, 409);  // the job has ended
   EXPECT_EQ(Ask("POST", "/job/capture?job=runs&rank=-1").status, 400);
   EXPECT_THAT(captures.asked, SizeIs(1));
@@ -437,7 +437,7 @@ TEST_F(Api, StopRequiresReasonAndCompleteId) {
   };
   EXPECT_EQ(Ask("POST", "/job/stop?job=runs").status, 400);
   EXPECT_EQ(Ask("POST", "/job/stop?job=runs&reason=%20").status, 400);
-  EXPECT_EQ(Ask("POST", "/job/stop?job=run&reason=x").status, 400);    // only a prefix of the ID
+  EXPECT_EQ(Ask("POST", "/job/stop?job=run&reason=x").status, 400);    // not the complete ID
   EXPECT_EQ(Ask("POST", "/job/stop?job=job-1&reason=x").status, 409);  // the job has ended
   ASSERT_THAT(asked, SizeIs(0));
   const http::HttpResponse answer = Ask("POST", "/job/stop?job=runs&reason=it%20diverges");

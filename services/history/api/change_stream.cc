@@ -14,10 +14,10 @@
 namespace pitwall::history {
 namespace {
 
-// Indexed by Change::Topic.
+// Event names, indexed by Change::Topic.
 constexpr std::array<std::string_view, 7> kTopics = {"job",    "samples", "issue",       "status",
                                                      "action", "capture", "notification"};
-// Maximum number of changes per history read.
+// Maximum number of changes read from the history at a time.
 constexpr size_t kBatch = 256;
 constexpr size_t kMaxJobs = 1000;
 
@@ -118,7 +118,7 @@ Answer AnswerStream(const ApiCall& call) {
   ChangeFilter filter;
   for (const std::string_view job : Split(in.Text("jobs"), ',')) {
     if (job.empty()) continue;
-    // A job may be listed before its first data arrives.
+    // A job may appear in lists before its first data arrives.
     filter.jobs.emplace(job);
     if (filter.jobs.size() > kMaxJobs) {
       return InvalidArgument(

@@ -14,8 +14,8 @@
 namespace pitwall::history {
 
 struct ChangeFilter {
-  std::set<std::string, std::less<>> jobs;  // job IDs; if empty, all jobs
-  std::set<Change::Topic> topics;           // if empty, all topics
+  std::set<std::string, std::less<>> jobs;  // job IDs; if empty, all jobs are selected
+  std::set<Change::Topic> topics;           // if empty, all topics are selected
 };
 
 // Event stream of one client. It buffers only the newest sample time per job, for half a second.
@@ -27,7 +27,7 @@ class ChangeStream final : public http::ResponseStream {
   static constexpr int64_t kHeartbeatNs = 15 * kNanosPerSecond;
   static constexpr int64_t kSamplesEveryNs = kNanosPerSecond / 2;
 
-  // Starts with the first change after `place`.
+  // The stream starts with the first change after `place`.
   ChangeStream(const History* history, const Clock* clock, ChangeFilter filter, uint64_t place);
 
   std::string Pull() override;
@@ -39,7 +39,7 @@ class ChangeStream final : public http::ResponseStream {
   void Take(const Change& change, std::string* out);
   void FlushSamples(std::string* out);
   void Write(const Change& change, std::string* out) const;
-  // Writes the position as an ID without data. The client can resume from it.
+  // Writes the position as an ID without data, so that the client can resume from this position.
   void WritePlace(std::string* out) const;
 
   const History* const history_;

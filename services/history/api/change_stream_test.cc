@@ -1,4 +1,4 @@
-// Tests of server-sent events, and of sessions over a real server.
+// Tests server-sent events, and sessions over a real server.
 #include "services/history/api/change_stream.h"
 
 #include <gmock/gmock.h>
@@ -49,7 +49,7 @@ class Stream : public ::testing::Test {
     return ChangeStream(&history_, &clock_, std::move(filter), place);
   }
   void Later(int64_t ns) { clock_.Advance(ns); }
-  VectorHistory history_{8};  // a history that keeps eight changes
+  VectorHistory history_{8};  // the history keeps at most eight changes
   fakes::FakeClock clock_;
 };
 
@@ -112,14 +112,14 @@ TEST_F(Stream, ResumesWithoutLossOrDuplicates) {
   EXPECT_THAT(EventsIn(stream.Pull()), ::testing::ElementsAre("5:issue", "6:issue"));
 }
 
-TEST_F(Stream, ChangesDropped_SendsResync) {
+TEST_F(Stream, ChangesWereDropped_SendsResync) {
   ChangeStream stream = Open();
   stream.Pull();
   for (int i = 0; i < 9; ++i) history_.Publish(IssueOf("a"));  // the feed keeps only eight changes
   EXPECT_THAT(EventsIn(stream.Pull()), ::testing::ElementsAre("9:resync"));
   history_.Publish(IssueOf("a"));
   EXPECT_THAT(EventsIn(stream.Pull()), ::testing::ElementsAre("10:issue"));
-  // The position belongs to another history.
+  // The position belongs to a different history.
   ChangeStream other = Open({}, 4711);
   EXPECT_THAT(EventsIn(other.Pull()), ::testing::ElementsAre("10:resync"));
 }
@@ -129,7 +129,7 @@ TEST_F(Stream, NoChanges_SendsKeepAliveWithPosition) {
   filter.jobs = {"a"};
   ChangeStream stream = Open(filter);
   stream.Pull();
-  history_.Publish(IssueOf("b"));  // filtered out, but advances the position
+  history_.Publish(IssueOf("b"));  // the change is filtered out but advances the position
   EXPECT_EQ(stream.Pull(), "");
   Later(ChangeStream::kHeartbeatNs - 1);
   EXPECT_EQ(stream.Pull(), "");
@@ -140,7 +140,7 @@ TEST_F(Stream, NoChanges_SendsKeepAliveWithPosition) {
 
 TEST_F(Stream, PullSizeIsBounded) {
   VectorHistory big(1000);
-  for (int i = 0; i < 100; ++i) big.Publish(IssueOf("a"));  // each has 10 kB of text
+  for (int i = 0; i < 100; ++i) big.Publish(IssueOf("a"));  // each issue has 10 kB of text
   ChangeStream stream(&big, &clock_, {}, 0);
   size_t events = 0, pulls = 0;
   for (std::string text = stream.Pull(); !text.empty(); text = stream.Pull(), ++pulls) {
@@ -173,7 +173,7 @@ class Served : public ApiTest {
   }
   std::string Host() const { return Cat("127.0.0.1:", server_->port()); }
   std::string Own() const { return Cat("Origin: http://", Host(), "\r\n"); }
-  // Signs in and returns "Cookie: …" for the following requests.
+  // Signs in and returns "Cookie: …", the header for subsequent requests.
   std::string Login(std::string_view token) const {
     const std::string answer =
         Ask("POST /api/pitwall/v1/session", Own(), Cat("{\"token\": \"", token, "\"}"));
@@ -187,7 +187,7 @@ class Served : public ApiTest {
   std::unique_ptr<http::HttpServer> server_;
 };
 
-TEST_F(Served, SessionCanViewActAndSignOut) {
+TEST_F(Served, SessionAllowsViewingActingAndSigningOut) {
   EXPECT_THAT(Ask("GET /api/pitwall/v1/jobs", ""), HasSubstr(" 401 "));
   EXPECT_THAT(Ask("GET /api/pitwall/v1/session", ""), HasSubstr("\"role\":\"none\""));
   const std::string view = Login("see"), act = Login("do");
@@ -197,7 +197,7 @@ TEST_F(Served, SessionCanViewActAndSignOut) {
   constexpr std::string_view kDelete = "DELETE /api/pitwall/v1/job?job=job-1";
   EXPECT_THAT(Ask(kDelete, view + Own()), HasSubstr(" 403 "));
   EXPECT_THAT(Ask(kDelete, act + "Origin: http://evil.example\r\n"), HasSubstr(" 403 "));
-  EXPECT_THAT(Ask(kDelete, act), HasSubstr(" 401 "));  // without the Origin that a browser sends
+  EXPECT_THAT(Ask(kDelete, act), HasSubstr(" 401 "));  // without an Origin header
   EXPECT_THAT(Ask(kDelete, act + Own()), HasSubstr(" 200 "));
   EXPECT_THAT(Ask("DELETE /api/pitwall/v1/session", view + Own()), HasSubstr("Max-Age=0"));
   EXPECT_THAT(Ask("GET /api/pitwall/v1/jobs", view), HasSubstr(" 401 "));

@@ -22,7 +22,7 @@ void NumberField(std::string_view key, double value, JsonWriter* out) {
 }
 
 void WriteNs(int64_t ns, JsonWriter* out) {
-  std::array<char, 24> text;  // includes the quotes
+  std::array<char, 24> text;  // includes the two quotes
   text[0] = '"';
   char* const end = std::to_chars(&text[1], text.data() + text.size() - 1, ns).ptr;
   *end = '"';

@@ -1,4 +1,4 @@
-// JSON fields of the API (docs/api.md, "Rules for all routes").
+// Writers of JSON fields for the API (docs/api.md, "Rules for all routes").
 #pragma once
 
 #include <cstdint>
@@ -15,18 +15,18 @@ using cloudevents::JsonWriter;
 // Writes a number, or null for NaN and infinities.
 void WriteNumber(double value, JsonWriter* out);
 void NumberField(std::string_view key, double value, JsonWriter* out);
-// Writes nanoseconds as a string.
+// Writes a time in nanoseconds as a string.
 void WriteNs(int64_t ns, JsonWriter* out);
 void NsField(std::string_view key, int64_t ns, JsonWriter* out);
 // Writes a point in time, or null for 0 (unknown).
 void TimeField(std::string_view key, int64_t unix_ns, JsonWriter* out);
-// Writes an index, or null if it is negative (no rank or no step).
+// Writes an index, or null if the index is negative because there is no rank or no step.
 void IndexField(std::string_view key, int64_t index, JsonWriter* out);
 void TextField(std::string_view key, std::string_view text, JsonWriter* out);
 void CountField(std::string_view key, uint64_t count, JsonWriter* out);
 void BoolField(std::string_view key, bool value, JsonWriter* out);
 void LabelsField(std::string_view key, const Labels& labels, JsonWriter* out);
-// Writes "next" with the token of the next page, or null.
+// Writes "next" with the token of the next page, or null on the last page.
 void NextField(const Page& page, JsonWriter* out);
 
 }  // namespace pitwall::history

@@ -38,7 +38,7 @@ class OpenApi : public ApiTest {
     const yaml::Node* operation = at == nullptr ? nullptr : at->Find(Lower(method));
     return operation == nullptr ? kNone : *operation;
   }
-  // Returns the schema of a JSON response with status 200, or of an error.
+  // Returns the schema of a JSON response with status 200, or the schema of an error.
   const yaml::Node* SchemaOf(const yaml::Node& operation, std::string_view status) const {
     const yaml::Node& response = check_.Resolve(*operation.Find("responses")->Find(status));
     const yaml::Node* json = response.Find("content")->Find("application/json");
@@ -126,13 +126,13 @@ TEST_F(OpenApi, EveryResponseMatchesItsSchema) {
       {"/differs", "job=job-1&from=2026-01-01T00:00:40Z&to=2026-01-01T00:00:50Z"},
       {"/session", ""},
   };
-  std::set<std::string> covered = {"/stream", "/openapi.yaml"};  // responses that are not JSON
+  std::set<std::string> covered = {"/stream", "/openapi.yaml"};  // these responses are not JSON
   for (const auto& [path, query] : asked) {
     const http::HttpResponse response = Get(Cat(path, "?", query));
     EXPECT_EQ(response.status, 200) << path << "?" << query << " " << response.body;
     EXPECT_THAT(Faults("GET", path, response), IsEmpty()) << path << "?" << query;
     covered.insert(path);
-    // An empty list would match any item schema.
+    // The lists must not be empty, because an empty list matches any item schema.
     EXPECT_EQ(response.body.find("[]}"), std::string::npos) << path << "?" << query;
     const http::HttpResponse unknown = Get(Cat(path, "?nonsense=1"));
     EXPECT_EQ(unknown.status, 400);
@@ -191,7 +191,7 @@ TEST(ApiRoutes, CanceledRequests_HaveDistinctCodes) {
   EXPECT_EQ(ErrorResponse(DeadlineExceeded("request: slow")).status, 503);
 }
 
-TEST_F(OpenApi, IsServed) {
+TEST_F(OpenApi, FileIsServed) {
   const http::HttpResponse response = Get("/openapi.yaml");
   EXPECT_EQ(response.content_type, "application/yaml");
   EXPECT_EQ(response.body, kOpenApiText);

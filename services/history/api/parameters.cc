@@ -14,7 +14,7 @@ namespace pitwall::history {
 namespace {
 
 constexpr size_t kMaxSelectors = 64;
-// Maximum length of a value quoted in an error.
+// Maximum length of a value that is quoted in an error.
 constexpr size_t kMaxShown = 80;
 
 std::string Shown(std::string_view value) {
@@ -36,7 +36,7 @@ StatusOr<Selector> ParseSelector(std::string_view text) {
   const auto* selector = expr == nullptr ? nullptr : std::get_if<lang::SelectorExpr>(&expr->node);
   const Status malformed = InvalidArgument(
       Cat("match: must be a selector like name{label=\"value\"} (got ", Shown(text), ")"));
-  // A window or an offset in the selector is an error, because it would have no effect.
+  // The selector must not contain a window or an offset, because neither would have an effect.
   if (selector == nullptr || selector->window != lang::WindowSyntax::kNone ||
       selector->modifiers != lang::Modifiers{})
     return malformed;

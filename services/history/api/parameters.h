@@ -22,26 +22,26 @@ struct ParameterRule {
   bool repeatable = false;
 };
 
-// Keeps the first error; later reads return defaults. Callers read all parameters and then check
-// status(). Not thread-safe. Must not outlive the request.
+// Keeps the first error. Reads after an error return defaults, so callers read all parameters and
+// then check status(). Not thread-safe. Must not outlive the request.
 class Parameters {
  public:
   Parameters(const http::HttpRequest& request, std::span<const ParameterRule> rules);
 
   bool Has(std::string_view name) const;
-  std::string_view Text(std::string_view name) const;  // "" if absent
+  std::string_view Text(std::string_view name) const;  // returns "" if absent
   std::vector<std::string_view> Texts(std::string_view name) const;
-  // Returns the index of the given choice. The first choice is the default.
+  // Returns the index of the parameter's value in `choices`. The first choice is the default.
   size_t Choice(std::string_view name, std::span<const std::string_view> choices);
   int64_t Int(std::string_view name, int64_t fallback, int64_t least, int64_t most);
   std::vector<int64_t> Ints(std::string_view name, int64_t least, int64_t most);
   // Reads `from` and `to`. An absent parameter defaults to the corresponding bound of `whole`.
   TimeRange Range(TimeRange whole);
-  // Reads a point in time. Returns `fallback` if it is absent.
+  // Reads a point in time. Returns `fallback` if the parameter is absent.
   int64_t Moment(std::string_view name, int64_t fallback);
   // Reads from_step and to_step.
   void Steps(int64_t* from_step, int64_t* to_step);
-  // Reads match, which contains selectors in PromQL syntax.
+  // Reads `match`, which contains selectors in PromQL syntax.
   std::vector<Selector> Selectors();
 
   void Fail(const Status& fault);
@@ -62,7 +62,7 @@ struct Page {
   size_t end = 0;
   std::string next;  // token of the next page; "" on the last page
 };
-// Values of the parameters limit and page.
+// Values of the parameters `limit` and `page`.
 struct PageRequest {
   size_t limit = 0;
   size_t begin = 0;

@@ -1,4 +1,4 @@
-// Handler of a job's report, in HTML or JSON.
+// Handler that returns a job's report as HTML or JSON.
 #include <array>
 
 #include "services/base/text/strings.h"
@@ -11,7 +11,7 @@
 namespace pitwall::history {
 namespace {
 
-// Keeps the characters of a job ID that are safe in a header's file name.
+// Keeps the characters of a job ID that are safe in a file name within a header.
 std::string FileNameOf(std::string_view job) {
   std::string out;
   for (const char c : job.substr(0, 100)) {

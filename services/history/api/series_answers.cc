@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMaxSamples = 1'000'000;
 constexpr size_t kMaxChartSeries = 1000;
-// Maximum number of cells in a heat map: 2,048 rows times 2,000 columns.
+// Maximum number of cells in a heat map, for example 2,048 rows times 2,000 columns.
 constexpr size_t kMaxCells = 4'096'000;
 
 std::string_view KindName(SeriesKind kind) {
@@ -257,7 +257,7 @@ Answer AnswerDiffers(const ApiCall& call) {
   query.suspects = in.Selectors();
   query.most = static_cast<size_t>(in.Int("limit", 20, 1, 1000));
   query.limits.series =
-      200'000;  // 1,000 ranks have 78,000 series, and each series keeps only a few numbers
+      200'000;  // 1,000 ranks have 78,000 series, but each series requires only a few numbers
   RETURN_IF_ERROR(in.status());
   ASSIGN_OR_RETURN(const Differences found, FindDifferences(call.history(), query));
   JsonWriter out;

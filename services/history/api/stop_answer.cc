@@ -1,5 +1,5 @@
-// Handlers that request to stop a job (executor), to change a sampling interval (collectors on its
-// nodes), or to change a rule parameter (processor).
+// Handlers that request to stop a job (by the executor), to change a sampling interval (by the
+// collectors on the job's nodes), or to change a rule parameter (by the processor).
 #include <array>
 #include <cmath>
 #include <utility>
@@ -15,13 +15,13 @@ namespace {
 
 constexpr int64_t kExpiresNs = 60 * kNanosPerSecond;
 constexpr size_t kMaxReasonBytes = 500;
-constexpr size_t kMaxNameBytes = 1000;            // for the name of a rule or parameter
+constexpr size_t kMaxNameBytes = 1000;            // of a rule or parameter name
 constexpr std::string_view kFilesValue = "null";  // value that resets a parameter to the rule files
-// Intervals that the collector accepts.
+// Sampling intervals that the collector accepts.
 constexpr std::array<std::string_view, 6> kIntervals = {"100ms", "200ms", "500ms",
                                                         "1s",    "5s",    "1m"};
 
-// Builds a request for a running job, which must be given by its complete ID.
+// Builds a request for a running job. The request must contain the complete job ID.
 StatusOr<ActionEvent> RequestOf(const ApiCall& call, std::string reason) {
   if (reason.empty() || reason.size() > kMaxReasonBytes)
     return InvalidArgument(

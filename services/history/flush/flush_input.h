@@ -1,5 +1,5 @@
-// Content of a window to seal: the rows in memory and the rows of an earlier segment. Tables are
-// unpacked one at a time, so a whole window is never in memory.
+// Content of a window to be sealed: the rows in memory and the rows of an earlier segment. Tables
+// are unpacked one at a time, so a whole window is never in memory.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace pitwall::history {
 
-// Input for sealing. Not thread-safe. The caller must own the head exclusively.
+// Not thread-safe. The caller must own the head exclusively.
 class FlushInput {
  public:
   // Rows from one origin with one schema.
@@ -27,7 +27,7 @@ class FlushInput {
   static StatusOr<std::unique_ptr<const FlushInput>> Of(
       const MemTable* head, std::shared_ptr<const WindowSegment> sealed,
       const std::map<OriginKey, SequenceRanges>* seen);
-  FlushInput(const FlushInput&) = delete;  // span lists refer to this object
+  FlushInput(const FlushInput&) = delete;  // span lists contain pointers into this object
   FlushInput& operator=(const FlushInput&) = delete;
 
   // Returns the tables sorted by (source, boot, stream, schema).
@@ -40,7 +40,7 @@ class FlushInput {
   // Returns the heartbeats sorted by (source, boot, promise, sequence). Returns DataLoss if the
   // segment is damaged.
   StatusOr<std::vector<Heartbeat>> ReadHeartbeats() const;
-  // Returns the batches with content in this window.
+  // Returns the sequence numbers of the batches with content in this window.
   const std::map<OriginKey, SequenceRanges>& seen() const { return seen_; }
 
  private:

@@ -1,5 +1,5 @@
-// Tests sealing of windows whose tables and labels are in different orders. The reference is a
-// computation with all tables in memory.
+// Tests sealing of windows whose tables and labels have different orders. The reference computation
+// has all tables in memory.
 #include "services/history/flush/flush_input.h"
 
 #include <gmock/gmock.h>
@@ -32,8 +32,8 @@ OriginPtr OriginAt(int rank, std::string_view boot) {
       Origin{Cat("rank-", rank, "@n"), std::string(boot), "n", rank, SourceKind::kRank});
 }
 
-// "rank-10@" sorts before "rank-1@", but rank "1" sorts before "10". One metric has no rank label,
-// so all sources share its series.
+// In the order of sources, "rank-10@" sorts before "rank-1@", but rank label "1" sorts before "10".
+// One metric has no rank label, so all sources share its series.
 Schema SchemaOfRank(int rank, bool wide) {
   const std::string of = Cat(rank);
   std::vector<Labels> labels = {{{"__name__", "loss"}, {"rank", of}},
@@ -128,8 +128,8 @@ class FlushInputTest : public ::testing::Test {
     EXPECT_TRUE(segment.ok()) << segment.status();
     return *segment;
   }
-  // Returns the checksums of all pages by table. Heartbeat runs are excluded because a seal may
-  // split them.
+  // Returns the checksums of all pages by table. Heartbeat runs are excluded, because a seal may
+  // split a run.
   std::vector<std::string> PagesOf(const std::string& name) const {
     std::vector<std::string> out;
     const auto reader = store::SegmentReader::Open(Cat(dir_, "/", name));
@@ -160,7 +160,7 @@ std::string BytesOf(const std::vector<RollupRow>& rows) {
   return out.Take();
 }
 
-// Content of the metric pages, read without an open segment.
+// Content of the metric pages, read without opening the segment.
 struct PagedSummaries {
   std::map<uint32_t, std::vector<RollupRow>> rows;  // by series number in the set
   std::map<uint32_t, SeriesExtent> extents;         // by series number in the set
@@ -206,7 +206,7 @@ void ExpectSummariesOf(const std::vector<RowTable>& tables, const Segment& segme
   SeriesMerger merger(views, &set);
   ASSERT_TRUE(merger.Prepare().ok());
   const PagedSummaries paged = ReadPages(segment, &set);
-  // The finest rollups are stored only if the window has no rows.
+  // The segment has finest rollups only if the window has no rows.
   std::vector<StoredSeries> stored;
   ASSERT_TRUE(segment->ReadSeries(&set, &stored).ok());
   std::map<uint32_t, const StoredSeries*> by_series;
@@ -296,7 +296,7 @@ TEST_F(FlushInputTest, MergedSpansAreSortedWithinTimeSlices) {
   for (const SpanList* list : lists) {
     for (size_t i = 0; i < list->size(); ++i) expected.push_back(key((*list)[i]));
   }
-  std::sort(expected.begin(), expected.end());  // the sequences are all different
+  std::sort(expected.begin(), expected.end());  // all sequences are different
   for (size_t i = 0; i < all.size(); ++i) read.push_back(key(all[i]));
   EXPECT_EQ(read, expected);
 }
@@ -332,7 +332,8 @@ TEST_F(FlushInputTest, FlippedBitIsDetected) {
     const Status status = read.ok() ? (*read)->CheckAll() : read.status();
     EXPECT_TRUE(absl::IsDataLoss(status)) << at << " of " << whole.size() << ": " << status;
     EXPECT_NE(status.message().find(path), std::string::npos) << status;
-    // Metric pages read without the segment either are correct or report the damage.
+    // Reading metric pages without the segment either returns correct content or reports the
+    // damage.
     const std::string content = SpansOf(MetricPages(path, facts, nullptr));
     if (content == totals) continue;
     ++of_pages;
@@ -366,7 +367,7 @@ TEST_F(FlushInputTest, SchemaMissingFromPoolIsReadFromSegment) {
       EXPECT_EQ(&**pooled == &*(*opened)->schemas()[i], pool != &other);
     }
   }
-  // If the pool has the schemas, their pages are not read.
+  // If the pool has the schemas, the schema pages are not read.
   const auto reader = *store::SegmentReader::Open(segment->path());
   size_t pages = 0;
   for (size_t number = 0; number < reader->entries().size(); ++number) {
@@ -385,7 +386,8 @@ TEST_F(FlushInputTest, SchemaMissingFromPoolIsReadFromSegment) {
       absl::IsDataLoss(WindowSegment::Open(segment->path(), &facts, {nullptr, &none}).status()));
 }
 
-// Two tables introduce modes in a different order from the one in which the window received them.
+// The order in which the two tables introduce modes differs from the order in which the window
+// received them.
 TEST_F(FlushInputTest, RowsKeepTheirModes) {
   const OriginPtr a = OriginAt(0, "a"), b = OriginAt(1, "a");
   const SharedSchema schema(SchemaOfRank(0, false));
@@ -414,7 +416,7 @@ TEST_F(FlushInputTest, RowsKeepTheirModes) {
   }
   EXPECT_THAT(modes,
               ElementsAre(ElementsAre("train", "test", "eval"), ElementsAre("eval", "train", "")));
-  // Modes are numbered by table and then by row, although the mode of b arrived first.
+  // Modes are numbered by table and then by row, even though the mode of b arrived first.
   EXPECT_THAT(segment->modes().all(), ElementsAre("", "train", "eval", "test"));
 }
 

@@ -1,4 +1,4 @@
-// Tests metric pages against old segments of the same window.
+// Compares metric pages with old segments of the same window.
 #include "services/history/segments/metric_pages.h"
 
 #include <gmock/gmock.h>
@@ -118,13 +118,13 @@ TEST_F(MetricPagesTest, PagesMatchOldSegment) {
       });
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(read, spreads.size());
-  // The pages are also found by opening the segment, as after the loss of the catalog.
+  // The pages can also be found by opening the segment, for example after the catalog was lost.
   const auto again = *WindowSegment::Open(path_, nullptr);
   EXPECT_EQ(again->facts().metrics.offset, facts_.metrics.offset);
   EXPECT_EQ(again->facts().metrics.crc, facts_.metrics.crc);
 }
 
-// Version 3 has separate pages and no series.
+// Version 3 has separate pages and does not list series.
 TEST_F(MetricPagesTest, FirstPageFormatIsReadable) {
   SealAgain();
   const auto expected = Rows({});

@@ -92,8 +92,7 @@ Status WriteHeartbeats(const std::vector<Heartbeat>& beats, SegmentBuilder* w) {
   });
 }
 
-// Approximate size of a page of schemas. Labels repeat across schemas, and a page is read as a
-// whole.
+// Approximate size of a schema page. Labels repeat across schemas, and a page is read as a whole.
 constexpr size_t kSchemaPageBytes = size_t{1} << 20;
 
 // Location of a schema in the segment, as stored in the segment's description.
@@ -129,7 +128,7 @@ StatusOr<std::vector<SavedSchema>> WriteSchemas(const SegmentMeta& facts, Segmen
   return out;
 }
 
-// Writes the description. It comes last, when all origins and schemas are known.
+// Writes the description last, because all origins and schemas must be known.
 Status WriteHead(const FlushInput& window, const SegmentMeta& facts, SegmentBuilder* w) {
   for (const auto& [key, ranges] : window.seen()) {
     if (w->origins.contains(key)) continue;

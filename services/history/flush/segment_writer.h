@@ -13,12 +13,12 @@
 
 namespace pitwall::history {
 
-// Column encoding hints that carry over from window to window, by (origin's source, schema).
+// Hints for column encodings that carry over from window to window, by (source, schema).
 using SegmentHints = std::map<std::pair<std::string, uint64_t>, std::vector<blocks::FormHint>>;
 
-// Writes a window, reading one table after another. The caller sets job, window, generation, and
-// has_rows in `facts`; the function fills in the rest. If the window has no rows, finer rollups are
-// written instead.
+// Writes a window by reading one table after another. The caller sets job, window, generation, and
+// has_rows in `facts`; the function sets the remaining fields. If the window has no rows, finer
+// rollups are written instead.
 Status WriteWindow(const std::string& path, const FlushInput& window, SegmentHints* hints,
                    SegmentMeta* facts, const std::shared_ptr<files::DiskFaults>& faults);
 

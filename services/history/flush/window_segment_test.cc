@@ -1,7 +1,8 @@
-// Tests segments of versions 1 to 3, written before decisions 65, 73, and 83. They contain one rank
-// and its node: 10 minutes of `loadgen` with one job of the `small` shape of insights_performance
-// (seed 1). segment-1.tsv was made from the batches of that load, without the store. It has one
-// line per series and per span name, with the number of entries and FNV-1a over all of them.
+// Tests segments of versions 1 to 3, which were written before decisions 65, 73, and 83. They
+// contain one rank and its node: 10 minutes of `loadgen` with one job of the `small` shape of
+// insights_performance (seed 1). segment-1.tsv was generated from the batches of that load, without
+// the store. It has one line per series and per span name, with the number of entries and an FNV-1a
+// hash of all entries.
 #include "services/history/segments/window_segment.h"
 
 #include <gtest/gtest.h>
@@ -28,7 +29,7 @@ namespace {
 
 using Segment = std::shared_ptr<const WindowSegment>;
 
-// Full content of a segment.
+// All content of a segment.
 struct WindowRows {
   std::vector<RowTable> tables;
   SpanList spans;
@@ -142,8 +143,8 @@ class Digest {
   uint64_t hash_ = 14'695'981'039'346'656'037U;
 };
 
-// Returns lines in the format of segment-1.tsv. They cover the data that sources sent, without
-// derived series.
+// Returns lines in the format of segment-1.tsv. They cover the received data, without derived
+// series.
 std::vector<std::string> LinesOf(const WindowRows& window) {
   std::map<std::string, std::vector<std::array<int64_t, 4>>> samples;  // by source and series
   for (const RowTable& table : window.tables) {
@@ -247,7 +248,7 @@ TEST(WindowSegment, Version4IsSmallerThanVersion1AndEquivalent) {
   for (size_t i = 0; i < rows.spans.size(); ++i)
     ASSERT_EQ(KeyOf(again.spans[i]), KeyOf(rows.spans[i])) << i;
 
-  // A single group of spans can be read separately.
+  // A single span group can be read separately.
   SpanBounds bounds;
   bounds.range = {facts.window_ns + 300 * kNanosPerSecond, facts.window_ns + 310 * kNanosPerSecond};
   SpanList part;
@@ -261,7 +262,7 @@ TEST(WindowSegment, Version4IsSmallerThanVersion1AndEquivalent) {
   EXPECT_GT(within, 0u);
   EXPECT_EQ(found, within);
 
-  // Heartbeat runs are computed if the file does not contain them.
+  // Heartbeat runs are computed if the file does not contain any.
   std::vector<HeartbeatRun> of_old, of_made;
   ASSERT_TRUE((*old)->ReadHeartbeatRuns(&of_old).ok());
   ASSERT_TRUE((*made)->ReadHeartbeatRuns(&of_made).ok());
@@ -269,7 +270,7 @@ TEST(WindowSegment, Version4IsSmallerThanVersion1AndEquivalent) {
   EXPECT_LT(of_old.size() * 10, rows.beats.size());
   for (size_t i = 0; i < of_old.size(); ++i) EXPECT_EQ(KeyOf(of_old[i]), KeyOf(of_made[i]));
 
-  // The second read comes from the cache and returns the same rows.
+  // The second read is served from the cache and returns the same rows.
   for (int i = 0; i < 2; ++i) {
     SeriesSet all({}, SIZE_MAX);
     std::vector<RowTable> read;
@@ -280,7 +281,7 @@ TEST(WindowSegment, Version4IsSmallerThanVersion1AndEquivalent) {
   std::filesystem::remove(path);
 }
 
-TEST(RunsOfHeartbeats, RunEndsAtSilenceOrGoodbye) {
+TEST(RunsOfHeartbeats, RunsEndAtSilenceOrGoodbye) {
   const auto origin = std::make_shared<const Origin>(Origin{"a", "1", "n", 0, SourceKind::kRank});
   const auto other = std::make_shared<const Origin>(Origin{"b", "1", "n", 1, SourceKind::kRank});
   const auto beat = [](const OriginPtr& of, int64_t at, bool goodbye = false) {

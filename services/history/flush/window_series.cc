@@ -14,7 +14,7 @@ using store::ColumnRows;
 using store::TableKind;
 using enum store::ColumnType;
 
-// Series per row group. Reading the rollups of one series unpacks its whole group.
+// Number of series per row group. Reading the rollups of one series unpacks its whole group.
 constexpr size_t kSeriesOfGroup = 128;
 constexpr size_t kWaitingBytes = size_t{64} << 20;
 
@@ -164,7 +164,7 @@ Status WindowSeries::Summarize(uint32_t series, const SeriesRows& rows) {
 
 Status WindowSeries::Add(size_t table, RowTable rows) {
   ASSIGN_OR_RETURN(const WantedColumns* wanted, set_.Of(*rows.schema));
-  // Indexed by column, because all columns are requested.
+  // The values are indexed by column, because all columns are requested.
   const std::vector<uint32_t>& series = wanted->series;
   Family& family = families_.at(family_of_[table]);
   std::vector<uint32_t> alone, shared;  // column numbers

@@ -18,8 +18,8 @@
 
 namespace pitwall::history {
 
-// Values of series that cannot be added yet. They stay in memory up to a limit; further values go
-// to an unnamed file. If the file cannot be written, the values stay in memory.
+// Values of series that cannot be added yet. Up to a limit, the values stay in memory; further
+// values go to an unnamed file. If the file cannot be written, the values stay in memory.
 class WaitingValues {
  public:
   WaitingValues(std::string path, std::shared_ptr<files::DiskFaults> faults, size_t most_bytes)
@@ -32,7 +32,7 @@ class WaitingValues {
 
  private:
   struct Values {
-    std::vector<double> values;  // empty if there are no values or they are in the file
+    std::vector<double> values;  // empty if there are no values or the values are in the file
     int64_t at = 0;
     size_t count = 0;
   };
@@ -46,13 +46,13 @@ class WaitingValues {
   std::shared_ptr<MemTableFile> file_;
 };
 
-// Spreads with a deterministic order of additions. Each spread adds its series in label order,
-// regardless of the order of arrival.
+// Spreads with a deterministic order of additions. The series of each spread are added in label
+// order, regardless of their order of arrival.
 class SpreadsInOrder {
  public:
   // `order` lists all series in label order.
   SpreadsInOrder(const SeriesSet& set, const std::vector<uint32_t>& order, WaitingValues waiting);
-  // Adds all values of a series. Call once per series.
+  // Adds all values of a series. Call this once per series.
   Status Add(uint32_t series, std::span<const double> values);
   const Spreads& spreads() const { return spreads_; }
 
@@ -67,32 +67,34 @@ class SpreadsInOrder {
   const SeriesSet& set_;
   WaitingValues waiting_;
   std::vector<Group> groups_;
-  std::vector<uint32_t> group_of_;  // indexed by series
+  std::vector<uint32_t> group_of_;  // by series: index of its group
   Spreads spreads_;
 };
 
 class WindowSeries {
  public:
-  // `tables` is in the order in which Add will be called. `fine` includes the finest rollups.
+  // `tables` must be in the order in which Add will be called. If `fine` is set, the finest rollups
+  // are computed too.
   static StatusOr<std::unique_ptr<WindowSeries>> Of(const std::vector<FlushInput::Table>& tables,
                                                     bool fine, const std::string& path,
                                                     std::shared_ptr<files::DiskFaults> faults);
   // Adds all rows of the table.
   Status Add(size_t table, RowTable rows);
-  // Writes the summaries. Call after all tables were added. `totals` covers the window's spans.
+  // Writes the summaries. Call this after all tables were added. `totals` covers the window's
+  // spans.
   Status Write(const std::vector<FlushInput::Table>& tables,
                const std::optional<std::vector<OperatorTotal>>& totals, SegmentBuilder* w,
                SegmentMeta* facts);
 
  private:
-  // Entry of a series in the series table, if the finest tier is kept.
+  // Entry in the series table. Used if the finest tier is kept.
   struct Entry {
     uint32_t place;  // position in label order
     uint32_t column;
     SeriesExtent extent;
     std::string rollups;
   };
-  // Tables connected by shared series.
+  // Tables that are connected by shared series.
   struct Family {
     size_t last = 0;             // last table of the family
     std::vector<RowTable> held;  // columns that occur in several tables
@@ -109,8 +111,8 @@ class WindowSeries {
   std::vector<uint32_t> place_;        // position of each series in label order
   std::vector<bool> shared_;           // by series: whether several columns contain it
   std::vector<uint32_t> home_table_;   // by series: first table that contains it
-  std::vector<uint32_t> home_column_;  // by series: column in that table
-  std::vector<size_t> family_of_;      // indexed by table
+  std::vector<uint32_t> home_column_;  // by series: its column in that table
+  std::vector<size_t> family_of_;      // by table: its family
   absl::flat_hash_map<size_t, Family> families_;
   std::vector<uint64_t> home_schema_;  // by series: schema ID
   MetricPagesWriter pages_;

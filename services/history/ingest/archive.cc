@@ -23,11 +23,11 @@ Status WriteArchive(const HistoryStore& store, const StoredJob& job, const std::
     const std::string to = folder + from.substr(store.dir().size());
     RETURN_IF_ERROR(files::MakeDirectories(to.substr(0, to.rfind('/'))));
     RETURN_IF_ERROR(files::ReplaceFile(to, bytes, store.faults()));
-    // The segment is checked in full, because an archive must not hide damage on the source disk.
+    // The whole segment is checked, because an archive must not hide damage on the source disk.
     ASSIGN_OR_RETURN(const auto segment, WindowSegment::Open(to, &*window.sealed));
     RETURN_IF_ERROR(segment->CheckAll());
   }
-  // The catalog is written last: a folder without a catalog is not an archive.
+  // The catalog is written last, so a folder without a catalog is not a complete archive.
   ASSIGN_OR_RETURN(const auto database, store::Database::Open(folder + "/catalogue.db"));
   RETURN_IF_ERROR(database->Apply(change));
   return database->Settle();

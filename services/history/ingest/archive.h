@@ -1,5 +1,5 @@
-// Portable copy of a finished job in a separate folder: its segments and a catalog with only its
-// rows.
+// Portable copy of a finished job in a separate folder. It contains the job's segments and a
+// catalog with only the job's rows.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ Status WriteArchive(const HistoryStore& store, const StoredJob& job, const std::
 // Read-only history of an archived job.
 class Archive {
  public:
-  // Opens the archive. Returns NotFound, or DataLoss with the damaged file.
+  // Opens the archive. Returns NotFound if there is no archive, or DataLoss with the damaged file.
   static StatusOr<std::unique_ptr<Archive>> Open(const std::string& folder);
   ~Archive();
   const History& history() const;

@@ -14,7 +14,7 @@ namespace pitwall::history {
 struct HistoryOptions {
   std::string dir;
   int64_t max_bytes = int64_t{20} << 30;  // limit on disk usage
-  // Age since the job's last data.
+  // Maximum age of a job, measured from its last data.
   int64_t retention_ns = int64_t{30} * 24 * 3600 * kNanosPerSecond;
   // Limit on the memory of unsealed rows. An additional quarter is available for cached data of
   // sealed windows (open segments and decoded columns).
@@ -26,10 +26,11 @@ struct HistoryOptions {
   // Maximum age of unsealed rows. It bounds the part of the log that is read again after a restart.
   int64_t seal_after_ns = 900 * kNanosPerSecond;
   int64_t save_interval_ns = kNanosPerSecond;
-  // Idle time after which a saved and sealed job is unloaded. Unloading may take up to twice as
+  // Idle time after which a saved and sealed job is unloaded. The actual time may be up to twice as
   // long.
   int64_t unload_after_ns = 60 * kNanosPerSecond;
-  // Time limit for sealing on shutdown. The next start reads the remaining rows from the log.
+  // Time limit for sealing on shutdown. The next start reads rows that were not sealed from the
+  // log.
   int64_t stop_ns = 5 * kNanosPerSecond;
   // Time after which frames with a missing schema are dropped.
   int64_t schema_wait_ns = 60 * kNanosPerSecond;

@@ -16,8 +16,8 @@ HistoryService::~HistoryService() { Stop(); }
 StatusOr<std::unique_ptr<HistoryService>> HistoryService::Open(Clock* clock, Log* log,
                                                                HistoryOptions options) {
   std::unique_ptr<HistoryService> out(new HistoryService(clock, log, std::move(options)));
-  // Positions from an earlier process are lower than this one's first position, so their changes
-  // count as dropped.
+  // Positions from an earlier process are lower than the first position of this process, so their
+  // changes count as dropped.
   const auto first_place = static_cast<uint64_t>(std::max<int64_t>(clock->WallNs(), 0)) / 1000;
   ASSIGN_OR_RETURN(out->store_,
                    HistoryStore::Open(out->options_.dir, false, first_place, out->options_.faults,
@@ -49,9 +49,9 @@ Status HistoryService::Start() {
 }
 
 void HistoryService::Stop() {
-  // Retention uses the partitions' threads, so it stops first.
+  // Retention uses the partitions' threads, so it must stop first.
   if (retention_ != nullptr) retention_->Stop();
-  // All partitions stop reading before any of them seals.
+  // All partitions stop reading before any partition seals.
   for (const auto& ingest : ingests_) ingest->RequestStop();
   for (const auto& ingest : ingests_) ingest->Stop();
   registrations_.clear();

@@ -1,4 +1,4 @@
-// The history of all jobs. It is written from the log, read through History, and changed through
+// The history of all jobs. It is written from the log, read through History, and modified through
 // HistoryAdmin.
 #pragma once
 
@@ -32,7 +32,7 @@ class HistoryService final : public HistoryAdmin {
   // Starts one thread per partition that reads the log. The telemetry topic must exist.
   Status Start();
   void Stop();  // idempotent
-  // Returns an error if the store rejects data or the disk is full.
+  // Returns an error if the store rejects data or if the disk is full.
   Status Health() const;
   // Returns OK once all records that were in the log at the start have been read.
   Status Ready() const;
@@ -59,7 +59,7 @@ class HistoryService final : public HistoryAdmin {
   std::unique_ptr<HistoryStore> store_;
   std::unique_ptr<SegmentQuery> reader_;
   std::vector<std::unique_ptr<PartitionIngest>> ingests_;  // partitions of this process
-  int32_t partitions_ = 0;                                 // across all processes
+  int32_t partitions_ = 0;  // number of partitions over all processes
   std::unique_ptr<Retention> retention_;
   std::vector<self_metrics::Registration> registrations_;
 };

@@ -20,7 +20,7 @@ using ::testing::SizeIs;
 
 constexpr int64_t kS = kNanosPerSecond;
 
-TEST_F(HistoryServiceTest, EventChange_ReportsSizeOfItsRecord) {
+TEST_F(HistoryServiceTest, ChangeOfEvent_ContainsSizeOfItsRecord) {
   Open();
   const uint64_t place = history().newest_place();
   Changed(JobChange::kStarted, kBegin);
@@ -33,7 +33,7 @@ TEST_F(HistoryServiceTest, EventChange_ReportsSizeOfItsRecord) {
   EXPECT_EQ(change.record_bytes, cloudevents::EncodeCloudEvent(*change.event).size());
 }
 
-// A job with 2 ranks and 3 steps. The results are correct in memory and bit-identical after a
+// Tests a job with 2 ranks and 3 steps. The results are correct in memory and bit-identical after a
 // restart.
 TEST_F(HistoryServiceTest, SmallJob_ResultsAreEqualAfterRestart) {
   Open();
@@ -114,7 +114,7 @@ TEST_F(HistoryServiceTest, LastStepEndsWhenItsDurationIsReported) {
   b.batch.schemas.emplace_back(steps);
   b.batch.schemas.emplace_back(state);
   b.Rows(steps, {kBegin + kS, kBegin + 2 * kS}, {1, 0.5, 1, 0.4}, {0, 1}, "train");
-  // This value is logged during the step that hangs later.
+  // This value is logged during the step that later hangs.
   b.Rows(steps, {kBegin + 3 * kS}, {MissingValue(), 0.3}, {2}, "train");
   b.Rows(state, {kBegin + 4 * kS, kBegin + 19 * kS}, {1, 1}, {2, 2}, "train");
   Send(b.batch);
@@ -132,10 +132,10 @@ TEST_F(HistoryServiceTest, LastStepEndsWhenItsDurationIsReported) {
   EXPECT_EQ(last_step_ns(), kBegin + 2 * kS) << "also known after a restart";
 }
 
-// Compares rollups and quantiles with sums over all sent data. The input covers 35 minutes with
-// duplicate and reordered batches; the check runs in memory and after sealing.
+// Compares rollups and quantiles with sums over all sent data. The input covers 35 minutes and
+// includes duplicate and reordered batches. The check runs in memory and after sealing.
 TEST_F(HistoryServiceTest, AggregatesMatchRawInput) {
-  options_.memory_bytes = 50'000;  // seals windows early and repeatedly
+  options_.memory_bytes = 50'000;  // windows are sealed early and repeatedly
   Open();
   const Schema schema = SchemaOf(1, {{{"__name__", "hw_gpu_utilization_ratio"}, {"node", "a"}},
                                      {{"__name__", "hw_power_watts"}, {"node", "a"}}});
@@ -163,7 +163,7 @@ TEST_F(HistoryServiceTest, AggregatesMatchRawInput) {
   for (size_t i = 0; i + 1 < owned.size(); i += 7) std::swap(owned[i], owned[i + 1]);
   for (size_t i = 0; i < owned.size(); ++i) {
     Send(owned[i].batch);
-    if (i % 11 == 0) Send(owned[i / 2].batch);  // duplicates, some of them much later
+    if (i % 11 == 0) Send(owned[i / 2].batch);  // the batches repeat, some of them much later
   }
   Await();
   AwaitThat([&] { return keep_->counters().sealed > 0; });
@@ -180,7 +180,7 @@ TEST_F(HistoryServiceTest, AggregatesMatchRawInput) {
       const auto rollups = history().Rollups(query, tier);
       ASSERT_TRUE(rollups.ok()) << rollups.status();
       ASSERT_THAT(*rollups, SizeIs(2));
-      // Visiting in parts returns the same rows.
+      // Reading in parts returns the same rows.
       std::map<Labels, std::vector<RollupRow>> visited;
       ASSERT_TRUE(history()
                       .VisitRollups(
@@ -327,11 +327,11 @@ TEST_P(DamagedSegmentTest, OnlyDamagedWindowIsUnreadable) {
   send(1, kBegin);
   send(2, kBegin + 700 * kS);
   Await();
-  Close();  // seals
+  Close();  // Close seals the windows
   for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_)) {
     if (entry.path().filename().string().starts_with(Cat(kBegin / kS))) Damage(entry.path());
   }
-  options_.memory_bytes = 100;  // seals immediately
+  options_.memory_bytes = 100;  // windows are sealed immediately
   Open();
   send(3, kBegin + kS);
   send(4, kBegin + 701 * kS);
@@ -343,7 +343,7 @@ TEST_P(DamagedSegmentTest, OnlyDamagedWindowIsUnreadable) {
   const auto samples = history().Samples(query);
   ASSERT_TRUE(samples.ok()) << samples.status();
   EXPECT_THAT((*samples)[0].values, SizeIs(2));
-  Close();  // other windows may be partially written until then
+  Close();  // until then, other windows may be partially written
   for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_))
     EXPECT_NE(entry.path().extension(), ".part") << "partial segment not removed";
 }
@@ -366,7 +366,7 @@ TEST_F(HistoryServiceTest, FullDisk_IsReportedAndIngestionResumesWithSpace) {
   }
   AwaitThat([&] { return absl::IsResourceExhausted(keep_->Health()); });
   options_.faults->SetSpace(-1);
-  // Ingestion had stopped, so a sealed segment does not imply that all records were read.
+  // Ingestion had stopped, so a sealed segment does not mean that all records were read.
   Await();
   AwaitThat([&] { return keep_->Health().ok() && keep_->counters().sealed > 0; });
   SampleQuery query;

@@ -1,4 +1,5 @@
-// Tests the limits of the history: disk usage, age, a full disk, and one writer per folder.
+// Tests the limits of the history, which are disk usage, age, a full disk, and one writer per
+// folder.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -86,13 +87,13 @@ class IngestBoundsTest : public HistoryServiceTest {
   std::mt19937_64 random_{6};
 };
 
-// Raw samples of the oldest finished job are dropped first, and only as many as necessary.
+// Raw samples of the oldest finished job are dropped first, but no more than necessary.
 TEST_F(IngestBoundsTest, ByteLimit_DropsRawSamplesOfOldestFinishedJobFirst) {
   SealJobs();
   Open();
   const auto bytes = static_cast<int64_t>(keep_->disk_bytes());
   Close();
-  options_.max_bytes = bytes - 20'000;  // frees less than the raw samples of one window
+  options_.max_bytes = bytes - 20'000;  // dropping the raw samples of one window suffices
   const int64_t before_ns = clock_.WallNs();
   Open();
   ASSERT_TRUE(keep_->EnforceBounds().ok());
@@ -112,8 +113,8 @@ TEST_F(IngestBoundsTest, ByteLimit_DropsRawSamplesOfOldestFinishedJobFirst) {
   EXPECT_EQ((*history().FindJob("second"))->raw_dropped_ns, 0);
 }
 
-// If the limit is far too low, finished jobs are removed. The running job keeps its rollups, and
-// health reports the problem.
+// If the limit is far too low, all finished jobs are removed. The running job keeps its rollups,
+// and health reports the exceeded limit.
 TEST_F(IngestBoundsTest, RunningJobIsNeverRemoved) {
   SealJobs();
   options_.max_bytes = 1000;
@@ -146,7 +147,7 @@ TEST_F(IngestBoundsTest, WallTimeAlone_DoesNotAgeJobs) {
   EXPECT_THAT(Jobs(), UnorderedElementsAre("runs", "first", "second", "third"));
 }
 
-// Clock that can jump ahead.
+// A clock that can jump ahead.
 class ShiftedClock final : public Clock {
  public:
   int64_t WallNs() const override { return system_.WallNs() + ahead_ns; }
@@ -158,7 +159,7 @@ class ShiftedClock final : public Clock {
   clock::SystemClock system_;
 };
 
-// Issue 26, F1: because of a wrong clock, one job ends 45 days after the others.
+// Issue 26, F1: a job with a wrong clock ends 45 days after the other jobs.
 TEST_F(IngestBoundsTest, TemporaryWallClockJump_DoesNotRemoveJobs) {
   constexpr int64_t kJumpNs = int64_t{45} * 86'400 * kNanosPerSecond;
   ShiftedClock shifted;
@@ -182,7 +183,7 @@ TEST_F(IngestBoundsTest, TemporaryWallClockJump_DoesNotRemoveJobs) {
   ASSERT_TRUE(keep_->EnforceBounds().ok());
   EXPECT_THAT(Jobs(), UnorderedElementsAre("first", "ahead"));
   Close();
-  open();  // restart during the jump
+  open();  // the service restarts during the jump
   ASSERT_TRUE(keep_->EnforceBounds().ok());
   shifted.ahead_ns = 0;
   ASSERT_TRUE(keep_->EnforceBounds().ok());
@@ -190,17 +191,17 @@ TEST_F(IngestBoundsTest, TemporaryWallClockJump_DoesNotRemoveJobs) {
 }
 
 // The disk has space for rollups but not for raw samples. Raw samples are dropped, rollups are
-// kept, and health reports it.
+// kept, and health reports the full disk.
 TEST_F(IngestBoundsTest, FullDisk_DropsRawSamplesBeforeRollups) {
   options_.faults = std::make_shared<files::DiskFaults>();
   Open();
   SendJob("job", kBegin, false);
   Await();
-  // Only the write of the first segment, which has raw samples, fails. The next segment has no raw
-  // samples and fits.
+  // Only the write of the first segment fails, because it contains raw samples. The next segment
+  // contains no raw samples and fits.
   options_.faults->OnlyBelow(Cat(kBegin / kNanosPerSecond, "-1.seg"));
   options_.faults->SetSpace(0);
-  Close();  // seals
+  Close();  // Close seals the windows
   options_.faults->SetSpace(-1);
   Open();
   EXPECT_EQ(RollupCount("job"), 8000U);

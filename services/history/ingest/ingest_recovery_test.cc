@@ -1,5 +1,5 @@
-// Issue 26, F1: tests starts with a catalog and segments that do not match. A start must never
-// delete a segment.
+// Tests starts whose catalog and segments do not match (issue 26, F1). A start must never delete a
+// segment.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>
@@ -34,13 +34,13 @@ class IngestRecoveryTest : public HistoryServiceTest {
     Open();
     SendWindows(0, 3);
     Await();
-    Close();  // seals
+    Close();  // Close seals the windows
   }
   void OpenAgain() {
     records_ = events_ = 0;
     Open();
   }
-  // Opens the store with an empty log.
+  // Opens the store with an empty log, so that only the disk has data.
   void OpenWithoutLog() {
     options_.telemetry_topic = "empty.telemetry";
     options_.issues_topic = "empty.issues";
@@ -79,7 +79,7 @@ TEST_F(IngestRecoveryTest, EmptyCatalog_AdoptsEverySegment) {
   EXPECT_EQ(*Samples(), 3U);
   EXPECT_EQ((*history().FindJob("job-1"))->last_ns, kBegin + 2 * kWindow);
   Close();
-  Open();  // adoption is persistent
+  Open();  // the adoption is persistent
   EXPECT_EQ(keep_->counters().adopted, 0U);
   EXPECT_EQ(*Samples(), 3U);
 }
@@ -99,7 +99,7 @@ TEST_F(IngestRecoveryTest, OlderCatalog_AdoptsNewerSegments) {
   OpenAgain();
   SendWindows(3, 5);
   const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "n"}}});
-  OwnedBatch late("source", 9);  // seals the first window again with a new generation
+  OwnedBatch late("source", 9);  // the first window is sealed again with a new generation
   late.Rows(schema, {kBegin + kNanosPerSecond}, {1});
   Send(late.batch);
   Await();
@@ -114,12 +114,13 @@ TEST_F(IngestRecoveryTest, OlderCatalog_AdoptsNewerSegments) {
   EXPECT_EQ(*Samples(), 6U);
 }
 
-// The write-ahead file contains all changes since the last checkpoint.
+// The write-ahead file contains all changes since the last checkpoint, so its loss reverts the
+// catalog to that checkpoint.
 TEST_F(IngestRecoveryTest, LostOrTruncatedWriteAheadFile_AdoptsEverySegment) {
   const std::string copy = dir_ + "-copy";
   const std::string telemetry = options_.telemetry_topic;
   SendWindows(0, 3);
-  options_.memory_bytes = 100;  // seals immediately
+  options_.memory_bytes = 100;  // windows are sealed immediately
   for (const double share : {0.0, 0.5}) {
     fs::remove_all(copy);
     fs::remove_all(dir_);
@@ -170,7 +171,7 @@ TEST_F(IngestRecoveryTest, MissingSegment_IsCountedAndOthersAreKept) {
   EXPECT_THAT(FilesIn("segments"), SizeIs(2));
 }
 
-// Issue 26, F5: damage found by a read makes the history unhealthy.
+// A read that finds damage makes the history unhealthy (issue 26, F5).
 TEST_F(IngestRecoveryTest, DamagedPage_ReadMakesHistoryUnhealthy) {
   Keep3Windows();
   {
@@ -200,8 +201,8 @@ TEST_F(IngestRecoveryTest, FifoInPlaceOfSegment_IsReportedAsDamage) {
   EXPECT_EQ(*Samples(), 2U);
 }
 
-// A segment that cannot be opened because of the file descriptor limit is not damaged.
-TEST_F(IngestRecoveryTest, FewDescriptors_AllSegmentsAreAdopted) {
+// A segment that cannot be opened because of the file descriptor limit does not count as damaged.
+TEST_F(IngestRecoveryTest, FewFileDescriptors_AllSegmentsAreAdopted) {
   Open();
   SendWindows(0, 40);
   Await();

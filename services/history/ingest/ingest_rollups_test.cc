@@ -1,5 +1,5 @@
-// Tests that rollups read in parts equal rollups read as a whole, regardless of the job's series
-// that earlier queries cached.
+// Tests that rollups read in parts equal rollups read as a whole, regardless of the series that
+// earlier queries cached for the job.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,8 +21,8 @@ using RowsBySeries = std::map<Labels, std::vector<Row>>;
 
 class IngestRollupsTest : public HistoryServiceTest {
  protected:
-  // Sends 40 minutes of data from one rank: two series that every rank has, one series with the
-  // mode, and one series unique to the rank.
+  // Sends 40 minutes of data from one rank: two series that every rank has, one series that has the
+  // mode, and one series that only this rank has.
   void SendRank(int rank) {
     const std::string r = Cat(rank);
     const Schema schema = SchemaOf(1, {{{"__name__", "m_last"}, {"rank", r}},
@@ -44,7 +44,7 @@ class IngestRollupsTest : public HistoryServiceTest {
     }
     Await();
   }
-  void OpenAgain() {  // after this, all rows are sealed
+  void OpenAgain() {  // afterward, all rows are sealed
     Close();
     Open();
     records_ = events_ = 0;
@@ -105,7 +105,7 @@ TEST_F(IngestRollupsTest, PartsEqualWholeAfterRanksJoin) {
   SendRank(0);
   SendRank(1);
   ExpectPartsAsWhole(2);
-  SendRank(2);  // late rows for windows that may be sealed
+  SendRank(2);  // late rows arrive for windows that may be sealed
   ExpectPartsAsWhole(3);
   OpenAgain();
   ExpectPartsAsWhole(3);
@@ -212,7 +212,7 @@ TEST_F(IngestRollupsTest, TooManyRowsAreRejected) {
   SendRank(0);
   OpenAgain();
   SeriesQuery query = Query();
-  query.limits.rows = 67;  // 4 series with 17 rows of 2 minutes
+  query.limits.rows = 67;  // 4 series with 17 two-minute rows each
   const auto visit = [&] {
     return history()
         .VisitRollups(

@@ -30,9 +30,9 @@ TEST(NodeMeansTest, SchemaWithoutCoresAndGpus_HasNoMeans) {
             nullptr);
 }
 
-// Compares the series of two nodes, each with three cores and two GPUs and some missing values,
-// with the raw rows. The check runs in memory and after sealing.
-TEST_F(IngestSeriesTest, NodeSeriesAggregateCoresAndGpus) {
+// Compares the series of two nodes with the raw rows. Each node has three cores, two GPUs, and some
+// missing values. The check runs in memory and after sealing.
+TEST_F(IngestSeriesTest, NodeSeriesAreAggregatesOfCoresAndGpus) {
   Open();
   std::mt19937_64 random(4);
   std::map<std::string, std::map<int64_t, std::vector<double>>> busy, wait, gpus;
@@ -119,8 +119,8 @@ TEST_F(IngestSeriesTest, NodeSeriesAggregateCoresAndGpus) {
   }
 }
 
-// 20,000 spans over 25 minutes, some long, some empty, some without a step. Sealed windows return
-// the same results as a plain list.
+// The test uses 20,000 spans over 25 minutes, some of them long, empty, or without a step. Sealed
+// windows return the same results as a plain list.
 TEST_F(IngestSeriesTest, SpansAndTotalsMatchPlainList) {
   Open();
   std::mt19937_64 random(8);
@@ -192,7 +192,7 @@ TEST_F(IngestSeriesTest, SpansAndTotalsMatchPlainList) {
       return to;
     };
     std::vector<Row> rows = rows_of(*spans);
-    // Pages at several offsets match the full result.
+    // Pages at several offsets match the corresponding parts of the full result.
     for (const size_t first :
          {size_t{0}, size_t{7}, rows.size() / 2, rows.size() - rows.size() / 9, rows.size() + 3}) {
       const auto page = history().SpansPage(query, first, 10);
@@ -220,7 +220,7 @@ TEST_F(IngestSeriesTest, SpansAndTotalsMatchPlainList) {
   }
 }
 
-// Three windows of a node with two metrics, for queries over the whole job.
+// Sends three windows of a node with two metrics, for queries over the whole job.
 class IngestWholeJobsTest : public HistoryServiceTest {
  protected:
   void SendRows(int from_s, int to_s, uint64_t sequence, std::string_view source = "source") {
@@ -314,13 +314,13 @@ TEST_F(IngestWholeJobsTest, QueriesDoNotOpenSegments) {
   const std::string power = Answers(power_), node = Answers(node_);
   EXPECT_NE(power, in_memory);
   EXPECT_NE(node, power);
-  Close();  // seals
+  Close();  // Close seals the windows
   Open();
   EXPECT_EQ(Answers(none_), in_memory);
   Close();
   for (const char* name : {"catalogue.db", "catalogue.db-wal", "catalogue.db-shm"})
     std::filesystem::remove(Cat(dir_, "/", name));
-  Open();  // recomputed from the segments
+  Open();  // the store rebuilds the catalog from the segments
   EXPECT_EQ(Answers(none_), in_memory);
   Close();
   DamageFooters();
@@ -333,7 +333,7 @@ TEST_F(IngestWholeJobsTest, QueriesDoNotOpenSegments) {
   EXPECT_TRUE(absl::IsDataLoss(history().Samples(samples).status()));
 }
 
-// A shutdown must not wait until all segments are sealed if there is a backlog.
+// A shutdown must not wait until a large backlog of windows is sealed.
 TEST_F(IngestWholeJobsTest, StopTimeout_NextStartReadsLogAgain) {
   const auto segments = [&] {
     size_t count = 0;
@@ -409,7 +409,7 @@ TEST_F(IngestWholeJobsTest, ResultIncludesUnsealedRowsAndPartialWindows) {
   Await();
   Close();
   Open();
-  SendRows(3, 1500, 1, "late");  // at other times, in all windows
+  SendRows(3, 1500, 1, "late");  // the late rows are at other times, in all windows
   records_ = 1;
   Await();
   const std::string both = Answers(none_);
@@ -417,14 +417,14 @@ TEST_F(IngestWholeJobsTest, ResultIncludesUnsealedRowsAndPartialWindows) {
   const std::string of_part = Answers(none_, part);
   EXPECT_NE(of_part, both);
   EXPECT_EQ(both.find("nan"), std::string::npos);
-  Close();  // seals again
+  Close();  // Close seals the windows again
   Open();
   EXPECT_EQ(Answers(none_), both);
   EXPECT_EQ(Answers(none_, part), of_part);
 }
 
-// A source's clock moves back 30 s and then an hour ahead. For repeated times, the first value
-// wins. Rows too far ahead are dropped and counted. All other rows are stored.
+// A source's clock moves back 30 s and then an hour ahead. For repeated times, the first value is
+// kept. Rows too far ahead are dropped and counted. All other rows are stored.
 TEST_F(IngestSeriesTest, ClockJumps_RowsFarAheadAreDropped) {
   Open();
   const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "n"}}});
@@ -439,7 +439,7 @@ TEST_F(IngestSeriesTest, ClockJumps_RowsFarAheadAreDropped) {
   };
   send(kBegin, 1);
   send(kBegin + 60 * kSecond, 2);
-  send(kBegin + 90 * kSecond, 3);  // 30 s in the past
+  send(kBegin + 90 * kSecond, 3);  // the clock moved back 30 s
   send(clock_.WallNs() + 3600 * kSecond, 4);
   send(kBegin + 150 * kSecond, 5);
   Await();

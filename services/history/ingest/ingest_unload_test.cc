@@ -1,4 +1,4 @@
-// Tests that unused jobs are unloaded from memory and loaded again on use.
+// Tests that unused jobs are unloaded from memory and loaded again when they are used.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -25,7 +25,7 @@ class UnloadTest : public HistoryServiceTest {
     options_.seal_after_ns = 0;
     Open();
   }
-  // Sends a batch with one row for the second `sequence`.
+  // Sends a batch with one row, whose time in seconds is `sequence`.
   void SendRow(uint64_t sequence) {
     OwnedBatch b("rank-0", sequence, 0);
     b.batch.info.node = "node-1";
@@ -55,7 +55,7 @@ TEST_F(UnloadTest, UnusedJob_IsUnloadedAndReloadedOnRead) {
   Changed(JobChange::kEnded, kBegin + 3 * kS, 1, EndDetail::kCompleted);
   Await();
   AwaitUnloaded(1);
-  const auto jobs = history().Jobs();  // does not load jobs
+  const auto jobs = history().Jobs();  // this call does not load jobs
   ASSERT_THAT(jobs, SizeIs(1));
   EXPECT_EQ(jobs[0]->samples, 2U);
   EXPECT_EQ(jobs[0]->end_detail, EndDetail::kCompleted);
@@ -72,8 +72,8 @@ TEST_F(UnloadTest, AfterUnloading_NewBatchIsStoredAndDuplicateIsDropped) {
   SendRow(2);
   Await();
   AwaitUnloaded(1);
-  SendRow(2);  // duplicate of the second batch
-  SendRow(3);  // the schema is only in the catalog
+  SendRow(2);  // the second batch is sent again
+  SendRow(3);  // only the catalog has the schema
   Await();
   EXPECT_THAT(Losses(), ElementsAre(1, 2, 3));
   EXPECT_EQ(keep_->counters().duplicates, 1U);
@@ -89,7 +89,7 @@ TEST_F(UnloadTest, UnloadedJobExpires_IsNotCountedAsLoaded) {
   Open();
   self_metrics::Exposition exposition;
   keep_->RegisterMetrics(&exposition);
-  const absl::Cleanup close = [this] { Close(); };  // runs before the exposition is destroyed
+  const absl::Cleanup close = [this] { Close(); };  // must run before the exposition is destroyed
   SendRow(1);
   Changed(JobChange::kEnded, kBegin + 2 * kS, 1, EndDetail::kCompleted);
   OwnedBatch later("rank-0", 1, 0);

@@ -1,4 +1,4 @@
-// Tests unsealed rows, packed and in files, including the ends of series.
+// Tests unsealed rows, both packed and in files, and the ends of series.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,8 +26,8 @@ class MemTableRestoreTest : public HistoryServiceTest {
   }
 };
 
-// 40 columns over 40 minutes, with batches out of time order. The results must be equal with too
-// little memory, with enough memory, and after sealing.
+// The job has 40 columns over 40 minutes, and batches arrive out of time order. The results must be
+// equal with too little memory, with enough memory, and after sealing.
 TEST_F(MemTableRestoreTest, RowsInFilesEqualRowsInMemory) {
   constexpr int kColumns = 40, kRows = 2400, kBatch = 20;
   std::vector<Labels> labels;
@@ -62,8 +62,8 @@ TEST_F(MemTableRestoreTest, RowsInFilesEqualRowsInMemory) {
     SCOPED_TRACE(memory);
     options_.dir = Cat(dir_, "/", memory);
     options_.memory_bytes = memory;
-    // All batches are sent before the first open. The number of rows read at a time determines
-    // which rows are packed when memory is short.
+    // All batches are sent before the first open, because the number of rows read at a time
+    // determines which rows are packed when memory is short.
     if (records_ == 0) {
       for (const OwnedBatch& b : batches) Send(b.batch);
     }
@@ -76,7 +76,7 @@ TEST_F(MemTableRestoreTest, RowsInFilesEqualRowsInMemory) {
         Open();
       } else {
         EXPECT_EQ(keep_->counters().sealed,
-                  0U);  // rows that exceeded the memory went into files
+                  0U);  // rows that exceeded the memory limit were moved to files
       }
       SampleQuery query;
       query.job = "job-1";
@@ -90,7 +90,7 @@ TEST_F(MemTableRestoreTest, RowsInFilesEqualRowsInMemory) {
           ASSERT_EQ(std::bit_cast<uint64_t>(column.values[i]), of[i].second);
         }
       }
-      // A query of a few columns in part of the time range returns the same rows in parts.
+      // Reading a few columns in part of the time range returns the same rows when read in parts.
       query.selectors = {Selector{{*Matcher::Make("c", MatchOp::kRegex, "1|17|38")}}};
       query.range = {kBegin + 500 * kSecond, kBegin + 1900 * kSecond + 1};
       const std::vector<SampleColumn> some = Read(query);
@@ -115,12 +115,12 @@ TEST_F(MemTableRestoreTest, RowsInFilesEqualRowsInMemory) {
   }
 }
 
-// Many wide tables have a few unpacked rows each. The rows move to the file, and no window is
+// Many wide tables have a few unpacked rows each. The rows are moved to the file, and no window is
 // sealed before its end.
-TEST_F(MemTableRestoreTest, MemoryShort_UnpackedRowsMoveToFile) {
+TEST_F(MemTableRestoreTest, MemoryIsShort_MovesUnpackedRowsToFile) {
   constexpr int kSources = 20, kColumns = 500, kRows = 10;
   options_.grace_ns = options_.seal_after_ns = 24 * 3600 * kSecond;
-  options_.memory_bytes = 400'000;  // half the size of the rows
+  options_.memory_bytes = 400'000;  // half of the memory that the rows need
   Open();
   for (int source = 0; source < kSources; ++source) {
     std::vector<Labels> labels;
@@ -146,8 +146,8 @@ TEST_F(MemTableRestoreTest, MemoryShort_UnpackedRowsMoveToFile) {
   }
 }
 
-// The decoder creates its own copy of a schema that the catalog also has. Only one copy must stay
-// in memory.
+// The decoder creates a separate copy of a schema that is also in the catalog. Only one copy must
+// stay in memory.
 TEST(StoredJobTest, RestoredSchemaIsNotDuplicatedInMemory) {
   const Schema schema = SchemaOf(1, {{{"__name__", "x"}, {"node", "a"}}});
   auto restored = std::make_shared<const Schema>(schema);
@@ -179,7 +179,7 @@ TEST_F(MemTableRestoreTest, SeriesMissingFromNextSchemaEnds) {
   send(1, both, {1, 2, 3});
   send(2, one, {4, 5});
   send(3, both, {6, 7});
-  send(4, one, {8});  // until after the next window starts
+  send(4, one, {8});  // this schema is in use until after the next window starts
   send(5, both, {601, 602});
   send(6, one, {603, 604});
   Await();
@@ -212,14 +212,14 @@ TEST_F(MemTableRestoreTest, SeriesMissingFromNextSchemaEnds) {
     EXPECT_THAT(ends(), ElementsAre(603));
     query.range = {};
     query.selectors = {NameIs("x")};
-    EXPECT_THAT(ends(), ElementsAre(8));  // ends because the source is silent
+    EXPECT_THAT(ends(), ElementsAre(8));  // the series ends because the source is silent
   }
 }
 
-// Three sources: one changes among schemas of a stream in which no, one, or several schemas contain
-// the series; one becomes silent; and one sends a goodbye. The end of one source's series must not
-// affect other sources.
-TEST_F(MemTableRestoreTest, SilentSource_EndsOnlyItsOwnSeries) {
+// The test has three sources. One changes among schemas of a stream in which no, one, or several
+// schemas contain the series; one becomes silent; and one sends a goodbye. The end of one source's
+// series must not affect other sources.
+TEST_F(MemTableRestoreTest, SilentSource_OnlyItsSeriesEnd) {
   Open();
   const auto series = [](std::string_view name, std::string_view node) {
     return Labels({{"__name__", name}, {"node", node}});
@@ -279,7 +279,7 @@ TEST_F(MemTableRestoreTest, SilentSource_EndsOnlyItsOwnSeries) {
   }
 }
 
-// Rows of one series with and without steps, in consecutive windows.
+// A series has rows with and without steps in consecutive windows.
 TEST_F(MemTableRestoreTest, StepsAreReturnedIfAnyRowHasOne) {
   Open();
   const Schema mixed = SchemaOf(1, {{{"__name__", "x"}, {"rank", "0"}}});

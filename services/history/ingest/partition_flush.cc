@@ -14,8 +14,8 @@ constexpr int64_t kSettleNs = 60 * kNanosPerSecond;
 // Minimum delay between two seals of a window with late rows, so that the window is not sealed for
 // each row.
 constexpr int64_t kLateNs = 10 * kNanosPerSecond;
-// Size of a head file. The file is freed when all of its windows are sealed, so it must be small
-// enough to be freed soon, but large enough to limit the number of files.
+// Size of a head file. The file is freed once all of its windows are sealed. It must be small
+// enough to be freed soon and large enough to limit the number of files.
 constexpr int64_t kMemTableFileBytes = int64_t{128} << 20;
 // Moving rows is worthwhile if the movable rows use at least 1/kMinMovable of the memory share.
 constexpr size_t kMinMovable = 8;
@@ -24,8 +24,8 @@ constexpr int64_t kFewRecords = 1000;
 
 }  // namespace
 
-// Returns the jobs of this partition. The function is called several times per round, so the list
-// is rebuilt only when a job is added or removed.
+// Returns the jobs of this partition. The function is called several times per round, so it
+// rebuilds the list only if a job was added or removed.
 PartitionIngest::JobList PartitionIngest::Jobs() {
   const uint64_t version = store_->jobs_version();
   if (jobs_ != nullptr && version == jobs_version_) return jobs_;
@@ -132,14 +132,15 @@ Status PartitionIngest::Adopt(const StoredJobPtr& job, const FlushInput& content
   change.put.push_back(store_->SegmentRow(facts, content.seen()));
   PutPositions(job.get(), window_ns, &change);
   if (Status saved = Save(std::move(change)); !saved.ok()) {
-    // If this fails, the next start removes the file, which the catalog does not reference.
+    // If the removal fails, the next start removes the file, because the catalog does not reference
+    // it.
     (void)files::Remove(store_->PathOf(facts));
     return saved;
   }
   for (const FlushInput::Table& table : content.tables()) store_->Share(job->id(), table.schema);
   {
     MutexLock lock(&job->mutex());
-    job->Sealed(window_ns, facts);  // frees the head that `content` refers to
+    job->Sealed(window_ns, facts);  // frees the head, to which `content` refers
   }
   if (before.has_value()) store_->Discard(*before);
   ++store_->counters().sealed;
@@ -158,7 +159,8 @@ Status PartitionIngest::SealWindow(const StoredJobPtr& job, int64_t window_ns) {
   RETURN_IF_ERROR(content.status());
   const Status status = written.ok() ? Adopt(job, **content, facts) : written;
   if (!absl::IsResourceExhausted(status)) return status;
-  // The disk is full. Rollups, spans, and events are still written while space for them remains.
+  // The disk is full, so the raw samples are dropped. Rollups, spans, and events are still written
+  // while there is space for them.
   RETURN_IF_ERROR(SealWithoutRows(job, **content, window_ns));
   PITWALL_LOG(kWarning, "insights", "job ", Quote(job->id()),
               ": dropped the raw samples of the window that starts at Unix time ",
@@ -208,8 +210,8 @@ Status PartitionIngest::SealJob(const StoredJobPtr& job) {
   return OkStatus();
 }
 
-// Seals for at most stop_ns. After a backlog, much may remain in memory, but all of it is also in
-// the log.
+// Seals windows for at most stop_ns. After a backlog, many rows may remain in memory, but all of
+// them are also in the log.
 Status PartitionIngest::SaveAtStop() {
   const int64_t deadline = clock_->MonotonicNs() + options_.stop_ns;
   size_t left = 0;
@@ -233,9 +235,9 @@ Status PartitionIngest::SaveAtStop() {
   return store_->Settle();
 }
 
-// Returns whether many telemetry records are unread. Event records are few, so catch-up reads the
-// end of a job long before its telemetry. Windows sealed because of that end would be sealed again
-// for each later row.
+// Returns whether many telemetry records are unread. There are few event records, so during
+// catch-up, a job's end is read long before its telemetry. If that end caused windows to be sealed,
+// each later row would cause them to be sealed again.
 bool PartitionIngest::Behind() const { return !caught_up_ || lag_ > kFewRecords; }
 
 Status PartitionIngest::SealDue() {
@@ -278,8 +280,8 @@ Status PartitionIngest::SealDue() {
   RETURN_IF_ERROR(first_fault);
   NoteMemory();
   if (head_bytes_ <= share || largest.job == nullptr) return OkStatus();
-  // Sealing a window twice writes all of its rows twice. Rows therefore move into a file first
-  // while movable rows take up enough of the memory.
+  // Sealing a window twice writes all of its rows twice. Rows are therefore moved to a file first,
+  // as long as movable rows use enough of the memory.
   if (movable >= share / kMinMovable && MoveMost(std::move(to_move), share)) return OkStatus();
   return SealWindow(largest.job, largest.window_ns);  // also handles a full disk
 }
@@ -330,8 +332,8 @@ Status PartitionIngest::DeleteJob(const StoredJobPtr& job) {
   change.put.push_back({kTombstoneRow, "", hash, EncodeTombstone(tombstone)});
   const std::string folder = Cat(store_->segments_dir(), "/", hash);
   const std::string doomed = Cat(folder, kDeletedSuffix);
-  // A crash leaves a folder with this name behind; the next start completes or reverts the
-  // deletion.
+  // If the process crashes, a folder with this name remains, and the next start completes or
+  // reverts the deletion.
   RETURN_IF_ERROR(files::RemoveTree(doomed));
   const Status renamed = files::Rename(folder, doomed);
   const bool sealed = !absl::IsNotFound(renamed);

@@ -16,7 +16,7 @@ constexpr size_t kPollRecords = 500;
 constexpr size_t kPollBytes = size_t{8} << 20;
 constexpr int64_t kPollNs = 20 * kNanosPerMilli;
 constexpr int64_t kRetryNs = kNanosPerSecond;
-// Maximum number of unsaved events. Reading pauses above it.
+// Maximum number of unsaved events. Reading pauses above this limit.
 constexpr size_t kMaxUnsaved = 10'000;
 
 }  // namespace
@@ -36,8 +36,8 @@ PartitionIngest::PartitionIngest(Clock* clock, Log* log, HistoryStore* store,
   inputs_[1].topic = EventTopic::kIssues;
   inputs_[2].at = {options_.actions_topic, partition};
   inputs_[2].topic = EventTopic::kActions;
-  // A single partition contains the capture replies of all jobs. Each thread ingests only the
-  // replies for its own jobs.
+  // One partition contains the capture replies of all jobs. Each thread ingests only the replies
+  // for its own jobs.
   inputs_[3].at = {options_.captures_topic, 0};
   inputs_[3].topic = EventTopic::kCaptures;
   inputs_[4].at = {options_.notifications_topic, 0};
@@ -236,7 +236,8 @@ Status PartitionIngest::ReadTelemetry(int64_t timeout_ns, bool* idle) {
   counters.unread += counts_.unread;
   counters.after_raw += counts_.after_raw;
   counts_ = {};
-  // Updated last, so that an observer of the count sees all of the records' data.
+  // This counter is updated last, so that an observer of the count sees all data from the counted
+  // records.
   counters.records += records.size();
   for (const std::string& id : touched_) {
     const StoredJobPtr job = Loaded(id);
@@ -289,7 +290,7 @@ void PartitionIngest::OnRecord(const Input& input, const Record& record) {
       change.event = std::make_shared<const IssueEvent>(*std::move(event));
     }
   } else if (input.topic == EventTopic::kActions) {
-    // The topic also contains user requests, which are not actions.
+    // The topic also contains requests from users, which are not actions.
     StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
     status = action.status();
     if (action.ok()) {
@@ -366,14 +367,14 @@ Status PartitionIngest::Step() {
     for (size_t i = 1; i < inputs_.size(); ++i) RETURN_IF_ERROR(ReadEvents(&inputs_[i], &idle));
   }
   NoteMemory();
-  // If sealing does not reduce the memory below twice the share, reading pauses and the remaining
+  // If sealing cannot reduce the memory below twice the share, reading pauses and the remaining
   // records stay in the log.
   const size_t share = MemoryShare();
   if (head_bytes_ < 2 * share) {
     RETURN_IF_ERROR(ReadTelemetry(idle ? kPollNs : 0, &idle));
   }
   if (inputs_[0].reader == nullptr && idle && !stop_) wakeup_->Wait(kPollNs);
-  // Events are saved even if sealing fails.
+  // Events are saved even if sealing failed.
   const Status sealed = SealDue();
   RETURN_IF_ERROR(SaveIfDue(false));
   UnloadUnused();

@@ -1,5 +1,5 @@
-// Ingestion of one partition: reads the telemetry and events of its jobs and seals their windows.
-// Only this class modifies those jobs.
+// Ingestion of one partition. It reads the telemetry and events of the partition's jobs and seals
+// their windows. Only this class modifies those jobs.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@
 
 namespace pitwall::history {
 
-// Start and Stop must be called from the same thread; everything else may be called from any
+// Start and Stop must be called from the same thread; all other functions may be called from any
 // thread. Does not own its dependencies.
 class PartitionIngest {
  public:
@@ -34,19 +34,19 @@ class PartitionIngest {
 
   void Start();
   // Requests that the thread stop reading. Stop then waits for the thread and seals the rows in
-  // memory if the disk permits.
+  // memory if there is disk space.
   void RequestStop();
   void Stop();
   Status Health() const;
   // Returns whether all records that were in the log at the start have been read.
   bool caught_up() const { return caught_up_; }
-  int64_t lag() const { return lag_; }  // unread telemetry records
+  int64_t lag() const { return lag_; }  // number of unread telemetry records
   size_t head_bytes() const { return head_bytes_; }
 
   // Runs `work` on the partition's thread and waits for it. Returns Unavailable if the thread is
   // not running.
   Status Do(std::function<Status()> work);
-  // Returns false if the stored data of the job predates the move of its partition to another
+  // Returns false if the stored data of the job was written before its partition moved to another
   // process.
   bool Owns(const StoredJob& job) const;
   // Seals all unsealed rows of the job. SealJob, DeleteJob, and DropRaw must run on the partition's
@@ -62,7 +62,7 @@ class PartitionIngest {
     TopicPartition at;
     EventTopic topic = EventTopic::kIssues;  // unused for telemetry
     std::unique_ptr<PartitionReader> reader;
-    LogFingerprint mark;  // newest record read
+    LogFingerprint mark;  // position of the newest record that was read
     int64_t retry_ns = 0;
   };
 
@@ -86,7 +86,7 @@ class PartitionIngest {
   void NoteMemory();
   size_t MemoryShare() const;
 
-  // Saving and sealing (partition_flush.cc).
+  // The following functions implement saving and sealing (partition_flush.cc).
   Status SaveIfDue(bool force);
   Status Save(store::DatabaseChange change);
   void PutPositions(const StoredJob* sealed_job, int64_t sealed_window,
@@ -96,7 +96,7 @@ class PartitionIngest {
   // Returns the starts of the windows with rows in memory.
   static std::vector<int64_t> Heads(const StoredJob& job);
   Status SealWindow(const StoredJobPtr& job, int64_t window_ns);
-  // An unsealed window and its memory usage.
+  // An unsealed window and the memory that it uses.
   struct Heavy {
     StoredJobPtr job;
     int64_t window_ns = 0;
@@ -109,13 +109,13 @@ class PartitionIngest {
   // Drops the late rows of a window whose segment is damaged, so that ingestion continues.
   void GiveUp(const StoredJobPtr& job, int64_t window_ns, const Status& damage);
   StatusOr<std::unique_ptr<const FlushInput>> Gather(const StoredJob& job, int64_t window_ns) const;
-  // Writes a segment that is not yet in the catalog. Returns DataLoss if an earlier segment of the
-  // window is damaged.
+  // Writes a segment, which is not in the catalog yet. Returns DataLoss if an earlier segment of
+  // the window is damaged.
   Status Write(const StoredJob& job, const FlushInput& content, SegmentMeta* facts);
   // Commits the segment to the catalog and frees the window's rows in memory.
   Status Adopt(const StoredJobPtr& job, const FlushInput& content, const SegmentMeta& facts);
   Status SealWithoutRows(const StoredJobPtr& job, const FlushInput& content, int64_t window_ns);
-  // Returns whether many telemetry records are unread, possibly including records of a job that has
+  // Returns whether many telemetry records are unread. They may include records of a job that has
   // ended.
   bool Behind() const;
   using JobList = std::shared_ptr<const std::vector<StoredJobPtr>>;
@@ -135,13 +135,13 @@ class PartitionIngest {
   std::atomic<size_t> head_bytes_{0};
 
   // The following members are used only by the partition's thread.
-  std::array<Input, 5> inputs_;  // telemetry, issues, actions, captures, and notifications
+  std::array<Input, 5> inputs_;  // for telemetry, issues, actions, captures, and notifications
   codec::BatchDecoder decoder_;
-  JobList jobs_;  // jobs of the partition, as of jobs_version_
+  JobList jobs_;  // jobs of the partition at jobs_version_
   uint64_t jobs_version_ = 0;
   std::set<std::string> touched_;  // jobs with samples since the last change notification
   std::map<std::string, SegmentHints> hints_;  // by job ID
-  std::shared_ptr<MemTableFile> head_file_;  // target of moved chunks; chunks keep full files alive
+  std::shared_ptr<MemTableFile> head_file_;  // file for moved chunks; chunks keep full files alive
   IngestCounts counts_;
   int64_t saved_ns_ = 0;
   int64_t sealed_ns_ = 0;

@@ -25,7 +25,7 @@ struct Candidate {
 std::vector<Candidate> OldestFirst(const HistoryStore& store, const Retention::IngestOf& ingest) {
   std::vector<Candidate> out;
   for (const StoredJobPtr& job : store.All()) {
-    // A job that another process owns receives no more data here.
+    // If another process owns the job, the job receives no more data here.
     const bool left = !ingest(job)->Owns(*job);
     MutexLock lock(&job->mutex());
     const JobOverview life = job->Life();
@@ -37,7 +37,7 @@ std::vector<Candidate> OldestFirst(const HistoryStore& store, const Retention::I
   return out;
 }
 
-// Returns windows with raw samples, oldest first.
+// Returns the windows that have raw samples, oldest first.
 std::vector<int64_t> RawWindows(const StoredJob& job) {
   MutexLock lock(&job.mutex());
   std::vector<int64_t> out;
@@ -103,14 +103,14 @@ StatusOr<std::optional<int64_t>> Retention::AcceptedTime() {
   MutexLock lock(&pass_mutex_);
   const int64_t wall_ns = clock_->WallNs();
   if (!saved_ns_.has_value()) {
-    std::optional<int64_t> saved_ns;  // needed because the lock analysis does not follow lambdas
+    std::optional<int64_t> saved_ns;  // the lock analysis does not follow lambdas
     RETURN_IF_ERROR(store_->database().ForEachOf(kMetaRow, "", [&](store::DatabaseRow row) {
       if (row.key != kAgeKey) return OkStatus();
       ASSIGN_OR_RETURN(saved_ns, DecodeTime(row.body));
       return OkStatus();
     }));
     saved_ns_ = saved_ns;
-    // If the store has no jobs, any time is safe to accept.
+    // Any time can be accepted if the store has no jobs.
     if (saved_ns_.has_value() || store_->All().empty())
       age_clock_.Restore(saved_ns_.value_or(wall_ns));
   }

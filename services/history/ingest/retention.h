@@ -1,6 +1,6 @@
-// Keeps the history within its limits on disk usage and age. Raw samples of the oldest finished
-// jobs are dropped first, and then those jobs. A running job loses raw samples only if no finished
-// job is left, oldest window first.
+// Retention, which keeps the history within its limits on disk usage and age. Raw samples of the
+// oldest finished jobs are dropped first, and then those jobs. A running job loses raw samples only
+// if no finished job is left, oldest window first.
 //
 // The age of a job is the newest time in the store minus the job's last time, so that the clock
 // alone does not age a job. The newest time counts only up to the wall time confirmed by an
@@ -22,8 +22,7 @@
 
 namespace pitwall::history {
 
-// Enforcer of the limits. Start and Stop must be called from the same thread. Does not own its
-// dependencies.
+// Start and Stop must be called from the same thread. Does not own its dependencies.
 class Retention {
  public:
   using IngestOf = std::function<PartitionIngest*(const StoredJobPtr&)>;
@@ -38,12 +37,12 @@ class Retention {
   // Enforces the limits once.
   Status Enforce();
   // Returns whether the wall clock has jumped ahead. While it returns true, no job is removed
-  // because of its age; a jump is accepted after one day.
+  // because of its age. The new time is accepted after one day.
   bool suspended() const { return suspended_; }
 
  private:
   Status EnforceTime();
-  // Returns the accepted part of the wall time, or no value if it is not known yet.
+  // Returns the accepted part of the wall time, or no value if the accepted time is not known yet.
   StatusOr<std::optional<int64_t>> AcceptedTime();
   Status EnforceBytes();
 
@@ -57,7 +56,7 @@ class Retention {
   std::atomic<bool> suspended_{false};
   Mutex pass_mutex_;
   AgeClock age_clock_ ABSL_GUARDED_BY(pass_mutex_);
-  // Accepted time stored in the catalog.
+  // The accepted time as stored in the catalog.
   std::optional<int64_t> saved_ns_ ABSL_GUARDED_BY(pass_mutex_);
   mutable Mutex mutex_;
   Status health_ ABSL_GUARDED_BY(mutex_);

@@ -13,8 +13,8 @@ namespace {
 constexpr size_t kPackedRows = 120;
 constexpr size_t kPackedBytes = size_t{256} << 10;
 constexpr size_t kMinRows = 8;  // fewer rows do not compress well
-// Minimum size for a move into the file. The chunk that records the location in the file would not
-// pay off for less.
+// Minimum size of rows that are moved to the file. For fewer bytes, recording their location in the
+// file would not pay off.
 constexpr size_t kMinBytes = size_t{4} << 10;
 
 bool WorthMoving(const TailRows& rows) {
@@ -59,11 +59,11 @@ void MemTable::AddRows(const OriginPtr& origin, const SharedSchema& schema, cons
 void MemTable::PackRows(Table* table) {
   TailRows& rows = table->rows;
   StatusOr<PackedChunkPtr> chunk = PackedChunk::Pack(rows, table->schema->series.size());
-  if (!chunk.ok()) return;  // out of memory; retried with the next rows
+  if (!chunk.ok()) return;  // out of memory; packing is retried with the next rows
   bytes_ += (*chunk)->bytes() - rows.bytes();
   packed_bytes_ += (*chunk)->bytes();
   table->chunks.push_back(*std::move(chunk));
-  rows = {};  // releases the memory too, since few of the many tables are nearly full at a time
+  rows = {};  // also frees the memory, because few of the many tables are nearly full at a time
 }
 
 void MemTable::AddSpan(const OriginPtr& origin, const Span& span, uint64_t sequence) {

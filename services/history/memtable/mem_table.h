@@ -1,4 +1,4 @@
-// Unsealed part of a window. Rows are kept as they arrived, with older rows packed.
+// Unsealed part of a window. Rows are kept in order of arrival, and older rows are packed.
 #pragma once
 
 #include <memory>
@@ -12,10 +12,10 @@
 
 namespace pitwall::history {
 
-// Snapshot of the rows of one table. Packed rows are unpacked without holding a lock.
+// Snapshot of one table's rows. Packed rows are unpacked without holding a lock.
 struct MemTablePart {
   std::vector<PackedChunkPtr> chunks;
-  RowTable tail;  // with the requested columns
+  RowTable tail;  // contain the requested columns
   int64_t first_ns = 0;
   int64_t last_ns = 0;
 
@@ -32,10 +32,11 @@ class MemTable {
   void AddSpan(const OriginPtr& origin, const Span& span, uint64_t sequence);
   void AddHeartbeat(const Heartbeat& beat) { beats_.Add(beat); }
 
-  // Appends the tables with the requested columns and skips schemas that have none of them.
+  // Appends the tables with the requested columns and skips schemas that do not contain any of
+  // these columns.
   Status Copy(SeriesSet* set, std::vector<MemTablePart>* out) const;
-  // Appends all tables without values, for the times at which a source sent each series. Includes
-  // rows only if the source has several tables in the stream.
+  // Appends all tables without values, to determine when a source sent each series. Includes rows
+  // only if the source has several tables in the stream.
   void CopyTimes(std::vector<MemTablePart>* out) const;
   // Reads one table for sealing: all rows, sorted, with all columns or no columns. Tables are
   // numbered in the order of their first rows. Returns Unavailable if the chunk file cannot be
@@ -45,14 +46,14 @@ class MemTable {
   size_t tables() const { return tables_.size(); }
   const OriginPtr& origin(size_t table) const { return tables_[table]->origin; }
   const SharedSchema& schema(size_t table) const { return tables_[table]->schema; }
-  // Packs rows where worthwhile and moves all packed rows into the file. If an error occurs, the
-  // remaining rows stay in memory.
+  // Packs rows if the packed form is smaller, and moves all packed rows to the file. After an
+  // error, the remaining rows stay in memory.
   Status MoveTo(const std::shared_ptr<MemTableFile>& file);
   const SpanList& spans() const { return spans_; }
   const MemTableHeartbeats& beats() const { return beats_; }
   const ModeNames& modes() const { return modes_; }
   size_t bytes() const { return bytes_ + spans_.bytes() + beats_.bytes(); }  // bytes in memory
-  size_t movable_bytes() const;                  // portion of bytes() that MoveTo would move
+  size_t movable_bytes() const;                  // part of bytes() that MoveTo would move
   uint64_t samples() const { return samples_; }  // received samples, excluding missing values
   int64_t least_start_ns() const { return least_start_ns_; }
 
@@ -61,7 +62,7 @@ class MemTable {
     OriginPtr origin;
     SharedSchema schema;
     std::vector<PackedChunkPtr> chunks;
-    TailRows rows;  // rows after those in the chunks
+    TailRows rows;  // rows that follow those in the chunks
     int64_t first_ns = INT64_MAX;
     int64_t last_ns = INT64_MIN;
   };

@@ -1,5 +1,5 @@
-// Heartbeats of an unsealed window. A source sends thousands that differ only in their promise and
-// sequence.
+// Heartbeats of an unsealed window. A source sends thousands of heartbeats that differ only in
+// their promise and sequence.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace pitwall::history {
 
-// Compact list of heartbeats. Not thread-safe. Holds at most 2^32 distinct kinds.
+// Compact list of heartbeats. Not thread-safe. A list has at most 2^32 distinct kinds.
 class MemTableHeartbeats {
  public:
   void Add(const Heartbeat& beat);

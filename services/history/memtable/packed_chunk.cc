@@ -11,9 +11,8 @@
 namespace pitwall::history {
 namespace {
 
-constexpr size_t kPieceBytes = size_t{32}
-                               << 10;  // unpacked size; reading one column unpacks one piece
-constexpr int kLevel = 1;  // low, because a chunk is written once but may be read only once
+constexpr size_t kPieceBytes = size_t{32} << 10;  // unpacked; reading one column unpacks one piece
+constexpr int kLevel = 1;                         // low, because most chunks are read at most once
 
 }  // namespace
 
@@ -49,7 +48,7 @@ void TailRows::AppendTo(size_t width, RowTable* to) const {
     to->modes.push_back(row.mode);
   }
   const size_t count = rows.size();
-  // The loop processes tiles of columns so that every value in a cache line is used.
+  // The loop processes tiles of columns, so that every value in a cache line is used.
   constexpr size_t kTile = 16;
   const size_t before = to->times.size() - count;
   for (std::vector<double>& column : to->values) column.resize(before + count);

@@ -15,8 +15,8 @@
 
 namespace pitwall::history {
 
-// File for moved chunks. It is unnamed, so a crash leaves nothing behind; the next start reads the
-// log again. Thread-safe.
+// File to which chunks are moved. The file is unnamed, so it does not remain after a crash; the
+// next start reads the log again. Thread-safe.
 class MemTableFile {
  public:
   // Returns ResourceExhausted if the disk is full.
@@ -47,18 +47,18 @@ struct TailRows {
   size_t bytes() const {  // bytes of memory in use
     return rows.capacity() * sizeof(Row) + cells.capacity() * sizeof(double);
   }
-  // Appends the values of the requested columns to `to`. A row has `width` values.
+  // Appends the values of the requested columns to `to`. A row contains `width` values.
   void AppendTo(size_t width, RowTable* to) const;
 };
 
-// Packed rows. Immutable, so readers need no lock.
+// Packed rows. Immutable, so readers do not need a lock.
 class PackedChunk {
  public:
   static StatusOr<std::shared_ptr<const PackedChunk>> Pack(const TailRows& rows, size_t width);
   // Returns a chunk with the same rows, stored in the file.
   StatusOr<std::shared_ptr<const PackedChunk>> MoveTo(
       const std::shared_ptr<MemTableFile>& file) const;
-  // Appends all rows with the values of the columns that `to` has.
+  // Appends all rows, with values for the columns that `to` has.
   Status AppendTo(RowTable* to) const;
   size_t rows() const { return rows_; }
   size_t bytes() const { return bytes_; }  // bytes in memory
@@ -76,8 +76,8 @@ class PackedChunk {
   size_t rows_ = 0;
   size_t width_ = 0;
   size_t columns_of_piece_ = 1;
-  Piece ints_;                 // times, sequences, steps, modes
-  std::vector<Piece> values_;  // column-major, with columns_of_piece_ columns per piece
+  Piece ints_;                 // times, sequences, steps, and modes
+  std::vector<Piece> values_;  // column-major; each piece has columns_of_piece_ columns
   std::shared_ptr<MemTableFile> file_;
   size_t bytes_ = 0;
 };

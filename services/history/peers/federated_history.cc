@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kChanges = 1'000;
 
 // Returns the first change position. Positions increase across restarts and differ between
-// processes, so that a client that reconnects to another process gets a resync.
+// processes, so a client that reconnects to another process gets a resync.
 uint64_t FirstPlace(int index, int64_t wall_ns) {
   return (static_cast<uint64_t>(index) << 52) +
          static_cast<uint64_t>(std::max<int64_t>(wall_ns, 0)) / 1000;
@@ -97,7 +97,7 @@ StatusOr<int> FederatedHistory::HolderOf(const std::string& id) const {
 }
 
 std::vector<FederatedHistory::Held> FederatedHistory::AllJobs(int* missing) const {
-  std::map<std::string_view, Held> by_id;  // keys refer to strings in the overviews
+  std::map<std::string_view, Held> by_id;  // keys are views of strings in the overviews
   const auto take = [&](int index, JobLifePtr job) {
     const auto known = by_id.find(job->id);
     if (known == by_id.end()) {
@@ -245,8 +245,8 @@ Status FederatedHistory::KeptHere(std::string_view job) const {
   return Unimplemented(Cat("job ", Quote(job), ": another process stores it; query that process"));
 }
 
-// Requests about a job of another process are forwarded as a whole, so this is never called for
-// such a job.
+// A request about a job of another process is forwarded as a whole, so this function is never
+// called for such a job.
 Status FederatedHistory::VisitStepWindows(
     const SampleQuery& query, const std::function<Status(const StepWindows&)>& visit) const {
   RETURN_IF_ERROR(KeptHere(query.job));
@@ -312,7 +312,7 @@ uint64_t FederatedHistory::newest_place() const { return feed_.newest(); }
 
 void FederatedHistory::Follow(int index) {
   const bool own = index == options_.index;
-  std::optional<uint64_t> place;  // empty if unknown; changes may then have been missed
+  std::optional<uint64_t> place;  // empty if unknown, in which case changes may have been missed
   bool first = true;
   const auto look = [&]() -> Status {
     if (!place.has_value()) {
@@ -323,8 +323,8 @@ void FederatedHistory::Follow(int index) {
         BinaryReader in(answer);
         place = in.U64();
       }
-      // Clients read all data before they poll for changes, so the first look at this process's own
-      // changes need not invalidate positions.
+      // Clients read all data before they poll for changes. The first look at this process's own
+      // changes therefore need not invalidate positions.
       if (!first || !own) feed_.Break();
       first = false;
     }
@@ -358,7 +358,7 @@ void FederatedHistory::Follow(int index) {
     return OkStatus();
   };
   while (!stop_) {
-    // The error is ignored here, because requests for jobs report a peer that does not respond.
+    // The error is ignored, because requests for jobs report peers that do not respond.
     (void)look();
     wakeups_[static_cast<size_t>(index)]->Wait(options_.follow_ns);
   }

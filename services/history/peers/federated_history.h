@@ -18,24 +18,24 @@
 namespace pitwall::history {
 
 struct FleetOptions {
-  int index = 0;                   // index of this process
-  std::vector<std::string> peers;  // URLs by index, including this process
+  int index = 0;                   // index of this process among the peers
+  std::vector<std::string> peers;  // URLs by index, including the URL of this process
   int32_t partitions = 1;
   PeerOptions peer;
   int64_t follow_ns = 250 * kNanosPerMilli;  // interval between polls of a peer's changes
 };
 
-// Process that stores a job, and the job's ID.
+// The process that stores a job, and the job's ID.
 struct JobHolder {
   int index = 0;
   std::string id;
 };
 
 // Responses about several jobs are complete unless PartialResult reports missing peers. The hash of
-// a job's ID determines its owner, which responds for the job. If the owner has no data of the job,
-// any process that has data responds (such data was stored before partitions moved). For a job of
-// another process, only series, samples, and events are available; other queries are forwarded as
-// whole requests. Thread-safe, except for Start and Stop.
+// a job's ID determines the job's owner, which responds for the job. If the owner has no data of
+// the job, any process that has data responds (such data was stored before partitions moved). For a
+// job of another process, only series, samples, and events are available; other queries are
+// forwarded as whole requests. Thread-safe, except for Start and Stop.
 class FederatedHistory final : public History {
  public:
   FederatedHistory(const History* own, Clock* clock, HttpTransport* transport,
@@ -47,12 +47,12 @@ class FederatedHistory final : public History {
 
   int index() const { return options_.index; }
   int OwnerOf(std::string_view id) const;
-  // Finds the process that stores a job. NotFound and InvalidArgument as in FindJob. Unavailable: a
-  // peer that may have the job does not respond.
+  // Finds the process that stores a job. Returns NotFound and InvalidArgument like FindJob. Returns
+  // Unavailable if a peer that may have the job does not respond.
   StatusOr<JobHolder> Holder(std::string_view wanted) const;
   Peer* peer(int index) const {
     return peers_[static_cast<size_t>(index)].get();
-  }  // null for this process
+  }  // nullptr for this process
   int size() const { return static_cast<int>(peers_.size()); }
 
   std::vector<JobLifePtr> Jobs() const override;
@@ -80,7 +80,7 @@ class FederatedHistory final : public History {
  private:
   using Held = std::pair<int, JobLifePtr>;
   // Lists one holder per job from all peers that respond, sorted by last data, newest first.
-  // Records the other peers in PartialResult and their number in `missing`.
+  // Records peers that do not respond in PartialResult and their number in `missing`.
   std::vector<Held> AllJobs(int* missing) const;
   // Queries the owner or, if the owner does not have the job, the process that has it.
   template <typename T>
@@ -90,7 +90,7 @@ class FederatedHistory final : public History {
   StatusOr<std::string> Ask(int index, PeerQuestion question, std::string_view words) const;
   // Finds the process that has a job with exactly this ID.
   StatusOr<int> HolderOf(const std::string& id) const;
-  // Returns Unimplemented if another process stores the job.
+  // Returns Unimplemented if a different process stores the job.
   Status KeptHere(std::string_view job) const;
   void Follow(int index);
 
@@ -98,7 +98,7 @@ class FederatedHistory final : public History {
   Clock* const clock_;
   const FleetOptions options_;
   std::vector<std::unique_ptr<Peer>> peers_;
-  ChangeFeed feed_;  // changes of all processes, with positions of this process
+  ChangeFeed feed_;  // changes of all processes, with positions assigned by this process
   std::atomic<bool> stop_{false};
   std::vector<std::unique_ptr<Wakeup>> wakeups_;
   std::vector<std::thread> followers_;

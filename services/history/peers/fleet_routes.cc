@@ -19,7 +19,7 @@ namespace {
 using http::HttpRequest;
 using http::HttpResponse;
 
-// Returns the (method, path) pairs that have a required parameter "job".
+// Returns the (method, path) pairs of routes with a required parameter "job".
 std::set<std::pair<std::string, std::string>> RoutesOfJobs() {
   std::set<std::pair<std::string, std::string>> out;
   for (const RouteRule& rule : RouteRules()) {
@@ -67,8 +67,8 @@ std::string JsonTexts(const std::vector<std::string>& texts) {
   return out.Take();
 }
 
-// Appends strings to a list at the end of a JSON object; `key` may already exist. The search cannot
-// match inside a JSON string, because the quotes would be escaped there.
+// Appends strings to a list at the end of a JSON object that may already have `key`. The search
+// cannot match inside a JSON string, because quotes in strings are escaped.
 void AddTexts(std::string_view key, const std::vector<std::string>& texts, std::string* body) {
   if (body->empty() || body->back() != '}') return;
   const std::string list = JsonTexts(texts);
@@ -83,7 +83,7 @@ void AddTexts(std::string_view key, const std::vector<std::string>& texts, std::
 
 bool IsPrometheus(std::string_view path) { return StartsWith(path, "/api/v1/"); }
 
-// Reports missing peers in the response itself, which must not be cached.
+// Reports missing peers in the response itself. Such a response must not be cached.
 void Flag(const HttpRequest& request, const std::vector<std::string>& missing,
           HttpResponse* response) {
   if (response->stream != nullptr || StartsWith(response->content_type, "text/")) return;
@@ -115,7 +115,7 @@ class Fleet {
   HttpResponse OfAll(const HttpRequest& request, const http::HttpHandler& answer) const {
     const std::optional<Turn> turn = Turn::Take(&waiting_);
     if (!turn.has_value()) return Busy(request);
-    // Entity tags are valid only if no peer is missing.
+    // Entity tags are valid only if no peer was missing.
     HttpRequest whole = request;
     std::erase_if(whole.headers, [](const auto& h) { return h.first == "if-none-match"; });
     const PartialResult missing;
@@ -130,7 +130,7 @@ class Fleet {
 
   HttpResponse OfJob(const HttpRequest& request, const http::HttpHandler& own) const {
     const std::string job(request.Query("job"));
-    if (job.empty()) return own(request);  // reports that the job is missing
+    if (job.empty()) return own(request);  // returns the error for the missing job
     const std::optional<Turn> turn = Turn::Take(&waiting_);
     if (!turn.has_value()) return Busy(request);
     const StatusOr<JobHolder> holder = history_.Holder(job);
@@ -147,7 +147,7 @@ class Fleet {
   }
 
  private:
-  // Slot for a handler that waits for peers.
+  // A slot for a handler that waits for peers.
   class Turn {
    public:
     static std::optional<Turn> Take(std::atomic<int>* waiting) {
@@ -187,8 +187,8 @@ class Fleet {
                               ToStd(response.status().message()))));
   }
 
-  // Deletes data of the job that was stored before its partition moved to its owner. Returns an
-  // error response if the data was not deleted.
+  // Deletes data of the job that was stored here before its partition moved to its owner. Returns
+  // an error response if the data could not be deleted.
   std::optional<HttpResponse> DeleteElsewhere(const HttpRequest& request, int holder,
                                               const http::HttpHandler& own) const {
     for (int i = 0; i < history_.size(); ++i) {

@@ -1,4 +1,5 @@
-// Several processes respond like a single process that stores all jobs, or report missing data.
+// Tests that several processes respond like a single process that stores all jobs, or report
+// missing data.
 #include "services/history/peers/fleet_routes.h"
 
 #include <gmock/gmock.h>
@@ -38,7 +39,7 @@ class FleetRoutesTest : public ::testing::TestWithParam<int> {
   }
   static std::string Id(int i) { return Cat("job ", i, "/ü"); }
   std::string EscapedId(int i) { return Cat("job%20", i, "/%C3%BC"); }
-  // Returns a job that this process does not own.
+  // Returns the ID of a job that this process does not own.
   int Foreign(int process) const {
     for (int i = 0;; ++i) {
       if (fleet_.OwnerOf(Id(i)) != process) return i;
@@ -120,12 +121,12 @@ TEST_P(FleetRoutesTest, MissingPeersAreReportedInResponse) {
       Ask(fleet_.router(0), "GET", "/api/v1/query?query=count(train_loss)&time=1767225670");
   EXPECT_EQ(query.status, 200);
   EXPECT_THAT(query.body, HasSubstr(R"("warnings":["jobs of peer 1 are missing: peer 1)"));
-  // The query's own warning is kept.
+  // The response keeps the query's own warning.
   const http::HttpResponse both =
       Ask(fleet_.router(0), "GET", "/api/v1/query?query=quantile(2,train_loss)&time=1767225670");
   EXPECT_THAT(both.body, HasSubstr("quantile"));
   EXPECT_THAT(both.body, HasSubstr("jobs of peer 1 are missing"));
-  // An entity tag never matches an incomplete response.
+  // A client's entity tag never matches an incomplete response.
   const http::HttpResponse again =
       Ask(fleet_.router(0), "GET", "/api/pitwall/v1/jobs", {{"if-none-match", "*"}});
   EXPECT_EQ(again.status, 200);
@@ -167,7 +168,7 @@ TEST_P(FleetRoutesTest, PeerRequestIsHandledLocally) {
   EXPECT_EQ(foreign.status, 404);
   for (const HttpCall& call : fleet_.network.TakeCalls())
     EXPECT_THAT(call.body.substr(1, 1),
-                ::testing::AnyOf("\x06", "\x07"));  // only polls for changes
+                ::testing::AnyOf("\x06", "\x07"));  // the other requests only poll for changes
 }
 
 TEST_P(FleetRoutesTest, CallerRoleIsForwarded) {
@@ -190,7 +191,7 @@ TEST_P(FleetRoutesTest, CallerRoleIsForwarded) {
 }
 
 TEST_P(FleetRoutesTest, OwnerWithoutData_PreviousOwnerResponds) {
-  // Before, process 0 stored everything: an old job, and the start of a job that continues on
+  // At first, process 0 stored everything: an old job, and the start of a job that continues on
   // another process.
   int old = kJobs;
   while (fleet_.OwnerOf(Id(old)) == 0) ++old;
@@ -220,7 +221,7 @@ TEST_P(FleetRoutesTest, OwnerWithoutData_PreviousOwnerResponds) {
   for (int i = 0; i < GetParam(); ++i) EXPECT_EQ(Ask(fleet_.router(i), "GET", target).status, 404);
 }
 
-TEST_P(FleetRoutesTest, DeletesJobEverywhereOrReturnsError) {
+TEST_P(FleetRoutesTest, DeletesJobOnAllProcessesOrReturnsError) {
   fleet_.network.SetDown(1, true);
   int mine = 0;
   while (fleet_.OwnerOf(Id(mine)) != 0) ++mine;
@@ -230,7 +231,7 @@ TEST_P(FleetRoutesTest, DeletesJobEverywhereOrReturnsError) {
 }
 
 TEST_P(FleetRoutesTest, StreamContainsChangesOfAllProcesses) {
-  // Wait until each peer has been polled once.
+  // The test waits until each peer has been polled once.
   const auto changes = [&](uint64_t place) {
     std::set<std::string> jobs;
     const auto all = fleet_.fleet(0).ChangesAfter(place, 1000);
@@ -254,7 +255,7 @@ TEST_P(FleetRoutesTest, StreamContainsChangesOfAllProcesses) {
     fleet_.own(i).Publish(change);
   }
   Await([&] { return changes(place) == published; });
-  // A client that comes from another process must resync.
+  // A client that was connected to another process must resync.
   EXPECT_TRUE(absl::IsOutOfRange(fleet_.fleet(1).ChangesAfter(place, 10).status()));
 }
 

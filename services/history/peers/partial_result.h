@@ -1,4 +1,4 @@
-// Peers that are missing from a response, collected by the thread that computes it.
+// Peers that are missing from a response. The thread that computes the response collects them.
 #pragma once
 
 #include <map>
@@ -7,7 +7,7 @@
 
 namespace pitwall::history {
 
-// While an instance exists, it collects the missing peers that its thread notes.
+// While an instance exists, it collects the missing peers that are noted on its thread.
 class PartialResult {
  public:
   PartialResult();

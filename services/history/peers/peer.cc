@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::array<std::string_view, 4> kPassedOn = {"accept", "accept-language", "content-type",
                                                        "if-none-match"};
-// Headers that belong to the connection, not to the response.
+// Headers that apply to the connection and not to the response.
 constexpr std::array<std::string_view, 8> kOwn = {"connection", "content-length",   "content-type",
                                                   "date",       "keep-alive",       "server",
                                                   "set-cookie", "transfer-encoding"};
@@ -51,7 +51,7 @@ StatusOr<HttpReply> Peer::Perform(HttpCall call, Role role) {
                                  : options_.tokens.view;
   if (!token.empty()) call.headers.emplace_back("Authorization", Cat("Bearer ", token));
   StatusOr<HttpReply> reply = transport_->Perform(call);
-  // A response over the size limit does not make the peer unavailable.
+  // A response over the size limit does not mean that the peer is unavailable.
   if (absl::IsResourceExhausted(reply.status())) {
     return ResourceExhausted(Cat("peer ", index_, " (", url_,
                                  "): its part of the response exceeds ", options_.max_answer_bytes,

@@ -1,4 +1,4 @@
-// Another process of the history, which stores the jobs of other partitions.
+// Another process of the history. It stores the jobs of other partitions.
 #pragma once
 
 #include <atomic>
@@ -16,21 +16,23 @@
 
 namespace pitwall::history {
 
-// Marks a request from a peer. It is handled locally and not forwarded.
+// Header that marks a request from a peer. Such a request is handled locally and not forwarded.
 inline constexpr std::string_view kPeerHeader = "x-pitwall-peer";
 inline constexpr std::string_view kPeerPath = "/api/pitwall/peer";
 
 struct PeerOptions {
   int64_t timeout_ns = 10 * kNanosPerSecond;
-  // Timeout of a request that is forwarded as a whole, slightly longer than the query timeout.
+  // Timeout of a request that is forwarded as a whole. It is slightly longer than the query
+  // timeout.
   int64_t forward_timeout_ns = 65 * kNanosPerSecond;
-  // Pause after a failure. During the pause, the peer counts as unavailable without a request.
+  // Pause after a failure. During the pause, the peer counts as unavailable and receives no
+  // requests.
   int64_t rest_ns = kNanosPerSecond;
   size_t max_answer_bytes = size_t{256} << 20;
   AccessTokens tokens;  // tokens of this process, which all processes share
 };
 
-// Thread-safe. All pointers are borrowed.
+// Thread-safe. The caller owns all pointers.
 class Peer {
  public:
   Peer(int index, int self, std::string url, const Clock* clock, HttpTransport* transport,
@@ -38,10 +40,10 @@ class Peer {
 
   int index() const { return index_; }
   const std::string& url() const { return url_; }
-  // Sends a question. Returns the peer's own status if it responded. Unavailable: it did not
-  // respond; the message contains its URL.
+  // Sends a question. Returns the peer's own status if the peer responded. Otherwise, returns
+  // Unavailable with the peer's URL.
   StatusOr<std::string> Ask(PeerQuestion question, std::string_view words);
-  // Forwards the request with the caller's role. Unavailable: the peer did not respond.
+  // Forwards the request with the caller's role. Returns Unavailable if the peer does not respond.
   StatusOr<http::HttpResponse> Forward(const http::HttpRequest& request);
 
  private:
@@ -58,7 +60,7 @@ class Peer {
   int64_t rests_until_ns_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// Encodes "job=a%20b&x=1" such that the server decodes the same parameters.
+// Encodes parameters such as "job=a%20b&x=1". The server decodes the same parameters.
 std::string EncodeQuery(const std::vector<std::pair<std::string, std::string>>& query);
 
 }  // namespace pitwall::history

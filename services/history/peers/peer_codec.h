@@ -1,4 +1,4 @@
-// Messages between peers, in a private format that is valid only between processes of the same
+// Messages between peers. The format is private and valid only between processes of the same
 // version.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 namespace pitwall::history {
 
-// First byte of each request. A peer of another version rejects it.
+// First byte of each request. A peer with a different version rejects the request.
 inline constexpr uint8_t kPeerVersion = 2;
 
 enum class PeerQuestion : uint8_t {
@@ -44,7 +44,7 @@ StatusOr<std::vector<IssueEventPtr>> TakeEvents(BinaryReader* in);
 void PutChanges(const std::vector<Change>& changes, BinaryWriter* out);
 StatusOr<std::vector<Change>> TakeChanges(BinaryReader* in);
 
-// Encodes the status of an answer and, if it is OK, its bytes.
+// Encodes the status of an answer, followed by the answer's bytes if the status is OK.
 std::string PutAnswer(const StatusOr<std::string>& answer);
 StatusOr<std::string> TakeAnswer(std::string_view bytes);
 

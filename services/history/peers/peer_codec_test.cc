@@ -1,4 +1,4 @@
-// Messages between peers are either decoded completely or rejected.
+// Tests that messages between peers are either decoded completely or rejected.
 #include "services/history/peers/peer_codec.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Handler of requests from peers. It uses only the history of this process.
+// Handler of requests from peers. The handler uses only the history of this process.
 #pragma once
 
 #include <string>

@@ -212,8 +212,7 @@ TEST(EventPeriod, PeriodicTimerIsDetected) {
     EXPECT_NEAR(*holed, period, 0.02) << period;
   }
   EXPECT_EQ(PeriodOfTimes(Timer(30, 8, &random), 0.1), 30);
-  EXPECT_EQ(PeriodOfTimes(Timer(30, 4, &random), 0.1),
-            std::nullopt);  // too few events
+  EXPECT_EQ(PeriodOfTimes(Timer(30, 4, &random), 0.1), std::nullopt);  // too few events
 }
 
 TEST(EventPeriod, HandlesInvalidTimesAndResolutions) {

@@ -18,7 +18,8 @@
 
 namespace pitwall::history {
 
-// Returns text with markup, a right-to-left override, quotes, line breaks, and 10 kB of letters.
+// Returns text that contains markup, a right-to-left override, quotes, line breaks, and 10 kB of
+// letters.
 inline std::string HostileText() {
   return Cat("<script>alert('x')</script>\"\\\n\r\t \xE2\x80\xAE gnp.exe ",
              std::string(10'000, 'A'));

@@ -1,5 +1,5 @@
-// Validator of responses against the schemas in openapi.yaml. Supports the JSON Schema subset that
-// the file uses, and reports an unknown keyword as a mismatch.
+// Validator of responses against the schemas in openapi.yaml. It supports the subset of JSON Schema
+// that the file uses and reports an unknown keyword as a mismatch.
 #pragma once
 
 #include <algorithm>
@@ -30,7 +30,8 @@ class SchemaCheck {
     return at == nullptr ? kNone : *at;
   }
 
-  // Returns the mismatches with their places; empty if the value matches the schema.
+  // Returns the mismatches and their locations. The result is empty if the value matches the
+  // schema.
   std::vector<std::string> Check(const yaml::Node& schema, const yaml::Node& value,
                                  const std::string& place = "$") const {
     std::vector<std::string> faults;

@@ -1,4 +1,4 @@
-// Test fixture of a history over an in-memory log.
+// Test fixture that runs a history over an in-memory log.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -91,7 +91,7 @@ class HistoryServiceTest : public ::testing::Test {
   template <typename F>
   void AwaitThat(F condition) {
     const auto pause = clock_.NewWakeup();
-    // Up to one minute.
+    // Waits for up to one minute.
     for (int i = 0; i < 12'000 && !condition(); ++i) pause->Wait(5 * kNanosPerMilli);
     ASSERT_TRUE(condition()) << keep_->Health();
   }

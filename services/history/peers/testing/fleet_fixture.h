@@ -1,5 +1,5 @@
-// Test fixture with several history processes in one, each with its own jobs. They query each other
-// through their routes.
+// Test fixture that runs several history processes in one process, each with its own jobs. They
+// query each other through their routes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -92,7 +92,7 @@ class TestNetwork final : public HttpTransport {
     return std::exchange(calls_, {});
   }
 
-  std::map<int, const http::Router*> routers;  // set before the first call
+  std::map<int, const http::Router*> routers;  // must be set before the first call
 
  private:
   Mutex mutex_;
@@ -136,7 +136,7 @@ class TestFleet {
   const http::Router& router(int index) { return *processes_[static_cast<size_t>(index)]->router; }
   // Returns the routes of a process that stores all jobs.
   const http::Router& alone() { return *alone_.router; }
-  // Edits the job in its owner's history and in the history with all jobs.
+  // Edits the job both in its owner's history and in the history that has all jobs.
   template <typename F>
   void Edit(const std::string& job, F fill) {
     own(OwnerOf(job)).Edit(job, fill);
