@@ -1,6 +1,6 @@
 // Rollups of one series: aggregates of its samples over intervals of equal length. Each tier is
-// computed in order from the rows of the next finer tier. Sums are therefore bit-identical wherever
-// the stream was split and read again.
+// computed in order from the rows of the next finer tier. Sums are therefore bit-identical even if
+// the stream was interrupted at any point and read again.
 #pragma once
 
 #include <array>
@@ -12,13 +12,13 @@
 
 namespace pitwall::history {
 
-// Row length by tier, in ns. Each length divides the next.
+// Row length by tier, in ns. Each length divides the next length.
 inline constexpr std::array<int64_t, 3> kTiers = {10 * kNanosPerSecond, 120 * kNanosPerSecond,
                                                   1800 * kNanosPerSecond};
 
-// Aggregate of the samples in [start_ns, start_ns + length), with at least one sample. A NaN sample
-// counts, makes `sum` NaN, and is ignored by min and max. If all samples are NaN, every value
-// except `count` is NaN.
+// Aggregate of the samples in [start_ns, start_ns + length). A row has at least one sample. A NaN
+// sample counts, makes `sum` NaN, and is ignored by min and max. If all samples are NaN, every
+// value except `count` is NaN.
 struct RollupRow {
   int64_t start_ns = 0;
   double min = 0;
@@ -44,10 +44,10 @@ class Rollup {
   // Completes rows that end at or before `time_ns`. The caller guarantees that no earlier sample
   // follows.
   void Close(int64_t time_ns, Rows* done);
-  // Returns the incomplete rows, for queries about the present.
+  // Returns the incomplete rows. For queries about the present.
   std::array<std::optional<RollupRow>, kTiers.size()> Open() const;
-  // Returns the earliest time whose sample may be in an incomplete row, or INT64_MAX if all rows
-  // are complete. After a restart, samples are read again from that time.
+  // Returns the earliest time of a sample that may be in an incomplete row, or INT64_MAX if all
+  // rows are complete. After a restart, samples are read again from that time on.
   int64_t open_from_ns() const;
 
  private:

@@ -11,7 +11,7 @@
 
 namespace pitwall::history {
 
-// Rows of many series, stored column by column as in pages.
+// Rows of many series, stored column by column as in metric pages.
 struct RollupColumns {
   static constexpr size_t kValues = 4;
 
@@ -21,13 +21,14 @@ struct RollupColumns {
   const char* values = nullptr;  // min, max, last, and sum of each row; unaligned, not owned
 };
 
-// View of rows that it does not own. Rows are decoded on access, and only the fields used.
+// Read-only view of rows. The view does not own the rows. It decodes rows on access, and only the
+// requested fields.
 class RollupRows {
  public:
   RollupRows() = default;
   RollupRows(std::span<const RollupRow> rows)  // NOLINT(google-explicit-constructor): a view of it
       : rows_(rows.data()), size_(rows.size()) {}
-  // View of the rows [from, to).
+  // Returns a view of the rows [from, to).
   RollupRows(const RollupColumns* columns, size_t from, size_t to)
       : columns_(columns), first_(from), size_(to - from) {}
 
@@ -35,7 +36,7 @@ class RollupRows {
   bool empty() const { return size_ == 0; }
   int64_t start_ns(size_t i) const {
     if (columns_ == nullptr) return rows_[first_ + i].start_ns;
-    // The arithmetic is unsigned because a damaged file may contain any value.
+    // The arithmetic is unsigned, because a damaged file may contain any value.
     return static_cast<int64_t>(static_cast<uint64_t>(columns_->starts[first_ + i]) *
                                 static_cast<uint64_t>(columns_->tier_ns));
   }

@@ -38,7 +38,7 @@ std::vector<Sample> RandomSamples(uint64_t seed, size_t count) {
   std::vector<Sample> out;
   int64_t time = 1'790'000'000 * kNanosPerSecond + static_cast<int64_t>(rng() % 1'000'000'000);
   for (size_t i = 0; i < count; ++i) {
-    // Intervals are about half a second, with occasional gaps of up to an hour.
+    // Returns samples about half a second apart, with occasional gaps of up to an hour.
     time += rng() % 200 == 0 ? static_cast<int64_t>(rng() % 3600) * kNanosPerSecond + 1
                              : kNanosPerSecond / 2 + static_cast<int64_t>(rng() % 1'000'000);
     double value = std::normal_distribution<double>(5, 3)(rng);
@@ -99,7 +99,7 @@ TEST(Rollup, MatchesNaiveComputation) {
   }
 }
 
-// After a restart, completed rows are known and samples are read again from open_from_ns().
+// After a restart, the completed rows are known, and samples are read again from open_from_ns() on.
 TEST(Rollup, RestartAtAnySampleGivesSameRows) {
   const auto samples = RandomSamples(20, 4'000);
   const auto whole = RowsOf(samples);

@@ -15,7 +15,8 @@ namespace pitwall::promapi {
 
 class Form {
  public:
-  // InvalidArgument: an invalid escape, or more than 1,000 parameters.
+  // Parses the parameters. Returns InvalidArgument for an invalid escape or more than 1,000
+  // parameters.
   static StatusOr<Form> Of(const http::HttpRequest& request);
 
   // Returns the first value, or "" if the parameter is absent.
@@ -31,7 +32,7 @@ class Form {
 // Parses seconds since 1970 or an RFC 3339 time into nanoseconds, rounded to whole milliseconds.
 // Times outside the supported range are clamped.
 StatusOr<int64_t> ParseInstant(std::string_view text);
-// Parses a duration in seconds or in a form like 1h30m into nanoseconds.
+// Parses a duration, in seconds or in a form like 1h30m, into nanoseconds.
 StatusOr<int64_t> ParseLength(std::string_view text);
 // Parses an integer. Returns 0, which means no limit, for "" and "0".
 StatusOr<size_t> ParseLimit(std::string_view text);

@@ -41,7 +41,7 @@ TEST(Form, RejectsInvalidEscapesAndTooManyParameters) {
   EXPECT_EQ(Form::Of(request).status().code(), absl::StatusCode::kInvalidArgument);
 }
 
-TEST(ParseInstant, ReadsSecondsAndDates) {
+TEST(ParseInstant, AcceptsSecondsAndDates) {
   EXPECT_EQ(*ParseInstant("1700000000.1234"), 1'700'000'000'123'000'000);
   EXPECT_EQ(*ParseInstant("1.7e9"), 1'700'000'000'000'000'000);
   EXPECT_EQ(*ParseInstant("-0.5"), -500'000'000);
@@ -55,7 +55,7 @@ TEST(ParseInstant, ReadsSecondsAndDates) {
   EXPECT_FALSE(ParseInstant("NaN").ok());
 }
 
-TEST(ParseLength, ReadsSecondsAndUnits) {
+TEST(ParseLength, AcceptsSecondsAndUnits) {
   EXPECT_EQ(*ParseLength("15"), 15'000'000'000);
   EXPECT_EQ(*ParseLength("0.25"), 250'000'000);
   EXPECT_EQ(*ParseLength("1m30s"), 90'000'000'000);

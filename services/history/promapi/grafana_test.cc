@@ -1,4 +1,4 @@
-// Requests in the form that Grafana's Prometheus data source sends.
+// Tests requests in the form that Grafana's Prometheus data source sends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ TEST_F(GrafanaTest, SaveAndTestSucceeds) {
   EXPECT_THAT(build.body, HasSubstr(R"("version":"3.14.0+pitwall-)"));
 }
 
-// The query builder reads metric names with their help, followed by labels and values of the
+// The query builder reads metric names with their help texts, and then the labels and values of the
 // selected metric.
 TEST_F(GrafanaTest, QueryBuilderListsMetricsAndLabels) {
   EXPECT_THAT(api_.Get("/api/v1/metadata?limit=40000").body,
@@ -99,7 +99,7 @@ TEST_F(GrafanaTest, PanelGetsRangeQueryResult) {
             200);
 }
 
-// The other tabs of the data source read exemplars, alerts, and rules.
+// The other tabs of the data source query exemplars, alerts, and rules.
 TEST_F(GrafanaTest, OtherTabsGetValidResponses) {
   EXPECT_EQ(api_.Get("/api/v1/query_exemplars?query=up&start=1700000000&end=1700000900").body,
             R"({"status":"success","data":[]})");

@@ -37,7 +37,7 @@ StatusOr<Selector> ParseMatch(std::string_view text) {
   return out;
 }
 
-// Parameters that the series, labels, and values endpoints share.
+// Parameters that the series, labels, and label values endpoints share.
 struct Wanted {
   size_t limit = 0;
   int64_t from = kMinPosition;
@@ -45,7 +45,7 @@ struct Wanted {
   std::vector<Selector> selectors;
 };
 
-// Returns false on failure, with the error response in `answer`.
+// Parses the parameters. On failure, returns false and sets `answer` to the error response.
 bool ParseWanted(const Form& form, bool name_matchers, Wanted* out, http::HttpResponse* answer) {
   const StatusOr<size_t> limit = ParseLimit(form.Get("limit"));
   if (!limit.ok()) {
@@ -130,7 +130,7 @@ std::string UnescapedName(std::string_view name) {
   return out;
 }
 
-// Returns a check that fails once a request exceeds its timeout.
+// Returns a check that fails once the request has exceeded its timeout.
 std::function<Status()> DeadlineCheck(const Clock* clock, const PromOptions& options) {
   const int64_t deadline = clock->MonotonicNs() + options.timeout_ns;
   return [clock, deadline]() -> Status {

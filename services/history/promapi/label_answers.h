@@ -11,7 +11,7 @@
 
 namespace pitwall::promapi {
 
-// All pointers are borrowed. Thread-safe.
+// The caller owns all pointers. Thread-safe.
 class LabelAnswers {
  public:
   LabelAnswers(const history::History* history, const Clock* clock, const PromOptions* options)
@@ -19,7 +19,7 @@ class LabelAnswers {
 
   http::HttpResponse Series(const Form& form) const;
   http::HttpResponse Names(const Form& form) const;
-  // `name` is the path segment, in which U__… is decoded.
+  // `name` is the path segment. The escaping U__… in the name is decoded.
   http::HttpResponse Values(std::string_view name, const Form& form) const;
 
  private:

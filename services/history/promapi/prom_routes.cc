@@ -17,7 +17,7 @@ namespace {
 using http::HttpRequest;
 using http::HttpResponse;
 
-// State shared by all handlers, which keep it alive.
+// State that all handlers share and keep alive.
 struct Api {
   Api(const history::History* history, const Clock* clock, RuleGroupSource groups,
       PromOptions given)

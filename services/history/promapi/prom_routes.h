@@ -1,8 +1,9 @@
 // Prometheus-compatible HTTP API over the history of all jobs, for Grafana and other clients.
 //
-// Each series has the label pitwall_job with its job's ID, so that one query can read all jobs. A
-// matcher on this label selects some of them. docs/promql-api.md lists the endpoints and
-// differences.
+// Each series has the label pitwall_job, whose value is the ID of the series' job, so that one
+// query
+// can read all jobs. A matcher on this label selects some of the jobs. docs/promql-api.md lists the
+// endpoints and differences.
 #pragma once
 
 #include <cstddef>
@@ -25,12 +26,12 @@ struct PromOptions {
   int64_t lookback_ns = 300 * kNanosPerSecond;
   int64_t subquery_interval_ns = 60 * kNanosPerSecond;  // default step of subqueries
   size_t max_jobs = 1'000;        // maximum number of jobs that one request reads
-  history::ReadLimits limits;     // maximum series and samples that one request reads over all jobs
-  size_t max_points = 5'000'000;  // per response
+  history::ReadLimits limits;     // limits of one request over all jobs
+  size_t max_points = 5'000'000;  // limit per response
   std::string version = "0.1.0";  // Pitwall version
 };
 
-// Returns the routes under /api/v1/, which require the role view. If `rules` is empty, the groups
+// Returns the routes under /api/v1/, which require the role "view". If `rules` is empty, the groups
 // contain the rules that occur in issues and statuses in the history. All pointers must outlive the
 // routes.
 std::vector<http::HttpRoute> PromRoutes(const history::History* history, const Clock* clock,

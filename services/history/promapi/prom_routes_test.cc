@@ -87,7 +87,7 @@ TEST_F(PromRoutesTest, ReadsOnlySelectedJobs) {
   EXPECT_EQ(history_.samples_given(), 6U + 3U);
 }
 
-TEST_F(PromRoutesTest, AnswersEachResultType) {
+TEST_F(PromRoutesTest, ReturnsEachResultType) {
   EXPECT_EQ(Query("1+1", "&time=1700000000.5"),
             R"({"status":"success","data":{"resultType":"scalar","result":[1700000000.500,"2"]}})");
   EXPECT_EQ(Query("\"x\"", ""),
@@ -111,7 +111,7 @@ TEST_F(PromRoutesTest, SortedResultsStaySorted) {
                 "results are always ordered by labels (1:1)\"]"));
 }
 
-TEST_F(PromRoutesTest, RejectsTheSameRequestsAsPrometheus) {
+TEST_F(PromRoutesTest, RejectsSameRequestsAsPrometheus) {
   const auto answer = [&](std::string_view target) {
     const http::HttpResponse response = api_.Get(target);
     return Cat(response.status, " ", response.body);
@@ -151,7 +151,7 @@ TEST_F(PromRoutesTest, RejectsTheSameRequestsAsPrometheus) {
       StartsWith(R"(422 {"status":"error","errorType":"execution")"));
 }
 
-TEST_F(PromRoutesTest, LimitTruncatesWithAWarning) {
+TEST_F(PromRoutesTest, LimitTruncatesResultWithWarning) {
   const std::string body = Query("m", "&time=1700000050&limit=2");
   EXPECT_THAT(body, HasSubstr(R"("warnings":["results truncated due to limit"])"));
   EXPECT_THAT(body, ::testing::Not(HasSubstr("\"b\"")));
@@ -170,7 +170,7 @@ TEST_F(PromRoutesTest, UnusualQueries_HaveAnnotations) {
       Query("rate(m[1m])"),
       HasSubstr(R"("infos":["PromQL info: metric might not be a counter, name does not end in )"
                 "_total/_sum/_count/_bucket: \\\"m\\\" (1:6)\"]"));
-  // No window holds two samples.
+  // No window contains two samples.
   EXPECT_THAT(Query("rate(m[10s])"), ::testing::Not(HasSubstr("infos")));
   EXPECT_THAT(Query("rate(m[10s1ms])"), HasSubstr("infos"));
   EXPECT_THAT(Query("rate(n_total[1m])"), ::testing::Not(HasSubstr("infos")));
@@ -179,7 +179,7 @@ TEST_F(PromRoutesTest, UnusualQueries_HaveAnnotations) {
                         "got 1.5 (1:10)\"]"));
 }
 
-TEST_F(PromRoutesTest, OwnFunctionsAndWindowsWork) {
+TEST_F(PromRoutesTest, PitwallFunctionsAndWindowsWork) {
   EXPECT_THAT(Query("avg_over_time(m{pitwall_job=\"j2\"}[3 samples])"), HasSubstr("\"400\""));
   EXPECT_THAT(Query("share_over_time(n_total[20s])"), HasSubstr("\"1\""));
 }
@@ -196,7 +196,7 @@ TEST_F(PromRoutesTest, QueriesEndAtTheirDeadline) {
   EXPECT_EQ(api.Get("/api/v1/query?query=m&time=1700000050").status, 200);
 }
 
-TEST_F(PromRoutesTest, ExceededLimitIsNamed) {
+TEST_F(PromRoutesTest, ErrorContainsExceededLimit) {
   PromOptions options;
   options.max_jobs = 1;
   const ApiForTest one_job(&history_, &clock_, {}, options);
@@ -280,7 +280,8 @@ TEST_F(PromRoutesTest, OpenIssuesAreFiringAlerts) {
             R"("activeAt":"2023-11-14T22:13:30Z","value":"2.5e+00"}]}})");
 }
 
-// The texts equal those of services/engine/rules/status_reporter.cc, StatusReporter::WaitsFor.
+// The texts equal the reasons written by StatusReporter::WaitsFor in
+// services/engine/rules/status_reporter.cc.
 TEST_F(PromRoutesTest, PendingAlertIsListedUntilStatusChanges) {
   IssueEvent status = Event(EventType::kRuleStatus, "j1", "p/g/Hot", 20);
   status.labels = Labels();
@@ -304,7 +305,7 @@ TEST_F(PromRoutesTest, PendingAlertIsListedUntilStatusChanges) {
   EXPECT_THAT(api.Get("/api/v1/rules").body, HasSubstr(R"({"state":"pending","name":"Hot")"));
   EXPECT_THAT(api.Get("/api/v1/rules").body, HasSubstr(Cat("\"alerts\":[", pending, "]")));
 
-  // Steps have no time of their own: the time of the status counts.
+  // Steps have no wall time, so the time of the status is used.
   status.rule = "p/g/Slow";
   status.alert = "Slow";
   status.status_reason = "3 elements are pending, the first since step 12, and fires at step 20";
@@ -312,7 +313,8 @@ TEST_F(PromRoutesTest, PendingAlertIsListedUntilStatusChanges) {
   EXPECT_THAT(api_.Get("/api/v1/alerts").body,
               HasSubstr(R"("state":"pending","activeAt":"2023-11-14T22:13:40Z")"));
 
-  // A window that is not full is in progress; a condition that is only pending has no alert.
+  // A window that is not full has the status InProgress but no alert, because no condition is
+  // pending.
   status.rule = "p/g/Young";
   status.alert = "Young";
   status.status_reason = "not judged before there are 30 samples: 1 so far";
@@ -390,7 +392,7 @@ TEST_F(PromRoutesTest, RulesHaveTheirStateOverAllJobs) {
   EXPECT_EQ(api.Get("/api/v1/rules?group_limit=1&group_next_token=x").status, 400);
 }
 
-// If the host does not provide rules, the rules named in the history are listed.
+// If the host does not provide rules, the rules that occur in the history are listed.
 TEST_F(PromRoutesTest, RulesAreDerivedFromHistory) {
   history_.AddEvent(Event(EventType::kIssueFound, "j1", "p/g/Hot", 20));
   EXPECT_THAT(

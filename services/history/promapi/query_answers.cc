@@ -34,7 +34,7 @@ std::string_view TypeText(AnswerType type) {
   return type == AnswerType::kString ? "string" : "range vector";
 }
 
-// Sorts an instant vector into display order. Each series has one point.
+// Sorts an instant vector, in which each series has one point, into display order.
 std::vector<AnswerSeries> Displayed(const lang::Expr& expr, std::vector<AnswerSeries> series) {
   std::vector<offline::QueryElement> elements;
   for (const AnswerSeries& one : series)
@@ -61,7 +61,7 @@ StatusOr<std::vector<AnswerSeries>> Streamed(std::string_view text, const Stored
   size_t samples = 0;
   for (const std::vector<StoredSeries>& need : series) {
     for (const StoredSeries& one : need) {
-      if (!known.insert(one.labels).second) continue;  // several selectors may read the same series
+      if (!known.insert(one.labels).second) continue;  // several selectors may match this series
       RETURN_IF_ERROR(limits.check());
       samples += one.times.size();
       if (samples > kMaxStreamedSamples) {
@@ -132,7 +132,7 @@ struct QueryAnswers::Asked {
   std::string text;
   query::QuerySpan span;
   bool range = false;
-  int64_t began_ns = 0;  // monotonic start time
+  int64_t began_ns = 0;  // monotonic start time of the query
   int64_t deadline_ns = 0;
   size_t limit = 0;  // maximum number of series; 0 means unlimited
 };
@@ -201,7 +201,7 @@ http::HttpResponse QueryAnswers::Range(const Form& form) const {
                        "exceeded maximum resolution of 11,000 points per timeseries. Try "
                        "decreasing the query resolution (?step=XX)");
   }
-  // Prometheus evaluates at whole milliseconds.
+  // Prometheus evaluates at times in whole milliseconds.
   asked.span.step = std::max(FloorTo(*step, kNanosPerMilli), kNanosPerMilli);
   return Run(form, asked);
 }

@@ -9,7 +9,7 @@
 
 namespace pitwall::promapi {
 
-// All pointers are borrowed. Thread-safe.
+// The caller owns all pointers. Thread-safe.
 class QueryAnswers {
  public:
   QueryAnswers(const history::History* history, const Clock* clock, const PromOptions* options)
@@ -19,7 +19,7 @@ class QueryAnswers {
   http::HttpResponse Range(const Form& form) const;
 
  private:
-  struct Asked;  // parameters of a request
+  struct Asked;  // query parameters of a request
   StatusOr<int64_t> Deadline(const Form& form) const;
   http::HttpResponse Run(const Form& form, const Asked& asked) const;
 

@@ -58,7 +58,7 @@ http::HttpResponse Json(int status, std::string body) {
   return response;
 }
 
-// Returns the shortest digits that parse to the same finite number.
+// Returns the shortest sequence of digits that parses to the same finite number.
 std::string Scientific(double value) {
   char buffer[40];
   const auto end =
@@ -103,7 +103,7 @@ std::string FormatValue(double value) {
   const std::string text = Scientific(value);
   const double magnitude = std::fabs(value);
   if (magnitude < 1e-6 || magnitude >= 1e21) return text;
-  // Moves the decimal point into place and pads with zeros.
+  // Inserts the decimal point at its position and pads with zeros.
   const size_t e = text.find('e');
   std::string digits;
   for (const char c : text.substr(0, e)) {

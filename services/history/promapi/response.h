@@ -12,10 +12,10 @@
 
 namespace pitwall::promapi {
 
-// Values of Prometheus' errorType, each with its own HTTP status.
+// Values of errorType in the Prometheus API, each with a separate HTTP status.
 enum class ErrorType { kBadData, kExecution, kTimeout, kCanceled, kInternal, kNotFound };
 
-// Messages next to the data. They are sorted and deduplicated when written.
+// Messages that accompany the data. They are sorted and deduplicated when they are written.
 struct Annotations {
   std::vector<std::string> warnings;
   std::vector<std::string> infos;
@@ -39,9 +39,9 @@ void AppendTexts(const std::vector<std::string>& texts, std::string* out);
 void AppendPoint(int64_t time_ns, double value, std::string* out);
 // Formats a value like Go's strconv: 'f', or 'e' below 1e-6 and from 1e21.
 std::string FormatValue(double value);
-// Formats a value as 'e' in all cases: 1.5e+00.
+// Formats a value in the 'e' format regardless of its magnitude: 1.5e+00.
 std::string FormatScientific(double value);
-// Formats a time as RFC 3339 in UTC, without trailing zeros in the fraction.
+// Formats a time in UTC as RFC 3339, without trailing zeros in the fraction.
 std::string FormatInstant(int64_t time_ns);
 
 }  // namespace pitwall::promapi

@@ -57,16 +57,16 @@ std::string_view AlertOf(std::string_view rule) {
   return last.substr(0, last.find('#'));
 }
 
-// Returns true if elements are pending. The reason of an InProgress status reports them and the
-// time of the first one.
+// Returns true if elements are pending. An InProgress status reports them, and the time of the
+// first of them, in its reason.
 bool IsPending(const IssueEvent& status) {
   return status.status == RuleStatus::kInProgress &&
          (status.status_reason.find(kElementPending) != std::string::npos ||
           status.status_reason.find(kElementsPending) != std::string::npos);
 }
 
-// Returns the time at which the first element became pending. On the step clock, which reports a
-// step instead, returns the time of the status.
+// Returns the time at which the first element became pending. On the step clock, the status reports
+// a step instead, so the time of the status is returned.
 int64_t PendingSince(const IssueEvent& status) {
   const size_t at = status.status_reason.find(" since ") + 7;
   const std::string text = status.status_reason.substr(at, status.status_reason.find(',', at) - at);
@@ -76,7 +76,8 @@ int64_t PendingSince(const IssueEvent& status) {
   return absl::ToUnixNanos(time);
 }
 
-// Appends one alert per rule and job for all its pending elements, which have no events.
+// Appends one alert per rule and job. The alert represents all pending elements, which have no
+// events.
 void AppendPending(const IssueEvent& status, std::string* out) {
   const std::string_view alert = status.alert.empty() ? AlertOf(status.rule) : status.alert;
   std::vector<Label> labels = {{"alertname", std::string(alert)},
@@ -94,9 +95,9 @@ void AppendPending(const IssueEvent& status, std::string* out) {
 
 struct RuleAnswers::Known {
   struct Rule {
-    std::vector<IssueEventPtr> open;     // latest events of the open issues
+    std::vector<IssueEventPtr> open;     // newest events of the open issues
     std::vector<IssueEventPtr> pending;  // statuses with pending elements
-    std::string error;                   // a job on which the rule fails, or ""
+    std::string error;                   // a job on which the rule fails, or "" if there is none
     bool judged = false;                 // true if the rule was evaluated on at least one job
     int64_t newest_ns = 0;
   };

@@ -10,8 +10,8 @@
 
 namespace pitwall::promapi {
 
-// All pointers are borrowed. Thread-safe. An open issue is a firing alert. Pending elements have no
-// events in the log, so the pending alerts are derived from statuses.
+// The caller owns all pointers. Thread-safe. An open issue is a firing alert. Pending elements have
+// no events in the log, so the pending alerts are derived from statuses.
 class RuleAnswers {
  public:
   RuleAnswers(const history::History* history, RuleGroupSource rules, const PromOptions* options)

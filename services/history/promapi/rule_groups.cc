@@ -28,7 +28,7 @@ Labels TextsOf(const std::vector<lang::NamedText>& outer,
 std::vector<RuleGroupInfo> RuleGroupsOf(const RuleSet& rules) {
   std::vector<RuleGroupInfo> out;
   for (const RuleSetFile& file : rules.files) {
-    lang::Diagnostics ignored;  // the compiler reports them
+    lang::Diagnostics ignored;  // the compiler reports unparsable expressions
     const lang::RuleFilePtr parsed = lang::ParseRuleFile(file.name, file.text, &ignored);
     for (const lang::GroupText& group : parsed->groups) {
       RuleGroupInfo info;
@@ -51,7 +51,7 @@ std::vector<RuleGroupInfo> RuleGroupsOf(const RuleSet& rules) {
         one.annotations = TextsOf({}, rule.annotations);
         info.rules.push_back(std::move(one));
       }
-      // An include may remove all rules of a group. Such groups are skipped.
+      // An `include` may remove all rules of a group. Such a group is skipped.
       if (!info.rules.empty()) out.push_back(std::move(info));
     }
   }

@@ -1,4 +1,4 @@
-// Loaded rules, as the API's host provides them.
+// Loaded rules in the form in which the host of the API provides them.
 #pragma once
 
 #include <functional>
@@ -32,7 +32,7 @@ struct RuleGroupInfo {
 // Returns the groups in file order. Thread-safe.
 using RuleGroupSource = std::function<std::vector<RuleGroupInfo>()>;
 
-// Parses a rule set in file order. Rules that do not parse are omitted.
+// Parses a rule set in file order. Rules that cannot be parsed are omitted.
 std::vector<RuleGroupInfo> RuleGroupsOf(const RuleSet& rules);
 
 }  // namespace pitwall::promapi

@@ -5,7 +5,7 @@
 namespace pitwall::promapi {
 namespace {
 
-TEST(RuleGroups, MatchRuleFiles) {
+TEST(RuleGroups, GroupsMatchRuleFiles) {
   RuleSet rules;
   rules.evaluation_interval_ns = 15'000'000'000;
   rules.files.push_back({"dir/cpu.yaml", R"(groups:

@@ -60,7 +60,7 @@ StatusOr<ReadSamples> SeriesReader::Samples(const Selector& selector, int64_t fr
     query.limits = left_;
     query.stale_markers = true;
     auto columns = history_->Samples(query);
-    // The job was deleted during the query.
+    // The job was deleted while the query was running.
     if (columns.status().code() == absl::StatusCode::kNotFound) continue;
     RETURN_IF_ERROR(columns.status());
     left_.series -= std::min(left_.series, columns->size());

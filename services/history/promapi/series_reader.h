@@ -20,7 +20,7 @@ struct ReadSamples {
   std::vector<query::StoredSeries> series;  // with the job label
 };
 
-// Reader for one request. Calls `check` between jobs; an error from it stops the read.
+// Reader for one request. It calls `check` between jobs and stops if `check` returns an error.
 class SeriesReader {
  public:
   SeriesReader(const history::History* history, const PromOptions& options,
@@ -28,8 +28,8 @@ class SeriesReader {
 
   // Reads samples in (from, to].
   StatusOr<ReadSamples> Samples(const Selector& selector, int64_t from, int64_t to);
-  // Lists the series with samples in [from, to] that match any of the selectors, sorted by labels.
-  // Without selectors, lists all series.
+  // Lists the series that have samples in [from, to] and match any of the selectors, sorted by
+  // labels. Without selectors, lists all series with samples.
   StatusOr<std::vector<Labels>> Series(std::span<const Selector> selectors, int64_t from,
                                        int64_t to);
   // Returns the sorted IDs of jobs with samples in [from, to].

@@ -1,4 +1,4 @@
-// Series of a query, read from metric pages.
+// Series of a query, read from the metric pages of sealed windows.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ std::vector<std::string_view> MetricNamesOf(const std::vector<Selector>& selecto
 // `facts` must outlive the result.
 MetricPages PagesOf(const HistoryStore& store, const SegmentMeta& facts);
 
-// Resolves the columns of each schema to series, once for all windows. Not thread-safe.
+// Resolves the columns of each schema to series, only once for all windows. Not thread-safe.
 class PagedSeries {
  public:
   // All arguments must outlive this object.
@@ -31,16 +31,16 @@ class PagedSeries {
   // Calls `take` with each selected series and the time range of its samples.
   Status ReadExtents(const SegmentMeta& facts,
                      const std::function<void(uint32_t series, const SeriesExtent& extent)>& take);
-  // Some series of one window and their concatenated rows.
+  // Several series of one window and their concatenated rows.
   struct Rollups {
-    std::span<const uint32_t> series;  // indexes into the set; the rows of kUnwanted are skipped
+    std::span<const uint32_t> series;  // indexes into the set; rows of kUnwanted are skipped
     std::span<const uint32_t> row_counts;
     const RollupColumns& rows;
   };
   static constexpr uint32_t kUnwanted = UINT32_MAX;
   // Reads metric by metric, and for each metric the windows in the given order, so that the
-  // metric's state stays in the CPU cache. A series belongs to one metric, so its rows also arrive
-  // in that order.
+  // metric's state stays in the CPU cache. A series belongs to one metric, so the rows of a series
+  // also arrive in window order.
   Status ReadRollups(std::span<const SegmentMeta* const> windows,
                      const std::function<Status(const Rollups&)>& take);
 

@@ -1,4 +1,4 @@
-// Rollup queries of SegmentQuery.
+// Implementation of the rollup queries of SegmentQuery.
 #include <algorithm>
 #include <utility>
 
@@ -16,13 +16,13 @@ int64_t CeilTo(int64_t time_ns, int64_t unit) {
   return time_ns >= kMaxPosition - unit ? kMaxPosition : NextAfter(time_ns - 1, unit);
 }
 
-// Returns the range of the tier's rows that start in the range, including all samples of these
-// rows.
+// Returns the time range of the tier's rows that start in the range. It includes all samples of
+// these rows.
 TimeRange WholeRows(const TimeRange& range, size_t tier) {
   return {CeilTo(range.from_ns, kTiers[tier]), CeilTo(range.to_ns, kTiers[tier])};
 }
 
-// Returns the rows that start in the range. `rows` must be in time order.
+// Returns those of the given rows that start in the range. `rows` must be in time order.
 RollupRows Within(const RollupRows& rows, const TimeRange& range) {
   size_t from = 0, to = rows.size();
   while (from < to && rows.start_ns(from) < range.from_ns) ++from;
@@ -44,7 +44,7 @@ class PartMaker {
     rows_ += rows.size();
     parts_.push_back({series, &set_.all()[series], rows});
   }
-  // The set must not change between Add and Visit.
+  // The set must not change between the first call of Add and Visit.
   Status Visit() {
     const Status visited = visit_(parts_);
     parts_.clear();
@@ -162,7 +162,7 @@ StatusOr<SeriesTablePtr> SegmentQuery::VisitRollups(
     const Status walked =
         WalkRollups(query, WholeRows(query.range, tier), tier, &set, begin, visit);
     // Series cached by earlier queries must not affect the result. Their schemas could change the
-    // kind of a series, and their number could exceed the limit.
+    // kind of a series, and the number of series could exceed the limit.
     if (known != nullptr && (set.two_kinds() || absl::IsResourceExhausted(walked))) continue;
     RETURN_IF_ERROR(walked);
     const bool keep = all && !set.two_kinds();

@@ -49,8 +49,8 @@ StatusOr<JobLifePtr> SegmentQuery::FindJob(std::string_view wanted) const {
 Status SegmentQuery::ForEachRecord(std::string_view id, EventTopic topic,
                                    const std::function<Status(const std::string&)>& value) const {
   ASSIGN_OR_RETURN(const StoredJobPtr job, Find(id));
-  // The records in memory are read first. If a transaction saves some of them in the meantime,
-  // their record numbers reveal it.
+  // The records in memory are read first. If a transaction saves some of them before the catalog is
+  // read, their record numbers show which records occur twice.
   std::vector<KeptRecord> unsaved;
   {
     MutexLock lock(&job->mutex());
@@ -58,7 +58,7 @@ Status SegmentQuery::ForEachRecord(std::string_view id, EventTopic topic,
       if (record.topic == topic) unsaved.push_back(record);
     }
   }
-  // Values are parsed later, so that ingestion does not wait for the job or the catalog.
+  // Values are parsed later, so that ingestion does not have to wait for the job or the catalog.
   uint64_t last = 0;
   std::vector<std::string> saved;
   const Status status =
@@ -118,7 +118,7 @@ StatusOr<std::vector<RankCapture>> SegmentQuery::Captures(std::string_view job) 
 
 StatusOr<std::vector<NotificationRecord>> SegmentQuery::Notifications(std::string_view job) const {
   std::vector<NotificationRecord> out;
-  std::set<std::string> known;  // duplicates count as one notification
+  std::set<std::string> known;  // duplicates are counted as one notification
   const Status status =
       ForEachRecord(job, EventTopic::kNotification, [&](const std::string& value) -> Status {
         ASSIGN_OR_RETURN(NotificationRecord notification, cloudevents::DecodeNotification(value));

@@ -1,5 +1,5 @@
-// Schemas of a sealed window's sources over time, and the sources' heartbeats. Both determine where
-// series end. Built once per open segment and cached.
+// Schemas of a sealed window's sources over time, and the heartbeats of these sources. Both
+// determine where series end. The data is computed once per open segment and cached.
 #pragma once
 
 #include <cstddef>
@@ -19,7 +19,7 @@ struct SegmentStreams {
     WindowSegment::RowsTable rows;
     size_t number = 0;  // table number in the segment
   };
-  std::vector<Table> tables;  // grouped by origin and stream
+  std::vector<Table> tables;  // grouped by origin and by stream
   std::vector<size_t> ends;   // end of each stream, as an index into `tables`
   std::vector<HeartbeatRun> beats;
 

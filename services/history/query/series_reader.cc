@@ -1,4 +1,4 @@
-// Series queries of SegmentQuery: samples and quantiles.
+// Implementation of the series queries of SegmentQuery, which return samples and quantiles.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -36,8 +36,8 @@ bool Selected(const std::vector<Selector>& selectors, const std::string& node,
                      [&](const Selector& s) { return s.Matches(labels); });
 }
 
-// Returns the number of windows for which memory for samples is reserved in advance. The number is
-// small because not all windows may have samples.
+// Returns the number of windows for which memory is reserved in advance. The number is small,
+// because some windows may not have samples.
 size_t WindowsIn(const StoredJob& job, const TimeRange& range) {
   constexpr size_t kMost = 8;
   const int64_t first = range.from_ns <= kMinPosition ? kMinPosition : WindowOf(range.from_ns);
@@ -66,7 +66,7 @@ StatusOr<std::vector<SeriesInfo>> SegmentQuery::Series(const SeriesQuery& query)
     info.has_steps |= steps;
   };
   PagedSeries pages(store_, &query, &set);
-  // Metric pages suffice for a window that is queried as a whole, except in older segments.
+  // Metric pages suffice for a window that is read as a whole, except in older segments.
   const auto from_pages = [&](const WindowView& view) -> StatusOr<bool> {
     if (!view.only_pages() || !view.head.empty() ||
         !(view.Within(query.range) || view.rows_are_gone()))

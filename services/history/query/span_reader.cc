@@ -1,4 +1,4 @@
-// Span queries of SegmentQuery: spans and totals of equal spans.
+// Implementation of the span queries of SegmentQuery, which return spans and totals of equal spans.
 #include <algorithm>
 #include <numeric>
 #include <tuple>
@@ -46,7 +46,7 @@ Status TooMany(size_t limit) {
       Cat("spans: more than ", limit, " match; narrow the range, ranks, kinds, or steps"));
 }
 
-// Spans of a result as references to span lists. Rows are created only for the requested page.
+// Spans of a result as references into span lists. Rows are created only for the requested page.
 class FoundSpans {
  public:
   explicit FoundSpans(size_t limit) : limit_(limit) { Clear(); }
@@ -68,7 +68,7 @@ class FoundSpans {
       if (wants(read[i])) hits.push_back(static_cast<uint32_t>(i));
     }
     if (hits.size() > limit_ - places_.size()) return TooMany(limit_);
-    // Copies a few hits, because the full list takes more memory.
+    // If there are few hits, they are copied, because keeping the full list takes more memory.
     if (hits.size() < read.size() / 4) {
       for (const uint32_t i : hits) RETURN_IF_ERROR(Add(read[i]));
       return OkStatus();
@@ -86,7 +86,7 @@ class FoundSpans {
     const auto less = [this](const Place& x, const Place& y) { return Less(x, y); };
     const auto begin = places_.begin() + static_cast<ptrdiff_t>(first);
     const auto end = begin + static_cast<ptrdiff_t>(most);
-    // Equal spans are indistinguishable, so their order does not matter.
+    // Spans with equal keys are indistinguishable, so their order does not matter.
     if (begin != places_.begin() && begin != places_.end())
       std::nth_element(places_.begin(), begin, places_.end(), less);
     if (end != places_.end()) std::nth_element(begin, end, places_.end(), less);
@@ -119,7 +119,7 @@ class FoundSpans {
   }
 
   const size_t limit_;
-  std::vector<SpanList> lists_;  // the first list contains unsealed spans and small copies
+  std::vector<SpanList> lists_;  // the first list contains unsealed spans and copies of hits
   std::vector<Place> places_;
 };
 
@@ -194,7 +194,7 @@ StatusOr<std::vector<OperatorTotal>> SegmentQuery::Operators(const SpanQuery& qu
     return OneOf(query.ranks, rank) && OneOf(query.kinds, kind) &&
            (query.name.empty() || name == query.name);
   };
-  // Adds the window's totals from its pages or from an older segment. Returns false if each span
+  // Adds the window's totals from its pages or from an older segment. Returns false if every span
   // must be read.
   const auto add_totals = [&](const SegmentMeta& facts) -> StatusOr<bool> {
     if (!ByTotals(query) || facts.least_start_ns < query.range.from_ns ||

@@ -1,6 +1,6 @@
-// Ends of series. A series ends if its source sent a goodbye, was silent for so long that the
-// engine ended its series, or dropped the series in the stream's next schema (time-model.md,
-// sections 1.6 and 2.2).
+// Detection of the ends of series. A series ends if its source sent a goodbye, was silent for so
+// long that the engine ended its series, or dropped the series in the stream's next schema
+// (time-model.md, sections 1.6 and 2.2).
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -27,7 +27,7 @@ struct Run {
 class Sources {
  public:
   using Table = WindowSegment::RowsTable;
-  // A source with selected series in any window or in memory.
+  // A source that has selected series in any window or in memory.
   struct Source {
     std::map<uint32_t, std::vector<Run>> streams;
     std::set<uint64_t> schemas;  // schemas that contain selected series
@@ -36,7 +36,7 @@ class Sources {
 
   explicit Sources(SeriesSet* set) : set_(set) {}
 
-  // Adds the unsealed rows of a window. Call this in window order, for all heads before any
+  // Adds the unsealed rows of a window. Call this in window order, and for all heads before any
   // segment.
   Status TakeHead(const std::vector<MemTablePart>& parts) {
     absl::flat_hash_map<std::pair<const Origin*, uint32_t>, std::vector<const MemTablePart*>>
@@ -140,12 +140,12 @@ void Insert(int64_t time_ns, SampleColumn* column) {
   if (!column->steps.empty()) column->steps.insert(column->steps.begin() + i, kNoStep);
 }
 
-// Calls `dropped` with each series in `before` that is missing from `after`.
+// Calls `dropped` for each series in `before` that is missing from `after`.
 Status ForEachDropped(const Schema& before, const Schema& after, SeriesSet* set,
                       const std::function<void(uint32_t series)>& dropped) {
   ASSIGN_OR_RETURN(const WantedColumns* had, set->Of(before));
   const std::vector<uint32_t> series =
-      had->series;  // a copy, because the next call may invalidate the original
+      had->series;  // a copy, because the next call may invalidate the original list
   ASSIGN_OR_RETURN(const WantedColumns* has, set->Of(after));
   const std::set<uint32_t> there(has->series.begin(), has->series.end());
   for (const uint32_t one : series) {
@@ -159,7 +159,7 @@ Status ForEachDropped(const Schema& before, const Schema& after, SeriesSet* set,
 Status SegmentQuery::AddStaleMarkers(const StoredJobPtr& job, const SampleQuery& query,
                                      SeriesSet* set, std::vector<SampleColumn>* columns) const {
   if (columns->empty()) return OkStatus();
-  // Silence may start before the range and end within it.
+  // A silence may start before the range and end within it.
   TimeRange range = query.range;
   if (range.from_ns > kMinPosition + kWindowNs) range.from_ns -= kWindowNs;
   std::optional<Sources> sources;
@@ -196,7 +196,8 @@ Status SegmentQuery::AddStaleMarkers(const StoredJobPtr& job, const SampleQuery&
         RETURN_IF_ERROR(segment->ReadHeartbeats(&beats));
       }
     }
-    // Heartbeats of one window may interleave, so each heartbeat becomes a separate run.
+    // Heartbeats in memory and in segments may interleave, so each heartbeat becomes a separate
+    // run.
     for (const Heartbeat& beat : beats) sources->TakeHeartbeats({beat.promise_ns, beat});
     return OkStatus();
   });
@@ -226,7 +227,7 @@ Status SegmentQuery::AddStaleMarkers(const StoredJobPtr& job, const SampleQuery&
   }
   for (auto& [key, source] : sources->all()) {
     std::vector<HeartbeatRun>& list = source.beats;
-    // After sorting, the runs of one window are consecutive, and so are the windows.
+    // Sorting makes the runs of each window consecutive and orders the windows.
     std::sort(list.begin(), list.end(), [](const HeartbeatRun& a, const HeartbeatRun& b) {
       return std::tie(a.first_ns, a.last.promise_ns, a.last.sequence) <
              std::tie(b.first_ns, b.last.promise_ns, b.last.sequence);

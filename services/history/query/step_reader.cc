@@ -1,4 +1,4 @@
-// Step queries of SegmentQuery.
+// Implementation of the step queries of SegmentQuery.
 #include "services/history/query/segment_query.h"
 #include "services/history/query/window_samples.h"
 #include "services/history/segments/step_summaries.h"
@@ -58,7 +58,7 @@ class KeptStepWindow final : public StepWindow {
   const SampleQuery& query_;
   const WindowView& view_;
   SeriesSet* const set_;
-  const ModeSteps* steps_ = nullptr;  // requires a summary
+  const ModeSteps* steps_ = nullptr;  // requires that the window has a summary
 };
 
 }  // namespace

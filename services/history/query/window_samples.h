@@ -10,7 +10,7 @@ namespace pitwall::history {
 
 Status TooManyRows(size_t limit);
 
-// Returns the element for the series. Grows the list if necessary.
+// Returns the element for the series. Grows the list if it is too short.
 template <typename T>
 T& At(std::vector<T>* by_series, size_t series) {
   if (by_series->size() <= series) by_series->resize(series + 1);
@@ -21,7 +21,7 @@ T& At(std::vector<T>* by_series, size_t series) {
 class MergedWindow {
  public:
   MergedWindow(WindowView* view, SeriesSet* set) : view_(view), set_(set) {}
-  // Prepares the merger for at least the rows in the range.
+  // Prepares the merger to read at least the rows in the range.
   Status Prepare(const TimeRange& range);
   const SeriesMerger& merger() const { return *merger_; }
 
@@ -35,9 +35,9 @@ class MergedWindow {
 // opened.
 bool HasOtherSteps(const SampleQuery& query, const WindowView& view);
 
-// Adds the samples of an open window to the columns of their series. Returns ResourceExhausted if
-// *count, the number of samples over all windows, exceeds the query's limit. `windows` is the
-// approximate number of windows to be added, including this one.
+// Adds the samples of an open window to the columns of their series. `*count` is the number of
+// samples over all windows. Returns ResourceExhausted if it exceeds the query's limit. `windows` is
+// the approximate number of windows to be added, including this one.
 Status AddSamples(const SampleQuery& query, WindowView* view, SeriesSet* set,
                   std::vector<SampleColumn>* found, size_t* count, size_t windows = 1);
 // Returns the columns with samples, sorted by labels. A column has steps only if any of its samples

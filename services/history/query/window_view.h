@@ -1,4 +1,4 @@
-// One window of a job as seen by a query: its sealed part and a copy of its unsealed rows.
+// One window of a job as a query sees it: its sealed part and a copy of its unsealed rows.
 #pragma once
 
 #include <functional>
@@ -23,12 +23,12 @@ struct WindowView {
   bool Within(const TimeRange& range) const {
     return range.from_ns <= start_ns && start_ns + kWindowNs <= range.to_ns;
   }
-  // Returns whether the segment's rollups and spreads are complete.
+  // Returns whether the rollups and spreads in the segment are complete.
   bool only_sealed() const { return segment != nullptr && tables.empty(); }
   // Returns whether only summaries remain.
   bool rows_are_gone() const { return sealed.has_value() && !sealed->has_rows; }
-  // Returns whether the metric pages are complete or are all that remains. Valid before the window
-  // is opened.
+  // Returns whether the metric pages are complete or are the only data that remains. Valid before
+  // the window is opened.
   bool only_pages() const {
     return sealed.has_value() && sealed->metrics.bytes > 0 && (head.empty() || rows_are_gone());
   }
@@ -44,7 +44,7 @@ struct WindowView {
 Status CopyWindows(const StoredJob& job, const TimeRange& range, SeriesSet* set,
                    std::vector<WindowView>* out, uint64_t* version);
 Status OpenWindow(const HistoryStore& store, WindowView* view);
-// Calls `read`, and calls it again if a window was sealed in the meantime and its old file was not
+// Calls `read`. Calls it again if a window was sealed in the meantime and its old file was not
 // found.
 Status WhileSealed(const StoredJob& job, const std::function<Status(uint64_t* version)>& read);
 
@@ -52,7 +52,8 @@ Status WhileSealed(const StoredJob& job, const std::function<Status(uint64_t* ve
 Status ForEachClosed(const StoredJob& job, const TimeRange& range, SeriesSet* set,
                      const std::function<void()>& begin,
                      const std::function<Status(WindowView*)>& visit);
-// Calls `visit` with the same windows, opened one after another, except skipped windows.
+// Opens the same windows one after another and calls `visit` with each. Skipped windows are not
+// opened.
 Status ForEachWindow(const HistoryStore& store, const StoredJob& job, const TimeRange& range,
                      SeriesSet* set, const std::function<void()>& begin,
                      const std::function<Status(WindowView*)>& visit,

@@ -11,12 +11,12 @@ namespace {
 
 constexpr int64_t kFirstPauseNs = 100 * kNanosPerMilli;
 constexpr int64_t kLongestPauseNs = 30 * kNanosPerSecond;
-constexpr int64_t kLongestWishNs = 300 * kNanosPerSecond;  // upper bound for Retry-After
-// Maximum number of splits of a rejected request. A receiver rejects the whole request because of
-// one sample, and halving isolates that sample.
+constexpr int64_t kLongestWishNs = 300 * kNanosPerSecond;  // upper bound for the Retry-After delay
+// Maximum number of times that a rejected request is split. A receiver rejects the whole request
+// because of a single sample, and halving isolates this sample.
 constexpr int kMaxSplits = 64;
 
-// Returns true if a single sample or the request's size may have caused the rejection.
+// Returns true if a single sample or the size of the request may have caused the rejection.
 bool IsOfOneSample(int status) {
   return status == 400 || status == 409 || status == 413 || status == 422;
 }
@@ -92,8 +92,8 @@ Status RemoteSender::Deliver(std::span<const MirroredSample> samples, int splits
         return OkStatus();
       }
       counters_.refused.Add(samples.size());
-      // Log each status only once. A receiver that rejects part of each request would otherwise
-      // flood the log.
+      // Each status is logged only once, because a receiver that rejects part of each request would
+      // otherwise flood the log.
       if (const std::string of_status = Cat("the receiver rejects samples with ", reply->status);
           !StartsWith(logged_fault_, of_status)) {
         LogFault(Cat(of_status, " (", Trim(std::string_view(reply->body).substr(0, 300)),

@@ -1,4 +1,4 @@
-// Sender of remote write requests to one receiver. Retries until the samples are accepted,
+// Sender of remote write requests to one receiver. It retries until the samples are accepted,
 // rejected, or too old.
 #pragma once
 
@@ -16,16 +16,16 @@ namespace pitwall::history {
 
 struct RemoteCounters {
   self_metrics::SharedCounter samples, bytes, requests, retries;
-  // Unsent samples by reason.
+  // Numbers of unsent samples by reason.
   self_metrics::SharedCounter refused, repeated, behind, no_schema, ahead, merged;
   self_metrics::SharedCounter duplicates, input_losses, undecodable;
-  self_metrics::SharedCounter behind_records;  // records skipped at startup
+  self_metrics::SharedCounter behind_records;  // records that were skipped at startup
 };
 
 struct ReceiverOptions {
   std::string url;
-  // Returns the value of the Authorization header. Called for each request. If null, or if it
-  // returns "", the header is omitted.
+  // Returns the value of the Authorization header. Called for each request. If the function is null
+  // or returns "", the header is omitted.
   std::function<StatusOr<std::string>()> authorization;
   int64_t timeout_ns = 30 * kNanosPerSecond;
   size_t request_samples = 5'000;
@@ -41,8 +41,9 @@ class RemoteSender {
   // If true, rejected samples probably duplicate samples of an earlier run.
   void set_repeating(bool repeating) { repeating_ = repeating; }
 
-  // Returns once every sample has been accepted, or rejected and counted. Cancelled: `stop` was
-  // set. DeadlineExceeded: `expired` returned true; it is checked before each attempt.
+  // Returns once every sample has been accepted, or rejected and counted. Returns Cancelled if
+  // `stop` was set, and DeadlineExceeded if `expired`, which is checked before each attempt,
+  // returned true.
   Status Send(std::span<const MirroredSample> samples, const std::function<bool()>& expired,
               const std::atomic<bool>& stop, Wakeup* wakeup);
 
@@ -57,7 +58,7 @@ class RemoteSender {
   RemoteCounters& counters_;
   const std::string name_;
   bool repeating_ = false;
-  std::string logged_fault_;  // last logged error; "" if the receiver works
+  std::string logged_fault_;  // last logged error; "" if the last request succeeded
 };
 
 }  // namespace pitwall::history

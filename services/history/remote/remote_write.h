@@ -11,7 +11,7 @@
 
 namespace pitwall::history {
 
-// Start and Stop must be called from the same thread. All pointers are borrowed.
+// Start and Stop must be called from the same thread. The caller owns all pointers.
 class RemoteWrite {
  public:
   RemoteWrite(Clock* clock, Log* log, HttpTransport* transport, MirrorOptions options);

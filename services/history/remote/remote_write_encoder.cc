@@ -10,12 +10,12 @@ namespace pitwall::history {
 namespace {
 
 constexpr std::string_view kJobLabel = "pitwall_job";  // same label as in promapi
-// Limit of the history for samples ahead of their record.
+// The history's limit for samples whose time is ahead of their record.
 constexpr int64_t kAheadNs = 60 * kNanosPerSecond;
 constexpr int64_t kIdleNs = 5 * kNanosPerSecond;
 constexpr int64_t kLookEveryNs = kNanosPerSecond;
 constexpr int64_t kForgetSchemaNs = 600 * kNanosPerSecond;
-constexpr int64_t kForgetNs = 3600 * kNanosPerSecond;  // for a job or one of its boots
+constexpr int64_t kForgetNs = 3600 * kNanosPerSecond;  // for each job and each boot of a job
 
 int64_t IdleOf(const SourceInfo& info) {
   if (info.kind != SourceKind::kForeign) return kIdleNs;
@@ -72,7 +72,7 @@ void RemoteWriteEncoder::Learn(const std::string& job_id, const SharedSchema& sc
 void RemoteWriteEncoder::Add(MirroredSeries* series, int64_t time_ms, double value) {
   const bool late = time_ms < series->last_ms;
   if (time_ms == series->last_ms && series->flush != flush_) {
-    if (!warm_up_) ++counts_.merged;  // another sample of this millisecond is sent
+    if (!warm_up_) ++counts_.merged;  // a different sample of this millisecond is sent
     return;
   }
   if (!late) {
@@ -85,7 +85,7 @@ void RemoteWriteEncoder::Add(MirroredSeries* series, int64_t time_ms, double val
 
 void RemoteWriteEncoder::Mark(MirroredSeries* series, int64_t time_ns) {
   if (series->ended) return;
-  // A marker at the time of the last sample would replace that sample.
+  // A marker at the time of the last sample would overwrite that sample.
   Add(series, std::max((time_ns + kNanosPerMilli - 1) / kNanosPerMilli, series->last_ms + 1),
       StaleMarker());
 }
@@ -212,7 +212,7 @@ const std::vector<MirroredSample>& RemoteWriteEncoder::Pending() {
                      return std::tie(a.group, a.series->id, a.time_ms) <
                             std::tie(b.group, b.series->id, b.time_ms);
                    });
-  // The last sample of each millisecond wins.
+  // The last sample of each millisecond is used.
   size_t kept = 0;
   for (size_t i = 0; i < pending_.size(); ++i) {
     if (kept > 0 && pending_[kept - 1].series == pending_[i].series &&

@@ -19,34 +19,35 @@
 
 namespace pitwall::history {
 
-// Filter of the mirrored series and their labels. An empty list selects all.
+// Filter of the mirrored series and their labels. An empty list does not filter.
 struct MirrorFilter {
-  std::vector<Matcher> metrics;  // matchers on __name__, of which at least one must match
+  std::vector<Matcher> metrics;  // matchers on __name__; a series must match at least one
   std::vector<Matcher> labels;  // matchers on label names; __name__ and pitwall_job are always sent
 };
 
-// Numbers of unsent samples, excluding series that the filter drops.
+// Numbers of unsent samples. They exclude series that the filter drops.
 struct MirrorCounts {
-  uint64_t duplicates = 0;  // batches that were received before
+  uint64_t duplicates = 0;  // from batches that were received before
   uint64_t no_schema = 0;   // samples whose schema is missing
   uint64_t ahead = 0;       // samples more than a minute ahead of their record
-  uint64_t merged = 0;  // samples of the same millisecond, or of series that the filter makes equal
+  uint64_t merged = 0;  // duplicates within a millisecond, or of series that the filter makes equal
 };
 
-// Encoder of one partition; takes its records in order. Not thread-safe.
+// Encoder of one partition, whose records must be added in order. Not thread-safe.
 class RemoteWriteEncoder {
  public:
   explicit RemoteWriteEncoder(MirrorFilter filter) : filter_(std::move(filter)) {}
 
-  // If `warm_up` is true, only learns schemas, sources, and ends.
+  // If `warm_up` is true, the call only learns schemas, sources, and ends of series.
   void Take(const Batch& batch, int64_t append_time_ns, bool warm_up);
   size_t pending() const { return pending_.size(); }
   // Returns samples in an order that receivers accept: each series is ascending and has one sample
-  // per millisecond. Valid until Forget.
+  // per millisecond. Valid until Forget is called.
   const std::vector<MirroredSample>& Pending();
-  // Returns the number of samples in Pending that precede the first late one.
+  // Returns the number of samples in Pending that precede the first late sample.
   size_t Fresh() const;
-  // Drops the pending samples after they were sent, and state that was not used for a long time.
+  // Drops the pending samples after they were sent. Also drops state that was not used for a long
+  // time.
   void Forget();
   MirrorCounts& counts() { return counts_; }
   size_t series() const { return series_; }  // number of known series
@@ -68,11 +69,11 @@ class RemoteWriteEncoder {
     int64_t promise_ns = INT64_MIN;
     int64_t idle_ns = 0;
     bool ended = false;
-    int64_t last_ns = 0;                   // last append time
+    int64_t last_ns = 0;                   // append time of the job's last record
     std::map<uint32_t, uint64_t> streams;  // current schema of each stream
   };
   struct Job {
-    int64_t last_ns = 0;  // last append time
+    int64_t last_ns = 0;  // append time of the boot's last record
     int64_t newest_ns = INT64_MIN;
     int64_t looked_ns = INT64_MIN;
     std::map<std::pair<std::string, std::string>, Source> sources;

@@ -1,4 +1,4 @@
-// Tests of mirrored samples and of the ends of series.
+// Tests mirrored samples and the ends of series.
 #include "services/history/remote/remote_write_encoder.h"
 
 #include <gtest/gtest.h>
@@ -174,7 +174,7 @@ TEST_F(RemoteWriteEncoderTest, IdleStateIsDropped) {
   EXPECT_EQ(mirror_.series(), 1U);
 }
 
-// A job that runs for days and gets a new boot with each restart keeps only the latest boots.
+// A job runs for days and gets a new boot with each restart. Only its latest boots are kept.
 TEST_F(RemoteWriteEncoderTest, OldBootIsDroppedWhileItsJobContinues) {
   OwnedBatch old = Batch(1, one_, {0}, {1}, "old");
   old.batch.goodbye = true;

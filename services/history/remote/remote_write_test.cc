@@ -1,5 +1,5 @@
-// Tests of mirroring from the log to a receiver that accepts, rejects, is unreachable, and
-// recovers.
+// Tests mirroring from the log to a receiver that accepts and rejects requests, becomes
+// unreachable, and recovers.
 #include "services/history/remote/remote_write.h"
 
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ class RemoteWriteTest : public ::testing::Test {
     const auto at = series.find(std::string(kSeriesName));
     return at == series.end() ? 0 : at->second.size();
   }
-  // Expects each appended sample exactly once, in order, and bit-identical.
+  // Expects each appended sample exactly once, in order, and with identical bits.
   void ExpectAll(uint64_t count) {
     const auto points = receiver_.series()[std::string(kSeriesName)];
     ASSERT_EQ(points.size(), count);
@@ -139,8 +139,8 @@ TEST_F(RemoteWriteTest, ResendDoesNotLoseNewSamples) {
   Start();
   Await([&] { return Received() == 30; });
   ExpectAll(30);
-  // The receiver rejects a repeated request as a whole. Only a duplicate of the newest sample is
-  // not an error.
+  // The receiver rejects a repeated request as a whole. For single samples, only a duplicate of the
+  // newest sample is not an error.
   EXPECT_EQ(remote_->counters().repeated.value(), 19U);
   EXPECT_EQ(remote_->counters().refused.value(), 0U);
 }
@@ -152,7 +152,7 @@ TEST_F(RemoteWriteTest, WaitsForUnreachableOrBusyReceiver) {
   Append(20);
   Start();
   Await([&] { return Received() == 20; });
-  EXPECT_GE(clock_.MonotonicNs() - began, kNanosPerSecond);  // the receiver's Retry-After
+  EXPECT_GE(clock_.MonotonicNs() - began, kNanosPerSecond);  // delay of the Retry-After header
   ExpectAll(20);
   EXPECT_EQ(remote_->counters().retries.value(), 3U);
   EXPECT_EQ(remote_->counters().refused.value(), 0U);
@@ -180,7 +180,7 @@ TEST_F(RemoteWriteTest, OversizedRequest_IsSplit) {
   EXPECT_EQ(remote_->counters().refused.value(), 0U);
 }
 
-TEST_F(RemoteWriteTest, RejectedSamplesAreCountedAndOthersSent) {
+TEST_F(RemoteWriteTest, RejectedSamplesAreCountedAndOthersAreSent) {
   receiver_.Script({HttpReply{403, {}, "no"}});
   Append(7);
   Start();

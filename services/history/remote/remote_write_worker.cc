@@ -125,7 +125,7 @@ Status RemoteWriteWorker::Open() {
         if (committed->offset < start) counters_.input_losses.Add();
       }
     }
-    // Older records would be dropped individually, so skip them together.
+    // Older records would be dropped one by one, so they are skipped together.
     const int64_t oldest = AgeNow() - options_.max_behind_ns;
     if (warm_up_before < oldest) {
       ASSIGN_OR_RETURN(const int64_t first, OffsetAt(reader_.get(), oldest));
@@ -211,7 +211,7 @@ Status RemoteWriteWorker::Flush() {
   Status sent = sender_.Send(all.first(fresh), expired, stop_, wakeup_.get());
   if (sent.ok()) sent = sender_.Send(all.subspan(fresh), expired, stop_, wakeup_.get());
   if (absl::IsCancelled(sent))
-    return OkStatus();  // `sent_` is unchanged, so the records are reread
+    return OkStatus();  // `sent_` is unchanged, so the records are read again
   if (absl::IsDeadlineExceeded(sent)) {
     counters_.behind.Add(samples.size());
   } else {
@@ -258,7 +258,7 @@ Status RemoteWriteWorker::Step() {
   if (mirror_.pending() > 0 && gathered_ns_ == 0) gathered_ns_ = now;
   const bool due =
       full || (doubtful_end_ < 0 && gathered_ns_ != 0 && now - gathered_ns_ >= options_.linger_ns);
-  // Records without samples are complete immediately.
+  // Records without samples are complete as soon as they are read.
   if (!due && (mirror_.pending() > 0 || doubtful_end_ >= 0)) return OkStatus();
   if (!due && sent_ == Next()) return Save(-1);
   gathered_ns_ = 0;

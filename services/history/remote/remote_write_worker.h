@@ -1,5 +1,5 @@
-// Remote write of one telemetry partition. The log is the queue: unsent records stay in it, so
-// memory is bounded by one read, and ingestion into the history never waits.
+// Remote write of one telemetry partition. The log serves as the queue: unsent records stay in the
+// log, so the memory is bounded by one read, and ingestion into the history never waits.
 #pragma once
 
 #include <atomic>
@@ -22,17 +22,17 @@ namespace pitwall::history {
 
 struct MirrorOptions {
   std::string topic;
-  std::string group;  // consumer group whose position is stored in the log
+  std::string group;  // consumer group whose position the log stores
   MirrorFilter filter;
   ReceiverOptions receiver;
   int64_t max_behind_ns = 7200 * kNanosPerSecond;
   int64_t linger_ns = kNanosPerSecond;  // maximum wait for more samples before a request is sent
   // Time span that is read before the first sample to learn schemas. Sources repeat their schemas
-  // more often than this.
+  // more often than that.
   int64_t warm_up_ns = 60 * kNanosPerSecond;
 };
 
-// Start and Stop must be called from the same thread. All pointers are borrowed.
+// Start and Stop must be called from the same thread. The caller owns all pointers.
 class RemoteWriteWorker {
  public:
   RemoteWriteWorker(Clock* clock, Log* log, HttpTransport* transport, const MirrorOptions* options,
@@ -41,7 +41,7 @@ class RemoteWriteWorker {
   void Start();
   void Stop();
 
-  int64_t lag() const { return lag_; }  // in records; -1 if not yet known
+  int64_t lag() const { return lag_; }  // in records; -1 if not known yet
   // Returns the age of the oldest unsent record, or 0 if no record is pending.
   int64_t behind_ns() const;
   size_t series() const { return series_; }
@@ -50,18 +50,18 @@ class RemoteWriteWorker {
   void Loop();
   Status Step();
   Status Open();
-  // Returns the offset of the first record appended at or after `time_ns`.
+  // Returns the offset of the first record that was appended at or after `time_ns`.
   StatusOr<int64_t> OffsetAt(PartitionReader* reader, int64_t time_ns) const;
   Status Read(int64_t timeout_ns);
   void Take(const Record& record);
-  // Returns the offset of the first record whose samples were not gathered yet.
+  // Returns the offset of the first record whose samples have not been gathered yet.
   int64_t Next() const;
   Status Flush();
   // `end` is the end of the request in flight, or -1.
   Status Save(int64_t end);
   void CountDropped();
 
-  // Returns the wall time used to drop samples by age.
+  // Returns the wall time that is used to drop old samples.
   int64_t AgeNow() const;
 
   Clock* const clock_;
@@ -83,8 +83,8 @@ class RemoteWriteWorker {
   RemoteSender sender_;
   std::unique_ptr<PartitionReader> reader_;
   std::deque<Record> read_;  // records that were read but not yet encoded
-  // End of the samples that were in flight at the last stop. They are gathered into the same
-  // requests again, so that the receiver has either all samples of a request or none.
+  // End of the samples that were in flight at the last stop. These samples are gathered into the
+  // same requests again, so that the receiver has either all samples of a request or none.
   int64_t doubtful_end_ = -1;
   int64_t begin_ = 0;         // first offset to send; earlier records are only for warm-up
   int64_t sent_ = -1;         // next offset to send; all earlier records are complete

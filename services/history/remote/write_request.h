@@ -9,17 +9,18 @@
 
 namespace pitwall::history {
 
-// Series as sent to the receiver. IDs increase in order of first use, so among series with equal
-// labels, the older one has the lower ID.
+// A series as sent to the receiver. IDs increase in order of first use, so among series with equal
+// labels, the older series has the lower ID.
 struct MirroredSeries {
   uint64_t id = 0;
   Labels labels;  // sorted; includes __name__ and pitwall_job
   int64_t last_ms = INT64_MIN;
-  uint64_t flush = 0;  // flush that contains its newest sample
-  bool ended = true;   // true if there is no sample since the last stale marker
+  uint64_t flush = 0;  // flush that contains the newest sample of the series
+  bool ended = true;   // true if no sample followed the last stale marker
 };
 
-// Group of samples that are older than the newest of their series. Some receivers reject them.
+// Group of samples that are older than the newest sample of their series. Some receivers reject
+// such samples.
 inline constexpr uint32_t kLateGroup = UINT32_MAX;
 
 struct MirroredSample {

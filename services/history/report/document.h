@@ -1,5 +1,5 @@
 // Report as a document of texts, tables, and charts in sections. The HTML and JSON forms are
-// written from it, so both contain the same numbers.
+// written from this document, so both contain the same numbers.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +28,11 @@ enum class Unit {
 };
 std::string_view UnitName(Unit unit);  // "text", "name", "count", …
 
-// Empty, a number, an integer (counts, steps, times), or a string.
+// Cell of a table: empty, a number, an integer (counts, steps, times), or a string.
 using Cell = std::variant<std::monostate, double, int64_t, std::string>;
 inline Cell CountCell(uint64_t count) { return static_cast<int64_t>(count); }
-// Cells for a time and an index. Unknown values (a time of 0, a negative rank or step) are empty.
+// These functions create cells for a time and an index. Unknown values (a time of 0, a negative
+// rank or step) result in empty cells.
 inline Cell TimeCell(int64_t ns) { return ns == 0 ? Cell() : Cell(ns); }
 inline Cell IndexCell(int64_t index) { return index < 0 ? Cell() : Cell(index); }
 
@@ -53,7 +54,7 @@ struct Table {
   std::string caption;
   std::vector<Column> columns;
   std::vector<Row> rows;
-  std::vector<Unit> row_units;  // units by row for kNumber columns; if empty, plain numbers
+  std::vector<Unit> row_units;  // units by row for kNumber columns; may be empty
   uint64_t left_out = 0;        // number of rows omitted because of the limit
   Unit UnitAt(size_t row, size_t column) const {
     const Unit unit = columns[column].unit;
@@ -61,7 +62,7 @@ struct Table {
   }
 };
 
-// Named value with its own unit.
+// A named value with its own unit.
 struct Fact {
   std::string key;
   std::string title;
@@ -99,7 +100,7 @@ struct Bar {
   std::string name;
   double value = 0;
 };
-// Bars side by side or, if the values are shares, parts of a whole.
+// Bars side by side. If the values are shares, the bars are parts of a whole.
 struct BarChart {
   std::string id;
   std::string caption;
@@ -126,7 +127,7 @@ using Block = std::variant<Paragraph, Facts, Table, LineChart, BarChart, BoxChar
 struct Section {
   std::string id;
   std::string title;
-  bool inner = false;  // true for a subsection of the preceding section
+  bool inner = false;  // true if this is a subsection of the preceding section
   std::vector<Block> blocks;
 };
 
@@ -135,7 +136,7 @@ struct Document {
   std::string name;
   std::string state;  // "running" or "ended"
   int64_t from_ns = 0;
-  int64_t as_of_ns = 0;  // time of its newest data
+  int64_t as_of_ns = 0;  // time of the job's newest data
   std::string version;   // Pitwall version
   std::string link;      // URL of the job page; "" if unknown
   std::vector<Section> sections;

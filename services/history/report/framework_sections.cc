@@ -74,7 +74,7 @@ void AddPhaseFindings(const PhaseTimes& phases, Section* section) {
 
 Status AddPhases(const ReportContext& context, Section* section) {
   StepQuery query = context.Steps();
-  // Each step has about ten series of phases and collectives per rank.
+  // Each rank has about ten series of phases and collectives per step.
   size_t ranks = 1;
   for (const StepRow& row : context.steps)
     ranks = std::max(ranks, static_cast<size_t>(row.rank) + 1);

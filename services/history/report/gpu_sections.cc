@@ -11,8 +11,8 @@
 namespace pitwall::history {
 namespace {
 
-constexpr double kLow = 0.7;   // lower GPU utilization counts as low
-constexpr double kBusy = 0.9;  // higher CPU utilization counts as busy
+constexpr double kLow = 0.7;   // a lower GPU utilization counts as low
+constexpr double kBusy = 0.9;  // a higher CPU utilization counts as busy
 constexpr double kWait = 0.5;  // a higher I/O wait share counts as I/O wait
 constexpr size_t kBins = 10;
 using Shares = std::array<double, kBins>;
@@ -26,7 +26,7 @@ Shares SharesOf(const std::vector<double>& ratios) {
   return out;
 }
 
-// Returns half the sum of differences: 0 for equal shares, 1 for disjoint ones.
+// Returns half the sum of the absolute differences: 0 for equal shares, 1 for disjoint shares.
 double Distance(const Shares& a, const Shares& b) {
   double sum = 0;
   for (size_t i = 0; i < kBins; ++i) sum += std::fabs(a[i] - b[i]);
@@ -85,7 +85,7 @@ void AddBalance(const Readings& gpus, Section* section) {
   section->blocks.push_back(std::move(table));
 }
 
-// Node means at a common time.
+// Means of a node over a common interval.
 struct Moment {
   double gpu = 0, idle = 0, wait = 0;
   size_t gpus = 0, cores = 0;

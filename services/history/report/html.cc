@@ -75,14 +75,15 @@ std::string_view ClassOf(Unit unit) {
   }
 }
 
-constexpr size_t kShortText = 16;    // longer words may wrap within a cell
+constexpr size_t kShortText = 16;    // longer words may wrap within their cell
 constexpr size_t kFoldedName = 300;  // longer expressions are collapsed
 
 bool IsShort(std::string_view shown, Unit unit) {
   return (unit == Unit::kText || unit == Unit::kWord) && shown.size() <= kShortText;
 }
 
-// Returns a name that may wrap after a slash. Long expressions are collapsed to their beginning.
+// Returns a name that may wrap after a slash. Long expressions are collapsed so that only their
+// beginning is visible.
 std::string NameHtml(std::string_view name) {
   if (name.size() > kFoldedName) {
     size_t end = 120;

@@ -9,7 +9,7 @@
 
 namespace pitwall::history {
 
-// Content security policy, used as a meta element in the file and as a response header.
+// Content security policy. It is a meta element in the file and also a response header.
 inline constexpr std::string_view kReportPolicy =
     "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'";
 

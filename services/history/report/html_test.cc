@@ -1,5 +1,5 @@
-// Tests that the HTML report is inert for any text that the job sends, and that it shows the same
-// numbers as the JSON form.
+// Tests that the HTML report is inert regardless of the text that a job sends, and that it shows
+// the same numbers as the JSON form.
 #include "services/history/report/html.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// Tag whose attributes are split into names and values. An unclosed quote fails the test.
+// A tag, with its attributes split into names and values. An unclosed quote fails the test.
 struct Tag {
   std::string name;
   std::vector<std::pair<std::string, std::string>> attributes;
@@ -106,7 +106,7 @@ TEST(ReportHtmlForm, WordsDoNotWrapAndLongExpressionsCollapse) {
   ExpectInert(html);
 }
 
-TEST(ReportHtmlForm, PartsUseColorsOfPage) {
+TEST(ReportHtmlForm, JobPartsHaveSameColorsAsPage) {
   Document document;
   document.sections = {{"s",
                         "S",
@@ -186,7 +186,7 @@ TEST(ReportHtmlForm, OnlyHttpLinksAreWritten) {
   EXPECT_THAT(ReportHtml(document),
               HasSubstr("<a href=\"https://pitwall.example/jobs/1?a=&quot;b&quot;\">"));
   ExpectInert(ReportHtml(document));
-  document.link = "/jobs/1";  // a relative link would be broken in a local file
+  document.link = "/jobs/1";  // a local file cannot contain a relative link
   EXPECT_THAT(ReportHtml(document), Not(HasSubstr("Open the job page")));
 }
 
@@ -227,7 +227,7 @@ TEST(ReportSvg, DrawsGapsAndThreshold) {
   LineChart chart{"c", "C", Unit::kStep, Unit::kNumber, {{"l", {0, 1, 2, 3}, {0, NAN, 5, 10}}},
                   7.5, {}};
   const std::string svg = SvgOf(chart);
-  // The plot spans y = 170 (value 0) to y = 8 (value 10), so 7.5 is at 170 - 0.75 * 162.
+  // The plot extends from y = 170 (value 0) to y = 8 (value 10), so 7.5 is at 170 - 0.75 * 162.
   EXPECT_THAT(svg, HasSubstr("class=\"limit\" data-threshold=\"7.5\" d=\"M64.0 48.5H708.0\""));
   EXPECT_THAT(svg, HasSubstr("d=\"M64.0 170.0h0M493.3 89.0L708.0 8.0\""));
   chart.lines[0].y = {NAN, NAN, NAN, NAN};

@@ -34,7 +34,7 @@ constexpr Part kParts[] = {
     {"about", "About this report", AddAbout},
 };
 
-// Reads the last steps backwards from the end, up to the limits.
+// Reads the last steps backward from the end, up to the limits.
 Status ReadSteps(ReportContext* context) {
   std::set<int64_t> ranks;
   for (const auto& [id, source] : context->life.sources) {
@@ -105,7 +105,7 @@ Box BoxOf(std::string name, std::vector<double> values) {
 
 StatusOr<Readings> ReadMeans(const ReportContext& context, std::vector<Selector> selectors) {
   constexpr int64_t kShortNs = 900 * kNanosPerSecond;
-  constexpr double kMaxRead = 1e6;  // maximum total number of rows
+  constexpr double kMaxRead = 1e6;  // maximum number of rows over all tables
   Readings out;
   SeriesQuery query = context.Query(std::move(selectors));
   ASSIGN_OR_RETURN(const std::vector<SeriesInfo> infos, context.history().Series(query));
@@ -117,7 +117,7 @@ StatusOr<Readings> ReadMeans(const ReportContext& context, std::vector<Selector>
     reading->times_ns.push_back(time_ns);
     reading->values.push_back(value);
   };
-  // Two samples per second are typical.
+  // The estimate assumes two samples per second, which is typical.
   if (length <= kShortNs && series * length / 5e8 <= kMaxRead) {
     SampleQuery samples;
     static_cast<SeriesQuery&>(samples) = query;

@@ -77,7 +77,7 @@ TEST_F(Report, NumbersMatchSamples) {
   for (const Bar& bar : Get<BarChart>(report, "step-histogram").bars) counted += bar.value;
   EXPECT_EQ(counted, 120);
 
-  // Expected forward time: three quarters of 119 seconds, and 0.75 of the last step.
+  // The expected forward time is three quarters of 119 s plus 0.75 of the last step.
   const Table& phases = Get<Table>(report, "phase-times");
   ASSERT_THAT(phases.rows, SizeIs(2));
   EXPECT_EQ(std::get<std::string>(CellOf(phases, 0, "phase")), "forward");
@@ -85,7 +85,7 @@ TEST_F(Report, NumbersMatchSamples) {
   EXPECT_THAT(Number(CellOf(phases, 0, "share")) + Number(CellOf(phases, 1, "share")),
               DoubleNear(1, 1e-12));
 
-  // (7 s + rank) mod 20 takes each of 20 values exactly once, so all quantiles are known.
+  // (7 s + rank) mod 20 has each of 20 values exactly once, so all quantiles are known.
   const Table& resources = Get<Table>(report, "resources");
   ASSERT_THAT(resources.rows, SizeIs(1));
   EXPECT_EQ(Number(CellOf(resources, 0, "count")), 80);
@@ -103,7 +103,7 @@ TEST_F(Report, NumbersMatchSamples) {
   EXPECT_THAT(Get<LineChart>(report, "curve-train_loss").lines[0].x, SizeIs(30));
 }
 
-TEST_F(Report, RulesAndIssuesHaveCriteriaAndEvidence) {
+TEST_F(Report, ShowsCriteriaOfRulesAndEvidenceOfIssues) {
   history_.Edit("j", [](auto* job) {
     FillJob(job, 4, 30);
     const IssueEvent found = IssueAt("p/g/Slow", EventType::kIssueFound, 1, 14);
@@ -194,7 +194,7 @@ TEST_F(Report, ShowsConfusionAndImportanceOfBoostedTrees) {
   EXPECT_THAT(Number(CellOf(scores, 3, "recall")), DoubleNear(0.85, 1e-12));
 }
 
-// Uses pairs of samples like the page's test (browser/training.spec.ts).
+// The pairs of samples are those of the page's test (browser/training.spec.ts).
 TEST_F(Report, ShowsRocCurveAndResiduals) {
   history_.Edit("j", [](auto* job) {
     FillJob(job, 1, 10);
@@ -206,8 +206,8 @@ TEST_F(Report, ShowsRocCurveAndResiduals) {
       add({{kMetricName, "train_score_samples"}, {"bin", bin}, {"class", label}, {"rank", rank}},
           {5, count});
     };
-    // Bins sort as numbers, so 10 follows 9 and has the highest probability. Two ranks share one
-    // curve.
+    // Bins sort as numbers, so 10 follows 9 and has the highest probability. Two ranks contribute
+    // to one curve.
     score("0", "10", "1", 2);
     score("1", "10", "1", 1);
     score("0", "10", "0", 0);
@@ -222,8 +222,8 @@ TEST_F(Report, ShowsRocCurveAndResiduals) {
         {{kMetricName, "train_residual_samples"}, {"bin", "0"}, {"from", "-7"}}, {11}, {4}, {0}));
   });
   const Document report = Make();
-  // Of 4 × 4 pairs, the first bin contributes 3 × 4. In the second, 1 × 2 pairs count half and 1 ×
-  // 2 fully.
+  // Of the 4 × 4 pairs, the first bin contributes 3 × 4. In the second bin, 1 × 2 pairs count half
+  // and 1 × 2 pairs count fully.
   EXPECT_THAT(Number(FactOf(Get<Facts>(report, "roc-area-train"), "area")),
               DoubleNear(15.0 / 16, 1e-12));
   EXPECT_EQ(Number(FactOf(Get<Facts>(report, "roc-area-train"), "samples")), 8);
@@ -269,7 +269,7 @@ TEST_F(Report, JobWithFewOrNoSteps_HasReport) {
   }
 }
 
-// The overview lists three incidents. A death is among them, even if notices followed it.
+// The overview lists three incidents. The death is among them, even though notices followed it.
 TEST_F(Report, WorstOpenIncidentsComeFirst) {
   for (const bool open : {true, false}) {
     history_.Edit("j", [&](auto* job) {
@@ -308,7 +308,7 @@ TEST_F(Report, ThousandRanksStayWithinLimits) {
       Get<Table>(report, "step-nodes").rows.size() + Get<Table>(report, "step-nodes").left_out,
       128);
   EXPECT_THAT(Get<BoxChart>(report, "gpu-utilization").boxes, SizeIs(32));
-  // The only slow rank comes first.
+  // The only slow rank is first.
   EXPECT_EQ(Get<BoxChart>(report, "step-ranks").boxes.size(), 32U);
   EXPECT_EQ(Number(CellOf(Get<Table>(report, "step-outliers"), 0, "rank")), 1023);
   for (const Section& section : report.sections) {

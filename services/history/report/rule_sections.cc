@@ -1,4 +1,5 @@
-// Report sections on rules: states, criteria, incidents, issues with evidence, and actions.
+// Report sections on rules, which show states, criteria, incidents, issues with evidence, and
+// actions.
 #include <cmath>
 #include <map>
 
@@ -18,7 +19,7 @@ std::string ShownParameters(const std::vector<std::pair<std::string, double>>& p
   return out;
 }
 
-// Returns the parameters that were used for the newest issue or, without an issue, the job's
+// Returns the parameters that applied to the newest issue or, if there is no issue, the job's
 // parameters.
 std::string ParametersOf(const IssueEvent* issue, const RuleDefinition* rule) {
   if (issue != nullptr) return ShownParameters(issue->parameters);
@@ -66,7 +67,7 @@ bool IsMetric(std::string_view name) {
   });
 }
 
-// Returns a chart of the values in the issue's events and of the stored series behind them.
+// Returns a chart of the values in the issue's events and of the underlying stored series.
 StatusOr<LineChart> EvidenceChart(const ReportContext& context, const Issue& issue,
                                   std::string id) {
   const IssueEvent& newest = issue.newest();
@@ -278,7 +279,7 @@ Status AddRules(const ReportContext& context, Document* out) {
 
 Status AddIssues(const ReportContext& context, Document* out) {
   out->sections.push_back(IncidentSection(context));
-  // Sorts open issues first, then by the severity of their incidents.
+  // Open issues come first. Then issues are sorted by the severity of their incidents.
   std::vector<const Issue*> sorted;
   for (const Issue& issue : context.issues) sorted.push_back(&issue);
   std::stable_sort(sorted.begin(), sorted.end(),
@@ -312,7 +313,7 @@ Status AddIssues(const ReportContext& context, Document* out) {
 
 namespace {
 
-// Adds notifications in chronological order.
+// Adds notifications in the order in which they were sent.
 void AddNotifications(const ReportContext& context, Section* section) {
   if (context.notifications.empty()) {
     AddText(section, "notifications-none", "The history has no notifications for this job.");

@@ -19,7 +19,7 @@
 namespace pitwall::history {
 
 // Limits of a report.
-inline constexpr size_t kMaxRows = 64;  // rows of a table, except for rules
+inline constexpr size_t kMaxRows = 64;  // rows of a table, except for tables of rules
 inline constexpr size_t kMaxRuleRows = 400;
 inline constexpr size_t kMaxBoxes = 32;
 inline constexpr size_t kMaxLines = 6;           // lines of a chart
@@ -41,7 +41,7 @@ struct ReportContext {
   std::vector<RankCapture> captures;
   std::vector<NotificationRecord> notifications;
   std::vector<ResourceRow> resources;
-  std::vector<StepRow> steps;  // the last steps, sorted by step and rank
+  std::vector<StepRow> steps;  // runs of the last steps, sorted by step and rank
   int64_t from_step = 0, to_step = 0;
 
   const History& history() const { return *request.history; }
@@ -52,7 +52,8 @@ struct ReportContext {
   StepQuery Steps() const;
 };
 
-// Means of a series over intervals of equal length, or its samples for a short job with few series.
+// Means of a series over intervals of equal length. For a short job with few series, the samples
+// themselves.
 struct Reading {
   Labels labels;
   std::vector<int64_t> times_ns;
@@ -77,13 +78,14 @@ void CutRows(Table* table, size_t most = kMaxRows);
 void AddText(Section* section, std::string id, std::string text,
              Paragraph::Tone tone = Paragraph::Tone::kPlain);
 
-// Each function adds its sections. ResourceExhausted: the limits are exceeded.
+// Each of the following functions adds its sections. It returns ResourceExhausted if the limits are
+// exceeded.
 Status AddGlance(const ReportContext& context, Document* out);
 Status AddJob(const ReportContext& context, Document* out);
 Status AddSystem(const ReportContext& context, Document* out);
 Status AddFramework(const ReportContext& context, Document* out);
 Status AddRules(const ReportContext& context, Document* out);
-// Analyzes initialization if it took longer than the training loop, and otherwise the loop.
+// Analyzes initialization if it took longer than the training loop. Otherwise, analyzes the loop.
 Status AddStart(const ReportContext& context, Document* out);
 Status AddSteps(const ReportContext& context, Document* out);
 Status AddGpus(const ReportContext& context, Document* out);

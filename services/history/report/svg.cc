@@ -32,7 +32,7 @@ std::string TextAt(double x, double y, std::string_view text, std::string_view k
              "</text>");
 }
 
-// Shortens a name to at most `most` bytes, at a character boundary.
+// Shortens a name to at most `most` bytes without splitting a character.
 std::string Cut(std::string_view text, size_t most) {
   if (text.size() <= most) return std::string(text);
   while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xC0) == 0x80) --most;
@@ -89,7 +89,7 @@ std::string GridOf(const Frame& frame, Unit unit) {
   return out;
 }
 
-// Returns a line as a path that is interrupted at unknown values.
+// Returns a line as a path with gaps at unknown values.
 std::string PathOf(const Line& line, const Frame& frame) {
   std::string out;
   bool open = false;
@@ -165,7 +165,7 @@ std::string SvgOf(const LineChart& chart) {
     high = std::max(high, *chart.threshold);
   }
   if (from > to || low > high) return "";
-  // Ratios and times start at 0, so that a small change looks small.
+  // The axis of ratios and times starts at 0, so that a small change looks small.
   if (low > 0 && (chart.y == Unit::kRatio || chart.y == Unit::kSeconds) && low < high * 0.7)
     low = 0;
   const double legend = LegendHeight(names);
@@ -184,7 +184,7 @@ std::string SvgOf(const LineChart& chart) {
   CatTo(out, GridOf(frame, chart.y));
   for (int i = 0; i <= 3; ++i) {
     const double share = i / 3.0;
-    // A double cannot represent ns since 1970, so the sum uses integers.
+    // A double cannot represent ns since 1970 exactly, so the sum uses integers.
     const auto offset = static_cast<int64_t>(share * static_cast<double>(to - from));
     const std::string_view kind = i == 0 ? "begin" : i == 3 ? "end" : "middle";
     std::string shown = Shown(Cell(from + offset), chart.x);

@@ -13,8 +13,8 @@ std::string SvgOf(const LineChart& chart);
 std::string SvgOf(const BarChart& chart);
 std::string SvgOf(const BoxChart& chart);
 
-// Returns the color (1 to 8) of a phase or job part, matching the page. It may differ for an
-// unknown phase with non-ASCII letters.
+// Returns the color (1 to 8) of a phase or job part. It is the same color as on the page, except
+// for unknown phases with non-ASCII letters.
 size_t PartColor(std::string_view name);
 
 }  // namespace pitwall::history

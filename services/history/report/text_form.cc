@@ -30,7 +30,7 @@ std::string Grouped(int64_t value) {
   return digits;
 }
 
-// Formats four significant digits below 1,000, and an integer up to 1e9.
+// Formats a number with four significant digits below 1,000, and as an integer up to 1e9.
 std::string Digits(double value) {
   const double size = std::fabs(value);
   if (size >= 1000 && size < 1e9) return Grouped(std::llround(value));
@@ -97,8 +97,8 @@ uint32_t CodePoint(std::string_view sequence) {
   return code;
 }
 
-// Returns true if the character affects the display of other text: control characters, embeddings,
-// overrides, and isolates.
+// Returns true if the character affects the display of other text. Such characters are control
+// characters, embeddings, overrides, and isolates.
 bool IsUnseen(uint32_t code) {
   return (code < 0x20 && code != '\n' && code != '\t') || (code >= 0x7F && code < 0xA0) ||
          code == 0x061C || code == 0x200E || code == 0x200F || (code >= 0x2028 && code <= 0x202E) ||

@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kMaxClasses = 32;
 constexpr size_t kMaxFeatures = 20;
 
-// Adds the lines of a metric by step, one per series, for both modes.
+// Adds the lines of a metric by step, one line per series, for both modes.
 Status AddCurve(const ReportContext& context, std::string_view metric, std::string caption,
                 Unit unit, Section* section) {
   LineChart chart{Cat("curve-", metric), std::move(caption), Unit::kStep, unit, {}, {}, {}};
@@ -53,7 +53,7 @@ Status AddCurve(const ReportContext& context, std::string_view metric, std::stri
   return OkStatus();
 }
 
-// Newest samples of a metric: at the newest step of its mode, or per series.
+// Newest samples of a metric, either at the newest step of the metric's mode or per series.
 struct Newest {
   Labels labels;
   double value = 0;
@@ -172,8 +172,9 @@ Status AddConfusion(const ReportContext& context, std::string_view mode, Section
   return OkStatus();
 }
 
-// Adds the ROC curve of two classes and the area under it, from sample counts by bin of the
-// probability of class 1. The order within a bin is unknown, so the curve is a straight line there.
+// Adds the ROC curve of two classes and the area under the curve, from sample counts by bin of the
+// probability of class 1. The order within a bin is unknown, so the curve is a straight line within
+// a bin.
 Status AddRoc(const ReportContext& context, std::string_view mode, Section* section) {
   ASSIGN_OR_RETURN(const std::vector<Newest> counts,
                    ReadNewest(context, "train_score_samples", mode));

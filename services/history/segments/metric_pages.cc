@@ -11,7 +11,7 @@ namespace pitwall::history {
 namespace {
 
 constexpr std::string_view kWhat = "metric page";
-constexpr uint64_t kMaxColumns = UINT32_MAX / 2;  // far above the column count of any schema
+constexpr uint64_t kMaxColumns = UINT32_MAX / 2;  // far more than the columns of any schema
 
 bool Wanted(const std::vector<std::string_view>& names, std::string_view metric) {
   return names.empty() || std::find(names.begin(), names.end(), metric) != names.end();

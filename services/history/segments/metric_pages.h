@@ -1,5 +1,5 @@
 // Rollups, spreads, and extents of a sealed window's series by metric, and totals of its spans.
-// They are read for all series at a time, without opening the segment.
+// They are read for all series together, without opening the segment.
 //
 // The table "metrics" has one row and one group per page. A page contains as many consecutive
 // metrics as are worth one read. Pages of rollups come first, then spreads, extents by schema, and
@@ -48,7 +48,7 @@ struct SeriesRun {
 
 // Rows of one metric's series, collected column by column.
 struct MetricRollups {
-  std::vector<uint64_t> schemas;     // by series; with `columns`, identifies the series
+  std::vector<uint64_t> schemas;     // by series; together with `columns`, identifies the series
   std::vector<uint32_t> columns;     // indexed by series
   std::vector<uint32_t> row_counts;  // indexed by series
   std::vector<int64_t> starts;       // by row, in tier lengths since 1970
@@ -65,14 +65,14 @@ struct MetricRollups {
 // Builder of a window's pages.
 class MetricPagesWriter {
  public:
-  // Adds a series. Each series must be added once, in an order that depends only on the window's
-  // rows.
+  // Adds a series. Each series must be added exactly once. The order must depend only on the
+  // window's rows.
   void Add(std::string_view metric, uint64_t schema, uint32_t column, const SeriesExtent& extent,
            const std::vector<RollupRow>& rows) {
     rollups_[std::string(metric)].Add(schema, column, rows);
     series_.push_back({schema, column, extent});
   }
-  // Writes the pages. `totals` covers all spans, if they can be totaled.
+  // Writes the pages. `totals` covers all spans and is empty if the spans cannot be totaled.
   Status Write(const Spreads& spreads, const std::optional<std::vector<OperatorTotal>>& totals,
                SegmentBuilder* w, SegmentMeta* facts);
 
@@ -93,17 +93,17 @@ class MetricPagesWriter {
 // Reader of metric pages. Thread-safe.
 class MetricPages {
  public:
-  // `cache` may be null. `facts` must have pages and must outlive this object.
+  // `cache` may be null. `facts` must have pages and must outlive the reader.
   MetricPages(std::string path, const SegmentMeta& facts, SegmentCache* cache)
       : path_(std::move(path)), facts_(facts), cache_(cache) {}
   // Visits spreads by (node, metric) in unspecified order.
   Status ForEachSpread(
       const std::vector<std::string_view>& names,
       const std::function<void(const Spreads::key_type&, const Spread&)>& take) const;
-  // Returns whether the pages list series. Pages of older windows do not.
+  // Returns whether the pages list series. The pages of older windows do not.
   StatusOr<bool> HasSeries() const;
   // Visits each schema once, with ascending runs of its columns. A series that occurs in several
-  // schemas is listed under the first of them.
+  // schemas is listed under the first of these schemas.
   Status ForEachSeries(
       const std::function<Status(uint64_t schema, std::span<const SeriesRun> runs)>& take) const;
   // Adds the totals that `wanted` accepts. Returns false if the pages have no totals.
@@ -112,9 +112,9 @@ class MetricPages {
       SpanTotals* totals) const;
 
  private:
-  // The numbers are persistent and must not be reused.
+  // The numbers are stored in files and must not be reused.
   enum Kind : uint8_t { kRollups = 0, kSpreads = 1, kSeries = 2, kTotals = 3 };
-  static constexpr uint8_t kForm = 16;  // directory's format marker, distinct from all page kinds
+  static constexpr uint8_t kForm = 16;  // marks a directory; differs from all page kinds
   struct Place {
     Kind kind;
     std::string first, last;  // first and last metric

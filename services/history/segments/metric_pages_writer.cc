@@ -13,7 +13,7 @@ namespace pitwall::history {
 namespace {
 
 // Target page size. The metrics of a small job's window fit into one page, while each metric of a
-// large job has its own. A page costs about fifty bytes in the footer and one read.
+// large job has a separate page. A page costs about fifty bytes in the footer and one read.
 constexpr size_t kPageBytes = size_t{48} << 10;
 
 template <typename T>
@@ -24,9 +24,9 @@ std::vector<T> InOrder(const std::vector<T>& values, std::span<const uint32_t> o
   return out;
 }
 
-// Series per entry, limited so that no page exceeds the maximum size.
+// Maximum number of series per entry, which ensures that no page exceeds the maximum size.
 constexpr size_t kSeriesOfEntry = 16'384;
-// Totals per page, limited for the same reason.
+// Maximum number of totals per page, for the same reason.
 constexpr size_t kTotalsOfPage = 65'536;
 
 // Returns the series ordered by (schema, column), so that each schema's ID is stored once.
@@ -63,7 +63,7 @@ std::string Encode(const MetricRollups& of, const std::vector<uint32_t>& first_r
   out.U32s(InOrder(of.row_counts, series));
   out.I64s(InOrder(of.starts, rows));
   out.I64s(InOrder(of.counts, rows));
-  // Most values within a row are equal, so they compress best next to each other.
+  // Most values within a row are equal, so they compress best if they are adjacent.
   std::vector<double> values;
   values.reserve(rows.size() * MetricRollups::kValues);
   for (const uint32_t row : rows) {
@@ -74,7 +74,7 @@ std::string Encode(const MetricRollups& of, const std::vector<uint32_t>& first_r
   return out.Take();
 }
 
-// Encoder of pages of one kind: a sequence of metrics, each with its content.
+// Encoder of pages of one kind. A page is a sequence of metrics with their contents.
 class PageMaker {
  public:
   struct Made {

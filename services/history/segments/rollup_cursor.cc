@@ -10,7 +10,8 @@ namespace {
 
 constexpr std::string_view kWhat = "metric page";
 
-// Decodes the columns of the first format, which stores schema IDs. Adds unknown IDs to `schemas`.
+// Decodes the columns of the first format, which stores schema IDs. IDs that are not in `schemas`
+// yet are added to it.
 void RestoreFirstColumns(BinaryReader& in, std::vector<uint64_t>* schemas, PagedRollups* out) {
   out->schemas.clear();
   out->columns.clear();
@@ -65,7 +66,7 @@ StatusOr<bool> RollupCursor::Next() {
 Status RollupCursor::Malformed() const { return MalformedPage(pages_.path_, place_, kWhat); }
 
 bool RollupCursor::ReadColumns(BinaryReader& in, PagedRollups* out) {
-  // The buffers are reused here and overwritten below.
+  // The buffers are reused, and their old contents are overwritten below.
   std::vector<int64_t>&schemas = out->rows.starts, &columns = out->rows.counts;
   in.I64s(&schemas);
   in.I64s(&columns);

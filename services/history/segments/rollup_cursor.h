@@ -14,18 +14,18 @@
 
 namespace pitwall::history {
 
-// Rows of one metric's series in a window. The series are concatenated, and the rows of each series
-// are in time order.
+// Rows of one metric's series in a window. The rows of the series are concatenated, and the rows of
+// each series are in time order.
 struct PagedRollups {
   std::vector<uint32_t> schemas;     // by series: index into the cursor's schemas
   std::vector<uint32_t> columns;     // by series; ascending within a schema
   std::vector<uint32_t> row_counts;  // indexed by series
-  // The values point into the page, so they are valid until the cursor's next page.
+  // The values point into the page, so they are valid until the cursor moves to another page.
   RollupColumns rows{.tier_ns = kTiers[kPagedTier], .starts = {}, .counts = {}};
 };
 
-// Iterates over the rollups of one window by metric, in name order. A metric with very many series
-// is returned in several parts. Not thread-safe.
+// Cursor over the rollups of one window by metric, in name order. A metric with very many series is
+// returned in several parts. Not thread-safe.
 class RollupCursor {
  public:
   // `names` selects metrics (all if empty) and must outlive the cursor.
@@ -33,10 +33,10 @@ class RollupCursor {
       : pages_(std::move(pages)), names_(*names) {}
   // Moves to the next part. Returns false at the end.
   StatusOr<bool> Next();
-  // Valid after Next, until the next call of Next.
+  // The following two functions are valid after Next, until the next call of Next.
   std::string_view metric() const { return metric_; }
   Status Read(PagedRollups* out);
-  // Schema IDs. Read may add IDs.
+  // Returns the schema IDs. Read may add IDs.
   const std::vector<uint64_t>& schemas() const {
     return directory_->first_form ? own_schemas_ : directory_->schemas;
   }
@@ -57,7 +57,7 @@ class RollupCursor {
   std::shared_ptr<const std::string> page_;
   BinaryReader in_{{}};
   std::string_view metric_, content_;
-  std::vector<uint64_t> own_schemas_;  // used only for the first format
+  std::vector<uint64_t> own_schemas_;  // used only if the window has the first format
 };
 
 }  // namespace pitwall::history

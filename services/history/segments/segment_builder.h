@@ -1,4 +1,4 @@
-// Shared parts of the writers of a window's tables.
+// Code that the writers of a window's tables share.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace pitwall::history {
 
-// State of a segment being written, with the numbers assigned to its origins and schemas.
+// State of a segment that is being written, with the numbers assigned to its origins and schemas.
 struct SegmentBuilder {
   store::SegmentWriter* out;
   std::map<OriginKey, size_t> origins;
@@ -53,16 +53,16 @@ inline Status AddInGroups(
 // Row times of a written table. Spans often end at these times.
 struct RowTimes {
   size_t origin;  // origin number in the segment
-  // Metric that identifies the rows; points into a schema that outlives this struct.
+  // Metric that identifies the rows. Points into a schema that outlives this struct.
   std::string_view metric;
   std::vector<int64_t> times;
 };
-// Returns the identifying metric of a schema, which at any time is unique among the tables of a
-// source. Returns an empty name if the schema has no such metric.
+// Returns the identifying metric of a schema. At any time, only one table of a source has this
+// metric. Returns an empty name if the schema has no such metric.
 std::string_view MetricOf(const Schema& schema);
 
 // Writes spans and an index of their groups (window_spans.cc). `rows` contains the segment's row
-// times for origins with spans.
+// times for the origins that have spans.
 Status WriteSpans(const SpanLists& spans, const std::vector<RowTimes>& rows, SegmentBuilder* w);
 
 }  // namespace pitwall::history

@@ -15,12 +15,12 @@ std::shared_ptr<const void> SegmentCache::FindAny(const Key& key) {
 }
 
 void SegmentCache::Put(const Key& key, std::shared_ptr<const void> entry, size_t bytes) {
-  // Larger entries would evict too many others. The limit is higher for an open segment, because
-  // without the entry each query would read the footer again.
+  // Larger entries would evict too many other entries. The limit is higher for an open segment,
+  // because otherwise each query would read the footer again.
   if (bytes > most_bytes_ / (key.table == kNoTable ? 2 : 4)) return;
   MutexLock lock(&mutex_);
   const auto [at, added] = index_.try_emplace(key);
-  if (!added) return;  // two queries read it concurrently
+  if (!added) return;  // two queries read the same data concurrently
   Entries& list = ListOf(key);
   list.push_front({key, std::move(entry), bytes, ++uses_});
   at->second = list.begin();

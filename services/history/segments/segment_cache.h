@@ -1,5 +1,6 @@
-// Cache of data from sealed windows: open segments and decoded columns, which a page of charts
-// reads repeatedly. The total size is bounded, and the least recently used entries are evicted.
+// Cache of data from sealed windows. It contains open segments and decoded columns, which a page of
+// charts reads repeatedly. The total size is bounded, and the least recently used entries are
+// evicted.
 #pragma once
 
 #include <array>
@@ -13,7 +14,7 @@
 
 namespace pitwall::history {
 
-// All rows of one column of a table, as integers or values.
+// All rows of one column in a table, either as integers or as values.
 struct DecodedColumn {
   std::vector<int64_t> ints;
   std::vector<double> values;
@@ -35,7 +36,7 @@ class SegmentCache {
       return H::combine(std::move(h), key.segment, key.table, key.column);
     }
   };
-  // Returns the key of the open segment, which holds a file descriptor.
+  // Returns the key of the open segment, whose entry holds a file descriptor.
   static Key OpenKey(uint64_t segment) { return {segment, kNoTable, 0}; }
   // Returns the key of a page of the segment's step summary.
   static Key StepsKey(uint64_t segment, uint32_t page) { return {segment, kNoTable - 1, page}; }
@@ -44,12 +45,12 @@ class SegmentCache {
 
   // Returns the key of the segment's streams.
   static Key StreamsKey(uint64_t segment) { return {segment, kNoTable - 3, 0}; }
-  // Returns the key of a job's series, by job number.
+  // Returns the key of the series of the job with this number.
   static Key SeriesKey(uint64_t job) { return {job, kNoTable - 4, 0}; }
 
   SegmentCache(size_t most_bytes, size_t most_open)
       : most_bytes_(most_bytes), most_open_(most_open) {}
-  // Returns null if the key is not cached. T must be the type stored under the key.
+  // Returns nullptr if the key is not cached. T must be the type stored under the key.
   template <typename T>
   std::shared_ptr<const T> Find(const Key& key) {
     return std::static_pointer_cast<const T>(FindAny(key));

@@ -29,7 +29,7 @@ TEST(SegmentCache, FindMatchesAllKeyFields) {
 }
 
 TEST(SegmentCache, ByteLimitEvictsLeastRecentlyUsed) {
-  SegmentCache cache(10'000, 4);  // fits nine columns of 1,000 bytes
+  SegmentCache cache(10'000, 4);  // the limit fits nine columns of 1,000 bytes
   for (uint64_t i = 0; i < 9; ++i) PutColumn(&cache, {i, 0, 0}, 1);
   ASSERT_NE(Column(&cache, {0, 0, 0}), nullptr);
   for (uint64_t i = 9; i < 17; ++i) PutColumn(&cache, {i, 0, 0}, 1);

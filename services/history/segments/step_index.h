@@ -1,5 +1,6 @@
 // Step range of a sealed window and the location of the step summary in its file. Both are
-// available without opening the file, whose footer takes longer to read than the whole summary.
+// available without opening the file, because reading its footer takes longer than reading the
+// whole summary.
 #pragma once
 
 #include <array>
@@ -13,14 +14,14 @@
 
 namespace pitwall::history {
 
-// Pages for one basis: the summary and then its blocks by level.
+// Locations of the pages for one basis: the summary and then its blocks by level.
 using StepPages = std::array<store::Page, 1 + kStepBlocks.size()>;
 
 struct ModeSteps {
   std::string mode;
-  int64_t least = 0;  // lowest step, over all rows with a step
+  int64_t least = 0;  // lowest step over all rows that have a step
   int64_t greatest = 0;
-  bool summed = false;                             // whether a summary exists
+  bool summed = false;                             // whether the window has a step summary
   std::array<StepPages, kStepBases.size()> pages;  // page locations, by basis
 };
 
@@ -31,7 +32,7 @@ struct StepIndex {
   const ModeSteps* Find(const std::string& mode) const;
   // Returns true if no row has a step of that mode in [from, to).
   bool Without(const std::string& mode, int64_t from_step, int64_t to_step) const;
-  // Saves all fields except the pages, whose locations follow from the order of modes, bases, and
+  // Saves all fields except the page locations, which follow from the order of modes, bases, and
   // levels.
   void Save(BinaryWriter& out) const;
   void Restore(BinaryReader& in);
@@ -42,7 +43,8 @@ struct StepIndex {
   bool PlacePages(const store::Table& table);
 };
 
-// Name of the step table. It has one row and one group per page, in order, with the facts last.
+// Name of the step table. The table has one row and one group per page, in order, and the facts are
+// last.
 inline constexpr char kStepsTable[] = "steps";
 
 }  // namespace pitwall::history

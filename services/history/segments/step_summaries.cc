@@ -13,8 +13,8 @@
 namespace pitwall::history {
 namespace {
 
-// Maximum number of edge steps at either end of a window. A boundary usually cuts one or two steps,
-// and more if ranks do not wait for each other.
+// Maximum number of edge steps at each end of a window. A boundary usually cuts one or two steps,
+// or more if ranks do not wait for each other.
 constexpr size_t kMaxEdges = 8;
 // Maximum number of cells in a table of steps by ranks, far above the size of any real window.
 constexpr size_t kMaxCells = size_t{32} << 20;
@@ -39,7 +39,7 @@ std::string Encode(const StepBlocks& blocks) {
   return out.Take();
 }
 
-// Step times of one window and basis, by rank and step.
+// Step times for one window and basis, by rank and step.
 struct StepGrid {
   std::vector<int64_t> ranks, steps;
   std::vector<double> seconds;  // by rank, then by step; NaN if unknown
@@ -47,8 +47,8 @@ struct StepGrid {
   size_t runs = 0;
 };
 
-// Returns no value if there are too few steps, if the steps are too scattered, or if rows must be
-// joined.
+// Returns the grid, or no value if there are too few steps, if the steps are too scattered, or if
+// rows must be joined.
 std::optional<StepGrid> GridOf(const std::vector<SampleColumn>& columns, bool own) {
   const std::map<int64_t, RankColumns> ranks = ColumnsByRank(columns);
   StepGrid grid;
@@ -59,7 +59,7 @@ std::optional<StepGrid> GridOf(const std::vector<SampleColumn>& columns, bool ow
     if (steps.steps.empty()) continue;
     grid.ranks.push_back(rank);
     grid.runs += steps.steps.size();
-    // Ranks usually run the same steps, so few steps are added after the first rank.
+    // Most ranks run the same steps, so few steps are added after the first rank.
     if (std::equal(grid.steps.begin(), grid.steps.end(), steps.steps.begin(), steps.steps.end()))
       continue;
     std::vector<int64_t> sorted(steps.steps.begin(), steps.steps.end());
@@ -101,8 +101,8 @@ std::optional<StepGrid> GridOf(const std::vector<SampleColumn>& columns, bool ow
   return grid;
 }
 
-// Returns the indexes of the first and last steps, including adjacent steps that fewer ranks
-// reported than most steps.
+// Returns the indexes of the first and last steps. They include adjacent steps that fewer ranks
+// reported than most other steps.
 std::vector<uint32_t> EdgesOf(const std::vector<size_t>& ranks_of_step) {
   const size_t most = *std::max_element(ranks_of_step.begin(), ranks_of_step.end());
   const size_t count = ranks_of_step.size();
@@ -124,7 +124,8 @@ struct Summed {
   std::array<StepBlocks, kStepBlocks.size()> blocks;
 };
 
-// Returns no value if a median is not positive or the steps are too scattered for blocks.
+// Returns the summary, or no value if a median is not positive or the steps are too scattered for
+// blocks.
 std::optional<Summed> SumUp(const StepGrid& grid) {
   Summed out;
   out.summary.complete = grid.complete;
@@ -175,7 +176,7 @@ std::optional<Summed> SumUp(const StepGrid& grid) {
   return out;
 }
 
-// Returns the samples of one mode from which step times are computed.
+// Returns the samples of one mode that are needed to compute step times.
 std::vector<SampleColumn> ColumnsOf(const SeriesMerger& merger, const SeriesSet& set,
                                     int64_t mode) {
   std::vector<SampleColumn> out;

@@ -1,4 +1,4 @@
-// Computes, writes, and reads the step summary of a window.
+// Computation, writing, and reading of a window's step summary.
 #pragma once
 
 #include <cstdint>
@@ -11,17 +11,18 @@
 
 namespace pitwall::history {
 
-// Minimum number of step runs for a summary. For fewer runs, reading samples is as fast.
+// Minimum number of step runs for a summary. If there are fewer runs, reading samples is just as
+// fast.
 inline constexpr size_t kMinSummedRuns = 4096;
 
-// Builder of step summaries. It receives a window's tables in sequence and keeps only the series
-// needed for steps. Not thread-safe.
+// Builder of step summaries. It receives a window's tables one after another and keeps only the
+// series needed for steps. Not thread-safe.
 class StepSummaries {
  public:
   // `modes` covers all tables and must outlive this object.
   explicit StepSummaries(const ModeNames* modes) : modes_(*modes) {}
   void Add(const RowTable& rows);
-  // Writes the summary and fills facts->steps. Call after the last table.
+  // Writes the summary and fills facts->steps. Call this after the last table.
   Status Write(SegmentBuilder* w, SegmentMeta* facts);
 
  private:
@@ -31,8 +32,8 @@ class StepSummaries {
     size_t rows = 0;
   };
   const ModeNames& modes_;
-  std::map<int64_t, Extent> extents_;  // by mode, over rows with a step
-  std::vector<RowTable> tables_;       // contain only the series needed for steps
+  std::map<int64_t, Extent> extents_;  // by mode, over rows that have a step
+  std::vector<RowTable> tables_;       // contain only the series that are needed for steps
 };
 
 // Reads a page of a segment file without opening the segment. Returns DataLoss if the file is

@@ -1,4 +1,4 @@
-// Opens a sealed window: reads its description and locates its tables.
+// Opening of a sealed window, which reads its description and locates its tables.
 #include <charconv>
 #include <optional>
 #include <utility>
@@ -29,7 +29,7 @@ bool ParseKey(std::string_view key, std::string_view* what, size_t* origin, size
 
 // Approximate memory of an origin, including its names and sequences.
 constexpr size_t kOriginBytes = 500;
-constexpr int kSchemaPagesVersion = 4;  // first version with separate schema pages
+constexpr int kSchemaPagesVersion = 4;  // first version that has separate schema pages
 
 }  // namespace
 
@@ -200,8 +200,8 @@ StatusOr<SharedSchema> WindowSegment::ReadSchema(uint64_t id, const SchemaPool::
   return schema;
 }
 
-// Reads the segment's schemas. The pool usually contains all of them, unless the catalog is lost or
-// an archive is being checked.
+// Reads the segment's schemas. The pool usually contains all of them, unless the catalog was lost
+// or an archive is being checked.
 Status WindowSegment::ReadSchemas(BinaryReader& in) {
   if (reader_->version() < kSchemaPagesVersion) {
     for (size_t left = in.Count(3); left > 0 && in.ok(); --left)

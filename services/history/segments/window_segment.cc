@@ -76,7 +76,7 @@ StatusOr<DecodedColumnPtr> WindowSegment::ReadRowTimes(const Place& place, bool 
   return ReadColumn(&table, 0, keep);
 }
 
-// Relies on rows being in time order.
+// This search relies on rows being in time order.
 StatusOr<RowTable> WindowSegment::ReadTable(const Place& place,
                                             const std::vector<uint32_t>& columns,
                                             const TimeRange& range, bool keep) const {
@@ -224,7 +224,7 @@ Status WindowSegment::ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out)
     for (size_t g = 0; g < table->groups.size(); ++g) {
       std::vector<int64_t> columns, first, last, steps;
       RETURN_IF_ERROR(reader_->ReadInts(*table, g, 2, &columns));
-      // Skips the group early because most groups have no selected series.
+      // The group is skipped early, because most groups have no selected series.
       std::vector<std::pair<size_t, uint32_t>> hits;
       for (size_t row = 0; row < columns.size(); ++row) {
         const auto at = std::lower_bound(wanted->columns.begin(), wanted->columns.end(),

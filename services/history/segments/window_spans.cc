@@ -30,7 +30,7 @@ using store::TableKind;
 using enum store::ColumnType;
 
 constexpr int64_t kSliceNs = 10 * kNanosPerSecond;
-constexpr size_t kOldColumns = 8;  // column count in segments sorted only by start
+constexpr size_t kOldColumns = 8;  // column count in segments whose spans are sorted only by start
 
 // Expected span lengths by name within a group, over all ranks.
 class UsualLengths {
@@ -50,9 +50,9 @@ class UsualLengths {
 };
 
 constexpr size_t kKinds = 3;
-constexpr size_t kTrialSpans = 1 << 15;  // sample size for the choice of metrics
+constexpr size_t kTrialSpans = 1 << 15;  // number of spans that are sampled to choose the metrics
 
-// Row times of one origin and metric. Queries arrive roughly in time order.
+// Row times of one origin and metric. Most lookups are in time order.
 class NextTimes {
  public:
   // Adds times, which must outlive this object.
@@ -83,8 +83,8 @@ class NextTimes {
 
  private:
   std::span<const int64_t> times_;  // ascending
-  std::vector<int64_t> own_;        // merged copy if the times come from several tables
-  size_t at_ = 0;                   // all earlier times are at or before the last query
+  std::vector<int64_t> own_;        // merged copy, if the times come from several tables
+  size_t at_ = 0;                   // all times before this index are at or before the last query
 };
 
 // End times of spans, derived from the rows of the window being written.
@@ -137,16 +137,16 @@ class RowEnds {
   std::array<std::string, kKinds> chosen_;
 };
 
-// Columns of the spans in one group.
+// Columns for the spans in one group.
 struct SpanColumns {
   std::vector<int64_t> slice, gap, length, origin, kind, step, sequence;
   std::vector<std::string> name, mode;
 };
 
-// Starts come from the source and may have any value.
+// Starts come from the source and can have any value.
 int64_t SliceOf(int64_t start_ns) { return start_ns < 0 ? 0 : FloorTo(start_ns, kSliceNs); }
 
-// Index of span groups: bounds of each group's content.
+// Index of span groups, which contains bounds of each group's content.
 struct GroupIndex {
   std::vector<int64_t> slice, least_start, greatest_end, least_step, greatest_step;
 };
@@ -196,7 +196,7 @@ Status WriteSpans(const SpanLists& spans, const std::vector<RowTimes>& rows, Seg
       }
       const int64_t slice = SliceOf(s.start_ns);
       const auto kind = static_cast<int64_t>(s.kind);
-      // Each group must be decodable independently.
+      // Each group must be decodable independently of the other groups.
       const bool follows =
           i > from && c.slice.back() == slice && c.origin.back() == origin && c.kind.back() == kind;
       c.slice.push_back(slice);

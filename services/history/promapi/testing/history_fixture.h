@@ -16,7 +16,8 @@ namespace pitwall::promapi {
 
 class HistoryForTest final : public history::History {
  public:
-  // Adds a series. Samples must ascend in time. Only readers that request stale markers get them.
+  // Adds a series, whose samples must be in time order. Stale markers are only returned to readers
+  // that request them.
   void AddSeries(const std::string& job, history::SampleColumn column) {
     history::JobOverview& life = JobOf(job);
     if (!column.times_ns.empty()) {
@@ -43,7 +44,7 @@ class HistoryForTest final : public history::History {
     life.id = id;
     return life;
   }
-  // Returns the number of samples that readers have received.
+  // Returns the number of samples that were returned to readers.
   size_t samples_given() const { return given_; }
 
   std::vector<history::JobLifePtr> Jobs() const override {
@@ -144,7 +145,7 @@ class HistoryForTest final : public history::History {
   std::map<std::string, history::JobOverview> jobs_;
   std::map<std::string, std::vector<history::SampleColumn>> series_;
   std::map<std::string, std::vector<IssueEventPtr>> events_;
-  mutable size_t given_ = 0;  // supports only one reader at a time
+  mutable size_t given_ = 0;  // only one reader at a time is supported
 };
 
 }  // namespace pitwall::promapi

@@ -1,6 +1,6 @@
 // Fake remote write receiver that behaves like Prometheus without an out-of-order window. It
-// rejects a whole request with 400 if a sample is older than the newest of its series, or differs
-// from a sample at the same time.
+// rejects a whole request with 400 if a sample is older than the newest sample of its series, or
+// differs from a sample at the same time.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,8 +29,8 @@ class FakeReceiver final : public HttpTransport {
     MutexLock lock(&mutex_);
     calls_.push_back(call);
     if (!script_.empty()) {
-      // Make a deep copy. Plain copies share reference counts in a library that the thread
-      // sanitizer does not instrument.
+      // The reply is a deep copy, because a plain copy would share reference counts in a library
+      // that the thread sanitizer does not instrument.
       const StatusOr<HttpReply>& front = script_.front();
       const StatusOr<HttpReply> next =
           front.ok()

@@ -1,4 +1,4 @@
-// Test fixture with jobs to report on, and access to report blocks by ID.
+// Test fixture with jobs for reports, and access to report blocks by ID.
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace pitwall::history {
 
-// Returns the block with this ID from any section, or null.
+// Returns the block with this ID from any section, or nullptr.
 template <typename T>
 const T* FindBlock(const Document& document, std::string_view id) {
   for (const Section& section : document.sections) {
