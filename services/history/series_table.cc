@@ -9,7 +9,7 @@
 namespace pitwall::history {
 namespace {
 
-// Labels of a series without the labels that distinguish peers.
+// The labels of a series, except those that distinguish peers.
 struct PeerLabels {
   const Labels* labels;
   static bool IsPeerLabel(std::string_view name) {

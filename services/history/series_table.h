@@ -1,4 +1,4 @@
-// Table of the series in a response, by number, with their peer groups.
+// Table of the series in a response, which are numbered and assigned to peer groups.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace pitwall::history {
 
 struct SeriesTable {
   std::vector<SeriesDescriptor> series;
-  // Peer group of each series, from 0. Peers differ only in rank, node, gpu, or cpu.
+  // Number of each series' peer group, starting at 0. Peers differ only in rank, node, gpu, or cpu.
   std::vector<uint32_t> groups;
   uint32_t group_count = 0;
 };

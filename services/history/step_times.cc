@@ -12,7 +12,7 @@ namespace {
 // Adds the column's values to the sums of their steps. Both columns are in time order.
 void AddUp(const SampleColumn& column, const SampleColumn& durations, std::vector<double>* sums) {
   const bool alike =
-      column.times_ns == durations.times_ns && column.steps == durations.steps;  // the usual case
+      column.times_ns == durations.times_ns && column.steps == durations.steps;  // usually true
   size_t row = 0;
   for (size_t i = 0; i < column.values.size() && i < column.steps.size(); ++i) {
     if (alike) {
@@ -85,7 +85,7 @@ bool StepTimes::Read(const RankColumns& columns, bool own) {
       seconds_.push_back(duration);
       continue;
     }
-    double greatest = NormalNan();  // maximum over the clocks, which take precedence over the phase
+    double greatest = NormalNan();  // maximum over the clocks; takes precedence over the phase
     for (const ClockSums& clock : clocks_) {
       const double sum = clock.sums[i];
       if (!std::isnan(sum)) greatest = std::max(std::isnan(greatest) ? 0 : greatest, sum);

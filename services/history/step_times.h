@@ -1,4 +1,4 @@
-// Step times of a rank, computed from its samples. Used by the views and for the stored summary of
+// Step times of a rank, computed from its samples. Used for the views and for the stored summary of
 // a window.
 #pragma once
 
@@ -15,12 +15,12 @@ namespace pitwall::history {
 inline constexpr std::string_view kStepDuration = "train_step_duration_seconds";
 inline constexpr std::string_view kPhaseDuration = "train_phase_duration_seconds";
 inline constexpr std::string_view kCollectiveTime = "train_collective_time_seconds";
-inline constexpr std::string_view kCollective = "collective";  // phase name
+inline constexpr std::string_view kCollective = "collective";  // name of a phase
 
 // Returns the rank of a series, or -1 if it has no rank.
 int64_t RankOf(const Labels& labels);
 
-// Steps of one rank, ordered by end time. A repeated step occurs several times.
+// Steps of one rank in order of their end times. A repeated step occurs several times.
 struct RankSteps {
   int64_t rank = -1;
   std::span<const int64_t> steps;
@@ -31,14 +31,14 @@ struct RankSteps {
 using RankColumns = std::vector<const SampleColumn*>;
 std::map<int64_t, RankColumns> ColumnsByRank(const std::vector<SampleColumn>& columns);
 
-// Computes the steps of a rank if exactly one of its columns has durations, which is almost always
-// the case. Not thread-safe.
+// Reader of a rank's steps. It works if exactly one of the rank's columns has durations, which is
+// almost always the case. Not thread-safe.
 class StepTimes {
  public:
   // Reads the steps of a rank. If `own` is set, the times exclude the wait. The wait is the time in
   // collectives over all groups: the larger sum of the two clocks, or the phase "collective" if the
-  // clocks have no data. Returns false if two series have durations, so that the caller must join
-  // the rows. If there are no steps, returns true and steps() is empty.
+  // clocks have no data. Returns false if two series have durations, in which case the caller must
+  // join the rows. If there are no steps, returns true and steps() is empty.
   bool Read(const RankColumns& columns, bool own);
   // Returns the step runs with a known duration. Valid until the next Read.
   RankSteps steps(int64_t rank) const { return {rank, steps_, seconds_}; }
@@ -54,7 +54,7 @@ class StepTimes {
   std::vector<ClockSums> clocks_;
 };
 
-// Returns the median. Requires at least one value; reorders the values.
+// Returns the median of the values, which are reordered. There must be at least one value.
 double MedianIn(std::vector<double>* values);
 
 }  // namespace pitwall::history

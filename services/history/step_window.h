@@ -1,4 +1,4 @@
-// Steps in one interval of the history: the samples and, in a sealed window, summaries over all
+// Steps in one interval of the history: the samples and, for a sealed window, summaries over all
 // ranks. With the summaries, a view of a whole job does not have to read samples.
 #pragma once
 
@@ -16,33 +16,34 @@ namespace pitwall::history {
 
 struct SampleColumn;
 
-// The numbers are persistent and must not be reused.
+// The numbers are stored in files and must not be reused.
 enum class StepBasis : uint8_t { kDuration = 0, kOwn = 1 };
 inline constexpr std::array<StepBasis, 2> kStepBases = {StepBasis::kDuration, StepBasis::kOwn};
 
-// Steps per block, by level. Blocks start at multiples of the length, and each length divides the
-// next.
+// Number of steps per block, by level. Blocks start at multiples of the length, and each length
+// divides the next length.
 inline constexpr std::array<int64_t, 2> kStepBlocks = {4, 16};
 
-// Steps of a window over all ranks. If a step was repeated, the later run counts.
+// Steps of a window over all ranks. If a step was repeated, its later run is used.
 struct StepSummary {
-  bool complete = true;        // false if a run has no own time; then the other fields are empty
+  bool complete = true;  // false if a run has no own time, in which case the other fields are empty
   std::vector<int64_t> ranks;  // ascending
-  std::vector<int64_t> steps;  // ascending; at least one rank reported each step
-  // Median seconds of each step over the ranks that reported it; positive.
+  std::vector<int64_t> steps;  // ascending; each step was reported by at least one rank
+  // Median duration of each step in seconds, over the ranks that reported the step. Always
+  // positive.
   std::vector<double> medians;
-  // Indexes of the first and last steps, which adjacent windows may also contain.
+  // Indexes of the first and last steps, which the adjacent windows may also contain.
   std::vector<uint32_t> edges;
   std::vector<double> edge_seconds;  // by edge, then by rank; NaN if unknown
 };
 using StepSummaryPtr = std::shared_ptr<const StepSummary>;
 
-// Slowdown of ranks in the non-edge steps of the same window.
+// Slowdown of the ranks in those steps of the same window that are not edge steps.
 struct StepBlocks {
   int64_t first = 0;  // number of the first block (its first step divided by the block length)
   size_t count = 0;
-  // Maximum of seconds / median over the steps in a block, by rank and then by block. NaN if the
-  // rank reported no step.
+  // Maximum of duration / median over the steps in a block, by rank and then by block. NaN if the
+  // rank reported no step in the block.
   std::vector<double> slowdowns;
 };
 using StepBlocksPtr = std::shared_ptr<const StepBlocks>;
@@ -54,9 +55,9 @@ inline int64_t StepBlockOf(int64_t step, int64_t length) { return FloorTo(step, 
 class StepWindow {
  public:
   virtual ~StepWindow() = default;
-  // Returns null if the window has no summary or the query covers only part of the window.
+  // Returns nullptr if the window has no summary or the query covers only part of the window.
   virtual StatusOr<StepSummaryPtr> Summary(StepBasis) const { return StepSummaryPtr(); }
-  // Requires a summary in which `complete` is set.
+  // Returns blocks of the summary. The summary must have `complete` set.
   virtual StatusOr<StepBlocksPtr> Blocks(StepBasis, size_t /*level*/) const {
     return StepBlocksPtr();
   }

@@ -98,7 +98,7 @@ StatusOr<SourceMeta> DecodeBoot(std::string_view body) {
   for (std::string* text :
        {&r.platform, &r.cluster, &r.namespace_name, &r.kind, &r.name, &r.uid, &r.queue})
     *text = in.Str();
-  if (!in.AtEnd()) boot.goodbye_ns = in.I64();  // earlier versions do not store it
+  if (!in.AtEnd()) boot.goodbye_ns = in.I64();  // earlier versions do not store this field
   RETURN_IF_ERROR(in.Finish("catalog boot"));
   return boot;
 }
@@ -143,7 +143,7 @@ StatusOr<Tombstone> DecodeTombstone(std::string_view body) {
   BinaryReader in(body);
   Tombstone t;
   for (int64_t* offset : {&t.telemetry, &t.issues, &t.actions, &t.captures}) *offset = in.I64();
-  if (!in.AtEnd()) t.notifications = in.I64();  // earlier versions do not store it
+  if (!in.AtEnd()) t.notifications = in.I64();  // earlier versions do not store this field
   RETURN_IF_ERROR(in.Finish("catalog tombstone"));
   return t;
 }

@@ -1,4 +1,4 @@
-// Catalog rows: their kinds, keys, and bodies.
+// Rows of the catalog: their kinds, keys, and bodies.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace pitwall::history {
 
-// The numbers are persistent and must not be reused.
+// The numbers are stored in the catalog and must not be reused.
 enum RowKind : uint8_t {
   kPositionRow = 1,      // position of a partition
   kBootRow = 2,          // one boot of one source of a job
@@ -22,14 +22,14 @@ enum RowKind : uint8_t {
   kEventRow = 5,         // a record of an EventTopic, as stored in the log
   kTombstoneRow = 6,     // a deleted job, identified by a hash of its ID
   kMetaRow = 7,          // kAgeKey: the time that retention last accepted
-  kPackedSchemaRow = 8,  // like kSchemaRow, but compressed with zstd because labels repeat
+  kPackedSchemaRow = 8,  // like kSchemaRow, but compressed with zstd, because labels repeat
 };
 
 inline constexpr char kAgeKey[] = "age";
 std::string EncodeTime(int64_t time_ns);
 StatusOr<int64_t> DecodeTime(std::string_view body);
 
-// Returns a key that sorts in numeric order.
+// Returns a key for a number. The keys sort in numeric order.
 std::string NumberKey(uint64_t number);
 uint64_t NumberOf(std::string_view key);
 
@@ -41,16 +41,16 @@ std::string EncodePosition(const ReadPosition& position);
 StatusOr<ReadPosition> DecodePosition(std::string_view body);
 
 // Facts about one boot of a source. Each field is a minimum, a maximum, or the value from the batch
-// with the highest sequence, so that ingesting a batch twice changes nothing.
+// with the highest sequence number, so ingesting a batch twice changes nothing.
 struct SourceMeta {
   OriginPtr origin;
   int64_t start_ns = 0;
   int64_t first_ns = INT64_MAX;  // time of the first sample
   int64_t last_ns = INT64_MIN;
   int64_t interval_ns = 0;
-  uint64_t sequence = 0;  // highest sequence
+  uint64_t sequence = 0;  // highest sequence number
   bool goodbye = false;
-  int64_t goodbye_ns = 0;             // the source's progress at the goodbye; 0 if unknown
+  int64_t goodbye_ns = 0;  // progress of the source at the time of the goodbye; 0 if unknown
   int64_t first_step_ns = INT64_MAX;  // start of the first step
   int64_t last_step_ns = INT64_MIN;   // end of the last step
   std::string owner;

@@ -84,7 +84,7 @@ Status HistoryStore::RestoreSchema(const store::DatabaseRow& row, StoredJob* job
   ASSIGN_OR_RETURN(Schema schema, DecodeSchema(row));
   const SharedSchema shared(std::move(schema));
   schemas_.Add(row.job, shared);
-  // Segments also contain derived schemas, which follow from the received schemas.
+  // Segments also contain derived schemas, but these follow from the received schemas.
   if (const auto made = NodeMeans::Of(*shared); made != nullptr)
     schemas_.Add(row.job, made->schema());
   job->Restore(shared);
@@ -102,11 +102,11 @@ StatusOr<uint64_t> HistoryStore::RestoreSegment(const store::DatabaseRow& row,
     std::string boot = in.Str();
     seen[{std::move(source), std::move(boot)}].Restore(in);
   }
-  if (!in.AtEnd()) {  // earlier versions do not store it
+  if (!in.AtEnd()) {  // earlier versions do not store this field
     facts.steps.Restore(in);
     facts.steps.RestorePages(in);
   }
-  if (!in.AtEnd()) facts.metrics = RestorePage(in);  // earlier versions do not store it
+  if (!in.AtEnd()) facts.metrics = RestorePage(in);  // earlier versions do not store this field
   RETURN_IF_ERROR(in.Finish("catalog segment"));
   const uint64_t generation = facts.generation;
   job->Restore(std::move(facts), std::move(seen));
@@ -141,7 +141,7 @@ Status HistoryStore::Recover() {
   return OkStatus();
 }
 
-// Removes head files of processes that exited between creating and unlinking a file.
+// Removes head files that remain from processes that exited between creating and unlinking a file.
 Status HistoryStore::RemoveMemTableFiles() {
   ASSIGN_OR_RETURN(const auto names, files::ListDirectory(dir_));
   for (const std::string& name : names) {
@@ -255,7 +255,7 @@ void HistoryStore::Discard(const SegmentMeta& facts) {
 }
 
 Status HistoryStore::Settle() {
-  // Takes the list first, because partitions and retention call Settle concurrently.
+  // The list is taken first, because partitions and retention call Settle concurrently.
   std::vector<SegmentMeta> gone;
   {
     MutexLock lock(&mutex_);

@@ -1,4 +1,4 @@
-// Folder of the history and its state: catalog, segments, and jobs.
+// Folder of the history and its state, which consists of the catalog, segments, and jobs.
 //
 // <dir>/LOCK
 // <dir>/catalogue.db
@@ -31,7 +31,7 @@ struct StoreCounters {
   std::atomic<uint64_t> records{0}, undecodable{0}, events{0}, input_losses{0};
   std::atomic<uint64_t> sealed{0}, dropped_raw{0}, removed_jobs{0}, failed_saves{0};
   std::atomic<uint64_t> unloaded{0}, reloaded{0};  // number of jobs
-  // Results of recovery at the last start.
+  // Results of the recovery at the last start.
   std::atomic<uint64_t> adopted{0}, quarantined{0}, missing{0};
 };
 
@@ -39,8 +39,8 @@ struct StoreCounters {
 class HistoryStore {
  public:
   // Opens the store, checks the catalog, and reconciles it with the segments (segment_recovery.h):
-  // unlisted segments are adopted or quarantined. `read_only` is for archives: the call then does
-  // not create, lock, move, or remove anything.
+  // unlisted segments are adopted or quarantined. If `read_only` is set, which is intended for
+  // archives, the call does not create, lock, move, or remove anything.
   static StatusOr<std::unique_ptr<HistoryStore>> Open(const std::string& dir, bool read_only,
                                                       uint64_t first_place,
                                                       std::shared_ptr<files::DiskFaults> faults,
@@ -49,24 +49,25 @@ class HistoryStore {
   // Returns the job, or null if it does not exist. Loads the job and keeps it loaded for the
   // lifetime of the pointer.
   StatusOr<StoredJobPtr> Find(std::string_view id) const;
-  // Loads the job until Unload. Call this from the thread of the job's partition or during a start.
+  // Loads the job and keeps it loaded until Unload. Call this from the thread of the job's
+  // partition or during startup.
   StatusOr<StoredJobPtr> FindOrAdd(const std::string& id);
-  // Returns null if the job does not exist. Does not load the job.
+  // Returns the job's overview, or nullptr if the job does not exist. Does not load the job.
   JobLifePtr LifeOf(std::string_view id) const;
   // Returns all jobs, some of which may be unloaded.
   std::vector<StoredJobPtr> All() const;
-  // Unloads the job if it was not used since the last call. Returns whether the job is unloaded
-  // now. Call this from the thread of the job's partition.
+  // Unloads the job if it was not used since the last call. Returns whether the job is now
+  // unloaded. Call this from the thread of the job's partition.
   bool UnloadUnused(const StoredJobPtr& job);
   void Remove(const std::string& id);
   // Returns a number that increases when a job is added or removed.
   uint64_t jobs_version() const { return jobs_version_; }
 
   std::string PathOf(const SegmentMeta& facts) const;
-  // Shares the schemas of sealed windows with segments that are opened later.
+  // Shares the schema of a sealed window with segments that are opened later.
   void Share(const std::string& job, const SharedSchema& schema) { schemas_.Add(job, schema); }
   void Renew(const std::string& job, const SharedSchema& schema) { schemas_.Renew(job, schema); }
-  // Returns the sealed window. A segment is opened once and stays open for a while.
+  // Returns the sealed window. The segment is opened once and stays open for a while.
   StatusOr<std::shared_ptr<const WindowSegment>> Segment(const SegmentMeta& facts) const;
   SegmentCache& cache() const { return cache_; }
   const SchemaPool& schemas() const { return schemas_; }
@@ -79,7 +80,7 @@ class HistoryStore {
   // Checkpoints the write-ahead file and then removes discarded files.
   Status Settle();
   uint64_t NextGeneration() { return ++generation_; }
-  // Marks generations up to `used` as used.
+  // Marks all generations up to `used` as used.
   void RaiseGeneration(uint64_t used) { generation_ = std::max<uint64_t>(generation_, used); }
   uint64_t NextRecord() { return ++record_; }
 
@@ -114,7 +115,7 @@ class HistoryStore {
   Status RestoreSchema(const store::DatabaseRow& row, StoredJob* job) const;
   // Restores a segment row and returns the segment's generation.
   StatusOr<uint64_t> RestoreSegment(const store::DatabaseRow& row, StoredJob* job) const;
-  StoredJobPtr Known(std::string_view id) const;  // null if the job does not exist
+  StoredJobPtr Known(std::string_view id) const;  // nullptr if the job does not exist
   StoredJobPtr JobOf(const std::string& id);
   Status Recover();
   Status RemoveMemTableFiles();

@@ -7,8 +7,8 @@
 namespace pitwall::history {
 namespace {
 
-// Returns the weight of a severity. Higher weights are worse; unknown severities have the lowest
-// weight.
+// Returns the weight of a severity. A higher weight means a worse severity; unknown severities have
+// the lowest weight.
 size_t Weight(std::string_view severity) {
   constexpr std::array<std::string_view, 4> kNames = {"info", "warning", "error", "critical"};
   const auto at = std::find(kNames.begin(), kNames.end(), severity);

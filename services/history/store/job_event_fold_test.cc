@@ -45,7 +45,7 @@ TEST(JobEventFold, StallStartsAtFirstOnsetOfOpenHangs) {
   EXPECT_EQ(StalledSince(fold), 0);
 }
 
-// If there is a telemetry backlog, the end of a job is read long before its telemetry.
+// With a telemetry backlog, the end of a job is read long before the job's telemetry.
 TEST(StoredJob, EndedJob_WindowIsOverOnceTelemetryIsRead) {
   const auto read_up_to = [](StoredJob* job, int64_t second) {
     SourceMeta boot;

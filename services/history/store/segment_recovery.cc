@@ -34,7 +34,7 @@ std::optional<SegmentName> ParseSegmentName(std::string_view name) {
   return out;
 }
 
-// Returns true for errors of the machine, which may be temporary, as opposed to errors of the file.
+// Returns true for machine errors, which may be temporary, and false for file errors.
 bool MayPass(const Status& status) {
   return absl::IsResourceExhausted(status) || absl::IsUnavailable(status) ||
          absl::IsPermissionDenied(status);
@@ -50,7 +50,7 @@ StatusOr<bool> Covers(const WindowSegment& after, const WindowSegment& before) {
   });
 }
 
-// Returns facts about boots as far as the segment contains them. Later batches complete them.
+// Returns the facts about boots that the segment contains. Later batches complete them.
 std::vector<SourceMeta> BootsOf(const WindowSegment& segment) {
   std::map<OriginKey, SourceMeta> boots;
   for (const WindowSegment::RowsTable& table : segment.RowsTables()) {
@@ -99,8 +99,8 @@ StatusOr<RecoveredSegments> SegmentRecovery::Run() {
 }
 
 // Completes or reverts interrupted deletions. A deletion renames the folder, commits the tombstone,
-// and then removes the folder. If the tombstone is absent, the commit did not happen or the catalog
-// is an older copy, so the segments are kept.
+// and then removes the folder. If there is no tombstone, either the commit did not happen or the
+// catalog is an older copy, so the segments are kept.
 Status SegmentRecovery::FinishDeletions() {
   const std::map<std::string, Tombstone> tombstones = store_.Tombstones();
   ASSIGN_OR_RETURN(const auto folders, files::ListDirectory(store_.segments_dir()));

@@ -1,4 +1,4 @@
-// Recovery of segments that are missing from the catalog, at the start of a store.
+// Recovery of segments that are missing from the catalog. It runs when a store starts.
 //
 // The catalog may be empty, an older copy, or without its write-ahead file. Segments describe
 // themselves, so the catalog is only an index. The catalog alone is never a reason to delete a
@@ -24,7 +24,7 @@ inline constexpr char kQuarantineFolder[] = "quarantine";
 // Suffix of a job's folder while the job is being deleted.
 inline constexpr char kDeletedSuffix[] = ".deleted";
 
-// Results of a recovery, in numbers of files.
+// Results of a recovery: the number of files in each category.
 struct RecoveredSegments {
   size_t adopted = 0;      // added to the catalog
   size_t quarantined = 0;  // moved to the quarantine folder
@@ -32,7 +32,7 @@ struct RecoveredSegments {
   size_t missing = 0;      // windows whose listed segment is absent or has a different size
 };
 
-// One recovery pass over the segments folder. Not thread-safe. Does not own the store.
+// One recovery pass over the segments folder. Not thread-safe. The caller owns the store.
 class SegmentRecovery {
  public:
   explicit SegmentRecovery(HistoryStore* store) : store_(*store) {}
@@ -48,15 +48,16 @@ class SegmentRecovery {
     std::string path;
     uint64_t generation = 0;
   };
-  // Candidates for the windows in one job's folder, by the start in the file name, newest first.
+  // Candidates for the windows in one job's folder, keyed by the window start in the file name,
+  // newest first.
   using Candidates = std::map<int64_t, std::vector<Candidate>>;
 
   Status FinishDeletions();
   Status ScanNamed();
   Status ScanFolder(const std::string& folder);
-  // Decides what to do with all unlisted files of one window.
+  // Adopts, removes, or quarantines all unlisted files of one window.
   Status Settle(std::vector<Candidate> candidates);
-  // Returns the listed segment of the window, or null if it is absent or damaged.
+  // Returns the listed segment of the window, or nullptr if the segment is absent or damaged.
   StatusOr<std::shared_ptr<const WindowSegment>> OpenNamed(const WindowKey& key) const;
   Status Adopt(const WindowSegment& segment, const std::string& path);
   Status Supersede(const std::string& path);

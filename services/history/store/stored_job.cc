@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kAheadNs = 60 * kNanosPerSecond;  // same as the engine's clock_ahead_ns
 constexpr size_t kMaxWaitingBytes = size_t{64} << 20;
-// Duration of silence after which a source's series end, as in the engine.
+// Duration of silence after which the series of a source end, as in the engine.
 constexpr int64_t kIdleNs = 5 * kNanosPerSecond;
 
 int64_t IdleOf(const SourceInfo& info) {
@@ -22,7 +22,8 @@ int64_t IdleOf(const SourceInfo& info) {
   return std::max(kIdleNs, 3 * info.interval_ns);
 }
 
-// Returns the range of the frame's rows with times in [0, latest]. The times must be ascending.
+// Returns the range of the frame's rows whose times are in [0, latest]. The times must be
+// ascending.
 std::pair<size_t, size_t> RowsWithin(const Frame& frame, int64_t latest) {
   const auto first = std::lower_bound(frame.times_ns.begin(), frame.times_ns.end(), 0);
   const auto last = std::upper_bound(first, frame.times_ns.end(), latest);
@@ -30,7 +31,7 @@ std::pair<size_t, size_t> RowsWithin(const Frame& frame, int64_t latest) {
           static_cast<size_t>(last - frame.times_ns.begin())};
 }
 
-// Frees the container's memory, which clear() would keep.
+// Frees the container's memory, unlike clear().
 template <typename Container>
 void Free(Container* container) {
   Container().swap(*container);
@@ -70,8 +71,8 @@ void StoredJob::NoteSteps(const Schema& schema) {
 }
 
 // Returns whether the row ends a step. A rank repeats its state with the current step, even during
-// a hang, so a step ends at the row with its duration. If a source has no durations, every row with
-// a step ends one.
+// a hang. Therefore, a step ends at the row that has its duration. If a source has no durations,
+// every row with a step ends a step.
 bool StoredJob::EndsStep(const Frame& frame, size_t row) const {
   if (frame.steps[row] == kNoStep) return false;
   if (step_columns_.empty()) return true;
@@ -207,7 +208,7 @@ void StoredJob::AddFrame(const Frame& whole, Reading* reading) {
   boot->first_ns = std::min(boot->first_ns, frame.times_ns.front());
   boot->last_ns = std::max(boot->last_ns, frame.times_ns.back());
   newest_ns_ = std::max(newest_ns_, frame.times_ns.back());
-  // Steps of a client without spans are recorded as well; only their ends are known.
+  // Steps of a client without spans are recorded as well, but only their ends are known.
   for (size_t i = 0; i < frame.steps.size(); ++i) {
     if (frame.steps[i] == kNoStep) continue;
     boot->first_step_ns = std::min(boot->first_step_ns, frame.times_ns[i]);
@@ -401,7 +402,7 @@ bool StoredJob::Unload() {
 }
 
 void StoredJob::FreeLoaded() {
-  Free(&sources_);  // before boots_, which sources_ points into
+  Free(&sources_);  // freed before boots_, because sources_ points into boots_
   Free(&boots_);
   Free(&schemas_);
   Free(&step_columns_);
@@ -454,7 +455,7 @@ JobOverview StoredJob::Life() const {
   story_.Fill(&life);
   for (const auto& [key, boot] : boots_) {
     if (boot.first_step_ns == INT64_MAX) continue;
-    // If the first step is still running, only its start is known.
+    // If the first step is still running, only the start of the step is known.
     const int64_t last_step_ns = std::max(boot.first_step_ns, boot.last_step_ns);
     AttemptLife* attempt = nullptr;
     for (AttemptLife& a : life.attempts) {

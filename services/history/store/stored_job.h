@@ -36,7 +36,7 @@ struct WindowEntry {
 struct IngestCounts {
   uint64_t samples = 0;
   uint64_t duplicates = 0;  // number of batches
-  uint64_t ahead = 0;       // rows too far ahead of their record's append time
+  uint64_t ahead = 0;       // rows that are too far ahead of their record's append time
   uint64_t unread = 0;      // frames whose schema was missing or did not match
   uint64_t after_raw = 0;   // batches for windows whose raw samples were dropped
 };
@@ -48,15 +48,15 @@ struct RecordPlace {
   int64_t now_ns = 0;  // monotonic time
 };
 
-// Only the thread of the job's partition modifies the job, under the mutex; that thread reads
-// without locking. Other threads read under the mutex.
+// Only the thread of the job's partition modifies the job, while holding the mutex; that thread
+// reads without locking. Other threads read while holding the mutex.
 //
 // An unused job is unloaded: its overview stays in memory, while its sources, schemas, and windows
 // are only in the catalog. HistoryStore loads the job again before use, from any thread. An
 // unloaded job has no windows, so only Life, newest_ns, disk_bytes, and ended are valid.
 class StoredJob {
  public:
-  // `number` is unique in the store, even if the job is stored again after its deletion.
+  // `number` is unique within the store, even if the job is stored again after its deletion.
   StoredJob(std::string id, uint64_t number) : id_(std::move(id)), number_(number) {}
   StoredJob(const StoredJob&) = delete;
   StoredJob& operator=(const StoredJob&) = delete;
@@ -67,7 +67,8 @@ class StoredJob {
 
   // Restores data from the catalog when the job is loaded.
   void Restore(SourceMeta boot);
-  // Adds a boot found in a segment, or extends the times of the known boot. Returns the boot.
+  // Adds a boot found in a segment, or extends the times of the boot if it is already known.
+  // Returns the boot.
   const SourceMeta& RestoreSeen(const SourceMeta& boot);
   void Restore(SharedSchema schema);
   void Restore(SegmentMeta facts, std::map<OriginKey, SequenceRanges> seen);
@@ -82,8 +83,8 @@ class StoredJob {
   // Drops frames whose schema has been missing since `before_ns` (monotonic).
   void GiveUpWaiting(int64_t before_ns, IngestCounts* counts);
 
-  // Collects the unsaved changes for a transaction. Collected marks them as saved, including the
-  // first `records` records.
+  // Collects the unsaved changes for a transaction. Collected marks these changes, including the
+  // first `records` records, as saved.
   void Collect(store::DatabaseChange* change) const;
   void Collected(size_t records);
   // Replaces the window's head with the segment.
@@ -97,8 +98,9 @@ class StoredJob {
   bool waiting() const { return !waiting_.empty(); }
   bool dirty() const { return !records_.empty() || !dirty_boots_.empty() || !new_schemas_.empty(); }
   bool ended() const { return story_.ended(); }
-  // Returns whether few more rows are expected in the window. `behind` means that much telemetry is
-  // unread. The job's progress then counts instead of its end, which is read long before.
+  // Returns whether few further rows are expected in the window. `behind` means that much telemetry
+  // is unread. In that case, the job's progress counts instead of its end, because the end is read
+  // long before the telemetry.
   bool IsOver(int64_t window_ns, int64_t grace_ns, bool behind) const {
     return newest_ns_ - (window_ns + kWindowNs) > grace_ns ||
            (ended() && (!behind || newest_ns_ >= story_.ended_ns()));
@@ -107,18 +109,19 @@ class StoredJob {
   size_t head_bytes() const { return head_bytes_; }
   // Returns the lowest offset of data that is only in memory.
   int64_t least_offset() const;
-  // Returns the number of seals and drops. Readers of segments compare it to detect changes.
+  // Returns the number of seals and drops. Readers of segments compare this number to detect
+  // changes.
   uint64_t version() const { return version_; }
   JobOverview Life() const;
   JobLifePtr SharedLife() const;
-  uint64_t disk_bytes() const;  // of the job's segments
+  uint64_t disk_bytes() const;  // size of the job's segments
 
   // The following members require the mutex, except Unpin.
   bool loaded() const { return summary_ == nullptr; }
   // Unloads the job. Returns false if the job is in use, was used since the last call, or has
   // unsaved data.
   bool Unload();
-  // Ends a load. With OK, all data of the catalog is restored; with an error, the job stays
+  // Ends a load. OK means that all data in the catalog was restored; after an error, the job stays
   // unloaded.
   void EndLoad(const Status& loaded);
   // Pins the job, so that it is not unloaded.
@@ -141,15 +144,15 @@ class StoredJob {
     std::vector<int64_t> times, steps;
     std::vector<double> values;
     int64_t since_ns = 0;
-    std::vector<int64_t> windows;  // windows that accepted the batch
+    std::vector<int64_t> windows;  // starts of the windows that accepted the batch
   };
-  // Cached pointers to one boot's state. Each batch needs them, and lookups compare long names with
-  // common prefixes.
+  // Cached pointers to the state of one boot. Each batch needs them, and a lookup would compare
+  // long names with common prefixes.
   struct Source {
     const OriginKey* key = nullptr;
     SourceMeta* boot = nullptr;
     bool dirty = false;
-    int64_t window_ns = INT64_MIN;   // window of `seen`
+    int64_t window_ns = INT64_MIN;   // window to which `seen` belongs
     SequenceRanges* seen = nullptr;  // null if not looked up yet
   };
   struct ByNames {
@@ -165,7 +168,7 @@ class StoredJob {
     Source* source;
     SourceMeta* boot;
     IngestCounts* counts;
-    // Null if the batch is a duplicate or the window accepts no rows.
+    // nullptr if the batch is a duplicate or the window accepts no rows.
     std::map<int64_t, MemTable*> admitted;
     bool duplicate = false;
   };
@@ -188,12 +191,12 @@ class StoredJob {
   const uint64_t number_;
   mutable Mutex mutex_;
   std::map<OriginKey, SourceMeta> boots_;
-  // Caches for boots_.
+  // Caches for the boots in boots_.
   absl::flat_hash_map<OriginKey, std::unique_ptr<Source>, ByNames, ByNames> sources_;
   absl::flat_hash_map<uint64_t, SharedSchema> schemas_;
-  // Duration column, for schemas with step durations.
+  // Column of the duration in each schema with step durations.
   absl::flat_hash_map<uint64_t, size_t> step_columns_;
-  // By schema ID; null if none.
+  // Derived series by schema ID; null if the schema has none.
   absl::flat_hash_map<uint64_t, std::unique_ptr<const NodeMeans>> made_;
   std::map<int64_t, WindowEntry> windows_;  // by window start
   std::vector<double> made_cells_;          // scratch buffer

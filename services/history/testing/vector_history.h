@@ -1,5 +1,5 @@
-// Simple test implementation of History over vectors. It gives the same results as a store, except
-// that quantiles are exact (nearest rank).
+// Simple implementation of History over vectors, for tests. It gives the same results as a store,
+// except that quantiles are exact (nearest rank).
 #pragma once
 
 #include <algorithm>
@@ -18,14 +18,14 @@
 namespace pitwall::history {
 
 inline constexpr int64_t kTestStart =
-    1'767'225'600 * kNanosPerSecond;  // 2026-01-01, a boundary of all tiers
+    1'767'225'600 * kNanosPerSecond;  // 2026-01-01, a multiple of all tier lengths
 inline int64_t AtSecond(double seconds) {
   return kTestStart + static_cast<int64_t>(std::llround(seconds * 1e9));
 }
 
 class VectorHistory : public History {
  public:
-  // A series with its samples in time order. `mode` applies to all its steps.
+  // A series with its samples in time order. `mode` is the mode of all its steps.
   struct Column : SampleColumn {
     std::string mode;
   };
@@ -39,8 +39,8 @@ class VectorHistory : public History {
     std::vector<NotificationRecord> notifications;
   };
 
-  // Creates a column with samples at the given seconds since kTestStart. Steps, if any, have the
-  // mode "train".
+  // Creates a column with samples at the given times, in seconds since kTestStart. Steps, if any,
+  // have the mode "train".
   static Column ColumnOf(Labels labels, const std::vector<double>& seconds,
                          std::vector<double> values, std::vector<int64_t> steps = {}) {
     Column column;

@@ -70,7 +70,7 @@ StatusOr<JobLifePtr> HistoryAsOf::LifeOf(const JobOverview& now) const {
   life->worst_severity.clear();
   life->stalled_since_ns = 0;
   ASSIGN_OR_RETURN(const std::vector<IssueEventPtr> events, Events(now.id));
-  // An attempt may run as a different scheduler job, and it restarts a job that had ended.
+  // An attempt may run as a different scheduler job. It restarts a job that had ended.
   const IssueEvent* end = nullptr;
   for (const IssueEventPtr& event : events) {
     if (event->job_change == JobChange::kEnded) end = event.get();
@@ -81,7 +81,7 @@ StatusOr<JobLifePtr> HistoryAsOf::LifeOf(const JobOverview& now) const {
     if (event->reference != JobReference()) life->reference = event->reference;
   }
   // No rank runs between two attempts. If a source continues in the next attempt, its last data at
-  // that time cannot be later than the end of the previous attempt.
+  // `at_ns` cannot be later than the end of the previous attempt.
   const size_t begun = life->attempts.size();
   const int64_t over_ns = begun == 0 ? 0 : life->attempts.back().ended_ns;
   if (over_ns != 0 && begun < now.attempts.size()) {
@@ -105,7 +105,7 @@ StatusOr<JobLifePtr> HistoryAsOf::LifeOf(const JobOverview& now) const {
     if (life->stalled_since_ns == 0 || (stalled_ns != 0 && stalled_ns < life->stalled_since_ns))
       life->stalled_since_ns = stalled_ns;
   }
-  // Later steps are not known yet. If the job was stalled at that time, its last step is the step
+  // Later steps were not known yet. If the job was stalled at that time, its last step is the step
   // at which it stalled.
   if (life->stalled_since_ns != 0 && begun > 0 && now.attempts[begun - 1].last_step_ns > at_ns_)
     life->attempts.back().last_step_ns = life->stalled_since_ns;

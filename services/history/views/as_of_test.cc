@@ -1,4 +1,4 @@
-// Compares a history as of a time with a history that ended at that time.
+// Compares the history as of a point in time with a history that ended at that time.
 #include "services/history/views/as_of.h"
 
 #include <gmock/gmock.h>
@@ -103,7 +103,7 @@ void Fill(VectorHistory::Job* job, double now) {
   }
   if (known(200)) job->events.push_back(EventAt("p/g/B", EventType::kIssueFound, 200));
   // Each attempt runs as a separate scheduler job. The newest event contains the name and owner of
-  // that job.
+  // the attempt's scheduler job.
   life.reference.name = known(150) ? "17" : "16";
   life.owner = known(150) ? "uid:2" : "uid:1";
   life.name = known(150) ? "second" : "first";
@@ -116,7 +116,7 @@ void Fill(VectorHistory::Job* job, double now) {
     began->job_name = second > 0 ? "second" : "first";
     job->events.push_back(began);
     if (second > 0 || !known(120)) continue;
-    // The job ended before its second attempt.
+    // The job ended before its second attempt started.
     auto ended = std::make_shared<IssueEvent>(*EventAt("", EventType::kJobChanged, 120));
     ended->job_change = JobChange::kEnded;
     ended->end_detail = EndDetail::kDied;

@@ -1,4 +1,4 @@
-// Chart lines with as many points as the pixels can show, and with gaps where data is missing.
+// Chart lines with at most as many points as there are pixels, and with gaps where data is missing.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ struct ChartQuery {
   std::vector<Selector> selectors;
   TimeRange range;
   size_t width = 800;    // in pixels, from 1 to kMaxWidth
-  bool by_step = false;  // whether x is the step instead of the time
+  bool by_step = false;  // whether x is the step and not the time
   std::string mode;      // mode of the steps, for by_step
   int64_t from_step = 0;
   int64_t to_step = kMaxPosition;
   ReadLimits limits;
 };
 
-// Point of a line. NaN in all three values marks a gap.
+// Point of a line. If all three values are NaN, the point is a gap.
 struct ChartRow {
   int64_t at = 0;  // time in ns or step, of the sample or of the bucket's start
   double min = 0;
@@ -41,8 +41,8 @@ struct Chart {
   bool by_step = false;
   int64_t from = 0;  // range that was read: [from, to)
   int64_t to = 0;
-  std::optional<size_t> tier;  // index into kTiers; no value for raw samples
-  int64_t bucket = 0;          // in ns or steps; 0 for individual samples
+  std::optional<size_t> tier;  // index into kTiers; no value means raw samples
+  int64_t bucket = 0;          // bucket length in ns or steps; 0 for individual samples
   std::vector<ChartColumn> columns;
 };
 

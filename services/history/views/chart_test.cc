@@ -88,16 +88,16 @@ TEST(Chart, DownsamplingKeepsSpike) {
   ASSERT_THAT(chart.columns[0].rows, SizeIs(10));
   const auto drawn = DrawnOf(chart.columns[0]);
   EXPECT_EQ(drawn[0], (Drawn{0, 0, 5, 5}));
-  EXPECT_EQ(drawn[1], (Drawn{6, 0, 9, 1}));     // values 6 7 8 9 0 1
-  EXPECT_EQ(drawn[6], (Drawn{36, 0, 100, 1}));  // values 6 100 8 9 0 1
+  EXPECT_EQ(drawn[1], (Drawn{6, 0, 9, 1}));     // the values are 6 7 8 9 0 1
+  EXPECT_EQ(drawn[6], (Drawn{36, 0, 100, 1}));  // the values are 6 100 8 9 0 1
 }
 
 TEST(Chart, UsesCoarsestTierWithOneRowPerPixel) {
   VectorHistory history;
   history.Edit("j", [](auto* job) { job->columns = {Saw(3600)}; });
   const JobLifePtr job = JobFrom(0, 3599);
-  // For a range of 3,600 s, the data depends on the width: raw samples for 3,600 pixels, 10-second
-  // rows for 360, buckets of four such rows for 100, and 2-minute rows for 60 or fewer.
+  // For a range of 3,600 s, the data depends on the width. 3,600 pixels use raw samples, 360 use
+  // 10-second rows, 100 use buckets of four such rows, and 60 or fewer use 2-minute rows.
   EXPECT_FALSE(MakeChart(history, Ask(job, 0, 3600, 3600))->tier.has_value());
   EXPECT_EQ(MakeChart(history, Ask(job, 0, 3600, 361))->tier, std::nullopt);
   const Chart ten = *MakeChart(history, Ask(job, 0, 3600, 360));
@@ -154,7 +154,7 @@ TEST(Chart, DroppedRawSamples_ReadsRollups) {
   EXPECT_EQ(MakeChart(history, Ask(job, 60, 90, 800))->tier, std::nullopt);
 }
 
-// Tests the maximum number of values in a response, and one more line than that.
+// Tests the maximum number of values in a response, and then one line more.
 TEST(Chart, ManyLinesUseTwoMinuteRows) {
   constexpr int kSeconds = 2400;
   constexpr auto kFew = static_cast<int>(kMaxNumbers / 80);  // number of lines with 80 buckets each
@@ -217,7 +217,7 @@ TEST(Chart, ManyLinesUseTwoMinuteRows) {
 
 TEST(Chart, MissingSamplesLeaveGap) {
   VectorHistory history;
-  // There is one sample per second, except between seconds 3 and 10. A distance of three intervals
+  // Samples are one second apart, except between seconds 3 and 10. A distance of three intervals
   // (10 to 13) is not a gap.
   history.Edit("j", [](auto* job) {
     job->columns = {VectorHistory::ColumnOf({{"__name__", "m"}}, {0, 1, 2, 3, 10, 13, 14, 15},
@@ -246,7 +246,7 @@ TEST(Chart, LineIsInterruptedAtNewAttempt) {
                           Drawn{2, 3, 3, 3}, Drawn{3, 4, 4, 4}));
 }
 
-TEST(Chart, NanIsGapAndInfinityIsNot) {
+TEST(Chart, NanIsGapButInfinityIsNot) {
   VectorHistory history;
   history.Edit("j", [](auto* job) {
     job->columns = {
@@ -258,9 +258,9 @@ TEST(Chart, NanIsGapAndInfinityIsNot) {
                                                      Drawn{2, INFINITY, INFINITY, INFINITY}));
 }
 
-TEST(Chart, ByStep_LaterRunOfRepeatedStepCounts) {
+TEST(Chart, ByStep_UsesLaterRunOfRepeatedStep) {
   VectorHistory history;
-  // A second attempt repeats step 2, so the later run counts.
+  // A second attempt repeats step 2, so its run of the step is used.
   history.Edit("j", [](auto* job) {
     job->columns = {VectorHistory::ColumnOf({{"__name__", "loss"}}, {0, 1, 2, 10, 11, 12},
                                             {9, 8, 7, 70, 60, 50}, {0, 1, 2, 2, 3, 4})};

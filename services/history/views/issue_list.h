@@ -20,21 +20,22 @@ struct Issue {
   std::vector<IssueEventPtr> events;  // sorted by sequence; never empty
   const IssueEvent& newest() const { return *events.back(); }
   bool open() const { return newest().type != EventType::kIssueResolved; }
-  // Returns the start of the problem: the onset in the first event that has one, or else the time
-  // at which the issue became pending.
+  // Returns the start of the problem. This is the onset in the first event that has an onset or, if
+  // there is none, the time at which the issue became pending.
   int64_t onset_ns() const;
-  int64_t stall_onset_ns() const;  // StallOnset of the first event that has one
-  // Returns the threshold of the newest event that has one. The last event has no threshold if the
-  // rule no longer compared values.
+  int64_t stall_onset_ns() const;  // StallOnset of the first event that has an onset
+  // Returns the threshold of the newest event that has a threshold. The last event has no threshold
+  // if the rule no longer compared values.
   std::optional<double> threshold() const;
   const std::vector<Evidence>& evidence() const;
 };
 
-// Returns the issues sorted by start, newest first, and then by ID. Duplicate events count once.
+// Returns the issues sorted by start, newest first, and then by ID. Duplicate events are counted
+// once.
 std::vector<Issue> IssuesOf(const std::vector<IssueEventPtr>& events);
 
 // Finds the issue by its ID, an ID prefix, or the ID of one of its events. Returns NotFound if no
-// issue matches and InvalidArgument if several do.
+// issue matches and InvalidArgument if several issues match.
 StatusOr<Issue> FindIssue(const std::vector<Issue>& issues, std::string_view id);
 
 struct Incident {
@@ -55,7 +56,7 @@ struct RuleState {
   RuleStatus status = RuleStatus::kUnknown;
   std::string reason;
   RuleVerdict verdict;   // see rule_verdict.h
-  int64_t since_ns = 0;  // time of the verdict; 0 if there was no status
+  int64_t since_ns = 0;  // time of the verdict; 0 if the rule reported no status
   bool ever_found = false;
   uint64_t found = 0;  // number of issues started
   uint64_t open = 0;

@@ -72,11 +72,11 @@ TEST(IssueList, OnsetComesFromFirstEvent) {
   auto updated = std::make_shared<IssueEvent>(*found);
   updated->type = EventType::kIssueUpdated;
   updated->sequence = 2;
-  updated->onset_ns = AtSecond(8);  // onset of a slightly newer value
+  updated->onset_ns = AtSecond(8);  // the onset came with a slightly newer value
   updated->id = MakeEventId(*updated);
   EXPECT_EQ(IssuesOf({updated, found})[0].onset_ns(), AtSecond(7));
   EXPECT_EQ(IssuesOf({updated, found})[0].stall_onset_ns(), AtSecond(7));
-  // A rule of another category may also report an onset, but the job continues.
+  // A rule of another category may also report an onset, but the job is not stalled.
   found->labels = Labels({{"category", "memory"}});
   EXPECT_EQ(IssuesOf({found})[0].stall_onset_ns(), 0);
 }
@@ -166,7 +166,7 @@ TEST(IssueList, EndedJob_VerdictIsLastStatusWithData) {
   JobOverview life;
   life.sources["rank-0"] = {.source = "rank-0", .rank = 0, .last_ns = AtSecond(5)};
   life.sources["collector"] = {.source = "collector", .last_ns = AtSecond(20)};
-  // The latest status counts while the job is running.
+  // While the job is running, the latest status is used.
   std::vector<RuleState> states = RuleStatesOf(life, events);
   ASSERT_THAT(states, SizeIs(3));
   EXPECT_EQ(states[0].rule, "judged");
@@ -185,7 +185,7 @@ TEST(IssueList, EndedJob_VerdictIsLastStatusWithData) {
   EXPECT_EQ(states[2].verdict.status, kNoData);
   EXPECT_EQ(states[2].verdict.reason, "no series of x");
   EXPECT_EQ(states[3].verdict.status, kNoData);
-  // From previous_status, as its event is missing.
+  // The event of this status is missing, so the status comes from previous_status.
   EXPECT_EQ(states[4].verdict.status, kNoIssuesFound);
 }
 

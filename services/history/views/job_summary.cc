@@ -5,14 +5,14 @@
 namespace pitwall::history {
 namespace {
 
-// Returns whether the ranks had no time to finalize. The time after their last step then belongs to
-// an unfinished step, even if the step hung for long.
+// Returns whether the ranks had no time to finalize. In that case, the time after their last step
+// belongs to an unfinished step, even if the step hung for a long time.
 bool WasCutOff(EndDetail end) {
   return end == EndDetail::kDied || end == EndDetail::kCancelled || end == EndDetail::kStopped ||
          end == EndDetail::kSilent;
 }
 
-// Summarizes an attempt. `next_ns` is its latest possible end.
+// Summarizes an attempt. `next_ns` is the latest possible end of the attempt.
 AttemptSummary SummaryOf(const AttemptLife& life, int64_t from_ns, int64_t next_ns, bool runs) {
   AttemptSummary out;
   out.attempt = life.attempt;
@@ -44,8 +44,8 @@ int64_t BeginOf(const JobOverview& job) {
 }
 
 // Returns the end of the job. If the ranks ended the job (completed or failed), the end is the
-// goodbye of the last rank. Otherwise it is the end of the last attempt, because the end of the job
-// is reported only after no rank has come back.
+// goodbye of the last rank. Otherwise, it is the end of the last attempt, because the end of the
+// job is reported only after no rank has returned.
 int64_t EndOf(const JobOverview& job) {
   if (job.end_detail == EndDetail::kNone) return job.ended_ns;
   const int64_t attempt_ns = job.attempts.empty() ? 0 : job.attempts.back().ended_ns;
@@ -80,7 +80,7 @@ JobSummary Summarize(const JobOverview& job) {
                                 : std::clamp(job.attempts[i + 1].began_ns, covered_to, out.end_ns);
     const AttemptSummary attempt =
         SummaryOf(life, covered_to, next_ns, last && !ended && life.ended_ns == 0);
-    // The time before the first attempt counts as initialization of the job.
+    // The time before the first attempt counts as job initialization.
     const JobPart before = i == 0 ? JobPart::kInitialization : JobPart::kBetweenAttempts;
     out.parts_ns[static_cast<size_t>(before)] += attempt.begin_ns - covered_to;
     for (size_t part = 0; part < out.parts_ns.size(); ++part)

@@ -18,8 +18,8 @@ namespace {
 
 constexpr double kMaxEffect = 1000;
 constexpr double kMinSpread = 0.01;  // fraction of the mean level
-constexpr int64_t kRowsWanted = 5;   // rows per interval; 10 minutes have five stored rows
-// In larger groups, the median of all members replaces the median of the other members.
+constexpr int64_t kRowsWanted = 5;   // per interval; 10 minutes have five stored rows
+// In groups larger than this, the median of all members replaces the median of the other members.
 constexpr size_t kManyPeers = 256;
 
 // Returns the effect of a difference. `floor` is the minimum scale, in the unit of the series.
@@ -30,15 +30,15 @@ double EffectOf(double difference, double spread, double level, double floor) {
   return std::min(std::fabs(difference) / scale, kMaxEffect);  // a scale of 0 gives the maximum
 }
 
-// Returns whether the values are shares of a whole (at most 1). The smallest relevant difference of
-// a share is 0.01.
+// Returns whether the values are shares of a whole, which are at most 1. The smallest relevant
+// difference between shares is 0.01.
 bool IsShare(std::string_view metric, SeriesKind kind) {
   return EndsWith(metric, "_utilization_ratio") || metric == "train_phase_state" ||
          (kind == SeriesKind::kCounter && EndsWith(metric, "_seconds_total"));
 }
 
 // Returns whether the metric is a flow whose devices and directions form a whole. The smallest
-// relevant difference of a flow is 1% of the largest flow.
+// relevant difference between flows is 1% of the largest flow.
 bool IsFlow(std::string_view metric) {
   return EndsWith(metric, "_io_bytes_total") || EndsWith(metric, "_operations_total") ||
          EndsWith(metric, "_packets_total");
@@ -59,7 +59,7 @@ class Moments {
     count_ += 1;
   }
   bool empty() const { return count_ == 0; }
-  // Returns NaN if there are no values.
+  // Returns the mean, or NaN if there are no values.
   double Mean() const { return empty() ? NormalNan() : first_ + sum_ / count_; }
   // Returns the population standard deviation, or NaN if there are no values.
   double Deviation() const {
@@ -74,8 +74,8 @@ class Moments {
   double squares_ = 0;
 };
 
-// Points of a series: means of rows, or samples. For a counter, the points are rates between
-// adjacent values.
+// Points of a series, which are means of rows or samples. For a counter, the points are rates
+// between adjacent values.
 struct Points {
   // Adds a point. Points must be added in time order. `from_ns` is the start of the interval.
   void Add(int64_t from_ns, int64_t time_ns, double mean, double last) {
@@ -127,7 +127,7 @@ struct AllPoints {
 StatusOr<AllPoints> ReadRollups(const History& history, const SeriesQuery& read, size_t tier,
                                 int64_t from_ns) {
   AllPoints out;
-  std::vector<uint32_t> places;  // by series number: 1 + index into the points
+  std::vector<uint32_t> places;  // by series number: index into the points plus one; 0 if none
   const auto points_of = [&](const RollupPart& part) -> Points& {
     if (part.series >= places.size()) places.resize(part.series + 1);
     uint32_t& place = places[part.series];
@@ -186,8 +186,8 @@ StatusOr<AllPoints> ReadSamples(const History& history, const SampleQuery& read,
   return out;
 }
 
-// Returns the median of all values except the value at `place`. `sorted` must have at least two
-// values.
+// Returns the median of all values except the value at index `place`. `sorted` must have at least
+// two values.
 double MedianWithout(const std::vector<double>& sorted, size_t place) {
   const auto other = [&](size_t i) { return sorted[i < place ? i : i + 1]; };
   const size_t count = sorted.size() - 1;
@@ -210,7 +210,7 @@ std::vector<std::pair<double, double>> PeersOf(const std::vector<double>& group)
   for (const size_t member : order) sorted.push_back(group[member]);
   std::vector<std::pair<double, double>> out(group.size());
   std::vector<double> distances;
-  std::optional<double> known;  // median to which the distances refer
+  std::optional<double> known;  // median from which the distances were computed
   for (size_t place = 0; place < order.size(); ++place) {
     const double median = MedianWithout(sorted, place);
     if (known != median) {
@@ -227,7 +227,7 @@ std::vector<std::pair<double, double>> PeersOf(const std::vector<double>& group)
   return out;
 }
 
-// Peers with points in the interval.
+// Peers that have points in the interval.
 struct Group {
   std::string_view metric{};
   std::vector<const Points*> members{};
@@ -259,7 +259,7 @@ absl::flat_hash_map<std::string_view, double> FlowsOf(const std::vector<Group>& 
   return out;
 }
 
-// The largest differences so far, up to a limit.
+// The largest differences found so far, up to a limit.
 class Greatest {
  public:
   explicit Greatest(size_t most) : most_(most) {}
@@ -320,7 +320,7 @@ void Compare(const Group& group, double floor, Take take) {
 }
 
 // Returns the selectors that may match series of the group. Selectors for a different metric are
-// excluded. If the query has no selectors, all series are suspects.
+// excluded. If the query has no selectors, all series are ranked.
 std::vector<const Selector*> SuspectsOf(const Group& group,
                                         const std::vector<Selector>& selectors) {
   std::vector<const Selector*> out;

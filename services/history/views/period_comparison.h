@@ -1,4 +1,4 @@
-// Comparison of an interval: series against the time before the interval and against their peers.
+// Comparison of the series in an interval with the time before the interval and with their peers.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace pitwall::history {
 struct DifferenceQuery {
   JobLifePtr job;
   TimeRange range;
-  std::vector<Selector> suspects;  // series to rank; all if empty
+  std::vector<Selector> suspects;  // series to rank; if empty, all series are ranked
   size_t most = 20;
   ReadLimits limits;
 };
@@ -22,7 +22,7 @@ struct DifferenceQuery {
 struct Difference {
   Labels labels;
   double effect = 0;
-  double mean = 0;  // mean in the interval; for counters, the increase per second
+  double mean = 0;  // mean in the interval; for counters, the mean increase per second
   double before = 0;
   double before_effect = 0;
   double peers = 0;  // median of the peers' means
@@ -38,8 +38,8 @@ struct Differences {
   std::vector<Difference> differences;  // sorted by effect, largest first, and then by labels
 };
 
-// Finds the series that differ most. Peers differ only in rank, node, gpu, or cpu. docs/api.md
-// defines the effects.
+// Finds the series with the largest differences. Peers differ only in rank, node, gpu, or cpu.
+// docs/api.md defines the effects.
 StatusOr<Differences> FindDifferences(const History& history, const DifferenceQuery& query);
 
 }  // namespace pitwall::history

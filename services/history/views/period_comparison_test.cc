@@ -1,5 +1,5 @@
 // Compares the peers' medians in groups of all sizes with their definition, and tests the order of
-// equal effects.
+// series with equal effects.
 #include "services/history/views/period_comparison.h"
 
 #include <gmock/gmock.h>
@@ -53,7 +53,7 @@ TEST(DifferencesOfGroups, PeersAreOtherMembersForAllGroupSizes) {
         ASSERT_EQ(one.mean, means[rank]);
         std::vector<double> others;
         for (const auto& [other, mean] : means) {
-          // All members count in large groups.
+          // In large groups, the median includes all members.
           if (other != rank || size > 256) others.push_back(mean);
         }
         const double median = MedianOf(others);
@@ -72,7 +72,7 @@ TEST(DifferencesOfGroups, EqualEffectsAreOrderedByLabels) {
   VectorHistory history;
   history.Edit("j", [&](auto* job) {
     for (const int i : {7, 3, 9, 1, 5, 0, 8, 2, 6, 4}) {
-      // No two of these series are peers. One series has a larger difference.
+      // None of these series are peers. One series has a larger difference than the others.
       const double value = i == 8 ? 500 : 20;
       job->columns.push_back(VectorHistory::ColumnOf({{"__name__", Cat("m", i)}}, {10, 20, 30, 45},
                                                      {10, 12, 11, value}));

@@ -12,7 +12,7 @@ namespace pitwall::history {
 
 struct RuleParameter {
   std::string name;
-  std::string value;  // default without overrides: a number or a quoted string
+  std::string value;  // default value without overrides: a number or a quoted string
   std::string unit;
   std::string help;
   std::string now = {};  // current value for the job
@@ -27,14 +27,15 @@ struct RuleDefinition {
   std::string description;
   std::string suggestion;
   std::string expression;
-  std::string clock;               // "time" or "step (train)"
+  std::string clock;               // clock of the rule: "time" or "step (train)"
   std::string hold;                // value of `for`: "1m" or "5 steps"
-  std::vector<std::string> needs;  // required metrics
+  std::vector<std::string> needs;  // metrics that the rule requires
   std::vector<RuleParameter> parameters;
 };
 
 using RuleDefinitions = std::map<std::string, RuleDefinition, std::less<>>;
-// Thread-safe. Returns an empty result if this process does not know the loaded rules.
+// Source of the rule definitions for a job. Thread-safe. The result is empty if this process does
+// not know the loaded rules.
 using RuleDefinitionSource = std::function<RuleDefinitions(const JobOverview& job)>;
 
 }  // namespace pitwall::history

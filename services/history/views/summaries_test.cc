@@ -77,8 +77,8 @@ TEST(JobSummary, TimeBetweenAttemptsIsSeparatePart) {
   JobOverview job = EndedJob(0, 200);
   job.attempts = {Attempt(1, 10, 60, 20, 50), Attempt(2, 80, 190, -1, -1)};
   const JobSummary summary = Summarize(job);
-  // Initialization lasts 10 s before the first attempt, 10 s in it, and 110 s in the second
-  // attempt, which has no steps. 20 s pass between the attempts.
+  // Initialization lasts 10 s before the first attempt, 10 s in the first attempt, and 110 s in the
+  // second attempt, which has no steps. 20 s pass between the attempts.
   EXPECT_THAT(summary.parts_ns, ElementsAre(130 * kNanosPerSecond, 30 * kNanosPerSecond,
                                             20 * kNanosPerSecond, 20 * kNanosPerSecond));
   EXPECT_EQ(SumOf(summary.parts_ns), 200 * kNanosPerSecond);
@@ -110,10 +110,11 @@ TEST(JobSummary, CompletedJobEndsWithLastGoodbye) {
   rank(1, 90, 95);
   job.end_detail = EndDetail::kDied;
   EXPECT_EQ(Summarize(job).end_ns, AtSecond(100));
-  // finish("failed") also sends a goodbye, so the grace period for returning ranks does not count.
+  // finish("failed") also sends a goodbye, so the grace period for returning ranks is not part of
+  // the job.
   job.end_detail = EndDetail::kFailed;
   EXPECT_EQ(Summarize(job).end_ns, AtSecond(95));
-  rank(1, 90, 0);  // one rank died, so the attempt's end counts
+  rank(1, 90, 0);  // one rank died, so the end of the attempt is used
   job.attempts[0].ended_ns = AtSecond(97);
   EXPECT_EQ(Summarize(job).end_ns, AtSecond(97));
 }
@@ -161,8 +162,8 @@ TEST(JobSummary, PartsPartitionJobForAnyInput) {
   }
 }
 
-// Percentiles cover the derived means of a node if they exist, and otherwise the samples of its
-// cores.
+// Percentiles are computed from a node's derived means if they exist, and otherwise from the
+// samples of its cores.
 TEST(ResourceTable, CpuPercentilesUseNodeMeans) {
   VectorHistory history;
   JobOverview life;
@@ -170,7 +171,7 @@ TEST(ResourceTable, CpuPercentilesUseNodeMeans) {
     std::vector<double> seconds, busy;
     for (int i = 0; i < 20; ++i) {
       seconds.push_back(1 + i * 0.5);
-      busy.push_back(i == 7 ? 1 : 0.25);  // a peak that 10-second means would hide
+      busy.push_back(i == 7 ? 1 : 0.25);  // 10-second means would hide this peak
     }
     job->columns.push_back(VectorHistory::ColumnOf(
         {{"__name__", "node_cpu_utilization_mean_ratio"}, {"node", "new"}}, seconds, busy));
@@ -239,7 +240,7 @@ TEST(ResourceTable, ReportsCpuNetworkAndGpuUsage) {
   std::map<std::string, ResourceRow> by_name;
   for (const ResourceRow& row : rows) by_name[row.resource] = row;
   ASSERT_THAT(by_name, SizeIs(4));
-  // Two 10-second rows: idle 0.5 and 0.5, I/O wait 0.125 and 0.
+  // There are two 10-second rows. Idle is 0.5 and 0.5, and I/O wait is 0.125 and 0.
   const ResourceRow& cpu = by_name.at("cpu");
   EXPECT_EQ(cpu.count, 2U);
   EXPECT_THAT(cpu.min, DoubleNear(0.375, 1e-12));
@@ -248,8 +249,8 @@ TEST(ResourceTable, ReportsCpuNetworkAndGpuUsage) {
   EXPECT_THAT(cpu.p99, DoubleNear(0.5, 1e-12));
   EXPECT_EQ(cpu.basis, "10s");
   EXPECT_THAT(by_name.at("io_wait").max, DoubleNear(0.125, 1e-12));
-  // The rates are (1000 + 100) / 10 and (300 + 100) / 10 bytes per second. The loopback device does
-  // not count.
+  // The rates are (1000 + 100) / 10 and (300 + 100) / 10 bytes per second. The loopback device is
+  // excluded.
   const ResourceRow& network = by_name.at("network_receive");
   EXPECT_EQ(network.count, 2U);
   EXPECT_THAT(network.max, DoubleNear(110, 1e-9));
@@ -261,7 +262,7 @@ TEST(ResourceTable, ReportsCpuNetworkAndGpuUsage) {
   EXPECT_THAT(gpu.mean, DoubleNear(0.25, 1e-12));
 }
 
-// Network usage is based on 10-second means for ranges up to half an hour, and on 2-minute rows for
+// Network usage is based on 10-second rows for ranges up to half an hour, and on 2-minute rows for
 // longer ranges.
 TEST(ResourceTable, LongRangesUseTwoMinuteRows) {
   VectorHistory history;
@@ -270,7 +271,7 @@ TEST(ResourceTable, LongRangesUseTwoMinuteRows) {
     std::vector<double> times, values;
     for (int s = 0; s <= 1920; s += 10) {
       times.push_back(s);
-      values.push_back(s * s);  // the rate is 2 s bytes per second
+      values.push_back(s * s);  // the rate increases by 2 bytes per second each second
     }
     job->columns.push_back(VectorHistory::ColumnOf({{"__name__", "system_network_io_bytes_total"},
                                                     {"node", "n"},
@@ -293,8 +294,8 @@ TEST(ResourceTable, LongRangesUseTwoMinuteRows) {
   const ResourceRow whole = table(0, 1921);
   EXPECT_EQ(whole.basis, "2m");
   EXPECT_EQ(whole.count, 16U);
-  // The rates cover 110 s to 230 s, and 1910 s to 1920 s; the latter is a 2-minute row with only
-  // one sample.
+  // The rates cover 110 s to 230 s, and 1910 s to 1920 s. The second interval is a 2-minute row
+  // with only one sample.
   EXPECT_THAT(whole.min, DoubleNear((1920.0 * 1920 - 1910.0 * 1910) / 120, 1e-9));
   EXPECT_THAT(whole.max, DoubleNear(1910 + 1790, 1e-9));
 }
@@ -314,8 +315,8 @@ Differences DifferencesBetween(const VectorHistory& history, int from, int to,
 TEST(Differences, EffectsMatchManualComputation) {
   VectorHistory history;
   history.Edit("j", [](auto* job) {
-    // Samples are 1 s apart. The interval [40, 50) contains 10 samples and the preceding period 40.
-    // The ranks are 0 to 3.
+    // Samples are 1 s apart. The interval [40, 50) contains 10 samples, and the preceding period
+    // contains 40. The ranks are 0 to 3.
     for (int rank = 0; rank < 4; ++rank) {
       std::vector<double> times, values;
       for (int s = 0; s < 50; ++s) {
@@ -339,10 +340,11 @@ TEST(Differences, EffectsMatchManualComputation) {
   EXPECT_THAT(first.before_effect, DoubleNear(10, 1e-9));  // 10 divided by a deviation of 1
   EXPECT_EQ(first.peer_count, 3U);
   EXPECT_THAT(first.peers, DoubleNear(10.01, 1e-9));
-  // The median deviation of 10, 10.01, and 10.03 is 0.01, so the floor of 1% of 10.01 applies.
+  // The median deviation of 10, 10.01, and 10.03 is 0.01, so the floor applies, which is 1% of
+  // 10.01.
   EXPECT_THAT(first.peers_effect, DoubleNear(9.99 / 0.1001, 1e-6));
   EXPECT_THAT(first.effect, DoubleNear(std::log2(11) + std::log2(1 + 9.99 / 0.1001), 1e-6));
-  // Only suspects are ranked, but they are compared with all series.
+  // Only suspects are ranked, but they are compared with all of their peers.
   const Differences one = DifferencesBetween(history, 40, 50, {SelectorOfMetric("m", {1})});
   ASSERT_THAT(one.differences, SizeIs(1));
   EXPECT_EQ(one.differences[0].labels.Get("rank"), "1");
@@ -368,7 +370,7 @@ TEST(Differences, CountersAreComparedByRate) {
   ASSERT_THAT(found.differences, SizeIs(1));
   EXPECT_THAT(found.differences[0].mean, DoubleNear(6, 1e-9));
   EXPECT_THAT(found.differences[0].before, DoubleNear(2, 1e-9));
-  // The deviation before the interval is 0, so the floor of 1% gives 4 / 0.02.
+  // The deviation before the interval is 0, so the floor of 1% results in an effect of 4 / 0.02.
   EXPECT_THAT(found.differences[0].before_effect, DoubleNear(200, 1e-6));
   EXPECT_EQ(found.differences[0].peer_count, 0U);
   EXPECT_TRUE(std::isnan(found.differences[0].peers));
@@ -403,8 +405,8 @@ TEST(Differences, FindsPlantedFaultsAmongManySeries) {
   EXPECT_GE(in_top_three, 9);
 }
 
-// Two differences have unbounded effects over a deviation of 0 but are irrelevant: a share of time
-// that grows from zero to 0.00025, and a small flow beside the disk's large flow.
+// Two differences have unbounded effects relative to a deviation of 0 but are irrelevant: a share
+// of time that grows from zero to 0.00025, and a small flow next to the disk's large flow.
 TEST(Differences, NegligibleDifferencesRankBelowRelevantOnes) {
   VectorHistory history;
   history.Edit("j", [](auto* job) {

@@ -22,14 +22,14 @@ StatusOr<std::vector<TensorRow>> MakeTensorTable(const History& history, const T
   if (!query.collection.empty())
     selector = WithLabel(std::move(selector), "collection", query.collection);
   if (!query.mode.empty()) selector = WithLabel(std::move(selector), "mode", query.mode);
-  // Excludes histogram buckets, which have one series per bound.
+  // Histogram buckets are excluded, because they have one series per bound.
   selector.matchers.push_back(*Matcher::Make("le", MatchOp::kEqual, ""));
   SampleQuery read;
   read.job = query.job->id;
   read.selectors = {std::move(selector)};
   read.limits = query.limits;
   if (query.to_step == kMaxPosition) {
-    // Tensors are mostly saved at the same steps, so the read starts at the oldest of their newest
+    // Most tensors are saved at the same steps, so the read starts at the oldest of their newest
     // samples.
     ASSIGN_OR_RETURN(const std::vector<SeriesInfo> infos, history.Series(read));
     if (infos.empty()) return std::vector<TensorRow>{};

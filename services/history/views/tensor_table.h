@@ -13,11 +13,11 @@ namespace pitwall::history {
 
 struct TensorQuery {
   JobLifePtr job;
-  std::string name;        // empty for all
-  std::string collection;  // empty for all
-  std::string mode;        // empty for all
+  std::string name;        // if empty, all are selected
+  std::string collection;  // if empty, all are selected
+  std::string mode;        // if empty, all are selected
   std::vector<int64_t> ranks;
-  int64_t to_step = kMaxPosition;  // the newest step below it is returned
+  int64_t to_step = kMaxPosition;  // the result is from the newest step below this step
   ReadLimits limits;
 };
 
@@ -28,7 +28,7 @@ struct TensorRow {
   int64_t rank = -1;
   int64_t step = kNoStep;
   int64_t time_ns = 0;
-  std::map<std::string, double> statistics;  // mean, std, etc. at this step
+  std::map<std::string, double> statistics;  // mean, std, and other statistics at this step
 };
 
 // Returns the newest statistics sorted by (tensor, collection, mode, rank). Histograms are

@@ -24,7 +24,7 @@ inline bool IsMade(const Schema& schema) { return (schema.stream & kMadeStream) 
 // Derived series of a schema. Immutable; depends only on the schema.
 class NodeMeans {
  public:
-  // Returns null if the schema has no derived series.
+  // Returns the derived series, or nullptr if the schema has none.
   static std::unique_ptr<const NodeMeans> Of(const Schema& schema);
 
   const SharedSchema& schema() const { return schema_; }
@@ -32,8 +32,8 @@ class NodeMeans {
   void Append(std::span<const double> row, std::vector<double>* out) const;
 
  private:
-  // Expression for one core or GPU: the sum of `plus` minus the sum of `less`, added to 1 if `one`
-  // is set.
+  // Expression for one core or GPU: the sum of `plus` minus the sum of `less`, plus 1 if `one` is
+  // set.
   struct Part {
     bool one = false;
     std::vector<uint32_t> plus;

@@ -1,5 +1,5 @@
-// Pool of job schemas, each stored in memory once. All segments of a job contain the same thousands
-// of series.
+// Pool of job schemas. Each schema is in memory only once, even though all segments of a job
+// contain the same thousands of series.
 #pragma once
 
 #include <cstddef>
@@ -19,8 +19,8 @@ namespace pitwall::history {
 
 // Columns of a schema by metric, so that a query does not have to check all labels.
 struct MetricColumns {
-  StringMap<std::vector<uint32_t>> of_metric;  // ascending
-  std::vector<uint32_t> unnamed;               // columns whose first label is not the name
+  StringMap<std::vector<uint32_t>> of_metric;  // columns of each metric, ascending
+  std::vector<uint32_t> unnamed;               // columns whose first label is not the metric name
 };
 
 // Schemas of all loaded jobs. Thread-safe.
@@ -33,7 +33,7 @@ class SchemaPool {
     friend bool operator==(const Saved&, const Saved&) = default;
   };
   std::optional<SharedSchema> Find(std::string_view job, uint64_t id, Saved* saved = nullptr) const;
-  // Returns null if the schema is unknown.
+  // Returns the columns by metric, or nullptr if the schema is unknown.
   std::shared_ptr<const MetricColumns> Columns(std::string_view job, uint64_t id) const;
   // Adds a schema. If a schema with the same ID exists, the existing schema is kept.
   void Add(std::string_view job, const SharedSchema& schema);

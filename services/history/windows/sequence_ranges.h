@@ -1,4 +1,5 @@
-// Set of sequence numbers, stored as ranges. The batches of a source almost always form one range.
+// Set of sequence numbers, stored as ranges. The batches of a source almost always form a single
+// range.
 #pragma once
 
 #include <algorithm>
@@ -16,14 +17,14 @@ class SequenceRanges {
     const auto next = After(sequence);
     return next != ranges_.begin() && std::prev(next)->second >= sequence;
   }
-  // Returns whether this set contains every sequence of `other`.
+  // Returns whether this set contains every sequence number in `other`.
   bool Covers(const SequenceRanges& other) const {
     return std::ranges::all_of(other.ranges_, [this](const auto& range) {
       const auto next = After(range.first);
       return next != ranges_.begin() && std::prev(next)->second >= range.second;
     });
   }
-  // Returns false if the sequence was already present.
+  // Adds a sequence number. Returns false if it was already present.
   bool Add(uint64_t sequence) {
     const auto next = After(sequence);
     if (next != ranges_.begin()) {
@@ -72,7 +73,7 @@ class SequenceRanges {
  private:
   using Ranges =
       std::vector<std::pair<uint64_t, uint64_t>>;  // [first, last], ascending, never adjacent
-  // Returns the first range that starts after the sequence.
+  // Returns the first range that starts after the sequence number.
   Ranges::iterator After(uint64_t sequence) {
     return std::upper_bound(ranges_.begin(), ranges_.end(), sequence,
                             [](uint64_t s, const auto& range) { return s < range.first; });

@@ -11,7 +11,7 @@
 namespace pitwall::history {
 
 size_t KnownSeries::bytes() const {
-  // Labels are not counted because schemas own them.
+  // Labels are not counted, because schemas own them.
   size_t bytes = table->series.size() * (sizeof(SeriesDescriptor) + sizeof(uint32_t));
   for (const auto& [id, wanted] : schemas)
     bytes += 100 + 4 * (wanted->columns.size() + wanted->series.size());
@@ -30,7 +30,7 @@ SeriesSet::SeriesSet(std::vector<Selector> selectors, size_t limit, const Schema
   if (std::any_of(names_.begin(), names_.end(), open)) names_.clear();
 }
 
-// Compares the name first. The name is almost always the first label, and only a few of a schema's
+// The name is compared first. It is almost always the first label, and only a few of a schema's
 // many series match it.
 bool SeriesSet::Wants(const Labels& labels) const {
   if (selectors_.empty()) return true;
@@ -100,8 +100,8 @@ std::shared_ptr<const KnownSeries> SeriesSet::Take() {
   return out;
 }
 
-// Sorts the names once instead of comparing them for each pair of series. The metric name is almost
-// always the first label.
+// Names are sorted once instead of being compared for each pair of series. The metric name is
+// almost always the first label.
 std::vector<uint32_t> SeriesSet::InOrder() const {
   std::map<std::string_view, std::vector<uint32_t>> named;
   std::vector<uint32_t> order;
@@ -115,7 +115,7 @@ std::vector<uint32_t> SeriesSet::InOrder() const {
   absl::flat_hash_map<std::string_view, std::vector<uint32_t>*> lists;
   for (uint32_t i = 0; i < all.size(); ++i) {
     const std::string_view name = name_of(i);
-    if (name.empty()) {  // the labels sort before or after names, so they are compared directly
+    if (name.empty()) {  // without a name, all labels must be compared
       order.resize(all.size());
       std::iota(order.begin(), order.end(), 0);
       std::sort(order.begin(), order.end(),

@@ -1,5 +1,5 @@
-// Series selected by a query: the matching columns of each schema, resolved once per schema instead
-// of once per row.
+// Series selected by a query. The matching columns are resolved once per schema instead of once per
+// row.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ namespace pitwall::history {
 // Columns of a schema that a query selects, and their series.
 struct WantedColumns {
   std::vector<uint32_t> columns;  // ascending
-  std::vector<uint32_t> series;   // same size; indexes into SeriesSet::all()
+  std::vector<uint32_t> series;   // same size as `columns`; indexes into SeriesSet::all()
 };
 
 // All series of a job, found by an earlier query without selectors and cached for the next query.
@@ -37,16 +37,17 @@ struct KnownSeries {
 class SeriesSet {
  public:
   // Without selectors, the set selects all series. `limit` is the maximum number of series. `pool`
-  // may be null; otherwise it contains schemas of the job and must outlive the set. `known` may be
-  // null; otherwise it belongs to the same job, and the set must have no selectors.
+  // may be null; otherwise, it contains schemas of the job and must outlive the set. `known` may be
+  // null; otherwise, it must belong to the same job, and the set must have no selectors.
   SeriesSet(std::vector<Selector> selectors, size_t limit, const SchemaPool* pool = nullptr,
             std::string_view job = {}, std::shared_ptr<const KnownSeries> known = nullptr);
-  SeriesSet(const SeriesSet&) = delete;  // index_ refers to this object
+  SeriesSet(const SeriesSet&) = delete;  // index_ contains pointers into this object
   SeriesSet& operator=(const SeriesSet&) = delete;
   // Returns the selected columns of the schema. Returns ResourceExhausted if there are too many
   // series.
   StatusOr<const WantedColumns*> Of(const Schema& schema);
-  // Returns the selected columns of a schema that is known or was resolved before; otherwise null.
+  // Returns the selected columns of a schema that is known or was resolved before, and otherwise
+  // nullptr.
   const WantedColumns* Known(uint64_t schema) const {
     const auto& schemas = known_ != nullptr ? known_->schemas : schemas_;
     const auto at = schemas.find(schema);
@@ -55,19 +56,21 @@ class SeriesSet {
   const std::vector<SeriesDescriptor>& all() const {
     return known_ != nullptr ? known_->table->series : all_;
   }
-  // Returns whether two schemas disagree on the kind of a series. The first kind counts.
+  // Returns whether two schemas disagree on the kind of a series. The kind in the first schema is
+  // used.
   bool two_kinds() const { return two_kinds_; }
   // Returns indexes into all() in label order.
   std::vector<uint32_t> InOrder() const;
-  // Returns the known series or, if there are none, all series found; the latter empties the set.
+  // Returns the known series or, if there are none, all series found so far. In the second case,
+  // the set becomes empty.
   std::shared_ptr<const KnownSeries> Take();
 
  private:
   // Prepares the set for a schema that is not among the known schemas.
   void Extend();
   bool Wants(const Labels& labels) const;
-  // Returns the columns that may be selected, ascending. Returns all columns if the schema is not
-  // in the pool.
+  // Returns the columns that may be selected, in ascending order. Returns all columns if the schema
+  // is not in the pool.
   std::vector<uint32_t> Candidates(const Schema& schema) const;
 
   const std::vector<Selector> selectors_;
@@ -94,7 +97,7 @@ class SeriesSet {
   // Indexes into all_, hashed by their labels.
   absl::flat_hash_set<uint32_t, ByLabels, ByLabels> index_{0, ByLabels{&all_}, ByLabels{&all_}};
   absl::flat_hash_map<uint64_t, std::shared_ptr<const WantedColumns>> schemas_;  // by schema ID
-  // Null if all series are in all_, index_, and schemas_.
+  // Known series of the job. Null if all series are in all_, index_, and schemas_.
   std::shared_ptr<const KnownSeries> known_;
   bool two_kinds_ = false;
 };

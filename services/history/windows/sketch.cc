@@ -12,8 +12,8 @@ namespace pitwall::history {
 namespace {
 
 constexpr double kGamma = 1.01 / 0.99;  // relative error of 1%
-// The logarithmic bin of any double is within ±40,000 of 0. Positive values use bins around kAbove
-// and negative values bins around -kAbove. Ratios use a separate range of numbers.
+// The logarithmic bin of any double is within ±40,000 of 0. Bins of positive values are centered at
+// kAbove, and bins of negative values at -kAbove. Ratios use a separate range of numbers.
 constexpr int32_t kAbove = 1'000'000;
 constexpr int32_t kInfinite = 2'000'000;
 
@@ -27,7 +27,7 @@ int32_t LogBin(double value) {
 int32_t Sketch::BinOf(double value) const {
   if (std::isinf(value)) return value > 0 ? kInfinite : -kInfinite;
   // Ratios of at least 0.0005 are rounded to a thousandth. Their bins (0 to 1000) sort between the
-  // bins of negative and larger values.
+  // bins of negative values and the bins of larger values.
   if (ratio_ && value >= 0 && value <= 1) return static_cast<int32_t>(std::lround(value * 1000));
   if (value == 0) return 0;
   return value > 0 ? kAbove + LogBin(value) : -kAbove - LogBin(-value);
@@ -42,7 +42,7 @@ double Sketch::ValueOf(int32_t bin) const {
   return bin > 0 ? value : -value;
 }
 
-// Values of a series often repeat, so a lookup precedes the logarithm.
+// Values of a series often repeat, so the bin is looked up before the logarithm is computed.
 void Sketch::AddAll(std::span<const double> values) {
   struct Known {
     uint64_t bits = 0;
@@ -76,7 +76,7 @@ void Sketch::AddAll(std::span<const double> values) {
   AddBins(std::span(fresh).first(kept));
 }
 
-// Updates existing bins in place, because nearly all bins exist after a few windows.
+// Existing bins are updated in place, because nearly all bins exist after a few windows.
 void Sketch::AddBins(std::span<const Bin> bins) {
   std::vector<Bin> missing;
   size_t at = 0;

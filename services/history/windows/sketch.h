@@ -23,8 +23,8 @@ class Sketch {
   uint64_t count() const { return count_; }
   double min() const { return min_; }
   double max() const { return max_; }
-  // Returns the value of rank floor(q * (count - 1)), within the error of its bin and between min
-  // and max. `q` must be in [0, 1]. Returns NaN if there are no values.
+  // Returns the value of rank floor(q * (count - 1)). The value is accurate to the error of its bin
+  // and is between min and max. `q` must be in [0, 1]. Returns NaN if there are no values.
   double Quantile(double q) const;
 
   void Save(BinaryWriter& out) const;

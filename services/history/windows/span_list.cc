@@ -97,7 +97,7 @@ std::vector<OriginPtr> SpanLists::Origins() const {
 }
 
 std::vector<uint32_t> SpanLists::Sorted(int64_t (*slice_of)(int64_t start_ns)) const {
-  // Ranks of the origins in sort order, so that span comparisons compare only numbers.
+  // Ranks of the origins in sort order, so that comparing spans compares only numbers.
   const std::vector<OriginPtr> origins = Origins();
   std::vector<uint32_t> order(origins.size());
   std::iota(order.begin(), order.end(), 0);
@@ -105,15 +105,14 @@ std::vector<uint32_t> SpanLists::Sorted(int64_t (*slice_of)(int64_t start_ns)) c
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
   std::vector<uint32_t> place(origins.size());
   for (uint32_t i = 0; i < order.size(); ++i) {
-    // Two objects for the same boot count as the same origin.
+    // Two objects that describe the same boot count as the same origin.
     const bool same = i > 0 && key(order[i]) == key(order[i - 1]);
     place[order[i]] = same ? place[order[i - 1]] : i;
   }
-  // The sort runs slice by slice, so that keys are created for one slice instead of the whole
-  // window.
+  // Spans are sorted slice by slice, so that keys exist for one slice instead of the whole window.
   struct Slice {
     uint32_t count = 0;
-    uint32_t end = 0;  // current end of the slice's indexes in `out`
+    uint32_t end = 0;  // by slice: current end of its indexes in `out`
   };
   std::map<int64_t, Slice> slices;
   int64_t last_key = 0;

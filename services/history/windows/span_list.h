@@ -1,5 +1,5 @@
 // Packed spans of a window. Names, modes, and origins are stored as indexes into tables, because a
-// step of a rank uses only a handful of them while a window contains millions of spans.
+// step of a rank uses only a few of them while a window contains millions of spans.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace pitwall::history {
 
-// One boot of one source. Immutable and shared by all of its data.
+// One boot of one source. Immutable, and shared by all data from that boot.
 struct Origin {
   std::string source;
   std::string boot;
@@ -38,18 +38,18 @@ struct SpanView {
   int64_t sequence;
 };
 
-// List of spans. Not thread-safe. Holds at most 2^32 spans, names, or origins.
+// List of spans. Not thread-safe. The list has at most 2^32 spans, names, or origins.
 class SpanList {
  public:
   SpanList() = default;
-  SpanList(const SpanList&) = delete;  // views of names point into this object
+  SpanList(const SpanList&) = delete;  // views of names refer to this object
   SpanList& operator=(const SpanList&) = delete;
   SpanList(SpanList&&) = default;
   SpanList& operator=(SpanList&&) = default;
 
   void Add(const SpanView& span);
-  // Returns the number of a string or origin, for callers that add many spans with the same strings
-  // or origins.
+  // These functions return the number of a string or origin, for callers that add many spans with
+  // the same strings or origins.
   uint32_t TextOf(std::string_view text);
   uint32_t OriginOf(const OriginPtr& origin);
   struct Row {
@@ -69,32 +69,33 @@ class SpanList {
 
  private:
   friend class SpanLists;
-  // Row in which all numbers are small, as in nearly all rows: 32 bytes instead of 48.
+  // Row in which all numbers are small, which is true for nearly all rows. It takes 32 bytes
+  // instead of 48.
   struct Packed {
     int64_t start_ns;
     uint32_t duration_ns;
     int32_t step;
-    uint32_t sequence;  // in a wide row, its index
+    uint32_t sequence;  // for a wide row, its index in wide_
     uint32_t origin;
     uint16_t name, mode;
     uint8_t kind;
     bool wide;
   };
   static_assert(sizeof(Packed) == 32);
-  // Returns false if a number is too large.
+  // Packs the row. Returns false if a number is too large.
   static bool Pack(const Row& row, Packed* out);
   static Row Unpack(const Packed& packed);
 
   std::vector<Packed> rows_;
   std::vector<Row> wide_;
-  std::deque<std::string> texts_;  // deque for stable addresses
+  std::deque<std::string> texts_;  // a deque, so that addresses are stable
   absl::flat_hash_map<std::string_view, uint32_t> text_index_;
   std::vector<OriginPtr> origins_;
   absl::flat_hash_map<const Origin*, uint32_t> origin_index_;
   size_t texts_bytes_ = 0;
 };
 
-// Concatenated spans of several lists, which must outlive this object and must not change.
+// Spans of several concatenated lists, which must outlive this object and must not change.
 class SpanLists {
  public:
   explicit SpanLists(std::vector<const SpanList*> lists) : lists_(std::move(lists)) {}

@@ -21,7 +21,7 @@ namespace pitwall::history {
 void AddTo(OperatorTotal* total, int64_t length_ns);
 void Merge(const OperatorTotal& other, OperatorTotal* total);
 
-// Totals by rank, kind, and name over all sources and windows. Not thread-safe.
+// Totals of spans by rank, kind, and name over all sources and windows. Not thread-safe.
 class SpanTotals {
  public:
   void Clear();
@@ -50,8 +50,8 @@ class SpanTotals {
   absl::flat_hash_map<Key, OperatorTotal> totals_;  // the rank, kind, and name fields are unset
 };
 
-// Returns sorted totals. Returns no value if a span ends before it starts: the window's totals
-// cannot then answer a query for a range of start times, so each span must be read.
+// Returns sorted totals. Returns no value if a span ends before it starts. In that case, the
+// window's totals cannot answer a query for a range of start times, so each span must be read.
 std::optional<std::vector<OperatorTotal>> TotalsOf(const SpanLists& spans);
 
 // Columns of a page of totals.

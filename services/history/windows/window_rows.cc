@@ -28,7 +28,7 @@ void AppendPart(std::span<const T> from, size_t first, size_t last, std::vector<
   to->insert(to->end(), part.begin(), part.end());
 }
 
-// Visits the selected rows of one table as runs.
+// Visits the selected rows of one table as contiguous runs.
 template <typename Take>
 void ForEachRun(const RowView& table, size_t column, bool rising, const RowFilter& filter,
                 Take take) {
@@ -42,7 +42,7 @@ void ForEachRun(const RowView& table, size_t column, bool rising, const RowFilte
                                step >= filter.from_step && step < filter.to_step);
   };
   size_t run = first;               // start of the current run
-  if (rising && filter.mode < 0) {  // only a missing value ends a run
+  if (rising && filter.mode < 0) {  // a run ends only at a missing value
     for (size_t row = first; row < last; ++row) {
       if (!IsMissing(values[row])) continue;
       if (run < row) take(values, run, row);
@@ -63,7 +63,7 @@ void ForEachRun(const RowView& table, size_t column, bool rising, const RowFilte
       continue;
     }
     if (!rising) {
-      const bool again = any && before == table.times[row];  // the first row at a time counts
+      const bool again = any && before == table.times[row];  // the first row at a time is used
       any = true;
       before = table.times[row];
       if (again) {
@@ -181,7 +181,7 @@ Status SeriesMerger::Prepare() {
     columns_.resize(set_->all().size());
     rising_.push_back(TimesRise(table.times));
     steps_.push_back(HasSteps(table.steps));
-    // Relies on both sequences being in ascending order.
+    // Both column lists are in ascending order.
     size_t at = 0;
     for (size_t i = 0; i < table.columns.size(); ++i) {
       while (at < wanted->columns.size() && wanted->columns[at] < table.columns[i]) ++at;
@@ -258,7 +258,7 @@ void SeriesMerger::ReadMixed(const std::vector<Column>& columns, const RowFilter
 void SeriesMerger::Read(uint32_t series, SeriesRows* out, int64_t from_ns, int64_t to_ns) const {
   Clear(out);
   const RowFilter range = {.from_ns = from_ns, .to_ns = to_ns};
-  // The tables of a source that changed its schema do not overlap, so their rows need no sorting.
+  // If a source changed its schema, its tables do not overlap, so their rows need no sorting.
   std::vector<Column> in_turn;
   if (columns_[series].size() > 1 && !InTurn(series, &in_turn)) {
     ReadMixed(columns_[series], range, out);

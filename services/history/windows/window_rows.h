@@ -24,7 +24,7 @@ namespace pitwall::history {
 inline constexpr int64_t kWindowNs = 600 * kNanosPerSecond;
 inline constexpr int64_t WindowOf(int64_t time_ns) { return FloorTo(time_ns, kWindowNs); }
 
-// Mapping between the mode names of rows and their numbers. Number 0 means no mode.
+// Mapping between mode names and the mode numbers in rows. Number 0 means that there is no mode.
 class ModeNames {
  public:
   int64_t Of(std::string_view name);
@@ -44,7 +44,7 @@ struct RowTable {
   std::vector<int64_t> sequences;
   std::vector<int64_t> steps;               // kNoStep for rows without a step
   std::vector<int64_t> modes;               // mode numbers of the window's ModeNames
-  std::vector<uint32_t> columns;            // columns of the schema
+  std::vector<uint32_t> columns;            // column numbers in the schema
   std::vector<std::vector<double>> values;  // parallel to `columns`; each has the size of `times`
 
   // Sorts rows by (time, sequence). Rows of one batch keep their order.
@@ -72,7 +72,7 @@ struct RowView {
   std::vector<std::shared_ptr<const void>> owners;
 };
 
-// Statement in a batch that its source sends no more data at or before promise_ns.
+// Statement in a batch that its source will not send data at or before promise_ns again.
 struct Heartbeat {
   OriginPtr origin;
   int64_t promise_ns = 0;
@@ -81,7 +81,7 @@ struct Heartbeat {
   bool goodbye = false;
 };
 
-// Heartbeats of one boot without silence or a goodbye between them. Only the last heartbeat may end
+// Heartbeats of one boot without silence or a goodbye between them. Only the last heartbeat can end
 // series.
 struct HeartbeatRun {
   int64_t first_ns = 0;  // promise of the first heartbeat
@@ -92,7 +92,7 @@ struct HeartbeatRun {
 std::vector<HeartbeatRun> RunsOf(const std::vector<Heartbeat>& beats);
 
 // Rows of one series in a window, over all origins. If two values have the same time, the value
-// with the lower (source, boot ID, sequence) counts. Missing values are ignored.
+// with the lower (source, boot ID, sequence) is used. Missing values are ignored.
 struct SeriesRows {
   std::vector<int64_t> times_ns;  // strictly ascending
   std::vector<double> values;
@@ -125,10 +125,10 @@ class SeriesMerger {
   SeriesMerger(const std::vector<RowView>& tables, SeriesSet* set) : tables_(tables), set_(set) {}
   // Resolves the columns. Call this first. Returns the errors of SeriesSet::Of.
   Status Prepare();
-  // Returns the tables that share a series with another table at overlapping times. Their sequences
-  // are required and must be added before Read.
+  // Returns the tables that share a series with another table at overlapping times. Their sequence
+  // numbers must be added before Read is called.
   std::vector<size_t> Mixed() const;
-  // Returns the series with a column in the tables, as indexes into set->all() in unspecified
+  // Returns the series that have a column in the tables, as indexes into set->all() in unspecified
   // order.
   const std::vector<uint32_t>& series() const { return series_; }
   // Replaces *out with the series' rows in the time range.
@@ -136,7 +136,7 @@ class SeriesMerger {
             int64_t to_ns = INT64_MAX) const;
   // Returns an upper bound for the series' number of rows.
   size_t Rows(uint32_t series) const;
-  // Prefetches the series' values, which are stored separately from other columns.
+  // Prefetches the values of the series, which are stored separately from other columns.
   void Prefetch(uint32_t series) const;
   // Appends rows to the columns and returns their number. Steps are appended only up to the last
   // row from a table with steps.
@@ -147,7 +147,7 @@ class SeriesMerger {
     size_t table;
     size_t column;
   };
-  // Merges the rows of all tables that have the series at overlapping times.
+  // Merges the rows of all tables that contain the series at overlapping times.
   void ReadMixed(const std::vector<Column>& columns, const RowFilter& range, SeriesRows* out) const;
   // Returns false if the columns' time ranges overlap; otherwise sorts the columns by time.
   bool InTurn(uint32_t series, std::vector<Column>* columns) const;

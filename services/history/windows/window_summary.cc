@@ -6,7 +6,7 @@
 
 namespace pitwall::history {
 
-// Computes the rows that Rollup would compute sample by sample and then close.
+// Computes the same rows as a Rollup that receives each sample and is then closed.
 TierRows RollUp(const SeriesRows& rows) {
   TierRows out;
   std::vector<RollupRow>& fine = out[0];

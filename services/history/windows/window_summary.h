@@ -1,5 +1,6 @@
-// Summary of a window without its rows: rollups of each series and the distribution of each metric.
-// It depends only on the window's rows, so it is bit-identical whenever it is computed.
+// Summary of a window without its rows. It contains rollups of each series and the distribution of
+// each metric. It depends only on the window's rows, so it is bit-identical regardless of when it
+// is computed.
 #pragma once
 
 #include <cstdint>

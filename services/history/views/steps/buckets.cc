@@ -11,8 +11,8 @@ namespace {
 
 int64_t CeilDivide(int64_t a, int64_t b) { return a / b + (a % b > 0 ? 1 : 0); }
 
-// Adds rows in time order to the buckets in which they start. The class avoids a division per
-// sample, which would take as long as reading the sample.
+// Adds rows in time order to the buckets in which they start. This avoids a division per sample,
+// which would take as long as reading the sample.
 class Buckets {
  public:
   explicit Buckets(int64_t bucket_ns) : bucket_ns_(bucket_ns) {}
@@ -54,7 +54,8 @@ BucketGrid GridOfTier(const BucketQuery& query, std::optional<size_t> tier) {
   const int64_t unit_ns = tier.has_value() ? kTiers[*tier] : 1;
   BucketGrid grid;
   grid.tier = tier;
-  // The bucket length depends only on the length of the range, so a moving chart keeps its buckets.
+  // The bucket length depends only on the length of the range, so buckets do not change while a
+  // chart moves.
   grid.bucket_ns = CeilDivide(PixelOf(query), unit_ns) * unit_ns;
   grid.range = {FloorTo(asked.from_ns, grid.bucket_ns), NextAfter(asked.to_ns - 1, grid.bucket_ns)};
   return grid;

@@ -1,5 +1,5 @@
-// Samples of a range in equal buckets, read from the finest suitable data. Charts and heat maps are
-// based on it.
+// Samples in a range, grouped into equal buckets and read from the finest suitable data. Charts and
+// heat maps use these buckets.
 #pragma once
 
 #include <cstdint>
@@ -27,35 +27,36 @@ struct BucketQuery {
 struct BucketGrid {
   TimeRange range;  // range extended to whole buckets
   int64_t bucket_ns = 1;
-  std::optional<size_t> tier;  // index into kTiers; no value for raw samples
+  std::optional<size_t> tier;  // index into kTiers; no value means raw samples
   size_t buckets() const { return static_cast<size_t>((range.to_ns - range.from_ns) / bucket_ns); }
 };
 
-// Responses with more values use 2-minute rows. The limit is 1,000 lines of 250 pixels.
+// Maximum number of values in a response, equal to 1,000 lines of 250 pixels. Larger responses use
+// 2-minute rows.
 inline constexpr uint64_t kMaxNumbers = 250'000;
 // Maximum number of samples read for a response if 2-minute rows are available.
 inline constexpr uint64_t kMaxSamplesRead = 4'000'000;
 // Shorter ranges are read at the resolution of their pixels, regardless of the number of lines.
 inline constexpr int64_t kMinCoarseNs = int64_t{30} * 60 * kNanosPerSecond;
 
-// Chooses the coarsest tier with at least one row per bucket; for 2-minute rows, one row per two
-// pixels suffices. If no tier is suitable, chooses raw samples unless they were dropped.
+// Chooses the coarsest tier that has at least one row per bucket. For 2-minute rows, one row per
+// two pixels suffices. If no tier is suitable, chooses raw samples unless they were dropped.
 BucketGrid GridOf(const BucketQuery& query);
 
 struct BucketColumn {
   Labels labels;
   SeriesKind kind = SeriesKind::kGauge;
-  std::vector<RollupRow> rows;  // start_ns is the bucket's start; empty buckets have no row
+  std::vector<RollupRow> rows;  // start_ns is the start of the bucket; empty buckets have no row
 };
 
-// Reads 2-minute rows instead of samples. The rows are stored, and their counts give the number of
-// samples. Returns no value if the samples are few enough or the range is short. Otherwise *grid is
-// replaced with the grid of the result.
+// Reads 2-minute rows instead of samples. These rows are stored, and their counts give the number
+// of samples. Returns no value if there are few enough samples or if the range is short. Otherwise,
+// *grid is replaced with the grid of the result.
 StatusOr<std::optional<std::vector<BucketColumn>>> ReadCoarse(const History& history,
                                                               const BucketQuery& query,
                                                               BucketGrid* grid);
 
-// Returns the buckets sorted by labels.
+// Reads the buckets of the series, sorted by labels.
 StatusOr<std::vector<BucketColumn>> ReadBuckets(const History& history, const BucketQuery& query,
                                                 const BucketGrid& grid);
 

@@ -1,4 +1,4 @@
-// Operators ranked by total time over all ranks.
+// Ranking of operators by their total time over all ranks.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,14 @@
 namespace pitwall::history {
 
 struct OperatorShare {
-  OperatorTotal total;  // the rank is -1: the total covers all requested ranks
+  OperatorTotal total;  // the rank is -1 because the total covers all requested ranks
   double share = 0;     // fraction of OperatorRanking::total_ns
 };
 
 struct OperatorRanking {
   // Sorted by total, longest first, and then by kind and name.
   std::vector<OperatorShare> operators;
-  int64_t total_ns = 0;  // total of all operators, including omitted ones
+  int64_t total_ns = 0;  // total time of all operators, including omitted operators
   size_t left_out = 0;
 };
 

@@ -32,7 +32,7 @@ struct RankSums {
   Sums sums;
 };
 
-// Visits each reported phase in name order.
+// Visits the reported phases in name order.
 template <typename Take>
 void ForEachReported(const Sums& sums, const std::vector<std::string>& names,
                      const std::vector<size_t>& order, Take take) {

@@ -1,4 +1,4 @@
-// Time of the last steps by phase, in total and by rank.
+// Time spent in each phase during the last steps, in total and by rank.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace pitwall::history {
 struct PhaseTime {
   std::string phase;
   double seconds = 0;
-  double share = 0;  // fraction of the listed total; the shares sum to 1
+  double share = 0;  // fraction of the listed total; all shares sum to 1
 };
 
 struct RankPhases {
@@ -32,7 +32,7 @@ struct PhaseTimes {
 };
 
 // Sums the time of the last steps by phase. The part of a step outside all reported phases is
-// "other". All runs of a repeated step count.
+// "other". All runs of a repeated step are included.
 StatusOr<PhaseTimes> MakePhaseTimes(const History& history, const StepQuery& query,
                                     size_t last_steps);
 

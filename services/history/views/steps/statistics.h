@@ -6,13 +6,13 @@
 
 namespace pitwall::history {
 
-// Returns the median, which for an even count is the mean of the two middle values. Returns NaN if
+// Returns the median. For an even count, it is the mean of the two middle values. Returns NaN if
 // there are no values.
 double MedianOf(std::vector<double> values);
-// Returns the median distance of the values from `median`.
+// Returns the median absolute distance of the values from `median`.
 double MedianDeviation(std::span<const double> values, double median);
 
-// Returns NaN if there are no values.
+// Returns the mean, or NaN if there are no values.
 double MeanOf(std::span<const double> values);
 
 // Returns the quantile by nearest rank: the lowest value such that at least a fraction q of the

@@ -1,5 +1,5 @@
 // Heat map of ranks by steps. It is computed from window summaries if columns consist of whole
-// blocks, and otherwise from samples.
+// blocks, and from samples otherwise.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -21,8 +21,8 @@ namespace {
 // Columns of at least this many steps use coarse blocks; shorter columns use only fine blocks.
 constexpr int64_t kCoarseColumn = 4 * kStepBlocks[1];
 
-// Returns the next valid number of steps per column: any small number below a block's length, and
-// otherwise a multiple of a block's length.
+// Returns the next valid number of steps per column. Valid numbers are all numbers below a block's
+// length and the multiples of a block's length.
 int64_t WholeBlocks(int64_t steps) {
   if (steps < kStepBlocks[0]) return steps;
   const int64_t block = steps < kCoarseColumn ? kStepBlocks[0] : kStepBlocks[1];
@@ -41,7 +41,7 @@ struct Source {
   const StepWindow* window = nullptr;
   StepSummaryPtr summary;
   bool cut = false;                     // whether the query covers only some of the window's steps
-  size_t first_step = 0, end_step = 0;  // range of covered steps in the summary
+  size_t first_step = 0, end_step = 0;  // range of steps in the summary that the query covers
   bool Edge(size_t step) const {
     const auto at = static_cast<uint32_t>(step);
     return std::binary_search(summary->edges.begin(), summary->edges.end(), at);
@@ -104,12 +104,12 @@ class StepReading {
   bool complete_ = true;
 };
 
-// Returns whether the summary can be used. The query must not cut a block; otherwise samples are
+// Returns whether the summary can be used. The query must not cut a block; if it does, samples are
 // read.
 bool StepReading::Usable(const StepSummary& summary, Source* source) const {
   if (!query_.ranks.empty()) return false;
   if (!summary.complete) {
-    // The summary does not identify the runs without own time.
+    // The summary does not show which runs have no own time.
     source->cut = query_.from_step > kNoStep + 1 || query_.to_step < kMaxPosition;
     return !source->cut;
   }
@@ -139,7 +139,7 @@ Status StepReading::Summaries(const History::StepWindows& windows) {
     first = std::min(first, source.summary->steps[source.first_step]);
     last = std::max(last, source.summary->steps[source.end_step - 1]);
   }
-  // If columns have fewer steps than a block, the summaries cannot be used.
+  // The summaries cannot be used if columns have fewer steps than a block.
   if (first > last || StepsOfColumn(first, last, most_columns_) < kStepBlocks[0]) {
     for (Source& source : sources_) {
       if (source.summary != nullptr && source.summary->complete) source.summary = nullptr;
@@ -160,7 +160,7 @@ Status StepReading::AddEdges(const Source& source) {
   return OkStatus();
 }
 
-// Windows are added in order, so that the later run of a repeated step wins.
+// Windows are added in time order, so that the later run of a repeated step is used.
 Status StepReading::Gather() {
   matrix_ = StepMatrix();
   for (const Source& source : sources_) {
@@ -220,7 +220,7 @@ std::vector<int64_t> StepReading::Ranks() const {
   for (const Source& source : sources_) {
     if (source.summary == nullptr) continue;
     const std::vector<int64_t>& more = source.summary->ranks;
-    // Most windows have the same ranks.
+    // The ranks are the same in most windows.
     if (std::includes(out.begin(), out.end(), more.begin(), more.end())) continue;
     std::vector<int64_t> both;
     std::set_union(out.begin(), out.end(), more.begin(), more.end(), std::back_inserter(both));
@@ -276,7 +276,7 @@ StatusOr<StepHeatMap> StepReading::Map() const {
     std::vector<BlockRun> runs;
     for (size_t b = 0; b < blocks->count; ++b) {
       const int64_t step = (blocks->first + static_cast<int64_t>(b)) * length;
-      // The query cuts the window's steps only at block boundaries.
+      // The query cuts the window's steps only at the edges of blocks.
       if (step + length <= query_.from_step || step >= query_.to_step) continue;
       if (step < map.from_step || step >= map.to_step) continue;
       if (runs.empty() || runs.back().column != column_of(step) || runs.back().end != b)

@@ -15,7 +15,7 @@ Status TooManyStepCells() {
 
 Status StepMatrix::Add(const RankSteps& of_rank) {
   std::vector<double>& cells = ranks_[of_rank.rank];
-  size_t row = 0;  // usually the next row, because ranks run the same steps in order
+  size_t row = 0;  // usually the next row, because all ranks run the same steps in order
   for (size_t i = 0; i < of_rank.steps.size(); ++i) {
     const int64_t step = of_rank.steps[i];
     if (step == kNoStep || !std::isfinite(of_rank.seconds[i])) continue;

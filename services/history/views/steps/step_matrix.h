@@ -18,8 +18,8 @@ inline constexpr size_t kMaxStepCells = size_t{32} << 20;
 
 Status TooManyStepCells();
 
-// Seconds of each step by rank. Unknown values are NaN. If a step was repeated, the later run
-// counts. Not thread-safe.
+// Duration of each step by rank, in seconds. Unknown values are NaN. If a step was repeated, its
+// later run is used. Not thread-safe.
 class StepMatrix {
  public:
   // Adds the steps of a rank. Later runs must be added after earlier runs.
@@ -30,14 +30,14 @@ class StepMatrix {
   bool Has(int64_t step) const { return rows_.contains(step); }
   // Returns the steps in ascending order, each with its row.
   std::vector<std::pair<int64_t, size_t>> Steps() const;
-  // Returns the cells of each rank by row, up to the rank's last cell.
+  // Returns the cells of each rank by row, up to the last cell of the rank.
   const std::map<int64_t, std::vector<double>>& ranks() const { return ranks_; }
 
  private:
   size_t RowOf(int64_t step);
   Status Grow(size_t rows, std::vector<double>* cells);
 
-  std::vector<int64_t> steps_;  // in order of first occurrence
+  std::vector<int64_t> steps_;  // in the order in which the steps first occurred
   absl::flat_hash_map<int64_t, size_t> rows_;
   std::map<int64_t, std::vector<double>> ranks_;
   size_t cells_ = 0;

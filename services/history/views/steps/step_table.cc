@@ -75,8 +75,8 @@ std::vector<StepRow> RowsOf(const std::vector<SampleColumn>& columns, const Step
   return rows;
 }
 
-// Reorders rows from (rank, end) to (step, rank, end) by counting, which works well because ranks
-// run the same steps.
+// Reorders rows from (rank, end) to (step, rank, end) by counting, which is fast because ranks run
+// the same steps.
 void SortBySteps(std::vector<StepRow>* rows) {
   if (rows->empty()) return;
   const auto by_step = [](const StepRow& a, const StepRow& b) { return a.step < b.step; };
@@ -95,8 +95,8 @@ void SortBySteps(std::vector<StepRow>* rows) {
   *rows = std::move(sorted);
 }
 
-// Rows of each rank by end time. Columns are also in time order, so each row is found next to the
-// previous row.
+// Index of each rank's rows by end time. Columns are also in time order, so each row is found next
+// to the previous row.
 class RowsByRank {
  public:
   explicit RowsByRank(const std::vector<StepRow>& rows) : rows_(rows) {
@@ -106,7 +106,7 @@ class RowsByRank {
     }
   }
   // Calls `take` with the row and the index of each finite value that belongs to a row. If several
-  // rows have the same key, the first row is used.
+  // rows have the same key, only the first row is passed.
   template <typename Take>
   void Join(int64_t rank, const SampleColumn& column, Take take) const {
     const auto found = ranks_.find(rank);
@@ -201,7 +201,7 @@ StepTable TableOf(const std::vector<SampleColumn>& columns, const StepQuery& que
   return table;
 }
 
-// Selects the data needed for the wait, without the other phases.
+// Selects the data needed to compute the wait, without the other phases.
 SampleQuery QueryOfWaits(const StepQuery& query) {
   SampleQuery read = QueryOf(query, kAll);
   for (Selector& selector : read.selectors) {
@@ -252,7 +252,7 @@ SampleQuery QueryOfStepTimes(const StepQuery& query, bool own) {
 }
 
 // Avoids creating rows if possible, because there may be a million of them. All samples of a step
-// run have the same time, so the run is in one part.
+// run have the same time, so the run is in a single part.
 Status VisitStepTimes(const std::vector<SampleColumn>& columns, const StepQuery& query, bool own,
                       const std::function<Status(const RankSteps&)>& visit) {
   StepTimes times;
@@ -290,7 +290,8 @@ StatusOr<TimeRange> RangeOfSteps(const History& history, const StepQuery& query)
   return range;
 }
 
-// Estimates the same range without reading series. Most ranks run steps until their last data.
+// Estimates the same range without reading series. Most ranks run steps until the time of their
+// last data.
 TimeRange RangeOfRanks(const StepQuery& query) {
   TimeRange range = {kMaxPosition, 0};
   for (const auto& [id, source] : query.job->sources) {
@@ -301,7 +302,7 @@ TimeRange RangeOfRanks(const StepQuery& query) {
   return range;
 }
 
-// Returns steps in ascending order.
+// Returns the steps in ascending order.
 StatusOr<std::vector<int64_t>> StepsWithin(const History& history, const StepQuery& query) {
   ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns,
                    history.Samples(QueryOf(query, kDurations)));
@@ -309,7 +310,7 @@ StatusOr<std::vector<int64_t>> StepsWithin(const History& history, const StepQue
   absl::flat_hash_map<int64_t, size_t> places;  // index of each step in `out`
   for (const SampleColumn& column : columns) {
     if (!Wanted(query, RankOf(column.labels))) continue;
-    size_t next = 0;  // usually the next step, because ranks run the same steps in order
+    size_t next = 0;  // usually the next step, because all ranks run the same steps in order
     for (size_t i = 0; i < column.steps.size(); ++i) {
       const int64_t step = column.steps[i];
       if (step == kNoStep || !std::isfinite(column.values[i])) continue;
@@ -342,7 +343,7 @@ StatusOr<StepRange> FindLastSteps(const History& history, const StepQuery& query
     tail.range = {std::max(first_ns, last_ns - reach_ns), last_ns + 1};
     ASSIGN_OR_RETURN(const std::vector<int64_t> steps, StepsWithin(history, tail));
     if (steps.size() <= count && tail.range.from_ns > first_ns) {
-      if (steps.empty() && !exact) {  // ranks stopped earlier; read exact times
+      if (steps.empty() && !exact) {  // if ranks stopped earlier, their exact times must be read
         exact = true;
         ASSIGN_OR_RETURN(all, RangeOfSteps(history, query));
         reach_ns /= 4;

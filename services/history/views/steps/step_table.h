@@ -1,4 +1,4 @@
-// Step tables of the ranks: time, duration, phases, and wait of each step.
+// Tables of the ranks' steps, with the time, duration, phases, and wait of each step.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct StepQuery {
   TimeRange range;  // range of step end times
   int64_t from_step = 0;
   int64_t to_step = kMaxPosition;
-  std::vector<int64_t> ranks;  // all ranks if empty
+  std::vector<int64_t> ranks;  // if empty, all ranks are selected
   ReadLimits limits;
 };
 
@@ -37,7 +37,7 @@ struct StepRow {
   double wait = 0;  // in seconds
 };
 
-// Movable only, because rows point into it.
+// Movable only, because rows point into `seconds`.
 struct StepTable {
   StepTable() = default;
   StepTable(StepTable&&) = default;
@@ -58,19 +58,19 @@ StatusOr<StepTable> MakeStepTable(const History& history, const StepQuery& query
 // Selects the samples needed for step durations or, if `own` is set, for a rank's own time without
 // the wait.
 SampleQuery QueryOfStepTimes(const StepQuery& query, bool own);
-// Computes the times by rank from one part of these samples.
+// Computes the step times by rank from one part of these samples.
 Status VisitStepTimes(const std::vector<SampleColumn>& columns, const StepQuery& query, bool own,
                       const std::function<Status(const RankSteps&)>& visit);
 
 // Reads only durations. The rows have no phases.
 StatusOr<std::vector<StepRow>> ReadStepDurations(const History& history, const StepQuery& query);
 
-// Range of the last `count` distinct steps below `to_step`, searched backward from the end. Empty
-// if there are no steps.
+// Range of the last `count` distinct steps below `to_step`, which are searched backward from the
+// end. The range is empty if there are no steps.
 struct StepRange {
   int64_t from_step = 0;
   int64_t to_step = 0;
-  TimeRange range;  // contains the end times of all these steps
+  TimeRange range;  // time range that contains the end times of all these steps
 };
 StatusOr<StepRange> FindLastSteps(const History& history, const StepQuery& query, size_t count);
 

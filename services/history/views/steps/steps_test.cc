@@ -1,4 +1,5 @@
-// Tests step tables and the views derived from them: phases, what-if, operators, and tensors.
+// Tests step tables and the views derived from them, which show phases, what-if estimates,
+// operators, and tensors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -60,7 +61,7 @@ class Steps : public ::testing::Test {
   VectorHistory history_;
 };
 
-// History that returns samples in parts of 7 s and restarts once halfway.
+// History that returns samples in parts of 7 s and restarts reading once, halfway.
 class HistoryInParts : public VectorHistory {
  public:
   Status VisitSamples(
@@ -83,7 +84,7 @@ class HistoryInParts : public VectorHistory {
 // A job with 20 ranks repeats steps 40 to 69 after a restart on other nodes, and one rank has a
 // gap. Each cell is compared with its definition, with the samples in one part and in several
 // parts.
-TEST(StepHeatMaps, SamplesInPartsGiveSameMap) {
+TEST(StepHeatMaps, MapIsSameIfSamplesAreReadInParts) {
   VectorHistory whole;
   HistoryInParts parts;
   constexpr int kRanks = 20;
@@ -231,7 +232,7 @@ TEST_F(Steps, PhaseNamedOtherIncludesUnaccountedTime) {
   AddDurations(0, {9, 1, 2});
   AddPhase(0, "other", {9, 0.25, 0.5});
   AddPhase(0, "z", {9, 0.5, 0.5});
-  AddDurations(1, {9, 1, 1});  // rank 1 reports no phase
+  AddDurations(1, {9, 1, 1});  // rank 1 reports no phases
   AddDurations(2, {9, 1, 1});
   AddPhase(2, "z", {9, 1, 1});  // rank 2 has no time left for "other"
   const PhaseTimes times = *MakePhaseTimes(history_, Ask(), 2);
@@ -271,12 +272,12 @@ TEST(StepMatrix, AddStepEqualsAddForEachRank) {
     for (size_t i = 0; i < same.size(); ++i)
       EXPECT_TRUE(same[i] == seconds[i] || (std::isnan(same[i]) && std::isnan(seconds[i])));
   }
-  EXPECT_EQ(by_step.ranks().at(9)[0], 8);  // from the later run
+  EXPECT_EQ(by_step.ranks().at(9)[0], 8);  // the value is from the later run
 }
 
 TEST_F(Steps, LastStepsAreFoundSearchingBackward) {
-  // 2,000 steps of 1 s each. The first search covers 60 s, which is too short for the last 300
-  // steps.
+  // The job has 2,000 steps of 1 s each. The first search covers 60 s, which is too short for the
+  // last 300 steps.
   std::vector<double> ends, seconds;
   std::vector<int64_t> steps;
   for (int i = 0; i < 2000; ++i) {
@@ -296,20 +297,20 @@ TEST_F(Steps, WhatIfTimeIsMaximumOverOtherRanks) {
   AddDurations(0, {1, 1.5, 1});
   AddDurations(1, {2, 1, 2});
   AddDurations(2, {1.25, 1, 1});
-  // The maxima are 2, 1.5, 2; without rank 1, they are 1.25, 1.5, 1.
+  // The maxima are 2, 1.5, and 2. Without rank 1, they are 1.25, 1.5, and 1.
   const WhatIf what = *MakeWhatIf(history_, Ask(), 1);
   ASSERT_TRUE(what.computable);
   EXPECT_FALSE(what.own_time);
   EXPECT_EQ(what.steps, 3U);
   EXPECT_THAT(what.with, DoubleNear(5.5 / 3, 1e-12));
   EXPECT_THAT(what.without, DoubleNear(3.75 / 3, 1e-12));
-  // Removing a rank that was never the slowest changes nothing.
+  // Removing a rank that was never the slowest rank changes nothing.
   const WhatIf same = *MakeWhatIf(history_, Ask(), 2);
   EXPECT_EQ(same.with, same.without);
 }
 
 TEST_F(Steps, WhatIfUsesOwnTimeIfAllWaitsAreKnown) {
-  // In lockstep, every step takes 2 s on both ranks: rank 1 computes, and rank 0 waits for rank 1.
+  // In lockstep, every step takes 2 s on both ranks, because rank 0 waits while rank 1 computes.
   AddDurations(0, {2, 2, 2});
   AddDurations(1, {2, 2, 2});
   AddPhase(0, "collective", {1, 1, 1});

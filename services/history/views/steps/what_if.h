@@ -1,4 +1,4 @@
-// Estimated step time without one of the ranks.
+// Estimate of the step time without one of the ranks.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@ struct WhatIf {
   size_t steps = 0;    // number of steps that every rank reported
   size_t left_out = 0;
   bool own_time = false;  // whether durations exclude the time in collectives
-  double with = 0;        // mean over the steps of the maximum over the ranks, in seconds
-  double without = 0;     // the same, without the rank
+  double with = 0;        // mean over the steps of the longest time of any rank, in seconds
+  double without = 0;     // the same mean without the rank
 };
 
 // Estimates the step time without the rank. Uses the ranks' own time if every rank reports its wait
-// in every counted step. In lockstep training, all durations are equal because the other ranks wait
-// for the slow rank. If a step was repeated, the later run counts.
+// in every counted step, because in lockstep training, all durations are equal while the other
+// ranks wait for the slow rank. If a step was repeated, its later run is used.
 StatusOr<WhatIf> MakeWhatIf(const History& history, const StepQuery& query, int64_t rank);
 
 }  // namespace pitwall::history

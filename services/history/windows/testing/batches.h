@@ -18,7 +18,7 @@ namespace pitwall::history {
 
 inline constexpr int64_t kBegin = 1'767'225'600 * kNanosPerSecond;  // a multiple of all tiers
 
-// The frames own the data of their spans.
+// Batch that owns the data to which its frames refer.
 struct OwnedBatch {
   Batch batch;
   std::vector<std::unique_ptr<std::vector<int64_t>>> numbers;
