@@ -1,4 +1,5 @@
-// Captures from the log to the clients and back, for the bridge alone and for the whole collector.
+// Tests captures on their way from the log to the clients and back, with the bridge alone and with
+// the whole collector.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -94,7 +95,7 @@ TEST_F(CaptureTopicBridgeTest, ForwardsIntervalChangesSeparately) {
   request.issue = "new";
   request.expires_ns += kNanosPerSecond;
   Append(cloudevents::EncodeCloudEvent(request));
-  request.kind = ActionKind::kStop;  // ignored by collectors
+  request.kind = ActionKind::kStop;  // collectors ignore this action
   Append(cloudevents::EncodeCloudEvent(request));
   Append(cloudevents::EncodeCaptureRequest(RequestOf("a capture")));
   std::vector<std::string> sampled;
@@ -121,7 +122,7 @@ TEST_F(CaptureTopicBridgeTest, SecondRequestWithinOneSecondIsRejected) {
   EXPECT_TRUE(bridge_->Ask(RequestOf("c")).ok());
   Turn();
   EXPECT_EQ(log_.Records(kControlTopic).size(), 2u);
-  AwaitGiven(2);  // the bridge receives its own request, like all collectors
+  AwaitGiven(2);  // the bridge also receives its own request, as all collectors do
 }
 
 TEST_F(CaptureTopicBridgeTest, LogUnavailable_OutboxIsLimited) {
@@ -180,8 +181,8 @@ class CaptureCollectorTest : public CollectorTest {
     changed_.wait(lock, [&] { return got_.size() >= count; });
     return got_;
   }
-  // Advances the clock until the captures are delivered. One step is not enough, because
-  // NodeCaptures may read the clock just after it.
+  // Advances the clock until the captures are delivered. A single step is not enough, because
+  // NodeCaptures may read the clock just after that step.
   std::vector<RankCapture> AdvanceToCaptures(size_t count) {
     Advance(kCaptureGapNs);
     while (true) {
@@ -232,7 +233,7 @@ TEST_F(CaptureCollectorTest, SamplesClientTwiceAndPublishesState) {
   EXPECT_EQ(captures[0].world_size, 2);
   EXPECT_EQ(captures[0].state, CaptureState::kCollective);
   EXPECT_EQ(Counter("pitwall_collector_captured_ranks_total"), 1);
-  // The node publishes the state as a series.
+  // The node publishes the capture state as a series.
   Advance(3 * kNanosPerSecond);
   bool published = false;
   for (const ReadBatch& batch : Stop())
@@ -255,11 +256,11 @@ TEST_F(CaptureCollectorTest, ClientWithHugeAnswer_IsClosedAndCapturedBySystem) {
   EXPECT_THAT(captures[0].why_system, HasSubstr("connection to the collector is lost"));
 }
 
-TEST_F(CaptureCollectorTest, OldClientIsNotAskedForCapture) {
+TEST_F(CaptureCollectorTest, OldClientReceivesNoCaptureRequest) {
   Start();
   TestClient client = Join(0, false);
   Request();
-  // The request is accepted before the clock advances.
+  // The request must be accepted before the clock advances.
   while (Counter("pitwall_collector_captures_total") < 1) std::this_thread::yield();
   const auto captures = AdvanceToCaptures(1);
   EXPECT_THAT(captures[0].why_system, HasSubstr("does not support captures"));

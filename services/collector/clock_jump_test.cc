@@ -1,4 +1,4 @@
-// Jumps of the wall clock while a collector runs (time-model.md 1.1).
+// Tests jumps of the wall clock while a collector runs (time-model.md 1.1).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,11 +23,11 @@ TEST_F(CollectorTest, WallClockSetBack_EventTimeContinues) {
   clock_.SetWall(before_ns - 3600 * kSecond);
   Advance(3 * kSecond);
   EXPECT_EQ(Counter("pitwall_collector_clock_behind"), 1);
-  clock_.SetWall(before_ns + 3 * kSecond);  // event time has caught up
+  clock_.SetWall(before_ns + 3 * kSecond);  // by now, event time has caught up
   Advance(3 * kSecond);
   EXPECT_EQ(Counter("pitwall_collector_clock_behind"), 0);
   const auto batches = Of(Stop(), "node:n1");
-  // There is only one boot, and every second has data. DecodeAll checks that time does not
+  // There is only one boot, and every second has data. DecodeAll checks that the time does not
   // decrease.
   std::set<int64_t> seconds;
   std::vector<double> offsets;
@@ -53,7 +53,7 @@ TEST_F(CollectorTest, WallClockSetForward_StartsNewBoot) {
   Advance(2 * kSecond);
   clock_.SetWall(clock_.WallNs() + 3600 * kSecond);
   Advance(2 * kSecond);
-  clock_.SetWall(clock_.WallNs() + 900 * kMs);  // too small for a new boot
+  clock_.SetWall(clock_.WallNs() + 900 * kMs);  // too small a change for a new boot
   Advance(2 * kSecond);
   const auto batches = Of(Stop(), "node:n1");
   std::vector<std::string> boots;
@@ -71,7 +71,7 @@ TEST_F(CollectorTest, WallClockSetForward_StartsNewBoot) {
   EXPECT_EQ(Counter("pitwall_collector_boots_total"), 2);
 }
 
-// Issue 26, F1.
+// Tests issue 26, F1.
 TEST_F(CollectorTest, WallClock45DaysAheadFor25Seconds_ChangesNothing) {
   Start();
   Advance(2 * kSecond);

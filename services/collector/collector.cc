@@ -107,7 +107,7 @@ Status CheckLimits(const Options::Limits& limits) {
   return OkStatus();
 }
 
-// Without a socket, no clients can join late.
+// Without a socket, no client can join late.
 int64_t SlackOf(const Options& options) {
   return options.socket_path.empty() ? 0 : options.join_slack_ns;
 }
@@ -191,7 +191,7 @@ struct Collector::Impl {
   GpuMonitor gpus;
   Sampler sampler;
   PodStatusEvents pod_events;
-  std::unique_ptr<PodWatch> pods;  // null: pods are not watched
+  std::unique_ptr<PodWatch> pods;  // if null, pods are not watched
   const std::unique_ptr<Wakeup> finished;
   Mutex mutex;
   bool started ABSL_GUARDED_BY(mutex) = false;
@@ -266,8 +266,7 @@ void Collector::Stop() {
     MutexLock lock(&impl_->mutex);
     if (!impl_->started || impl_->stopped) return;
     impl_->stopped = true;
-    // No goodbye is sent for the ranks, because they keep running and the next collector resumes
-    // them.
+    // The ranks receive no goodbye, because they keep running and the next collector resumes them.
     impl_->server.Stop();
     if (impl_->pods != nullptr) impl_->pods->Stop();
     impl_->sampler.Stop();

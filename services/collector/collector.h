@@ -1,5 +1,5 @@
-// Collector, one per node. Samples the node, receives data from its training processes, and
-// publishes both as telemetry.
+// Collector, of which there is one per node. It samples the node, receives data from the node's
+// training processes, and publishes both as telemetry.
 #pragma once
 
 #include <cstddef>
@@ -21,32 +21,33 @@
 namespace pitwall::collector {
 
 struct Options {
-  std::string node;                   // empty: the machine's host name
+  std::string node;                   // if empty, the machine's host name is used
   int64_t interval_ns = 500'000'000;  // one of Collector::Intervals()
   std::vector<JobDeclaration> jobs;
-  // Unix stream socket for clients; empty: none. Paths longer than 107 bytes are rejected.
+  // Path of the Unix stream socket for clients. If empty, there is no socket. Paths longer than 107
+  // bytes are rejected.
   std::string socket_path;
   uint32_t socket_mode = 0666;
-  std::string socket_group;  // name or number; empty: the default group
+  std::string socket_group;  // name or number; if empty, the default group is used
   // Limits for all clients together and for the clients of one owner.
   struct Limits {
-    size_t clients = 1024;  // connections
+    size_t clients = 1024;  // maximum number of connections
     size_t clients_per_owner = 256;
     size_t bytes_per_second_per_owner = 16u << 20;
-    size_t jobs = 256;  // jobs known only from clients
+    size_t jobs = 256;  // maximum number of jobs known only from clients
     size_t jobs_per_owner = 64;
     int64_t hello_timeout_ns = 10'000'000'000;
     // Maximum time without a message. Clients send a heartbeat every second, except if the rank is
-    // frozen or holds the GIL. Such a rank must stay connected, because only then its process is
-    // watched and its stacks are captured.
+    // frozen or holds the GIL. Such a rank must stay connected, because its process is watched and
+    // its stacks are captured only while it is connected.
     int64_t idle_timeout_ns = 1'800'000'000'000;
   };
   Limits limits;
-  // Directory with one file per job, written by a prolog and removed by an epilog; empty: none. See
-  // jobs/job_file_directory.h.
+  // Directory with one file per job, which a prolog writes and an epilog removes
+  // (jobs/job_file_directory.h). If empty, no directory is read.
   std::string drop_dir;
   // Source of the exit status of ranks in pods and, with `owners`, of the pods' owners
-  // (pods/pod_watch.h). Disabled without a URL. The transport is not owned.
+  // (pods/pod_watch.h). Disabled if the URL is empty. The caller owns the transport.
   struct Pods {
     std::string url;
     std::string token_file;
@@ -54,36 +55,38 @@ struct Options {
     bool owners = false;
   };
   Pods pods;
-  // Directory for records that cannot be published yet; empty: only the memory queue. Each
-  // collector needs its own directory.
+  // Directory for records that cannot be published yet. If empty, records are kept only in the
+  // memory queue. Each collector needs a separate directory.
   std::string spool_dir;
   uint64_t spool_bytes = 1ull << 30;
   size_t queue_bytes = 8u << 20;
-  // Parent of /proc and /sys, for containers with the host's mounted elsewhere, and for tests.
+  // Parent directory of /proc and /sys. Used in tests, and in containers in which the host's files
+  // are mounted elsewhere.
   std::string root = "/";
   bool gpus = true;
   std::string nvml_library = "libnvidia-ml.so.1";
-  // Lag of the collector's own promise behind its time. It gives clients time to send a hello
-  // before the promise passes their start (time-model.md 1.3). 0 without a socket.
+  // Delay of the collector's own promise relative to its time. It gives clients time to send a
+  // hello before the promise passes their start (time-model.md 1.3). It is 0 without a socket.
   int64_t join_slack_ns = 250'000'000;
-  // Grace period between the goodbyes of all local ranks and the end of the job; a new hello
-  // cancels the end.
+  // Grace period between the goodbyes of all local ranks and the end of the job. A new hello within
+  // this period cancels the end.
   int64_t completed_grace_ns = 5'000'000'000;
   int64_t failed_grace_ns = 60'000'000'000;
   // Time after which a job known only from clients is released if all of them disconnected without
   // a goodbye.
   int64_t lost_grace_ns = 600'000'000'000;
-  // Receives each rank's capture result on the socket thread; must not block. May be null.
+  // Receives each rank's capture result on the socket thread. Must not block. May be null.
   std::function<void(RankCapture)> deliver_capture;
-  // Forwards a job owner's request to all collectors; must not block.
+  // Forwards a job owner's request to all collectors. Must not block.
   std::function<Status(CaptureRequest)> ask_capture;
-  // Generates boot IDs; empty: random IDs.
+  // Generates boot IDs. If empty, boot IDs are random.
   std::function<std::string()> new_boot_id;
 };
 
-// Threads: sampler (owns the node's readings), socket server (owns the clients), publisher (owns
-// the appender calls), and GPU reader. All methods are thread-safe. The clock and the appender are
-// not owned and must outlive the collector. The destructor stops the collector.
+// Runs the sampler thread (which owns the node's readings), the socket server thread (which owns
+// the clients), the publisher thread (which owns the appender calls), and the GPU reader thread.
+// All methods are thread-safe. The caller owns the clock and the appender, which must outlive the
+// collector. The destructor stops the collector.
 class Collector {
  public:
   // Validates the options without starting the collector. Returns InvalidArgument with the option's
@@ -94,21 +97,21 @@ class Collector {
   Collector(const Collector&) = delete;
   Collector& operator=(const Collector&) = delete;
 
-  // Opens spool and socket and starts the threads. After an error, no thread is running.
+  // Opens the spool and the socket and starts the threads. After an error, no thread is running.
   Status Start();
   // Sends the node's goodbyes, publishes or spools the remaining records, and joins the threads.
-  // Ranks get no goodbye, because the next collector resumes them. Idempotent.
+  // Ranks receive no goodbye, because the next collector resumes them. Idempotent.
   void Stop();
-  // Starts the collector, waits for Stop or RequestStop on another thread, and stops.
+  // Starts the collector, waits until Stop or RequestStop is called on another thread, and stops.
   Status Run();
-  // Ends Run without blocking. Thread-safe, but not safe in signal handlers.
+  // Ends Run without blocking. Thread-safe, but must not be called in signal handlers.
   void RequestStop();
 
-  // Captures the job's ranks on this node. Returns without waiting.
+  // Captures the job's ranks on this node. Returns without waiting for the result.
   void RequestCapture(CaptureRequest request);
 
-  // Takes effect at the next tick. Returns InvalidArgument if the interval is not one of
-  // Intervals().
+  // Sets the sampling interval from the next tick on. Returns InvalidArgument if the interval is
+  // not one of Intervals().
   Status SetInterval(int64_t interval_ns);
   // Returns 100, 200, 500, 1000, 5000, and 60000 ms.
   static const std::vector<int64_t>& Intervals();

@@ -1,4 +1,4 @@
-// Tests of the whole collector with a fake clock.
+// Tests the whole collector with a fake clock.
 #include "services/collector/collector.h"
 
 #include <gmock/gmock.h>
@@ -36,7 +36,7 @@ std::vector<int64_t> Ticks(const std::vector<ReadBatch>& batches) {
   return ticks;
 }
 
-TEST_F(CollectorTest, LateTicksStayAtMultiplesOfInterval) {
+TEST_F(CollectorTest, LateTicksAreAtMultiplesOfInterval) {
   options_.interval_ns = 100 * kMs;
   Start();
   Advance(2 * kSecond, 37 * kMs);
@@ -61,9 +61,9 @@ TEST_F(CollectorTest, LateTicksStayAtMultiplesOfInterval) {
     before = batch.promise_ns;
   }
   EXPECT_TRUE(batches.back().goodbye);
-  EXPECT_TRUE(batches[0].ticks.empty());  // the announcement
+  EXPECT_TRUE(batches[0].ticks.empty());  // the announcement of the node
   EXPECT_GT(batches[1].schemas, 0u);
-  // CPU ratios appear from the second tick on, because no job is bound.
+  // CPU ratios appear from the second tick on. They are published because no job is bound.
   EXPECT_TRUE(batches[2].Has("system_cpu_time_seconds_total{cpu=0"));
 }
 
@@ -132,7 +132,8 @@ TEST_F(CollectorTest, ClientProcessBecomesReferenceOfJob) {
   options_.jobs.push_back({"job-1", "bert", {}, {}, {}, ""});
   Start();
   Advance(kSecond);
-  // Two incarnations with two ranks each. The second incarnation has another process start.
+  // The job has two incarnations with two ranks each. The process start differs in the second
+  // incarnation.
   for (const int start : {777, 888}) {
     WriteProcess(start);
     TestClient first(options_.socket_path), second(options_.socket_path);
@@ -190,8 +191,8 @@ TEST_F(CollectorTest, SecondIncarnationOfClientJob_UpdatesReference) {
   EXPECT_THAT(references, ElementsAre(Cat(pid, 777), Cat(pid, 888)));
 }
 
-// After kill -9, the rank is lost, the node sends no more frames to the job, and the launcher's end
-// is reported after the rank's.
+// After kill -9, the rank is lost, the node sends no further frames to the job, and the end of the
+// launcher is reported after the end of the rank.
 TEST_F(CollectorTest, KilledProcess_IsReportedAsLostRank) {
   options_.socket_path = root_.At("socket");
   const auto stat = [&](int pid, int parent, char state, int status) {
@@ -207,13 +208,13 @@ TEST_F(CollectorTest, KilledProcess_IsReportedAsLostRank) {
   client.Send(HelloOf(0, clock_.WallNs()));
   client.ReadWelcome();
   Advance(2 * kSecond);
-  // A closed connection alone is not an end, because the process is still running.
+  // A closed connection alone does not end the rank, because its process is still running.
   client.Close();
   while (Counter("pitwall_collector_clients") > 0) {
   }
   Advance(2 * kSecond);
   EXPECT_THAT(collector_->BoundJobs(), ElementsAre("job-1"));
-  stat(getpid(), 4000, 'Z', 9);  // not reaped by its parent yet
+  stat(getpid(), 4000, 'Z', 9);  // the process has not been reaped by its parent yet
   while (!collector_->BoundJobs().empty()) Advance(100 * kNanosPerMilli);
   root_.Remove("proc/4000/stat");
   const auto job_events = [&] {
@@ -233,7 +234,7 @@ TEST_F(CollectorTest, KilledProcess_IsReportedAsLostRank) {
   EXPECT_EQ(events[1].rank_lost.boot_id, "boot-0");
   EXPECT_EQ(events[1].rank_lost.signal, 9);
   EXPECT_GE(events[2].time_ns, events[1].time_ns);
-  // The node's last batch for the job is a goodbye.
+  // The node's last batch for the job contains a goodbye.
   const auto last = std::find_if(batches.rbegin(), batches.rend(),
                                  [](const ReadBatch& batch) { return batch.source == "node@n1"; });
   ASSERT_NE(last, batches.rend());
@@ -331,9 +332,9 @@ TEST_F(CollectorTest, ClientIsAnnouncedBeforeNodePassesItsStart) {
   EXPECT_EQ(job.back().events[0].reason, "completed");
 }
 
-// time-model.md, scenarios 4 and 13: the log is unavailable, and the collector is killed while
-// publishing its spool.
-TEST_F(CollectorTest, KilledWhilePublishingSpool_LosesAndReordersNothing) {
+// The log is unavailable, and the collector is killed while it publishes its spool (time-model.md,
+// scenarios 4 and 13).
+TEST_F(CollectorTest, KilledWhilePublishingSpool_KeepsRecordsAndOrder) {
   options_.spool_dir = root_.At("spool");
   int ready[2];
   ASSERT_EQ(pipe(ready), 0);
@@ -358,8 +359,8 @@ TEST_F(CollectorTest, KilledWhilePublishingSpool_LosesAndReordersNothing) {
   close(ready[0]);
   close(ready[1]);
 
-  // The second collector sends some records twice, because its log stores them but returns an
-  // error.
+  // The second collector sends some records twice, because its log stores the records but returns
+  // an error.
   appender_.Fail(3, Unavailable("half done"), 5);
   clock_.Advance(60 * kSecond);
   Start();
@@ -369,7 +370,7 @@ TEST_F(CollectorTest, KilledWhilePublishingSpool_LosesAndReordersNothing) {
   }
   Advance(3 * kSecond);
   collector_->Stop();
-  // Keeps each (boot, sequence) once, like the processor.
+  // Keeps each (boot, sequence) only once, as the processor does.
   std::vector<OutgoingRecord> once;
   std::set<std::string> seen;
   for (const OutgoingRecord& record : appender_.records()) {
@@ -416,7 +417,7 @@ TEST_F(CollectorTest, InvalidOptionsAreRejected) {
     o->spool_dir = "x";
     o->spool_bytes = 1;
   }));
-  // Start returns the error, and no thread is running.
+  // Start returned the error, and no thread is running.
   options_.socket_path = root_.At("no/such/dir/socket");
   auto created = Collector::Create(options_, clock_, &appender_);
   ASSERT_TRUE(created.ok());

@@ -1,4 +1,4 @@
-// Assignment of GPU series to several jobs on one node, and the notices about it.
+// Tests how GPU series are assigned to several jobs on one node, and the notices about this.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 constexpr int64_t kSecond = kNanosPerSecond;
-// The engine lifts the notice only on the same reason with an empty list.
+// The engine lifts the notice only if it receives the same reason with an empty list.
 constexpr const char* kWithheld = "gpu_split_unknown of some";
 constexpr const char* kLifted = "gpu_split_unknown of none";
 
@@ -76,7 +76,7 @@ TEST_F(GpuSplitTest, UnknownSplit_GivesGpusOnlyToNode) {
   Advance(6 * kSecond);
   const auto all = Stop();
   const auto a = Of(all, "a");
-  EXPECT_TRUE(a[4].Has("hw_gpu_utilization_ratio{gpu=1"));  // the only job gets all GPUs
+  EXPECT_TRUE(a[4].Has("hw_gpu_utilization_ratio{gpu=1"));  // the only job receives all GPUs
   for (size_t i = unknown_from; i < unknown_until; ++i) {
     if (all[i].job == "node:n1") continue;
     EXPECT_FALSE(all[i].Has("hw_")) << all[i].job;
@@ -96,7 +96,7 @@ TEST_F(GpuSplitTest, UnknownSplit_GivesGpusOnlyToNode) {
   EXPECT_GT(with_gpus, 15u);
 }
 
-// Rules on node health need the series of all GPUs, whichever job uses them.
+// Rules on node health need the series of all GPUs, regardless of which job uses them.
 TEST_F(GpuSplitTest, NodeReceivesXidErrorsOfJobsGpu) {
   options_.drop_dir = root_.At("jobs");
   root_.Write("jobs/a", "job_id=a\ngpus=0\n");
@@ -117,7 +117,7 @@ TEST_F(GpuSplitTest, NodeReceivesXidErrorsOfJobsGpu) {
   EXPECT_GT(count("node:n1"), 0);
 }
 
-// After a kill without a goodbye, the job stays bound for a long time, but its successor gets the
+// After a kill without a goodbye, the job stays bound for a long time, but the next job gets the
 // GPUs.
 TEST_F(GpuSplitTest, JobWithoutClients_FreesItsGpus) {
   options_.socket_path = root_.At("socket");

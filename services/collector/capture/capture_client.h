@@ -1,4 +1,4 @@
-// Client for capture requests over a collector's socket, for job owners, whom the kernel
+// Client that sends capture requests over a collector's socket. For job owners, whom the kernel
 // identifies.
 #pragma once
 
@@ -10,9 +10,9 @@
 
 namespace pitwall::collector {
 
-// Returns the ID of the request. Returns NotFound if no collector listens on the path,
-// PermissionDenied if the job belongs to another owner, and otherwise the collector's reason for
-// refusing the request.
+// Returns the ID of the request. Returns NotFound if no collector listens on the path, and
+// PermissionDenied if the job belongs to another owner. If the collector refuses the request for
+// another reason, returns that reason.
 StatusOr<std::string> AskCollector(const std::string& path, const std::string& job,
                                    const std::vector<int64_t>& ranks, int64_t timeout_ns);
 

@@ -1,4 +1,4 @@
-// Results of the last capture of each rank, as the series pitwall_capture_state.
+// Results of each rank's last capture, published as the series pitwall_capture_state.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@
 
 namespace pitwall::collector {
 
-// A state is kept until the rank enters another step, has ended, or kHoldNs have passed. It is kept
-// for at least kSeenNs, so that rules see it. Thread-safe. The clock is not owned.
+// A state is kept until the rank enters another step, the rank has ended, or kHoldNs have passed.
+// It is kept for at least kSeenNs, so that rules see it. Thread-safe. The caller owns the clock.
 class CaptureStates {
  public:
   static constexpr int64_t kHoldNs = 900 * kNanosPerSecond;
@@ -31,7 +31,7 @@ class CaptureStates {
   // Updates the rank's current step.
   void Moved(const std::string& job, int64_t rank, uint64_t step_plus_one);
   void Gone(const std::string& job, int64_t rank);
-  // Returns the states of a job by rank.
+  // Returns the capture states of a job by rank.
   std::vector<std::pair<int64_t, CaptureState>> Of(const std::string& job);
 
  private:
@@ -45,10 +45,10 @@ class CaptureStates {
   const Clock& clock_;
   Mutex mutex_;
   std::map<std::pair<std::string, int64_t>, Held> held_ ABSL_GUARDED_BY(mutex_);
-  std::atomic<size_t> count_{0};  // size of held_, which is usually 0
+  std::atomic<size_t> count_{0};  // number of entries in held_, usually 0
 };
 
-// Context and states are not owned.
+// The caller owns the context and the states.
 std::unique_ptr<SeriesReader> NewCaptureStateReader(const ReaderContext& context,
                                                     CaptureStates* states, std::string job);
 

@@ -20,20 +20,20 @@
 namespace pitwall::collector {
 
 // One thread reads pitwall.control and appends to it and to pitwall.captures. While the log rejects
-// records, the outbox is limited in size and drops the oldest records. Thread-safe. No argument is
-// owned.
+// records, the outbox is limited in size and drops the oldest records. Thread-safe. The caller owns
+// all arguments.
 class CaptureTopicBridge {
  public:
   static constexpr size_t kMaxRecords = 256;
   static constexpr size_t kMaxBytes = 16u << 20;
-  static constexpr int64_t kAskEveryNs = kNanosPerSecond;  // per job
+  static constexpr int64_t kAskEveryNs = kNanosPerSecond;  // minimum interval per job
   static constexpr size_t kMaxJobs = 1024;                 // jobs tracked for kAskEveryNs
 
   CaptureTopicBridge(Clock* clock, Log* log, Appender* appender);
   ~CaptureTopicBridge();
 
-  // Starts the thread. It calls `give` with each capture request, and `sample` (may be null) with
-  // each interval change of a job's nodes.
+  // Starts the thread. The thread calls `give` with each capture request, and `sample` (may be
+  // null) with each interval change that affects the nodes of a job.
   void Start(std::function<void(CaptureRequest)> give,
              std::function<void(const ActionEvent&)> sample = nullptr);
   void Stop();  // idempotent
@@ -47,7 +47,7 @@ class CaptureTopicBridge {
  private:
   void Loop();
   Status Read();
-  // Returns false if the log accepted no record.
+  // Publishes the outbox. Returns false if the log accepted no record.
   bool Flush();
   void Push(OutgoingRecord record);
 

@@ -20,8 +20,8 @@ void Count(Counters::Number* number) { number->fetch_add(1, std::memory_order_re
 
 std::string Bounded(std::string_view text) { return SanitizeText(text.substr(0, kMaxCaptureText)); }
 
-// Converts a client's answer. All limits are enforced again, because the client is a separate
-// program.
+// Converts a client's answer. The function enforces all limits again, because the client is a
+// separate program.
 CaptureLook LookOf(const pb::Captured& in, uint64_t* left_out) {
   CaptureLook look;
   look.python = true;
@@ -59,9 +59,9 @@ CaptureLook LookOf(const pb::Captured& in, uint64_t* left_out) {
   return look;
 }
 
-// Adds the kernel's state to the Python threads, and the threads that Python does not know.
+// Adds the kernel's state to the Python threads, and adds the threads that Python does not know.
 void AddSystem(const CaptureLook& system, CaptureLook* look) {
-  // Thread IDs of another PID namespace would identify other threads.
+  // Thread IDs from another PID namespace would identify different threads.
   const auto main_of = [](const CaptureLook& of) {
     const auto it = std::find_if(of.threads.begin(), of.threads.end(),
                                  [](const CapturedThread& thread) { return thread.main; });
@@ -78,7 +78,7 @@ void AddSystem(const CaptureLook& system, CaptureLook* look) {
       look->threads.push_back(thread);
       look->threads.back().name += " (native)";
       look->threads.back()
-          .frames.clear();  // its state is enough; the Python frames are more relevant
+          .frames.clear();  // the state suffices, because the Python frames are more relevant
     }
   }
 }
@@ -210,7 +210,7 @@ void NodeCaptures::Step(const RanksOf& ranks_of) {
     }
     for (Rank& rank : it->ranks) {
       if (!rank.own[1].has_value() && !rank.system[1].has_value()) {
-        Count(&counters_->captures_gone);  // the process has ended, which the engine reports
+        Count(&counters_->captures_gone);  // the process has ended, and the engine reports its end
         continue;
       }
       RankCapture capture = Judge(it->request, &rank);
@@ -246,7 +246,7 @@ RankCapture NodeCaptures::Judge(const CaptureRequest& request, Rank* rank) const
   out.pid = rank->who.process.pid;
   out.time_ns = time_.Now();
   const bool own = rank->own[1].has_value();
-  // The process determines the system's values, so they override the client's values.
+  // The system's values depend on the process, so they override the client's values.
   for (size_t i = 0; i < 2; ++i) {
     if (!rank->own[i].has_value() || !rank->system[i].has_value()) continue;
     rank->own[i]->stopped = rank->system[i]->stopped;

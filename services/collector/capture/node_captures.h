@@ -1,5 +1,5 @@
-// Captures of this node's ranks. Each capture takes two samples, kCaptureGapNs apart, from the
-// process's client and from the system.
+// Captures of the ranks on this node. Each capture takes two samples, kCaptureGapNs apart, from the
+// client in the process and from the system.
 #pragma once
 
 #include <array>
@@ -28,37 +28,37 @@ namespace pitwall::collector {
 struct NodeCapturesOptions {
   std::string node;
   std::string root = "/";  // parent of /proc
-  // Receives each rank's result on the socket thread; must not block.
+  // Receives the result of each rank on the socket thread. Must not block.
   std::function<void(RankCapture)> deliver;
-  // Sends a client's request to all collectors; must not block. Null: clients cannot request
+  // Sends a client's request to all collectors. Must not block. If null, clients cannot request
   // captures.
   std::function<Status(CaptureRequest)> ask;
 };
 
 // Input of a capture for one rank of this node.
 struct CaptureRank {
-  std::optional<uint64_t> client;  // connection; nullopt if it is lost
-  bool answers = false;            // its client supports captures
+  std::optional<uint64_t> client;  // connection of the client; nullopt if it is lost
+  bool answers = false;            // whether the client supports captures
   std::string job;
   std::string job_name;
   std::string owner;
   int64_t rank = 0;
   int64_t world_size = 0;
   ProcessKey process;
-  // From its last update.
+  // The following values are from the rank's last update.
   std::string phase;
   std::string mode;
   uint64_t step_plus_one = 0;
 };
 
-// Runs one capture per job at a time, at most kRunning jobs at once, and queues at most kWaiting
-// requests. Each request ID is accepted once; expired requests are rejected. Owned by the socket
-// thread; only Request and OnRequest are thread-safe. No argument is owned.
+// Runs one capture per job at a time and at most kRunning jobs at the same time, and queues at most
+// kWaiting requests. Each request ID is accepted only once; expired requests are rejected. Owned by
+// the socket thread; only Request and OnRequest are thread-safe. The caller owns all arguments.
 class NodeCaptures {
  public:
   static constexpr size_t kRunning = 8;
   static constexpr size_t kWaiting = 64;
-  static constexpr size_t kIds = 1024;  // number of remembered IDs
+  static constexpr size_t kIds = 1024;  // number of request IDs that are remembered
   static constexpr int64_t kAnswerNs = kNanosPerSecond;
   static constexpr int kStepMs = 20;  // interval of Step calls during a capture
 
@@ -75,7 +75,7 @@ class NodeCaptures {
   using RanksOf = std::function<std::vector<CaptureRank>(const CaptureRequest&)>;
   // Starts queued requests, takes second samples, and delivers complete captures.
   void Step(const RanksOf& ranks_of);
-  // Returns the messages for clients since the previous call, by client.
+  // Returns the messages for clients that were created since the previous call, by client.
   std::vector<std::pair<uint64_t, std::string>> Messages();
   // Handles a client's answer of `bytes` bytes on the wire. Unexpected answers are counted and
   // ignored.
@@ -91,13 +91,13 @@ class NodeCaptures {
     std::array<std::optional<CaptureLook>, 2> system;
     std::array<std::optional<CaptureLook>, 2> own;
     std::array<bool, 2> asked{};
-    std::string refused;  // reason for rejecting an answer
+    std::string refused;  // reason why an answer was rejected
     std::vector<std::string> operators;
     uint64_t left_out = 0;
   };
   struct Running {
     CaptureRequest request;
-    int look = 0;  // the latest sample: 1 or 2
+    int look = 0;  // number of the latest sample: 1 or 2
     int64_t looked_ns = 0;
     std::vector<Rank> ranks;
   };

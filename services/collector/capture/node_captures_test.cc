@@ -1,4 +1,4 @@
-// Captures of a node: the two samples, their source, and misbehaving clients.
+// Tests the captures of a node: the two samples, their source, and misbehaving clients.
 #include "services/collector/capture/node_captures.h"
 
 #include <gmock/gmock.h>
@@ -27,7 +27,7 @@ class NodeCapturesTest : public ::testing::Test {
     AddRank(0);
   }
 
-  // Adds a rank whose process has PID 100 + rank.
+  // Adds a rank. The PID of its process is 100 + rank.
   void AddRank(int64_t rank, bool answers = true) {
     const auto client = static_cast<uint64_t>(rank + 10);
     ranks_.push_back({.client = client,
@@ -178,7 +178,7 @@ TEST_F(NodeCapturesTest, StoppedProcess_IsCapturedBySystem) {
   EXPECT_EQ(got_[0].look.threads[0].system, "stopped, in futex_wait_queue, system call 202");
   EXPECT_EQ(got_[0].look.threads[0].frames,
             (std::vector<std::string>{"futex_wait_queue", "do_futex"}));
-  EXPECT_EQ(got_[0].look.phase, "forward");  // from its last update
+  EXPECT_EQ(got_[0].look.phase, "forward");  // from the rank's last update
 }
 
 TEST_F(NodeCapturesTest, BlockedInterpreter_IsCapturedBySystem) {
@@ -187,7 +187,7 @@ TEST_F(NodeCapturesTest, BlockedInterpreter_IsCapturedBySystem) {
   SetProcess(0, 'R', 100);
   Step(NodeCaptures::kAnswerNs);
   ASSERT_EQ(got_.size(), 1u);
-  EXPECT_EQ(got_[0].state, CaptureState::kBlocked);  // neither CPU time nor I/O
+  EXPECT_EQ(got_[0].state, CaptureState::kBlocked);  // the process used neither CPU time nor I/O
   EXPECT_THAT(got_[0].why_system, HasSubstr("native code holds the interpreter"));
   got_.clear();
   Ask("r2");
@@ -211,7 +211,7 @@ TEST_F(NodeCapturesTest, OldOrDisconnectedClients_AreCapturedBySystem) {
   EXPECT_THAT(got_[1].why_system, HasSubstr("connection to the collector is lost"));
 }
 
-TEST_F(NodeCapturesTest, ProcessEndsDuringCapture_GivesNoResult) {
+TEST_F(NodeCapturesTest, ProcessEndsDuringCapture_HasNoResult) {
   Ask();
   std::filesystem::remove_all(root_.At("proc/100"));
   captures_.Closed(10);
@@ -236,7 +236,7 @@ TEST_F(NodeCapturesTest, DuplicateAndExpiredRequestsAreRejected) {
   Step(NodeCaptures::kAnswerNs);
   ASSERT_EQ(got_.size(), 1u);
   Asked();
-  Ask();  // same ID again
+  Ask();  // repeats the ID
   EXPECT_TRUE(Asked().empty());
   EXPECT_FALSE(captures_.active());
   captures_.Request({"old", "job-1", {}, "", "act", clock_.WallNs()});
@@ -266,19 +266,19 @@ TEST_F(NodeCapturesTest, InvalidAnswersAreIgnored) {
   AddRank(1);
   Ask();
   Answer(11, AnswerOf(1, "mine (b.py:2)"));
-  Answer(11, AnswerOf(1, "again (b.py:2)"));  // duplicate
-  Answer(11, AnswerOf(2, "early (b.py:2)"));  // not requested yet
-  Answer(11, AnswerOf(0));                    // no such sample
+  Answer(11, AnswerOf(1, "again (b.py:2)"));  // duplicate answer
+  Answer(11, AnswerOf(2, "early (b.py:2)"));  // this sample was not requested yet
+  Answer(11, AnswerOf(0));                    // there is no such sample
   Answer(11, AnswerOf(3));
-  Answer(11, AnswerOf(1, "other (b.py:2)", "r9"));  // for another capture
-  Answer(77, AnswerOf(1, "alien (b.py:2)"));        // a client of another job
+  Answer(11, AnswerOf(1, "other (b.py:2)", "r9"));  // the answer is for another capture
+  Answer(77, AnswerOf(1, "alien (b.py:2)"));        // the client belongs to another job
   EXPECT_EQ(counters_.captures_unasked, 6u);
   Answer(10, AnswerOf(1));
   Step(kCaptureGapNs);
   pb::Captured long_answer = AnswerOf(2);
   long_answer.mutable_threads(0)->set_frames(0, std::string(70'000, 'x'));
   Answer(10, long_answer);
-  Answer(10, AnswerOf(2));  // too late, after the rejected answer
+  Answer(10, AnswerOf(2));  // too late, because the answer was already rejected
   pb::Captured wide = AnswerOf(2, "mine (b.py:2)");
   wide.mutable_threads(0)->set_id(101);
   for (int i = 0; i < 100; ++i) {
@@ -306,14 +306,14 @@ TEST_F(NodeCapturesTest, StateIsKeptUntilRankEntersNextStep) {
   const std::pair<int64_t, CaptureState> blocked = {0, CaptureState::kBlocked};
   EXPECT_EQ(states_.Of("job-1"), std::vector{blocked});
   EXPECT_TRUE(states_.Of("job-2").empty());
-  states_.Moved("job-1", 0, 3);  // the same step
+  states_.Moved("job-1", 0, 3);  // the rank is still in the same step
   clock_.Advance(100 * kNanosPerSecond);
   EXPECT_EQ(states_.Of("job-1"), std::vector{blocked});
   states_.Moved("job-1", 0, 4);
   EXPECT_TRUE(states_.Of("job-1").empty());
   states_.Set("job-1", 0, 3, CaptureState::kBusy);
   states_.Moved("job-1", 0, 4);
-  EXPECT_EQ(states_.Of("job-1").size(), 1u);  // kept for kSeenNs
+  EXPECT_EQ(states_.Of("job-1").size(), 1u);  // the state is kept for kSeenNs
   clock_.Advance(CaptureStates::kSeenNs);
   EXPECT_TRUE(states_.Of("job-1").empty());
   states_.Set("job-1", 0, 3, CaptureState::kBusy);

@@ -1,4 +1,4 @@
-// Capture requests of client sessions: access checks and the lookup of local ranks.
+// Capture requests from client sessions, including access checks and the lookup of local ranks.
 #include <algorithm>
 #include <map>
 #include <utility>
@@ -22,7 +22,7 @@ constexpr int64_t kUsualAskNs = 10 * kNanosPerSecond;
 }  // namespace
 
 // Accepts requests from the job's owner, root, and the collector's own user, as identified by the
-// kernel. Root and the collector's user can read all data anyway.
+// kernel. Root and the collector's user can read all of the data in any case.
 StatusOr<ClientSessions::Answer> ClientSessions::OnAskCapture(const Peer& peer,
                                                               const pb::AskCapture& ask) {
   if (captures_ == nullptr) return InvalidArgument("captures are disabled on this collector");
@@ -75,7 +75,7 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnAskCapture(const Peer& peer,
 std::vector<CaptureRank> ClientSessions::RanksOf(const CaptureRequest& request) const {
   std::vector<CaptureRank> ranks;
   uint64_t version;
-  std::map<std::string, std::string, std::less<>> jobs = {{request.job, ""}};  // job to name
+  std::map<std::string, std::string, std::less<>> jobs = {{request.job, ""}};  // job ID to job name
   for (const BoundJob& job : bindings_->Jobs(&version)) {
     if (job.id == request.job || job.name == request.job) jobs[job.id] = job.name;
   }

@@ -1,4 +1,5 @@
-// Limits on the cost of a client, for arbitrary input. Every user can open the socket.
+// Tests limits on the resources that a client can use, for arbitrary input. Every user can open the
+// socket.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -34,7 +35,7 @@ class ClientBoundsTest : public ::testing::Test {
     const auto hello = HelloOf(0, clock_.WallNs());
     ASSERT_TRUE(sessions_.Handle(2, {}, hello.SerializeAsString()).ok());
   }
-  // Returns the error for an update with `times` copies of `field`.
+  // Returns the error for an update that contains `times` copies of `field`.
   std::string Refused(std::string_view field, size_t times) {
     std::string update;
     for (size_t i = 0; i < times; ++i) update += field;
@@ -47,7 +48,7 @@ class ClientBoundsTest : public ::testing::Test {
     const auto answer = sessions_.Handle(2, {}, bytes);
     return answer.ok() ? "" : std::string(answer.status().message());
   }
-  // Returns the number of allocated bytes (0 with a sanitizer's allocator).
+  // Returns the number of allocated bytes. With a sanitizer's allocator, returns 0.
   static size_t Allocated() {
     const struct mallinfo2 info = mallinfo2();
     return info.uordblks + info.hblkhd;
@@ -65,14 +66,14 @@ class ClientBoundsTest : public ::testing::Test {
   ClientSessions sessions_;
 };
 
-// Each part takes 2 bytes on the wire and at least 90 in memory.
-TEST_F(ClientBoundsTest, TooManyParts_AreRejectedBeforeParsing) {
+// Each part takes 2 bytes on the wire and at least 90 bytes in memory.
+TEST_F(ClientBoundsTest, TooManyParts_MessageIsRejectedBeforeParsing) {
   const std::string span("\x12\x02\x08\x03", 4);
   const std::string value("\x1a\x00", 2);
-  const std::string label("\x1a\x02\x12\x00", 4);  // label of a value
+  const std::string label("\x1a\x02\x12\x00", 4);  // a label of a value
   const std::string promise("\x2a\x00", 2);
   const std::string unknown("\x78\x00", 2);
-  const std::string misread("\x0a\x00", 2);  // the sequence with the wire type of a string
+  const std::string misread("\x0a\x00", 2);  // the sequence, encoded with the wire type of a string
   for (const bool known : {false, true}) {
     for (const std::string& field : {span, value, label, promise, unknown, misread})
       EXPECT_THAT(Refused(field, 40'000), HasSubstr("too many parts (limit 32768")) << known;

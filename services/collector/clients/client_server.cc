@@ -26,12 +26,10 @@ namespace {
 constexpr uint64_t kListener = 0;
 constexpr uint64_t kStop = 1;
 constexpr uint64_t kNews = 2;
-constexpr int kChunksPerTurn = 4;  // then the next client is served
-constexpr int kMaxLastTurns =
-    1000;  // turns for a client whose process is gone; its remaining bytes are lost
-constexpr int64_t kRestNs =
-    kNanosPerSecond;         // pause of the listener when no file descriptors are available
-constexpr int kHeldMs = 20;  // interval for checking held connections
+constexpr int kChunksPerTurn = 4;    // afterward, the next client is served
+constexpr int kMaxLastTurns = 1000;  // turns after the process ended; further bytes are lost
+constexpr int64_t kRestNs = kNanosPerSecond;  // pause of the listener without free descriptors
+constexpr int kHeldMs = 20;                   // interval for checking held connections
 constexpr size_t kOtherFiles = 1024;
 
 uint32_t LengthOf(std::string_view bytes) {
@@ -56,8 +54,8 @@ sockaddr_un AddressOf(const std::string& path) {
   return address;
 }
 
-// Returns how many of the wanted connections fit the limit on open files, after raising the soft
-// limit if possible. Some files are reserved for the log.
+// Returns how many of the requested connections fit the limit on open files. Raises the soft limit
+// if possible. Some files are reserved for the log.
 size_t ClientsWithinFileLimit(size_t wanted) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
@@ -184,7 +182,7 @@ void ClientServer::Stop() {
   (void)!write(stop_fd_, &one, sizeof(one));
   thread_.join();
   sessions_->OnNews(nullptr);
-  // The clients are not counted as lost, because they send a new hello to the next collector.
+  // The clients do not count as lost, because they will send a hello to the next collector.
   for (const auto& [client, connection] : connections_) close(connection.fd);
   connections_.clear();
   usage_.clear();
@@ -231,7 +229,7 @@ void ClientServer::Loop() {
         Serve(it);
       }
     }
-    // The pauses are measured by the clock, because no wait times out while clients send
+    // The pauses are measured with the clock, because no wait times out while clients send
     // continuously.
     if (!listening_ && clock_.MonotonicNs() - rests_since_ns_ >= kRestNs) ListenMore(true);
     ReleaseHeld();
@@ -321,7 +319,7 @@ bool ClientServer::Serve(Connections::iterator it, bool last) {
   return true;
 }
 
-// Passes the complete messages in the buffer to the sessions.
+// Passes all complete messages in the buffer to the sessions.
 bool ClientServer::Messages(Connections::iterator it) {
   Connection& connection = it->second;
   size_t at = 0;
@@ -348,7 +346,8 @@ bool ClientServer::Messages(Connections::iterator it) {
     connection.last_message_ns = clock_.MonotonicNs();
     if (!answer->bytes.empty()) {
       const std::string framed = Framed(answer->bytes);
-      // The reply fits any socket buffer, so a failed send means that the client does not read.
+      // The reply fits into any socket buffer, so a failed send means that the client does not
+      // read.
       if (send(connection.fd, framed.data(), framed.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
           static_cast<ssize_t>(framed.size())) {
         open = false;
@@ -375,8 +374,8 @@ void ClientServer::SendNews() {
     const auto it = connections_.find(client);
     if (it == connections_.end()) continue;
     const std::string framed = Framed(bytes);
-    // The message fits any socket buffer unless the client does not read. Such a client is closed
-    // and has to reconnect.
+    // The message fits into any socket buffer unless the client does not read. The connection of
+    // such a client is closed, and the client has to reconnect.
     if (send(it->second.fd, framed.data(), framed.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
         static_cast<ssize_t>(framed.size()))
       Close(it, OkStatus());
@@ -426,7 +425,7 @@ void ClientServer::Close(Connections::iterator it, const Status& refused) {
 void ClientServer::Patrol() {
   patrolled_at_ns_ = clock_.MonotonicNs();
   for (const uint64_t client : sessions_->Departed()) {
-    // Data sent before the process ended is read first. Child processes may still hold the
+    // Data that was sent before the process ended is read first. Child processes may still hold the
     // connection open.
     for (int turn = 0; turn < kMaxLastTurns; ++turn) {
       const auto it = connections_.find(client);

@@ -21,34 +21,35 @@
 namespace pitwall::collector {
 
 inline constexpr size_t kMaxClientMessage = 4u << 20;
-inline constexpr size_t kMaxClientHello = 64u << 10;  // for messages before the welcome
+inline constexpr size_t kMaxClientHello = 64u << 10;  // limit for messages before the welcome
 
 struct ServerOptions {
   std::string path;
   std::string root = "/";  // parent of /proc
   uint32_t mode = 0666;
-  int64_t group = -1;  // group of the socket file; -1: the default group
+  int64_t group = -1;  // group of the socket file; -1 means the default group
   size_t max_clients = 1024;
   size_t max_clients_per_owner = 256;
   size_t bytes_per_second_per_owner = size_t{1} << 40;
-  size_t max_buffered_bytes = 64u << 20;  // limit for incomplete messages of all clients
+  size_t max_buffered_bytes = 64u << 20;  // limit on the incomplete messages of all clients
   int64_t hello_within_ns = 10 * kNanosPerSecond;
   // Maximum time without a complete message. Clients send a heartbeat every second. A frozen rank
-  // sends none, but must stay connected because it is monitored.
+  // does not send heartbeats but must stay connected, because it is monitored.
   int64_t idle_ns = 1800 * kNanosPerSecond;
 };
 
 // Serves all connections in one thread. The server splits the received bytes into messages for the
-// sessions. It closes clients that send malformed data and logs one line. It blocks only in its
-// readiness wait. Start and Stop must be called from one thread.
+// sessions. If a client sends malformed data, the server closes the connection and logs one line.
+// It
+// blocks only in its readiness wait. Start and Stop must be called from the same thread.
 //
-// Each owner (ServerOptions) has a share of the connections and of the memory, and exceeding it is
-// refused. When all memory is in use, the owner with the most gets a connection closed. Refused
-// clients receive the reason. The server reads more slowly from an owner that exceeds its rate, so
-// that its clients block.
+// Each owner has a share of the connections and of the memory (ServerOptions), and requests beyond
+// this share are refused. When all memory is in use, the server closes a connection of the owner
+// with the largest usage. Refused clients receive the reason. The server reads more slowly from an
+// owner that exceeds its rate, so that the owner's clients block.
 class ClientServer {
  public:
-  // Only the server's thread uses `sessions`. No argument is owned.
+  // Only the server's thread uses `sessions`. The caller owns all arguments.
   ClientServer(const ServerOptions& options, ClientSessions* sessions, const Clock& clock,
                Counters* counters);
   ~ClientServer();
@@ -65,16 +66,16 @@ class ClientServer {
     int fd = -1;
     Peer peer;
     std::string owner;
-    int64_t last_message_ns = 0;  // monotonic time of the last complete message or of the connect
+    int64_t last_message_ns = 0;  // monotonic time of the last complete message or the connect
     bool hello_received = false;
-    bool held = false;  // not being read, because its owner sends too fast
+    bool held = false;  // not read, because its owner sends too fast
     std::string in;
   };
   static constexpr size_t kChunk = 64u << 10;
   static constexpr int64_t kLogIntervalNs =
-      10 * kNanosPerSecond;  // minimum interval between log lines of the same kind of refusal
+      10 * kNanosPerSecond;  // minimum interval between log lines for the same refusal reason
   using Connections = std::map<uint64_t, Connection>;
-  // Resource usage of one owner. Owners without an entry use nothing.
+  // Resource usage of one owner. An owner without an entry uses no resources.
   struct Usage {
     size_t clients = 0;
     size_t buffered = 0;
@@ -91,22 +92,22 @@ class ClientServer {
   // Returns false if the connection was closed. If `last` is set, reads all remaining data
   // from a process that has exited.
   bool Serve(Connections::iterator it, bool last = false);
-  // Stops reading from the connection because its owner exceeds the rate limit, or resumes (`on`
-  // false).
+  // If `on` is true, stops reading from the connection because its owner exceeds the rate limit.
+  // Otherwise, resumes reading.
   void Hold(Connections::iterator it, bool on);
   void ReleaseHeld();
   bool Messages(Connections::iterator it);
-  // `refused` is the reason if the server closes the connection.
+  // Closes the connection. `refused` is the reason if the server refuses the client.
   void Close(Connections::iterator it, const Status& refused);
   void CloseSilent();
   // Sends the refusal to the client, counts it, and logs it at a limited rate.
   void Report(int fd, const Peer& peer, std::string_view owner, const Status& refused);
-  // Returns false if a connection was closed; `it` is then invalid.
+  // Returns false if a connection was closed, in which case `it` is invalid.
   bool CheckBuffered(Connections::iterator it);
   void Buffer(Connection& connection, int64_t bytes);
   // Notifies clients of newly durable updates.
   void SendNews();
-  // Closes connections of processes that are gone and runs the sessions' periodic checks.
+  // Closes the connections of processes that have ended and runs the sessions' periodic checks.
   void Patrol();
 
   const ServerOptions options_;
@@ -117,14 +118,13 @@ class ClientServer {
   int listen_fd_ = -1;
   int epoll_fd_ = -1;
   int stop_fd_ = -1;
-  size_t max_clients_ = 0;          // options_.max_clients, reduced to fit the limit on open files
+  size_t max_clients_ = 0;          // options_.max_clients, reduced to the limit on open files
   std::shared_ptr<NewsBell> bell_;  // shared with the callbacks that ring it
   bool listening_ = false;
   bool complained_ = false;
-  // The members below are used only by the server's thread.
+  // The following members are used only by the server's thread.
   int64_t rests_since_ns_ = 0;  // monotonic start of the listening socket's pause
-  uint64_t next_client_ =
-      3;  // 0, 1, and 2 identify the listening socket, the stop event, and the bell
+  uint64_t next_client_ = 3;  // 0, 1, and 2 are the listening socket, the stop event, and the bell
   int64_t patrolled_ns_ = 0;
   size_t buffered_ = 0;
   OwnerRateLimiter rates_;
@@ -132,7 +132,7 @@ class ClientServer {
   std::pair<int64_t, uint64_t> held_logged_{};
   std::map<std::string, Usage, std::less<>> usage_;  // by owner
   std::array<std::pair<int64_t, uint64_t>, kRefusals>
-      logged_{};                 // time of the last log line, and suppressed lines since then
+      logged_{};                 // time of the last log line, and number of suppressed lines
   int64_t patrolled_at_ns_ = 0;  // monotonic
   Connections connections_;
   std::string chunk_;

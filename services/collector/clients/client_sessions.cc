@@ -18,8 +18,8 @@ namespace {
 
 namespace pb = ::pitwall::client::v1;
 
-// Scheduler jobs are named by the client, from its environment. Processes are identified only by
-// the kernel; otherwise a client could claim another user's process.
+// The client's environment identifies scheduler jobs, so the client reports them. Only the kernel
+// identifies processes; otherwise, a client could claim another user's process.
 JobReference ReferenceOf(const pb::Hello& hello, const Peer& peer, const SessionsOptions& options) {
   if (hello.platform().empty() || hello.platform() == "process")
     return ProcessReference(options.root, options.node, peer);
@@ -49,13 +49,13 @@ ClientSessions::ClientSessions(const SessionsOptions& options, JobRegistry* bind
 
 StatusOr<ClientSessions::Answer> ClientSessions::Handle(uint64_t client, const Peer& peer,
                                                         std::string_view bytes) {
-  // The counter is incremented after handling, whatever the result.
+  // The counter is incremented after handling, regardless of the result.
   const absl::Cleanup counted = [this] {
     counters_->client_messages.fetch_add(1, std::memory_order_release);
   };
   RETURN_IF_ERROR(CheckParts(*pb::ClientMessage::descriptor(), bytes, kMaxClientParts));
-  // The arena limits the memory to the lifetime of the message. Most messages fit into block_, and
-  // memory beyond it is freed on return.
+  // The arena limits memory use to the lifetime of the message. Most messages fit into block_;
+  // additional memory is freed on return.
   google::protobuf::Arena arena(block_.data(), block_.size());
   auto& message = *google::protobuf::Arena::CreateMessage<pb::ClientMessage>(&arena);
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
@@ -95,8 +95,8 @@ StatusOr<ClientSessions::Answer> ClientSessions::Handle(uint64_t client, const P
                                    Quote(reason.substr(0, 100)), ")"));
       }
       OnGoodbye(client, message.goodbye());
-      // A client that resends closes the connection itself after the notice that all updates are
-      // durable.
+      // A client that resends updates closes the connection itself after it is notified that all
+      // updates are durable.
       return Answer{"", !notices_.Expects(client)};
     }
     case pb::ClientMessage::BODY_NOT_SET:
@@ -117,7 +117,7 @@ std::unique_ptr<RankSource> ClientSessions::TakeBack(const SourceBoot& boot,
     bindings_->Release(leaving->client, std::nullopt, clock_.MonotonicNs());
     return std::move(leaving->source);
   }
-  // The client may have reconnected before the loss of its old connection was detected.
+  // The client may have reconnected before its old connection was found to be lost.
   for (auto& [client, source] : sources_) {
     if (source == nullptr || !same(*source)) continue;
     bindings_->Release(client, std::nullopt, clock_.MonotonicNs());
@@ -127,7 +127,7 @@ std::unique_ptr<RankSource> ClientSessions::TakeBack(const SourceBoot& boot,
   return nullptr;
 }
 
-// Forgets the earlier boots of a restarted rank.
+// Earlier boots of a restarted rank are forgotten.
 void ClientSessions::ForgetOtherBoots(const SourceBoot& boot) {
   sender_->cursors()->EndOthers(boot.job, boot.source, boot.boot_id);
   for (auto& source : retained_.TakeOtherBoots(boot.job, boot.source, boot.boot_id)) {
@@ -149,11 +149,11 @@ void ClientSessions::OnGoodbye(uint64_t client, const client::v1::Goodbye& goodb
   if (goodbye.has_exit_status()) leaving.farewell.exit_status = goodbye.exit_status() & 0xff;
   const Farewell& farewell = leaving.farewell;
   const bool watched = leaving.source->identity().process.self.pid > 0;
-  // An uncaught exception is a failure, whatever the exit status.
+  // An uncaught exception is a failure, regardless of the exit status.
   if (!watched || (farewell.reason == "failed" && !farewell.exception.empty()))
     return ends_.Conclude({std::move(leaving), ProcessEnd()});
-  // A process that keeps running leaves the job now. If it ends soon, its exit status still updates
-  // the result.
+  // If the process keeps running, the rank leaves the job now. If the process ends soon, its exit
+  // status still updates the result.
   if (!farewell.exiting) bindings_->Release(client, farewell.reason, clock_.MonotonicNs());
   leaving_.Add(std::move(leaving));
 }
@@ -161,7 +161,7 @@ void ClientSessions::OnGoodbye(uint64_t client, const client::v1::Goodbye& goodb
 Status ClientSessions::Displaced(uint64_t client) {
   const auto it = sources_.find(client);
   const std::string job = it->second->identity().job;
-  sources_.erase(it);  // sends nothing more and cannot be resumed
+  sources_.erase(it);  // the rank sends nothing more and cannot be resumed
   return Refuse(Refusal::kDisplaced,
                 Cat("job ", Quote(job), " has been declared for another owner"));
 }
@@ -195,7 +195,7 @@ std::unique_ptr<RankSource> ClientSessions::NewSource(const SourceBoot& boot,
 StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const Peer& peer,
                                                          const pb::Hello& hello) {
   RETURN_IF_ERROR(CheckHello(hello));
-  // A hello with a new boot ID from the same process ends its earlier boot.
+  // A hello with a new boot ID from the same process ends the earlier boot of that process.
   const auto ended_here = [&](const RankSource& source) {
     return peer.pid > 0 && source.identity().process.self.pid == peer.pid &&
            source.identity().boot_id != hello.boot_id();
@@ -224,7 +224,7 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const 
       sender_->cursors()->Find(boot.job, boot.source, boot.boot_id);
   source->Announce(StartEvents(hello, claim, claimed));
   // The node is announced after the client, because the node's promise may be later than the
-  // client's start. It must be announced before the client's first promise.
+  // client's start. The node must be announced before the client's first promise.
   if (announcer_ != nullptr)
     announcer_->Announce(claimed.job_id, claimed.owner, claimed.owner_declared);
   const uint64_t received = source->received();

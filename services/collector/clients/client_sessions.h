@@ -1,4 +1,4 @@
-// Client sessions: the protocol of proto/pitwall/client/v1 without its socket.
+// Client sessions, which implement the protocol of proto/pitwall/client/v1 without its socket.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@
 
 namespace pitwall::collector {
 
-// Maximum total of spans, values, labels, and step promises in a message.
+// Maximum number of spans, values, labels, and step promises in a message, in total.
 inline constexpr size_t kMaxClientParts = 32 * 1024;
 
 struct SessionsOptions {
@@ -41,44 +41,46 @@ struct SessionsOptions {
   size_t max_retained = 256;  // disconnected sources that may reconnect
 };
 
-// Owned and called by the socket thread (or a test). No argument is owned. `announcer` may be null.
+// Owned and called by the socket thread (or a test). The caller owns all arguments. `announcer` may
+// be null.
 class ClientSessions {
  public:
   ClientSessions(const SessionsOptions& options, JobRegistry* bindings, BatchSender* sender,
                  NodeAnnouncer* announcer, const EventTime& time, const Clock& clock,
                  Counters* counters);
 
-  // Sets the captures for the ranks on this node; null disables captures. Not owned. Must be called
-  // before any client connects.
+  // Sets the captures for the ranks on this node. Null disables captures. The caller owns
+  // `captures`. Must be called before any client connects.
   void SetCaptures(NodeCaptures* captures) {
     captures_ = captures;
     ends_.SetCaptures(captures);
   }
-  // Sets a callback for each rank that has sent its hello, after its job is announced. Runs on the
-  // socket thread. Must be called before any client connects.
+  // Sets a callback for each rank that has sent its hello. The callback runs on the socket thread
+  // after the rank's job is announced. Must be called before any client connects.
   void OnRank(std::function<void(const RankSource::Identity&, int64_t pid)> callback) {
     on_rank_ = std::move(callback);
   }
-  // Resumes tracking the ranks of the previous collector process and reports ranks whose process is
-  // gone. Must be called before any client connects.
+  // Resumes tracking the ranks of the previous collector process and reports ranks whose process
+  // has ended. Must be called before any client connects.
   void TakeUpKnown();
 
   struct Answer {
     std::string bytes;   // a CollectorMessage to send back; may be empty
     bool close = false;  // the client has finished
   };
-  // Handles one ClientMessage of a connection. After an error, the connection must be closed; the
-  // message contains the reason.
+  // Handles one ClientMessage of a connection. If the function returns an error, the connection
+  // must be closed; the message of the error contains the reason.
   StatusOr<Answer> Handle(uint64_t client, const Peer& peer, std::string_view bytes);
-  // Handles the loss of a connection, including one without a hello.
+  // Handles the loss of a connection, even if no hello was received on it.
   void Closed(uint64_t client);
 
   // News returns messages for clients whose updates have become durable since the previous call, by
-  // client. OnNews sets a callback that runs on any thread when there may be new messages.
+  // client. OnNews sets a callback that may run on any thread and is called when there may be new
+  // messages.
   std::vector<std::pair<uint64_t, std::string>> News();
   void OnNews(std::function<void()> call);
-  // Returns connected clients whose process is gone although another process still holds the
-  // connection open. The caller must read their remaining data and then close them.
+  // Returns connected clients whose process has ended although another process still holds the
+  // connection open. The caller must read their remaining data and then close the connections.
   std::vector<uint64_t> Departed();
   // Checks disconnected processes and launchers.
   void Patrol();
@@ -92,7 +94,7 @@ class ClientSessions {
   std::unique_ptr<RankSource> NewSource(const SourceBoot& boot, const JobRegistry::Claimed& claimed,
                                         const client::v1::Hello& hello, const Peer& peer);
   std::unique_ptr<RankSource> TakeBack(const SourceBoot& boot, std::string_view owner);
-  // Forgets a client whose job was declared for another owner.
+  // Forgets a client whose job has been declared for another owner.
   Status Displaced(uint64_t client);
   void ForgetOtherBoots(const SourceBoot& boot);
   void OnGoodbye(uint64_t client, const client::v1::Goodbye& goodbye);

@@ -1,4 +1,4 @@
-// Clients over a real socket: protocol, ranks as sources, and malformed input.
+// Tests clients over a real socket: the protocol, ranks as sources, and malformed input.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -154,7 +154,7 @@ TEST_F(ClientTest, PublishesRankFromHelloToGoodbye) {
   EXPECT_EQ(started.name, "train");
   EXPECT_EQ(started.reference.platform, "process");
   EXPECT_EQ(started.reference.kind, "pid");
-  EXPECT_EQ(started.reference.name, Cat(getpid()));  // the PID from the kernel, not from the client
+  EXPECT_EQ(started.reference.name, Cat(getpid()));  // the kernel's PID, not the client's
   EXPECT_EQ(started.reference.uid, MyUid());
   EXPECT_THAT(started.labels, ElementsAre(Label{"team", "nlp"}));
 
@@ -200,7 +200,7 @@ TEST_F(ClientTest, SchedulerReferenceComesFromClient) {
   EXPECT_EQ(ReferenceAfter(hello), (JobReference{"slurm", "", "", "", "train", "42", ""}));
 }
 
-// The connecting process has exited, and its PID now belongs to a process of another user.
+// The connecting process has exited, and its PID now belongs to another user's process.
 TEST_F(ClientTest, PidReusedByOtherUser_GivesNoReference) {
   WriteProcess(getuid() + 1, 888);
   StartServer();
@@ -237,8 +237,8 @@ TEST_F(ClientTest, ReconnectedClient_ContinuesSequence) {
   EXPECT_EQ(counters_.clients_lost, 1u);
   again.Send(UpdateOf(9, start + 300));
   Await(5);
-  // Updates 2 and 3 were in flight when the connection broke. They are lost because this client
-  // does not resend.
+  // Updates 2 and 3 were in flight when the connection was lost. They are lost because this client
+  // does not resend updates.
   EXPECT_EQ(counters_.client_updates_missed, 6u);
 }
 
@@ -350,7 +350,7 @@ TEST_F(ClientTest, MalformedInput_ClosesOnlyThatClient) {
   }
 }
 
-TEST_F(ClientTest, MessagesInOddPieces_AreReassembled) {
+TEST_F(ClientTest, MessagesSplitAtAnyByte_AreReassembled) {
   StartServer();
   const int64_t start = Now();
   std::string stream = TestClient::Framed(HelloOf(0, start).SerializeAsString());
@@ -427,8 +427,8 @@ TEST_F(ClientTest, ExcessAndSilentClientsAreClosed) {
   EXPECT_EQ(no_hello, 2u);
 }
 
-// Other clients keep the server awake continuously. The client that got no file descriptor must
-// still be accepted.
+// Other clients keep the server awake continuously. The client that was not accepted for lack of
+// file descriptors must still be accepted.
 TEST_F(ClientTest, RecoversAfterRunningOutOfFileDescriptors) {
   StartServer();
   const int64_t start = Now();
@@ -450,7 +450,7 @@ TEST_F(ClientTest, RecoversAfterRunningOutOfFileDescriptors) {
   ASSERT_FALSE(fillers.empty());
   close(fillers.back());
   fillers.pop_back();
-  TestClient late(options_.path);  // takes the last descriptor; the server's accept fails
+  TestClient late(options_.path);  // takes the last descriptor, so the server's accept fails
   EXPECT_TRUE(late.connected());
   for (int i = 0; i < 2; ++i) update();  // the server has tried to accept by now
   EXPECT_EQ(counters_.clients_accepted, 1u);
@@ -482,7 +482,7 @@ TEST_F(ClientTest, SocketPathIsChecked) {
   EXPECT_THAT(std::string(second.Start().message()), HasSubstr("already listening"));
   server_->Stop();
   EXPECT_FALSE(std::filesystem::exists(options_.path));
-  {  // stale socket file of a killed process
+  {  // stale socket file that a killed process left behind
     const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     sockaddr_un address{};
     address.sun_family = AF_UNIX;

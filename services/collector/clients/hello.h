@@ -1,4 +1,4 @@
-// Validation of a client's hello, and the claim and job events derived from it.
+// Validation of a client's hello, and the claim and job events that are derived from it.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@
 
 namespace pitwall::collector {
 
-// Returns InvalidArgument for an unknown protocol, a missing field, or a text that is too long or
-// contains control characters.
+// Validates a hello. Returns InvalidArgument for an unknown protocol, a missing field, or a text
+// that is too long or contains control characters.
 Status CheckHello(const client::v1::Hello& hello);
 
-// Returns the claim of a validated hello, without its reference and launcher. The process and owner
+// Returns the claim in a validated hello, without its reference and launcher. The process and owner
 // come from the kernel, because the client may be in another namespace.
 JobClaim ClaimOf(const client::v1::Hello& hello, const Peer& peer);
 
@@ -28,8 +28,8 @@ std::vector<JobEvent> StartEvents(const client::v1::Hello& hello, const JobClaim
                                   const JobRegistry::Claimed& claimed);
 
 // Returns the first batch sequence of a client whose hello came `late_ns` after its start. The
-// sequence is above all sequences that a previous collector can have used. `known` is that
-// collector's cursor, if any.
+// sequence is above all sequences that a previous collector can have used. `known` is the cursor
+// from that collector, if there is one.
 uint64_t FirstSequence(int64_t late_ns, const std::optional<ClientCursor>& known);
 
 }  // namespace pitwall::collector

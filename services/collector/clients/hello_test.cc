@@ -17,7 +17,7 @@ client::v1::Hello ValidHello() {
   return hello;
 }
 
-TEST(HelloTest, CheckHello_RefusesMissingFieldsAndBadTexts) {
+TEST(HelloTest, CheckHello_RejectsMissingFieldsAndInvalidTexts) {
   EXPECT_TRUE(CheckHello(ValidHello()).ok());
   client::v1::Hello hello = ValidHello();
   hello.set_protocol(2);
@@ -63,7 +63,7 @@ TEST(HelloTest, StartEvents_AnnouncesNewJobOrNewLabels) {
   EXPECT_EQ(events[0].time_ns, 5);
 }
 
-TEST(HelloTest, FirstSequence_IsAboveThoseOfPreviousCollector) {
+TEST(HelloTest, FirstSequence_IsAboveAllSequencesOfPreviousCollector) {
   EXPECT_EQ(FirstSequence(0, std::nullopt), 1u);
   EXPECT_EQ(FirstSequence(2 * kNanosPerSecond, std::nullopt), 201u);
   ClientCursor known;

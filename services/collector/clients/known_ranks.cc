@@ -1,4 +1,4 @@
-// Ranks known to the previous collector process.
+// Ranks that the previous collector process knew.
 #include <set>
 #include <utility>
 
@@ -9,10 +9,11 @@
 namespace pitwall::collector {
 namespace {
 
-// A job whose ranks sent their goodbyes longer ago has ended by silence (time-model.md 4.5).
+// If the ranks of a job sent their goodbyes longer ago than this, the job has ended by silence
+// (time-model.md 4.5).
 constexpr int64_t kEndsAgainWithinNs = 1800 * kNanosPerSecond;
 
-// Returns true if both values are known and differ. An unreadable value proves nothing.
+// Returns true if both values are known and differ. A value that could not be read proves nothing.
 bool Differs(const std::string& then, const std::string& now) {
   return !then.empty() && !now.empty() && then != now;
 }
@@ -25,7 +26,7 @@ void ClientSessions::TakeUpKnown() {
   std::set<std::string, std::less<>> ended;  // jobs with a rank that sent its goodbye
   for (const ClientCursor& cursor : sender_->cursors()->Ranks()) {
     std::optional<TrackedRank> rank = DecodeKnownRank(*cursor.rank);
-    // PIDs from another PID namespace do not identify processes in this namespace.
+    // PIDs from another PID namespace do not identify processes in this collector's namespace.
     if (!rank.has_value() || Differs(rank->home.pid_namespace, home_.pid_namespace)) continue;
     if (cursor.source != Cat("rank-", rank->info.rank, "@", options_.node)) continue;
     RankSource::Identity identity;

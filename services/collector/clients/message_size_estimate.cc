@@ -30,8 +30,8 @@ uint32_t WireTypeOf(const pb::FieldDescriptor& field) {
   }
 }
 
-// Adds the parts of one message to `parts`. Returns false if the bytes are not a message of this
-// type. The recursion depth is limited by the type.
+// Adds the number of parts in one message to `parts`. Returns false if the bytes are not a message
+// of this type. The type limits the recursion depth.
 bool Count(const pb::Descriptor& type, size_t limit, pb::io::CodedInputStream* in, size_t* parts) {
   while (in->BytesUntilLimit() != 0 && *parts <= limit) {
     uint32_t tag, length;
@@ -39,7 +39,7 @@ bool Count(const pb::Descriptor& type, size_t limit, pb::io::CodedInputStream* i
     if (!in->ReadVarint32(&tag)) return false;
     const uint32_t wire = tag & 7;
     const pb::FieldDescriptor* field = type.FindFieldByNumber(static_cast<int>(tag >> 3));
-    if (field != nullptr && WireTypeOf(*field) != wire) field = nullptr;  // as in the parser
+    if (field != nullptr && WireTypeOf(*field) != wire) field = nullptr;  // same as in the parser
     const bool message = field != nullptr && field->type() == pb::FieldDescriptor::TYPE_MESSAGE;
     if (message || field == nullptr) ++*parts;
     switch (wire) {
@@ -65,7 +65,7 @@ bool Count(const pb::Descriptor& type, size_t limit, pb::io::CodedInputStream* i
         in->PopLimit(outer);
         break;
       }
-      default:  // groups, which valid clients never send and whose contents are not counted
+      default:  // groups, which valid clients never send; their contents are not counted
         return false;
     }
   }

@@ -1,4 +1,4 @@
-// Size estimate of a message before it is parsed.
+// Estimate of a message's size in memory before the message is parsed.
 #pragma once
 
 #include <google/protobuf/descriptor.h>
@@ -10,9 +10,9 @@
 
 namespace pitwall::collector {
 
-// Counts the parts that become separate objects: nested messages at all depths, and unknown fields.
-// An empty part takes 2 bytes on the wire and fifty times as much after parsing. Returns
-// InvalidArgument if the message has more than `limit` parts or is malformed.
+// Counts the parts that become separate objects, which are nested messages at all depths and
+// unknown fields. An empty part takes 2 bytes on the wire and fifty times as much after parsing.
+// Returns InvalidArgument if the message has more than `limit` parts or is malformed.
 Status CheckParts(const google::protobuf::Descriptor& type, std::string_view bytes, size_t limit);
 
 }  // namespace pitwall::collector

@@ -1,4 +1,5 @@
-// Per-owner limits on the collector's socket thread: memory for incomplete messages, and rate.
+// Per-owner limits on the collector's socket thread, for the memory of incomplete messages and for
+// the rate.
 #include <sys/epoll.h>
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace pitwall::collector {
 namespace {
 
 constexpr int64_t kPatrolNs = kNanosPerSecond;
-constexpr size_t kShares = 4;  // each owner may use at most a quarter of the memory for messages
+constexpr size_t kShares = 4;  // each owner may use at most a quarter of the message memory
 
 }  // namespace
 
@@ -28,7 +29,7 @@ void ClientServer::Hold(Connections::iterator it, bool on) {
   epoll_ctl(epoll_fd_, on ? EPOLL_CTL_DEL : EPOLL_CTL_ADD, connection.fd, &event);
   const int64_t now_ns = clock_.MonotonicNs();
   if (!on) {
-    connection.last_message_ns = now_ns;  // the client is not to blame for the pause
+    connection.last_message_ns = now_ns;  // the client is not responsible for the pause
     return;
   }
   counters_->clients_held.fetch_add(1, std::memory_order_relaxed);
@@ -69,8 +70,8 @@ bool ClientServer::CheckBuffered(Connections::iterator it) {
     return false;
   }
   if (buffered_ <= options_.max_buffered_bytes) return true;
-  // The total limit is exceeded, so the largest connection of the owner with the most buffered
-  // bytes is closed.
+  // The total limit is exceeded, so the server closes the largest connection of the owner with the
+  // most buffered bytes.
   const auto most = std::max_element(
       usage_.begin(), usage_.end(),
       [](const auto& a, const auto& b) { return a.second.buffered < b.second.buffered; });
@@ -81,7 +82,7 @@ bool ClientServer::CheckBuffered(Connections::iterator it) {
       largest = other;
   }
   Close(largest, refused);
-  return false;  // closing may move the others; the remaining data of `it` is read in its next turn
+  return false;  // closing may move the others; `it` is read in its next turn
 }
 
 void ClientServer::CloseSilent() {

@@ -1,5 +1,5 @@
-// Rate limit per owner, so that owners share the collector's single socket thread and its
-// downstream.
+// Rate limit per owner, so that owners share the collector's single socket thread and downstream
+// capacity.
 #pragma once
 
 #include <cstddef>
@@ -11,13 +11,14 @@
 
 namespace pitwall::collector {
 
-// A token bucket per owner, with a capacity of a quarter of a second. Bytes are charged after they
-// are read, so a bucket may go below zero. The owner then pauses until its bucket is positive
-// again. No data is lost; the owner's clients block. Only buckets that are not full are stored. Not
-// thread-safe. Times are monotonic.
+// One token bucket per owner, with a capacity of a quarter of a second. Bytes are charged after
+// they are read, so a bucket may fall below zero. The owner then pauses until its bucket is
+// positive again. No data is lost, but the owner's clients block. Only buckets that are not full
+// are stored. Not thread-safe. Times are monotonic.
 class OwnerRateLimiter {
  public:
-  // Fixed cost of a message in addition to its bytes, because small messages cost mainly time.
+  // Fixed cost of a message in addition to its bytes, because the main cost of small messages is
+  // time.
   static constexpr size_t kMessageCost = 256;
 
   explicit OwnerRateLimiter(size_t bytes_per_second)

@@ -1,4 +1,5 @@
-// Job ownership on one node: access by other users, squatters, and users that exceed their share.
+// Tests job ownership on one node with access by other users, squatters, and users that exceed
+// their share.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -181,7 +182,7 @@ TEST_F(OwnersTest, JobLimitsExemptDeclaredJobs) {
   EXPECT_EQ(Claim(13, Rank("uid:8", "e")), "e of uid:8");
 }
 
-TEST(OwnerName, AcceptsFormsOfAdministrators) {
+TEST(OwnerName, AcceptsNamesAndIdsOfUsersAndPods) {
   EXPECT_EQ(*ParseOwner("root"), "uid:0");
   EXPECT_EQ(*ParseOwner(" 1000 "), "uid:1000");
   EXPECT_EQ(*ParseOwner("uid:1000"), "uid:1000");
@@ -197,7 +198,7 @@ TEST(OwnerName, AcceptsFormsOfAdministrators) {
     EXPECT_FALSE(ParseGroup(bad).ok()) << bad;
 }
 
-TEST(TrustedPath, RejectsPathsThatOthersCanReplace) {
+TEST(TrustedPath, RejectsPathsThatOtherUsersCanReplace) {
   TestRoot root;
   root.Write("d/file", "text");
   const std::string dir = root.At("d");
@@ -262,7 +263,7 @@ TEST(DropFolderOwners, OnlyTrustedFilesDeclareOwners) {
   EXPECT_EQ(counters.drop_files_bad, 4u);
 }
 
-// Uses a real socket. The two owners are a user and a pod, because a test runs as only one user.
+// Uses a real socket. The two owners are a user and a pod, because a test can run as only one user.
 class SharesTest : public ::testing::Test {
  protected:
   SharesTest()
@@ -296,7 +297,7 @@ class SharesTest : public ::testing::Test {
     for (const auto& count : counters_.refusals[static_cast<size_t>(why)]) sum += count;
     return sum;
   }
-  // Moves this process into a pod, according to its control group.
+  // Moves this process into a pod by changing its control group file.
   void EnterPod() {
     root_.Write(Cat("proc/", getpid(), "/cgroup"),
                 "0::/kubepods/pod0f7c2b1e-9a3d-4f55-8e21-6d5c4b3a2f10/7\n");
@@ -367,7 +368,7 @@ TEST_F(SharesTest, RankSilentForTenMinutes_StaysConnected) {
   TestClient frozen(options_.path);
   frozen.Send(HelloOf(0, clock_.WallNs(), "mine"));
   EXPECT_EQ(frozen.ReadWelcome().job_id(), "mine");
-  TestClient without_hello(options_.path);  // checked after the frozen one
+  TestClient without_hello(options_.path);  // checked after the frozen rank
   while (counters_.clients_accepted < 2) std::this_thread::yield();
   clock_.Advance(600 * kSecond);
   EXPECT_THAT(without_hello.ReadRefused(), StartsWith("no_hello: "));
@@ -426,8 +427,8 @@ TEST_F(SharesTest, BatchesContainOwnerOfJob) {
   EXPECT_EQ(seen, 4u);
 }
 
-// The buffers of incomplete messages count against their owner's share, so other owners keep
-// theirs.
+// The buffers of incomplete messages are charged to their owner's share, so the shares of other
+// owners are not affected.
 TEST_F(SharesTest, IncompleteMessagesUseOnlyTheirOwnersShare) {
   options_.max_buffered_bytes = 2 * (kMaxClientMessage + (64u << 10));
   Start();
@@ -445,7 +446,7 @@ TEST_F(SharesTest, IncompleteMessagesUseOnlyTheirOwnersShare) {
   other.ReadWelcome();
   greedy[1].SendSome(part);
   EXPECT_THAT(greedy[1].ReadRefused(), StartsWith("buffered: "));
-  // Another owner can still send a message of its own.
+  // Another owner can still send a message.
   auto update = UpdateOf(1, clock_.WallNs());
   for (int i = 0; i < 30'000; ++i)
     AddSpan(&update, client::v1::SPAN_KIND_OPERATOR, std::string(80, 'm'), clock_.WallNs(),

@@ -18,14 +18,15 @@ struct SourceBoot {
   std::string boot_id;
 };
 
-// Reports each durable position once per client, in ascending order. Not thread-safe.
+// Reports each durable position to a client once, in ascending order. Not thread-safe.
 class WrittenNotices {
  public:
-  // `written` is the durable position that the client knows from its Welcome.
+  // Adds a client. `written` is the durable position that the client received in its Welcome.
   void Expect(uint64_t client, SourceBoot boot, uint64_t written);
-  // Handles a closed connection. Has no effect for a client that expects no notices.
+  // Handles a closed connection. Has no effect if the client does not expect notices.
   void Forget(uint64_t client) { clients_.erase(client); }
-  // Returns true also after the client's goodbye, until Forget.
+  // Returns whether the client expects notices. The result stays true after the client's goodbye
+  // until Forget is called.
   bool Expects(uint64_t client) const { return clients_.contains(client); }
   // Appends a serialized CollectorMessage for each client whose position has advanced since the
   // previous call.
@@ -37,7 +38,7 @@ class WrittenNotices {
     uint64_t reported = 0;
   };
   std::map<uint64_t, Expected> clients_;
-  uint64_t version_ = 0;  // cursor version at the last Take
+  uint64_t version_ = 0;  // version of the cursors at the last Take
 };
 
 }  // namespace pitwall::collector

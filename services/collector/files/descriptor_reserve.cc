@@ -30,7 +30,7 @@ void DescriptorReserve::Fill() {
   MutexLock lock(&mutex_);
   while (spares_.size() < size_) {
     const int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (fd < 0) return;  // the next TakeBack tries again
+    if (fd < 0) return;  // the next call of TakeBack tries again
     spares_.push_back(fd);
   }
 }

@@ -1,4 +1,5 @@
-// Reserve of file descriptors for reads that must not fail when the process has run out of them.
+// Reserve of file descriptors for reads that must succeed even if the process has run out of
+// descriptors.
 #pragma once
 
 #include <vector>
@@ -10,7 +11,7 @@ namespace pitwall::collector {
 // Thread-safe.
 class DescriptorReserve {
  public:
-  // Returns the reserve of this process, which is filled at its first use.
+  // Returns the reserve of this process. The reserve is filled when it is first used.
   static DescriptorReserve& OfProcess();
 
   explicit DescriptorReserve(size_t size) : size_(size) { Fill(); }
@@ -21,7 +22,7 @@ class DescriptorReserve {
   // Closes a spare descriptor, so that the following open succeeds. Returns false if the reserve is
   // empty.
   bool Lend();
-  // Refills the reserve after the file opened after Lend has been closed.
+  // Refills the reserve. Call this after the file that was opened after Lend has been closed.
   void TakeBack() { Fill(); }
 
  private:

@@ -8,12 +8,12 @@
 
 namespace pitwall::collector {
 
-// Scans a text. The returned views point into it.
+// Scans a text. The returned views refer to the text.
 class TextScan {
  public:
   explicit TextScan(std::string_view text) : rest_(text) {}
 
-  // Reads the next line without its line end. Returns false after the last line.
+  // Reads the next line without its line terminator. Returns false after the last line.
   bool Line(std::string_view* line) {
     if (rest_.empty()) return false;
     const size_t end = rest_.find('\n');

@@ -72,7 +72,7 @@ Status CheckOwnDirectory(const std::string& path) {
 }
 
 StatusOr<std::string> ReadTrustedFile(const std::string& path, size_t limit) {
-  // O_NONBLOCK avoids waiting for the writer of a pipe.
+  // With O_NONBLOCK, opening a pipe does not wait for a writer.
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0) return ErrnoStatus(errno, "read");
   struct stat info {};

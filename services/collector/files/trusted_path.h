@@ -10,17 +10,18 @@
 
 namespace pitwall::collector {
 
-// Returns "/a/b" for "/a/b/c", and "." for "c".
+// Returns the parent directory: "/a/b" for "/a/b/c", and "." for "c".
 std::string DirectoryOf(std::string_view path);
 
-// Returns FailedPrecondition, with the directory and the cause, if another user than root and this
-// process's user may rename files in it. This is the case if the directory belongs to another user,
-// or is writable for others without the sticky bit.
+// Returns FailedPrecondition, with the directory and the reason, if a user other than root and this
+// process's user may rename files in the directory. This is the case if the directory belongs to
+// another user, or if other users can write to it and it has no sticky bit.
 Status CheckSharedDirectory(const std::string& path);
 // Checks all parent directories in the same way.
 Status CheckParents(const std::string& path);
-// Checks the directory and its parents. Even with the sticky bit, the directory must not be
-// writable for others, because all of its files must come from root or this process's user.
+// Checks the directory and its parents. Other users must not be able to write to the directory,
+// even if it has the sticky bit, because all of its files must come from root or this process's
+// user.
 Status CheckOwnDirectory(const std::string& path);
 
 // Returns the content of a regular file that only root and this process's user can write. Returns

@@ -1,5 +1,5 @@
-// Background readings of the node's GPUs. A driver in trouble blocks its callers for seconds, so a
-// separate thread calls it and the sampler's ticks are not delayed.
+// Background readings of the node's GPUs. A driver with problems can block its callers for seconds.
+// A separate thread therefore calls the driver, and the sampler's ticks are not delayed.
 #pragma once
 
 #include <atomic>
@@ -27,22 +27,23 @@ struct GpuReading {
 // Returns the sorted names of all GPU series.
 const std::vector<std::string>& GpuSeriesNames();
 
-// Start and Stop must be called from one thread; the other functions are thread-safe.
+// Start and Stop must be called from the same thread; the other functions are thread-safe.
 class GpuMonitor {
  public:
-  // The clock and the counters are not owned.
+  // The caller owns the clock and the counters.
   GpuMonitor(std::string library, Clock& clock, Counters* counters);
   ~GpuMonitor();
 
   void Start();
-  // Waits for the current reading, which takes as long as the driver blocks.
+  // Stops the thread. Waits for the current reading, which takes as long as the driver blocks.
   void Stop();
   void SetPeriod(int64_t period_ns) { period_ns_.store(period_ns); }
 
-  // Returns the latest readings by GPU index; empty before the first reading and without GPUs.
-  // Outdated readings (the driver blocks) have missing values, but their XID errors are current.
+  // Returns the latest readings by GPU index. The result is empty before the first reading and if
+  // there are no GPUs. If readings are outdated because the driver blocks, their values are
+  // missing, but their XID errors are current.
   std::vector<GpuReading> Readings() const;
-  // Returns the XID errors, by code, that the driver attributes to none of the GPUs.
+  // Returns the XID errors, by code, that the driver does not attribute to any of the GPUs.
   std::map<std::string, uint64_t> UnattributedXids() const { return xids_.Unattributed(); }
   // Returns the number of GPUs; 0 until it is known.
   size_t count() const { return count_.load(); }
@@ -60,7 +61,7 @@ class GpuMonitor {
   std::atomic<bool> stopping_{false};
   std::atomic<size_t> count_{0};
   std::thread thread_;
-  // The members below are used only by the monitor's thread.
+  // The following members are used only by the monitor's thread.
   std::unique_ptr<Nvml> nvml_;
   std::vector<std::unique_ptr<GpuProbe>> probes_;
   bool complained_ = false;
@@ -71,8 +72,8 @@ class GpuMonitor {
   int64_t read_at_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // monotonic
 };
 
-// Reads the latest series of some GPUs (empty: all GPUs). XID errors without a GPU are included
-// with the GPU "unknown". The monitor is not owned.
+// Reads the latest series of some GPUs, or of all GPUs if the list is empty. XID errors that have
+// no GPU are included with the GPU "unknown". The caller owns the monitor.
 std::unique_ptr<SeriesReader> NewGpuReader(const ReaderContext& context, const GpuMonitor* monitor,
                                            std::vector<int> only);
 

@@ -29,7 +29,7 @@ constexpr int kLost = 15;
 
 class GpuMonitorTest : public ::testing::Test {
  protected:
-  // Values by series name and labels, without node, gpu, and missing values.
+  // Values by series name and labels. Excludes the node and gpu labels and missing values.
   using Row = std::map<std::string, double>;
 
   // Advances the clock by `ns` and waits until the monitor has taken its readings.
@@ -80,7 +80,7 @@ TEST_F(GpuMonitorTest, ConvertsValuesToBaseUnits) {
   GpuMonitor monitor(PITWALL_FAKE_NVML, clock_, &counters_);
   EXPECT_TRUE(monitor.Readings().empty());
   monitor.Start();
-  Next(5 * kNanosPerSecond);  // rates need two readings
+  Next(5 * kNanosPerSecond);  // rates require two readings
   fake_.AwaitReceived();
   const Row got = Of(monitor, 0);
   const Row want = {
@@ -156,7 +156,7 @@ TEST_F(GpuMonitorTest, UnsupportedReading_IsOmittedAndNotRetried) {
   EXPECT_EQ(second.at("gpu_processes"), 0);
   EXPECT_EQ(second.at("gpu_clock_event_state idle"), 1);
   EXPECT_EQ(second.at("gpu_memory_temperature_celsius"), 71);
-  // Without PCIe byte counters, the rate is measured by the library.
+  // If there are no PCIe byte counters, the library measures the rate.
   EXPECT_EQ(second.at("gpu_pcie_io_bytes_per_second transmit"), 2.5e6);
   EXPECT_EQ(second.at("gpu_pcie_io_bytes_per_second receive"), 1.5e6);
   for (const char* name :
@@ -167,8 +167,8 @@ TEST_F(GpuMonitorTest, UnsupportedReading_IsOmittedAndNotRetried) {
     EXPECT_FALSE(second.contains(name)) << name;
   }
   EXPECT_EQ(counters_.nvml_errors, 0u);
-  // Only the first GPU supports these calls. They are repeated for it, but tried only once on the
-  // second GPU.
+  // Only the first GPU supports these calls. They are repeated for the first GPU but tried only
+  // once for the second GPU.
   EXPECT_EQ(fake_.Calls("nvmlDeviceGetUtilizationRates"), 4u);
   EXPECT_EQ(fake_.Calls("nvmlDeviceGetTemperature"), 3u);
   EXPECT_EQ(fake_.Calls("nvmlDeviceGetTotalEnergyConsumption"), 3u);
@@ -213,7 +213,7 @@ TEST_F(GpuMonitorTest, OldDriver_OmitsUnsupportedSeries) {
                                     {"gpu_clock_event_state sw_thermal", 1},
                                     {"gpu_clock_event_state hw_thermal", 0},
                                     {"gpu_xid_watch_state", 0}}));
-  EXPECT_EQ(counters_.nvml_errors, 5u);  // of the lost GPU
+  EXPECT_EQ(counters_.nvml_errors, 5u);  // all errors are from the lost GPU
 }
 
 TEST_F(GpuMonitorTest, XidErrorsAreCountedByCode) {
@@ -230,9 +230,9 @@ TEST_F(GpuMonitorTest, XidErrorsAreCountedByCode) {
   fake_.RaiseXid(1, 13);
   fake_.RaiseXid(0, 79);
   fake_.RaiseXid(0, 48);
-  fake_.Raise(0, 2, 31);  // an event of another type
+  fake_.Raise(0, 2, 31);  // this event has another type
   fake_.AwaitReceived();
-  EXPECT_TRUE(reader->Read());  // a new series
+  EXPECT_TRUE(reader->Read());  // there is a new series
   EXPECT_FALSE(reader->Read());
   EXPECT_THAT(Of(monitor, 0), IsSupersetOf(Row{{"gpu_xid_errors_total 48", 1},
                                                {"gpu_xid_errors_total 79", 2},
@@ -246,7 +246,7 @@ TEST_F(GpuMonitorTest, XidErrorsAreCountedByCode) {
   EXPECT_FALSE(reader->Read());
   EXPECT_EQ(Of(monitor, 0).at("gpu_xid_errors_total 79"), 3);
 
-  // The number of series is limited, even if the number of codes is not.
+  // The number of series is limited even if the number of codes is unlimited.
   for (unsigned code = 1000; code < 1200; ++code) fake_.RaiseXid(1, code);
   fake_.AwaitReceived();
   const Row many = Of(monitor, 1);
@@ -254,8 +254,8 @@ TEST_F(GpuMonitorTest, XidErrorsAreCountedByCode) {
   EXPECT_EQ(many.at("gpu_xid_errors_total 1000"), 1);
 }
 
-// The XID error is for an unknown or removed device, so it is attributed to the node and to each
-// job on it.
+// The XID error belongs to an unknown or removed device, so it is attributed to the node and to
+// each job on it.
 TEST_F(GpuMonitorTest, XidOfUnknownGpu_IsSentToReadersOfAllGpus) {
   GpuMonitor monitor(PITWALL_FAKE_NVML, clock_, &counters_);
   monitor.Start();
@@ -305,7 +305,7 @@ TEST_F(GpuMonitorTest, XidErrorsAreCountedWhileDriverBlocks) {
   fake_.RaiseXid(0, 79);
   clock_.Advance(3 * kNanosPerSecond);
   fake_.AwaitReceived();
-  // Outdated readings are missing values; the series are kept.
+  // Outdated readings have missing values, but their series are kept.
   const Row row = Of(monitor, 0);
   EXPECT_THAT(row, ElementsAre(Pair("gpu_xid_errors_total 79", 1), Pair("gpu_xid_watch_state", 1)));
   EXPECT_EQ(missing_, 51);

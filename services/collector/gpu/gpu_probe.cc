@@ -9,7 +9,7 @@ namespace pitwall::collector {
 namespace {
 
 constexpr int64_t kSlowNs = 5 * kNanosPerSecond;
-constexpr uint32_t kTurns = 8;  // the slow readings of different GPUs are staggered
+constexpr uint32_t kTurns = 8;  // slow readings of different GPUs are taken at different times
 constexpr double kMaxNvlinks = 64;
 
 struct RowInfo {
@@ -54,7 +54,7 @@ enum Row : size_t {
   kEnd = kNvlinkErrors + 4,
 };
 
-// In the order of Row.
+// Information about each row, in the order of Row.
 constexpr RowInfo kTable[] = {
     {kGauge, "hw_gpu_utilization_ratio"},
     {kGauge, "hw_gpu_memory_usage_bytes"},
@@ -115,8 +115,8 @@ struct FieldRow {
   size_t row;
 };
 
-// Returns true if the reading is permanently unavailable. Either the library reports it as
-// unsupported, or an old driver does not know the request although it knows the GPU.
+// Returns true if the reading is permanently unavailable. Either the library reports that it is not
+// supported, or an old driver does not know the request although it knows the GPU.
 bool IsAbsent(const Status& status, bool ever_there) {
   return absl::IsUnimplemented(status) || (absl::IsInvalidArgument(status) && !ever_there);
 }
@@ -287,7 +287,7 @@ void GpuProbe::ReadFields(int64_t now_ns) {
     if (!status.ok()) fields[i].value = status;
     if (!of_pcie(rows[i])) Take(rows[i], fields[i].value);
   }
-  // The two PCIe fields are requested last, and always together.
+  // The two PCIe fields are always requested together and at the end.
   if (pcie_.by_counters) ReadPcieCounters(fields[count - 2], fields[count - 1], now_ns);
 }
 
@@ -295,7 +295,7 @@ void GpuProbe::ReadPcieCounters(const Nvml::Field& transmit, const Nvml::Field& 
                                 int64_t now_ns) {
   for (const Nvml::Field* field : {&transmit, &receive}) {
     const Status status = field->value.status();
-    // A 32-bit counter wraps around between two readings.
+    // A 32-bit counter may wrap around between two readings.
     if (IsAbsent(status, pcie_.bytes.has_value()) || (status.ok() && !field->wide)) {
       pcie_.by_counters = false;
       return;
@@ -368,7 +368,7 @@ void GpuProbe::Take(size_t first, const StatusOr<std::array<double, kCount>>& re
 }
 
 void GpuProbe::Arrange() {
-  const bool named = has_[kInfo] == Has::kYes;  // the series consists only of its labels
+  const bool named = has_[kInfo] == Has::kYes;  // this series consists only of its labels
   const auto shown = [&](size_t row) { return row == kInfo ? named : Wanted(row); };
   if (!arranged_) {
     auto series = std::make_shared<std::vector<GpuSeries>>();

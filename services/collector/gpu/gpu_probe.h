@@ -18,19 +18,19 @@ namespace pitwall::collector {
 struct GpuSeries {
   SeriesKind kind = SeriesKind::kGauge;
   std::string_view name;
-  std::vector<std::pair<std::string, std::string>> labels;  // except node and gpu
+  std::vector<std::pair<std::string, std::string>> labels;  // labels other than node and gpu
 };
 struct GpuRows {
-  std::shared_ptr<const std::vector<GpuSeries>> series;  // replaced when the series change
-  std::vector<double> values;  // one per series; missing if the reading failed
+  std::shared_ptr<const std::vector<GpuSeries>> series;  // replaced when the set of series changes
+  std::vector<double> values;  // one value per series; missing if the reading failed
 };
 
-// Reads fast-changing values in each Read, and others every second or every five seconds, because
-// each reading is equally expensive. Readings that the GPU or its driver does not support
-// (according to Nvml) are not retried and have no series. Not thread-safe.
+// Every Read reads the fast-changing values. Other values are read every second or every five
+// seconds, because each reading is equally expensive. A reading that the GPU or its driver does not
+// support (according to Nvml) is not retried and has no series. Not thread-safe.
 class GpuProbe {
  public:
-  // The library is not owned.
+  // The caller owns the library.
   GpuProbe(const Nvml* nvml, uint32_t index);
   ~GpuProbe();
   GpuProbe(const GpuProbe&) = delete;
@@ -83,8 +83,8 @@ class GpuProbe {
   std::optional<bool> gpm_;
   Nvml::GpmSample gpm_before_ = nullptr;
   Nvml::GpmSample gpm_after_ = nullptr;
-  bool gpm_taken_ = false;  // gpm_before_ is set
-  bool arranged_ = false;   // rows_ has the series selected by has_
+  bool gpm_taken_ = false;  // whether gpm_before_ is set
+  bool arranged_ = false;   // whether rows_ has the series selected by has_
   GpuRows rows_;
 };
 

@@ -11,7 +11,7 @@
 namespace pitwall::collector {
 namespace {
 
-// Return codes.
+// Return codes of NVML.
 constexpr int kInvalidArgument = 2;
 constexpr int kNotSupported = 3;
 constexpr int kInsufficientSize = 7;
@@ -20,7 +20,7 @@ constexpr int kFunctionNotFound = 13;
 constexpr int kDeprecated = 26;
 
 constexpr int kTemperatureOfGpu = 0;
-constexpr int kSinceDriverLoad = 0;  // the "volatile" ECC error counters
+constexpr int kSinceDriverLoad = 0;  // selects the "volatile" ECC error counters
 constexpr unsigned kTextSize = 96;
 constexpr uint32_t kAllLinks = 0xffffffff;
 constexpr unsigned long long kXidEvents = 8;
@@ -81,8 +81,8 @@ struct GpmMetric {
   double value;
   const char* texts[3];
 };
-// The library supports over a hundred metrics, and more with each version. It reads only `count` of
-// them, but requires memory for all of them.
+// The library supports more than a hundred metrics, and more with each version. It reads only
+// `count` of them but requires memory for all of them.
 struct GpmMetrics {
   unsigned version;
   unsigned count;
@@ -123,7 +123,7 @@ double UnitOf(Nvml::FieldId id) {
 struct Nvml::Functions {
   using OfDevice = int (*)(Device, unsigned*);
   using TextOfDevice = int (*)(Device, char*, unsigned);
-  // Required functions.
+  // These functions are required.
   int (*init)() = nullptr;
   int (*shutdown)() = nullptr;
   const char* (*error_string)(int) = nullptr;
@@ -133,7 +133,7 @@ struct Nvml::Functions {
   int (*memory)(Device, MemoryInfo*) = nullptr;
   OfDevice power = nullptr;
   int (*temperature)(Device, int, unsigned*) = nullptr;
-  // Optional functions.
+  // These functions are optional.
   TextOfDevice uuid = nullptr;
   TextOfDevice name = nullptr;
   int (*processes)(Device, unsigned*, void*) = nullptr;
@@ -205,7 +205,7 @@ StatusOr<std::unique_ptr<Nvml>> Nvml::Open(const std::string& library) {
   if (missing != nullptr) return NotFound(Cat(library, ": symbol ", missing, " is missing"));
   find(f.uuid, "nvmlDeviceGetUUID");
   find(f.name, "nvmlDeviceGetName");
-  // All versions behave the same if only the count is requested.
+  // All versions behave in the same way if only the count is requested.
   find(f.processes, "nvmlDeviceGetComputeRunningProcesses_v3",
        "nvmlDeviceGetComputeRunningProcesses_v2", "nvmlDeviceGetComputeRunningProcesses");
   find(f.clock, "nvmlDeviceGetClockInfo");
@@ -310,7 +310,7 @@ StatusOr<double> Nvml::Processes(Device device) const {
   constexpr std::string_view kWhat = "nvmlDeviceGetComputeRunningProcesses";
   if (functions_->processes == nullptr)
     return Unimplemented(Cat("the driver does not support ", kWhat));
-  // Without an output buffer, the call only returns the count.
+  // If there is no output buffer, the call only returns the count.
   unsigned count = 0;
   const int code = functions_->processes(device, &count, nullptr);
   if (code != kInsufficientSize) RETURN_IF_ERROR(Check(code, kWhat));

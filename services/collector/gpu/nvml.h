@@ -1,4 +1,4 @@
-// Dynamically loaded subset of NVIDIA's management library (NVML).
+// Dynamically loaded subset of the NVIDIA Management Library (NVML).
 #pragma once
 
 #include <array>
@@ -13,9 +13,10 @@
 
 namespace pitwall::collector {
 
-// Declares the functions itself, so that the build does not need NVML's header; NVML's ABI is
-// stable. Functions that an old driver lacks are optional, except for the basic ones. Calls may
-// block while the driver is in trouble. They are thread-safe once the library is open.
+// This class declares the functions itself, so that the build does not need the NVML header; the
+// ABI of NVML is stable. Functions that an old driver lacks are optional, except for the basic
+// ones.
+// Calls may block while the driver has problems. They are thread-safe once the library is open.
 //
 // Errors: Unimplemented means that the driver or GPU does not support the call and never will.
 // InvalidArgument means that the library does not know the request, or no longer knows the GPU. All
@@ -25,7 +26,7 @@ class Nvml {
   using Device = void*;
 
   // Loads and initializes the library. Returns NotFound if the library is missing, and Unavailable
-  // if it does not start (no driver or no permission).
+  // if it does not start because of a missing driver or permission.
   static StatusOr<std::unique_ptr<Nvml>> Open(const std::string& library);
   ~Nvml();
   Nvml(const Nvml&) = delete;
@@ -36,17 +37,17 @@ class Nvml {
   StatusOr<std::string> Uuid(Device device) const;
   StatusOr<std::string> Model(Device device) const;
 
-  // Load.
+  // ---- Load.
   StatusOr<double> UtilizationRatio(Device device) const;
-  StatusOr<std::array<double, 2>> MemoryBytes(Device device) const;  // used, total
-  StatusOr<double> Processes(Device device) const;  // processes with a compute context
+  StatusOr<std::array<double, 2>> MemoryBytes(Device device) const;  // used and total
+  StatusOr<double> Processes(Device device) const;  // number of processes with a compute context
 
-  // Clocks, power, and temperature.
+  // ---- Clocks, power, and temperature.
   enum class Clock { kSm = 1, kMemory = 2 };
   StatusOr<double> ClockHertz(Device device, Clock clock) const;
   StatusOr<double> ClockLimitHertz(Device device, Clock clock) const;
-  // Returns a bit mask; bits 0 to 8: idle, app_setting, sw_power_cap, hw_slowdown, sync_boost,
-  // sw_thermal, hw_thermal, hw_power_brake, display.
+  // Returns a bit mask. Bits 0 to 8 are idle, app_setting, sw_power_cap, hw_slowdown, sync_boost,
+  // sw_thermal, hw_thermal, hw_power_brake, and display.
   StatusOr<uint64_t> ClockEventReasons(Device device) const;
   StatusOr<double> PowerWatts(Device device) const;
   StatusOr<double> PowerLimitWatts(Device device) const;  // the enforced limit
@@ -55,22 +56,22 @@ class Nvml {
   StatusOr<double> TemperatureMarginCelsius(
       Device device) const;  // margin to the slowdown temperature
 
-  // Memory errors since the driver was loaded.
+  // ---- Memory errors since the driver was loaded.
   enum class EccErrors { kCorrected = 0, kUncorrected = 1 };
   enum class EccLocation { kDram = 2, kSram = 7, kAll = -1 };
   StatusOr<double> EccErrorCount(Device device, EccErrors type, EccLocation location) const;
-  // Returns the number of rows remapped for correctable and uncorrectable errors, 1 if a remapping
-  // is pending, and 1 if a remapping has failed.
+  // Returns four numbers: the rows remapped for correctable errors, the rows remapped for
+  // uncorrectable errors, 1 if a remapping is pending, and 1 if a remapping has failed.
   StatusOr<std::array<double, 4>> RemappedRows(Device device) const;
 
-  // Links.
+  // ---- Links.
   enum class Direction { kTransmit = 0, kReceive = 1 };
   StatusOr<double> PcieReplays(Device device) const;
   StatusOr<double> PcieGeneration(Device device) const;
   StatusOr<double> PcieGenerationLimit(Device device) const;
   StatusOr<double> PcieWidth(Device device) const;
   StatusOr<double> PcieWidthLimit(Device device) const;
-  // Returns the current throughput. The library measures for 20 ms and blocks the caller.
+  // Returns the current throughput. The library measures it for 20 ms and blocks the caller.
   StatusOr<double> PcieBytesPerSecond(Device device, Direction direction) const;
   StatusOr<bool> NvlinkActive(Device device, unsigned link) const;
 
@@ -90,16 +91,16 @@ class Nvml {
   struct Field {
     FieldId id{};
     StatusOr<double> value = 0.0;
-    bool wide = false;       // has 64 bits
+    bool wide = false;       // whether the value has 64 bits
     int64_t sampled_us = 0;  // time when the driver read the value; 0 if unknown
   };
-  // Reads at most kMaxFields fields in one call. Returns the status of the call. Each field has a
-  // separate status.
+  // Reads at most kMaxFields fields in one call. Returns the status of the call; each field also
+  // has a separate status.
   static constexpr size_t kMaxFields = 16;
   Status ReadFields(Device device, std::span<Field> fields) const;
 
-  // Performance counters (GPM) of the GPU's units (Hopper and later), as ratios of the time between
-  // two samples.
+  // ---- Performance counters (GPM) of the GPU's units (Hopper and later), as ratios of the time
+  // between two samples.
   using GpmSample = void*;
   StatusOr<bool> HasGpm(Device device) const;
   StatusOr<GpmSample> NewGpmSample() const;
@@ -109,7 +110,7 @@ class Nvml {
   // to 1.
   StatusOr<std::array<double, 3>> GpmRatios(GpmSample before, GpmSample after) const;
 
-  // XID error events.
+  // ---- XID error events.
   using EventSet = void*;
   struct Xid {
     Device device = nullptr;
@@ -125,7 +126,7 @@ class Nvml {
   struct Functions;
   Nvml();
   Status Check(int code, std::string_view what) const;
-  // Calls a function that may be missing.
+  // Calls a function that may not exist in the library.
   template <typename Function, typename... Arguments>
   Status Call(Function function, std::string_view what, Arguments... arguments) const;
   template <typename Function, typename... Arguments>

@@ -1,4 +1,4 @@
-// XID errors of the node's GPUs as the driver reports them. A separate thread waits for them,
+// XID errors of the node's GPUs, as reported by the driver. A separate thread waits for XID errors,
 // because they occur when other driver calls block.
 #pragma once
 
@@ -17,39 +17,39 @@
 
 namespace pitwall::collector {
 
-// Start and Stop must be called from one thread; Now is thread-safe.
+// Start and Stop must be called from the same thread; Now is thread-safe.
 class XidWatch {
  public:
   struct Gpu {
-    bool watched = false;                  // the driver reports its errors
-    std::map<std::string, uint64_t> seen;  // by code, since Start
+    bool watched = false;                  // whether the driver reports the GPU's errors
+    std::map<std::string, uint64_t> seen;  // number of errors by code, since Start
   };
 
-  // The clock and the counters are not owned.
+  // The caller owns the clock and the counters.
   XidWatch(Clock& clock, Counters* counters);
   ~XidWatch();
 
-  // Starts watching the first `count` GPUs of the library, which must stay valid until Stop.
+  // Starts watching the first `count` GPUs of the library. The library must stay valid until Stop.
   // Idempotent.
   void Start(const Nvml* nvml, uint32_t count);
-  // Waits for the current call, which takes as long as the driver blocks.
+  // Stops the thread. Waits for the current call, which takes as long as the driver blocks.
   void Stop();
   std::vector<Gpu> Now() const;
-  // Returns the errors, by code, that the driver attributes to none of the GPUs, for example after
-  // a GPU fell off the bus.
+  // Returns the errors, by code, that the driver does not attribute to any of the GPUs, for example
+  // after a GPU fell off the bus.
   std::map<std::string, uint64_t> Unattributed() const;
 
-  // Maximum number of codes per GPU; further codes are counted as "other".
+  // Maximum number of codes per GPU. Further codes are counted as "other".
   static constexpr size_t kMaxCodes = 64;
 
  private:
   enum class Over { kNeverPossible, kNoneRegistered, kFailed, kStopped };
   void Loop();
-  // Watches until an error. Sets `*responded` if the driver has answered.
+  // Watches until an error occurs. Sets `*responded` if the driver has responded.
   Over Watch(bool* responded);
   bool Register(Nvml::EventSet set);
   void OnXid(const Nvml::Xid& xid);
-  // Counts the error and returns true if its code is new.
+  // Counts the error. Returns true if its code is new.
   static bool Count(std::string* code, std::map<std::string, uint64_t>* seen);
   void SetAlive(int64_t now_ns);
 
@@ -60,10 +60,10 @@ class XidWatch {
   const Nvml* nvml_ = nullptr;
   uint32_t count_ = 0;
   std::thread thread_;
-  // The members below are used only by the watch's thread.
+  // The following members are used only by the watch's thread.
   struct Registered {
-    Nvml::Device device = nullptr;  // null: not registered yet
-    bool never = false;             // this GPU cannot report errors
+    Nvml::Device device = nullptr;  // null if not registered yet
+    bool never = false;             // whether this GPU cannot report errors
   };
   std::vector<Registered> devices_;
   bool complained_ = false;
@@ -71,7 +71,7 @@ class XidWatch {
   mutable Mutex mutex_;
   std::vector<Gpu> gpus_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, uint64_t> unattributed_ ABSL_GUARDED_BY(mutex_);
-  int64_t alive_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // monotonic time of the driver's last answer
+  int64_t alive_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // monotonic time of the driver's last response
 };
 
 }  // namespace pitwall::collector

@@ -15,7 +15,7 @@
 
 namespace pitwall::collector {
 
-// A blocking client. Socket failures are test failures.
+// A blocking client. A socket failure fails the test.
 class TestClient {
  public:
   explicit TestClient(const std::string& path)
@@ -59,7 +59,7 @@ class TestClient {
     EXPECT_TRUE(message.has_welcome()) << message.refused().message();
     return message.welcome();
   }
-  // Reads until the collector has reported everything up to `sequence` as durable.
+  // Reads until the collector has reported that everything up to `sequence` is durable.
   void AwaitWritten(uint64_t sequence) {
     while (connected_ && Read().written().sequence() < sequence) {
     }
@@ -71,7 +71,7 @@ class TestClient {
     if (!connected_) return {};
     return ReadBody(head);
   }
-  // Blocks until the collector has closed the connection, discarding its messages.
+  // Blocks until the collector has closed the connection. Discards the collector's messages.
   bool AwaitClosed() {
     char byte;
     while (recv(fd_, &byte, 1, 0) > 0) continue;

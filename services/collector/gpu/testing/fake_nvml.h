@@ -1,4 +1,4 @@
-// Test control of the fake NVML library (fake_nvml.c).
+// Controls for the fake NVML library (fake_nvml.c) in tests.
 #pragma once
 
 #include <dlfcn.h>
@@ -8,8 +8,9 @@
 
 namespace pitwall::collector {
 
-// Keeps the library loaded. Its state is reset when its last user unloads it. At most one FakeNvml
-// may therefore exist at a time, created before any other user of the library.
+// Keeps the library loaded. The state of the library is reset when its last user unloads it.
+// Therefore, at most one FakeNvml may exist at a time, and it must be created before any other user
+// of the library.
 class FakeNvml {
  public:
   FakeNvml() : library_(dlopen(PITWALL_FAKE_NVML, RTLD_NOW | RTLD_LOCAL)) {
@@ -28,9 +29,9 @@ class FakeNvml {
     Find<void(unsigned, unsigned long long, unsigned long long)>("fake_nvml_raise")(gpu, type,
                                                                                     code);
   }
-  // Waits until all events have been received and the receiver waits again.
+  // Waits until all events have been received and the receiver is waiting again.
   void AwaitReceived() { Find<void()>("fake_nvml_await_received")(); }
-  // Sets the return codes of all following registrations and of one wait.
+  // Sets the return codes of all subsequent registrations and of one wait.
   void RefuseEvents(int at_register, int at_wait) {
     Find<void(int, int)>("fake_nvml_refuse_events")(at_register, at_wait);
   }
