@@ -1,4 +1,5 @@
-// Order of a job's sources: no sample of the node may be late (time-model.md 1.3).
+// Tests the order of a job's sources, in which no sample of the node may be late (time-model.md
+// 1.3).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -54,7 +55,7 @@ class JoinTest : public ::testing::Test {
     ADD_FAILURE() << "counter not found";
     return 0;
   }
-  // Simulates a client that sends promises as fast as possible, ahead of the node.
+  // Simulates a client that sends promises as fast as possible and is ahead of the node.
   void Train(TestClient* client, int64_t ns) {
     for (; ns > 0; ns -= 100 * kMs) {
       const double before = Messages();
@@ -65,8 +66,8 @@ class JoinTest : public ::testing::Test {
     }
   }
 
-  // Checks for late samples like the processor: the watermark is the minimum promise of the known
-  // sources, in log order.
+  // Checks for late samples in the same way as the processor: the watermark is the minimum promise
+  // of the known sources, in log order.
   static void ExpectNothingLate(const std::vector<ReadBatch>& batches) {
     std::map<std::string, int64_t> promises;
     int64_t watermark = INT64_MIN;
@@ -80,8 +81,8 @@ class JoinTest : public ::testing::Test {
       if (!promises.empty()) watermark = std::max(watermark, least);
     }
   }
-  // Checks that the node's announcement precedes the client's first promise and promises less than
-  // the node's first row.
+  // Checks that the node's announcement precedes the client's first promise and that its promise is
+  // below the node's first row.
   static void ExpectTheNodeAnnouncedFirst(const std::vector<ReadBatch>& batches, int64_t start) {
     const auto node = std::find_if(batches.begin(), batches.end(),
                                    [](const auto& batch) { return batch.source == "node@n1"; });
@@ -110,7 +111,7 @@ class JoinTest : public ::testing::Test {
   uint64_t update_ = 0;
 };
 
-TEST_F(JoinTest, JobKnownFromClient_IsAnnouncedByNodeFirst) {
+TEST_F(JoinTest, JobKnownFromClient_NodeAnnouncesItFirst) {
   Start();
   Advance(2 * kSecond);
   const int64_t start = clock_.WallNs();
@@ -142,8 +143,8 @@ TEST_F(JoinTest, ClientBeforeFirstNodeBatch_IsNotLate) {
   ExpectNothingLate(batches);
 }
 
-// Without slack, the promise of a tick is the tick itself. The first tick must not be promised
-// before its row.
+// Without slack, the promise of a tick is the tick itself. The promise of the first tick must not
+// be sent before its row.
 TEST_F(JoinTest, RowIsNeverPromisedBeforeItIsSent) {
   options_.jobs.push_back({"job-1", "bert", {}, {}, {}, ""});
   options_.join_slack_ns = 0;
@@ -158,7 +159,7 @@ TEST_F(JoinTest, RowIsNeverPromisedBeforeItIsSent) {
   }
 }
 
-// The job is bound without labels. Each label of a client is published once.
+// The job is bound without labels. Each client label is published once.
 TEST_F(JoinTest, ClientLabelsAreAddedToBoundJob) {
   options_.jobs.push_back({"job-1", "bert", {}, {}, {}, ""});
   Start();

@@ -1,4 +1,4 @@
-// Ends of ranks by exit status and goodbye, tested with the whole collector.
+// Tests how ranks end according to exit status and goodbye, with the whole collector.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,8 +10,8 @@
 namespace pitwall::collector {
 namespace {
 
-// The goodbye comes before the exit status for SystemExit(3), a crash during teardown, and
-// os._exit.
+// In three cases, the goodbye comes before the exit status: SystemExit(3), a crash during teardown,
+// and os._exit.
 TEST_F(CollectorTest, ExitStatusAfterGoodbye_DecidesHowJobEnded) {
   options_.socket_path = root_.At("socket");
   options_.completed_grace_ns = options_.failed_grace_ns = kNanosPerSecond;

@@ -23,7 +23,7 @@ constexpr size_t kMaxFiles = 256;
 constexpr size_t kMaxBytes = 64u << 10;
 constexpr size_t kMaxLabels = 32;
 constexpr size_t kMaxText = 1024;
-constexpr size_t kMaxCause = 100;  // the cause becomes a label
+constexpr size_t kMaxCause = 100;  // limited because the cause becomes a label
 constexpr std::string_view kEnds[] = {"completed", "failed",  "died",
                                       "cancelled", "stopped", kRequeued};
 }  // namespace
@@ -111,20 +111,20 @@ StatusOr<JobRegistry::DroppedJob> JobFileDirectory::Parse(std::string_view text)
     return out;
   }
   end.on_purpose = out.ended == "cancelled" || out.ended == kRequeued;
-  // Files of earlier versions contain only the reason.
+  // Files in earlier formats contain only the reason.
   if (end != PlatformEnd{}) out.platform_end = std::move(end);
   return out;
 }
 
 namespace {
 
-// Returns true for a temporary error of this machine, which is not the file's fault.
+// Returns true for a temporary error of this machine that is not caused by the file.
 bool MayPass(const Status& status) {
   return absl::IsResourceExhausted(status) || absl::IsUnavailable(status) ||
          absl::IsInternal(status) || absl::IsUnknown(status);
 }
 
-// Lists the file names in order, without files that are still being written.
+// Lists the file names in order. Files that are still being written are excluded.
 Status ListNames(const std::string& dir, std::vector<std::string>* names) {
   DIR* directory = opendir(dir.c_str());
   if (directory == nullptr) return ErrnoStatus(errno, dir);
@@ -153,14 +153,15 @@ bool JobFileDirectory::Changed() const {
 }
 
 std::vector<JobRegistry::DroppedJob> JobFileDirectory::Poll() {
-  // Taken before reading, so that a file added meanwhile counts as a change.
+  // The time is taken before reading, so that a file that is added during the read counts as a
+  // change.
   if (struct stat now{}; stat(dir_.c_str(), &now) == 0) polled_ = now.st_mtim;
   std::vector<std::string> names;
   const Status trusted = CheckOwnDirectory(dir_);
   std::vector<std::string> complaints;
   const Status listed = trusted.ok() ? ListNames(dir_, &names) : trusted;
   if (!listed.ok()) {
-    // A missing directory has no files.
+    // If the directory does not exist, there are no files.
     if (listed.code() != absl::StatusCode::kNotFound)
       complaints.push_back(Cat("drop folder: ", ToStd(listed.message())));
     Report(std::move(complaints));
@@ -209,7 +210,8 @@ std::vector<JobRegistry::DroppedJob> JobFileDirectory::KnownJobs() const {
   return jobs;
 }
 
-// Reuses the previous result for an unchanged text, because looking up a user can take long.
+// The previous result is reused if the text is unchanged, because looking up a user can take a long
+// time.
 StatusOr<JobRegistry::DroppedJob> JobFileDirectory::ParseOnce(const std::string& path,
                                                               const std::string& text) const {
   const auto known = known_.find(path);

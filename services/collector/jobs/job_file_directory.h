@@ -1,4 +1,4 @@
-// Drop folder of job files, written by a scheduler's prolog and epilog.
+// Drop folder of job files, which are written by a scheduler's prolog and epilog.
 #pragma once
 
 #include <ctime>
@@ -38,33 +38,34 @@ namespace pitwall::collector {
 // At most 256 files of at most 64 KiB. Not thread-safe.
 class JobFileDirectory {
  public:
-  // The counters are not owned.
+  // The caller owns the counters.
   JobFileDirectory(std::string dir, Counters* counters)
       : dir_(std::move(dir)), counters_(counters) {}
 
   // Returns true if files were added, removed, or renamed since the last poll.
   bool Changed() const;
-  // Reads the directory in the order of file names. An invalid file is counted and logged once per
-  // content. If two files declare the same job, the first one is used. Files that cannot be read
-  // because of missing descriptors, memory, or an I/O error keep the jobs of the last poll.
+  // Reads the directory in the order of file names. An invalid file is counted, and it is logged
+  // once per content. If two files declare the same job, the first file is used. If files cannot be
+  // read because of missing descriptors, missing memory, or an I/O error, their jobs from the last
+  // poll are kept.
   std::vector<JobRegistry::DroppedJob> Poll();
 
-  // Returns InvalidArgument with line and cause for an invalid text.
+  // Parses a job file. Returns InvalidArgument with line and cause if the text is invalid.
   static StatusOr<JobRegistry::DroppedJob> Parse(std::string_view text);
 
  private:
   StatusOr<JobRegistry::DroppedJob> ParseOnce(const std::string& path,
                                               const std::string& text) const;
-  // Logs and counts complaints that are new since the last poll.
+  // Logs and counts the complaints that are new since the last poll.
   void Report(std::vector<std::string> complaints);
 
   const std::string dir_;
   Counters* const counters_;
-  // Returns the jobs of the last poll, in the order of file names.
+  // Returns the jobs found in the last poll, in the order of file names.
   std::vector<JobRegistry::DroppedJob> KnownJobs() const;
 
   timespec polled_ = {};  // modification time of the directory at the last poll
-  // Text and job of each file at the last poll, by path.
+  // Text and job of each file found in the last poll, by path.
   std::map<std::string, std::pair<std::string, JobRegistry::DroppedJob>, std::less<>> known_;
   std::vector<std::string> complaints_;
 };

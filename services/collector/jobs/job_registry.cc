@@ -15,7 +15,7 @@ namespace {
 constexpr size_t kRememberedEnds = 256;
 constexpr size_t kRememberedLaunches = 256;
 
-// Returns the claim's restart count, if any.
+// Returns the restart count in the claim, if there is one.
 std::optional<uint64_t> RestartsOf(const JobClaim& claim) {
   for (const Label& label : claim.labels) {
     if (label.name != kRestartCount) continue;
@@ -80,7 +80,7 @@ void JobRegistry::Declare(Job& job, const JobDeclaration& option) {
   job.view.owner_declared = true;
   job.members = option.members;
   for (auto it = job.clients.begin(); it != job.clients.end();) {
-    // If the owner changes, even clients of the new owner must register again.
+    // If the owner changes, even clients that belong to the new owner must register again.
     if (!displaces && MayJoin(job, it->second.owner)) {
       ++it;
       continue;
@@ -118,7 +118,7 @@ void JobRegistry::SetDropped(const std::vector<DroppedJob>& dropped) {
     if (job == nullptr) {
       const bool over =
           !d.ended.empty() || std::any_of(ended_.begin(), ended_.end(), [&d](const Ended& e) {
-            // A job that ended under the same ID but with another owner is a different job.
+            // A job that ended with the same ID but a different owner is a different job.
             return e.id == d.job.id &&
                    (e.declared || d.job.owner.empty() || e.owner == d.job.owner);
           });
@@ -155,8 +155,8 @@ bool JobRegistry::RunsElsewhere(const Job& job, const JobClaim& claim) {
   return std::any_of(job.clients.begin(), job.clients.end(), [&claim](const auto& entry) {
     const Client& client = entry.second;
     if (client.rank != claim.rank) return false;
-    // Without PIDs (another PID namespace), boot IDs are compared. A new boot of the same process
-    // has closed its old connection before.
+    // If the PIDs are unknown because of another PID namespace, boot IDs are compared. A new boot
+    // of the same process has closed its old connection before.
     return client.pid > 0 && claim.pid > 0 ? client.pid != claim.pid
                                            : client.boot_id != claim.boot_id;
   });
@@ -171,7 +171,7 @@ std::string JobRegistry::IdOf(const JobClaim& claim) {
   if (claim.job_start_ns != 0) return Cat(prefix, claim.job_start_ns / kNanosPerMilli);
   std::string own;
   const Job* known = nullptr;
-  // Two runs may start in the same millisecond.
+  // Two runs may start within the same millisecond.
   for (int64_t start_ms = claim.client_start_ns / kNanosPerMilli;; ++start_ms) {
     own = Cat(prefix, start_ms);
     known = Find(own);
@@ -244,7 +244,7 @@ StatusOr<JobRegistry::Claimed> JobRegistry::Claim(uint64_t client, const JobClai
             "the owner in the drop folder"));
   }
   if (job->view.owner.empty()) job->view.owner = claim.owner;
-  if (job->view.name.empty()) job->view.name = claim.job_name;  // files may omit the name
+  if (job->view.name.empty()) job->view.name = claim.job_name;  // the name is optional in files
   claimed.owner = job->view.owner;
   claimed.owner_declared = job->view.owner_declared;
   for (const Label& label : claim.labels) {
@@ -300,7 +300,7 @@ void JobRegistry::ChooseReference(Job& job) {
   const Client* lowest = nullptr;
   for (const auto& [id, client] : job.clients) {
     if (client.reference == JobReference{} || (job.user >= 0 && client.user != job.user)) continue;
-    if (client.reference == job.by_client) return;  // still running here
+    if (client.reference == job.by_client) return;  // the process is still running here
     if (lowest == nullptr || client.rank < lowest->rank) lowest = &client;
   }
   if (lowest == nullptr) return;
@@ -332,7 +332,7 @@ void JobRegistry::AddProcesses(const Job& job, std::string* uid) {
     return;
   }
   for (const auto& [rank, other] : others) {
-    // A process uid is "<pid>@<node>/<start>". The node is taken from the first process.
+    // A process uid is "<pid>@<node>/<start>". The node in the first process's uid is used.
     const size_t at = other.find('@');
     const size_t slash = other.rfind('/');
     if (at != std::string_view::npos && slash != std::string_view::npos)
@@ -436,8 +436,8 @@ std::vector<EndedJob> JobRegistry::Expire(int64_t now_ns) {
       ended.reason = job.dropped_end.ended;
       ended.platform_end = job.dropped_end.platform_end;
     } else if (job.clients.empty() && job.had_client && !job.goodbyes.empty() && job.lost.empty()) {
-      // All local clients have sent their goodbyes. Ranks on other nodes may still run, so only the
-      // node with rank 0 ends the job.
+      // All local clients have sent their goodbyes. Ranks on other nodes may still be running, so
+      // only the node with rank 0 ends the job.
       bool failed = false;
       bool cancelled = false;
       bool known = true;

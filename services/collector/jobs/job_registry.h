@@ -1,4 +1,4 @@
-// Jobs that run on this node, with their declarations and clients.
+// Registry of the jobs that run on this node, with their declarations and clients.
 #pragma once
 
 #include <cstdint>
@@ -19,65 +19,65 @@
 
 namespace pitwall::collector {
 
-// Job data from a client's hello.
+// Job data in a client's hello.
 struct JobClaim {
   std::string job_id;  // may be empty
   std::string job_name;
-  int64_t job_start_ns = 0;  // 0: unknown
+  int64_t job_start_ns = 0;  // 0 if unknown
   int64_t client_start_ns = 0;
   JobReference reference;
   std::vector<Label> labels;
   int64_t rank = 0;
   int64_t world_size = 0;
   std::string boot_id;
-  int64_t pid = 0;    // in this process's PID namespace; 0: unknown
-  int64_t user = -1;  // user ID of the process; -1: unknown
-  std::string owner;  // from the kernel: "uid:1000" or "pod:<uid>"; "": unknown
-  // Parent of the client's process, "<pid>@<start>"; "": unknown.
+  int64_t pid = 0;    // in this process's PID namespace; 0 if unknown
+  int64_t user = -1;  // user ID of the process; -1 if unknown
+  std::string owner;  // from the kernel: "uid:1000" or "pod:<uid>"; "" if unknown
+  // Parent of the client's process, "<pid>@<start>"; "" if unknown.
   std::string launcher;
 };
 
-// Client label with the number of times that its launcher (torchrun) restarted the workers.
+// Label that a client sets to the number of times that its launcher (torchrun) restarted the
+// workers.
 inline constexpr std::string_view kRestartCount = "torchelastic_restart_count";
 
 inline constexpr std::string_view kProcessPlatform = "process";  // platform of a process reference
 
-inline constexpr size_t kMaxReferenceProcesses = 128;  // per job
+inline constexpr size_t kMaxReferenceProcesses = 128;  // maximum per job
 
-inline constexpr size_t kMaxClientLabels = 64;  // per job, over all clients
+inline constexpr size_t kMaxClientLabels = 64;  // maximum per job, over all clients
 
-// A bound job, as needed by the sampler.
+// A bound job with the data that the sampler needs.
 struct BoundJob {
   std::string id;
   std::string name;
-  std::string owner;            // "": unknown
-  bool owner_declared = false;  // by an option or a file
+  std::string owner;            // "" if unknown
+  bool owner_declared = false;  // whether an option or a file declared the owner
   JobReference reference;
   JobReference announced;  // for jobs known only from clients: the reference in the first client's
                            // start event
   std::vector<Label> labels;
-  std::vector<int> gpus;              // empty: unknown
-  std::string cgroup;                 // empty: unknown
+  std::vector<int> gpus;              // empty if unknown
+  std::string cgroup;                 // empty if unknown
   std::vector<JobProcess> processes;  // processes of the job's clients, sorted
-  bool by_client_only = false;        // known only from clients, which announced the job
+  bool by_client_only = false;        // whether only clients, which announced the job, declared it
   bool present = false;               // declared by an option or file, or has a connected client
-  bool deserted = false;  // known only from clients, and none of their processes runs here any more
+  bool deserted = false;  // known only from clients, and none of their processes still runs here
 };
 
-// A job that has ended or left this node.
+// A job that has ended or has left this node.
 struct EndedJob {
   std::string id;
-  bool ended = false;  // the job has ended; otherwise only this node releases it
+  bool ended = false;  // whether the job has ended; if false, only this node releases it
   std::string reason;  // completed, failed, …
-  std::optional<PlatformEnd> platform_end;  // exit data from a drop file
+  std::optional<PlatformEnd> platform_end;  // exit data from a job file
 };
 
-// Value of `ended` in a file for an ended attempt whose job will be started again.
+// Value of `ended` in a job file if the attempt has ended and the job will be started again.
 inline constexpr std::string_view kRequeued = "requeued";
 
 struct BindingOptions {
-  size_t max_jobs =
-      256;  // limit for jobs known only from clients; declared jobs have separate limits
+  size_t max_jobs = 256;  // limit for jobs known only from clients; declared jobs have other limits
   int64_t completed_grace_ns = 0;
   int64_t failed_grace_ns = 0;
   int64_t lost_grace_ns = 0;
@@ -87,8 +87,8 @@ struct BindingOptions {
 // Jobs are bound by options (permanently), by files in the drop folder (while the files exist), and
 // by clients. After all clients have sent their goodbyes, the job ends after a grace period. A new
 // hello (a restart) within that period keeps the job. If a job has ranks on other nodes, only the
-// node with rank 0 ends it. Disconnected clients keep the job for `lost_grace_ns`, but not beyond
-// the end of their processes: a job known only from clients is released when its last client
+// node with rank 0 ends the job. Disconnected clients keep the job for `lost_grace_ns`, but not
+// beyond the end of their processes: a job known only from clients is released when its last client
 // process dies.
 //
 // Clients without a job ID and job start belong to one job if they have the same owner and name and
@@ -99,19 +99,20 @@ struct BindingOptions {
 // kRestartCount) are the next attempt of the launcher's job, even if none of its clients is
 // running.
 //
-// A job's owner is declared by an option or a file; otherwise it is the first client's owner.
+// A job's owner is declared by an option or a file; otherwise, it is the first client's owner.
 // Clients of other owners are refused. A declaration displaces an owner that came from a client,
 // with all data from that owner's clients.
 //
-// A job that a file ends stays bound for kLastWordsNs, for pending data of its clients and the ends
-// of their processes.
+// If a file ends a job, the job stays bound for kLastWordsNs, so that pending data of its clients
+// and the ends of their processes can still be published.
 //
-// A job's reference comes from its option or file, otherwise from its first client. If the client's
-// reference is a process, it is replaced by the object that owns the pod of one of its ranks, if
-// known. Otherwise, if that process has left, the reference is the process of the lowest rank on
-// this node. The other processes of the job on this node are appended
-// ("<pid>@<node>/<start>+<pid>/<start>", or "+more" above the limit). Only clients with the first
-// process's user count, so that no user can substitute their own process for another user's.
+// A job's reference comes from its option or file, or otherwise from its first client. If the
+// client's reference is a process, it is replaced by the object that owns the pod of one of the
+// job's ranks, if that object is known. Otherwise, if that process has left, the reference is the
+// process of the lowest rank on this node. The other processes of the job on this node are appended
+// ("<pid>@<node>/<start>+<pid>/<start>", or "+more" above the limit). Only clients that have the
+// same user as the first process count, so that no user can substitute their own process for
+// another user's process.
 //
 // Thread-safe. Times are monotonic nanoseconds unless stated otherwise.
 class JobRegistry {
@@ -121,11 +122,10 @@ class JobRegistry {
   explicit JobRegistry(const BindingOptions& options);
 
   void BindOption(const JobDeclaration& job);
-  // Replaces the jobs of the drop folder. `ended` and `platform_end` are set by files of ended
-  // jobs.
+  // Replaces the jobs of the drop folder. `ended` and `platform_end` come from files of ended jobs.
   struct DroppedJob {
     JobDeclaration job;
-    std::string ended;  // reason; "": the job runs
+    std::string ended;  // reason of the end; "" while the job runs
     std::optional<PlatformEnd> platform_end;
     friend bool SameEnd(const DroppedJob& a, const DroppedJob& b) {
       return a.ended == b.ended && a.platform_end == b.platform_end;
@@ -135,27 +135,27 @@ class JobRegistry {
 
   struct Claimed {
     std::string job_id;
-    bool first = false;  // the job was not known before
-    std::string owner;   // of the job
+    bool first = false;  // whether the job was not known before
+    std::string owner;   // owner of the job
     bool owner_declared = false;
     // Labels that are new for the job or have a new value.
     std::vector<Label> news;
   };
   // Adds a client to its job. `client` identifies the connection. Returns InvalidArgument if the
-  // claim has neither ID nor name, or the ID is not valid. Returns a Refusal if the job belongs to
-  // another owner or there are too many jobs.
+  // claim has neither an ID nor a name, or if the ID is invalid. Returns a Refusal if the job
+  // belongs to another owner or if there are too many jobs.
   StatusOr<Claimed> Claim(uint64_t client, const JobClaim& claim);
   // Returns false if the client was released or its job has since been declared for another owner.
   bool Holds(uint64_t client) const;
-  // Marks the client's source as published to the log. The sampler does not see a job known only
-  // from clients before that, so that the node never sends an earlier promise for the job
+  // Marks the client's source as published to the log. Before that, the sampler does not see a job
+  // known only from clients, so that the node never sends an earlier promise for the job
   // (time-model.md 1.3).
   void Announced(uint64_t client);
-  // Releases a disconnected client. `goodbye` is the reason (may be ""), or nullopt without a
-  // goodbye.
+  // Releases a disconnected client. `goodbye` is the reason in the client's goodbye (may be ""), or
+  // nullopt if there was no goodbye.
   void Release(uint64_t client, const std::optional<std::string>& goodbye, int64_t now_ns);
-  // A rank known to the previous collector process. `goodbye` is its reason, or nullopt if its
-  // process may still run.
+  // A rank that the previous collector process knew. `goodbye` is the reason in its goodbye, or
+  // nullopt if its process may still be running.
   struct Known {
     std::string job;
     std::string owner;
@@ -164,19 +164,20 @@ class JobRegistry {
     int64_t world_size = 0;
     std::optional<std::string> goodbye;
   };
-  // Restores a rank of the previous collector process, so that its job still ends after the grace
-  // period. Must be called before any client.
+  // Restores a rank known to the previous collector process, so that its job still ends after the
+  // grace period. Must be called before any client is added.
   void Resume(const Known& known, int64_t now_ns);
-  // Replaces the goodbye reason of a released rank when its exit status is known. Has no effect for
-  // jobs that have ended and ranks that run again.
+  // Replaces the goodbye reason of a released rank once its exit status is known. Has no effect if
+  // the job has ended or the rank runs again.
   void Amend(const std::string& job, int64_t rank, std::string_view reason);
-  // Marks a rank released without a goodbye as dead: its process has ended and does not reconnect.
+  // Marks a rank that was released without a goodbye as dead, because its process has ended and
+  // will not reconnect.
   void Died(const std::string& job, int64_t rank);
 
-  // Sets the object that owns the pod of one of the job's ranks. Later objects are ignored.
+  // Sets the object that owns the pod of one of the job's ranks. Only the first object is used.
   void SetObject(const std::string& job, const JobReference& object);
 
-  // Releases jobs that have ended and returns them in the order of IDs.
+  // Releases the jobs that have ended and returns them in the order of IDs.
   std::vector<EndedJob> Expire(int64_t now_ns);
   // Returns the bound jobs in the order of IDs. `*version` increases with each change.
   std::vector<BoundJob> Jobs(uint64_t* version) const;
@@ -192,21 +193,21 @@ class JobRegistry {
     JobReference reference;
   };
   struct Job {
-    BoundJob view;                     // its reference is that of the option or file
+    BoundJob view;                     // the reference in it comes from the option or file
     std::vector<std::string> members;  // additional owners whose clients may join
-    JobReference by_client;            // used if option and file have no reference
+    JobReference by_client;            // used if neither option nor file has a reference
     JobReference by_pod;               // used if the client's reference is a process
-    int64_t user = -1;                 // user whose clients may set the reference; -1: not set yet
+    int64_t user = -1;  // user whose clients may set the reference; -1 if not set yet
     bool by_option = false;
     bool by_drop = false;
     bool had_client = false;
-    bool announced = false;  // a client's source is in the log
+    bool announced = false;  // whether a client's source is in the log
     std::map<std::string, std::string, std::less<>> client_labels;  // at most kMaxClientLabels
     DroppedJob dropped_end;                                         // only the exit data is used
     std::optional<int64_t> dropped_end_at_ns;                       // time of the file's `ended`
     std::map<uint64_t, Client> clients;
     int64_t world_size = 0;
-    // Reasons of the ranks that have sent a goodbye since their last hello.
+    // Goodbye reasons of the ranks that have not sent another hello since.
     std::map<int64_t, std::string> goodbyes;
     std::set<int64_t> lost;  // ranks that disconnected without a goodbye
     std::set<int64_t> away;  // subset of `lost` whose processes may still run
@@ -219,22 +220,22 @@ class JobRegistry {
   // Appends the other processes of the job to the reference's uid.
   static void AddProcesses(const Job& job, std::string* uid);
   static bool MayJoin(const Job& job, std::string_view owner);
-  // Applies the owner and members of an option or file and releases clients that may no longer
-  // belong to the job.
+  // Applies the owner and members declared by an option or file. Releases clients that may no
+  // longer belong to the job.
   void Declare(Job& job, const JobDeclaration& option) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status CheckShares(const JobClaim& claim, const std::string& id) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns true if another process already runs as this rank.
   static bool RunsElsewhere(const Job& job, const JobClaim& claim);
   std::string IdOf(const JobClaim& claim) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Last job of a launcher, to match restarts of its workers.
+  // Last job of a launcher. Used to recognize restarts of the launcher's workers.
   struct Launch {
     std::string launcher, owner, name;
     std::string job;
     uint64_t restarts = 0;
   };
   const Launch* LaunchOf(const JobClaim& claim) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns true if the job's end is in the log, where later data would be dropped.
+  // Returns true if the job's end is in the log, in which case later data would be dropped.
   bool HasEnded(std::string_view job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Remember(const JobClaim& claim, const std::string& job)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -254,8 +255,8 @@ class JobRegistry {
   uint64_t version_ ABSL_GUARDED_BY(mutex_) = 1;
 };
 
-// Checks that a job ID is not empty, has at most 256 bytes and no control characters, and does not
-// start with "__" or "node:".
+// Checks that a job ID is not empty, has at most 256 bytes, contains no control characters, and
+// does not start with "__" or "node:".
 Status CheckJobId(std::string_view id);
 
 }  // namespace pitwall::collector

@@ -43,7 +43,7 @@ class JobRegistryTest : public ::testing::Test {
     claim.pid = 100 + rank;
     return claim;
   }
-  // A rank with a process identified by the kernel.
+  // A rank whose process is identified by the kernel.
   static JobClaim Process(int64_t rank, int64_t pid, int64_t user = 1000) {
     JobClaim claim = Rank(rank);
     claim.pid = pid;
@@ -52,7 +52,7 @@ class JobRegistryTest : public ::testing::Test {
     claim.reference.uid = Cat(pid, "@n/1");
     return claim;
   }
-  // Returns the uid of the only job's reference.
+  // Returns the uid in the reference of the only job.
   std::string Reference() const {
     uint64_t version;
     const auto jobs = bindings_.Jobs(&version);
@@ -91,7 +91,7 @@ TEST_F(JobRegistryTest, JobEndsAfterGoodbyesOfAllRanks) {
   EXPECT_THAT(Jobs(), IsEmpty());
 }
 
-TEST_F(JobRegistryTest, FailedJobHasGraceForRestart) {
+TEST_F(JobRegistryTest, FailedJobHasGracePeriodForRestart) {
   Claim(1, Rank(0));
   Claim(2, Rank(1));
   bindings_.Release(1, "failed", 10 * kSecond);
@@ -112,13 +112,13 @@ TEST_F(JobRegistryTest, OnlyNodeOfRankZeroEndsMultiNodeJob) {
   EXPECT_THAT(Expire(5), ElementsAre("k ended completed"));
 }
 
-TEST_F(JobRegistryTest, LostConnectionKeepsJobForLonger) {
+TEST_F(JobRegistryTest, LostConnectionExtendsGracePeriod) {
   Claim(1, Rank(0));
   Claim(2, Rank(1));
   bindings_.Release(1, "completed", 0);
   bindings_.Release(2, std::nullopt, 0);
   EXPECT_THAT(Expire(599), IsEmpty());
-  // The rank returns and sends a goodbye.
+  // The rank reconnects and sends a goodbye.
   Claim(3, Rank(1));
   bindings_.Release(3, "completed", 599 * kSecond);
   EXPECT_THAT(Expire(604), ElementsAre("j ended completed"));
@@ -138,7 +138,7 @@ TEST_F(JobRegistryTest, GeneratesIdsWithoutScheduler) {
   claim.rank = 1;
   claim.client_start_ns = 5;
   EXPECT_EQ(Claim(2, claim), "train:1700000000123");
-  // Without a job start, clients that run concurrently belong to one job.
+  // Clients without a job start belong to one job if they run concurrently.
   claim.job_start_ns = 0;
   claim.job_name = "other";
   claim.client_start_ns = 77 * kSecond;
@@ -150,7 +150,7 @@ TEST_F(JobRegistryTest, GeneratesIdsWithoutScheduler) {
   EXPECT_EQ(Claim(5, claim), "other:78000 first");
 }
 
-// Two runs of one script on one node, with several ranks each and no job IDs.
+// Two runs of the same script on one node have several ranks each and no job IDs.
 TEST_F(JobRegistryTest, SecondRunOfScript_IsSeparateJob) {
   const auto claim = [](int64_t rank, int64_t pid, int64_t start_ns) {
     JobClaim out = Rank(rank, "");
@@ -164,10 +164,10 @@ TEST_F(JobRegistryTest, SecondRunOfScript_IsSeparateJob) {
   EXPECT_EQ(Claim(3, claim(1, 21, 82 * kSecond)), "train:77000")
       << "assigned to the first run, because the runs cannot be distinguished";
   EXPECT_EQ(Claim(4, claim(1, 11, 82 * kSecond)), "train:81000");
-  // The client reconnects before the loss of its old connection is detected.
+  // The client reconnects before the old connection is found to be lost.
   EXPECT_EQ(Claim(5, claim(0, 20, 81 * kSecond)), "train:81000");
   EXPECT_EQ(Claim(6, claim(0, 10, 77 * kSecond)), "train:77000");
-  // Two runs start in the same millisecond.
+  // Two runs start within the same millisecond.
   EXPECT_EQ(Claim(7, claim(0, 30, 81 * kSecond + 1)), "train:81001 first");
   // After a lost connection, each client rejoins its own job.
   bindings_.Release(2, std::nullopt, 90 * kSecond);
@@ -177,7 +177,7 @@ TEST_F(JobRegistryTest, SecondRunOfScript_IsSeparateJob) {
   EXPECT_EQ(Claim(9, claim(0, 30, 81 * kSecond + 1)), "train:81001");
 }
 
-// A collector in a container may not know the PIDs of its clients.
+// In a container, the collector may not know the PIDs of its clients.
 TEST_F(JobRegistryTest, SecondRunWithoutPids_IsSeparateJob) {
   JobClaim claim = Rank(0, "");
   claim.pid = 0;
@@ -189,7 +189,7 @@ TEST_F(JobRegistryTest, SecondRunWithoutPids_IsSeparateJob) {
   EXPECT_EQ(Claim(3, claim), "train:81000 first");
 }
 
-TEST_F(JobRegistryTest, RefusesInvalidIdsAndExcessJobs) {
+TEST_F(JobRegistryTest, RejectsInvalidIdsAndExcessJobs) {
   EXPECT_THAT(Claim(1, Rank(0, "__control")), HasSubstr("must not start with __ or node:"));
   EXPECT_THAT(Claim(1, Rank(0, "node:x")), HasSubstr("must not start with __ or node:"));
   EXPECT_THAT(Claim(1, Rank(0, std::string(300, 'x'))), HasSubstr("got 300"));
@@ -224,7 +224,7 @@ TEST_F(JobRegistryTest, OptionsAndFilesBindJobs) {
   const uint64_t version = bindings_.version();
   bindings_.SetDropped({dropped});
   EXPECT_EQ(bindings_.version(), version);
-  EXPECT_EQ(Claim(1, Rank(0, "d")), "d");  // already known
+  EXPECT_EQ(Claim(1, Rank(0, "d")), "d");  // the job is already known
   dropped.ended = "stopped";
   bindings_.SetDropped({dropped});
   EXPECT_THAT(Expire(0), ElementsAre("d ended stopped"));
@@ -327,12 +327,12 @@ TEST(JobFileDirectory, NewFileIsDetectedImmediately) {
   EXPECT_TRUE(folder.Changed());
   folder.Poll();
   EXPECT_FALSE(folder.Changed());
-  // Directory timestamps are only as precise as the kernel's clock tick.
+  // A directory's timestamps are only as precise as the clock tick of the kernel.
   for (int i = 0; i < 1000 && !folder.Changed(); ++i) root.Write(Cat("d/", 100 + i), "job_id=x\n");
   EXPECT_TRUE(folder.Changed());
 }
 
-// Pending data and deaths of the ranks are published before the end of the job.
+// Pending data and deaths of the ranks must be published before the end of the job.
 TEST_F(JobRegistryTest, EndByFile_WaitsOneSecondForRanks) {
   JobRegistry::DroppedJob job{{"j", "x", {}, {}, {}, ""}, "", {}};
   bindings_.SetDropped({job});
@@ -409,7 +409,7 @@ TEST_F(JobRegistryTest, ReferenceFollowsRunningProcesses) {
   EXPECT_EQ(Reference(), "20@n/1") << "no other process is left";
   Claim(5, Process(1, 31));
   EXPECT_EQ(Reference(), "31@n/1");
-  // The same process reconnects before the loss of its old connection is detected.
+  // The same process reconnects before its old connection is found to be lost.
   Claim(6, Process(1, 31));
   Claim(7, Process(0, 30));
   bindings_.Release(5, std::nullopt, kSecond);
@@ -482,7 +482,7 @@ TEST(JobFileDirectory, WithoutDescriptors_KeepsItsJobs) {
   {
     fakes::NoDescriptors none;
     EXPECT_EQ(folder.Poll().size(), 1u);
-    none.Free(1);  // enough for the directory, but not for a file in it
+    none.Free(1);  // enough for the directory but not for a file in it
     EXPECT_EQ(folder.Poll().size(), 1u);
   }
   root.Remove("d/one");

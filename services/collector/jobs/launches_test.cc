@@ -1,4 +1,4 @@
-// Jobs of launchers that restart their workers.
+// Tests jobs whose launcher restarts the workers.
 #include <gtest/gtest.h>
 
 #include "services/base/clock.h"
@@ -10,7 +10,7 @@ namespace {
 
 class LaunchesTest : public ::testing::Test {
  protected:
-  // Returns "<job>", followed by " first" for a new job.
+  // Returns "<job>", followed by " first" if the job is new.
   std::string Claim(uint64_t client, const JobClaim& claim) {
     const auto claimed = bindings_.Claim(client, claim);
     if (!claimed.ok()) return std::string(claimed.status().message());
@@ -42,16 +42,16 @@ TEST_F(LaunchesTest, RestartBySameLauncher_IsNextAttemptOfJob) {
   bindings_.Release(1, "failed", kNanosPerSecond);
   bindings_.Release(2, std::nullopt, kNanosPerSecond);
   bindings_.Died(job, 1);
-  EXPECT_EQ(Claim(3, Restarted(1, 1, 90)), job);  // no client of the job is running
+  EXPECT_EQ(Claim(3, Restarted(1, 1, 90)), job);  // no client of the job is running at this point
   EXPECT_EQ(Claim(4, Restarted(0, 1, 91)), job);
-  // The same applies if this node has released the job because all its ranks died.
+  // The same applies if this node has released the job because all of its ranks died.
   for (const uint64_t client : {3, 4}) bindings_.Release(client, std::nullopt, 2 * kNanosPerSecond);
   for (const int64_t rank : {0, 1}) bindings_.Died(job, rank);
   EXPECT_EQ(bindings_.Expire(3 * kNanosPerSecond).size(), 1u);
   EXPECT_EQ(Claim(5, Restarted(0, 2, 95)), job + " first");
 }
 
-TEST_F(LaunchesTest, RunWithoutHigherCountOrSameLauncher_IsAnotherJob) {
+TEST_F(LaunchesTest, RunWithoutHigherCountOrSameLauncher_IsNewJob) {
   EXPECT_EQ(Claim(1, Restarted(0, 0, 77)), "u1000:train:77000 first");
   bindings_.Release(1, "failed", kNanosPerSecond);
   EXPECT_EQ(Claim(2, Restarted(0, 0, 80)), "u1000:train:80000 first");

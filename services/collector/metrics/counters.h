@@ -14,22 +14,22 @@
 
 namespace pitwall::collector {
 
-// One sample for /metrics.
+// One sample in the /metrics output.
 struct CounterValue {
-  std::string name;       // pitwall_collector_…
-  std::string_view help;  // static
+  std::string name;       // starts with pitwall_collector_
+  std::string_view help;  // a static string
   std::vector<Label> labels;
   double value = 0;
-  bool monotonic = true;  // true: counter; false: gauge
+  bool monotonic = true;  // true for a counter, false for a gauge
 };
 
-// Atomic numbers that any thread may increase and read. All except the gauges only grow.
+// Atomic numbers that any thread may increment and read. All numbers except gauges only increase.
 struct Counters {
   using Number = std::atomic<uint64_t>;
 
-  // Sampler.
+  // ---- Sampler.
   Number ticks{0};
-  Number ticks_missed{0};    // multiples of the interval without a tick
+  Number ticks_missed{0};    // multiples of the interval that had no tick
   Number boots{0};           // 1, plus 1 for each forward step of the wall clock
   Number clock_behind{0};    // gauge: 1 while the wall clock is behind by more than a second
   Number read_errors{0};     // system files that could not be read or parsed
@@ -37,12 +37,12 @@ struct Counters {
   Number drop_files_bad{0};  // invalid files in the drop folder
   Number jobs{0};            // gauge: bound jobs
 
-  // Clients.
+  // ---- Clients.
   Number clients{0};  // gauge: connected clients
   Number clients_accepted{0};
-  Number clients_refused{0};    // above the connection limit of all clients or of one owner
+  Number clients_refused{0};    // over the connection limit of all clients or of one owner
   Number clients_malformed{0};  // closed because of malformed data
-  Number clients_held{0};       // slowed down, because their owner sends too fast
+  Number clients_held{0};       // paused because their owner sends too fast
   Number clients_lost{0};       // disconnected without a goodbye
   Number client_messages{0};
   Number client_updates_missed{0};    // gaps in the sequences of clients' updates
@@ -51,15 +51,15 @@ struct Counters {
   Number late_hellos{0};  // hellos after the collector's promise had passed the client's start
   std::array<Number, steps::kDrops> step_drops{};
 
-  // Captures.
-  Number captures_begun{0};      // jobs with ranks on this node
-  Number captures_by_client{0};  // ranks, by the source of the answer
+  // ---- Captures.
+  Number captures_begun{0};      // captures of jobs with ranks on this node
+  Number captures_by_client{0};  // captured ranks, by the source of the answer
   Number captures_by_system{0};
   Number captures_gone{0};     // ranks whose process ended during the capture
   Number captures_refused{0};  // expired or excess requests, and answers that are too long
   Number captures_unasked{0};  // unexpected answers
 
-  // Publisher.
+  // ---- Publisher.
   Number batches{0};
   Number records_published{0};
   Number bytes_published{0};
@@ -69,13 +69,13 @@ struct Counters {
   Number dropped_spool_full{0};
   Number dropped_queue_full{0};
   Number dropped_refused{0};  // permanently rejected by the log: too large or not allowed
-  Number dropped_damaged{0};  // damaged in the spool
+  Number dropped_damaged{0};  // records that were damaged in the spool
   Number dropped_at_stop{0};
-  Number spool_bytes{0};  // gauges
+  Number spool_bytes{0};  // this and the following numbers are gauges
   Number spool_records{0};
   Number queue_bytes{0};
 
-  // By reason (Refusal) and class of the owner (OwnerClass).
+  // Refusals by reason (Refusal) and class of the owner (OwnerClass).
   static constexpr std::array<std::string_view, 4> kOwnerClasses = {"root", "user", "pod",
                                                                     "unknown"};
   std::array<std::array<Number, kOwnerClasses.size()>, kRefusals> refusals{};

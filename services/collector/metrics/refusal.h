@@ -1,4 +1,4 @@
-// Reasons for refusing a client or closing its connection, as used in logs and in /metrics.
+// Reasons for refusing a client or closing its connection, as they appear in logs and in /metrics.
 #pragma once
 
 #include <cstddef>
@@ -10,23 +10,23 @@
 namespace pitwall::collector {
 
 enum class Refusal : size_t {
-  kMalformed,       // it sent malformed data
-  kOtherOwner,      // its job belongs to another owner
-  kDisplaced,       // its job has since been declared for another owner
+  kMalformed,       // the client sent malformed data
+  kOtherOwner,      // the client's job belongs to another owner
+  kDisplaced,       // the client's job has since been declared for another owner
   kClients,         // limits.clients
   kClientsOfOwner,  // limits.clients_per_owner
   kJobs,            // limits.jobs
   kJobsOfOwner,     // limits.jobs_per_owner
   kNoHello,         // limits.hello_timeout
   kIdle,            // limits.idle_timeout
-  kBuffered,        // incomplete messages exceed their memory limit
+  kBuffered,        // incomplete messages exceeded their memory limit
   kCount,
 };
 inline constexpr size_t kRefusals = static_cast<size_t>(Refusal::kCount);
 
 std::string_view RefusalName(Refusal refusal);  // malformed, other_owner, …
-// Creates an error that carries the refusal. RefusalOf returns it, or kMalformed for any other
-// error.
+// Creates an error that contains the refusal. RefusalOf returns this refusal, or kMalformed for any
+// other error.
 Status Refuse(Refusal refusal, std::string_view message);
 Refusal RefusalOf(const Status& status);
 

@@ -43,7 +43,7 @@ void ReadContainer(const JsonReader& in, std::vector<ContainerState>* out) {
   const std::string id = IdOf(in.String("containerID"));
   const JsonReader state = in.Object("state");
   auto now = ended(state, id);
-  // A container that waits for its restart shows its previous instance as the last state.
+  // While a container waits for its restart, its last state is the previous instance.
   auto before = ended(in.Object("lastState"), "");
   if (before && before->id == id && !now) {
     now = std::move(before);
@@ -53,11 +53,11 @@ void ReadContainer(const JsonReader& in, std::vector<ContainerState>* out) {
   if (before && before->id != id) out->push_back(*std::move(before));
 }
 
-// Reads only controllers of kinds that an executor can stop by name. For other kinds, ranks keep
+// Reads only controllers of kinds that an executor can stop by name. With other kinds, ranks keep
 // their process references.
 void ReadController(const JsonReader& metadata, PodState* pod) {
   metadata.ForEachObject("ownerReferences", [&](const JsonReader& owner) {
-    if (!owner.Bool("controller")) return;  // at most one owner is the controller
+    if (!owner.Bool("controller")) return;  // at most one of the owners is the controller
     const std::string version = owner.String("apiVersion");
     const std::string kind = owner.String("kind");
     const bool known = (kind == "Job" && StartsWith(version, "batch/")) ||
@@ -87,7 +87,7 @@ StatusOr<std::vector<PodState>> ParsePodList(std::string_view json, size_t max_b
     pod.namespace_name = metadata.String("namespace");
     ReadController(metadata, &pod);
     if (metadata.Has("deletionTimestamp")) {
-      // deletionTimestamp is the end of the grace period.
+      // deletionTimestamp is the end of the grace period, not its start.
       const uint64_t grace_s = metadata.Uint("deletionGracePeriodSeconds");
       const int64_t grace_ns =
           static_cast<int64_t>(std::min<uint64_t>(grace_s, 1u << 30)) * kNanosPerSecond;
@@ -119,7 +119,7 @@ PlatformEnd EndOf(const PodState& pod, const ContainerEnd& container) {
   end.oom_killed = container.reason == "OOMKilled";
   constexpr std::array kPurposes = {"PreemptionByScheduler", "EvictionByEvictionAPI",
                                     "DeletionByTaintManager", "DeletionByPodGC"};
-  // Times in a PodList are whole seconds.
+  // Times in a PodList have a resolution of one second.
   const bool deleted =
       pod.delete_asked_at_ns != 0 && pod.delete_asked_at_ns <= container.finished_at_ns;
   if (std::find(kPurposes.begin(), kPurposes.end(), pod.disruption) != kPurposes.end()) {
@@ -129,7 +129,7 @@ PlatformEnd EndOf(const PodState& pod, const ContainerEnd& container) {
     end.on_purpose = true;
     end.cause = pod.reason;
   } else if (!pod.reason.empty()) {
-    end.cause = pod.reason;  // Evicted, Terminated (the node shuts down), …
+    end.cause = pod.reason;  // Evicted, Terminated (node shutdown), …
   } else if (deleted && container.exit_code != 0) {
     end.on_purpose = true;
     end.cause = "pod deleted";

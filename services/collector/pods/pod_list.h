@@ -1,4 +1,4 @@
-// Status of pods and their containers, from a PodList of the API server or the kubelet.
+// Status of pods and their containers, parsed from a PodList of the API server or the kubelet.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@
 
 namespace pitwall::collector {
 
-// End of a container.
+// End of a container's run.
 struct ContainerEnd {
   int32_t exit_code = 0;  // 128 + n if signal n ended it
-  int32_t signal = 0;     // 0: unknown, as with most runtimes
+  int32_t signal = 0;     // 0 if unknown, which is the case with most runtimes
   std::string reason;     // Completed, Error, OOMKilled, …
   int64_t finished_at_ns = 0;
 };
 
 struct ContainerState {
   std::string name;
-  std::string id;  // without the runtime's prefix: 64 hex digits
+  std::string id;  // 64 hex digits, without the runtime's prefix
   std::optional<ContainerEnd> end;
 };
 
@@ -32,26 +32,27 @@ struct PodState {
   std::string uid;
   std::string name;
   std::string namespace_name;
-  std::string reason;              // of the pod itself: Evicted, DeadlineExceeded, …
-  std::string disruption;          // reason of its condition DisruptionTarget
-  int64_t delete_asked_at_ns = 0;  // time of the delete request; 0: none
+  std::string reason;              // reason of the pod itself: Evicted, DeadlineExceeded, …
+  std::string disruption;          // reason in its DisruptionTarget condition
+  int64_t delete_asked_at_ns = 0;  // time of the delete request; 0 if there was none
   std::vector<ContainerState> containers;
-  // The Job or PyTorchJob that controls the pod; empty: another kind, or none.
+  // The Job or PyTorchJob that controls the pod. Empty if there is no controller or it is of
+  // another kind.
   JobReference controller;
 };
 
-// Parses a PodList. Returns InvalidArgument, with the place, if the text is not a PodList or longer
-// than `max_bytes`. Skips pods without a uid. A restarted container appears twice, as its current
-// and its previous instance.
+// Parses a PodList. Returns InvalidArgument, with the position, if the text is not a PodList or is
+// longer than `max_bytes`. Skips pods without a uid. A restarted container appears twice, as its
+// current and its previous instance.
 StatusOr<std::vector<PodState>> ParsePodList(std::string_view json, size_t max_bytes);
 
-// Returns a container's end as an end of its ranks. The end is on purpose if the pod was deleted
-// before it, preempted by the scheduler, or past its deadline. An eviction by the kubelet is not on
-// purpose, because it is caused by a resource shortage.
+// Converts the end of a container to the end of its ranks. The end is intentional if the pod was
+// deleted before that end, was preempted by the scheduler, or exceeded its deadline. An eviction by
+// the kubelet is not intentional, because a resource shortage causes it.
 PlatformEnd EndOf(const PodState& pod, const ContainerEnd& container);
 
-// Returns the container of a process from the text of its /proc/<pid>/cgroup, or "" outside of
-// containers. Only groups created by the kubelet count (services/model/owner.h).
+// Returns the container of a process from the text of its /proc/<pid>/cgroup, or "" if the process
+// is not in a container. Only groups that the kubelet created count (services/model/owner.h).
 std::string ContainerOfCgroup(std::string_view text);
 
 }  // namespace pitwall::collector

@@ -43,7 +43,7 @@ TEST(PodList, RunningContainerHasNoEnd) {
 }
 
 // The kubelet reports a restarting container with the ID of the instance that ended.
-TEST(PodList, PreviousContainerHasItsOwnId) {
+TEST(PodList, PreviousContainerHasSeparateId) {
   const std::string before(64, 'b');
   const auto again = Parse(PodText(
       {.status = R"({"running":{"startedAt":"2026-11-24T10:00:00Z"}})",
@@ -62,16 +62,16 @@ TEST(PodList, PreviousContainerHasItsOwnId) {
   EXPECT_EQ((*waits)[0].containers[0].end->exit_code, 3);
 }
 
-TEST(PodList, DeletedPod_EndsOnPurpose) {
+TEST(PodList, DeletedPod_EndIsIntentional) {
   const auto end = [](PodParts parts) {
     const auto pods = Parse(PodText(std::move(parts)));
     EXPECT_TRUE(pods.ok()) << pods.status();
     return EndOf((*pods)[0], *(*pods)[0].containers[0].end);
   };
-  const std::string killed = Terminated(143, "Error");  // at 10:00:30
+  const std::string killed = Terminated(143, "Error");  // the container ended at 10:00:30
   EXPECT_FALSE(end({.status = killed}).on_purpose);
-  // The deletion was requested at 10:00:00, with a grace period of 30 s, before the container
-  // ended.
+  // The deletion was requested at 10:00:00 with a grace period of 30 s, so it precedes the end of
+  // the container.
   const PlatformEnd deleted = end({.status = killed,
                                    .metadata = R"(,"deletionTimestamp":"2026-11-24T10:00:30Z",)"
                                                R"("deletionGracePeriodSeconds":30)"});

@@ -1,4 +1,4 @@
-// Job events from the status of the pods that run the job's ranks.
+// Job events derived from the status of the pods that run the job's ranks.
 #pragma once
 
 #include <map>
@@ -14,9 +14,9 @@
 
 namespace pitwall::collector {
 
-// A separate source, pods@<node>, that sends no promise. Watermarks do not wait for it, and it can
-// publish events after the node and the ranks have left the job. Not thread-safe. JobRegistry and
-// publisher are not owned.
+// A separate source, pods@<node>, that sends no promise. Watermarks do not wait for this source,
+// and it can publish events after the node and the ranks have left the job. Not thread-safe. The
+// caller owns the JobRegistry and the publisher.
 class PodStatusEvents {
  public:
   PodStatusEvents(std::string node, std::string boot_id, const JobRegistry* bindings,
@@ -24,7 +24,7 @@ class PodStatusEvents {
 
   // Returns the ranks on this node with their processes.
   std::vector<PodWatch::Rank> Here() const;
-  // Publishes a rank's end. Without `end`, announces that the end will follow.
+  // Publishes the end of a rank. Without `end`, announces that the end will follow.
   void Publish(const PodWatch::Rank& rank, const std::optional<PlatformEnd>& end);
 
  private:
@@ -36,7 +36,7 @@ class PodStatusEvents {
   const EventTime& time_;
   BatchSender sender_;
   std::map<std::string, SourceState, std::less<>> jobs_;
-  uint64_t generation_ = 0;  // suffix of the boot ID; increases when the sequences are forgotten
+  uint64_t generation_ = 0;  // suffix of the boot ID; incremented when the sequences are forgotten
 };
 
 }  // namespace pitwall::collector

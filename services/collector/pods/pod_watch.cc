@@ -84,14 +84,15 @@ void PodWatch::TakeUp(int64_t now_ns) {
     arrived.swap(arrived_);
   }
   for (const auto& [rank, groups] : arrived) Know(rank, groups);
-  // Checked after the arrivals, because an arrived rank that is not in the list has already left.
+  // This is checked after arrivals are processed, because an arrived rank that is not in the list
+  // has already left.
   const std::vector<Rank> here = here_();
   std::set<std::tuple<std::string, int64_t, int64_t>> present;
   for (const Rank& rank : here) {
     const auto key = std::tuple(rank.job, rank.rank, rank.pid);
     present.insert(key);
     if (const auto it = known_.find(key); it != known_.end()) {
-      // The job was declared for another owner, without an object.
+      // The job was declared for another owner, and its reference is not an object.
       if (it->second.rank.has_object && !rank.has_object) it->second.owner_known = false;
       it->second.rank.has_object = rank.has_object;
       continue;
@@ -104,8 +105,8 @@ void PodWatch::TakeUp(int64_t now_ns) {
       known.left_at_ns = -1;
     } else if (known.left_at_ns < 0) {
       known.left_at_ns = now_ns;
-      // The engine delays a death until the pod status is known, so the request is sent
-      // immediately.
+      // The engine delays the report of a death until the pod status is known, so the request is
+      // sent immediately.
       if (pause_ns_ == 0 && !known.container.empty()) next_ask_ns_ = now_ns;
     }
     const bool awaited = known.left_at_ns >= 0;
@@ -175,7 +176,7 @@ bool PodWatch::AwaitsOwner(const Known& known) const {
          !known.rank.has_object;
 }
 
-// A pod is listed before the kubelet starts it, so a missing pod is not requested again.
+// A pod is listed before the kubelet starts it, so no second request is sent for a missing pod.
 void PodWatch::ReportOwners(const std::vector<PodState>& pods) {
   for (auto& [key, known] : known_) {
     if (!AwaitsOwner(known)) continue;
@@ -194,7 +195,7 @@ void PodWatch::ReportEnds(const std::vector<PodState>& pods) {
       if (container.end) ends.emplace(container.id, EndOf(pod, *container.end));
     }
   }
-  // A container's status applies to a single rank only if the container had no other rank.
+  // The status of a container applies to a single rank only if the container had no other ranks.
   std::map<std::string, int, std::less<>> ranks;
   for (const auto& [key, known] : known_) ++ranks[known.container];
   for (auto it = known_.begin(); it != known_.end();) {

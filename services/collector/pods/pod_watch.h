@@ -1,5 +1,5 @@
-// Watch over the pods of this node's ranks: exit status of their containers, and owners of the
-// pods.
+// Watch over the pods of this node's ranks. It finds the exit status of their containers and the
+// owners of the pods.
 #pragma once
 
 #include <atomic>
@@ -25,40 +25,39 @@
 namespace pitwall::collector {
 
 struct PodWatchOptions {
-  // URL of a PodList: https://<API server>/api/v1/pods?fieldSelector=spec.nodeName=<node>
+  // URL of a PodList. Either https://<API server>/api/v1/pods?fieldSelector=spec.nodeName=<node>
   // (permission: list pods), or https://<node>:10250/pods of the kubelet (permission: get
   // nodes/proxy).
   std::string url;
-  std::string
-      token_file;  // read again for each request, because the kubelet rotates it; empty: none
-  // Reports the object that owns a pod for jobs without a reference to an object.
+  std::string token_file;  // read for each request, because the kubelet rotates it; may be empty
+  // If true, reports the object that owns a pod for jobs whose reference is not an object.
   bool owners = false;
   std::string root = "/";                    // parent of /proc
-  int64_t timeout_ns = 5 * kNanosPerSecond;  // per request
+  int64_t timeout_ns = 5 * kNanosPerSecond;  // timeout per request
   size_t max_bytes = size_t{32} << 20;       // maximum response size
 };
 
 struct PodRank {
   std::string job;
-  std::string owner;  // of the job
+  std::string owner;  // owner of the job
   bool owner_declared = false;
   int64_t rank = 0;
   int64_t pid = 0;
-  bool has_object = false;  // the job's reference is not just a process
+  bool has_object = false;  // whether the job's reference is more than a process
 };
 
 struct KnownPodRank {
   PodRank rank;
-  std::string container;  // "": not in a pod, or unknown
-  std::string pod;        // "": not in a pod, or unknown
+  std::string container;  // "" if unknown or not in a pod
+  std::string pod;        // "" if unknown or not in a pod
   bool owner_known = false;
-  int64_t left_at_ns = -1;  // monotonic; -1: still running
+  int64_t left_at_ns = -1;  // monotonic; -1 while the rank is running
 };
 
-// Sends requests only after a rank has ended, and once for each pod whose owner is needed. After a
-// rank's end, the first request is sent immediately, then one per second until the container's end
-// is known, for at most kAwaitNs. After failures, the pauses double up to kLastPauseNs. Owns its
-// thread. Start and Stop must be called from one thread.
+// Sends requests only after a rank has ended, and once for each pod whose owner is needed. After
+// the end of a rank, the first request is sent immediately, followed by one request per second
+// until the container's end is known, for at most kAwaitNs. After failures, the pauses double up to
+// kLastPauseNs. Owns its thread. Start and Stop must be called from the same thread.
 class PodWatch {
  public:
   static constexpr int64_t kLookNs = 500'000'000;
@@ -70,27 +69,27 @@ class PodWatch {
   using Rank = PodRank;
   // Returns the ranks on this node.
   using Here = std::function<std::vector<Rank>()>;
-  // Publishes a rank's end for its job; nullopt announces that the end will follow. Called on the
-  // watch's thread.
+  // Publishes the end of a rank for its job. With nullopt, announces that the end will follow.
+  // Called on the watch's thread.
   using Report = std::function<void(const Rank&, const std::optional<PlatformEnd>&)>;
 
-  // Reports the object that owns the rank's pod, for the rank's job. Called on the watch's thread.
+  // Reports the object that owns the rank's pod. Called on the watch's thread.
   using Own = std::function<void(const Rank&, const JobReference&)>;
 
-  // Clock and transport are not owned.
+  // The caller owns the clock and the transport.
   PodWatch(PodWatchOptions options, Clock* clock, HttpTransport* transport, Here here,
            Report report, Own own);
   ~PodWatch();
 
   void Start();
   void Stop();  // idempotent
-  // Adds a rank immediately, so that its end is noticed even before the next round. At most
-  // kMaxRanks may be added per round. Thread-safe. Reads a file of /proc and wakes the watch's
-  // thread.
+  // Adds a rank immediately, so that its end is noticed even if it ends before the next round. At
+  // most kMaxRanks ranks may be added per round. Thread-safe. Reads a file in /proc and wakes the
+  // watch's thread.
   void Arrive(Rank rank);
-  // Runs one round, as the thread does every kLookNs.
+  // Runs one round. The thread does this every kLookNs.
   void Look();
-  // Returns OK or the error of the last request. Thread-safe.
+  // Returns OK, or the error of the last request. Thread-safe.
   Status health() const;
 
  private:
@@ -115,10 +114,10 @@ class PodWatch {
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 
-  // Used only by the watch's thread. By job, rank, and PID.
+  // Known ranks by job, rank, and PID. Used only by the watch's thread.
   std::map<std::tuple<std::string, int64_t, int64_t>, Known> known_;
   int64_t next_ask_ns_ = 0;
-  int64_t pause_ns_ = 0;  // after a failed request
+  int64_t pause_ns_ = 0;  // pause after a failed request
   mutable Mutex mutex_;
   Status health_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::pair<Rank, std::string>> arrived_ ABSL_GUARDED_BY(mutex_);  // with their cgroups

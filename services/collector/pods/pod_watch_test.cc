@@ -78,7 +78,7 @@ class PodWatchTest : public ::testing::Test {
                                 end && end->rank ? " (only rank)" : ""));
       },
       [](const PodWatch::Rank&, const JobReference&) { FAIL() << "owners are not requested"; }};
-  // A watch that also looks up owners.
+  // Creates a watch that also looks up owners.
   PodWatch owner_watch_{
       Options(true),
       &clock_,
@@ -179,7 +179,7 @@ TEST_F(PodWatchTest, RankEnds_RequestsAndReportsStatus) {
   EXPECT_EQ(server_.calls.size(), 2u) << "no end is pending";
 }
 
-TEST_F(PodWatchTest, ContainerWithTwoRanks_StatusAppliesToBoth) {
+TEST_F(PodWatchTest, ContainerWithTwoRanks_StatusAppliesToBothRanks) {
   Process(101);
   here_.push_back(Rank(1, 101));
   Look();
@@ -275,13 +275,13 @@ TEST_F(PodWatchTest, PausesGrowAfterFailures) {
   for (int i = 0; i < 120; ++i) Look();
   EXPECT_GE(server_.calls.size(), 5u);
   EXPECT_LE(server_.calls.size(), 8u) << "after 0, 1, 3, 7, 15, 31 s";
-  // The wait has timed out, so a later status does not belong to any rank.
+  // The wait has timed out, so a later status no longer belongs to any rank.
   server_.Gives(200, PodListOf(PodText({.status = Terminated(1, "Error")})));
   for (int i = 0; i < 60; ++i) Look();
   EXPECT_THAT(reported_, ElementsAre("0: pending"));
 }
 
-TEST_F(PodWatchTest, MissingPod_IsAwaitedForOneMinute) {
+TEST_F(PodWatchTest, MissingPod_WatchWaitsForOneMinute) {
   Look();
   here_.clear();
   server_.Gives(200, PodListOf(""));

@@ -10,7 +10,8 @@
 namespace pitwall::collector {
 namespace {
 
-// Returns field 22 of /proc/<pid>/stat: the start in clock ticks since the machine's boot.
+// Returns field 22 of /proc/<pid>/stat, which is the start time in clock ticks since the machine's
+// boot.
 std::optional<uint64_t> StartTicks(ProcFile* stat) {
   const auto text = stat->Read();
   const size_t bracket =

@@ -1,4 +1,5 @@
-// Process at the other end of a connection, and the reference by which actions identify a process.
+// Process at the other end of a connection, and the reference with which actions identify a
+// process.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +10,21 @@
 
 namespace pitwall::collector {
 
-// Credentials from the kernel (SO_PEERCRED).
+// Credentials provided by the kernel (SO_PEERCRED).
 struct Peer {
-  int64_t pid = 0;   // in this process's PID namespace; 0: unknown
-  int64_t uid = -1;  // -1: unknown
-  std::string pod;   // uid of the process's Kubernetes pod; "": none
+  int64_t pid = 0;   // in this process's PID namespace; 0 if unknown
+  int64_t uid = -1;  // -1 if unknown
+  std::string pod;   // uid of the process's Kubernetes pod; "" if there is none
 };
 
-// Returns the pod of a process according to its control group; "" if it is in no pod or has exited.
+// Returns the pod of a process according to its control group. Returns "" if the process is not in
+// a pod or has exited.
 std::string PodOf(const std::string& root, int64_t pid);
 
-// Returns a reference to exactly the peer's process. Its start time distinguishes it from later
-// processes with the same PID. Returns an empty reference if the kernel cannot confirm the process:
-// it is unknown, has exited, or its PID now belongs to another user's process.
+// Returns a reference to exactly the peer's process. The start time in the reference distinguishes
+// the process from later processes with the same PID. Returns an empty reference if the kernel
+// cannot confirm the process, because the process is unknown, has exited, or its PID now belongs to
+// another user's process.
 JobReference ProcessReference(const std::string& root, std::string_view node, const Peer& peer);
 
 }  // namespace pitwall::collector

@@ -15,7 +15,7 @@ namespace pitwall::collector {
 namespace {
 
 constexpr size_t kMaxAncestors = 16;
-constexpr uint64_t kSigkill = uint64_t{1} << (9 - 1);  // bit of the signal mask
+constexpr uint64_t kSigkill = uint64_t{1} << (9 - 1);  // bit in the signal mask
 
 struct Stat {
   char state = '?';
@@ -23,10 +23,11 @@ struct Stat {
   uint64_t threads = 0;
   uint64_t start_ticks = 0;
   ProcessImage image;
-  uint64_t exit_status = 0;  // wait(2) status; also 0 without permission to read it
+  uint64_t exit_status = 0;  // wait(2) status; also 0 if reading it is not permitted
 };
 
-// Returns NotFound if the process does not exist, and Unavailable if its state is unknown.
+// Reads /proc/<pid>/stat. Returns NotFound if the process does not exist, and Unavailable if its
+// state is unknown.
 StatusOr<Stat> ReadStat(const std::string& root, int64_t pid) {
   ProcFile file(UnderRoot(root, Cat("proc/", pid, "/stat")));
   const auto text = file.Read();
@@ -57,14 +58,14 @@ StatusOr<Stat> ReadStat(const std::string& root, int64_t pid) {
   return stat;
 }
 
-// Returns true for a process that its parent has not reaped yet. A main thread that ended before
-// the other threads has the same state, but a higher thread count.
+// Returns true if the parent of the process has not reaped the process yet. If the main thread
+// ended before the other threads, the state is the same, but the thread count is higher.
 bool HasEnded(const Stat& stat) {
   return (stat.state == 'Z' || stat.state == 'X') && stat.threads <= 1;
 }
 
-// Returns the number after `key` at the start of a line. Returns NotFound if the file or line does
-// not exist, and Unavailable if the file cannot be read.
+// Returns the number that follows `key` at the start of a line. Returns NotFound if the file or
+// line does not exist, and Unavailable if the file cannot be read.
 StatusOr<uint64_t> NumberOf(const std::string& path, std::string_view key) {
   ProcFile file(path);
   const auto text = file.Read();
@@ -79,8 +80,8 @@ StatusOr<uint64_t> NumberOf(const std::string& path, std::string_view key) {
   return NotFound(Cat(path, ": ", key, " not found"));
 }
 
-// Returns the number of kills in the file, or nullopt if it cannot be read. A removed file counts
-// as 0.
+// Returns the number of kills in the file, or nullopt if the file cannot be read. The number is 0
+// if the file was removed.
 std::optional<uint64_t> KillsIn(const std::string& path) {
   if (path.empty()) return std::nullopt;
   const StatusOr<uint64_t> kills = NumberOf(path, "oom_kill");
@@ -115,7 +116,7 @@ void ProcessWatch::Follow(WatchedProcess* process) const {
   if (root_ == "/") process->exit = ProcessExit::Of(process->self.pid);
   const StatusOr<Stat> stat = ReadStat(root_, process->self.pid);
   const bool same = stat.ok() && stat->start_ticks == process->self.start_ticks;
-  if (!same || HasEnded(*stat)) process->exit = nullptr;  // the PID belongs to another process now
+  if (!same || HasEnded(*stat)) process->exit = nullptr;  // the PID now belongs to another process
 }
 
 bool ProcessWatch::Runs(const ProcessKey& process) const {
@@ -146,7 +147,7 @@ std::optional<ProcessEnd> ProcessWatch::EndOf(const WatchedProcess& process) {
   if (unknown && (process.exit == nullptr || !process.exit->Ended())) return std::nullopt;
   ProcessEnd end;
   std::optional<int> status;
-  // Without read permission, the status and the image are shown as 0.
+  // If reading is not permitted, the status and the image are shown as 0.
   if (there && (stat->exit_status != 0 || process.image.known())) {
     status = static_cast<int>(stat->exit_status);
   } else if (process.exit != nullptr) {
@@ -167,7 +168,7 @@ std::optional<ProcessEnd> ProcessWatch::EndOf(const WatchedProcess& process) {
 }
 
 void ProcessWatch::ReadOomCounts(const std::vector<const WatchedProcess*>& watched) {
-  std::map<std::string_view, std::optional<uint64_t>> counts;  // by cgroup file
+  std::map<std::string_view, std::optional<uint64_t>> counts;  // number of kills by cgroup file
   std::map<std::pair<int64_t, uint64_t>, uint64_t> survived;
   for (const WatchedProcess* process : watched) {
     if (process->self.pid <= 0) continue;
@@ -219,7 +220,7 @@ std::string ProcessWatch::OomFileOf(int64_t pid) const {
     const std::string_view path = line.substr(second + 1);
     // A reader in another cgroup namespace sees a path like "/../x".
     if (path.find("..") != std::string_view::npos) continue;
-    // The local file is preferred, because the other one includes the groups below.
+    // The local file is preferred, because the other file includes child groups.
     std::vector<std::string> candidates;
     if (controllers.empty()) {
       const std::string group = UnderRoot(root_, Cat("sys/fs/cgroup", path));
@@ -235,7 +236,7 @@ std::string ProcessWatch::OomFileOf(int64_t pid) const {
       break;
     }
   }
-  // The root group has no counter of its own, so the machine's counter is used.
+  // The root group has no counter, so the counter of the machine is used.
   return found.empty() ? UnderRoot(root_, "proc/vmstat") : found;
 }
 

@@ -1,4 +1,4 @@
-// Liveness of client processes, and their exit status where the system provides it.
+// Liveness of client processes, and their exit status if the system provides it.
 #pragma once
 
 #include <cstdint>
@@ -14,16 +14,16 @@
 
 namespace pitwall::collector {
 
-// Identity of one process. The start time distinguishes it from later processes with the same PID.
-// PID 0 means unknown.
+// Identity of one process. The start time distinguishes the process from later processes with the
+// same PID. A PID of 0 means that the process is unknown.
 struct ProcessKey {
   int64_t pid = 0;
   uint64_t start_ticks = 0;
   friend bool operator==(const ProcessKey&, const ProcessKey&) = default;
 };
 
-// Address layout of the program that a process runs, which exec changes. All zeros if the kernel
-// does not let this process read it.
+// Memory layout of the program that a process runs, which exec changes. All fields are zero if the
+// kernel does not permit this process to read the layout.
 struct ProcessImage {
   uint64_t start_code = 0;
   uint64_t end_code = 0;
@@ -34,17 +34,17 @@ struct ProcessImage {
 
 struct WatchedProcess {
   ProcessKey self;
-  ProcessImage image;                 // at the start of the watch
-  std::vector<ProcessKey> ancestors;  // nearest first, without process 1
-  std::string oom_file;  // file with the out-of-memory kills of its cgroup; "": unknown
+  ProcessImage image;                 // image at the start of the watch
+  std::vector<ProcessKey> ancestors;  // nearest first; process 1 is excluded
+  std::string oom_file;  // file with the out-of-memory kills of its cgroup; "" if unknown
   std::shared_ptr<const ProcessExit>
-      exit;  // null: the end is only visible in /proc, until the parent reaps the process
+      exit;  // if null, the end is visible only in /proc, until the parent reaps the process
 };
 
-// End of a process, or of its program: exec counts as exit code 0. Without signal and code, only
-// the fact of the end is known. Since Linux 6.15, the kernel keeps the status for processes that
-// opened a pidfd in time. On older kernels, only the parent and readers of the unreaped zombie can
-// get it.
+// End of a process or of its program (exec counts as exit code 0). If there is neither a signal nor
+// a code, only the fact that the process ended is known. Since Linux 6.15, the kernel keeps the
+// status for processes that opened a pidfd in time. On older kernels, only the parent and readers
+// of the unreaped zombie can get the status.
 struct ProcessEnd {
   std::optional<int32_t> signal;
   std::optional<int32_t> exit_code;
@@ -56,18 +56,21 @@ class ProcessWatch {
  public:
   explicit ProcessWatch(std::string root) : root_(std::move(root)) {}
 
-  // Starts watching the peer in its current state. The PID is 0 if /proc does not show the peer.
+  // Starts watching the peer in its current state. The PID in the result is 0 if /proc does not
+  // show the peer.
   WatchedProcess Begin(const Peer& peer);
-  // Continues the watch of a process from a previous collector, if it still runs.
+  // Continues the watch of a process that a previous collector watched, if the process is still
+  // running.
   void Follow(WatchedProcess* process) const;
-  // Returns false only if the process has certainly ended; true if its state cannot be read.
+  // Returns false only if the process has certainly ended. Returns true if the state of the process
+  // cannot be read.
   bool Runs(const ProcessKey& process) const;
-  // Returns nullopt if the process or its parent has exited or cannot be read.
+  // Returns the parent, or nullopt if the process or its parent has exited or cannot be read.
   std::optional<ProcessKey> ParentOf(int64_t pid) const;
-  // Returns nullopt while the process runs or its state cannot be read.
+  // Returns the end, or nullopt while the process is running or its state cannot be read.
   std::optional<ProcessEnd> EndOf(const WatchedProcess& process);
-  // Updates the out-of-memory kill counts of these processes and forgets all others. Kills that a
-  // process has survived hit other processes in its cgroup, for example a data loader's worker.
+  // Updates the out-of-memory kill counts of these processes and forgets all others. A kill that a
+  // process has survived killed another process in its cgroup, for example a data loader's worker.
   void ReadOomCounts(const std::vector<const WatchedProcess*>& watched);
 
  private:
@@ -75,8 +78,8 @@ class ProcessWatch {
   bool IsBeingKilled(int64_t pid) const;
 
   const std::string root_;
-  // Kills that each process has survived, by PID and start. Without a readable count, no death is
-  // attributed to the out-of-memory killer.
+  // Number of kills that each process has survived, by PID and start. If the count of a process
+  // cannot be read, its death is not attributed to the out-of-memory killer.
   std::map<std::pair<int64_t, uint64_t>, uint64_t> survived_;
 };
 

@@ -1,4 +1,5 @@
-// Attribution of a rank's end to the out-of-memory killer by its cgroup's counter (issue 10, A6).
+// Tests whether the end of a rank is attributed to the out-of-memory killer according to the
+// counter of its cgroup (issue 10, A6).
 #include "services/collector/processes/process_watch.h"
 
 #include <gtest/gtest.h>
@@ -19,7 +20,7 @@ namespace {
 
 constexpr int kRank = 4242;
 
-// A rank in a cgroup of its own. `version` is the cgroup version: 1, 2, or 3 for version 2 on a
+// A rank in a separate cgroup. `version` is the cgroup version: 1, 2, or 3 for version 2 on a
 // kernel with local counters.
 class OomKills : public ::testing::TestWithParam<int> {
  protected:
@@ -33,7 +34,7 @@ class OomKills : public ::testing::TestWithParam<int> {
     rank_ = watch_.Begin({.pid = kRank, .uid = 0, .pod = ""});
     Look();
   }
-  // Sets the kills counted in the rank's group, and those including the groups below.
+  // Sets the number of kills in the rank's group, and the number that includes child groups.
   void Count(int own, int with_below) {
     const std::string lines = "oom_kill_disable 0\nunder_oom 0\nlow 0\nmax 9\noom 7\n";
     if (GetParam() == 1) {
@@ -73,7 +74,7 @@ TEST_P(OomKills, KilledRank_IsReportedAsOomKilled) {
   EXPECT_TRUE(end->oom_killed);
 }
 
-// The parent has already reaped the process.
+// The rank's parent has already reaped it.
 TEST_P(OomKills, KilledRankWithoutStatus_IsReportedAsOomKilled) {
   Count(4, 4);
   Gone();
@@ -83,7 +84,7 @@ TEST_P(OomKills, KilledRankWithoutStatus_IsReportedAsOomKilled) {
   EXPECT_TRUE(end->oom_killed);
 }
 
-// A large process takes a while to exit.
+// A large process takes some time to exit.
 TEST_P(OomKills, SlowKill_IsReportedAsOomKilled) {
   Count(4, 4);
   Pending(100);
@@ -134,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(Cgroups, OomKills, ::testing::Values(1, 2, 3), [](const
                            : std::string("Version2Local");
 });
 
-// Ends of processes that their parent has reaped immediately.
+// Tests the ends of processes that their parent has reaped immediately.
 TEST(ProcessExits, StatusComesFromKernel) {
   for (const auto& [ends, signal, code] :
        std::vector<std::tuple<int, std::optional<int32_t>, std::optional<int32_t>>>{
@@ -176,9 +177,9 @@ TEST(ProcessExits, StatusComesFromKernel) {
   }
 }
 
-// UBSan's check of object types opens a pipe and reports an error if no descriptors are available.
+// The object type check in UBSan opens a pipe and reports an error if no descriptors are available.
 #ifndef PITWALL_SANITIZED
-// A failed read must not be taken for a process's end (issue 26, F3).
+// A failed read must not be interpreted as the end of a process (issue 26, F3).
 class WithoutDescriptors : public ::testing::Test {
  protected:
   WithoutDescriptors() : pid_(fork()) {
@@ -193,7 +194,7 @@ class WithoutDescriptors : public ::testing::Test {
     waitpid(pid_, nullptr, 0);
     pid_ = -1;
   }
-  // Uses up the descriptors in the reserve, too.
+  // Uses up all descriptors, including those in the reserve.
   static void EmptyReserve() {
     while (DescriptorReserve::OfProcess().Lend()) {
     }
@@ -251,7 +252,7 @@ TEST_F(WithoutDescriptors, UnreadableKillCount_IsNotOomKilled) {
   root.Remove(Cat("proc/", kRank, "/stat"));
   const auto end = watch.EndOf(rank);
   ASSERT_TRUE(end.has_value());
-  EXPECT_FALSE(end->oom_killed);  // the five kills happened before
+  EXPECT_FALSE(end->oom_killed);  // the five kills happened before the watch
 }
 #endif  // PITWALL_SANITIZED
 

@@ -1,4 +1,4 @@
-// State of a rank that a restarted collector needs to report the rank's end.
+// State of a rank that a restarted collector needs in order to report the rank's end.
 #pragma once
 
 #include <optional>
@@ -10,26 +10,26 @@
 
 namespace pitwall::collector {
 
-// Scope in which PIDs identify processes: one boot of one machine and one PID namespace.
+// Scope in which PIDs identify processes. It is one boot of one machine and one PID namespace.
 struct ProcessHome {
-  std::string boot;           // boot ID of the kernel; "": unknown
-  std::string pid_namespace;  // target of /proc/self/ns/pid; "": unknown
+  std::string boot;           // boot ID of the kernel; "" if unknown
+  std::string pid_namespace;  // target of /proc/self/ns/pid; "" if unknown
   friend bool operator==(const ProcessHome&, const ProcessHome&) = default;
 };
 ProcessHome ReadProcessHome(const std::string& root);
 
 struct TrackedRank {
-  std::string owner;  // of the job
+  std::string owner;  // owner of the job
   bool owner_declared = false;
-  SourceInfo info;  // kind kRank; node and step modes are not stored
+  SourceInfo info;  // has kind kRank; node and step modes are not stored
   int64_t world_size = 0;
   bool resends = false;
   ProcessHome home;
   WatchedProcess process;
-  std::optional<std::string> goodbye;  // reason, once the rank has ended orderly or failed
+  std::optional<std::string> goodbye;  // reason, set once the rank has ended orderly or failed
 };
 std::string EncodeKnownRank(const TrackedRank& rank);
-// Returns nullopt if the bytes are damaged or have an unknown format.
+// Decodes a rank. Returns nullopt if the bytes are damaged or have an unknown format.
 std::optional<TrackedRank> DecodeKnownRank(std::string_view bytes);
 
 }  // namespace pitwall::collector

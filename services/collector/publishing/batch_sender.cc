@@ -33,7 +33,7 @@ std::vector<Batch> SplitBatch(Batch batch, int64_t promise_before, size_t limit)
     return pieces;
   }
 
-  Batch head;  // fields common to all pieces
+  Batch head;  // fields that all pieces share
   head.job = batch.job;
   head.owner = batch.owner;
   head.owner_declared = batch.owner_declared;

@@ -12,31 +12,31 @@
 
 namespace pitwall::collector {
 
-// Approximate maximum size of a record, unless one part alone is larger. Logs typically reject
-// records above 1 MB.
+// Approximate maximum size of a record. A record may be larger if a single part is larger. Logs
+// typically reject records above 1 MB.
 inline constexpr size_t kRecordBytes = 512u * 1024;
 
 // Splits a batch between its frames and spans into pieces of about `limit` bytes. Only the last
-// piece carries the promise, step promises, events, and goodbye. The other pieces promise
+// piece has the promise, step promises, events, and goodbye. The other pieces have the promise
 // `promise_before`. Schemas are in the first piece.
 std::vector<Batch> SplitBatch(Batch batch, int64_t promise_before, size_t limit);
 
-// Sequence and promise of one source for one job.
+// Sequence and promise of one source in one job.
 struct SourceState {
   uint64_t next_sequence = 1;
-  uint64_t first_sequence = 0;  // of the first batch; 0 means 1
-  int64_t promise_ns = 0;       // last promise sent
+  uint64_t first_sequence = 0;  // sequence of the first batch; 0 means 1
+  int64_t promise_ns = 0;       // last promise that was sent
 };
 
 // Numbers and encodes batches and passes them to the publisher. One instance per thread.
 class BatchSender {
  public:
-  // `publisher` is not owned.
+  // The caller owns `publisher`.
   explicit BatchSender(Publisher* publisher) : publisher_(publisher) {}
 
-  // Sets the batch's sequence and sends it. The promise never decreases. `cursor` belongs to the
-  // client whose data is in the batch. Send stores the batch's sequence and promise in it, and the
-  // publisher's cursors advance once the whole batch is durable.
+  // Sets the batch's sequence and sends the batch. The promise never decreases. `cursor` belongs to
+  // the client whose data is in the batch. Send stores the sequence and promise of the batch in
+  // `cursor`, and the publisher's cursors advance once the whole batch is durable.
   void Send(Batch batch, SourceState* state, ClientCursor* cursor = nullptr);
   ClientCursors* cursors() const { return publisher_->cursors(); }
 

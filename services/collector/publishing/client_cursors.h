@@ -1,4 +1,4 @@
-// Position up to which each client's updates are durable, in the log or in the spool.
+// Position up to which the updates of each client are durable, in the log or in the spool.
 #pragma once
 
 #include <cstddef>
@@ -16,15 +16,15 @@
 
 namespace pitwall::collector {
 
-// Cursor of one boot of one rank. Sequences are the sequence numbers of its updates.
+// Cursor of one boot of one rank. `received` and `written` are sequence numbers of its updates.
 struct ClientCursor {
   std::string job, source, boot_id;
-  uint64_t received = 0;   // the last update with any durable data
-  uint64_t written = 0;    // all updates up to here are completely durable; at most `received`
+  uint64_t received = 0;   // last update of which any data is durable
+  uint64_t written = 0;    // all updates up to this one are completely durable; at most `received`
   uint64_t batch = 0;      // sequence of the last batch
   int64_t promise_ns = 0;  // promise of that batch
-  // The rank (tracked_rank.h), set from its hello on. "" means that the rank has nothing left to
-  // report. In a note, nullopt leaves the known rank unchanged.
+  // The rank (tracked_rank.h), which is set once its hello was received. "" means that the rank has
+  // nothing left to report. In a note, nullopt leaves the known rank unchanged.
   std::optional<std::string> rank;
   friend bool operator==(const ClientCursor&, const ClientCursor&) = default;
 };
@@ -33,30 +33,32 @@ struct ClientCursor {
 std::string EncodeCursor(const ClientCursor& cursor);
 std::optional<ClientCursor> DecodeCursor(std::string_view note);
 
-// The newest cursor of each client, limited to `most` clients. Above the limit, the cursors that
-// advanced longest ago are evicted. Thread-safe.
+// The newest cursor of each client, for at most `most` clients. Above this limit, the cursors that
+// have not advanced for the longest time are evicted. Thread-safe.
 class ClientCursors {
  public:
   explicit ClientCursors(size_t most = 4096) : most_(most) {}
 
-  // Advances to the cursor in `note`, the note of a durable batch. Ignores malformed and empty
-  // notes and notes older than the current cursor.
+  // Advances to the cursor in `note`, which belongs to a durable batch. Ignores malformed notes,
+  // empty notes, and notes older than the current cursor.
   void Advance(std::string_view note);
   std::optional<ClientCursor> Find(const std::string& job, const std::string& source,
                                    const std::string& boot_id) const;
-  // Clears the ranks of the source's other boots, whose end no longer needs to be reported.
+  // Clears the ranks of the source's other boots, whose ends no longer need to be reported.
   void EndOthers(const std::string& job, const std::string& source, const std::string& boot_id);
   // Clears the ranks of a job that has ended on this node.
   void EndJob(const std::string& job);
-  // Returns the ranks whose end has not been reported yet, in the order of their last advance.
+  // Returns the ranks whose end has not been reported yet, in the order in which they last
+  // advanced.
   std::vector<ClientCursor> Ranks() const;
-  // Increases with each Advance that changes a cursor.
+  // Returns a number that increases with each Advance that changes a cursor.
   uint64_t version() const;
-  // Sets a callback that runs after each such Advance, with no lock held.
+  // Sets a callback that runs after each Advance that changes a cursor. No lock is held during the
+  // call.
   void OnAdvance(std::function<void()> call);
 
-  // Serialize all cursors with a checksum. Restore returns DataLoss for damaged bytes and then
-  // changes nothing.
+  // Save serializes all cursors with a checksum. Restore returns DataLoss for damaged bytes and
+  // then changes nothing.
   std::string Save() const;
   Status Restore(std::string_view bytes);
 

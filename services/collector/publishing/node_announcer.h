@@ -1,4 +1,4 @@
-// First batch of the node for each job.
+// Announcement of the node to each job by the node's first batch.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +12,28 @@
 
 namespace pitwall::collector {
 
-// Announces the node as a source of a job before any local source sends a promise for that job. A
-// watermark that waits for the node therefore cannot pass the node's first row (time-model.md 1.3).
-// The socket thread announces the node when a client sends its hello. The sampler announces it when
-// it starts sampling a job that is not announced yet, and sends all later batches. Thread-safe.
+// Announces the node as a source of a job before any local source sends a promise for that job.
+// Watermarks then wait for the node and cannot pass the node's first row (time-model.md 1.3). The
+// socket thread announces the node when a client sends its hello. The sampler announces the node
+// when it starts sampling a job to which the node is not announced yet, and sends all later
+// batches. Thread-safe.
 class NodeAnnouncer {
  public:
-  // Calls `new_boot_id` once here and once per NewBoot. The publisher is not owned.
+  // `new_boot_id` is called once by the constructor and once per NewBoot. The caller owns the
+  // publisher.
   NodeAnnouncer(std::string node, int64_t join_slack_ns, std::function<std::string()> new_boot_id,
                 Publisher* publisher);
 
-  // The node as an announced source of one job.
+  // The node as a source that was announced to one job.
   struct Source {
     std::string boot_id;
     int64_t start_ns = 0;
     SourceState state;
   };
-  // Announces the job unless it is announced already. The promise is just before the sampler's
-  // current tick. Returns the announced source.
+  // Announces the node to the job unless it is announced already. The promise is just before the
+  // sampler's current tick. Returns the announced source.
   Source Announce(const std::string& job, const std::string& owner, bool owner_declared);
-  // Forgets a job after the node's goodbye. The next announcement uses a new boot ID.
+  // Forgets a job after the node has sent its goodbye. The next announcement uses a new boot ID.
   void Forget(const std::string& job);
 
   // Starts a sampler tick. Rows of jobs announced from now on are not older than this tick.

@@ -9,9 +9,9 @@
 
 namespace pitwall::collector {
 namespace {
-// An append that takes longer no longer blocks other lanes.
+// Maximum duration of an append that may block other lanes.
 constexpr int64_t kStuckNs = 200 * kNanosPerMilli;
-// While an append takes longer, new records go directly to the spool.
+// If an append takes longer than this, new records go directly to the spool.
 constexpr int64_t kSlowAppendNs = kNanosPerSecond;
 constexpr int64_t kForgetLaneNs = 60 * kNanosPerSecond;
 constexpr int64_t kEndThreadNs = 10 * kNanosPerSecond;
@@ -118,7 +118,7 @@ void Publisher::WakeOne() {
     worker.wakeup->Wake();
     return;
   }
-  // All workers are busy. Adds a worker if one of them is stuck and a lane is due.
+  // All workers are busy. A worker is added if one of them is stuck and a lane is due.
   const int64_t now_ns = clock_.MonotonicNs();
   bool stuck = false;
   bool due = false;
@@ -146,7 +146,8 @@ void Publisher::WakeOne() {
 bool Publisher::Spill(Lane* lane) {
   InFlight& in_flight = lane->in_flight;
   if (!in_flight.records.empty() && !in_flight.from_spool && !in_flight.spooled) {
-    // The spool is empty here; otherwise Take would have read from the spool first.
+    // The spool is empty at this point, because otherwise Take would have read from the spool
+    // first.
     if (Status status = spools_->Append(lane->number, in_flight.records, &in_flight.end);
         !status.ok()) {
       SpoolFailed(status);
@@ -154,7 +155,7 @@ bool Publisher::Spill(Lane* lane) {
     }
     in_flight.spooled = true;
   }
-  // Spools the queue in chunks. If the disk fills up, the remaining records stay in the queue.
+  // The queue is spooled in chunks. If the disk fills up, the remaining records stay in the queue.
   while (!lane->queue.empty()) {
     std::vector<PendingRecord> piece;
     size_t bytes = 0;
@@ -181,7 +182,7 @@ void Publisher::SpoolFailed(const Status& status) {
   disk_failed_ = true;
 }
 
-// Fills in_flight.
+// Fills `in_flight` from the spool or the queue.
 void Publisher::Take(Lane* lane) {
   InFlight& in_flight = lane->in_flight;
   in_flight = {};
@@ -206,7 +207,7 @@ void Publisher::Take(Lane* lane) {
   }
   Count(lane, -static_cast<int64_t>(bytes));
   if (spools_ == nullptr || in_flight.records.empty()) return;
-  // Writes the records to disk before the log receives them, so that they are found again after a
+  // The records are written to disk before the log receives them, so that they still exist after a
   // kill.
   if (Status status = spools_->Append(lane->number, in_flight.records, &in_flight.end);
       status.ok()) {
@@ -294,20 +295,21 @@ void Publisher::Fail(Lane* lane, const Status& status) {
   }
   lane->log_failed = true;
   lane->failure = ToStd(status.message());
-  // Records are appended one at a time until one succeeds, to find the rejected record.
+  // After a rejection, records are appended one at a time until an append succeeds, to find the
+  // rejected record.
   if (refused) lane->append_records = 1;
   if (!in_flight.from_spool)
     counters_->records_spooled.fetch_add(records.size(), std::memory_order_relaxed);
   if (!in_flight.from_spool && spools_ != nullptr) Spill(lane);
   if (!in_flight.from_spool && !in_flight.spooled) {
-    // Without a spool, or if its disk fails, the records return to the front of the queue.
+    // If there is no spool or its disk fails, the records return to the front of the queue.
     for (auto it = records.rbegin(); it != records.rend(); ++it) {
       Count(lane, static_cast<int64_t>(it->bytes()));
       lane->queue.push_front(std::move(*it));
     }
     DropBeyondBound();
   }
-  const bool at_once = refused;  // the log itself works
+  const bool at_once = refused;  // a rejection means that the log works
   in_flight = {};
   lane->backoff_ns = at_once ? 0
                              : std::clamp(2 * lane->backoff_ns, options_.first_backoff_ns,
@@ -334,7 +336,7 @@ Publisher::Lane* Publisher::Next(int64_t* wait_ns) {
   for (const auto& [number, lane] : lanes_) {
     if (lane->busy || !HasWork(*lane)) continue;
     if (stopping_) {
-      // A spool can be long, so the next start publishes it instead of delaying this stop.
+      // A spool can be long. The next start publishes it, so that this stop is not delayed.
       const Spool* spool = SpoolOf(*lane);
       if (lane->backoff_ns > 0 || (spool != nullptr && !spool->empty())) continue;
     }
@@ -418,7 +420,8 @@ void Publisher::ForgetIdle(int64_t now_ns) {
   }
 }
 
-// Spools the remaining records when publishing has ended. Records that cannot be spooled are lost.
+// The remaining records are spooled once publishing has ended. Records that cannot be spooled are
+// lost.
 void Publisher::Finish() {
   if (spools_ != nullptr) {
     for (const auto& [number, lane] : lanes_) Spill(lane.get());
@@ -440,7 +443,7 @@ void Publisher::Stop() {
     MutexLock lock(&mutex_);
     stopping_ = true;
     for (Worker& worker : workers_) worker.wakeup->Wake();
-    workers = &workers_;  // workers_ does not change after this
+    workers = &workers_;  // workers_ does not change from here on
   }
   for (Worker& worker : *workers) {
     if (worker.thread.joinable()) worker.thread.join();

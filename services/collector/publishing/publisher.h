@@ -23,11 +23,11 @@ namespace pitwall::collector {
 
 struct PublisherOptions {
   std::string topic;
-  size_t queue_bytes = 8u << 20;  // total of all lanes
-  std::string spool_dir;          // empty: no spool
+  size_t queue_bytes = 8u << 20;  // over all lanes
+  std::string spool_dir;          // if empty, there is no spool
   uint64_t spool_bytes = 1ull << 30;
-  // Maximum number of records per append. Must be well below 1024, the number of sequences within
-  // which duplicates are detected (time-model.md 1.1).
+  // Maximum number of records per append. It must be well below 1024, the number of sequences
+  // within which duplicates are detected (time-model.md 1.1).
   size_t append_records = 256;
   size_t append_bytes = 1u << 20;
   int64_t first_backoff_ns = 100 * kNanosPerMilli;
@@ -35,22 +35,22 @@ struct PublisherOptions {
   size_t most_threads = 32;
 };
 
-// Publishes the records of each job in its own lane, in the order of Offer. A partition that cannot
-// be written therefore delays only the jobs in it. (A job belongs to one partition; the order of
-// records of different jobs does not matter.)
+// Publishes the records of each job in a separate lane, in the order of Offer. A partition that
+// cannot be written therefore delays only its own jobs. (A job belongs to one partition; the order
+// of records of different jobs does not matter.)
 //
 // With a spool, every record is on disk before it is appended to the log. A lane publishes its
 // records in flight first, then its spool, and then its queue. Records within the size limits are
 // therefore never lost, even if the process is killed. Without a spool, or while its disk fails, a
-// full queue drops the oldest records of the largest lane. A record that the log permanently
-// rejects (Append of this record alone returns InvalidArgument: malformed, or too large for the
-// broker) is dropped, counted, and reported by Health.
+// full queue drops the oldest records of the largest lane. If the log permanently rejects a record,
+// the record is dropped, counted, and reported by Health. (In this case, an Append of only this
+// record returns InvalidArgument, because the record is malformed or too large for the broker.)
 //
 // One thread serves all lanes while appends are fast. Another thread starts when a lane has waited
 // kStuckNs for slow appends of other lanes.
 class Publisher {
  public:
-  // Clock, appender, counters, and cursors are not owned.
+  // The caller owns the clock, the appender, the counters, and the cursors.
   Publisher(const PublisherOptions& options, Clock& clock, Appender* appender, Counters* counters,
             ClientCursors* cursors);
   ~Publisher();
@@ -58,16 +58,16 @@ class Publisher {
   // Opens the spool and starts publishing.
   Status Start();
   // Enqueues a record without waiting for the log. Thread-safe. `note` is an encoded ClientCursor,
-  // applied to the cursors once the record is durable; it may be empty.
+  // which is applied to the cursors once the record is durable. It may be empty.
   void Offer(std::string key, std::string value, std::string note = "");
   // Publishes the queues and waits for appends in flight. Lanes with a failing log or a non-empty
   // spool move their queues to the spool instead. Idempotent.
   void Stop();
 
   ClientCursors* cursors() const { return cursors_; }
-  // Returns Unavailable if a lane with records has published none for kUnhealthyNs, the spool's
-  // disk fails, or the log permanently rejected a record within the last kShowRefusedNs.
-  // Thread-safe; never waits for the log.
+  // Returns Unavailable if a lane with records has not published any records for kUnhealthyNs, if
+  // the spool's disk fails, or if the log permanently rejected a record within the last
+  // kShowRefusedNs. Thread-safe; never waits for the log.
   static constexpr int64_t kUnhealthyNs = 10 * kNanosPerSecond;
   static constexpr int64_t kShowRefusedNs = 60 * kNanosPerSecond;
   Status Health();
@@ -76,7 +76,7 @@ class Publisher {
   struct InFlight {
     std::vector<PendingRecord> records;
     bool from_spool = false;
-    bool spooled = false;  // also in the spool, up to `end`
+    bool spooled = false;  // whether the records are also in the spool, up to `end`
     Spool::Position end;
   };
   struct Lane {
@@ -84,12 +84,12 @@ class Publisher {
     std::deque<PendingRecord> queue;
     size_t queue_bytes = 0;
     InFlight in_flight;
-    bool busy = false;     // a worker is serving the lane
-    int64_t since_ns = 0;  // when the lane last became busy or idle; monotonic
+    bool busy = false;     // whether a worker is serving the lane
+    int64_t since_ns = 0;  // monotonic time at which the lane last became busy or idle
     int64_t ready_ns = 0;  // earliest time of the next append
     int64_t backoff_ns = 0;
-    size_t append_records = 0;  // 1 while searching for a rejected record
-    uint64_t served = 0;        // turn of the last service; the longest-waiting lane is served next
+    size_t append_records = 0;  // 1 during the search for a rejected record
+    uint64_t served = 0;        // turn of the last service; the longest-waiting lane is next
     bool log_failed = false;
     int64_t failing_since_ns = 0;  // monotonic; valid while log_failed
     std::string failure;           // last error; valid while log_failed
@@ -107,8 +107,8 @@ class Publisher {
   Lane* LaneFor(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Spool* SpoolOf(const Lane& lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasWork(const Lane& lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the next lane that is due. Otherwise returns null and the time until a lane is due (-1:
-  // no lane has work).
+  // Returns the next lane that is due. If there is none, returns nullptr and the time until a lane
+  // is due (-1 if no lane has work).
   Lane* Next(int64_t* wait_ns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WakeOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status AddWorker(bool extra) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -118,7 +118,8 @@ class Publisher {
   void Finish() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void ForgetIdle(int64_t now_ns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void DropRefused(Lane* lane, const Status& status) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Appends the records in flight and in the queue to the spool. Returns false if the disk fails.
+  // Appends the records in flight and the queued records to the spool. Returns false if the disk
+  // fails.
   bool Spill(Lane* lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Count(Lane* lane, int64_t queue_bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Lane* Largest() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -139,12 +140,12 @@ class Publisher {
   uint64_t turn_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t swept_ns_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t refused_ns_ ABSL_GUARDED_BY(mutex_) =
-      -1;  // time of the last permanently rejected record; -1: none
+      -1;  // time of the last permanently rejected record; -1 if there was none
   std::string refusal_ ABSL_GUARDED_BY(mutex_);  // error of that record
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
-  bool disk_failed_ ABSL_GUARDED_BY(mutex_) = false;    // already logged
-  bool thread_failed_ ABSL_GUARDED_BY(mutex_) = false;  // already logged
+  bool disk_failed_ ABSL_GUARDED_BY(mutex_) = false;    // whether the failure was already logged
+  bool thread_failed_ ABSL_GUARDED_BY(mutex_) = false;  // whether the failure was already logged
 };
 
 }  // namespace pitwall::collector

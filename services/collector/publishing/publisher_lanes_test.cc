@@ -1,5 +1,5 @@
-// One job's partition cannot be written; other jobs continue without delay (time-model.md, scenario
-// 17).
+// Tests that the jobs of other partitions are not delayed if one job's partition cannot be written
+// (time-model.md, scenario 17).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -34,7 +34,7 @@ class PublisherLanesTest : public ::testing::Test {
   void Offer(const std::string& job, int from, int to, size_t bytes = 0) {
     for (int i = from; i < to; ++i) publisher_->Offer(job, Cat(i, " ", std::string(bytes, 'x')));
   }
-  // Returns each job's record numbers without duplicates, as a processor would receive them.
+  // Returns the record numbers of each job without duplicates, as a processor would receive them.
   std::map<std::string, std::vector<int>> Numbers() const {
     std::map<std::string, std::vector<int>> all;
     for (const OutgoingRecord& record : appender_.records()) {
@@ -50,16 +50,16 @@ class PublisherLanesTest : public ::testing::Test {
     for (int i = from; i < to; ++i) out.push_back(i);
     return out;
   }
-  // Waits in real time, but only until the publisher thread has appended the records.
+  // Waits in real time, but only until the publisher's thread has appended the records.
   void AwaitNumbers(const std::string& job, size_t count) {
-    // The appender counts the records before the check; otherwise this would miss a record appended
-    // in between.
+    // The appender counts records before this check, which would otherwise miss a record that is
+    // appended in between.
     for (size_t records = appender_.records().size(); Numbers()[job].size() < count;
          records = appender_.records().size())
       appender_.AwaitRecords(records + 1);
   }
-  // The last appended record leaves the spool only after its acknowledgment, slightly after the
-  // appender has it. The test's timeout bounds this wait.
+  // The last appended record leaves the spool only after it is acknowledged, slightly after the
+  // appender has it. The timeout of the test bounds this wait.
   void AwaitSpooled(uint64_t count) {
     while (counters_.spool_records != count) std::this_thread::yield();
   }
@@ -90,7 +90,7 @@ TEST_F(PublisherLanesTest, FailingPartition_DoesNotDelayOtherJobs) {
       const int at = static_cast<int>(before) + second;
       Offer("bad", at, at + 1);
       Offer("good", at, at + 1);
-      // The record is published immediately, without clock progress.
+      // The record is published immediately, without advancing the clock.
       AwaitNumbers("good", before + static_cast<size_t>(second) + 1);
       Pass(kNanosPerSecond);
     }
@@ -112,14 +112,14 @@ TEST_F(PublisherLanesTest, BlockedAppend_DoesNotDelayOtherJobs) {
   Start(true);
   Offer("bad", 0, 1);
   appender_.AwaitCalls(1);
-  Offer("good", 0, 1);  // the only worker serves the other lane and is not stuck yet
+  Offer("good", 0, 1);  // the only worker serves the other lane but is not stuck yet
   clock_.Advance(kNanosPerSecond);
   for (int i = 1; i < 20; ++i) {
     Offer("bad", i, i + 1);
     Offer("good", i, i + 1);
     AwaitNumbers("good", static_cast<size_t>(i) + 1);
   }
-  AwaitSpooled(20);  // records queued behind the blocked append
+  AwaitSpooled(20);  // these records are queued behind the blocked append
   appender_.FreeKey();
   AwaitNumbers("bad", 20);
   publisher_->Stop();
@@ -190,7 +190,7 @@ TEST_F(PublisherLanesTest, PreviousSpoolFormat_IsMovedToLanes) {
     for (size_t at = 8; at < bytes.size();) {
       const uint32_t length = u32(bytes, at);
       std::string payload = bytes.substr(at + 8, length);
-      payload.erase(4, 4);  // the note's length
+      payload.erase(4, 4);  // length of the note
       put(&old, static_cast<uint32_t>(payload.size()));
       put(&old, Crc32c(payload));
       old += payload;
@@ -241,7 +241,7 @@ TEST_F(PublisherLanesTest, WithSpool_RecordIsDurableBeforeAppend) {
   publisher_->Offer("job", "0", EncodeCursor(cursor));
   appender_.AwaitCalls(1);
   EXPECT_EQ(cursors_.Find("job", "rank-0@n", "b"), cursor);
-  // Simulates a kill by a copy of the current files.
+  // Simulates a kill by copying the current files.
   std::filesystem::copy(root_.At("spool"), root_.At("copy"),
                         std::filesystem::copy_options::recursive);
   appender_.FreeKey();
@@ -275,7 +275,7 @@ TEST_F(PublisherLanesTest, WithoutSpool_RecordIsDurableAfterAppend) {
 TEST(ClientCursors, KeepsNewestCursorsWithinLimit) {
   ClientCursors cursors(2);
   cursors.Advance(EncodeCursor({"j", "a", "b", 5, 5, 5, 5}));
-  cursors.Advance(EncodeCursor({"j", "a", "b", 4, 4, 4, 4}));  // older
+  cursors.Advance(EncodeCursor({"j", "a", "b", 4, 4, 4, 4}));  // this cursor is older
   EXPECT_EQ(cursors.version(), 1u);
   EXPECT_EQ(cursors.Find("j", "a", "b")->received, 5u);
   cursors.Advance(EncodeCursor({"j", "c", "b", 1, 1, 1, 1}));

@@ -62,8 +62,8 @@ class PublisherTest : public ::testing::Test {
   std::unique_ptr<Publisher> publisher_;
 };
 
-// Waits for `count` distinct numbers and returns them in order of first arrival. Records kept by a
-// failed append arrive twice.
+// Waits for `count` distinct numbers and returns them in the order in which they first arrived. If
+// a failed append keeps its records, they arrive twice.
 std::vector<int> AwaitNumbers(fakes::FakeAppender* appender, size_t count) {
   for (;;) {
     const std::vector<OutgoingRecord> records = appender->records();
@@ -124,7 +124,7 @@ TEST_F(PublisherTest, LogUnavailable_SpoolsAndCatchesUpInOrder) {
   }
 }
 
-// Issue 26, F5.
+// Tests issue 26, F5.
 TEST_F(PublisherTest, LogUnavailableForTenSeconds_IsUnhealthyUntilNextAppend) {
   appender_.Fail(-1, Unavailable("away"), 0);
   Start(false);
@@ -197,10 +197,10 @@ TEST_F(PublisherTest, BrokerRejectsLargeRecord_LaneContinues) {
     Start(spool);
     const size_t before = appender_.records().size();
     const uint64_t dropped = counters_.dropped_refused;
-    Offer(0, 1, 3'000);  // alone in its append
+    Offer(0, 1, 3'000);  // the record is alone in its append
     appender_.Cork();
     Offer(1, 3);
-    Offer(3, 4, 3'000);  // among other records
+    Offer(3, 4, 3'000);  // the record is among other records
     Offer(4, 6);
     appender_.Uncork();
     AdvanceUntilRecords(before + 4);
@@ -217,7 +217,7 @@ TEST_F(PublisherTest, BrokerRejectsLargeRecord_LaneContinues) {
   EXPECT_EQ(Numbers(), (std::vector<int>{1, 2, 4, 5}));
 }
 
-// A full disk is temporary, so the records are retried.
+// A full disk is a temporary problem, so the records are retried.
 TEST_F(PublisherTest, LogIsFull_KeepsRecords) {
   appender_.Fail(3, ResourceExhausted("no space left"));
   Start(true);

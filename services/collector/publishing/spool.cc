@@ -22,7 +22,7 @@ namespace pitwall::collector {
 namespace {
 
 constexpr std::string_view kMagic = "PWSPOOL2";
-constexpr std::string_view kMagicWithoutNotes = "PWSPOOL1";  // of the previous version
+constexpr std::string_view kMagicWithoutNotes = "PWSPOOL1";  // header of the previous version
 constexpr size_t kRecordHeader = 8;
 constexpr size_t kMaxRecord = 64u << 20;
 constexpr size_t kSlot = 64;  // size of a slot in the position file
@@ -54,7 +54,7 @@ Status WriteAll(int fd, std::string_view bytes, uint64_t offset, const std::stri
   return OkStatus();
 }
 
-// Reads at most bytes->size() bytes and truncates `bytes` to the bytes read.
+// Reads at most bytes->size() bytes and truncates `bytes` to the number of bytes read.
 Status ReadUpTo(int fd, uint64_t offset, std::string* bytes, const std::string& path) {
   size_t size = 0;
   while (size < bytes->size()) {
@@ -69,7 +69,7 @@ Status ReadUpTo(int fd, uint64_t offset, std::string* bytes, const std::string& 
   return OkStatus();
 }
 
-// Returns the length, including the header, of the whole record at `at`. Returns 0 if the record is
+// Returns the length, including the header, of the record at `at`. Returns 0 if the record is
 // truncated or malformed.
 size_t RecordAt(std::string_view bytes, size_t at) {
   if (bytes.size() - at < kRecordHeader) return 0;
@@ -78,8 +78,8 @@ size_t RecordAt(std::string_view bytes, size_t at) {
   return kRecordHeader + length;
 }
 
-// Returns the file's format if it is later than the formats of this version. Returns 0 for this
-// format, an earlier one, or a damaged file.
+// Returns the format of the file if it is later than this version's format. Returns 0 for this
+// format, for earlier formats, and for a damaged file.
 int LaterFormat(std::string_view bytes) {
   const std::string_view name = kMagic.substr(0, kMagic.size() - 1);
   if (bytes.size() < kMagic.size() || !StartsWith(bytes, name)) return 0;
@@ -87,7 +87,7 @@ int LaterFormat(std::string_view bytes) {
   return digit > kMagic.back() && digit <= '9' ? digit - '0' : 0;
 }
 
-// Fields of a record's payload, whose CRC has been verified.
+// Fields of a record's payload. Their CRC has been verified.
 struct Parts {
   std::string_view key, note, value;
 };
@@ -182,7 +182,7 @@ Status Spool::Load() {
   return OkStatus();
 }
 
-// Also sets acknowledged_.index if the position is in this segment.
+// Also sets acknowledged_.index if the acknowledged position is in this segment.
 StatusOr<Spool::Segment> Spool::Scan(uint64_t number) {
   const std::string path = PathOf(number);
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
@@ -231,7 +231,7 @@ StatusOr<Spool::Segment> Spool::Scan(uint64_t number) {
                 segment.size);
   }
   if (number == acknowledged_.segment && !position_seen) {
-    acknowledged_.offset = kMagic.size();  // duplicates are better than losses
+    acknowledged_.offset = kMagic.size();  // duplicates are preferable to losses
     acknowledged_.index = 0;
   }
   return segment;
@@ -242,8 +242,8 @@ Status Spool::LoadPosition() {
   std::string bytes(2 * kSlot, '\0');
   RETURN_IF_ERROR(ReadUpTo(position_fd_, 0, &bytes, path));
   if (bytes.size() < 2 * kSlot) {
-    // Allocates the position file before segments fill the disk. On a full disk, this may fail; the
-    // next start retries.
+    // The position file is allocated before segments fill the disk. On a full disk, the allocation
+    // may fail; the next start retries it.
     (void)WriteAll(position_fd_, std::string(2 * kSlot - bytes.size(), '\0'), bytes.size(), path);
   }
   for (size_t at = 0; at + kSlot <= bytes.size(); at += kSlot) {
@@ -266,7 +266,7 @@ Status Spool::SavePosition() {
   Put32(&slot, Crc32c(slot));
   slot.resize(kSlot, '\0');
   RETURN_IF_ERROR(WriteAll(position_fd_, slot, (number % 2) * kSlot, dir_ + "/position"));
-  saves_ = number;  // a failed write may have torn its slot; the next save reuses the same slot
+  saves_ = number;  // the failed write may have torn its slot; the next save reuses this slot
   return OkStatus();
 }
 
@@ -298,7 +298,7 @@ Status Spool::Append(std::span<const PendingRecord> records, Position* end) {
     if (write_fd_ < 0 || segments_.back().size >= segment_bytes_) RETURN_IF_ERROR(NewSegment());
     buffer_.clear();
     const size_t first = i;
-    // Collects as many records as fit the segment, and at least one.
+    // Collects as many records as fit into the segment, but at least one.
     for (; i < records.size(); ++i) {
       const PendingRecord& record = records[i];
       if (record.bytes() + 8 > kMaxRecord)
@@ -342,7 +342,7 @@ Status Spool::DropOldest() {
   return RemoveFront();
 }
 
-// Removes the front segment, which is published or dropped.
+// Removes the front segment, which has been published or dropped.
 Status Spool::RemoveFront() {
   const Segment front = segments_.front();
   if (hooks_.before_remove != nullptr) hooks_.before_remove();
@@ -351,8 +351,8 @@ Status Spool::RemoveFront() {
   bytes_ -= front.size;
   acknowledged_ = {segments_.empty() ? next_number_ : segments_.front().number, kMagic.size(), 0};
   // The position is saved first, because a removed segment must never be needed again. The segment
-  // is removed even if that fails: only the removal can free a full disk, and its records are no
-  // longer needed.
+  // is removed even if saving fails, because only the removal can free space on a full disk, and
+  // its records are no longer needed.
   Status saved = SavePosition();
   if (read_fd_ >= 0 && read_number_ == front.number) {
     close(read_fd_);
@@ -414,7 +414,7 @@ Status Spool::Read(size_t max_records, size_t max_bytes, std::vector<PendingReco
 
 Status Spool::Acknowledge(const Position& position) {
   if (position <= acknowledged_ || segments_.empty()) return OkStatus();
-  // Even if saving fails, this process does not publish the records again.
+  // Even if saving fails, this process does not publish these records again.
   Status first = OkStatus();
   while (!segments_.empty() && segments_.front().number < position.segment) {
     records_ -= segments_.front().records - acknowledged_.index;
@@ -461,7 +461,7 @@ uint64_t Spool::pending_bytes() const {
 }
 
 void Spool::UpdateGauges() {
-  // The gauges are sums over all spools.
+  // Each gauge is the sum over all spools.
   const uint64_t bytes = pending_bytes();
   counters_->spool_bytes.fetch_add(bytes - gauged_bytes_, std::memory_order_relaxed);
   counters_->spool_records.fetch_add(records_ - gauged_records_, std::memory_order_relaxed);

@@ -15,7 +15,7 @@
 
 namespace pitwall::collector {
 
-// A record of the telemetry topic before it is appended to the log.
+// A record of the telemetry topic that has not been appended to the log yet.
 struct PendingRecord {
   std::string key;
   std::string value;
@@ -24,15 +24,15 @@ struct PendingRecord {
 };
 
 struct SpoolHooks {
-  // Called during Open with each note on disk, acknowledged or not.
+  // Called during Open with each note on disk, regardless of whether its record is acknowledged.
   std::function<void(std::string_view note)> on_note;
   // Called before a segment and its notes are removed.
   std::function<void()> before_remove;
 };
 
-// A first-in-first-out queue in the segment files of one directory, limited in bytes. Above the
+// A first-in, first-out queue in the segment files of one directory, limited in bytes. Above the
 // limit, the oldest segment is dropped and its records are counted as dropped. Appended records
-// survive a crash of the process, and after Sync also a crash of the machine. The acknowledged
+// survive a crash of the process and, after Sync, also a crash of the machine. The acknowledged
 // position is on disk as well. Records that are not acknowledged are returned again after a
 // restart. A damaged record is skipped and counted. A torn record ends its segment.
 //
@@ -49,7 +49,8 @@ struct SpoolHooks {
 // Not thread-safe.
 class Spool {
  public:
-  // Returns FailedPrecondition if another process uses the directory. The counters are not owned.
+  // Opens the spool. Returns FailedPrecondition if another process uses the directory. The caller
+  // owns the counters.
   static StatusOr<std::unique_ptr<Spool>> Open(const std::string& dir, uint64_t max_bytes,
                                                Counters* counters, SpoolHooks hooks = {});
   ~Spool();
@@ -60,7 +61,7 @@ class Spool {
   struct Position {
     uint64_t segment = 0;
     uint64_t offset = 0;
-    uint64_t index = 0;  // preceding records in the segment
+    uint64_t index = 0;  // number of preceding records in the segment
     friend auto operator<=>(const Position& a, const Position& b) {
       return std::pair(a.segment, a.offset) <=> std::pair(b.segment, b.offset);
     }
@@ -69,21 +70,21 @@ class Spool {
     }
   };
 
-  // Appends all records and sets `*end` to the position behind them. After an error, some records
+  // Appends all records and sets `*end` to the position after them. After an error, some records
   // may be on disk; retrying then duplicates them. Returns ResourceExhausted if the disk is full.
   Status Append(std::span<const PendingRecord> records, Position* end);
-  // Reads from the acknowledged position, at most `max_records` records and about `max_bytes`
-  // bytes, but at least one record. Sets `*end` to the position behind them. Adds no records if the
-  // spool is empty.
+  // Reads records from the acknowledged position on: at most `max_records` records and about
+  // `max_bytes` bytes, but at least one record. Sets `*end` to the position after them. Adds no
+  // records if the spool is empty.
   Status Read(size_t max_records, size_t max_bytes, std::vector<PendingRecord>* out, Position* end);
-  // Marks all records before `position` as published. A position before the acknowledged one has no
-  // effect.
+  // Marks all records before `position` as published. Has no effect if `position` is before the
+  // acknowledged position.
   Status Acknowledge(const Position& position);
 
   bool empty() const { return records_ == 0; }
-  uint64_t records() const { return records_; }  // not acknowledged
-  uint64_t bytes() const { return bytes_; }      // on disk
-  uint64_t pending_bytes() const;                // not acknowledged
+  uint64_t records() const { return records_; }  // bytes that are not acknowledged
+  uint64_t bytes() const { return bytes_; }      // bytes on disk
+  uint64_t pending_bytes() const;                // records that are not acknowledged
   // Removes acknowledged segments, including the last one.
   Status Trim();
   // Drops the oldest segment and counts its records. Returns false if the spool has no segments.
@@ -94,8 +95,8 @@ class Spool {
  private:
   struct Segment {
     uint64_t number = 0;
-    uint64_t size = 0;     // up to the end of the last whole record
-    uint64_t records = 0;  // including acknowledged records
+    uint64_t size = 0;     // size up to the end of the last complete record
+    uint64_t records = 0;  // includes acknowledged records
     bool has_notes = true;
   };
 
@@ -118,7 +119,7 @@ class Spool {
   const SpoolHooks hooks_;
   int lock_fd_ = -1;
   int position_fd_ = -1;
-  int write_fd_ = -1;  // the last segment; -1: the next append starts a new segment
+  int write_fd_ = -1;  // the last segment; if -1, the next append starts a new segment
   int read_fd_ = -1;
   uint64_t read_number_ = 0;
   uint64_t next_number_ = 1;

@@ -25,7 +25,7 @@ constexpr size_t kMoveRecords =
 constexpr size_t kMoveBytes = 1u << 20;
 constexpr size_t kMostCursorBytes = 64u << 20;
 
-// Returns the lane number of a directory name.
+// Returns the lane number that a directory name encodes.
 std::optional<uint64_t> LaneNumber(std::string_view name) {
   if (name.size() != kLaneDigits ||
       name.find_first_not_of("0123456789abcdef") != std::string_view::npos)
@@ -47,7 +47,7 @@ Status WriteFile(const std::string& path, std::string_view bytes) {
   return status;
 }
 
-// Returns "" if the file does not exist.
+// Returns the content of the file, or "" if the file does not exist.
 StatusOr<std::string> ReadFile(const std::string& path, size_t most) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0 && errno == ENOENT) return std::string();
@@ -96,8 +96,8 @@ StatusOr<std::unique_ptr<SpoolSet>> SpoolSet::Open(const std::string& dir, uint6
 }
 
 Status SpoolSet::Load() {
-  // The cursors are loaded first. Otherwise a note could not be compared with a newer saved cursor,
-  // and saving could lose cursors.
+  // The cursors are loaded first. Otherwise, a note could not be compared with a newer saved
+  // cursor, and saving could lose cursors.
   const std::string path = dir_ + "/cursors";
   auto saved = ReadFile(path, kMostCursorBytes);
   Status status = saved.status();
@@ -122,8 +122,8 @@ Status SpoolSet::Load() {
   return OkStatus();
 }
 
-// Moves the records in chunks. Each chunk is acknowledged once it is in its lanes. Duplicates after
-// a crash are detected by their sequences.
+// The records are moved in chunks. Each chunk is acknowledged once it is in its lanes. Duplicates
+// after a crash are detected by their sequences.
 Status SpoolSet::MoveLegacy() {
   while (!legacy_->empty()) {
     std::vector<PendingRecord> records;

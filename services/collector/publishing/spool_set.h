@@ -14,28 +14,28 @@
 
 namespace pitwall::collector {
 
-// Returns the lane of a job's records.
+// Returns the lane in which a job's records are published.
 uint64_t LaneOf(std::string_view job);
 
-// Files: one directory per lane, named by its number as 16 hexadecimal digits, each a Spool;
-// `cursors`, the output of ClientCursors::Save, written before a segment with notes is removed;
-// `lock`. Segments in the top directory are a spool of the previous version. Open moves their
-// records to their lanes.
+// Files: one directory per lane, whose name is the lane number as 16 hexadecimal digits, each a
+// Spool; `cursors`, the output of ClientCursors::Save, written before a segment with notes is
+// removed; `lock`. Segments in the top directory are a spool of the previous version. Open moves
+// their records to their lanes.
 //
 // Not thread-safe, except for the cursors.
 class SpoolSet {
  public:
-  // Returns FailedPrecondition if another process uses the directory. Counters and cursors are not
-  // owned.
+  // Opens the spools. Returns FailedPrecondition if another process uses the directory. The caller
+  // owns the counters and cursors.
   static StatusOr<std::unique_ptr<SpoolSet>> Open(const std::string& dir, uint64_t max_bytes,
                                                   Counters* counters, ClientCursors* cursors);
 
   // Returns the lanes that have a spool, in ascending order.
   std::vector<uint64_t> Lanes() const;
-  // Returns null if the lane has no spool.
+  // Returns the lane's spool, or nullptr if the lane has no spool.
   Spool* Find(uint64_t lane);
-  // Appends to the lane's spool, creating the spool if necessary. Above the common size limit,
-  // acknowledged segments are removed first, then the oldest segments of the largest lane.
+  // Appends to the lane's spool, which is created if necessary. Above the common size limit,
+  // acknowledged segments are removed first, and then the oldest segments of the largest lane.
   Status Append(uint64_t lane, const std::vector<PendingRecord>& records, Spool::Position* end);
   // Removes the spool of an empty lane.
   Status Remove(uint64_t lane);

@@ -65,7 +65,8 @@ class SpoolTest : public ::testing::Test {
   }
 
   static constexpr int kSkipped = 99;
-  // Runs `body` in a child process, which it may modify, and returns the exit status.
+  // Runs `body` in a child process and returns the exit status. `body` may modify the child
+  // process.
   template <typename Body>
   static int InChild(const Body& body) {
     const pid_t child = fork();
@@ -104,7 +105,7 @@ TEST_F(SpoolTest, ReturnsRecordsInOrder) {
   EXPECT_THAT(Read(*spool, 100, true), ElementsAre(5, 6));
   EXPECT_TRUE(spool->empty());
   EXPECT_EQ(spool->pending_bytes(), 0u);
-  EXPECT_EQ(Segments().size(), 1u);  // kept for the next append
+  EXPECT_EQ(Segments().size(), 1u);  // the segment is kept for the next append
   ASSERT_TRUE(spool->Trim().ok());
   EXPECT_EQ(spool->bytes(), 0u);
   EXPECT_TRUE(Segments().empty());
@@ -118,7 +119,7 @@ TEST_F(SpoolTest, Restart_ResumesAtAcknowledgedPosition) {
     auto spool = Open();
     EXPECT_EQ(spool->records(), 10u);
     EXPECT_THAT(Read(*spool, 4, true), ElementsAre(0, 1, 2, 3));
-    EXPECT_THAT(Read(*spool, 2, false), ElementsAre(4, 5));  // not acknowledged
+    EXPECT_THAT(Read(*spool, 2, false), ElementsAre(4, 5));  // the record is not acknowledged
   }
   auto spool = Open();
   EXPECT_EQ(spool->records(), 6u);
@@ -154,7 +155,7 @@ TEST_F(SpoolTest, AcknowledgingDroppedRecordsHasNoEffect) {
   std::vector<PendingRecord> records;
   Spool::Position end;
   ASSERT_TRUE(spool->Read(2, 1u << 20, &records, &end).ok());
-  Append(*spool, 3, 100, 1000);  // drops the records just read
+  Append(*spool, 3, 100, 1000);  // drops the records that were just read
   ASSERT_TRUE(spool->Acknowledge(end).ok());
   const uint64_t left = spool->records();
   EXPECT_EQ(left + counters_.dropped_spool_full, 100u);
@@ -171,7 +172,7 @@ TEST_F(SpoolTest, TornAndDamagedRecordsAreSkipped) {
     EXPECT_EQ(counters_.dropped_damaged, 1u);
     Append(*spool, 5, 6);
   }
-  {  // one byte of the second record
+  {  // damages one byte of the second record
     std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
     std::string bytes(200, '\0');
     file.read(bytes.data(), 200);
@@ -290,7 +291,7 @@ TEST_F(SpoolTest, FailedPositionWrite_StillRemovesSegments) {
     EXPECT_EQ(spool->records(), 5u);
     EXPECT_EQ(counters_.spool_records, 5u);
     EXPECT_THAT(Read(*spool, 100, false), ElementsAre(35, 36, 37, 38, 39));
-    // After a restart, only records of the current segment are sent again.
+    // After a restart, only records in the current segment are sent again.
     spool.reset();
     spool = Open(80'000);
     EXPECT_LT(spool->records(), 20u);
@@ -302,7 +303,7 @@ TEST_F(SpoolTest, FailedPositionWrite_StillRemovesSegments) {
 }
 
 // The process is killed between appending and acknowledging. No record may be lost or reordered.
-TEST_F(SpoolTest, Kill_LosesAndReordersNoRecords) {
+TEST_F(SpoolTest, Kill_KeepsAllRecordsInOrder) {
   for (int acknowledged : {0, 3, 10}) {
     std::filesystem::remove_all(dir());
     int ready[2];

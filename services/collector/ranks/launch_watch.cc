@@ -7,7 +7,7 @@
 
 namespace pitwall::collector {
 namespace {
-// Matches the engine's maximum wait for a restart.
+// Equals the engine's maximum wait for a restart.
 constexpr int64_t kForgetAfterNs = 600 * kNanosPerSecond;
 }  // namespace
 

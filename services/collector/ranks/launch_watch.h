@@ -1,4 +1,4 @@
-// Launchers of each job's ranks on this node, and their liveness.
+// Watch over the launchers of the ranks on this node.
 #pragma once
 
 #include <map>
@@ -13,29 +13,29 @@
 
 namespace pitwall::collector {
 
-// Tracks the launcher of each job: the nearest process that started all its ranks on this node. For
-// a single rank, this is its parent. For several ranks, it is typically torchrun, even with a shell
-// between torchrun and each rank. If process 1 is the only common ancestor, the job has no
-// launcher. Not thread-safe.
+// Tracks the launcher of each job, which is the nearest process that started all of the job's ranks
+// on this node. For a single rank, the launcher is its parent. For several ranks, it is typically
+// torchrun, even if there is a shell between torchrun and each rank. If process 1 is the only
+// common ancestor, the job has no launcher. Not thread-safe.
 class LaunchWatch {
  public:
-  // The arguments are not owned.
+  // The caller owns the arguments.
   LaunchWatch(const ProcessWatch* processes, const Clock& clock)
       : processes_(*processes), clock_(clock) {}
 
   // Adds a rank of the job. `alone` means that no other rank of the job runs here.
   void Started(const std::string& job, const WatchedProcess& process, bool alone);
-  // Keeps a lost rank, which reports the end of the launcher if it also ends.
+  // Keeps a lost rank, which reports the end of the launcher if the launcher ends too.
   void Lost(std::unique_ptr<RankSource> source);
-  // Reports launchers that have ended after their ranks. `here` contains the jobs with ranks on
-  // this node; `now_ns` is event time.
+  // Reports launchers that ended after their ranks. `here` contains the jobs that have ranks on
+  // this node; `now_ns` is an event time.
   void Patrol(const std::set<std::string, std::less<>>& here, int64_t now_ns);
 
  private:
   struct Launch {
     std::vector<ProcessKey> started_all;  // common ancestors, nearest first
     std::unique_ptr<RankSource>
-        reporter;            // rank that reports the launcher's end; null: no rank was lost
+        reporter;            // rank that reports the launcher's end; null if no rank was lost
     int64_t lost_at_ns = 0;  // monotonic
   };
 

@@ -1,4 +1,4 @@
-// Ranks that have sent a goodbye, until their exit status is known.
+// Ranks that have sent a goodbye. They are kept until their exit status is known.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +20,11 @@ namespace pitwall::collector {
 // Times are monotonic nanoseconds. Not thread-safe.
 class LeavingRanks {
  public:
-  // Maximum wait for the exit status of an ending process. After that, the goodbye decides.
+  // Maximum wait for the exit status of an ending process. After that, the goodbye determines the
+  // verdict.
   static constexpr int64_t kExitWithinNs = 60 * kNanosPerSecond;
-  // Maximum wait for a process that keeps running after its goodbye, equal to the time that its job
-  // waits for a restart.
+  // Maximum wait for a process that keeps running after its goodbye. Equals the time that the
+  // rank's job waits for a restart.
   static constexpr int64_t kFinishedWithinNs = 5 * kNanosPerSecond;
   // After this time, the goodbye is published, so that the rank no longer delays its job's
   // watermark.
@@ -33,28 +34,29 @@ class LeavingRanks {
   struct Leaving {
     std::unique_ptr<RankSource> source;
     Farewell farewell;
-    uint64_t client = 0;  // the client whose job is still bound to the rank
+    uint64_t client = 0;  // client to which the rank's job is still bound
     int64_t since_ns = 0;
   };
 
   void Add(Leaving leaving) { ranks_.push_back(std::move(leaving)); }
-  // Removes and returns a rank that sends another hello, for example because its connection broke
-  // after the goodbye. Returns nullopt if there is no such rank.
+  // Removes and returns a rank that has sent another hello, for example because its connection
+  // broke after the goodbye. Returns nullopt if there is no such rank.
   std::optional<Leaving> TakeBack(const std::function<bool(const RankSource&)>& same);
 
   struct Done {
     Leaving leaving;
-    ProcessEnd end;  // empty: the process is still running, or its status is unknown
+    ProcessEnd end;  // empty if the process is still running or its status is unknown
   };
-  // Removes and returns the ranks whose process has ended, whose wait has timed out, or that match
-  // `now`. Publishes the goodbyes of ranks that have waited for kSendWithinNs.
+  // Removes and returns the ranks whose process has ended, whose wait has timed out, or for which
+  // `now` returns true. Publishes the goodbyes of ranks that have waited for kSendWithinNs.
   std::vector<Done> TakeDone(ProcessWatch* processes, int64_t now_ns,
                              const std::function<bool(const RankSource&)>& now = nullptr);
 
   void ListTo(std::vector<const WatchedProcess*>* watched,
               std::set<std::string, std::less<>>* jobs) const;
   bool Has(std::string_view job) const;
-  // Returns when the newest rank started to wait; far in the past if there is none.
+  // Returns the time at which the newest rank started to wait. The time is far in the past if there
+  // are no ranks.
   int64_t newest_ns() const { return ranks_.empty() ? INT64_MIN / 2 : ranks_.back().since_ns; }
 
  private:

@@ -1,4 +1,4 @@
-// Ranks between their goodbye and the end of their process.
+// Tests ranks between their goodbye and the end of their process.
 #include "services/collector/ranks/leaving_ranks.h"
 
 #include <gtest/gtest.h>
@@ -59,7 +59,7 @@ class LeavingRanksTest : public ::testing::Test {
   LeavingRanks ranks_;
 };
 
-TEST_F(LeavingRanksTest, ProcessEnds_GivesItsStatus) {
+TEST_F(LeavingRanksTest, ProcessEnds_ReturnsItsStatus) {
   for (const int status : {0, 3 << 8}) {
     State('R', 0);
     Add(/*exiting=*/true);
@@ -93,7 +93,7 @@ TEST_F(LeavingRanksTest, SlowTeardown_SendsGoodbyeBeforeStatusIsKnown) {
   EXPECT_EQ(batches[1].promise_ns, at);
 }
 
-TEST_F(LeavingRanksTest, RunningProcess_LeavesVerdictToGoodbye) {
+TEST_F(LeavingRanksTest, RunningProcess_GoodbyeDeterminesVerdict) {
   Add(/*exiting=*/false);
   EXPECT_TRUE(ranks_.TakeDone(&processes_, LeavingRanks::kFinishedWithinNs - 1).empty());
   const auto done = ranks_.TakeDone(&processes_, LeavingRanks::kFinishedWithinNs);

@@ -1,4 +1,4 @@
-// Ends of ranks: the last batch, and its consequences for the rank's job.
+// Handling of the ends of ranks: the last batch, and the consequences for the rank's job.
 #pragma once
 
 #include <memory>
@@ -13,24 +13,24 @@
 
 namespace pitwall::collector {
 
-// Not thread-safe. The constructor's arguments are not owned.
+// Not thread-safe. The caller owns the arguments of the constructor.
 class RankEnds {
  public:
   RankEnds(JobRegistry* jobs, LaunchWatch* launches, const EventTime& time, const Clock& clock)
       : jobs_(jobs), launches_(launches), time_(time), clock_(clock) {}
 
-  // Sets the captures, which are not owned; null disables captures.
+  // Sets the captures, which the caller owns. Null disables captures.
   void SetCaptures(NodeCaptures* captures) { captures_ = captures; }
 
   // Ends a rank after its goodbye.
   void Conclude(LeavingRanks::Done done);
   // Ends a rank whose process ended without a goodbye.
   void Conclude(std::unique_ptr<RankSource> source, const ProcessEnd& end);
-  // Reports a rank as lost, at the time of its disconnect if that was shortly before.
+  // Reports a rank as lost, at the time of its disconnect if the disconnect was shortly before.
   void Lose(std::unique_ptr<RankSource> source, const ProcessEnd& end);
 
   // Maximum time between the close of a connection and the end of its process. The exit status can
-  // be read until the parent reaps the process.
+  // be read only until the parent reaps the process.
   static constexpr int64_t kEndsWithinNs = 500 * kNanosPerMilli;
 
  private:

@@ -120,9 +120,9 @@ void RankSource::Hold(std::string_view mode, int64_t step) {
   if (step != kNoStep) held_.try_emplace({std::string(mode), step}, last_update_);
 }
 
-// Counts gaps in the sequence. A client that resends counts the updates that it gave up itself
-// (`dropped`), so a gap means that it held updates for too long. Otherwise, the updates in flight
-// when the connection broke are lost.
+// Counts gaps in the sequence. A client that resends updates counts the updates that it dropped
+// itself (`dropped`), so a gap means that it kept updates for too long. For other clients, a gap
+// contains the updates that were in flight when the connection broke.
 void RankSource::CountMissed(const pb::Update& update) {
   if (last_update_ != 0 && update.sequence() > last_update_ + 1) {
     const uint64_t missed = update.sequence() - last_update_ - 1;
@@ -281,7 +281,7 @@ void RankSource::SendGoodbye(std::string_view reason, std::vector<JobEvent> even
   CountDrops();
   held_.clear();
   ClientCursor cursor = LastCursor();
-  // The job ends only after a grace period, possibly under the next collector.
+  // The job ends only after a grace period, and possibly while the next collector is running.
   if (identity_.process.self.pid > 0) cursor.rank = Known(goodbye_);
   sender_->Send(std::move(batch), &state_, &cursor);
 }
@@ -306,7 +306,7 @@ void RankSource::LauncherGone(int64_t at_ns) {
   SendEvent(std::move(event));
 }
 
-// Sends the event with a promise that no earlier or simultaneous data follows.
+// Sends the event with a promise that no earlier or simultaneous data will follow.
 void RankSource::SendEvent(JobEvent event) {
   Batch batch = Begin();
   batch.promise_ns = event.time_ns = std::max(batch.promise_ns, event.time_ns);

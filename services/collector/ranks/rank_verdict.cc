@@ -15,7 +15,8 @@ bool IsSuccess(const ProcessEnd& end) {
   return end.exit_code == 0 && !end.signal.has_value() && !end.oom_killed;
 }
 
-// Returns true for SIGINT, SIGTERM, and the exit codes that shells and handlers derive from them.
+// Returns true for SIGINT, SIGTERM, and the exit codes that shells and signal handlers derive from
+// them.
 bool IsInterrupt(const ProcessEnd& end) {
   const int32_t signal = end.signal.value_or(end.exit_code.value_or(0) - kShellOffset);
   return !end.oom_killed && (signal == kInterrupt || signal == kTerminate);
@@ -40,7 +41,7 @@ RankVerdict JudgeEnd(const Farewell* farewell, const ProcessEnd& end,
   ProcessEnd known = end;
   if (!IsKnown(end)) known.exit_code = farewell->exit_status;
   const bool with_exception = !farewell->exception.empty();
-  // After os._exit, only the status reported by the client is reliable.
+  // After os._exit, only the status that the client reported is reliable.
   if (farewell->exiting && farewell->reason.empty() && IsKnown(known) &&
       (IsSuccess(known) || !with_exception)) {
     return IsSuccess(known) && loop_open != true ? Orderly("completed") : Died(known);
@@ -53,7 +54,7 @@ RankVerdict JudgeEnd(const Farewell* farewell, const ProcessEnd& end,
                             .end = known};
   if (!IsKnown(known)) return failed ? failure : Orderly(farewell->reason);
   if (IsSuccess(known)) {
-    // The client reported a failure at exit, but the program has handled the exception.
+    // The client reported a failure at exit, but the program handled the exception.
     const bool handled = failed && farewell->exiting && !with_exception;
     if (failed && !handled) return failure;
     return Orderly(handled || farewell->reason.empty() ? "completed" : farewell->reason);

@@ -1,4 +1,4 @@
-// Verdicts on the ends of ranks for every combination of goodbye and exit status.
+// Tests verdicts on the ends of ranks for every combination of goodbye and exit status.
 #include "services/collector/ranks/rank_verdict.h"
 
 #include <gtest/gtest.h>
@@ -78,12 +78,12 @@ TEST(RankVerdict, StatusZero_ClearsFailureThatProgramHandled) {
   EXPECT_EQ(Verdict(Exiting("completed"), Code(0), true), "orderly completed");
 }
 
-TEST(RankVerdict, UnknownStatus_LeavesVerdictToGoodbye) {
+TEST(RankVerdict, UnknownStatus_GoodbyeDeterminesVerdict) {
   EXPECT_EQ(Verdict(Exiting("completed"), {}), "orderly completed");
   EXPECT_EQ(Verdict(Exiting("failed"), {}), "failed");
   EXPECT_EQ(Verdict(Finished(""), {}), "orderly ");
-  // An exception counts only at process exit, because a program may call finish() in an exception
-  // handler.
+  // An exception counts only when the process exits, because a program may call finish() in an
+  // exception handler.
   EXPECT_EQ(Verdict(Exiting("completed", "KeyError: 'lr'"), {}), "failed");
   EXPECT_EQ(Verdict(Exiting("completed", "KeyError: 'lr'"), Code(0)), "orderly completed");
 }

@@ -1,4 +1,4 @@
-// Ranks whose connection was lost and whose process may still run.
+// Ranks whose connection was lost but whose process may still be running.
 #pragma once
 
 #include <cstddef>
@@ -17,16 +17,16 @@
 namespace pitwall::collector {
 
 // Keeps at most `most` ranks. Above the limit, the oldest rank of the owner with the most ranks is
-// evicted, so that an owner cannot evict the ranks of others. Not thread-safe.
+// evicted, so that an owner cannot cause the eviction of other owners' ranks. Not thread-safe.
 class RetainedRanks {
  public:
   explicit RetainedRanks(size_t most) : most_(most) {}
 
   void Add(std::unique_ptr<RankSource> source);
-  // Removes and returns the matching rank, or returns null.
+  // Removes and returns the matching rank. Returns nullptr if there is no such rank.
   std::unique_ptr<RankSource> TakeBack(const std::function<bool(const RankSource&)>& same);
 
-  // Removes and returns the other boots of a source that has restarted.
+  // Removes and returns the ranks of the other boots of a source that has restarted.
   std::vector<std::unique_ptr<RankSource>> TakeOtherBoots(std::string_view job,
                                                           std::string_view source,
                                                           std::string_view boot_id);

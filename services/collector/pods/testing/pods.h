@@ -18,7 +18,7 @@ inline std::string PodListOf(std::string_view items) {
              R"("items":[)", items, "]}");
 }
 
-// Returns {"terminated": …} of a container that ended at 10:00:30.
+// Returns {"terminated": …}, the state of a container that ended at 10:00:30.
 inline std::string Terminated(int exit_code, std::string_view reason) {
   return Cat(R"({"terminated":{"exitCode":)", exit_code, R"(,"reason":")", reason,
              R"(","startedAt":"2026-11-24T09:00:00Z","finishedAt":"2026-11-24T10:00:30Z",)",
@@ -26,10 +26,10 @@ inline std::string Terminated(int exit_code, std::string_view reason) {
 }
 
 struct PodParts {
-  std::string status;         // of the current instance
-  std::string last = "{}";    // of the previous instance
-  std::string metadata = "";  // more keys, with a leading comma
-  std::string pod = "";       // keys of the pod's status, with a trailing comma
+  std::string status;         // state of the current instance
+  std::string last = "{}";    // state of the previous instance
+  std::string metadata = "";  // additional keys, with a leading comma
+  std::string pod = "";       // keys in the pod's status, with a trailing comma
 };
 
 inline std::string PodText(const PodParts& parts) {

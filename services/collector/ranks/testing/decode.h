@@ -17,7 +17,7 @@
 namespace pitwall::collector {
 
 struct ReadSample {
-  std::string series;  // name{label=value,…} without the node
+  std::string series;  // name{label=value,…} without the node label
   int64_t time_ns = 0;
   int64_t step = kNoStep;
   std::string mode;
@@ -34,7 +34,7 @@ struct ReadBatch {
   std::string owner;
   bool owner_declared = false;
   size_t schemas = 0;
-  std::vector<int64_t> ticks;  // of all frames, including those without values
+  std::vector<int64_t> ticks;  // number of ticks in all frames, including ticks without values
   std::vector<ReadSample> samples;
   std::vector<Span> spans;
   std::vector<JobEvent> events;
@@ -75,7 +75,7 @@ inline std::vector<ReadBatch> DecodeAll(const std::vector<OutgoingRecord>& recor
           << batch.source;
     }
     source.sequence = batch.sequence;
-    // A collector that resumes a rank does not know the promises of the previous collector.
+    // A collector that resumes a rank does not know the promises that the previous collector sent.
     if (batch.sequence != batch.first_sequence) {
       EXPECT_GE(batch.promise_ns, source.promise_ns);
     }
