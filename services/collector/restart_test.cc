@@ -1,4 +1,5 @@
-// A collector resumes the ranks of the previous one (time-model.md, scenarios 13 and 15).
+// Tests that a collector resumes the ranks of the previous collector (time-model.md, scenarios 13
+// and 15).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -22,8 +23,9 @@ using ::testing::Not;
 constexpr int64_t kMs = kNanosPerMilli;
 constexpr int64_t kSecond = kNanosPerSecond;
 
-// A rank whose steps take 200 ms each: 80 ms forward, the rest backward. Its client reports
-// finished steps and the current phase. DecodeAll checks for duplicates, late data, and gaps.
+// A rank whose steps take 200 ms each: 80 ms for the forward phase and the rest for the backward
+// phase. Its client reports finished steps and the current phase. DecodeAll checks for duplicates,
+// late data, and gaps.
 class RestartTest : public CollectorTest {
  protected:
   RestartTest() { options_.socket_path = root_.At("socket"); }
@@ -45,13 +47,13 @@ class RestartTest : public CollectorTest {
       }
     }
   }
-  // Waits until a counter of another thread has the value.
+  // Waits until a counter that another thread updates has the value.
   void AwaitCounter(std::string_view name, double value) {
     while (Counter(name) < value) {
     }
     EXPECT_EQ(Counter(name), value) << name;
   }
-  // Simulates a kill: the next collector uses a copy of the current files. (The current one
+  // Simulates a kill: the next collector uses a copy of the current files. (The current collector
   // continues with files that are no longer used.)
   void Kill() {
     Settle();
@@ -60,7 +62,7 @@ class RestartTest : public CollectorTest {
                           options_.spool_dir, std::filesystem::copy_options::recursive);
     StopIt();
   }
-  // Simulates `steps` steps. `connected`: the client is connected to a collector.
+  // Simulates `steps` steps. `connected` means that the client is connected to a collector.
   void Train(int steps, bool connected) {
     for (int i = 0; i < steps; ++i) {
       const int64_t from = clock_.WallNs();
@@ -91,7 +93,7 @@ class RestartTest : public CollectorTest {
     }
     update_.Clear();
   }
-  // Advances the clock with or without a collector.
+  // Advances the clock. A collector may be running or not.
   void Pass(int64_t ns) { collector_ == nullptr ? clock_.Advance(ns) : Advance(ns, 40 * kMs); }
   void StopIt() {
     collector_->Stop();
@@ -123,21 +125,21 @@ class RestartTest : public CollectorTest {
   int64_t step_ = 0;
 };
 
-TEST_F(RestartTest, Restart_NoDataIsLostLateOrDuplicated) {
+TEST_F(RestartTest, Restart_DoesNotLoseDelayOrDuplicateData) {
   Start();
   Hello();
-  Train(6, true);  // until 1200 ms
+  Train(6, true);  // trains until 1200 ms
   StopIt();
-  Train(4, false);  // the client keeps them
+  Train(4, false);  // the client keeps these updates
   Start();
   Hello();
-  Train(1, true);  // until 2200 ms
+  Train(1, true);  // trains until 2200 ms
   StopIt();
   EXPECT_THAT(Samples("train_step{"),
               ElementsAre("200/0 0", "400/1 1", "600/2 2", "800/3 3", "1000/4 4", "1200/5 5",
                           "1400/6 6", "1600/7 7", "1800/8 8", "2000/9 9", "2200/10 10"));
-  // Phases during the restart are included, starting with the first one that no promise can have
-  // passed.
+  // Phases during the restart are included. The first of them is the first phase that no promise
+  // can have passed.
   EXPECT_THAT(Samples("train_phase_state{phase=backward"),
               IsSupersetOf({"1080 1", "1200 0", "1280 1", "1400 0", "1680 1", "1800 0", "2080 1"}));
 }
@@ -165,8 +167,8 @@ TEST_F(RestartTest, CurrentPhaseIsPublishedAgainAfterRestart) {
   EXPECT_THAT(states, Not(Contains("4300 0")));
 }
 
-// The client resends from the collector's position, including the data that waited for the end of a
-// step.
+// The client resends updates from the collector's position on. They include data that waited for
+// the end of a step.
 TEST_F(RestartTest, Kill_ResendsMissingUpdatesWithoutDuplicates) {
   options_.spool_dir = root_.At("spool");
   Start();
@@ -178,9 +180,9 @@ TEST_F(RestartTest, Kill_ResendsMissingUpdatesWithoutDuplicates) {
   const int64_t from = clock_.WallNs();
   AddSpan(&update_, client::v1::SPAN_KIND_PHASE, "forward", from, from + 80 * kMs, 3);
   Pass(80 * kMs);
-  SendUpdate("backward", from + 80 * kMs);  // update 7: its phase waits for the step's end
+  SendUpdate("backward", from + 80 * kMs);  // update 7, whose phase waits for the end of the step
   Pass(20 * kMs);
-  SendUpdate("backward", from + 80 * kMs);  // update 8: empty
+  SendUpdate("backward", from + 80 * kMs);  // update 8, which is empty
   for (int kill = 0; kill < 2; ++kill) {
     Kill();
     clock_.Advance(kSecond);
@@ -201,7 +203,7 @@ TEST_F(RestartTest, Kill_ResendsMissingUpdatesWithoutDuplicates) {
   const auto again = Hello(true);
   EXPECT_EQ(again.written_sequence(), 9u);
   EXPECT_EQ(again.received_sequence(), 9u);
-  Resend(8);  // and ignores the duplicates
+  Resend(8);  // the collector ignores the duplicates
   StopIt();
   const int64_t end_ms = (end - start_) / kMs;
   EXPECT_THAT(Samples("train_step{"),
@@ -214,7 +216,8 @@ TEST_F(RestartTest, Kill_ResendsMissingUpdatesWithoutDuplicates) {
   EXPECT_EQ(spans, 12u);
 }
 
-// Records that are not in the log yet are in the spool, so the client need not resend them.
+// Records that are not in the log yet are in the spool, so the client need not resend their
+// updates.
 TEST_F(RestartTest, KillWhileLogIsUnavailable_KeepsSpooledUpdates) {
   options_.spool_dir = root_.At("spool");
   appender_.Fail(-1);
@@ -232,15 +235,15 @@ TEST_F(RestartTest, KillWhileLogIsUnavailable_KeepsSpooledUpdates) {
   EXPECT_THAT(Samples("train_step{"), ElementsAre("200/0 0", "400/1 1", "600/2 2", "800/3 3"));
 }
 
-// A client of the previous version does not resend, so its missing updates are counted.
+// A client of the previous version does not resend updates, so its missing updates are counted.
 TEST_F(RestartTest, OldClient_CountsMissingUpdates) {
   options_.spool_dir = root_.At("spool");
   Start();
   EXPECT_EQ(Hello().received_sequence(), 0u);
   Train(3, true);
-  Resend(sent_.size());  // the last update has been handled once the resent one is counted
+  Resend(sent_.size());  // once the resent update is counted, the last update has been handled
   Kill();
-  ++sequence_;  // sent, but lost with the collector
+  ++sequence_;  // this update was sent but is lost with the collector
   Start();
   Hello();
   Train(1, true);
@@ -248,8 +251,7 @@ TEST_F(RestartTest, OldClient_CountsMissingUpdates) {
   StopIt();
 }
 
-// Without a spool, data in the collector does not survive a kill, but updates in the log are
-// confirmed.
+// Without a spool, data in the collector is lost on a kill, but updates in the log are confirmed.
 TEST_F(RestartTest, WithoutSpool_WrittenMeansInLog) {
   Start();
   Hello(true);
@@ -259,7 +261,7 @@ TEST_F(RestartTest, WithoutSpool_WrittenMeansInLog) {
   StopIt();
 }
 
-// Ends of ranks while no collector is running (issue 10, A6).
+// Tests ends of ranks while no collector is running (issue 10, A6).
 class UnseenTest : public RestartTest {
  protected:
   UnseenTest() {
@@ -286,7 +288,7 @@ class UnseenTest : public RestartTest {
     std::filesystem::create_symlink(pid_namespace, root_.At("proc/self/ns/pid"));
   }
   void Gone() { root_.Remove(Cat("proc/", getpid(), "/stat")); }
-  // Returns the rank's "lost", "launcher gone", and "goodbye" in log order.
+  // Returns the rank's events "lost", "launcher gone", and "goodbye" in log order.
   std::vector<std::string> Ends() {
     std::vector<std::string> ends;
     for (const ReadBatch& batch : Of(DecodeAll(appender_.records()), "job-1", "rank-0")) {
@@ -319,7 +321,7 @@ TEST_F(UnseenTest, RankThatDied_IsReportedAsLost) {
   StopIt();
 }
 
-// A job ends after a grace period, within which the collector may restart.
+// A job ends after a grace period, during which the collector may restart.
 TEST_F(UnseenTest, GoodbyeBeforeRestart_StillEndsJob) {
   auto goodbye = GoodbyeOf("completed");
   goodbye.mutable_goodbye()->set_exiting(true);
@@ -362,7 +364,7 @@ TEST_F(UnseenTest, MachineReboot_IsReportedAsLost) {
   StopIt();
 }
 
-TEST_F(UnseenTest, LaunchersEndIsReported) {
+TEST_F(UnseenTest, EndOfLauncherIsReported) {
   Kill();
   Gone();
   root_.Remove("proc/4000/stat");
@@ -372,7 +374,7 @@ TEST_F(UnseenTest, LaunchersEndIsReported) {
   StopIt();
 }
 
-// PIDs of another namespace prove nothing, so the rank ends by silence.
+// PIDs in another namespace prove nothing, so the rank ends by silence.
 TEST_F(UnseenTest, OtherPidNamespace_ReportsNoEnd) {
   Kill();
   Gone();
@@ -394,7 +396,7 @@ TEST_F(UnseenTest, RunningRank_IsResumedUntilItsEnd) {
   client_->AwaitWritten(8);
   Kill();
   Start();
-  Gone();  // before its client has reconnected to the new collector
+  Gone();  // its client has not reconnected to the new collector yet
   while (Ends().empty()) Advance(100 * kMs);
   EXPECT_THAT(Ends(), ElementsAre("lost"));
   StopIt();
@@ -413,7 +415,8 @@ TEST_F(UnseenTest, RankWithGoodbye_IsNotReportedAsLost) {
 }
 
 TEST(ClientCursors, RestoresPreviousFormat) {
-  // Format 1: job "j", source "a", boot "b"; received 5, written 4, batch 3, promise 2; checksum.
+  // Cursors in format 1: job "j", source "a", boot "b"; received 5, written 4, batch 3, promise 2;
+  // checksum.
   std::string saved(
       "\x01\x01\x01j\x01"
       "a\x01"

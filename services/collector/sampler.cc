@@ -62,7 +62,7 @@ Sampler::Sampler(const SamplerOptions& options, Clock& clock, EventTime* time,
            NewNfsReader(context_), NewClockReader(context_, *time_)));
   cores_ = std::make_unique<StreamTable>(kCoreStream, List(NewCpuReader(context_)));
   announcer_->Begin(FloorTo(time_->Now(), BaseOf(interval_ns_)),
-                    interval_ns_);  // for early clients
+                    interval_ns_);  // for clients that connect early
 }
 
 Sampler::~Sampler() { Stop(); }
@@ -103,7 +103,7 @@ void Sampler::Loop() {
     const int64_t now_ns = time_->Now();
     wakeup_->Wait(NextAfter(now_ns, base_ns) - now_ns);
   }
-  // Only past ticks may be promised. The time between the last tick and now is not covered.
+  // A promise may only cover past ticks. The time between the last tick and now is not covered.
   for (auto& [id, target] : targets_) {
     if (!target.left) PublishTo(target, last_tick_ns_ - options_.join_slack_ns, true);
   }
@@ -161,7 +161,7 @@ void Sampler::Tick(int64_t tick_ns, int64_t interval_ns) {
     next_poll_ns_ = now_ns + kDropPollNs;
     bindings_->SetDropped(drop_folder_->Poll());
   }
-  SyncBindings(tick_ns);  // a job that starts and ends between two ticks must be published too
+  SyncBindings(tick_ns);  // jobs that start and end between two ticks must be published too
   End(bindings_->Expire(now_ns));
   SyncBindings(tick_ns);
   if (gpus_ != nullptr) SplitGpus(tick_ns);
@@ -174,7 +174,7 @@ void Sampler::Tick(int64_t tick_ns, int64_t interval_ns) {
 
 void Sampler::SyncBindings(int64_t tick_ns) {
   if (bindings_->version() == bindings_version_) return;
-  // Rows sampled before the change belong to the previous targets.
+  // Rows that were sampled before the change belong to the previous targets.
   if (!targets_.empty() && last_publish_ns_ < tick_ns) Publish(last_publish_ns_);
   SyncTargets();
 }
@@ -196,7 +196,7 @@ void Sampler::AddTarget(const BoundJob& job, bool is_node) {
     if (gpus_ != nullptr) target.gpus->SetReaders(GpuReaders({}));
     return;
   }
-  if (job.by_client_only) {  // announced by its first client
+  if (job.by_client_only) {  // the job's first client announced it
     target.reference = job.announced;
   } else {
     Introduce(target, job);
@@ -204,7 +204,7 @@ void Sampler::AddTarget(const BoundJob& job, bool is_node) {
 }
 
 // Publishes the job's name, reference, and labels. A repeated event replaces the name and the
-// reference, but only adds labels.
+// reference but only adds labels.
 void Sampler::Introduce(Target& target, const BoundJob& job) {
   JobEvent started;
   started.kind = JobEvent::Kind::kStarted;
@@ -222,8 +222,8 @@ void Sampler::Update(Target& target, const BoundJob& job) {
       readers.push_back(NewCaptureStateReader(context_, capture_states_, job.id));
     target.processes->SetReaders(std::move(readers));
   }
-  // The reference has changed, for example because a client's process has joined. Stop requests use
-  // the latest reference.
+  // The reference may change, for example when a client's process joins. Stop requests use the
+  // latest reference.
   if (target.reference != job.reference || target.job.name != job.name) Introduce(target, job);
   target.job = job;
 }
@@ -241,12 +241,13 @@ std::vector<std::unique_ptr<SeriesReader>> Sampler::GpuReaders(const std::vector
 void Sampler::SyncTargets() {
   const std::vector<BoundJob> jobs = bindings_->Jobs(&bindings_version_);
   const std::string node_job = Cat("node:", options_.node);
-  // A job that is neither bound nor ended has lost its file.
+  // The file of a job that is neither bound nor ended was removed.
   std::vector<EndedJob> gone;
   for (const auto& [id, target] : targets_) {
     const bool bound = std::any_of(jobs.begin(), jobs.end(),
                                    [&id = id](const BoundJob& job) { return job.id == id; });
-    // The same applies to a job declared for another owner, for which the node is a new source.
+    // A job that was declared for another owner has also left, because the node is a new source for
+    // it.
     const bool displaced =
         !target.job.owner.empty() &&
         std::any_of(jobs.begin(), jobs.end(), [&id = id, &target = target](const BoundJob& job) {
@@ -261,7 +262,7 @@ void Sampler::SyncTargets() {
     AddTarget(job, true);
   }
   for (const BoundJob& job : jobs) {
-    // A job that returns sees another boot of the node.
+    // If a job returns, it receives a new boot of the node.
     if (const auto it = targets_.find(job.id);
         it != targets_.end() && it->second.left && !job.deserted)
       targets_.erase(it);
@@ -291,7 +292,7 @@ void Sampler::FindCgroups() {
   }
   for (auto& [id, target] : targets_) {
     if (target.is_node || target.left) continue;
-    // The values of a group shared by two jobs belong to neither.
+    // If two jobs share a group, neither job receives the group's values.
     const std::string path = users[found[id]] == 1 ? found[id] : "";
     if (path == target.cgroup) continue;
     target.cgroup = path;
@@ -300,8 +301,8 @@ void Sampler::FindCgroups() {
 }
 
 void Sampler::SplitGpus(int64_t tick_ns) {
-  // A job without clients, although still bound in its grace period, uses no GPU and leaves the
-  // GPUs to the other jobs.
+  // A job without clients uses no GPU, even if it is still bound in its grace period, so the other
+  // jobs receive its GPUs.
   size_t present = 0;
   bool known = true;
   for (const auto& [id, target] : targets_) {
@@ -309,7 +310,7 @@ void Sampler::SplitGpus(int64_t tick_ns) {
     ++present;
     known &= !target.job.gpus.empty();
   }
-  const bool any = gpus_->count() > 0;  // without GPUs, nothing is withheld
+  const bool any = gpus_->count() > 0;  // if there are no GPUs, nothing is withheld
   for (auto& [id, target] : targets_) {
     if (target.is_node || target.left) continue;
     const size_t jobs = present + (target.job.present ? 0 : 1);
@@ -364,7 +365,7 @@ void Sampler::PublishTo(Target& target, int64_t promise_ns, bool goodbye) {
   batch.promise_ns = promise_ns;
   batch.goodbye = goodbye;
   batch.events = std::exchange(target.events, {});
-  if (target.left) {  // events only
+  if (target.left) {  // a batch with events only
     sender_->Send(std::move(batch), &target.state);
     return;
   }
@@ -376,7 +377,7 @@ void Sampler::PublishTo(Target& target, int64_t promise_ns, bool goodbye) {
   target.processes->AppendTo(repeat, &target.announced_processes, &batch);
   target.cgroups->AppendTo(repeat, &target.announced_cgroup, &batch);
   if (std::exchange(target.withdraw_cores, false)) {
-    // A row under a schema without series marks the end of the series.
+    // A row whose schema has no series marks the end of the series.
     batch.schemas.push_back(Schema{SchemaId(kCoreStream, {}), kCoreStream, {}});
     batch.frames.push_back({batch.schemas.back()->id, {&last_tick_ns_, 1}, {}, {}, {}});
     target.announced_cores = batch.schemas.back()->id;
@@ -392,8 +393,8 @@ void Sampler::End(const std::vector<EndedJob>& over) {
     const auto it = targets_.find(job.id);
     if (it == targets_.end()) continue;
     if (job.ended) sender_->cursors()->EndJob(job.id);
-    // The end from a file follows the ends of processes that are known by now. This source sends
-    // nothing more, so it may promise the current time.
+    // The end of a job from a file follows the ends of the processes that are known by now. This
+    // source sends nothing more, so it may promise the current time.
     const int64_t at_ns = job.platform_end.has_value() ? time_->Now() : last_tick_ns_;
     const bool tells = job.ended || job.platform_end.has_value();
     if (tells) {

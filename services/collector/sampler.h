@@ -1,5 +1,5 @@
-// Telemetry source of the node. Samples the node in regular ticks and publishes the rows for each
-// job on it.
+// Telemetry source of the node. It samples the node at regular intervals and publishes the rows for
+// each job on the node.
 #pragma once
 
 #include <atomic>
@@ -33,23 +33,26 @@ struct SamplerOptions {
   int64_t join_slack_ns = 0;
 };
 
-// Ticks are at absolute multiples of the interval in event time, however long a reading takes.
-// Missed multiples are counted and not repeated. At least every second, a batch is published for
-// each job and for node:<name>, with the last tick less the slack as its promise. Streams of the
-// node: 1 system, 2 cores, 3 GPUs, 4 processes, 5 cgroup.
+// Ticks are at absolute multiples of the interval in event time, regardless of how long a reading
+// takes. Missed multiples are counted and not repeated. At least every second, a batch is published
+// for each job and for node:<name>. Its promise is the last tick minus the slack. The streams of
+// the
+// node are 1 system, 2 cores, 3 GPUs, 4 processes, and 5 cgroup.
 //
-//  * node:<name> always receives the system and all GPUs, but the cores only while no job is bound.
+//  * node:<name> always receives the system and all GPUs, but receives the cores only while no job
+//    is
+//    bound.
 //  * A job receives the system, the cores, its processes, its cgroup, and its GPUs. The only job
 //    on a node receives all GPUs; otherwise, each job receives its declared GPUs. If a present job
-//    has no declared GPUs, no job receives any, and each job receives a notice.
+//    has no declared GPUs, no job receives any GPUs, and each job receives a notice.
 //
 // If the wall clock is set forward by more than a second, the source ends and starts a new boot. A
 // clock that is set back is not followed, because rows with equal times could not be distinguished.
-// The node publishes the offset (pitwall_clock_offset_seconds). Owns its thread. Start and Stop
-// must be called from one thread.
+// The node publishes the offset (pitwall_clock_offset_seconds). The sampler owns its thread. Start
+// and Stop must be called from the same thread.
 class Sampler {
  public:
-  // `gpus`, `drop_folder`, and `capture_states` may be null. No argument is owned.
+  // `gpus`, `drop_folder`, and `capture_states` may be null. The caller owns all arguments.
   Sampler(const SamplerOptions& options, Clock& clock, EventTime* time, JobRegistry* bindings,
           const GpuMonitor* gpus, JobFileDirectory* drop_folder, NodeAnnouncer* announcer,
           BatchSender* sender, Counters* counters, CaptureStates* capture_states = nullptr);
@@ -65,9 +68,9 @@ class Sampler {
   // A job that receives the node's telemetry.
   struct Target {
     BoundJob job;
-    bool is_node = false;    // node:<name> itself
-    bool left = false;       // the node has sent its goodbye, because the job has no client here
-    JobReference reference;  // as published
+    bool is_node = false;    // whether this is node:<name>
+    bool left = false;       // the node sent its goodbye, because the job has no client here
+    JobReference reference;  // the last published reference
     std::string boot_id;
     int64_t start_ns = 0;
     SourceState state;
@@ -79,10 +82,10 @@ class Sampler {
     bool has_cores = false;
     bool withdraw_cores = false;
     std::optional<std::pair<bool, std::vector<int>>> gpus_given;  // whether any GPUs, and which
-    bool gpus_noticed = false;  // the notice about withheld GPUs was published
+    bool gpus_noticed = false;  // whether the notice about withheld GPUs was published
     std::string cgroup;
     int64_t schemas_sent_ns = 0;
-    std::vector<JobEvent> events;  // of the next batch
+    std::vector<JobEvent> events;  // events in the next batch
     std::unique_ptr<StreamTable> gpus;
     std::unique_ptr<StreamTable> processes;
     std::unique_ptr<StreamTable> cgroups;
@@ -94,13 +97,13 @@ class Sampler {
   void WatchClock();
   void Tick(int64_t tick_ns, int64_t interval_ns);
   void SyncTargets();
-  // Applies the bindings if they have changed.
+  // Applies changed bindings.
   void SyncBindings(int64_t tick_ns);
   void AddTarget(const BoundJob& job, bool is_node);
   void Introduce(Target& target, const BoundJob& job);
   void Update(Target& target, const BoundJob& job);
-  // Stops sending frames to a job whose last local client has ended. The job's end may still be
-  // published.
+  // Stops sending frames to a job whose last local client has ended. The end of the job may still
+  // be published.
   void Leave(Target& target);
   void FindCgroups();
   void SplitGpus(int64_t tick_ns);
@@ -127,11 +130,11 @@ class Sampler {
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 
-  // The members below are used only by the sampler's thread.
+  // The following members are used only by the sampler's thread.
   uint64_t bindings_version_ = 0;
-  bool clock_behind_ = false;  // the wall clock was set back
+  bool clock_behind_ = false;  // whether the wall clock was set back
   ClockStep clock_step_;
-  int64_t next_poll_ns_ = 0;  // next poll of the drop folder; monotonic
+  int64_t next_poll_ns_ = 0;  // monotonic time of the next poll of the drop folder
   int64_t last_tick_ns_ = 0;
   int64_t last_publish_ns_ = 0;
   std::unique_ptr<StreamTable> system_;

@@ -1,4 +1,4 @@
-// The control group (version 2) of a job on this node.
+// Reader of a job's control group (version 2) on this node.
 #include <array>
 
 #include "services/base/text/strings.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kResources = {"cpu", "io", "memory"};
 constexpr size_t kColumns =
-    3 + 2 * kResources.size();  // CPU time, memory, memory limit, and pressure
+    3 + 2 * kResources.size();  // for CPU time, memory, memory limit, and pressure
 
 class CgroupReader final : public SeriesReader {
  public:
@@ -50,8 +50,8 @@ class CgroupReader final : public SeriesReader {
       values_[3 + 2 * i] = totals.some;
       values_[4 + 2 * i] = totals.full;
     }
-    // A group without a controller has no files for it. A series appears with its first value and
-    // disappears with the group.
+    // A group without a controller has no files for that controller. A series appears with its
+    // first value and disappears with the group.
     bool changed = false;
     bool any = false;
     for (double value : values_) any |= !IsMissing(value);

@@ -1,4 +1,4 @@
-// /proc/stat: seconds and share of each mode, per core.
+// Reader of /proc/stat: seconds and share of each mode, per core.
 #include <unistd.h>
 
 #include <array>
@@ -39,8 +39,8 @@ class CpuReader final : public SeriesReader {
       valid_ = false;
       return false;
     }
-    // The core lines come first. The interrupt line after them can have many kilobytes and is not
-    // needed.
+    // The core lines come first. The interrupt line, which follows them, can have many kilobytes
+    // and is not needed.
     if (text->size() == limit_ && limit_ < kMaxBytes &&
         text->find("\nintr") == std::string_view::npos) {
       limit_ *= 2;
@@ -53,7 +53,7 @@ class CpuReader final : public SeriesReader {
     while (lines.Line(&line)) {
       if (!StartsWith(line, "cpu")) break;
       TextScan words(line.substr(3));
-      if (line.size() > 3 && line[3] == ' ') continue;  // total of all cores
+      if (line.size() > 3 && line[3] == ' ') continue;  // sum over all cores
       const std::optional<uint64_t> number = words.Number();
       Jiffies now{};
       size_t mode = 0;
@@ -67,7 +67,7 @@ class CpuReader final : public SeriesReader {
         continue;
       }
       if (seen == cores_.size() || cores_[seen].number != *number) {
-        // The cores have changed, so later entries may belong to other cores.
+        // The set of cores has changed, so later entries may belong to other cores.
         cores_.resize(seen);
         cores_.push_back({static_cast<uint32_t>(*number), {}, {}, false});
         changed = true;
@@ -105,7 +105,7 @@ class CpuReader final : public SeriesReader {
       Jiffies spent{};
       uint64_t total = 0;
       for (size_t mode = 0; mode < kModes; ++mode) {
-        // According to proc(5), iowait may decrease.
+        // According to proc(5), the iowait value may decrease.
         spent[mode] = core.now[mode] > core.before[mode] ? core.now[mode] - core.before[mode] : 0;
         total += spent[mode];
       }
@@ -128,7 +128,7 @@ class CpuReader final : public SeriesReader {
   const double jiffies_per_second_;
   size_t limit_ = 32u << 10;
   std::vector<Core> cores_;
-  bool valid_ = false;  // the last reading succeeded
+  bool valid_ = false;  // whether the last reading succeeded
 };
 
 }  // namespace

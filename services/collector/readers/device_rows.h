@@ -1,4 +1,4 @@
-// Rows of a table of devices that can change, such as network interfaces or disks.
+// Rows of a table whose devices can change, such as network interfaces or disks.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@ namespace pitwall::collector {
 
 inline constexpr size_t kMaxDevices = 256;
 
-// Keeps the devices in file order and detects changes. Not thread-safe.
+// Keeps the devices in the order of the file and detects changes. Not thread-safe.
 template <size_t kColumns>
 class DeviceRows {
  public:
@@ -23,7 +23,7 @@ class DeviceRows {
     seen_ = 0;
     changed_ = false;
   }
-  // Returns the next device's values for writing, or null beyond kMaxDevices.
+  // Returns the values of the next device, to be overwritten. Returns nullptr beyond kMaxDevices.
   std::array<double, kColumns>* Next(std::string_view name) {
     if (seen_ == kMaxDevices) return nullptr;
     if (seen_ == devices_.size() || devices_[seen_].name != name) {
@@ -33,7 +33,7 @@ class DeviceRows {
     }
     return &devices_[seen_++].values;
   }
-  // Returns true if the devices have changed.
+  // Returns true if the set of devices has changed.
   bool End() {
     if (seen_ != devices_.size()) {
       devices_.resize(seen_);

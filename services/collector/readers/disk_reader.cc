@@ -1,4 +1,4 @@
-// /proc/diskstats: traffic of each whole disk.
+// Reader of /proc/diskstats: traffic of each whole disk.
 #include <unistd.h>
 
 #include <array>
@@ -13,9 +13,8 @@
 namespace pitwall::collector {
 namespace {
 
-constexpr size_t kColumns = 11;  // present in all kernels since 2.6
-constexpr double kSectorBytes =
-    512;  // fixed unit of the file, independent of the disk's sector size
+constexpr size_t kColumns = 11;       // number of columns in all kernels since 2.6
+constexpr double kSectorBytes = 512;  // unit of the file, regardless of the disk's sector size
 
 class DiskReader final : public SeriesReader {
  public:
@@ -37,8 +36,8 @@ class DiskReader final : public SeriesReader {
     std::string_view line;
     while (lines.Line(&line)) {
       TextScan words(line);
-      words.Word();  // major
-      words.Word();  // minor
+      words.Word();  // major device number
+      words.Word();  // minor device number
       const std::string_view device = words.Word();
       if (device.empty() || StartsWith(device, "loop") || StartsWith(device, "ram") ||
           !IsWholeDisk(device))
@@ -86,7 +85,8 @@ class DiskReader final : public SeriesReader {
   }
 
  private:
-  // Skips partitions, whose traffic is already part of their disk's. The result is cached per name.
+  // Partitions are skipped, because their traffic is already included in their disk's traffic. The
+  // result is cached by name.
   bool IsWholeDisk(std::string_view device) {
     if (!has_block_dir_) return true;
     if (const auto it = whole_.find(device); it != whole_.end()) return it->second;

@@ -17,7 +17,7 @@ namespace pitwall::collector {
 namespace {
 
 // Buffer capacity. The kernel writes all current counters regardless of the buffer size in the
-// request, and a driver that is reconfigured may have more than before.
+// request, and a driver may have more counters than before if it was reconfigured.
 constexpr uint32_t kMaxCounters = 1u << 16;
 
 class Socket {
@@ -46,7 +46,7 @@ class Socket {
   const int fd_;
 };
 
-// A struct followed by an array of variable length, in memory that is aligned for both.
+// Memory for a struct that is followed by an array of variable length. It is aligned for both.
 template <typename Head>
 class WithArray {
  public:
@@ -78,7 +78,7 @@ StatusOr<std::vector<DriverCounter>> EthtoolCounters::Read(const std::string& de
   WithArray<ethtool_stats> values(ETHTOOL_GSTATS, size_t{kMaxCounters} * sizeof(uint64_t));
   values.head()->n_stats = count;
   RETURN_IF_ERROR(socket.Ask(device, values.head()));
-  // A different number means that the driver was reconfigured between the calls.
+  // If the number is different, the driver was reconfigured between the calls.
   if (names.head()->len != count || values.head()->n_stats != count)
     return Internal(Cat("ethtool ", device, ": the counters changed during the read"));
   std::vector<DriverCounter> counters(count);

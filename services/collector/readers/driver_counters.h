@@ -10,18 +10,19 @@
 namespace pitwall::collector {
 
 struct DriverCounter {
-  std::string name;  // driver-specific name
+  std::string name;  // name defined by the driver
   uint64_t value = 0;
 };
 
 class DriverCounters {
  public:
   virtual ~DriverCounters() = default;
-  // Returns Unimplemented if the device does not exist or its driver has no counters. Thread-safe.
+  // Returns the counters of a device. Returns Unimplemented if the device does not exist or its
+  // driver has no counters. Thread-safe.
   virtual StatusOr<std::vector<DriverCounter>> Read(const std::string& device) const = 0;
 };
 
-// Reads devices of this process's network namespace with the ioctl SIOCETHTOOL (linux/ethtool.h),
+// Reads devices in this process's network namespace with the ioctl SIOCETHTOOL (linux/ethtool.h),
 // which requires no privileges.
 class EthtoolCounters final : public DriverCounters {
  public:

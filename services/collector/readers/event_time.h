@@ -1,4 +1,4 @@
-// The collector's own event time.
+// Event time of the collector.
 #pragma once
 
 #include <atomic>
@@ -9,15 +9,16 @@
 namespace pitwall::collector {
 
 // Starts at wall time and then follows monotonic time (time-model.md 1.1), so that it never
-// decreases within a boot. Any thread may read it; only the sampler may start a new boot. The clock
-// is not owned.
+// decreases within a boot. Any thread may read it; only the sampler may start a new boot. The
+// caller owns the clock.
 class EventTime {
  public:
   explicit EventTime(const Clock& clock) : clock_(clock) { Restart(); }
 
   // Returns this boot's time in nanoseconds since 1970.
   int64_t Now() const { return clock_.MonotonicNs() + offset_.load(std::memory_order_relaxed); }
-  // Returns the lead of wall time over event time; negative if the wall clock was set back.
+  // Returns the lead of wall time over event time. The lead is negative if the wall clock was set
+  // back.
   int64_t Drift() const { return clock_.WallNs() - Now(); }
   // Starts a new boot at the current wall time.
   void Restart() {
@@ -29,9 +30,9 @@ class EventTime {
   std::atomic<int64_t> offset_{0};
 };
 
-// A wall clock that is ahead by more than this ends the boot. A wall clock that is behind by more
-// is reported. Steps of more than an hour in either direction end the boot once they have persisted
-// (base/clock_step.h).
+// Maximum difference between the wall clock and event time. If the wall clock is further ahead, the
+// boot ends; if it is further behind, this is reported. Steps of more than an hour in either
+// direction end the boot once they have persisted (base/clock_step.h).
 inline constexpr int64_t kMaxDriftNs = kNanosPerSecond;
 
 }  // namespace pitwall::collector

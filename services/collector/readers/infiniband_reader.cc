@@ -1,4 +1,4 @@
-// /sys/class/infiniband: ports of InfiniBand and RoCE adapters.
+// Reader of /sys/class/infiniband: ports of InfiniBand and RoCE adapters.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -19,7 +19,7 @@ constexpr double kWordBytes = 4;      // data is counted in 32-bit words
 constexpr double kRateUnit = 1.25e8;  // bytes per second in 1 Gb/s
 
 struct Source {
-  std::string_view file;  // below the port's directory
+  std::string_view file;  // path below the port's directory
   SeriesKind kind;
   std::string_view name;
   std::string_view label = {};
@@ -53,7 +53,7 @@ std::optional<double> LeadingNumber(std::string_view text) {
   return number;
 }
 
-// Returns true for errors by which drivers report an unsupported counter.
+// Returns true for errors with which drivers report that a counter is not supported.
 bool IsNone(int error) {
   return error == ENOENT || error == ENOTDIR || error == EINVAL || error == EOPNOTSUPP;
 }
@@ -90,7 +90,7 @@ class InfinibandReader final : public SeriesReader {
       for (size_t i = 0; i < kSources.size(); ++i) {
         if (!port.there[i]) continue;
         const Source& source = kSources[i];
-        // NodeSeries omits a label without a value.
+        // NodeSeries omits labels without a value.
         const std::string_view label = source.label.empty() ? "direction" : source.label;
         out->push_back(
             NodeSeries(context_, source.kind, source.name,
@@ -135,7 +135,7 @@ class InfinibandReader final : public SeriesReader {
   const ReaderContext context_;
   const Clock& clock_;
   const std::string folder_;
-  std::optional<int64_t> next_ns_;  // monotonic
+  std::optional<int64_t> next_ns_;  // monotonic time
   std::vector<Port> ports_;
 };
 

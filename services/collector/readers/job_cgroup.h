@@ -10,7 +10,7 @@
 namespace pitwall::collector {
 
 // Returns the innermost group (version 2, path below the cgroup file system) that contains all
-// processes. Returns "" if only the root does or the groups cannot be read.
+// processes. Returns "" if only the root contains all of them or the groups cannot be read.
 std::string CgroupOf(std::string_view root, const std::vector<JobProcess>& processes);
 
 }  // namespace pitwall::collector

@@ -1,4 +1,4 @@
-// /proc/loadavg: load averages.
+// Reader of /proc/loadavg: load averages.
 #include "services/base/text/strings.h"
 #include "services/collector/files/proc_file.h"
 #include "services/collector/files/text_scan.h"

@@ -1,4 +1,4 @@
-// /proc/meminfo: memory usage.
+// Reader of /proc/meminfo: memory usage.
 #include <algorithm>
 
 #include "services/collector/files/proc_file.h"
@@ -9,7 +9,7 @@
 namespace pitwall::collector {
 namespace {
 
-// Fields of the file, in kibibytes.
+// Fields in the file, in kibibytes.
 struct Memory {
   uint64_t total = 0;
   uint64_t free = 0;

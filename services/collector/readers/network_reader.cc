@@ -1,4 +1,4 @@
-// /proc/net/dev: traffic of each interface.
+// Reader of /proc/net/dev: traffic of each interface.
 #include <array>
 
 #include "services/base/text/strings.h"
@@ -14,11 +14,11 @@ namespace {
 constexpr std::array<std::string_view, 4> kNames = {
     "system_network_io_bytes_total", "system_network_packets_total", "system_network_errors_total",
     "system_network_dropped_total"};
-// 8 receive columns, followed by 8 transmit columns.
+// Each line has 8 receive columns, followed by 8 transmit columns.
 constexpr size_t kColumns = 16;
 
-// Returns true for interfaces of containers. They are short-lived, and their traffic also passes
-// through a physical interface.
+// Returns true for interfaces of containers. These interfaces are short-lived, and their traffic
+// also passes through a physical interface.
 bool IsVirtual(std::string_view device) {
   if (device == "lo") return true;
   for (std::string_view prefix : {"veth", "cali", "lxc", "cilium"}) {
@@ -44,7 +44,7 @@ class NetworkReader final : public SeriesReader {
     std::string_view line;
     while (lines.Line(&line)) {
       const size_t colon = line.find(':');
-      if (colon == std::string_view::npos) continue;  // column headers
+      if (colon == std::string_view::npos) continue;  // lines with column headers
       const std::string_view device = Trim(line.substr(0, colon));
       if (device.empty() || IsVirtual(device)) continue;
       std::array<uint64_t, kColumns> columns{};

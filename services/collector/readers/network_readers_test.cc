@@ -1,4 +1,4 @@
-// TCP, InfiniBand, and NFS readers.
+// Tests the TCP, InfiniBand, and NFS readers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,9 +38,9 @@ TEST_F(NetworkReadersTest, ReadsTcpSegments) {
   EXPECT_EQ(Errors(), 0u);
 }
 
-TEST_F(NetworkReadersTest, DamagedTcpFilesGiveMissingValues) {
+TEST_F(NetworkReadersTest, DamagedTcpFilesResultInMissingValues) {
   auto reader = NewTcpReader(context_);
-  EXPECT_THAT(Values(*reader), IsEmpty());  // no such file
+  EXPECT_THAT(Values(*reader), IsEmpty());  // the file does not exist
   EXPECT_EQ(missing_, 0);
   EXPECT_EQ(Errors(), 1u);
   uint64_t errors = 1;
@@ -56,7 +56,7 @@ TEST_F(NetworkReadersTest, DamagedTcpFilesGiveMissingValues) {
   root_.Write("proc/net/snmp", "Tcp: OutSegs RetransSegs\nTcp: 5 4\n");
   EXPECT_EQ(Values(*reader).size(), 2u);
   EXPECT_TRUE(changed_);
-  // Existing series are kept with missing values.
+  // The series still exist, but their values are missing.
   root_.Write("proc/net/snmp", "Tcp: OutSegs RetransSegs\nTcp: 5");
   EXPECT_THAT(Values(*reader), IsEmpty());
   EXPECT_EQ(missing_, 2);
@@ -79,7 +79,7 @@ TEST_F(NetworkReadersTest, ReadsNfsCalls) {
   auto reader = NewNfsReader(context_);
   EXPECT_THAT(Values(*reader), IsEmpty());
   EXPECT_FALSE(changed_);
-  EXPECT_EQ(Errors(), 0u);  // a node without an NFS client is not an error
+  EXPECT_EQ(Errors(), 0u);  // a missing NFS client is not an error
   root_.Write("proc/net/rpc/nfs", "net 0 0 0 0\nrpc 1234 5 1300\nproc3 22 0 1 2\n");
   EXPECT_THAT(Values(*reader), ElementsAre(Pair("nfs_rpc_calls_total", 1234),
                                            Pair("nfs_rpc_retransmissions_total", 5)));
@@ -109,7 +109,7 @@ TEST_F(NetworkReadersTest, ReadsInfinibandPorts) {
   Port("mlx5_0", 1, "counters/link_error_recovery", "5\n");
   Port("mlx5_0", 1, "counters/port_xmit_wait", "6\n");
   Port("mlx5_0", 1, "hw_counters/out_of_sequence", "7\n");
-  Port("rocep1", 2, "state", "1: DOWN\n");  // its driver has fewer counters
+  Port("rocep1", 2, "state", "1: DOWN\n");  // the driver of this adapter has fewer counters
   Port("rocep1", 2, "rate", "2.5 Gb/sec (1X SDR)\n");
   Port("rocep1", 2, "counters/port_rcv_data", "N/A (no PMA)\n");
   EXPECT_THAT(Values(*reader), IsEmpty());  // one second has not passed yet
@@ -141,7 +141,7 @@ TEST_F(NetworkReadersTest, ReadsInfinibandPorts) {
   EXPECT_FALSE(changed_);
 }
 
-TEST_F(NetworkReadersTest, DamagedInfinibandFilesGiveMissingValues) {
+TEST_F(NetworkReadersTest, DamagedInfinibandFilesResultInMissingValues) {
   Port("mlx5_0", 1, "state", "4: ACTIVE\n");
   Port("mlx5_0", 1, "rate", "200 Gb/sec\n");
   auto reader = NewInfinibandReader(context_, clock_);
@@ -191,10 +191,10 @@ TEST_F(PfcReaderTest, RecognizesCounterNamesOfEachDriver) {
   Adapter("irdma0", "eth5");
   Adapter("irdma1", "eth6");
   root_.Write("sys/class/infiniband/mlx5_2/device/vendor",
-              "0x15b3\n");  // InfiniBand only, without a network device
+              "0x15b3\n");  // this InfiniBand adapter has no network device
   const uint64_t most = UINT64_MAX;
   drivers_.devices = {
-      {"eth1", {{{"rx_prio3_pause", 9}}}},  // not behind an adapter
+      {"eth1", {{{"rx_prio3_pause", 9}}}},  // this device is not behind an adapter
       {"eth2",
        {{{"rx_packets", 1},
          {"rx_prio0_pause", 10},
@@ -222,12 +222,12 @@ TEST_F(PfcReaderTest, RecognizesCounterNamesOfEachDriver) {
   EXPECT_TRUE(changed_);
   EXPECT_EQ(Errors(), 0u);
   const int reads = drivers_.reads;
-  EXPECT_EQ(Values(*reader).size(), 8u);  // the previous values
+  EXPECT_EQ(Values(*reader).size(), 8u);  // the values are unchanged
   EXPECT_FALSE(changed_);
   EXPECT_EQ(drivers_.reads, reads);
 }
 
-TEST_F(PfcReaderTest, FailedDriverKeepsSeries_RemovedDeviceDropsThem) {
+TEST_F(PfcReaderTest, FailedDriverKeepsSeriesButRemovedDeviceDropsThem) {
   Adapter("mlx5_0", "eth2");
   drivers_.devices = {{"eth2", Internal("firmware")}};
   auto reader = NewPfcReader(context_, clock_, drivers_);
@@ -239,7 +239,7 @@ TEST_F(PfcReaderTest, FailedDriverKeepsSeries_RemovedDeviceDropsThem) {
   drivers_.devices = {{"eth2", Internal("firmware")}};
   clock_.Advance(10 * kNanosPerSecond);
   EXPECT_THAT(Values(*reader), IsEmpty());
-  EXPECT_EQ(missing_, 16);  // the series are kept
+  EXPECT_EQ(missing_, 16);  // the series still exist
   EXPECT_FALSE(changed_);
   EXPECT_EQ(Errors(), 2u);
   drivers_.devices.clear();

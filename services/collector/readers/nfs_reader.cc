@@ -1,4 +1,4 @@
-// /proc/net/rpc/nfs: calls of the node's NFS client.
+// Reader of /proc/net/rpc/nfs: calls of the node's NFS client.
 #include <array>
 #include <cerrno>
 
@@ -25,7 +25,7 @@ class NfsReader final : public SeriesReader {
     if (text.has_value() && Parse(*text)) {
       there = true;
     } else if (!text.has_value() && (file_.error() == ENOENT || file_.error() == ENOTDIR)) {
-      there = false;  // no NFS client
+      there = false;  // the node has no NFS client
     } else {
       context_.counters->read_errors.fetch_add(1, std::memory_order_relaxed);
     }

@@ -1,4 +1,4 @@
-// Priority flow control pauses, from the driver counters of network devices.
+// Reader of priority flow control pauses, which network devices report in their driver counters.
 #include <algorithm>
 #include <array>
 #include <optional>
@@ -15,11 +15,12 @@ namespace {
 constexpr int64_t kPeriodNs = 10 * kNanosPerSecond;
 constexpr std::string_view kName = "system_network_pfc_pauses_total";
 constexpr size_t kPriorities = 8;
-// Received and sent pauses of each priority.
+// Number of received and sent pauses for each priority.
 using Pauses = std::array<double, 2 * kPriorities>;
 
-// Returns the index into Pauses for a driver's counter name, or nullopt. The names after rx_ or tx_
-// are:
+// Returns the index into Pauses for a driver's counter name, or nullopt if the counter is not a
+// pause. The
+// names after rx_ or tx_ are:
 //   prio3_pause             mlx5 (NVIDIA ConnectX)
 //   pfc_ena_frames_pri3     bnxt (Broadcom)
 //   priority_3_xoff.nic     ice (Intel); i40e has the prefix "port." and no suffix
@@ -104,7 +105,7 @@ class PfcReader final : public SeriesReader {
     if (!counters.ok()) {
       if (absl::IsUnimplemented(counters.status())) return std::nullopt;
       context_.counters->read_errors.fetch_add(1, std::memory_order_relaxed);
-      // Existing series of the device are kept.
+      // Series of the device that already exist are kept.
       const bool had = std::any_of(devices_.begin(), devices_.end(),
                                    [&](const Device& known) { return known.name == name; });
       return had ? std::optional(device) : std::nullopt;
@@ -123,7 +124,7 @@ class PfcReader final : public SeriesReader {
   const Clock& clock_;
   const DriverCounters& counters_;
   const std::string adapters_;
-  std::optional<int64_t> next_ns_;  // monotonic
+  std::optional<int64_t> next_ns_;  // monotonic time
   std::vector<Device> devices_;
 };
 

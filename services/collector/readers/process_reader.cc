@@ -1,4 +1,4 @@
-// /proc/<pid>/stat, statm, and schedstat of a job's local processes.
+// Reader of /proc/<pid>/stat, statm, and schedstat for the local processes of a job.
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 namespace pitwall::collector {
 namespace {
 
-// Returns the value of process_state, the state of the main thread.
+// Returns the value of process_state, which describes the state of the main thread.
 double StateOf(std::string_view letter) {
   if (letter == "R") return 1;
   if (letter == "S") return 2;
@@ -31,7 +31,7 @@ struct Process {
   double cpu_seconds = 0;
   double state = 0;
   double resident_bytes = 0;
-  std::optional<double> wait_seconds;  // nullopt: not provided by the kernel
+  std::optional<double> wait_seconds;  // nullopt if the kernel does not provide it
 };
 
 class ProcessReader final : public SeriesReader {
@@ -40,8 +40,8 @@ class ProcessReader final : public SeriesReader {
       : context_(context),
         jiffies_per_second_(static_cast<double>(sysconf(_SC_CLK_TCK))),
         page_bytes_(static_cast<double>(sysconf(_SC_PAGESIZE))) {
-    // Only one process per rank is used: the one with the greatest PID, which is normally the
-    // newest.
+    // Only one process per rank is used, the one with the highest PID. It is normally the newest
+    // process.
     std::sort(processes.begin(), processes.end());
     for (size_t i = 0; i < processes.size(); ++i) {
       if (i + 1 < processes.size() && processes[i + 1].rank == processes[i].rank) continue;
@@ -54,7 +54,7 @@ class ProcessReader final : public SeriesReader {
   bool Read() override {
     bool changed = false;
     for (Process& process : processes_) {
-      // An ended process does not return. Its PID may be reused by an unrelated process.
+      // A process that has ended does not return. An unrelated process may reuse its PID.
       if (process.gone) continue;
       const bool alive = ReadOne(process);
       const bool waited = process.wait_seconds.has_value();

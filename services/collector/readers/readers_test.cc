@@ -35,7 +35,7 @@ TEST_F(ReadersTest, ReadsCpuRatiosAndSecondsPerCore) {
   auto reader = NewCpuReader(context_);
   auto values = Values(*reader);
   EXPECT_TRUE(changed_);
-  EXPECT_EQ(missing_, 16);  // ratios need two readings
+  EXPECT_EQ(missing_, 16);  // ratios require two readings
   EXPECT_DOUBLE_EQ(values.at("system_cpu_time_seconds_total 0 user"), 100 / hz);
   EXPECT_DOUBLE_EQ(values.at("system_cpu_time_seconds_total 0 iowait"), 40 / hz);
   EXPECT_DOUBLE_EQ(values.at("system_cpu_time_seconds_total 1 idle"), 600 / hz);
@@ -54,7 +54,8 @@ TEST_F(ReadersTest, ReadsCpuRatiosAndSecondsPerCore) {
 }
 
 TEST_F(ReadersTest, MalformedCpuLinesAreSkipped) {
-  // Decreasing iowait, a core without the newer modes, a malformed line, and a truncated line.
+  // The file has a decreasing iowait value, a core without the newer modes, a malformed line, and a
+  // truncated line.
   root_.Write("proc/stat",
               "cpu 1\ncpu0 10 0 0 10 9 0 0 0\ncpu2 1 2 3 4\ncpuX 1 2 3 4\ncpu3 1 2\nbtime 5\n");
   auto reader = NewCpuReader(context_);
@@ -65,11 +66,11 @@ TEST_F(ReadersTest, MalformedCpuLinesAreSkipped) {
   auto values = Values(*reader);
   EXPECT_DOUBLE_EQ(values.at("system_cpu_utilization_ratio 0 iowait"), 0);
   EXPECT_DOUBLE_EQ(values.at("system_cpu_utilization_ratio 0 user"), 0.5);
-  // One core is removed and another one added.
+  // One core is removed and another core is added.
   root_.Write("proc/stat", "cpu0 20 0 0 20 5 0 0 0\ncpu1 1 1 1 1\nbtime 5\n");
   EXPECT_THAT(Values(*reader), Contains(Key("system_cpu_time_seconds_total 1 idle")));
   EXPECT_TRUE(changed_);
-  // Without the file, the series are kept with missing values.
+  // If the file is missing, the series are kept with missing values.
   root_.Remove("proc/stat");
   ::testing::internal::CaptureStderr();
   auto again = NewCpuReader(context_);
@@ -109,7 +110,7 @@ TEST_F(ReadersTest, ReadsMemory) {
   EXPECT_THAT(Values(*reader), IsEmpty());
   EXPECT_EQ(missing_, 6);
   EXPECT_EQ(Errors(), 1u);
-  // Older kernels do not report the available memory.
+  // Older kernels do not report available memory.
   root_.Write("proc/meminfo", "MemTotal: 1000 kB\nMemFree: 200 kB\nCached: 300 kB\n");
   EXPECT_DOUBLE_EQ(Values(*reader).at("system_memory_utilization_ratio"), 0.5);
 }
@@ -223,7 +224,7 @@ TEST_F(ReadersTest, ReadsProcessesOfJob) {
   EXPECT_EQ(Values(*reader).size(), 4u);
 }
 
-TEST_F(ReadersTest, StateOfAProcess_EachLetter_HasANumber) {
+TEST_F(ReadersTest, EachProcessStateLetterHasNumber) {
   root_.Write("proc/17/statm", "1000 300 5 1 0 1 0\n");
   const std::vector<std::pair<std::string, double>> states = {
       {"R", 1}, {"S", 2}, {"D", 3}, {"T", 4}, {"t", 4}, {"Z", 0}, {"I", 0}};
@@ -373,7 +374,7 @@ TEST(StreamTable, RowsKeepTheirSchema) {
   Batch batch;
   table.Sample(1);
   table.AppendTo(true, &announced, &batch);
-  EXPECT_TRUE(batch.frames.empty() && batch.schemas.empty());  // no series yet
+  EXPECT_TRUE(batch.frames.empty() && batch.schemas.empty());  // there are no series yet
 
   reader.values = {{"a", 1}};
   table.Sample(2);
@@ -388,7 +389,7 @@ TEST(StreamTable, RowsKeepTheirSchema) {
   EXPECT_THAT(batch.frames[1].values, ::testing::ElementsAre(2, 3));
   EXPECT_THAT(batch.frames[2].values, ::testing::ElementsAre(4));
   EXPECT_EQ(batch.frames[0].schema_id, batch.frames[2].schema_id);
-  ASSERT_EQ(batch.schemas.size(), 2u);  // each schema once, although one was used twice
+  ASSERT_EQ(batch.schemas.size(), 2u);  // each schema occurs once, although one was used twice
   EXPECT_EQ(batch.schemas[0]->stream, 7u);
   table.Clear();
 
@@ -396,12 +397,12 @@ TEST(StreamTable, RowsKeepTheirSchema) {
   Batch next;
   table.AppendTo(false, &announced, &next);
   EXPECT_TRUE(next.schemas.empty());
-  table.AppendTo(false, &late, &next);  // a receiver that has no schema yet
+  table.AppendTo(false, &late, &next);  // this receiver has no schema yet
   EXPECT_EQ(next.schemas.size(), 1u);
   table.AppendTo(true, &announced, &next);
-  EXPECT_EQ(next.schemas.size(), 1u);  // not twice in one batch
+  EXPECT_EQ(next.schemas.size(), 1u);  // the schema is not included twice
 
-  // The removal of all series is published as a schema without series, and one row.
+  // If all series are removed, a schema without series and one row are published.
   table.Clear();
   table.SetReaders({});
   table.Sample(7);

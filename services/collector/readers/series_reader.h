@@ -19,21 +19,21 @@
 namespace pitwall::collector {
 
 // Owned and called by the sampler thread. Read stores a reading in the reader's own memory. Fill
-// copies it without allocating. Values that cannot be read are counted and returned as missing.
-// Removed objects leave the set of series.
+// copies the reading without allocating memory. Values that cannot be read are counted and returned
+// as missing. If an object is removed, its series are removed too.
 class SeriesReader {
  public:
   virtual ~SeriesReader() = default;
-  // Returns true if the set of series has changed since the previous Read. The first Read returns
-  // true if it has any series.
+  // Takes a reading. Returns true if the set of series has changed since the previous Read. The
+  // first Read returns true if there are any series.
   virtual bool Read() = 0;
-  // Appends the series, in the order of Fill.
+  // Appends the series, in the same order as the values from Fill.
   virtual void Describe(std::vector<SeriesDescriptor>* out) const = 0;
-  // Writes one value per series to row[0…] and returns a pointer behind the last value.
+  // Writes one value per series to row[0…] and returns a pointer past the last value.
   virtual double* Fill(double* row) const = 0;
 };
 
-// Context shared by all readers. `root` is the parent of /proc and /sys.
+// Context that all readers share. `root` is the parent of /proc and /sys.
 struct ReaderContext {
   std::string root;
   std::string node;
@@ -44,17 +44,18 @@ std::unique_ptr<SeriesReader> NewCpuReader(const ReaderContext& context);
 std::unique_ptr<SeriesReader> NewMemoryReader(const ReaderContext& context);
 std::unique_ptr<SeriesReader> NewNetworkReader(const ReaderContext& context);
 std::unique_ptr<SeriesReader> NewTcpReader(const ReaderContext& context);
-// Reads the ports once per second, whatever the interval, because a counter may cost a command to
-// the adapter. The clock is not owned.
+// Reads the ports once per second, regardless of the interval, because reading a counter may
+// require a command to the adapter. The caller owns the clock.
 std::unique_ptr<SeriesReader> NewInfinibandReader(const ReaderContext& context, const Clock& clock);
 // Reads the priority flow control pauses of network devices behind RDMA adapters. Reads once in ten
-// seconds, because drivers query the adapter's firmware. Clock and counters are not owned.
+// seconds, because drivers query the adapter's firmware. The caller owns the clock and the
+// counters.
 std::unique_ptr<SeriesReader> NewPfcReader(const ReaderContext& context, const Clock& clock,
                                            const DriverCounters& counters);
 std::unique_ptr<SeriesReader> NewNfsReader(const ReaderContext& context);
 std::unique_ptr<SeriesReader> NewDiskReader(const ReaderContext& context);
 std::unique_ptr<SeriesReader> NewPressureReader(const ReaderContext& context);
-// Reads the lead of the wall clock over the collector's event time, which is not owned.
+// Reads the lead of the wall clock over the collector's event time. The caller owns `time`.
 class EventTime;
 std::unique_ptr<SeriesReader> NewClockReader(const ReaderContext& context, const EventTime& time);
 std::unique_ptr<SeriesReader> NewLoadReader(const ReaderContext& context);
@@ -70,13 +71,13 @@ struct JobProcess {
 std::unique_ptr<SeriesReader> NewProcessReader(const ReaderContext& context,
                                                std::vector<JobProcess> processes);
 
-// Returns name{labels…} with the node label. Labels with empty values are omitted.
+// Formats a series as name{labels…} with the node label. Labels with empty values are omitted.
 SeriesDescriptor NodeSeries(
     const ReaderContext& context, SeriesKind kind, std::string_view name,
     std::initializer_list<std::pair<std::string_view, std::string_view>> labels);
 
-// Totals of "some avg10=… total=<µs>" and "full …" in a pressure file, in seconds. MissingValue()
-// if absent.
+// Returns the totals of "some avg10=… total=<µs>" and "full …" in a pressure file, in seconds. A
+// total is MissingValue() if its line is absent.
 struct PressureTotals {
   double some = 0;
   double full = 0;

@@ -1,4 +1,4 @@
-// Sampled rows of one stream of the node that are not published yet.
+// Sampled rows of one stream of the node that have not been published yet.
 #pragma once
 
 #include <cstdint>
@@ -10,21 +10,23 @@
 
 namespace pitwall::collector {
 
-// The columns come from a set of readers. A change of the series starts a new schema; earlier rows
-// keep theirs. Buffers are reused, so a row does not allocate. Owned by the sampler thread.
+// The columns come from a set of readers. If the series change, a new schema starts, and earlier
+// rows keep their schema. Buffers are reused, so a row does not allocate memory. Owned by the
+// sampler thread.
 class StreamTable {
  public:
   StreamTable(uint32_t stream, std::vector<std::unique_ptr<SeriesReader>> readers);
 
-  // Reads and appends one row at `time_ns`, which must increase. Appends nothing until there is a
-  // series.
+  // Reads and appends one row at `time_ns`, which must increase from call to call. Appends nothing
+  // until there is a series.
   void Sample(int64_t time_ns);
-  // Replaces the readers from the next Sample on.
+  // Replaces the readers. The new readers are used from the next Sample on.
   void SetReaders(std::vector<std::unique_ptr<SeriesReader>> readers);
 
-  // Appends one frame per schema in use to `batch`. The frames' spans point into this table until
-  // Clear or Sample. Also appends each schema that differs from `*announced`, and with `repeat` the
-  // newest one in any case, and sets `*announced` to the newest schema's ID.
+  // Appends one frame to `batch` for each schema in use. The frames' spans point into this table
+  // and are valid until Clear or Sample. Also appends each schema that differs from `*announced`.
+  // If `repeat` is set, appends the newest schema in any case. Sets `*announced` to the ID of the
+  // newest schema.
   void AppendTo(bool repeat, uint64_t* announced, Batch* batch) const;
   // Discards the rows.
   void Clear();
@@ -40,9 +42,9 @@ class StreamTable {
 
   const uint32_t stream_;
   std::vector<std::unique_ptr<SeriesReader>> readers_;
-  std::vector<Segment> segments_;  // the last of the first used_ segments is current
+  std::vector<Segment> segments_;  // the last of the first used_ segments is the current segment
   size_t used_ = 1;
-  bool changed_ = false;  // the readers were replaced
+  bool changed_ = false;  // whether the readers were replaced
   bool ever_had_series_ = false;
 };
 

@@ -1,4 +1,4 @@
-// /proc/net/snmp: the node's TCP segments.
+// Reader of /proc/net/snmp: the node's TCP segments.
 #include <array>
 #include <optional>
 
@@ -41,7 +41,7 @@ class TcpReader final : public SeriesReader {
   }
 
  private:
-  // Parses the two lines that start with "Tcp:": the column names, then the numbers.
+  // Parses the two lines that start with "Tcp:", which contain the column names and the numbers.
   bool Parse(std::string_view text) {
     TextScan lines(text);
     std::string_view line, names;

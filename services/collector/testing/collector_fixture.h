@@ -1,4 +1,5 @@
-// Test fixture with a whole collector, a fake clock, a machine made of files, and a log in memory.
+// Test fixture that runs a whole collector with a fake clock, a machine made of files, and a log in
+// memory.
 #pragma once
 
 #include <gtest/gtest.h>

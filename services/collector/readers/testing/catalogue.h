@@ -1,4 +1,4 @@
-// Test access to rules/metrics.yaml, the catalog of series and their labels.
+// Access to rules/metrics.yaml, the catalog of series and their labels, for tests.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 
 namespace pitwall::collector {
 
-// Empty if the test does not run in the source directory.
+// Returns the catalog. It is empty if the test does not run in the source directory.
 class Catalogue {
  public:
   Catalogue() {
@@ -31,7 +31,8 @@ class Catalogue {
   }
   bool empty() const { return labels_.empty(); }
 
-  // Checks that a series is in the catalog with the same labels and is named according to its kind.
+  // Checks that a series is in the catalog with the same labels, and that its name matches its
+  // kind.
   void Check(const SeriesDescriptor& series) const {
     if (empty()) return;
     const std::string metric(series.labels.Name());

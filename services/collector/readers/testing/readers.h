@@ -1,4 +1,5 @@
-// Test fixture of readers: a machine made of files, and the values that a reader returns.
+// Test fixture for readers. It provides a machine made of files and the values that a reader
+// returns.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -15,7 +16,7 @@
 
 namespace pitwall::collector {
 
-// Drivers with counters set by the test.
+// Fake drivers whose counters the test sets.
 class TestDriverCounters final : public DriverCounters {
  public:
   using Devices = std::map<std::string, StatusOr<std::vector<DriverCounter>>>;
@@ -31,7 +32,7 @@ class TestDriverCounters final : public DriverCounters {
 
 class ReadersTest : public ::testing::Test {
  protected:
-  // Returns the values of one reading by series, without missing ones.
+  // Returns the values of one reading by series. Missing values are excluded.
   std::map<std::string, double> Values(SeriesReader& reader) {
     changed_ = reader.Read();
     std::vector<SeriesDescriptor> series;
@@ -51,7 +52,7 @@ class ReadersTest : public ::testing::Test {
     }
     return out;
   }
-  // Formats a series as its name and label values, separated by spaces, without the node.
+  // Formats a series as its name and label values, separated by spaces. The node label is omitted.
   static std::string Short(const Labels& labels) {
     std::string out(labels.Name());
     for (const Label& label : labels) {
