@@ -6,7 +6,7 @@ namespace pitwall::engine {
 
 namespace {
 
-// A tombstone's snapshot contains its age, for which a resolution of an hour is sufficient.
+// A tombstone's snapshot contains its age. An error of up to an hour is acceptable.
 constexpr int64_t kTombstoneIntervalNs = 3600 * kNanosPerSecond;
 
 }  // namespace
@@ -49,7 +49,7 @@ void JobTable::EvictTombstones(int64_t offset, const std::string& owner) {
   JobEntry* first = nullptr;
   JobEntry* first_of_owner = nullptr;
   for (auto& [id, entry] : jobs_) {
-    // For a restored job, data before its snapshot is unknown.
+    // Data of a restored job before its snapshot is unknown.
     if (!entry.is_tombstone() || offset < entry.from_offset) continue;
     const auto keep_first = [&entry = entry](JobEntry** known) {
       if (*known == nullptr ||
@@ -68,7 +68,7 @@ void JobTable::EvictTombstones(int64_t offset, const std::string& owner) {
   if (evicted == nullptr) return;
   evicted->job.reset();
   evicted->gone_at = offset + 1;
-  // No record has to be retained for this job.
+  // The log need not retain any record for this job.
   evicted->tombstone_kept = false;
   evicted->snapshot_offset = std::max(evicted->snapshot_offset, offset);
 }

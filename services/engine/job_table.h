@@ -1,4 +1,4 @@
-// The jobs of one partition, and the offsets of the records and snapshots that each job needs.
+// Jobs of one partition, and the offsets of the records and snapshots that each job needs.
 #pragma once
 
 #include <cstddef>
@@ -17,15 +17,15 @@ namespace pitwall::engine {
 
 struct JobEntry {
   std::unique_ptr<Job> job;      // null if the job is gone
-  int64_t first_offset = 0;      // its first record, for a job without a snapshot
+  int64_t first_offset = 0;      // offset of its first record, if it has no snapshot
   int64_t from_offset = 0;       // earlier records are part of the restored state
-  int64_t snapshot_offset = -1;  // of its newest committed snapshot
+  int64_t snapshot_offset = -1;  // offset of its newest committed snapshot
   int64_t snapshot_log_time = 0;
-  int64_t gone_at = -1;          // offset after the record at which the job went away
+  int64_t gone_at = -1;          // offset after the record that removed the job
   bool marked = false;           // the committed snapshot marks the job as gone
   bool tombstone_kept = false;   // the committed snapshot marks the job as ended
-  bool needs_reconcile = false;  // its history was lost since the last reconciliation of its alerts
-  bool snapshot_due = false;     // regardless of the age of its last snapshot
+  bool needs_reconcile = false;  // history was lost since the last alert reconciliation
+  bool snapshot_due = false;     // due regardless of the last snapshot's age
 
   bool running() const { return job != nullptr && !job->lifecycle().ended(); }
   bool is_tombstone() const { return job != nullptr && job->lifecycle().ended(); }
@@ -41,8 +41,8 @@ class JobTable {
   // Returns null if the job is unknown.
   JobEntry* FindEntry(std::string_view id);
   // Adds the entry of a new job at its first record. If there are too many tombstones, in total or
-  // of the owner, evicts that of the job that ended first. Returns null if too many jobs are
-  // running.
+  // for the owner, evicts the tombstone of the job that ended first. Returns null if too many jobs
+  // are running.
   JobEntry* Admit(const std::string& id, const std::string& owner, int64_t offset);
   void Put(const std::string& id, JobEntry entry) { jobs_[id] = std::move(entry); }
   void Drop(const std::string& id) { jobs_.erase(id); }
@@ -57,8 +57,8 @@ class JobTable {
   // Returns all jobs that are not gone, in ID order.
   std::vector<const Job*> All() const;
   size_t size() const;
-  // Returns jobs whose history was lost since the last reconciliation of their alerts. Once they
-  // are live, their emitted alerts must be reconciled with them.
+  // Returns the jobs whose history was lost since the last reconciliation of their alerts. After
+  // the jobs are live, the emitted alerts must be reconciled with their state.
   std::vector<std::string> NeedsReconcile() const;
   // Returns the minimum offset from which records must be read to rebuild the state, or
   // `next_offset` if snapshots contain all records.
@@ -66,7 +66,7 @@ class JobTable {
   // Returns at most `limit` jobs whose snapshot is older than `interval_ns` of log time, or that
   // went away after their snapshot.
   std::vector<std::string> SnapshotsDue(int64_t interval_ns, size_t limit) const;
-  // Returns and forgets the ended jobs whose markers are no longer needed.
+  // Returns the ended jobs whose markers are no longer needed, and removes them from the table.
   std::vector<std::string> TakeForgotten(int64_t next_offset);
 
  private:

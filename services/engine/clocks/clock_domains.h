@@ -1,4 +1,4 @@
-// All clocks of one job: the active rule set, the domain of its time clock, and the domains of its
+// All clocks of one job: the active rule set, the domain of the time clock, and the domains of the
 // step clocks. All domains use the job's active program.
 #pragma once
 
@@ -15,7 +15,8 @@
 
 namespace pitwall::engine {
 
-// Returns `at` on the domain's clock. A step clock is at the newest step that it evaluated.
+// Converts `at` to the domain's clock. On a step clock, the result refers to the newest evaluated
+// step.
 EvalTime OnClock(const ClockDomain& domain, EvalTime at);
 
 // Not thread-safe. All loops visit the time clock first, then the step clocks in order.
@@ -34,8 +35,8 @@ class ClockDomains {
   bool NeedsOtherProgram() const;
   // Creates all domains, without state.
   void Begin();
-  // Applies the rules of SetRules to the running domains. Unchanged rules keep their state; state
-  // that no rule uses ends. `origin` is the origin of a new time clock.
+  // Applies the rules from SetRules to the running domains. Unchanged rules keep their state; state
+  // that no rule uses is dropped. `origin` is the origin of a new time clock.
   void Replace(const EvalTime& at, int64_t origin, EventSink* out);
   // Applies the job's own parameter values after its name or labels have changed.
   void SetParameters();
@@ -58,10 +59,10 @@ class ClockDomains {
   bool history_lost() const;
 
   void Save(BinaryWriter& out) const;
-  // Call it after Begin with the rules that were active at the time of the snapshot. `format` is
-  // the snapshot's format (shard.h).
+  // Restores a snapshot's state. Must be called after Begin with the rules that were active at the
+  // time of the snapshot. `format` is the snapshot's format (shard.h).
   Status Restore(BinaryReader& in, uint32_t format);
-  // Separate functions because the snapshot holds these bytes after those of Save.
+  // Save and restore a second part, because the snapshot stores other data between the two parts.
   void SaveHistoryLost(BinaryWriter& out) const;
   void RestoreHistoryLost(BinaryReader& in);
 

@@ -75,8 +75,8 @@ void EngineSeries::WriteSilentNodes(std::map<std::string, uint64_t, std::less<>>
                          static_cast<double>(ranks));
   }
   if (changes.empty()) return;
-  // The series are written right after the watermark, so that ticks delayed by the nodes' promises
-  // see them too.
+  // The series are written right after the watermark. Ticks that wait for promises of the nodes
+  // then see them too.
   written_at_ = PositionAfter(clock_->watermark());
   for (const auto& [labels, value] : changes) {
     Write(*written_at_, labels, value);
@@ -91,8 +91,8 @@ void EngineSeries::WriteSilentNodes(std::map<std::string, uint64_t, std::less<>>
 void EngineSeries::Repeat(int64_t upto) {
   ClockDomain* time = domains_->time();
   if ((series_.empty() && baselines_->empty()) || time == nullptr) return;
-  // No window looks back further than the horizon, so a long silence costs no more than the
-  // horizon.
+  // Points older than the horizon are skipped because no window looks back further. A long silence
+  // therefore costs no more than one horizon.
   int64_t at = !written_at_.has_value()
                    ? upto
                    : NextAfter(std::max(*written_at_, upto - time->ticks().quiet_horizon()),

@@ -1,6 +1,6 @@
-// Series that the engine itself writes for one job and that rules read like those of sources:
-// source flags, attempts, rank failures, silent nodes. They are written on the time clock when they
-// change and repeated while they are active. No two writes have the same position.
+// Series that the engine writes for one job: source flags, attempts, rank failures, and silent
+// nodes. Rules read them like series from sources. The engine writes them on the time clock when
+// they change and repeats them while they are active. No two writes have the same position.
 #pragma once
 
 #include <cstdint>
@@ -39,13 +39,13 @@ class EngineSeries {
   void Repeat(int64_t upto);
   // Like Repeat, but only if a series has been written before.
   void RepeatWritten(int64_t upto);
-  // Returns the position after `at` and after the newest write.
+  // Returns the position right after both `at` and the newest write.
   int64_t PositionAfter(int64_t at) const;
-  // Schedules all series for the next tick, because a new rule may read them.
+  // Schedules all series for the next tick, because new rules may read them.
   void WriteAgain() { written_at_.reset(); }
   void Clear() { series_.clear(); }
 
-  // Saves the position of the newest write. Save writes the series.
+  // Save the position of the newest write. Save(BinaryWriter&) saves the series.
   void SavePosition(BinaryWriter& out) const { out.I64(written_at_.value_or(kMinPosition)); }
   void RestorePosition(BinaryReader& in);
   void Save(BinaryWriter& out) const;
@@ -60,7 +60,7 @@ class EngineSeries {
   RowWriter* const writer_;
   JobBaselines* const baselines_;
   std::map<Labels, double> series_;    // Active series and their values.
-  std::optional<int64_t> written_at_;  // Empty: the series are written at the next tick.
+  std::optional<int64_t> written_at_;  // If empty, the series are written at the next tick.
 };
 
 }  // namespace pitwall::engine

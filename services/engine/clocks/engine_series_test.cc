@@ -1,4 +1,5 @@
-// Tests of the engine's own series: attempts and sources with wrong clocks, as rules see them.
+// Tests of the series that the engine writes, as rules see them: attempts, and sources with wrong
+// clocks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -26,7 +27,7 @@ groups:
   - {alert: Few, expr: 'count_over_time(pitwall_job_attempt[5m]) < 20'}
 )rules";
 
-// A batch from one source. `at` is its promise.
+// Creates a batch from one source. `at` is the promise.
 struct SourceBatch {
   std::string source;
   std::string boot = "boot";
@@ -63,7 +64,7 @@ void Send(ShardForTest* shard, const SourceBatch& sent) {
   shard->Feed(batch, sent.at);
 }
 
-// Returns issue events such as "found Second at 101" in order, without statuses.
+// Returns issue events such as "found Second at 101", in order. Omits statuses.
 std::vector<std::string> Issues(const ShardForTest& shard) {
   std::vector<std::string> out;
   for (const IssueEvent& e : shard.outputs().events) {
@@ -74,11 +75,10 @@ std::vector<std::string> Issues(const ShardForTest& shard) {
   return out;
 }
 
-TEST(OwnSeriesTest, AttemptsAreCountedFromTheirStartInEventTime) {
+TEST(OwnSeriesTest, AttemptCountsFromItsStartInEventTime) {
   ShardForTest shard(kAttempts);
   for (const SourceBatch& sent : ThreeAttempts()) Send(&shard, sent);
-  // The batch of the boot that starts at 100 s arrives when the watermark has just passed that
-  // time.
+  // The batch of the boot that starts at 100 s arrives just after the watermark has passed 100 s.
   EXPECT_THAT(Issues(shard),
               ElementsAre("found Few at 1", "found Second at 101", "resolved Second at 131",
                           "found Begun at 131", "found Loop at 131", "resolved Loop at 150",
@@ -102,7 +102,7 @@ TEST(OwnSeriesTest, JobWithoutAttemptHasNoAttemptSeries) {
   EXPECT_THAT(shard.Events(), Contains("status NoData Second no series of pitwall_job_attempt"));
 }
 
-// The series are repeated until the job ends, even while only log ticks arrive.
+// The series are repeated until the job ends, even if only log ticks arrive.
 TEST(OwnSeriesTest, SeriesAreRepeatedWhileSourcesAreSilent) {
   ShardForTest shard(kAttempts);
   for (int t = 1; t <= 30; ++t) Send(&shard, {.source = "rank-0", .at = t * 1.0});
@@ -120,8 +120,9 @@ TEST(OwnSeriesTest, RestartsAndArrivalOrderDoNotChangeEvents) {
     std::mt19937 random(seed);
     ShardForTest shard(kAttempts);
     std::vector<SourceBatch> sent = ThreeAttempts();
-    // Each shuffled section delivers one source's batches for some seconds before the other's, so
-    // the watermark moves in different increments. The first batch of a boot keeps its place.
+    // Within each shuffled section, the batches of one source arrive some seconds before those of
+    // the other source, so the watermark advances in different increments. The first batch of a
+    // boot keeps its place.
     for (size_t i = 2; i + 12 < sent.size(); i += 2 * (1 + random() % 6)) {
       const auto from = sent.begin() + static_cast<std::ptrdiff_t>(i);
       if (std::any_of(from, from + 12, [](const SourceBatch& s) { return s.at == s.start + 1; }))
@@ -139,7 +140,7 @@ TEST(OwnSeriesTest, RestartsAndArrivalOrderDoNotChangeEvents) {
   }
 }
 
-TEST(OwnSeriesTest, RulesAddedLaterReadTheSeries) {
+TEST(OwnSeriesTest, RulesAddedLaterSeeExistingSeries) {
   ShardForTest shard("groups: [{name: g, interval: 1s, rules: [{alert: A, expr: other > 1}]}]\n");
   for (int t = 1; t <= 31; ++t) Send(&shard, {.source = "rank-0", .attempt = 7, .at = t * 1.0});
   shard.ChangeRules(kAttempts);
@@ -147,7 +148,8 @@ TEST(OwnSeriesTest, RulesAddedLaterReadTheSeries) {
   EXPECT_THAT(Issues(shard), Contains("found Seventh at 32"));
 }
 
-// A flag that is cleared before the watermark moves must not stay for the look-back.
+// A flag that is cleared before the watermark advances must not remain visible for the whole
+// lookback.
 TEST(OwnSeriesTest, FlagClearedImmediately_DoesNotPersist) {
   ShardForTest shard(R"rules(
 groups:

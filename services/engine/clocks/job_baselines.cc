@@ -64,9 +64,9 @@ void JobBaselines::EndStepSeries(ClockDomain* domain, const Labels& labels) {
 }
 
 void JobBaselines::WriteSteps(ClockDomain* domain, int64_t to) {
-  // Before the first evaluated step, points are written as far back as any rule looks. If the step
-  // jumps, points are written within that range of the old and the new position. Points in between
-  // are not compared with any data, and each would cause a tick.
+  // Before the first evaluated step, points are written as far back as any rule looks. After a step
+  // jump, points are written within that range of the old position and of the new position. No data
+  // would be compared with points in between, and each of them would cause a tick.
   const int64_t horizon = domain->ticks().quiet_horizon();
   const int64_t watermark = domain->ticks().watermark();
   const int64_t from = watermark == kMinPosition ? to - horizon : watermark;
@@ -88,7 +88,8 @@ void JobBaselines::WriteSteps(ClockDomain* domain, int64_t to) {
 }
 
 void JobBaselines::WriteAtTick(ClockDomain* domain, int64_t tick) {
-  // If each tick had a row of its own, a step clock without other rows would never be quiet.
+  // The row must share a tick with other rows. Otherwise, a step clock without other rows would
+  // never become quiet.
   if (domain->store()->OldestOpen().value_or(kMaxPosition) > tick) return;
   WriteRow(domain, tick);
 }

@@ -1,5 +1,5 @@
-// Summaries of finished jobs as series of a running job. Constant values are written with the
-// engine's own series and at every step; values by step are written at their steps.
+// Summaries of finished jobs, written as series of a running job. Constant values are written with
+// the engine's own series and at every step. Per-step values are written at their steps.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace pitwall::engine {
 
-// The state follows from the rules and the job's name and is never saved. Not thread-safe.
+// The state is derived from the rules and the job's name, and is never saved. Not thread-safe.
 class JobBaselines {
  public:
   // The pointers are borrowed.
@@ -23,16 +23,16 @@ class JobBaselines {
 
   // Selects the summaries that apply to the job. Does not write samples.
   void Find();
-  // Selects the summaries again. Series of summaries that no longer apply end: on the time clock at
-  // `position`, on a step clock after its watermark.
+  // Selects the summaries again. Ends the series of summaries that no longer apply: on the time
+  // clock at `position`, on a step clock after its watermark.
   void Change(int64_t position);
-  // Must be called after a change of the domains, because their addresses may have changed.
+  // Must be called after the domains have changed, because their addresses may be different.
   void ForgetColumns() { columns_.clear(); }
   void Clear() { Take({}); }
   bool empty() const { return runs_.empty(); }
   bool Has(std::string_view metric) const;
 
-  // Writes the values by step for the steps after the domain's watermark, up to `to`.
+  // Writes the per-step values for the steps after the domain's watermark, up to `to`.
   void WriteSteps(ClockDomain* domain, int64_t to);
   // Writes the constant values at a step clock's tick if another row is due at that tick.
   void WriteAtTick(ClockDomain* domain, int64_t tick);
@@ -50,7 +50,7 @@ class JobBaselines {
   ClockDomains* const domains_;
   RowWriter* const writer_;
   Runs runs_;
-  // The constant values of all runs as one row, and the row's columns in each domain.
+  // The constant values of all runs as one row, and the columns of the row in each domain.
   Schema schema_;
   std::vector<double> values_;
   std::map<const ClockDomain*, std::unique_ptr<BoundColumns>> columns_;

@@ -1,4 +1,4 @@
-// Tests of windows over the first samples of an attempt, in a running engine.
+// Tests, in a running engine, of windows over the first samples of an attempt.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,7 @@
-// Issues of one job on all its clocks: each function assigns incidents to the issues that it finds
-// or ends, reports changed root causes to the rules, and then emits the events. Events of one call
-// are one batch, because an issue that ends in it may still be a cause of one found in it.
+// Issues of one job on all its clocks. Each function assigns incidents to the issues that it finds
+// or ends, reports changed root causes to the rules, and then emits the events. The events of one
+// call form one batch, because an issue that ends in the batch may still cause an issue found in
+// it.
 #pragma once
 
 #include <span>
@@ -14,24 +15,24 @@ namespace pitwall::engine {
 // Not thread-safe.
 class JobIssues {
  public:
-  // All are borrowed.
+  // All pointers are borrowed.
   JobIssues(const EngineOptions& options, const JobIdentity* job, EngineCounters* counters,
             ClockDomains* domains, const SourceMap* sources)
       : job_(job), domains_(domains), sources_(sources), incidents_(options, counters) {}
 
-  // After ClockDomains::Begin.
+  // Must be called after ClockDomains::Begin.
   void Begin() { incidents_.SetProgram(domains_->program()); }
-  // ClockDomains::Replace.
+  // Replaces the rules through ClockDomains::Replace.
   void ReplaceRules(const EvalTime& at, int64_t origin, EventSink* out);
-  // Evaluates the rules of one domain at a tick, which is on its clock.
+  // Evaluates the rules of one domain at a tick on the domain's clock.
   void Evaluate(ClockDomain* domain, const EvalTime& at, EventSink* out);
-  // Ends the issues of one step clock, whose windows start again.
+  // Ends the issues on one step clock, whose windows restart.
   void EndOnClock(ClockDomain* domain, const EvalTime& at, EventSink* out);
-  // Ends the issues of an attempt: on the time clock only those of scope attempt.
+  // Ends the issues of an attempt. On the time clock, this applies only to issues of scope attempt.
   void EndAttempt(const EvalTime& at, EndDetail detail, EventSink* out);
-  // Ends all issues, and reports final statuses.
+  // Ends all issues and reports final statuses.
   void EndJob(const EvalTime& at, EndDetail detail, EventSink* out);
-  // Forgets all issues without an event.
+  // Drops all issues without emitting events.
   void Drop(const EvalTime& at);
   void Clear() { incidents_.Clear(); }
 
@@ -40,7 +41,7 @@ class JobIssues {
   void Restore(BinaryReader& in) { incidents_.Restore(in); }
 
  private:
-  // Completes the events of one batch, and emits them in order.
+  // Completes the events of one batch and emits them in order.
   void Emit(std::span<IssueEvent> batch, EventSink* out);
   // Adds incidents and root causes to the events.
   void Relate(std::span<IssueEvent> batch);

@@ -12,7 +12,7 @@
 
 namespace pitwall::engine {
 
-// Keeps its parts consistent when the rules change, or when the job's name or labels select other
+// Keeps all parts consistent when the rules change or the job's name or labels select other
 // overrides. Not thread-safe.
 class JobRules {
  public:
@@ -29,7 +29,7 @@ class JobRules {
   JobIssues& issues() { return issues_; }
   const JobIssues& issues() const { return issues_; }
 
-  // Starts without state, with the rules of ClockDomains::SetRules.
+  // Starts without state, using the rules from ClockDomains::SetRules.
   void Begin();
   // Replaces the rules of a running job. `at` is the job's watermark.
   void Replace(CompiledRulesPtr rules, const EvalTime& at, EventSink* out);

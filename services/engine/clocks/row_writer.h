@@ -1,5 +1,5 @@
-// Writer of source rows, and of samples from the engine itself, to the stores of a job's clocks. It
-// counts the rows and samples that a store rejects.
+// Writer of source rows and engine samples to the stores of a job's clocks. Counts the rows and
+// samples that a store rejects.
 #pragma once
 
 #include <cstdint>
@@ -12,29 +12,31 @@
 
 namespace pitwall::engine {
 
-// Resolves a schema's columns once per store, not for each sample. Not thread-safe.
+// Resolves a schema's columns once per store, not once per sample. Not thread-safe.
 class RowWriter {
  public:
   // Both pointers are borrowed.
   RowWriter(ClockDomains* domains, LimitReport* limits) : domains_(domains), limits_(limits) {}
 
-  // Must be called when domains are new or have another program. Columns are then resolved again.
+  // Must be called when the domains are new or have another program. The columns are then resolved
+  // again.
   void Rebind() { ++generation_; }
 
-  // Writes the row on the time clock. Series of the stream's previous schema that the new schema
-  // does not have end at the row.
+  // Writes the row on the time clock. A series of the stream's previous schema ends at the row if
+  // the new schema does not contain it.
   void WriteRow(const RowRef& row);
   // Writes the row on a step clock.
   void WriteStepRow(const RowRef& row, int64_t step, ClockDomain* domain);
-  // Writes one sample of the engine. `domain` may be null.
+  // Writes one sample of the engine itself. `domain` may be null.
   void WriteSample(ClockDomain* domain, int64_t position, const Labels& labels, double value);
-  // Writes a row of the engine with the series of `schema`. `columns` caches the resolved columns.
+  // Writes a row of the engine itself with the series of `schema`. `columns` caches the resolved
+  // columns.
   void WriteOwnRow(ClockDomain* domain, int64_t position, const Schema& schema,
                    BoundColumns* columns, std::span<const double> values);
-  // Ends all series of the source: on the time clock at `position`, on a step clock after the last
-  // step that the source has logged.
+  // Ends all series of the source. They end on the time clock at `position`, and on a step clock
+  // after the last step that the source has logged.
   void MarkStale(const Source& source, int64_t position);
-  // Ends the source's series on its clock of that mode.
+  // Ends the source's series on its clock in that mode.
   void MarkStepsStale(const Source& source, const std::string& mode);
 
  private:

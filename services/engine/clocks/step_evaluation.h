@@ -20,8 +20,8 @@ class StepEvaluation {
   // Evaluates every logged step. Later data does not belong to these steps.
   void Finish(ClockDomain* domain, int64_t at, EventSink* out);
   void FinishAll(int64_t at, EventSink* out);
-  // Updates the status and the needs of step rules. `carried(metric)` returns whether some rank
-  // that reports steps sends the metric.
+  // Updates the status and the needs of step rules. `carried(metric)` returns whether any rank that
+  // reports steps sends the metric.
   template <typename F>
   void JudgeNeeds(int64_t time_ns, const F& carried, const JobIdentity& job, EventSink* out) {
     for (const auto& domain : rules_->domains().steps()) {

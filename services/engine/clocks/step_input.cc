@@ -45,7 +45,7 @@ void StepInput::Promise(Source* source, const std::string& mode, int64_t step, i
   ClockDomain* shared = clocks.Shared(mode);
   if (domain == nullptr && shared != nullptr && StepPosition(step) > shared->ticks().watermark()) {
     placement_.Move(source, mode,
-                    kSharedClock);  // The rank has caught up: it does not log data for this step.
+                    kSharedClock);  // The rank has caught up, so it logs no data for this step.
     domain = shared;
   }
   if (domain != nullptr && further) {
@@ -75,7 +75,7 @@ void StepInput::AdvanceWithout(const Source& source, bool ended, int64_t at, Eve
     }
     const auto progress = source.steps.find(mode);
     if (progress == source.steps.end() || progress->second.clock != domain->id().clock) continue;
-    // The source was the last one on this clock. A source that may return has not promised any
+    // The source was the last one on this clock. If it returns later, it has still not promised any
     // later step.
     if (ended) {
       evaluation_.Finish(domain.get(), at, out);
@@ -110,7 +110,7 @@ void StepInput::Apply(const RowRef& row, int64_t step, EventSink* out) {
   rules_->writer().WriteStepRow(row, step, domain);
 }
 
-// As with a new attempt, windows of the rank's clock start again, and every rank on the clock must
+// As for a new attempt, windows on the rank's clock restart, and every rank on the clock must
 // promise again. If the shared clock restarts, all ranks return to it.
 void StepInput::Restart(Source* source, const std::string& mode, int64_t at, EventSink* out) {
   StepProgress& its = source->steps[mode];

@@ -1,5 +1,5 @@
-// Input of the step clocks: applies steps and step promises of ranks in event-time order and moves
-// the watermarks (time-model.md, section 3).
+// Input of the step clocks. It applies the ranks' steps and step promises in event-time order and
+// advances the watermarks (time-model.md, section 3).
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ class StepInput {
   StepInput(const EngineOptions& options, EngineCounters* counters, LimitReport* limits,
             SourceTable* sources, JobRules* rules, const JobAttempt* attempt);
 
-  // Registers the step modes that a rank announces. Their clocks wait for its promises.
+  // Registers the step modes that a rank announces. Their clocks then wait for the rank's promises.
   void Announce(Source* source, const std::vector<std::string>& modes);
   // Applies a rank's promise that it will log no further data at or before the step.
   void Promise(Source* source, const std::string& mode, int64_t step, int64_t at, EventSink* out);
@@ -32,11 +32,11 @@ class StepInput {
   void AdvanceWithout(const Source& source, bool ended, int64_t at, EventSink* out);
   // Evaluates every logged step.
   void FinishAll(int64_t at, EventSink* out) { evaluation_.FinishAll(at, out); }
-  // Starts another attempt: windows start again, and every rank is on the shared clock.
+  // Starts another attempt: windows restart, and every rank is on the shared clock.
   void BeginAttempt();
   // Must be called when a rank has stopped running.
   void OnRankLeft(const Source& source) { placement_.OnRankLeft(source); }
-  // Updates the status and the needs of step rules at an event time.
+  // Updates the status and the needs of step rules at event time `at`.
   void JudgeNeeds(int64_t time_ns, const JobIdentity& job, EventSink* out);
   // Must be called after a snapshot has been restored.
   void NameMissingRanks();
@@ -45,8 +45,8 @@ class StepInput {
   void Advance(ClockDomain* domain, int64_t at, EventSink* out);
   // Handles a step that goes back within the attempt, after the rank returned to a checkpoint.
   void Restart(Source* source, const std::string& mode, int64_t at, EventSink* out);
-  // Returns whether the source may have another mode. If the limit is reached, returns false and
-  // counts the drop.
+  // Returns whether the source may have another mode. At the limit, returns false and counts the
+  // drop.
   bool HasRoomForMode(const Source& source, const std::string& mode);
 
   const EngineOptions& options_;

@@ -45,8 +45,8 @@ ClockDomain* StepPlacement::ClockOfStep(Source* source, const std::string& mode,
   return position > domain->ticks().watermark() ? domain : nullptr;
 }
 
-// Returns a clock that evaluates `position` next, for ranks that fell behind the shared clock.
-// Reuses the clock of other ranks that are as far behind, or creates a clock.
+// Returns a clock that can still evaluate `position`, for ranks that fell behind the shared clock.
+// Reuses the clock of ranks that are equally far behind, or creates a clock.
 ClockDomain* StepPlacement::Separate(const std::string& mode, int64_t position) {
   ClockDomain* shared = domains_->steps().Shared(mode);
   ClockDomain* below = domains_->steps().SeparateBelow(mode, position);
@@ -62,7 +62,7 @@ ClockDomain* StepPlacement::Separate(const std::string& mode, int64_t position) 
 
 void StepPlacement::Move(Source* source, const std::string& mode, uint32_t clock) {
   StepProgress& progress = source->steps[mode];
-  writer_->MarkStepsStale(*source, mode);  // Its series continue on another clock, or end.
+  writer_->MarkStepsStale(*source, mode);  // Its series continue on another clock or end.
   const uint32_t before = progress.clock;
   sources_->ChangeSteps(source, [&](Source*) { progress.clock = clock; });
   NoteReached(mode, &progress);
@@ -92,7 +92,8 @@ void StepPlacement::DropLaggards(ClockDomain* domain) {
     const Source* slowest = sources_->order().AnySlowest(mode, domain->id().clock);
     if (slowest == nullptr || !Lags(*slowest, domain)) return;
     const std::vector<Source*> all = sources_->order().Slowest(mode, domain->id().clock);
-    // While at least one of these ranks does not lag, the clock waits for its promise anyway.
+    // While at least one of these ranks does not lag, the clock has to wait for that rank's
+    // promise.
     if (!std::all_of(all.begin(), all.end(),
                      [&](const Source* source) { return Lags(*source, domain); }))
       return;

@@ -12,26 +12,26 @@
 
 namespace pitwall::engine {
 
-// Reports to the shared clock the ranks for which it does not wait. Not thread-safe.
+// Tells the shared clock which ranks it does not wait for. Not thread-safe.
 class StepPlacement {
  public:
   // The pointers are borrowed.
   StepPlacement(SourceTable* sources, ClockDomains* domains, RowWriter* writer, LimitReport* limits)
       : sources_(sources), domains_(domains), writer_(writer), limits_(limits) {}
 
-  // Returns the clock for the rank's row of a step, or null if the step has already been evaluated.
-  // `first` marks the rank's first row of that step. Some rule must read steps of the mode.
+  // Returns the clock for the rank's row at a step, or null if the step has already been evaluated.
+  // `first` marks the rank's first row at that step. Some rule must read steps of the mode.
   ClockDomain* ClockOfStep(Source* source, const std::string& mode, int64_t step, bool first);
   void Move(Source* source, const std::string& mode, uint32_t clock);
   // Removes ranks from the clock after it has waited too long for them (time-model.md 3.2).
   void DropLaggards(ClockDomain* domain);
-  // Records that the rank announces the mode or participates again. Its promises count from this
-  // point on.
+  // Records that the rank announced the mode or participates again. Its promises count from then
+  // on.
   void NoteReached(const std::string& mode, StepProgress* progress) const;
-  // Returns every rank to the shared clock, in one mode or in all modes.
+  // Moves every rank back to the shared clock, in one mode or in all modes.
   void ReturnAll(const std::string& mode);
   void ReturnAll();
-  // Must be called when a rank has stopped running. Clocks no longer wait for it.
+  // Must be called when a rank has stopped running. Clocks then no longer wait for the rank.
   void OnRankLeft(const Source& source);
   void NameMissingRanks(const std::string& mode);
 

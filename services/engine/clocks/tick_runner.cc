@@ -27,8 +27,8 @@ void TickRunner::RunBelow(int64_t position, EventSink* out) {
   }
 }
 
-// After such a long silence each tick would have the same result. A clock that was an hour behind,
-// or a long silence, must not cost an hour of evaluations.
+// Skips ticks that would all have the same result after a long silence. Neither a long silence nor
+// a clock that was an hour behind may cost an hour of evaluations.
 bool TickRunner::SkipQuiet(int64_t position) {
   if (ClockDomain* time = rules_->domains().time(); time != nullptr)
     time->ticks().SkipTo(position - 1);

@@ -19,7 +19,7 @@ class TickRunner {
              JobAttempt* attempt)
       : job_(job), clock_(clock), rules_(rules), steps_(steps), attempt_(attempt) {}
 
-  // Runs all due ticks before `position`. Skips the ticks at which all verdicts have settled.
+  // Runs all due ticks before `position`. Skips ticks after all verdicts have settled.
   void RunBelow(int64_t position, EventSink* out);
 
  private:

@@ -1,6 +1,6 @@
-// Tests of annotations with an effect. `capture`: only the event that opens an issue requests a
-// capture. `onset`: the value is the number of seconds since the onset, and events of an open issue
-// contain the time of the onset.
+// Tests of annotations that affect events. With `capture`, only the event that opens an issue
+// requests a capture. With `onset`, the annotation value is the number of seconds since the onset,
+// and events of an open issue contain the onset time.
 #include <gtest/gtest.h>
 
 #include "rules/plan/compile.h"
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// Returns the issue events of these rules, with m = values[i] at second i + 1.
+// Returns the issue events of these rules for m = values[i] at second i + 1.
 std::vector<IssueEvent> EventsOf(std::string_view rules, const std::vector<double>& values) {
   const RuleSetFile file{"p.yaml", Cat("groups:\n- name: g\n  interval: 1s\n  rules:\n", rules)};
   const auto program = plan::CompileRules({&file, 1});

@@ -13,7 +13,8 @@ DomainInputs::Limits LimitsOf(const EngineOptions& options, bool shared) {
   const window::Limits limits{.max_series = options.max_series_per_job,
                               .max_open_samples = options.open_cells_per_clock()};
   DomainInputs::Limits all{.series = limits, .subqueries = limits};
-  // A separate clock holds only part of the rows that wait on the shared clock.
+  // Reduces the limit, because a separate clock holds only part of the rows that wait on the shared
+  // clock.
   if (!shared) all.series.max_open_samples /= options.max_separate_clocks_per_mode;
   return all;
 }
@@ -88,7 +89,8 @@ void ClockDomain::Replace(plan::ProgramPtr program, size_t domain, const EvalTim
   inputs_.Replace(std::move(program), domain, start);
   ticks_.Replace(start);
   const std::vector<window::SeriesId> ended = recorded.Inherit(&recorded_, old_domain, new_domain);
-  // If the store is full, the series end by the look-back instead.
+  // If the store is full, stale markers cannot be written, and the series end by the lookback
+  // instead.
   if (!ended.empty() && !inputs_.store()->AppendStale({.position = at.position + 1}, ended).ok())
     counters_->Count(Drop::kLimit, ended.size());
   for (const auto& [from, to] : unchanged) to->Inherit(from, new_domain);

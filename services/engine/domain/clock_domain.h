@@ -44,7 +44,7 @@ struct DomainId {
   bool is_shared() const { return clock == kSharedClock; }
 };
 
-// Pace of a step clock.
+// Evaluation pace of a step clock.
 struct StepPace {
   StepTimes times;
   StepPatience patience;
@@ -52,7 +52,7 @@ struct StepPace {
 
 class ClockDomain {
  public:
-  // Borrows `counters`. `clock_id` is DomainId::clock: the domain of a separate step clock skips
+  // Borrows `counters`. `clock_id` is DomainId::clock. The domain of a separate step clock skips
   // rules across ranks (rank_scope.h) and does not emit statuses.
   ClockDomain(plan::ProgramPtr program, size_t domain, const EngineOptions& options,
               EngineCounters* counters, uint32_t clock_id = kSharedClock);
@@ -70,21 +70,21 @@ class ClockDomain {
   RuleEvaluator& evaluator() { return evaluator_; }
   HistoryLoss& history_loss() { return history_loss_; }
 
-  // Sets the separate domains whose issues count in the statuses of this shared step clock.
+  // Sets the separate domains whose issues count toward the statuses of this shared step clock.
   // Borrowed.
   void SetSeparate(const std::vector<const ClockDomain*>& separate);
 
-  // Seals up to the tick and evaluates every group that is due, in order.
+  // Seals samples up to the tick and evaluates every due group in order.
   void Evaluate(const EvalTime& at, const JobIdentity& job, EventSink* out);
   // On the time clock, starts the attempt's windows at `position`. All other windows continue.
   void BeginAttempt(int64_t position);
-  // Empties the windows for another attempt, or after the step went back. All issues must have
-  // ended before.
+  // Empties the windows for another attempt or after the step went back. All issues must have ended
+  // before the call.
   void RestartWindows();
   // Returns whether the history is lost, in part or completely (time-model.md, section 6). A step
   // domain of a job without steps (such as a node job) has no history to lose.
   bool history_lost() const;
-  // Drops series that no window can see. The call is expensive and should be rare.
+  // Drops series that are outside all windows. The call is expensive and should be rare.
   void Expire();
   // Installs another program for the same clock (docs/time-model.md, section 7). Unchanged rules
   // keep their state; issues of other rules end.
@@ -92,7 +92,7 @@ class ClockDomain {
                EventSink* out);
 
   size_t MemoryBytes() const { return inputs_.MemoryBytes(); }
-  // Saves all state except history_loss(), which has a different place in older snapshots.
+  // Saves all state except history_loss(), which older snapshots store elsewhere.
   void Save(BinaryWriter& out) const;
   // `format` is the snapshot's format (shard.h).
   Status Restore(BinaryReader& in, uint32_t format);

@@ -1,4 +1,4 @@
-// Tests of recording rules, their limits, and stale markers, with the behavior of Prometheus
+// Tests of recording rules, their limits, and their stale markers. The behavior matches Prometheus
 // (rules/group.go).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ using ::testing::IsEmpty;
 
 constexpr int64_t kSecond = kNanosPerSecond;
 
-// One domain that reads series m{i="…"}. It reports the recorded samples and failed rules at each
+// One domain that reads series m{i="…"}. Reports the recorded samples and the failed rules at each
 // tick.
 class DomainPlan final : public RuleObserver {
  public:
@@ -51,7 +51,8 @@ class DomainPlan final : public RuleObserver {
               .ok());
     }
   }
-  // Appends samples of m at this second, evaluates the tick, and returns the reports.
+  // Appends samples of m at this second, evaluates the tick, and returns the recorded samples and
+  // failed rules.
   std::vector<std::string> Tick(int64_t second, const std::map<std::string, double>& samples) {
     Feed(second * 1000, samples);
     reports_.clear();
@@ -110,7 +111,7 @@ TEST(ClockDomainRecordTest, LimitCountsUnreadSeries) {
               ElementsAre("r fails: exceeded limit of 1 with 2 series"));
 }
 
-TEST(ClockDomainRecordTest, EditedRuleEndsItsSeriesBeforeLaterRulesRead) {
+TEST(ClockDomainRecordTest, EditedRuleEndsItsSeriesBeforeLaterRulesReadThem) {
   constexpr char kSum[] = "- {record: s, expr: sum(r)}\n- {alert: A, expr: s > 100}\n";
   DomainPlan domain(Group("", Cat("- {record: r, expr: m}\n", kSum)));
   EXPECT_THAT(domain.Tick(1, {{"1", 1}, {"2", 5}}),
@@ -123,7 +124,7 @@ TEST(ClockDomainRecordTest, EditedRuleEndsItsSeriesBeforeLaterRulesRead) {
 TEST(ClockDomainRecordTest, RemovedRule_SeriesEndAtNextGroupEvaluation) {
   DomainPlan domain(Group("", Cat("- {record: r, expr: m}\n", kReader)));
   EXPECT_THAT(domain.Tick(1, {{"1", 1}}), ElementsAre("r{i=\"1\"} 1"));
-  // Another group is due more often, but it has no series to end.
+  // Another group is due earlier, but that group has no series to end.
   domain.Reload(
       1,
       Cat("groups:\n- name: often\n  interval: 1s\n  rules:\n",
@@ -133,7 +134,7 @@ TEST(ClockDomainRecordTest, RemovedRule_SeriesEndAtNextGroupEvaluation) {
   EXPECT_THAT(domain.Tick(4, {}), IsEmpty());
 }
 
-TEST(ClockDomainRecordTest, RuleWhoseValueWonEndsSharedSeries) {
+TEST(ClockDomainRecordTest, RuleThatWroteSharedSeriesEndsIt) {
   DomainPlan domain(Group(
       "", Cat("- {record: r, expr: 'sum(m)'}\n- {record: r, expr: 'max(m) > 3'}\n", kReader)));
   EXPECT_THAT(domain.Tick(1, {{"1", 4}, {"2", 4}}),
@@ -141,8 +142,8 @@ TEST(ClockDomainRecordTest, RuleWhoseValueWonEndsSharedSeries) {
   EXPECT_THAT(domain.Tick(2, {{"1", 1}, {"2", 1}}), ElementsAre("r 2"));
 }
 
-// A window may contain samples that an instant selector no longer sees. Needs that are only derived
-// from the expression do not suppress the result.
+// A window may contain samples that an instant selector no longer sees. Needs derived from the
+// expression must not suppress the result of such a window.
 TEST(ClockDomainRecordTest, DerivedNeedsDoNotSuppressResults) {
   const auto rules = [](std::string_view needs) {
     return Group("", Cat("- {alert: A, expr: 'last_over_time(m[10s]) > 3'", needs,

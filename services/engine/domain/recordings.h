@@ -1,4 +1,4 @@
-// Samples that recording rules write during a replay, for tools that keep them.
+// Observer of the samples that recording rules write during a replay, for tools that store them.
 #pragma once
 
 #include "services/engine/program/event_sink.h"
@@ -10,8 +10,8 @@ namespace pitwall::engine {
 class RecordingObserver {
  public:
   virtual ~RecordingObserver() = default;
-  // Receives a sample of a recording rule, or of ALERTS if a selector reads it, on the clock of its
-  // group. Stale markers are not passed.
+  // Receives a sample of a recording rule on the clock of its group. Also receives ALERTS samples
+  // if a selector reads ALERTS. Stale markers are not passed.
   virtual void Recorded(const JobIdentity& job, const ClockSpec& clock, const EvalTime& at,
                         const Labels& labels, double value) = 0;
 };

@@ -1,5 +1,5 @@
-// Tests of the reasons in a rule's status (time-model.md, section 8): missing series, and
-// conditions that the rule waits for.
+// Tests of the reasons in rule statuses (time-model.md, section 8): missing series, and conditions
+// that a rule waits for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +14,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Feeds series m{gpu="…"} of one node at this second, and on the step clock too if a step is set.
+// Feeds series m{gpu="…"} of one node at this second. If a step is set, feeds them on the step
+// clock too.
 void Feed(ShardForTest* shard, int second, const std::map<std::string, double>& values,
           int64_t step = kNoStep) {
   Schema schema;
@@ -45,8 +46,8 @@ std::string Rules(std::string_view group, std::string_view rules) {
   return Cat("groups:\n- name: g\n  ", group, "\n  rules:\n", rules);
 }
 
-// The label has 4^20 bytes, but the child process may map only 600 MiB more. Such a rule can
-// already be in the log, because the limits for new rules do not remove it.
+// The label has 4^20 bytes, but the child process may map only 600 MiB more. The log can already
+// contain such a rule, because the limits on new rules do not remove existing ones.
 TEST(StatusReasonTest, RuleThatExhaustsMemory_HasStatusError) {
   std::string expr = "m";
   for (int i = 0; i < 20; ++i)
@@ -65,12 +66,12 @@ TEST(StatusReasonTest, RuleThatExhaustsMemory_HasStatusError) {
   EXPECT_EQ(status, 0);
 }
 
-TEST(StatusReasonTest, PendingReasonGivesFiringTime) {
+TEST(StatusReasonTest, PendingReasonContainsFiringTime) {
   ShardForTest shard(Rules("interval: 2s", "  - {alert: High, expr: m > 5, for: 9s}\n"));
   for (int t = 1; t <= 4; ++t) Feed(&shard, t, {{"0", 1}, {"1", 1}});
   for (int t = 5; t <= 7; ++t) Feed(&shard, t, {{"0", 9}, {"1", 1}});
   for (int t = 8; t <= 20; ++t) Feed(&shard, t, {{"0", 9}, {"1", 9}});
-  // Ticks are 2 s apart, so no alert fires after 9 s.
+  // Ticks are 2 s apart, so a `for` of 9 s ends at the tick after 10 s.
   EXPECT_THAT(shard.Events(),
               ElementsAre("status NoIssuesFound High ",
                           "status InProgress High 1 element is pending since 2026-01-01T00:00:06Z, "
@@ -111,7 +112,7 @@ TEST(StatusReasonTest, ReasonCountsFirstSamples) {
   EXPECT_THAT(shard.Events(), ElementsAre("status NoIssuesFound High "));
 }
 
-TEST(StatusReasonTest, ReasonGivesMinimumHistoryInSamples) {
+TEST(StatusReasonTest, ReasonContainsMinimumHistoryInSamples) {
   ShardForTest shard(Rules(
       "interval: 1s",
       "  - alert: High\n    params: {patience: 4}\n"
@@ -123,7 +124,7 @@ TEST(StatusReasonTest, ReasonGivesMinimumHistoryInSamples) {
   EXPECT_EQ(shard.outputs().events.back().time_ns, ShardForTest::At(5));
 }
 
-// The next attempt reports the reason again immediately.
+// The next attempt reports the reason again at its start.
 TEST(StatusReasonTest, MinimumHistoryRestartsWithAttempt) {
   const auto run = [](int restart) {
     ShardForTest shard(Rules("clock: step\n  interval: 1",
@@ -147,9 +148,9 @@ TEST(StatusReasonTest, MinimumHistoryRestartsWithAttempt) {
   EXPECT_EQ(run(7), events);
 }
 
-// Waiting does not help when the samples are too far apart. The reason is reported once, even after
-// another reason.
-TEST(StatusReasonTest, SamplesTooFarApart_ReasonGivesSpacing) {
+// Waiting does not help if the samples are too far apart. That reason is reported once, even after
+// a different reason.
+TEST(StatusReasonTest, SamplesTooFarApart_ReasonContainsSpacing) {
   const std::string_view expr =
       "m > 5 and count_over_time(m[60]) >= 40 and on () min((ts_of_last_over_time(m[5 samples]) - "
       "ts_of_first_over_time(m[5 samples])) / (count_over_time(m[5 samples]) - 1)) < $row_steps";
@@ -169,7 +170,7 @@ TEST(StatusReasonTest, SamplesTooFarApart_ReasonGivesSpacing) {
   EXPECT_THAT(run(1, 1.5), ElementsAre("status NoIssuesFound High "));
 }
 
-TEST(StatusReasonTest, ReasonGivesMinimumHistoryAsTime) {
+TEST(StatusReasonTest, ReasonContainsMinimumHistoryAsTime) {
   ShardForTest shard(Rules("interval: 1s",
                            "  - {alert: High, expr: 'm > 5 and on () time() - "
                            "min(ts_of_first_over_time(m[attempt])) >= 30'}\n"));
@@ -180,9 +181,9 @@ TEST(StatusReasonTest, ReasonGivesMinimumHistoryAsTime) {
   EXPECT_EQ(shard.outputs().events.back().time_ns, ShardForTest::At(31));
 }
 
-// For an `or`, one evaluable side is enough. A count that is the subject of the rule is not a
-// minimum history.
-TEST(StatusReasonTest, OtherConditionsAreNotMinimumHistory) {
+// For an `or`, one side that can be evaluated is enough. A count that is the subject of the rule is
+// not a minimum history.
+TEST(StatusReasonTest, UnrelatedConditionsAreNotMinimumHistory) {
   for (const char* expression :
        {"m > 5 and count_over_time(m[attempt]) > 100 or m < 0", "count_over_time(m[attempt]) > 100",
         "m > 5 unless count_over_time(m[attempt]) > 100",
@@ -205,7 +206,7 @@ TEST(StatusReasonTest, OtherConditionsAreNotMinimumHistory) {
   }
 }
 
-TEST(StatusReasonTest, NewWindow_ReasonGivesTimeWhenFull) {
+TEST(StatusReasonTest, NewWindow_ReasonContainsTimeWhenFull) {
   ShardForTest shard(Rules("interval: 1s", "  - {alert: High, expr: m > 5}\n"));
   for (int t = 1; t <= 9; ++t) Feed(&shard, t, {{"0", 1}});
   shard.ChangeRules(
@@ -220,7 +221,7 @@ TEST(StatusReasonTest, NewWindow_ReasonGivesTimeWhenFull) {
   EXPECT_EQ(shard.outputs().events.back().time_ns, ShardForTest::At(39));
 }
 
-TEST(StatusReasonTest, MissingInputIsNamedBySeries) {
+TEST(StatusReasonTest, ReasonNamesMissingSeries) {
   ShardForTest shard(Rules("interval: 1s", "  - {alert: High, expr: sum by (gpu) (m) > 5}\n"));
   for (int t = 1; t <= 5; ++t) Feed(&shard, t, {{"0", 1}, {"1", 1}});
   for (int t = 6; t <= 70; ++t) Feed(&shard, t, {{"0", 1}});
@@ -248,7 +249,7 @@ TEST(StatusReasonTest, OscillatingElementDoesNotFloodStatuses) {
   EXPECT_EQ(run(60), events);
 }
 
-// Statuses on the step clock are also updated between steps, and an error must persist across these
+// Statuses on the step clock are also updated between steps. An error must persist across these
 // updates.
 TEST(StatusReasonTest, StepClockErrorIsReportedOnce) {
   ShardForTest shard(

@@ -33,7 +33,7 @@ class StepClocks {
   // Removes and returns all clocks, shared clocks first.
   Runners Release();
 
-  // Returns null if there are no rules on steps of that mode, or if that clock does not exist.
+  // Returns null if no rule reads steps of that mode, or if that clock does not exist.
   ClockDomain* Find(std::string_view mode, uint32_t clock) const;
   ClockDomain* Shared(std::string_view mode) const { return Find(mode, kSharedClock); }
   // Returns the mode's separate clock with the highest watermark below `position`, or null.
@@ -41,9 +41,10 @@ class StepClocks {
   size_t CountSeparate(std::string_view mode) const;
   uint32_t NextId() { return ++last_id_; }
 
-  // Saves the identities of the separate clocks. Their state is saved by each runner's Save.
+  // Saves the IDs of the separate clocks. Each runner's Save saves the state of its clock.
   void Save(BinaryWriter& out) const;
-  // `make(domain, clock)` creates the runner of a saved separate clock without adding it.
+  // Restores the separate clocks. `make(domain, clock)` creates the runner of a saved separate
+  // clock without adding it.
   Status Restore(BinaryReader& in,
                  const std::function<std::unique_ptr<ClockDomain>(size_t, uint32_t)>& make);
 

@@ -23,7 +23,8 @@ groups:
   - {alert: MeanLossHigh, expr: "avg without (rank) (train_loss) > 5", annotations: {description: High.}}
 )rules";
 
-// A rank that logs and promises a loss at each step, as a Python client does: one batch per step.
+// A rank that logs a loss at each step and promises the step, in one batch per step, like a Python
+// client.
 class RankForTest {
  public:
   RankForTest(ShardForTest* shard, int64_t rank, double clock_error = 0)
@@ -45,7 +46,7 @@ class RankForTest {
     batch.step_promises.push_back({std::string(mode), step});
     shard_->Feed(batch, at + clock_error_);
   }
-  // Sends a batch with the steps of a second until `at`, and a promise of the last step.
+  // Sends one batch with all steps of the second that ends at `at`, and a promise of the last step.
   void Steps(double at, int64_t first, int count, double loss) {
     std::vector<int64_t> times, steps;
     for (int i = 0; i < count; ++i) {
@@ -103,11 +104,11 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 class StepClockTest : public ::testing::TestWithParam<bool> {
  protected:
-  // With the parameter, restores everything from a snapshot now and then.
+  // If the test parameter is set, restores everything from a snapshot now and then.
   void MayRestart() {
     if (GetParam()) shard_.Restart();
   }
-  // Returns the number of samples dropped because other ranks are ahead.
+  // Returns the number of samples dropped because other ranks were ahead.
   uint64_t late() const { return shard_.drops(Drop::kLateStep); }
 
   ShardForTest shard_{kRules};
@@ -183,7 +184,7 @@ TEST_P(StepClockTest, RankCatchesUp_ReturnsToSharedClock) {
   EXPECT_EQ(late(), 0U);
 }
 
-TEST_P(StepClockTest, TwoStepRates_BothRanksAreEvaluatedSoon) {
+TEST_P(StepClockTest, RanksWithDifferentStepRates_AreEvaluatedWithoutDelay) {
   for (int s = 0; s < 2000; ++s) {
     zero_.Step(1 + s * 0.1, s, s == 1500 ? kNaN : 1);
     if (s % 10 == 0) one_.Step(1 + s * 0.1, s / 10, s >= 1000 ? kNaN : 1);
@@ -197,7 +198,7 @@ TEST_P(StepClockTest, TwoStepRates_BothRanksAreEvaluatedSoon) {
   EXPECT_EQ(late(), 0U);
 }
 
-TEST_P(StepClockTest, AbandonedMode_OthersAreEvaluated) {
+TEST_P(StepClockTest, RankAbandonsMode_OthersAreEvaluated) {
   for (int s = 0; s < 200; ++s) {
     zero_.Step(s + 1.0, s, s == 150 ? kNaN : 1, "eval");
     if (s < 5) {
@@ -292,8 +293,9 @@ TEST_P(StepClockTest, OneRankJumpsFarAhead_OthersStayTogether) {
   EXPECT_THAT(Issues(shard_), ElementsAre("LossNotFinite rank 1 step 40"));
 }
 
-// B2: promises of a clock more than 60 s ahead are rejected, together with the modes.
-TEST_P(StepClockTest, ClockOfOneRankAnHourAhead_OthersAreEvaluated) {
+// Scenario B2: promises from a clock that is more than 60 s ahead are rejected, together with the
+// step modes.
+TEST_P(StepClockTest, RankClockOneHourAhead_OthersAreEvaluated) {
   RankForTest ahead(&shard_, 2, 3600);
   for (int s = 0; s < 100; ++s) {
     shard_.SetAppendTime(s + 1.0);
@@ -307,7 +309,7 @@ TEST_P(StepClockTest, ClockOfOneRankAnHourAhead_OthersAreEvaluated) {
   }
 }
 
-TEST_P(StepClockTest, ClockOfOneRank45SecondsAhead_OthersAreNotLost) {
+TEST_P(StepClockTest, RankClock45SecondsAhead_OthersAreNotLost) {
   RankForTest ahead(&shard_, 2, 45);
   for (int s = 0; s < 100; ++s) {
     shard_.SetAppendTime(s + 1.0);
@@ -322,9 +324,9 @@ TEST_P(StepClockTest, ClockOfOneRank45SecondsAhead_OthersAreNotLost) {
   EXPECT_THAT(Issues(shard_), ElementsAre("LossNotFinite rank 0 step 95"));
 }
 
-// With one batch of 1,000 steps per second, a distance of half a second between two ranks is not
+// At 1,000 steps per second in one batch, a rank that is half a second behind another rank does not
 // lag.
-TEST_P(StepClockTest, QuickStepsInBatches_NoRankLeaves) {
+TEST_P(StepClockTest, FastStepsInBatches_NoRankLeaves) {
   zero_.Step(1, 0, 0);
   one_.Step(1, 0, 0);
   for (int second = 0; second < 6; ++second) {

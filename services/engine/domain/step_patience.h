@@ -1,5 +1,5 @@
-// Number of further steps for which a step clock waits for a rank that does not promise any step
-// (time-model.md 3.2). Derived only from the log's records.
+// Number of further steps for which a step clock waits for a rank that stops promising steps
+// (time-model.md 3.2). Depends only on the records in the log.
 #pragma once
 
 #include <algorithm>
@@ -15,22 +15,22 @@ class StepPatience {
   static constexpr uint64_t kFewest = 16;
   static constexpr uint64_t kMost = 1024;
 
-  // Records that a rank of the clock has promised a step after the leading rank reached `steps` new
-  // steps since the previous promise. Batches cover up to a second, so one promise covers many
-  // quick steps.
+  // Records that a rank on the clock has promised a step. `steps` is the number of new steps that
+  // the leading rank reached since the rank's previous promise. Batches cover up to a second, so
+  // one promise covers many fast steps.
   void Promised(uint64_t steps) {
     hop_ = std::max<uint64_t>(hop_ - (hop_ + 15) / 16, std::min(steps, kMost));
   }
 
-  // Returns the number of steps without a promise after which a rank leaves the clock. A rank may
-  // take as long as four of the longest steps, or four of the usual intervals between promises.
+  // Returns the number of steps without a promise after which a rank leaves the clock. The limit
+  // allows for four of the longest steps and four of the usual promise intervals.
   uint64_t Steps(const StepTimes& times) const {
     const double longest = std::min(4 * times.Spread(), static_cast<double>(kMost));
     return std::clamp(std::max(static_cast<uint64_t>(longest), 4 * hop_), kFewest, kMost);
   }
   // Returns the distance in steps behind the leading rank after which a rank leaves even though it
-  // promises. Otherwise its clock would fall further and further behind, and rows of the other
-  // ranks would wait without bound.
+  // promises. Otherwise, its clock would fall further and further behind, and the rows of the other
+  // ranks would accumulate without bound.
   uint64_t Distance(const StepTimes& times) const { return 2 * Steps(times); }
 
   void Save(BinaryWriter& out) const { out.U64(hop_); }

@@ -33,8 +33,8 @@ class StepTimes {
     if (times_.size() > limit_) times_.erase(times_.begin());
   }
 
-  // Returns the event time of that step, else of the nearest earlier step, else of the first known
-  // step; 0 if no step is known.
+  // Returns the event time of the step if known. Otherwise, returns that of the nearest earlier
+  // known step, or of the first known step. Returns 0 if no step is known.
   int64_t At(int64_t step) const {
     auto it = times_.upper_bound(step);
     if (it == times_.begin()) return it == times_.end() ? 0 : it->second.time_ns;
@@ -49,9 +49,9 @@ class StepTimes {
   int64_t Newest() const { return times_.empty() ? kNoStep : times_.rbegin()->first; }
 
   // Number of steps that the leading rank has reached. Grows by one with each new maximum step,
-  // however far the step jumps, and never falls.
+  // regardless of the step's distance, and never decreases.
   uint64_t count() const { return count_; }
-  // Returns the number of reached steps after `step`. kNoStep means all known steps.
+  // Returns the number of steps reached after `step`. kNoStep counts all known steps.
   uint64_t CountAfter(int64_t step) const {
     auto it = step == kNoStep ? times_.begin() : times_.upper_bound(step);
     if (it == times_.begin())
@@ -59,8 +59,8 @@ class StepTimes {
     return count_ - std::prev(it)->second.ordinal;
   }
 
-  // Returns the ratio of the longest to the median of the last 256 step durations; 1 while fewer
-  // than three are known.
+  // Returns the longest of the last 256 step durations divided by their median. Returns 1 while
+  // fewer than three durations are known.
   double Spread() const {
     std::vector<int64_t> gaps;
     for (auto it = times_.rbegin(); it != times_.rend() && gaps.size() < 256; ++it) {
@@ -85,7 +85,7 @@ class StepTimes {
     out.U64(count_);
     for (const auto& [step, entry] : times_) out.U64(entry.ordinal);
   }
-  // `ordinals` is false for a snapshot of format 6, which does not contain them. Each step then
+  // `ordinals` is false for snapshots of format 6, which do not contain ordinals. Each step then
   // counts once.
   void Restore(BinaryReader& in, bool ordinals) {
     times_.clear();
@@ -103,7 +103,7 @@ class StepTimes {
  private:
   struct Entry {
     int64_t time_ns = 0;
-    uint64_t ordinal = 0;  // Value of count_ when the step was reached.
+    uint64_t ordinal = 0;  // Value of count_ when the step was first reached.
   };
   size_t limit_;
   uint64_t count_ = 0;

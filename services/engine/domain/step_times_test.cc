@@ -7,11 +7,11 @@
 namespace pitwall::engine {
 namespace {
 
-TEST(StepTimes, StepThatJumps_CountsOnce) {
+TEST(StepTimes, StepJump_CountsOnce) {
   StepTimes times(100);
   times.Saw(1, 10);
   times.Saw(1'000'000'000, 20);
-  times.Saw(2, 30);  // Behind the leading rank, so it does not count.
+  times.Saw(2, 30);  // Not a new maximum, so it does not count.
   EXPECT_EQ(times.count(), 2U);
   EXPECT_EQ(times.CountAfter(kNoStep), 2U);
   EXPECT_EQ(times.CountAfter(1), 1U);

@@ -1,5 +1,5 @@
-// Tests of issue events: value and evidence come from the same tick, and elements that `fold`
-// combines are one issue.
+// Tests of issue events. The value and the evidence come from the same tick, and `fold` combines
+// elements into one issue.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,15 +69,15 @@ TEST_F(IssueEventsTest, ValueAndEvidenceComeFromSameTick) {
   EXPECT_THAT(At(2, {13, 0, 0}), ElementsAre());
   EXPECT_THAT(At(3, {4, 0, 0}), ElementsAre());
   EXPECT_THAT(At(4, {5, 0, 0}), ElementsAre());
-  // The summary shows the value at the last tick with the element present. Value and evidence are
-  // current.
+  // The summary shows the value at the last tick at which the element was present. The value and
+  // the evidence are current.
   EXPECT_THAT(At(5, {3, 0, 0}),
               ElementsAre("resolved {alertname=\"A\",x=\"a\"} value 3 'a at 13' ma=3 cleared"));
 }
 
-// Ten findings of a condition that oscillates around its limit are two issues, and the second
-// issue's summary counts the findings.
-TEST_F(IssueEventsTest, OscillatingElementIsOneUnsteadyIssue) {
+// A condition that oscillates around its limit is found ten times but yields only two issues. The
+// summary of the second issue contains the count.
+TEST_F(IssueEventsTest, OscillatingElementBecomesOneFlappingIssue) {
   Start(Compile("unsteady: 10s, "));
   std::vector<std::string> lines;
   for (int64_t t = 1; t <= 40; ++t) {

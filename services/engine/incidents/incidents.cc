@@ -10,11 +10,11 @@
 namespace pitwall::engine {
 
 namespace {
-constexpr uint8_t kFormatWithLevels = 5;  // as 4, and the level of each issue and its last rise
-constexpr uint8_t kFormatWithPlaces = 4;  // as 3, and whether it is everywhere
-constexpr uint8_t kFormatWithNodes = 3;   // as 2, and the node of each issue
-constexpr uint8_t kFormatWithOnsets = 1;  // incidents had the range of their onsets
-// A value that becomes this many times as high has risen.
+constexpr uint8_t kFormatWithLevels = 5;  // as 4, plus each issue's level and time of its last rise
+constexpr uint8_t kFormatWithPlaces = 4;  // as 3, plus each issue's `everywhere`
+constexpr uint8_t kFormatWithNodes = 3;   // as 2, plus each issue's node
+constexpr uint8_t kFormatWithOnsets = 1;  // also had the range of onsets per incident
+// A value has risen if it is at least this many times the previous level.
 constexpr double kRise = 1.5;
 }  // namespace
 
@@ -48,7 +48,8 @@ std::vector<IncidentTracker::RootCauseChange> IncidentTracker::Apply(std::span<I
     const auto found = issues_.find(id);
     TrackedIssue* issue = found == issues_.end() ? nullptr : found->second.get();
     if (event.type == EventType::kIssueFound && (issue == nullptr || !issue->open)) {
-      // On the step clock an issue can come again under its id: steps that end at one time.
+      // On the step clock, an issue can be found again with the same ID if steps end at the same
+      // time.
       if (issue != nullptr) Forget(id);
       issue = Begin(event, id, nodes_of);
     }
@@ -58,8 +59,8 @@ std::vector<IncidentTracker::RootCauseChange> IncidentTracker::Apply(std::span<I
     issue->told = serial_;
     NoteRise(issue, event);
   }
-  // What is found where the last issue of an incident ends (as when a label changes) belongs to it:
-  // the ends come after.
+  // An issue found when the last issue of an incident ends (for example, because a label changed)
+  // belongs to that incident. Therefore, ends are applied after all other events.
   for (const auto& [issue, event] : ended) End(issue, *event, nodes_of);
   if (dirty_) FindRootCauses(&changed);
   for (const auto& [issue, event] : told) {
@@ -118,14 +119,14 @@ void IncidentTracker::Join(TrackedIssue* issue) {
   for (const TrackedIssue* candidate :
        {explanations_.StrongestCause(*issue, /*open=*/true), open_.OwnSymptom(*issue),
         explanations_.StrongestCause(*issue, /*open=*/false), open_.Sibling(*issue)}) {
-    // The incident of one that has ended may be over.
+    // The incident of an ended issue may be over.
     if (tie == nullptr && candidate != nullptr && incidents_.contains(candidate->incident))
       tie = candidate;
   }
   issue->incident = tie != nullptr ? tie->incident : issue->id;
 }
 
-// Counts it among the open ones.
+// Adds the issue to the open issues and to its incident.
 void IncidentTracker::Open(TrackedIssue* issue) {
   ++incidents_[issue->incident];
   open_.Add(issue);
@@ -142,7 +143,7 @@ void IncidentTracker::FindEverywhere(TrackedIssue* changed, const NodesOfRanks& 
     const auto is_alike = [&](const TrackedIssue* issue) {
       return issue->labels.Has("rank") == of_rank;
     };
-    // Too few for all ranks, now and before.
+    // Skips the scan if there are too few issues to cover all ranks, both now and before.
     const auto alike = std::ranges::find_if(*same, is_alike);
     const bool was_everywhere = alike != same->end() && (*alike)->everywhere;
     if (of_rank && same->size() + 1 < ranks.size() && !was_everywhere) return;
@@ -174,12 +175,12 @@ void IncidentTracker::End(TrackedIssue* issue, const IssueEvent& event,
   explanations_.Add(*issue);
   ended_.emplace(issue->ended_at_ns, issue->id);
   dirty_ = true;
-  // A removed rule explains nothing, and what an attempt did ends with it.
+  // A removed rule explains nothing, and the effects of an attempt end with it.
   if (event.end_reason != EndReason::kCleared && event.end_reason != EndReason::kNoData)
     Forget(issue->id);
 }
 
-// Of an ended issue.
+// Removes an ended issue.
 void IncidentTracker::Forget(const std::string& id) {
   const auto at = issues_.find(id);
   explanations_.Remove(*at->second);
@@ -225,8 +226,8 @@ void IncidentTracker::FindRootCauses(std::vector<RootCauseChange>* changed) {
       root = TopOf(cause)->id;
       issue.cause_rule = cause->rule;
     } else if (issue.fresh) {
-      // One that has just ended has happened none the less; later it would have been met while it
-      // was open.
+      // An issue that has just ended can still be the cause of a new issue. For older issues, it
+      // was considered while it was open.
       if (const TrackedIssue* past = explanations_.StrongestCause(issue, /*open=*/false)) {
         root = past->root_cause.empty() ? past->id : past->root_cause;
         issue.cause_rule = past->rule;
@@ -234,7 +235,7 @@ void IncidentTracker::FindRootCauses(std::vector<RootCauseChange>* changed) {
     } else if (const auto told = issues_.find(root);
                issue.cause_rule.empty() ||
                (told != issues_.end() && told->second->open && !Separates(*told->second, issue))) {
-      root.clear();  // the rules do not say it any more, or the other nodes have it by now too
+      root.clear();  // no longer a cause by the rules, or it now affects all ranks or nodes
       issue.cause_rule.clear();
     }
     if (root == issue.root_cause) continue;

@@ -1,13 +1,17 @@
 // Incidents of a job and the root causes of its issues
 // (docs/decisions/0012-group-issues-into-incidents.md).
 //
-// A new issue joins the open incident of an issue to which the rules tie it: of its cause, of a
-// symptom that nothing explains yet (but what other ranks or nodes had before is no symptom of
-// this one), of one of the same alert with an onset close to its own, or,
-// where both concern the job as a whole, of one that the same cause could explain. Else it opens an
-// incident: two troubles that no rule relates are two, even at one time. Its incident never
-// changes. Its root cause does: the top of the chain of open issues that explain it; when all of
-// these have ended, what it was last. A function of the events alone, in their order.
+// A new issue joins the open incident of the first related issue, in this order:
+//  * its cause, if open,
+//  * a symptom without a known cause, unless other ranks or nodes had the symptom before the new
+//    issue began,
+//  * its cause, if recently ended,
+//  * an issue of the same alert with a close onset,
+//  * a job-wide issue that could have the same cause, if the new issue is job-wide too.
+// Otherwise the issue opens an incident, because simultaneous issues that no rule relates are
+// separate incidents. The incident of an issue never changes. Its root cause is the top of the
+// chain of open issues that explain it, and can change. When all of these issues have ended, the
+// last root cause stays. All results depend only on the events and their order.
 #pragma once
 
 #include <cstdint>
@@ -30,72 +34,74 @@
 
 namespace pitwall::engine {
 
-// Of one job; all its clocks. Not thread-safe.
+// Tracker of one job's incidents on all clocks. Not thread-safe.
 class IncidentTracker {
  public:
   struct RootCauseChange {
     std::string rule;
     Labels labels;
     std::string root_cause;
-    bool told;  // an event of this Apply says it
+    bool told;  // already reported by an event of this Apply
   };
 
   // `counters` is borrowed.
   IncidentTracker(const EngineOptions& options, EngineCounters* counters);
 
-  // Another rule set: what its rules do not explain any more is explained no longer, from the next
-  // Apply on. Null: no rules.
+  // Sets another rule set. From the next Apply on, relations that it does not contain no longer
+  // apply. Null means no rules.
   void SetProgram(const plan::Program* program);
 
-  // The node of each rank of the job; "": not known.
+  // Returns the node of each rank of the job, or "" if the node is unknown.
   using NodesOfRanks = std::function<const StringMap<std::string>&()>;
 
-  // What one evaluation (or end of issues) said, in order; `nodes_of` may be null. Gives each issue
-  // event its incident, and found and updated ones their root cause. Returns the open issues whose
-  // root cause is another now, the alert machines of which must learn it.
+  // Applies the events of one evaluation (or end of issues) in order; `nodes_of` may be null. Sets
+  // the incident of each issue event, and the root cause of found and updated issues. Returns the
+  // open issues whose root cause has changed, so that the caller can update their alert state.
   std::vector<RootCauseChange> Apply(std::span<IssueEvent> events,
                                      const NodesOfRanks& nodes_of = nullptr);
 
-  // The job has ended.
+  // Must be called when the job has ended.
   void Clear();
 
   size_t issues() const { return issues_.size(); }
   size_t open_incidents() const { return incidents_.size(); }
-  // Roughly: ids, names and labels are most of it.
+  // Estimates memory use. IDs, names, and labels take most of it.
   size_t MemoryBytes() const { return issues_.size() * (sizeof(TrackedIssue) + 512); }
 
-  // Bit-exact. Restore replaces everything but the program; damage fails the reader.
+  // Saves and restores bit-exactly. Restore replaces all state except the program. Damaged data
+  // puts the reader into the failed state.
   void Save(BinaryWriter& out) const;
   void Restore(BinaryReader& in);
 
  private:
-  // Null: the bound is reached.
+  // Returns null if the limit on tracked issues is reached.
   TrackedIssue* Begin(const IssueEvent& event, const std::string& id, const NodesOfRanks& nodes_of);
-  // Notes the time if the value of the issue has risen by half.
+  // Records the event's time if the value of the issue has risen by half.
   void NoteRise(TrackedIssue* issue, const IssueEvent& event);
   void Join(TrackedIssue* issue);
   void Open(TrackedIssue* issue);
   void End(TrackedIssue* issue, const IssueEvent& event, const NodesOfRanks& nodes_of);
-  // Whether the open issues of this one's alert are about all nodes, or all ranks, of the job.
+  // Sets `everywhere` of the open issues of this alert: whether they cover all nodes, or all ranks,
+  // of the job.
   void FindEverywhere(TrackedIssue* changed, const NodesOfRanks& nodes_of);
   void Forget(const std::string& id);
   void ForgetEndedBefore(int64_t time_ns);
   void FindRootCauses(std::vector<RootCauseChange>* changed);
-  // Where the chain of open causes ends; the issue itself when it has none.
+  // Returns the end of the chain of open causes, or the issue itself if it has no cause.
   const TrackedIssue* TopOf(const TrackedIssue* issue);
 
   const int64_t window_ns_;
   const size_t max_issues_;
   EngineCounters* const counters_;
   IssueCauses explanations_;
-  std::map<std::string, std::unique_ptr<TrackedIssue>, std::less<>> issues_;  // by id
-  std::set<std::pair<int64_t, std::string>> ended_;                           // (ended_at, id)
-  std::map<std::string, size_t, std::less<>> incidents_;                      // id -> open issues
+  std::map<std::string, std::unique_ptr<TrackedIssue>, std::less<>> issues_;  // by ID
+  std::set<std::pair<int64_t, std::string>> ended_;                           // (ended_at, ID)
+  std::map<std::string, size_t, std::less<>> incidents_;  // ID -> number of open issues
   OpenIssues open_;
-  int64_t now_ns_ = INT64_MIN;                       // newest time of an event
-  bool dirty_ = false;                               // root causes may be others
-  uint64_t serial_ = 0;                              // of Apply
-  std::vector<std::unique_ptr<TrackedIssue>> gone_;  // forgotten in this Apply
+  int64_t now_ns_ = INT64_MIN;                       // newest event time
+  bool dirty_ = false;                               // root causes may have changed
+  uint64_t serial_ = 0;                              // number of the current Apply
+  std::vector<std::unique_ptr<TrackedIssue>> gone_;  // removed in the current Apply
 };
 
 }  // namespace pitwall::engine

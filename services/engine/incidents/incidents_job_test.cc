@@ -1,4 +1,4 @@
-// Incidents of a whole job: rules on both clocks, reloads, restarts.
+// Tests of the incidents of a whole job: rules on both clocks, reloads, and restarts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,12 +28,12 @@ groups:
   - {alert: LowThroughput, expr: train_throughput < 10, for: 3s}
 )rules";
 
-// Two ranks that finish one step a second; the first also says the throughput.
+// Two ranks that finish one step per second. Rank 0 also reports the throughput.
 class TwoRanks {
  public:
   explicit TwoRanks(std::string_view rules) : shard_(rules) {}
 
-  // Second `s`, in which rank 1 took so long.
+  // Feeds second `s`, in which the step of rank 1 took `seconds`.
   void Second(int s, double seconds, double throughput) {
     for (int64_t rank = 0; rank < 2; ++rank) {
       Schema schema;
@@ -63,8 +63,8 @@ class TwoRanks {
   }
   ShardForTest& shard() { return shard_; }
 
-  // "<second> <what> <alert>[/rank] of <incident> because of <root cause>", these two by the
-  // issue's name.
+  // Returns "<second> <event> <alert>[/rank] of <incident> because of <root cause>" for each issue
+  // event. The incident and the root cause appear as issue names.
   std::vector<std::string> Told(bool updates_too = true) const {
     std::map<std::string, std::string> names;
     std::vector<std::string> out;
@@ -91,7 +91,7 @@ class TwoRanks {
   ShardForTest shard_;
 };
 
-TEST(IncidentsOfAJob, AStragglerOnTheStepClockExplainsWhatTheTimeClockSees) {
+TEST(IncidentsOfAJob, StragglerOnStepClockExplainsIssueOnTimeClock) {
   TwoRanks job(kBothClocks);
   for (int s = 1; s <= 20; ++s)
     job.Second(s, s >= 10 && s < 16 ? 3 : 1, s >= 11 && s < 18 ? 5 : 50);
@@ -104,7 +104,7 @@ TEST(IncidentsOfAJob, AStragglerOnTheStepClockExplainsWhatTheTimeClockSees) {
                           "18 resolved LowThroughput of StepOutlier because of StragglerRank/1"));
 }
 
-TEST(IncidentsOfAJob, ALateCauseIsToldOnceAMinute) {
+TEST(IncidentsOfAJob, LateCauseIsReportedByNextUpdate) {
   TwoRanks job(kBothClocks);
   for (int s = 1; s <= 400; ++s) job.Second(s, s >= 30 ? 1.8 : 1, s >= 5 ? 5 : 50);
   EXPECT_THAT(job.Told(),
@@ -115,12 +115,12 @@ TEST(IncidentsOfAJob, ALateCauseIsToldOnceAMinute) {
                           "368 updated LowThroughput of LowThroughput because of StragglerRank/1"));
 }
 
-// What a second does to rank 1 and the throughput: bouts of both, so that issues of both clocks
-// come, go and change their root causes.
+// Step duration of rank 1 and throughput at a second. Both alternate between normal and bad, so
+// that issues on both clocks open, close, and change their root causes.
 double Slowness(int s) { return s % 97 < 40 ? 1 : s % 97 < 70 ? 1.7 : 2.5; }
 double Throughput(int s) { return s % 61 < 20 ? 50 : 5; }
 
-TEST(IncidentsOfAJob, ARestartAnywhereChangesNoEvent) {
+TEST(IncidentsOfAJob, RestartDoesNotChangeEvents) {
   TwoRanks straight(kBothClocks), restarted(kBothClocks);
   for (int s = 1; s <= 400; ++s) {
     for (TwoRanks* job : {&straight, &restarted}) job->Second(s, Slowness(s), Throughput(s));
@@ -143,7 +143,7 @@ TEST(IncidentsOfAJob, ARestartAnywhereChangesNoEvent) {
   }
 }
 
-TEST(IncidentsOfAJob, ARemovedRuleLeavesItsIncident) {
+TEST(IncidentsOfAJob, IssueOfRemovedRuleLeavesIncident) {
   TwoRanks job(kBothClocks);
   for (int s = 1; s <= 20; ++s) job.Second(s, s >= 5 ? 3 : 1, 50);
   const std::string all(kBothClocks);
@@ -158,7 +158,7 @@ TEST(IncidentsOfAJob, ARemovedRuleLeavesItsIncident) {
                           "83 found LowThroughput of LowThroughput"));
 }
 
-TEST(IncidentsOfAJob, TheEndOfAJobEndsItsIncidents) {
+TEST(IncidentsOfAJob, JobEndResolvesIssuesWithTheirIncidents) {
   TwoRanks job(kBothClocks);
   for (int s = 1; s <= 10; ++s) job.Second(s, s >= 5 ? 3 : 1, 5);
   EventSink out;
@@ -173,7 +173,7 @@ TEST(IncidentsOfAJob, TheEndOfAJobEndsItsIncidents) {
   EXPECT_THAT(ended, ElementsAre("LowThroughput", "StepOutlier", "StragglerRank"));
 }
 
-// An issue of `alert` with these labels that is found at second `s`.
+// Returns an issue of `alert` with these labels, found at second `s`.
 IssueEvent FoundIssue(int64_t s, const std::string& alert, Labels labels) {
   IssueEvent event;
   event.job = "job";
@@ -187,7 +187,7 @@ IssueEvent FoundIssue(int64_t s, const std::string& alert, Labels labels) {
   return event;
 }
 
-TEST(IncidentPlaces, AFaultOfANodeExplainsItsOwnRanksOnly) {
+TEST(IncidentPlaces, NodeFaultExplainsOnlyRanksOnThatNode) {
   const plan::ProgramPtr program = ProgramForTest(R"rules(
 groups:
 - name: g
@@ -206,7 +206,7 @@ groups:
   tracker->Apply(events, nodes_of);
   EXPECT_EQ(events[1].root_cause, events[0].id);
 
-  // What is known of places outlives a restart.
+  // Information about nodes survives a restart.
   BinaryWriter saved;
   tracker->Save(saved);
   tracker.emplace(options, &counters);
@@ -226,7 +226,7 @@ groups:
   EXPECT_EQ(later[1].root_cause, events[0].id) << "nobody knows where rank 2 runs";
 }
 
-// What every node has cannot be why one of the ranks is slow; what one node has can.
+// A condition on every node cannot explain why one rank is slow; a condition on one node can.
 class SharedNodes : public ::testing::Test {
  protected:
   SharedNodes()
@@ -267,10 +267,10 @@ groups:
   const EngineOptions options_;
   EngineCounters counters_;
   std::optional<IncidentTracker> tracker_;
-  StringMap<std::string> nodes_;  // by rank
+  StringMap<std::string> nodes_;  // node by rank
 };
 
-TEST_F(SharedNodes, WhatAllRanksHaveIsNoReasonWhyOneIsSlow) {
+TEST_F(SharedNodes, ConditionOfAllRanks_DoesNotExplainSlowRank) {
   for (int rank = 0; rank < 8; ++rank) nodes_[Cat(rank)] = "a";
   std::vector<IssueEvent> events = {
       Busy(1, "a"), Slow(5, "3"),
@@ -289,7 +289,7 @@ TEST_F(SharedNodes, WhatAllRanksHaveIsNoReasonWhyOneIsSlow) {
   EXPECT_EQ(later[0].root_cause, "") << "known after a restart, too";
 }
 
-TEST_F(SharedNodes, WhatOneOfTwoNodesHasIsAReasonUntilBothHaveIt) {
+TEST_F(SharedNodes, NodeConditionExplainsSlowRankUntilBothNodesHaveIt) {
   nodes_ = {{"0", "a"}, {"1", "a"}, {"2", "b"}, {"3", "b"}};
   std::vector<IssueEvent> events = {Busy(1, "b"), Slow(5, "3")};
   Apply(&events);
@@ -307,7 +307,7 @@ IssueEvent BusyRank(int64_t s, std::string rank, std::string node) {
   return FoundIssue(s, "Busy", Labels({{"rank", std::move(rank)}, {"node", std::move(node)}}));
 }
 
-TEST_F(SharedNodes, CauseOfAllRanks_DoesNotExplainOneOfThem) {
+TEST_F(SharedNodes, CauseOnAllRanks_DoesNotExplainSingleRank) {
   nodes_ = {{"0", "a"}, {"1", "b"}};
   std::vector<IssueEvent> events = {BusyRank(1, "0", "a"), Slow(2, "0")};
   Apply(&events);
@@ -317,7 +317,7 @@ TEST_F(SharedNodes, CauseOfAllRanks_DoesNotExplainOneOfThem) {
   EXPECT_EQ(later[1].root_cause, "");
 }
 
-TEST_F(SharedNodes, RanksJoinWhileNodeHasCauseToo_CauseIsOfSomeRanksOnly) {
+TEST_F(SharedNodes, RanksJoinAfterAllWereBusy_CauseExplainsAgain) {
   nodes_ = {{"0", "a"}, {"1", "b"}};
   std::vector<IssueEvent> events = {Busy(1, "a"), BusyRank(2, "0", "a"), BusyRank(2, "1", "b"),
                                     Slow(3, "1")};
@@ -329,7 +329,7 @@ TEST_F(SharedNodes, RanksJoinWhileNodeHasCauseToo_CauseIsOfSomeRanksOnly) {
   EXPECT_EQ(later[1].root_cause, events[2].id);
 }
 
-TEST_F(SharedNodes, SymptomOfAllRanks_HasCauseOfAllRanks) {
+TEST_F(SharedNodes, SymptomOfAllRanks_RequiresCauseOnAllRanks) {
   nodes_ = {{"0", "a"}, {"1", "b"}};
   const auto stall = [](int64_t s) {
     return FoundIssue(s, "Stalls", Labels({{"ranks", "all"}, {"category", "bottleneck"}}));
@@ -342,7 +342,7 @@ TEST_F(SharedNodes, SymptomOfAllRanks_HasCauseOfAllRanks) {
   EXPECT_EQ(later[1].root_cause, events[0].id);
 }
 
-TEST_F(SharedNodes, WithoutAPlaceOfEachRankNodesAreTakenAtTheirWord) {
+TEST_F(SharedNodes, NodeOfSomeRankUnknown_NodeIssueIsStillCause) {
   nodes_ = {{"0", "a"}, {"1", ""}};
   std::vector<IssueEvent> events = {Busy(1, "a"), Slow(5, "0")};
   Apply(&events);

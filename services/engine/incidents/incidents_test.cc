@@ -1,4 +1,4 @@
-// Incidents and root causes as functions of the events alone.
+// Tests of incidents and root causes based only on events.
 #include "services/engine/incidents/incidents.h"
 
 #include <gmock/gmock.h>
@@ -16,7 +16,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-TEST(Incidents, WhatNoRuleRelatesIsAnotherIncident) {
+TEST(Incidents, UnrelatedIssuesAreSeparateIncidents) {
   Tracked t;
   t.At(0, {"+Alone", "+Other"});
   EXPECT_EQ(t.Incident("Alone"), "Alone");
@@ -26,25 +26,26 @@ TEST(Incidents, WhatNoRuleRelatesIsAnotherIncident) {
   EXPECT_EQ(t.tracker().open_incidents(), 3U);
 }
 
-TEST(Incidents, OfOneAlertWithOnsetsThatAreClose) {
+TEST(Incidents, SameAlertWithCloseOnsets_IsOneIncident) {
   Tracked t;
   t.At(0, {"+LowGPU/a"});
   t.At(120, {"+LowGPU/b"});
   EXPECT_EQ(t.Incident("LowGPU/b"), "LowGPU/a");
-  // From the closest one, not from the first.
+  // The distance is measured from the closest issue, not from the first one.
   t.At(240, {"+LowGPU/c"});
   EXPECT_EQ(t.Incident("LowGPU/c"), "LowGPU/a");
   t.At(361, {"+LowGPU/d"});
   EXPECT_EQ(t.Incident("LowGPU/d"), "LowGPU/d");
-  // It began before it was known, 60 s after c and 61 s before d; then between.
+  // Issue e began before it was found: 60 s after c and 61 s before d. Issue f began between c and
+  // d too, but closer to d.
   t.At(362, {"+LowGPU/e"}, /*began=*/300);
   EXPECT_EQ(t.Incident("LowGPU/e"), "LowGPU/a");
   t.At(363, {"+LowGPU/f"}, /*began=*/340);
   EXPECT_EQ(t.Incident("LowGPU/f"), "LowGPU/d");
 }
 
-// SlowStep and LowGPU: Straggler could explain both, though nothing says that it happened.
-TEST(Incidents, WhatOtherNodesHadBeforeIsNoSymptomOfOneOfThem) {
+// Straggler could explain both SlowStep and LowGPU, although no event reports a straggler.
+TEST(Incidents, SymptomSeenEarlierOnOtherNode_CauseOpensIncident) {
   Tracked t;
   t.At(0, {"+LowGPU/a", "+LowGPU/b"});
   EXPECT_EQ(t.Incident("LowGPU/b"), "LowGPU/a");
@@ -52,34 +53,34 @@ TEST(Incidents, WhatOtherNodesHadBeforeIsNoSymptomOfOneOfThem) {
   EXPECT_EQ(t.Incident("IO/a"), "IO/a");
   EXPECT_EQ(t.Root("LowGPU/a"), "IO/a");
   EXPECT_EQ(t.Root("LowGPU/b"), "");
-  // Onsets are not exact.
+  // Onsets are not exact, so an earlier onset by 30 s does not count.
   Tracked close;
   close.At(0, {"+LowGPU/a", "+LowGPU/b"});
   close.At(30, {"+IO/a"});
   EXPECT_EQ(close.Incident("IO/a"), "LowGPU/a");
-  // One that names no node explains those of all.
+  // A cause without a node explains the issues of all nodes.
   Tracked all;
   all.At(0, {"+LowGPU/a", "+LowGPU/b"});
   all.At(40, {"+IO"});
   EXPECT_EQ(all.Incident("IO"), "LowGPU/a");
 }
 
-TEST(Incidents, OfTheWholeJobWithACauseThatBothCouldHave) {
+TEST(Incidents, JobWideIssuesWithPossibleCommonCause_AreOneIncident) {
   Tracked t;
   t.At(0, {"+SlowStep"});
   t.At(60, {"+LowGPU"});
   EXPECT_EQ(t.Incident("LowGPU"), "SlowStep");
   EXPECT_EQ(t.Root("LowGPU"), "");
-  // One that names a node is another trouble until something relates them.
+  // An issue of a single node is separate until some relation connects it.
   t.At(61, {"+LowGPU/a"});
-  EXPECT_EQ(t.Incident("LowGPU/a"), "SlowStep");  // of one alert
+  EXPECT_EQ(t.Incident("LowGPU/a"), "SlowStep");  // same alert
   Tracked other;
   other.At(0, {"+SlowStep"});
   other.At(1, {"+LowGPU/a"});
   EXPECT_EQ(other.Incident("LowGPU/a"), "LowGPU/a");
 }
 
-TEST(Incidents, CauseOfOneIsKnownAndNotOfOther_AreTwoIncidents) {
+TEST(Incidents, KnownCauseExplainsOnlyOneIssue_AreTwoIncidents) {
   Tracked t(R"rules(
 groups:
 - name: g
@@ -105,7 +106,7 @@ groups:
   - {alert: Late, expr: m > 0}
 )rules";
 
-TEST(Incidents, ACauseExplainsItsOwnNodeAndTheJobButNoOtherNode) {
+TEST(Incidents, CauseExplainsItsNodeAndJobButNotOtherNodes) {
   Tracked t(kScopes);
   t.At(0, {"+Straggler/a"});
   t.At(1, {"+Wait/a", "+Wait/b", "+Wait", "+Idle/b"});
@@ -113,7 +114,7 @@ TEST(Incidents, ACauseExplainsItsOwnNodeAndTheJobButNoOtherNode) {
   EXPECT_EQ(t.Root("Wait/b"), "");
   EXPECT_EQ(t.Root("Wait"), "Straggler/a");
   EXPECT_EQ(t.Root("Idle/b"), "Straggler/a");
-  // A cause without a node explains all; one that names the node is stronger.
+  // A cause without a node explains all issues; a cause that names the node is stronger.
   Tracked job(kScopes);
   job.At(0, {"+Straggler"});
   job.At(1, {"+Straggler/b"});
@@ -125,7 +126,7 @@ TEST(Incidents, ACauseExplainsItsOwnNodeAndTheJobButNoOtherNode) {
   EXPECT_EQ(job.Root("Wait/b"), "Straggler");
 }
 
-TEST(Incidents, NoCauseBeginsAfterItsSymptomAndTheLag) {
+TEST(Incidents, CauseBeginsLaterThanLagAllows_DoesNotExplain) {
   Tracked t(kScopes);
   t.At(0, {"+Wait", "+Late"});
   t.At(2, {"+Straggler"});
@@ -147,28 +148,28 @@ groups:
   - {alert: Dead, expr: m > 0}
 )rules";
 
-TEST(Incidents, CauseOpenForLong_ExplainsOnlyWithoutLimit) {
+TEST(Incidents, OldCause_ExplainsOnlyWithoutTimeLimit) {
   Tracked t(kConditions);
   t.At(0, {"+Busy"});
   t.At(60, {"+Slow/a"});
   EXPECT_EQ(t.Root("Slow/a"), "Busy");
   t.At(61, {"+Slow/b", "+Dead"});
   EXPECT_EQ(t.Root("Slow/b"), "");
-  EXPECT_EQ(t.Incident("Slow/b"), "Busy");  // of the same alert at the same time
+  EXPECT_EQ(t.Incident("Slow/b"), "Busy");  // same alert and onset
   EXPECT_EQ(t.Root("Dead"), "Busy");
   t.At(400, {"+Slow/c"});
   EXPECT_EQ(t.Root("Slow/c"), "");
   EXPECT_EQ(t.Incident("Slow/c"), "Slow/c");
 }
 
-TEST(Incidents, CauseThatRises_ExplainsSymptomOfThatTime) {
+TEST(Incidents, CauseRises_ExplainsSymptomAtThatTime) {
   Tracked t(kConditions);
   t.At(0, {"+Busy"});
   t.At(600, {"~Busy"});
   t.At(610, {"+Slow/a"});
   EXPECT_EQ(t.Root("Slow/a"), "");
   t.At(1000, {"+Slow/b"});
-  t.At(1060, {"^Busy"});  // events are a minute apart
+  t.At(1060, {"^Busy"});  // updates are at least a minute apart
   EXPECT_EQ(t.Root("Slow/a"), "");
   EXPECT_EQ(t.Root("Slow/b"), "Busy");
   t.Restart();
@@ -179,8 +180,8 @@ TEST(Incidents, CauseThatRises_ExplainsSymptomOfThatTime) {
   EXPECT_EQ(t.Root("Slow/b"), "Busy");
 }
 
-// A machine that was busy a moment ago is no reason to tell a slow rank apart from its slow steps.
-TEST(Incidents, ACauseJoinsASymptomWhoseOnlyCauseHasEnded) {
+// Although an ended cause explains the symptom, an open cause joins the symptom's incident.
+TEST(Incidents, CauseJoinsSymptomWhoseOnlyCauseHasEnded) {
   Tracked t;
   t.At(0, {"+IO"});
   t.At(5, {"-IO"});
@@ -193,9 +194,9 @@ TEST(Incidents, ACauseJoinsASymptomWhoseOnlyCauseHasEnded) {
   EXPECT_EQ(t.Root("LowGPU/n1"), "Straggler/n1");
 }
 
-// All nodes wait for data; then one is slow, which its wait said first. The stall is the job's, the
-// wait is its own.
-TEST(Incidents, ACauseJoinsItsOwnSymptomBehindOneOfTheWholeJob) {
+// First, all nodes stall while they wait for data. Then one rank becomes slow, and its Wait issue
+// is found first. The stall concerns the whole job, but the wait concerns that rank only.
+TEST(Incidents, CauseJoinsItsOwnSymptomNotJobWideSymptom) {
   Tracked t(R"rules(
 groups:
 - name: g
@@ -222,8 +223,8 @@ groups:
   - {alert: Slow, expr: m > 0, labels: {category: progress, severity: warning}}
 )rules";
 
-// Not the earliest, and not the one that explains most.
-TEST(Incidents, TheStrongestClassIsTheRoot) {
+// The root is neither the earliest cause nor the cause that explains the most issues.
+TEST(Incidents, StrongestCauseClassIsRoot) {
   Tracked t(kClasses);
   t.At(0, {"+Loader"});
   t.At(1, {"+Slow"});
@@ -236,12 +237,12 @@ TEST(Incidents, TheStrongestClassIsTheRoot) {
   EXPECT_EQ(t.Root("Slow"), "Loader");
 }
 
-TEST(Incidents, AnIncidentEndsWithItsLastIssue) {
+TEST(Incidents, IncidentEndsWithItsLastIssue) {
   Tracked t;
   t.At(0, {"+Last", "+Last/x"});
   t.At(10, {"-Last"});
   t.At(20, {"+Last/y"});
-  EXPECT_EQ(t.Incident("Last/y"), "Last");  // which has ended; the id stays
+  EXPECT_EQ(t.Incident("Last/y"), "Last");  // that issue has ended, but the incident keeps its ID
   t.At(30, {"-Last/x", "-Last/y"});
   EXPECT_EQ(t.tracker().open_incidents(), 0U);
   t.At(31, {"+Alone"});
@@ -249,7 +250,7 @@ TEST(Incidents, AnIncidentEndsWithItsLastIssue) {
   EXPECT_EQ(t.tracker().open_incidents(), 1U);
 }
 
-TEST(Incidents, WhatIsFoundWhereTheLastOneEndsBelongsToIt) {
+TEST(Incidents, IssueFoundWhenLastIssueEnds_JoinsIncident) {
   Tracked t;
   t.At(0, {"+LowGPU/a"});
   t.At(60, {"-LowGPU/a", "+LowGPU/b"});
@@ -257,11 +258,11 @@ TEST(Incidents, WhatIsFoundWhereTheLastOneEndsBelongsToIt) {
   EXPECT_EQ(t.tracker().open_incidents(), 1U);
 }
 
-TEST(Incidents, AnIssueThatComesAgainUnderItsIdIsOpenAgain) {
+TEST(Incidents, IssueFoundAgainWithSameId_IsReopened) {
   Tracked tracked;
   tracked.At(10, {"+Straggler"}, 10);
   tracked.At(11, {"-Straggler"});
-  tracked.At(11, {"+Straggler"}, 10);  // on the step clock, of a step that ended at the same time
+  tracked.At(11, {"+Straggler"}, 10);  // on the step clock, if another step ends at the same time
   tracked.At(12, {"+SlowStep"});
   EXPECT_EQ(tracked.Root("SlowStep"), "Straggler");
   tracked.At(1000, {"+Alone"});
@@ -270,7 +271,7 @@ TEST(Incidents, AnIssueThatComesAgainUnderItsIdIsOpenAgain) {
   tracked.Restart();
 }
 
-TEST(Incidents, AnExplanationTiesWhateverTheOnset) {
+TEST(Incidents, ExplainedIssueJoinsCauseRegardlessOfOnset) {
   Tracked t;
   t.At(0, {"+Straggler/n1"});
   const auto events = t.At(3600, {"+LowGPU/n1", "+LowGPU/n2", "+SlowStep"});
@@ -278,13 +279,14 @@ TEST(Incidents, AnExplanationTiesWhateverTheOnset) {
   EXPECT_EQ(t.Root("LowGPU/n1"), "Straggler/n1");
   EXPECT_EQ(t.NameOfId(events[0].root_cause), "Straggler/n1");
   EXPECT_EQ(t.Root("SlowStep"), "Straggler/n1");
-  // Another node: not explained, but of one alert with what is.
+  // The issue on the other node is not explained, but belongs to the same alert as an explained
+  // issue.
   EXPECT_EQ(t.Root("LowGPU/n2"), "");
   EXPECT_EQ(t.Incident("LowGPU/n2"), "Straggler/n1");
   EXPECT_THAT(t.Changes(), ElementsAre("LowGPU/n1!", "SlowStep!"));
 }
 
-TEST(Incidents, ALabelThatBothLackIsEqual) {
+TEST(Incidents, LabelMissingFromBothIssuesIsEqual) {
   Tracked t;
   t.At(0, {"+Straggler"});
   t.At(1, {"+LowGPU", "+LowGPU/n1"});
@@ -292,39 +294,39 @@ TEST(Incidents, ALabelThatBothLackIsEqual) {
   EXPECT_EQ(t.Root("LowGPU/n1"), "");
 }
 
-TEST(Incidents, TheRootIsTheTopOfTheChain) {
+TEST(Incidents, RootIsTopOfCauseChain) {
   Tracked t;
   t.At(0, {"+LowThroughput"});
   EXPECT_EQ(t.Root("LowThroughput"), "");
   t.At(10, {"+SlowStep"});
   EXPECT_EQ(t.Root("LowThroughput"), "SlowStep");
   EXPECT_THAT(t.Changes(), ElementsAre("LowThroughput"));
-  t.At(120, {"+Straggler"});  // of a slower rule than its symptoms
+  t.At(120, {"+Straggler"});  // its rule is slower than those of its symptoms
   EXPECT_EQ(t.Root("LowThroughput"), "Straggler");
   EXPECT_EQ(t.Root("SlowStep"), "Straggler");
   EXPECT_EQ(t.Incident("Straggler"), "LowThroughput");
-  // An update of one says it at once; the alert machine need not say it again.
+  // If the root cause changed, an update in the same Apply would report it.
   t.At(125, {"+Straggler/n1"});
-  EXPECT_THAT(t.Changes(), IsEmpty());  // the one that began first stays
-  // The cause in the middle ends: it happened, and the top goes on.
+  EXPECT_THAT(t.Changes(), IsEmpty());  // the earlier straggler stays the root cause
+  // The cause in the middle of the chain ends, but the root cause stays.
   t.At(1070, {"-SlowStep"});
   EXPECT_EQ(t.Root("LowThroughput"), "Straggler");
 }
 
-TEST(Incidents, TheTopEndsAndTheNextOpenOneIsTheRoot) {
+TEST(Incidents, TopOfChainEnds_NextOpenCauseIsRoot) {
   Tracked t;
   t.At(0, {"+Straggler", "+SlowStep", "+LowThroughput"});
   EXPECT_EQ(t.Root("LowThroughput"), "Straggler");
   t.At(300, {"-Straggler"});
   EXPECT_EQ(t.Root("LowThroughput"), "SlowStep");
-  EXPECT_EQ(t.Root("SlowStep"), "Straggler");  // it still happened
+  EXPECT_EQ(t.Root("SlowStep"), "Straggler");  // the cause existed, although it has ended
   t.At(900, {"+Alone"});
   EXPECT_EQ(t.Root("SlowStep"), "Straggler");
   const auto events = t.At(901, {"~SlowStep"});
   EXPECT_EQ(t.NameOfId(events[0].root_cause), "Straggler");
 }
 
-TEST(Incidents, AnEventOfTheSameTickTellsTheChange) {
+TEST(Incidents, EventOfSameTickReportsChangedRoot) {
   Tracked t;
   t.At(0, {"+SlowStep"});
   const auto events = t.At(100, {"~SlowStep", "+Straggler"});
@@ -332,7 +334,7 @@ TEST(Incidents, AnEventOfTheSameTickTellsTheChange) {
   EXPECT_THAT(t.Changes(), ElementsAre("SlowStep!"));
 }
 
-TEST(Incidents, OneThatHasJustEndedIsACauseStill) {
+TEST(Incidents, RecentlyEndedIssueIsStillCause) {
   Tracked t;
   t.At(0, {"+Straggler", "+LowGPU"});
   t.At(100, {"-Straggler"});
@@ -340,46 +342,46 @@ TEST(Incidents, OneThatHasJustEndedIsACauseStill) {
   EXPECT_EQ(t.Root("SlowStep"), "Straggler");
   EXPECT_EQ(t.Incident("SlowStep"), "Straggler");
   t.At(220, {"-SlowStep"});
-  // What its own cause was is the root.
+  // The root cause of the ended issue becomes the root cause of the new one.
   t.At(230, {"+LowThroughput"});
   EXPECT_EQ(t.Root("LowThroughput"), "Straggler");
-  // The straggler ended more than two minutes ago.
+  // The straggler ended more than two minutes earlier.
   EXPECT_EQ(t.At(240, {"+SlowStep"})[0].root_cause, "");
-  // What ended with its attempt explains nothing of the next one.
+  // An issue that ended with its attempt explains nothing in the next attempt.
   t.At(300, {"+IO"});
   t.At(301, {"!IO"});
   t.At(302, {"+LowGPU/z"});
   EXPECT_EQ(t.Root("LowGPU/z"), "");
 }
 
-TEST(Incidents, ACauseWithTheSameOnsetIsStronger) {
+TEST(Incidents, CauseWithCloseOnsetIsStronger) {
   Tracked t;
-  t.At(0, {"+Straggler"});  // chronic
+  t.At(0, {"+Straggler"});  // open for a long time
   t.At(7200, {"+IO"});
   t.At(7230, {"+LowGPU"});
   EXPECT_EQ(t.Root("LowGPU"), "IO");
   t.At(7231, {"-IO"});
   EXPECT_EQ(t.Root("LowGPU"), "Straggler");
-  // Both close: the earlier.
+  // If both onsets are close, the earlier cause wins.
   Tracked both;
   both.At(0, {"+IO"});
   both.At(1, {"+Straggler"});
   both.At(2, {"+LowGPU"});
   EXPECT_EQ(both.Root("LowGPU"), "IO");
-  // At the same time: the name of the rule decides, whatever the order of the events.
+  // If the onsets are equal, the rule name decides, regardless of the event order.
   Tracked same;
   same.At(0, {"+LowGPU", "+Straggler", "+IO"});
   EXPECT_EQ(same.Root("LowGPU"), "IO");
 }
 
-TEST(Incidents, InACircleTheFirstIsTheRoot) {
-  Tracked t;  // A explains B explains C explains A
+TEST(Incidents, FirstIssueOfCycleIsRoot) {
+  Tracked t;  // A explains B, B explains C, and C explains A
   t.At(0, {"+B"});
   t.At(1, {"+A"});
   t.At(2, {"+C"});
   EXPECT_EQ(t.Root("B"), "");
   EXPECT_EQ(t.Root("C"), "B");
-  EXPECT_EQ(t.Root("A"), "");  // C began after it
+  EXPECT_EQ(t.Root("A"), "");  // C began after A
   Tracked same;
   same.At(0, {"+C", "+B", "+A"});
   EXPECT_EQ(same.Root("A"), "");
@@ -387,7 +389,7 @@ TEST(Incidents, InACircleTheFirstIsTheRoot) {
   EXPECT_EQ(same.Root("C"), "A");
 }
 
-TEST(Incidents, AReloadMakesNewRelations) {
+TEST(Incidents, ReloadAppliesNewRelations) {
   Tracked t;
   t.At(0, {"+Straggler", "+SlowStep", "+LowThroughput"});
   t.At(1, {"-Straggler"});
@@ -407,7 +409,7 @@ groups:
   EXPECT_THAT(t.Changes(), ElementsAre("LowThroughput", "SlowStep"));
 }
 
-TEST(Incidents, BeyondTheBoundAnIssueStandsAloneAndIsCounted) {
+TEST(Incidents, IssueAboveLimitIsSeparateAndCounted) {
   Tracked t(kRules, {.max_tracked_issues_per_job = 3});
   t.At(0, {"+Straggler", "+SlowStep", "+Alone", "+LowThroughput"});
   EXPECT_EQ(t.untracked(), 1U);
@@ -415,7 +417,7 @@ TEST(Incidents, BeyondTheBoundAnIssueStandsAloneAndIsCounted) {
   EXPECT_EQ(t.Root("LowThroughput"), "");
   const auto events = t.At(1, {"~LowThroughput"});
   EXPECT_EQ(t.NameOfId(events[0].incident), "LowThroughput");
-  // One that has ended makes room, though it could have been a cause for a while.
+  // An ended issue makes room, although it could still have been a cause for a while.
   t.At(2, {"-Alone"});
   EXPECT_EQ(t.tracker().issues(), 3U);
   t.At(3, {"+LowGPU"});
@@ -424,8 +426,8 @@ TEST(Incidents, BeyondTheBoundAnIssueStandsAloneAndIsCounted) {
   EXPECT_EQ(t.tracker().issues(), 3U);
 }
 
-// A random history, and beside it one that is saved and restored after every step.
-TEST(Incidents, ASnapshotAnywhereChangesNothing) {
+// Compares a random history with the same history that is saved and restored after every step.
+TEST(Incidents, SnapshotsDoNotChangeResults) {
   const uint32_t seed = std::random_device()();
   SCOPED_TRACE(Cat("seed ", seed));
   std::mt19937 random(seed);

@@ -15,7 +15,7 @@ bool Separates(const TrackedIssue& cause, const TrackedIssue& symptom) {
   }
   if (!cause.everywhere || !symptom.labels.Has("rank")) return true;
   const std::string_view category = symptom.labels.Get("category");
-  // A cause that each rank has explains the time that each loses, but not why one is slower.
+  // A cause on every rank explains the time that each rank loses, but not why one rank is slower.
   if (cause.labels.Has("rank")) return category != "straggler";
   return CauseDomainOf(category) != CauseDomain::kPerformance;
 }
@@ -60,8 +60,8 @@ void IssueCauses::SetProgram(const plan::Program* program) {
   }
 }
 
-// Two rules are in one circle when each reaches the other. Only rules that explain something are
-// walked, and packs have dozens of these.
+// Two rules are in the same cycle if each reaches the other. The search covers only rules that
+// explain something, and a pack has only dozens of these.
 void IssueCauses::FindCircles(const std::vector<std::string>& names,
                               const StringMap<std::vector<uint32_t>>& rules_of_alert) {
   std::vector<std::vector<uint32_t>> next(names.size());
@@ -120,10 +120,10 @@ namespace {
 constexpr std::string_view kAny = "*";
 constexpr std::string_view kAbsent = "-";
 
-// Never one of the two above.
+// Returns a key part that never equals kAny or kAbsent.
 std::string ValuePart(std::string_view value) { return Cat(value.size(), ":", value); }
 
-// Its rank or node, as far as one is known.
+// Returns the issue's rank or node, or "" if it is unknown.
 std::string_view PlaceOf(const TrackedIssue& issue, std::string_view label) {
   const std::string_view named = issue.labels.Get(label);
   return named.empty() && label == "node" ? std::string_view(issue.node) : named;
@@ -199,7 +199,7 @@ bool IssueCauses::IsInTime(const TrackedIssue& cause, const TrackedIssue& sympto
 
 const TrackedIssue* IssueCauses::StrongestOf(const Ordered& causes, const TrackedIssue& symptom,
                                              const Relation& relation, bool circle) const {
-  // In the order of onsets: none behind one that began too late did not.
+  // Causes are sorted by onset, so every cause after one that began too late is too late as well.
   const auto too_late = [&](const TrackedIssue* cause) {
     return cause->onset_ns > symptom.onset_ns + relation.lag_ns;
   };
@@ -210,7 +210,7 @@ const TrackedIssue* IssueCauses::StrongestOf(const Ordered& causes, const Tracke
     }
     return static_cast<const TrackedIssue*>(nullptr);
   };
-  TrackedIssue first_near;  // precedes all that are near
+  TrackedIssue first_near;  // search key: precedes all near causes
   first_near.onset_ns = symptom.onset_ns - window_ns_;
   const auto near = causes.lower_bound(&first_near);
   if (const TrackedIssue* found = first_of(near, causes.end())) return found;
@@ -257,12 +257,12 @@ const TrackedIssue* IssueCauses::FirstSymptom(
   const TrackedIssue* first = nullptr;
   for (const uint32_t r : links->second.relations) {
     relation = &relations_[r];
-    TrackedIssue earliest;  // precedes all that do not begin too early
+    TrackedIssue earliest;  // search key: precedes all symptoms within the lag
     earliest.onset_ns = cause.onset_ns - relation->lag_ns;
     for (const std::string& key : KeysToAsk(*relation, cause)) {
       const auto found = relation->open_symptoms.find(key);
       if (found == relation->open_symptoms.end()) continue;
-      // A cause that has ended does not keep a symptom from one that is there.
+      // An ended cause does not prevent a symptom from joining an open cause.
       const auto at = std::find_if(found->second.lower_bound(&earliest), found->second.end(), free);
       if (at != found->second.end() && (first == nullptr || Precedes(**at, *first))) first = *at;
     }

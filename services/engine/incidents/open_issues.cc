@@ -8,8 +8,8 @@
 namespace pitwall::engine {
 
 namespace {
-// An onset is when an expression first held: of two rules about one trouble they differ by their
-// windows.
+// Maximum error of an onset. An onset is the time at which an expression first became true, so two
+// rules about the same problem have onsets that differ by their windows.
 constexpr int64_t kOnsetErrorNs = 30 * kNanosPerSecond;
 }  // namespace
 
@@ -26,7 +26,7 @@ const OpenIssues::Ordered* OpenIssues::OfAlert(std::string_view alert) const {
 }
 
 const TrackedIssue* OpenIssues::Closest(const Ordered& issues, int64_t onset_ns) const {
-  TrackedIssue at;  // precedes all that began at the onset or later
+  TrackedIssue at;  // search key: precedes all issues at or after the onset
   at.onset_ns = onset_ns;
   const auto after = issues.lower_bound(&at);
   const TrackedIssue* closest = nullptr;
@@ -51,7 +51,8 @@ const TrackedIssue* OpenIssues::Sibling(const TrackedIssue& issue) const {
       continue;
     const TrackedIssue* closest = Closest(issues, issue.onset_ns);
     if (closest == nullptr || (best != nullptr && !Precedes(*closest, *best))) continue;
-    // Where its cause is known, and does not explain this one, they share none.
+    // If the known cause of the candidate does not explain this issue, the two have no common
+    // cause.
     const TrackedIssue* cause = causes_->StrongestCause(*closest, /*open=*/true);
     if (cause == nullptr || causes_->MayExplain(*cause, issue)) best = closest;
   }

@@ -1,4 +1,4 @@
-// Open issues of a job, by alert and in the order of their onsets.
+// Open issues of a job, by alert and onset.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace pitwall::engine {
 
-// Issues are borrowed: they must be removed before they go, and keep alert and onset. Not
-// thread-safe.
+// Issues are borrowed: they must be removed before they are destroyed, and their alert and onset
+// must not change. Not thread-safe.
 class OpenIssues {
  public:
   struct ByOnset {
@@ -31,16 +31,18 @@ class OpenIssues {
   // Null if no issue is open.
   const Ordered* OfAlert(std::string_view alert) const;
 
-  // The open issue of the same alert with the closest onset; else, of issues that concern the whole
-  // job, the first with a close onset that the same cause could explain. Null: none.
+  // Returns the open issue of the same alert with the closest onset within the window. If there is
+  // none and the issue is job-wide, returns the first job-wide issue with a close onset that the
+  // same cause could explain. Otherwise returns null.
   const TrackedIssue* Sibling(const TrackedIssue& issue) const;
-  // The first symptom that nothing explains, and that others did not have before `issue` began
-  // where it does not explain these: they belong to another trouble. Null: none.
+  // Returns the first symptom of `issue` without a known cause, or null. Skips symptoms that other
+  // ranks or nodes had before `issue` began if `issue` does not explain those, because they belong
+  // to another problem.
   const TrackedIssue* OwnSymptom(const TrackedIssue& issue) const;
 
  private:
-  // The one whose onset is closest to `onset_ns` and within the window; of two, the earlier. Null:
-  // none.
+  // Returns the issue with the onset closest to `onset_ns` within the window, or null. Of two
+  // equally close issues, returns the earlier one.
   const TrackedIssue* Closest(const Ordered& issues, int64_t onset_ns) const;
 
   const int64_t window_ns_;

@@ -54,9 +54,9 @@ void AttemptEnds::DieWithoutRanks(int64_t at, EventSink* out) {
   if (attempt_->open()) {
     const AttemptFailures& failures = ranks_->failures();
     const bool seen = at >= failures.seen_by();
-    // The platform may still report how the attempt ended.
+    // The platform may still report the reason for the end.
     if (seen || !failures.waits_for_platform()) lifecycle_->EmitAttemptEnded(at, out);
-    // The cause of death stays open until rules have seen the death, so that both belong to one
+    // The cause of death stays open until the rules have seen the death, so that both join the same
     // incident.
     if (seen) {
       lifecycle_->EndIssues(at, ranks_->DetailOfDeath(), out);
@@ -95,12 +95,12 @@ void AttemptEnds::OnPlatformReport(const PlatformEnd& end, int64_t at) {
 
 void AttemptEnds::OnCheck(int64_t at, EventSink* out) {
   const std::optional<int64_t>& died_at = ranks_->died_at();
-  if (!died_at.has_value()) return;  // A rank has started since.
+  if (!died_at.has_value()) return;  // A rank has started since then.
   const AttemptFailures& failures = ranks_->failures();
   const bool over = at >= *died_at + options_.ends.restart_grace_ns ||
                     (ranks_->LaunchersGone() && !failures.covers_job() && at >= ranks_->OverBy());
-  // The check belongs to another death, or the wait for the platform's report has been extended
-  // since.
+  // This check was scheduled for another death, or the wait for the platform's report was extended
+  // in the meantime.
   if (!over && at < failures.seen_by()) return ScheduleCheck(failures.seen_by());
   ticks_->RunBelow(at + 1, out);
   if (over) {
@@ -112,7 +112,7 @@ void AttemptEnds::OnCheck(int64_t at, EventSink* out) {
 }
 
 void AttemptEnds::EndWithoutLauncher(int64_t at, EventSink* out) {
-  // The job gets an `ended` event, or the platform restarts it.
+  // The end comes from an `ended` event, or the platform restarts the job.
   if (ranks_->failures().covers_job())
     return ScheduleCheck(*ranks_->died_at() + options_.ends.restart_grace_ns);
   if (at < ranks_->OverBy()) return ScheduleCheck(ranks_->OverBy());
@@ -140,7 +140,7 @@ void AttemptEnds::OnJobEnded(const JobEvent& event, int64_t at, EventSink* out) 
   const std::optional<PlatformEnd> end = PlatformEndOf(event);
   if (end) OnPlatformReport(*end, at);
   AttemptFailures& failures = ranks_->failures();
-  // The rules must see the cause of the ranks' deaths before the job ends.
+  // The rules must see the cause of death before the job ends.
   if (const int64_t seen_by = failures.seen_by(); at < seen_by) {
     schedule_->AddOwn(seen_by, 0, {.kind = TimelineEvent::Kind::kJobEnded, .event = event});
     return;

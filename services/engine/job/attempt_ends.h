@@ -1,5 +1,4 @@
-// Decision when an attempt has died and when the job is over (time-model.md, section 4), in
-// event-time order.
+// Detection of dead attempts and finished jobs (time-model.md, section 4), in event-time order.
 #pragma once
 
 #include <cstdint>
@@ -24,16 +23,16 @@ class AttemptEnds {
   void OnRankLost(const JobEvent& event, int64_t at, EventSink* out);
   // Handles the end of the launcher on the node of `reporter`.
   void OnLauncherGone(const Source& reporter, int64_t at, EventSink* out);
-  // Runs a due check of ScheduleCheck.
+  // Runs a due check that ScheduleCheck has scheduled.
   void OnCheck(int64_t at, EventSink* out);
-  // Handles the platform's report of an end. The report shortens the wait of an attempt that has
+  // Handles the platform's report of an end. The report shortens the wait after an attempt has
   // died.
   void OnPlatformReport(const PlatformEnd& end, int64_t at);
   void OnJobEnded(const JobEvent& event, int64_t at, EventSink* out);
   // Ends the attempt if no rank is running and at least one was lost.
   void DieWithoutRanks(int64_t at, EventSink* out);
-  // Removes sources that were silent for too long and treats their ranks as stopped. `at` is the
-  // watermark, empty if the job has none yet.
+  // Removes sources that were silent for too long, and treats their ranks as stopped. `at` is the
+  // watermark, or empty if the job has none yet.
   void RemoveExpired(std::optional<int64_t> at, EventSink* out);
   SourceEnds& sources() { return source_ends_; }
 
@@ -41,10 +40,11 @@ class AttemptEnds {
   // Adds a death to the failures of the attempt.
   void CountDeath(const Source& source, const JobEvent& event, int64_t at);
   void EndWithoutLauncher(int64_t at, EventSink* out);
-  // The check runs after an `ended` event of the same time, because that event has more details.
+  // Schedules a check. It runs after an `ended` event at the same time, because that event has more
+  // details.
   void ScheduleCheck(int64_t at);
-  // Returns whether an epilog will report how the job ended, as declared by root's prolog. A pod
-  // watcher announces such a report for each rank.
+  // Returns whether an epilog will report how the job ended, as the prolog (run as root) declared.
+  // A pod watcher announces such a report for each rank.
   bool PlatformReports() const;
 
   const EngineOptions& options_;

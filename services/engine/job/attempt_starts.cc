@@ -39,7 +39,7 @@ void AttemptStarts::OnFirstStep(Source* source, int64_t at, EventSink* out) {
   const bool restart =
       attempt_->started() && !attempt_->open() && !source->info.attempt.has_value();
   if (!attempt_->started() || (restart && source->process.running)) {
-    // Rank 0 joins this attempt if it becomes known later.
+    // If rank 0 becomes known later, it joins this attempt.
     Begin(source->info.attempt.value_or(attempt_->NextNumber()), *source, at, out);
   }
   source->attempt = source->info.attempt.value_or(attempt_->number());

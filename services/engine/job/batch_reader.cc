@@ -162,15 +162,15 @@ void BatchReader::ReadForeignPromise(const RecordPosition& at, const Batch& batc
 
 void BatchReader::ReadEvents(const RecordPosition& at, const Batch& batch, bool believed,
                              Source* source) {
-  // Events of a batch take effect at its promise, because the source has sent all earlier data by
-  // then. A promise from a wrong clock would never become due.
+  // Events in a batch take effect at the batch's promise, because the source has sent all earlier
+  // data by then. A promise from a wrong clock would never become due.
   const int64_t stamp = !believed               ? at.append_time_ns
                         : batch.promise_ns != 0 ? batch.promise_ns
                                                 : source->newest_sample;
   uint32_t index = 0;
   ReadSteps(batch, stamp, believed, &index, source);
   for (const JobEvent& event : batch.events) {
-    // The position never exceeds the source's own promise. Otherwise the event would not be applied
+    // The position must not exceed the source's own promise, because the event would then wait
     // while the source is live. A source without promises and samples gets the append time of its
     // record.
     const int64_t latest = stamp == kMinPosition ? at.append_time_ns : stamp;
@@ -187,8 +187,8 @@ void BatchReader::ReadSteps(const Batch& batch, int64_t stamp, bool believed, ui
       fresh.push_back(mode);
   }
   if (!believed) {
-    // The source's samples and promises do not count, so it must not delay a step clock. It
-    // announces its modes again after its clock has been corrected.
+    // The samples and promises of this source do not count, so the source must not delay a step
+    // clock. It announces its modes again after its clock has been corrected.
     source->info.step_modes.clear();
   } else if (!fresh.empty()) {
     source->info.step_modes = batch.info.step_modes;
@@ -224,7 +224,7 @@ void BatchReader::ReadEvent(const JobEvent& event, const Batch& batch, int64_t p
     case JobEvent::Kind::kRankLost: {
       kind = TimelineEvent::Kind::kRankLost;
       const RankLost& lost = event.rank_lost;
-      // A rank that sent a goodbye itself sends no further data, and no clock waits for it.
+      // A rank that has sent its own goodbye sends no further data, and no clock waits for it.
       if (ReportedFailure(event) && lost.source == source->id && lost.boot_id == source->boot)
         break;
       if (!sources_->ReportLoss(*source, lost)) {

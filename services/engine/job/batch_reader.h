@@ -25,8 +25,8 @@ class BatchReader {
   BatchReader(const EngineOptions& options, EngineCounters* counters, const JobClock* clock,
               JobInput* input, EngineSeries* series);
 
-  // Reads the batch. `raw` is the record's value, which is dead-lettered if it is malformed or if
-  // its schema never arrives. Returns the batch's source, for SourceLiveness::OnBatch, or null if
+  // Reads the batch. `raw` is the record's value, which is dead-lettered if it is malformed or its
+  // schema never arrives. Returns the source of the batch for SourceLiveness::OnBatch, or null if
   // the batch was rejected.
   Source* Read(const RecordPosition& at, const Batch& batch, std::string_view raw, EventSink* out);
   SourceLiveness& liveness() { return liveness_; }
@@ -35,20 +35,21 @@ class BatchReader {
   Source* FindOrAddSource(const Batch& batch);
   void ReadFrames(const RecordPosition& at, const Batch& batch, std::string_view raw,
                   Source* source, EventSink* out);
-  // Returns the reason why the frame does not match its schema or has an invalid step, or "" if the
-  // frame is valid.
+  // Returns the reason why the frame is invalid, or "" if the frame is valid. An invalid frame does
+  // not match its schema or has an invalid step.
   static std::string ProblemOf(const Frame& frame, const Source& source);
-  // Copies the rows that are neither late nor ahead. Returns true if some rows are ahead.
+  // Copies the rows that are neither late nor ahead of the clock. Returns true if any row is ahead.
   bool CopyRows(const Frame& frame, int64_t latest, PendingFrame* pending);
   // Returns false if the promise is rejected because the source's clock runs ahead.
   bool ReadPromise(const RecordPosition& at, const Batch& batch, Source* source);
   void ReadForeignPromise(const RecordPosition& at, const Batch& batch, Source* source);
-  // Reads the steps and job events of a batch. `believed` is the result of ReadPromise.
+  // Reads the steps and job events in a batch. `believed` is the result of ReadPromise.
   void ReadEvents(const RecordPosition& at, const Batch& batch, bool believed, Source* source);
   void ReadSteps(const Batch& batch, int64_t stamp, bool believed, uint32_t* index, Source* source);
   void ReadEvent(const JobEvent& event, const Batch& batch, int64_t position, uint32_t* index,
                  Source* source);
-  // Returns the maximum valid time of a record. Later times come from a clock that runs ahead.
+  // Returns the maximum valid event time in a record. Later times come from a clock that runs
+  // ahead.
   int64_t Latest(const RecordPosition& at) const;
 
   const EngineOptions& options_;

@@ -1,4 +1,4 @@
-// Tests of job ends that the platform reports.
+// Tests of job ends reported by the platform.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// A job declared by Slurm's prolog, on two nodes.
+// A job on two nodes, declared by Slurm's prolog.
 class DeclaredEnds : public JobEnds {
  public:
   using JobEnds::shard_;
@@ -99,8 +99,8 @@ TEST_F(DeclaredEnds, RequeuedJobContinuesWithNextAttempt) {
   EXPECT_THAT(Last(1), ElementsAre("30 2 attempt_began "));
 }
 
-// A user terminated the processes of a job, and Slurm has only its exit code.
-TEST_F(DeclaredEnds, PlatformFailure_AllRanksGotSigterm_IsCancellation) {
+// A user terminated the processes of the job, so Slurm reports only an exit code.
+TEST_F(DeclaredEnds, PlatformFailure_SigtermToAllRanks_IsCancellation) {
   Lose(0, 10, 15);
   Lose(1, 10.2, 15);
   PlatformEnds(10.5, JobEvent::Kind::kEnded, "failed", {.signal = {}, .exit_code = 143});
@@ -120,7 +120,7 @@ TEST_F(DeclaredEnds, ReportLongAfterFirstDeath_EndsJob) {
   EXPECT_EQ(shard_.outputs().events.back().summary, "cancelled");
 }
 
-// At 12.0, a job without a platform would no longer wait.
+// Without a platform, the wait would be over at 12.0.
 TEST_F(DeclaredEnds, ReportAfterAllRanksAreGone_EndsJob) {
   for (const double at : {10.5, 11.4, 11.5, 11.8, 12.0, 14.0}) {
     DeclaredEnds job;
@@ -162,7 +162,7 @@ TEST_F(DeclaredEnds, GoneJobWithoutReport_Dies) {
   EXPECT_THAT(Last(2), ElementsAre("15 1 attempt_ended died", "20 1 ended died"));
 }
 
-TEST_F(DeclaredEnds, RestartAtAnyPointDoesNotChangeEvents) {
+TEST_F(DeclaredEnds, RestartsDoNotChangeEvents) {
   const auto play = [](int restart_at) {
     DeclaredEnds job;
     int n = 0;

@@ -1,4 +1,4 @@
-// Tests of a running job that is compared with summaries of finished jobs (rules/plan/baseline.h).
+// Tests of a running job compared with summaries of finished jobs (rules/plan/baseline.h).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,7 +69,7 @@ void Feed(ShardForTest* shard, int from, int to, double power, double loss, int 
   }
 }
 
-// Returns issue events such as "found Differs a at step 20", without statuses and updates.
+// Returns issue events such as "found Differs a at step 20". Omits statuses and updates.
 std::vector<std::string> Issues(const ShardForTest& shard) {
   std::vector<std::string> out;
   for (const IssueEvent& e : shard.outputs().events) {
@@ -83,7 +83,7 @@ std::vector<std::string> Issues(const ShardForTest& shard) {
   return out;
 }
 
-TEST(EarlierRuns, StepValuesApplyAtTheirStepsAndConstantsAlways) {
+TEST(EarlierRuns, StepValuesApplyAtTheirSteps_ConstantsAlwaysApply) {
   // The job's loss is 1 at every step. The baseline's loss was 1.2 at step 20, 2 at step 40, and 9
   // at step 45 (no tick).
   ShardForTest shard(kRules, {}, Runs("100", "20:1.2 40:2 45:9 100000:7"));
@@ -121,7 +121,8 @@ TEST(EarlierRuns, RuleSetAddsAndRemovesBaselines) {
   Feed(&shard, 6, 8, 250, 1, 50);
   EXPECT_THAT(Issues(shard), ElementsAre("found Above a at 6 s", "found Differs a at step 70",
                                          "resolved Differs a at step 80"));
-  shard.ChangeRules(kRules, Runs("100", "70:9 100:9"));  // Series that stay are not interrupted.
+  shard.ChangeRules(
+      kRules, Runs("100", "70:9 100:9"));  // Series that remain in the set are not interrupted.
   Feed(&shard, 9, 10, 250, 1, 80);
   EXPECT_THAT(Issues(shard), Contains("found Differs a at step 100"));
   EXPECT_THAT(Issues(shard), Not(Contains(HasSubstr("resolved Above"))));
@@ -154,8 +155,8 @@ TEST(EarlierRuns, StepGoesBack_BaselineAppliesAgain) {
                           "found Differs a at step 40", "resolved Differs a at step 50"));
 }
 
-// A jump by a billion steps must not cost a billion evaluations, even though a summary exists all
-// the time.
+// A jump of a billion steps must not cost a billion evaluations, even if a summary has values for
+// all steps.
 TEST(EarlierRuns, StepJumpCostsFewEvaluations) {
   std::string points;
   for (int64_t step = 0; step < 2'000'000; step += 100) CatTo(points, step, ":2 ");
@@ -170,8 +171,8 @@ TEST(EarlierRuns, StepJumpCostsFewEvaluations) {
   EXPECT_THAT(Issues(shard), Contains("found Differs a at step 1500100"));
 }
 
-// A summary applies when a rank reports its labels, and stops applying when a rank reports other
-// values. The arrival order of the reports does not matter.
+// A summary starts to apply when a rank reports matching labels, and stops applying when a rank
+// reports other values. The arrival order of the reports does not matter.
 TEST(EarlierRuns, BaselineAppliesToJobsWithMatchingLabels) {
   RulesForTest::Files runs = Runs("100", "");
   runs[0].text = "run: a\nmatch: {config: x}\nseries:\n- {name: 'power:median', value: 100}\n";

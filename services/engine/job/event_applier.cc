@@ -43,7 +43,7 @@ void EventApplier::ApplyInOrder(const std::vector<RowRef>& rows, int64_t to, Eve
   while (!lifecycle_->ended()) {
     const TimelineEventKey* first = schedule.FirstUpTo(to);
     if (first == nullptr && next_row == rows.size()) break;
-    // Events never have the phase of rows, so position and phase determine the order.
+    // Events never share the phase of rows, so position and phase determine the order.
     const bool row_first =
         first == nullptr || (next_row < rows.size() && (rows[next_row].time != first->position
                                                             ? rows[next_row].time < first->position
@@ -111,8 +111,8 @@ void EventApplier::ApplyEvent(const TimelineEventKey& key, const TimelineEvent& 
 void EventApplier::ApplySourceEvent(const TimelineEvent& event, int64_t at, Source* source,
                                     EventSink* out) {
   if (event.kind == TimelineEvent::Kind::kBoot) return starts_.OnBoot(source, at, out);
-  // The source may have ended meanwhile, and an event of the engine may be older than the source's
-  // return.
+  // The source may have ended in the meantime, and an event from the engine may be older than the
+  // source's return.
   if (at >= source->ended_at) return;
   switch (event.kind) {
     case TimelineEvent::Kind::kModes:

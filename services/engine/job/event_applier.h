@@ -28,12 +28,12 @@ class EventApplier {
   void ApplyInOrder(const std::vector<RowRef>& rows, int64_t to, EventSink* out);
   void ApplyRow(const RowRef& row, EventSink* out);
   void ApplyEvent(const TimelineEventKey& key, const TimelineEvent& event, EventSink* out);
-  // Applies an event that a source reports about itself at time `at`.
+  // Applies an event that a source reported about itself at time `at`.
   void ApplySourceEvent(const TimelineEvent& event, int64_t at, Source* source, EventSink* out);
   void OnJobStarted(const JobEvent& event, int64_t at, EventSink* out);
   void OnNotice(const JobEvent& event, int64_t at);
-  // Merges the labels into the job's. If two sources set different values for a label, the newer
-  // value wins.
+  // Merges the labels into the job's labels. If two sources set different values for a label, the
+  // newer value wins.
   void MergeLabels(const std::vector<Label>& labels);
 
   const EngineOptions& options_;

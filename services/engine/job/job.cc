@@ -89,8 +89,8 @@ void Job::OnTick(int64_t elapsed_ns, EventSink* out) {
   if (const int64_t least = input_.sources().order().LeastPromise(); least != kMinPosition) {
     Advance(least, out);
   } else if (!clock_.begun()) {
-    // No source has a trustworthy clock. The log's append time gives the start of the job, so that
-    // rules report the job as blind.
+    // No source has a trustworthy clock. The job starts at the log's append time, so that the rules
+    // report missing data.
     if (log_time_.OnBlindTick(elapsed_ns, options_)) Advance(log_time_.last_append_ns(), out);
   } else {
     Advance(clock_.watermark() + elapsed_ns, out);
@@ -177,8 +177,7 @@ void Job::Save(BinaryWriter& out) const {
   attempt_.ranks().failures().Save(out);
 }
 
-// Each field that the previous format lacks is set to its natural empty value, depending on
-// `format`.
+// Fields that the previous format lacks get an empty default value, depending on `format`.
 Status Job::Restore(BinaryReader& in, uint32_t format) {
   const std::string id = in.Str();
   if (id != identity_.id)
@@ -186,7 +185,7 @@ Status Job::Restore(BinaryReader& in, uint32_t format) {
   lifecycle_.RestoreAge(in);
   log_time_.RestoreTicks(in);
   lifecycle_.Restore(in);
-  // The job's name and labels are only known at this point.
+  // The job's name and labels are known only after this point.
   if (rules_.domains().NeedsOtherProgram()) rules_.Begin();
   owner_.Restore(in);
   identity_.owner = owner_.text();
@@ -203,7 +202,7 @@ Status Job::Restore(BinaryReader& in, uint32_t format) {
   rules_.series().RestorePosition(in);
   attempt_.RestoreFirstRank(in);
   log_time_.Restore(in);
-  (void)in.U64();  // Number of waiting samples; SourceTable counts them.
+  (void)in.U64();  // Number of waiting samples, as counted by SourceTable.
   rules_.series().Restore(in);
   RETURN_IF_ERROR(input_.Restore(in, format));
   attempt_.ranks().RestoreRunning(input_.sources().all());

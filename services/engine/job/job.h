@@ -45,19 +45,19 @@ class Job {
 
   // `raw` is the record's value, which is dead-lettered if its schema never arrives.
   void OnBatch(const RecordPosition& at, const Batch& batch, std::string_view raw, EventSink* out);
-  // Ends the job if it must pass to the batch's owner, and returns whether it did. The batch then
-  // starts the job again, in another Job.
+  // Ends the job if the batch makes it pass to another owner, and returns true in that case. The
+  // batch then starts the job again in another Job object.
   bool DisplaceFor(const Batch& batch, EventSink* out);
   // Handles a clock tick of the partition.
   void OnTick(int64_t elapsed_ns, EventSink* out);
   // Installs another rule set from the next evaluation on. Unchanged rules keep their state.
   void SetRules(CompiledRulesPtr rules, EventSink* out);
-  // Marks earlier data as lost (time-model.md, section 6). The rules are in Error until their
+  // Marks earlier data as lost (time-model.md, section 6). The rules have status Error until their
   // windows are full.
   void LoseHistory() { rules_.domains().LoseHistory(); }
   // Drops the alerts without emitting events.
   void DropAlerts();
-  // Lets the watermark pass all data that was read, because a finished input has no further
+  // Advances the watermark past all data that was read, because a finished input has no further
   // sources.
   void FinishInput(bool end_job, EventSink* out);
 
@@ -66,7 +66,7 @@ class Job {
   const JobLifecycle& lifecycle() const { return lifecycle_; }
   const ClockDomains& domains() const { return rules_.domains(); }
   const SourceTable& sources() const { return input_.sources(); }
-  // Returns the log time in ticks that the job has read, which paces its snapshots.
+  // Returns the log time, in ticks, that the job has read. It paces the job's snapshots.
   int64_t log_time_ns() const { return log_time_.ticks_ns(); }
   size_t MemoryBytes() const;
 
@@ -79,7 +79,7 @@ class Job {
   // Returns false, and counts the batch, if it belongs to another owner.
   bool TakeOwner(const Batch& batch);
   void Advance(int64_t to, EventSink* out);
-  // Drops all state except the name and the way the job ended.
+  // Drops all state except the name and the details of the job's end.
   void Forget();
 
   const EngineOptions options_;

@@ -10,7 +10,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-TEST_F(JobEnds, WatermarkJumpsPastGrace_JobEndsAtGrace) {
+TEST_F(JobEnds, WatermarkJumpsPastGrace_JobEndsWhenGraceExpires) {
   Boot("one", 1);
   Lose(0, 10);
   Lose(1, 11);
@@ -22,9 +22,9 @@ TEST_F(JobEnds, WatermarkJumpsPastGrace_JobEndsAtGrace) {
                                      "11 1 attempt_ended died", "131 1 ended died"));
 }
 
-// The reaction of a process to the executor's SIGTERM, such as an exception, is not a separate
-// death. A tick between the process end and the record that completes the action does not change
-// that.
+// Returns the events of a job that handles the executor's SIGTERM, for example with an exception.
+// That is not a separate death, even if a tick comes between the process end and the record that
+// completes the action.
 TEST_F(JobEnds, AnnouncedEndIsNotDeath) {
   Boot("one", 1);
   Stop(9, kStopping);
@@ -106,9 +106,9 @@ TEST_F(JobEnds, GoodbyesOfAllRanksAreNotDeath) {
   EXPECT_THAT(Changes(), ElementsAre("1 0 started ", "1 1 attempt_began "));
 }
 
-// A collector that was away for a long time reports dead ranks after the job has already ended by
-// silence.
-TEST_F(JobEnds, RankFoundDeadLater_DoesNotResumeJob) {
+// A collector that was disconnected for a long time reports dead ranks after the job has already
+// ended because of silence.
+TEST_F(JobEnds, LateDeathReport_DoesNotResumeJob) {
   Boot("one", 1);
   Ticks(1900);
   ASSERT_THAT(Changes().back(), ::testing::EndsWith("ended silent"));
@@ -204,7 +204,7 @@ TEST_F(JobEnds, TombstoneIgnoresResentDataOfDeadRanks) {
   Ticks(130);
   EXPECT_EQ(Changes().back(), "130 1 ended died");
   shard_.Restart();
-  Send(1, 500);  // A resent batch with an arbitrary promise.
+  Send(1, 500);  // A resent batch with a different promise.
   Batch node;
   node.source = "node";
   shard_.Feed(node, 500);  // A node of a declared job, not a rank.
@@ -214,7 +214,7 @@ TEST_F(JobEnds, TombstoneIgnoresResentDataOfDeadRanks) {
   EXPECT_EQ(Changes().back(), "600 2 attempt_began ");
 }
 
-TEST_F(JobEnds, ActionEndsJobImmediatelyAndPermanently) {
+TEST_F(JobEnds, CompletedActionEndsJobPermanently) {
   Boot("one", 1);
   Stop(5.5, "stopped");
   for (int64_t rank : {0, 1}) Send(rank, 6);
@@ -229,7 +229,7 @@ TEST_F(JobEnds, LateEndOfActionIsReported) {
   Boot("one", 1);
   for (int64_t rank : {0, 1}) Lose(rank, 10);
   for (int64_t rank : {0, 1}) Send(rank, 10, JobEvent::Kind::kLauncherGone);
-  Ticks(3);  // The rules see the deaths before the job is over.
+  Ticks(3);  // The rules see the deaths before the job ends.
   EXPECT_EQ(Changes().back(), "12 1 ended died");
   Stop(10.5, "stopped");
   EXPECT_EQ(Changes().back(), "12 1 ended stopped");
@@ -257,7 +257,7 @@ TEST_F(JobEnds, NodeCannotReportLossOfOtherNodesRank) {
 }
 
 // Neither the arrival order nor a restart of the processor in between may change the events.
-TEST(JobEndsOrder, ArrivalAndRestartsDoNotChangeEvents) {
+TEST(JobEndsOrder, ArrivalOrderAndRestartsDoNotChangeEvents) {
   const auto play = [](bool swapped, int restart_at) {
     class Player : public JobEnds {
      public:
@@ -309,8 +309,8 @@ TEST_F(JobEnds, RulesSeeDeathJustBeforeEnd) {
   EXPECT_EQ(ended.time_ns, ShardForTest::At(10.5));
 }
 
-// Neither the platform nor the executor reports a cancellation. The issue JobCancelled relies on
-// two SIGTERMs.
+// Neither the platform nor the executor reports a cancellation. The JobCancelled issue is based on
+// the two SIGTERMs.
 TEST_F(JobEnds, AllRanksEndedBySigterm_IsCancelled) {
   Boot("one", 1);
   Lose(0, 10, 15);
@@ -350,7 +350,7 @@ groups:
 };
 
 // The end of a job is not a verdict, so open findings stay.
-TEST_P(EndsWithOpenIssue, KeepsRuleStatus) {
+TEST_P(EndsWithOpenIssue, JobEndKeepsRuleStatus) {
   Boot("one", 1);
   for (int64_t rank : {0, 1}) Send(rank, 5);
   Lose(0, 10, GetParam());

@@ -72,7 +72,8 @@ void JobLifecycle::EmitRankLost(const Source& source, const RankLost& lost, int6
 void JobLifecycle::BeginAttempt(uint64_t number, const Source& first, const SourceMap& sources,
                                 int64_t at, EventSink* out) {
   if (attempt_->started()) {
-    // No end of this attempt was observed: its ranks were replaced, or some were lost meanwhile.
+    // No event reported the end of this attempt: its ranks were replaced, or some were lost in the
+    // meantime.
     const AttemptRanks& ranks = attempt_->ranks();
     const EndDetail detail = ranks.has_lost() ? ranks.DetailOfDeath() : EndDetail::kNone;
     if (attempt_->open())

@@ -1,4 +1,4 @@
-// Start and end of a job and its attempts, with the events of both (time-model.md, section 4).
+// Start and end of a job and of its attempts, with the events for both (time-model.md, section 4).
 #pragma once
 
 #include <cstdint>
@@ -20,32 +20,33 @@ class JobLifecycle {
   JobLifecycle(const EngineOptions& options, JobIdentity* job, EngineCounters* counters,
                JobClock* clock, JobAttempt* attempt, StepInput* steps, JobRules* rules);
 
-  // The job is over and only its tombstone remains. After an ended event, the tombstone drops later
-  // input. A job that ended by grace or silence resumes with its next attempt when it returns.
+  // Returns whether the job is over, so that only its tombstone remains. After an `ended` event,
+  // the tombstone drops later input. A job that ended by grace or silence resumes with its next
+  // attempt when it returns.
   bool ended() const { return tombstone_.ended(); }
-  // The tombstone has expired.
+  // Returns whether the tombstone has expired.
   bool gone() const { return tombstone_.gone(); }
   // Event time of the end. Requires ended().
   int64_t ended_at() const { return tombstone_.ended_at(); }
   uint64_t attempt() const { return attempt_->number(); }
-  // Returns how much longer, in event time, a job with a dead attempt waits for a rank to return.
-  // Empty if the job does not wait.
+  // Returns the remaining event time for which a job with a dead attempt waits for a rank to
+  // return. Empty if the job does not wait.
   std::optional<int64_t> OverInNs() const;
 
   void EmitStarted(int64_t at, EventSink* out);
-  // Emits the loss of a rank.
+  // Emits an event for the loss of a rank.
   void EmitRankLost(const Source& source, const RankLost& lost, int64_t at, EventSink* out);
-  // Ends the running attempt with its issues, steps, and windows. Starts the next attempt with
+  // Ends the running attempt with its issues, steps, and windows. Then starts the next attempt with
   // `first`.
   void BeginAttempt(uint64_t number, const Source& first, const SourceMap& sources, int64_t at,
                     EventSink* out);
   // Reopens an ended attempt when one of its sources returns.
   void Reopen(const Source& source, int64_t at, EventSink* out);
-  // Emits the death of the open attempt.
+  // Emits an event for the death of the open attempt.
   void EmitAttemptEnded(int64_t at, EventSink* out);
   // Ends the issues of the dead attempt.
   void EndIssues(int64_t at, EndDetail detail, EventSink* out);
-  // Ends the job. Returns the event of its end, which the caller may complete.
+  // Ends the job. Returns the `ended` event, which the caller may complete.
   IssueEvent* End(int64_t at, EndDetail detail, bool by_event, EventSink* out);
 
   // Advances the tombstone of an ended job by a tick.
@@ -54,8 +55,8 @@ class JobLifecycle {
   bool IsResumedBy(const Batch& batch) const;
   // Starts the job again as its next attempt. The job has no watermark until the next batch.
   void Resume();
-  // Changes the end of a job from grace or silence to an end by event, because an action that
-  // stopped it is done or the platform reports how it ended.
+  // Changes the end of a job from grace or silence to an end by event. The reason is a completed
+  // action that stopped the job, or a report from the platform.
   void Amend(int64_t append_time_ns, const Batch& batch, EventSink* out);
 
   // Saves whether the job has ended, and the age of the tombstone.

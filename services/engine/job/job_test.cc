@@ -1,4 +1,5 @@
-// Tests of single-job rules of time-model.md that a scenario over a complete log would not isolate.
+// Tests of the single-job rules in time-model.md that a scenario over a complete log would not
+// isolate.
 #include "services/engine/job/job.h"
 
 #include <gmock/gmock.h>
@@ -24,7 +25,7 @@ Schema MetricSchema(std::string_view metric, int64_t rank = -1) {
   return schema;
 }
 
-// One batch of a rank or a node.
+// Fields of one batch from a rank or a node.
 struct SourceBatch {
   std::string source = "rank-0";
   int64_t rank = 0;  // -1 for a node
@@ -32,7 +33,7 @@ struct SourceBatch {
   double start = 0;
   std::optional<uint64_t> attempt;
   double at = 0;           // time of the sample and of the promise
-  int64_t step = kNoStep;  // also promised
+  int64_t step = kNoStep;  // step promise in the same batch
   std::string metric = "train_step";
   double value = 1;
   bool sample = true;
@@ -76,7 +77,7 @@ groups:
   - {alert: FewRanks, expr: "count(train_step) < 2"}
 )rules";
 
-// Runs two ranks with steps 1 to 10; then rank 1 ends and rank 0 continues.
+// Runs two ranks through steps 1 to 10. Then rank 1 ends, and rank 0 continues.
 std::vector<std::string> DeathOfARank(bool restart) {
   ShardForTest shard(kFewRanks);
   for (int s = 1; s <= 10; ++s) {
@@ -89,14 +90,14 @@ std::vector<std::string> DeathOfARank(bool restart) {
   return shard.Events();
 }
 
-TEST(JobTest, StepsOfDeadRankEndEvenAfterRestart) {
+TEST(JobTest, StepSeriesOfDeadRankEndEvenAfterRestart) {
   EXPECT_THAT(DeathOfARank(false), Contains("io.pitwall.issue.found FewRanks"));
   EXPECT_EQ(DeathOfARank(true), DeathOfARank(false));
 }
 
 TEST(JobTest, LateBatchOfOlderBoot_DoesNotEndAttempt) {
   ShardForTest shard(kFewRanks);
-  // The job moved from node a to node b at 100 s. Spooled data of node a arrives after the job has
+  // The job moved from node a to node b at 100 s. Data spooled on node a arrives after the job has
   // run on node b for a while.
   for (int s = 1; s <= 10; ++s)
     Send(&shard, {.source = "rank-0@b", .start = 100, .at = 100.0 + s, .step = s});
@@ -118,7 +119,7 @@ TEST(JobTest, AttemptNumbersMayStartAtZero) {
   shard.SetAppendTime(20);
   for (int t = 0; t < 8; ++t) shard.Tick();  // The process was killed.
   shard.SetAppendTime(-1);
-  // The second run resumes at step 5, and its steps are not late.
+  // The second run resumes at step 5. Its steps must not count as late.
   for (int s = 5; s <= 12; ++s)
     Send(&shard, {.boot = "two", .start = 20, .attempt = 1, .at = 20.0 + s, .step = s});
   EXPECT_EQ(shard.shard().jobs().All()[0]->lifecycle().attempt(), 1U);
@@ -126,7 +127,7 @@ TEST(JobTest, AttemptNumbersMayStartAtZero) {
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.resolved FewRanks"));
 }
 
-// A window over the attempt counts only the current run's samples, despite silence and snapshots.
+// A window over the attempt counts only samples of the current run, despite silence and snapshots.
 TEST(JobTest, AttemptWindowsEndWithAttempt) {
   ShardForTest shard(R"rules(
 groups:
@@ -157,7 +158,8 @@ TEST(JobTest, StepJumpDoesNotEvaluateSkippedSteps) {
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found FewRanks"));
 }
 
-// Same test for a rule with a window of 60,000 steps. Its issue ends when the window is empty.
+// Runs the same test with a window of 60,000 steps. The issue of the rule ends when the window is
+// empty.
 TEST(JobTest, JumpOfStepBeyondLongWindow_CostsFewEvaluations) {
   ShardForTest shard(R"rules(
 groups:
@@ -179,7 +181,7 @@ TEST(JobTest, StepAboveMaximumIsRejected) {
   ShardForTest shard(kFewRanks);
   Send(&shard, {.at = 1, .step = 1});
   Send(&shard, {.at = 2, .step = kMaxStep + 1});
-  EXPECT_EQ(shard.drops(Drop::kMalformed), 2U);  // The frame and the promise.
+  EXPECT_EQ(shard.drops(Drop::kMalformed), 2U);  // Bytes of the frame and of the promise.
   ASSERT_EQ(shard.outputs().dead_letters.size(), 1U);
   EXPECT_THAT(shard.outputs().dead_letters[0].reason, HasSubstr("step 2305843009 is not in 0.."));
 }
@@ -327,7 +329,8 @@ TEST(JobTest, PromisesOfWrongClockDoNotAccumulate) {
   Send(&shard, {.source = "n", .rank = -1, .at = 1, .metric = "m"});
   shard.SetAppendTime(2);
   for (int s = 1; s <= 50; ++s) Send(&shard, {.at = 7200.0 + s, .step = s});
-  EXPECT_EQ(shard.drops(Drop::kClockAhead), 150U);  // Samples, time promises, and step promises.
+  EXPECT_EQ(shard.drops(Drop::kClockAhead),
+            150U);  // Bytes of samples, time promises, and step promises.
 }
 
 }  // namespace

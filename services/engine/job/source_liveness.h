@@ -1,5 +1,5 @@
-// Set of a job's sources that hold back its watermark: those that promise and are neither idle nor
-// behind the others (time-model.md 2.2 and 2.3).
+// Set of a job's sources that hold back its watermark. A source belongs to the set if it promises
+// and is neither idle nor far behind the others (time-model.md 2.2 and 2.3).
 #pragma once
 
 #include <cstdint>
@@ -21,11 +21,12 @@ class SourceLiveness {
         schedule_(&input->schedule()),
         series_(series) {}
 
-  // Records a batch of the source. `goodbye` marks its last batch. Returns the minimum promise of
-  // all sources, including this one for the last time, or kMinPosition if there are none.
+  // Records a batch of the source. `goodbye` marks the source's last batch. Returns the minimum
+  // promise of all sources, or kMinPosition if there are none. A source that says goodbye counts
+  // for the last time.
   int64_t OnBatch(Source* source, bool goodbye);
-  // Handles a clock tick: sources that were silent for too long, or behind the others for too long,
-  // no longer hold back the watermark.
+  // Handles a clock tick. Sources that were silent or behind the others for too long no longer hold
+  // back the watermark.
   void OnTick(int64_t elapsed_ns, EventSink* out);
   // Sets or clears a flag in the series pitwall_source_flagged{source,reason}, which rules can
   // read.

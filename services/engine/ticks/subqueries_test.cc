@@ -1,4 +1,4 @@
-// Subqueries in a running engine: what a query over given samples cannot show.
+// Tests of subqueries in a running engine, beyond the results of a query over given samples.
 #include "services/engine/ticks/subqueries.h"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ groups:
   - {alert: Spike, expr: "max_over_time(avg_over_time(m[5s])[60s:5s]) > 10"}
 )rules";
 
-TEST(SubqueriesTest, ASpikeIsSeenForAsLongAsTheWindowLasts) {
+TEST(SubqueriesTest, SpikeIsVisibleWhileInWindow) {
   ShardForTest shard(kSpike);
   Feed(&shard, 1, 20, 1);
   Feed(&shard, 21, 30, 100);
@@ -39,7 +39,7 @@ TEST(SubqueriesTest, ASpikeIsSeenForAsLongAsTheWindowLasts) {
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.resolved Spike"));
 }
 
-TEST(SubqueriesTest, ARestoredJobGoesOnAsTheOneThatWasSaved) {
+TEST(SubqueriesTest, RestoredJobEmitsSameEvents) {
   const auto events = [](bool restart) {
     ShardForTest shard(kSpike);
     Feed(&shard, 1, 20, 1);
@@ -54,8 +54,9 @@ TEST(SubqueriesTest, ARestoredJobGoesOnAsTheOneThatWasSaved) {
   EXPECT_EQ(events(true), events(false));
 }
 
-// A rule set that leaves the expression alone leaves its results alone, wherever it is now.
-TEST(SubqueriesTest, AReloadKeepsResults) {
+// A rule change that keeps the expression keeps its results, even if the rule moves within the
+// file.
+TEST(SubqueriesTest, ReloadKeepsResults) {
   ShardForTest shard(kSpike);
   Feed(&shard, 1, 20, 1);
   Feed(&shard, 21, 30, 100);
@@ -74,8 +75,8 @@ groups:
   EXPECT_THAT(shard.Events(), Not(Contains("io.pitwall.issue.resolved Spike")));
 }
 
-// What a rule recorded at a tick is seen by the subqueries of the rules behind it.
-TEST(SubqueriesTest, RecordedSeriesAreSeenInTheOrderOfRules) {
+// Subqueries see the series that earlier rules recorded at the same tick.
+TEST(SubqueriesTest, SeriesRecordedAtTickAreVisibleToLaterRules) {
   ShardForTest shard(R"rules(
 groups:
 - name: g
@@ -89,8 +90,8 @@ groups:
   EXPECT_THAT(shard.Events(), Contains(HasSubstr("status NoIssuesFound Late")));
 }
 
-// An evaluation that failed is an error for as long as a window misses it, and no longer.
-TEST(SubqueriesTest, AFailedStepIsAnErrorWhileAWindowLacksIt) {
+// A failed evaluation is an error exactly while a window covers the failed step.
+TEST(SubqueriesTest, FailedStepIsErrorWhileInWindow) {
   ShardForTest shard(R"rules(
 groups:
 - name: g
@@ -127,8 +128,9 @@ groups:
   EXPECT_EQ(shard.Events().back(), "status NoIssuesFound Joined ");
 }
 
-// A long silence is not evaluated tick by tick, and windows are whole behind it all the same.
-TEST(SubqueriesTest, WindowsAreWholeBehindALongSilence) {
+// The engine does not evaluate every tick of a long silence, and windows are nevertheless complete
+// afterwards.
+TEST(SubqueriesTest, WindowsAreCompleteAfterLongSilence) {
   ShardForTest shard(R"rules(
 groups:
 - name: g
@@ -145,12 +147,12 @@ groups:
   EXPECT_THAT(shard.Events(), Not(Contains("io.pitwall.issue.found Lacks")));
 }
 
-TEST(SubqueriesTest, SubqueryAddedByReload_AlignsToTheJob) {
+TEST(SubqueriesTest, SubqueryAddedByReload_AlignsToJob) {
   constexpr char kBefore[] = R"rules(
 groups:
 - {name: g, interval: 10s, align: job, rules: [{alert: Other, expr: "m > 1000"}]}
 )rules";
-  // The sum of the last ten values, where each is one more than the one before it.
+  // The sum of ten consecutive integers that end at sum(m).
   constexpr char kAfter[] = R"rules(
 groups:
 - name: g
