@@ -1,6 +1,6 @@
-// Random edits of rule sets while a job has constant issues, with and without restarts in between.
-// Each issue must start and end once, each event must match its own rule, and a restart must not
-// change the events.
+// Random edits of rule sets while a job has permanent issues, with and without restarts in between.
+// Each issue must start and end exactly once, each event must match the rule that caused it, and a
+// restart must not change the events.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ struct RuleEdit {
   int explains = -1;
 };
 
-// $p0 is the threshold. The second expression is for the step clock.
+// Expressions of the rules. $p0 is the threshold. The second expression is for the step clock.
 constexpr std::pair<const char*, const char*> kExpressions[] = {
     {"m > $p0", "m > $p0"},
     {"max_over_time(m[5s]) > $p0", "max_over_time(m[5]) > $p0"},
@@ -34,7 +34,7 @@ constexpr std::pair<const char*, const char*> kExpressions[] = {
     {"m > $p0 and count_over_time(m[attempt]) > 2", "m > $p0 and count_over_time(m[attempt]) > 2"},
 };
 
-// Rules by group. The last group of each file is on the step clock.
+// Current rules by group. The last group of each file is on the step clock.
 class Edits {
  public:
   explicit Edits(uint32_t seed) : random_(seed) {
@@ -92,7 +92,7 @@ class Edits {
 
   RuleSet Text() const {
     RuleSet rules;
-    std::string first;  // A rule that overrides can refer to.
+    std::string first;  // A rule that overrides can target.
     for (int f = 0; f < kFiles; ++f) {
       std::string text = "groups:\n";
       for (int g = 0; g < kGroupsPerFile; ++g) {
@@ -210,11 +210,11 @@ std::string Bits(const IssueEvent& e) {
   return out.Take();
 }
 
-// Checks the invariants of one job's events under arbitrary rule edits.
+// Checks the invariants of one job's events under arbitrary edits of the rules.
 class Checker {
  public:
-  // `judged` contains the active rules of the last tick, and `now` those of the ticks of these
-  // events.
+  // `judged` contains the rules that were active at the last tick, and `now` the rules at the ticks
+  // of these events.
   void Check(const std::vector<IssueEvent>& events, const std::map<std::string, Expected>& judged,
              const std::map<std::string, Expected>& now) {
     for (; seen_ < events.size(); ++seen_) {
@@ -266,7 +266,7 @@ class Checker {
   size_t seen_ = 0;
   std::set<std::string> ids_;
   std::map<std::string, RuleStatus> statuses_;
-  std::map<std::string, uint64_t> open_;  // issue -> newest sequence
+  std::map<std::string, uint64_t> open_;  // issue -> newest sequence number
   std::map<EndReason, int> ends_;
 };
 
@@ -280,7 +280,7 @@ SourceInfo RankOf(int attempt) {
   return info;
 }
 
-// Feeds the goodbye of this attempt's rank.
+// Feeds the goodbye of the attempt's rank.
 void FeedGoodbye(ShardForTest* shard, int second, int attempt) {
   Batch batch;
   batch.source = "rank-0";
@@ -290,7 +290,7 @@ void FeedGoodbye(ShardForTest* shard, int second, int attempt) {
   shard->Feed(batch, second - 0.5);
 }
 
-// Feeds a second of two GPUs from one rank that finishes a step.
+// Feeds one second of two GPUs from one rank that finishes a step.
 void FeedTrouble(ShardForTest* shard, int second, int attempt, double first, double other) {
   const Schema schema =
       SchemaOf({{Labels({{kMetricName, "m"}, {"gpu", "0"}}), SeriesKind::kGauge},
@@ -359,7 +359,7 @@ TEST(RuleChangeRandomTest, EventsMatchTheirRulesAcrossRestarts) {
       ASSERT_EQ(Bits(a[i]), Bits(b[i])) << i << " " << a[i].rule;
     if (testing::Test::HasFailure()) break;
   }
-  // Each end reason must have occurred often enough.
+  // Each end reason must have occurred often enough for the test to be meaningful.
   for (const EndReason reason : {EndReason::kCleared, EndReason::kAttemptEnded,
                                  EndReason::kJobEnded, EndReason::kRuleRemoved})
     EXPECT_GE(ends[reason], 10) << EndReasonName(reason);

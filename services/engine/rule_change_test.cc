@@ -1,5 +1,5 @@
-// Tests of rule changes on a running job: each event of a rule that is no longer active must have
-// that rule's own properties.
+// Tests of rule changes during a running job. Each event of a rule that is no longer active must
+// have that rule's own properties.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
-// A rule in pieces, so that an edit is one line of a test.
+// A rule split into parts, so that an edit is one line in a test.
 struct RuleText {
   std::string name;
   std::string params;  // "limit: 1, other: 2"; the first parameter is the threshold
@@ -49,8 +49,8 @@ std::string File(const std::vector<GroupText>& groups) {
   return out;
 }
 
-// Returns two groups on the time clock and one on the step clock. Each rule has parameters of its
-// own.
+// Returns two groups on the time clock and one group on the step clock. The rules have different
+// parameters.
 std::vector<GroupText> Before() {
   return {{"one", false, {{"A", "a: 1, a2: 11"}, {"B", "b: 2"}}},
           {"two", false, {{"C", "c: 3, c2: 13, c3: 23"}}},
@@ -89,8 +89,7 @@ class Trouble {
   ShardForTest& shard() { return shard_; }
 
   // Returns the issue events since the last change, such as "resolved one/A rule_removed a=1 a2=11
-  // | A 9 above 1", and stops such as "Stopped one/A after IssuesFound". Other statuses are left
-  // out.
+  // | A 9 above 1", and stops such as "Stopped one/A after IssuesFound". Omits other statuses.
   std::vector<std::string> NewEvents() const {
     std::vector<std::string> out;
     const auto& events = shard_.outputs().events;
@@ -124,7 +123,7 @@ const std::vector<std::string> kEnds = {"resolved one/A rule_removed a=1 a2=11 |
                                         "resolved steps/T rule_removed t=5 | T 9 above 5"};
 std::string Stopped(const std::string& rule) { return Cat("Stopped ", rule, " after IssuesFound"); }
 
-// In the new program, the parameters of a removed rule have other places or do not exist.
+// In the new program, the parameters of a removed rule have other indexes or do not exist.
 TEST(RuleChangeTest, RemovedRuleEndsWithItsOwnParameters) {
   const char* names[] = {"one/A", "one/B", "two/C", "steps/S", "steps/T"};
   for (size_t gone = 0; gone < 5; ++gone) {
@@ -216,7 +215,7 @@ TEST(RuleChangeTest, ChangedForOrLabels_IssueEndsUnderOldRule) {
   }
 }
 
-// The rule keeps its name but changes its clock, so the issue found on the time clock ends.
+// The rule keeps its name but moves to another clock, so the issue found on the time clock ends.
 TEST(RuleChangeTest, RuleMovesToOtherClock_IssueEnds) {
   Trouble job(Before());
   std::vector<GroupText> after = Before();
@@ -229,15 +228,16 @@ TEST(RuleChangeTest, RuleMovesToOtherClock_IssueEnds) {
                                    Stopped("two/C"), "found two/C c=3 c2=13 c3=23 | C 9 above 3"));
 }
 
-// An issue that survives the first change and ends before any tick of the new rules was evaluated
-// by the old rules.
+// An issue may survive the first change and end before the new rules have evaluated any tick. It
+// was then evaluated only by the old rules.
 TEST(RuleChangeTest, ContinuedIssueEndsWithEvaluatedParameters) {
   Trouble job(Before());
   std::vector<GroupText> after = Before();
-  after[0].rules[0].more = "    labels: {severity: info}\n";  // The neighboring rules stay.
+  after[0].rules[0].more =
+      "    labels: {severity: info}\n";  // The neighboring rules are unchanged.
   for (GroupText& group : after) {
     for (RuleText& rule : group.rules) {
-      // The value has not changed; only the text is new.
+      // The values are unchanged; only the text differs.
       rule.more += "    explains: [Nothing]\n";
     }
   }
@@ -251,7 +251,7 @@ TEST(RuleChangeTest, ContinuedIssueEndsWithEvaluatedParameters) {
   EXPECT_THAT(job.NewEvents(), Not(Contains(HasSubstr("resolved one/A"))));
 }
 
-// No event is emitted for a rule that is added and removed before its first evaluation.
+// No event may be emitted for a rule that is added and removed before its first evaluation.
 TEST(RuleChangeTest, RuleNeverEvaluated_IsNotStopped) {
   Trouble job(Before());
   std::vector<GroupText> after = Before();

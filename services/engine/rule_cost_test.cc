@@ -1,4 +1,4 @@
-// Comparison of the cost estimate of rules/plan with the allocations of services/window, which
+// Comparison of the cost estimate in rules/plan with the allocations in services/window, which
 // rules/ cannot access.
 #include <gtest/gtest.h>
 
@@ -13,8 +13,8 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// Returns the bytes per series in a store with the windows of this expression and samples `apart`
-// ns apart.
+// Returns the bytes per series in a store that has the windows of this expression and samples
+// `apart` ns apart.
 double Measured(const plan::ProgramPtr& program, int64_t apart) {
   constexpr size_t kSeries = 200;
   window::SeriesStore store(std::shared_ptr<const DemandSet>(program, &program->domains[0].demands),
@@ -58,8 +58,8 @@ plan::ProgramPtr Record(std::string_view expr) {
   return *program;
 }
 
-// The thread sanitizer tracks every access, and the single thread makes the same accesses with few
-// samples.
+// The thread sanitizer tracks every access, and a single thread makes the same kinds of accesses
+// with few samples.
 #ifdef __SANITIZE_THREAD__
 constexpr int64_t kApart[] = {kSecond};
 #else
@@ -68,7 +68,7 @@ constexpr int64_t kApart[] = {kSecond, kSecond / 4};
 
 TEST(RuleCost, EstimateMatchesStoreAllocations) {
   for (const int64_t apart : kApart) {
-    // Cost of every series, with only its newest sample.
+    // Cost of a series that has only its newest sample.
     const double base = Measured(Record("m"), apart);
     for (const char* expr :
          {"sum_over_time(m[1m])", "sum_over_time(m[10m])", "stddev_over_time(m[5m])",

@@ -40,7 +40,7 @@ void Shard::PostponeSnapshot(const std::string& job) {
 }
 
 void Shard::LoseHistory(int64_t upto) {
-  log_time_read_ns_ = 0;  // A new job may have started in the lost records.
+  log_time_read_ns_ = 0;  // The lost records may contain a new job.
   jobs_.ForEach([&](JobEntry& entry) {
     if (!entry.running() || entry.from_offset >= upto) return;
     entry.job->LoseHistory();
@@ -64,7 +64,7 @@ Status Shard::RestoreJob(const JobSnapshot& snapshot) {
     entry.gone_at = snapshot.offset;
     entry.marked = true;
   } else if (ReadsSnapshot(snapshot.format)) {
-    // A job that is over has no rules of its own. If it resumes, the active rules evaluate it.
+    // A job that is over has no rules of its own. If the job resumes, the active rules evaluate it.
     const bool over = SavedAsEnded(snapshot.payload);
     CompiledRulesPtr rules = over ? rule_set_ : nullptr;
     if (!over && !snapshot.rule_set_hash.empty()) {
@@ -121,7 +121,7 @@ void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batc
     }
   }
   JobEntry& entry = *known;
-  if (offset < entry.from_offset) return;  // Part of the restored state.
+  if (offset < entry.from_offset) return;  // The restored state contains it.
   if (entry.job != nullptr && entry.job->DisplaceFor(batch, out)) entry.job.reset();
   if (entry.job == nullptr) {
     entry.job = std::make_unique<Job>(batch.job, rule_set_, options_, &counters_);
@@ -138,8 +138,8 @@ void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batc
   }
   entry.job->OnBatch({offset, append_time_ns}, batch, raw, out);
   if (entry.tombstone_kept && !entry.job->lifecycle().ended()) {
-    // The ended job resumes. Since its snapshot it only received ticks, which made its tombstone
-    // older. The job is rebuilt from this record and soon gets another snapshot.
+    // The ended job resumes. Since its snapshot, it received only ticks, which aged its tombstone.
+    // The job is rebuilt from this record and soon gets another snapshot.
     entry.tombstone_kept = false;
     entry.snapshot_offset = offset;
     entry.snapshot_log_time = INT64_MIN / 2;
@@ -200,7 +200,8 @@ void Shard::SnapshotCommitted(const JobSnapshot& snapshot) {
   entry->marked = snapshot.format == kSnapshotGone;
   entry->tombstone_kept = entry->is_tombstone();
   if (entry->job != nullptr) entry->snapshot_log_time = entry->job->log_time_ns();
-  // Only the rule set that is active at the replay offset, and later ones, can still be requested.
+  // Only the rule set that is active at the replay offset, and later rule sets, can still be
+  // requested.
   rule_sets_.ForgetBefore(replay_offset());
 }
 

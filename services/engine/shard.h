@@ -1,9 +1,9 @@
-// One partition's state: all its jobs, fed with the partition's records in offset order.
-// Deterministic: the same records with the same append times give bit-identical outputs.
+// State of one partition: all its jobs, fed with the partition's records in offset order.
+// Deterministic: the same records with the same append times produce bit-identical outputs.
 // Single-threaded, independent of the system clock.
 //
 // The partition's owner (services/processor) polls, commits outputs and input offset together,
-// writes clock ticks and snapshots, and recovers. For recovery it restores jobs from snapshots and
+// writes clock ticks and snapshots, and recovers. For recovery, it restores jobs from snapshots and
 // feeds records again from the minimum offset that any job needs. A job ignores records below the
 // offset of its own snapshot.
 #pragma once
@@ -26,12 +26,13 @@
 
 namespace pitwall::engine {
 
-// Layout of a job snapshot's payload. kSnapshotGone marks a job that no longer exists; it has no
+// Format of a job snapshot's payload. kSnapshotGone marks a job that no longer exists; it has no
 // payload.
 inline constexpr uint32_t kSnapshotGone = 1;
 inline constexpr uint32_t kSnapshotJob = 7;
-// The previous format can be read too (time-model.md, section 6). A layout change increments
-// kSnapshotJob and sets this to the previous value. tests/upgrade enforces that.
+// The previous format can be read too (time-model.md, section 6). After a format change,
+// kSnapshotJob is incremented and this constant gets the previous value. tests/upgrade enforces
+// this.
 inline constexpr uint32_t kSnapshotJobBefore = 6;  // read, never written
 static_assert(kSnapshotJobBefore == kSnapshotJob - 1,
               "format n reads n - 1: Job::Restore gets the format that a snapshot has");
@@ -43,7 +44,7 @@ inline bool ReadsSnapshot(uint32_t format) {
 
 struct JobSnapshot {
   std::string job;
-  int64_t offset = 0;  // state after every record below it
+  int64_t offset = 0;  // offset after the records that the state contains
   std::string rule_set_hash;
   uint32_t format = kSnapshotJob;
   std::string payload;
@@ -54,32 +55,32 @@ class Shard {
   Shard(RuleSetProvider* rules, const EngineOptions& options);
   ~Shard();
 
-  // Sets the active rule set before the first record to feed; "" if there is none.
+  // Sets the rule set that is active before the first record to feed; "" if there is none.
   Status SetInitialRules(const std::string& hash);
-  // Sets the offset of the first record to read, which replay_offset() returns until then. Jobs
-  // that were not restored start at or after `strangers_from`, because jobs in earlier records are
-  // over.
+  // Sets the offset of the first record to read. replay_offset() returns it until that record is
+  // read. Jobs that were not restored start at or after `strangers_from`, because jobs in earlier
+  // records are over.
   void StartAt(int64_t offset, int64_t strangers_from = INT64_MIN);
-  // Rebuilds jobs found below `upto`, because the state of jobs was lost. `whole` means that the
-  // log reaches back to its first record. Otherwise a job found within the first `silence_ns` may
-  // have started before, and its history is lost.
+  // Rebuilds the jobs found below `upto` after the state of jobs was lost. `whole` means that the
+  // log reaches back to its first record. Otherwise, a job found within the first `silence_ns` may
+  // have started earlier, so its history is lost.
   void RebuildStrangers(int64_t upto, bool whole);
-  // Records that jobs have missed records below `upto`, which no longer exist.
+  // Records that jobs have missed records below `upto`, because those no longer exist.
   void LoseHistory(int64_t upto);
   // Drops the job as if it had not been restored.
   void DropJob(const std::string& job) { jobs_.Drop(job); }
-  // Postpones a snapshot that cannot be written now by one interval.
+  // Postpones by one interval a snapshot that cannot be written now.
   void PostponeSnapshot(const std::string& job);
   // Resets the job's alerts and makes its snapshot due.
   void ReconcileAlerts(const std::string& job);
   Status RestoreJob(const JobSnapshot& snapshot);
 
-  // Applies one record. Invalid bytes are counted and dead-lettered, and are not an error. An error
-  // (such as rules that cannot be loaded) means that the record was not applied and must be fed
-  // again.
+  // Applies one record. Invalid bytes are counted and dead-lettered, and do not cause an error.
+  // After an error (for example, if rules cannot be loaded), the record has not been applied and
+  // must be fed again.
   Status Apply(int64_t offset, int64_t append_time_ns, std::string_view key, std::string_view value,
                EventSink* out);
-  // Finishes the input: all input that was read is applied. With `end_jobs`, all jobs end.
+  // Finishes the input by applying all input that was read. With `end_jobs`, ends all jobs.
   void FinishInput(bool end_jobs, EventSink* out);
 
   // RuleSetHistory::HashAt returns hashes back to replay_offset().
@@ -89,13 +90,13 @@ class Shard {
   // snapshots (L of time-model.md).
   int64_t replay_offset() const { return jobs_.ReplayOffset(next_offset_); }
 
-  // Returns the job's state after every record below `offset`, the offset after the last applied
-  // record.
+  // Returns the job's state after every record below `offset`. `offset` must be the offset after
+  // the last applied record.
   JobSnapshot Snapshot(const std::string& job, int64_t offset) const;
   // Must be called after the snapshot has been committed.
   void SnapshotCommitted(const JobSnapshot& snapshot);
-  // Returns and forgets the ended jobs whose markers are no longer needed, so that their keys may
-  // be deleted.
+  // Returns the ended jobs whose markers are no longer needed, so that their keys may be deleted.
+  // Forgets these jobs.
   std::vector<std::string> TakeForgotten() { return jobs_.TakeForgotten(next_offset_); }
 
   const EngineCounters& counters() const { return counters_; }
@@ -114,7 +115,7 @@ class Shard {
   JobTable jobs_;
   int64_t next_offset_ = 0;
   int64_t strangers_from_ = INT64_MIN;
-  int64_t rebuild_upto_ = INT64_MIN;  // Jobs found below it are rebuilt.
+  int64_t rebuild_upto_ = INT64_MIN;  // Jobs found below this offset are rebuilt.
   bool rebuild_whole_ = true;
   int64_t log_time_read_ns_ = 0;  // In ticks since reading started.
 };

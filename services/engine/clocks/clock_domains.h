@@ -62,7 +62,7 @@ class ClockDomains {
   // Restores a snapshot's state. Must be called after Begin with the rules that were active at the
   // time of the snapshot. `format` is the snapshot's format (shard.h).
   Status Restore(BinaryReader& in, uint32_t format);
-  // Save and restore a second part, because the snapshot stores other data between the two parts.
+  // Saves the history loss separately, because a snapshot stores other data in between.
   void SaveHistoryLost(BinaryWriter& out) const;
   void RestoreHistoryLost(BinaryReader& in);
 

@@ -45,7 +45,7 @@ class EngineSeries {
   void WriteAgain() { written_at_.reset(); }
   void Clear() { series_.clear(); }
 
-  // Save the position of the newest write. Save(BinaryWriter&) saves the series.
+  // Saves the position of the newest write. Save writes the series.
   void SavePosition(BinaryWriter& out) const { out.I64(written_at_.value_or(kMinPosition)); }
   void RestorePosition(BinaryReader& in);
   void Save(BinaryWriter& out) const;

@@ -12,7 +12,7 @@
 
 namespace pitwall::engine {
 
-// Tells the shared clock which ranks it does not wait for. Not thread-safe.
+// Reports to the shared clock the ranks that it does not wait for. Not thread-safe.
 class StepPlacement {
  public:
   // The pointers are borrowed.

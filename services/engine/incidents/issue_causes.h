@@ -92,7 +92,7 @@ class IssueCauses {
                                    const std::function<bool(const TrackedIssue&)>& own) const;
   // Returns whether `cause` may explain `symptom`, based on relations, rank, node, and onset.
   bool MayExplain(const TrackedIssue& cause, const TrackedIssue& symptom) const;
-  // Return whether any rule explains issues of `alert`, and whether `rule` does.
+  // Returns whether any rule, or the given rule, explains issues of `alert`.
   bool IsExplained(std::string_view alert) const { return explained_.contains(alert); }
   bool Explains(std::string_view rule, std::string_view alert) const;
   // Returns whether `rule` explains any alert.

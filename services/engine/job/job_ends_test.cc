@@ -22,9 +22,9 @@ TEST_F(JobEnds, WatermarkJumpsPastGrace_JobEndsWhenGraceExpires) {
                                      "11 1 attempt_ended died", "131 1 ended died"));
 }
 
-// Returns the events of a job that handles the executor's SIGTERM, for example with an exception.
-// That is not a separate death, even if a tick comes between the process end and the record that
-// completes the action.
+// A process may react to the executor's SIGTERM, for example with an exception. The reaction is not
+// a separate death, even if a tick comes between the process end and the record that completes the
+// action.
 TEST_F(JobEnds, AnnouncedEndIsNotDeath) {
   Boot("one", 1);
   Stop(9, kStopping);

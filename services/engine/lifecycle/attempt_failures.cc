@@ -11,30 +11,30 @@ namespace pitwall::engine {
 namespace {
 
 constexpr int64_t kMs = kNanosPerSecond / 1000;
-// An operator who ends a job signals all of its ranks simultaneously. A single SIGTERM is a death,
-// reported after a delay for a second SIGTERM.
+// An operator who ends a job signals all of its ranks simultaneously. A single SIGTERM counts as a
+// death, but is reported after a delay in which a second SIGTERM may arrive.
 constexpr int64_t kOneSignalNs = 1500 * kMs;
 constexpr int64_t kCancelWithinNs = 5 * kNanosPerSecond;
-// The peers of a dead rank fail in their collective. By the clock of another node, a peer can even
-// fail before the rank died.
+// After a rank dies, its peers fail in their collective operation. According to the clock of
+// another node, a peer can even fail before the rank died.
 constexpr int64_t kPeersFailNs = 100 * kMs;
-// Maximum delay with which a collector sees a kill after a peer on the same node fails because of
-// it. A launcher that kills the other ranks must first see that the failed rank's process has
-// ended.
+// Maximum delay between the failure of a peer on the same node and the moment when the collector
+// sees the kill that caused it. A launcher that kills the other ranks first has to see that the
+// failed rank's process has ended.
 constexpr int64_t kSeenLateNs = 50 * kMs;
-// Maximum delay with which a collector sees an exit status after the launcher, which then ends the
-// other ranks by SIGTERM.
+// Maximum delay after which a collector sees an exit status that the launcher has already seen. The
+// launcher then ends the other ranks by SIGTERM.
 constexpr int64_t kStatusLateNs = 400 * kMs;
-// Maximum delay between a peer's report that a rank was lost and the observed end of that rank. The
-// process is torn down after its connections have closed, or another node reports its end.
+// Maximum delay between a peer's report that a rank was lost and the observed end of that rank. A
+// process is torn down after its connections have closed, or a different node reports its end.
 constexpr int64_t kLostPeerNs = 2 * kNanosPerSecond;
 // Delay from the verdict to the tick of a rule.
 constexpr int64_t kTickNs = 500 * kMs;
-// Bits in the saved state.
+// Bits in saved state.
 constexpr uint8_t kHasFirst = 1, kHasStop = 2, kHasPlatform = 4, kExpectsPlatform = 8,
                   kHasWrittenCause = 16, kGone = 32, kHasStoppedBy = 64, kHasException = 128;
 
-// Parts of the errors in which gloo, NCCL, and sockets report the loss of another rank.
+// Parts of the error messages in which gloo, NCCL, and sockets report the loss of another rank.
 constexpr std::array<std::string_view, 9> kLostPeer = {
     "closed by peer",        "closed by remote peer",       "reset by peer",
     "remote process exited", "remote process exiting",      "remote worker",
@@ -47,14 +47,15 @@ bool ReportsLostPeer(const RankDeath& death) {
          });
 }
 
-// Returns whether a launcher may have seen this rank end and ended the other ranks because of it.
-// An exception alone is reported before the process ends, so it never arrives after that SIGTERM.
+// Returns whether a launcher may have seen this rank end and ended the other ranks because of it. A
+// rank reports an exception before its process ends, so an exception that arrives after the SIGTERM
+// of another rank cannot be the cause.
 bool IsFailure(const RankDeath& death) {
   return SignalOf(death).has_value() || death.exit_code.value_or(0) != 0;
 }
 
-// Returns whether `first` is by its nature a consequence of another end, and `death` was that end,
-// seen later.
+// Returns whether `first` is by nature a consequence of another end, and `death` was that end but
+// was observed later.
 bool IsEffectOf(const RankDeath& death, const RankDeath& first) {
   if (IsTerminated(death) || ReportsLostPeer(death)) return false;
   const int64_t later_ns = death.at - first.at;
@@ -62,8 +63,8 @@ bool IsEffectOf(const RankDeath& death, const RankDeath& first) {
   return IsTerminated(first) && IsFailure(death) && later_ns <= kStatusLateNs;
 }
 
-// Returns whether the failure that `first` reported itself was caused by `death`, which was seen
-// slightly later.
+// Returns whether `death`, which was observed slightly later, caused the failure that `first`
+// reported about itself.
 bool FailedOf(const RankDeath& death, const RankDeath& first) {
   if (!first.reported_failure || death.reported_failure || IsTerminated(death)) return false;
   const int64_t later_ns = death.at - first.at;
@@ -153,8 +154,8 @@ AttemptFailures::Values AttemptFailures::Judge(int64_t now) {
 }
 
 void AttemptFailures::Save(BinaryWriter& out) const {
-  // Without an announcement, the bytes are those of a bool, as in the format before announcements
-  // existed.
+  // Before announcements existed, this byte was a bool. A value without an announcement has the
+  // same encoding.
   const bool other_cause = written_ && written_cause_ != Cause();
   out.U8((first_.has_value() ? kHasFirst : 0) | (stop_.at().has_value() ? kHasStop : 0) |
          (platform_.received() ? kHasPlatform : 0) | (expects_platform_ ? kExpectsPlatform : 0) |

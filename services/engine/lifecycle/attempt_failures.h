@@ -1,4 +1,4 @@
-// Deaths of one attempt's ranks: the first one, its cause, and the deaths that followed.
+// Deaths of one attempt's ranks: the first death, its cause, and the deaths that followed.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,7 @@ class AttemptFailures {
 
   // Adds a death. Deaths must be added in event-time order.
   void Add(RankDeath death);
-  // Announcement that the executor ends the job, to which later deaths belong.
+  // Announcement that the executor ends the job. Later deaths belong to it.
   ExecutorStop& stop() { return stop_; }
   const ExecutorStop& stop() const { return stop_; }
   // Withdraws a stop that was refused. Later deaths do not belong to it.
@@ -63,11 +63,11 @@ class AttemptFailures {
   // Returns the values that have become known by `now`, to be written at `now`. Returns each change
   // once.
   Values Judge(int64_t now);
-  // Returns the time by which rules have seen the first death, and until which the job's end waits.
-  // INT64_MIN if there is no death.
+  // Returns the time by which the rules have seen the first death. The end of the job waits until
+  // then. INT64_MIN if there is no death.
   int64_t decided_by() const;
-  // Returns the time by which rules have seen the first death as it is currently known. INT64_MIN
-  // if there is no death.
+  // Returns the time by which the rules have seen the current information about the first death.
+  // INT64_MIN if there is no death.
   int64_t seen_by() const;
   // Resets the state for another attempt.
   void Clear() { *this = AttemptFailures(); }
@@ -84,7 +84,7 @@ class AttemptFailures {
   std::optional<RankDeath> first_;
   int64_t first_at_ = INT64_MIN;  // Time of the first recorded death, reported or not.
   uint64_t count_ = 0;
-  uint64_t terminated_ = 0;  // By SIGTERM, within kCancelWithinNs of the first death.
+  uint64_t terminated_ = 0;  // Ended by SIGTERM within kCancelWithinNs of the first death.
   uint64_t written_count_ = 0;
   bool written_ = false;
   bool cancelled_ = false;  // As last reported.

@@ -37,7 +37,7 @@ std::vector<std::string> ValuesAt(AttemptFailures* deaths, double at) {
   return out;
 }
 
-TEST(AttemptFailures, KillIsReportedImmediately_LaterDeathsAreOnlyCounted) {
+TEST(AttemptFailures, FirstKillIsReportedImmediately_LaterDeathsAreCounted) {
   AttemptFailures deaths;
   EXPECT_THAT(ValuesAt(&deaths, 9), IsEmpty());
   deaths.Add(Signalled(10, 1, 9));
@@ -49,8 +49,8 @@ TEST(AttemptFailures, KillIsReportedImmediately_LaterDeathsAreOnlyCounted) {
   EXPECT_EQ(deaths.decided_by(), DeathAt(12));
 }
 
-// The exception text is reported only with its own cause, is part of the saved state, and ends with
-// the series.
+// The exception text is reported only if it is the cause. It is part of the saved state and ends
+// with the series.
 TEST(AttemptFailures, ExceptionIsReportedWithItsCause) {
   RankDeath failed = Failed(10, 3);
   failed.exception = "KeyError: 'lr'";
@@ -81,8 +81,8 @@ RankDeath LostPeer(double at, int64_t rank) {
   return death;
 }
 
-// The peer of an exiting rank fails immediately, but the exit status is known only when the process
-// has ended.
+// The peer of an exiting rank fails immediately, but the exit status is known only after the
+// process has ended.
 TEST(AttemptFailures, PeerReportsLossBeforeExitStatusIsKnown_ExitIsNamed) {
   for (const int32_t code : {0, 3}) {
     AttemptFailures deaths;
@@ -188,8 +188,8 @@ TEST(AttemptFailures, DeathAfterRefusedStopIsDeath) {
   EXPECT_EQ(deaths.stop().by(), "");
 }
 
-// A rank can send the notice too, with an arbitrary time. That must not cause an overflow or hide a
-// death.
+// A rank can send the notice too, with an arbitrary time. The time must not cause an overflow or
+// hide a death.
 TEST(AttemptFailures, StopWithInvalidTimeDoesNotHideDeaths) {
   for (const int64_t at : {INT64_MIN, INT64_MIN / 2, INT64_MAX}) {
     AttemptFailures deaths;
@@ -221,7 +221,7 @@ TEST(AttemptFailures, SigtermWaitsForSecondSigterm) {
 
   AttemptFailures all;
   all.Add(Signalled(10, 1, 15));
-  all.Add(Exited(10.1, 0, 143));  // A shell in between.
+  all.Add(Exited(10.1, 0, 143));  // A shell between the launcher and the rank.
   EXPECT_THAT(ValuesAt(&all, 10.5), ElementsAre("1 cancelled: signal 15 = 1", "count = 2"));
 }
 
@@ -238,7 +238,7 @@ TEST(AttemptFailures, SecondSigtermAfterVerdictChangesVerdict) {
   EXPECT_THAT(ValuesAt(&late, 16), ElementsAre("1 died: signal 15 = 1", "count = 2"));
 }
 
-TEST(AttemptFailures, PeersFailBeforeDeathIsSeen_DeathIsNamed) {
+TEST(AttemptFailures, PeersFailBeforeDeathIsObserved_DeathIsNamed) {
   AttemptFailures peers;
   peers.Add(Failed(10, 0));
   peers.Add(Failed(10.01, 2));
@@ -247,7 +247,7 @@ TEST(AttemptFailures, PeersFailBeforeDeathIsSeen_DeathIsNamed) {
   peers.Add(std::move(other_node));
   EXPECT_THAT(ValuesAt(&peers, 10.5), ElementsAre("1 died: signal 9 = 1", "count = 3"));
 
-  AttemptFailures same_node;  // A busy collector sees the end of rank 1 late.
+  AttemptFailures same_node;  // A busy collector observes the end of rank 1 late.
   same_node.Add(Failed(10, 0));
   same_node.Add(Signalled(10.013, 1, 9));
   EXPECT_THAT(ValuesAt(&same_node, 10.5), ElementsAre("1 died: signal 9 = 1", "count = 2"));
@@ -259,17 +259,18 @@ TEST(AttemptFailures, PeersFailBeforeDeathIsSeen_DeathIsNamed) {
   memory.Add(std::move(killed));
   EXPECT_THAT(ValuesAt(&memory, 10.5), ElementsAre("1 died: out of memory = 1", "count = 2"));
 
-  AttemptFailures killing_launcher;  // It sees that rank 0 has ended, and ends the others.
+  AttemptFailures
+      killing_launcher;  // The launcher sees that rank 0 has ended and ends the other ranks.
   killing_launcher.Add(Failed(10, 0));
   killing_launcher.Add(Signalled(10.06, 1, 9));
   EXPECT_THAT(ValuesAt(&killing_launcher, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
 
-  AttemptFailures unknown;  // Rank 1 ended in an unknown way; its launcher may have ended it.
+  AttemptFailures unknown;  // The cause of rank 1's end is unknown; its launcher may have ended it.
   unknown.Add(Failed(10, 0));
   unknown.Add(Exited(10.01, 1, std::nullopt));
   EXPECT_THAT(ValuesAt(&unknown, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
 
-  AttemptFailures launcher;  // It ends the others shortly after the exception.
+  AttemptFailures launcher;  // The launcher ends the other ranks shortly after the exception.
   launcher.Add(Failed(10, 0));
   launcher.Add(Signalled(10.05, 1, 15));
   EXPECT_THAT(ValuesAt(&launcher, 10.05), IsEmpty());
@@ -305,7 +306,7 @@ TEST(AttemptFailures, CauseUsesMostSpecificInformation) {
   EXPECT_EQ(cause(oom), "0 died: out of memory = 1");
 }
 
-TEST(AttemptFailures, RestoredStateJudgesLikeOriginal) {
+TEST(AttemptFailures, RestoredStateGivesSameVerdicts) {
   for (const double judged : {9.0, 12.0}) {
     AttemptFailures deaths;
     deaths.Add(Signalled(10, 1, 15));
@@ -360,7 +361,7 @@ TEST(AttemptFailures, DeathBeforeCancellationIsStillDeath) {
   crashed.Add(Signalled(10, 0, 11));
   crashed.OnPlatformReport(DeathAt(12), OnPurpose("cancelled"));
   EXPECT_THAT(ValuesAt(&crashed, 12), ElementsAre("0 died: signal 11 = 1", "count = 1"));
-  // A user noticed that the job hung and cancelled it.
+  // A user noticed that the job hung and canceled it.
   AttemptFailures killed = OfAPlatform();
   killed.Add(Signalled(10, 0, 9));
   EXPECT_THAT(ValuesAt(&killed, 12), ElementsAre("0 died: signal 9 = 1", "count = 1"));
@@ -368,7 +369,7 @@ TEST(AttemptFailures, DeathBeforeCancellationIsStillDeath) {
   EXPECT_THAT(ValuesAt(&killed, 41), IsEmpty());
 }
 
-TEST(AttemptFailures, SigtermWithLongGraceIsOneCancellation) {
+TEST(AttemptFailures, SigtermsDuringLongGraceAreOneCancellation) {
   AttemptFailures deaths = OfAPlatform();
   deaths.Add(Signalled(10, 0, 15));
   EXPECT_THAT(ValuesAt(&deaths, 12), ElementsAre("0 died: signal 15 = 1", "count = 1"));
@@ -471,7 +472,7 @@ TEST(AttemptFailures, PlatformReportExplainsUnobservedEnd) {
             "0 died: node failure = 1");
   EXPECT_EQ(reported(Exited(10, 0, 3), {.signal = {}, .exit_code = 1}), "0 died: exit code 3 = 1")
       << "the collector's observation takes precedence";
-  // A script that handles SIGTERM and exits with code 0.
+  // A script may handle SIGTERM and exit with code 0.
   EXPECT_EQ(reported(Signalled(10, 0, 15), {.signal = {}, .exit_code = 0}),
             "0 cancelled: signal 15 = 1");
 }

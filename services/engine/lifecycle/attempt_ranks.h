@@ -1,4 +1,4 @@
-// Ranks of a job's attempt in event order: the number of running and lost ranks, the launchers of
+// Ranks of a job's attempt in event order: the numbers of running and lost ranks, the launchers on
 // their nodes, and the cause of death when no rank is left.
 #pragma once
 
@@ -20,7 +20,7 @@ namespace pitwall::engine {
 // Not thread-safe.
 class AttemptRanks {
  public:
-  // Records that a rank's process runs, as far as is known, so the attempt is not dead. Returns
+  // Records that a rank's process runs as far as is known, so that the attempt is not dead. Returns
   // false if the rank is already counted or has ended.
   bool Join(Source* source);
   // Records that the rank no longer runs. Returns false if it was not running.
@@ -37,25 +37,27 @@ class AttemptRanks {
   // Returns whether no rank runs, at least one was lost, and the attempt has not died yet.
   bool MustDie() const { return running_ == 0 && lost_ > 0 && !died_at_.has_value(); }
   void Die(int64_t at);
-  // Time of the attempt's death; empty while a rank is running.
+  // Time of the attempt's death. Empty while a rank is running.
   const std::optional<int64_t>& died_at() const { return died_at_; }
-  // Returns how an attempt that lost its ranks ended, consistent with the alerts about the deaths.
+  // Returns how an attempt that lost its ranks ended. The result is consistent with the alerts
+  // about the deaths.
   EndDetail DetailOfDeath() const;
-  // Returns how the job ended according to the event. A failure reported by the platform takes the
-  // detail of the lost ranks, if any. A cancellation requested by the executor is its stop.
+  // Returns how the job ended according to the event. If the platform reports a failure, the detail
+  // comes from the lost ranks, if any. A cancellation that the executor requested counts as the
+  // executor's stop.
   EndDetail DetailOfEnd(const JobEvent& event, int64_t at) const;
   // Returns the time at which a job without launchers is over. The platform may report the end only
-  // after the last rank has ended, long after the first death.
+  // after the last rank has ended, which may be long after the first death.
   int64_t OverBy() const;
   AttemptFailures& failures() { return failures_; }
   const AttemptFailures& failures() const { return failures_; }
 
-  // Starts another attempt. `nodes` are the nodes on which ranks run now.
+  // Starts another attempt. `nodes` are the nodes on which ranks are currently running.
   void BeginAttempt(const absl::flat_hash_set<std::string_view>& nodes);
-  // Resets the ranks because the job starts again after its end.
+  // Resets the ranks when the job starts again after its end.
   void Resume();
 
-  // Saves all state except the failures and the death, which have another place in a snapshot.
+  // Saves all state except the failures and the death, which a snapshot stores elsewhere.
   void Save(BinaryWriter& out) const;
   void Restore(BinaryReader& in);
   void RestoreDeath(std::optional<int64_t> at) { died_at_ = at; }

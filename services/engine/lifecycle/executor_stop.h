@@ -1,5 +1,4 @@
-// Announcement of the executor that it ends a job, with the initiator of the stop
-// (docs/security.md).
+// Announcement that the executor ends a job, with the initiator of the stop (docs/security.md).
 #pragma once
 
 #include <algorithm>
@@ -15,10 +14,10 @@ namespace pitwall::engine {
 // `at` and `now` are event times. Not thread-safe.
 class ExecutorStop {
  public:
-  // Every death this soon after the announcement belongs to the stop.
+  // Every death within this time after the announcement belongs to the stop.
   static constexpr int64_t kWithinNs = 300'000'000'000;
 
-  // `at` may be any number because a rank can announce a stop too, with an arbitrary clock.
+  // `at` may be any number, because a rank with an arbitrary clock can announce a stop too.
   void Announce(int64_t at, std::string by = "") {
     at_ = std::max(at, kMinPosition + 1);
     NameBy(std::move(by));
@@ -32,10 +31,10 @@ class ExecutorStop {
     at_.reset();
     by_.clear();
   }
-  // Returns whether a death at that time is the announced end.
+  // Returns whether a death at that time belongs to the announced stop.
   bool Covers(int64_t at) const { return at_.has_value() && at >= *at_ && *at_ >= at - kWithinNs; }
   const std::optional<int64_t>& at() const { return at_; }
-  // "" if unknown.
+  // Initiator of the stop; "" if unknown.
   const std::string& by() const { return by_; }
 
  private:

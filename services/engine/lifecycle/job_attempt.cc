@@ -17,13 +17,14 @@ JobAttempt::Place JobAttempt::PlaceBoot(const Source& source) {
   }
   if (source.info.rank != 0) return Place::kFollowing;
   if (started_ && open_ && !by_rank_0_) {
-    // Another rank finished a step before this rank was known, and so started their attempt.
+    // Another rank finished a step before this rank was known, and thereby started the attempt of
+    // both.
     boot_ns_ = source.info.start_ns;
     by_rank_0_ = true;
     return Place::kCurrent;
   }
   if (!started_ || source.info.start_ns > boot_ns_) return Place::kNext;
-  // The boot is older than the rank 0 that started this attempt and is no longer known.
+  // The boot is older than the rank 0 that started this attempt and is no longer in the table.
   return source.info.start_ns < boot_ns_ && by_rank_0_ ? Place::kPast : Place::kCurrent;
 }
 

@@ -14,15 +14,15 @@ namespace pitwall::engine {
 // A state machine in event time. Not thread-safe.
 class JobAttempt {
  public:
-  // Place of a rank's boot among the job's attempts.
+  // Position of a rank's boot relative to the running attempt.
   enum class Place {
     kCurrent,   // belongs to the running attempt
     kNext,      // starts the next attempt
     kPast,      // older than the running attempt
-    kFollowing  // follows rank 0, which decides
+    kFollowing  // follows rank 0, whose start decides
   };
 
-  // 0 before the first attempt, for a job without explicit attempt numbers.
+  // Number of the attempt. Before the first attempt of a job without explicit attempt numbers, 0.
   uint64_t number() const { return number_; }
   // Returns whether any attempt has started.
   bool started() const { return started_; }
@@ -35,15 +35,15 @@ class JobAttempt {
     return {.position = position, .time_ns = position, .step = kNoStep, .attempt = number_};
   }
 
-  // Returns the number that the next attempt would get.
+  // Returns the number of the next attempt.
   uint64_t NextNumber() const { return started_ ? number_ + 1 : next_number_; }
-  // Starts an attempt with `first`. Running ranks stay counted as running.
+  // Starts an attempt with `first`. Running ranks continue to count as running.
   void Begin(uint64_t number, const Source& first);
-  // Places a boot of a rank. If another rank started the attempt of a rank 0, that rank 0 becomes
-  // the rank that started it.
+  // Returns the place of a rank's boot. If another rank started the attempt that a rank 0 belongs
+  // to, that rank 0 replaces it as the rank that started the attempt.
   Place PlaceBoot(const Source& source);
-  // Reopens the closed attempt when one of its sources returns. Returns false if the call had no
-  // effect.
+  // Reopens the closed attempt when one of its sources returns. Returns false if there was nothing
+  // to reopen.
   bool Reopen(const Source& source);
   // Marks the attempt's end as reported.
   void Close() { open_ = false; }
@@ -61,7 +61,7 @@ class JobAttempt {
  private:
   uint64_t number_ = 0;
   bool started_ = false;
-  uint64_t next_number_ = 1;  // If none has started.
+  uint64_t next_number_ = 1;  // Empty if no rank has started an attempt.
   bool open_ = false;
   int64_t boot_ns_ = 0;  // Start time of the rank that started the attempt.
   bool by_rank_0_ = false;

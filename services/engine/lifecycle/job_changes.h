@@ -19,13 +19,14 @@ class JobChanges {
   JobChanges(const JobIdentity* job, const AttemptFailures* failures, EngineCounters* counters)
       : job_(job), failures_(failures), counters_(counters) {}
 
-  // Emits the event, preceded by the start event if no event has been emitted yet. Returns the
-  // event, which the caller may complete before it emits another event.
+  // Emits the event, and first the start event if no event has been emitted yet. Returns the event,
+  // which the caller may complete before emitting another one.
   IssueEvent* Emit(JobChange change, EndDetail detail, int64_t at, uint64_t attempt,
                    EventSink* out);
   // Emits the start of the job in the attempt, unless it has been emitted.
   void EmitStarted(int64_t at, uint64_t attempt, EventSink* out);
-  // Prepares for a job that starts again. Unless `had_attempts` is set, its start is emitted again.
+  // Prepares for a job that starts again. The start event is emitted again unless `had_attempts` is
+  // set.
   void Resume(bool had_attempts) { started_emitted_ = had_attempts; }
 
   void Save(BinaryWriter& out) const {

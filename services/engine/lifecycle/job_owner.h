@@ -1,4 +1,4 @@
-// Owner of a job, which determines the batches that the job accepts or rejects.
+// Owner of a job. The owner determines the batches that the job accepts.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,24 @@
 
 namespace pitwall::engine {
 
-// A job belongs to the owner in its first batch with one, unless root declares another owner
+// A job belongs to the owner in the first batch that has one, unless root declares another owner
 // (architecture.md, section 5). docs/security.md lists the rights of each kind of batch. The owner
 // depends only on the log.
 //
-//  * A batch of an unknown owner (an OTLP source, a collector of an earlier version) is accepted
-//    until an owner is declared for the job.
+//  * A batch with an unknown owner (from an OTLP source or an older collector) is accepted until an
+//    owner is declared for the job.
 //  * If two declarations differ, the first one counts.
-//  * A tombstone of an undeclared owner applies to that owner only, so that another user cannot end
-//    a job with this ID beforehand.
+//  * A tombstone with an undeclared owner applies to that owner only, so that another user cannot
+//    end a job with this ID in advance.
 class JobOwner {
  public:
   enum class Verdict {
     kOurs,
-    kOther,      // another owner: the batch has no effect
+    kOther,      // another owner, so the batch has no effect
     kDisplaces,  // another owner gets the job: its previous state is a squatter's, or the job is
                  // over
   };
-  // `ended` means that the job is over and only its tombstone is left.
+  // `ended` means that the job is over and only its tombstone remains.
   Verdict Judge(const Batch& batch, bool ended) const;
   // Adopts the owner in an accepted batch.
   void Adopt(const Batch& batch);
@@ -38,12 +38,13 @@ class JobOwner {
   const std::string& text() const { return owner_; }  // "" if unknown.
   bool declared() const { return declared_; }
 
-  // Source and node of a batch.
+  // Source and node in a batch.
   using Sender = std::pair<std::string, std::string>;
-  // Counts a batch of another owner. Returns true if its sender has not been reported yet. At most
-  // kMaxSenders are reported at a time.
+  // Counts a batch from another owner. Returns true if the sender has not been reported yet. At
+  // most kMaxSenders senders are reported at a time.
   bool Refuse(const Batch& batch);
-  // Advances the time by `elapsed_ns`. Returns the senders without a batch for kForgetNs.
+  // Advances the time by `elapsed_ns`. Returns and removes the senders without a batch for
+  // kForgetNs.
   std::vector<Sender> Tick(int64_t elapsed_ns);
   void ForgetSenders() { refused_.clear(); }
 

@@ -1,5 +1,5 @@
-// Tests of the batches that a job accepts, with attempts of another user, a squatter, or a
-// misbehaving collector.
+// Tests of the batches that a job accepts when another user, a squatter, or a misbehaving collector
+// interferes.
 #include "services/engine/lifecycle/job_owner.h"
 
 #include <gmock/gmock.h>
@@ -54,7 +54,7 @@ class JobOwnerTest : public ::testing::Test {
     batch.info.start_ns = ShardForTest::At(from.start);
     return batch;
   }
-  // Sends one loss at second `at` and the promise for that time.
+  // Sends one loss at second `at` and a promise for that time.
   void Log(const From& from, double at, double loss) {
     const std::vector<int64_t> times{ShardForTest::At(at)};
     const std::vector<double> values{loss};
@@ -75,7 +75,7 @@ class JobOwnerTest : public ::testing::Test {
     }
     shard_.Feed(std::move(batch), at);
   }
-  // `goodbye` means that the squatter has ended the job before.
+  // If `goodbye` is set, the squatter ends the job first.
   void DeclareAfterASquatter(bool goodbye) {
     const From squatter{.owner = "uid:1001", .source = "rank-0@n9", .boot = "s"};
     for (int s = 1; s <= 3; ++s) Log(squatter, s, kNan);
@@ -99,7 +99,7 @@ class JobOwnerTest : public ::testing::Test {
     EXPECT_EQ(refused(), 2U);
     Log(declared, 6, 1.0);
     EXPECT_EQ(job()->clock().watermark(), ShardForTest::At(6));
-    // Batches of an unknown owner are no longer accepted.
+    // Batches with an unknown owner are no longer accepted.
     Log({.owner = "", .source = "otlp", .boot = "o"}, 6, 1.0);
     EXPECT_EQ(refused(), 3U);
   }
@@ -157,7 +157,7 @@ TEST_F(JobOwnerTest, ReportedSendersAreBounded) {
 TEST_F(JobOwnerTest, DeclarationDisplacesSquatter) { DeclareAfterASquatter(false); }
 TEST_F(JobOwnerTest, DeclarationDisplacesTombstone) { DeclareAfterASquatter(true); }
 
-TEST_F(JobOwnerTest, UndeclaredTombstoneBlocksOnlyItsOwner) {
+TEST_F(JobOwnerTest, TombstoneOfUndeclaredOwnerBlocksOnlyThatOwner) {
   const From squatter{.owner = "uid:1001", .source = "rank-0@n9", .boot = "s"};
   Log(squatter, 1, 1.0);
   Goodbye(squatter, 2, true);
@@ -208,7 +208,7 @@ TEST_F(JobOwnerTest, EventsContainOwner) {
   EXPECT_TRUE(found);
 }
 
-// One owner's jobs must not shut out the others.
+// The jobs of one owner must not displace the jobs of others.
 TEST(JobsPerOwner, LimitIsShareOfPartition) {
   EngineOptions options;
   options.partition.max_jobs_per_owner = 3;

@@ -5,10 +5,10 @@ namespace pitwall::engine {
 bool JobTombstone::IsResumedBy(const Batch& batch, const std::optional<int64_t>& died_at) const {
   if (by_event_) return false;
   if (died_at.has_value()) {
-    // Telemetry of the job's nodes and late records of its dead ranks do not restart the job.
+    // Telemetry from the job's nodes and late records of its dead ranks do not restart the job.
     return batch.info.kind == SourceKind::kRank && batch.info.start_ns > *died_at;
   }
-  // A report that a rank was found dead does not show that the job is alive.
+  // A report that a rank was found dead is not a sign of life of the job.
   if (std::any_of(batch.events.begin(), batch.events.end(), [](const JobEvent& event) {
         return event.kind == JobEvent::Kind::kRankLost ||
                event.kind == JobEvent::Kind::kLauncherGone;

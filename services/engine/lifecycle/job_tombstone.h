@@ -18,7 +18,7 @@ class JobTombstone {
   bool ended() const { return ended_; }
   // Event time of the end. Requires ended().
   int64_t ended_at() const { return ended_at_; }
-  // The job ended by an event, not by grace or silence, and never resumes.
+  // Returns whether the job ended by an event, not by grace or silence. Such a job never resumes.
   bool by_event() const { return by_event_; }
   // Returns whether the tombstone has expired.
   bool gone() const { return gone_; }
@@ -29,7 +29,7 @@ class JobTombstone {
     ended_at_ = at;
     age_ns_ = 0;
   }
-  // Changes the end of a job that was over without an event to an end by event, at `at` or later.
+  // Changes an end without an event to an end by event, at `at` or later.
   void Amend(int64_t at) {
     by_event_ = true;
     age_ns_ = 0;
@@ -40,8 +40,8 @@ class JobTombstone {
     age_ns_ += elapsed_ns;
     gone_ = age_ns_ > lasts_ns;
   }
-  // Returns whether the batch shows that a job that ended without an event is alive. `died_at` is
-  // the time of its attempt's death, if any.
+  // Returns whether the batch shows that a job that ended without an event is still alive.
+  // `died_at` is the time of its attempt's death, if any.
   bool IsResumedBy(const Batch& batch, const std::optional<int64_t>& died_at) const;
   void Resume() {
     ended_ = false;
@@ -71,7 +71,7 @@ class JobTombstone {
   bool ended_ = false;
   bool by_event_ = false;
   int64_t ended_at_ = kMinPosition;
-  int64_t age_ns_ = 0;  // Sum of ticks.
+  int64_t age_ns_ = 0;  // Sum of all ticks.
   bool gone_ = false;
 };
 

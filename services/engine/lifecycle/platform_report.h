@@ -1,4 +1,5 @@
-// Reports of a job's platform (Slurm, Kubernetes) about its end, and their effect on a death.
+// End of a job as reported by its platform (Slurm, Kubernetes), and the effect of the report on a
+// death.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +20,15 @@ struct RankDeath {
   std::optional<int32_t> signal;
   std::optional<int32_t> exit_code;
   bool oom_killed = false;
-  bool reported_failure = false;  // sent a goodbye: an exception, or an exit with a code
+  bool reported_failure = false;  // sent a goodbye with an exception or an exit code
   std::string exception;          // reported exception text, or ""
 };
 
-// Cause of a death that the rank reported itself.
+// Cause of death if the rank itself reported an exception.
 inline constexpr std::string_view kException = "exception";
 
-// Returns the signal that ended the rank. A shell in between reports 9 and 15 as an exit code.
+// Returns the signal that ended the rank. If a shell started the rank, signals 9 and 15 can appear
+// as exit codes.
 std::optional<int32_t> SignalOf(const RankDeath& death);
 // Returns whether the rank was ended by SIGTERM, the usual request to end a job's ranks.
 bool IsTerminated(const RankDeath& death);
@@ -37,20 +39,20 @@ bool IsCrash(const RankDeath& death);
 // collector's data.
 std::string CauseOf(const RankDeath& death);
 
-// A report applies to a death if it arrives in time. A later report of the same attempt replaces an
-// earlier report with less information. Independent of the system clock.
+// A report applies to a death if it arrives in time. A later report about the same attempt replaces
+// an earlier one with less information. Independent of the system clock.
 class PlatformReport {
  public:
-  // A first SIGTERM may come from the platform up to this long before its report, because jobs get
-  // a grace period to end.
+  // The platform may send the first SIGTERM up to this long before its report, because jobs get a
+  // grace period to end.
   static constexpr int64_t kTerminatedWithinNs = 300'000'000'000;
-  // Any other end that the platform caused comes at most this long before its report.
+  // Any other end caused by the platform occurs at most this long before its report.
   static constexpr int64_t kEndedWithinNs = 5'000'000'000;
-  // An end of unknown cause is explained by a report that arrives at most this long after it.
+  // A report explains an end of unknown cause if it arrives at most this long afterwards.
   static constexpr int64_t kExplainedWithinNs = 60'000'000'000;
 
-  // `alone` means that at most one rank was lost by then, so that a report about the whole job
-  // applies to that rank.
+  // Records a report. `alone` means that at most one rank was lost by then, so that a report about
+  // the whole job applies to that rank.
   void Receive(int64_t at, const PlatformEnd& end, bool alone);
   bool received() const { return end_.has_value(); }
   // Returns whether the report covers the whole job, not one rank.
@@ -58,10 +60,10 @@ class PlatformReport {
   // Event time of the report.
   int64_t at() const { return at_; }
 
-  // Returns whether the platform ended that rank on purpose. A crash (a signal other than 9 and 15,
-  // or lack of memory) before the report never counts as such.
+  // Returns whether the platform ended that rank on purpose. Never true for a crash before the
+  // report: a signal other than 9 and 15, or lack of memory.
   bool OnPurpose(const RankDeath& death) const;
-  // Returns the cause, extended by the platform's information.
+  // Returns the cause with the platform's information added.
   std::string Cause(const RankDeath& death) const;
 
   void Save(BinaryWriter& out) const;  // Requires received().

@@ -1,4 +1,4 @@
-// A rule set as the engine runs it: its text together with the compiled program, so that each rule
+// A rule set as used by the engine: the source text with the compiled program, so that each rule
 // set is compiled only once.
 #pragma once
 
@@ -21,26 +21,27 @@ using CompiledRulesPtr = std::shared_ptr<const CompiledRules>;
 // Immutable; shared by all jobs and threads.
 class CompiledRules final {
  public:
-  // Compiles the rule set. InvalidArgument contains every error as file:line:col if a file does not
-  // compile. `diagnostics` (may be null) receives all errors and warnings.
+  // Compiles the rule set. If a file does not compile, returns InvalidArgument with every error as
+  // file:line:col. `diagnostics` (may be null) receives all errors and warnings.
   static StatusOr<CompiledRulesPtr> Compile(RuleSet rules, const plan::CompileOptions& options = {},
                                             lang::Diagnostics* diagnostics = nullptr);
-  // Like Compile, for a new rule set: also rejects rules that could only have the status Error.
+  // Like Compile, but for a new rule set: also rejects rules that could only have the status Error.
   static StatusOr<CompiledRulesPtr> Accept(RuleSet rules, const plan::CompileOptions& options = {},
                                            lang::Diagnostics* diagnostics = nullptr);
 
   const RuleSet& text() const { return text_; }
-  // Name of the rule set on pitwall.rules, in control records, and in output for users.
+  // Hash that identifies the rule set on pitwall.rules, in control records, and in output for
+  // users.
   const std::string& hash() const { return program_->hash; }
   const plan::ProgramPtr& program() const { return program_; }
-  // Returns the job's program: the variant with the matcher texts and window lengths of its
-  // overrides, or program(). Variants for single overrides are compiled with the set. The variant
-  // for a job with several overrides is compiled when the job arrives.
+  // Returns the job's program. If the job has overrides, this is a variant with their matcher texts
+  // and window lengths. Variants for single overrides are compiled with the set; a variant for
+  // several overrides is compiled when the job arrives.
   plan::ProgramPtr ProgramFor(const JobIdentity& job) const;
   // Returns the job's parameters in one domain, including overrides.
   std::vector<double> ParametersFor(size_t domain, const JobIdentity& job) const;
   // Returns the job's value of a user-settable parameter of the rule. For an alert, this includes
-  // the parameters of the first recording rule that it reads. Errors are those of
+  // the parameters of the first recording rule that the alert reads. Returns the errors of
   // plan::NumbersMeant.
   StatusOr<double> ValueFor(std::string_view rule, std::string_view parameter,
                             const JobIdentity& job) const;
@@ -56,7 +57,7 @@ class CompiledRules final {
   mutable std::mutex mutex_;
   // Variants for single overrides; immutable after Compile.
   std::map<lang::JobRegistry, plan::ProgramPtr> variants_;
-  // Variants for several overrides together; kept while a job uses them.
+  // Variants for several overrides. Each one exists as long as a job uses it.
   mutable std::map<lang::JobRegistry, std::weak_ptr<const plan::Program>> combined_;
 };
 
@@ -64,8 +65,8 @@ class CompiledRules final {
 class RuleSetProvider {
  public:
   virtual ~RuleSetProvider() = default;
-  // Never null when OK. After an error the partition waits and retries, because continuing without
-  // the rules would change verdicts.
+  // Returns the rule set; never null if OK. After an error, the partition waits and retries,
+  // because continuing without the rules would change verdicts.
   virtual StatusOr<CompiledRulesPtr> Load(const std::string& hash) = 0;
 };
 

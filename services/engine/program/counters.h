@@ -11,15 +11,15 @@ namespace pitwall::engine {
 enum class Drop : size_t {
   kDuplicate,      // (source, boot, sequence) seen before
   kLate,           // at or before the watermark
-  kClockAhead,     // more than clock_ahead_ns after the append time of its record
+  kClockAhead,     // more than clock_ahead_ns after the record's append time
   kUnknownSchema,  // its descriptors never arrived
-  kZombie,         // of an ended attempt or boot
-  kJobEnded,       // of an ended job
+  kZombie,         // from an ended attempt or boot
+  kJobEnded,       // for an ended job
   kLimit,          // a limit of EngineOptions was exceeded
   kUndecodable,    // bytes that are not telemetry
   kLateStep,       // its step was already evaluated
   kMalformed,      // decodes, but does not match its own schema
-  kOtherOwner,     // of a source whose owner is not the job's owner
+  kOtherOwner,     // from a source with a different owner than the job
   kCount,
 };
 constexpr std::array<std::string_view, static_cast<size_t>(Drop::kCount)> kDropNames = {
@@ -31,14 +31,15 @@ struct EngineCounters {
   uint64_t batches = 0;
   uint64_t samples = 0;      // accepted into open rows
   uint64_t ticks = 0;        // clock ticks read
-  uint64_t evaluations = 0;  // rules × ticks × jobs
+  uint64_t evaluations = 0;  // sum over ticks and jobs of the evaluated rules
   uint64_t rule_errors = 0;
   uint64_t events = 0;            // issues and statuses, including those suppressed during recovery
-  uint64_t untracked_issues = 0;  // above EngineOptions::max_tracked_issues_per_job
+  uint64_t untracked_issues = 0;  // issues above EngineOptions::max_tracked_issues_per_job
   uint64_t gaps = 0;              // missing sequence numbers (so far)
   uint64_t restored_jobs = 0;
   uint64_t displaced_jobs = 0;  // jobs of an owner displaced by a declaration
-  // Counts samples for late, clock_ahead, zombie, and limit; batches or records for the others.
+  // Dropped samples for the reasons late, clock_ahead, zombie, and limit; dropped batches or
+  // records for all other reasons.
   std::array<uint64_t, static_cast<size_t>(Drop::kCount)> drops{};
 
   void Count(Drop reason, uint64_t n = 1) { drops[static_cast<size_t>(reason)] += n; }

@@ -20,10 +20,10 @@ namespace pitwall::engine {
 inline constexpr size_t kMaxDeadLetterBytes = size_t{256} << 10;
 
 struct DeadLetter {
-  std::string key;    // the source, or the record's key if the source is unknown
+  std::string key;    // source ID, or the record's key if the source is unknown
   std::string value;  // the invalid bytes, possibly truncated
   std::string reason;
-  int64_t offset = 0;         // of the record with the bytes
+  int64_t offset = 0;         // offset of the record with the bytes
   size_t original_bytes = 0;  // size before truncation
 };
 
@@ -33,7 +33,7 @@ struct EventSink {
 
   void Emit(IssueEvent event) { events.push_back(std::move(event)); }
 
-  // Adds at most one dead letter per record, with the first reason. Otherwise a record with
+  // Adds a dead letter, at most one per record, with the first reason. Otherwise, a record with
   // thousands of invalid frames could fill the memory with copies of itself.
   void AddDeadLetter(std::string_view key, std::string_view value, std::string reason,
                      int64_t offset);
@@ -43,11 +43,11 @@ struct EventSink {
 struct JobIdentity {
   std::string id;
   std::string name;
-  std::string owner;  // "uid:1000", "pod:<uid>"; "" if unknown
+  std::string owner;  // such as "uid:1000" or "pod:<uid>"; "" if unknown
   JobReference reference;
   std::vector<Label> labels;
-  // Metrics that a collector withholds from this job, with the reason (gpu_split_unknown). A rule
-  // that needs such a metric reports the reason.
+  // Metrics that a collector withholds from this job, and the reason for each (such as
+  // gpu_split_unknown). A rule that needs such a metric reports the reason.
   std::map<std::string, std::string, std::less<>> withheld;
   // Not empty after a limit of the job was exceeded. The job's rules are in Error because they do
   // not see all data.

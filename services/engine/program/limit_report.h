@@ -1,5 +1,5 @@
-// Reporter of data that one job rejects. It counts each rejection as a drop and sets the reason for
-// the Error status of the job's rules. Each new reason is a status event of every rule, so the
+// Reporter of data that one job rejects. Counts each rejection as a drop and sets the reason for
+// the Error status of the job's rules. Every new reason causes a status event of every rule, so the
 // reasons are fixed texts.
 #pragma once
 
@@ -20,18 +20,18 @@ class LimitReport {
   LimitReport(const EngineOptions& options, JobIdentity* job, EngineCounters* counters);
 
   void CountSource();
-  // Counts a source with too many step modes, or with a mode whose name is too long.
+  // Counts a source that has too many step modes or a mode with a name that is too long.
   void CountMode();
-  // Counts samples rejected because the job holds `limit_bytes` that it cannot apply yet. Most of
-  // them are `largest` (kHeldNames).
+  // Counts samples rejected because the job already holds `limit_bytes` of data that it cannot
+  // apply yet. `largest` (from kHeldNames) is the kind with the most data.
   void CountPending(size_t samples, size_t limit_bytes, std::string_view largest);
-  // Records that too many groups of ranks are behind in their steps. The dropped rows are counted
-  // separately.
+  // Records that too many groups of ranks have fallen behind in their steps. The dropped rows are
+  // counted elsewhere.
   void NoteSeparateClocks();
   // Counts a series that a store rejected. Ignores OK.
   void CountSeries(const Status& interned);
-  // Counts samples that a store rejected because they are late or above its limit. `waiting` names
-  // the kind of data above the limit. Ignores OK.
+  // Counts samples that a store rejected as late or above its limit. `waiting` names the kind of
+  // data above the limit. Ignores OK.
   void CountSamples(const Status& appended, size_t samples,
                     std::string_view waiting = "samples waiting for the next tick");
 

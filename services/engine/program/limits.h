@@ -1,4 +1,5 @@
-// All limits and timeouts of the engine, with their reasons. time-model.md describes their rules.
+// All limits and timeouts of the engine, with the reasons for their values. time-model.md describes
+// the rules that use them.
 #pragma once
 
 #include <cstddef>
@@ -8,27 +9,27 @@
 
 namespace pitwall::engine {
 
-class RecordingObserver;  // services/engine/domain/recordings.h
+class RecordingObserver;  // defined in services/engine/domain/recordings.h
 
-// Memory limits: data above a limit is dropped and counted with a reason, or sets a rule's Error
-// status; it never causes a crash. Times: nanoseconds of ticks or of event time (time-model.md,
-// section 2).
+// Memory limits: data above a limit is dropped and counted with a reason, or sets a rule's status
+// to Error. Exceeding a limit never causes a crash. Times are in nanoseconds of ticks or of event
+// time (time-model.md, section 2).
 struct EngineOptions {
   // Limits of one partition.
   struct Partition {
-    uint32_t max_jobs = 10'000;  // running jobs
-    // Ended jobs. Above the limit, the job that ended first is evicted.
+    uint32_t max_jobs = 10'000;  // maximum number of running jobs
+    // Maximum number of ended jobs. Above the limit, the job that ended first is evicted.
     uint32_t max_tombstones = 10'000;
-    // Limit per known owner, so that one owner cannot shut out the others.
+    // Limit per known owner, so that one owner cannot displace the others.
     uint32_t max_jobs_per_owner = 5'000;
     uint32_t max_tombstones_per_owner = 5'000;
   } partition;
   // Limits of one source.
   struct Source {
-    size_t max_schemas = 64;          // evicts the least recently used schema
-    size_t max_waiting_frames = 256;  // frames whose schema is unknown
-    size_t max_modes = 64;            // step modes
-    size_t max_mode_bytes = 128;      // length of a mode's name
+    size_t max_schemas = 64;          // above it, the least recently used schema is evicted
+    size_t max_waiting_frames = 256;  // frames that wait for an unknown schema
+    size_t max_modes = 64;            // number of step modes
+    size_t max_mode_bytes = 128;      // length of a mode name
     size_t max_ended_boots = 4;       // boots whose sequence numbers are kept
   } source;
   // Timeouts that decide which sources hold back the watermark.
@@ -42,15 +43,15 @@ struct EngineOptions {
   // Timeouts that decide when a job is over.
   struct Ends {
     int64_t silence_ns = 30 * 60 * kNanosPerSecond;
-    // Event time that a job with a dead attempt waits for a restart.
+    // Event time for which a job with a dead attempt waits for a restart.
     int64_t restart_grace_ns = 120 * kNanosPerSecond;
     int64_t tombstone_ns = 7 * 24 * 3600 * kNanosPerSecond;
   } ends;
   // Repetition intervals in event time.
   struct Intervals {
-    // Interval of the engine's own state-like series (time-model.md 1.2).
+    // Interval of the engine's own series (time-model.md 1.2).
     int64_t own_series_repeat_ns = 15 * kNanosPerSecond;
-    // Interval at which series outside all windows are removed.
+    // Interval at which series outside all windows are dropped.
     int64_t expiry_ns = 60 * kNanosPerSecond;
     // Interval at which the status and the needs of step rules are updated on the time clock
     // (time-model.md, section 3).
@@ -59,35 +60,35 @@ struct EngineOptions {
 
   uint32_t max_sources_per_job = 20'000;
   uint32_t max_series_per_job = 200'000;
-  // Input of a job that cannot be applied yet (services/engine/sources/pending_bytes.h). Half of it
-  // is for data waiting for the watermark, including schemas and sources; a quarter is for each
-  // clock's rows waiting for a tick or a promised step. The processor sets the limit from
-  // processor.job_memory.
+  // Limit on a job's input that cannot be applied yet (services/engine/sources/pending_bytes.h).
+  // Half of it is for data that waits for the watermark, including schemas and sources. A quarter
+  // is for each clock's rows that wait for a tick or a promised step. The processor sets the limit
+  // from processor.job_memory.
   size_t max_job_bytes = size_t{1} << 30;
-  size_t max_separate_clocks_per_mode = 16;  // clocks of ranks that fell behind
-  size_t max_withheld_per_job = 4'096;       // metrics that a collector withholds
+  size_t max_separate_clocks_per_mode = 16;  // separate clocks for ranks that fell behind
+  size_t max_withheld_per_job = 4'096;       // metrics withheld by collectors
   size_t max_labels_per_job = 64;            // later labels are ignored
-  size_t max_step_times = 65'536;            // steps with a stored event time
-  // Open and recently ended issues known to incidents. Above the limit a new issue is an incident
-  // of its own, without a root cause, and is counted. The issues take a few MB for a thousand nodes
-  // with four issues each.
+  size_t max_step_times = 65'536;            // steps with a known event time
+  // Maximum number of open and recently ended issues that incidents track. Above the limit, a new
+  // issue is its own incident without a root cause, and is counted. The issues use a few MB for a
+  // thousand nodes with four issues each.
   size_t max_tracked_issues_per_job = 4'096;
 
   // In cells of 8 bytes, the unit of the stores' limits.
   size_t open_cells_per_clock() const { return max_job_bytes / 4 / 8; }
 
-  // Time that a frame waits for its schema: the repetition interval of descriptors (5 s) plus the
-  // lateness.
+  // Maximum time that a frame waits for its schema: the repetition interval of descriptors (5 s)
+  // plus the lateness.
   int64_t schema_wait_ns = 20 * kNanosPerSecond;
-  // Issues whose onsets are this close belong to one incident, and an ended issue may be the cause
-  // of an issue found up to this long after. docs/decisions/0012-group-issues-into-incidents.md
-  // explains the two minutes.
+  // Issues whose onsets are within this time belong to one incident. An ended issue may also be the
+  // cause of an issue found within this time after its end.
+  // docs/decisions/0012-group-issues-into-incidents.md explains the two minutes.
   int64_t incident_window_ns = 120 * kNanosPerSecond;
   // Interval for rules whose group does not set one.
   int64_t evaluation_interval_ns = 60 * kNanosPerSecond;
 
-  // False for inputs that are first merged by time (backtests of foreign formats). Promises then do
-  // not move the watermark, and samples ahead of the append time are not rejected.
+  // False for inputs that are first merged by time (backtests of foreign formats). In that case,
+  // promises do not advance the watermark, and samples ahead of the append time are not rejected.
   bool check_append_time = true;
   // Receives the samples of recording rules; may be null. Borrowed.
   RecordingObserver* recordings = nullptr;

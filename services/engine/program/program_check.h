@@ -1,5 +1,5 @@
-// Check for the parts of a compiled rule set that this engine cannot run. It reports them at load
-// time, not only as an Error status of every job.
+// Check for parts of a compiled rule set that this engine cannot run. It reports them at load time,
+// before they appear as the Error status of every job.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace pitwall::engine {
 
-// Returns the demands that the node and its inputs read, including those of subqueries, in
-// ascending order without duplicates. Empty for kNoNode.
+// Returns the demands that the node and its inputs read, including demands in subqueries. Sorted,
+// without duplicates. Empty for kNoNode.
 std::vector<plan::DemandRef> DemandsBelow(const plan::DomainPlan& domain, plan::NodeId node);
 
 // Returns an error if the store cannot serve a window of the rule.
@@ -22,7 +22,7 @@ Status CheckWindows(const plan::DomainPlan& domain, const plan::Rule& rule);
 Status CheckRule(const plan::DomainPlan& domain, const plan::Rule& rule);
 // Returns the errors of CheckRule for all rules, in program order.
 std::vector<std::string> ProblemsOf(const plan::Program& program);
-// Returns InvalidArgument with all problems, one per line.
+// Returns InvalidArgument with all errors, one per line.
 Status CheckProgram(const plan::Program& program);
 
 }  // namespace pitwall::engine

@@ -25,8 +25,8 @@ groups:
   - {record: wide, expr: "max_over_time(m[5m])"}
   - {alert: WideClear, expr: m > 1, clear: "max_over_time(rate(m[1m])[3m:5s]) < 1"}
 )rules");
-  // rules/check already rejects windows that the store cannot serve, but a program may have another
-  // origin.
+  // rules/check already rejects windows that the store cannot serve, but a program may come from
+  // elsewhere.
   plan::Program program = *compiled;
   program.domains[0].groups[0].rules[1].annotations[0].text = "{{ $labels.gpu | nosuch }}";
   for (Demand& demand : program.domains[0].demands.demands) {

@@ -1,4 +1,5 @@
-// Hashes of a partition's rule sets, by the offset of the record that activated each.
+// Hashes of a partition's rule sets, keyed by the offset of the record that activated each rule
+// set.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +9,7 @@
 
 namespace pitwall::engine {
 
-// Reaches back to the offset of the last ForgetBefore. Not thread-safe.
+// Covers offsets back to the last ForgetBefore. Not thread-safe.
 class RuleSetHistory {
  public:
   // Sets the rule set that is active before the first record; "" if there is none.
@@ -26,7 +27,7 @@ class RuleSetHistory {
     }
     return hash;
   }
-  // Forgets rule sets that are only needed for offsets below this one.
+  // Drops rule sets that are needed only for offsets below this one.
   void ForgetBefore(int64_t offset) {
     while (changes_.size() > 1 && changes_[1].first < offset) changes_.erase(changes_.begin());
   }

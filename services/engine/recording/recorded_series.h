@@ -1,5 +1,5 @@
-// Series that the rules of one domain write: recorded series, ALERTS, and the stale markers at
-// their ends, as in Prometheus (rules/group.go). Private to the engine.
+// Series that the rules in one domain write: recorded series, ALERTS, and stale markers at the ends
+// of series, as in Prometheus (rules/group.go). Private to the engine.
 #pragma once
 
 #include <cstddef>
@@ -19,20 +19,21 @@ class RecordedSeries {
  public:
   explicit RecordedSeries(const plan::DomainPlan& domain);
 
-  // The pointer stays valid while this object, or an object it was moved to, exists.
+  // Returns the output of a rule. The pointer stays valid as long as this object, or an object that
+  // it was moved to, exists.
   RuleOutput* OutputOf(size_t group, size_t rule) { return &groups_[group].outputs[rule]; }
 
   // Writes stale markers for the orphans of the group: series that its rules wrote before a reload
-  // and that no rule writes now. Returns false if there are none.
+  // and that no current rule writes. Returns false if there are none.
   bool EndOrphans(size_t group, int64_t position, SeriesWriter* writer);
 
-  // Handles a reload: rules of `domain` inherit the series of rules of `old_domain` with the same
-  // group, name, and labels. The other series become orphans of their group. Returns the series of
-  // groups that `domain` does not have.
+  // Handles a reload. Rules of `domain` inherit the series of rules of `old_domain` with the same
+  // group, name, and labels. All other series become orphans of their group. Returns the series
+  // whose groups `domain` does not have.
   std::vector<window::SeriesId> Inherit(RecordedSeries* old, const plan::DomainPlan& old_domain,
                                         const plan::DomainPlan& domain);
 
-  // Drops these series (sorted), which the store has removed. Their IDs may be reused.
+  // Removes these series (sorted), which the store has dropped. Their IDs may be reused.
   void Forget(const std::vector<window::SeriesId>& ids);
   // Must be called when the store has dropped all samples.
   void Restart();

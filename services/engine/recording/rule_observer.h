@@ -1,4 +1,4 @@
-// Observer of one domain's evaluations, for tools that need more than the events.
+// Observer of one domain's evaluations, for tools that need more than events.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,20 @@
 
 namespace pitwall::engine {
 
-// Calls come from the domain's thread. References are valid during the call.
+// All calls come from the domain's thread. References are valid during the call only.
 class RuleObserver {
  public:
   virtual ~RuleObserver() = default;
-  // Starts a tick. Later calls belong to this tick.
+  // Starts a tick. All later calls belong to this tick.
   virtual void TickBegins(const EvalTime& /*at*/) {}
   virtual void Failed(const plan::Rule& rule, const Status& error) = 0;
   // Called after an evaluation without an error.
   virtual void Alerts(const alert::AlertInput& input, const alert::AlertState& state) = 0;
   // Called when all alerts of the rule ended between ticks.
   virtual void Ended(const alert::AlertRule& /*rule*/) {}
-  // Called when a rule wrote a sample or a stale marker: a recording rule, or an alerting rule if
-  // some selector reads ALERTS. Called even if the series already has a sample at the position,
-  // which is kept.
+  // Called when a rule has written a sample or a stale marker. The rule is a recording rule, or an
+  // alerting rule if some selector reads ALERTS. Also called if the series already has a sample at
+  // the position; the existing sample is kept.
   virtual void Recorded(const Labels& labels, int64_t position, double value) = 0;
   // Called when a recording rule has a sample that no selector reads. Stale markers are not
   // reported.

@@ -1,5 +1,5 @@
-// Series that one rule writes: the samples of a tick, and stale markers for the series missing from
-// that tick. Private to the engine.
+// Series that one rule writes: the samples of a tick, and stale markers for series that are missing
+// at that tick. Private to the engine.
 #pragma once
 
 #include <cstdint>
@@ -24,20 +24,20 @@ class RuleOutput {
   // limit).
   Status Collect(const plan::Rule& rule, uint32_t limit, const eval::Vector& result,
                  int64_t position, SeriesWriter* writer);
-  // Replaces the collected samples with ALERTS and ALERTS_FOR_STATE of the alerts.
+  // Replaces the collected samples with the ALERTS and ALERTS_FOR_STATE samples of the alerts.
   void CollectAlerts(const alert::AlertState& alerts, SeriesWriter* writer);
   void CollectNothing() { samples_.clear(); }
-  // Writes the collected samples, and stale markers for series of the last tick that are missing
-  // from them. Returns false if there was nothing to write.
+  // Writes the collected samples. Also writes stale markers for series of the last tick that have
+  // no collected sample. Returns false if there was nothing to write.
   bool Flush(int64_t position, SeriesWriter* writer);
 
   // Series written at the last tick, in ID order.
   const std::vector<window::SeriesId>& written() const { return written_; }
   bool Wrote(window::SeriesId id) const;
-  // Makes the other rule's series those of this rule's last tick.
+  // Takes over the series that the other rule wrote at its last tick.
   void Inherit(RuleOutput* from) { written_ = std::move(from->written_); }
 
-  // Drops these series (sorted), which the store has removed. Their IDs may be reused.
+  // Removes these series (sorted), which the store has dropped. Their IDs may be reused.
   void Forget(const std::vector<window::SeriesId>& ids);
   // Must be called when the store has dropped all samples.
   void Restart() { written_.clear(); }
@@ -60,7 +60,7 @@ class RuleOutput {
   Status Bind(const plan::Rule& rule, const eval::Vector& result, SeriesWriter* writer);
 
   Elements elements_;
-  std::vector<std::pair<window::SeriesId, double>> samples_;  // Of the current tick.
+  std::vector<std::pair<window::SeriesId, double>> samples_;  // Collected at the current tick.
   std::vector<window::SeriesId> written_;
 };
 

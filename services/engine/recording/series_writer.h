@@ -1,4 +1,4 @@
-// Writer of recorded series to the domain's store. It reports each sample to the domain's observer.
+// Writer of recorded series to the domain's store. Reports each sample to the domain's observer.
 // Private to the engine.
 #pragma once
 

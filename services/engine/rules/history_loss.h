@@ -1,5 +1,5 @@
-// Loss of one domain's history (time-model.md, section 6). Rules are in Error until their windows
-// are full again. Private to the engine.
+// Loss of one domain's history (time-model.md, section 6). Rules have status Error until their
+// windows are full again. Private to the engine.
 #pragma once
 
 #include <cstdint>
@@ -12,17 +12,18 @@ namespace pitwall::engine {
 // Positions are on the domain's clock. Not thread-safe.
 class HistoryLoss {
  public:
-  // Part of the history that a rule reads.
+  // Part of the history that one rule reads.
   struct Reach {
-    int64_t length = 0;         // length of its windows, up to the tick
-    bool from_attempt = false;  // some window starts with the attempt
+    int64_t length = 0;         // length of the rule's windows, up to the tick
+    bool from_attempt = false;  // some window starts at the start of the attempt
   };
 
   // Marks all samples before the next tick as lost.
   void Lose();
   // Starts a new attempt, whose samples are all known.
   void BeginAttempt() { attempt_lost_ = false; }
-  // Must be called when the windows restart empty, because their contents are then complete.
+  // Must be called when the windows restart empty, because their contents are complete from then
+  // on.
   void Clear() { lost_ = attempt_lost_ = false; }
   // Starts a tick. The first tick after the loss is the first known position.
   void BeginTick(int64_t position);
@@ -31,7 +32,7 @@ class HistoryLoss {
 
   // Returns whether some rule may be affected.
   bool lost() const { return lost_; }
-  // Returns whether a rule that reads `reach` cannot be evaluated at the position.
+  // Returns whether the loss prevents the evaluation of a rule with that reach at the position.
   bool Affects(const Reach& reach, int64_t position) const;
 
   void Save(BinaryWriter& out) const;
@@ -39,7 +40,7 @@ class HistoryLoss {
 
  private:
   bool lost_ = false;
-  bool attempt_lost_ = false;    // The start of the attempt is lost.
+  bool attempt_lost_ = false;    // The samples since the start of the attempt are incomplete.
   int64_t from_ = kMinPosition;  // First tick since the loss; kMinPosition before that tick.
 };
 

@@ -19,8 +19,7 @@ int64_t OnsetOf(int64_t time_ns, double seconds) {
   return ns >= 0 && ns < static_cast<double>(time_ns) ? time_ns - std::llround(ns) : 0;
 }
 
-// Adds the elements of a folded issue in the same form as other folded events: first, worst, count,
-// names.
+// Adds the elements of a folded issue in the form of all folded events: first, worst, count, names.
 void AddFolded(const alert::FoldSummary& folded, IssueEvent* event) {
   if (folded.count == 0) return;
   const auto add = [event](std::string_view name, const Labels& labels, double value) {
@@ -86,8 +85,8 @@ IssueEvent IssueEventBuilder::EventOf(const RuleState& state, const alert::Trans
   if (transition.kind == alert::TransitionKind::kFound)
     event.capture = std::string(transition.Annotation("capture"));
   event.root_cause = transition.root_cause;
-  // The event has the parameters of the evaluation, because the job or the program may have other
-  // values by now.
+  // The event contains the parameters of the evaluation, because the job or the program may have
+  // other values by now.
   const auto parameters = state.alerts->parameters();
   event.parameters.assign(parameters.begin(), parameters.end());
   AddFolded(transition.folded, &event);
@@ -104,8 +103,8 @@ void IssueEventBuilder::EmitTransitions(const RuleState& state,
         transition.kind == alert::TransitionKind::kDropped)
       continue;
     IssueEvent event = EventOf(state, transition, scope);
-    // Value and evidence are from the same tick. That is the tick that was read if the rule has
-    // input there.
+    // The value and the evidence come from the same tick. If the rule has input at the tick that
+    // was read, that tick is used.
     const bool seen =
         transition.last_seen.position == (at_tick ? scope.at.position : ticks_->last_tick());
     if (read && (seen || ReadSubject(rule, transition.element, &event.value)))

@@ -17,12 +17,12 @@
 
 namespace pitwall::engine {
 
-// Context of the events of one evaluation, or of one end of issues. All pointers are borrowed.
+// Context for the events of one evaluation or of one end of issues. All pointers are borrowed.
 struct EvalScope {
   const EvalTime& at;
   const JobIdentity& job;
   EventSink* out;
-  EndDetail end_detail = EndDetail::kNone;  // Of the ending issues.
+  EndDetail end_detail = EndDetail::kNone;  // Detail for issues that end.
 };
 
 // Not thread-safe.
@@ -32,7 +32,7 @@ class IssueEventBuilder {
   IssueEventBuilder(DomainInputs* inputs, const TickScheduler* ticks, EngineCounters* counters)
       : inputs_(inputs), ticks_(ticks), counters_(counters) {}
 
-  // Sets the missing ranks, such as "rank 1", without which this step clock evaluates rules across
+  // Sets the ranks (such as "rank 1") that are missing when this step clock evaluates rules across
   // ranks. "" means that no rank is missing.
   void SetMissingRanks(std::string ranks) { missing_ranks_ = std::move(ranks); }
 
@@ -49,7 +49,7 @@ class IssueEventBuilder {
   // Returns false if the rule was not evaluated at the last tick or if windows have restarted
   // since.
   bool ReturnToLastTick(const RuleSpec& spec);
-  // Reads the left side of the rule's comparison for an element that is missing from expr. Returns
+  // For an element that is missing from expr, reads the left side of the rule's comparison. Returns
   // false unless exactly one element matches.
   bool ReadSubject(const plan::Rule& rule, const Labels& element, double* value);
   void AddEvidence(const plan::Rule& rule, const Labels& element, IssueEvent* event);

@@ -11,7 +11,7 @@ namespace pitwall::engine {
 
 namespace {
 
-// Returns the node below min and max, which do not change the meaning of their operand.
+// Returns the operand of min and max, which do not change the meaning of a condition.
 const plan::Node& WithoutExtremes(const plan::DomainPlan& domain, plan::NodeId id) {
   const plan::Node* node = &domain.nodes[id.index()];
   while (node->kind == plan::NodeKind::kAggregate && (node->aggregate == plan::AggregateOp::kMin ||
@@ -63,7 +63,8 @@ bool IsDistance(const plan::DomainPlan& domain, plan::NodeId id) {
          CountIn(domain, intervals.inputs[0]) != nullptr;
 }
 
-// Returns the priority of a gate among several. Conditions that waiting cannot fulfill come first.
+// Returns the priority of a gate among several gates. Conditions that waiting cannot fulfill come
+// first.
 int Rank(HistoryGate::For what) {
   return what == HistoryGate::For::kNearer ? 0 : what == HistoryGate::For::kSamples ? 1 : 2;
 }
@@ -139,7 +140,7 @@ uint32_t History::Find(const plan::DomainPlan& domain, plan::NodeId id, bool fin
   const bool is_or = node.kind == plan::NodeKind::kSetOp && node.set == plan::SetOp::kOr;
   if (is_or) condition.kind = Condition::Kind::kAll;
   const bool is_unless = node.kind == plan::NodeKind::kSetOp && node.set == plan::SetOp::kUnless;
-  // The right side of a set operator only decides when the left side counts.
+  // The right side of a set operator can only contain the subject if the left side does.
   const bool left_only = node.kind == plan::NodeKind::kSetOp && !is_or;
   for (size_t i = 0; i < (is_unless ? 1 : node.inputs.size()); ++i) {
     const uint32_t part = Find(domain, node.inputs[i], finding && (i == 0 || !left_only));

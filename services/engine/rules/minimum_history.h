@@ -27,8 +27,8 @@ namespace pitwall::engine {
 struct HistoryGate {
   enum class For : uint8_t {
     kNothing,
-    kSamples,  // the series with the most samples has `has` of `wants`
-    kAge,      // the oldest series reaches the age at position `until`
+    kSamples,  // the series with the most samples has `has` of `wants` samples
+    kAge,      // the oldest series reaches the required age at `until`
     kTick,     // the attempt has just started and has no evaluation yet
     kNearer,   // samples are `has` steps (seconds) apart and must be less than `wants` apart
   } what = For::kNothing;
@@ -42,21 +42,22 @@ struct HistoryGate {
   void Restore(BinaryReader& in);
 };
 
-// Minimum-history conditions of one rule. Immutable; does not borrow any object.
+// Minimum-history conditions of one rule. Immutable; borrows no objects.
 class History {
  public:
   History(const plan::DomainPlan& domain, const plan::Rule& rule);
 
   // Returns the condition that the rule waits for at the evaluator's tick, `position`. Of several
-  // conditions, returns the one with the most missing. Sample distances come first because waiting
-  // does not help; sample counts come before ages. A condition without input does not wait, because
-  // the rule's needs report missing input. Only evaluates nodes of the rule's expression.
+  // conditions, returns the one with the most missing samples or time. Sample distances come first,
+  // because waiting does not help, and sample counts come before ages. A condition without input
+  // does not wait, because the rule's needs report missing input. Evaluates only nodes of the
+  // rule's expression.
   HistoryGate At(eval::Evaluator* evaluator, int64_t position) const;
   // Returns whether a new attempt has to wait again.
   bool begins_with_attempt() const { return begins_with_attempt_; }
 
  private:
-  // A comparison, or a combination of conditions of which any or all must wait.
+  // A comparison, or a combination of conditions of which any or all must be waiting.
   struct Condition {
     enum class Kind { kSamples, kAge, kNearer, kAny, kAll } kind = Kind::kAny;
     plan::NodeId value = plan::kNoNode;  // compared value
@@ -65,7 +66,7 @@ class History {
     std::vector<uint32_t> parts;
   };
 
-  // Returns the index of this expression's condition, or kNone. `finding` means that the expression
+  // Returns the index of the expression's condition, or kNone. `finding` means that the expression
   // is the subject of the rule.
   uint32_t Find(const plan::DomainPlan& domain, plan::NodeId id, bool finding);
   uint32_t Add(Condition condition);

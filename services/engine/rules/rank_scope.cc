@@ -48,8 +48,9 @@ class RankScope {
     return node.without == named;
   }
 
-  // absent() is true without any series, and scalar() has a value only for exactly one series. With
-  // the series of one rank, these functions would behave as if that rank were all ranks.
+  // absent() is true if there are no series, and scalar() has a value only if there is exactly one
+  // series. On a clock with one rank, these functions would treat that rank as if it were the whole
+  // job.
   static bool LooksAtAll(const plan::Node& node) {
     const auto function = static_cast<FunctionId>(node.function);
     return function == FunctionId::kAbsent || function == FunctionId::kScalar;
@@ -62,7 +63,7 @@ class RankScope {
   }
 
   const plan::DomainPlan& domain_;
-  absl::flat_hash_set<std::string> recorded_;  // Recorded by rules that combine ranks.
+  absl::flat_hash_set<std::string> recorded_;  // The rules that recorded it combine ranks.
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Rules of a step clock that combine series of several ranks. A rank that fell behind the shared
-// clock is missing for these rules and is evaluated by the other rules only.
+// Detection of step rules that combine series of several ranks. A rank that fell behind the shared
+// clock is missing for these rules. Its own clock evaluates only the other rules.
 #pragma once
 
 #include <vector>
@@ -8,9 +8,10 @@
 
 namespace pitwall::engine {
 
-// Returns, for each rule of each group of `domain`, whether its result depends on the series of
-// more than one rank. That is true if an aggregation drops the label "rank", if the rule calls
-// absent() or scalar(), if it reads no series, or if it reads a series recorded by such a rule.
+// Returns, for each rule of each group of `domain`, whether the result depends on the series of
+// more than one rank. This is the case if an aggregation drops the label "rank", if the rule calls
+// absent() or scalar(), if the rule reads no series, or if it reads a series recorded by such a
+// rule.
 std::vector<std::vector<bool>> RulesAcrossRanks(const plan::DomainPlan& domain);
 
 }  // namespace pitwall::engine

@@ -27,18 +27,19 @@ void RuleEvaluator::EvaluateRule(RuleState* state, const EvalScope& scope) {
   const RuleSpec& spec = state->spec;
   state->needs.Read(to_.inputs->store().get());
   Status error = state->broken;
-  // Without the needs derived from the expression there is no result. The exception is a window
-  // that still holds samples that an instant selector does not see. They count, as in Prometheus.
+  // A rule has no result while a need derived from its expression is missing. The exception is a
+  // window that still holds samples that an instant selector does not see. These samples count, as
+  // in Prometheus.
   const bool needed = state->status.Gate(state->needs.met());
   if (error.ok() && (needed || !spec.rule.waits_for_needs)) {
     to_.inputs->subqueries().Run(spec.subqueries, &to_.inputs->evaluator());
     error =
         spec.alerting() ? EvaluateAlert(state, scope) : EvaluateRecord(state, scope.at.position);
-    // The rule was evaluated as far as possible. A window with missing samples must not look
+    // The rule was evaluated as far as possible, but a window with missing samples must not look
     // healthy.
     if (error.ok()) error = to_.inputs->CheckWindows(spec.demands, scope.at.position);
   } else if (error.ok() && !state->output->written().empty()) {
-    // The rule inherited these series at a reload and is not evaluated yet.
+    // The rule inherited these series at a reload and has not been evaluated yet.
     state->output->CollectNothing();
     FlushOutput(state, scope.at.position);
   }
@@ -96,8 +97,8 @@ void RuleEvaluator::FlushOutput(RuleState* state, int64_t position) {
 
 void RuleEvaluator::JudgeNeeds(const std::function<bool(std::string_view)>& is_carried,
                                const EvalScope& scope) {
-  // A recorded series counts as present if its rule's own needs are met and the rule recorded a
-  // sample at its last tick.
+  // A recorded series counts as present if the recording rule's own needs are met and the rule
+  // recorded a sample at its last tick.
   absl::flat_hash_set<std::string_view> recorded;
   const auto is_present = [&](std::string_view metric) {
     return is_carried(metric) || recorded.contains(metric);
@@ -109,7 +110,7 @@ void RuleEvaluator::JudgeNeeds(const std::function<bool(std::string_view)>& is_c
       return;
     }
     if (!state.broken.ok()) return;
-    // An error of the last tick persists.
+    // The error of the last tick persists.
     const Status error =
         state.status.status() == RuleStatus::kError ? Internal(state.status.reason()) : OkStatus();
     to_.statuses->Report(&state, error, scope);
@@ -124,7 +125,7 @@ void RuleEvaluator::EndAlerts(RuleState* state, EndReason reason, const EvalScop
 }
 
 void RuleEvaluator::EndAll(EndReason reason, bool attempt_scope_only, const EvalScope& scope) {
-  // The end of a job or attempt is not a verdict: the status changes immediately only if the job
+  // The end of a job or attempt is not a verdict. The status changes immediately only if the job
   // continues.
   const bool judges = reason != EndReason::kJobEnded && scope.end_detail == EndDetail::kNone;
   to_.rules->ForEach([&](RuleState& state) {

@@ -52,28 +52,28 @@ class RuleEvaluator {
   void SetParameters(std::vector<double> values) {
     to_.inputs->evaluator().SetParameters(std::move(values));
   }
-  // Sets the ranks that this step clock does not wait for ("rank 1"), or "". Issues of rules across
-  // ranks name them.
+  // Sets the ranks that this step clock does not wait for (such as "rank 1"), or "". Issues of
+  // rules across ranks contain them.
   void SetMissingRanks(std::string ranks) { to_.events->SetMissingRanks(std::move(ranks)); }
 
-  // Starts a tick, with the inputs as of `at`.
+  // Starts a tick with the inputs as of `at`.
   void BeginTick(const EvalTime& at);
-  // Evaluates the rules of a group in order.
+  // Evaluates the rules of the group in order.
   void EvaluateGroup(size_t group, const EvalScope& scope);
   // Updates the needs and the status of each step rule on the time clock. A metric is present if
   // `is_carried` returns true or if a rule recorded it at its last tick.
   void JudgeNeeds(const std::function<bool(std::string_view)>& is_carried, const EvalScope& scope);
-  // Ends all open issues, or only those of scope attempt, and makes statuses forget the elements
-  // that they saw. The end of a job, or the death of an attempt, is not a verdict. Statuses stay
-  // unchanged so that no rule looks healthy because of it.
+  // Ends all open issues, or only those of scope attempt, and resets the elements that statuses
+  // have seen. The end of a job or the death of an attempt is not a verdict, so statuses stay
+  // unchanged and no rule looks healthy because of it.
   void EndAll(EndReason reason, bool attempt_scope_only, const EvalScope& scope);
-  // Emits each final status of an ended job that has not been emitted.
+  // Emits the final statuses of an ended job, unless they have been emitted.
   void FinishStatuses(const EvalScope& scope) { to_.statuses->Finish(scope); }
   // Prepares a reload. Must be called before any part is replaced, because each event needs the
-  // program and the parameters of its evaluation. Ends the rules that changed or are missing from
+  // program and parameters of its evaluation. Ends the rules that changed or are missing from
   // `next`. Returns the remaining rules.
   std::vector<Succession> EndChanged(const RuleTable& next, const EvalScope& scope);
-  // Ends every rule as removed, because no program uses the clock.
+  // Ends every rule as removed, because the new program does not use the clock.
   void RemoveAll(const EvalScope& scope);
 
  private:

@@ -1,4 +1,4 @@
-// Metrics that one rule needs, and whether they are present. Private to the engine.
+// Metrics that one rule needs, with their presence. Private to the engine.
 #pragma once
 
 #include <algorithm>
@@ -28,8 +28,7 @@ class RuleNeeds {
     return names;
   }
 
-  // Handles a tick of the rule. On a step clock, a missing need counts as absent only after Judge
-  // has confirmed it.
+  // Handles a tick of the rule. On a step clock, a need only becomes absent after Judge has run.
   void Read(window::SeriesStore* windows) {
     for (size_t i = 0; i < met_.size(); ++i) {
       const Column column = windows->Read(rule_->needs[i].demand);
@@ -38,7 +37,7 @@ class RuleNeeds {
       if (met || !on_steps_ || !judged_) met_[i] = met ? 1 : 0;
     }
   }
-  // Updates the needs of a step clock on the time clock. Returns whether all are present.
+  // Updates the needs of a step rule at a time-clock update. Returns whether all needs are present.
   bool Judge(const std::function<bool(std::string_view)>& is_present) {
     judged_ = true;
     bool all = true;
@@ -49,7 +48,7 @@ class RuleNeeds {
     return all;
   }
 
-  // Parallel to the needs of the rule.
+  // Presence of each need, parallel to the needs of the rule.
   const std::vector<uint8_t>& met() const { return met_; }
   bool AllMet() const { return std::find(met_.begin(), met_.end(), 0) == met_.end(); }
 

@@ -27,8 +27,8 @@ RuleSpec::RuleSpec(const plan::DomainPlan& domain, const plan::Group& group,
     if (ref.source > 0) continue;
     const Demand& demand = domain.demands.demands[ref.demand];
     int64_t range = demand.range;
-    // The number of samples per tick is unknown. The code assumes the minimum that rules are
-    // written for, one sample per tick.
+    // The number of samples per tick is unknown. Rules are written for at least one sample per
+    // tick, so that minimum is assumed.
     if (demand.kind == WindowKind::kSamples) range = demand.range * demand.interval;
     // The length of an attempt is unknown.
     if (demand.kind == WindowKind::kAttempt || demand.kind == WindowKind::kFirst) {
@@ -64,7 +64,7 @@ void RuleState::Inherit(RuleState* from, const plan::DomainPlan& domain) {
   }
   inputs = std::move(from->inputs);
   history_wait = from->history_wait;
-  BinaryWriter saved;  // The rule's needs may have changed since.
+  BinaryWriter saved;  // The needs of the rule may have changed.
   from->status.Save(saved);
   BinaryReader in(saved.data());
   status.Restore(in);

@@ -26,16 +26,16 @@ struct RuleSpec {
   bool alerting() const { return rule.kind == plan::RuleKind::kAlert; }
 
   const plan::Rule& rule;
-  const int64_t interval;   // of its group
-  const bool align_job;     // of its group
-  const uint32_t limit;     // of its group; 0 if unlimited
-  const bool across_ranks;  // combines series of several ranks (rank_scope.h); step clock only
+  const int64_t interval;   // interval of the group
+  const bool align_job;     // alignment of the group
+  const uint32_t limit;     // limit of the group; 0 if unlimited
+  const bool across_ranks;  // combines series of several ranks (rank_scope.h); only on a step clock
   const History minimum_history;
-  // Demands below expr and clear.
+  // Demands that expr and clear read.
   std::vector<plan::DemandRef> demands;
-  // Subqueries below all expressions of the rule.
+  // Subqueries in all expressions of the rule.
   std::vector<uint32_t> subqueries;
-  HistoryLoss::Reach reach;  // excludes the windows of recorded series that the rule reads
+  HistoryLoss::Reach reach;  // excludes windows of recorded series that the rule reads
 };
 
 // Not thread-safe.
@@ -55,11 +55,11 @@ struct RuleState {
 
   const RuleSpec spec;
   Status broken;  // error of a rule that can never be evaluated (CheckRule)
-  std::optional<alert::AlertState> alerts;  // set for alerting rules that are not broken
+  std::optional<alert::AlertState> alerts;  // set for alerting rules unless broken
   alert::RuleStatusMachine status;
   alert::InputWatch inputs;
   RuleNeeds needs;
-  HistoryGate history_wait;  // at the last tick
+  HistoryGate history_wait;  // error at the last tick
   RuleOutput* const output;
 };
 

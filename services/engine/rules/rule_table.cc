@@ -78,7 +78,7 @@ std::vector<RuleStatusNow> RuleTable::Statuses() const {
 bool RuleTable::IsAffected(const RuleState& state, const HistoryLoss& loss,
                            int64_t position) const {
   HistoryLoss::Reach reach = state.spec.reach;
-  // The rule may read a recorded series that was computed from incomplete windows.
+  // The rule may read a recorded series that was computed over incomplete windows.
   reach.length += recorded_reach_;
   return loss.Affects(reach, position);
 }

@@ -56,7 +56,7 @@ class RuleTable {
   // Returns the statuses of all alerting rules. Valid until the next call that changes a rule.
   std::vector<RuleStatusNow> Statuses() const;
 
-  // Returns whether the rule cannot be evaluated at the position because of the loss.
+  // Returns whether the loss prevents the evaluation of the rule at the position.
   bool IsAffected(const RuleState& state, const HistoryLoss& loss, int64_t position) const;
   bool IsAnyAffected(const HistoryLoss& loss, int64_t position) const;
 
@@ -67,7 +67,7 @@ class RuleTable {
  private:
   std::vector<Group> groups_;
   bool alerts_wanted_ = false;
-  int64_t recorded_reach_ = 0;  // Maximum reach of a recording rule.
+  int64_t recorded_reach_ = 0;  // Maximum reach of the recording rules.
 };
 
 }  // namespace pitwall::engine

@@ -15,12 +15,13 @@ namespace {
 constexpr std::string_view kRowEvery = "a row every ";
 constexpr std::string_view kSampleEvery = "a sample every ";
 
-// Rounds to one decimal, and distances of 10 or more to an integer.
+// Rounds to one decimal place, or to an integer if the distance is 10 or more.
 double Readable(double distance) {
   return distance < 10 ? std::round(distance * 10) / 10 : std::round(distance);
 }
 
-// Returns the reason of a rule whose samples are too far apart, so that waiting does not help.
+// Returns the status reason of a rule whose samples are too far apart, so that waiting does not
+// help.
 std::string NearerText(const HistoryGate& gate, bool steps) {
   if (!steps)
     return Cat(kSampleEvery, Readable(gate.has), " s; needs one every ", Readable(gate.wants),
@@ -30,7 +31,7 @@ std::string NearerText(const HistoryGate& gate, bool steps) {
              " steps");
 }
 
-// Returns whether `reason` has the text of NearerText and `before` does not.
+// Returns whether `reason` contains the text of NearerText and `before` does not.
 bool BecomesNearer(std::string_view reason, std::string_view before) {
   for (const std::string_view begin : {kRowEvery, kSampleEvery}) {
     if (reason.find(begin) != reason.npos) return before.find(begin) == before.npos;
@@ -75,7 +76,8 @@ std::string StatusReporter::HistoryText(const HistoryGate& gate) const {
 
 std::string StatusReporter::WindowText(const RuleSpec& spec, int64_t position) const {
   int64_t full = kMinPosition;
-  int64_t reach = 0;  // A window inside a subquery must be full for the length of the outer window.
+  int64_t reach =
+      0;  // A window inside a subquery must be full over the length of the outer window.
   for (const uint32_t subquery : spec.subqueries) {
     full = std::max(full, from_.inputs->subqueries().FullFrom(subquery));
     reach += from_.inputs->domain().subqueries[subquery].reach;
@@ -108,7 +110,7 @@ std::string StatusReporter::ErrorOf(const RuleState& state, const Status& error,
   if (!error.message().empty()) return std::string(ToStd(error.message()));
   if (!scope.job.limit_reason.empty()) return scope.job.limit_reason;
   const bool steps = from_.inputs->on_steps();
-  // On the step clock, the loss does not affect a rule whose input no source sends.
+  // On the step clock, the loss does not affect a rule if no source sends its input.
   if (!state.spec.alerting() || (steps && !state.needs.AllMet())) return "";
   const int64_t position = steps ? from_.ticks->last_tick() : scope.at.position;
   if (!from_.rules->IsAffected(state, *from_.loss, position)) return "";
@@ -117,7 +119,7 @@ std::string StatusReporter::ErrorOf(const RuleState& state, const Status& error,
 }
 
 void StatusReporter::Report(RuleState* state, const Status& error, const EvalScope& scope) {
-  // A recording rule reports only errors and their end.
+  // For recording rules, only errors and their end are reported.
   if (!state->spec.alerting() && error.ok() && state->status.status() != RuleStatus::kError) return;
   const std::string message = ErrorOf(*state, error, scope);
   size_t firing = state->firing();
@@ -134,7 +136,7 @@ void StatusReporter::Report(RuleState* state, const Status& error, const EvalSco
   const std::string before = state->status.reason();
   const auto change = state->status.Update(input);
   if (!change.has_value()) return;
-  // Progress in an InProgress reason is not reported as a change, unless waiting cannot help.
+  // Progress in an InProgress reason is not reported, unless waiting cannot help.
   const bool counts = !change->reason_only || change->status != RuleStatus::kInProgress ||
                       BecomesNearer(change->reason, before);
   if (counts) Emit(*state, *change, scope);

@@ -1,5 +1,5 @@
-// Reporter of rule statuses in one domain: derives them from evaluations and emits changes. Private
-// to the engine.
+// Reporter of rule statuses in one domain. It derives them from evaluations and emits changes.
+// Private to the engine.
 #pragma once
 
 #include <cstddef>
@@ -29,20 +29,21 @@ class StatusReporter {
     const HistoryLoss* loss;
   };
 
-  // The pointers are borrowed. `emits` is false for a separate step clock, whose issues count in
-  // the statuses of the shared clock.
+  // The pointers are borrowed. `emits` is false for a separate step clock, whose issues count
+  // toward the statuses of the shared clock.
   StatusReporter(const Sources& sources, IssueEventBuilder* events, bool emits)
       : from_(sources), events_(events), emits_(emits) {}
 
-  // Sets the rules of the separate step clocks, whose issues count here. Borrowed.
+  // Sets the rules of the separate step clocks, whose issues count toward the statuses here.
+  // Borrowed.
   void SetSeparate(std::vector<const RuleTable*> separate) { separate_ = std::move(separate); }
 
   // Updates a rule's status after an evaluation and emits a change. `error` is the error of the
   // evaluation.
   void Report(RuleState* state, const Status& error, const EvalScope& scope);
-  // Emits the final status of each rule of an ended job, unless already emitted.
+  // Emits the final statuses of the rules of an ended job, unless they have been emitted.
   void Finish(const EvalScope& scope);
-  // Emits the end of the status of a removed rule, if one has been emitted.
+  // Emits the end of the status of a removed rule if its status has been emitted.
   void Stop(RuleState* state, const EvalScope& scope);
 
  private:
@@ -50,7 +51,8 @@ class StatusReporter {
   // Returns the rule's error message, or "".
   std::string ErrorOf(const RuleState& state, const Status& error, const EvalScope& scope) const;
   // Returns the reasons why a rule without an issue is InProgress: `for`, a minimum history, or
-  // windows that are not full. "" if there are none. Times are absolute, except in samples.
+  // windows that are not full. "" if there is no reason. Times in reasons are absolute; minimum
+  // histories may be in samples.
   std::string WaitsFor(const RuleState& state, int64_t position) const;
   std::string PendingText(const RuleState& state) const;
   std::string HistoryText(const HistoryGate& gate) const;

@@ -23,15 +23,15 @@ class EventSchedule {
   // right after it.
   void Add(int64_t position, Phase phase, const Source& source, uint64_t sequence, uint32_t index,
            TimelineEvent event);
-  // Like Add, for an event from a batch: drops and counts the event if the job holds too much. A
-  // short event about an end is always accepted.
+  // Like Add, but for an event in a batch. Drops and counts the event if the job holds too much
+  // data. A short event about an end is always accepted.
   void AddRead(int64_t position, Phase phase, const Source& source, uint64_t sequence,
                uint32_t index, TimelineEvent event);
-  // Adds an event of the engine itself, at that position and after the events of sources at the
-  // same position.
+  // Adds an event that the engine creates about the job. At the same position, it follows the
+  // events of sources.
   void AddOwn(int64_t position, uint32_t index, TimelineEvent event);
 
-  // Returns null if no event is due at or before `upto`. Valid until the next change.
+  // Returns the next event due at or before `upto`, or null. Valid until the next change.
   const TimelineEventKey* FirstUpTo(int64_t upto) const { return events_.FirstUpTo(upto); }
   std::pair<TimelineEventKey, TimelineEvent> TakeFirst();
   void Clear();

@@ -28,8 +28,8 @@ void FrameQueue::Release(Source* source) {
     }
     if (it->columns() == schema->second->schema.series.size()) {
       it->binding = schema->second;
-      // While the frame waited, its source may have become idle and the watermark may have
-      // advanced. The passed rows are late.
+      // While the frame waited, its source may have become idle, and the watermark may have passed
+      // some rows. These rows are late.
       const int64_t passed = clock_->passed();
       while (it->next < it->times.size() && it->times[it->next] <= passed) ++it->next;
       const size_t late = it->next * it->columns();

@@ -1,6 +1,6 @@
-// Rows of a job's sources that cannot be applied yet, because the watermark has not passed them or
-// the schema of their frame has not arrived. Frames and schemas are added and removed only here, so
-// that their bytes stay counted.
+// Rows of a job's sources that cannot be applied yet because the watermark has not passed them or
+// the schema of their frame has not arrived. Frames and schemas are added and removed only through
+// this class, so that their bytes are counted.
 #pragma once
 
 #include <cstdint>
@@ -26,15 +26,15 @@ class FrameQueue {
 
   // Adds the schemas of a batch and releases the frames that waited for them.
   void AddSchemas(const std::vector<SharedSchema>& schemas, Source* source);
-  // Adds a frame. A frame without a known schema waits for it. The frame is dropped and counted if
-  // the job holds too much.
+  // Adds a frame. A frame with an unknown schema waits for the schema. If the job holds too much
+  // data, the frame is dropped and counted.
   void Add(PendingFrame frame, Source* source);
   // Handles a tick: dead-letters frames that have waited too long for their schema.
   void DropWaiting(int64_t elapsed_ns, Source* source, EventSink* out);
-  // Removes frames of which all rows have been taken.
+  // Removes frames whose rows have all been taken.
   void RemoveTaken(Source* source);
-  // Takes the rows up to `to`, in the order in which they apply: (time, source, boot, sequence,
-  // index, row). The rows stay valid until RemoveTaken.
+  // Takes the rows up to `to` in the order in which they must be applied: (time, source, boot,
+  // sequence, index, row). The rows stay valid until RemoveTaken.
   static std::vector<RowRef> TakeRows(const std::vector<Source*>& sources, int64_t to);
 
  private:

@@ -1,4 +1,4 @@
-// Progress of one job in event time: its watermark, and the work that is due with it
+// Event-time progress of one job: its watermark, and the work that becomes due with it
 // (time-model.md, section 2). Positions are event times in Unix nanoseconds.
 #pragma once
 
@@ -24,13 +24,13 @@ class JobClock {
   int64_t origin() const { return origin_; }
   // End of the job before it resumed; kMinPosition if it never resumed.
   int64_t floor() const { return floor_; }
-  // The position up to which no further input is accepted; kMinPosition if there is none.
+  // Position up to which no further input is accepted; kMinPosition if there is none.
   int64_t passed() const { return std::max(watermark_, floor_); }
-  // Returns the earliest position that is not before `position` and has not been passed.
+  // Returns `position`, or the earliest position that has not been passed if that is later.
   int64_t ClampToFuture(int64_t position) const {
     return passed() == kMinPosition ? position : std::max(position, passed() + 1);
   }
-  // `to` must be greater than passed().
+  // Advances the watermark. `to` must be greater than passed().
   void Advance(int64_t to) {
     if (!begun()) {
       origin_ = FloorTo(to, kNanosPerSecond);
@@ -47,7 +47,8 @@ class JobClock {
 
   // Records that input was applied at the position.
   void NoteActivity(int64_t position) { last_activity_ = std::max(last_activity_, position); }
-  // Returns whether no input was applied for longer than `horizon`, at `next` and until `position`.
+  // Returns whether no input was applied for longer than `horizon` before `next`, and `next` is
+  // more than `horizon` before `position`.
   bool IsQuiet(int64_t next, int64_t position, int64_t horizon) const {
     return last_activity_ != kMinPosition && next > last_activity_ + horizon &&
            position - next > horizon;
@@ -55,23 +56,23 @@ class JobClock {
   // Time of the next status update of step rules.
   int64_t next_step_judgement() const { return next_step_judgement_; }
   void FinishStepJudgement() { next_step_judgement_ += options_.intervals.step_status_ns; }
-  // Skips all updates before the last one below `position`.
+  // Skips all updates except the last one before `position`.
   void SkipStepJudgements(int64_t position) {
     next_step_judgement_ =
         std::max(next_step_judgement_, FloorTo(position - 1, options_.intervals.step_status_ns));
   }
-  // Records that all input up to `to` was applied. Returns true if series are due to expire.
+  // Records that all input up to `to` was applied. Returns true if series may have to be expired.
   bool FinishApplying(int64_t to) {
     applied_ = to;
     if (to < next_expiry_) return false;
     next_expiry_ = to + options_.intervals.expiry_ns;
     return true;
   }
-  // Records a batch. The job counts as silent until the next one.
+  // Records a batch. The time until the next batch counts as silence.
   void NoteBatch() { last_batch_watermark_ = watermark_; }
   int64_t silent_ns() const { return watermark_ - last_batch_watermark_; }
 
-  // Saves all state except the floor, which has a different place in a snapshot.
+  // Saves all state except the floor, which a snapshot stores elsewhere.
   void Save(BinaryWriter& out) const {
     for (const int64_t position : {watermark_, origin_, applied_, last_activity_,
                                    last_batch_watermark_, next_step_judgement_, next_expiry_})

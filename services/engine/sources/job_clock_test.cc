@@ -32,7 +32,7 @@ TEST(JobClock, ClampToFuture_MovesPassedPositionAfterWatermark) {
   EXPECT_EQ(clock.ClampToFuture(2 * kSecond), 2 * kSecond);
 }
 
-TEST(JobClock, ResumedJob_HasNoWatermarkAndHasPassedItsEnd) {
+TEST(JobClock, ResumedJob_HasNoWatermarkAndStartsAfterItsEnd) {
   const EngineOptions options;
   JobClock clock(options);
   clock.Advance(5 * kSecond);

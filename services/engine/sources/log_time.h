@@ -1,4 +1,4 @@
-// Log time that one job derives from clock ticks and append times. In nanoseconds.
+// Log time of one job, derived from clock ticks and append times. In nanoseconds.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ class LogTime {
     last_append_ns_ = std::max(last_append_ns_, append_time_ns);
   }
   // Handles a tick of a job without a watermark. Returns true if the job has waited long enough for
-  // a source with a trustworthy clock. Its time then starts at last_append_ns().
+  // a source with a trustworthy clock. The time of the job then starts at last_append_ns().
   bool OnBlindTick(int64_t elapsed_ns, const EngineOptions& options) {
     blind_ns_ += elapsed_ns;
     return blind_ns_ > options.liveness.idle_after_ns && options.check_append_time;

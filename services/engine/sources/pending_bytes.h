@@ -1,8 +1,9 @@
-// Bytes of a job that were read and cannot be applied yet, and their limit.
+// Bytes of a job that were read but cannot be applied yet, and their limit.
 //
-// The bytes depend only on the input, never on malloc or the machine. The data dropped at the limit
-// affects verdicts, so a replay must drop the same data. The bytes approximate the actual memory.
-// Windows are not included; they are limited by series and rules (limits.h, rules.limits).
+// The count depends only on the input, never on malloc or the machine. A replay must drop the same
+// data, because data dropped at the limit affects verdicts. The count approximates the actual
+// memory.
+// It does not include windows, which are limited by series and rules (limits.h, rules.limits).
 #pragma once
 
 #include <array>
@@ -16,7 +17,7 @@
 namespace pitwall::engine {
 
 enum class PendingKind : size_t { kSamples, kTimelineEvents, kSchemas, kSources, kCount };
-// Names in statuses and metrics.
+// Names of the kinds in statuses and metrics.
 inline constexpr std::array<std::string_view, static_cast<size_t>(PendingKind::kCount)> kHeldNames =
     {"samples above the watermark", "promises and events above the watermark",
      "descriptors of series", "sources"};
@@ -27,7 +28,7 @@ class PendingBytes {
   explicit PendingBytes(size_t limit) : limit_(limit) {}
 
   bool Fits(size_t bytes) const { return bytes <= limit_ && total_ <= limit_ - bytes; }
-  // Returns false, without a change, if the job would hold more than the limit.
+  // Returns false without a change if the job would exceed the limit.
   bool Take(PendingKind what, size_t bytes) {
     if (!Fits(bytes)) return false;
     Force(what, bytes);
@@ -68,7 +69,7 @@ class PendingBytes {
   size_t total_ = 0;
 };
 
-// The fixed parts cover the object, its node in a map or queue, and the heap's overhead.
+// Fixed overhead: the object, its node in a map or queue, and the heap's overhead.
 inline size_t HeldBytes(const PendingFrame& frame) {
   return 320 + frame.mode.size() +
          8 * (frame.times.size() + frame.steps.size() + frame.values.size());
@@ -81,7 +82,7 @@ inline size_t HeldBytes(const Schema& schema) {
   }
   return bytes;
 }
-// Returns the bytes of a source without its schemas and frames.
+// Returns the bytes of a source, excluding its schemas and frames.
 inline size_t HeldBytes(const Source& source) {
   return 2048 + 2 * (source.id.size() + source.boot.size()) + source.info.node.size();
 }

@@ -1,4 +1,4 @@
-// Index of the boots of each rank of a job, so that a start is compared only with the boots that it
+// Index of the boots of each rank of a job. With it, a start is compared only with boots that it
 // may succeed. Derived entirely from the sources.
 #pragma once
 
@@ -27,7 +27,7 @@ class RankBoots {
   }
   void Clear() { boots_.clear(); }
 
-  // Returns the entries of `sources`, a map by (ID, boot), with the same ID as `source` or, for a
+  // Returns the entries of `sources` (a map by ID and boot) with the same ID as `source` or, for a
   // rank, with the same rank number. Excludes `source` itself and keeps the map order.
   template <typename Sources>
   std::vector<Source*> OthersOf(const Source& source, const Sources& sources) const {

@@ -12,7 +12,7 @@
 namespace pitwall::engine {
 namespace {
 
-// Finds the expected result by a scan of all sources.
+// Computes the expected result by scanning all sources.
 std::vector<Source*> Walk(const Source& source, const SourceMap& sources) {
   std::vector<Source*> others;
   for (const auto& [key, other] : sources) {
@@ -32,7 +32,7 @@ TEST(RankBoots, MatchesFullScan) {
   size_t met = 0;
   for (int round = 0; round < 20'000; ++round) {
     auto source = std::make_unique<Source>();
-    // The data contains IDs that are prefixes of each other, empty boots, and several sources with
+    // The data contains IDs that are prefixes of other IDs, empty boots, and several sources with
     // the same rank.
     source->id = Cat("rank-", random() % 12);
     source->boot = random() % 4 == 0 ? "" : Cat("b", random() % 6);

@@ -10,8 +10,8 @@ StringMap<std::string> NodesOfRanks(const SourceMap& sources) {
     const auto [at, fresh] = nodes.try_emplace(std::string(rank), node);
     if (!fresh && at->second != node) at->second.clear();
   };
-  // The series that a collector samples for a rank's process have both labels, also when imported
-  // from files.
+  // Series that a collector samples for a rank's process have both labels, even if they were
+  // imported from files.
   for (const auto& [key, source] : sources) {
     for (const auto& [id, binding] : source->schemas) {
       for (const SeriesDescriptor& series : binding->schema.series) {

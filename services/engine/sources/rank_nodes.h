@@ -1,4 +1,4 @@
-// Nodes on which the ranks of a job run.
+// Nodes of a job's ranks.
 #pragma once
 
 #include <string>
@@ -8,8 +8,9 @@
 
 namespace pitwall::engine {
 
-// Returns the nodes by rank number; "" if there are several candidates. A process of the rank takes
-// precedence over the collector's samples of it, and its newest boot over older ones.
+// Returns the node of each rank, or "" if there are several candidates. The rank's own process
+// takes precedence over samples of a collector about the process, and the newest boot over older
+// ones.
 StringMap<std::string> NodesOfRanks(const SourceMap& sources);
 
 }  // namespace pitwall::engine

@@ -1,4 +1,5 @@
-// The last 1024 sequence numbers of one (source, boot ID), and the number of missing ones.
+// Window of the last 1024 sequence numbers of one (source, boot ID), with the number of missing
+// ones.
 #pragma once
 
 #include <algorithm>
@@ -13,8 +14,9 @@ class SequenceWindow {
  public:
   static constexpr uint64_t kWidth = 1024;
 
-  // Returns false for a duplicate, and for a number too old to tell. If `first` is not 0, counting
-  // restarted there, and no smaller number counts as missing.
+  // Records a sequence number. Returns false for a duplicate, or if the number is too old to
+  // decide. If `first` is not 0, the count restarted there, and no smaller number counts as
+  // missing.
   bool Accept(uint64_t sequence, uint64_t first = 0) {
     if (sequence == 0) return false;  // Sequence numbers start at 1.
     if (sequence > highest_) {
@@ -24,7 +26,7 @@ class SequenceWindow {
       } else {
         for (uint64_t s = highest_ + 1; s < sequence; ++s) Clear(s);
       }
-      // The first number may have any value, because earlier batches do not count as missing.
+      // The first number may have any value, because batches before it do not count as missing.
       const uint64_t below = first <= sequence ? std::max(highest_ + 1, first) : highest_ + 1;
       if (highest_ > 0) missing_ += sequence - below;
       highest_ = sequence;

@@ -20,8 +20,8 @@ TEST(SequenceWindow, CountsGapsAndRejectsDuplicates) {
   EXPECT_FALSE(window.Accept(10));
 }
 
-// A new collector continues a rank of a previous collector (time-model.md, scenario 13).
-TEST(SequenceWindow, RestartedCountHasNoGapBelow) {
+// A new collector continues the rank of a previous collector (time-model.md, scenario 13).
+TEST(SequenceWindow, RestartedCounterHasNoGapBelow) {
   SequenceWindow window;
   EXPECT_TRUE(window.Accept(5));
   EXPECT_TRUE(window.Accept(600, 600));
@@ -33,7 +33,7 @@ TEST(SequenceWindow, RestartedCountHasNoGapBelow) {
   EXPECT_EQ(window.missing(), 1u);
   EXPECT_TRUE(window.Accept(602, 600));
   EXPECT_EQ(window.missing(), 0u);
-  // The first batches of a third collector are lost, and only these count as missing.
+  // The first batches of a third collector are lost. Only these batches count as missing.
   EXPECT_TRUE(window.Accept(5002, 5000));
   EXPECT_EQ(window.missing(), 2u);
 }

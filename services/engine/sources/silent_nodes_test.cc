@@ -1,4 +1,4 @@
-// Tests of a node that stops sending data while others continue (pitwall_node_silent_ranks).
+// Tests of a node that stops sending data while other nodes continue (pitwall_node_silent_ranks).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -58,9 +58,9 @@ class SilentNodesTest : public ::testing::Test {
   ShardForTest shard_{kSilentNodeRules};
 };
 
-// The silence is reported within eight seconds, with the time of the last data, and resolved when
+// The silence is reported within eight seconds with the time of the last data, and is resolved when
 // the node returns.
-TEST_F(SilentNodesTest, SilenceAndReturnOfNodeAreReported) {
+TEST_F(SilentNodesTest, NodeSilenceAndReturnAreReported) {
   Seconds(1, 20, true);
   EXPECT_THAT(Issues(), IsEmpty());
   Seconds(20, 25, false);
@@ -101,7 +101,7 @@ TEST_F(SilentNodesTest, NodeIsNotSilentAfterCollectorGoodbye) {
   EXPECT_THAT(Issues(), IsEmpty());
 }
 
-TEST_F(SilentNodesTest, AllNodesSilent_NoneIsReported) {
+TEST_F(SilentNodesTest, AllNodesSilent_NoNodeIsReported) {
   Seconds(1, 20, true);
   for (int at = 20; at < 60; ++at) {
     shard_.SetAppendTime(at);

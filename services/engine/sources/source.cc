@@ -37,7 +37,7 @@ int64_t Source::IdleAfter(const EngineOptions& options) const {
 bool Source::Accept(const Batch& batch, EngineCounters& counters) {
   const uint64_t before = window.missing();
   if (!window.Accept(batch.sequence, batch.first_sequence)) return false;
-  // A gap that is filled later is subtracted again, so the total can shrink.
+  // A gap that is filled later is subtracted again, so the total can decrease.
   counters.gaps += window.missing() - before;
   return true;
 }
@@ -67,7 +67,7 @@ bool Source::AddSchema(const Schema& schema, const EngineOptions& options, Pendi
     }
     if (oldest != schemas.end()) {
       memory->Give(PendingKind::kSchemas, HeldBytes(oldest->second->schema));
-      schemas.erase(oldest);  // Frames that still use the schema hold a reference.
+      schemas.erase(oldest);  // Frames that still use the schema keep a reference to it.
     }
   }
   auto binding = std::make_shared<Binding>();
@@ -205,8 +205,8 @@ void Source::Save(BinaryWriter& out) const {
 
 namespace {
 
-// Format 6 stores promises and newest steps separately, and has no clocks of ranks that fell
-// behind.
+// Format 6 stores promises and newest steps separately, and does not contain the clocks of ranks
+// that fell behind.
 void RestoreStepsOfFormat6(BinaryReader& in,
                            std::map<std::string, StepProgress, std::less<>>* steps) {
   for (size_t n = in.Count(2); n > 0; --n) {
@@ -272,7 +272,7 @@ Status Source::Restore(BinaryReader& in, uint32_t format) {
     auto binding = std::make_shared<Binding>();
     binding->schema = codec::RestoreSchema(in);
     binding->last_used = in.U64();
-    // The columns are not bound yet, but the modes with steps determine which series get a stale
+    // The columns are not bound yet. The modes with steps determine the series that get a stale
     // marker.
     for (size_t modes = in.Count(); modes > 0; --modes)
       binding->steps[in.Str()] = std::make_unique<BoundColumns>();

@@ -1,7 +1,7 @@
-// One boot of one telemetry producer inside one job: its promise, its liveness, its schemas, and
-// its rows above the watermark. Implements time-model.md, sections 1 and 2. Owned by a Job;
-// single-threaded. A restarted process is another Source beside the previous one, which may still
-// send. Event time decides when each ends and starts.
+// One boot of one telemetry producer in one job: its promise, liveness, schemas, and rows above the
+// watermark. Implements time-model.md, sections 1 and 2. Owned by a Job; single-threaded. A
+// restarted process is another Source beside the previous one, which may still send data. Event
+// time decides when each of them starts and ends.
 #pragma once
 
 #include <deque>
@@ -23,10 +23,10 @@
 
 namespace pitwall::engine {
 
-class PendingBytes;  // services/engine/sources/pending_bytes.h
+class PendingBytes;  // defined in services/engine/sources/pending_bytes.h
 
-// A schema's columns resolved in one store: once per schema, never per sample. The destructor
-// releases the plan.
+// Columns of a schema in one store, resolved once per schema rather than once per sample. The
+// destructor releases the plan.
 struct BoundColumns {
   BoundColumns() = default;
   ~BoundColumns() { Release(); }
@@ -37,21 +37,22 @@ struct BoundColumns {
   std::weak_ptr<window::SeriesStore> store;
   window::RowPlanId plan;
   std::vector<window::SeriesId> ids;
-  uint64_t generation = 0;  // RowWriter generation; 0 if not bound
-  uint32_t clock = 0;       // for steps: clock of the mode that owns the store
+  uint64_t generation = 0;  // generation of the RowWriter; 0 if not bound
+  uint32_t clock = 0;       // on a step clock: clock of the mode that owns the store
 };
 
-// Clocks of a mode: the shared clock, and the clocks of ranks that fell behind it (step_clocks.h).
+// Clock numbers within a mode: the shared clock, and clocks of ranks that fell behind it
+// (step_clocks.h).
 inline constexpr uint32_t kSharedClock = 0;
 inline constexpr uint32_t kNoClock = UINT32_MAX;
 
 // Progress of a rank in one step mode.
 struct StepProgress {
-  bool announced = false;         // announced the mode, so that the clock waits for its promises
+  bool announced = false;         // has announced the mode, so the clock waits for its promises
   int64_t promise = kNoStep;      // newest promised step
   int64_t last = kNoStep;         // newest applied step
-  uint32_t clock = kSharedClock;  // kNoClock: the rank left and has not reached a further step yet
-  uint64_t reached = 0;           // StepTimes::count() at its last announcement, return, or promise
+  uint32_t clock = kSharedClock;  // kNoClock: left its clock, no further step yet
+  uint64_t reached = 0;           // StepTimes::count() at last announcement, return, or promise
 };
 
 // A schema of a source.
@@ -67,8 +68,8 @@ struct PendingFrame {
   std::shared_ptr<Binding> binding;  // null while the schema is unknown
   uint64_t schema_id = 0;
   uint64_t sequence = 0;
-  uint32_t index = 0;  // of the frame in its batch
-  int64_t offset = 0;  // of the record with the frame
+  uint32_t index = 0;  // index of the frame in its batch
+  int64_t offset = 0;  // log offset of the record with the frame
   std::string mode;
   std::vector<int64_t> times;
   std::vector<int64_t> steps;  // empty, or one per time
@@ -88,29 +89,30 @@ struct Source {
   std::string boot;
   SequenceWindow window;
 
-  int64_t promise = kMinPosition;  // native: as promised; foreign: newest sample - allowed lateness
+  int64_t promise =
+      kMinPosition;  // native: last promise; foreign: newest sample - allowed lateness
   int64_t newest_sample = kMinPosition;
   bool live = false;                // holds back the watermark
   bool goodbye = false;             // ended normally
-  int64_t ended_at = kMaxPosition;  // end of its boot or attempt; later samples are a zombie's
+  int64_t ended_at = kMaxPosition;  // end of its boot or attempt; later samples are zombies
 
   struct Silence {
     bool tick_skipped = false;  // the first tick after a frame is not counted
     int64_t idle_ns = 0;        // in ticks since the last frame
-    std::deque<int64_t> gaps;   // foreign: last 16 distances between the newest samples of frames
+    std::deque<int64_t> gaps;   // foreign: last 16 distances between newest samples of frames
   } silence;
   struct Clock {
-    int64_t trailing_ns = 0;  // in ticks, with a promise more than clock_behind_ns behind others
+    int64_t trailing_ns = 0;  // in ticks, with a promise over clock_behind_ns behind others
     bool behind = false;      // flagged: treated as idle until it catches up
-    bool ahead = false;       // flagged: sent a time more than clock_ahead_ns after the append
+    bool ahead = false;       // flagged: sent a time over clock_ahead_ns after the append
   } clock;
   struct Process {
-    bool started = false;        // its start was applied, in event-time order
+    bool started = false;        // its start was applied in event-time order
     bool running = false;        // the start of a rank was applied, but no end
     bool lost = false;           // an end without a goodbye was applied
-    bool loss_reported = false;  // an end was read, so it no longer holds back the watermark
+    bool loss_reported = false;  // an end was read, so it does not hold back the watermark
   } process;
-  // Steps. `attempt` is unknown until a rank has finished a step.
+  // Attempt number. Empty until the rank has finished a step.
   std::optional<uint64_t> attempt;
   std::map<std::string, StepProgress, std::less<>> steps;  // by mode
   bool step_live = false;                                  // counts for the step watermarks
@@ -118,17 +120,17 @@ struct Source {
   uint64_t batches = 0;
   std::map<uint64_t, std::shared_ptr<Binding>> schemas;
   std::map<uint32_t, uint64_t> streams;  // stream -> schema ID of its last applied frame
-  std::deque<PendingFrame> pending;      // in arrival order
-  std::deque<PendingFrame> waiting;      // with unknown schema
+  std::deque<PendingFrame> pending;      // in order of arrival
+  std::deque<PendingFrame> waiting;      // frames with an unknown schema
 
   bool IsRank() const { return info.kind == SourceKind::kRank; }
   bool IsForeign() const { return info.kind == SourceKind::kForeign; }
 
   // Returns the promise that counts for the watermark. Frames with an unknown schema hold it back.
   int64_t EffectivePromise() const;
-  // Returns the silence in ticks after which the source is idle.
+  // Returns the silence, in ticks, after which the source is idle.
   int64_t IdleAfter(const EngineOptions& options) const;
-  // Returns false for a duplicate. Counts gaps into `counters`.
+  // Records a sequence number. Returns false for a duplicate. Counts gaps in `counters`.
   bool Accept(const Batch& batch, EngineCounters& counters);
   void ResetSilence() {
     silence.tick_skipped = false;
@@ -139,10 +141,10 @@ struct Source {
   // Stores the schema. If there are too many, evicts the least recently used one. Returns false if
   // `memory` has no room for the schema.
   bool AddSchema(const Schema& schema, const EngineOptions& options, PendingBytes* memory);
-  // Returns whether the source may send steps of the mode. A new mode is accepted only within
+  // Returns whether the source may send steps in the mode. A new mode is accepted only within
   // max_modes_per_source.
   bool HasRoomForMode(const std::string& mode, const EngineOptions& options) const;
-  // Returns whether any schema of its streams has a series of that metric.
+  // Returns whether any schema of its streams contains a series of that metric.
   bool Carries(std::string_view metric) const;
 
   void Save(BinaryWriter& out) const;

@@ -1,4 +1,4 @@
-// The sources of one job, in the order of their promises, with their memory use.
+// Sources of one job in the order of their promises, with their memory use.
 #pragma once
 
 #include <cstddef>
@@ -15,7 +15,7 @@
 
 namespace pitwall::engine {
 
-// Two groups of a source's fields determine the watermarks and change only through this class:
+// Two groups of fields in a source determine the watermarks and change only through this class:
 //  * promise, live, pending, waiting: in Change or a function below,
 //  * steps, step_live: in ChangeSteps or a function below.
 // Not thread-safe.
@@ -28,7 +28,7 @@ class SourceTable {
   // Returns null if there is no such source.
   Source* Find(const std::string& id, const std::string& boot) const;
   struct Added {
-    Source* source = nullptr;  // Null: the job has too many sources; the drop was counted.
+    Source* source = nullptr;  // Returns null and counts the drop if the job has too many sources.
     bool fresh = false;
   };
   Added FindOrAdd(const Batch& batch);
@@ -47,21 +47,22 @@ class SourceTable {
     change(source);
     order_.UpdateSteps(source);
   }
-  // Handles another source's report that a rank was lost: the rank no longer holds back the
-  // watermark. Returns false if the job has no such rank, or if the reporter is on another node and
-  // cannot observe the rank.
+  // Handles a report from another source that a rank was lost. The rank no longer holds back the
+  // watermark. Returns false if the job has no such rank, or if the reporter is on a different node
+  // and cannot observe the rank.
   bool ReportLoss(const Source& reporter, const RankLost& lost);
   // Ends the boot or attempt of the source at `at`. The source no longer holds back step clocks,
   // and holds back the watermark only up to `at`.
   void End(Source* source, int64_t at);
-  // Returns the sources to remove: those silent for the maximum silence of a job, and ended boots
-  // except the newest few per source.
+  // Returns the sources to remove: those silent for the maximum silence of a job, and all but the
+  // newest few ended boots of each source.
   std::vector<Source*> Expired() const;
   void Remove(Source* source);
   void Clear();
 
   const WatermarkIndex& order() const { return order_; }
-  // Memory for the sources' waiting data. The memory of the sources themselves is counted here.
+  // Byte count of the job's waiting data. Callers count their data; this class counts the sources
+  // themselves.
   PendingBytes* pending() { return &memory_; }
   const PendingBytes& memory() const { return memory_; }
   // Number of sources that hold back the watermark.
@@ -78,7 +79,7 @@ class SourceTable {
   LimitReport* const limits_;
   SourceMap sources_;
   PendingBytes memory_;
-  // Both are derived from sources_.
+  // Both indexes are derived from sources_.
   WatermarkIndex order_;
   RankBoots rank_boots_;
 };

@@ -37,7 +37,7 @@ std::pair<TimelineEventKey, TimelineEvent> Timeline::TakeFirst() {
 }
 
 namespace {
-// Bits of a lost rank in saved state.
+// Bits for a lost rank in saved state.
 constexpr uint8_t kOomKilled = 1, kHasException = 2;
 
 void SaveEvent(const JobEvent& event, BinaryWriter& out) {
@@ -65,7 +65,8 @@ void SaveEvent(const JobEvent& event, BinaryWriter& out) {
     out.Bool(number.has_value());
     out.I64(number.value_or(0));
   }
-  // Without an exception the byte is that of a bool, as in the format before exceptions existed.
+  // Before exceptions existed, this byte was a bool. A value without an exception has the same
+  // encoding.
   out.U8((lost.oom_killed ? kOomKilled : 0) | (lost.exception.empty() ? 0 : kHasException));
   if (!lost.exception.empty()) out.Str(lost.exception);
 }

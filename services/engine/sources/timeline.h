@@ -1,6 +1,6 @@
-// Events of a job other than samples, in event-time order. The job applies all input (rows of all
-// sources and these events) only after its watermark has passed it, sorted by (position, phase,
-// source, boot, sequence, index). Therefore the arrival order of sources' batches has no effect
+// Events of a job other than samples, in event-time order. The job applies all input (these events
+// and the rows of all sources) only after its watermark has passed it, sorted by (position, phase,
+// source, boot, sequence, index). Therefore, the arrival order of batches has no effect
 // (time-model.md 2.6, 2.8).
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace pitwall::engine {
 
-// Phases at one position: starts come before the samples, ends and promises after.
+// Phases at one position. Starts come before the samples; ends and promises come after them.
 enum class Phase : uint8_t { kBegin, kRow, kEnd };
 
 struct TimelineEventKey {
@@ -40,7 +40,7 @@ struct TimelineEvent {
     kGoodbye,       // ended normally: its series end
     kRankLost,      // `event`
     kLauncherGone,  // on the source's node
-    kGraceOver,     // of the engine itself: the grace for a restart has passed
+    kGraceOver,     // created by the engine: the grace for a restart has passed
   };
   Kind kind = Kind::kBoot;
   std::string mode;
@@ -49,16 +49,16 @@ struct TimelineEvent {
   JobEvent event;
 };
 
-// Ordered. The caller limits the bytes of events from batches.
+// Sorted events. The caller limits the bytes of events from batches.
 class Timeline {
  public:
   void Add(TimelineEventKey key, TimelineEvent happening);
   bool empty() const { return items_.empty(); }
   size_t size() const { return items_.size(); }
-  // Approximate memory use, a function of the contents.
+  // Approximate memory use, which depends only on the contents.
   size_t bytes() const { return bytes_; }
   static size_t Bytes(const TimelineEventKey& key, const TimelineEvent& happening);
-  // Returns null if there is no event at or before `upto`. Applying an event may add later events.
+  // Returns the next event at or before `upto`, or null. Applying an event may add later events.
   const TimelineEventKey* FirstUpTo(int64_t upto) const;
   std::pair<TimelineEventKey, TimelineEvent> TakeFirst();
 

@@ -54,8 +54,8 @@ void WatermarkIndex::UpdateSteps(Source* source) {
   }
 }
 
-// Fast path for a batch of a running rank, whose modes and clocks stay the same while few promises
-// grow. Returns false, without a change, if modes or clocks changed.
+// Fast path for a batch of a running rank, where modes and clocks stay the same and only few
+// promises increase. Returns false without a change if modes or clocks have changed.
 bool WatermarkIndex::MoveSteps(Source* source, Places* places) {
   auto place = places->steps.begin();
   for (const auto& [mode, progress] : source->steps) {

@@ -1,5 +1,5 @@
-// The sources of a job in the order of their promises, so that a batch costs O(log n) instead of a
-// scan of all sources. Derived entirely from the sources.
+// Index of a job's sources in the order of their promises. With it, a batch costs O(log n) instead
+// of a scan of all sources. Derived entirely from the sources.
 #pragma once
 
 #include <cstdint>
@@ -28,15 +28,15 @@ class WatermarkIndex {
   void Remove(Source* source);
   void Clear();
 
-  // Returns the minimum promise of the live sources; kMinPosition without any.
+  // Returns the minimum promise of the live sources, or kMinPosition if there are none.
   int64_t LeastPromise() const;
-  // Returns the maximum promise of the live sources, even if frames hold them back; kMinPosition
-  // without any.
+  // Returns the maximum promise of the live sources, even if frames hold them back, or kMinPosition
+  // if there are none.
   int64_t NewestPromise() const;
-  // Functions over the ranks that announced the mode, participate, and are on the given clock of
-  // the mode. LeastStepPromise returns kMaxPosition and GreatestStepPromise kNoStep if there is no
-  // rank. AnySlowest returns one of the ranks with the smallest promise, or null. The last function
-  // returns all of them, ordered by (ID, boot).
+  // These functions consider the ranks that announced the mode, participate, and are on the given
+  // clock of the mode. Without such a rank, LeastStepPromise returns kMaxPosition and
+  // GreatestStepPromise returns kNoStep. AnySlowest returns a rank with the smallest promise, or
+  // null. Slowest returns all ranks with the smallest promise, ordered by (ID, boot).
   int64_t LeastStepPromise(std::string_view mode, uint32_t clock = kSharedClock) const;
   int64_t GreatestStepPromise(std::string_view mode, uint32_t clock = kSharedClock) const;
   const Source* AnySlowest(std::string_view mode, uint32_t clock = kSharedClock) const;
@@ -51,7 +51,8 @@ class WatermarkIndex {
     ModeClock clock;
     int64_t promise = kNoStep;
   };
-  // Current places of a source; kMaxPosition means that the source is not in that index.
+  // Current positions of a source in the indexes; kMaxPosition means that the source is not in that
+  // index.
   struct Places {
     int64_t promise = kMaxPosition;
     int64_t blocked = kMaxPosition;
@@ -66,7 +67,7 @@ class WatermarkIndex {
   absl::btree_map<Source*, Places> places_;
   Keys promises_;  // Effective promises of live sources.
   Keys blocked_;   // Promises of sources whose frames hold them back.
-  Keys rows_;      // Time of the first waiting row.
+  Keys rows_;      // Times of the first waiting rows.
   absl::flat_hash_map<ModeClock, Keys> step_promises_;
 };
 

@@ -10,7 +10,7 @@
 namespace pitwall::engine {
 namespace {
 
-// Computes the expected results by a scan of all sources.
+// Computes the expected results by scanning all sources.
 struct Walk {
   const std::vector<std::unique_ptr<Source>>& sources;
 

@@ -1,4 +1,4 @@
-// Test helper: a shard with rules from a text, to which the tests feed batches.
+// Test helper: a shard with the rules in a string. Tests feed batches to it.
 #pragma once
 
 #include <cstdio>
@@ -54,7 +54,7 @@ inline plan::ProgramPtr ProgramForTest(std::string_view text) {
   return CompiledForTest(text)->program();
 }
 
-// One job "job" with its sources in one partition. Times are seconds after kBase.
+// A job named "job" with its sources in one partition. Times are seconds after kBase.
 class ShardForTest {
  public:
   static constexpr int64_t kBase = 1'767'225'600 * kNanosPerSecond;
@@ -77,13 +77,13 @@ class ShardForTest {
     return kBase + static_cast<int64_t>(seconds * static_cast<double>(kNanosPerSecond));
   }
 
-  // Feeds a batch of a node source. Job, boot ID, sequence, start, and promise are filled in.
+  // Feeds a batch from a node source. Fills in job, boot ID, sequence, start, and promise.
   void Feed(Batch batch, double promise) {
     batch.job = "job";
     if (batch.boot_id.empty()) batch.boot_id = "boot";
     batch.sequence = ++sequences_[Cat(batch.source, "/", batch.boot_id)];
     if (batch.info.start_ns == 0) batch.info.start_ns = kBase;
-    // A foreign source does not promise.
+    // Foreign sources do not promise.
     batch.promise_ns = batch.info.kind == SourceKind::kForeign ? 0 : At(promise);
     std::string bytes;
     encoder_.Encode(batch, &bytes);
@@ -127,7 +127,7 @@ class ShardForTest {
     return shard_->counters().drops[static_cast<size_t>(reason)];
   }
   const EventSink& outputs() const { return outputs_; }
-  // Returns "<type> <alert or status> <reason>" of each issue and rule event so far, for readable
+  // Returns "<type> <alert or status> <reason>" for each issue and rule event so far, for readable
   // assertion failures.
   std::vector<std::string> Events() const {
     std::vector<std::string> out;
@@ -141,7 +141,7 @@ class ShardForTest {
     }
     return out;
   }
-  // Returns the current "<status> <reason>" of a rule, even if it was not reported.
+  // Returns the current "<status> <reason>" of a rule, even if no event has reported it.
   std::string StatusOf(std::string_view alert) const {
     for (const RuleStatusNow& now : StatusesOf(shard_->jobs().Find("job")->domains())) {
       if (now.rule->alert == alert) return Cat(RuleStatusName(now.status), " ", now.reason);
@@ -159,7 +159,7 @@ class ShardForTest {
 
   RulesForTest rules_;
   const EngineOptions options_;
-  const std::string first_;  // Hash of the initial rules.
+  const std::string first_;  // Hash of the first rules.
   std::unique_ptr<Shard> shard_;
   double append_at_ = -1;
   codec::BatchEncoder encoder_;
@@ -175,7 +175,7 @@ inline Schema SchemaOf(std::vector<SeriesDescriptor> series) {
   return schema;
 }
 
-// Feeds a second of samples at `hz`, the last one at `until`, all with the same value.
+// Feeds a second of samples at `hz` with the same value. The last sample is at `until`.
 inline void FeedSecond(ShardForTest* shard, std::string_view source, const Schema& schema,
                        int until, int hz, double value) {
   std::vector<int64_t> times;

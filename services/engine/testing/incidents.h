@@ -1,4 +1,4 @@
-// Test helper: issues with short names, and the incidents that they belong to.
+// Test helper: issues with short names, and their incidents.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ class Tracked {
       root_[NameOf(change.rule, change.labels)] = change.root_cause;
     return events;
   }
-  // Simulates a crash.
+  // Simulates a crash and a restore.
   void Restart() {
     BinaryWriter out;
     tracker_->Save(out);
@@ -79,8 +79,8 @@ class Tracked {
   }
   std::string Incident(const std::string& name) { return ids_[incident_[name]]; }
   std::string Root(const std::string& name) { return ids_[root_[name]]; }
-  // Returns the names of the issues whose root cause changed at the last At. "!" marks changes
-  // reported by an event.
+  // Returns the names of the issues whose root cause changed in the last At. "!" marks a change
+  // that an event already reports.
   std::vector<std::string> Changes() const {
     std::vector<std::string> out;
     for (const auto& change : changes_)

@@ -1,4 +1,4 @@
-// Test helper: a job of two ranks on two nodes whose ends the test controls.
+// Test helper: a job with two ranks on two nodes. The test controls how the ranks end.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ groups:
 class JobEnds : public ::testing::Test {
  protected:
   explicit JobEnds(std::string_view rules = kEndRules) : shard_(rules) {}
-  // Sends a batch of the rank on that node, with a promise of its time.
+  // Sends a batch from the rank on that node, with a promise for the same time.
   void Send(int64_t rank, double at, std::optional<JobEvent::Kind> event = std::nullopt,
             bool goodbye = false, std::optional<int32_t> signal = std::nullopt) {
     Batch batch;

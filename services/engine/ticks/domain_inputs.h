@@ -21,8 +21,8 @@ namespace pitwall::engine {
 class DomainInputs {
  public:
   struct Limits {
-    window::Limits series;      // of the domain
-    window::Limits subqueries;  // of each subquery
+    window::Limits series;      // for the domain's own series
+    window::Limits subqueries;  // for each subquery
   };
 
   DomainInputs(plan::ProgramPtr program, size_t domain, const Limits& limits);
@@ -31,7 +31,7 @@ class DomainInputs {
   const plan::DomainPlan& domain() const { return program_->domains[domain_]; }
   size_t domain_index() const { return domain_; }
   bool on_steps() const { return domain().demands.clock.step; }
-  // Shared with the plans of rows, which check whether the store still exists.
+  // Shared with row plans, which check whether the store still exists.
   const std::shared_ptr<window::SeriesStore>& store() const { return store_; }
   eval::Evaluator& evaluator() { return *evaluator_; }
   Subqueries& subqueries() { return subqueries_; }
@@ -42,20 +42,20 @@ class DomainInputs {
   void SetOrigin(int64_t origin);
   // Seals all samples up to the tick. Later reads are as of this tick.
   void BeginTick(int64_t tick);
-  // Makes reads as of `tick` again. Returns false if later samples are sealed, or if no samples are
-  // sealed since the last restart.
+  // Makes reads as of `tick` again. Returns false if later samples have been sealed, or if no
+  // samples have been sealed since the last restart.
   bool ReturnTo(int64_t tick);
   // Evaluates the subqueries that are due at the tick and that no rule has read.
   void FinishTick() { subqueries_.Finish(evaluator_.get()); }
   // Returns the reason why the windows of `demands` are incomplete at the tick, or OK.
   Status CheckWindows(std::span<const plan::DemandRef> demands, int64_t tick) const;
 
-  // Installs another program. Equal windows and subqueries keep their content; new subqueries start
-  // at `start`.
+  // Installs another program. Equal windows and subqueries keep their contents; new subqueries
+  // start at `start`.
   void Replace(plan::ProgramPtr program, size_t domain, const ReloadStart& start);
   // Drops all samples.
   void Reset();
-  // Drops series that no window can see. Returns those of the domain, sorted.
+  // Drops series that are outside all windows. Returns the dropped series of the domain, sorted.
   std::vector<window::SeriesId> Expire();
 
   size_t MemoryBytes() const;

@@ -26,20 +26,20 @@ class SubqueryResults {
 
   // Windows over the results. The reference stays valid until Restore.
   window::SeriesStore& store() const { return *store_; }
-  // Starts the results after `position`, for a subquery that is new on a running job.
+  // Sets the position after which results start, for a subquery that is added to a running job.
   void BeginAt(int64_t position) { since_ = position; }
-  // The position of BeginAt; kMinPosition for a subquery of the first program.
+  // Position passed to BeginAt; kMinPosition for a subquery of the first program.
   int64_t since() const { return since_; }
 
-  // Adds the result or the failure of the step `tick`. Failures older than `reach` are dropped.
+  // Adds the result or the failure of the step at `tick`. Drops failures older than `reach`.
   void Add(int64_t tick, const StatusOr<const eval::Vector*>& result, int64_t reach);
-  // Makes reads as of this tick.
+  // Makes all reads as of this tick.
   void BeginTick(int64_t tick);
   // Returns the reason why the window of demand `index` is incomplete at the tick, or OK. The
   // reason is a failed step within the window or a limit of the store.
   Status Check(const Demand& demand, uint32_t index, int64_t tick) const;
 
-  // Installs another program, whose evaluator has other bindings.
+  // Installs another program. Its evaluator has different bindings.
   void Replace(DemandsPtr demands);
   // Drops all results.
   void Reset();
@@ -54,10 +54,10 @@ class SubqueryResults {
   std::unique_ptr<window::SeriesStore> store_;
   int64_t since_ = kMinPosition;
   // Failed steps that some window may still cover, in ascending order, and the error of the last
-  // one.
+  // failed step.
   std::vector<int64_t> failures_;
   Status failure_;
-  // Layout of a result row, valid while the results' binding is unchanged.
+  // Layout of a result row, valid while the binding of the results is unchanged.
   uint64_t binding_ = 0;
   std::optional<window::RowPlanId> plan_;
   std::vector<double> row_;  // Scratch space.

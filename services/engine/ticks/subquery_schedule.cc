@@ -7,7 +7,7 @@ namespace pitwall::engine {
 SubquerySchedule::SubquerySchedule(const plan::DomainPlan& domain) {
   for (const plan::Subquery& subquery : domain.subqueries)
     entries_.push_back({.step = subquery.step, .from_nothing = subquery.from_nothing});
-  // A subquery may be read by later ones, in the worst case all nested in each other. A window that
+  // Later subqueries may read a subquery; in the worst case, all of them are nested. A window that
   // ends at a tick is read until the next tick.
   int64_t reach = 0;
   for (size_t i = entries_.size(); i-- > 0;) {

@@ -18,7 +18,7 @@ class SubquerySchedule {
   explicit SubquerySchedule(const plan::DomainPlan& domain);
 
   // Schedules steps after `position`. A subquery that has results without any samples starts
-  // earlier, as far back as windows look, but after `not_before`.
+  // earlier: as far back as windows look, but after `not_before`.
   void Start(int64_t position, int64_t not_before);
   // Schedules the steps of one subquery after `position`.
   void StartOne(size_t subquery, int64_t position);
@@ -29,7 +29,7 @@ class SubquerySchedule {
 
   // Returns the next step of any subquery, or kMaxPosition.
   int64_t NextTick() const;
-  // Skips steps whose results are outside all windows that end at or after `position`.
+  // Skips steps whose results are outside every window that ends at or after `position`.
   void SkipTo(int64_t position);
   bool IsDue(size_t subquery, int64_t tick) const { return entries_[subquery].next == tick; }
   // Must be called after the due step has been evaluated.
@@ -41,8 +41,8 @@ class SubquerySchedule {
  private:
   struct Entry {
     int64_t step = 0;
-    bool from_nothing = false;  // has results without any samples
-    int64_t reach = 0;          // maximum age of a result that is read at a tick
+    bool from_nothing = false;  // has results even without samples
+    int64_t reach = 0;          // maximum age of a result read at a tick
     int64_t next = kMaxPosition;
   };
 

@@ -1,4 +1,4 @@
-// Queries made by rule templates. Private to the engine.
+// Executor of queries in rule templates. Private to the engine.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace pitwall::engine {
 
-// Executes template queries on the evaluator's data at the tick. Each query runs once.
+// Executes template queries on the evaluator's data at the tick. Each distinct query runs once.
 class TickQueries final : public templates::TemplateQueries {
  public:
   using Samples = std::vector<templates::QuerySample>;

@@ -8,9 +8,9 @@ namespace pitwall::engine {
 
 namespace {
 
-// Ticks after the last row that are all evaluated: more than the panes of a window that keeps its
-// samples. After that, ticks are spaced by this part of the time without a row, so that a window of
-// 60,000 steps costs hundreds of evaluations instead of 120,000.
+// Distance after the last row within which all ticks are evaluated. It exceeds the number of panes
+// in a window that keeps its samples. Later ticks are spaced by 1/kQuietParts of the time without a
+// row, so that a window of 60,000 steps costs hundreds of evaluations instead of 120,000.
 constexpr int64_t kDenseQuiet = 4096 * kStepUnit;
 constexpr int64_t kQuietParts = 64;
 
@@ -26,12 +26,12 @@ int64_t QuietHorizonOf(const plan::DomainPlan& domain) {
     for (const plan::Rule& rule : group.rules)
       patience = std::max(patience, rule.hold + rule.keep_firing + rule.unsteady_ns);
   }
-  // The factor is two because a window may read a recorded series that reads a window. Ten more
-  // minutes are cheap.
+  // The factor is two because a window may read a recorded series that itself reads a window. The
+  // extra ten minutes are cheap.
   return 2 * (window + patience + interval) + 600 * kNanosPerSecond;
 }
 
-// Returns the first position of a row that no tick has sealed, or kMaxPosition.
+// Returns the position of the first row that no tick has sealed, or kMaxPosition.
 int64_t NextRow(const DomainInputs& inputs) {
   return inputs.store()->OldestOpen().value_or(kMaxPosition);
 }
@@ -75,7 +75,7 @@ ReloadStart TickScheduler::StartOfReload(int64_t position) const {
 void TickScheduler::Replace(const ReloadStart& start) {
   groups_ = GroupSchedule(inputs_->domain());
   quiet_horizon_ = QuietHorizonOf(inputs_->domain());
-  // The samples before the reload that no selector read are missing, so a group starts after the
+  // Samples from before the reload are missing if no selector read them, so groups start after the
   // reload.
   if (scheduled_) ScheduleAfter(start.after);
 }

@@ -19,7 +19,7 @@ class TickSchedulerTest : public testing::Test {
       : program_(ProgramForTest(kTwoGroups)), inputs_(program_, 0, {}), ticks_(&inputs_) {}
 
   int64_t NextSecond() const { return ticks_.NextTick() / kNanosPerSecond; }
-  // Takes the next tick. Returns the due groups as "0", "1", or "01".
+  // Takes the next tick and returns the due groups as "0", "1", or "01".
   std::string Take() {
     const int64_t tick = ticks_.NextTick();
     ticks_.BeginTick(tick);
@@ -86,7 +86,7 @@ TEST_F(TickSchedulerTest, Restart_WaitsForNextStart) {
   EXPECT_EQ(NextSecond(), 8) << "already scheduled";
 }
 
-TEST_F(TickSchedulerTest, RestoredScheduler_ContinuesTheSchedule) {
+TEST_F(TickSchedulerTest, RestoredScheduler_ContinuesSchedule) {
   ticks_.SetOrigin(kNanosPerSecond, kMinPosition);
   Take();
   BinaryWriter saved;
