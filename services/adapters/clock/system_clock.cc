@@ -17,9 +17,9 @@ int64_t ReadClock(clockid_t id) {
   return int64_t{now.tv_sec} * kNanosPerSecond + now.tv_nsec;
 }
 
-// A raw pthread condition on CLOCK_MONOTONIC: std::condition_variable::wait_for calls
-// pthread_cond_clockwait, which GCC 12's ThreadSanitizer does not intercept (it then reports races
-// in correct code).
+// Uses a raw pthread condition on CLOCK_MONOTONIC. std::condition_variable::wait_for calls
+// pthread_cond_clockwait, which GCC 12's ThreadSanitizer does not intercept, so it reports races in
+// correct code.
 class SystemWakeup final : public Wakeup {
  public:
   SystemWakeup() {
@@ -59,7 +59,7 @@ class SystemWakeup final : public Wakeup {
 
  private:
   static timespec DeadlineAfter(int64_t timeout_ns) {
-    // A century is effectively infinite and prevents an overflow of the sum.
+    // A century is effectively infinite, and the limit prevents an overflow of the sum.
     constexpr int64_t kLongest = int64_t{100} * 365 * 86'400 * kNanosPerSecond;
     const int64_t now = ReadClock(CLOCK_MONOTONIC);
     const int64_t at = now + (timeout_ns < kLongest ? timeout_ns : kLongest);

@@ -1,4 +1,4 @@
-// Clocks of the machine. No other module may read a clock or sleep.
+// Clocks of the machine. No other module reads a clock or sleeps.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace pitwall::clock {
 
-// Clock based on CLOCK_REALTIME and CLOCK_MONOTONIC, in nanoseconds. Thread-safe and stateless; its
-// wake-ups do not refer to it and may outlive it. Never fails.
+// Clock based on CLOCK_REALTIME and CLOCK_MONOTONIC, in nanoseconds. Thread-safe and stateless. Its
+// wake-ups do not refer to the clock and may outlive it. Never fails.
 class SystemClock final : public Clock {
  public:
   int64_t WallNs() const override;

@@ -50,9 +50,9 @@ TEST(SystemClock, HugeTimeoutDoesNotOverflow) {
   waker.join();
 }
 
-// Each handover is a data race unless Wake happens before the end of Wait. The TSan build checks
-// this.
-TEST(SystemClock, WakeOrdersMemoryBetweenThreads) {
+// Each handover is a data race unless Wake happens before the end of Wait. The TSan build detects
+// such a race.
+TEST(SystemClock, WakeSynchronizesMemoryBetweenThreads) {
   SystemClock clock;
   const auto ping = clock.NewWakeup();
   const auto pong = clock.NewWakeup();

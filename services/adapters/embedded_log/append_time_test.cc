@@ -21,8 +21,8 @@ class AppendTime : public EmbeddedLogTest {
     Topic("t", partitions);
   }
   void StepWall(int64_t by_ns) { clock_.SetWall(clock_.WallNs() + by_ns); }
-  // Event time of a source that started at the initial wall time and has since used its monotonic
-  // clock.
+  // Event time of a source that started at the initial wall time and has used its monotonic clock
+  // since then.
   int64_t SourceTime() const { return begin_ + clock_.MonotonicNs(); }
 
   const int64_t begin_ = clock_.WallNs();
@@ -37,7 +37,7 @@ TEST_F(AppendTime, WallClockSetBack_IsNotFollowed) {
   StepWall(-600 * kSecond);
   for (int second = 0; second < 120; ++second) {
     clock_.Advance(kSecond);
-    // If append times stood still, this record would be 60 s behind a live source after a minute.
+    // If append times stopped, this record would be 60 s behind a live source after a minute.
     ASSERT_EQ(Stamp(), SourceTime()) << "after " << second << " s";
   }
   EXPECT_EQ(log_->Stats().clock_ahead_ns, 600 * kSecond);
@@ -62,12 +62,12 @@ TEST_F(AppendTime, Restart_ContinuesAfterLastRecord) {
   MustOpen();
   EXPECT_EQ(Stamp(0), last);
   clock_.Advance(90 * kSecond);
-  // The log does not reject a source that kept running with the old wall time.
+  // The log does not reject a source that continues with the old wall time.
   EXPECT_EQ(Stamp(0), last + 90 * kSecond);
   EXPECT_EQ(Stamp(1), last + 90 * kSecond) << "all partitions share one clock";
 }
 
-TEST_F(AppendTime, LastRecordFarAhead_OtherPartitionsUseWallTime) {
+TEST_F(AppendTime, LastRecordFarInFuture_OtherPartitionsUseWallTime) {
   Start(2);
   StepWall(5 * kHour);
   Stamp(0);

@@ -1,4 +1,4 @@
-// Cleanup and flushes before a writer starts on an existing log.
+// Cleanup of files, and flushes, before a writer starts on an existing log.
 #include <algorithm>
 
 #include "services/adapters/embedded_log/format/segment_reader.h"
@@ -33,7 +33,7 @@ Status ClearAway(const EmbeddedLogOptions& options, const Recovered& recovered,
   // that everything before it is flushed, so the files must be flushed first.
   for (const std::string& path : recovered.unflushed) {
     auto file = files::File::Open(path, files::File::Mode::kWrite);
-    if (file.status().code() == absl::StatusCode::kNotFound) continue;  // compacted since
+    if (file.status().code() == absl::StatusCode::kNotFound) continue;  // compacted in the meantime
     RETURN_IF_ERROR(file.status());
     RETURN_IF_ERROR((*file)->Sync());
   }

@@ -24,11 +24,11 @@ SegmentPolicy PolicyOf(const EmbeddedLogOptions& options) {
 
 }  // namespace
 
-// Combined effects of the requests that are committed together.
+// Combined effects of the requests that one group commit covers.
 struct CommitWriter::Group {
-  std::map<PartitionWriter*, PartitionWriter::Mark> marks;  // state before the group
-  std::vector<PartitionWriter*> touched;                    // in order of first touch
-  std::map<std::string, uint64_t> epochs;                   // assigned in this group
+  std::map<PartitionWriter*, PartitionWriter::Mark> marks;  // state before the group commit
+  std::vector<PartitionWriter*> touched;   // in the order in which the group uses them
+  std::map<std::string, uint64_t> epochs;  // assigned in this group commit
   std::vector<GroupPosition> positions;
   std::string frames;
   uint64_t sequence = 0;
@@ -57,7 +57,7 @@ Status CommitWriter::Submit(CommitRequest* request) {
     queue_.push_back(&pending);
   }
   MutexLock lock(&writer_mutex_);
-  if (pending.done) return pending.status;  // the previous lock holder processed it
+  if (pending.done) return pending.status;  // a previous lock holder has processed the request
   std::vector<Pending*> group;
   {
     MutexLock queue_lock(&queue_mutex_);
@@ -79,8 +79,8 @@ void CommitWriter::Process(const std::vector<Pending*>& pendings) {
   bool rolled = false;
   while (!left.empty()) rolled = TryGroup(&left) || rolled;
   if (!usable.ok()) return;
-  // The background thread writes the checkpoint when it is due. The larger bound is enforced here
-  // even if that thread is slow or disabled.
+  // The background thread writes the checkpoint when it is due. This larger bound applies even if
+  // that thread is slow or disabled.
   const int64_t bound = background_ ? 4 * checkpoint_bytes_ : checkpoint_bytes_;
   if (journal_->CheckpointDue(bound)) {
     const Status status = CheckpointLocked();
@@ -90,8 +90,8 @@ void CommitWriter::Process(const std::vector<Pending*>& pendings) {
   }
 }
 
-// Commits all remaining requests. If a partition cannot be flushed, its requests fail and the
-// others remain in `left` for the next iteration. Returns true if a segment was closed.
+// Commits all remaining requests. If a partition cannot be flushed, its requests fail, and the
+// other requests remain in `left` for the next iteration. Returns true if a segment was closed.
 bool CommitWriter::TryGroup(std::vector<Pending*>* left) {
   Group group;
   group.sequence = sequence_;
@@ -106,7 +106,7 @@ bool CommitWriter::TryGroup(std::vector<Pending*>* left) {
   const Status status = Persist(group.frames, &culprits);
   if (status.ok()) return PublishGroup(&group, staged.size());
   for (auto& [writer, mark] : group.marks) writer->Rollback(mark);
-  // Everything before this group was flushed, and the writes of this group were rolled back.
+  // Everything before this group was flushed, and the writes in this group were rolled back.
   if (fsync_ == FsyncPolicy::kAlways) dirty_files_.clear();
   for (Pending* pending : staged) {
     const auto& records = pending->request->records;
@@ -296,7 +296,7 @@ Status CommitWriter::Settle(const DirtyFiles& flushed, const FlushResult& result
 }
 
 Status CommitWriter::FlushDirty(Partitions* culprits) {
-  // Files that a concurrent Sync is flushing may not be on the disk yet.
+  // Files that a concurrent Sync is flushing may not be on disk yet.
   dirty_files_.Add(in_flight_);
   const DirtyFiles dirty = std::exchange(dirty_files_, {});
   const FlushResult result = FlushFiles(dirty);
@@ -311,8 +311,8 @@ Status CommitWriter::SyncJournal() {
   return synced;
 }
 
-// Replaces the journal file after a failed flush. Its content may not be on the disk, but the state
-// in memory is complete, so a checkpoint writes a new file.
+// Replaces the journal file after a failed flush. The content of the old file may not be on disk,
+// but the state in memory is complete, so a checkpoint writes a new file.
 Status CommitWriter::TrustJournal() {
   if (journal_->distrusted().ok()) return OkStatus();
   const Status cause = journal_->distrusted();
@@ -409,7 +409,7 @@ Status CommitWriter::Sync(bool durable_mark) {
     const Status trusted = TrustJournal();
     if (settled.ok()) settled = trusted;
   }
-  // The mark is valid even if one partition could not be flushed: the next start verifies the
+  // The mark is valid even if one partition could not be flushed. The next start verifies the
   // unflushed records of that partition regardless of the mark.
   const Status marked = journal_->distrusted().ok() ? MarkSynced(sequence, durable_mark) : synced;
   if (!settled.ok()) {
@@ -457,7 +457,7 @@ StatusOr<bool> CommitWriter::DropExpiredActive(CommittedState::Partition* partit
   if (closed_) return FailedPrecondition("the log is closed");
   const PartitionContent content = state_->Content(partition);
   if (content.segments.size() != 1 || content.last_time_ns >= cutoff_ns) return false;
-  // After this flush, recovery does not need the deleted file to verify commits.
+  // After this flush, recovery can verify commits without the deleted file.
   RETURN_IF_ERROR(SyncLocked());
   Frame facts;
   facts.starts.push_back({CommittedState::Key(partition), content.end_offset});
@@ -473,8 +473,8 @@ Status CommitWriter::Close() {
   MutexLock sync_lock(&sync_mutex_);
   MutexLock lock(&writer_mutex_);
   if (closed_) return OkStatus();
-  // Frames that are not commits must be marked too. Otherwise, the next start would accept a
-  // journal that ends before them.
+  // Frames other than commits must be marked too. Otherwise, the next start would accept a journal
+  // that ends before them.
   const Status status = sequence_ > journal_->marked() ? SyncLocked() : OkStatus();
   closed_ = true;
   writers_.clear();

@@ -1,4 +1,4 @@
-// Single writer of the log: turns requests into committed records and commits several waiting
+// Single writer of the log. It turns requests into committed records and commits several waiting
 // requests with one flush.
 #pragma once
 
@@ -34,9 +34,9 @@ struct RoutedRecord {
 struct CommitRequest {
   std::vector<RoutedRecord> records;
   std::optional<GroupPosition> position;
-  std::string committer;        // empty: without fencing
-  uint64_t epoch = 0;           // a different current epoch results in Aborted
-  bool open_committer = false;  // assigns the next epoch of `committer` to `epoch`
+  std::string committer;        // if empty, no fencing
+  uint64_t epoch = 0;           // if it differs from the current epoch, the result is Aborted
+  bool open_committer = false;  // if set, assigns the committer's next epoch to `epoch`
 };
 
 // Thread-safe.
@@ -65,12 +65,12 @@ class CommitWriter {
   Status Checkpoint();
   // Returns true if a segment was closed since the last call.
   bool TakeRolled() { return rolled_.exchange(false); }
-  // Deletes a partition's only segment if all its records are older than the cut-off. Returns true
-  // if it did.
+  // Deletes a partition's only segment if all its records are older than the cutoff. Returns true
+  // if it deleted the segment.
   StatusOr<bool> DropExpiredActive(CommittedState::Partition* partition, int64_t cutoff_ns);
-  // Appends a frame with `facts` (this function sets its kind and sequences), flushes it, and calls
-  // `apply`. No commit or checkpoint happens in between. Used for changes of closed segments:
-  // recovery no longer expects files that are deleted afterwards.
+  // Appends a frame with `facts` (sets its kind and sequences), flushes the frame, and calls
+  // `apply`. No commit or checkpoint happens in between. Used for changes to closed segments, so
+  // that recovery no longer expects files that are deleted afterwards.
   Status Rearrange(Frame facts, const std::function<void()>& apply);
   // Records a new or changed topic. The frame is not flushed because the topic's directory holds
   // the same data.
@@ -102,7 +102,7 @@ class CommitWriter {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
   bool TryGroup(std::vector<Pending*>* pendings) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
   bool PublishGroup(Group* group, size_t commits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
-  // *culprits: partitions whose files could not be flushed.
+  // Sets *culprits to the partitions whose files could not be flushed.
   Status Persist(const std::string& frames, Partitions* culprits)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
   Status FlushDirty(Partitions* culprits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
@@ -126,7 +126,7 @@ class CommitWriter {
   const Wake wake_;
 
   // Requests that wait for the writer. The next thread that acquires the writer lock processes all
-  // of them. The queue is never longer than the number of calling threads.
+  // of them. The queue length never exceeds the number of calling threads.
   Mutex queue_mutex_;
   std::vector<Pending*> queue_ ABSL_GUARDED_BY(queue_mutex_);
 
@@ -135,7 +135,7 @@ class CommitWriter {
   std::unique_ptr<CommitJournal> journal_ ABSL_GUARDED_BY(writer_mutex_);
   uint64_t sequence_ ABSL_GUARDED_BY(writer_mutex_);         // sequence of the newest frame
   uint64_t commit_sequence_ ABSL_GUARDED_BY(writer_mutex_);  // sequence of the newest commit frame
-  // Newest frame known to be on the disk.
+  // Newest frame known to be on disk.
   uint64_t synced_sequence_ ABSL_GUARDED_BY(writer_mutex_) = 0;
   std::map<CommittedState::Partition*, std::unique_ptr<PartitionWriter>> writers_
       ABSL_GUARDED_BY(writer_mutex_);

@@ -51,7 +51,7 @@ Status ForEachRecord(const SegmentInfo& info, DamageLog* damage, const Visit& vi
   }
 }
 
-// Output file of a compaction. It has a temporary name until Finish renames it.
+// Output file of a compaction. The file has a temporary name until Finish renames it.
 class Output {
  public:
   Output(const CompactionPolicy& policy, const std::string& dir, int64_t base_offset)
@@ -137,8 +137,9 @@ Closed ClosedSegments(const PartitionContent& content) {
   return closed;
 }
 
-// Collects the newest offset of each key in the dirty segments, within the memory limit. *covered:
-// number of segments that were read completely (including clean ones between them).
+// Collects the newest offset of each key in the dirty segments, within the memory limit. Sets
+// *covered to the number of segments that were read completely, including clean segments between
+// them.
 Status MapKeys(const CompactionPolicy& policy, const Closed& closed, DamageLog* damage,
                NewestOffsets* newest, size_t* covered) {
   size_t bytes = 0;
@@ -146,7 +147,8 @@ Status MapKeys(const CompactionPolicy& policy, const Closed& closed, DamageLog* 
   for (*covered = 0; *covered < closed.segments.size(); ++*covered) {
     const SegmentInfo& info = closed.segments[*covered];
     if (info.segment->name().compacted()) continue;
-    // A compressed segment expands to more bytes, but the limit counts only its distinct keys.
+    // A compressed segment may expand to far more bytes, but only its distinct keys count toward
+    // the limit.
     if (any && bytes >= policy.map_bytes) return OkStatus();
     any = true;
     RETURN_IF_ERROR(ForEachRecord(info, damage, [&](const RecordView& record, uint64_t) {
@@ -170,11 +172,11 @@ StatusOr<int64_t> CompactPartition(const CompactionPolicy& policy, CommittedStat
                                      policy.dirty_share * static_cast<double>(closed.bytes)) {
     return 0;
   }
-  // The compacted files are flushed immediately. If the journal ended before their end offset after
-  // a power loss, new appends would start inside their range, and the next recovery would delete
-  // those appends as leftovers.
+  // The compacted files are flushed immediately. Otherwise, the journal could end before their end
+  // offset after a power loss. New appends would then start inside their range, and the next
+  // recovery would delete those appends as leftovers.
   RETURN_IF_ERROR(writer->Sync(/*durable_mark=*/true));
-  // Readers are notified of offsets lost in a repair for as long as tombstones are kept.
+  // As long as tombstones are kept, readers receive an error for offsets lost in a repair.
   const std::vector<LostRange> expired_ranges =
       state->ExpiredLost(partition, policy.tombstone_cutoff_ns);
   if (!expired_ranges.empty()) {
@@ -199,14 +201,14 @@ StatusOr<int64_t> CompactPartition(const CompactionPolicy& policy, CommittedStat
     const auto keep = [&](const RecordView& record, uint64_t sequence) -> Status {
       const auto found = newest.find(record.key);
       const bool overwritten = found != newest.end() && found->second > record.offset;
-      // All older records of this key were in segments that this or an earlier compaction rewrote.
+      // All older records of this key were in segments rewritten by this or an earlier compaction.
       const bool expired = record.tombstone && record.append_time_ns < policy.tombstone_cutoff_ns;
       if (!overwritten && !expired) return output.Add(record, sequence);
       ++dropped;
       return OkStatus();
     };
-    // Like an appended segment, an output file is closed after the input segment with which it
-    // reaches the size limit.
+    // Like an appended segment, an output file is closed after the input segment that makes it
+    // reach the size limit.
     size_t behind = first;
     do {
       RETURN_IF_ERROR(ForEachRecord(closed.segments[behind++], damage, keep));

@@ -103,7 +103,7 @@ TEST_F(CompactionTest, DropsExpiredTombstones) {
   EXPECT_EQ(count(), 0);
 }
 
-// Regression test for issue 10, A2: the two snapshots of a job, written in two commits, stay in two
+// Regression test for issue 10, A2. The two snapshots of a job, written in two commits, stay in two
 // batches, so one flipped bit cannot damage both.
 TEST_F(CompactionTest, RecordsOfTwoCommitsNeverShareBatch) {
   const std::string older(200, 'a');
@@ -133,7 +133,7 @@ TEST_F(CompactionTest, RecordsOfTwoCommitsNeverShareBatch) {
   EXPECT_EQ(readout.records.front().value, older);
 }
 
-TEST_F(CompactionTest, UncompactedTopicsAreUnchanged) {
+TEST_F(CompactionTest, TopicsWithoutCompactionAreUnchanged) {
   MustOpen();
   Topic("t");
   for (int i = 0; i < 100; ++i) Append({Out("t", std::string(50, 'x'), "same key")});
@@ -171,7 +171,7 @@ TEST_F(CompactionTest, ReadOnlyLogKeepsReadingReplacedFiles) {
   reading.read_only = true;
   const auto reader = OpenEmbeddedLog(reading, &clock_);
   ASSERT_TRUE(reader.ok()) << reader.status();
-  ASSERT_TRUE(log_->Maintain().ok());  // replaces the writer's files
+  ASSERT_TRUE(log_->Maintain().ok());  // replaces files of the writer
   const Readout readout = ReadAll(reader->get(), {"t", 0});
   EXPECT_TRUE(readout.losses.empty());
   EXPECT_EQ(readout.records.size(), 100U);
@@ -182,7 +182,7 @@ TEST_F(CompactionTest, RandomWritesCompactionsAndRestarts_KeepNewestRecords) {
   const uint32_t seed = std::random_device()();
   SCOPED_TRACE(Cat("seed ", seed));
   std::mt19937 random(seed);
-  // Holds few keys, so each compaction covers only some segments.
+  // The memory limit allows few keys, so each compaction covers only some segments.
   options_.compaction_map_bytes = 600;
   options_.compress = true;
   MustOpen();
@@ -280,7 +280,7 @@ TEST_F(CompactionTest, PowerLoss_KeepsCommitsAfterCompactedRange) {
   CopyDir(options_.dir, Dir("cut"));
   log_.reset();
   options_.dir = Dir("cut");
-  // Only the flushed part of the journal is sure to survive.
+  // Only the flushed part of the journal is guaranteed to survive.
   const std::string journal = Slurp(Journal());
   const JournalScan scan = ScanJournal(journal);
   size_t sure = 0;

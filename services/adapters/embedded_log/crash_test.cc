@@ -1,4 +1,4 @@
-// Tests of kill -9, torn tails, and power loss: a commit survives completely or not at all.
+// Tests of kill -9, torn tails, and power loss. A commit must survive completely or not at all.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -56,8 +56,8 @@ class CrashTest : public EmbeddedLogTest {
   }
 };
 
-// Truncates the writes of the last commit at every byte, in the order in which they were made:
-// segments first, then the journal.
+// Truncates the writes of the last commit at every byte in write order: segments first, then the
+// journal.
 TEST_F(CrashTest, LastCommitTornAtAnyByte_IsDropped) {
   MustOpen();
   MakeTopics();
@@ -102,7 +102,7 @@ TEST_F(CrashTest, LastCommitTornAtAnyByte_IsDropped) {
   }
 }
 
-// After a power loss, the journal may be on the disk while the records are missing or zeroed.
+// After a power loss, the journal may be on disk while the records are missing or zeroed.
 TEST_F(CrashTest, CommitWithMissingRecordsIsDropped) {
   MustOpen();
   MakeTopics();
@@ -138,8 +138,8 @@ TEST_F(CrashTest, CommitWithMissingRecordsIsDropped) {
   EXPECT_EQ(last, 5);
 }
 
-// The journal's pages may reach the disk in any order, which leaves a hole followed by valid
-// frames.
+// The pages of the journal may reach the disk in any order, which can leave a hole followed by
+// valid frames.
 TEST_F(CrashTest, HoleInUnflushedJournalIsTornTail) {
   MustOpen();
   MakeTopics();
@@ -172,8 +172,8 @@ TEST_F(CrashTest, OpenFlushesUnflushedFilesOfPreviousProcess) {
   options_.dir = Dir("killed");
   MustOpen();
   EXPECT_EQ(CheckCommits(), 3);
-  // This process writes only to its own file, but the mark it writes must be true for all earlier
-  // frames as well.
+  // This process writes only to its own file, but the mark must also be true for all earlier
+  // frames.
   Append({Out("b", "x", "k", 1)});
   ASSERT_TRUE(log_->Sync().ok());
   const auto position = log_->Committed("g", {"a", 0});
@@ -189,7 +189,7 @@ struct KillCase {
 
 class KillTest : public CrashTest, public ::testing::WithParamInterface<KillCase> {
  protected:
-  // Commits until the process is killed and writes each acknowledged number to the pipe.
+  // Commits until the process is killed. Writes the number of each acknowledged commit to the pipe.
   [[noreturn]] void Child(int acknowledge) {
     clock::SystemClock clock;
     auto opened = OpenEmbeddedLog(options_, &clock);

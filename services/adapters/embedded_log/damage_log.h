@@ -1,4 +1,5 @@
-// Collects damage reports: keeps them for the owner, counts them, and logs each one once.
+// Collector of damage reports. It keeps the reports for the owner, counts them, and logs each one
+// once.
 #pragma once
 
 #include <map>
@@ -28,7 +29,7 @@ class DamageLog {
     }
     ++counts_[{report.kind, report.topic, report.healed}];
     if (silent_) {
-      // The caller reports the damage.
+      // Adds damage that the caller itself reports in the log.
     } else if (report.healed) {
       PITWALL_LOG(kWarning, "log", report.place, ": ", report.message);
     } else {

@@ -1,4 +1,4 @@
-// Tests of bit flips on the disk: damaged records are reported and skipped, and all other records
+// Tests of flipped bits on disk. Damaged records are reported and skipped, and all other records
 // stay readable.
 #include <gtest/gtest.h>
 
@@ -22,8 +22,8 @@ class DamageTest : public EmbeddedLogTest {
     ASSERT_TRUE(log_->StorePosition("g", {"t", 0}, {7, "seven"}).ok());
     log_.reset();
   }
-  // Expects that opening the log fails with the location and the repair command. Repairs the log
-  // and expects a second repair to find nothing.
+  // Expects that opening the log fails with the location and the repair command. Then repairs the
+  // log and expects that a second repair finds no damage.
   void MustRepair(std::string_view place) {
     const Status opened = Open();
     ASSERT_EQ(opened.code(), absl::StatusCode::kDataLoss) << opened;
@@ -58,7 +58,7 @@ TEST_F(DamageTest, FlippedBitInSegmentLosesOnlyItsBatch) {
     log_.reset();
     CopyDir(Dir("whole"), options_.dir);
     Spill(path, content);
-    if (byte < 16) {  // the file header repeats the file name, so nothing is lost
+    if (byte < 16) {  // the file header only repeats the file name, so nothing is lost
       MustOpen();
       EXPECT_EQ(ReadAll("t").values(), Expected());
       EXPECT_EQ(log_->Damage().size(), 1U);
@@ -117,8 +117,8 @@ TEST_F(DamageTest, TruncatedOrMissingSegmentIsReportedAsLoss) {
   readout = ReadAll("t");
   EXPECT_EQ(readout.losses.size(), 1U);
   EXPECT_EQ(readout.records.back().value, Expected().back());
-  // The first segment is missing. A reader from the start must not mistake the second segment for
-  // the first.
+  // The first segment is missing. A reader that starts at the beginning must not mistake the second
+  // segment for the first.
   log_.reset();
   CopyDir(Dir("whole"), options_.dir);
   ASSERT_TRUE(files::Remove(segments[0]).ok());
@@ -167,7 +167,7 @@ TEST_F(DamageTest, FlippedBitInJournalIsRejectedOrHarmless) {
     ++refused;
     ASSERT_EQ(opened.code(), absl::StatusCode::kDataLoss) << opened;
     EXPECT_NE(std::string(opened.message()).find(path), std::string::npos) << opened;
-    // The repair works without the lost frame because each batch holds its commit sequence.
+    // The repair works without the lost frame because each batch contains its commit sequence.
     MustRepair(path);
     MustOpen();
     EXPECT_EQ(Values("t"), Expected()) << "byte " << byte;
@@ -189,7 +189,7 @@ TEST_F(DamageTest, MissingJournalIsNotTreatedAsEmptyLog) {
   EXPECT_EQ(Values("t"), Expected());
 }
 
-// A journal that is cut between two frames is still well-formed.
+// A journal truncated between two frames is still well-formed.
 TEST_F(DamageTest, TruncatedOrOutdatedJournalIsRejected) {
   Fill();
   const std::string path = Journal();
@@ -283,7 +283,7 @@ TEST_F(DamageTest, RandomDamageNeverProducesFalseRecords) {
   log_.reset();
   const std::vector<std::string> segments = Segments("t");
   CopyDir(options_.dir, Dir("whole"));
-  options_.salvage = true;  // readers encounter the damage
+  options_.salvage = true;  // readers report the damage
   for (int round = 0; round < 60; ++round) {
     log_.reset();
     CopyDir(Dir("whole"), options_.dir);

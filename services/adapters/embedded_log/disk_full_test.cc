@@ -1,5 +1,5 @@
-// Tests of a full disk and of failing flushes: no commit is partly visible, and appends succeed
-// once the disk recovers.
+// Tests of a full disk and of failed flushes. No commit may be partly visible, and appends must
+// succeed after the disk recovers.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/resource.h>
@@ -63,7 +63,7 @@ TEST_F(DiskFullTest, FullAtAnyByte_CommitIsNotVisible) {
         ASSERT_EQ(applied.code(), absl::StatusCode::kResourceExhausted) << applied;
       }
       ExpectCommits(there);
-      // As soon as there is space, commits succeed again, also after a restart.
+      // As soon as space is available, commits succeed again, even after a restart.
       if (space % 7 == 0) {
         const Status again = (*committer)->Apply(Numbered(++n));
         ASSERT_TRUE(again.ok()) << again;
@@ -81,7 +81,7 @@ TEST_F(DiskFullTest, FullAtAnyByte_CommitIsNotVisible) {
   }
 }
 
-TEST_F(DiskFullTest, FailedTruncate_TailStaysInvisible) {
+TEST_F(DiskFullTest, TruncateFails_TailStaysInvisible) {
   MustOpen();
   MakeTopics();
   auto committer = log_->OpenCommitter("c");
@@ -111,7 +111,7 @@ TEST_F(DiskFullTest, FailedTruncate_TailStaysInvisible) {
   }
 }
 
-TEST_F(DiskFullTest, FailedLargeAppendDoesNotAffectSmallAppend) {
+TEST_F(DiskFullTest, LargeAppendFails_SmallAppendSucceeds) {
   options_.compress = false;
   MustOpen();
   MakeTopics();
@@ -119,7 +119,7 @@ TEST_F(DiskFullTest, FailedLargeAppendDoesNotAffectSmallAppend) {
   options_.faults->SetSpace(5000);
   EXPECT_EQ(TryAppend({Out("a", std::string(100'000, 'x'))}).code(),
             absl::StatusCode::kResourceExhausted);
-  options_.faults->SetSpace(5000);  // the rollback of the large record freed its space
+  options_.faults->SetSpace(5000);  // the rollback of the large record has freed its space
   Append({Out("a", "small too")});
   EXPECT_EQ(Values("a"), (std::vector<std::string>{"small", "small too"}));
 }
@@ -179,8 +179,8 @@ TEST_F(DiskFullTest, RetentionFreesSpaceOnFullDisk) {
   EXPECT_EQ(Values("a"), std::vector<std::string>{"again"});
 }
 
-// A failed flush may have dropped dirty pages. Unacknowledged writes are rolled back and
-// acknowledged ones are written again, so the log resumes once flushes succeed.
+// A failed flush may have dropped dirty pages. Unacknowledged writes are rolled back, and
+// acknowledged writes are repeated, so the log resumes as soon as flushes succeed.
 TEST_F(DiskFullTest, CommitsSucceedAfterFailedFlush) {
   options_.fsync = FsyncPolicy::kAlways;
   MustOpen();
@@ -212,8 +212,8 @@ TEST_F(DiskFullTest, CommitsSucceedAfterFailedFlush) {
   ExpectCommits({0, 4, 7, 8});
 }
 
-// When the disk under one partition fails, the other partitions keep working and the error names
-// the failed one.
+// When the disk of one partition fails, the other partitions keep working, and the error names the
+// failed partition.
 TEST_F(DiskFullTest, FailedPartitionDoesNotAffectOthers) {
   for (const FsyncPolicy policy : {FsyncPolicy::kAlways, FsyncPolicy::kInterval}) {
     options_.dir = Dir(Cat("one", static_cast<int>(policy)));
@@ -267,13 +267,13 @@ TEST_F(DiskFullTest, FailedPartitionDoesNotAffectOthers) {
   }
 }
 
-// The process temporarily runs out of file descriptors. All operations of the log fail meanwhile
-// and succeed later.
+// The process temporarily runs out of file descriptors. All operations on the log fail during that
+// time and succeed afterwards.
 TEST_F(DiskFullTest, RecoversAfterDescriptorsRunOut) {
   for (const FsyncPolicy policy : {FsyncPolicy::kAlways, FsyncPolicy::kInterval}) {
     options_.dir = Dir(Cat("descriptors", static_cast<int>(policy)));
     options_.fsync = policy;
-    options_.segment_bytes = 1;  // each commit needs a new file in each partition
+    options_.segment_bytes = 1;  // each commit needs a new file in every partition
     MustOpen();
     MakeTopics();
     auto committer = log_->OpenCommitter("c");
@@ -281,8 +281,7 @@ TEST_F(DiskFullTest, RecoversAfterDescriptorsRunOut) {
     std::vector<int64_t> there{0};
     rlimit before{};
     ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
-    // The loop allows one more descriptor per iteration, so every call that opens a file fails
-    // once.
+    // Each iteration allows one more descriptor, so every call that opens a file fails once.
     for (rlim_t spare = 0; spare < 16; ++spare) {
       const int next = ::dup(0);
       ASSERT_GE(next, 0);
@@ -314,7 +313,7 @@ TEST_F(DiskFullTest, RecoversAfterDescriptorsRunOut) {
   }
 }
 
-// The kernel's file size limit has the same effect. It is set in a child process.
+// The kernel's file size limit has the same effect. The test sets the limit in a child process.
 TEST_F(DiskFullTest, ProcessFileSizeLimitIsReported) {
   MustOpen();
   MakeTopics();

@@ -29,36 +29,37 @@ class DiskFaults;  // injects write failures in tests
 namespace pitwall::log {
 
 enum class FsyncPolicy {
-  kAlways,  // a commit returns once it is on the disk; waiting commits share a flush
-  // A background thread flushes every fsync_interval_ms; a power loss destroys at most the commits
-  // of one interval, each of them completely.
+  kAlways,  // a commit returns after it is on disk; waiting commits share a flush
+  // A background thread flushes every fsync_interval_ms. A power loss destroys at most the commits
+  // of one interval, and each of them completely.
   kInterval,
-  kNever,  // the OS decides when to flush (and Close flushes): survives kill -9, not a power loss
+  kNever,  // the OS (or Close) flushes: survives kill -9, not a power loss
 };
 
 struct EmbeddedLogOptions {
   std::string dir;         // created if it does not exist (never if read_only)
   bool read_only = false;  // reads the state committed at open; acquires no lock, writes nothing
-  // Opens the log despite damage; readers receive errors for the lost records. Without this option,
-  // Open fails and `pitwall log repair` is required (log_repair.h).
+  // Opens the log despite damage, so that readers receive errors for the lost records. Without this
+  // option, Open fails, and `pitwall log repair` is required (log_repair.h).
   bool salvage = false;
   FsyncPolicy fsync = FsyncPolicy::kInterval;
   int64_t fsync_interval_ms = 200;
-  // A segment is closed at the first commit after it reached this size or its first record reached
-  // this age.
+  // Limits after which a segment is closed at the next commit: its size, and the age of its first
+  // record.
   int64_t segment_bytes = 64 << 20;
   int64_t segment_ms = 6 * 3'600'000;
   size_t max_record_bytes = 16 << 20;  // key + value + headers; at most 16 MiB
-  bool compress = true;                // zstd for batches that shrink
-  // Growth after which the journal is rewritten (at least its own size).
+  bool compress = true;                // zstd for batches that become smaller
+  // Growth after which the journal is rewritten. The growth must also reach the size of the last
+  // checkpoint.
   int64_t checkpoint_bytes = 4 << 20;
   // Minimum share of uncompacted closed bytes that triggers a compaction.
   double compaction_dirty_share = 0.5;
-  // Memory for keys in one compaction. The rest is left to the next one.
+  // Memory for keys in one compaction. The remaining keys are left to the next compaction.
   size_t compaction_map_bytes = 64 << 20;
   int64_t tombstone_retention_ms = 24 * 3'600'000;
-  // Limit of the bytes that Open reads and verifies, newest segments first. A background thread
-  // verifies the rest. -1: Open verifies all segments.
+  // Number of bytes that Open reads and verifies, newest segments first. A background thread
+  // verifies the rest. With -1, Open verifies all segments.
   int64_t verify_bytes = 256 << 20;
   // Runs interval flushes, retention, and compaction on background threads. If false, the owner
   // must call Sync() and Maintain().
@@ -74,9 +75,9 @@ enum class DamageKind {
   kRecords,         // unreadable records
   kOffsets,         // offsets that no file contains
   kJournal,         // the commit journal does not parse
-  kJournalCut,      // the journal ends before flushed frames
+  kJournalCut,      // the journal ends before frames that were flushed
   kJournalMissing,  // the journal is missing
-  kSyncedMark,      // damaged note of the flushed sequence
+  kSyncedMark,      // the note of the flushed sequence is damaged
   kTopicFile,       // topic.conf is missing or does not parse
   kTopicMissing,    // the topic's directory is missing
   kUnflushed,       // commits that did not reach the disk before a power loss
@@ -87,9 +88,9 @@ struct DamageReport {
   DamageKind kind = DamageKind::kRecords;
   std::string place;    // file and byte position
   std::string message;  // cause and lost offsets
-  std::string topic;    // "": not related to a topic
+  std::string topic;    // "" if not related to a topic
   int32_t partition = -1;
-  int64_t from_offset = -1;  // first lost offset; -1: none or unknown
+  int64_t from_offset = -1;  // first lost offset; -1 if none or unknown
   int64_t to_offset = -1;    // first offset after the lost range
   bool healed = false;       // repaired at open without any loss
   std::string path;          // path of the file
@@ -108,36 +109,39 @@ struct EmbeddedLogStats {
   int64_t bytes = 0;    // written to segments since open
   int64_t flushes = 0;  // fsync calls on segments and journal
   int64_t failed_flushes = 0;
-  int64_t suspended_partitions = 0;  // currently suspended because their records cannot be flushed
-  int64_t journal_bytes = 0;         // current size of the journal file
+  int64_t suspended_partitions =
+      0;                      // number of suspended partitions, whose records cannot be flushed
+  int64_t journal_bytes = 0;  // current size of the journal file
   int64_t checkpoints = 0;
-  int64_t segments = 0;          // current number of files of all partitions
-  int64_t segment_bytes = 0;     // their committed bytes
-  int64_t segments_deleted = 0;  // deleted by retention
+  int64_t segments = 0;          // number of files in all partitions
+  int64_t segment_bytes = 0;     // committed bytes of these files
+  int64_t segments_deleted = 0;  // files deleted by retention
   int64_t compactions = 0;
-  int64_t clock_ahead_ns = 0;        // current append time minus wall time
+  int64_t clock_ahead_ns = 0;        // newest append time minus wall time
   bool retention_suspended = false;  // the wall clock jumped ahead, so retention by age is paused
 };
 
-// Thread-safe, as io.h requires. Readers, appenders, and committers may outlive the log: appends
-// then fail with FailedPrecondition, and readers keep reading committed records. `Committed` and
-// `StorePosition` accept only topics of this log.
+// Thread-safe, as io.h requires. Readers, appenders, and committers may outlive the log. Appends
+// then fail with FailedPrecondition, and readers continue to read committed records. `Committed`
+// and `StorePosition` accept only topics of this log.
 //
-// Errors in addition to io.h: ResourceExhausted if the disk is full or the process has no file
-// descriptor left; Unavailable if the disk fails (the commit is undone, and later commits succeed
-// once the disk recovers); FailedPrecondition if opened read-only. An error of one partition names
-// the partition and does not affect the others: if its records cannot be flushed, it is suspended
-// until a flush succeeds.
+// Errors in addition to io.h:
+//  * ResourceExhausted: the disk is full, or the process has no file descriptor left.
+//  * Unavailable: the disk failed. The commit is undone, and later commits succeed after the disk
+//    recovers.
+//  * FailedPrecondition: the log was opened read-only.
+// An error of one partition names the partition and does not affect the others. If the records of a
+// partition cannot be flushed, it is suspended until a flush succeeds.
 class EmbeddedLog : public Log {
  public:
   // Returns the topic names in alphabetical order.
   virtual std::vector<std::string> Topics() = 0;
   virtual StatusOr<TopicConfig> Config(std::string_view topic) = 0;
   // Deletes the segments whose records are all older than their topic's retention. If `background`
-  // is set, this also runs at open, whenever a segment is closed, and every minute.
+  // is set, deletion also runs at open, whenever a segment is closed, and every minute.
   virtual Status ApplyRetention() = 0;
-  // Applies retention, then compacts partitions whose dirty share requires it. May take long;
-  // appends continue meanwhile.
+  // Applies retention, then compacts partitions whose dirty share requires it. The call may take
+  // long, but appends continue.
   virtual Status Maintain() = 0;
   // Flushes everything committed so far to the disk.
   virtual Status Sync() = 0;
@@ -149,9 +153,9 @@ class EmbeddedLog : public Log {
 };
 
 // Opens a log. `clock` is borrowed and must outlive the log and all objects created from it.
-// Errors: FailedPrecondition if this or another process writes to the directory, InvalidArgument
-// for an invalid option, DataLoss for damage (see salvage), NotFound if read_only is set and no log
-// exists.
+// Returns FailedPrecondition if this or another process writes to the directory, InvalidArgument
+// for an invalid option, DataLoss for damage (see salvage), and NotFound if read_only is set and no
+// log exists.
 StatusOr<std::unique_ptr<EmbeddedLog>> OpenEmbeddedLog(const EmbeddedLogOptions& options,
                                                        Clock* clock);
 

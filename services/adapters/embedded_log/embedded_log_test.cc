@@ -68,7 +68,7 @@ TEST_F(EmbeddedLogBasics, DamagedTopicFileIsReportedWithLine) {
   std::string text = Slurp(path);
   text.replace(text.find("partitions: 3"), 13, "partitions: 7");
   Spill(path, text);
-  // The journal holds the same configuration, so nothing is lost, but the damage is reported.
+  // The journal contains the same configuration, so nothing is lost, but the damage is reported.
   MustOpen();
   EXPECT_EQ(*log_->Partitions("t"), 3);
   ASSERT_EQ(log_->Damage().size(), 1U);
@@ -119,7 +119,7 @@ TEST_F(EmbeddedLogBasics, ReadOnlyLogSeesStateCommittedAtOpen) {
   Topic("t");
   Append({Out("t", "a")});
   ASSERT_TRUE(log_->StorePosition("g", {"t", 0}, {1, "m"}).ok());
-  // The reader opens the log while the writer is running.
+  // The reader opens the log while the writer is active.
   const auto reader = OpenEmbeddedLog(reading, &clock_);
   ASSERT_TRUE(reader.ok()) << reader.status();
   Append({Out("t", "b")});
@@ -164,7 +164,7 @@ TEST_F(EmbeddedLogBasics, PollWaitsForTimeoutOrCommit) {
   EXPECT_TRUE(got.empty());
   poller = std::thread([&] { EXPECT_TRUE((*reader)->Poll(1, 1, 5, &got).ok()); });
   clock_.AwaitWaiters(1);
-  Append({Out("t", "x")});  // time stands still, so only the commit can end the wait
+  Append({Out("t", "x")});  // time does not advance, so only the commit can end the wait
   poller.join();
   EXPECT_EQ(got.size(), 1U);
 }
@@ -182,11 +182,11 @@ TEST_F(EmbeddedLogBasics, ReadersAndAppendersMayOutliveLog) {
   std::vector<Record> got;
   EXPECT_TRUE((*reader)->Poll(10, 100, 0, &got).ok());
   EXPECT_EQ(got.size(), 1U);
-  MustOpen();  // the lock was released anyway
+  MustOpen();  // the lock was nevertheless released
   EXPECT_EQ(Values("t"), (std::vector<std::string>{"a"}));
 }
 
-TEST_F(EmbeddedLogBasics, OffsetsOutsideTheLogAreErrors) {
+TEST_F(EmbeddedLogBasics, OffsetsOutsideLogAreErrors) {
   MustOpen();
   Topic("t");
   Append({Out("t", "a"), Out("t", "b")});
@@ -233,13 +233,13 @@ TEST_F(EmbeddedLogBasics, RetentionDeletesWholeExpiredSegments) {
     clock_.Advance(4 * kNanosPerSecond);
   }
   auto reader = log_->OpenReader({"t", 0}, kFromStart);
-  // Now is 20 s, so records appended before 10 s are deleted.
+  // The current time is 20 s, so records appended before 10 s are deleted.
   ASSERT_TRUE(log_->ApplyRetention().ok());
   EXPECT_EQ(Values("t"), (std::vector<std::string>{"3", "4"}));
   EXPECT_EQ(Values("kept").size(), 5U);
   EXPECT_EQ(Segments("t").size(), 2U);
   EXPECT_EQ(log_->Stats().segments_deleted, 3);
-  // An open reader receives an error for the missed records and continues.
+  // An open reader receives an error for the missed records and then continues.
   std::vector<Record> got;
   const Status lost = (*reader)->Poll(10, 100, 0, &got);
   EXPECT_EQ(lost.code(), absl::StatusCode::kDataLoss);
@@ -253,7 +253,7 @@ TEST_F(EmbeddedLogBasics, RetentionDeletesWholeExpiredSegments) {
   clock_.Advance(3 * kNanosPerSecond);
   ASSERT_TRUE(log_->ApplyRetention().ok());
   EXPECT_EQ(Values("t"), (std::vector<std::string>{"4"}));
-  // An idle topic loses its last records too. Its offsets continue.
+  // An idle topic loses its last records too, but its offsets continue.
   clock_.Advance(60 * kNanosPerSecond);
   ASSERT_TRUE(log_->ApplyRetention().ok());
   EXPECT_EQ(Segments("t").size(), 0U);
@@ -274,7 +274,7 @@ TEST_F(EmbeddedLogBasics, RetentionRunsAtStartAndInIdleLog) {
   clock_.Advance(11 * kNanosPerSecond);
   options_.background = true;
   MustOpen();
-  clock_.AwaitWaiters(1);  // the keeper has finished its startup work
+  clock_.AwaitWaiters(1);  // the maintenance thread has finished its startup work
   EXPECT_EQ(Segments("t").size(), 0U);
   Append({Out("t", "later")});
   clock_.AwaitWaiters(1);
@@ -329,11 +329,11 @@ TEST_F(EmbeddedLogBasics, FlushesFollowFsyncPolicy) {
   options_.background = true;
   MustOpen();
   const int64_t interval = log_->Stats().flushes;
-  clock_.AwaitWaiters(2);  // flusher and keeper
+  clock_.AwaitWaiters(2);  // flush thread and maintenance thread
   for (int i = 0; i < 10; ++i) Append({Out("t", "x")});
   const int64_t due_ns = clock_.MonotonicNs() + options_.fsync_interval_ms * kNanosPerMilli;
   while (clock_.NextDeadline() != due_ns)
-    std::this_thread::yield();  // the flusher waits for its interval
+    std::this_thread::yield();  // the flush thread waits for its interval
   EXPECT_EQ(log_->Stats().flushes, interval);
   clock_.Advance(options_.fsync_interval_ms * kNanosPerMilli);
   while (log_->Stats().flushes == interval) std::this_thread::yield();
@@ -406,8 +406,8 @@ TEST_F(EmbeddedLogBasics, ReadersFollowWriterAcrossSegments) {
       for (int i = 0; i < kRecords; ++i) ASSERT_EQ(got[static_cast<size_t>(i)].value, Cat(i));
     });
   }
-  // Commits become visible atomically: if the first partition has n records, the second one has at
-  // least n.
+  // Commits become visible atomically. If the first partition has n records, the second partition
+  // has at least n.
   auto first = log_->OpenReader({"t", 0}, kFromStart);
   auto second = log_->OpenReader({"t", 1}, kFromStart);
   while (*(*first)->EndOffset() < kRecords) {

@@ -15,8 +15,8 @@ namespace pitwall::log {
 namespace {
 
 constexpr int64_t kRetainEveryNs = 60 * kNanosPerSecond;
-// File with the last wall time accepted for retention, in nanoseconds as text. A restart resumes
-// from it.
+// File with the last wall time accepted for retention, in nanoseconds as text. After a restart, the
+// log continues from that time.
 constexpr std::string_view kAgeFile = "retention-time";
 constexpr size_t kMaxAgeBytes = 64;
 constexpr int64_t kSaveAgeNs = 600 * kNanosPerSecond;
@@ -171,7 +171,7 @@ Status LogCore::EnsureTopic(std::string_view name, const TopicConfig& config) {
                      CreateTopic(options_.dir, name, next_topic_, config, options_.faults));
     ++next_topic_;
     AddTopic(made, nullptr);
-    // If the journal has no space for the frame now, the next checkpoint includes the topic.
+    // If the journal has no space for the frame now, the next checkpoint will contain the topic.
     Warn(writer_->NoteTopic({made.number, made.name, made.config}));
     return OkStatus();
   }
@@ -293,7 +293,7 @@ Status LogCore::LoadAge(bool has_records) {
   saved_age_ns_ = accepted;
   // A log without records has nothing to lose, so the current wall time is accepted.
   if (accepted.has_value() || !has_records) age_clock_.Restore(accepted.value_or(clock_->WallNs()));
-  AcceptedTime();  // monotonic time counts from here on
+  AcceptedTime();  // monotonic time counts from this point on
   return OkStatus();
 }
 
@@ -354,8 +354,8 @@ Status LogCore::CompactLocked() {
   for (const auto& topic : AllTopics()) {
     if (!topic->topic.config.compacted) continue;
     for (CommittedState::Partition* partition : topic->partitions) {
-      // Each pass processes as many segments as its memory allows and makes at least one of them
-      // clean.
+      // Each pass processes as many segments as the memory limit allows and makes at least one of
+      // them clean.
       for (bool more = true; more;) {
         const auto written =
             CompactPartition(policy, state_.get(), partition, writer_.get(), damage_.get());
@@ -405,7 +405,7 @@ void LogCore::VerifyRest() {
 }
 
 void LogCore::Keep() {
-  // Retention also runs periodically because no segment is ever closed in an idle log or on a full
+  // Retention also runs periodically, because no segment is ever closed in an idle log or on a full
   // disk.
   int64_t retain_at_ns = clock_->MonotonicNs();
   while (!stop_.load()) {

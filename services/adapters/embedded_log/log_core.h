@@ -39,12 +39,13 @@ class LogCore {
   ~LogCore();
 
   Status EnsureTopic(std::string_view name, const TopicConfig& config);
-  StatusOr<std::shared_ptr<const LiveTopic>> Find(std::string_view name);  // fails with NotFound
+  StatusOr<std::shared_ptr<const LiveTopic>> Find(
+      std::string_view name);  // returns NotFound if missing
   StatusOr<CommittedState::Partition*> FindPartition(const TopicPartition& at);
   std::vector<std::string> TopicNames();
 
-  // Resolves the partition of each record. Fails with InvalidArgument (too large or too many
-  // headers) or NotFound.
+  // Resolves the partition of each record. Returns InvalidArgument if a record is too large or has
+  // too many headers, and NotFound if the partition does not exist.
   StatusOr<std::vector<RoutedRecord>> Route(const std::vector<OutgoingRecord>& records);
   StatusOr<GroupPosition> MakePosition(std::string_view group, const TopicPartition& at,
                                        const CommittedOffset& to);
@@ -68,12 +69,13 @@ class LogCore {
   std::vector<std::shared_ptr<const LiveTopic>> AllTopics();
   // Reads the last wall time accepted for retention.
   Status LoadAge(bool has_records) ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_mutex_);
-  // Returns the wall time accepted for deletions, or nothing if no data may be deleted by age.
+  // Returns the wall time accepted for deletions, or nothing if no data may currently be deleted by
+  // age.
   std::optional<int64_t> AcceptedTime() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_mutex_);
   Status RetainLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_mutex_);
   Status CompactLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(maintenance_mutex_);
   Status RequireWritable() const;
-  void Flush();  // thread for interval flushes
+  void Flush();  // thread that flushes at intervals
   void VerifyRest();
   void Keep();  // thread for retention, compaction, and checkpoints
 

@@ -31,7 +31,7 @@ Status SegmentPartitionReader::Poll(size_t max_records, size_t max_bytes, int64_
     position_ = pending_position_;
     return std::exchange(pending_, OkStatus());
   }
-  // Poll returns at least one record, however large.
+  // Poll returns at least one record, regardless of its size.
   Take take{max_records, max_bytes == 0 ? 1 : max_bytes, out};
   const int64_t begin_ns = timeout_ns > 0 ? clock_->MonotonicNs() : 0;
   for (;;) {
@@ -77,8 +77,8 @@ void SegmentPartitionReader::TakeBatch(Take* take, Status* bad) {
     }
     if (!status.ok()) {
       decoder_.Close();
-      // Only a forged batch passes its checksum but fails to parse. It may already have used all
-      // its offsets, so no loss remains.
+      // Only a forged batch can pass its checksum and still fail to parse. Such a batch may already
+      // have used all its offsets, so no loss remains.
       if (position_ < batch_end_) {
         *bad = Lose(batch_end_, Cat(Place(batch_at_), ": ", ToStd(status.message())), true);
       }

@@ -1,4 +1,4 @@
-// PartitionReader over segment files.
+// Implementation of PartitionReader for segment files.
 #pragma once
 
 #include <atomic>
@@ -19,8 +19,8 @@
 
 namespace pitwall::log {
 
-// Implements the contract in io.h. Shares ownership of the state it reads, so it may outlive the
-// log.
+// Implements the contract in io.h. Shares ownership of the state that it reads, so it may outlive
+// the log.
 class SegmentPartitionReader final : public PartitionReader {
  public:
   SegmentPartitionReader(std::shared_ptr<CommittedState> state, std::shared_ptr<DamageLog> damage,
@@ -52,7 +52,7 @@ class SegmentPartitionReader final : public PartitionReader {
   // end.
   StatusOr<bool> OpenBatch();
   StatusOr<bool> EnterSegment();  // returns false at the committed end
-  // Called at the reader's limit; returns false at the committed end.
+  // Must be called at the reader's limit. Returns false at the committed end.
   StatusOr<bool> LeaveSegment();
   void TakeBatch(Take* take, Status* bad);
   // Advances to `to` and returns the error for the lost records in between.

@@ -41,7 +41,7 @@ void PartitionWriter::Rollback(const Mark& mark) {
   appends_.resize(mark.appends);
   if (segment_ != mark.segment) {
     file_ = nullptr;
-    dirty_tail_ = false;  // the tail was truncated before the roll
+    dirty_tail_ = false;  // the tail was truncated before the new segment started
   }
   segment_ = mark.segment;
   bytes_ = mark.bytes;
@@ -128,7 +128,8 @@ Status PartitionWriter::Write(const std::vector<const OutgoingRecord*>& records,
   const bool old = first_time_ns_ >= 0 && time_ns - first_time_ns_ >= policy_->segment_ns;
   if (segment_ == nullptr || bytes_ >= policy_->segment_bytes || old)
     RETURN_IF_ERROR(Roll(dirty, frame));
-  // A tail that could not be truncated is overwritten. Only bytes beyond the new end remain.
+  // A tail that could not be truncated is overwritten, so that only bytes beyond the new end
+  // remain.
   const bool old_tail = dirty_tail_;
   if (first_time_ns_ < 0) first_time_ns_ = time_ns;
   dirty->Add(file_, partition_, bytes_);

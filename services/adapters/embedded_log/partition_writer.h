@@ -1,4 +1,4 @@
-// Writer of one partition: encodes records, rolls segments, and rolls back failed commits.
+// Writer of one partition. It encodes records, starts new segments, and rolls back failed commits.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +26,7 @@ struct DirtyFiles {
     int64_t from = 0;  // earlier bytes are already flushed
   };
   std::map<const files::File*, Entry> files;
-  // Open directories, so that a flush does not need a file descriptor.
+  // Directories that stay open, so that a flush does not need a file descriptor.
   std::map<CommittedState::Partition*, std::shared_ptr<files::Directory>> directories;
   bool empty() const { return files.empty() && directories.empty(); }
   void clear() {
@@ -60,7 +60,7 @@ class PartitionWriter {
   PartitionWriter(const SegmentPolicy* policy, CommittedState::Partition* partition,
                   std::string dir, const PartitionContent& content);
 
-  // State to roll back to.
+  // State to which a failed commit is rolled back.
   struct Mark {
     std::shared_ptr<Segment> segment;
     int64_t bytes = 0;
@@ -74,15 +74,15 @@ class PartitionWriter {
   // Undoes everything since `mark`.
   void Rollback(const Mark& mark);
 
-  // Appends the records. Adds their end and a closed segment, if any, to `frame`. On error, the
-  // caller must roll back.
+  // Appends the records. Adds the new end, and a closed segment if any, to `frame`. After an error,
+  // the caller must roll back.
   Status Write(const std::vector<const OutgoingRecord*>& records, int64_t now_ns,
                BatchBuilder* builder, DirtyFiles* dirty, Frame* frame);
-  // Rejects writes with `status` while earlier records cannot be flushed. OK resumes writing.
+  // Rejects writes with `status` while earlier records cannot be flushed. OK allows writes again.
   void Suspend(const Status& status) { suspended_ = status; }
   const Status& suspended() const { return suspended_; }
 
-  // Returns the changes since the last Publish. The caller makes them visible to readers once the
+  // Returns the changes since the last Publish. The caller makes them visible to readers after the
   // journal covers them.
   CommittedState::PartitionUpdate Publish();
 
@@ -105,8 +105,8 @@ class PartitionWriter {
   CommittedState::Partition* const partition_;
   const std::string dir_;
 
-  std::shared_ptr<Segment> segment_;   // nullptr: the next write creates one
-  std::shared_ptr<files::File> file_;  // opened for writing on demand
+  std::shared_ptr<Segment> segment_;   // null until the next write creates one
+  std::shared_ptr<files::File> file_;  // opened for writing when needed
   int64_t bytes_ = 0;                  // end of the bytes written and not rolled back
   int64_t first_time_ns_ = -1;         // append time of the segment's first record
   int64_t next_offset_ = 0;
@@ -116,7 +116,7 @@ class PartitionWriter {
 
   std::vector<SegmentInfo> new_segments_;  // since the last Publish
   std::vector<Append> appends_;            // since the last Publish
-  int64_t sealed_bytes_ = 0;  // final size of the last published segment if new ones follow
+  int64_t sealed_bytes_ = 0;  // final size of the last published segment if new segments follow
   int64_t sealed_time_ns_ = -1;
   std::string buffer_;
   int64_t bytes_written_ = 0;

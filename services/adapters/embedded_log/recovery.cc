@@ -20,7 +20,7 @@ constexpr size_t kMaxMarkBytes = 4096;
 
 std::string CommitsDir(const EmbeddedLogOptions& options) { return Cat(options.dir, "/commits"); }
 
-// Single pass over the directory. Reports problems to `damage`.
+// Single pass over the directory. Problems are reported to `damage`.
 class Recovery {
  public:
   Recovery(const EmbeddedLogOptions& options, DamageLog* damage)
@@ -85,7 +85,8 @@ class Recovery {
     return OkStatus();
   }
 
-  // Checks that a log without a journal has no records either. Otherwise, the journal was removed.
+  // Checks that a log without a journal does not contain records either. Otherwise, the journal was
+  // removed.
   Status CheckNothingCommitted(const std::vector<TopicFolder>& folders) {
     const std::string dir = CommitsDir(options_);
     if (options_.read_only && folders.empty() && !mark_there_) {
@@ -132,7 +133,8 @@ class Recovery {
               " (this version of Pitwall reads 1 and 2); use the version that wrote it"));
     }
     complete_ = scan.format == 2;
-    if (scan.format == 1) out_.rewrite_journal = true;  // the rewritten journal lists its segments
+    if (scan.format == 1)
+      out_.rewrite_journal = true;  // the rewritten journal will list its segments
     if (clean && (scan.format == 0 || scan.format > 2)) {
       Report(DamageKind::kJournal, journal.path,
              "the header is damaged, but all frames are intact; it is rewritten", journal.path,
@@ -151,8 +153,8 @@ class Recovery {
       const std::string reason = scan.damage_reason.empty() ? "no checkpoint" : scan.damage_reason;
       uint64_t last_good = 0;
       for (size_t i = 0; i < scan.first_behind; ++i) last_good = scan.frames[i].frame.sequence;
-      // Later frames or the mark may prove that the damaged frames were on the disk. A crash cannot
-      // destroy those.
+      // Later frames or the mark may prove that the damaged frames were on disk. A crash cannot
+      // destroy such frames.
       bool proven = !whole_checkpoint || mark_.sequence > last_good || !scan.looks_torn;
       for (size_t i = scan.first_behind; i < scan.frames.size(); ++i) {
         proven = proven || scan.frames[i].frame.synced_sequence > last_good;
@@ -188,8 +190,8 @@ class Recovery {
     return OkStatus();
   }
 
-  // Prepares to recover from segments: the journal is incomplete, so records of commits that are
-  // known to have happened are read from the segments.
+  // Prepares to recover from segments. The journal is incomplete, so the records of commits that
+  // are known to have happened are read from the segments.
   void Salvage(uint64_t newest) {
     out_.journal_damaged = true;
     out_.rewrite_journal = true;
@@ -197,7 +199,7 @@ class Recovery {
     extend_to_ = std::max(newest, mark_.sequence);
   }
 
-  // Frames that are not commits were flushed when they were written, so their facts stay valid.
+  // Frames other than commits were flushed when they were written, so their facts stay valid.
   void DropFrom(size_t first, int64_t at, std::vector<ScannedFrame>* frames) {
     for (size_t i = first; i < frames->size(); ++i) {
       const Frame& frame = (*frames)[i].frame;
@@ -275,7 +277,7 @@ class Recovery {
     return &listed_.emplace(key, std::move(files)).first->second;
   }
 
-  // Drops the frames starting with the first one whose records did not reach the disk.
+  // Drops all frames from the first one whose records did not reach the disk.
   Status CutUnflushed(const std::string& path) {
     uint64_t synced = mark_.sequence;
     int64_t bytes_left = 0;
@@ -421,8 +423,8 @@ class Recovery {
       const Status verified =
           VerifySegment(out_.facts[candidate.key], out_.files[candidate.key].dir, content,
                         candidate.index, damage_);
-      // In a read-only log, the retention of the writer may have deleted the segment. The next
-      // attempt finds out.
+      // In a read-only log, the writer's retention may have deleted the segment. The next attempt
+      // detects that.
       if (verified.code() == absl::StatusCode::kNotFound) continue;
       RETURN_IF_ERROR(verified);
     }

@@ -1,4 +1,4 @@
-// Recovery: determines the committed state of a data directory from its files.
+// Recovery of the committed state of a data directory from its files.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct Recovered {
   std::vector<CommitterEpoch> epochs;
   uint64_t sequence = 0;        // sequence of the newest frame
   uint32_t max_topic = 0;       // highest topic number, including topics whose directory is missing
-  uint64_t journal_number = 0;  // 0: no journal yet
+  uint64_t journal_number = 0;  // 0 if there is no journal yet
   int64_t journal_bytes = 0;    // size of the valid part
   int64_t checkpoint_bytes = 0;             // size of the checkpoint at its start
   bool flush_journal = false;               // the journal was truncated or is not fully flushed
@@ -48,7 +48,7 @@ struct Recovered {
   // The journal was salvaged or has an older format and must be replaced by a checkpoint before the
   // next append.
   bool rewrite_journal = false;
-  std::string journal_path;  // "": no journal
+  std::string journal_path;  // "" if there is no journal
   bool journal_damaged = false;
 };
 
@@ -64,7 +64,7 @@ struct Recovered {
 StatusOr<Recovered> Recover(const EmbeddedLogOptions& options, DamageLog* damage);
 
 // Prepares the directory for a writer. Removes older journals, records after the committed ends,
-// and files of unfinished work. Flushes unflushed files and writes automatic repairs to the disk.
+// and files of unfinished operations. Flushes unflushed files and writes automatic repairs to disk.
 Status ClearAway(const EmbeddedLogOptions& options, const Recovered& recovered,
                  const std::vector<DamageReport>& found);
 

@@ -21,11 +21,11 @@ StatusOr<int64_t> DeleteExpired(CommittedState* state, CommittedState::Partition
     if (newest >= cutoff_ns) break;
   }
   if (expired > 0) {
-    // After this flush, recovery does not open the deleted files to verify commits that were never
-    // marked as flushed.
+    // After this flush, recovery can verify commits that were never marked as flushed without the
+    // deleted files.
     RETURN_IF_ERROR(writer->Sync(/*durable_mark=*/true));
-    // The journal is written first because files that are missing without a note count as damage.
-    // If the disk has no space for the note, the first file is deleted before it.
+    // The journal is written first, because files that are missing without a note count as damage.
+    // If the disk has no space for the note, the first file is deleted before the note is written.
     Frame facts;
     facts.starts.push_back(
         {CommittedState::Key(partition), content.segments[expired].segment->name().base_offset});

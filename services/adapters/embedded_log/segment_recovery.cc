@@ -52,7 +52,7 @@ StatusOr<PartitionFiles> ListPartition(const std::string& dir, const PartitionFa
     }
   }
   // For equal base offsets, the output of the newest compaction comes first. A newer output never
-  // starts after an older one that it replaces.
+  // starts after an older output that it replaces.
   std::sort(found.begin(), found.end(), [](const SegmentName& a, const SegmentName& b) {
     if (a.base_offset != b.base_offset) return a.base_offset < b.base_offset;
     return a.run > b.run;
@@ -100,7 +100,7 @@ Status VerifyCommit(const PartitionFiles& files, const PartitionEnd& end, bool c
   SegmentReader reader(file, end.from_bytes, end.to_bytes);
   BatchDecoder decoder;
   int64_t next = end.from_offset;
-  // Reads a few bytes after the commit: if zeros continue there, that part did not reach the disk
+  // Reads a few bytes after the commit. If zeros continue there, that part did not reach the disk
   // either.
   constexpr int64_t kBehind = 16;
   std::string bytes(static_cast<size_t>(end.to_bytes - end.from_bytes + kBehind), '\0');
@@ -177,8 +177,8 @@ class Examination {
   Examination(const PartitionFiles& files, const PartitionFacts& facts, DamageLog* damage)
       : files_(files), facts_(facts), damage_(damage) {}
 
-  // Opens and checks a segment file. `bytes`: committed size in the journal; -1: unknown, the file
-  // size applies.
+  // Opens and checks a segment file. `bytes` is the committed size in the journal; -1 means
+  // unknown, in which case the file size applies.
   StatusOr<std::optional<SegmentInfo>> Take(const SegmentName& name, int64_t bytes, int64_t end) {
     const std::string path = PathOf(files_, name);
     auto file = files::File::Open(path, files::File::Mode::kRead);
@@ -270,7 +270,7 @@ StatusOr<PartitionContent> RecoverPartition(const PartitionFiles& files,
   } else {
     for (size_t i = 0; i < files.segments.size(); ++i) {
       const SegmentName& name = files.segments[i];
-      if (name.base_offset >= content.end_offset) break;  // belongs to a commit that was dropped
+      if (name.base_offset >= content.end_offset) break;  // belongs to a dropped commit
       const bool last = !name.compacted() && name.base_offset == end.segment_base;
       const int64_t behind = name.compacted() ? name.end_offset
                              : i + 1 < files.segments.size()
@@ -278,7 +278,7 @@ StatusOr<PartitionContent> RecoverPartition(const PartitionFiles& files,
                                  : end.to_offset;
       wanted.push_back({name, last ? end.to_bytes : -1, behind, last});
     }
-    // The journal's start offset may be lost, so the existing files determine the start.
+    // The start offset in the journal may be lost, so the existing files determine it.
     content.start_offset = wanted.empty() ? end.to_offset : wanted.front().name.base_offset;
   }
   int64_t next = content.start_offset;
@@ -325,8 +325,8 @@ Status VerifySegment(const PartitionFacts& facts, const std::string& dir,
   const auto fact = facts.segments.find(info.segment->name().base_offset);
   const int64_t end = facts.complete && fact != facts.segments.end() ? fact->second.end
                                                                      : EndOfSegment(content, index);
-  // A file truncated between two batches reads without errors, so its committed size is checked
-  // too.
+  // A file truncated between two batches can be read without errors, so its committed size is
+  // checked too.
   const int64_t bytes = facts.complete && fact != facts.segments.end()
                             ? std::max(info.bytes, fact->second.bytes)
                             : info.bytes;

@@ -25,7 +25,7 @@ struct PartitionFiles {
 struct PartitionFacts {
   std::string topic;
   int32_t partition = 0;
-  std::optional<PartitionEnd> end;          // nothing: no commit yet
+  std::optional<PartitionEnd> end;          // no information, because there is no commit yet
   bool complete = false;                    // `segments` lists all segments except the last one
   std::map<int64_t, SegmentFact> segments;  // by base offset
   int64_t start = 0;                        // retention deleted earlier offsets
@@ -36,19 +36,19 @@ struct PartitionFacts {
 // ignored. If `facts` is complete, only the files it lists are valid.
 StatusOr<PartitionFiles> ListPartition(const std::string& dir, const PartitionFacts* facts);
 
-// Checks that the records covered by a commit exist: file size and, with `checksums`, every batch.
-// DataLoss describes the missing part. *torn: the part may not have reached the disk before a power
-// loss.
+// Checks that the records covered by a commit exist: the file size and, with `checksums`, every
+// batch. DataLoss describes the missing part. Sets *torn if the part may not have reached the disk
+// before a power loss.
 Status VerifyCommit(const PartitionFiles& files, const PartitionEnd& end, bool checksums,
                     bool* torn);
 
 // Advances `end` over the batches of commits up to `sequence` and skips damage between them. Used
-// when journal frames are lost. *newest: highest commit sequence found.
+// when journal frames are lost. Sets *newest to the highest commit sequence found.
 Status ExtendBySequence(const PartitionFiles& files, uint64_t sequence, PartitionEnd* end,
                         uint64_t* newest);
 
-// Returns the committed content. Reports files that the journal lists but that are missing or too
-// short; all other files are valid.
+// Returns the committed content. Reports files in the journal that are missing or too short. All
+// other files are valid.
 StatusOr<PartitionContent> RecoverPartition(const PartitionFiles& files,
                                             const PartitionFacts& facts, DamageLog* damage);
 
@@ -56,7 +56,8 @@ StatusOr<PartitionContent> RecoverPartition(const PartitionFiles& files,
 // leftovers.
 Status ClearAway(const PartitionFiles& files, const PartitionContent& content);
 
-// Reads segment `index` and reports its unreadable records. NotFound: the file no longer exists.
+// Reads segment `index` and reports its unreadable records. Returns NotFound if the file no longer
+// exists.
 Status VerifySegment(const PartitionFacts& facts, const std::string& dir,
                      const PartitionContent& content, size_t index, DamageLog* damage);
 

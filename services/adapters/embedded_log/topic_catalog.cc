@@ -19,7 +19,7 @@ std::string ConfText(const Topic& topic) {
   std::string text = Cat("number: ", topic.number, "\npartitions: ", topic.config.partitions,
                          "\ncompacted: ", topic.config.compacted ? "true" : "false",
                          "\nretention_ms: ", topic.config.retention_ms, "\n");
-  // The checksum detects flipped bits. Operators who edit the file manually must remove this line.
+  // The checksum detects flipped bits. Operators who edit the file must remove this line.
   text += absl::StrFormat("crc32c: %08x\n", Crc32c(text));
   return text;
 }

@@ -1,5 +1,5 @@
-// Topics of a data directory. Each has a text file <dir>/topics/<name>/topic.conf that an operator
-// can read and repair.
+// Topics in a data directory. Each topic has a text file <dir>/topics/<name>/topic.conf that an
+// operator can read and repair.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ Status CheckTopicConfig(std::string_view name, const TopicConfig& config);
 // Topic directory. If topic.conf does not parse, `parsed` contains the error.
 struct TopicFolder {
   Topic topic;
-  Status parsed;  // DataLoss with file and line
+  Status parsed;  // DataLoss with the file and line
 };
 StatusOr<std::vector<TopicFolder>> LoadTopics(const std::string& data_dir);
 // Creates the directories and the file, or nothing at all.

@@ -160,13 +160,13 @@ StatusOr<std::unique_ptr<DirectoryLock>> DirectoryLock::Take(const std::string& 
     ::close(fd);
     ::close(folder);
     if (error_number != EWOULDBLOCK) return DiskStatus(error_number, "flock", path);
-    // The content may be damaged, so only a number from it is repeated.
+    // The content may be damaged, so the message repeats only a number from it.
     const auto who = ParseInt(Trim(std::string_view(holder, n > 0 ? static_cast<size_t>(n) : 0)));
     return FailedPrecondition(Cat("data directory ", dir, " is in use by another writer",
                                   who.has_value() ? Cat(" (process ", *who, ")") : std::string(),
                                   "; only one process may write to it at a time"));
   }
-  // Used only for the message above: the flock is the lock, not the file content.
+  // The process ID is used only for the message above. The lock is the flock, not the file content.
   const int length = std::snprintf(holder, sizeof(holder), "%d\n", static_cast<int>(::getpid()));
   if (::ftruncate(fd, 0) == 0) {
     [[maybe_unused]] const ssize_t n = ::pwrite(fd, holder, static_cast<size_t>(length), 0);

@@ -1,4 +1,4 @@
-// Files and directories of logs and stores: a thin layer that adds the path to errors and injects
+// Files and directories of logs and stores. A thin layer that adds the path to errors and injects
 // faults in tests.
 #pragma once
 
@@ -15,15 +15,15 @@
 
 namespace pitwall::files {
 
-// Disk faults for tests. Thread-safe. One object serves all files of a log or a store.
+// Disk faults for tests. Thread-safe. One object applies to all files of a log or a store.
 class DiskFaults {
  public:
-  // Every write fails with ENOSPC after this many more bytes (the last one is partial, as on a real
-  // disk). Negative: unlimited.
+  // Number of bytes after which every write fails with ENOSPC. The last write is partial, as on a
+  // real disk. Negative means unlimited.
   void SetSpace(int64_t bytes) { space_.store(bytes); }
   void FailSyncs(bool fail) { fail_syncs_.store(fail); }
   void FailTruncates(bool fail) { fail_truncates_.store(fail); }
-  // Limits the faults to paths that contain `part` ("": all paths).
+  // Limits the faults to paths that contain `part`; "" means all paths.
   void OnlyBelow(std::string part) {
     MutexLock lock(&mutex_);
     part_ = std::move(part);
@@ -54,7 +54,8 @@ class File {
     kWrite,   // must exist; also reads
     kCreate,  // must not exist; created empty; also reads
   };
-  // Opens a file. DataLoss: not a regular file. Never blocks, for example on a FIFO.
+  // Opens a file. Returns DataLoss if the path is not a regular file. Never blocks, not even on a
+  // FIFO.
   static StatusOr<std::shared_ptr<File>> Open(const std::string& path, Mode mode,
                                               std::shared_ptr<DiskFaults> faults = nullptr);
   ~File();
@@ -97,12 +98,12 @@ class Directory {
 };
 
 // Exclusive lock of a directory for the lifetime of the object. It locks the directory itself, so
-// deleting LOCK does not release it, and LOCK, which older versions check and which contains the
-// owner's process ID.
+// that deleting LOCK does not release the lock. It also locks the file LOCK, which older versions
+// check and which contains the owner's process ID.
 class DirectoryLock {
  public:
-  // Acquires the lock. FailedPrecondition: another process holds the lock; the message names the
-  // directory and the owner's process ID.
+  // Acquires the lock. Returns FailedPrecondition if another process holds the lock; the message
+  // contains the directory and the owner's process ID.
   static StatusOr<std::unique_ptr<DirectoryLock>> Take(const std::string& dir);
   ~DirectoryLock();
   DirectoryLock(const DirectoryLock&) = delete;
@@ -116,23 +117,23 @@ class DirectoryLock {
 
 Status MakeDirectories(
     const std::string& path);  // like mkdir -p; only the owner can access new directories
-// Removes the permissions of group and others from `path` and its content, for directories created
-// by an earlier version. Returns the number of changed entries.
+// Removes the permissions of group and others from `path` and its content, for directories that an
+// earlier version created. Returns the number of changed entries.
 StatusOr<int64_t> TightenModes(const std::string& path);
 Status SyncDirectory(const std::string& path);  // makes renames and new files durable
 StatusOr<std::vector<std::string>> ListDirectory(
     const std::string& path);  // sorted names without . and ..
 Status Rename(const std::string& from, const std::string& to);
-Status Remove(const std::string& path);      // succeeds if the path does not exist
-Status RemoveTree(const std::string& path);  // succeeds if the path does not exist
+Status Remove(const std::string& path);      // succeeds even if the path does not exist
+Status RemoveTree(const std::string& path);  // succeeds even if the path does not exist
 bool Exists(const std::string& path);
 bool IsDirectory(const std::string& path);
 // Returns the size of a regular file, or -1 if it does not exist or is not a regular file.
 StatusOr<int64_t> RegularFileBytes(const std::string& path);
 StatusOr<std::string> ReadWhole(const std::string& path,
-                                size_t limit);  // ResourceExhausted above the limit
+                                size_t limit);  // returns ResourceExhausted above the limit
 // Writes a temporary file, flushes it, and renames it. The path has either the old or the new
-// content, never a part.
+// content, never a partial one.
 Status ReplaceFile(const std::string& path, std::string_view content,
                    const std::shared_ptr<DiskFaults>& faults);
 

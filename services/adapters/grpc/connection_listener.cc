@@ -23,7 +23,7 @@ constexpr int kPauseMs = 50;  // between attempts while accept fails
 
 int OpenSpare() { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
 
-// Address of either family.
+// Socket address, either IPv4 or IPv6.
 struct SocketAddress {
   sockaddr_storage storage{};
   socklen_t size = 0;
@@ -103,7 +103,7 @@ void ConnectionListener::Loop() {
   while (true) {
     pollfd both[] = {{.fd = stop_, .events = POLLIN, .revents = 0},
                      {.fd = listener_, .events = POLLIN, .revents = 0}};
-    if (::poll(both, 2, -1) < 0 && errno != EINTR) {  // out of memory: treated like a failed accept
+    if (::poll(both, 2, -1) < 0 && errno != EINTR) {  // out of memory, treated like a failed accept
       pollfd stop = both[0];
       ::poll(&stop, 1, kPauseMs);
     }

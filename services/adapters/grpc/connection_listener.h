@@ -1,7 +1,7 @@
 // TCP listener that passes its connections to a gRPC server.
 //
-// gRPC's own listener stops permanently when accept fails, for example without a free descriptor,
-// while the server appears healthy (seen in 1.51).
+// gRPC's own listener stops permanently when accept fails, for example if no file descriptor is
+// available, while the server appears healthy (observed in version 1.51).
 #pragma once
 
 #include <grpcpp/server_builder.h>
@@ -14,15 +14,15 @@
 
 namespace pitwall::grpc_adapter {
 
-// Accepts connections in its own thread. While the process is out of descriptors or memory, it
-// closes each waiting connection so that clients get an error immediately, and resumes
+// Accepts connections in its own thread. While the process has no descriptors or memory left, the
+// listener closes each waiting connection, so that clients get an error immediately, and resumes
 // automatically. Create, Start, and Stop must be called from one thread.
 class ConnectionListener {
  public:
   using Acceptor = ::grpc::experimental::ExternalConnectionAcceptor;
 
-  // Binds and listens. `listen`: as in ParseListenAddress. Unavailable: the address is in use.
-  // ResourceExhausted: no file descriptor is available.
+  // Binds and listens. `listen` has the syntax of ParseListenAddress. Returns Unavailable if the
+  // address is in use, and ResourceExhausted if no file descriptor is available.
   static StatusOr<std::unique_ptr<ConnectionListener>> Open(const std::string& listen);
   ~ConnectionListener();
   ConnectionListener(const ConnectionListener&) = delete;
@@ -43,7 +43,7 @@ class ConnectionListener {
 
   int listener_ = -1;
   int stop_ = -1;   // an eventfd
-  int spare_ = -1;  // closed to accept and close a connection while no other descriptor is free
+  int spare_ = -1;  // spare descriptor: closed to accept and close a connection
   int port_ = 0;
   std::unique_ptr<Acceptor> acceptor_;
   std::thread thread_;

@@ -1,4 +1,4 @@
-// Tests of a listener whose accept fails because no file descriptors are available (issue 26, F3).
+// Tests of a listener whose accept fails because no file descriptor is available (issue 26, F3).
 #include "services/adapters/grpc/connection_listener.h"
 
 #include <arpa/inet.h>
@@ -61,7 +61,7 @@ class ConnectionListenerTest : public ::testing::Test {
   std::unique_ptr<ConnectionListener> listener_;
 };
 
-TEST_F(ConnectionListenerTest, DescriptorsRunOut_AcceptsAgainAfterwards) {
+TEST_F(ConnectionListenerTest, DescriptorsRunOut_AcceptsAfterRecovery) {
   const int before = socket(AF_INET, SOCK_STREAM, 0);
   const int refused = socket(AF_INET, SOCK_STREAM, 0);
   const int after = socket(AF_INET, SOCK_STREAM, 0);

@@ -22,7 +22,7 @@ StatusOr<std::string> ReadFile(const std::string& path) {
   return text.str();
 }
 
-// Allow only forward secrecy and authenticated encryption. gRPC reads this environment variable
+// Allows only forward secrecy and authenticated encryption. gRPC reads this environment variable
 // once.
 constexpr char kCiphers[] =
     "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256:"

@@ -12,19 +12,19 @@
 
 namespace pitwall::grpc_adapter {
 
-// InvalidArgument if a file cannot be read.
+// Returns InvalidArgument if a file cannot be read.
 StatusOr<std::shared_ptr<::grpc::ServerCredentials>> MakeServerCredentials(const GrpcTls& tls);
 StatusOr<std::shared_ptr<::grpc::ChannelCredentials>> MakeChannelCredentials(
     const IssueClientOptions& options);
 
-// Returns OK if the call has the role, UNAUTHENTICATED without a valid token, or PERMISSION_DENIED
-// if the token's role is too low. Without a view token, every client may view (the server then
-// listens on loopback). Without an act token, no client may act.
+// Returns OK if the call has the role, UNAUTHENTICATED if it has no valid token, and
+// PERMISSION_DENIED if the token's role is too low. Without a view token, every client may view
+// (the server then listens on loopback). Without an act token, no client may act.
 ::grpc::Status CheckRole(std::string_view authorization, const AccessTokens& tokens, Role needed);
 ::grpc::Status CheckRole(const ::grpc::ServerContextBase& context, const AccessTokens& tokens,
                          Role needed);
 
-// The codes have the same numbers on both sides.
+// Converts a status. The codes have the same numbers on both sides.
 ::grpc::Status ToGrpc(const Status& status);
 Status FromGrpc(const ::grpc::Status& status);
 

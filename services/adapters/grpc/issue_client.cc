@@ -102,7 +102,7 @@ class GrpcIssueClient final : public IssueClient {
   }
 
  private:
-  // Registers a context so that Cancel can reach it.
+  // Registers a context so that Cancel can cancel it.
   struct Call {
     Call(GrpcIssueClient* c, bool with_deadline) : client(c) {
       if (with_deadline)

@@ -56,7 +56,7 @@ void ToProto(const IssueEvent& e, issues_v1::IssueEvent* out) {
   if (e.started_at_ns != 0) SetTime(e.started_at_ns, out->mutable_started_at());
   if (e.last_seen_at_ns != 0) SetTime(e.last_seen_at_ns, out->mutable_last_seen_at());
   if (e.ended_at_ns != 0) SetTime(e.ended_at_ns, out->mutable_ended_at());
-  // The enums have the same numbers; a test verifies it.
+  // The enums have the same numbers, as a test verifies.
   out->set_end_reason(static_cast<issues_v1::EndReason>(e.end_reason));
   out->set_sequence(e.sequence);
   if (e.type != EventType::kRuleStatus && e.type != EventType::kJobChanged)

@@ -21,7 +21,7 @@ IssueEvent Full() {
   e.alert = "A";
   e.labels = Labels{{"x", "1"}, {"y", "2"}};
   e.severity = "critical";
-  e.time_ns = -1;  // before 1970: nanoseconds stay positive
+  e.time_ns = -1;  // before 1970; nanoseconds stay positive
   e.active_since_ns = 1'999'999'999;
   e.onset_ns = 1'888'888'888;
   e.started_at_ns = 2'000'000'000;
@@ -81,8 +81,8 @@ TEST(IssueProto, AbsentFieldsStayAbsent) {
   EXPECT_EQ(back.ended_at_ns, 0);
 }
 
-// The conversion is a cast, so names and numbers must agree.
-TEST(IssueProto, EnumsHaveEqualNumbers) {
+// The conversion is a cast, so the names and numbers must match.
+TEST(IssueProto, EnumsHaveMatchingNumbers) {
   const auto same = [](std::string_view prefix, const std::string& proto_name,
                        std::string_view name) {
     std::string upper(prefix);

@@ -111,7 +111,7 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
                            {.request = request->request(), .issue = request->issue(), .job = ""}));
       size_t bytes = 0, first = found.size();
       std::vector<std::string> texts(found.size());
-      while (first > 0) {  // the newest events within the limit
+      while (first > 0) {  // newest events within the limit
         texts[first - 1] = cloudevents::EncodeRankCapture(found[first - 1]);
         bytes += texts[first - 1].size();
         if (bytes > kMaxCaptureResponse) break;
@@ -135,7 +135,7 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
     query.until_now = request->until_now();
     MutexLock lock(&mutex_);
     if (stopping_) return new Refusal({::grpc::StatusCode::UNAVAILABLE, "the server is stopping"});
-    // Finished threads only have to be joined.
+    // Finished threads only need to be joined.
     watches_.remove_if([](const Watch& watch) { return watch.call->over(); });
     if (watches_.size() >= options_.max_watches) {
       return new Refusal({::grpc::StatusCode::RESOURCE_EXHAUSTED,
@@ -167,7 +167,7 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
 
  private:
   struct Watch {
-    std::string address;  // address of the client without its port
+    std::string address;  // client address without the port
     std::unique_ptr<WatchCall> call;
   };
 
@@ -177,7 +177,7 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
     void OnDone() override { delete this; }
   };
 
-  // List and Get read memory under a short lock, so they may run on gRPC's threads.
+  // List and Get read memory under a short lock, so they can run on gRPC's threads.
   template <typename F>
   ::grpc::ServerUnaryReactor* Answer(CallbackServerContext* context, F f, Role role = Role::kView) {
     ::grpc::ServerUnaryReactor* const reactor = context->DefaultReactor();
@@ -274,7 +274,7 @@ class GrpcIssueServer final : public IssueServer {
   }
 
  private:
-  // State used by gRPC's threads. Keeps itself alive if Stop gives up waiting.
+  // State used by gRPC's threads. The state stays alive if Stop gives up waiting.
   struct Served {
     Served(Clock* clock, IssueSource* source, const IssueServerOptions& options)
         : service(clock, source, options) {}

@@ -1,7 +1,7 @@
 // The gRPC IssueService (proto/pitwall/issues/v1/issue_service.proto) over an IssueSource, with
-// health checks and reflection. Uses the callback API: reactors never block; each watcher has a
-// thread that waits for events and for the client. A slow watcher is cut off with
-// RESOURCE_EXHAUSTED; at most one of its batches is buffered here. Only this folder includes
+// health checks and reflection. It uses the callback API: reactors never block, and each watcher
+// has a thread that waits for events and for the client. A slow watcher is disconnected with
+// RESOURCE_EXHAUSTED; the server buffers at most one of its batches. Only this folder includes
 // grpcpp.
 #pragma once
 
@@ -20,44 +20,44 @@ namespace pitwall::grpc_adapter {
 struct GrpcTls {
   std::string certificate_file;  // PEM chain; reloaded when it changes
   std::string key_file;
-  std::string client_ca_file;  // if not empty, clients must present a certificate signed by it
+  std::string client_ca_file;  // if not empty, clients need a certificate signed by it
   bool empty() const { return certificate_file.empty(); }
 };
 
 struct IssueServerOptions {
-  std::string listen = "127.0.0.1:0";  // port 0: any free port
+  std::string listen = "127.0.0.1:0";  // port 0 selects any free port
   AccessTokens tokens;  // required beyond loopback: metadata "authorization: Bearer <token>"
   GrpcTls tls;
   bool reflection = true;
-  size_t max_watches = 64;  // each watch has a thread
+  size_t max_watches = 64;  // each watch uses a thread
   size_t max_watches_per_address = 16;
-  // Closes a connection that has had no call for this time.
+  // Time after which a connection without calls is closed.
   int64_t idle_timeout_ns = 300 * kNanosPerSecond;
-  // Limit for the TLS handshake and the first bytes of HTTP/2.
+  // Maximum time for the TLS handshake and the first bytes of HTTP/2.
   int64_t handshake_timeout_ns = 10 * kNanosPerSecond;
   size_t max_events_per_message = 256;
   int64_t bookmark_interval_ns = 10 * kNanosPerSecond;
-  // Serves AskCapture and ListCaptures; null: they return UNIMPLEMENTED. Borrowed.
+  // Serves AskCapture and ListCaptures. If null, they return UNIMPLEMENTED. Borrowed.
   CaptureSource* captures = nullptr;
-  // Disconnects a client that accepts no message for this time.
+  // Time after which a client that accepts no message is disconnected.
   int64_t stall_limit_ns = 30 * kNanosPerSecond;
-  // Maximum wait of Stop for gRPC's own threads.
+  // Maximum time that Stop waits for gRPC's own threads.
   int64_t stop_limit_ns = 10 * kNanosPerSecond;
 };
 
 class IssueServer {
  public:
-  // Returns a serving server. Borrows the clock and the source. InvalidArgument: invalid options;
-  // Unavailable: the address is in use.
+  // Returns a server that is serving. Borrows the clock and the source. Returns InvalidArgument for
+  // invalid options, and Unavailable if the address is in use.
   static StatusOr<std::unique_ptr<IssueServer>> Start(Clock* clock, IssueSource* source,
                                                       IssueServerOptions options);
   virtual ~IssueServer() = default;  // stops the server
   virtual int port() const = 0;
   virtual void SetServing(bool serving) = 0;  // result of health checks; false until the first call
   // Ends watches with UNAVAILABLE and then stops the server. Returns after stop_limit_ns even if a
-  // call or a thread of gRPC has not ended: gRPC 1.51 sleeps until an absolute wall time, so it
-  // sleeps longer if the clock is set back. A call that is still running may keep using the source.
-  // Idempotent.
+  // call or a thread of gRPC has not ended. The reason is that gRPC 1.51 sleeps until an absolute
+  // wall time, so it sleeps longer if the clock is set back. A call that is still running may
+  // continue to use the source. Idempotent.
   virtual void Stop() = 0;
 };
 

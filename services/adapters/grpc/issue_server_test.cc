@@ -1,4 +1,4 @@
-// Tests of server and client over loopback with a scripted source.
+// Tests of the server and the client over loopback with a scripted source.
 #include "services/adapters/grpc/issue_server.h"
 
 #include <arpa/inet.h>
@@ -123,7 +123,7 @@ TEST_F(IssueServerTest, SlowClientIsDisconnected) {
   const auto wakeup = clock_.NewWakeup();
   int batches = 0;
   const Status status = Client()->Watch({}, [&](const WatchBatch&) {
-    // Reads the first two messages, then nothing for one to two times the limit.
+    // Reads the first two messages, then reads nothing for one to two times the limit.
     if (++batches == 2) wakeup->Wait(300 * kNanosPerMilli);
     return true;
   });
@@ -146,7 +146,7 @@ TEST_F(IssueServerTest, StalledClientIsDisconnected) {
   EXPECT_FALSE(status.ok());
 }
 
-TEST(CheckRole, ActRequiresItsOwnToken) {
+TEST(CheckRole, ActRequiresActToken) {
   using ::grpc::StatusCode;
   const AccessTokens tokens{.view = "look", .act = "touch"};
   const auto code = [](const char* token, const AccessTokens& of, Role needed) {
@@ -200,7 +200,8 @@ TEST_F(IssueServerTest, IdleConnectionIsClosed) {
   setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
   char buffer[256];
   ssize_t n = 1;
-  while (n > 0) n = recv(fd, buffer, sizeof buffer, 0);  // the settings frame, then the end
+  while (n > 0)
+    n = recv(fd, buffer, sizeof buffer, 0);  // the settings frame, then the end of the stream
   EXPECT_TRUE(n == 0 || errno == ECONNRESET) << errno;
   close(fd);
 }
@@ -258,7 +259,7 @@ TEST_F(IssueServerTest, StopEndsWatchesAndServer) {
   server_->SetServing(true);
 }
 
-TEST_F(IssueServerTest, CallDoesNotEnd_StopReturns) {
+TEST_F(IssueServerTest, CallNeverEnds_StopReturns) {
   // The call outlives the server and the test.
   static auto* const source = new ScriptedSource;
   IssueServerOptions options;
@@ -306,7 +307,8 @@ std::string BytesOf(const ::grpc::ByteBuffer& buffer) {
   return out;
 }
 
-// grpc.health.v1.Health/Check, byte by byte: {1: service} -> {1: status}, SERVING = 1, NOT_SERVING
+// grpc.health.v1.Health/Check, encoded by hand: {1: service} -> {1: status}, SERVING = 1,
+// NOT_SERVING
 // = 2.
 std::string Health(int port, const std::string& service, ::grpc::Status* status) {
   const auto channel =
@@ -341,8 +343,8 @@ TEST_F(IssueServerTest, RespondsToHealthChecks) {
   EXPECT_EQ(status.error_code(), ::grpc::StatusCode::NOT_FOUND);
 }
 
-// grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo, byte by byte: {7: list_services}
-// -> the names.
+// grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo, encoded by hand: {7:
+// list_services} -> the names.
 TEST_F(IssueServerTest, ReflectionListsServices) {
   Run();
   const auto channel = ::grpc::CreateChannel(Cat("127.0.0.1:", server_->port()),
@@ -399,7 +401,7 @@ TEST_F(IssueServerTest, ServesTls) {
   client.timeout_ns = 10 * kNanosPerSecond;
   const StatusOr<IssuePage> page = (*IssueClient::Make(client))->List({});
   EXPECT_TRUE(page.ok()) << page.status();
-  // Only forward secrecy with authenticated encryption is allowed: CBC and RSA key exchange are
+  // Only forward secrecy with authenticated encryption is allowed, so CBC and RSA key exchange are
   // rejected.
   const auto handshake = [&](std::string_view options_of_client) {
     return std::system(Cat("openssl s_client -connect 127.0.0.1:", server_->port(), " -cert ", dir,

@@ -9,7 +9,7 @@
 
 namespace pitwall::grpc_adapter {
 
-// Maximum time that a stopping server waits for a message in flight.
+// Maximum time that a stopping server waits for a message that is being sent.
 constexpr int64_t kStopGraceNs = kNanosPerSecond;
 
 // State shared by the callbacks and the thread. Outlives both.
@@ -29,7 +29,7 @@ struct WatchCall::Shared {
     if (watch != nullptr) watch->Cancel();
     wakeup->Wake();
   }
-  // From now on Interrupt also reaches the watch.
+  // From this point on, Interrupt also reaches the watch.
   void SetWatch(IssueWatch* w) {
     MutexLock lock(&mutex);
     watch = w;
@@ -73,7 +73,7 @@ WatchCall::WriteReactor* WatchCall::Begin() {
   try {
     thread_ = std::thread([this] { Run(); });
   } catch (const std::system_error&) {
-    // Thread creation failed: reject this watch but keep the process running.
+    // Thread creation failed, so this watch is rejected, but the process continues.
     reactor->Finish({::grpc::StatusCode::RESOURCE_EXHAUSTED,
                      "the server cannot start a thread for this watch; try again later"});
     over_ = true;
@@ -100,8 +100,8 @@ void WatchCall::Run() {
   if (!watch.ok()) return ToGrpc(watch.status());
   shared_->SetWatch(watch->get());
   ::grpc::Status verdict;
-  // The first message is sent immediately so that the client learns that it is connected and where
-  // it starts.
+  // The first message is sent immediately, so that the client learns that it is connected and from
+  // which position.
   for (int64_t wait_ns = 0; verdict.ok(); wait_ns = options_.bookmark_interval_ns) {
     const StatusOr<WatchBatch> batch = (*watch)->Next(options_.max_events_per_message, wait_ns);
     if (shared_->stopping) {
@@ -125,7 +125,7 @@ void WatchCall::Run() {
     MutexLock lock(&shared_->mutex);
     shared_->write_done = false;
   }
-  // No set_buffer_hint: with the callback API of gRPC 1.51 it stalls the stream.
+  // set_buffer_hint is not used, because it stalls the stream in the callback API of gRPC 1.51.
   reactor_->StartWrite(&response_);
   const int64_t began = clock_->MonotonicNs();
   ::grpc::Status verdict;
@@ -146,7 +146,7 @@ void WatchCall::Run() {
     }
     if (!killed && now >= limit) {
       if (verdict.ok()) {
-        // A client that resumes reading within another limit still receives the reason.
+        // A client that resumes reading within another limit still receives the reason for the end.
         verdict = {::grpc::StatusCode::RESOURCE_EXHAUSTED,
                    "the client does not read messages; it may resume with its last token"};
         limit = now + options_.stall_limit_ns;

@@ -14,7 +14,7 @@
 
 namespace pitwall::grpc_adapter {
 
-// Only the thread starts writes and finishes the call; gRPC's callbacks only set flags and wake the
+// Only the thread starts writes and finishes the call. gRPC's callbacks only set flags and wake the
 // thread. Therefore, the reactor (deleted by OnDone, after Finish) exists whenever the thread uses
 // it. Owned by the server.
 class WatchCall {
@@ -27,7 +27,7 @@ class WatchCall {
             ::grpc::CallbackServerContext* context);
   ~WatchCall();
 
-  // Starts the thread; returns the reactor, which gRPC then owns.
+  // Starts the thread. Returns the reactor, which gRPC then owns.
   WriteReactor* Begin();
   bool over() const { return over_; }
   // Ends the call with UNAVAILABLE and waits for the thread.
@@ -48,7 +48,7 @@ class WatchCall {
   ::grpc::CallbackServerContext* const context_;
   const std::shared_ptr<Shared> shared_;
   Reactor* reactor_ = nullptr;  // owned by the thread until it has called Finish
-  Response response_;           // message of the write in flight
+  Response response_;           // message that is being written
   std::thread thread_;
   std::atomic<bool> over_{false};
 };

@@ -56,7 +56,7 @@ class TlsStream final : public ByteStream {
 
  private:
   const std::shared_ptr<asio::ssl::context> context_;
-  // Beast's own alias was renamed between versions; this spelling exists in all of them.
+  // Beast's own alias was renamed between versions, but this spelling exists in all of them.
   asio::ssl::stream<beast::tcp_stream> stream_;
 };
 

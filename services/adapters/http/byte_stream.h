@@ -1,5 +1,5 @@
-// Type-erased plain or TLS connection. Boost's algorithms are instantiated once per kind of stream
-// instead of once per kind and operation. Private to this folder.
+// Plain or TLS connection with its type erased, so that Boost's algorithms are instantiated once
+// per kind of stream instead of once per kind and operation. Private to this folder.
 #pragma once
 
 #include <boost/asio/buffer.hpp>
@@ -16,8 +16,8 @@ namespace pitwall::http {
 namespace beast = boost::beast;
 namespace asio = boost::asio;
 
-// All calls on the I/O thread. Each operation calls `done` exactly once, on the I/O thread, after
-// the call has returned. The stream and the buffers must outlive it.
+// All calls must be made on the I/O thread. Each operation calls `done` exactly once, on the I/O
+// thread, after the call has returned. The stream and the buffers must outlive the operation.
 class ByteStream {
  public:
   using Done = std::function<void(beast::error_code, size_t)>;
@@ -26,7 +26,7 @@ class ByteStream {
   // The socket and its deadline, which ends reads and writes with beast::error::timeout.
   virtual beast::tcp_stream& tcp() = 0;
   virtual bool encrypted() const = 0;
-  // Handshake and Shutdown require an encrypted stream, and pass a count of 0.
+  // Handshake and Shutdown require an encrypted stream. They pass a count of 0.
   virtual void Handshake(Done done) = 0;
   virtual void Shutdown(Done done) = 0;
   virtual void ReadSome(asio::mutable_buffer into, Done done) = 0;

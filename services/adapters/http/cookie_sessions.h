@@ -20,15 +20,15 @@ inline constexpr std::string_view kSessionCookie = "pitwall_session";
 
 struct CookieSessionLimits {
   int64_t lifetime_ns = int64_t{12} * 3600 * kNanosPerSecond;  // monotonic time
-  size_t most = 1024;  // above the limit, the session that expires first is evicted
+  size_t most = 1024;  // above it, the session that expires first is evicted
 };
 
-// In-memory session store; a restart ends all sessions. Stores only hashes of the cookies.
-// Thread-safe.
+// In-memory session store. A restart ends all sessions. The store contains only hashes of the
+// cookies. Thread-safe.
 class CookieSessions {
  public:
-  // `random` returns 32 unpredictable bytes per call, or fewer if none are available. Tests replace
-  // it.
+  // `random` returns 32 unpredictable bytes per call, or fewer if not enough are available. Tests
+  // replace it.
   explicit CookieSessions(const Clock* clock, CookieSessionLimits limits = {},
                           std::function<std::string()> random = SystemRandom);
 
@@ -40,7 +40,7 @@ class CookieSessions {
     std::string cookie;  // 64 hex digits
     Session session;
   };
-  // Opens a session. Internal: no random bytes available.
+  // Opens a session. Returns Internal if no random bytes are available.
   StatusOr<Opened> Open(Role role);
   std::optional<Session> Find(std::string_view cookie) const;
   void Close(std::string_view cookie);
@@ -59,10 +59,10 @@ class CookieSessions {
   const CookieSessionLimits limits_;
   const std::function<std::string()> random_;
   mutable Mutex mutex_;
-  std::map<std::string, Kept> sessions_ ABSL_GUARDED_BY(mutex_);  // by hash of the cookie
+  std::map<std::string, Kept> sessions_ ABSL_GUARDED_BY(mutex_);  // by cookie hash
 };
 
-// Returns the session cookie's value from a Cookie header, or "" if it has none.
+// Returns the session cookie's value from a Cookie header, or "" if there is no such cookie.
 std::string_view SessionCookieOf(std::string_view cookie_header);
 
 }  // namespace pitwall::http

@@ -33,7 +33,7 @@ TEST(CookieSessions, SessionsExpireByMonotonicTime) {
   CookieSessions sessions(&clock, {.lifetime_ns = 10 * kNanosPerSecond, .most = 4});
   const auto opened = *sessions.Open(Role::kView);
   EXPECT_EQ(opened.session.expires_wall_ns, clock.WallNs() + 10 * kNanosPerSecond);
-  // A jump of the wall clock neither ends nor extends a session.
+  // A wall-clock jump neither ends nor extends a session.
   clock.SetWall(clock.WallNs() + 3600 * kNanosPerSecond);
   EXPECT_TRUE(sessions.Find(opened.cookie));
   clock.Advance(10 * kNanosPerSecond - 1);
@@ -42,7 +42,7 @@ TEST(CookieSessions, SessionsExpireByMonotonicTime) {
   EXPECT_FALSE(sessions.Find(opened.cookie));
   EXPECT_EQ(sessions.size(), 1U);
   ASSERT_TRUE(sessions.Open(Role::kView).ok());
-  EXPECT_EQ(sessions.size(), 1U);  // the expired session is dropped
+  EXPECT_EQ(sessions.size(), 1U);  // the expired session was dropped
 }
 
 TEST(CookieSessions, LimitEvictsFirstExpiringSession) {

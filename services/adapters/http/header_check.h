@@ -1,4 +1,4 @@
-// Requirements of RFC 9112 for request headers that Beast's parser does not check. If two parsers
+// RFC 9112 requirements for request headers that Beast's parser does not check. If two parsers
 // interpret a header differently, requests can be smuggled past a proxy.
 #pragma once
 
@@ -6,8 +6,9 @@
 
 namespace pitwall::http {
 
-// Returns "" if the header is valid, otherwise the cause. `header`: the request line and the
-// fields, including the empty line. Faults that Beast itself rejects are not checked.
+// Returns "" if the header is valid; otherwise, returns the cause. `header` contains the request
+// line and the fields, including the final empty line. Errors that Beast itself rejects are not
+// checked.
 std::string_view HeaderFault(std::string_view header);
 
 }  // namespace pitwall::http

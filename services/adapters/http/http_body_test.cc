@@ -31,7 +31,7 @@ class HttpBodyTest : public testing::Test {
     EXPECT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
   }
-  // Sends the request in parts of `size` bytes and returns the response.
+  // Sends the request in pieces of `size` bytes and returns the response.
   std::string Ask(std::string_view request, size_t size) const {
     const RawSocket socket = RawSocket::Connect(server_->port());
     while (!request.empty() && socket.Send(request.substr(0, size)))
@@ -73,7 +73,7 @@ TEST_F(HttpBodyTest, LargeChunkedBody_IsReadCompletely) {
   }
 }
 
-TEST_F(HttpBodyTest, ClientClosesWithinBody_GetsBadRequest) {
+TEST_F(HttpBodyTest, ClientClosesBeforeEndOfBody_GetsBadRequest) {
   const RawSocket socket = RawSocket::Connect(server_->port());
   ASSERT_TRUE(
       socket.Send("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nabc"));

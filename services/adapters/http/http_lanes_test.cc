@@ -97,7 +97,7 @@ TEST_F(HttpLanes, QueriesFillQueue_HealthAndActionsRespond) {
   EXPECT_THAT(Ask("POST", "/act"), HasSubstr("200 OK"));
 }
 
-TEST_F(HttpLanes, QueriesUseAllConnections_ReservedOnesServeHealthAndActions) {
+TEST_F(HttpLanes, QueriesUseAllConnections_ReservedConnectionsRespond) {
   for (const bool per_address : {true, false}) {
     HttpServerOptions options;
     (per_address ? options.max_connections_per_address : options.max_connections) = 8;
@@ -118,7 +118,7 @@ TEST_F(HttpLanes, IdleReservedConnection_IsClosedEarly) {
   EXPECT_THAT(Ask("GET", "/readyz"), HasSubstr("200 OK"));
 }
 
-TEST_F(HttpLanes, ManyRequestsAborted_FreeThreadsAndConnections) {
+TEST_F(HttpLanes, ClientsAbortManyRequests_ThreadsAndConnectionsAreFreed) {
   Serve({.max_waiting_requests = 100});
   {
     const std::vector<RawSocket> aborted = Queries(64);
@@ -127,7 +127,7 @@ TEST_F(HttpLanes, ManyRequestsAborted_FreeThreadsAndConnections) {
   std::string page;
   while (page.find("200 OK") == std::string::npos) page = Ask("GET", "/page");
   while (ended_ < started_) std::this_thread::yield();
-  EXPECT_LT(started_, 64);  // waiting requests did not start
+  EXPECT_LT(started_, 64);  // waiting requests were not started
 }
 
 TEST_F(HttpLanes, ClientHalfClosesConnection_GetsResponse) {
@@ -142,7 +142,7 @@ TEST_F(HttpLanes, LongAction_IsNotCanceled) {
   const RawSocket socket = Send("POST", "/slow");
   ASSERT_EQ(shutdown(socket.fd(), SHUT_WR), 0);
   while (started_ == 0) std::this_thread::yield();
-  socket.WaitReadable(50);  // several checks of the client
+  socket.WaitReadable(50);  // several intervals of the client check
   over_ = true;
   EXPECT_THAT(socket.ReadAll(), HasSubstr("acted: \n"));
 }

@@ -23,7 +23,7 @@ namespace pitwall::http {
 namespace {
 
 constexpr size_t kMostTurnedAway = 16;
-constexpr int kClientClosedRequest = 499;  // nginx uses the same status
+constexpr int kClientClosedRequest = 499;  // same status as in nginx
 
 class BeastServer final : public HttpServer, private SessionOwner {
  public:
@@ -106,7 +106,7 @@ class BeastServer final : public HttpServer, private SessionOwner {
     }
   }
 
-  // After the last session has ended, only the timer keeps run() active.
+  // After the last session has ended, only the timer keeps run() from returning.
   void StopIfIdle() {
     if (stopping_ && live_ == 0) stop_timer_.cancel();
   }
@@ -155,9 +155,9 @@ class BeastServer final : public HttpServer, private SessionOwner {
     Register(std::shared_ptr<Session>(new Session(this, std::move(stream), peer, reserved), track));
   }
 
-  // Sends 503 to a rejected connection if that is cheap: the write never blocks, and only a few
-  // sockets stay open briefly so that the client can read the response before a reset. With TLS, or
-  // if too many such sockets are open, the connection is closed without a response.
+  // Sends 503 to a rejected connection if that is cheap. The write never blocks, and only a few
+  // sockets stay open briefly, so that the client can read the response before a reset. With TLS,
+  // or if too many such sockets are open, the connection is closed without a response.
   void TurnAway(asio::ip::tcp::socket socket) {
     std::erase_if(turned_away_, [](const auto& weak) { return weak.expired(); });
     if (tls_ || turned_away_.size() >= kMostTurnedAway) return;
@@ -201,7 +201,7 @@ class BeastServer final : public HttpServer, private SessionOwner {
     }
     const Router::Match match = router_.Find(request.method, request.path);
     if (match.route == nullptr) {
-      // Unauthorized clients must not learn which paths exist.
+      // Unauthorized clients must not be able to find out which paths exist.
       static const HttpRoute kNone;
       if (auto turned = gate_.Check(request, kNone)) return Refuse(std::move(*turned), done);
       if (match.allow.empty()) return done(HttpResponse::Text(404, "not found\n"));
@@ -222,7 +222,7 @@ class BeastServer final : public HttpServer, private SessionOwner {
       return done(Busy("too many waiting requests\n"));
     }
     ++waiting_[lane];
-    // The work guard keeps run() active until the response is posted back.
+    // The work guard keeps run() from returning until the response is posted back.
     asio::post(
         *pools_[lane], [this, lane, route = match.route, arrival = std::move(arrival),
                         done = std::move(done), guard = asio::make_work_guard(io_)]() mutable {
@@ -234,7 +234,7 @@ class BeastServer final : public HttpServer, private SessionOwner {
         });
   }
 
-  // Runs the handler. A canceled read-only request does not start. An action that has started is
+  // Runs the handler. A canceled read-only request is not started. An action that has started is
   // never canceled.
   static HttpResponse Answer(const HttpRoute& route, const Arrival& arrival) {
     const HttpRequest& request = arrival.request;
@@ -302,9 +302,9 @@ class BeastServer final : public HttpServer, private SessionOwner {
   std::vector<std::weak_ptr<Session>> sessions_;
   size_t live_ = 0;
   size_t reserved_ = 0;  // open reserved connections
-  // Rejected connections that are still reading their response.
+  // Rejected connections whose client has not read the response yet.
   std::vector<std::weak_ptr<ByteStream>> turned_away_;
-  std::map<std::string, size_t> live_of_;  // by address, at most max_connections entries
+  std::map<std::string, size_t> live_of_;  // by address; at most max_connections entries
   size_t streams_ = 0;
   std::map<std::string, size_t> streams_of_;  // by address
   bool stopping_ = false;

@@ -6,10 +6,10 @@
 // Queries cannot use the threads of health checks and actions or the reserved connections, so
 // health checks and actions respond even if queries do not.
 //
-// A request is canceled if its client closes the connection or its time limit expires: a read-only
-// request does not start, and a running handler can observe the cancellation
+// A request is canceled if its client closes the connection or its time limit expires. A canceled
+// read-only request is not started, and a running handler can observe the cancellation
 // (services/base/cancellation.h). Actions are never canceled. The default address is loopback. On
-// other addresses a token is required (Authorization: Bearer) except on open routes. On a loopback
+// other addresses, a token is required (Authorization: Bearer) except on open routes. On a loopback
 // listener without a token, the Host header must name loopback, so that a web page in a browser
 // cannot reach the server by DNS rebinding.
 #pragma once
@@ -33,20 +33,20 @@ namespace pitwall::http {
 
 struct HttpRequest {
   std::string method;
-  std::string path;                                          // without query, percent-decoded
-  std::vector<std::pair<std::string, std::string>> query;    // decoded, in order
-  std::vector<std::pair<std::string, std::string>> headers;  // names in lower case
+  std::string path;                                          // without the query, percent-decoded
+  std::vector<std::pair<std::string, std::string>> query;    // decoded, in the order of the request
+  std::vector<std::pair<std::string, std::string>> headers;  // with lowercase names
   std::string body;
   std::string peer;         // address of the client
   Role role = Role::kNone;  // role granted to the request
 
-  std::string_view Query(std::string_view name) const;   // first value, "" if absent
-  std::string_view Header(std::string_view name) const;  // name in lower case
+  std::string_view Query(std::string_view name) const;   // returns the first value, or "" if absent
+  std::string_view Header(std::string_view name) const;  // `name` must be lowercase
 };
 
 // Response body that is produced over time, for example server-sent events. Belongs to one request.
-// Only the I/O thread uses it and calls Pull repeatedly while the client accepts data. The server
-// buffers the bytes of at most one Pull per client.
+// Only the I/O thread uses the object, and calls Pull repeatedly while the client accepts data. The
+// server buffers the bytes of at most one Pull per client.
 class ResponseStream {
  public:
   virtual ~ResponseStream() = default;
@@ -70,49 +70,49 @@ struct HttpResponse {
   static HttpResponse Json(std::string body);
 };
 
-// Handler of a route. Called on several handler threads concurrently. Must return; an exception
-// results in status 500.
+// Handler of a route. Called concurrently on several handler threads. The handler must return; an
+// exception results in status 500.
 using HttpHandler = std::function<HttpResponse(const HttpRequest&)>;
 
-// Group of routes with its own threads and queue. Requests of one lane never wait for those of
-// another.
+// Group of routes with its own threads and queue. Requests in one lane never wait for requests in
+// another lane.
 enum class Lane { kQueries, kActions, kHealth };
 inline constexpr size_t kLanes = 3;
 
 struct HttpRoute {
   std::string method;  // GET also serves HEAD
-  std::string path;    // exact, or a prefix if it ends with "/*"; the longest match wins
+  std::string path;    // exact path, or a prefix ending in "/*"; the longest match wins
   HttpHandler handler;
   bool open = false;        // requires no token: /metrics, /healthz, /readyz
-  Role role = Role::kView;  // required on routes that are not open; kAct includes kView
+  Role role = Role::kView;  // required unless open; kAct includes kView
   Lane lane = Lane::kQueries;
 };
 
 struct TlsFiles {
   std::string certificate_file;  // PEM chain
   std::string key_file;
-  std::string client_ca_file;  // if not empty, clients must present a certificate signed by it
+  std::string client_ca_file;  // if not empty, clients need a certificate signed by it
   bool empty() const { return certificate_file.empty(); }
 };
 
 struct HttpServerOptions {
-  std::string listen = "127.0.0.1:0";  // address:port or [v6]:port; port 0: any free port
+  std::string listen = "127.0.0.1:0";  // address:port or [v6]:port; port 0 selects any free port
   // A token is required beyond loopback. Routes with role kAct require the act token on every
   // address.
   AccessTokens tokens;
-  TlsFiles tls;  // reloaded for new connections when the files change
-  // In addition to loopback names, for listeners without a token.
+  TlsFiles tls;  // reloaded for new connections if the files change
+  // Host names allowed in addition to loopback names, for listeners without a token.
   std::vector<std::string> allowed_hosts;
-  // Origins ("https://pitwall.example") allowed to send changes, in addition to the request's own
-  // Host.
+  // Origins (such as "https://pitwall.example") that may send changes, in addition to the request's
+  // own Host.
   std::vector<std::string> allowed_origins;
-  std::shared_ptr<const CookieSessions> sessions;  // null: cookies grant no access
+  std::shared_ptr<const CookieSessions> sessions;  // if null, cookies grant no access
   size_t max_header_bytes = 16 * 1024;
   size_t max_body_bytes = 1 << 20;
   size_t max_connections = 256;
   size_t max_connections_per_address = 64;
-  // Additional connections beyond both limits. Each serves one short request: health, metrics, or
-  // an action.
+  // Additional connections beyond both limits. Each of them serves one short request: health,
+  // metrics, or an action.
   size_t reserved_connections = 16;
   int64_t reserved_timeout_ns = 2'000'000'000;  // total time of a request on a reserved connection
   size_t max_waiting_requests = 64;             // per lane
@@ -128,8 +128,8 @@ struct HttpServerOptions {
   int64_t body_timeout_ns = 10'000'000'000;    // end of the header to end of the body
   int64_t idle_timeout_ns = 60'000'000'000;    // between requests
   int64_t write_timeout_ns = 30'000'000'000;
-  int64_t stream_pause_ns = 100'000'000;  // delay after an empty Pull of a stream
-  // Time for the peer to read the last response before the socket closes.
+  int64_t stream_pause_ns = 100'000'000;  // pause after an empty Pull of a stream
+  // Time for the client to read the last response before the socket closes.
   int64_t linger_ns = 1'000'000'000;
 };
 
@@ -142,10 +142,10 @@ enum class Refusal {
   kMalformed,
   kTooLarge,
   kNoToken,    // missing or wrong token
-  kWrongRole,  // act is required, but the token only grants view
+  kWrongRole,  // kAct is required, but the token only grants kView
   kWrongHost,
   kOverloaded,
-  kStreams,      // too many
+  kStreams,      // too many requests are waiting
   kWrongOrigin,  // a page from another site requests a change
 };
 inline constexpr std::array<std::string_view, 12> kRefusalNames = {
@@ -154,18 +154,18 @@ inline constexpr std::array<std::string_view, 12> kRefusalNames = {
 
 struct HttpServerCounters {
   std::array<self_metrics::Counter, kRefusalNames.size()> refused;  // by Refusal
-  self_metrics::Counter connections;                                // accepted
-  self_metrics::Counter connections_refused;                        // over the limit
+  self_metrics::Counter connections;                                // accepted connections
+  self_metrics::Counter connections_refused;                        // connections above the limit
   self_metrics::Counter requests;
-  self_metrics::Counter bad_requests;  // malformed, too large, too slow
-  self_metrics::Counter overloaded;    // rejected with 503
-  self_metrics::Counter streams;       // started
+  self_metrics::Counter bad_requests;  // malformed, too large, or too slow requests
+  self_metrics::Counter overloaded;    // requests rejected with 503
+  self_metrics::Counter streams;       // started streams
 };
 
 class HttpServer {
  public:
-  // Starts listening and serving. InvalidArgument: invalid address, duplicate route, or no token
-  // beyond loopback. Unavailable: the address is in use.
+  // Starts listening and serving. Returns InvalidArgument for an invalid address, a duplicate
+  // route, or a missing token beyond loopback. Returns Unavailable if the address is in use.
   static StatusOr<std::unique_ptr<HttpServer>> Start(HttpServerOptions options,
                                                      std::vector<HttpRoute> routes);
   virtual ~HttpServer() = default;  // stops the server

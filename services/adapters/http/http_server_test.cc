@@ -179,12 +179,12 @@ TEST(HttpServer, RejectsNonconformingHeaders) {
               ::testing::EndsWith("abc"));
 }
 
-TEST(HttpServer, SlowBodyIsClosedAtDeadline) {
+TEST(HttpServer, ConnectionWithSlowBodyIsClosedAtDeadline) {
   const auto server = Serve({.body_timeout_ns = 200 * kMs});
   const RawSocket slow = RawSocket::Connect(server->port());
   ASSERT_TRUE(slow.Send("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nabc"));
   EXPECT_TRUE(slow.AtEnd());
-  // By now, the I/O thread has counted the closed connection.
+  // By this time, the I/O thread has counted the closed connection.
   Ask(*server, "GET /healthz HTTP/1.0\r\n\r\n");
   EXPECT_EQ(Refused(*server, Refusal::kSlowBody), 1U);
 }
@@ -201,7 +201,7 @@ TEST(HttpServer, LimitsConnectionsPerAddress) {
   EXPECT_THAT(refusal, HasSubstr("\r\nRetry-After: 1\r\n"));
   EXPECT_THAT(refusal, HasSubstr("\r\n\r\ntoo many connections\n"));
   EXPECT_EQ(Refused(*server, Refusal::kAddressConnections), 1U);
-  // Closing the connection frees its slot.
+  // Closing the connection makes room for another one.
   first.Close();
   std::string answer;
   for (int i = 0; i < 1000 && answer.find("200 OK") == std::string::npos; ++i)
@@ -232,12 +232,12 @@ TEST(HttpServer, ViewAndActRequireSeparateTokens) {
   EXPECT_EQ(ask(*server, "POST /stop", kLook), "403");
   EXPECT_EQ(ask(*server, "POST /stop", ""), "401");
   EXPECT_EQ(ask(*server, "POST /stop", "Authorization: Bearer toucH\r\n"), "401");
-  // A request that another page triggers in the browser never acts.
+  // A request that another site triggers in the browser never has an effect.
   EXPECT_EQ(ask(*server, "POST /stop", "Cookie: pitwall_token=touch\r\n"), "403");
   EXPECT_EQ(ask(*server, "GET /hello", "Cookie: pitwall_token=touch\r\n"), "200");
   EXPECT_EQ(Refused(*server, Refusal::kWrongRole), 2U);
   EXPECT_EQ(Refused(*server, Refusal::kNoToken), 2U);
-  // On loopback, viewing requires no token, but acting does.
+  // On loopback, viewing does not require a token, but acting does.
   const auto open = Serve({}, routes);
   EXPECT_EQ(ask(*open, "GET /hello", ""), "200");
   EXPECT_EQ(ask(*open, "POST /stop", ""), "403");
@@ -268,7 +268,7 @@ TEST(HttpServer, LimitsHeaderAndBodySize) {
   EXPECT_EQ(server->counters().bad_requests.value(), 3U);
 }
 
-TEST(HttpServer, TricklingRequestIsClosedAtDeadline) {
+TEST(HttpServer, ConnectionWithSlowRequestIsClosedAtDeadline) {
   HttpServerOptions options;
   options.header_timeout_ns = 300 * kMs;
   const auto server = Serve(options);
@@ -443,7 +443,7 @@ TEST(HttpServer, ServesTlsAndReloadsCertificates) {
   StatusOr<HttpReply> reply = fetch();
   ASSERT_TRUE(reply.ok()) << reply.status();
   EXPECT_EQ(reply->body, "hi tls");
-  // A plain-text client gets no content and does not disturb the server.
+  // A plain-text client gets no content and does not affect the server.
   EXPECT_THAT(Ask(*server, "GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n"), Not(HasSubstr("hi")));
   // Only forward secrecy and authenticated encryption are accepted, so CBC and RSA key exchange are
   // rejected.
@@ -458,8 +458,8 @@ TEST(HttpServer, ServesTlsAndReloadsCertificates) {
   EXPECT_FALSE(handshake("-tls1_2 -cipher ECDHE-ECDSA-AES128-SHA"));
   EXPECT_FALSE(handshake("-tls1_2 -cipher ECDHE-ECDSA-AES256-SHA384"));
   EXPECT_FALSE(handshake("-tls1_1 -cipher DEFAULT@SECLEVEL=0"));
-  // New connections use a certificate that was replaced on disk. An invalid certificate leaves the
-  // previous one active.
+  // New connections use a certificate that was replaced on disk. After an invalid replacement, the
+  // previous certificate stays active.
   ASSERT_TRUE(MakeCertificate(dir, "two"));
   reply = fetch();
   EXPECT_TRUE(reply.ok()) << reply.status();

@@ -1,5 +1,5 @@
-// Tests of response streams over raw sockets: order, limits, slow and disconnected clients, and
-// server shutdown.
+// Tests of response streams over raw sockets: order, limits, slow clients, disconnected clients,
+// and server shutdown.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// Test data for the streams, and the number of live streams.
+// Test data for the streams, with the number of live streams.
 struct Source {
   std::mutex mutex;
   std::condition_variable changed;
@@ -36,7 +36,7 @@ struct Source {
     const std::lock_guard<std::mutex> lock(mutex);
     over = true;
   }
-  // Waits for this number of live streams; the test timeout limits the wait.
+  // Waits until this many streams are live. The test timeout limits the wait.
   void AwaitLive(int count) {
     std::unique_lock<std::mutex> lock(mutex);
     changed.wait(lock, [&] { return live == count; });
@@ -101,7 +101,7 @@ class HttpStream : public ::testing::Test {
   std::unique_ptr<HttpServer> server_;
 };
 
-TEST_F(HttpStream, SendsPiecesImmediatelyInChunks) {
+TEST_F(HttpStream, SendsEachPieceImmediatelyAsChunk) {
   Serve();
   const RawSocket socket = Get();
   const std::string header = socket.ReadUntil("\r\n\r\n");
@@ -136,7 +136,7 @@ TEST_F(HttpStream, StreamDoesNotOccupyHandlerThread) {
   for (int i = 0; i < 8; ++i) streams.push_back(Get());
   for (const RawSocket& stream : streams)
     EXPECT_THAT(stream.ReadUntil("\r\n\r\n"), HasSubstr("200"));
-  const RawSocket plain = Get("/plain");  // the only handler thread is free
+  const RawSocket plain = Get("/plain");  // the only handler thread is idle
   EXPECT_THAT(plain.ReadUntil("plain"), HasSubstr("HTTP/1.1 200"));
 }
 
@@ -154,7 +154,7 @@ TEST_F(HttpStream, StreamsAreLimitedInTotalAndPerAddress) {
       EXPECT_THAT(third.ReadUntil("open\n"), HasSubstr("503"));
       EXPECT_EQ(server_->counters().refused[static_cast<size_t>(Refusal::kStreams)].value(), 1U);
     }
-    // A disconnected client frees its slot even if it was never sent any data.
+    // A disconnected client makes room for another one even if it was never sent any data.
     source_.AwaitLive(1);
     const RawSocket fourth = Get();
     EXPECT_THAT(fourth.ReadUntil("\r\n\r\n"), HasSubstr("200"));
@@ -168,14 +168,14 @@ TEST_F(HttpStream, ClientThatDoesNotReadIsClosed) {
   Serve(options);
   source_.endless = true;
   const RawSocket socket = Get();
-  // The kernel buffers accept a few pulls. After that, the stream is no longer pulled and is
-  // closed.
+  // The kernel buffers accept the data of a few pulls. After that, the stream is no longer pulled
+  // and is closed.
   source_.AwaitLive(1);
   source_.AwaitLive(0);
   EXPECT_LT(source_.Pulls(), 2000U);  // 125 MiB, far more than any socket buffer
 }
 
-TEST_F(HttpStream, SendsFarewellWhenServerStops) {
+TEST_F(HttpStream, SendsLastBytesWhenServerStops) {
   Serve();
   const RawSocket socket = Get();
   socket.ReadUntil("\r\n\r\n");

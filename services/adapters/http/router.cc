@@ -25,7 +25,7 @@ std::string_view HostOnly(std::string_view host) {
   return host.substr(0, host.find(':'));
 }
 
-// Returns true if the method does not change anything.
+// Returns true if the method is read-only.
 bool IsSafe(const HttpRequest& request) {
   return request.method == "GET" || request.method == "HEAD";
 }
@@ -115,7 +115,7 @@ StatusOr<Router> Router::Make(std::vector<HttpRoute> routes) {
       return InvalidArgument(Cat("route ", route.path, ": invalid method ", Quote(route.method)));
     if (!route.handler) return InvalidArgument(Cat("route ", route.path, ": handler must be set"));
   }
-  // Routes are sorted so that the first match is the right one: exact paths before prefixes, and
+  // Routes are sorted so that the first match is the correct one: exact paths before prefixes, and
   // longer paths first.
   std::stable_sort(routes.begin(), routes.end(), [](const HttpRoute& a, const HttpRoute& b) {
     const bool prefix_a = EndsWith(a.path, "/*"), prefix_b = EndsWith(b.path, "/*");
@@ -160,8 +160,8 @@ Role Gate::ShownRole(const HttpRequest& request) const {
   const std::string_view cookies = request.Header("cookie");
   for (std::string_view cookie : Split(cookies, ';')) {
     cookie = Trim(cookie);
-    // Browsers also send cookies with requests triggered by other sites, so a token cookie only
-    // grants view.
+    // Browsers also send cookies with requests that other sites trigger, so a cookie with the token
+    // only grants view.
     if (StartsWith(cookie, "pitwall_token=") &&
         RoleOfToken(tokens_, cookie.substr(14)) != Role::kNone)
       role = std::max(role, Role::kView);
@@ -176,7 +176,7 @@ Role Gate::ShownRole(const HttpRequest& request) const {
 
 Role Gate::RoleOf(const HttpRequest& request) const {
   const Role role = ShownRole(request);
-  // Beyond loopback, the server does not start without a token unless all routes are open.
+  // Beyond loopback, the server starts without a token only if all routes are open.
   return role == Role::kNone && tokens_.view.empty() && loopback_ ? Role::kView : role;
 }
 

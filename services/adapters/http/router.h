@@ -14,7 +14,7 @@
 namespace pitwall::http {
 
 // Decodes %XX (and '+' as a space if `plus_is_space`). Returns nothing if an escape is malformed or
-// the result contains a NUL.
+// the result contains a NUL character.
 std::optional<std::string> PercentDecode(std::string_view text, bool plus_is_space);
 
 // Sets the path and query of `request` from a request target ("/a%20b?x=1&y"). Returns false for a
@@ -25,12 +25,12 @@ bool ParseTarget(std::string_view target, HttpRequest* request);
 // Immutable and thread-safe.
 class Router {
  public:
-  // InvalidArgument: duplicate route, path without a leading '/', invalid method, or missing
-  // handler.
+  // Returns InvalidArgument for a duplicate route, a path without a leading '/', an invalid method,
+  // or a missing handler.
   static StatusOr<Router> Make(std::vector<HttpRoute> routes);
 
   struct Match {
-    const HttpRoute* route = nullptr;  // null: no route for this path and method
+    const HttpRoute* route = nullptr;  // null if no route has this path and method
     std::string allow;                 // allowed methods if only the method does not match
   };
   Match Find(std::string_view method, std::string_view path) const;
@@ -55,16 +55,16 @@ class Gate {
     Refusal reason = Refusal::kNoToken;
     HttpResponse response;
   };
-  // Returns the response that rejects the request, or nothing if the request is allowed.
+  // Returns the response with which the request is rejected, or nothing if the request is allowed.
   std::optional<Turned> Check(const HttpRequest& request, const HttpRoute& route) const;
-  // Returns the role granted to the request, independent of the route.
+  // Returns the role granted to the request, regardless of the route.
   Role RoleOf(const HttpRequest& request) const;
 
  private:
-  // Returns the role of the request's token or cookie.
+  // Returns the role of the token or cookie in the request.
   Role ShownRole(const HttpRequest& request) const;
-  // Returns true if the Origin header matches this server or is missing, as in requests of
-  // programs.
+  // Returns true if the Origin header matches this server or is missing, as in requests that do not
+  // come from a browser.
   bool IsOwnOrigin(const HttpRequest& request) const;
   // Returns true if the Host header is a loopback or allowed name.
   bool NamesLoopback(const HttpRequest& request) const;

@@ -134,7 +134,8 @@ TEST(Gate, SessionCookieGrantsRole) {
   EXPECT_EQ(ask("POST", act, "http://srv:9870", Role::kAct), 200);
   EXPECT_EQ(ask("POST", act, "http://SRV:9870", Role::kAct), 200);
   EXPECT_EQ(ask("DELETE", act, "https://ui.example", Role::kAct), 200);
-  // Origins: another site, another port, a foreign suffix, an opaque origin, and none.
+  // Rejected origins: another site, another port, a foreign suffix, an opaque origin, and an empty
+  // one.
   EXPECT_EQ(ask("POST", act, "http://evil.example", Role::kAct), 403);
   EXPECT_EQ(ask("POST", act, "http://srv:80", Role::kAct), 403);
   EXPECT_EQ(ask("POST", act, "http://srv:9870.evil.example", Role::kAct), 403);
@@ -144,7 +145,7 @@ TEST(Gate, SessionCookieGrantsRole) {
   EXPECT_EQ(ask("GET", view, "", Role::kView), 401);
 }
 
-TEST(Gate, ForeignOriginCannotChangeAnything) {
+TEST(Gate, ForeignOriginCannotMakeChanges) {
   const Gate gate({.view = "v", .act = "a"}, false, {});
   const auto ask = [&](std::string_view method, std::string_view origin, bool open) {
     HttpRequest request;
@@ -156,9 +157,9 @@ TEST(Gate, ForeignOriginCannotChangeAnything) {
   };
   EXPECT_EQ(ask("POST", "http://evil.example", false), 403);
   EXPECT_EQ(ask("POST", "http://evil.example", true),
-            403);  // an open route still rejects foreign pages
+            403);  // even an open route rejects requests of foreign pages
   EXPECT_EQ(ask("POST", "http://srv:9870", false), 200);
-  EXPECT_EQ(ask("POST", "", false), 200);  // request of a program
+  EXPECT_EQ(ask("POST", "", false), 200);  // request that does not come from a browser
   EXPECT_EQ(ask("GET", "http://evil.example", false), 200);
 }
 

@@ -80,15 +80,16 @@ void Session::AwaitRequest() {
   ReadHeader();
 }
 
-// Reads the whole header within one deadline from its first byte, so single bytes do not keep a
-// request open. The header is checked before Beast parses it.
+// Reads the whole header within one deadline from its first byte, so that single bytes cannot keep
+// a request open. The header is checked before Beast parses it.
 void Session::ReadHeader() {
   std::string_view text(static_cast<const char*>(buffer_.data().data()), buffer_.size());
   if (text.substr(0, 2) == "\r\n") {  // an empty line before the request line is allowed
     buffer_.consume(2);
     text.remove_prefix(2);
   }
-  // The client probably uses TLS on a plain port and would wait for a response before sending more.
+  // The client probably uses TLS on a plain-text port and would wait for a response before it sends
+  // more data.
   if (!text.empty() && text[0] != '\r' && (text[0] < 'A' || text[0] > 'Z'))
     return Refuse(400, Refusal::kMalformed, "malformed request: it must start with a method\n");
   const size_t end = text.find("\r\n\r\n");
@@ -102,7 +103,7 @@ void Session::ReadHeader() {
   }
   if (text.size() > owner_->options().max_header_bytes)
     return Refuse(431, Refusal::kTooLarge, "the header is too large\n");
-  // A header whose lines end without CR would never be complete.
+  // A header whose lines end without CR would never be recognized as complete.
   const size_t line = text.find('\n');
   if (line != std::string_view::npos && (line == 0 || text[line - 1] != '\r'))
     return Refuse(400, Refusal::kMalformed, "malformed request: a line does not end with CRLF\n");
@@ -131,7 +132,7 @@ void Session::OnHeaderBytes(beast::error_code error, size_t bytes) {
 
 // Passes buffered bytes to the parser and reads until the request is complete. Bytes that the
 // parser cannot use yet, such as an unfinished chunk extension or trailer, stay in the buffer,
-// whose size is limited.
+// which has a limited size.
 void Session::ReadRest() {
   beast::error_code error;
   while (!parser_->is_done() && buffer_.size() > 0) {
@@ -195,8 +196,8 @@ void Session::OnRequest(beast::error_code error) {
                  });
 }
 
-// Checks periodically that the client is still connected. It reads no data, so further bytes stay
-// available for the next request.
+// Periodically checks that the client is still connected. The check does not consume data, so
+// further bytes stay available for the next request.
 void Session::WatchClient(std::shared_ptr<CancelToken> token) {
   const int64_t pause = owner_->options().watch_interval_ns;
   watch_.expires_after(std::chrono::nanoseconds(pause));
@@ -269,8 +270,8 @@ void Session::OnReplied(beast::error_code error) {
   AwaitRequest();
 }
 
-// Writes the header, then the stream's data in chunks. Data from the client is discarded, and a
-// disconnect is detected.
+// Writes the header, then the stream's data in chunks. Discards data from the client and detects a
+// disconnect.
 void Session::BeginStream(HttpResponse response) {
   body_ = std::move(response.stream);
   keep_alive_ = false;
@@ -290,7 +291,7 @@ void Session::OnStreamBegun(beast::error_code error) {
 }
 
 void Session::WatchPeer() {
-  // The deadline is disabled for the concurrent read; each write sets its own.
+  // The deadline is disabled for the concurrent read. Each write sets its own deadline.
   stream_->tcp().expires_never();
   stream_->ReadSome(asio::buffer(drained_),
                     [self = shared_from_this()](beast::error_code error, size_t) {
@@ -333,9 +334,9 @@ void Session::EndStream() {
 
 void Session::OnStreamEnded(beast::error_code) { Close(); }
 
-// Closes the connection in an orderly way so that the peer can read the response. Pending input is
-// read and discarded for a short time: closing a socket with unread input resets the connection,
-// and the peer would lose the response.
+// Closes the connection so that the client can read the response. For a short time, pending input
+// is read and discarded, because closing a socket with unread input would reset the connection, and
+// the client would lose the response.
 void Session::Finish() {
   Deadline(owner_->options().linger_ns);
   if (stream_->encrypted()) {

@@ -20,7 +20,7 @@
 
 namespace pitwall::http {
 
-// Request with its origin and cancellation token.
+// Request with its connection type and cancellation token.
 struct Arrival {
   HttpRequest request;
   std::string target;
@@ -38,21 +38,21 @@ class SessionOwner {
   virtual void CountRequest() = 0;
   virtual void CountBadRequest(Refusal reason) = 0;
   virtual bool stopping() const = 0;
-  // Registers a stream. Returns false if there are too many; otherwise, the session must call
-  // CloseStream once.
+  // Registers a stream. Returns false if there are too many streams; otherwise, the session must
+  // call CloseStream once.
   virtual bool OpenStream(const std::string& peer) = 0;
   virtual void CloseStream(const std::string& peer) = 0;
 };
 
-// Lives as long as one of its operations is pending; the server holds weak pointers. Used only on
-// the I/O thread.
+// Exists as long as one of its operations is pending; the server holds only weak pointers. Used
+// only on the I/O thread.
 class Session final : public std::enable_shared_from_this<Session> {
  public:
   Session(SessionOwner* owner, std::unique_ptr<ByteStream> stream, std::string peer, bool reserved);
   ~Session();
 
   void Run();
-  void BeginStop();  // closes once no request is active
+  void BeginStop();  // closes as soon as no request is active
   void Close();      // closes immediately
 
  private:
@@ -92,20 +92,21 @@ class Session final : public std::enable_shared_from_this<Session> {
   beast::flat_buffer buffer_;
   const std::string peer_;
   std::optional<Parser> parser_;
-  std::string head_text_, body_text_;     // bytes of the pending write
-  std::shared_ptr<CancelToken> cancel_;   // not null while a request is being handled
-  asio::steady_timer watch_;              // between two checks of the client
-  int64_t watched_ns_ = 0;                // since the request was complete
-  asio::steady_timer pause_;              // between two pulls
-  std::shared_ptr<ResponseStream> body_;  // not null: the connection serves a stream until it ends
+  std::string head_text_, body_text_;    // bytes of the pending write
+  std::shared_ptr<CancelToken> cancel_;  // not null while a request is being handled
+  asio::steady_timer watch_;             // waits between two client checks
+  int64_t watched_ns_ = 0;               // time since the request was complete
+  asio::steady_timer pause_;             // waits between two pulls
+  std::shared_ptr<ResponseStream>
+      body_;  // if not null, the connection serves a stream until the end
   std::array<char, 4096> drained_{};
   int drain_left_ = 256;
   unsigned version_ = 11;
   bool first_ = true;
-  bool idle_ = true;        // no byte of a request has arrived
-  bool kept_idle_ = false;  // idle after a request
+  bool idle_ = true;        // no byte of a request has arrived yet
+  bool kept_idle_ = false;  // idle after a response
   bool keep_alive_ = false;
-  bool head_only_ = false;  // the method is HEAD
+  bool head_only_ = false;  // the method of the request is HEAD
   bool stream_over_ = false;
   bool closed_ = false;
 };

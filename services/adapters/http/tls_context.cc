@@ -10,7 +10,8 @@ namespace pitwall::http {
 namespace ssl = boost::asio::ssl;
 
 namespace {
-// Ciphers for TLS 1.2. All ciphers of TLS 1.3 meet the requirement.
+// Ciphers for TLS 1.2 with forward secrecy and authenticated encryption. All TLS 1.3 ciphers meet
+// this requirement.
 constexpr char kTls12Ciphers[] = "ECDHE+AESGCM:ECDHE+CHACHA20";
 }  // namespace
 
@@ -39,7 +40,7 @@ StatusOr<std::shared_ptr<ssl::context>> TlsContextSource::Load() const {
                            ssl::context::no_sslv3 | ssl::context::no_tlsv1 |
                            ssl::context::no_tlsv1_1,
                        error);
-  // Allow only forward secrecy and authenticated encryption: no RSA key exchange, no CBC.
+  // Allows only forward secrecy and authenticated encryption, not RSA key exchange or CBC.
   if (SSL_CTX_set_cipher_list(context->native_handle(), kTls12Ciphers) != 1)
     return Internal("OpenSSL supports none of the required ciphers");
   SSL_CTX_set_options(context->native_handle(), SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |

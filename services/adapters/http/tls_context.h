@@ -12,10 +12,11 @@
 
 namespace pitwall::http {
 
-// Not thread-safe: used only on the I/O thread.
+// Not thread-safe, because it is used only on the I/O thread.
 class TlsContextSource {
  public:
-  // InvalidArgument: a file is missing, or the certificate and key are invalid or do not match.
+  // Returns InvalidArgument if a file is missing, or if the certificate and key are invalid or do
+  // not match.
   static StatusOr<TlsContextSource> Make(TlsFiles files);
   // Returns the context for a new connection. If changed files cannot be loaded, keeps the old
   // context and logs one warning per change.

@@ -11,11 +11,11 @@ namespace {
 
 constexpr int kPollMs = 1000;
 constexpr int kLastReportsMs = 2000;
-// librdkafka checks for expired records once a second, and lets requests in flight finish first.
+// librdkafka checks for expired records once per second, and lets in-flight requests finish first.
 constexpr int64_t kReportGraceNs = 10 * kNanosPerSecond;
 
-// One Append in flight. Lives until both the caller has returned and all delivery reports have
-// arrived: an unresponsive broker may delay a report beyond the caller's timeout.
+// One Append in flight. The object lives until the caller has returned and all delivery reports
+// have arrived. An unresponsive broker may delay a report beyond the caller's timeout.
 class Call {
  public:
   explicit Call(std::unique_ptr<Wakeup> wakeup) : wakeup_(std::move(wakeup)) {}
@@ -24,7 +24,7 @@ class Call {
     ++references_;
     ++outstanding_;
   }
-  // Completes one record, or the caller's submission; `topic` may be null.
+  // Completes one record, or the caller's submission of all records; `topic` may be null.
   void Settle(rd_kafka_resp_err_t error, const char* topic) {
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
       MutexLock lock(&mutex_);
@@ -48,7 +48,7 @@ class Call {
   ~Call() = default;
 
   const std::unique_ptr<Wakeup> wakeup_;
-  std::atomic<int64_t> references_{1};   // the caller's own reference
+  std::atomic<int64_t> references_{1};   // reference of the caller
   std::atomic<int64_t> outstanding_{1};  // until the caller has submitted all records
   Mutex mutex_;
   rd_kafka_resp_err_t error_ ABSL_GUARDED_BY(mutex_) = RD_KAFKA_RESP_ERR_NO_ERROR;
@@ -94,7 +94,8 @@ PolledProducer::~PolledProducer() {
   stop_ = true;
   rd_kafka_queue_yield(main_queue_.get());
   thread_.join();
-  // The caller no longer waits, so delivery reports of the abandoned records release their calls.
+  // The caller no longer waits, so the delivery reports of the abandoned records free their call
+  // objects.
   rd_kafka_purge(client_->get(), RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
   rd_kafka_flush(client_->get(), kLastReportsMs);
 }
@@ -130,10 +131,10 @@ Status KafkaAppender::Append(std::vector<OutgoingRecord> records) {
   auto* call = new Call(clock_->NewWakeup());
   for (const OutgoingRecord& record : records) {
     call->AddRecord();
-    // Blocks while the queue is full. Records leave the queue within append_timeout, delivered or
-    // not.
+    // Blocks while the queue is full. Records leave the queue within append_timeout, whether
+    // delivered or not.
     const rd_kafka_resp_err_t error = Produce(producer->get(), record, call, /*block=*/true);
-    if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {  // no report follows
+    if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {  // no delivery report will arrive
       call->Settle(error, record.topic.c_str());
       call->Release();
       break;

@@ -1,4 +1,4 @@
-// Appender over Kafka: an idempotent producer, acks=all. Private to this module.
+// Appender over Kafka: an idempotent producer with acks=all. Private to this module.
 #pragma once
 
 #include <atomic>

@@ -54,13 +54,13 @@ constexpr std::string_view kReserved[] = {
 
 void OnLog(const rd_kafka_t* client, int level, const char* facility, const char* text) {
   const auto line = [&] { return Cat(rd_kafka_name(client), " ", facility, ": ", text); };
-  // Consumers and producers receive the same settings, so a setting for the other kind is not an
-  // error.
+  // Consumers and producers receive the same settings, so a setting for the other kind of client is
+  // not an error.
   if (std::string_view(facility) == "CONFWARN") level = 7;
-  // Each client would log an unavailable broker for every request.
+  // Without this setting, each client would log an unavailable broker for every request.
   if (std::string_view(facility) == "REQTMOUT") level = std::max(level, 6);
-  // syslog levels. Errors of single connections (3) are retried, and the caller receives relevant
-  // errors as a Status.
+  // Log level in syslog numbers. Errors of single connections (3) are retried, and the caller
+  // receives relevant errors as a Status.
   if (level <= 2) {
     PITWALL_LOG(kError, "kafka", line());
   } else if (level <= 4) {
@@ -72,7 +72,7 @@ void OnLog(const rd_kafka_t* client, int level, const char* facility, const char
   }
 }
 
-// librdkafka has already logged it.
+// librdkafka has already logged this error.
 void OnError(rd_kafka_t*, int error, const char*, void* opaque) {
   auto* state = static_cast<ClientState*>(opaque);
   if (error == RD_KAFKA_RESP_ERR__ALL_BROKERS_DOWN) state->all_brokers_down = true;
@@ -94,7 +94,7 @@ Status Unauthenticated(std::string_view message) {
 }  // namespace
 
 Client::~Client() {
-  // Readers keep their own positions and are not in a group, so there is no group to leave.
+  // Readers keep their own positions and do not join a group, so there is no group to leave.
   rd_kafka_destroy_flags(handle_, RD_KAFKA_DESTROY_F_NO_CONSUMER_CLOSE);
 }
 
@@ -136,7 +136,7 @@ ClientConfig& ClientConfig::Set(std::string_view key, std::string_view value) {
   char error[kErrorText];
   if (rd_kafka_conf_set(conf_.get(), std::string(key).c_str(), std::string(value).c_str(), error,
                         sizeof(error)) != RD_KAFKA_CONF_OK) {
-    // librdkafka's message may contain the value, which may be a password.
+    // librdkafka's message may contain the value of the setting, which may be a password.
     const bool unknown =
         std::string_view(error).find("No such configuration property") != std::string_view::npos;
     status_ = InvalidArgument(
@@ -159,7 +159,7 @@ StatusOr<std::unique_ptr<Client>> ClientConfig::Build(rd_kafka_type_t type,
   char error[kErrorText];
   rd_kafka_t* handle = rd_kafka_new(type, conf_.get(), error, sizeof(error));
   if (handle == nullptr) return InvalidArgument(Cat("kafka client: ", error));
-  (void)conf_.release();  // the client owns the configuration now
+  (void)conf_.release();  // the client now owns the configuration
   return std::make_unique<Client>(handle, std::move(state));
 }
 
@@ -337,8 +337,8 @@ rd_kafka_resp_err_t Produce(rd_kafka_t* producer, const OutgoingRecord& record, 
   field.vtype = RD_KAFKA_VTYPE_MSGFLAGS;
   field.u.i = RD_KAFKA_MSG_F_COPY | (block ? RD_KAFKA_MSG_F_BLOCK : 0);
   fields.push_back(field);
-  // An empty key is a key of length 0 and is partitioned like any other. data() of an empty string
-  // is not null; a null pointer would mean a missing key.
+  // An empty key is a key of length 0 and is partitioned like any other key. data() of an empty
+  // string is not null; a null pointer would mean that the key is missing.
   field.vtype = RD_KAFKA_VTYPE_KEY;
   field.u.mem.ptr = const_cast<char*>(record.key.data());
   field.u.mem.size = record.key.size();

@@ -37,9 +37,9 @@ using ListPtr = std::unique_ptr<rd_kafka_topic_partition_list_t,
 // State that librdkafka's callbacks set for the owner of a client.
 struct ClientState {
   std::atomic<bool> all_brokers_down{false};
-  std::atomic<bool> fatal{false};  // an idempotent producer that cannot continue
-  // Sets the receiver of delivery reports, which runs in the thread that polls the client. Must be
-  // set before the client is created.
+  std::atomic<bool> fatal{false};  // fatal error of an idempotent producer
+  // Sets the receiver of delivery reports. It runs in the thread that polls the client. Must be set
+  // before the client is created.
   std::function<void(const rd_kafka_message_t&)> on_delivery;
 };
 
@@ -60,12 +60,13 @@ class Client {
   rd_kafka_t* handle_;
 };
 
-// Registers topics with a producer before it sends to them. Otherwise, librdkafka would discover a
-// new topic on a timer, up to a second later. Thread-safe; must be destroyed before the client.
+// Registers topics with a producer before the producer sends to them. Otherwise, librdkafka would
+// discover a new topic by a timer, up to a second later. Thread-safe; must be destroyed before the
+// client.
 class MetTopics {
  public:
   explicit MetTopics(rd_kafka_t* producer) : producer_(producer) {}
-  // Asks the broker if the topic is new to the producer. The topic must exist.
+  // Queries the broker if the topic is new to the producer. The topic must exist.
   Status Meet(std::string_view topic, int64_t timeout_ns);
 
  private:
@@ -74,7 +75,8 @@ class MetTopics {
   StringMap<TopicPtr> met_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Settings of one client: the common ones (brokers, security, timeouts), then the caller's.
+// Settings of one client: first the common settings (brokers, security, timeouts), then those of
+// the caller.
 class ClientConfig {
  public:
   explicit ClientConfig(const KafkaLogOptions& options);
@@ -92,27 +94,27 @@ class ClientConfig {
 // Validates the options before any client is created.
 Status CheckOptions(const KafkaLogOptions& options);
 
-// Returns the error as a Status: "context: ", then librdkafka's message and `detail` if that is
-// longer.
+// Returns the error as a Status with the text "context: " and librdkafka's message, or `detail` if
+// that is longer.
 Status ErrorStatus(rd_kafka_resp_err_t error, std::string_view context,
                    std::string_view detail = "");
 
 // Converts a timeout to milliseconds, librdkafka's unit: rounded up and never negative.
 int TimeoutMs(int64_t ns);
 
-std::string Name(const TopicPartition& at);  // "topic [3]"
+std::string Name(const TopicPartition& at);  // such as "topic [3]"
 std::string Name(std::string_view topic, int32_t partition);
 
 // Partition with an offset and its metadata.
 ListPtr OffsetList(const TopicPartition& at, int64_t offset, std::string_view metadata = "");
-// InvalidArgument if the metadata exceeds the broker's limit.
+// Returns InvalidArgument if the metadata exceeds the broker's limit.
 Status CheckMetadata(std::string_view metadata, std::string_view context);
 
-// Copies the record into the producer's queue. Its delivery report contains `opaque`.
+// Copies the record into the producer's queue. Its delivery report will contain `opaque`.
 rd_kafka_resp_err_t Produce(rd_kafka_t* producer, const OutgoingRecord& record, void* opaque,
                             bool block);
 int64_t SizeOf(const OutgoingRecord& record);
-// InvalidArgument if the record is larger than the options allow.
+// Returns InvalidArgument if the record is larger than the options allow.
 Status CheckSize(const OutgoingRecord& record, int64_t max_record_bytes);
 
 }  // namespace pitwall::kafka

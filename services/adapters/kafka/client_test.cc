@@ -70,7 +70,7 @@ TEST(KafkaOptions, ErrorNamesEachInvalidOption) {
 
 TEST(KafkaOptions, ErrorsHideSecrets) {
   KafkaLogOptions options = Valid();
-  options.rdkafka["security.protocol"] = "hunter2";  // a value in the wrong field
+  options.rdkafka["security.protocol"] = "hunter2";  // a value for the wrong field
   const Status refused = Open(options);
   EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << refused;
   EXPECT_THAT(refused.ToString(), Not(HasSubstr("hunter2")));

@@ -10,7 +10,7 @@ namespace pitwall::kafka {
 namespace {
 
 constexpr int64_t kQueueWaitNs = 100 * kNanosPerMilli;
-// Minimum time for an abort, even if the commit has used up its own time.
+// Minimum time for an abort, even if the commit has used all of its own time.
 constexpr int64_t kAbortNs = 5 * kNanosPerSecond;
 
 }  // namespace
@@ -35,7 +35,7 @@ StatusOr<std::unique_ptr<KafkaCommitter>> KafkaCommitter::Open(const KafkaLogOpt
       .Set("message.timeout.ms", TimeoutMs(options.commit_timeout_ns))
       .Set("queue.buffering.max.kbytes", options.append_queue_bytes >> 10);
   auto state = std::make_unique<ClientState>();
-  // Called by the functions below, in their thread.
+  // The functions below call it in their thread.
   state->on_delivery = [self = committer.get()](const rd_kafka_message_t& message) {
     if (message.err == RD_KAFKA_RESP_ERR_NO_ERROR || !self->rejected_.ok()) return;
     // Records purged by an abort are not the cause of the error.
@@ -139,7 +139,7 @@ Status KafkaCommitter::Send(const Commit& commit, int64_t deadline) {
         const Status status =
             ErrorStatus(error, Cat("commit by ", id_, ": record for ", record.topic));
         if (!rejected_.ok()) return rejected_;
-        // _STATE means that an earlier record has already failed.
+        // _STATE means that an earlier record has already failed, so it is not the cause.
         return absl::IsFailedPrecondition(status) ? Unavailable(ToStd(status.message())) : status;
       }
       const int64_t left = Left(deadline);
@@ -148,9 +148,8 @@ Status KafkaCommitter::Send(const Commit& commit, int64_t deadline) {
       rd_kafka_poll(client_->get(), TimeoutMs(std::min(left, kQueueWaitNs)));
     }
   }
-  // The flush happens here and not in the commit call so that an unavailable broker is detected
-  // while the transaction can still be aborted. After the commit request, the outcome may be
-  // unknown.
+  // The flush happens here, not in the commit call, so that an unavailable broker is detected while
+  // the transaction can still be aborted. After the commit request, the outcome may be unknown.
   if (!commit.outputs.empty() &&
       rd_kafka_flush(client_->get(), TimeoutMs(Left(deadline))) != RD_KAFKA_RESP_ERR_NO_ERROR) {
     return Unavailable(Cat("commit by ", id_, ": ", rd_kafka_outq_len(client_->get()),

@@ -29,7 +29,7 @@ class KafkaCommitter final : public Committer {
   Status Finish(int64_t deadline);
   // Aborts the open transaction. If that fails, the next Apply retries it first.
   Status Abort(int64_t deadline);
-  // Returns the error of a failed transactional call. A fatal error ends this committer.
+  // Returns the error of a failed transactional call. A fatal error makes this committer unusable.
   Status Judge(const rd_kafka_error_t* error, std::string_view step);
   Status End(std::string_view why);
   int64_t Left(int64_t deadline) const;
@@ -41,8 +41,8 @@ class KafkaCommitter final : public Committer {
   std::unique_ptr<Client> client_;
   std::unique_ptr<MetTopics> met_;
   bool must_abort_ = false;
-  Status ended_;     // permanent error: the committer was fenced, or its outcome is unknown
-  Status rejected_;  // first rejection of a record in this transaction
+  Status ended_;     // permanent error: fenced, or unknown outcome
+  Status rejected_;  // first rejected record in this transaction
 };
 
 }  // namespace pitwall::kafka

@@ -24,7 +24,8 @@ class Groups {
   Status Store(std::string_view group, const TopicPartition& at, const CommittedOffset& to);
 
  private:
-  // librdkafka binds a client to one group. A process uses only a few groups.
+  // Clients by group, because librdkafka binds a client to one group. A process uses only a few
+  // groups.
   StatusOr<std::shared_ptr<Client>> ClientOf(std::string_view group);
 
   // Makes one attempt within timeout_ns.
@@ -33,8 +34,8 @@ class Groups {
   Status Tell(rd_kafka_t* client, const TopicPartition& at, const CommittedOffset& to,
               int64_t timeout_ns, std::string_view context);
   // Retries until the result is not Unavailable or request_timeout has expired. A group's
-  // coordinator may move or load its state, and librdkafka looks for it again only with the next
-  // request.
+  // coordinator may move or may be loading its state, and librdkafka looks it up again only for the
+  // next request.
   Status Persist(const std::function<Status(int64_t timeout_ns)>& attempt);
 
   const KafkaLogOptions& options_;

@@ -67,7 +67,7 @@ class KafkaLog final : public Log {
  private:
   Status CheckPartition(const TopicPartition& at) {
     ASSIGN_OR_RETURN(int32_t partitions, topics_->KnownPartitions(at.topic));
-    if (at.partition >= partitions) {  // the topic may have grown since
+    if (at.partition >= partitions) {  // partitions may have been added since
       ASSIGN_OR_RETURN(partitions, topics_->Partitions(at.topic));
     }
     if (at.partition >= 0 && at.partition < partitions) return OkStatus();

@@ -1,26 +1,31 @@
 // Log (services/io/io.h) over Apache Kafka, for deployments on several machines.
 //
-// Implementation of the guarantees of io.h:
+// Implementation of the guarantees in io.h:
 //  * Each reader is manually assigned one partition, reads only committed records, and keeps its
 //    own position. Readers never join a consumer group. Transaction markers and aborted records are
-//    holes; position() skips them, so position() == EndOffset() once everything was read.
+//    holes; position() skips them, so position() == EndOffset() after everything was read.
 //    Therefore, Poll may return early without records if it moved the position.
-//  * EndOffset() is the last stable offset: records after an open transaction are excluded.
-//  * Records of a Committer become visible a few milliseconds after Apply returns because the
+//  * EndOffset() is the last stable offset. Records after the start of an open transaction are
+//    excluded.
+//  * Records of a Committer become visible a few milliseconds after Apply returns, because the
 //    broker writes the transaction markers asynchronously.
-//  * An Appender is an idempotent producer with acks=all and zstd. All or some of the records of a
-//    failed Append may still have been written.
+//  * An Appender is an idempotent producer with acks=all and zstd. After a failed Append, some or
+//    all of its records may nevertheless have been written.
 //  * A Committer is a transactional producer. If the broker fails during a commit, the outcome may
-//    be unknown. The committer then returns Aborted, as if fenced: open a new one, which resolves
-//    the old transaction, and start from Committed().
+//    be unknown. The committer then returns Aborted, as if fenced. The caller must open a new
+//    committer, which resolves the old transaction, and start from Committed().
 //  * append_time_ns is the LogAppendTime. Topics are created with that setting, and opening a
 //    Pitwall topic without it is an error.
 //
 // Threads: as in io.h. Each reader, appender, and committer owns one librdkafka client (a few
-// threads and connections). Errors: Unavailable = the broker is unreachable or busy, retry;
-// NotFound = no such topic or partition; InvalidArgument = a record that is always rejected (too
-// large or malformed), or an option that librdkafka rejects; ResourceExhausted = queue full;
-// PermissionDenied = missing ACL.
+// threads and connections).
+// Errors:
+//  * Unavailable: the broker is unreachable or busy; the call can be retried.
+//  * NotFound: the topic or partition does not exist.
+//  * InvalidArgument: the record will always be rejected (too large or malformed), or librdkafka
+//    rejects an option.
+//  * ResourceExhausted: the queue is full.
+//  * PermissionDenied: an ACL is missing.
 #pragma once
 
 #include <cstdint>
@@ -37,31 +42,31 @@ namespace pitwall::kafka {
 
 struct KafkaLogOptions {
   std::string brokers;  // "host:port,host:port"
-  // Client ID, and the group ID that readers report although they never join the group.
+  // Client ID. Also the group ID that readers set, although they never join the group.
   std::string client_id = "pitwall";
   // Settings passed to librdkafka unchanged: security.protocol, sasl.*, ssl.*, socket.*, ... Keys
   // that the guarantees above depend on (isolation.level, enable.idempotence, ...) are rejected.
   // May contain secrets: never logged.
   std::map<std::string, std::string> rdkafka;
 
-  // Timeout of metadata and admin calls, Committed, StorePosition, and EndOffset.
+  // Timeout of metadata calls, admin calls, Committed, StorePosition, and EndOffset.
   int64_t request_timeout_ns = 15 * kNanosPerSecond;
-  // Append returns Unavailable if the records are not durable within this time.
+  // Time after which Append returns Unavailable if the records are not durable.
   int64_t append_timeout_ns = 30 * kNanosPerSecond;
   int64_t commit_timeout_ns = 30 * kNanosPerSecond;  // also for OpenCommitter
   // Time after which the broker aborts the open transaction of a dead committer.
   int64_t transaction_timeout_ns = 60 * kNanosPerSecond;
 
-  // Maximum size of key and value. The broker's message.max.bytes must allow it.
+  // Maximum size of key and value together. The broker's message.max.bytes must allow it.
   int64_t max_record_bytes = 1'000'000;
-  // Append blocks while an appender has this many bytes in flight.
+  // Number of in-flight bytes of an appender above which Append blocks.
   int64_t append_queue_bytes = 64 << 20;
-  int64_t read_ahead_bytes = 16 << 20;  // per reader: fetched but not yet polled
+  int64_t read_ahead_bytes = 16 << 20;  // per reader: fetched but not polled yet
   // Maximum time that Append waits for more records to share its request.
   int64_t linger_ns = 5 * kNanosPerMilli;
-  int32_t replication_factor = -1;  // for topics that EnsureTopic creates; -1: the broker's default
-  // Topics of other owners. Their configuration is not checked, and append_time_ns is their
-  // producer's timestamp unless they use LogAppendTime.
+  int32_t replication_factor = -1;  // for topics created by EnsureTopic; -1: the broker's default
+  // Topics of other owners. Their configuration is not checked, and append_time_ns is the
+  // producer's timestamp unless the topic uses LogAppendTime.
   std::vector<std::string> foreign_topics = {"otlp_metrics"};
 };
 

@@ -9,12 +9,12 @@
 namespace pitwall::kafka {
 namespace {
 
-// Maximum time of a Poll without records while the broker appears to be unavailable.
+// Maximum duration of a Poll without records while the broker appears to be unavailable.
 constexpr int64_t kProbeNs = kNanosPerSecond;
 constexpr int64_t kFetchBytes = 4 << 20;
-// When its queue is full, librdkafka stops fetching and checks again a second later, regardless of
-// how fast the queue was emptied. Since version 2.2, a setting controls that delay. In earlier
-// versions, the broker thread checks whenever it wakes up; see Poke.
+// When its queue is full, librdkafka stops fetching and checks again a second later, no matter how
+// fast the queue is emptied. Since version 2.2, a setting controls that delay. In earlier versions,
+// the broker thread checks whenever it wakes up; see Poke.
 constexpr int kBackoffIsASetting = 0x02020000;
 constexpr int kQueueBackoffMs = 5;
 
@@ -62,7 +62,7 @@ StatusOr<std::unique_ptr<Reader>> Reader::Open(const KafkaLogOptions& options, C
 
 Status Reader::Start(int64_t offset) {
   ClientConfig config(options_);
-  // assign() requires a group ID; the reader never joins the group and stores nothing in it.
+  // assign() requires a group ID. The reader never joins the group and stores nothing in it.
   config.Set("group.id", options_.client_id)
       .Set("enable.auto.commit", "false")
       .Set("enable.auto.offset.store", "false")
@@ -138,14 +138,13 @@ Status Reader::LeaveGap() {
                         " (the log was truncated or the topic was recreated); reading resumes at ",
                         end));
   }
-  return Start(lost_at);  // the offset is valid after all
+  return Start(lost_at);  // the offset is valid by now
 }
 
 void Reader::Meet(const rd_kafka_message_t& event) {
   switch (event.err) {
     case RD_KAFKA_RESP_ERR__PARTITION_EOF:
-      // The offset is after transaction markers and aborted records, which are never returned as
-      // records.
+      // The offset is after transaction markers and aborted records, which are never returned.
       position_ = std::max(position_, event.offset);
       return;
     case RD_KAFKA_RESP_ERR__AUTO_OFFSET_RESET:
@@ -208,8 +207,8 @@ Status Reader::Poll(size_t max_records, size_t max_bytes, int64_t timeout_ns,
     if (message == nullptr) {
       if (have_something || interrupted_.exchange(false)) return OkStatus();
       wait_ns = std::max<int64_t>(deadline - clock_->MonotonicNs(), 0);
-      // An Interrupt whose flag an earlier Poll has already seen may wake this wait. That happens
-      // at most once because the queue's wake-up is consumed here.
+      // The wait may end early because of an Interrupt whose flag an earlier Poll has already seen.
+      // That happens at most once, because the queue's wake-up is consumed here.
       if (wait_ns > 0 && !woken_late) {
         woken_late = true;
         continue;

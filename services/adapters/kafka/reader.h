@@ -1,5 +1,5 @@
-// PartitionReader over Kafka, based on a consumer with one manually assigned partition and
-// read_committed. Private to this module.
+// Implementation of PartitionReader for Kafka, based on a consumer with one manually assigned
+// partition and read_committed. Private to this module.
 #pragma once
 
 #include <atomic>
@@ -32,14 +32,14 @@ class Reader final : public PartitionReader {
   Reader(const KafkaLogOptions& options, Clock* clock, Topics* topics, const TopicPartition& at)
       : options_(options), clock_(clock), topics_(topics), at_(at) {}
 
-  // Starts fetching at `offset` with a new client. This discards earlier fetches, does not wait for
-  // the fetch in flight, and takes a few milliseconds. (Repeated assignment fails an assertion in
-  // librdkafka 2.0.)
+  // Starts fetching at `offset` with a new client. The call discards earlier fetches, does not wait
+  // for the fetch in flight, and takes a few milliseconds. The reason for the new client is that
+  // repeated assignment fails an assertion in librdkafka 2.0.
   Status Start(int64_t offset);
-  // Handles a position that the broker rejected: moves to a readable offset and reports the lost
+  // Handles a position that the broker rejected. Moves to a readable offset and reports the lost
   // records.
   Status LeaveGap();
-  // Handles an event that is not a record: moves the position, or stores an error in pending_ or
+  // Handles an event other than a record. Moves the position, or stores an error in pending_ or
   // out_of_range_.
   void Meet(const rd_kafka_message_t& event);
   Status AfterSilence();
@@ -50,16 +50,16 @@ class Reader final : public PartitionReader {
   Clock* const clock_;
   Topics* const topics_;
   const TopicPartition at_;
-  // Replaced only by the reading thread, which may therefore read them without the lock. Interrupt
-  // requires the lock.
+  // Only the reading thread replaces these members, so that thread may read them without the lock.
+  // Interrupt requires the lock.
   Mutex mutex_;
   std::unique_ptr<Client> client_;
-  QueuePtr queue_;  // queue of the client; destroyed before it
+  QueuePtr queue_;  // queue of the client; must be destroyed before the client
   std::atomic<bool> interrupted_{false};
   int64_t position_ = 0;
-  size_t consumed_ = 0;  // bytes since the last poke
+  size_t consumed_ = 0;  // bytes since the last Poke
   bool out_of_range_ = false;
-  Status pending_;  // error that follows the records of the last Poll
+  Status pending_;  // error to return after the records of the last Poll
 };
 
 }  // namespace pitwall::kafka

@@ -6,8 +6,8 @@
 namespace pitwall::kafka {
 namespace {
 
-// Limits the cache: a deployment has few topics, and unknown names from a caller must not grow the
-// map indefinitely.
+// Limit of the cache. A deployment has few topics, and unknown names from a caller must not let the
+// map grow without bound.
 constexpr size_t kMaxKnown = 1024;
 constexpr int64_t kLeaderPollNs = 20 * kNanosPerMilli;
 
@@ -30,7 +30,7 @@ std::string CleanupPolicy(const TopicConfig& config) {
 }  // namespace
 
 StatusOr<std::unique_ptr<Topics>> Topics::Open(const KafkaLogOptions& options, Clock* clock) {
-  // Uses a consumer because only consumers can disable automatic topic creation.
+  // Uses a consumer, because only consumers can disable automatic topic creation.
   ClientConfig config(options);
   config.Set("allow.auto.create.topics", "false");
   // With this setting, the broker reports the last stable offset as the end of a partition.
@@ -57,7 +57,7 @@ StatusOr<Topics::Layout> Topics::Ask(std::string_view topic, int64_t timeout_ns)
   for (int i = 0; i < metadata->topic_cnt; ++i) {
     const rd_kafka_metadata_topic_t& found = metadata->topics[i];
     if (found.topic != topic) continue;
-    // A new topic has no leaders yet but already has its partition count.
+    // A new topic already has its partition count but no leaders yet.
     if (found.err != RD_KAFKA_RESP_ERR_NO_ERROR &&
         (found.err != RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE || found.partition_cnt == 0)) {
       return ErrorStatus(found.err, Cat("topic ", topic));
@@ -116,7 +116,7 @@ Status Topics::CheckTarget(const OutgoingRecord& record) {
         Cat("record for ", record.topic, ": invalid partition ", record.partition));
   }
   ASSIGN_OR_RETURN(int32_t partitions, KnownPartitions(record.topic));
-  if (record.partition >= partitions) {  // the topic may have grown since
+  if (record.partition >= partitions) {  // partitions may have been added since
     ASSIGN_OR_RETURN(partitions, Partitions(record.topic));
   }
   if (record.partition >= partitions) {
@@ -146,7 +146,7 @@ Status Topics::Ensure(std::string_view topic, const TopicConfig& config) {
     RETURN_IF_ERROR(Create(topic, config));
     layout = Layout{};
   }
-  // New partitions get leaders after a short delay and only then accept reads and writes.
+  // New partitions get leaders after a short delay. Only then do they accept reads and writes.
   const std::unique_ptr<Wakeup> pause = clock_->NewWakeup();
   for (;;) {
     if (layout.ok() && layout->ready) break;
@@ -217,7 +217,7 @@ Status Topics::Create(std::string_view topic, const TopicConfig& config) {
     return Internal(Cat(what, ": the broker's response contains ", count, " topics instead of 1"));
   const auto bad = rd_kafka_topic_result_error(results[0]);
   if (bad == RD_KAFKA_RESP_ERR_TOPIC_ALREADY_EXISTS)
-    return OkStatus();  // another client created the topic, so it is checked like an existing one
+    return OkStatus();  // another client has created the topic, so it is checked as an existing one
   const char* detail = rd_kafka_topic_result_error_string(results[0]);
   return ErrorStatus(bad, what, detail == nullptr ? "" : detail);
 }

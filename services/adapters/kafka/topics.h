@@ -25,21 +25,21 @@ class Topics {
 
   // Implements Log::EnsureTopic. On success, every partition has a leader.
   Status Ensure(std::string_view topic, const TopicConfig& config);
-  // Requests the partition count from the broker. NotFound: the topic does not exist. Never creates
-  // a topic.
+  // Queries the partition count from the broker. Returns NotFound if the topic does not exist.
+  // Never creates a topic.
   StatusOr<int32_t> Partitions(std::string_view topic);
-  // Returns the cached partition count, or requests it from the broker.
+  // Returns the cached partition count, or queries it from the broker.
   StatusOr<int32_t> KnownPartitions(std::string_view topic);
   // Discards the cached count after a producer received an unknown-topic error.
   void Forget(std::string_view topic);
-  // Returns the start or end (last stable offset) of the partition. Uses a separate client because
-  // a broker answers the requests of a connection in order, and a reader's fetch may wait for
-  // records.
+  // Returns the start or the end (last stable offset) of the partition. Uses a separate client,
+  // because a broker processes the requests of a connection in order, and a reader's fetch may wait
+  // for records.
   StatusOr<int64_t> Offset(const TopicPartition& at, Edge edge, int64_t timeout_ns);
   // Checks that the record's topic and partition exist.
   Status CheckTarget(const OutgoingRecord& record);
-  // Returns FailedPrecondition if the broker does not timestamp a Pitwall topic (LogAppendTime).
-  // Requests the configuration once per topic.
+  // Returns FailedPrecondition if a Pitwall topic does not use broker timestamps (LogAppendTime).
+  // Queries the configuration once per topic.
   Status CheckTimestamps(std::string_view topic);
 
  private:
@@ -57,7 +57,7 @@ class Topics {
   Status CheckConfig(std::string_view topic, const TopicConfig* wanted);
   StatusOr<StringMap<std::string>> Config(std::string_view topic);
   bool Foreign(std::string_view topic) const;
-  // Runs one admin request and returns its result event.
+  // Runs one admin request and returns the event with its result.
   StatusOr<EventPtr> Request(
       rd_kafka_admin_op_t operation, std::string_view what,
       const std::function<void(rd_kafka_AdminOptions_t*, rd_kafka_queue_t*)>& send);

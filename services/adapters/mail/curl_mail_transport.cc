@@ -22,8 +22,8 @@ struct Exchange {
   bool loopback_allowed = false;
   size_t sent = 0;
   std::string refused;
-  std::string last_line;  // last line of the server's replies
-  std::string recipient;  // recipient of the next reply; "" for other commands
+  std::string last_line;  // last line of the server's latest reply
+  std::string recipient;  // recipient that the next reply refers to; "" for other commands
   std::vector<std::string> refused_recipients;
 };
 
@@ -50,7 +50,7 @@ size_t OnLine(char* data, size_t size, size_t count, void* user) {
 }
 
 // libcurl does not report which of several recipients the server rejected, so the replies are
-// parsed here. The rest of the conversation is ignored because it contains the password.
+// parsed here. The rest of the conversation is ignored, because it contains the password.
 int OnDebug(CURL*, curl_infotype type, char* data, size_t size, void* user) {
   auto* const exchange = static_cast<Exchange*>(user);
   const std::string_view line = Trim(std::string_view(data, size).substr(0, kMaxReplyText));
@@ -80,7 +80,7 @@ bool IsHost(std::string_view host) {
   });
 }
 
-// Characters that could end an SMTP command.
+// Returns true for characters that could end an SMTP command.
 bool Breaks(std::string_view address) {
   return address.empty() || std::any_of(address.begin(), address.end(), [](char c) {
            return static_cast<unsigned char>(c) <= 0x20 || c == 0x7F || c == '<' || c == '>';
@@ -144,7 +144,7 @@ class CurlMailTransport final : public MailTransport {
     }
     set(CURLOPT_MAIL_FROM, Cat("<", call.from, ">").c_str());
     set(CURLOPT_MAIL_RCPT, *to);
-    // A rejected address does not prevent delivery to the others.
+    // A rejected address must not prevent delivery to the other addresses.
     set(CURLOPT_MAIL_RCPT_ALLLOWFAILS, 1L);
     if (!server.user.empty()) {
       set(CURLOPT_USERNAME, server.user.c_str());
@@ -178,7 +178,7 @@ class CurlMailTransport final : public MailTransport {
     set(CURLOPT_INFILESIZE_LARGE, static_cast<curl_off_t>(call.message.size()));
     set(CURLOPT_HEADERFUNCTION, &OnLine);
     set(CURLOPT_HEADERDATA, exchange);
-    set(CURLOPT_VERBOSE, 1L);  // enables the debug callback, which prints nothing
+    set(CURLOPT_VERBOSE, 1L);  // enables the debug callback, which does not print anything
     set(CURLOPT_DEBUGFUNCTION, &OnDebug);
     set(CURLOPT_DEBUGDATA, exchange);
     set(CURLOPT_NOPROGRESS, 0L);

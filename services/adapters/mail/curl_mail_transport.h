@@ -1,4 +1,4 @@
-// MailTransport over libcurl: SMTP with STARTTLS or TLS, AUTH PLAIN and LOGIN.
+// MailTransport over libcurl: SMTP with STARTTLS or TLS, and AUTH PLAIN and LOGIN.
 //
 // Connections are encrypted, and the certificate must match the server's name. Plain SMTP is
 // allowed only to loopback or with allow_insecure. Resolved addresses are checked as for webhooks
@@ -18,12 +18,12 @@ namespace pitwall::mail {
 struct CurlMailTransportOptions {
   bool allow_insecure = false;             // plain SMTP to any allowed address
   std::vector<std::string> allowed_cidrs;  // non-public ranges to allow
-  std::string ca_file;  // default for servers without their own; replaces the system's certificates
+  std::string ca_file;  // default if the server has no CA file; replaces system certificates
   int64_t connect_timeout_ns = 10'000'000'000;
 };
 
-// Returns a thread-safe transport; calls run in the caller's thread. InvalidArgument: a CIDR is
-// malformed.
+// Returns a thread-safe transport. Calls run in the caller's thread. Returns InvalidArgument if a
+// CIDR is malformed.
 StatusOr<std::unique_ptr<MailTransport>> MakeCurlMailTransport(CurlMailTransportOptions options);
 
 }  // namespace pitwall::mail

@@ -50,7 +50,7 @@ Status Database::Fail(int code, std::string_view what) const {
       return ResourceExhausted(Cat(message, "; free up space on this disk"));
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-    case SQLITE_ERROR:  // the statements are constant, so the file must have a different schema
+    case SQLITE_ERROR:  // statements are constant, so the file has a different schema
     case SQLITE_MISMATCH:
       return DataLoss(
           Cat(message,
@@ -75,8 +75,8 @@ Status Database::Execute(const char* sql) const {
 
 StatusOr<std::unique_ptr<Database>> Database::Open(const std::string& path, bool read_only) {
   sqlite3* db = nullptr;
-  // Only the owner may access the file because the catalog contains the jobs of all users. SQLite's
-  // own files use the same mode.
+  // Only the owner may access the file, because the catalog contains the jobs of all users.
+  // SQLite's own files get the same mode.
   const mode_t old_mask = ::umask(077);
   const int flags =
       (read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE) |
@@ -239,7 +239,7 @@ Status Database::ApplyInside(const DatabaseChange& change) {
     const int code = sqlite3_step(raw);
     return code == SQLITE_DONE ? OkStatus() : Fail(code, "write");
   };
-  // Rows are applied in order: if a row occurs twice, the later one is stored and the row counts
+  // Rows are applied in order. If a row occurs twice, the later one is stored, and the row counts
   // once.
   for (const DatabaseRow& row : change.put) {
     RETURN_IF_ERROR(remove_row(row));

@@ -1,5 +1,5 @@
-// SQLite database for the catalog of a store: byte rows keyed by (kind, job, key), each with a
-// CRC-32C. No other module uses SQLite.
+// SQLite database for the catalog of a store. It contains byte rows keyed by (kind, job, key), each
+// with a CRC-32C. No other module uses SQLite.
 //
 // The database stores the number of rows per kind, so a missing row is detected like a changed one.
 // A committed transaction survives kill -9 and power loss.
@@ -35,12 +35,12 @@ struct DatabaseChange {
   bool empty() const { return removed.empty() && removed_jobs.empty() && put.empty(); }
 };
 
-// Thread-safe. DataLoss: the named file is damaged. ResourceExhausted: the disk is full, and the
-// transaction was rolled back.
+// Thread-safe. Methods return DataLoss if the file is damaged, with its name, and ResourceExhausted
+// if the disk is full. In the latter case, the transaction has been rolled back.
 class Database {
  public:
   // Opens the file, or creates it if it does not exist, and checks its structure, CRCs, and row
-  // counts. `read_only`: creates and changes nothing.
+  // counts. With `read_only`, creates and changes nothing.
   static StatusOr<std::unique_ptr<Database>> Open(const std::string& path, bool read_only = false);
   ~Database();
   Database(const Database&) = delete;
@@ -51,7 +51,7 @@ class Database {
   Status ForEach(uint8_t kind, const std::function<Status(DatabaseRow)>& row) const;
   Status ForEachOf(uint8_t kind, std::string_view job,
                    const std::function<Status(DatabaseRow)>& row) const;
-  // Checkpoints the write-ahead file and truncates it, so removed data is in neither file.
+  // Checkpoints and truncates the write-ahead file, so that removed data is in neither file.
   Status Settle();
   const std::string& path() const { return path_; }
 

@@ -58,7 +58,7 @@ TEST(DatabaseTest, StoresRowsByKindJobAndKey) {
   EXPECT_THAT(Bodies(**database, 2), ::testing::IsEmpty());
 }
 
-TEST(DatabaseTest, RowPutTwiceInOneChangeIsStoredOnce) {
+TEST(DatabaseTest, RowWrittenTwiceInOneChangeIsStoredOnce) {
   const std::string path = DatabaseFolder("twice") + "/catalogue.db";
   {
     auto database = Database::Open(path);
@@ -70,7 +70,7 @@ TEST(DatabaseTest, RowPutTwiceInOneChangeIsStoredOnce) {
     ASSERT_TRUE((*database)->Apply(change).ok());
     ASSERT_TRUE((*database)->Apply(change).ok());
   }
-  auto database = Database::Open(path);  // includes only its own rows
+  auto database = Database::Open(path);  // contains only its own rows
   ASSERT_TRUE(database.ok()) << database.status();
   EXPECT_THAT(Bodies(**database, 1), ::testing::ElementsAre("a/1=y", "a/2=z"));
 }
@@ -93,7 +93,7 @@ TEST(DatabaseTest, RemovedJobLeavesNothingInFiles) {
   EXPECT_NE(WholeFile(path).find("job-that-stays"), std::string::npos);
 }
 
-// A flipped bit leads either to unchanged rows or to DataLoss with the path.
+// After any flipped bit, the result is either unchanged rows or DataLoss with the path.
 TEST(DatabaseTest, DetectsEachRelevantFlippedBit) {
   const std::string dir = DatabaseFolder("bits");
   const std::string path = dir + "/catalogue.db";

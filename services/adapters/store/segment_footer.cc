@@ -11,7 +11,7 @@ namespace pitwall::store {
 namespace {
 
 constexpr size_t kCrcBytes = 4;
-constexpr size_t kLeastGroupBytes = 10;  // size of the CRC of one page
+constexpr size_t kLeastGroupBytes = 10;  // CRC size of one page
 
 void Append(uint32_t crc, std::string* out) {
   for (size_t i = 0; i < kCrcBytes; ++i) out->push_back(static_cast<char>(crc >> (8 * i)));
@@ -134,7 +134,7 @@ Status DecodeGroup(BinaryReader* in, const TableEntry& entry, size_t columns, ui
   return OkStatus();
 }
 
-// Decodes a group of versions 1 to 3.
+// Decodes a group in footer versions 1 to 3.
 Status DecodeFormerGroup(BinaryReader* in, const std::vector<ColumnType>& columns, uint64_t end,
                          uint64_t* at, RowGroup* group) {
   const uint64_t rows = in->U64();
@@ -216,8 +216,8 @@ StatusOr<TablePtr> Footer::Decode(size_t number) const {
   BinaryReader in(entry.body);
   RETURN_IF_ERROR(DecodeColumns(&in, table.get()));
   uint64_t at = entry.groups > 0 ? in.U64() : 0;
-  // The number of groups is limited by the size of the body because a decoded group is much larger
-  // than its minimum encoding.
+  // The size of the body limits the number of groups, because a decoded group is much larger than
+  // its minimum encoding.
   table->groups.reserve(std::min(entry.groups, entry.body.size() / kLeastGroupBytes));
   for (size_t g = 0; g < entry.groups && in.ok(); ++g) {
     RETURN_IF_ERROR(

@@ -29,7 +29,8 @@
 
 namespace pitwall::store {
 
-// Each version adds forms of blocks, columns, or footers. All versions are readable.
+// Format versions. Each version adds forms of blocks, columns, or footers. All versions are
+// readable.
 inline constexpr int kSegmentVersion = 4;
 inline constexpr std::string_view kSegmentMagic = "PWHS";
 inline constexpr std::string_view kSegmentHead("PWHS\x04\0\0\0", 8);
@@ -39,10 +40,10 @@ inline constexpr size_t kTrailerBytes = 20;
 // Limits for reading untrusted files.
 inline constexpr size_t kMaxFooterBytes = size_t{256} << 20;
 inline constexpr size_t kMaxPageBytes = size_t{64} << 20;
-inline constexpr size_t kMaxGroupRows = 4096;  // equal to the maximum number of values in a block
+inline constexpr size_t kMaxGroupRows = 4096;  // same as the maximum number of values in a block
 inline constexpr size_t kMaxColumns = size_t{4} << 20;
 
-// The values are stored in files and must never be reused.
+// Files contain these values, so they must never be reused.
 enum class TableKind : uint8_t { kSamples = 1, kRollup = 2, kSpans = 3, kEvents = 4 };
 enum class ColumnType : uint8_t { kInt = 1, kValue = 2, kText = 3 };
 
@@ -55,14 +56,14 @@ struct Page {
 // Rows that were added together. The first column of a table is the time in ns.
 struct RowGroup {
   uint32_t rows = 0;
-  int64_t first_ns = 0;     // minimum time
-  int64_t last_ns = 0;      // maximum time
+  int64_t first_ns = 0;     // minimum time in the rows
+  int64_t last_ns = 0;      // maximum time in the rows
   std::vector<Page> pages;  // one per column
 };
 
 struct Table {
   TableKind kind = TableKind::kSamples;
-  std::string key;  // identifies the rows; the writer defines its layout
+  std::string key;  // identifies the rows; the writer defines the layout
   std::vector<ColumnType> columns;
   std::vector<RowGroup> groups;
 };
@@ -73,8 +74,8 @@ struct TableEntry {
   TableKind kind = TableKind::kSamples;
   std::string_view key;
   size_t groups = 0;
-  int64_t first_ns = INT64_MAX;  // minimum time of its rows
-  int64_t last_ns = INT64_MIN;   // maximum time
+  int64_t first_ns = INT64_MAX;  // minimum time in its rows
+  int64_t last_ns = INT64_MIN;   // maximum time in its rows
   std::string_view body;
 };
 
@@ -84,15 +85,16 @@ std::string EncodeFooter(const std::vector<Table>& tables);
 // Tables of one segment. Immutable and therefore thread-safe.
 class Footer {
  public:
-  // Decodes the uncompressed footer of a given version; the footer starts at `end` in the file.
-  // DataLoss: malformed.
+  // Decodes the uncompressed footer of a given version. The footer starts at `end` in the file.
+  // Returns DataLoss if the footer is malformed.
   static StatusOr<std::unique_ptr<const Footer>> Read(std::string bytes, int version, uint64_t end);
-  Footer(const Footer&) = delete;  // entries refer to these bytes
+  Footer(const Footer&) = delete;  // entries point into these bytes
   Footer& operator=(const Footer&) = delete;
 
   const std::vector<TableEntry>& entries() const { return entries_; }
-  // Returns the table with this index. Version 4 decodes it on each call; for earlier versions, the
-  // result refers to this object. DataLoss: malformed, or a page beyond the start of the footer.
+  // Returns the table with this index. Version 4 decodes the table on each call; for earlier
+  // versions, the result points into this object. Returns DataLoss if the table is malformed or has
+  // a page beyond the start of the footer.
   StatusOr<TablePtr> Decode(size_t number) const;
   // Approximate memory use in bytes.
   size_t memory_bytes() const;
@@ -102,10 +104,10 @@ class Footer {
   Status ReadIndex();
   Status DecodeFormer();
 
-  std::string bytes_;  // version 4
+  std::string bytes_;  // for version 4
   const uint64_t end_;
   std::vector<TableEntry> entries_;
-  std::vector<Table> former_;  // versions 1 to 3: all tables
+  std::vector<Table> former_;  // all tables, for versions 1 to 3
 };
 
 }  // namespace pitwall::store

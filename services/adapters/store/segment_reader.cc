@@ -95,7 +95,7 @@ Status DecodeTexts(const std::string& page, const std::string& path,
   return OkStatus();
 }
 
-// Returns one text per row. Texts used by a single row are moved because they may be long.
+// Returns one text per row. Texts used by a single row are moved, because they may be long.
 void TakeTexts(std::vector<std::string> distinct, const std::vector<int64_t>& indexes,
                std::vector<std::string>* out) {
   out->reserve(out->size() + indexes.size());

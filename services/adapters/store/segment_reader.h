@@ -1,4 +1,4 @@
-// Reader of one finished segment. Thread-safe: each call has its own buffers.
+// Reader of one finished segment. Thread-safe, because each call has its own buffers.
 #pragma once
 
 #include <cstdint>
@@ -17,21 +17,23 @@ namespace pitwall::store {
 
 class SegmentReader {
  public:
-  // DataLoss names the path and the damage; NotFound: no such file.
+  // Opens a segment. DataLoss errors contain the path and the damage. Returns NotFound if the file
+  // does not exist.
   static StatusOr<std::unique_ptr<SegmentReader>> Open(const std::string& path);
 
   int version() const { return version_; }
   // Returns the metadata of the tables without decoding them.
   const std::vector<TableEntry>& entries() const { return footer_->entries(); }
-  // Returns the table with this index, which is valid for the lifetime of the reader. DataLoss: its
-  // description is malformed.
+  // Returns the table with this index, valid for the lifetime of the reader. Returns DataLoss if
+  // its description is malformed.
   StatusOr<TablePtr> TableAt(size_t number) const;
   uint32_t footer_crc() const { return footer_crc_; }
   // Approximate memory use in bytes.
   size_t memory_bytes() const { return sizeof(*this) + footer_->memory_bytes(); }
 
-  // These functions append all rows of one column of one group. DataLoss: its page is damaged. The
-  // table must come from TableAt, and the column must have the function's type.
+  // The following functions append all rows of one column of one group. They return DataLoss if the
+  // page is damaged. The table must come from TableAt, and the column must have the function's
+  // type.
   Status ReadInts(const Table& table, size_t group, size_t column, std::vector<int64_t>* out) const;
   Status ReadValues(const Table& table, size_t group, size_t column, blocks::BlockDecoder* decoder,
                     std::vector<double>* out) const;
@@ -40,8 +42,8 @@ class SegmentReader {
   // Reads the distinct texts and appends the index of each row's text.
   Status ReadTexts(const Table& table, size_t group, size_t column,
                    std::vector<std::string>* distinct, std::vector<int64_t>* indexes) const;
-  // Returns the rows of a text page at a known position without reading the footer. NotFound: no
-  // such file. DataLoss: the page is damaged.
+  // Returns the rows of a text page at a known position without reading the footer. Returns
+  // NotFound if the file does not exist, and DataLoss if the page is damaged.
   static StatusOr<std::vector<std::string>> ReadTextPage(const std::string& path, const Page& page);
   // Sets a callback for damaged pages, which runs in the reading thread. Must be set before other
   // threads read.

@@ -81,7 +81,7 @@ class SegmentTest : public ::testing::Test {
     EXPECT_TRUE(file.ok()) << file.status();
     return all;
   }
-  // Returns all content, or the error.
+  // Returns the whole content, or the error.
   static StatusOr<std::vector<std::vector<Rows>>> ReadSegment(const std::string& path) {
     ASSIGN_OR_RETURN(const auto reader, SegmentReader::Open(path));
     blocks::BlockDecoder decoder;
@@ -152,7 +152,7 @@ TEST_F(SegmentTest, TableTimesAreAvailableBeforeDecoding) {
   WriteSegment(path, 3);
   auto writer = SegmentWriter::Create(dir_ + "/wide.seg");
   ASSERT_TRUE(writer.ok());
-  // The test covers the full time range, groups in any order, and a table without rows.
+  // The data covers the full time range, groups in arbitrary order, and a table without rows.
   ASSERT_TRUE((*writer)->AddTable(TableKind::kEvents, "none", {ColumnType::kInt}).ok());
   ASSERT_TRUE((*writer)->AddTable(TableKind::kEvents, "all", {ColumnType::kInt}).ok());
   for (const std::vector<int64_t>& times :
@@ -232,7 +232,7 @@ TEST_F(SegmentTest, DetectsFlippedBitsInTrailer) {
   for (size_t at = 0; at < kHeadBytes; ++at) flip(at);
 }
 
-// A malformed footer with a valid checksum must be reported without allocating excessive memory.
+// A malformed footer with a valid checksum must be reported without excessive memory allocation.
 TEST_F(SegmentTest, MalformedFooterIsReported) {
   const std::string path = dir_ + "/whole.seg";
   WriteSegment(path, 9);
@@ -250,7 +250,7 @@ TEST_F(SegmentTest, MalformedFooterIsReported) {
     return OkStatus();
   };
   ASSERT_TRUE(decode(whole, kSegmentVersion, end).ok());
-  // The pages end after the footer.
+  // The pages extend beyond the start of the footer.
   EXPECT_TRUE(absl::IsDataLoss(decode(whole, kSegmentVersion, 100)));
   size_t told = 0;
   for (size_t at = 0; at < whole.size(); ++at) {
@@ -268,8 +268,8 @@ TEST_F(SegmentTest, MalformedFooterIsReported) {
   EXPECT_GT(told, whole.size());
 }
 
-// The footer of an earlier version describes the same pages.
-TEST_F(SegmentTest, ReadsEarlierVersionsAndRejectsUnknownOnes) {
+// A footer of an earlier version describes the same pages.
+TEST_F(SegmentTest, ReadsEarlierVersionsAndRejectsUnknownVersions) {
   const std::string path = dir_ + "/a.seg";
   const auto written = WriteSegment(path, 4);
   const std::string whole = files::ReadWhole(path, 1 << 24).value();
@@ -337,7 +337,7 @@ TEST_F(SegmentTest, TruncatedFileIsRejected) {
   }
 }
 
-TEST_F(SegmentTest, UnfinishedSegmentDoesNotExist) {
+TEST_F(SegmentTest, UnfinishedSegmentDoesNotAppear) {
   const std::string path = dir_ + "/a.seg";
   {
     auto writer = SegmentWriter::Create(path);

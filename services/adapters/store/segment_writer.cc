@@ -163,7 +163,8 @@ StatusOr<SegmentFile> SegmentWriter::Finish() {
 void SegmentWriter::Abandon() {
   if (file_ == nullptr) return;
   file_ = nullptr;
-  (void)files::Remove(PartPath(path_));  // the next start replaces or removes a leftover part
+  (void)files::Remove(
+      PartPath(path_));  // the next start replaces or removes a remaining partial file
 }
 
 }  // namespace pitwall::store

@@ -1,5 +1,4 @@
-// Writer of one history segment. The segment appears under its name either completely or not at
-// all.
+// Writer of one history segment. The segment appears under its name completely or not at all.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +16,7 @@
 
 namespace pitwall::store {
 
-// Rows of one column; the alternatives have the order of ColumnType.
+// Rows of one column. The alternatives are in the order of ColumnType.
 using ColumnRows =
     std::variant<std::span<const int64_t>, std::span<const double>, std::span<const std::string>>;
 
@@ -30,20 +29,21 @@ struct SegmentFile {
 // Not thread-safe. After an error, only Abandon may be called; the destructor also calls it.
 class SegmentWriter {
  public:
-  // Writes to `path` + ".part" until Finish. Replaces an old part.
+  // Writes to `path` + ".part" until Finish. Replaces an old partial file.
   static StatusOr<std::unique_ptr<SegmentWriter>> Create(
       std::string path, std::shared_ptr<files::DiskFaults> faults = nullptr);
   ~SegmentWriter();
   SegmentWriter(const SegmentWriter&) = delete;
   SegmentWriter& operator=(const SegmentWriter&) = delete;
 
-  // Adds an empty table and returns its index. InvalidArgument: its first column is not kInt (times
-  // in ns), or it has more than kMaxColumns columns.
+  // Adds an empty table and returns its index. Returns InvalidArgument if the first column is not
+  // kInt (times in ns) or there are more than kMaxColumns columns.
   StatusOr<size_t> AddTable(TableKind kind, std::string key, std::vector<ColumnType> columns);
-  // Adds 1 to kMaxGroupRows rows of each column of the table. InvalidArgument: the columns do not
-  // match the table or differ in length. `hints`: one per column, or null.
+  // Adds 1 to kMaxGroupRows rows of each column of the table. Returns InvalidArgument if the
+  // columns do not match the table or differ in length. `hints` contains one entry per column, or
+  // is null.
   Status AddRows(size_t table, std::span<const ColumnRows> columns, blocks::FormHint* hints);
-  // Returns the size including the groups added so far.
+  // Returns the size including all groups added so far.
   const Table& table(size_t index) const { return tables_[index]; }
   uint64_t bytes() const { return at_ + buffer_.size(); }
 
@@ -61,7 +61,7 @@ class SegmentWriter {
   const std::string path_;
   std::shared_ptr<files::File> file_;
   std::string buffer_;
-  uint64_t at_ = 0;  // bytes written to the file
+  uint64_t at_ = 0;  // bytes written to the file so far
   std::vector<Table> tables_;
   blocks::BlockEncoder encoder_;
   std::string page_;

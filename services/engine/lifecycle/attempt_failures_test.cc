@@ -49,8 +49,7 @@ TEST(AttemptFailures, FirstKillIsReportedImmediately_LaterDeathsAreCounted) {
   EXPECT_EQ(deaths.decided_by(), DeathAt(12));
 }
 
-// The exception text is reported only if it is the cause. It is part of the saved state and ends
-// with the series.
+// The exception text is reported only as a cause. It is saved and ends with the series.
 TEST(AttemptFailures, ExceptionIsReportedWithItsCause) {
   RankDeath failed = Failed(10, 3);
   failed.exception = "KeyError: 'lr'";

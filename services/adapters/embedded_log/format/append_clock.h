@@ -10,15 +10,15 @@
 namespace pitwall::log {
 
 // Starts with wall time and advances with monotonic time, like the clocks of the log's sources
-// (time-model.md 1.1). A wall clock that is set back is not followed because every sample of a
-// running source would be rejected as ahead of its record. For the same reason, a forward step is
-// followed: immediately if it is at most an hour, otherwise once it has lasted for a minute
-// (ClockStep). Not thread-safe; borrows the clock.
+// (time-model.md 1.1). If the wall clock is set back, the append time does not follow, because
+// every sample of a running source would be rejected as ahead of its record. For the same reason,
+// the append time follows a forward step: immediately if the step is at most an hour, otherwise
+// after it has lasted for a minute (ClockStep). Not thread-safe; borrows the clock.
 class AppendClock {
  public:
   // If the last record of a log is ahead of wall time by more than this, the clock was wrong when
-  // the record was written. The offset is not continued, and append times stay constant until wall
-  // time catches up.
+  // the record was written. That difference is not preserved, and append times stay constant until
+  // wall time catches up.
   static constexpr int64_t kMaxLeadNs = 3600 * kNanosPerSecond;
 
   explicit AppendClock(const Clock* clock)
@@ -39,11 +39,11 @@ class AppendClock {
   }
 
   // Returns the append time for a record. Logs when append time starts to differ from wall time and
-  // when both agree again.
+  // when the two agree again.
   int64_t Stamp();
 
-  // Returns append time minus wall time: positive after the wall clock was set back, negative while
-  // a large forward step is not followed yet, otherwise 0.
+  // Returns append time minus wall time. The result is positive after the wall clock was set back,
+  // negative while a large forward step has not been followed yet, and otherwise 0.
   int64_t AheadNs() { return Now() - clock_->WallNs(); }
 
  private:

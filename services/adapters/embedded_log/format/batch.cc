@@ -156,7 +156,8 @@ void BatchBuilder::Finish(uint64_t sequence, bool compress, std::string* out) {
     compressed_.resize(ZSTD_compressBound(raw_.size()));
     const size_t size = ZSTD_compressCCtx(zstd_.get(), compressed_.data(), compressed_.size(),
                                           raw_.data(), raw_.size(), kZstdLevel);
-    // Compression must save at least an eighth: less space is not worth the reader's time.
+    // Compression must save at least an eighth of the size. Smaller savings are not worth the
+    // reader's time.
     if (ZSTD_isError(size) == 0 && size < raw_.size() - raw_.size() / 8) {
       stored = std::string_view(compressed_).substr(0, size);
       compressed = true;
@@ -177,7 +178,7 @@ void BatchBuilder::Finish(uint64_t sequence, bool compress, std::string* out) {
   Store<uint32_t>(Crc32c(std::string_view(header + 8, kBatchHeaderBytes - 8)), 4, header);
   out->append(header, kBatchHeaderBytes);
   out->append(stored);
-  // Releases the memory after a huge record.
+  // Frees the memory after a huge record.
   if (raw_.capacity() > 4 * kBatchTargetBytes) raw_ = std::string();
   if (compressed_.capacity() > 4 * kBatchTargetBytes) compressed_ = std::string();
   Clear();
@@ -234,7 +235,7 @@ Status BatchDecoder::Next(RecordView* record) {
   if (delta > header_.last_delta) return bad("offset outside the batch");
   record->offset = header_.base_offset + static_cast<int64_t>(delta);
   if (record->offset <= previous_offset_) return bad("offset decreases");
-  // Unsigned arithmetic, so a forged delta cannot overflow.
+  // The arithmetic is unsigned, so that a forged delta cannot cause undefined overflow.
   record->append_time_ns = static_cast<int64_t>(static_cast<uint64_t>(header_.first_time_ns) +
                                                 static_cast<uint64_t>(Unzigzag(time)));
   record->tombstone = (flags & kTombstone) != 0;

@@ -28,8 +28,8 @@ inline constexpr size_t kBatchHeaderBytes = 64;
 inline constexpr size_t kBatchTargetBytes = size_t{256} << 10;   // size at which a batch is closed
 inline constexpr size_t kLargestRecordBytes = size_t{16} << 20;  // key + value + headers
 inline constexpr size_t kMaxHeaders = 1024;
-// Maximum size of a batch: one maximum-size record and its framing. Also limits the memory that a
-// reader allocates based on an untrusted header.
+// Maximum size of a batch: one record of maximum size with its framing. This also limits the memory
+// that a reader allocates based on an untrusted header.
 inline constexpr size_t kMaxBatchBytes =
     kLargestRecordBytes + kBatchTargetBytes + (size_t{64} << 10);
 
@@ -52,7 +52,7 @@ struct BatchHeader {
 std::optional<BatchHeader> ParseBatchHeader(std::string_view bytes);
 inline constexpr std::string_view kBatchMagic = "PWB1";
 
-// View of a record in a batch payload; valid while the payload is.
+// View of a record in a batch payload. Valid as long as the payload is.
 struct RecordView {
   int64_t offset = 0;
   int64_t append_time_ns = 0;
@@ -62,7 +62,7 @@ struct RecordView {
   bool tombstone = false;
 };
 
-// Returns key + value + headers in bytes, the size to which the record limit applies.
+// Returns the bytes of key, value, and headers. The record limit applies to this size.
 size_t RecordBytes(const OutgoingRecord& record);
 
 // Collects records with increasing offsets into a batch. Not thread-safe.
@@ -102,7 +102,7 @@ class BatchBuilder {
   uint32_t count_ = 0;
 };
 
-// Decodes the records of one batch at a time. Not thread-safe; reuses its memory across batches.
+// Decoder of the records of one batch at a time. Not thread-safe; reuses its memory across batches.
 class BatchDecoder {
  public:
   BatchDecoder();
@@ -115,8 +115,8 @@ class BatchDecoder {
   Status Open(const BatchHeader& header, std::string_view stored);
   bool more() const { return left_ > 0; }
   void Close() { left_ = 0; }
-  // Returns the next record. DataLoss: the payload does not parse, and the rest of the batch is
-  // unreadable.
+  // Returns the next record. Returns DataLoss if the payload does not parse; the rest of the batch
+  // is then unreadable.
   Status Next(RecordView* record);
 
  private:

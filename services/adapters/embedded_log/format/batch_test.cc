@@ -62,7 +62,7 @@ TEST(Batch, RoundTripPreservesRecords) {
   }
 }
 
-TEST(Batch, IncompressibleStaysPlain) {
+TEST(Batch, IncompressibleDataStaysUncompressed) {
   std::string noise;
   uint64_t state = 88172645463325252ULL;
   while (noise.size() < 4096) {
@@ -95,7 +95,7 @@ TEST(Batch, EveryFlippedBitIsDetected) {
   }
 }
 
-TEST(Batch, ShortInputIsNotAHeader) {
+TEST(Batch, ShortInputIsNotHeader) {
   const std::string whole = Encode(false, 3, 0);
   for (size_t size = 0; size < kBatchHeaderBytes; ++size) {
     EXPECT_FALSE(ParseBatchHeader(std::string_view(whole).substr(0, size)).has_value());

@@ -290,7 +290,7 @@ JournalScan ScanJournal(std::string_view content) {
     const size_t next = content.find(kFrameMagic, at + 1);
     const bool first = scan.damage_from == static_cast<int64_t>(at);
     if (first) {
-      // A complete frame with a wrong checksum reached the disk. A truncated frame may not have.
+      // A complete frame with a wrong checksum did reach the disk. A truncated frame may not have.
       const bool cut =
           at + kFrameHeaderBytes > content.size() ||
           (content.substr(at, 4) == kFrameMagic && LoadU32(content, at + 4) <= kMaxFrameBytes &&

@@ -31,8 +31,8 @@ struct PartitionKey {
 // records.
 struct PartitionEnd {
   PartitionKey key;
-  int64_t segment_base = 0;  // segment that holds the end
-  int64_t from_bytes = 0;  // start of the commit in that segment; equal to to_bytes in a checkpoint
+  int64_t segment_base = 0;  // segment that contains the end
+  int64_t from_bytes = 0;    // start of the commit in that segment; to_bytes in a checkpoint
   int64_t to_bytes = 0;
   int64_t from_offset = 0;
   int64_t to_offset = 0;     // first unused offset
@@ -62,7 +62,7 @@ struct SegmentFact {
   PartitionKey key;
   int64_t base = 0;
   int64_t end = 0;   // first offset after the segment
-  uint64_t run = 0;  // compaction that wrote it; 0: appended
+  uint64_t run = 0;  // number of the compaction that wrote it; 0 if appended
   int64_t bytes = 0;
 };
 
@@ -72,7 +72,7 @@ struct PartitionStart {
   int64_t offset = 0;
 };
 
-// Offsets given up by a repair. Readers receive an error for them instead of a silent gap.
+// Offsets that a repair gave up. Readers receive an error for them instead of a silent gap.
 struct LostRange {
   PartitionKey key;
   int64_t from = 0;
@@ -81,17 +81,17 @@ struct LostRange {
 };
 
 enum class FrameKind : uint8_t {
-  kState = 1,          // a part of a checkpoint
-  kCheckpointEnd = 2,  // follows the last part of a checkpoint
+  kState = 1,          // one part of a checkpoint
+  kCheckpointEnd = 2,  // end of a checkpoint, after its last part
   kCommit = 3,
-  kSynced = 4,  // no commit, only synced_sequence and other facts
+  kSynced = 4,  // not a commit: only synced_sequence and other facts
 };
 
 struct Frame {
   FrameKind kind = FrameKind::kCommit;
   uint64_t sequence = 0;  // increases by one per commit or synced frame
-  // Newest frame that was on the disk, together with all earlier frames and their records, when
-  // this frame was written.
+  // Newest frame that was on disk, together with all earlier frames and their records, when this
+  // frame was written.
   uint64_t synced_sequence = 0;
   std::vector<PartitionEnd> ends;
   std::vector<GroupPosition> positions;
@@ -104,19 +104,19 @@ struct Frame {
   std::vector<LostRange> forgotten;  // lost ranges that compaction removed long after the repair
 };
 
-// Appends the encoded frame to `out`. ResourceExhausted: the frame is too large.
+// Appends the encoded frame to `out`. Returns ResourceExhausted if the frame is too large.
 Status EncodeFrame(const Frame& frame, std::string* out);
-// Decodes the frame at the start of `bytes`. *size: encoded size of the frame. DataLoss: the frame
-// is truncated, has a wrong checksum, or does not parse.
+// Decodes the frame at the start of `bytes` and sets *size to its encoded size. Returns DataLoss if
+// the frame is truncated, has a wrong checksum, or does not parse.
 StatusOr<Frame> DecodeFrame(std::string_view bytes, size_t* size);
 
 inline constexpr size_t kJournalHeaderBytes = 16;
-// Magic numbers. Format 2 adds topics and segments; format 1 is still readable.
+// Magic numbers of journal files. Format 2 adds topics and segments; format 1 is still readable.
 inline constexpr std::string_view kJournalMagic = "PWJRN002";
 inline constexpr std::string_view kJournalMagic1 = "PWJRN001";
 std::string JournalHeader(uint64_t number);
-// Returns the format version: 1 or 2, greater if written by a newer version, or 0 if this is not a
-// journal header.
+// Returns the format version: 1 or 2, a higher number if a newer version wrote the file, or 0 if
+// this is not a journal header.
 int JournalFormat(std::string_view content);
 
 struct ScannedFrame {
@@ -125,19 +125,20 @@ struct ScannedFrame {
   int64_t to = 0;
 };
 struct JournalScan {
-  int format = 0;  // JournalFormat of the content; frames are scanned regardless of it
+  int format = 0;                    // JournalFormat of the content; frames are read regardless
   std::vector<ScannedFrame> frames;  // readable frames in file order
-  // Start of the first damaged part; -1 if there is no damage.
+  // Start of the first damaged part, or -1 if there is no damage.
   int64_t damage_from = -1;
   std::string damage_reason;
-  // True if the damaged part looks like pages that did not reach the disk: it ends the file or
-  // contains zeros. Flipped bits do not look like that.
+  // True if the damaged part looks like pages that did not reach the disk because it ends the file
+  // or contains zeros. Flipped bits do not look like that.
   bool looks_torn = false;
   // Index in `frames` of the first frame after the damage (frames.size() if there is none).
   size_t first_behind = 0;
 };
-// Returns true if damaged bytes may be pages that did not reach the disk before a power loss: they
-// end with zeros or contain a long run of zeros. `position`: their position in the file.
+// Returns true if damaged bytes may be pages that did not reach the disk before a power loss. Such
+// bytes end with zeros or contain a long run of zeros. `position` is the position of the bytes in
+// the file.
 bool LooksTorn(std::string_view bytes, int64_t position);
 // Reads all frames of a journal file, including those after a damaged part.
 JournalScan ScanJournal(std::string_view content);

@@ -50,8 +50,8 @@ StatusOr<std::unique_ptr<CommitJournal>> CommitJournal::Open(
   journal->bytes_ = journal->undo_bytes_ = bytes;
   journal->checkpoint_bytes_ = checkpoint_bytes;
   RETURN_IF_ERROR(journal->CutTail());
-  // The previous process did not flush the file, but the next mark will claim that everything so
-  // far is flushed.
+  // The previous process did not flush the file, but the next mark will claim that all earlier data
+  // is flushed.
   if (flush) RETURN_IF_ERROR(journal->file_->Sync());
   return journal;
 }
@@ -82,7 +82,7 @@ Status CommitJournal::CutTail() {
 Status CommitJournal::Append(std::string_view frames) {
   RETURN_IF_ERROR(distrusted_);
   if (folder_dirty_) RETURN_IF_ERROR(SyncFolder());
-  // The rest of a failed commit must be removed so that recovery never finds its frame.
+  // The rest of a failed commit must be removed. Otherwise, recovery could find its frame.
   if (dirty_tail_) RETURN_IF_ERROR(CutTail());
   if (Status written = file_->WriteAt(bytes_, frames); !written.ok()) {
     (void)CutTail();
@@ -140,7 +140,7 @@ Status CommitJournal::Checkpoint(const std::vector<Frame>& frames) {
     (void)files::Remove(temporary);
     return Annotate(written, "checkpoint of the commit journal");
   }
-  // Once the directory is flushed, recovery uses the new file. The old file is kept until then.
+  // After the directory is flushed, recovery uses the new file. The old file is kept until then.
   if (file_ != nullptr) replaced_ = Cat(dir_, "/", JournalFileName(number_));
   ++number_;
   file_ = std::move(file);
@@ -165,12 +165,12 @@ StatusOr<LoadedJournal> LoadJournal(const std::string& dir) {
       const uint64_t number = ParseJournalFileName(name);
       if (number == 0) continue;
       if (journal.number > 0) journal.older.push_back(journal.path);
-      journal.number = number;  // names sort in numeric order
+      journal.number = number;  // sorting the names sorts the numbers
       journal.path = path;
     }
     if (journal.number == 0) return journal;
     auto content = files::ReadWhole(journal.path, kMaxJournalBytes);
-    // In a read-only log, a checkpoint of the writer may have replaced the file just now.
+    // In a read-only log, a checkpoint of the writer may just have replaced the file.
     if (content.status().code() == absl::StatusCode::kNotFound && attempt < kAttempts) continue;
     RETURN_IF_ERROR(content.status());
     journal.content = *std::move(content);

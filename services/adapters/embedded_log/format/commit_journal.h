@@ -29,11 +29,12 @@ struct LoadedJournal {
 };
 StatusOr<LoadedJournal> LoadJournal(const std::string& dir);
 
-// Newest sequence known to be on the disk, stored outside the journal in <dir>/commits/synced and
-// written in place. If the journal ends before `sequence`, it was truncated or is an older copy.
+// Newest sequence known to be on disk. It is stored outside the journal in <dir>/commits/synced and
+// written in place. If the journal ends before `sequence`, the journal was truncated or is an older
+// copy.
 struct SyncedMark {
   uint64_t journal = 0;   // number of the journal file
-  uint64_t sequence = 0;  // sequence of a frame on the disk
+  uint64_t sequence = 0;  // sequence of a frame that is on disk
 };
 inline constexpr std::string_view kSyncedMarkName = "synced";
 std::string EncodeMark(const SyncedMark& mark);
@@ -42,41 +43,42 @@ StatusOr<SyncedMark> DecodeMark(std::string_view bytes);  // fails with DataLoss
 // Not thread-safe: guarded by the writer lock.
 class CommitJournal {
  public:
-  // Continues file `number` after its first `bytes` and truncates the rest. If number is 0, creates
-  // the first file. `flush`: the existing content may not be on the disk yet.
+  // Continues file `number` after its first `bytes` bytes and truncates the rest. If `number` is 0,
+  // creates the first file. `flush` means that the existing content may not be on disk yet.
   static StatusOr<std::unique_ptr<CommitJournal>> Open(const std::string& dir, uint64_t number,
                                                        int64_t bytes, int64_t checkpoint_bytes,
                                                        bool flush,
                                                        std::shared_ptr<files::DiskFaults> faults);
 
-  // Returns a journal for a repair. It reads and continues no file; Checkpoint creates the file
-  // after `number`.
+  // Returns a journal for a repair. The journal does not read or continue a file; Checkpoint
+  // creates the file after `number`.
   static std::unique_ptr<CommitJournal> ForRepair(const std::string& dir, uint64_t number);
   Status OpenFolder();
 
-  // Appends all of `frames` or nothing. Fails while the rest of an earlier failed append cannot be
-  // truncated.
+  // Appends all of `frames` or nothing. Fails while the remains of an earlier failed append cannot
+  // be truncated.
   Status Append(std::string_view frames);
   // Removes the frames of the last Append. If the removal fails, later appends fail.
   void Undo();
-  // Writes `frames` to a new file and flushes the file before it replaces the old one. On failure,
-  // the old file stays current. If only the flush of the directory fails, the new file is current,
-  // but appends fail until that flush succeeds.
+  // Writes `frames` to a new file and flushes the file before it replaces the old file. After an
+  // error, the old file stays current. If only the flush of the directory fails, the new file is
+  // current, but appends fail until that flush succeeds.
   Status Checkpoint(const std::vector<Frame>& frames);
-  // Flushes the file. After a failure, the file is no longer trusted: appends fail until a
+  // Flushes the file. After a failure, the file is no longer trusted, so appends fail until a
   // checkpoint has created a new file.
   Status Sync();
-  // Reports that a flush of file() by the caller failed.
+  // Records that a flush of file() by the caller failed.
   void Distrust(const Status& status) { distrusted_ = status; }
   const Status& distrusted() const { return distrusted_; }
-  // Records that the frames up to `sequence` are on the disk. Writes in place and needs no space.
+  // Records that the frames up to `sequence` are on disk. Writes in place and needs no additional
+  // space.
   void Mark(uint64_t sequence);
   uint64_t marked() const { return marked_; }
 
   std::shared_ptr<files::File> file() const { return file_; }
   int64_t bytes() const { return bytes_; }
-  // Returns true if the file has grown since the last checkpoint by more than `least` and by more
-  // than the checkpoint's own size.
+  // Returns true if the growth of the file since the last checkpoint exceeds both `least` and the
+  // size of that checkpoint.
   bool CheckpointDue(int64_t least) const {
     return bytes_ - checkpoint_bytes_ > std::max(least, checkpoint_bytes_);
   }
@@ -95,7 +97,7 @@ class CommitJournal {
   int64_t undo_bytes_ = 0;
   int64_t checkpoint_bytes_ = 0;
   bool dirty_tail_ = false;
-  // Kept open so that a flush does not need a file descriptor.
+  // Directory that is kept open, so that a flush does not need a file descriptor.
   std::shared_ptr<files::Directory> folder_;
   bool folder_dirty_ = false;
   std::string replaced_;  // path of the previous file until the directory is flushed

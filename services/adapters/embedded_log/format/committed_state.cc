@@ -267,7 +267,7 @@ std::vector<Frame> CommittedState::Snapshot(uint64_t sequence) const {
       end.segment_base = content.segments.back().segment->name().base_offset;
       end.from_bytes = end.to_bytes = content.segments.back().bytes;
     } else {
-      // The file does not exist yet; the next commit creates it.
+      // The file does not exist yet, but the next commit creates it.
       end.segment_base = content.end_offset;
     }
     open().ends.push_back(end);

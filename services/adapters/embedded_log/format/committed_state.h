@@ -1,4 +1,4 @@
-// In-memory committed state, shared by all readers. A single lock covers all partitions so that a
+// Committed state in memory, shared by all readers. A single lock covers all partitions so that a
 // commit over several partitions becomes visible atomically.
 #pragma once
 
@@ -28,12 +28,13 @@ inline constexpr size_t kMaxCommitters = 1 << 17;
 struct SegmentInfo {
   std::shared_ptr<Segment> segment;
   int64_t bytes = 0;          // committed size of the file
-  int64_t last_time_ns = -1;  // newest append time; -1: unknown
-  // Appended and intact: the next commit may continue it if it is the last segment.
+  int64_t last_time_ns = -1;  // newest append time, or -1 if unknown
+  // The segment was appended and is intact, so the next commit may continue it if it is the last
+  // segment.
   bool writable = false;
 };
 
-// Offsets given up by a repair.
+// Offsets that a repair gave up.
 struct Lost {
   int64_t from = 0;
   int64_t to = 0;
@@ -52,8 +53,8 @@ struct PartitionContent {
 struct ReadView {
   enum class Kind {
     kSegment,
-    kEnd,   // no record at or after the offset
-    kGone,  // the offset no longer exists; `resume` is the next one that does
+    kEnd,   // there is no record at or after the offset
+    kGone,  // the offset no longer exists; `resume` is the next existing one
   };
   Kind kind = Kind::kEnd;
   std::shared_ptr<Segment> segment;
@@ -73,8 +74,8 @@ class CommittedState {
     int64_t end_offset = 0;
     int64_t last_time_ns = 0;
     int64_t last_segment_bytes = 0;         // size of the segment that is last after the update
-    std::vector<SegmentInfo> new_segments;  // follow the existing segments
-    int64_t sealed_bytes = 0;  // final size of the previous last segment if there are new ones
+    std::vector<SegmentInfo> new_segments;  // segments after the existing ones
+    int64_t sealed_bytes = 0;  // final size of the previous last segment if `added` is not empty
     int64_t sealed_time_ns = -1;
   };
   struct Publication {
@@ -91,11 +92,11 @@ class CommittedState {
   // Makes the whole publication visible atomically and wakes the waiters of its partitions.
   void Publish(const Publication& publication);
 
-  // For readers.
+  // The following functions are for readers.
   ReadView View(const Partition* partition, int64_t offset) const;
   int64_t StartOffset(const Partition* partition) const;
   int64_t EndOffset(const Partition* partition) const;
-  // Returns the end of the last lost range in [from, to), or `from` if none is lost.
+  // Returns the end of the last lost range in [from, to), or `from` if there is no lost range.
   int64_t LostUntil(const Partition* partition, int64_t from, int64_t to) const;
   void AddWaiter(Partition* partition, Wakeup* wakeup);
   void RemoveWaiter(Partition* partition, Wakeup* wakeup);
@@ -103,13 +104,14 @@ class CommittedState {
   static const std::string& Dir(const Partition* partition);
   static const PartitionKey& Key(const Partition* partition);
 
-  // For groups and committers.
+  // The following functions are for groups and committers.
   std::optional<CommittedOffset> Position(std::string_view group, const PartitionKey& key) const;
-  uint64_t Epoch(std::string_view id) const;  // 0: never opened
+  uint64_t Epoch(std::string_view id) const;  // 0 if never opened
   // Returns ResourceExhausted if another group position or committer would exceed the limits.
   Status CheckRoom(const GroupPosition* position, std::string_view committer) const;
 
-  // For threads that change segments. They must hold the writer lock or the maintenance lock.
+  // The following functions are for threads that change segments. The caller must hold the writer
+  // lock or the maintenance lock.
   PartitionContent Content(const Partition* partition) const;
   // Removes the first segments up to and including `last`.
   void RemoveThrough(Partition* partition, const Segment* last);

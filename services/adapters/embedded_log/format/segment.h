@@ -15,8 +15,8 @@
 namespace pitwall::log {
 
 // Parsed file name. Appended segments are named <base>.seg. The output of a compaction is named
-// <base>-<end>.<run>.seg and replaces everything in [base, end): files of an older run and appended
-// files in that range are leftovers.
+// <base>-<end>.<run>.seg and replaces all files in [base, end). Appended files and files of older
+// runs in that range are leftovers.
 struct SegmentName {
   int64_t base_offset = 0;
   int64_t end_offset = -1;  // only for compacted segments
@@ -36,15 +36,15 @@ class Segment {
   const std::string& path() const { return path_; }
 
   // Returns the file for reading. Readers of a segment share the open file, which closes with the
-  // last reader. NotFound: the file no longer exists.
+  // last reader. Returns NotFound if the file no longer exists.
   StatusOr<std::shared_ptr<const files::File>> Open();
   // Keeps the file open while the segment exists, so that a read-only log can still read it after a
   // writer deletes it.
   Status Pin();
 
   // Returns the position of the last known batch that starts at or before `offset`, or of the first
-  // batch. Scans the headers up to that offset if they are not indexed yet. `limit`: committed
-  // size.
+  // batch. Scans the headers up to that offset if they are not indexed yet. `limit` is the
+  // committed size.
   StatusOr<int64_t> FindPosition(int64_t offset, int64_t limit);
   // Returns the newest append time up to `limit`, or -1 if no batch is readable.
   StatusOr<int64_t> LastTime(int64_t limit);

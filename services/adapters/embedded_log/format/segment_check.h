@@ -1,4 +1,4 @@
-// Check that a segment file contains the records committed to it.
+// Check that a segment file contains its committed records.
 #pragma once
 
 #include <cstdint>
@@ -20,18 +20,18 @@ struct UnreadableStretch {
 };
 
 struct SegmentCheck {
-  std::vector<UnreadableStretch> unreadable;  // excludes the offsets in `lost`
+  std::vector<UnreadableStretch> unreadable;  // offsets in `lost` are not included
   bool header_damaged = false;                // damage in the 16 bytes before the batches
 };
 
-// Reads the first `bytes` of the file and checks the header and the checksum of every batch. In
-// appended segments, also checks that no offset up to `end_offset` is missing; compacted segments
-// have holes.
+// Reads the first `bytes` bytes of the file and checks the header and the checksum of every batch.
+// In appended segments, also checks that no offset up to `end_offset` is missing; compacted
+// segments may have holes.
 StatusOr<SegmentCheck> CheckSegment(const std::string& dir, const SegmentName& name, int64_t bytes,
                                     int64_t end_offset, const std::vector<Lost>& lost);
 
-// Returns the readable batches in the first `bytes` of the file as the content of a segment file
-// with the same name.
+// Returns the readable batches in the first `bytes` bytes of the file as the content of a segment
+// file with the same name.
 StatusOr<std::string> ReadableBatches(const std::string& path, const SegmentName& name,
                                       int64_t bytes, int64_t end_offset);
 

@@ -8,7 +8,7 @@
 
 namespace pitwall::log {
 namespace {
-// Block sizes. Blocks grow as a reader continues, so a reader that follows the end of an idle
+// Block sizes. Blocks grow as a reader advances, so a reader that follows the end of an idle
 // partition uses little memory.
 constexpr size_t kFirstBlock = size_t{16} << 10;
 constexpr size_t kLargestBlock = size_t{256} << 10;
@@ -43,7 +43,7 @@ StatusOr<std::string_view> SegmentReader::Bytes(int64_t position, size_t size) {
       buffer_.erase(0, static_cast<size_t>(position - buffer_at_));
       kept = buffer_.size();
     } else if (buffer_.capacity() > 4 * kLargestBlock && length <= kLargestBlock) {
-      buffer_ = std::string();  // release the memory of a huge batch
+      buffer_ = std::string();  // frees the memory of a huge batch
     }
     buffer_.resize(std::max(length, kept));
     buffer_at_ = position;

@@ -1,4 +1,4 @@
-// Reader of the batches in one segment file. Reads in blocks and resynchronizes after damage.
+// Reader of the batches in one segment file. It reads in blocks and resynchronizes after damage.
 #pragma once
 
 #include <cstddef>
@@ -24,28 +24,28 @@ struct DamagedPart {
   std::string reason;
 };
 
-// Not thread-safe; each reader has its own. Bytes below the limit never change, so buffered data
-// stays valid.
+// Not thread-safe, because each reader has its own object. Bytes below the limit never change, so
+// buffered data stays valid.
 class SegmentReader {
  public:
   enum class Step { kBatch, kEnd, kDamage };
 
-  // `from`: position of a batch, or kSegmentHeaderBytes. `limit`: committed size of the file.
-  // `end_offset`: exclusive upper bound of the batches' offsets, if known.
+  // `from` is the position of a batch, or kSegmentHeaderBytes. `limit` is the committed size of the
+  // file. `end_offset` is the exclusive upper bound of the batches' offsets, if known.
   SegmentReader(std::shared_ptr<const files::File> file, int64_t from, int64_t limit,
                 int64_t end_offset = INT64_MAX);
 
-  // Advances to the next batch. kBatch: header() and at() describe the batch. kEnd: the limit is
-  // reached. kDamage: damage() describes the unreadable part, and the next call continues after it.
-  // An error is a disk error.
+  // Advances to the next batch. After kBatch, header() and at() describe the batch. kEnd means that
+  // the limit is reached. After kDamage, damage() describes the unreadable part, and the next call
+  // continues after that part. An error status is a disk error.
   StatusOr<Step> Next();
   const BatchHeader& header() const { return header_; }
   int64_t at() const { return at_; }          // start of the current batch
   int64_t position() const { return next_; }  // start of the next batch
   const DamagedPart& damage() const { return damage_; }
 
-  // Returns the batch's stored payload, valid until the next call of any method. It is shorter than
-  // stored_bytes only if the file is shorter than its limit.
+  // Returns the batch's stored payload, valid until the next call of any method. The payload is
+  // shorter than stored_bytes only if the file is shorter than its limit.
   StatusOr<std::string_view> Payload();
 
   int64_t limit() const { return limit_; }
@@ -68,7 +68,7 @@ class SegmentReader {
   int64_t least_offset_ = 0;  // offsets only increase
   BatchHeader header_;
   DamagedPart damage_;
-  std::string buffer_;  // bytes of the file from buffer_at_ on
+  std::string buffer_;  // bytes of the file starting at buffer_at_
   int64_t buffer_at_ = 0;
   size_t block_bytes_;
 };

@@ -74,7 +74,7 @@ TEST_F(SegmentTest, UnfinishedCompaction_OldAndNewFilesAreBothValid) {
                                       "00000000000000000030.seg"}));
 }
 
-// Segment with many batches, which span several blocks and index entries.
+// A segment with many batches, which span several blocks and index entries.
 class LongSegmentTest : public SegmentTest {
  protected:
   static constexpr int kBatches = 3000;
@@ -129,7 +129,7 @@ TEST_F(LongSegmentTest, IndexFindsAnyOffset) {
 }
 
 TEST_F(LongSegmentTest, DamageLosesOnlyAffectedBatches) {
-  // The headers of three batches are damaged, one of them at a block boundary.
+  // Damages the headers of three batches, one of them at a block boundary.
   for (const size_t batch : {size_t{5}, size_t{1000}}) {
     content_[static_cast<size_t>(starts_[batch]) + 9] ^= 0x10;
   }

@@ -89,7 +89,8 @@ class Repair {
  private:
   void Done(std::string line) { out_->done.push_back(std::move(line)); }
 
-  // Cuts derived outputs. Runs first because the other steps depend on the cut partitions.
+  // Cuts derived outputs. This step runs first because the other steps depend on the cut
+  // partitions.
   Status Cut(const DerivedOutputs& outputs) {
     ASSIGN_OR_RETURN(const OutputCut cut, CutOutputs(outputs, out_->before.reports, &recovered_));
     for (const std::string& line : cut.done) Done(line);
@@ -114,8 +115,8 @@ class Repair {
     return files::ReplaceFile(to, content, nullptr);
   }
 
-  // Sets files aside that no known commit covers. If the journal is damaged, they might still be
-  // needed.
+  // Sets aside files that no known commit covers. If the journal is damaged, these files might
+  // still be needed.
   Status SetLeftoversAside(const PartitionKey& key, const PartitionContent& content) {
     if (!recovered_.journal_damaged) return OkStatus();
     const PartitionFiles& files = recovered_.files[key];
@@ -151,7 +152,7 @@ class Repair {
     return OkStatus();
   }
 
-  // Rewrites damaged files with their readable batches.
+  // Rewrites damaged files so that they contain their readable batches.
   Status RewriteSegments(const PartitionKey& key, PartitionContent* content) {
     const std::string& dir = recovered_.files[key].dir;
     std::set<std::string> damaged;
@@ -192,8 +193,8 @@ class Repair {
     });
   }
 
-  // Replaces missing files of a compacted topic with empty ones. The lost ranges are forgotten
-  // eventually, and a later start must not report the files as missing.
+  // Replaces missing files of a compacted topic with empty files. The lost ranges are eventually
+  // forgotten, and a later start must then not report the files as missing.
   Status FillGaps(const PartitionKey& key, PartitionContent* content) {
     const PartitionFacts& facts = recovered_.facts[key];
     const std::string& dir = recovered_.files[key].dir;
@@ -282,7 +283,7 @@ class Repair {
   const bool dry_run_;
   const int64_t now_ns_;
   Recovered recovered_;
-  std::set<std::string> cut_;  // paths of files removed or rewritten by the cut
+  std::set<std::string> cut_;  // paths of files that the cut removed or rewrote
   LogRepair* const out_;
 };
 

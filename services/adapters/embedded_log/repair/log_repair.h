@@ -21,22 +21,24 @@ struct LogCheck {
   bool startable() const;
 };
 
-// Reads the whole log without changing anything. Errors: NotFound if there is no data directory,
-// FailedPrecondition if a newer version wrote it.
+// Reads the whole log without changing anything. Returns NotFound if there is no data directory,
+// and FailedPrecondition if a newer version wrote it.
 StatusOr<LogCheck> CheckLog(const std::string& dir);
 
-// Returns the effect of a repair on the reported damage, as a clause to append to the report.
+// Returns the effect of a repair on the reported damage, as a clause that can be appended to the
+// report.
 std::string RemedyOf(const DamageReport& report);
 
 struct LogRepair {
   LogCheck before;
-  std::vector<std::string> done;        // one line per action; planned actions in a dry run
+  std::vector<std::string> done;        // one line per action; in a dry run, the planned actions
   std::vector<std::string> quarantine;  // files that were set aside
 };
 
 // Makes the log startable. Readable data is kept. Files that are rewritten or dropped are first
 // copied to <dir>/quarantine. Lost offsets are noted in the journal, and their readers receive
-// DataLoss. Without damage, nothing changes. FailedPrecondition: a process has the log open.
+// DataLoss. Without damage, nothing changes. Returns FailedPrecondition if a process has the log
+// open.
 //
 // If the journal is damaged, groups resume at older positions. Outputs in `derived` that were
 // written after those positions are cut if they will be produced again, so no record appears twice

@@ -67,7 +67,7 @@ class Cutting {
     const auto position = std::find_if(
         recovered_->positions.begin(), recovered_->positions.end(),
         [&](const GroupPosition& p) { return p.group == derived_.group && p.key == input; });
-    // If the position is lost, the group decides where to resume.
+    // If the position is lost, the group itself decides where to resume.
     if (position == recovered_->positions.end()) return OkStatus();
     const auto commit = recovered_->position_commits.find({derived_.group, input});
     if (commit == recovered_->position_commits.end()) return OkStatus();
@@ -107,7 +107,7 @@ class Cutting {
     if (!needed.ok()) return std::string(needed.status().message());
     int64_t from = *needed;
     // A compaction that the journal does not list may have replaced older state with newer state
-    // that is now cut. The outputs must then be reproduced from the beginning.
+    // that is now cut. In that case, the outputs must be reproduced from the beginning.
     if (CompactedSince(input.partition)) from = 0;
     if (content.start_offset > from) {
       return Cat("records from offset ", from, " are needed, but the input starts at offset ",

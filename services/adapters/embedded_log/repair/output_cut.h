@@ -1,4 +1,5 @@
-// Cut of committed outputs that a damaged journal no longer proves: the first step of a repair.
+// Cut of committed outputs that a damaged journal no longer proves. This is the first step of a
+// repair.
 #pragma once
 
 #include <string>
@@ -13,7 +14,7 @@ namespace pitwall::log {
 // Segment file that is rewritten up to the cut or removed.
 struct CutSegment {
   std::string path;      // current path
-  std::string replaced;  // path of the rewritten file; "": the file is removed
+  std::string replaced;  // path of the rewritten file; if "", the file is removed
   std::string content;   // content of the rewritten file
 };
 
@@ -25,9 +26,10 @@ struct OutputCut {
 // Cuts outputs that were written after the newest position of the group in the journal. Changes
 // only `recovered`; the caller writes the files.
 //
-// Each batch in a segment records its commit, even after compaction, so the cut is exact: batches
-// of later commits than the position's are cut because they will be produced again from the input.
-// If the input does not reach back far enough, nothing is cut.
+// Each batch in a segment records its commit, even after compaction, so the cut is exact. Batches
+// of
+// later commits than that of the position are cut because they will be produced again from the
+// input. If the input does not reach back far enough, nothing is cut.
 StatusOr<OutputCut> CutOutputs(const DerivedOutputs& derived,
                                const std::vector<DamageReport>& reports, Recovered* recovered);
 

@@ -1,5 +1,5 @@
-// Tests of a repair after the journal lost its end: only outputs after the remaining position are
-// cut.
+// Tests of a repair after the end of the journal was lost. Only outputs after the remaining
+// position may be cut.
 #include <gtest/gtest.h>
 
 #include "services/adapters/embedded_log/format/commit_frame.h"
@@ -12,10 +12,10 @@ namespace {
 class OutputCutTest : public EmbeddedLogTest {
  protected:
   static constexpr int kCommits = 12;
-  static constexpr int kLeft = 5;  // maker commits that remain in the cut journal
+  static constexpr int kLeft = 5;  // commits of the maker that remain in the cut journal
 
-  // Writes an input of kCommits records. The maker writes two outputs for each record, and a judge
-  // writes one decision for each event.
+  // Writes an input of kCommits records. The maker group writes two outputs for each record, and
+  // the judge group writes one decision for each event.
   void Fill(bool compact = false) {
     options_.segment_bytes = 400;
     options_.compress = false;
@@ -128,7 +128,7 @@ TEST_F(OutputCutTest, MissingInput_KeepsOutputs) {
 
 // Newer state replaced older state in a compaction, so the state can be reproduced only if the
 // input is complete.
-TEST_F(OutputCutTest, CompactedState_CutRequiresCompleteInput) {
+TEST_F(OutputCutTest, StateIsCompacted_CutRequiresCompleteInput) {
   for (const bool whole : {true, false}) {
     log_.reset();
     EXPECT_TRUE(files::RemoveTree(options_.dir).ok());

@@ -22,8 +22,8 @@ namespace pitwall::log {
 
 class EmbeddedLogTest : public ::testing::Test {
  protected:
-  // Uses a directory in memory if possible: the tests open logs thousands of times, and each flush
-  // on a disk costs milliseconds.
+  // Uses a directory in memory if possible, because the tests open logs thousands of times and each
+  // flush to a disk costs milliseconds.
   EmbeddedLogTest()
       : root_(Cat(::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : ::testing::TempDir(),
                   "/pitwall_log_XXXXXX")) {
@@ -126,7 +126,8 @@ class EmbeddedLogTest : public ::testing::Test {
     return readout.values();
   }
 
-  // Copies the directory in the state that a kill -9 would leave: all writes, flushed or not.
+  // Copies the directory in the state that a kill -9 would leave: all writes, whether flushed or
+  // not.
   void CopyDir(const std::string& from, const std::string& to) {
     std::error_code error;
     std::filesystem::remove_all(to, error);
@@ -144,7 +145,7 @@ class EmbeddedLogTest : public ::testing::Test {
     ASSERT_TRUE(file.ok()) << file.status();
     EXPECT_TRUE((*file)->WriteAt(0, content).ok());
   }
-  // Returns the paths of the files in a directory that end with the suffix.
+  // Returns the paths of the files in a directory whose names end with the suffix.
   static std::vector<std::string> FilesIn(const std::string& dir, std::string_view suffix) {
     std::vector<std::string> paths;
     const auto names = files::ListDirectory(dir);

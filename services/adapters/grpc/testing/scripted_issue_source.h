@@ -24,7 +24,7 @@ inline IssueEventPtr Event(std::string_view id, size_t padding = 0) {
   return event;
 }
 
-// Thread-safe, except for the public members, which a test sets before serving.
+// Thread-safe, except for the public members, which a test must set before serving.
 class ScriptedSource final : public IssueSource {
  public:
   StatusOr<IssuePage> ListIssues(const IssueQuery& query) override {
@@ -77,9 +77,9 @@ class ScriptedSource final : public IssueSource {
   IssueQuery last_query;
   WatchQuery last_watch;
   Status list_error;
-  size_t endless_bytes = 0;  // if not 0, returns batches with one event of this size endlessly
+  size_t endless_bytes = 0;  // if not 0, endlessly returns batches with one event of this size
   int opened = 0, closed = 0, served = 0;
-  int stuck = 0;  // calls of GetIssue("stuck"), which return after Release
+  int stuck = 0;  // number of GetIssue("stuck") calls, which return after Release
   bool released = false;
 
  private:

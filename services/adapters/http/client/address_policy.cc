@@ -61,8 +61,8 @@ const std::vector<std::pair<Cidr, std::string_view>>& SpecialRanges() {
   return *ranges;
 }
 
-// Returns the IPv4 address embedded in an IPv6 address, in mapped form, or the address itself if it
-// embeds none.
+// Returns the IPv4 address embedded in an IPv6 address, in mapped form. If none is embedded,
+// returns the address unchanged.
 IpAddress Unwrapped(const IpAddress& a) {
   const auto v4_at = [&](size_t i) {
     const uint8_t v4[4] = {a.bytes[i], a.bytes[i + 1], a.bytes[i + 2], a.bytes[i + 3]};

@@ -1,4 +1,4 @@
-// Policy for the network addresses that outgoing calls may reach.
+// Policy for the network addresses that outgoing calls may connect to.
 #pragma once
 
 #include <array>
@@ -23,8 +23,9 @@ struct IpAddress {
 
 struct Cidr {
   IpAddress address;
-  int bits = 0;                                        // prefix length, 0 to 128
-  static StatusOr<Cidr> Parse(std::string_view text);  // "10.0.0.0/8", "fd00::/8", "192.0.2.7"
+  int bits = 0;  // prefix length, 0 to 128
+  static StatusOr<Cidr> Parse(
+      std::string_view text);  // such as "10.0.0.0/8", "fd00::/8", or "192.0.2.7"
   bool Contains(const IpAddress& address) const;
 };
 
@@ -33,8 +34,9 @@ class AddressPolicy {
  public:
   explicit AddressPolicy(std::vector<Cidr> allowed) : allowed_(std::move(allowed)) {}
 
-  // Returns "" if the address may be reached, otherwise the kind of the address. An IPv4 address
-  // embedded in an IPv6 address (mapped, NAT64, 6to4) is checked as an IPv4 address.
+  // Returns "" if connecting to the address is allowed; otherwise, returns the kind of the blocked
+  // address. An IPv4 address embedded in an IPv6 address (mapped, NAT64, 6to4) is checked as an
+  // IPv4 address.
   std::string Refusal(const IpAddress& address, bool loopback_allowed) const;
 
  private:

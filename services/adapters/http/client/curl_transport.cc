@@ -27,7 +27,7 @@ StatusOr<Url> ParseUrl(std::string_view text) {
   CURLU* const url = curl_url();
   if (url == nullptr) return ResourceExhausted("not enough memory to parse a URL");
   StatusOr<Url> out = [&]() -> StatusOr<Url> {
-    // Messages never contain the URL because its query may hold a secret.
+    // Messages never contain the URL, because its query may contain a secret.
     if (copy.find('\0') != std::string::npos ||
         curl_url_set(url, CURLUPART_URL, copy.c_str(), 0) != CURLUE_OK) {
       return InvalidArgument("not a URL");
@@ -55,8 +55,8 @@ struct Exchange {
   bool loopback_allowed = false;
   HttpReply reply;
   size_t header_bytes = 0;
-  bool final_answer = false;   // status line of a response other than 100
-  bool headers_whole = false;  // headers of a final response
+  bool final_answer = false;   // status line of a response, except for status 100
+  bool headers_whole = false;  // headers of the final response
   bool too_long = false;
   std::string refused;
 };
@@ -88,7 +88,7 @@ size_t OnHeader(char* data, size_t size, size_t count, void* user) {
   }
   const std::string_view line = Trim(std::string_view(data, bytes));
   if (StartsWith(line, "HTTP/")) {
-    exchange->reply.headers.clear();  // header of a 100 response
+    exchange->reply.headers.clear();  // header of a response with status 100
     const size_t status = line.find(' ');
     exchange->final_answer = status != std::string_view::npos && line.substr(status + 1, 1) != "1";
     return bytes;
@@ -133,7 +133,7 @@ class CurlTransport final : public HttpTransport {
     const Status set = SetUp(handle, call, &exchange, &headers);
     StatusOr<HttpReply> reply = set.ok() ? Run(handle, &exchange) : StatusOr<HttpReply>(set);
     curl_slist_free_all(headers);
-    // A failed connection is not reused.
+    // A connection is not reused after a failure.
     if (reply.ok()) {
       Give(handle);
     } else {
@@ -165,7 +165,7 @@ class CurlTransport final : public HttpTransport {
   }
 
   void Give(CURL* handle) {
-    curl_easy_reset(handle);  // keeps the connections
+    curl_easy_reset(handle);  // keeps the connections open
     {
       MutexLock lock(&mutex_);
       if (idle_.size() < kMaxIdleHandles) {
@@ -186,13 +186,13 @@ class CurlTransport final : public HttpTransport {
           value.find_first_of("\r\n") != std::string::npos) {
         return InvalidArgument(Cat("header ", Quote(name), " contains a line break"));
       }
-      // libcurl sends a header with an empty value if it is written as "Name;".
+      // libcurl sends a header with an empty value only if it is written as "Name;".
       curl_slist* const more = curl_slist_append(
           *headers, (value.empty() ? Cat(name, ";") : Cat(name, ": ", value)).c_str());
       if (more == nullptr) return ResourceExhausted("not enough memory for headers");
       *headers = more;
     }
-    // Avoids a 100-continue round trip.
+    // An empty Expect header avoids a 100-continue round trip.
     curl_slist* const expect = curl_slist_append(*headers, "Expect:");
     if (expect == nullptr) return ResourceExhausted("not enough memory for headers");
     *headers = expect;
@@ -220,7 +220,7 @@ class CurlTransport final : public HttpTransport {
     if (!options_.ca_file.empty()) {
       set(CURLOPT_CAINFO, options_.ca_file.c_str());
 #if LIBCURL_VERSION_NUM >= 0x075700
-      set(CURLOPT_CA_CACHE_TIMEOUT, 0L);  // the file may be replaced
+      set(CURLOPT_CA_CACHE_TIMEOUT, 0L);  // the file may be replaced while the process runs
 #endif
     }
     set(CURLOPT_USERAGENT, options_.user_agent.c_str());

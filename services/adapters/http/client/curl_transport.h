@@ -1,12 +1,12 @@
 // HttpTransport over libcurl, used to deliver webhooks.
 //
-// URLs must use https; http is allowed to loopback or with allow_insecure. Redirects, proxies from
-// the environment, cookies, .netrc, and credentials in the URL are not used. The resolved address
-// is checked when the socket is created, so a DNS change between check and use has no effect.
-// Non-public addresses (loopback, private, link-local with the metadata services, CGNAT, ULA,
-// multicast, reserved) are rejected unless a CIDR in the options covers them. Loopback is allowed
-// for URLs whose host is written as loopback. Timeouts use libcurl's options. A pool holds one easy
-// handle per concurrent call, and connections are kept alive per thread.
+// URLs must use https; http is allowed only to loopback or with allow_insecure. Redirects, proxies
+// from the environment, cookies, .netrc, and credentials in the URL are not used. The resolved
+// address is checked when the socket is created, so a DNS change between check and use has no
+// effect. Non-public addresses (loopback, private, link-local with the metadata services, CGNAT,
+// ULA, multicast, reserved) are rejected unless a CIDR in the options covers them. Loopback is
+// allowed for URLs whose host is spelled as loopback. Timeouts use libcurl's options. A pool holds
+// one easy handle per concurrent call, and connections are kept alive per thread.
 #pragma once
 
 #include <memory>
@@ -20,14 +20,14 @@ namespace pitwall::http {
 
 struct CurlTransportOptions {
   bool allow_insecure = false;             // http to any allowed address
-  std::vector<std::string> allowed_cidrs;  // "10.0.0.0/8", "fd00::/8": non-public ranges to allow
+  std::vector<std::string> allowed_cidrs;  // non-public ranges to allow, such as "10.0.0.0/8"
   std::string ca_file;                     // replaces the system's certificates
   int64_t connect_timeout_ns = 5'000'000'000;
   std::string user_agent = "pitwall";
 };
 
-// Returns a thread-safe transport; calls run in the caller's thread. InvalidArgument: a CIDR is
-// malformed.
+// Returns a thread-safe transport. Calls run in the caller's thread. Returns InvalidArgument if a
+// CIDR is malformed.
 StatusOr<std::unique_ptr<HttpTransport>> MakeCurlTransport(CurlTransportOptions options);
 
 }  // namespace pitwall::http

@@ -30,7 +30,7 @@ HttpCall Get(std::string url) {
   return call;
 }
 
-// Server that sends `answer` on one connection regardless of the request, and stores the request.
+// Server that sends `answer` on one connection regardless of the request, and records the request.
 class OneAnswer {
  public:
   explicit OneAnswer(std::string answer)
@@ -124,7 +124,7 @@ TEST(CurlTransport, RejectsDisallowedAddressesOnConnect) {
 }
 
 TEST(CurlTransport, AllowListPermitsAddress) {
-  // The host is 127.0.0.1 in decimal notation, which libcurl resolves but which is not written as
+  // The host is 127.0.0.1 in decimal notation. libcurl resolves it, but it is not spelled as
   // loopback.
   OneAnswer server("HTTP/1.1 204 No Content\r\n\r\n");
   const std::string url = server.Url();
@@ -172,9 +172,9 @@ TEST(CurlTransport, LimitsResponseSize) {
             absl::StatusCode::kResourceExhausted);
 }
 
-// A receiver that has accepted a request must not receive it again because the rest of its response
-// is faulty.
-TEST(CurlTransport, StatusSuffices_FaultyBodyIsIgnored) {
+// A receiver that has accepted a request must not receive it again only because the rest of its
+// response is invalid.
+TEST(CurlTransport, InvalidBodyAfterStatusIsIgnored) {
   const auto status = [](std::string_view answer, bool suffices = true) {
     OneAnswer server{std::string(answer)};
     HttpCall call = Get(server.Url());
@@ -192,7 +192,7 @@ TEST(CurlTransport, StatusSuffices_FaultyBodyIsIgnored) {
                     "Transfer-Encoding: chunked\r\n\r\n5\r\nab")})
     EXPECT_EQ(status(answer) / 100, 2) << answer.substr(0, 60);
   EXPECT_EQ(status("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ncut", false), -1);
-  // A status of 100 alone is not a response.
+  // An interim response with status 100 is not a final response.
   EXPECT_EQ(status("HTTP/1.1 100 Continue\r\n\r\n"), -1);
 }
 

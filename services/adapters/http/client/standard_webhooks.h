@@ -1,5 +1,5 @@
-// Signatures according to Standard Webhooks 1.0.0: HMAC-SHA256 over "<id>.<timestamp>.<body>",
-// header "v1,<base64>".
+// Signatures of Standard Webhooks 1.0.0: HMAC-SHA256 over "<id>.<timestamp>.<body>", in a header of
+// the form "v1,<base64>".
 #pragma once
 
 #include <memory>
@@ -12,12 +12,13 @@
 
 namespace pitwall::http {
 
-// Returns a signer. `secrets`: at least one "whsec_<base64 of 24 to 64 bytes>"; during a rotation
-// several, and each of them signs. InvalidArgument never contains a secret.
+// Returns a signer. `secrets` contains at least one "whsec_<base64 of 24 to 64 bytes>". During a
+// rotation, it contains several, and each of them signs. InvalidArgument errors never contain a
+// secret.
 StatusOr<std::unique_ptr<WebhookSigner>> MakeStandardWebhooksSigner(
     const std::vector<std::string>& secrets);
 
-// Reads a secret from "file:<path>" (ignoring surrounding whitespace) or "env:<NAME>". Secrets on
+// Reads a secret from "file:<path>" (without surrounding whitespace) or "env:<NAME>". Secrets on
 // the command line or in the configuration are not supported.
 StatusOr<std::string> ReadSecret(std::string_view where);
 

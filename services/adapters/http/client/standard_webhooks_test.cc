@@ -13,7 +13,7 @@
 namespace pitwall::http {
 namespace {
 
-// Independent implementation for comparison: SHA-256 from FIPS 180-4 and HMAC from RFC 2104.
+// Independent implementation for comparison: SHA-256 of FIPS 180-4 and HMAC of RFC 2104.
 std::string Sha256(std::string message) {
   constexpr uint32_t k[64] = {
       0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4,
@@ -75,14 +75,14 @@ std::string Hmac(std::string key, std::string_view text) {
 }
 
 TEST(StandardWebhooks, ReferenceImplementationIsCorrect) {
-  // Test vectors: the example of FIPS 180-4 and test case 2 of RFC 4231.
+  // Test vectors: the example in FIPS 180-4 and test case 2 in RFC 4231.
   EXPECT_EQ(Hex(Sha256("abc")), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
   EXPECT_EQ(Hex(Hmac("Jefe", "what do ya want for nothing?")),
             "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843");
 }
 
 TEST(StandardWebhooks, MatchesSpecificationExample) {
-  // Example from the libraries of the specification.
+  // Example from the libraries that accompany the specification.
   const auto signer = MakeStandardWebhooksSigner({"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"});
   ASSERT_TRUE(signer.ok()) << signer.status();
   EXPECT_EQ((*signer)->Sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, R"({"test": 2432232314})"),

@@ -1,4 +1,4 @@
-// Plain TCP socket for tests of clients that behave badly.
+// Plain TCP socket for tests of misbehaving clients.
 #pragma once
 
 #include <arpa/inet.h>
@@ -24,7 +24,7 @@ class RawSocket {
   explicit RawSocket(int fd) : fd_(fd) {}
   static RawSocket Connect(uint16_t port) {
     RawSocket out(socket(AF_INET, SOCK_STREAM, 0));
-    timeval timeout{10, 0};  // a hanging test fails instead
+    timeval timeout{10, 0};  // a hanging test fails instead of blocking
     setsockopt(out.fd_, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
     sockaddr_in address{};
     address.sin_family = AF_INET;
@@ -45,7 +45,7 @@ class RawSocket {
   bool Send(std::string_view text) const {
     return send(fd_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
   }
-  // Reads until the peer closes the connection or sends nothing for 10 s.
+  // Reads until the peer closes the connection or has sent nothing for 10 s.
   std::string ReadAll() const {
     std::string out;
     char buffer[4096];
