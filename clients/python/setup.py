@@ -1,4 +1,4 @@
-"""Build of the optional C module. Without a compiler, the package is pure Python, with the same functions but slower."""
+"""Build of the optional C module. Without a compiler, the package is pure Python, which has the same functions but is slower."""
 from setuptools import Extension, setup
 
 NATIVE = "src/pitwall/native/"

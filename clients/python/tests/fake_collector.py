@@ -1,4 +1,4 @@
-"""Small collector for tests. Listens on a Unix socket, decodes a client's messages, and keeps them."""
+"""Small collector for tests. It listens on a Unix socket, decodes a client's messages, and stores them."""
 import os
 import socket
 import struct
@@ -119,7 +119,7 @@ class FakeCollector:
             os.unlink(self.path)
 
     def wait_for(self, condition, timeout=10.0):
-        """Waits until condition(self) holds. Only a failing test reaches the timeout."""
+        """Waits until condition(self) is true. Only a failing test reaches the timeout."""
         deadline = time.monotonic() + timeout
         with self._changed:
             while not condition(self):
@@ -135,7 +135,7 @@ class FakeCollector:
         return [s for u in self.messages("update") for s in u["spans"]]
 
     def values(self):
-        """Returns the values, excluding the state of the script's loops."""
+        """Returns the values, excluding the loop state of the script."""
         return [v for v in self.all_values() if v["metric"] != "train_loop_open"]
 
     def all_values(self):

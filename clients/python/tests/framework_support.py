@@ -10,7 +10,7 @@ os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
 
 
 def framework(name):
-    """Returns the module or None, and a decorator that skips tests if the module is missing."""
+    """Returns the module or None, and a decorator that skips tests if the module is not installed."""
     try:
         module, note = importlib.import_module(name), ""
     except ImportError as missing:
@@ -28,7 +28,7 @@ class CallbackTest(support.ClientTest):
         return self.recorder().loops.open
 
     def wait_until_loop_closed(self):
-        """Waits until the collector receives the closed state. If a framework raises, it does not call a callback, so the client detects it."""
+        """Waits until the collector receives the closed state. A framework that raises does not call a callback, so the client has to detect the end."""
         self.fake.wait_for(lambda c: self.loop_is_open() is False and [u["loop_open"] for u in c.messages("update")][-1:] == [False])
 
     def sent(self):

@@ -1,4 +1,4 @@
-"""Builds a copy of the package with its C module: `python3 native_build.py DIRECTORY`. To run the tests with it, set PITWALL_SOURCES=DIRECTORY."""
+"""Builds a copy of the package with its C module: `python3 native_build.py DIRECTORY`. To run the tests with the copy, set PITWALL_SOURCES=DIRECTORY."""
 import os
 import shutil
 import subprocess

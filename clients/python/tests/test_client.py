@@ -12,12 +12,12 @@ from fake_collector import broken_promises
 
 
 def goodbye(reason):
-    """Returns the Goodbye of a process that continues after it."""
+    """Returns the Goodbye of a process that continues to run afterwards."""
     return {"reason": reason, "exception": "", "exiting": 0, "exit_status": 0}
 
 
 class StreamTest(support.ClientTest):
-    def test_hello_is_first_and_welcome_is_received(self):
+    def test_hello_is_sent_first_and_welcome_is_received(self):
         collector = self.collector()
         self.start(collector, job="resnet", rank=3, labels={"team": "vision"})
         collector.wait_for(lambda c: c.messages("update") and pitwall.info())
@@ -91,7 +91,7 @@ class StreamTest(support.ClientTest):
         self.assertEqual({(m["step_plus_one"], m["mode"]) for m, _ in updates}, {(1, "train")})
         self.assertEqual(len({m["phase_since"] for m, _ in updates}), 1)
 
-    def test_data_does_not_wait_for_the_heartbeat(self):
+    def test_data_does_not_wait_for_heartbeat(self):
         collector = self.collector()
         self.start(collector)
         waits = []
@@ -201,7 +201,7 @@ class StreamTest(support.ClientTest):
 
 
 class TroubleTest(support.ClientTest):
-    def test_client_without_collector_is_quiet(self):
+    def test_client_without_collector_does_not_log(self):
         self.start()
         for _ in pitwall.steps(range(50)):
             with pitwall.phase("forward"):

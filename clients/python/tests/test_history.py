@@ -32,7 +32,7 @@ def samples():
 
 
 class Server:
-    """Server of one job for GET /job, /jobs, /series, and /samples. Rejects requests for too many samples."""
+    """Server with one job for GET /job, /jobs, /series, and /samples. It rejects requests for too many samples."""
 
     def __init__(self, token=""):
         outer = self
@@ -122,7 +122,7 @@ class HistoryTest(unittest.TestCase):
         self.assertEqual([j["id"] for j in self.history.jobs(state="ended")], ["j0", "j1", "j2"])
         self.assertEqual(self.server.asked[0][1]["state"], ["ended"])
 
-    def test_errors_include_the_message_of_the_server(self):
+    def test_errors_include_server_message(self):
         with self.assertRaisesRegex(HistoryError, r"HTTP 404: job: not found \(x\); see /jobs"):
             self.history.job("x")
         with self.assertRaises(ValueError):
@@ -165,7 +165,7 @@ class HistoryTest(unittest.TestCase):
         self.assertEqual(table.schema.field("time").type.tz, "UTC")
 
     @unittest.skipIf(parquet, "pyarrow is installed")
-    def test_parquet_without_pyarrow_raises_advice(self):
+    def test_parquet_without_pyarrow_raises_error_with_advice(self):
         with self.assertRaisesRegex(HistoryError, "run `pip install pyarrow`, or use to_csv"):
             self.history.to_parquet("j", "train_loss", self.path)
         self.assertFalse(os.path.exists(self.path))

@@ -18,7 +18,7 @@ class ExitTest(support.ClientTest):
         collector.close()
         return collector.messages("goodbye")[0]["reason"], done.stderr
 
-    def test_goodbye_has_exit_reason(self):
+    def test_goodbye_contains_exit_reason(self):
         begin = "import pitwall, sys; pitwall.init(job='x'); pitwall.log(loss=1)\n"
         for text, code, reason in (("", 0, "completed"), ("raise ValueError('boom')", 1, "failed"),
                                    ("sys.exit(3)", 3, "failed"), ("sys.exit('no')", 1, "failed"),
@@ -46,7 +46,7 @@ class ExitTest(support.ClientTest):
         return collector.messages("goodbye")[0]
 
     def test_exit_waits_for_slow_collector(self):
-        """Fills the queue with 8 Updates, which exceed the socket buffer. The process must wait while the collector reads them."""
+        """Fills the queue with 8 Updates, more than the socket buffer can hold. The process must wait while the collector reads them."""
         collector = self.collector(pace=0.4)
         self.script("import pitwall; pitwall.init(job='x')\nfor i in range(16000): pitwall.log(loss=i)")
         collector.wait_for(lambda c: c.messages("goodbye"))
@@ -59,7 +59,7 @@ class ExitTest(support.ClientTest):
                            "begin = time.monotonic(); pitwall.finish(); print(time.monotonic() - begin)")
         self.assertLess(float(done.stdout), 4.5)
 
-    def test_goodbye_has_exit_status(self):
+    def test_goodbye_contains_exit_status(self):
         """Checks the exit statuses visible to the client. `raise SystemExit(3)` does not call a hook, so the collector must determine its status."""
         begin = "import os, pitwall, sys; pitwall.init(job='x')\n"
         for text, reason, status in (("sys.exit(3)", "failed", 3), ("sys.exit('no')", "failed", 1), ("os._exit(3)", "", 3),

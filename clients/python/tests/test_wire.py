@@ -116,7 +116,8 @@ class ProtocTest(unittest.TestCase):
         self.assertIsNone(re.search(r"^\s*\d+:", text, re.M), "unknown fields in:\n" + text)
 
     def test_encoding_matches_protobuf(self):
-        """Checks for canonical field order and the absence of superfluous fields: protobuf must re-encode our bytes identically."""
+        """Checks that fields are in canonical order and that there are no superfluous fields. To check this, protobuf re-encodes our bytes, and the
+        result must be identical."""
         dice = random.Random(20240)
         items = []
         for _ in range(50):

@@ -82,7 +82,7 @@ def finish(reason="completed", timeout=None):
 
 
 def info():
-    """Returns the identity that the collector assigned to this process: {"node", "job_id", "source"}, or {} before the collector has responded."""
+    """Returns the identity that the collector has assigned to this process, {"node", "job_id", "source"}, or {} before the collector has responded."""
     client = _lifecycle.client
     welcome = client.sender.welcome or {} if client is not None else {}
     return {name: welcome[name] for name in ("node", "job_id", "source") if name in welcome}
@@ -128,8 +128,8 @@ def log(values=None, *, step=None, labels=None, **named):
 
 
 def _first_step(recorder):
-    """Returns the number of the first step if that step has not started, else None. A value declared before the loop needs a step because loss rules
-    only read values that belong to steps."""
+    """Returns the number of the first step if that step has not started; otherwise None. A value declared before the loop needs a step, because loss
+    rules only read values that belong to steps."""
     mode = recorder.mode()
     return recorder.next_step(mode) if recorder.step_number(mode) is None else None
 
@@ -167,7 +167,7 @@ def watch(model, optimizer=None, loss=None, collections=None, *, every=500, step
 
 
 def watch_collectives(ddp=None):
-    """Times the functions of torch.distributed: records the phase "collective", the durations, and the number of calls.
+    """Times the functions of torch.distributed. Records the phase "collective", the durations, and the number of calls.
 
     ddp: a DistributedDataParallel module whose gradient all-reduces are recorded too, because they bypass these functions. This registers a
     communication hook that computes the same result as DDP without a hook.
@@ -183,7 +183,7 @@ def watch_collectives(ddp=None):
 
 
 class _NotWatched:
-    """Handle that watch() and watch_collectives() return if installing the hooks failed."""
+    """Handle that watch() and watch_collectives() return if the hooks could not be installed."""
 
     def __init__(self, loss):
         self.loss = loss

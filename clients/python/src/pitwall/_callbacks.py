@@ -1,6 +1,7 @@
-"""Public constructors of the callbacks in pitwall.integrations. Each constructor imports its framework only when called.
+"""Public constructors of the callbacks in pitwall.integrations. Each constructor imports its framework only when it is called.
 
-Each raises ImportError if the framework is not installed, and TypeError for unknown arguments. The callbacks themselves never raise into training.
+A constructor raises ImportError if the framework is not installed, and TypeError for unknown arguments. The callbacks themselves never raise into
+training.
 """
 
 

@@ -1,4 +1,4 @@
-"""Failure containment. Invalid calls are logged as warnings to the "pitwall" logger and all other failures at debug level, each only once."""
+"""Failure containment. Logs invalid calls as warnings to the "pitwall" logger and all other failures at debug level, each only once."""
 import logging
 import sys
 
@@ -18,7 +18,7 @@ class WrongCall(ValueError):
 
 
 def brief(value):
-    """Formats a value for a message. Plain values are printed, all others by type because their text may be long or wait for a device."""
+    """Formats a value for a message. Plain values are printed. All other values appear by type, because their text may be long or wait for a device."""
     if value is None or isinstance(value, (bool, int, float, str)):
         text = repr(value) if not isinstance(value, int) or abs(value) < 1 << 200 else "an int of %d bits" % value.bit_length()
         return text if len(text) <= 80 else text[:77] + "..."
@@ -27,7 +27,7 @@ def brief(value):
 
 
 def swallow(where):
-    """Logs the current exception once per place and type, or once per message for a WrongCall."""
+    """Logs the current exception once per place and exception type. For a WrongCall, logs it once per message."""
     kind, error = sys.exc_info()[:2]
     if kind is not None and issubclass(kind, WrongCall):
         warn_once("%s: %s", where, str(error))
@@ -40,7 +40,7 @@ def swallow(where):
 
 
 def warn_once(message, *arguments):
-    """Logs a warning once per message and arguments. At most 1000 messages are logged in total, across all levels."""
+    """Logs a warning once per message and arguments. At most 1000 messages are logged in total, including other levels."""
     key = (message, arguments)
     if key not in _logged and len(_logged) < 1000:
         _logged.add(key)
@@ -48,7 +48,7 @@ def warn_once(message, *arguments):
 
 
 def debug_once(message, *arguments):
-    """Logs omitted data and the reason at debug level, once per message and arguments, within the same limit of 1000 messages."""
+    """Logs that data was omitted, and the reason, at debug level. Logs once per message and arguments, within the same limit of 1000 messages."""
     key = (message, arguments)
     if key not in _logged and len(_logged) < 1000:
         _logged.add(key)

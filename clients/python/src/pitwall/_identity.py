@@ -35,7 +35,7 @@ class Identity(NamedTuple):
 
 
 def _number(env, *names):
-    """Returns the value of the first variable that holds a non-negative integer, or None."""
+    """Returns the value of the first variable that contains a non-negative integer, or None."""
     for name in names:
         text = env.get(name, "").strip()
         if text.isdecimal():
@@ -44,7 +44,7 @@ def _number(env, *names):
 
 
 def _rank_on_first_node(env):
-    """Returns the rank of a process that only knows its local rank, as under Lightning's launcher. On the first node, both ranks are equal."""
+    """Returns the rank of a process that knows only its local rank, as under Lightning's launcher. On the first node, the two ranks are equal."""
     return 0 if _number(env, "NODE_RANK") else _clamp(_number(env, "LOCAL_RANK") or 0, 32)
 
 
@@ -83,8 +83,8 @@ def _job_reference(env):
 
 
 def config_hash(config):
-    """Returns 12 hex digits that are equal for equal configurations in every process. Dicts and sets are sorted, tuples hash like lists, and values
-    without a JSON form are hashed as their repr() without addresses."""
+    """Returns 12 hex digits that are the same for equal configurations in every process. Dicts and sets are sorted, tuples hash like lists, and
+    values without a JSON form are hashed by their repr() without addresses."""
     def plain(value, depth=0):
         if isinstance(value, dict) and depth < 32:
             return sorted(([repr(key), plain(item, depth + 1)] for key, item in value.items()), key=lambda pair: pair[0])
@@ -101,8 +101,8 @@ def config_hash(config):
 
 
 def _labels(env, extra):
-    """Returns the labels of the process: those of the caller, of PITWALL_LABELS, and of the scheduler's counters. Restart counts are not used as
-    attempt numbers because one is counted per agent and the other resets."""
+    """Returns the labels of the process: those from the caller, from PITWALL_LABELS, and from the scheduler's counters. Restart counts are not used
+    as attempt numbers, because some are counted per agent and others are reset."""
     labels = {}
     for variable, name in (("TORCHELASTIC_RESTART_COUNT", "torchelastic_restart_count"),
                            ("SLURM_RESTART_COUNT", "slurm_restart_count"),

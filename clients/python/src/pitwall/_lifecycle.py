@@ -23,7 +23,7 @@ _FALSE = ("", "0", "false", "no", "off")
 
 
 class _Exit:
-    """Hooks for the end of the process and of its threads. Each hook forwards its call unchanged."""
+    """Hooks for the end of the process and of its threads. Each hook also calls the original hook with unchanged arguments."""
 
     def __init__(self):
         self.failed = False
@@ -65,8 +65,8 @@ class _Exit:
         self._thread_hook(args)
 
     def _on_exit(self, code=None):
-        # `raise SystemExit(1)` does not call any hook, and the script may catch the SystemExit of this call. The exit status that the collector
-        # observes decides.
+        # `raise SystemExit(1)` does not call any hook, and the script may catch the SystemExit of this call. Therefore, the exit status that the
+        # collector observes is decisive.
         if threading.current_thread() is threading.main_thread():
             self.status = _status_of(code)
             self.failed = self.failed or self.status != 0
@@ -82,7 +82,8 @@ class _Exit:
         self._immediate_exit(status)
 
     def _at_worker_exit(self):
-        """Ends the client of a multiprocessing worker, which may skip atexit. If the worker failed, its exception is still being handled here."""
+        """Ends the client of a multiprocessing worker, which may skip atexit. If the worker failed, its exception is still being handled at this
+        point."""
         value = sys.exc_info()[1]
         if isinstance(value, SystemExit):
             self.status = _status_of(value.code)
@@ -181,7 +182,7 @@ def begin(job, job_id, rank, local_rank, world_size, attempt, labels, socket, qu
 
 
 def _whole(name, number):
-    """Returns the number. If the number is invalid, logs a warning and returns None, because incomplete data is better than a rank without data."""
+    """Returns the number, or None after a warning if the number is invalid. Incomplete data is better than a rank without data."""
     if number is None:
         return None
     try:
@@ -194,10 +195,9 @@ def _whole(name, number):
 
 
 def end(reason, timeout=None, exiting=False, exit_status=None, flush=True):
-    """Sends the queued data and the Goodbye, and waits as Patience(timeout) does. Nothing is recorded afterwards.
+    """Sends the queued data and the Goodbye, and waits as Patience(timeout) does. Nothing is recorded after that.
 
-    exiting: the process is about to exit, with exit_status if that is known.
-    flush: records open measurements first.
+    exiting: the process is about to exit, with exit_status if that is known. flush: records open measurements first.
     """
     global client, recorder
     if client is not None and flush:
@@ -220,8 +220,8 @@ def begin_model(model):
 
 
 def _exception_here(exiting):
-    """Returns evidence of a failure: the exception being handled (for example if `finally` calls finish()), or the exception that ended the script
-    even though another hook replaced ours. The exit status decides whether the process failed."""
+    """Returns evidence of a failure. This is the exception being handled (for example if `finally` calls finish()), or the exception that ended the
+    script although another hook has replaced ours. The exit status decides whether the process failed."""
     value = sys.exc_info()[1]
     if value is None and exiting:
         value = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
@@ -236,7 +236,7 @@ def _is_loader_worker():
 
 def _is_imported_by_worker():
     """Returns whether this is a spawned multiprocessing worker that is importing the script's module, which calls init() at module level. That call
-    is meant for the parent. A worker that is a rank calls init() in its own function."""
+    is meant for the parent process only. A worker that is a rank calls init() in its own function."""
     process = sys.modules.get("multiprocessing.process")
     return process is not None and getattr(process.current_process(), "_inheriting", False)
 

@@ -20,13 +20,13 @@ _NOT_SECRET = frozenset(("PWD", "OLDPWD"))  # directories
 
 # Patterns and their replacements, applied in this order.
 _RULES = tuple((re.compile(pattern), replacement) for pattern, replacement in (
-    # scheme://user:password@host, or only a token before the host. A password may contain "@" and, unquoted, "/".
+    # scheme://user:password@host, or scheme://token@host. A password may contain "@" and, if not quoted, "/".
     (r"(\b[A-Za-z][A-Za-z0-9+.-]{0,30}://)[^\s'\"<>]{1,1000}@(?=[\w.\[-])", r"\1***@"),
     (r"(?<![\w.:/@-])[\w.+-]{1,64}:[^\s:/@'\"]{1,200}@(?=[A-Za-z0-9\[])", r"***@"),
     (r"(?i)\b(bearer|basic|digest|negotiate)\s+(?=[^\s'\"]{8})[A-Za-z0-9._~+/=:-]+", r"\1 ***"),
     # name=value, name: value, "name": "value", --name value, and X-Amz-Signature=value. The name may be the suffix of a longer name.
     (r"(?i)(?<![a-z])((?:[\w.-]{0,60}[-_.])?(?:%s)[\"']?\s{0,3}(?:=|:(?!//)|=>)\s{0,3})(\"[^\"]*\"?|'[^']*'?|(?!\*\*\*)[^\s,;&\"')\]}]+)" % _NAMES, r"\1***"),
-    # Language models also have tokens, such as "pad_token='<pad>'" and "token: 50257".
+    # Tokens of language models, such as "pad_token='<pad>'" and "token: 50257", are not secrets.
     (r"(?i)(?<![a-z])((?:[\w.-]{0,60}[-_.])?token[\"']?\s{0,3}(?:=|:(?!//)|=>)\s{0,3})(?!\d+\b)[\"']?[^\s,;&\"')\]}<>\[|*]{8,}[\"']?", r"\1***"),
     (r"(?i)([?&;](?:[\w.-]{0,60}[-_.])?(?:sig|signature|key|code)=)[^\s&;'\"]+", r"\1***"),
     (r"(?i)(--(?:[\w-]{0,60}-)?(?:token|%s))\s+(?!\*\*\*)[^\s-][^\s]*" % _NAMES, r"\1 ***"),
@@ -57,7 +57,7 @@ def redact(text, environment=None):
 
 
 def _secret_values(environment):
-    """Returns the values of secret environment variables, longest first, because a value may contain a shorter one."""
+    """Returns the values of secret environment variables, longest first, because one value may contain another."""
     found = {value.strip() for name, value in environment.items() if name not in _NOT_SECRET and _SECRET_VARIABLE.search(name)}
     return sorted((value for value in found if len(value) >= MIN_SECRET), key=len, reverse=True)
 

@@ -38,7 +38,7 @@ def varint(value):
 def _time(value):
     """Encodes a present-day time in nanoseconds, which takes nine bytes. Equivalent to varint(), but three times as fast.
 
-    Spreads 56 bits over eight groups of seven with masks and shifts, then adds the continuation bits.
+    The function spreads 56 bits over eight groups of seven with masks and shifts, and then adds the continuation bits.
     """
     if not 1 << 56 <= value < 1 << 63:
         return varint(value)
@@ -64,7 +64,7 @@ def string(field, text):
         return b""
     encoded = _strings.get((field, text))
     if encoded is None:
-        # Truncation may split a character, and "ignore" drops the incomplete part. Lone surrogates and control characters become "?" because the
+        # Truncation may split a character; "ignore" then drops the incomplete part. Lone surrogates and control characters become "?", because the
         # collector rejects control characters.
         raw = _CONTROL.sub("?", text).encode("utf-8", "replace")[:MAX_STRING].decode("utf-8", "ignore").encode("utf-8")
         encoded = message(field, raw)
@@ -75,7 +75,7 @@ def string(field, text):
 
 
 def sized(text):
-    """Returns string() without its key, for the C module."""
+    """Returns the result of string() without its key, for the C module."""
     return string(1, text)[1:]
 
 
@@ -164,7 +164,7 @@ def captured(head, threads, left_out):
 
 
 def _text(field, text, most=200):
-    """Encodes a text that is not expected to repeat, without the cache of string()."""
+    """Encodes a text that is unlikely to repeat, without the cache of string()."""
     raw = _CONTROL.sub("?", text).encode("utf-8", "replace")[:most].decode("utf-8", "ignore").encode("utf-8")
     return message(field, raw) if raw else b""
 
@@ -219,7 +219,7 @@ def _read_varint(data, at):
 
 
 def read_refused(data):
-    """Decodes a CollectorMessage. Returns (reason, message) of a refusal, or None for any other message."""
+    """Decodes a CollectorMessage. Returns (reason, message) for a refusal, or None for any other message."""
     for field, body in read_fields(data):
         if field == 3 and isinstance(body, bytes):
             texts = {f: v.decode("utf-8", "replace") for f, v in read_fields(body) if isinstance(v, bytes)}
@@ -228,8 +228,8 @@ def read_refused(data):
 
 
 def read_welcome(data):
-    """Decodes a CollectorMessage. Returns {"node", "job_id", "source"} of a Welcome, plus the ints "written", "sends_written", and "received" if the
-    collector sends them. Returns None for any other message."""
+    """Decodes a CollectorMessage. For a Welcome, returns {"node", "job_id", "source"}, plus the ints "written", "sends_written", and "received" if
+    the collector sends them. Returns None for any other message."""
     names = {1: "node", 2: "job_id", 3: "source"}
     numbers = {4: "written", 5: "sends_written", 6: "received"}
     for field, body in read_fields(data):
@@ -245,7 +245,7 @@ def read_welcome(data):
 
 
 def read_written(data):
-    """Decodes a CollectorMessage. Returns the sequence number of a Written message, or None for any other message."""
+    """Decodes a CollectorMessage. Returns the sequence number in a Written message, or None for any other message."""
     for field, body in read_fields(data):
         if field == 2 and isinstance(body, bytes):
             return dict(read_fields(body)).get(1, 0)
@@ -253,7 +253,7 @@ def read_written(data):
 
 
 def read_capture(data):
-    """Decodes a CollectorMessage. Returns (id, look) of a Capture message, or None for any other message."""
+    """Decodes a CollectorMessage. Returns (id, look) from a Capture message, or None for any other message."""
     for field, body in read_fields(data):
         if field == 4 and isinstance(body, bytes):
             fields = dict(read_fields(body))

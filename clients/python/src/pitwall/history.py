@@ -32,7 +32,7 @@ Parameters = List[Tuple[str, str]]
 
 
 class HistoryError(Exception):
-    """Failed request to the history. `status` is the HTTP status, or 0 if there was no response."""
+    """Failed request to the history. `status` is the HTTP status, or 0 if the server did not respond."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -78,12 +78,10 @@ class Series:
 class History:
     """Client of a running Pitwall server with the insights role.
 
-    url: address of the server.
-    token: required unless the server is on the loopback interface.
-    token_file: file that contains the token.
-    timeout: seconds per request.
+    url: address of the server. token: required unless the server is on the loopback interface. token_file: file that contains the token. timeout:
+    seconds per request.
 
-    Requests raise HistoryError. An object may be shared by several threads.
+    Requests raise HistoryError. Several threads may share an object.
     """
 
     def __init__(self, url: str = DEFAULT_URL, token: str = "", token_file: str = "", timeout: float = TIMEOUT_S) -> None:
@@ -95,7 +93,7 @@ class History:
         self._timeout = timeout
 
     def get(self, path: str, parameters: Iterable[Tuple[str, str]] = ()) -> Dict[str, Any]:
-        """Returns the response of a route of docs/api.md; the path includes the prefix. Raises HistoryError."""
+        """Returns the response from a route in docs/api.md; the path includes the prefix. Raises HistoryError."""
         query = urllib.parse.urlencode(list(parameters))
         request = urllib.request.Request(self._url + path + ("?" + query if query else ""), headers={"Accept": "application/json"})
         if self._token:
@@ -139,7 +137,7 @@ class History:
         return [found[key] for key in sorted(found)]
 
     def query(self, promql: str, time: Optional[float] = None) -> Dict[str, Any]:
-        """Returns the data of Prometheus' /api/v1/query. time: Unix seconds."""
+        """Returns the data of a query to Prometheus' /api/v1/query. time: Unix seconds."""
         answer = self.get("/api/v1/query", [("query", promql)] + ([] if time is None else [("time", repr(time))]))
         return dict(answer.get("data", {}))
 
@@ -200,7 +198,7 @@ class History:
 
     def _stretches(self, job: str, match: List[str], start_ns: Optional[int], end_ns: Optional[int],
                    steps: Optional[Tuple[int, int]], mode: str) -> Iterator[List[Dict[str, Any]]]:
-        """Yields consecutive time ranges of /samples. Halves a time range that is too large for one response."""
+        """Yields consecutive time ranges of /samples. A time range that is too large for one response is halved."""
         if not match:
             raise ValueError("match must not be empty; use a selector like 'train_loss'")
         if start_ns is None or end_ns is None:
@@ -238,7 +236,7 @@ def _rows(part: Dict[str, Any]) -> Iterator[Tuple[int, Optional[float], Optional
 
 
 def _names(labels: Dict[str, str]) -> Tuple[str, str]:
-    """Returns the metric name, and the other labels in PromQL syntax."""
+    """Returns the metric name and the other labels, both in PromQL syntax."""
     def quoted(text: str) -> str:
         return text.replace("\\", "\\\\").replace("\n", "\\n").replace('"', '\\"')
     inner = ",".join('%s="%s"' % (name, quoted(value)) for name, value in sorted(labels.items()) if name != "__name__")

@@ -37,7 +37,7 @@ def _model(torch, kind):
 
 
 class Runner:
-    """One copy of the model, trained one step at a time."""
+    """One copy of the model. It is trained one step at a time."""
 
     def __init__(self, torch, kind):
         torch.manual_seed(0)

@@ -85,7 +85,7 @@ class Work:
 
 
 class Training:
-    """parts: parts of the client to use."""
+    """parts: parts of the client to enable."""
 
     def __init__(self, pitwall, torch, parts, save_every=SAVE_EVERY):
         self._pitwall, self._phases = pitwall, "phases" in parts
@@ -132,7 +132,7 @@ ROWS = (("steps()", ("steps",)), ("steps(), 3 phases, log()", ("steps", "phases"
 
 
 class Share:
-    """One table row for one step length."""
+    """One row of the table, for one step length."""
 
     def __init__(self, pitwall, torch, parts, milliseconds, quads, blocks):
         self._clock = time.pthread_getcpuclockid(pitwall._lifecycle.client.sender._thread.ident)

@@ -1,4 +1,4 @@
-"""Benchmark collector in a separate process. Reads and discards all data that a client sends."""
+"""Benchmark collector in a separate process. It reads and discards all data that a client sends."""
 import multiprocessing
 import os
 import shutil
@@ -18,7 +18,7 @@ def _read(path, ready):
 
 
 class Sink:
-    """Collector that listens from construction on. Call `connect` before the first measured turn and `close` at the end."""
+    """Collector that listens as soon as it is constructed. Call `connect` before the first measured turn and `close` at the end."""
 
     def __init__(self):
         self._folder = tempfile.mkdtemp(prefix="pitwall-bench-")

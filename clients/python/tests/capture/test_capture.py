@@ -1,4 +1,4 @@
-"""Tests of profile requests by file: which files are accepted, and one request end to end."""
+"""Tests of profile requests by file: the conditions under which a file is accepted, and one request end to end."""
 import json
 import logging
 import os
@@ -48,7 +48,7 @@ class RequestsTest(unittest.TestCase):
         self.assertIn(words, log.output[-1])
         self.assertIn(self.path, log.output[-1])
 
-    def test_each_id_is_accepted_once(self):
+    def test_request_id_is_accepted_once(self):
         self.assertEqual(self.look(), [])
         self.write({"id": "a", "job": "demo"})
         self.assertEqual(self.look(), [(2, None)])
@@ -98,14 +98,14 @@ class RequestsTest(unittest.TestCase):
 
 
 class CaptureTest(CallbackTest):
-    def test_request_profiles_from_the_next_step(self):
+    def test_request_profiles_steps_from_next_step(self):
         with pitwall.step():
             pass
         temporary = self.path + ".new"
         with open(temporary, "w") as file:
             json.dump({"id": "i1", "job": "demo", "steps": 1, "tools": "python"}, file)
         os.rename(temporary, self.path + ".capture")
-        # The client checks about twice a second, so the test cannot predict the step.
+        # The client checks about twice a second, so the test cannot predict the profiled step.
         number = 1
         while not [v for v in self.fake.values() if v["metric"] == "train_operator_seconds"] and number < 100:
             updates = len(self.fake.messages("update"))

@@ -1,4 +1,4 @@
-"""Tests of profile() and checkpoint(): the computation on hand-made events, and the real profilers on real steps."""
+"""Tests of profile() and checkpoint(): the computation on synthetic events, and the real profilers on real steps."""
 import asyncio
 import json
 import logging
@@ -110,7 +110,7 @@ class ProfileTest(CallbackTest):
                         any("genexpr" in name for name in names), names)
         self.assertEqual({v[1]["device"] for v in values}, {"python"})
 
-    def test_chosen_steps_are_profiled(self):
+    def test_selected_steps_are_profiled(self):
         pitwall.profile(2, start=3, tools="python")
         self.run_steps(7)
         pitwall.profile([8, 10], tools="python")
@@ -120,7 +120,7 @@ class ProfileTest(CallbackTest):
         self.assertIsNone(self.recorder().step_watcher)
         self.assertEqual(self.steps_of(self.sent()), [3, 4, 8, 10])
 
-    def test_second_call_adds_steps_to_the_first(self):
+    def test_second_call_adds_more_steps(self):
         pitwall.profile([5], tools="python")  # as in SageMaker Debugger's plan: detailed, loader, and Python profiling
         pitwall.profile([7, 5], tools="python")
         pitwall.profile([9], tools=("python",))
@@ -190,7 +190,7 @@ class ProfileTest(CallbackTest):
                 self.assertRegex(log.output[0], r"^WARNING:pitwall:pitwall\." + expected)
         self.assertIsNone(self.recorder().step_watcher)
 
-    def test_profiler_of_script_is_not_disturbed(self):
+    def test_profiler_of_script_keeps_working(self):
         def look(*_):
             pass
         sys.setprofile(look)
@@ -275,7 +275,7 @@ class TorchProfileTest(torch_support.TorchTest):
         pitwall.finish(timeout=5)
         self.assertFalse(torch.autograd._profiler_enabled())
 
-    def test_profiler_of_script_is_not_disturbed(self):
+    def test_profiler_of_script_keeps_working(self):
         with torch.profiler.profile() as own:
             pitwall.profile()
             for _ in range(2):

@@ -1,4 +1,4 @@
-"""Tests of the response to a Capture: bounded stacks of all threads, regardless of the training thread's activity."""
+"""Tests of the response to a Capture message: bounded stacks of all threads, whatever the training thread is doing."""
 import os
 import subprocess
 import sys
@@ -43,7 +43,7 @@ class CaptureTest(ClientTest):
         self.start(collector)
         self.assertEqual(collector.messages("hello")[0]["captures"], 1)
 
-    def test_response_has_threads_functions_and_lines(self):
+    def test_response_contains_threads_functions_and_lines(self):
         collector = self.collector()
         self.start(collector)
         self.background(here_i_wait, name="my-loader")
@@ -60,7 +60,7 @@ class CaptureTest(ClientTest):
         self.assertGreater(answer["io_bytes"], 0)
         self.assertEqual(answer["left_out"], 0)
 
-    def test_response_has_phase_step_and_mode(self):
+    def test_response_contains_phase_step_and_mode(self):
         collector = self.collector()
         self.start(collector)
         for _ in pitwall.steps(range(1)):
@@ -69,7 +69,7 @@ class CaptureTest(ClientTest):
         self.assertEqual((answer["phase"], answer["mode"], answer["step_plus_one"]), ("forward", "train", 1))
         self.assertEqual(answer["collective"], [])
 
-    def test_response_has_the_open_collective(self):
+    def test_response_contains_running_collective(self):
         collector = self.collector()
         self.start(collector)
         self.recorder().set_state("train_collective_operations_total", (("group", "default"),), 137.0)
@@ -133,7 +133,7 @@ class CaptureTest(ClientTest):
         self.process = subprocess.Popen([sys.executable, "-c", script], env=env)
         self.process.wait()
 
-    def test_response_has_operators_of_last_profile(self):
+    def test_response_contains_operators_of_last_profile(self):
         collector = self.collector()
         self.start(collector)
         self.addCleanup(setattr, _profile, "last_operators", ())

@@ -1,4 +1,4 @@
-"""Tests of the Hugging Face callback with the real Trainer, using a tiny model created from scratch and in-memory data."""
+"""Tests of the Hugging Face callback with the real Trainer. The tests use a tiny model created from scratch and in-memory data."""
 import logging
 import math
 
@@ -32,7 +32,7 @@ class TransformersTest(CallbackTest):
         trainer.remove_callback(transformers.PrinterCallback)
         return trainer
 
-    def test_optimizer_step_is_a_step_with_values(self):
+    def test_optimizer_step_is_recorded_as_step_with_values(self):
         trainer = self.trainer(pitwall.transformers_callback(), gradient_accumulation_steps=2)
         trainer.train()
         values = self.sent()
@@ -112,7 +112,7 @@ class TransformersTest(CallbackTest):
         self.fake.wait_for(lambda c: len([s for s in c.spans()[before:] if s["name"] == "step"]) == 2)
         self.assertEqual([s["step_plus_one"] - 1 for s in self.fake.spans()[before:] if s["name"] == "step"], [2, 3])
 
-    def test_watch_records_the_loss_of_the_trainer(self):
+    def test_watch_records_loss_logged_by_trainer(self):
         trainer = self.trainer(pitwall.transformers_callback(watch={"every": 2}), gradient_accumulation_steps=2)
         trainer.train()
         values = self.sent()
@@ -143,7 +143,7 @@ class TransformersTest(CallbackTest):
         self.assertEqual(scales, list(enumerate([1024.0] + [512.0] * 5)))
         self.assertEqual({value for _, value in self.of(values, "train_skipped_steps_total")}, {1})
 
-    def test_logged_gradient_norm_has_loss_scale(self):
+    def test_logged_gradient_norm_includes_loss_scale(self):
         _, values = self.train_with_scaler(pitwall.transformers_callback())
         norms = dict(self.of(values, "train_grad_norm"))
         self.assertFalse(math.isfinite(norms[0]))

@@ -77,7 +77,7 @@ class XgboostTest(CallbackTest):
                              [(n, i) for n, (_, i) in enumerate(rounds)])
         self.assertEqual({v[1]["tree"] for v in values if v[0] == "train_tree_depth"}, {"0", "1", "2"})
 
-    def test_importance_ratios_are_sent_up_to_the_limit(self):
+    def test_importance_ratios_are_limited_in_number(self):
         booster, _ = self.train(7, pitwall.xgboost_callback(features=4))
         values = self.sent()
         shares = [v for v in values if v[0] == "train_feature_importance_ratio"]

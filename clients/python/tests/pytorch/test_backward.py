@@ -26,7 +26,7 @@ def function():
 
 
 def around_it(loss):
-    """Runs the pass like a C++ runtime, without any Python function of PyTorch."""
+    """Runs the pass as a C++ runtime would, without any Python function of PyTorch."""
     torch.autograd.Variable._execution_engine.run_backward(
         (loss,), (torch.ones_like(loss),), False, False, (), allow_unreachable=True, accumulate_grad=True)
 
@@ -44,7 +44,7 @@ class BackwardTest(TorchTest):
         return pitwall.watch(self.net, self.optimizer, self.criterion, **options)
 
     def steps(self, *passes):
-        """Trains one step with each of these functions as its backward pass. Returns whether the loss of each step had a hook."""
+        """Trains one step for each of these functions, which runs the backward pass. Returns, for each step, whether the loss had a hook."""
         hooked = []
         for backward in passes:
             data, labels = self.batch()
@@ -104,7 +104,7 @@ class BackwardTest(TorchTest):
         self.assertEqual([step for step, _ in self.spans_of("backward")], [0, 1, 3, 4])
         self.assertEqual(sorted(self.of(values, "train_grad_norm")), [0, 1, 2, 3, 4])
 
-    def test_step_without_own_pass_does_not_count_as_missed(self):
+    def test_step_without_backward_pass_does_not_count_as_missed(self):
         self.watched()
         other = self.model()
 
@@ -190,7 +190,7 @@ class BackwardTest(TorchTest):
         broken.append(True)
         self.steps(*[torch.Tensor.backward] * 2)
 
-    def test_replacement_has_attributes_of_the_original(self):
+    def test_replacement_keeps_attributes_of_original(self):
         public = torch.autograd.backward
         handle = self.watched()
         ours = function()
@@ -234,7 +234,7 @@ class BackwardTest(TorchTest):
         handle.close()
         self.assertIs(function(), self.original)
 
-    def test_released_models_leave_nothing_behind(self):
+    def test_released_models_leave_no_state(self):
         self.watched()
         self.steps(*[torch.Tensor.backward] * 2)
         del self.net, self.criterion, self.optimizer

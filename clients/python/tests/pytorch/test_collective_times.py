@@ -1,4 +1,4 @@
-"""Tests of the time per step in a group's collectives, measured on the host and by the events of a fake device."""
+"""Tests of the time per step that collectives of a group take, measured on the host and by the events of a fake device."""
 import unittest
 
 import support  # noqa: F401
@@ -72,7 +72,7 @@ class CollectiveTimesTest(unittest.TestCase):
         self.device.time += seconds
         self.times.add_pair("train", group, "gpu", begin)
 
-    def test_step_has_total_time_and_count_per_group(self):
+    def test_step_reports_total_time_and_count_per_group(self):
         begun = self.recorder.begin_step()
         self.times.add("train", "default", 0.25)
         self.times.add("train", "tensor", 0.125)

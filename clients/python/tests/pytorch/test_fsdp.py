@@ -120,10 +120,10 @@ class FullyShardedTest(support.ClientTest):
 @requires_torch
 class FunctionsTest(unittest.TestCase):
     def test_all_collective_functions_of_pytorch_are_timed(self):
-        """Finds functions that a new version of PyTorch added. Collectives through such functions would not be counted, as was the case with FSDP."""
+        """Finds functions that a new version of PyTorch has added. Collectives through such functions would not be counted, as happened with FSDP."""
         from pitwall.pytorch import _collectives
         found = {name for name in dir(torch.distributed) if name.islower() and callable(getattr(torch.distributed, name))
                  and re.search("gather|scatter|reduce|broadcast|barrier|to_all", name)}
-        # Excluded are obsolete functions for several GPUs per process, and a function used during DDP's startup.
+        # The test excludes obsolete functions for several GPUs per process, and a function used during DDP's startup.
         left = {name for name in found if name.endswith("_multigpu")} | {"_broadcast_coalesced"}
         self.assertEqual(found - left - set(_collectives.FUNCTIONS), set())

@@ -67,7 +67,7 @@ class GradScalerTest(TorchTest):
         self.assertEqual(self.of(values, "train_loss_scale"), dict(enumerate(scales[:-1])))
         self.assertEqual(self.of(values, "train_skipped_steps_total")[9], sum(a > b for a, b in zip(scales, scales[1:])))
 
-    def test_norm_of_unscaled_gradients_is_not_divided(self):
+    def test_norm_of_unscaled_gradients_is_not_divided_again(self):
         scaler, optimizer, model, loss = self.watched(scale=1024.0)
         watched = pitwall.pytorch._torch_hooks._watched[model]()
         data, labels = self.batch()
@@ -152,7 +152,7 @@ class GradScalerTest(TorchTest):
         optimizer = Wrapper(torch.optim.SGD(model.parameters(), lr=0.1))
         self.check_wrapped_optimizer(model, optimizer, scaler, lambda loss: scaler.scale(loss).backward())
 
-    def test_closing_the_handle_restores_the_scaler(self):
+    def test_closing_handle_restores_scaler(self):
         before = dict(vars(torch.amp.GradScaler))
         model = self.model()
         handle = pitwall.watch(model, torch.optim.SGD(model.parameters(), lr=0.1))

@@ -81,7 +81,8 @@ os._exit(0)
 @requires_torch
 class WaitTest(support.ClientTest):
     def medians(self, slow, way):
-        """Returns (step, waiting, time in the groups' collectives, number of collectives) per rank, as medians of the steps after the first ones."""
+        """Returns (step, waiting, time in the groups' collectives, number of collectives) per rank. The values are medians over the steps after the
+        first ones."""
         fake = self.collector()
         self.addCleanup(fake.close)
         env = {k: v for k, v in os.environ.items() if not k.startswith(("PITWALL_", "SLURM_"))}
@@ -130,7 +131,7 @@ class WaitTest(support.ClientTest):
         self.assertGreater(found[0][1], 0.03)
         if way == "hook":
             return
-        # Times by (group, sequence number). The numbers are equal, and the other rank's time beyond that of the slow rank is its wait.
+        # The dicts contain times by (group, sequence number). The numbers are equal on both ranks, and the faster rank's extra time is its wait.
         self.assertEqual(found[0][3], found[1][3])
         self.assertGreater(found[0][3], 0)
         self.assertGreater(found[0][2] - found[1][2], 0.03)

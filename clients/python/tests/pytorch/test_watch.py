@@ -1,4 +1,4 @@
-"""End-to-end test of watch() with a collector: checks the data from a real training run, by step and mode."""
+"""End-to-end test of watch() with a collector. Checks the data from a real training run, by step and mode."""
 
 from torch_support import TorchTest, VERSION, torch
 
@@ -20,7 +20,7 @@ class WatchTest(TorchTest):
         for name in ("forward", "backward", "optimizer", "step"):
             self.assertEqual(self.spans_of(name), [(s, "train") for s in range(4)], name)
 
-    def test_steps_by_watch_reopen_the_loop(self):
+    def test_steps_started_by_watch_reopen_loop(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         pitwall.watch(model, optimizer, loss)
@@ -80,7 +80,7 @@ class WatchTest(TorchTest):
                 raise MemoryError("in the forward pass")
         return fail
 
-    def test_steps_and_phases_of_script_are_kept(self):
+    def test_steps_and_phases_marked_by_script_are_kept(self):
         model, loss = self.model(), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
         pitwall.watch(model, optimizer, loss)
@@ -293,7 +293,7 @@ class WatchTest(TorchTest):
         self.assertEqual(self.of(values, "train_loader_workers_configured"), {0: 0, 2: 2})
         self.assertEqual(self.of(values, "train_loader_prefetch_factor")[2], 3)
         self.assertEqual(self.of(values, "train_loader_pin_memory"), {0: 0, 2: 0})
-        # Two batches, one worker each. Without workers, a value is not sent.
+        # Two batches are delivered, one by each worker. A loader without workers does not send this value.
         self.assertEqual(sorted(self.of(values, "train_loader_workers")), [2, 3])
 
     def test_workers_seen_in_the_last_second_are_counted(self):

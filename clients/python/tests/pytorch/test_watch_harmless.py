@@ -11,7 +11,7 @@ import pitwall
 
 
 class DeviceTest(TorchTest):
-    """Tests of numbers from a device, with a stand-in for its events, so that a GPU is not required."""
+    """Tests of numbers read from a device. The tests simulate the device's events, so that a GPU is not required."""
 
     class Event:
         def __init__(self):
@@ -63,7 +63,7 @@ class DeviceTest(TorchTest):
 
 
 class HarmlessTest(TorchTest):
-    """Tests that training with hooks is the same as training without hooks."""
+    """Tests that training with hooks has the same results as training without hooks."""
 
     def test_training_with_and_without_hooks_is_identical(self):
         results = []
@@ -173,7 +173,7 @@ class HarmlessTest(TorchTest):
         self.assertEqual(self.of(values, "train_input_tokens", tensor="input"), {0: 24})
 
     def test_hooks_do_not_retain_graphs_or_memory(self):
-        # The test does not run a collector, so the client's queue fills up quickly.
+        # The test does not start a collector, so the client's queue fills up quickly.
         self.start(queue=64, socket=self.path + ".nobody")
         model, loss = torch.nn.Linear(4, 2), torch.nn.CrossEntropyLoss()
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1)

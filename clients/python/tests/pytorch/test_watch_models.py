@@ -236,7 +236,7 @@ class RanksTest(support.ClientTest):
             self.assertEqual(max(n for labels, n, _ in counts if labels["group"] == "default"), 9)
             other = {labels["group"] for labels, _, _ in counts} - {"default", "gradients"}
             self.assertEqual(len(other), 1)
-            # A rank that waits for the gradients of the others has started one more collective than it has completed.
+            # A rank that waits for the other ranks' gradients has started one more collective than it has completed.
             for metric in ("train_collective_operations_total", "train_collective_completed_total"):
                 gradients = [n for labels, n, _ in self.of(updates, metric) if labels["group"] == "gradients"]
                 self.assertEqual(max(gradients), 4, metric)

@@ -1,4 +1,4 @@
-"""Tests of the C module: its results equal those of the Python implementation, byte for byte, and the package works without it."""
+"""Tests of the C module. Its results equal those of the Python implementation byte for byte, and the package works without it."""
 import os
 import shutil
 import subprocess

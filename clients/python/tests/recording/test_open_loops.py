@@ -1,4 +1,4 @@
-"""Tests of opening and closing a loop, as received by the collector: in each Update, and as the series train_loop_open."""
+"""Tests of opening and closing a loop, as the collector receives it: in each Update, and as the series train_loop_open."""
 import os
 import time
 import types
@@ -25,7 +25,7 @@ class OpenLoopsTest(support.ClientTest):
     def open(self):
         return support._lifecycle.recorder.loops.open
 
-    def test_state_is_not_sent_without_a_loop(self):
+    def test_loop_state_is_not_sent_without_loop(self):
         self.start(self.fake)
         with pitwall.step():
             pitwall.log(loss=1)
@@ -96,7 +96,7 @@ class OpenLoopsTest(support.ClientTest):
             self.assertIs(self.open(), True)
         self.assertIs(self.open(), False)
 
-    def test_second_loop_sets_state_to_open_again(self):
+    def test_second_loop_reopens_state(self):
         self.start(self.fake)
         for epoch in range(2):
             for _ in pitwall.steps(range(2)):
@@ -116,7 +116,7 @@ class OpenLoopsTest(support.ClientTest):
             pass
         self.assertIs(self.open(), False)
 
-    def test_init_inside_a_loop_reopens_the_loop(self):
+    def test_init_inside_loop_reopens_loop(self):
         self.start(self.fake)
         for i, _ in enumerate(pitwall.steps(range(3))):
             if i == 0:
@@ -189,7 +189,7 @@ class OpenLoopsTest(support.ClientTest):
 
 
 class EndOfProcessTest(support.ClientTest):
-    def test_state_arrives_before_an_abrupt_exit(self):
+    def test_closed_loop_is_reported_before_abrupt_exit(self):
         begin = ("import os, sys, time, pitwall\npitwall.init(job='x')\n"
                  "while not pitwall.info(): time.sleep(0.01)\n"
                  "for _ in pitwall.steps(range(5)):\n  %s\n%s")

@@ -142,7 +142,7 @@ class RecorderTest(unittest.TestCase):
         self.recorder.finish()
         self.assertEqual(len(self.items()), MAX_STATES - 1, "the number of states must be bounded, and all states must be sent at the end")
 
-    def test_finished_recorder_promises_the_last_step(self):
+    def test_finished_recorder_promises_last_step(self):
         self.step()
         self.recorder.finish()
         self.step()
@@ -152,7 +152,7 @@ class RecorderTest(unittest.TestCase):
 
 
 class PromiseTest(unittest.TestCase):
-    """Tests of promises in random training with randomly split frames: promises are never broken, and only a rollback lowers a step promise."""
+    """Tests of promises in random training runs with randomly split frames. Promises are never broken, and only a rollback lowers a step promise."""
 
     def test_promises_hold_in_random_histories(self):
         first = random.randrange(1 << 32)

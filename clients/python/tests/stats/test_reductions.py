@@ -86,7 +86,7 @@ class ReductionsTest(unittest.TestCase):
                                 "variance", "histogram", "unit_activity", "unit_inside"])
         odd[4, 0] = 1
         self.check(odd, wanted=["nan_ratio", "nonfinite_ratio", "min", "max", "l1", "abs_max"])
-        # The values are finite, but their sum is not. None of the values may count as infinite.
+        # The values are finite, but their sum is not. Nevertheless, no value may count as infinite.
         self.check(torch.full((10,), 3e38), wanted=["nan_ratio", "nonfinite_ratio", "max"])
 
     def test_large_tensor_is_sampled_only_for_percentiles(self):

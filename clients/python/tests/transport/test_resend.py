@@ -45,7 +45,7 @@ class ResendTest(ClientTest):
         sequences = [u["sequence"] for u in collector.messages("update")]
         self.assertEqual(sequences, sorted(set(sequences)))
 
-    def test_lost_data_over_the_limit_is_counted(self):
+    def test_data_lost_above_limit_is_counted(self):
         first = self.collector(durable=lambda update: False)
         self.start(first)
         self.sender()._unwritten._limit = 20000
@@ -75,7 +75,7 @@ class ResendTest(ClientTest):
         other.wait_for(lambda c: c.values())
         self.assertEqual([v["value"] for v in other.values()], [3.0])
 
-    def test_client_switches_to_collector_of_previous_version(self):
+    def test_client_continues_with_collector_of_previous_version(self):
         first = self.collector(durable=lambda update: False)
         self.start(first)
         pitwall.log(loss=0)
@@ -128,7 +128,7 @@ class ResendTest(ClientTest):
         self.assertEqual(len(collector.messages("hello")), 1)
         losses = [v["time"] for v in collector.values() if v["metric"] == "train_loss"]
         self.assertEqual(losses, sorted(losses))
-        # The wall clock has caught up.
+        # At this point, the wall clock has caught up.
         self.sender()._base -= 3600_000_000_000
         collector.wait_for(lambda c: [v["value"] for v in c.values()
                                       if v["metric"] == "pitwall_clock_offset_seconds"][-1] == 0.0)

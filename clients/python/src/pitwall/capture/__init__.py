@@ -1,1 +1,1 @@
-"""Thread stacks, step profiles, and process state that a capture requests."""
+"""Data that a capture requests: thread stacks, step profiles, and process state."""

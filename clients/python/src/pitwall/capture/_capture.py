@@ -42,7 +42,7 @@ class Requests:
         self._begin = time.time_ns() - CLOCK_STEP_NS
 
     def look(self, socket_path, job_id, recorder):
-        """Reads the file if it is new, and requests the profile. job_id: the ID assigned by the collector."""
+        """Reads the file if it is new, and requests the profile. job_id: the ID that the collector has assigned."""
         path = self._path or socket_path + ".capture"
         try:
             found = os.lstat(path)
@@ -74,8 +74,8 @@ class Requests:
 
 
 def _read(path):
-    """Returns the request in a file. Raises OSError, or ValueError with the reason."""
-    # O_NONBLOCK: if a pipe has replaced the file, opening it must not block.
+    """Returns the request in a file. Raises OSError, or ValueError with the reason for the rejection."""
+    # O_NONBLOCK prevents the call from blocking if a pipe has replaced the file.
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(handle, "rb") as file:
         found = os.fstat(handle)

@@ -92,7 +92,7 @@ class Wanted:
 
 
 class Profiler:
-    """Profiler of one recorder. Acts as the recorder's step_watcher while any step is requested."""
+    """Profiler of one recorder. It is the recorder's step_watcher while any step is requested."""
 
     def __init__(self, recorder):
         self.recorder = recorder
@@ -154,7 +154,7 @@ class Profiler:
         self._rest(self._wanted)
 
     def _rest(self, done):
-        """Removes the completed requests. Keeps the others, including those that the sender's thread has added since for a capture."""
+        """Removes the completed requests. Keeps all others, including those that the sender's thread has added in the meantime for a capture."""
         if not done:
             return
         with self._lock:

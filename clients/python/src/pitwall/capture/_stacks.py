@@ -1,7 +1,7 @@
-"""Response to the collector's Capture: the stacks of all Python threads, the running phase and collective, CPU time, and I/O bytes.
+"""Response to the collector's Capture message: the stacks of all Python threads, the running phase and collective, CPU time, and I/O bytes.
 
-The client's own thread builds the response. Its size is bounded by 64 threads, 64 frames per thread, 200 bytes per frame, and 60 KiB in total;
-omitted frames and threads are counted. The response contains only function names, file names, and line numbers, but never values.
+The client's own thread builds the response. The response is limited to 64 threads, 64 frames per thread, 200 bytes per frame, and 60 KiB in total;
+omitted frames and threads are counted. The response contains only function names, file names, and line numbers, and never any values.
 """
 import os
 import sys
@@ -74,7 +74,7 @@ def _lines(frame):
 
 
 def collective(recorder, phase, stacks):
-    """Returns (group, operation, sequence, bytes) of the open collective, or None. An empty string or 0 means unknown."""
+    """Returns (group, operation, sequence, bytes) of the running collective, or None. An empty string or 0 means that the field is unknown."""
     find_open = getattr(sys.modules.get("pitwall.pytorch._collectives"), "open_collective", None)
     if find_open is not None:
         known = find_open()
@@ -90,7 +90,7 @@ def collective(recorder, phase, stacks):
 
 
 def io_bytes():
-    """Returns the number of bytes read and written, both by system calls and at the storage layer, or None if unavailable."""
+    """Returns the number of bytes read and written, both by system calls and at the storage layer, or None if the numbers are unavailable."""
     try:
         with open("/proc/self/io", "rb") as file:
             lines = dict(line.split(b":") for line in file.read(4096).splitlines())
@@ -105,7 +105,7 @@ def operators():
 
 
 def _fitting(stack, room):
-    """Returns the encoded stack of a thread with as many frames as fit, and the number of omitted frames."""
+    """Returns the encoded stack of a thread with as many frames as fit, and the number of frames that were omitted."""
     native, name, main, lines = stack
     kept = list(lines)
     while True:

@@ -22,8 +22,8 @@ def quiet(method):
 
 
 class Progress:
-    """Progress of one loop. number: the step that ran last; None before the first step. framework: package name of the framework, if it may leave the
-    loop without a callback."""
+    """Progress of one loop. number: the step that ran last; None before the first step. framework: package name of a framework that may leave the
+    loop without calling a callback."""
 
     def __init__(self, framework=None):
         self._framework = framework
@@ -37,13 +37,13 @@ class Progress:
         self._since = None        # phase that covers the time between two callbacks
 
     def begin_loop(self):
-        """Starts training; stop() ends it."""
+        """Starts the training; stop() ends it."""
         self._loop.enter(self.recorder)
 
     # Steps of mode train.
 
     def fetch(self, number):
-        """Starts the wait for the next batch. Its step gets this number."""
+        """Starts the wait for the next batch. The step of that batch gets this number."""
         self.rest()
         if self._step is None and self.recorder is not None:
             self._step = self.recorder.begin_step(number, fetching=True)
@@ -78,7 +78,7 @@ class Progress:
         return self._step is not None and not self._fetching
 
     def rest(self, was=None):
-        """Renames the phase that was assumed to be the wait for a batch. was: the actual phase. Without it, the phase is dropped."""
+        """Renames the phase that was assumed to be the wait for a batch. was: the actual phase. If omitted, the phase is dropped."""
         since = self._since
         self._end_between(record=not self._fetching)
         if self._fetching and was is not None and since is not None:
@@ -90,7 +90,7 @@ class Progress:
                 self.recorder.drop_step(step)
 
     def stop(self):
-        """Ends training. Open steps and phases count as unfinished."""
+        """Ends the training. Open steps and phases count as unfinished."""
         self.rest()
         self.end_eval()
         self.end_phases()
@@ -102,7 +102,7 @@ class Progress:
     # Phases.
 
     def between(self, name):
-        """Starts a phase that lasts until the next callback."""
+        """Starts a phase that lasts until the next callback is called."""
         self._end_between()
         if self.recorder is not None:
             self._since = self.recorder.begin_phase(name)
@@ -125,7 +125,7 @@ class Progress:
         for name in list(self._phases):
             self.end_phase(name)
 
-    # Mode eval: a phase of the last training step, which has its own steps.
+    # Mode eval. An evaluation has its own steps and is a phase of the last training step.
 
     def begin_eval(self):
         if self.recorder is not _lifecycle.recorder:  # a separate evaluation without prior training
@@ -141,7 +141,7 @@ class Progress:
         self.fetch_eval()
 
     def fetch_eval(self):
-        """Starts the wait for the next evaluation batch and ends the previous step."""
+        """Ends the previous step and starts the wait for the next evaluation batch."""
         if self._eval is not None:
             if self._eval[2] is not None:
                 self.recorder.confirm_step(self._eval[2])

@@ -94,7 +94,7 @@ class PitwallCallback(Callback):
         values = {}
         due = trainer.global_step % max(trainer.log_every_n_steps, 1) == 0
         losses, self._losses = self._losses, []
-        # Lightning passes each batch's share of the step's loss. If a loss module is hooked, the module's losses are sent instead.
+        # Lightning passes each batch's share of the step's loss. If a loss module is hooked, its losses are sent instead.
         if losses and not (self._options or {}).get("loss") and (due or not getattr(losses[0], "is_cuda", False)):
             values["loss"] = sum(float(loss) for loss in losses)
         if self._handle is None and trainer.optimizers:
@@ -130,7 +130,7 @@ class PitwallCallback(Callback):
         options = dict({"scaler": scaler}, **self._options)
         path = options.pop("module", "")
         # Lightning runs the passes as a closure inside the optimizer's step, so hooks before the step would run before the gradients exist.
-        # on_before_optimizer_step() replaces those hooks. With a scaler, the passes run before the optimizer's step, which may be skipped.
+        # on_before_optimizer_step() replaces these hooks. With a scaler, the passes run before the optimizer's step, which may be skipped.
         self._handle = _watch(module.get_submodule(path), **options)
         if isinstance(self._handle, _torch_hooks.Watch):
             self._removers = [

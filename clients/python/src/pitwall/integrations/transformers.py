@@ -64,7 +64,7 @@ class PitwallCallback(TrainerCallback):
         self._close()
 
     def _next(self, state, control):
-        """Follows the Trainer's order: it logs, evaluates, saves, and then fetches the next batch."""
+        """Follows the order of the Trainer, which logs, evaluates, saves, and then fetches the next batch."""
         if control.should_evaluate:
             self._progress.begin_eval()
         elif control.should_save:
@@ -137,8 +137,8 @@ class PitwallCallback(TrainerCallback):
         handle = self._handle = _watch(model, **options)
         self._removers.append(handle.close)
         if options.get("loss") is None and hasattr(handle, "_finds_loss"):
-            # The model's output may contain a batch's share of the step's loss. The client sends the loss that the Trainer logs, and uses the model's
-            # loss only to detect the start of the backward pass.
+            # The loss in the model's output may be a batch's share of the step's loss. Therefore, the client sends the loss that the Trainer logs,
+            # and uses the model's loss only to detect the start of the backward pass.
             handle._finds_loss = False
             self._removers.append(model.register_forward_hook(_LossSeen(handle)).remove)
 

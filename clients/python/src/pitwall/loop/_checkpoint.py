@@ -31,7 +31,7 @@ class _Checkpoint(Block):
 
 
 def saved(recorder, number, mode="train"):
-    """Records that a step's checkpoint is complete. The value belongs to the running step, or else the last one."""
+    """Records that a step's checkpoint is complete. The value belongs to the running step, or to the last step if no step is running."""
     recorder.record([("train_checkpoint_step", (), float(number))], mode, recorder.step_number(mode))
 
 

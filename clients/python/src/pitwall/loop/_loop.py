@@ -104,7 +104,7 @@ class _StepContext:
 
 def step(number=None):
     """Times one step of a loop without a loader: `with pitwall.step(): ...`. number: defaults to the next step's number. The client cannot detect the
-    end of such a loop, so call finish() after it, or iterate over steps(range(n)). Never raises."""
+    end of such a loop. Therefore, call finish() after the loop, or iterate over steps(range(n)). Never raises."""
     return _StepContext(number)
 
 
@@ -137,8 +137,8 @@ class _Steps:
                 try:
                     yield batch
                 except GeneratorExit:
-                    # The script left the loop. The step counts as finished if its body recorded anything, because a `break` at the end of the body is
-                    # common.
+                    # The script left the loop. The step counts as finished if its body has recorded anything, because a `break` at the end of the
+                    # body is common.
                     _leave_step(recorder, step_begun)
                     raise
                 _end_step(recorder, step_begun)
@@ -235,7 +235,7 @@ def step_number(number):
 
 
 def _number_or_next(place, number):
-    """Returns the step number. For an invalid number, logs a warning and returns None, so that the count continues."""
+    """Returns the step number. If the number is invalid, logs a warning and returns None, so that the count continues."""
     try:
         return step_number(number)
     except WrongCall:
@@ -244,7 +244,7 @@ def _number_or_next(place, number):
 
 
 class _ModeContext:
-    """Context manager returned by mode(). As a `with` block, it times a phase with the mode's name, and on exit restores the previous mode."""
+    """Context manager that mode() returns. As a `with` block, it times a phase with the mode's name and restores the previous mode on exit."""
 
     __slots__ = ("_name", "_before", "_recorder", "_phase")
 

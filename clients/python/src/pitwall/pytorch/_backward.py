@@ -62,7 +62,7 @@ class Nodes:
 
 
 class PassesInPython:
-    """Backward passes of one watched model. Calls begin and end around each pass that starts at a noted tensor."""
+    """Backward passes of one watched model. `begin` and `end` are called around each pass that starts at a noted tensor."""
 
     def __init__(self, begin, end, nodes):
         self._begin, self._end, self._nodes = begin, end, nodes
@@ -81,12 +81,12 @@ class PassesInPython:
             self._nodes.note(tensor)
 
     def prove(self, state):
-        """Stops the use of the hook if it fired in a recognized pass. state: the recognition method to use from now on."""
+        """Stops using the hook if it fired in a recognized pass. state: the recognition method to use from now on."""
         if self.inside and not self.state:
             self.state, self._seen = state or self.inside, True
 
     def missed(self):
-        """Returns whether a pass was expected since the last call but was not recognized."""
+        """Returns whether a pass was expected since the last call and was not recognized."""
         missed = self._waits and not self._seen
         self._waits = self._seen = False
         return missed
@@ -159,7 +159,7 @@ Passes = native.Passes if native else PassesInPython
 
 def passes_of(owner, begin, end):
     """Returns the Passes of an owner, and a function that releases them. The owner must keep a reference to the Passes. The function is called
-    automatically when the owner is deleted. Returns None, None if this version of PyTorch does not have the function to replace."""
+    automatically when the owner is deleted. Returns None, None if this version of PyTorch lacks the function to replace."""
     if not _replace():
         return None, None
     released = weakref.finalize(owner, _release)

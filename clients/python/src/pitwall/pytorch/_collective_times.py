@@ -20,7 +20,7 @@ _lock = threading.Lock()
 
 
 def of(recorder):
-    """Returns the CollectiveTimes of a recorder. The first collective creates them."""
+    """Returns the CollectiveTimes of a recorder, which are created at the first collective."""
     times = recorder.collective_times
     if times is None:
         with _lock:
@@ -31,7 +31,7 @@ def of(recorder):
 
 
 class _Step:
-    """Running step of one mode."""
+    """The running step of one mode."""
 
     __slots__ = ("groups", "outstanding", "complete", "mode", "number")
 
@@ -67,7 +67,7 @@ class CollectiveTimes:
         self._pending = deque()  # pairs, ordered by their end
         self._works = OrderedDict()  # id of an asynchronous collective -> (group, number, device)
 
-    # Functions that the recorder calls for steps, without holding its lock.
+    # The recorder calls the following functions for steps, without holding its lock.
 
     def begin_step(self, mode):
         with self._lock:
@@ -147,7 +147,7 @@ class CollectiveTimes:
             self._pending.append(pair)
 
     def _read_pairs(self):
-        """Returns [(callback, seconds, step)] for the pairs with a `callback` function."""
+        """Returns [(callback, seconds, step)] for the pairs that have a callback function."""
         durations = []
         while self._pending and self.events.passed(self._pending[0].end):
             pair = self._pending.popleft()

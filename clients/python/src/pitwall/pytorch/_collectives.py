@@ -17,7 +17,7 @@ from .. import _lifecycle
 from .._guard import swallow
 from . import _collective_times, _operations
 
-# Names that end in _single are those of the newest PyTorch, and its FSDP calls them.
+# Names ending in _single belong to the newest PyTorch, whose FSDP calls these functions.
 FUNCTIONS = ("all_reduce", "all_reduce_coalesced", "all_gather", "all_gather_into_tensor", "all_gather_single",
              "_all_gather_base", "all_gather_coalesced", "all_gather_object", "reduce_scatter", "reduce_scatter_tensor",
              "reduce_scatter_single", "_reduce_scatter_base", "gather_single", "gather_into_tensor", "broadcast", "broadcast_object_list", "barrier", "monitored_barrier", "all_to_all",
@@ -37,7 +37,7 @@ _labels = {}
 
 
 def watch(ddp):
-    """Replaces the functions, once for any number of calls. Returns a handle with close()."""
+    """Replaces the functions only once, even after several calls. Returns a handle with close()."""
     global _users
     with _lock:
         _users += 1
@@ -63,7 +63,7 @@ class Watch:
         self._open = True
 
     def close(self):
-        """Restores the functions when the last handle is closed."""
+        """Restores the functions after the last handle is closed."""
         global _users
         with _lock:
             if not self._open:
@@ -241,7 +241,7 @@ def _record_values(recorder, name, operation, size, seconds, group):
 
 
 def _record_late(recorder, name, operation, size, group, seconds, mode, number):
-    """Records the values of a collective for a step that has ended."""
+    """Records the values of a collective in a step that has ended."""
     recorder.record(_values(name, operation, size, seconds, group), mode, number)
 
 
@@ -297,7 +297,7 @@ def _bytes(value):
 
 def _hook_buckets(ddp):
     """Registers a hook for each bucket of gradients. The hook computes the mean over the ranks, as DDP does without a hook, and measures the time. If
-    the gradients are in host memory, the rank counts as waiting from the last bucket on, because it has finished its computation."""
+    the gradients are in host memory, the rank counts as waiting from the last bucket on, because its own computation is finished."""
     group = ddp.process_group
     wait = _BucketWait()
     ranks = distributed.get_world_size(group)
@@ -326,7 +326,7 @@ def _hook_buckets(ddp):
 
 
 class _BucketWait:
-    """Phase "collective" from the launch of the last bucket to the end of all buckets."""
+    """Phase "collective", from the launch of the last bucket to the completion of all buckets."""
 
     def __init__(self):
         self._lock = threading.Lock()

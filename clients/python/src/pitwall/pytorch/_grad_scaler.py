@@ -1,7 +1,7 @@
-"""GradScalers of watched models: the scale of each step, and the skipped steps.
+"""GradScalers of watched models. Records the scale of each step, and the skipped steps.
 
-If a scaler finds a nonfinite gradient, it skips the optimizer's step and thus the optimizer's hooks. Therefore, GradScaler's methods `scale` and
-`step` are wrapped while an optimizer is watched. The wrappers also identify the scaler that belongs to a model.
+If a scaler finds a nonfinite gradient, it skips the optimizer's step and therefore also the optimizer's hooks. For this reason, GradScaler's methods
+`scale` and `step` are wrapped while an optimizer is watched. The wrappers also identify the scaler that belongs to a model.
 """
 import functools
 import threading
@@ -28,11 +28,11 @@ _latest = None                            # weak reference to the scaler that sc
 class Scaling:
     """Scaler of one watched model: the scaler passed to watch(), or the scaler that steps the model's optimizer.
 
-    Before the optimizer's first step, this is the scaler that has scaled a loss since the previous check.
+    Before the optimizer's first step, the scaler is the one that has scaled a loss since the previous check.
     """
 
     def __init__(self, watched, given, skipped):
-        """watched: the Watch. skipped(optimizer): function called after a step that the scaler has skipped."""
+        """watched: the Watch. skipped(optimizer): called after a step that the scaler has skipped."""
         self._watched, self._given, self._on_skipped = weakref.ref(watched), given, skipped
         self._found = None       # weak reference to the scaler that last stepped the optimizer; False if the script steps it without a scaler
         self._scaled = _scaled   # value of the global _scaled at the last check
@@ -88,7 +88,7 @@ class Scaling:
             add("train_loss_scale", scale)
 
     def after_optimizer(self, optimizer, add, step):
-        """Records the scale and the number of skipped steps. Called after the optimizer that ends the training step has run or was skipped."""
+        """Records the scale and the number of skipped steps. Called after the optimizer that ends the training step has run or has been skipped."""
         if self._running:
             self._stepped = True
         elif self._given is None:

@@ -1,7 +1,7 @@
-"""Numbers of collectives that a process has started and completed, by process group. They identify the rank that other ranks wait for.
+"""Numbers of collectives that a process has started and completed, per process group. They identify the rank that other ranks wait for.
 
-A group's count is its sequence number, because the same collective has the same number on all ranks. Counting costs the training thread only a
-dictionary lookup, because the sender's thread reports the counts as series.
+The count of a group is its sequence number, because the same collective has the same number on all ranks. In the training thread, counting costs only
+a dictionary lookup. The sender's thread reports the counts as series.
 """
 import threading
 
@@ -12,7 +12,7 @@ _lock = threading.Lock()
 
 
 def of(recorder):
-    """Returns the Operations of a recorder. The first collective creates them."""
+    """Returns the Operations of a recorder, which are created at the first collective."""
     operations = recorder.operations
     if operations is None:
         with _lock:
@@ -54,7 +54,7 @@ class Operations:
             return known.begun
 
     def complete(self, group, number):
-        """Marks a collective as completed, and therefore all earlier collectives of its group."""
+        """Marks a collective, and therefore all earlier collectives of its group, as completed."""
         with self._lock:
             known = self._groups.get(group)
             if known is not None and number is not None and (known.completed is None or number > known.completed):

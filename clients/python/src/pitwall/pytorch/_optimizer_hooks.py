@@ -1,4 +1,4 @@
-"""Hooks around an optimizer's step. Uses the optimizer's own hooks if available (PyTorch 2.0 and later), or else wraps its method."""
+"""Hooks around an optimizer's step. The module uses the optimizer's own hooks if they exist (PyTorch 2.0 and later), and otherwise wraps its method."""
 import types
 
 import torch

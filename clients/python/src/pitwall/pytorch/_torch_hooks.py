@@ -159,7 +159,7 @@ class Watch(native.WatchState if native else object):
             self._removers.append(_collectives.watch(None).close)
 
     def close(self):
-        """Removes every hook and sends the numbers computed so far."""
+        """Removes every hook and sends all numbers computed so far."""
         removers, self._removers = self._removers, []
         try:
             self._detach()
@@ -173,7 +173,7 @@ class Watch(native.WatchState if native else object):
             swallow("close")
 
     def flush(self):
-        """Records the numbers that are still being transferred from a device, and waits for them."""
+        """Records the numbers that are still being transferred from a device, after waiting for them."""
         self._statistics.receive(everything=True)
 
     def _wrapped(self, function):
@@ -387,7 +387,7 @@ class Watch(native.WatchState if native else object):
         if loop.recorder is None or loop.mode != "train" or not self._norm.every:
             return
         step = loop.recorder.step_number(loop.mode)
-        # After several backward passes in a step, only the last pass has the complete gradient.
+        # If a step has several backward passes, only the last pass has the complete gradient.
         if step == self._norm_step or self._due_often(self._norm, "norm", loop.mode, step):
             self._norm_step = step
             with self._own_time():
@@ -396,7 +396,7 @@ class Watch(native.WatchState if native else object):
                     self._statistics.send(loop.mode, step)
 
     def _measure_norm(self, mode, step, optimizer=None):
-        """Records the gradient norm for the step, either immediately or when the norm has arrived from a device."""
+        """Records the gradient norm of the step, either immediately or when the norm has arrived from a device."""
         scale = self._scaling.scale()
         norm = norm_of(self._gradients(self._model), None if self._scaling.is_unscaled(optimizer) else scale)
         self._norm_known = norm is not None
@@ -461,7 +461,7 @@ class Watch(native.WatchState if native else object):
         loop.end_step()
 
     def _after_skipped(self, optimizer):
-        """Handles a step that a GradScaler has skipped. The step ends the training step, but no hook of the optimizer has run."""
+        """Handles a step that a GradScaler has skipped. The skipped optimizer step ends the training step, although no hook of the optimizer has run."""
         if self._passes is not None and self._passes.missed():
             self._miss_pass()
         if self._loop.before_optimizer():

@@ -40,7 +40,7 @@ def loss_in(output):
 
 
 def add_memory(add, device, limit):
-    """Adds the memory statistics of a GPU. The peak is not reset after a read, because scripts may read it too."""
+    """Adds the memory statistics of a GPU. The peak is not reset afterwards, because scripts may read it too."""
     statistics = torch.cuda.memory_stats_as_nested_dict(device)
     allocated = statistics["allocated_bytes"]["all"]
     add("train_gpu_memory_allocated_bytes", allocated["current"])

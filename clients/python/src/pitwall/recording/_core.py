@@ -15,7 +15,7 @@ from .._wire import KIND_PHASE, KIND_STEP
 MAX_MODES = 16
 MAX_DEPTH = 64  # maximum nesting of phases per thread; deeper phases are not recorded
 
-# Span or value in the queue. Times are monotonic nanoseconds. Kind 0 is a value; only values have a number and labels.
+# Span or value in the queue. Times are in monotonic nanoseconds. Kind 0 is a value; only values have a number and labels.
 Item = namedtuple("Item", "kind name start end step_plus_one mode number labels")
 _new = tuple.__new__  # takes a third of the time of Item()
 
@@ -23,7 +23,7 @@ _IDLE = ("", 0, 0, "")
 
 
 class _Step:
-    """Running step. Its number may be corrected while the step runs (log(step=...))."""
+    """The running step. Its number may be corrected while the step is running (log(step=...))."""
 
     __slots__ = ("number", "start", "worked")
 
@@ -138,7 +138,7 @@ class Core:
             watcher.after_step(mode.name, None)
 
     def step_number(self, mode, open_only=False):
-        """Returns the number of the mode's running step, or else of its last step. Returns None if no step has started."""
+        """Returns the number of the mode's running step, or of its last step if no step is running. Returns None if no step has started."""
         with self._lock:
             known = self._modes.get(mode)
             if known is None:
@@ -148,7 +148,7 @@ class Core:
             return None if open_only or known.current < 0 else known.current
 
     def next_step(self, mode):
-        """Returns the number of the mode's next step if the caller does not pass a number."""
+        """Returns the number that the mode's next step gets if the caller does not pass a number."""
         with self._lock:
             known = self._modes.get(mode)
             return known.next if known is not None else 0
@@ -160,7 +160,7 @@ class Core:
                 mode.next = 0
 
     def allow_late(self, steps):
-        """Allows values to arrive late by at least this number of steps from now on. Promises are delayed by the same number of steps."""
+        """Allows values to arrive late by this number of steps or more. Promises are delayed by the same number of steps."""
         with self._lock:
             if steps > self._lag:
                 for mode in self._modes.values():
@@ -209,7 +209,7 @@ class Core:
             self._put(_new(Item, (KIND_PHASE, name, start, end, plus_one, mode, None, ())))
             return end - start
 
-    # Functions that the hooks of watch() call on each step, one call per hook.
+    # The hooks of watch() call the following functions on each step, with one call per hook.
 
     def here(self, open_only=False):
         """Returns the calling thread's phases, its mode, and the mode's step_number()."""
@@ -278,7 +278,7 @@ class Core:
         self._thread.mode = name
         return before
 
-    # Functions that the sender calls.
+    # The sender calls the following functions.
 
     def drain(self):
         """Empties the queue and returns (items, now, {mode: below_step}, dropped, running). The items count toward the capacity until release()."""
@@ -289,7 +289,7 @@ class Core:
             return items, self._now(), steps, self._dropped, self.running()
 
     def hold(self, count):
-        """Counts this number of additional items toward the capacity."""
+        """Counts this many additional items toward the capacity."""
         with self._lock:
             self._backlog += count
 

@@ -1,7 +1,7 @@
 """Open loops of a process. A process without an open loop may be idle for any length of time.
 
-The collector receives the state with each Update and as the series train_loop_open, which is 1 while a loop is open and 0 after the last loop has
-closed. Neither is sent before the first loop.
+The collector receives the state with each Update and also as the series train_loop_open, which is 1 while a loop is open and 0 after the last loop
+has closed. Before the first loop, neither is sent.
 """
 import sys
 import threading
@@ -79,7 +79,7 @@ class OpenLoops:
             self._recorder.set_state(METRIC, (), float(is_open), at_once=True)
 
     def _await_sender(self):
-        """Waits for the sender. The script may end its process without further notice, so the collector must first learn that no loop is open."""
+        """Waits for the sender. The script may end its process without notice, so the collector must first learn that no loop is open."""
         began = time.monotonic()
         allowed = FREE_WAIT_S + WAIT_SHARE * (began - self._began) - self._waited
         if self.flush is not None and allowed > 0:

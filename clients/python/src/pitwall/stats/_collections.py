@@ -7,7 +7,7 @@ lowercase (`features.1.relu_output_0`), where n counts over the calls of one for
 """
 import re
 
-# Kinds of tensors. The BLOCK kinds belong to a module that contains other modules.
+# Kinds of tensors. The BLOCK kinds belong to modules that contain other modules.
 PARAMETER, GRADIENT, OPTIMIZER, INPUT, OUTPUT, BLOCK_INPUT, BLOCK_OUTPUT, MODEL_INPUT, LOSS = range(9)
 ANY = frozenset(range(9))
 NEVER = 1 << 62  # step that is never reached
@@ -31,7 +31,7 @@ _HEALTH = ("zero_ratio", "nan_ratio", "nonfinite_ratio")
 _SHAPE = ("min", "max", "mean", "variance", "std", "l2", "abs_mean", "abs_max")
 _DEFAULT = _SHAPE + _HEALTH
 
-# name: (kinds of tensors, pattern, reductions). A collection with another name covers all kinds.
+# Each entry is name: (kinds of tensors, pattern, reductions). A collection with another name covers all kinds.
 BUILT_IN = {
     "weights": ((PARAMETER,), r"^(?!.*bias)", _DEFAULT + tuple(sorted(CHANGES))),
     "biases": ((PARAMETER,), r"bias", _DEFAULT),
@@ -54,7 +54,7 @@ MAX_BOUNDS = 64
 
 
 class Schedule:
-    """Steps at which tensors are saved: start, start + every, … before end, and the explicit ones."""
+    """Steps at which tensors are saved: start, start + every, … before end, and the explicit steps."""
 
     def __init__(self, every=500, start=0, end=None, steps=None):
         self.every = _whole("every", every, 0)
@@ -63,8 +63,8 @@ class Schedule:
         self.steps = tuple(sorted(_whole("steps", step, 0) for step in steps or ()))
 
     def due(self, last, step):
-        """Returns whether the range (last, step] contains a step to be saved. If a gradient exists only on every fourth step, the saves in between
-        are not missed. If last is None, only `step` itself counts."""
+        """Returns whether the range (last, step] contains a step to be saved. With this range, no save is missed if a gradient exists only on every
+        fourth step. If last is None, only `step` itself counts."""
         after = step - 1 if last is None or last > step else last
         if any(after < number <= step for number in self.steps):
             return True

@@ -1,7 +1,7 @@
-"""Phase `pitwall`: the client's own share of a training step, if that exceeds a few microseconds.
+"""Phase `pitwall`: the client's own share of a training step, if it exceeds a few microseconds.
 
-Rules exclude this phase from a step's time, as they exclude checkpoint and eval. Therefore it is not timed inside those phases, where it would be
-excluded twice, nor inside itself.
+Rules exclude this phase from a step's time, as they exclude checkpoint and eval. Therefore, the phase is not timed inside those phases, where it
+would be excluded twice, or inside itself.
 """
 PHASE = "pitwall"
 _LEFT_OUT = frozenset((PHASE, "checkpoint", "eval"))

@@ -9,7 +9,7 @@ import math
 import torch
 
 SAMPLE = 10000
-# Bounds for the shares of units. SageMaker Debugger's inactivity threshold is 1%, and its limit per layer is 50%.
+# Bounds for the shares of units. In SageMaker Debugger, the inactivity threshold is 1% and the limit per layer is 50%.
 SHARES = (0.0, 0.001, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0)
 # Default limits of SageMaker Debugger's SaturatedActivation.
 TANH_LIMITS = (-9.4999, 9.4999)
@@ -20,7 +20,7 @@ _UNITS = frozenset(("unit_activity", "unit_inside"))
 
 
 class Unusable(ValueError):
-    """The tensor's kind does not support reductions. The message describes the kind."""
+    """Error for a tensor whose kind does not support reductions. The message describes the kind."""
 
 
 def usable(tensor):
@@ -132,7 +132,7 @@ def change(tensor, before, wanted):
 
 def _put_health(flat, total, put):
     if flat.device.type == "cpu":
-        # Reading a number does not block on the CPU. If the sum of absolute values is finite, every term is finite.
+        # On the CPU, reading a number does not block. If the sum of absolute values is finite, every term is finite.
         if math.isfinite(torch.linalg.vector_norm(flat, 1) if total is None else total):
             put("nan_ratio", torch.zeros((), dtype=torch.float64))
             put("nonfinite_ratio", torch.zeros((), dtype=torch.float64))
@@ -147,7 +147,7 @@ def _exact(device):
 
 
 def _ratio(number, count):
-    """Returns a ratio with enough precision to represent one element in a billion."""
+    """Returns a ratio that is precise enough to represent one element in a billion."""
     return number.to(_exact(number.device)) / count
 
 

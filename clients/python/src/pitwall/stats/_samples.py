@@ -218,7 +218,7 @@ def experts(recorder, tokens, layer=0, probabilities=None, mode=None, step=None)
 
 
 def _entropy(probabilities, experts):
-    """Returns the entropy of the mean over all axes but the last, divided by ln of the number of experts."""
+    """Returns the entropy of the mean over all axes except the last, divided by ln of the number of experts."""
     if probabilities.ndim < 1 or probabilities.shape[-1] != experts:
         raise ValueError("the last axis of probabilities must have %d experts (got shape %s)" % (experts, tuple(probabilities.shape)))
     if isinstance(probabilities, _List):

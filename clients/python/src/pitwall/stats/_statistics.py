@@ -24,7 +24,7 @@ class History:
         self._copies = {}
 
     def exchange(self, key, tensor):
-        """Stores a copy and returns the previous copy, or None if no previous copy has this shape."""
+        """Stores a copy. Returns the previous copy, or None if there is no previous copy with this shape."""
         before = self._copies.get(key)
         if before is not None and (before.shape != tensor.shape or before.dtype != tensor.dtype):
             self._bytes -= before.numel() * before.element_size()
@@ -96,7 +96,7 @@ class Statistics:
             self._ready.append((metric, labels, float(number)))
 
     def busy(self):
-        """Returns whether any numbers have yet to be sent or received."""
+        """Returns whether any numbers still have to be sent or received."""
         return bool(self._found or self._ready or self._under_way or self._seen)
 
     def send(self, mode, step):
@@ -124,7 +124,8 @@ class Statistics:
             self._under_way.append((arrived, entries, landing, mode, step))
 
     def receive(self, mode=None, before=None, everything=False):
-        """Records the numbers that have arrived. Waits for numbers of steps of `mode` below `before`, or for all numbers if `everything` is set."""
+        """Records the numbers that have arrived. Waits for the numbers of `mode` from steps below `before`, or for all numbers if `everything` is
+        set."""
         while self._under_way:
             arrived, entries, landing, of_mode, step = self._under_way[0]
             if everything or (of_mode == mode and before is not None and step is not None and step < before) \

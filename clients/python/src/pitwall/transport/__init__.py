@@ -1,1 +1,1 @@
-"""Connection to the collector: the sender thread and the items that are not confirmed yet."""
+"""Connection to the collector: the sender thread and the buffer of unconfirmed items."""

@@ -1,4 +1,4 @@
-"""Filter for wall-clock steps, identical to the collector's (services/base/system/clock_step.h)."""
+"""Filter for steps of the wall clock, identical to the collector's filter (services/base/system/clock_step.h)."""
 
 LARGE_NS = 3600 * 10**9  # a larger step is more often an incorrect clock than a correction
 HOLD_NS = 60 * 10**9     # a large step is accepted once it has persisted this long
@@ -12,7 +12,8 @@ class ClockStep:
         self._step_ns = 0
 
     def believe(self, step_ns, monotonic_ns):
-        """Returns whether to follow a wall clock that is step_ns ahead of the process's own time. The wait restarts when the step ends or changes."""
+        """Returns whether to follow a wall clock that is step_ns ahead of the process's own time. The waiting time restarts when the step ends or
+        changes."""
         if abs(step_ns) <= LARGE_NS:
             self._since_ns = None
             return True

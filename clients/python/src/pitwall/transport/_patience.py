@@ -21,7 +21,7 @@ class Patience:
         self._latest = now + MOST_S if timeout is None else self._until
 
     def moved(self):
-        """Records that the collector has read or sent bytes."""
+        """Records that the collector has read or sent data."""
         if self._quiet:
             self._until = min(self._latest, time.monotonic() + self._quiet)
 

@@ -91,7 +91,7 @@ class Sender:
             self._patience.join(self._thread)
 
     def flush(self, timeout):
-        """Sends the data recorded before the call, and waits at most `timeout` seconds until the data is written to the socket. A no-op in the
+        """Sends the data recorded before the call, and waits at most `timeout` seconds until that data is written to the socket. A no-op in the
         sender's own thread and without a collector."""
         if self._socket is None or self._thread is threading.current_thread():
             return
@@ -311,7 +311,7 @@ class Sender:
             self._flushes.popleft().set()
 
     def _update(self, taken, chunk, rest, loop_open=None):
-        # A promise must also hold for the items that remain for the next Updates.
+        # A promise must also be true for the items that remain for the next Updates.
         complete_until = min([taken.complete_until] + [item.end - 1 for item in rest])
         steps = dict(taken.steps)
         if rest:
@@ -369,7 +369,7 @@ class Sender:
                        self._path, reason, message)
 
     def _read_remaining(self):
-        """Reads the data that arrived before the connection broke, because the collector may have reported its reason for closing."""
+        """Reads the data that arrived before the connection broke, because the collector may have sent its reason for closing."""
         try:
             self._read()
         except (Closed, OSError):
