@@ -13,8 +13,8 @@ REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 CLIENT = os.path.join(REPO, "clients", "python", "src")
 PATIENCE = 90
 
-# The loss alternates between 1 and 9 and then becomes NaN, at 30 steps per second. After SIGTERM, the script exits with 143, like a real training
-# script.
+# The loss alternates between 1 and 9 and then becomes NaN, at 30 steps per second. After SIGTERM, the script exits with code 143, like a real
+# training script.
 TRAINING = """
 import math, signal, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -60,8 +60,8 @@ def train(socket, steps, nan_from):
 
 
 class Hooks(http.server.ThreadingHTTPServer):
-    """A webhook receiver on the loopback interface that records (path, headers, body) of each POST. `answers` maps a path to its status; the default
-    is 200."""
+    """Webhook receiver on the loopback interface that records (path, headers, body) of each POST. `answers` maps a path to its status; the default is
+    200."""
     daemon_threads = True
 
     def __init__(self, answers=None):
@@ -85,7 +85,7 @@ class Hooks(http.server.ThreadingHTTPServer):
         return "http://127.0.0.1:%d%s" % (self.server_port, path)
 
     def said(self, path="/"):
-        """Returns (headers, body) of each POST to that path."""
+        """Returns (headers, body) for each POST to that path."""
         return [(headers, body) for at, headers, body in list(self.received) if at == path]
 
     def close(self):
@@ -94,7 +94,7 @@ class Hooks(http.server.ThreadingHTTPServer):
 
 
 class Pitwall:
-    """A running service of the binary, ready after construction. It listens on free loopback ports unless the flags specify others."""
+    """Running service of the binary, which is ready after construction. It listens on free loopback ports unless the flags specify others."""
 
     def __init__(self, binary, log, *flags, service="standalone", variables=None, user=None):
         self.log_path = log

@@ -33,7 +33,7 @@ groups:
     annotations: {summary: 'rank {{ $labels.rank }} of {{ $labels.node }} is stopped'}
 """
 
-# Script of a rank that stops making progress in its third step. The mode argument selects how it stops.
+# Script of a rank that stops making progress in its third step. The mode argument selects the way in which it stops.
 RANK = """
 import ctypes, os, socket, sys, threading, time
 sys.path.insert(0, sys.argv[1])
@@ -84,7 +84,7 @@ FUNCTIONS = {2: "loop", 3: "sleeps", 4: "locks", 5: "receives", 7: "collects", 9
 
 
 class Captures(unittest.TestCase):
-    """All tests share one standalone process. The job `zoo` has a rank in each state."""
+    """Tests that share one standalone process. The job `zoo` has one rank in each state."""
 
     @classmethod
     def setUpClass(cls):
@@ -141,7 +141,7 @@ class Captures(unittest.TestCase):
         self.assertIn("stopped", captured[STOPPED]["threads"][0]["system"])
         self.assertGreater(captured[2]["cpu_share"], 0.1)
         self.assertLess(captured[3]["cpu_share"], 0.05)
-        # Rules can read the captured state as a series.
+        # The captured state is also a series that rules can read.
         self.issue("RankStopped", "zoo", rank="1")
 
     def test_ranks_with_equal_stacks_are_grouped(self):
@@ -168,7 +168,7 @@ class Captures(unittest.TestCase):
                                 text=True).stdout
         return '"%s"' % job in listed
 
-    def test_missing_ranks_and_jobs_are_reported(self):
+    def test_unknown_ranks_and_jobs_are_reported(self):
         self.launch("short", ["healthy"], world=3)
         wait_for("the job", lambda: self.jobs("short"))
         text = self.capture("short", "--timeout", "6s", fails=True)

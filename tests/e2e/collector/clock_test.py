@@ -101,7 +101,7 @@ class Clocks(unittest.TestCase):
             r'^pitwall_processor_dropped_total\{[^}]*reason="%s"[^}]*\} (\S+)$' % reason, text, re.M))
 
     def wait_for_samples(self, more):
-        """Waits until the processor has accepted this many more samples, which shows that evaluation continues."""
+        """Waits until the processor has accepted this many additional samples, which shows that evaluation continues."""
         aim = self.service.metric("pitwall_processor_samples_total") + more
         harness.wait_for("the processor to apply samples", lambda: self.service.metric("pitwall_processor_samples_total") >= aim)
 
@@ -113,7 +113,7 @@ class Clocks(unittest.TestCase):
             self.service.metric("pitwall_log_clock_ahead_seconds") - seconds) < 2)
 
     def finish(self):
-        """Stops the training script and returns the number of values that it logged."""
+        """Stops the training script. Returns the number of values that the script has logged."""
         self.training.send_signal(signal.SIGTERM)
         out, said = self.training.communicate(timeout=harness.PATIENCE)
         self.assertEqual(self.training.returncode, 0, said)
@@ -127,7 +127,7 @@ class Clocks(unittest.TestCase):
         return numbers
 
     def test_brief_clock_jump_of_45_days_changes_nothing(self):
-        """Expects that no data is deleted, late, or rejected, and that no new boot starts. The jump lasts until retention has noticed it; retention
+        """Expects that no data is deleted, late, or rejected, and that no new boot starts. The jump lasts until retention has observed it; retention
         reads the clock every 10 s."""
         self.start()
         self.train()
@@ -174,8 +174,8 @@ class Clocks(unittest.TestCase):
         self.assertEqual(self.dropped("clock_ahead"), 0)
         self.assertEqual(self.dropped("duplicate"), 0)
 
-        # The service restarts after the jumps. The log continues after its last record, and the processor accepts data from the surviving training
-        # process.
+        # The service restarts after the jumps. The log continues after its last record, and the processor accepts data from the training process,
+        # which is still running.
         self.assertEqual(self.service.stop(), 0)
         self.start()
         self.wait_for_samples(1000)

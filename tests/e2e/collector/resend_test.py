@@ -14,7 +14,7 @@ from collections import Counter
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness  # noqa: E402
 
-# The script logs values within steps of different lengths and between steps. Some of the values are logged while the collector is down.
+# The script logs values within steps of different lengths and between steps. It logs some of the values while the collector is down.
 LOGGING = """
 import logging, sys, time
 logging.basicConfig()  # the client logs a warning about lost data
@@ -90,7 +90,7 @@ class Resend(unittest.TestCase):
         steps = Counter(int(float(sample[4])) for sample in self.samples("train_step_duration_seconds"))
         if not lost:
             self.assertEqual(sum(steps.values()), STEPS)
-        # One process has one boot ID. Killing the collector does not end the rank.
+        # One process has one boot ID, and killing the collector does not end the rank.
         boots = {sample[1] for sample in self.samples("train_number")}
         self.assertEqual(len(boots), 1)
 

@@ -25,11 +25,11 @@ import harness  # noqa: E402
 
 BINARY = DUMP = NVML = None
 SECONDS = 12  # duration of a measurement
-# metric -> labels that identify a device
+# Maps each metric to the labels that identify a device.
 DEVICES = {"system_cpu_time_seconds_total": "cpu,mode", "system_cpu_utilization_ratio": "cpu,mode", "system_memory_usage_bytes": "state",
            "system_network_io_bytes_total": "device,direction", "system_disk_io_time_seconds_total": "device",
            "hw_gpu_utilization_ratio": "gpu", "hw_power_watts": "gpu"}
-# CPU load: one process for all but one of the cores, each busy half of the time.
+# Generates CPU load with one process for all but one of the cores. Each process is busy half of the time.
 LOAD = "import time\nwhile True:\n end = time.monotonic() + 0.05\n while time.monotonic() < end: pass\n time.sleep(0.05)"
 MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 
@@ -102,8 +102,8 @@ class Sampling(unittest.TestCase):
                   % (seconds * 1000, metric, len(devices), median / 1e6, 100 * kept))
 
     def check_cpu(self, looks):
-        """Compares each mode's CPU share with the share from this test's own reads of /proc/stat. Both the counters and the ratios are checked, each
-        between the first and the last sample, because the load from other tests may change within half a second."""
+        """Compares each mode's CPU share with the share from this test's own reads of /proc/stat. The comparison covers both the counters and the
+        ratios, each between the first and the last sample, because the load from other tests may change within half a second."""
         times = [at for at, _ in looks]
         counters = self.samples("system_cpu_time_seconds_total")
         ratios = self.samples("system_cpu_utilization_ratio")
@@ -189,7 +189,7 @@ class Sampling(unittest.TestCase):
         for asked, step in changed:
             first = [after for before, after in gaps if before >= asked and after - before == step]
             self.assertTrue(first, "no gap of %d ms" % (step / 1e6))
-            # The first gap of the new length ends one interval after the change.
+            # The first gap with the new length ends one interval after the change.
             seconds = (first[0] - step - asked) / 1e9
             print("interval of %d ms took effect %.2f s after %s" % (step / 1e6, seconds, how))
             self.assertLess(seconds, 5)

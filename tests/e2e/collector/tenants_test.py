@@ -51,7 +51,7 @@ executor:
 
 
 class Client:
-    """A raw client that can send any message of the protocol, as a malicious process might."""
+    """Raw client that can send any message of the protocol, as a malicious process might."""
 
     def __init__(self, path, job_id="", rank=0, pid=None, job="train", hello=True):
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
@@ -91,7 +91,7 @@ class Client:
                                [("train", self.sequence)], 0, "", 0, self.sequence, "train"))
 
     def beat(self):
-        """Sends an empty update and returns the seconds until the collector acknowledges it as durable."""
+        """Sends an empty update. Returns the number of seconds until the collector acknowledges the update as durable."""
         self.sequence += 1
         began = time.monotonic()
         self.send(_wire.update(self.sequence, [], time.time_ns(), [], 0, "", 0, 0, ""))
@@ -157,7 +157,7 @@ def as_user(uid, function, groups=()):
 
 
 class Training:
-    """A process of the given user that logs losses until stop(). SIGTERM ends it."""
+    """Process of the given user that logs losses until stop(). SIGTERM ends it."""
 
     def __init__(self, uid, path, job_id, nan_from=10 ** 9, pid=None):
         stop_reader, self.stop_writer = os.pipe()
@@ -193,7 +193,7 @@ class Training:
             self.said = said.read().decode()
 
     def ended(self):
-        """Returns the signal that ended the process, 0 if it exited, or None if it is still running."""
+        """Returns the signal that ended the process, 0 if the process exited, or None if it is still running."""
         child, status = os.waitpid(self.pid, os.WNOHANG)
         if child == 0:
             return None
@@ -228,7 +228,7 @@ class Tenants(unittest.TestCase):
                                "--data-dir", os.path.join(self.work, "data"), *flags)
 
     def refused(self, reason):
-        """Returns how often the collector refused clients of regular users for this reason."""
+        """Returns the number of times that the collector has refused clients of regular users for this reason."""
         name = r'pitwall_collector_clients_refused_total\{(?=[^}]*owner="user")(?=[^}]*reason="%s")[^}]*\}' % reason
         from harness import fetch
         import re
@@ -239,7 +239,7 @@ class Tenants(unittest.TestCase):
         os.chmod(os.path.join(self.work, "drop", ".new"), 0o644)
         os.rename(os.path.join(self.work, "drop", ".new"), os.path.join(self.work, "drop", name))
 
-    def test_another_user_cannot_join_end_or_kill_a_job(self):
+    def test_other_user_cannot_join_end_or_kill_job(self):
         self.start()
         victim = Training(ALICE, self.path, "shared")
         self.assertEqual(victim.said, "welcome shared")
@@ -289,14 +289,14 @@ class Tenants(unittest.TestCase):
     def test_forged_pid_does_not_stop_another_users_process(self):
         self.start()
         bystander = Training(ALICE, self.path, "bystander")
-        # The client claims the PID of the other user's process and logs NaN.
+        # The client claims the PID of the other user's process and then logs NaN.
         liar = Training(MALLORY, self.path, "lies", nan_from=5, pid=bystander.pid)
         self.assertEqual(liar.said, "welcome lies")
         self.assertEqual(wait_for("the executor", lambda: liar.ended()), signal.SIGTERM)
         self.assertIsNone(bystander.ended())
         bystander.stop()
 
-    def test_declaration_displaces_a_squatter(self):
+    def test_declaration_displaces_squatter(self):
         self.start()
         reader, writer = os.pipe()
 
@@ -316,7 +316,7 @@ class Tenants(unittest.TestCase):
             self.assertEqual(said.read(), b"welcome slurm-17")
         early = as_user(ALICE, lambda: Client(self.path, "slurm-17").said)
         self.assertTrue(early.startswith("other_owner: "), early)
-        # A drop file that the squatter owns has no effect.
+        # A drop file has no effect if the squatter owns it.
         os.chown(self.write("drop/evil", "job_id=slurm-18\nowner=%d\n" % MALLORY), MALLORY, MALLORY)
         self.declare("slurm-17", ALICE)
         result = squatter.result()
@@ -368,7 +368,7 @@ class Tenants(unittest.TestCase):
             os.close(finish)
             clients = [Client(self.path, "flood", rank=i) for i in range(8)]
             now = time.time_ns()
-            # The clients send both large and tiny updates, because bytes and messages are limited separately.
+            # The clients send both large and tiny updates, because bytes and messages have separate limits.
             large = [_wire.value("train_loss", b"", 1.0, now, 1, "train")] * 1000
             sent, began, sequence = 0, time.monotonic(), 0
             os.write(writer, b"begun")

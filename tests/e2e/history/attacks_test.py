@@ -32,7 +32,7 @@ class Attacks(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        """Creates a log of 25 minutes and the history that insights builds from it. Each test gets a copy."""
+        """Creates a log of 25 minutes and the history that insights builds from the log. Each test gets a copy."""
         cls.base = tempfile.TemporaryDirectory()
         cls.original = os.path.join(cls.base.name, "original")
         subprocess.run([cls.binary, "loadgen", "--data-dir", cls.original, "--duration", "1500s", "--start", str(BEGIN), "--ticks", "--ranks", "2",
@@ -91,7 +91,7 @@ class Attacks(unittest.TestCase):
             {"query": "train_loss", "start": BEGIN, "end": BEGIN + 1500, "step": 10}))
         self.assertEqual(self.status_of("/metrics")[0], 200)
 
-    def test_query_with_growing_labels_is_rejected(self):
+    def test_query_that_expands_labels_is_rejected(self):
         """Nests label_replace() calls on one series. Each level repeats the label value eight times."""
         self.start()
         pid = self.server.process.pid

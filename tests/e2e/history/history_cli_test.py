@@ -201,7 +201,8 @@ def package_events(data):
 
 
 def slices(tracks, events):
-    """Returns slices as Perfetto builds them: events are processed in time order, and an end event closes the innermost open slice of its track."""
+    """Returns slices in the way Perfetto builds them: events are processed in time order, and an end event closes the innermost open slice of its
+    track."""
     open_, out = collections.defaultdict(list), collections.Counter()
     for time, kind, track, name in sorted(events, key=lambda e: e[0]):
         if kind == 1:
@@ -334,7 +335,7 @@ class HistoryCommandsTest(unittest.TestCase):
         self.assertIn("more than 100 spans; narrow", self.run_("export", "bert", "--max-spans", "100", code=1))
         self.assertIn("no spans in this range", self.run_("export", "bert", "--ranks", "77", code=1))
 
-    def test_csv_export_has_each_sample_once(self):
+    def test_csv_export_contains_each_sample_once(self):
         rows = list(csv.reader(self.run_("export", "bert", "--format", "csv", "--match", "train_loss").splitlines()))
         self.assertEqual(rows[0], ["metric", "labels", "time_ns", "step", "value"])
         self.assertEqual(len(rows), 361)

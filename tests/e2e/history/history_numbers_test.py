@@ -59,7 +59,7 @@ def name_of(labels):
 
 
 def selector(labels):
-    """Returns a selector for exactly this series. It needs no matchers for absent labels, because no other series here would match."""
+    """Returns a selector for exactly this series. The selector needs no matchers for absent labels, because no other series here would match."""
     rest = ",".join('%s="%s"' % pair for pair in labels if pair[0] != "__name__")
     return name_of(labels) + "{" + rest + "}"
 
@@ -83,7 +83,7 @@ def quantile(values, q):
 
 
 class Steps:
-    """Durations, phases, and waits in mode train by (step, rank). If a step is repeated, the later run counts."""
+    """Returns durations, phases, and waits in mode train by (step, rank). If a step is repeated, the later run counts."""
 
     def __init__(self, job):
         self.duration, self.end, self.phases, self.wait = {}, {}, collections.defaultdict(dict), {}
@@ -109,7 +109,7 @@ class Steps:
 class Numbers:
     """Test cases for both data sources. The subclasses below provide `service`, `api`, and `raw` (a raw_log.Job)."""
 
-    def test_samples_are_bit_identical_to_the_log(self):
+    def test_samples_are_bit_identical_to_log(self):
         listed = {key(s["labels"]): s for s in self.api("/series", limit=20000)["series"]}
         made = {labels for labels in listed if name_of(labels).startswith("node_") and name_of(labels).endswith(("_ratio", "_bytes"))}
         self.assertEqual(set(listed) - made, set(self.raw.series))
@@ -205,7 +205,7 @@ class Numbers:
             else:
                 self.assertAlmostEqual(row["wait_seconds"], right.wait[at], 12)
 
-    def test_phase_shares_of_last_steps_match(self):
+    def test_phase_shares_of_recent_steps_match(self):
         right = Steps(self.raw)
         last = sorted({step for step, _ in right.duration})[-30:]
         sums, total = collections.Counter(), 0
@@ -297,7 +297,7 @@ class Live(Numbers, unittest.TestCase):
             return cls.api("/job")["samples"] == sum(map(len, cls.raw.series.values()))
         harness.wait_for("the log's last samples", whole)
 
-    def test_spans_equal_the_log(self):
+    def test_spans_are_equal_to_log(self):
         right = sorted(((s.start, s.rank, ("step", "phase", "operator").index(s.kind), s.name, s.end, s.step, s.mode, s.node, s.source)
                         for s in self.raw.spans), key=lambda s: s[:5])
         self.assertGreaterEqual(len(right), 2 * 150 * 4)

@@ -20,7 +20,7 @@ FILE = None
 
 
 def python():
-    """Returns the path of an interpreter with the package, or None if the package cannot be installed."""
+    """Returns the path of an interpreter that has the package, or None if the package cannot be installed."""
     path = os.path.join(CACHE, "bin", "python")
     if not os.path.exists(os.path.join(CACHE, "done")):
         shutil.rmtree(CACHE, ignore_errors=True)  # removes a partial installation

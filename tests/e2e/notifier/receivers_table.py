@@ -39,7 +39,7 @@ groups:
     expr: max_over_time(train_number[%ds]) > 0
     labels: {severity: warning}
 """ % LIFETIME
-# Each n raises one issue that lasts 8 seconds, so only a few are open at a time. The end of the incident lists all of them.
+# Each n raises one issue that lasts 8 seconds, so only a few are open at any time. The end of the incident lists all issues.
 TRAINING = """
 import sys, time
 sys.path.insert(0, sys.argv[1])

@@ -24,7 +24,7 @@ BINARY = None
 HERE = os.path.dirname(os.path.abspath(__file__))
 DEBIAN_PYTHON = "/usr/bin/python3"  # the interpreter that has Debian's python3-aiosmtpd
 
-# LossHigh clears repeatedly; LossExploded stays open until the job ends.
+# LossHigh clears repeatedly. LossExploded stays open until the job ends.
 RULES = """
 groups:
 - name: steps
@@ -124,7 +124,7 @@ class Receivers(unittest.TestCase):
         return process
 
     def alerts(self, which="am"):
-        """Returns the alerts that the Alertmanager lists as firing, by alertname."""
+        """Returns the firing alerts in the Alertmanager, by alertname."""
         try:
             with urllib.request.urlopen("http://127.0.0.1:%d/api/v2/alerts?active=true" % self.ports[which], timeout=5) as answer:
                 return {alert["labels"]["alertname"]: alert for alert in json.load(answer)}
@@ -170,7 +170,7 @@ class Receivers(unittest.TestCase):
         training = train(self.path("c.sock"), 100_000, nan_from=1_000_000)  # runs until the test ends it
         self.addCleanup(self.end, training)
 
-        # Email: each transport delivers one message and uses its own AUTH mechanism.
+        # For email, each transport delivers one message and uses its own AUTH mechanism.
         wait_for("a mail from each transport", lambda: self.mails("starttls") and self.mails("tls"))
         for way, mechanism in (("starttls", "PLAIN"), ("tls", "LOGIN")):
             kept = self.mails(way)[0]
@@ -188,7 +188,7 @@ class Receivers(unittest.TestCase):
         self.assertRegex(self.pitwall.log(), r"email mail: localhost rejected these recipients: gone@example\.org \(550 no such user here\)")
         self.assertIn("Wächter", self.mails("starttls")[0]["mail"]["From"])
 
-        # The gateway receives a short text and its secrets; Slack receives its blocks.
+        # The gateway receives a short text and its secrets. Slack receives its blocks.
         headers, body = wait_for("the gateway", lambda: self.said("/sms"))[0]
         message = json.loads(body)
         self.assertEqual((headers["Authorization"], message["key"]), ("Bearer of-the-gateway", 'k"1'))
@@ -200,7 +200,7 @@ class Receivers(unittest.TestCase):
         for part in ("*Job*\\ne2e", "steps/LossExploded", "*Rank*\\n0", "*Step*", "the loss of &lt;rank&gt; 0"):
             self.assertIn(part, blocks)
 
-        # Alertmanager receives the labels. An alert that clears is resolved; other alerts keep firing.
+        # Alertmanager receives the labels. An alert that clears is resolved, and all other alerts keep firing.
         alert = wait_for("the alert", lambda: self.alerts().get("LossExploded"))
         labels = alert["labels"]
         self.assertEqual((labels["severity"], labels["rank"], labels["cluster"], labels["job_name"]),
@@ -212,8 +212,8 @@ class Receivers(unittest.TestCase):
         wait_for("LossHigh to be resolved", lambda: "LossHigh" not in self.alerts())
         self.assertIn("LossExploded", self.alerts())
 
-        # Both running Alertmanagers have the alert. After a restart an Alertmanager has lost its alerts: the other one continues, and resent alerts
-        # restore the state.
+        # Both running Alertmanagers have the alert. A restarted Alertmanager has lost its alerts. The other one continues, and resent alerts restore
+        # the state.
         wait_for("the alert at the other Alertmanager", lambda: "LossExploded" in self.alerts("other"))
         self.alertmanager.kill()
         self.alertmanager.wait()
@@ -230,7 +230,7 @@ class Receivers(unittest.TestCase):
         self.alertmanager = self.start_alertmanager()
         wait_for("the alert after both restarts", lambda: "LossExploded" in self.alerts())
 
-        # The silence was effective. Lists mark silenced issues, and issues that are still open are reported when the silence ends.
+        # The silence was effective. Lists mark silenced issues. When the silence ends, issues that are still open are reported.
         self.assertEqual(self.said("/info"), [])
         mark = r"Quiet.*\[silenced by ada until \S+Z: a test\]"
         def marked(*source):  # also valid after the restarts
@@ -267,12 +267,12 @@ class Receivers(unittest.TestCase):
         wait_for("the end at Alertmanager", lambda: self.alerts()["LossExploded"]["annotations"].get("ended"))
         self.assertIn("LossExploded", self.alerts())
 
-        # A receiver that fails permanently does not delay the others, and no log contains a secret.
+        # A receiver that fails permanently does not delay the other receivers, and no log contains a secret.
         self.assertGreater(self.pitwall.metric("pitwall_receiver_failed_attempts_total"), 0)
         for log in ("log-1", "log-2"):
             with open(self.path(log)) as lines:
                 text = lines.read()
-            # A rejected password and a rejected recipient are each logged once, with server and cause.
+            # A rejected password and a rejected recipient are each logged once, with the server and the cause.
             self.assertEqual(len(re.findall(r"email wrong: SMTP 535 .*localhost:%d rejected user \"pitwall\"" % self.ports["smtp"], text)), 1, text)
             self.assertNotIn("email wrong keeps failing", text)
             for secret in ("s3cret", "slack-secret", "of-the-gateway", "not the password", "act-token"):

@@ -51,7 +51,7 @@ groups:
 """
 
 
-# Expressions that are not allowed in live rules. No sample is at a fixed time or at the edge of a range.
+# Expressions that are not allowed in live rules. No sample is at a fixed time used in them or at the edge of a range.
 OTHER_TIMES = [
     "load offset -5m > 8",
     "avg_over_time(load[95s] offset -100s) > 6",
@@ -139,7 +139,7 @@ class OpenMetricsBacktest(unittest.TestCase):
         return done.stdout
 
     def test_events_match_promtool_verdicts(self):
-        """Converts the firing alerts at each tick, taken from our events, to a promtool unit test and runs it."""
+        """Converts the firing alerts at each tick, which come from our events, to a promtool unit test and runs it."""
         data = Data(400)
         rules = self.file("rules.yaml", RULES)
         got = events("--rules", rules, "--input", self.file("run.om", data.openmetrics(0)), "--no-status")
@@ -174,14 +174,14 @@ class OpenMetricsBacktest(unittest.TestCase):
         ours = subprocess.run([BINARY, "rules", "test", path], capture_output=True, text=True, timeout=60)
         self.assertEqual(ours.returncode, 0, ours.stdout + ours.stderr)
         self.promtool("test", "rules", path)
-        # The test itself must be able to fail: without one of the firing alerts, promtool reports an error.
+        # The test itself must be able to fail. If one of the firing alerts is missing, promtool reports an error.
         wrong = re.sub(r"\n    exp_alerts: .*", "", "\n".join(test), count=1) + "\n"
         with self.assertRaises(AssertionError):
             self.promtool("test", "rules", self.file("wrong.yaml", wrong))
         print("promtool checked %d alert states of %d events" % (ticks, len(got)), file=sys.stderr)
 
     def test_events_match_after_prometheus_tsdb_round_trip(self):
-        """Stores our file in a real Prometheus database. The dump of the database must give bit-identical events."""
+        """Stores our file in a real Prometheus database. A dump of the database must lead to bit-identical events."""
         data = Data(400)
         rules = self.file("rules.yaml", RULES)
         original = self.file("run.om", data.openmetrics(BASE))
@@ -202,7 +202,7 @@ class OpenMetricsBacktest(unittest.TestCase):
         expected = backtest(*common, "--input", original).stdout
         self.assertGreater(expected.count("\n"), 100)
         self.assertEqual(backtest(*common, "--input", dumped).stdout, expected)
-        # Prometheus's own text format with milliseconds is read too, also from two files that are merged by time.
+        # Prometheus's own text format with milliseconds is supported too, even in two files that are merged by time.
         self.assertEqual(backtest(*common, "--input", text).stdout, expected)
         half = len(lines) // 2
         parts = [self.file("part%d.txt" % i, "".join("%s %s %d\n" % line for line in part))
@@ -270,7 +270,7 @@ class OpenMetricsBacktest(unittest.TestCase):
             for place, value in ours.items():
                 if value is not None:
                     self.assertAlmostEqual(float(value), expected[place], places=9, msg=expr)
-        # Errors for rejected expressions include the position.
+        # The errors for rejected expressions include the position.
         for expr, said in [("max_over_time((load @ 5)[5m:1m]) > 3", "rules.yaml:5:31: error: @ reads at a fixed time"),
                            ("load @ end() > 3", "rules.yaml:5:11: error: @ or a negative offset with end() requires --end")]:
             rules = self.file("rules.yaml", "groups:\n- name: g\n  rules:\n  - alert: A\n    expr: %s\n" % expr)
@@ -295,7 +295,7 @@ class OpenMetricsBacktest(unittest.TestCase):
         for name, labels, value, at in parsed:
             key = (name, json.dumps(labels, sort_keys=True))
             last[key] = value
-            # First tick at or after the first sample.
+            # This is the first tick at or after the first sample.
             first.setdefault(key, -int(-at // 1))
         got = {}
         for event in events("--rules", rules, "--input", path, "--no-status", "--job", "j"):

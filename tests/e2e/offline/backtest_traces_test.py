@@ -95,7 +95,7 @@ class Traces(unittest.TestCase):
                     for kind, name, dimension, value in values)
         for (node, minute), lines in rows.items():
             end = BASE + 60 * (minute + 1)
-            # The writer died in the middle of a line.
+            # The process that wrote this file died in the middle of a line.
             self.file("job-1/system/incremental/2020091312/%d.%s.json" % (end, node), "\n".join(lines) + "\n" + lines[-1][:40])
         for rank, node in enumerate(("algo-1", "algo-2")):
             events = [{"name": "process_name", "ph": "M", "pid": 0, "args": {"start_time_since_epoch_in_micros": BASE * 1000000}}]
@@ -115,7 +115,7 @@ class Traces(unittest.TestCase):
         self.file("job-1/rule-output/profiler-report.json", "{}")
         return os.path.join(self.dir, "job-1")
 
-    def test_smdebug_folder_raises_expected_issues(self):
+    def test_smdebug_directory_raises_expected_issues(self):
         folder = self.debugger_folder()
         rules = self.file("rules.yaml", SYSTEM_RULES)
         issues = found("smdebug", "--rules", rules, "--input", folder + "/")
@@ -127,7 +127,7 @@ class Traces(unittest.TestCase):
                           ("SlowLoader", {"phase": "dataloader", "rank": "1"}),
                           ("SlowStep", {"rank": "1"}),
                           ("Waits", {"cpu": "0", "mode": "iowait", "node": "algo-2"})])
-        # A single file of the directory works too.
+        # A single file from the directory works too.
         one = os.path.join(folder, "system/incremental/2020091312/%d.algo-2.json" % (BASE + 120))
         self.assertEqual([alert for alert, *_ in found("smdebug", "--rules", rules, "--input", one)], ["Idle", "Waits"])
 
@@ -156,7 +156,7 @@ class Traces(unittest.TestCase):
                          [("BigOperator", {"device": "gpu", "mode": "train", "operator": nccl, "rank": "1"}, "run"),
                           ("Exposed", {"rank": "1"}, "run"), ("SlowStep", {"rank": "1"}, "run")])
         self.assertEqual(found("chrome-trace", "--rules", rules, "--input", plain), [])
-        # These are the original files that torch wrote.
+        # These files are the original output of torch.
         loose = self.file("loose.yaml", TRACE_RULES.replace("0.15", "0.0005"))
         for name in ("torch_1_13_cpu.json", "torch_2_cpu.json"):
             issues = found("chrome-trace", "--rules", loose, "--job", "j", "--input", os.path.join(TESTDATA, name))
@@ -179,7 +179,7 @@ class Traces(unittest.TestCase):
         done = backtest("chrome-trace", "--rules", rules, "--input", nothing)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("the profiler recorded nothing; with schedule= a trace is exported in on_trace_ready=", done.stderr)
-        # Next to a valid file, a file without steps only causes a warning.
+        # If another file is valid, a file without steps causes only a warning.
         done = backtest("chrome-trace", "--rules", rules, "--input", bare, self.file("good.json", self.chrome_trace(0)))
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("bare.json: no samples", done.stderr)
@@ -201,7 +201,7 @@ groups:
         issues = found("tensorflow", "--rules", rules, "--input", os.path.join(self.dir, "logs"))
         self.assertEqual([(alert, labels["rank"], step, job) for alert, labels, step, job in issues],
                          [("SlowLoader", "0", 0, "logs"), ("SlowStep", "0", 3, "logs")])
-        # A JAX profile in both formats counts once, and the text format alone is sufficient.
+        # A JAX profile that exists in both formats counts once. The text format alone is sufficient.
         both = os.path.join(self.dir, "jax", "plugins", "profile", "2026_11_23_05_18_14")
         os.makedirs(both)
         with open(os.path.join(TESTDATA, "jax_cpu.trace.json"), "rb") as text, gzip.open(os.path.join(both, "vm.trace.json.gz"), "wb") as packed:
@@ -231,7 +231,7 @@ groups:
             self.assertEqual(len(done.stdout.splitlines()), issues, which)
             self.assertIn("1 samples had different values at the same time", done.stderr)
         self.assertIn("--duplicates: must be refuse, first, or last", run("--duplicates", "both").stderr)
-        # A number that looks like a year is not accepted as Unix seconds.
+        # A number that looks like a year must not be accepted as Unix seconds.
         done = run("--start", "2023")
         self.assertEqual(done.returncode, 2)
         self.assertIn("--start 2023: ambiguous: year or seconds since 1970? Use 2023-01-01T00:00:00Z or 2023.0", done.stderr)
@@ -254,7 +254,7 @@ groups:
             packed.write(log.read())
         done = run("--duplicates", "last", path=twice + ".gz")
         self.assertEqual((done.returncode, len(done.stdout.splitlines())), (0, 1), done.stderr)
-        # The writer of this log was killed. The value in an incomplete row is not used.
+        # The process that wrote this log was killed. The value in the incomplete row is not used.
         with gzip.open(twice + ".gz", "wb") as packed:
             packed.write(b"ts,loss,acc\n1700000000,1,\n1700000001,3")
         os.truncate(twice + ".gz", os.path.getsize(twice + ".gz") - 8)

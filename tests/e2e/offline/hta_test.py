@@ -95,7 +95,7 @@ def interpreter(limit):
 
 
 class Host:
-    """Trace events of one rank. Times are in microseconds, as Kineto writes them. Each device operation is launched by a runtime call."""
+    """Trace events of one rank, with times in microseconds, as in Kineto. Each device operation is launched by a runtime call."""
 
     def __init__(self, rank):
         self.rank, self.main, self.events, self.number, self.marks = rank, 100 + rank, [], 0, {}
@@ -205,8 +205,8 @@ class HtaComparison(unittest.TestCase):
             communication = ours["train_communication_seconds", row["rank"]]
             exposed = ours["train_exposed_communication_seconds", row["rank"]]
             self.assertLess(abs(100 * (1 - exposed / communication) - row["comp_comm_overlap_pctg"]), 0.006)  # HolisticTraceAnalysis rounds to 0.01
-        # This difference is documented. HolisticTraceAnalysis only matches ^nccl.*Kernel, so it counts DeepEP's kernels as computation; Pitwall
-        # counts them as communication.
+        # This difference is documented. HolisticTraceAnalysis matches only ^nccl.*Kernel, so it counts DeepEP's kernels as computation. Pitwall
+        # counts these kernels as communication.
         other = self.gpu_folder("deep_ep", 1, communication=DEEP_EP)
         self.assertEqual(self.ours(other, self.METRICS, STEPS - 1), ours)
         for with_nccl, with_deep_ep in zip(theirs["breakdown"], self.theirs(other, "device")["breakdown"]):

@@ -36,7 +36,7 @@ def nanoseconds(event):
 
 
 def verdict(plants, found, patience_s=60):
-    """Returns the mismatches as lines of text: expected issues that are missing, early, or late, and issues that no fault explains."""
+    """Returns the mismatches as lines of text: issues that are missing, early, or late, and issues that no fault explains."""
     wrong = []
     explained = set()
     for plant in plants:
@@ -109,7 +109,7 @@ class LoadgenTest(unittest.TestCase):
         for what in ("late", "duplicated", "reordered"):
             self.assertGreater(totals[what], 20)
 
-    def test_job_that_dies_continues_with_next_attempt(self):
+    def test_dead_job_continues_with_next_attempt(self):
         path, plants, _ = self.into_log("--gpus", "4", "--cores", "2", "--duration", "5m", "--fault", "death,rank=2,restart=20s")
         self.assertEqual(verdict(plants, self.found(path)), [])
         events = subprocess.run([BINARY, "backtest", "--format", "log", "--input", path, "--rules", "pack:default"],
@@ -134,7 +134,7 @@ class LoadgenTest(unittest.TestCase):
         self.assertEqual(one, two)
         self.assertNotEqual(one, contents(self.into_log("--seed", "2", *flags, name="three")[0]))
 
-    def test_ranks_send_to_a_collector(self):
+    def test_ranks_can_send_to_collector(self):
         socket = os.path.join(self.dir, "socket")
         rules = os.path.join(self.dir, "data")
         service = Pitwall(BINARY, os.path.join(self.dir, "log.txt"), "--data-dir", rules, "--socket", socket)

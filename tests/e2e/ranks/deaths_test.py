@@ -39,8 +39,8 @@ for _ in pitwall.steps(range(100000)):
         break
 """
 
-# Launcher that starts the ranks and writes their PIDs. With "kills", it behaves like an elastic agent: when a rank has failed, it ends the others and
-# then exits.
+# Launcher that starts the ranks and writes their PIDs. With "kills", it behaves like an elastic agent. After a rank has failed, it ends the other
+# ranks and then exits.
 LAUNCHER = """
 import os, signal, subprocess, sys, time
 script, client, pids, count, kills = sys.argv[1:6]
@@ -70,7 +70,7 @@ def runs(pid):
 
 
 class Deaths(unittest.TestCase):
-    """Each test is its own job; all jobs share one standalone process."""
+    """Tests with one job each. All jobs share one standalone process."""
 
     @classmethod
     def setUpClass(cls):
@@ -105,7 +105,7 @@ class Deaths(unittest.TestCase):
         with open(pids) as text:
             self.pids = [int(word) for word in text.read().split()]
         self.addCleanup(self.send, signal.SIGKILL)
-        # Each rank must have finished a step, which it reports once a second.
+        # Each rank must have finished a step. A rank reports finished steps once a second.
         wait_for("the attempt", lambda: self.events("io.pitwall.job.changed", job_change="attempt_began"), PATIENCE)
         wait_for("all ranks", lambda: self.pitwall.metric("pitwall_collector_clients") >= ranks, PATIENCE)
         time.sleep(1)
@@ -164,7 +164,7 @@ class Deaths(unittest.TestCase):
         self.send(signal.SIGTERM, 0)
         self.expect_issues(("RankDied", "0", "signal 15", "critical"))
 
-    def test_kill_15_of_all_is_a_cancellation(self):
+    def test_kill_15_of_all_ranks_is_a_cancellation(self):
         self.launch(4)
         self.send(signal.SIGTERM)
         self.expect_issues(("JobCancelled", None, None, "info"))

@@ -79,7 +79,7 @@ if __name__ == "__main__":
         worker.join()
 """
 
-# End -> summary of the only issue, after "Rank 0 on <node> ". None means that the job completed.
+# Maps each END to the summary of the only issue, after "Rank 0 on <node> ". None means that the job completed.
 ENDS = {
     "return": None,
     "caught_exit": None,
@@ -117,7 +117,7 @@ class EndRoutes(unittest.TestCase):
         cells = [(launcher, end) for end in ENDS for launcher in LAUNCHERS]
         while cells:
             now, cells = cells[:AT_ONCE], cells[AT_ONCE:]
-            # The shell is the launcher, and ends with the rank.
+            # The shell is the launcher and ends together with the rank.
             for process in [subprocess.Popen(["sh", "-c", '"$@"; true', "sh", sys.executable, script, *cell],
                                              stderr=subprocess.DEVNULL, env=cls.environment(*cell)) for cell in now]:
                 process.wait(PATIENCE)
@@ -155,7 +155,7 @@ class EndRoutes(unittest.TestCase):
                 self.assertIn(details[0], ("failed", "died"))
 
     def test_torchrun_restart_starts_next_attempt(self):
-        """Starts two runs from one launcher process, without a job ID that identifies both runs as one job."""
+        """Starts two runs from one launcher process. No job ID identifies the two runs as one job."""
         environment = self.environment("torchrun", "restart")
         del environment["PITWALL_JOB_ID"]
         launcher = ("import os, subprocess, sys\n"

@@ -56,7 +56,7 @@ def _meet(operation):
 def all_reduce(tensor=None, group=None, async_op=False): _meet(1)
 def broadcast(tensor=None, src=0, group=None, async_op=False): _meet(2)
 """
-# The signal selects the action of a rank in its following step.
+# The signal selects the action of the rank in its next step.
 RANK = """
 import os, signal, sys, time
 sys.path[:0] = sys.argv[1:3]
@@ -94,7 +94,7 @@ for _ in pitwall.steps(range(1000000)):
 
 
 class Hangs(unittest.TestCase):
-    """Each test is its own job. The jobs share one standalone process, train in parallel, and get their faults at the same time."""
+    """Tests with one job each. The jobs share one standalone process, train in parallel, and get their faults at the same time."""
 
     JOBS = {  # job -> number of ranks, (rank, signal) that causes the fault
         "stopped": (2, (1, signal.SIGSTOP)),

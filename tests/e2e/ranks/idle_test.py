@@ -78,7 +78,7 @@ else:
 
 
 class Idle(unittest.TestCase):
-    """Each test is its own job; all jobs share one standalone process and run in parallel."""
+    """Tests with one job each. All jobs share one standalone process and run in parallel."""
 
     JOBS = ["exports", "notebook", "raises", "finishes", "barrier", "by-hand", "sleeps", "stops"]
 
@@ -138,7 +138,7 @@ class Idle(unittest.TestCase):
     def alerts(self, job):
         return [issue["alert"] for _, issue in self.issues(job)]
 
-    def test_a_stopped_rank_is_reported_by_its_state(self):
+    def test_a_stopped_rank_is_reported_with_its_state(self):
         issue = self.reported("stops", "RankFrozen")
         self.assertIn("(pid %d) is stopped (state T); no heartbeat for" % self.ranks["stops"].pid, issue["summary"])
 
@@ -146,7 +146,7 @@ class Idle(unittest.TestCase):
         issue = self.reported("sleeps", "RankFrozen", SOON + 10)  # the process's CPU rate is 0 only after ten seconds
         self.assertIn("(pid %d) is asleep in native code (state S); no heartbeat for" % self.ranks["sleeps"].pid, issue["summary"])
 
-    def test_b_barrier_after_the_loop_is_watched(self):
+    def test_b_barrier_after_loop_is_watched(self):
         self.reported("barrier", "HangSuspected")
 
     def test_b_manual_loop_is_still_watched(self):

@@ -19,8 +19,8 @@ from harness import CLIENT, Pitwall, wait_for, write  # noqa: E402
 BINARY = None
 LIMIT = 96 << 20
 
-# rank.py CLIENT HOW JOB: joins the cgroup in $GROUP and sends Hello. With HOW "self", the rank allocates memory until it is killed. With "worker", a
-# child process does so; the rank continues for a while and exits with code 3.
+# Runs as `rank.py CLIENT HOW JOB`: joins the cgroup in $GROUP and sends Hello. With HOW "self", the rank allocates memory until it is killed. With
+# "worker", a child process does so, and the rank continues for a while and exits with code 3.
 RANK = """
 import os, sys, time
 with open(os.path.join(os.environ["GROUP"], "cgroup.procs"), "w") as procs:
@@ -52,7 +52,7 @@ os._exit(3)
 
 
 def make_group():
-    """Creates a cgroup with a memory limit and returns its directory. Raises SkipTest with the reason if that is impossible."""
+    """Creates a cgroup with a memory limit and returns its directory. Raises SkipTest with the reason if that is not possible."""
     if os.geteuid() != 0:
         raise unittest.SkipTest("only root can create cgroups")
     name = "pitwall-oom-%d" % os.getpid()

@@ -20,11 +20,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 from harness import CLIENT, PATIENCE, Pitwall, fetch, wait_for, write  # noqa: E402
 
 BINARY = None
-# Roots of cgroups version 1 (any controller works) and version 2.
+# Root directories of cgroups version 1 (any controller works) and version 2.
 GROUPS = ("/sys/fs/cgroup/pids", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup")
 
-# Two server errors delay the pod status until the death has been reported, even on a busy machine. Whether a status without errors arrives within 1.5
-# s would depend on timing.
+# Two server errors delay the pod status until the death has been reported, even on a busy machine. Without errors, it would depend on timing whether
+# a status arrives within 1.5 s.
 LATE = [(500, "busy")] * 2
 
 RANK = """
@@ -52,7 +52,7 @@ def group_root():
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """A fake API server that first returns the configured faults, and then the configured pods."""
+    """Fake API server that first returns the configured faults and then the configured pods."""
     daemon_threads = True
 
     def __init__(self):
@@ -82,7 +82,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 class Pods(unittest.TestCase):
-    """Each test has its own pod."""
+    """Tests with one pod each."""
 
     @classmethod
     def setUpClass(cls):
@@ -128,7 +128,7 @@ class Pods(unittest.TestCase):
                 if i["labels"]["category"] != "bottleneck"]
 
     def end_rank(self, number, code, reason, metadata=None, status=None, faults=()):
-        """Ends the rank with a signal and sets the given status of its container. The server returns the faults before the status."""
+        """Ends the rank with a signal and sets the given status of its container. The server returns the faults before it returns the status."""
         now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
         self.server.faults = list(faults)
         self.server.pods[self.pod] = {
@@ -139,7 +139,7 @@ class Pods(unittest.TestCase):
                  "state": {"terminated": {"exitCode": code, "reason": reason, "finishedAt": now,
                                           "containerID": "containerd://" + self.container}}}]}, **(status or {}))}
         self.rank.send_signal(number)
-        # The rank's parent collects the exit status only after the test, so that the collector can read it until then.
+        # The rank's parent collects the exit status only after the test. Until then, the collector can read the status.
         os.waitid(os.P_PID, self.rank.pid, os.WEXITED | os.WNOWAIT)
 
     def expect_issues(self, *issues):

@@ -20,7 +20,7 @@ def main():
     if not os.access(PYTHON, os.X_OK):
         print("SKIPPED: %s is missing; run deploy/install-deps.sh python" % PYTHON)
         return SKIPPED
-    # The script omits cpu_hog, because CPUSaturated may not end on a machine with other load.
+    # The script omits cpu_hog, because CPUSaturated may never end on a machine with other load.
     demo = subprocess.run([PYTHON, "-u", os.path.join(REPO, "deploy", "demo", "demo.py"), "--binary", sys.argv[1], "--script",
                            "3:slow_loader:5,12:hang:10,27:explode:60", "--seconds", "90", "--wait", "3"] + sys.argv[2:],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -50,7 +50,7 @@ class Descriptors(unittest.TestCase):
         before = resource.prlimit(self.service.process.pid, resource.RLIMIT_NOFILE)[0]
         self.limit(3)  # descriptors that are already open stay open, but no new ones are available
         time.sleep(3)  # time for a dozen scans by the collector and for connection attempts of a rank
-        # The server cannot accept connections on either listener.
+        # The server cannot accept connections on any of its listeners.
         subprocess.run([self.binary, "issues", "list", "--target", self.service.grpc], capture_output=True, timeout=60)
         with self.assertRaises(OSError):
             urllib.request.urlopen(self.service.http + "/metrics", timeout=3)

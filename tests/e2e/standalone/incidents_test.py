@@ -89,7 +89,7 @@ class Incidents(unittest.TestCase):
                     r"(?m)^evidence +\S", r"(?m)^incident +Incident %s" % incident[:12], r"  RESOLVED  |  ENDED  "):
             self.assertRegex(page, row)
         self.assertRegex(self.run_command("issues", "show", incident[:8], *log), r"(?m)^actions +none$")
-        # Notifications, like actions, are recorded only in the log.
+        # Like actions, notifications are recorded only in the log.
         of_log = [line for line in self.run_command("issues", "show", incident, "--json", *log).splitlines()
                   if '"io.pitwall.notification.' not in line]
         self.assertEqual(self.run_command("issues", "show", incident, "--json", *server).splitlines(), of_log)
@@ -129,7 +129,7 @@ class Incidents(unittest.TestCase):
         query = "/api/pitwall/v1/issue?job=%s&id=%s" % (urllib.parse.quote(job), incident)
         wait_for("the history", lambda: len(json.loads(fetch(self.pitwall.http + query)[1])["notifications"]) == len(records))
 
-    def test_symptom_is_listed_with_cause_but_not_sent(self):
+    def test_symptom_is_listed_with_cause_but_not_notified(self):
         rules = write(os.path.join(self.work, "rules.yaml"), RULES)
         config = write(os.path.join(self.work, "pitwall.yaml"), CONFIG % {"port": self.hooks.server_port})
         data, socket = os.path.join(self.work, "data"), os.path.join(self.work, "c.sock")

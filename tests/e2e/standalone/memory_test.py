@@ -76,7 +76,7 @@ class Memory(unittest.TestCase):
             pass  # the test has closed the connection
 
     def flood(self):
-        """Acts like a broken or hostile client: each value has a new step, and no step is ever promised."""
+        """Acts like a broken or hostile client. Each value has a new step, and no step is ever promised."""
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         connection.connect(self.socket)
         connection.settimeout(30)
@@ -111,7 +111,7 @@ class Memory(unittest.TestCase):
         self.assertEqual(harness.fetch(self.service.http + "/healthz")[1], "ok\n")
         self.assertEqual(self.service.metric("pitwall_memory_budget_bytes"), 268435456)
         grown = self.resident() - before
-        # Rules are evaluated on missing steps every 5 s of the job's time. Once the job is silent, ticks advance that time.
+        # Rules are evaluated on missing steps every 5 s of the job's time. After the job becomes silent, ticks advance that time.
         harness.wait_for("the error to be reported", lambda: any(
             e["type"] == "io.pitwall.rule.status" and e["data"]["status"] == "Error" for e in self.events()))
         connection.close()
@@ -120,7 +120,7 @@ class Memory(unittest.TestCase):
         errors = [e["data"] for e in events if e["type"] == "io.pitwall.rule.status" and e["data"]["status"] == "Error"]
         print("resident memory grew by %d MiB" % (grown >> 20))
         self.assertEqual({e["job"]["id"] for e in errors}, {"hostile"}, errors)
-        # The machine's speed determines which share is exhausted first: rows of steps, or rows above the job's watermark.
+        # The speed of the machine determines which share is exhausted first: rows of steps, or rows above the job's watermark.
         self.assertRegex(json.dumps(errors), r"more than [0-9.]+ MiB|steps without promises")
         issues = [e["data"]["job"]["id"] for e in events if e["type"] == "io.pitwall.issue.found"]
         self.assertTrue(issues and "hostile" not in issues, issues)

@@ -96,7 +96,7 @@ class Operations(unittest.TestCase):
 
         self.write("pitwall.yaml", "collector:\n  interval: 300ms\n")
         self.assertIn(config + ":2:13: interval must be one of 100ms", self.reload("nothing has changed"))
-        # If rules do not compile, the new interval is not applied either.
+        # If the rules do not compile, the new interval is not applied either.
         self.write("pitwall.yaml", "collector:\n  interval: 1s\n")
         self.write("rules.yaml", RULES.replace("!=", "!!"))
         self.assertIn("rules.yaml:8:", self.reload("nothing has changed"))
@@ -181,7 +181,7 @@ class Operations(unittest.TestCase):
 
     def test_exit_codes_are_as_documented(self):
         self.write("bad.yaml", "groups:\n- name: g\n  rules:\n  - alert: A\n    expr: rat(x[5m])\n")
-        # A file without tests is not compiled, as in promtool.
+        # Like promtool, this command does not compile a file without tests.
         bad = self.write("bad_test.yaml", "rule_files: [bad.yaml]\ntests: [{interval: 1m}]\n")
         good = self.write("good_test.yaml", """
 rule_files: [rules.yaml]
@@ -207,7 +207,7 @@ tests:
         return self.records("pitwall.actions")
 
     def issue_events(self, kind, alert):
-        """Returns the data of all events of this kind and alert that are in the log."""
+        """Returns the data of all events in the log with this kind and alert."""
         return [event["data"] for event in self.records("pitwall.issues")
                 if event["type"] == "io.pitwall.issue." + kind and event["data"].get("alert") == alert]
 
@@ -244,7 +244,7 @@ groups:
             (gone,) = wait_for("the end of Goes", lambda: self.issue_events("resolved", "Goes"))
             self.assertEqual((gone["end_reason"], gone["parameters"], gone["summary"]),
                              ("rule_removed", {"low": -1, "high": 100}, "above -1"))
-            # The same holds when a killed process restarts with the new rules.
+            # The same is true if a killed process restarts with the new rules.
             self.pitwall.kill()
             self.start("--config", config, "--interval", "200ms")
             self.write("rules.yaml", rules[:second])
@@ -277,7 +277,8 @@ groups:
         finally:
             doomed.kill()
         wait_for("the outcome to be recorded", lambda: len(self.actions()) >= 2)
-        # Each receiver is notified once, with the incident's key. This includes the receiver with filters, but not the one that excludes actions.
+        # Each receiver is notified once, with the incident's key. This includes the receiver with filters, but not the receiver that excludes
+        # actions.
         received = lambda path: [json.loads(body) for _, body in hooks.said(path)]
         wait_for("the notifications of the action",
                  lambda: all(any(e["type"] == "io.pitwall.action.done" for e in received(path)) for path in ("/all", "/minor")))
@@ -313,7 +314,7 @@ groups:
         self.assertEqual(command("actions", "list")[0], 2)
 
     def test_documented_dry_run_records_its_decision(self):
-        """Runs the commands of "Try it" in docs/actions.md with this test's directory and addresses."""
+        """Runs the commands in "Try it" in docs/actions.md with this test's directory and addresses."""
         with open(os.path.join(REPO, "docs", "actions.md"), encoding="utf-8") as page:
             server, training = re.findall(r"```\n(.*?)```", page.read().partition("## Try it")[2], re.S)
         folder = "/tmp/pitwall-actions"

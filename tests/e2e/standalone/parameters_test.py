@@ -18,7 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import harness  # noqa: E402
 
 BINARY = None
-# The maximum loss of harness.TRAINING is 9.
+# The maximum loss in harness.TRAINING is 9.
 RULES = """groups:
 - name: g
   interval: 1s
@@ -101,7 +101,7 @@ class Parameters(unittest.TestCase):
         harness.wait_for("the rule to be active", lambda: self.job() and self.parameter() == [("100", "rule")])
         self.assertFalse(self.state())
 
-        # An invalid request fails immediately, with place and cause.
+        # An invalid request fails immediately, and the error contains the place and the cause.
         code, _, err = self.set("limt", "5")
         self.assertEqual((code, "parameter: rule \"mine/g/LossHigh\" has no parameter \"limt\" (did you mean \"limit\"?)" in err), (2, True), err)
         status, body = self.ask(job=self.job(), rule=RULE, parameter="limit", value="much", reason="x")
@@ -115,7 +115,7 @@ class Parameters(unittest.TestCase):
         self.assertEqual(issue["summary"], "the loss is above 5")
         self.assertEqual(self.parameter(), [("5", "set")])
 
-        # The parameter survives a reload with another rule, and a kill.
+        # The parameter survives both a reload with another rule and a kill.
         os.replace(harness.write(self.rules + ".new", MORE), self.rules)
         harness.wait_for("the reload", lambda: self.service.said(r"rule set [0-9a-f]+ becomes active"))
         harness.wait_for("the new rule", lambda: any(one["rule"] == "mine/g/More" for one in self.get("/rules", job=self.job())["rules"]))
@@ -125,7 +125,7 @@ class Parameters(unittest.TestCase):
         harness.wait_for("the job after the restart", lambda: self.job() and self.parameter() == [("5", "set")])
         self.assertEqual(self.state(), "open")
 
-        # After a reset, the issue ends. It records who made each change.
+        # After a reset, the issue ends. The actions of the issue record who made each change.
         code, out, err = self.set("limit", "null", "--json")
         self.assertEqual(code, 0, err)
         answer = json.loads(out)

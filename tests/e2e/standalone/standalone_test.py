@@ -121,7 +121,7 @@ class Standalone(unittest.TestCase):
         first, part = self.watch("--from-start")
         training = train(self.socket, 150, nan_from=120)
         wait_for("three events", lambda: sum(kind == "event" for kind, _ in part) >= 3)
-        # The watch resumes with the token after the last complete batch; later events are sent again.
+        # The watch resumes with the token after the last complete batch. Later events are sent again.
         wait_for("a token", lambda: any(kind == "token" for kind, _ in part))
         self.cut(first)
         last_token = max(i for i, (kind, _) in enumerate(part) if kind == "token")
@@ -131,8 +131,8 @@ class Standalone(unittest.TestCase):
         wait_for("the NaN", lambda: any('"alert":"LossNotFinite"' in line for line in self.listed()))
         expected = wait_for("the remaining events", lambda: [i for k, i in list(everything) if k == "event"]
                             if len([1 for k, _ in list(everything) if k == "event"]) >= 13 else None)
-        # stdout and stderr are separate pipes, so only the IDs show which events preceded the token. The two watches together have received all
-        # events. The second watch repeats no event from before its token, and preserves the order.
+        # stdout and stderr are separate pipes, so only the IDs show which events preceded the token. Together, the two watches have received all
+        # events. The second watch does not repeat any event from before its token, and it preserves the order.
         wait_for("the second watch to catch up",
                  lambda: {i for k, i in list(part) + list(rest) if k == "event"} >= set(expected))
         resumed = [i for k, i in list(rest) if k == "event"]
@@ -145,7 +145,7 @@ class Standalone(unittest.TestCase):
         return subprocess.run([BINARY, "issues", "list", "--target", self.grpc, "--json", "--all"], stdout=subprocess.PIPE,
                               text=True, check=True).stdout.splitlines()
 
-    def test_3_replay_equals_live_after_a_clean_stop(self):
+    def test_3_replay_equals_live_events_after_clean_stop(self):
         self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
         verified = subprocess.run([BINARY, "backtest", "--verify", "--input", self.data], stdout=subprocess.PIPE, text=True)
         self.assertEqual(verified.returncode, 0, verified.stdout)
