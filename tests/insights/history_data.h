@@ -56,7 +56,7 @@ inline std::vector<OutgoingRecord> HistoryRecords(uint64_t seed) {
         .topic = std::string(kTelemetryTopic), .partition = 0, .key = batch.job, .value = bytes};
     const uint64_t luck = random() % 100;
     if (luck < 3) {
-      late.push_back(std::move(record));  // arrives much later
+      late.push_back(std::move(record));  // arrives much later than the others
       return;
     }
     if (luck < 6) late.push_back(record);  // arrives twice
@@ -78,7 +78,8 @@ inline std::vector<OutgoingRecord> HistoryRecords(uint64_t seed) {
     }
     for (const std::string& job : jobs) {
       for (size_t n = 0; n < 2; ++n) {
-        if (n == 1 && job == "job-b" && tick > 60 && tick < 100) continue;  // the source is silent
+        if (n == 1 && job == "job-b" && tick > 60 && tick < 100)
+          continue;  // the source is silent at this time
         OwnedBatch node(Cat("collector-", n), sequence);
         node.batch.job = job;
         node.batch.info.node = Cat("node-", n);

@@ -1,5 +1,6 @@
-// Test that kills a process with kill -9 at 20 random moments of ingestion and sealing, with a real
-// broker. Afterwards, all query results are bit-identical to those of an uninterrupted run.
+// Test that kills a process with kill -9 at 20 random moments during ingestion and sealing, with a
+// real broker. Afterwards, all query results must be bit-identical to those of an uninterrupted
+// run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -36,7 +37,7 @@ class KafkaKillTest : public kafka::KafkaTest {
   }
   ~KafkaKillTest() override { fs::remove_all(dir_); }
 
-  // Returns the results of all requests after reading the whole log. Fails the test if a job is
+  // Reads the whole log and returns the results of all requests. Fails the test if a job is
   // missing.
   std::vector<std::string> AnswersOf(const std::string& store) {
     HistoryOptions options = VictimOptions(store, topics_);
@@ -85,7 +86,7 @@ TEST_F(KafkaKillTest, ResultsAreBitIdenticalAfterTwentyKills) {
   ASSERT_EQ(unbroken.size(), static_cast<size_t>(kRequests));
   size_t bytes = 0;
   for (const std::string& answer : unbroken) bytes += answer.size();
-  EXPECT_GT(bytes, 1'000'000U);  // The requests return data.
+  EXPECT_GT(bytes, 1'000'000U);  // The requests must return data.
   const int64_t began = kafka::TestClock()->MonotonicNs();
   ASSERT_EQ(Wait(StartVictim(dir_ + "/timed")), 0);
   const int64_t took = kafka::TestClock()->MonotonicNs() - began;
@@ -94,7 +95,8 @@ TEST_F(KafkaKillTest, ResultsAreBitIdenticalAfterTwentyKills) {
   int killed = 0;
   bool finished = true;
   for (int i = 0; killed < 20 && i < 200; ++i) {
-    // A finished store cannot be interrupted, so start over.
+    // A process that has finished cannot be interrupted, so the store starts again from the
+    // beginning.
     if (finished) fs::remove_all(store);
     const pid_t victim = StartVictim(store);
     kafka::Pause(static_cast<int64_t>(random() % static_cast<uint64_t>(took * (i % 4 + 1) / 4)));

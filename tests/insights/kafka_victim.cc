@@ -1,5 +1,5 @@
 // insights_kafka_victim TOPICS STORE: builds the history from the broker under test until the
-// process is killed or has read and sealed everything. TOPICS: prefix of the topic names.
+// process is killed or has read and sealed everything. TOPICS is the prefix of the topic names.
 #include "tests/insights/victim_run.h"
 #include "tests/kafka/broker_under_test.h"
 

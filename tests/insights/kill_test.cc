@@ -1,6 +1,6 @@
-// Tests of the history after kills and damage. After kill -9 at random moments of ingestion and
-// sealing, all query results are bit-identical to those of an uninterrupted run. With damaged
-// files, queries return equal results or DataLoss.
+// Tests of the history after kills and damage. After kill -9 at random moments during ingestion and
+// sealing, all query results must be bit-identical to those of an uninterrupted run. With damaged
+// files, queries must return equal results or DataLoss.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -109,7 +109,7 @@ TEST_F(InsightsKillTest, ResultsAreBitIdenticalAfterTwentyKills) {
   }
   size_t bytes = 0;
   for (const std::string& answer : unbroken) bytes += answer.size();
-  EXPECT_GT(bytes, 1'000'000U);  // The requests return data.
+  EXPECT_GT(bytes, 1'000'000U);  // The requests must return data.
   log_ = nullptr;                // The victim opens the log.
   const int64_t began = clock_.MonotonicNs();
   ASSERT_EQ(Wait(StartVictim(dir_ + "/timed")), 0);
@@ -120,7 +120,8 @@ TEST_F(InsightsKillTest, ResultsAreBitIdenticalAfterTwentyKills) {
   int killed = 0;
   bool finished = true;
   for (int i = 0; killed < 20 && i < 400; ++i) {
-    // A finished store cannot be interrupted, so start over.
+    // A process that has finished cannot be interrupted, so the store starts again from the
+    // beginning.
     if (finished) fs::remove_all(store);
     const pid_t victim = StartVictim(store);
     pause->Wait(static_cast<int64_t>(random() % static_cast<uint64_t>(took * (i % 5 + 1) / 5)));
@@ -182,7 +183,7 @@ TEST_F(InsightsKillTest, DamagedFile_ReturnsEqualResultsOrDataLoss) {
       EXPECT_THAT(std::string(ToStd(keep.status().message())), ::testing::HasSubstr(copy));
       ++outcomes["refused"];
     } else if (!there && catalogue) {
-      ++outcomes["rebuilt"];  // The rebuilt catalog lacks events, which come from the log.
+      ++outcomes["rebuilt"];  // The rebuilt catalog lacks the events, which are in the log.
     } else {
       for (int i = 0; i < kRequests; i += 3) {
         const auto answer = Answer((*keep)->history(), i);
@@ -217,7 +218,7 @@ TEST_F(InsightsKillTest, DamagedFile_ReturnsEqualResultsOrDataLoss) {
     EXPECT_GT(outcomes[outcome], 0) << outcome;
 }
 
-// Data that is lost with the write-ahead file is read from the log again.
+// Data lost together with the write-ahead file is read from the log again.
 TEST_F(InsightsKillTest, DamagedWriteAheadFile_DoesNotChangeResults) {
   std::vector<std::string> right;
   {
@@ -234,7 +235,7 @@ TEST_F(InsightsKillTest, DamagedWriteAheadFile_DoesNotChangeResults) {
     const auto bytes = fs::file_size(wal, missing);
     return missing ? uintmax_t{0} : bytes;
   };
-  // On a busy machine, the victim may finish before it is killed, so retry.
+  // On a busy machine, the victim may finish before it is killed, so the test retries.
   for (int tries = 0; tries < 20; ++tries) {
     fs::remove_all(store);
     const pid_t victim = StartVictim(store);

@@ -28,7 +28,7 @@ from harness import CLIENT, Pitwall, wait_for, write  # noqa: E402
 
 BINARY = None
 JOB, SLOW = "live-page", 2
-# Elements to ignore: the line about the time, and controls that depend on the current state.
+# Elements to ignore: the line with the time, and controls that depend on the current state.
 LEFT_OUT = [".past", ".asks"]
 MARK_EACH, MARKS = 10, 12
 # Rank 0 marks some steps with an extra phase, and reports the end of each marked step when the next step starts.
@@ -114,7 +114,7 @@ class LivePage(unittest.TestCase):
     def test_1_step_is_visible_within_two_seconds(self):
         self.open("tab=nodes&range=15m", ".timeline canvas[data-ready]")
         self.browser.ask("watch", "ul.legend:has(+ .readout)", pattern="mark-\\d+;")
-        # Marks that existed before the page was opened do not count.
+        # Marks from before the page was opened do not count.
         old = set(self.browser.ask("seen"))
         wait_for("marked steps on the timeline", lambda: len(set(self.browser.ask("seen")) - old) >= MARKS)
         seen = self.browser.ask("seen")
@@ -126,7 +126,7 @@ class LivePage(unittest.TestCase):
         self.assertLessEqual(statistics.median(lags), 2, lags)
         self.assertEqual(self.browser.ask("faults"), [])
 
-    def test_2_slow_rank_is_first_and_click_lists_spans(self):
+    def test_2_slow_rank_is_first_and_click_lists_its_spans(self):
         wait_for("60 steps", lambda: self.get("/heatmap/steps", width=500, basis="own")["to_step"] >= 60)
         self.open("tab=nodes", "table[aria-label='Slowest ranks']")
         self.assertEqual(self.browser.all("table[aria-label='Slowest ranks'] tbody th", "")[0][0], "Rank %d" % SLOW)
@@ -155,11 +155,11 @@ class LivePage(unittest.TestCase):
         return max(int(at) for at in times if at)
 
     def test_3_page_as_of_a_time_matches_live_page(self):
-        # The log ends while the job is running, so the live state is the state at the end of the history. No process sends data after that.
+        # The log ends while the job is running, so the live state is the state at the end of the history. No process sends data afterwards.
         self.assertEqual(self.pitwall.stop(), 0, self.pitwall.log())
         self.kill_job()
         self.serve("insights")
-        # A rule may be evaluated at a tick after the last sample. The live state includes that evaluation.
+        # A rule may be evaluated at a tick after the last sample. The live state includes the result of that evaluation.
         then = self.newest()
         live, as_of = self.texts(""), self.texts("at=%s&" % then)
         for tab, text in live.items():
@@ -171,11 +171,11 @@ class LivePage(unittest.TestCase):
         self.train()
         wait_for("another attempt", lambda: self.get("/job")["attempt_count"] > 1)
         wait_for("30 steps of the attempt", lambda: self.get("/phases", last=30)["steps"] == 30)
-        # The attempt has ended and all of its ticks are evaluated.
+        # The attempt has ended, and all of its ticks have been evaluated.
         self.kill_job()
         wait_for("the job's end", lambda: self.get("/job")["state"] == "ended")
         then = self.newest()
-        # A rule's verdict is its last status before the data of the ranks ended. If another attempt follows, the verdict is known only up to the end
+        # The verdict of a rule is its last status before the ranks' data ended. If another attempt follows, the verdict is known only up to the end
         # of the attempt.
         rules = ["section:has(> header > #rules-title)"]
         live = self.texts("", rules)

@@ -29,7 +29,7 @@ from cells import CELLS  # noqa: E402
 
 KEPT = os.path.join(HERE, "one_minute")
 COUNT = 10
-# Kinds of faults as the reader sees them. File and job names would reveal the fault, so the job in the pictures is named "training".
+# Kinds of faults as described to the reader. File and job names would reveal the fault, so the job in the pictures is named "training".
 KINDS = {"slow": "a slow rank", "signal": "a rank died", "cancelled": "the job was cancelled", "exception": "a rank died", "exit": "a rank died",
          "memory": "a rank died", "stop": "a hang", "skip": "a hang", "sleep": "a hang", "nan": "the loss is not finite", "rate_ramp": "the learning rate is wrong",
          "raised": "the loss jumped", "data_stall": "ranks wait for their data"}
@@ -46,7 +46,7 @@ def fault_of(name):
 
 
 def chosen(seed, count=COUNT):
-    """Returns the names of cells with different faults. The seed selects the faults and a cell for each."""
+    """Returns the names of cells with different faults. The seed selects the faults, and a cell for each fault."""
     by_fault = {}
     for name, entry in sorted(recordings.manifest().items()):
         fault = fault_of(name)
@@ -67,7 +67,7 @@ class Served:
     """A server for the page of a recorded fault: replays its log and runs `pitwall insights` on the result."""
 
     def __init__(self, pitwall, name, folder, which=None, load=(), config="insights: {retention: 876000h}\n"):
-        """load: flags of a `pitwall loadgen` whose jobs are written to the same log."""
+        """load: flags of a `pitwall loadgen` command whose jobs are written to the same log."""
         entry = recordings.manifest()[name]
         which = which or ("default" if entry["default"]["named"] else "all")
         source, data = os.path.join(folder, name), os.path.join(folder, name + ".replayed")
@@ -83,7 +83,7 @@ class Served:
                                "--no-status", "--output", data], capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError("%s: replay failed with exit code %d (%s)" % (name, done.returncode, done.stderr[-500:]))
-        # The first alert of the fault's kind is the one whose link a person would receive.
+        # A person would receive the link of the first alert of the fault's kind.
         events = [json.loads(line) for line in done.stdout.splitlines()]
         found = [event for event in events if event["type"].endswith(".issue.found")]
         alert = next(event for event in found if event["data"]["alert"] in entry[which]["named"])
@@ -137,7 +137,7 @@ def seconds(text):
 
 
 def wrong(answer, true):
-    """Returns the names of the wrong parts of an answer; [] if all are right."""
+    """Returns the names of the wrong fields in an answer, or [] if all fields are correct."""
     out = [key for key in ("kind", "place") if answer[key] != true[key]]
     # The tolerance covers one second of rounding before the fault, and the time that a rule needs to fire.
     return out + ([] if -1.5 <= seconds(answer["start"]) - true["began"] <= START_SECONDS else ["start"])

@@ -14,14 +14,14 @@ import unittest
 import one_minute
 
 BINARY = None
-# Phrases, at least one of which must be in the picture.
+# At least one of these phrases must be in the picture.
 WORDS = {"a slow rank": ["times as long"], "a rank died": ["died", "was lost"], "the job was cancelled": ["ended on purpose"], "a hang": ["missing", "no step for", "hang"],
          "the loss is not finite": ["is NaN", "not finite"], "the learning rate is wrong": ["learning rate"], "the loss jumped": ["loss jumped", "loss stays"],
          "ranks wait for their data": ["waits for data"]}
 
 
 class OneMinute(unittest.TestCase):
-    def test_stored_answers_are_right(self):
+    def test_stored_answers_are_correct(self):
         right, of = one_minute.judge(one_minute.KEPT, os.path.join(one_minute.KEPT, "truth.json"))
         self.assertEqual(of, one_minute.COUNT)
         self.assertGreaterEqual(right, 9)

@@ -33,10 +33,10 @@ namespace pitwall::history {
 namespace {
 
 constexpr int64_t kBegin = 1'767'225'600 * kNanosPerSecond;
-constexpr double kGoalMegabytes = 1.0;    // on disk per million samples, including spans
+constexpr double kGoalMegabytes = 1.0;    // disk usage per million samples, including spans
 constexpr double kMostMegabytes = 2.0;    // limit above which the test fails
-constexpr double kGoalGibibytes = 2.0;    // of memory
-constexpr double kGoalMilliseconds = 50;  // per response
+constexpr double kGoalGibibytes = 2.0;    // limit on memory
+constexpr double kGoalMilliseconds = 50;  // limit per response
 
 double CpuSeconds(int who) {
   rusage usage{};
@@ -110,7 +110,7 @@ std::vector<View> ViewsOf(const JobOverview& job) {
   const auto s = [](int64_t ns) { return Cat(ns / kNanosPerSecond); };
   const auto ranks = std::count_if(job.sources.begin(), job.sources.end(),
                                    [](const auto& one) { return one.second.rank >= 0; });
-  // Width that the page requests, for a canvas of 250,000 cells.
+  // Width that the page requests for a canvas of 250,000 cells.
   const std::string of_page =
       Cat("&width=", std::clamp<int64_t>(250'000 / std::max<int64_t>(1, ranks), 60, 500));
   return {
@@ -188,8 +188,8 @@ class Measurement {
 
   const loadgen::LoadPlan plan_;
   const std::string dir_;
-  const std::string view_;  // "" selects all; if it starts with "/", request paths
-  const int calls_;         // per view, within a second
+  const std::string view_;  // "" selects all views; if it starts with "/", request paths
+  const int calls_;         // number of calls per view, within a second
   clock::SystemClock clock_;
   PipeLog log_{&clock_};
   std::unique_ptr<HistoryService> keep_;
@@ -201,7 +201,7 @@ Status Measurement::Open() {
   options.dir = dir_;
   options.max_bytes = int64_t{1} << 40;
   options.retention_ns = kMaxPosition;
-  keep_ = nullptr;  // Release the folder's lock.
+  keep_ = nullptr;  // Releases the folder's lock.
   ASSIGN_OR_RETURN(keep_, HistoryService::Open(&clock_, &log_, options));
   return OkStatus();
 }
@@ -215,7 +215,8 @@ Status Measurement::Ingest() {
   ASSIGN_OR_RETURN(const RecordWriter::Totals totals, load->Forward(&log_));
   const double forwarding = CpuSeconds(RUSAGE_THREAD) - before;
   const auto pause = clock_.NewWakeup();
-  // The log is read to its end, and the jobs' windows are sealed, which happens 15 s after the end.
+  // The log has been read to its end, and the jobs' windows are sealed, which happens 15 s after
+  // the end.
   const auto done = [&] {
     if (keep_->counters().records < totals.load.records) return false;
     for (const JobLifePtr& job : keep_->history().Jobs()) {
@@ -227,7 +228,7 @@ Status Measurement::Ingest() {
     RETURN_IF_ERROR(keep_->Health());
     pause->Wait(50 * kNanosPerMilli);
   }
-  keep_->Stop();  // Seal the remaining data.
+  keep_->Stop();  // Seals the remaining data.
   RETURN_IF_ERROR(keep_->Health());
   const double peak = PeakGibibytes();
   const double cpu = CpuSeconds(RUSAGE_SELF) - forwarding;
@@ -249,10 +250,10 @@ Status Measurement::Ingest() {
   return OkStatus();
 }
 
-// A handler runs in one thread, and its data is in the page cache. Its CPU time therefore equals
-// its latency on a machine with an idle core, and can be measured on a busy machine too. Each view
-// starts with a newly opened history, so that its first response starts without open segments and
-// decoded data.
+// A handler runs in one thread, and its data is in the page cache. On a machine with an idle core,
+// its CPU time therefore equals its latency, and CPU time can be measured on a busy machine too.
+// Each view starts with a newly opened history, so that its first response starts without open
+// segments and decoded data.
 Status Measurement::RunQueries() {
   Print("  responses: cold, median, 99% (ms of a core); CRC\n");
   const JobLifePtr job = keep_->history().Jobs()[0];
@@ -280,7 +281,7 @@ Status Measurement::RunQueries() {
       crc = Crc32c(response.body);
       if (response.status != 200) {
         refused = response.body;
-        failed_ |= response.status != 422;  // A documented limit is not a failure.
+        failed_ |= response.status != 422;  // Reaching a documented limit is not a failure.
         break;
       }
     }

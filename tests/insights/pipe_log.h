@@ -1,4 +1,4 @@
-// In-memory log that holds only unread records, up to a limit, so that a load of many gigabytes
+// In-memory log that contains only unread records, up to a limit, so that a load of many gigabytes
 // passes through it without a disk.
 #pragma once
 

@@ -26,7 +26,7 @@ import harness  # noqa: E402
 
 BINARY = None
 SEED, COUNT = 12, 12
-# The load is newer than the recording. It starts at a fixed time because the size of its history depends on it.
+# The load is newer than the recording. It starts at a fixed time, because the size of its history depends on the start time.
 FINISHED, LOAD = "exit-3-2", ("--steps", "2600", "--duration", "20m", "--start", "2026-11-24T00:00:00Z")
 PLACES = ("rank", "node", "gpu", "hw_id", "stage", "phase", "tensor", "collection", "worker")
 COSTS = {"death": "that rank was lost", "hang": "no steps complete", "numerics": "no time lost", "optimization": "no time lost"}
@@ -71,8 +71,8 @@ class RecordedFaults(Evidence):
         for name in one_minute.chosen(SEED, COUNT):
             cls.served[name] = one_minute.Served(BINARY, name, folder, "all")
             cls.running.callback(cls.served[name].stop)
-        # While its size exceeds the limit, the history drops raw samples of the oldest finished job first. That takes some seconds, which pass during
-        # the other tests.
+        # While the history is larger than its limit, it drops raw samples, beginning with the oldest finished job. That takes some seconds, which
+        # pass during the other tests.
         cls.old = one_minute.Served(BINARY, FINISHED, cls.running.enter_context(tempfile.TemporaryDirectory(prefix="pitwall-faults-")), "default", LOAD,
                                     "insights: {retention: 876000h, max_bytes: 2600000}\n")
         cls.running.callback(cls.old.stop)
@@ -153,7 +153,7 @@ class RecordedFaults(Evidence):
         print("the page shows the evidence of %d alerts in %d recordings" % (len(alerts), len(self.served)))
         self.assertGreaterEqual(len(alerts), 12)
 
-    def test_chart_query_returns_value_of_event(self):
+    def test_chart_query_returns_value_in_event(self):
         served, event = next((served, event) for alert, (served, event) in self.first_of_each(self.served) if alert == "CPUSaturated")
         box = "#issue-%s .evidence" % event["id"]
         self.browser.open(served.link(event["id"]), box + "[data-query*=system_cpu]")

@@ -25,7 +25,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 import harness  # noqa: E402
 
 BINARY = WRITER = None
-# One alert of each kind of issue. Its job is named after the alert.
+# One alert of each kind of issue. The job of an alert has the same name as the alert.
 KINDS = {"CollectiveHang": "hang", "StragglerRank": "straggler", "LossNotFinite": "numerics", "RankDied": "death", "CPUSaturated": "bottleneck", "HostLeak": "memory",
          "XidResetGpu": "hardware"}
 PACKS = ["default", "training", "fleet", "gpu"]
@@ -94,7 +94,7 @@ class RollupsLeft(recorded_faults_test.Evidence):
                 for part in (issue["summary"], alert):
                     self.assertIn(part, text)
                 self.assertEqual(self.browser.all("[data-incident] [data-field=suggestion]", "")[0][0], issue["event"]["data"]["suggestion"])
-        # The other data is still there, because dropping the samples freed enough space.
+        # All other data is still there, because dropping the samples freed enough space.
         self.assertLess(int(self.of(NOISE)["raw_from_ns"] or 0), int(self.of(NOISE)["last_ns"]))
 
 

@@ -72,8 +72,8 @@ class JobSink final : public loadgen::LoadSink {
   int64_t offset_ = 0;
 };
 
-// The largest window of a load: its size in memory, its samples, and the additional memory for
-// sealing it.
+// Measurements for the largest window in a load: its size in memory, its samples, and the
+// additional memory for sealing it.
 struct Taken {
   size_t kept = 0;
   size_t samples = 0;
@@ -133,7 +133,7 @@ TEST(SealingMemory, SealingRanksNeedsLessMemoryThanWindow) {
   EXPECT_LT(taken.sealing, taken.kept) << taken.samples << " samples";
 }
 
-// Nodes have few tables with many columns. One table is unpacked at a time.
+// Nodes have few tables with many columns. Tables are unpacked one at a time.
 TEST(SealingMemory, SealingNodesNeedsLessMemoryThanWindow) {
   loadgen::LoadPlan plan = Plan();
   plan.nodes = 8;

@@ -45,7 +45,8 @@ def parse_series(text):
     return name, [(key, value.encode().decode("unicode_escape")) for key, value in re.findall(r'(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"', labels)]
 
 
-# Alerts whose first test depends on facts outside its series, such as an earlier sample or a parameter, so that another test is used.
+# Alerts whose first test depends on facts that its series do not contain, such as an earlier sample or a parameter. For these alerts, another test is
+# used.
 CHOSEN = {"TreeDepth": "TreeDepth: fires when trees have been seven levels deep for ten rounds",
           "UnchangedTensor": "UnchangedTensor: fires, and ends when the tensor moves again"}
 
@@ -77,7 +78,7 @@ class Source:
         self.stale = self.stale or "stale" in text.split()
 
     def silent_from(self):
-        """Returns the tick from which a silent source sends nothing, or None."""
+        """Returns the tick from which a silent source stops sending data, or None."""
         last = max((i for column in self.rows for i, value in enumerate(column) if value != "_"), default=-1)
         return last + 1 if self.stale and last + 1 < len(self.rows[0]) else None
 
@@ -128,7 +129,7 @@ def batch(source, last, mode, ticks):
 
 def ends_of_batches(length, steps, begun):
     """Returns the ticks at which batches end. A batch belongs to one process. The first step is a separate batch, because a client promises it
-    separately and evaluation starts there."""
+    separately and evaluation starts at that step."""
     return sorted({*range(TICKS, length, TICKS), *begun, *([1] if steps else []), length})
 
 
@@ -147,7 +148,7 @@ def sent_in_batches(source, length, every, mode, begun):
 
 
 def sent_each_second(source, length, every):
-    """Returns the same as sent_in_batches() for a source that sends every second until it falls silent."""
+    """Returns the same as sent_in_batches(), but for a source that sends every second until it falls silent."""
     out, silent = [], source.silent_from()
     for second in range(int((length if silent is None else silent) * every)):
         last = BEGAN_NS + (second + 1) * 10 ** 9 - 1

@@ -24,7 +24,7 @@ PACKS = ["across-runs", "debugger-compat-loss", "debugger-compat-tensor", "debug
 
 
 class Served(one_minute.Served):
-    """A server for the page of a log with alerts. The event of each alert identifies its job."""
+    """Server for the page of a log with alerts. The event of each alert identifies its job."""
 
     def __init__(self, pitwall, name, data, folder, config="insights: {retention: 876000h}\n"):
         self.pitwall, self.name, self.data, self.folder, self.job = pitwall, name, data, folder, ""
@@ -50,7 +50,7 @@ class ShippedAlerts(recorded_faults_test.Evidence):
                                     capture_output=True, text=True).stdout
             served = Served(BINARY, name, judged, folder.name)
             cls.addClassCleanup(served.stop)
-            # An event of the alert's own job is preferred.
+            # The event of the alert's own job is preferred.
             for event in map(json.loads, events.splitlines()):
                 alert = event["data"].get("alert")
                 if event["type"].endswith(".issue.found") and (alert not in cls.found or event["data"]["job"]["id"] == alert != cls.found[alert][0]["data"]["job"]["id"]):

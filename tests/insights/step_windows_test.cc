@@ -1,4 +1,4 @@
-// Tests with generated jobs that step heat maps from summaries of sealed windows are bit-identical
+// Tests with generated jobs. Step heat maps from summaries of sealed windows must be bit-identical
 // to those from samples.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,8 +19,7 @@ namespace {
 
 constexpr int64_t kSecond = kNanosPerSecond;
 
-// Passes the step windows of another history through, with or without their summaries, and counts
-// reads.
+// Forwards the step windows of another history, with or without their summaries, and counts reads.
 class ForwardingHistory : public History {
  public:
   ForwardingHistory(const History* of, bool summaries) : of_(*of), summaries_(summaries) {}
@@ -100,11 +99,11 @@ class ForwardingHistory : public History {
 // Disturbances of a generated job.
 struct Disturbances {
   unsigned seed = 1;
-  bool drift = false;      // ranks do not wait for each other
-  bool lost = false;       // some ranks end early, and some steps of other ranks are not reported
-  bool attempts = false;   // the job returns to an earlier step and repeats steps
-  bool late = false;       // rows arrive after their window was sealed
-  bool evaluates = false;  // steps of another mode occur in between
+  bool drift = false;         // ranks do not wait for each other
+  bool lost = false;          // some ranks end early, and some steps of others are missing
+  bool attempts = false;      // the job goes back to an earlier step and repeats steps
+  bool late = false;          // rows arrive after their window was sealed
+  bool evaluates = false;     // steps of another mode occur in between
   bool missing_wait = false;  // one step has no reported wait
   bool relabeled = false;     // the series of some ranks get another label
 };
@@ -141,13 +140,13 @@ class StepWindowsTest : public HistoryServiceTest {
     const auto noise = [&] { return static_cast<double>(random() % 1'000'000) / 1e6; };
     std::map<std::pair<int, int>, std::vector<Row>> out;
     for (int rank = 0; rank < kRanks; ++rank) {
-      int64_t begin = kBegin;  // start of step 0
+      int64_t begin = kBegin;  // start time of step 0
       int64_t slower = 0;      // accumulated delay of the rank
       int boot = 0;
       for (int step = 0; step < kSteps; ++step) {
         if (story.attempts && boot == 0 && step == 230) {
           ++boot;
-          step = 205;  // restart from a checkpoint
+          step = 205;  // the job restarts from a checkpoint
           begin += 275 * kSecond;
         }
         if (story.lost && rank % 11 == 5 && step > 150 + rank) break;
@@ -173,7 +172,8 @@ class StepWindowsTest : public HistoryServiceTest {
     return out;
   }
 
-  // Sends every `parts`th batch, starting with number `part`. Tests send the other batches late.
+  // Sends every `parts`th batch, starting with batch number `part`. Tests send the remaining
+  // batches late.
   void SendRows(const Disturbances& story, size_t part, size_t parts) {
     for (const auto& [key, rows] : Make(story)) {
       const auto& [rank, boot] = key;
@@ -197,7 +197,7 @@ class StepWindowsTest : public HistoryServiceTest {
           b.batch.schemas.emplace_back(schema);
           b.Rows(schema, times, cells, steps, mode);
           Send(b.batch);
-          if (sequence % 5 == 0) Send(b.batch);  // duplicate
+          if (sequence % 5 == 0) Send(b.batch);  // a duplicate
         }
       }
     }
@@ -264,7 +264,7 @@ class StepWindowsTest : public HistoryServiceTest {
       EXPECT_TRUE(Same(map->rows[r].cells, right->rows[r].cells)) << "rank " << map->rows[r].rank;
     }
   }
-  // Returns true if the values are bit-identical, except for the kind of NaN.
+  // Returns true if the values are bit-identical. All NaN values count as identical.
   static bool Same(const std::vector<double>& a, const std::vector<double>& b) {
     return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](double x, double y) {
       return x == y || (std::isnan(x) && std::isnan(y));
@@ -329,7 +329,7 @@ class StepWindowsTest : public HistoryServiceTest {
 TEST_F(StepWindowsTest, HeatMapOfSteadyJobReadsNoSamples) {
   Open();
   SendRows({}, 0, 1);
-  Compare(history());  // The rows are in memory, or already sealed on a slow machine.
+  Compare(history());  // The rows are in memory. On a slow machine, they may be sealed.
   Seal();
   Read read = Compare(history());
   EXPECT_GT(read.blocks, 0U);
@@ -341,7 +341,7 @@ TEST_F(StepWindowsTest, HeatMapOfSteadyJobReadsNoSamples) {
     EXPECT_EQ(whole.samples_read, 0U);
     EXPECT_EQ(whole.blocks_read, 4U);
   }
-  RemoveCatalogue();  // The catalog is rebuilt from the segments, including their summaries.
+  RemoveCatalogue();  // The segments and their summaries suffice to rebuild the catalog.
   Open();
   EXPECT_EQ(Compare(history()).blocks, read.blocks);
 }
@@ -415,10 +415,10 @@ TEST_P(GeneratedJobs, SummariesMatchSamples) {
 }
 
 #ifdef PITWALL_SANITIZED
-// With a sanitizer, running all combinations takes minutes.
+// With a sanitizer, all combinations would take minutes.
 INSTANTIATE_TEST_SUITE_P(Stories, GeneratedJobs, ::testing::Values(0b0010111));
 #else
-// Each disturbance alone, and combinations of them.
+// The cases are each disturbance alone and combinations of disturbances.
 INSTANTIATE_TEST_SUITE_P(Stories, GeneratedJobs,
                          ::testing::Values(0b0000001, 0b0000010, 0b0000100, 0b0001000, 0b0010000,
                                            0b0100000, 0b1000000, 0b0001110, 0b0010111, 0b1011010,

@@ -10,7 +10,7 @@
 
 namespace pitwall::history {
 
-// `topics`: prefix of the telemetry, issues, actions, and captures topics.
+// `topics` is the prefix of the telemetry, issues, actions, and captures topics.
 inline HistoryOptions VictimOptions(const std::string& store, const std::string& topics) {
   HistoryOptions options;
   options.dir = store;
@@ -20,11 +20,11 @@ inline HistoryOptions VictimOptions(const std::string& store, const std::string&
   options.captures_topic = topics + options.captures_topic;
   options.save_interval_ns = 0;
   options.grace_ns = 0;
-  options.memory_bytes = 100'000;  // constant memory pressure
+  options.memory_bytes = 100'000;  // simulates constant memory pressure
   return options;
 }
 
-// Returns the exit code, which is 0 once the whole log has been read and sealed.
+// Returns the exit code, which is 0 after the whole log has been read and sealed.
 inline int RunVictim(Clock* clock, Log* log, HistoryOptions options) {
   auto keep = HistoryService::Open(clock, log, std::move(options));
   if (!keep.ok() || !(*keep)->Start().ok()) return 4;

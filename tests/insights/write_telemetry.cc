@@ -29,7 +29,7 @@ namespace pitwall {
 namespace {
 
 struct Source {
-  Batch batch;  // fields that all of its batches share
+  Batch batch;  // fields shared by all of its batches
   Schema schema;
 };
 

@@ -1,4 +1,4 @@
-// Load generator in a separate process, so that its memory and CPU time do not count for the
+// Load generator in a separate process, so that its memory and CPU time are not attributed to the
 // consumer.
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace pitwall::history {
 
-// Writes records to a pipe. The first record of a job is preceded by the event for the job's start.
+// Writes records to a pipe. The start event of a job precedes the job's first record.
 class RecordWriter final : public loadgen::LoadSink {
  public:
   struct Head {  // Header of a record. The final record has neither topic nor key, and its value
@@ -73,7 +73,7 @@ class RecordWriter final : public loadgen::LoadSink {
       event.job_change = change;
       event.end_detail = begins ? EndDetail::kNone : EndDetail::kCompleted;
       event.id = MakeEventId(event);
-      // A closed pipe makes the next record fail, so this error is ignored.
+      // If the pipe is closed, the next record fails, so this error is ignored.
       (void)Put(Head::Topic::kIssues, last_ns_, job, cloudevents::EncodeCloudEvent(event));
       ++event.sequence;
     }
@@ -104,7 +104,7 @@ class LoadProcess {
     return std::unique_ptr<LoadProcess>(new LoadProcess(child, ::fdopen(ends[0], "r")));
   }
   ~LoadProcess() {
-    std::fclose(from_);  // A child that is still writing ends.
+    std::fclose(from_);  // This ends a child that is still writing.
     ::waitpid(child_, nullptr, 0);
   }
   LoadProcess(const LoadProcess&) = delete;
