@@ -27,8 +27,7 @@ struct OutputCut {
 // only `recovered`; the caller writes the files.
 //
 // Each batch in a segment records its commit, even after compaction, so the cut is exact. Batches
-// of
-// later commits than that of the position are cut because they will be produced again from the
+// of later commits than that of the position are cut because they will be produced again from the
 // input. If the input does not reach back far enough, nothing is cut.
 StatusOr<OutputCut> CutOutputs(const DerivedOutputs& derived,
                                const std::vector<DamageReport>& reports, Recovered* recovered);
