@@ -71,7 +71,7 @@ TEST(StatusReasonTest, PendingReasonContainsFiringTime) {
   for (int t = 1; t <= 4; ++t) Feed(&shard, t, {{"0", 1}, {"1", 1}});
   for (int t = 5; t <= 7; ++t) Feed(&shard, t, {{"0", 9}, {"1", 1}});
   for (int t = 8; t <= 20; ++t) Feed(&shard, t, {{"0", 9}, {"1", 9}});
-  // Ticks are 2 s apart, so a `for` of 9 s ends at the tick after 10 s.
+  // Ticks are 2 s apart, so with `for: 9s` an alert fires at the tick 10 s after it became pending.
   EXPECT_THAT(shard.Events(),
               ElementsAre("status NoIssuesFound High ",
                           "status InProgress High 1 element is pending since 2026-01-01T00:00:06Z, "

@@ -47,9 +47,9 @@ bool ReportsLostPeer(const RankDeath& death) {
          });
 }
 
-// Returns whether a launcher may have seen this rank end and ended the other ranks because of it. A
-// rank reports an exception before its process ends, so an exception that arrives after the SIGTERM
-// of another rank cannot be the cause.
+// Returns whether a launcher may have seen this rank end and ended the other ranks because of it.
+// An exception alone does not count. It is reported before the process ends, so it never arrives
+// after the SIGTERM that the launcher sends to the other ranks.
 bool IsFailure(const RankDeath& death) {
   return SignalOf(death).has_value() || death.exit_code.value_or(0) != 0;
 }

@@ -140,7 +140,7 @@ uint32_t History::Find(const plan::DomainPlan& domain, plan::NodeId id, bool fin
   const bool is_or = node.kind == plan::NodeKind::kSetOp && node.set == plan::SetOp::kOr;
   if (is_or) condition.kind = Condition::Kind::kAll;
   const bool is_unless = node.kind == plan::NodeKind::kSetOp && node.set == plan::SetOp::kUnless;
-  // The right side of a set operator can only contain the subject if the left side does.
+  // The right side of `and` and `unless` is a condition, never the subject of the rule.
   const bool left_only = node.kind == plan::NodeKind::kSetOp && !is_or;
   for (size_t i = 0; i < (is_unless ? 1 : node.inputs.size()); ++i) {
     const uint32_t part = Find(domain, node.inputs[i], finding && (i == 0 || !left_only));
