@@ -51,7 +51,7 @@ class CaptureTest(ClientTest):
         first = answer["threads"][0]
         self.assertEqual((first["main"], first["name"]), (1, "MainThread"))
         self.assertEqual(first["id"], threading.main_thread().native_id)
-        self.assertTrue(any(line.startswith("test_response_has_threads") and "test_stacks.py:" in line for line in first["frames"]),
+        self.assertTrue(any(line.startswith(self._testMethodName) and "test_stacks.py:" in line for line in first["frames"]),
                         first["frames"])
         loader = next(thread for thread in answer["threads"] if thread["name"] == "my-loader")
         self.assertTrue(any(line.startswith("here_i_wait (") for line in loader["frames"]))
