@@ -197,7 +197,8 @@ def _whole(name, number):
 def end(reason, timeout=None, exiting=False, exit_status=None, flush=True):
     """Sends the queued data and the Goodbye, and waits as Patience(timeout) does. Nothing is recorded after that.
 
-    exiting: the process is about to exit, with exit_status if that is known. flush: records open measurements first.
+    exiting: the process is about to exit, with exit_status if that is known.
+    flush: records open measurements first.
     """
     global client, recorder
     if client is not None and flush:

@@ -78,8 +78,10 @@ class Series:
 class History:
     """Client of a running Pitwall server with the insights role.
 
-    url: address of the server. token: required unless the server is on the loopback interface. token_file: file that contains the token. timeout:
-    seconds per request.
+    url: address of the server.
+    token: required unless the server is on the loopback interface.
+    token_file: file that contains the token.
+    timeout: seconds per request.
 
     Requests raise HistoryError. Several threads may share an object.
     """
