@@ -10,7 +10,7 @@
 # Every header compiles alone: that of a source which includes it first does so there, and the target
 # all_verify_interface_header_sets (run by the lint tests) compiles the others.
 #
-# COLD marks a module whose code runs once per command, request, or change of the configuration. It is compiled with less optimization
+# COLD marks a module whose code runs per command, request, issue, or change of the configuration, not per sample. It is compiled with less optimization
 # (cmake/compiler.cmake), which saves a third of its compilation time.
 #
 # TESTS become one GoogleTest binary <target>_test, run by ctest under the same name. Under the thread sanitizer only modules that start
