@@ -4,8 +4,8 @@
 
 Each healthy receiver must get each issue in at least one notification. A delay is measured from the event's time to its arrival, so it includes kills
 and restarts. An issue whose first notification is prevented by a kill arrives with the end of its incident, LIFETIME later. In the run with faulty
-receivers, the median delay may therefore be at most twice that of the run without them, and p99 at most LIFETIME longer than that: a healthy receiver
-that waits for the slow one exceeds both. --update writes the table to docs/notify.md. Four of the healthy receivers are notified of incidents, and
+receivers, the median delay must be at most twice that of the run without them, and p99 at most twice plus LIFETIME. A receiver that waits for the slow
+one misses issues and exceeds p99. --update writes the table to docs/notify.md. Four of the healthy receivers are notified of incidents, and
 three of each event.
 """
 import argparse
