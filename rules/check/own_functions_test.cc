@@ -13,7 +13,7 @@ using ::testing::HasSubstr;
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// Returns the errors and warnings about one alert expression, or "" if there are none.
+// Returns the errors and warnings about one alert expression, or "" if the expression is valid.
 std::string CheckExpr(std::string_view expr) {
   CheckOptions options;
   options.default_interval = 60 * kSecond;

@@ -73,7 +73,7 @@ class SnapshotAssembler {
     uint64_t bytes = 0;  // total size of the pieces
     std::string rule_set_hash;
     std::map<uint32_t, std::string> pieces;
-    std::string refused;  // reason for rejecting all further chunks; "" if there is none
+    std::string refused;  // reason for rejecting all further chunks; "" if they are accepted
   };
   using Key = std::pair<std::string, int64_t>;
 

@@ -55,7 +55,7 @@ class Shard {
   Shard(RuleSetProvider* rules, const EngineOptions& options);
   ~Shard();
 
-  // Sets the rule set that is active before the first record to feed; "" if there is none.
+  // Sets the rule set that is active before the first record to feed, or "" for no rules.
   Status SetInitialRules(const std::string& hash);
   // Sets the offset of the first record to read. replay_offset() returns it until that record is
   // read. Jobs that were not restored start at or after `strangers_from`, because jobs in earlier

@@ -55,7 +55,7 @@ struct JobOverview {
   std::map<std::string, uint64_t> found;  // number of issues started, by rule
   uint64_t open_issues = 0;
   std::string worst_severity;  // worst severity of open issues; empty if no issue is open
-  // Earliest onset among open issues that report stalled steps; 0 if there are none.
+  // Earliest onset among open issues that report stalled steps; 0 without such issues.
   int64_t stalled_since_ns = 0;
   // Amount of data stored for the job.
   uint64_t samples = 0;

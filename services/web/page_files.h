@@ -11,7 +11,7 @@ struct PageFile {
   std::string_view type;
   std::string_view tag;  // entity tag of the plain bytes, with its quotes
   std::string_view plain;
-  std::string_view gzip;    // "" if there is none
+  std::string_view gzip;    // "" if the file has no gzip form
   std::string_view brotli;  // "" if not available
 };
 

@@ -34,7 +34,7 @@ class FakeClock final : public Clock {
   // Blocks until at least `count` threads are waiting (timed or not). Detects that a thread sleeps
   // without a fixed delay.
   void AwaitWaiters(size_t count) const;
-  // Returns the earliest deadline of all timed waits (monotonic ns), or -1 if there are none.
+  // Returns the earliest deadline of all timed waits (monotonic ns), or -1 without timed waits.
   int64_t NextDeadline() const;
 
   struct State;  // shared with the wake-ups

@@ -194,7 +194,7 @@ class BaselineScoreOp : public Operator {
   }
 
  private:
-  // Sets partner[i] to the position of ids[i] in `others`, or to kNoLabel if there is none.
+  // Sets partner[i] to the position of ids[i] in `others`, or to kNoLabel if the ID is missing.
   static void Meet(const LabelTable& table, const std::vector<LabelId>& ids,
                    std::span<const LabelId> others, std::vector<uint32_t>* partner) {
     std::vector<uint32_t> place(table.limit(), kNoLabel);

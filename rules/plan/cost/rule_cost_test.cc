@@ -32,7 +32,7 @@ RuleCost CostOfExpr(std::string_view expr, const CostOptions& options = {},
   return EstimateCost(*kept.back(), options).rules.at(0);
 }
 
-// Returns the diagnostics of the rule with these limits, or "" if there are none.
+// Returns the diagnostics of the rule with these limits, or "" if it is accepted.
 std::string Limited(std::string_view expr, const RuleLimits& limits) {
   lang::Diagnostics diagnostics;
   const StatusOr<ProgramPtr> program =

@@ -20,7 +20,7 @@ inline constexpr std::string_view kSessionCookie = "pitwall_session";
 
 struct CookieSessionLimits {
   int64_t lifetime_ns = int64_t{12} * 3600 * kNanosPerSecond;  // monotonic time
-  size_t most = 1024;  // above it, the session that expires first is evicted
+  size_t most = 1024;  // the session that expires first is evicted for a new one
 };
 
 // In-memory session store. A restart ends all sessions. The store contains only hashes of the

@@ -14,7 +14,7 @@ namespace pitwall::collector {
 struct Peer {
   int64_t pid = 0;   // in this process's PID namespace; 0 if unknown
   int64_t uid = -1;  // -1 if unknown
-  std::string pod;   // uid of the process's Kubernetes pod; "" if there is none
+  std::string pod;   // uid of the process's Kubernetes pod; "" outside of Kubernetes
 };
 
 // Returns the pod of a process according to its control group. Returns "" if the process is not in

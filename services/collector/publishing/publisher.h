@@ -107,7 +107,7 @@ class Publisher {
   Lane* LaneFor(uint64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Spool* SpoolOf(const Lane& lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool HasWork(const Lane& lane) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns the next lane that is due. If there is none, returns nullptr and the time until a lane
+  // Returns the next lane that is due. If no lane is due, returns nullptr and the time until a lane
   // is due (-1 if no lane has work).
   Lane* Next(int64_t* wait_ns) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void WakeOne() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

@@ -37,7 +37,7 @@ namespace pitwall::engine {
 // Each part depends only on parts declared above it.
 class Job {
  public:
-  // `rules` is null if there are none yet. `counters` is borrowed.
+  // `rules` is null before the first rule set. `counters` is borrowed.
   Job(std::string id, CompiledRulesPtr rules, const EngineOptions& options,
       EngineCounters* counters);
   Job(const Job&) = delete;

@@ -22,7 +22,7 @@ class SourceLiveness {
         series_(series) {}
 
   // Records a batch of the source. `goodbye` marks the source's last batch. Returns the minimum
-  // promise of all sources, or kMinPosition if there are none. A source that sends a goodbye counts
+  // promise of all sources, or kMinPosition without sources. A source that sends a goodbye counts
   // for the last time.
   int64_t OnBatch(Source* source, bool goodbye);
   // Handles a clock tick. Sources that were silent or behind the others for too long no longer hold

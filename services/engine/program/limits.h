@@ -26,7 +26,7 @@ struct EngineOptions {
   } partition;
   // Limits of one source.
   struct Source {
-    size_t max_schemas = 64;          // above it, the least recently used schema is evicted
+    size_t max_schemas = 64;          // the least recently used schema is evicted for a new one
     size_t max_waiting_frames = 256;  // frames that wait for an unknown schema
     size_t max_modes = 64;            // number of step modes
     size_t max_mode_bytes = 128;      // length of a mode name

@@ -12,7 +12,7 @@ namespace pitwall::engine {
 // Covers offsets back to the last ForgetBefore. Not thread-safe.
 class RuleSetHistory {
  public:
-  // Sets the rule set that is active before the first record; "" if there is none.
+  // Sets the rule set that is active before the first record, or "" for no rules.
   void Begin(const std::string& hash) { changes_ = {{INT64_MIN, hash}}; }
   // Records that the record at `offset` activates another rule set. Offsets must ascend.
   void Change(int64_t offset, const std::string& hash) { changes_.emplace_back(offset, hash); }

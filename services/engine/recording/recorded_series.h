@@ -24,7 +24,7 @@ class RecordedSeries {
   RuleOutput* OutputOf(size_t group, size_t rule) { return &groups_[group].outputs[rule]; }
 
   // Writes stale markers for the orphans of the group: series that its rules wrote before a reload
-  // and that no current rule writes. Returns false if there are none.
+  // and that no current rule writes. Returns false if no such series exists.
   bool EndOrphans(size_t group, int64_t position, SeriesWriter* writer);
 
   // Handles a reload. Rules of `domain` inherit the series of rules of `old_domain` with the same

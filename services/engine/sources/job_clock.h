@@ -24,7 +24,7 @@ class JobClock {
   int64_t origin() const { return origin_; }
   // End of the job before it resumed; kMinPosition if it never resumed.
   int64_t floor() const { return floor_; }
-  // Position up to which no further input is accepted; kMinPosition if there is none.
+  // Position up to which no further input is accepted, or kMinPosition at first.
   int64_t passed() const { return std::max(watermark_, floor_); }
   // Returns `position`, or the earliest position that has not been passed if that is later.
   int64_t ClampToFuture(int64_t position) const {

@@ -28,10 +28,10 @@ class WatermarkIndex {
   void Remove(Source* source);
   void Clear();
 
-  // Returns the minimum promise of the live sources, or kMinPosition if there are none.
+  // Returns the minimum promise of the live sources, or kMinPosition without live sources.
   int64_t LeastPromise() const;
   // Returns the maximum promise of the live sources, even if frames hold them back, or kMinPosition
-  // if there are none.
+  // without live sources.
   int64_t NewestPromise() const;
   // These functions consider the ranks that announced the mode, participate, and are on the given
   // clock of the mode. Without such a rank, LeastStepPromise returns kMaxPosition and

@@ -97,8 +97,8 @@ struct RuleAnswers::Known {
   struct Rule {
     std::vector<IssueEventPtr> open;     // newest events of the open issues
     std::vector<IssueEventPtr> pending;  // statuses with pending elements
-    std::string error;                   // a job on which the rule fails, or "" if there is none
-    bool judged = false;                 // true if the rule was evaluated on at least one job
+    std::string error;    // a job on which the rule fails, or "" if it fails on no job
+    bool judged = false;  // true if the rule was evaluated on at least one job
     int64_t newest_ns = 0;
   };
   std::map<std::string, Rule, std::less<>> rules;  // by rule ID

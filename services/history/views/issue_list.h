@@ -20,8 +20,8 @@ struct Issue {
   std::vector<IssueEventPtr> events;  // sorted by sequence; never empty
   const IssueEvent& newest() const { return *events.back(); }
   bool open() const { return newest().type != EventType::kIssueResolved; }
-  // Returns the start of the problem. This is the onset in the first event that has an onset or, if
-  // there is none, the time at which the issue became pending.
+  // Returns the start of the problem. This is the onset in the first event that has an onset or,
+  // without such an event, the time at which the issue became pending.
   int64_t onset_ns() const;
   int64_t stall_onset_ns() const;  // StallOnset of the first event that has an onset
   // Returns the threshold of the newest event that has a threshold. The last event has no threshold

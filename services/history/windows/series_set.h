@@ -61,7 +61,7 @@ class SeriesSet {
   bool two_kinds() const { return two_kinds_; }
   // Returns indexes into all() in label order.
   std::vector<uint32_t> InOrder() const;
-  // Returns the known series or, if there are none, all series found so far. In the second case,
+  // Returns the known series or, without known series, all series found so far. In the second case,
   // the set becomes empty.
   std::shared_ptr<const KnownSeries> Take();
 

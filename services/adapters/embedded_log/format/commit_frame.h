@@ -133,7 +133,7 @@ struct JournalScan {
   // True if the damaged part looks like pages that did not reach the disk because it ends the file
   // or contains zeros. Flipped bits do not look like that.
   bool looks_torn = false;
-  // Index in `frames` of the first frame after the damage (frames.size() if there is none).
+  // Index in `frames` of the first frame after the damage (frames.size() if no frame follows).
   size_t first_behind = 0;
 };
 // Returns true if damaged bytes may be pages that did not reach the disk before a power loss. Such

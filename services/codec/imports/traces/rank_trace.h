@@ -47,7 +47,7 @@ class RankTrace {
   // Sorts the steps by start. Call it after the last AddStep and before StepAt.
   void SortSteps();
   const std::vector<TracedStep>& steps() const { return steps_; }
-  // Returns the index of the step running at a time, or -1 if there is none. If several overlap,
+  // Returns the index of the step running at a time, or -1 between steps. If several overlap,
   // returns the one that started last. Requires SortSteps.
   int64_t StepAt(int64_t time_ns) const;
   bool empty() const { return steps_.empty() && phases_.empty() && values_.empty(); }
