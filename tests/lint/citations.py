@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Existence of cited items: documents in all texts, files in documents and C++ comments, and flags in documents. Files may be cited by name."""
+"""Existence of cited items: documents in all texts, files in documents and C++ comments, and flags and tests in documents. Files may be cited by
+name."""
 import os
 import re
 
@@ -11,6 +12,8 @@ FILE = re.compile(r"(?<![\w/<>*$.-])((?:%s)/[\w./-]*\w)(?![\w/]*[*<>${])" % TOP)
 FILE_IN_COMMENT = re.compile(r"(?<![\w/<>*$.-])((?:%s)/[\w./-]*\w\.(?:h|cc|py|sh|yaml|proto|json))\b" % TOP)
 # A file without its folder.
 BARE_FILE = re.compile(r"(?<![\w/<>*$.-])([A-Za-z][\w-]*\.(?:cc|h|py|sh|proto|inc|tsx?|cmake))\b")
+TEST = re.compile(r"^(?:TEST|TEST_F|TEST_P|TYPED_TEST)\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)", re.M)
+CITED_TEST = re.compile(r"(\w+)\.(\w+)")
 FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?![\w-])")
 CODE = re.compile(r"```.*?```|`[^`\n]+`", re.S)
 WITHOUT_COMMENTS = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*')
@@ -29,6 +32,8 @@ class Known:
         self.files = set(repo.paths)
         self.folders = {"/".join(p.split("/")[:n]) for p in repo.paths for n in range(1, p.count("/") + 1)}
         self.names = {os.path.basename(p) for p in repo.paths} | GENERATED
+        self.tests = {test for p in repo.paths if p.endswith((".cc", ".h")) for test in TEST.findall(repo.text(p) or "")}
+        self.suites = {suite for suite, _ in self.tests}
         self.flags = set(FOREIGN)
         for path in repo.paths:
             text = repo.text(path)
@@ -73,6 +78,9 @@ def _in_document(path, text, known):
             for name in BARE_FILE.findall(line):
                 if name not in known.names and match.group(0).startswith("`") and not match.group(0).startswith("```") and not _is_history(path):
                     yield Finding(path, begin + offset, "no file has the name %s" % name)
+            for suite, name in CITED_TEST.findall(line):
+                if suite in known.suites and (suite, name) not in known.tests:
+                    yield Finding(path, begin + offset, "test not found: %s.%s" % (suite, name))
             for flag in FLAG.findall(line):
                 if flag not in known.flags:
                     yield Finding(path, begin + offset, "no program in the repository has the flag --%s" % flag)

@@ -188,6 +188,9 @@ class LintTest(unittest.TestCase):
         for text, what in (("gone.md", "document not found: gone.md"), ("docs/gone.md", "document not found"), ("`services/gone.cc`", "file not found: services/gone.cc"),
                            ("```\nls tests/gone\n```", "file not found: tests/gone"), ("`pitwall --gone`", "flag --gone"), ("`gone.cc`", "no file has the name gone.cc")):
             self.only(found(citations.check, dict(known, **{"docs/b.md": text + "\n"})), "docs/b.md", what)
+        tested = dict(known, **{"rules/a_test.cc": "TEST(Suite, Works) {}\n"})
+        self.assertEqual(found(citations.check, dict(tested, **{"docs/b.md": "`Suite.Works`, `Suite.*`, `Other.Gone`\n"})), [])
+        self.only(found(citations.check, dict(tested, **{"docs/b.md": "`Suite.Gone`\n"})), "docs/b.md", "test not found: Suite.Gone")
         self.only(found(citations.check, dict(known, **{"rules/a.cc": "int a;  // gone.md, section 2"})), "rules/a.cc:1", "gone.md")
         self.only(found(citations.check, dict(known, **{"rules/a.cc": "// services/x/z.h"})), "rules/a.cc:1", "services/x/z.h")
         self.assertEqual(found(citations.check, dict(known, **{"rules/a.cc": 'f("services/x/z.h");  // services/x/y.cc'})), [])
