@@ -17,6 +17,7 @@ namespace {
 
 constexpr size_t kErrorText = 512;
 constexpr size_t kMaxMetTopics = 1024;
+constexpr int64_t kRetryNs = 50 * kNanosPerMilli;
 constexpr size_t kMaxMetadata = 4096;  // the broker's offset.metadata.max.bytes
 
 // Settings that the guarantees in kafka_log.h require or that other options set.
@@ -272,6 +273,10 @@ Status ErrorStatus(rd_kafka_resp_err_t error, std::string_view context, std::str
     case RD_KAFKA_RESP_ERR__RETRY:
     case RD_KAFKA_RESP_ERR_LEADER_NOT_AVAILABLE:
     case RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION:
+    case RD_KAFKA_RESP_ERR_FENCED_LEADER_EPOCH:
+    case RD_KAFKA_RESP_ERR_UNKNOWN_LEADER_EPOCH:
+    case RD_KAFKA_RESP_ERR_ELIGIBLE_LEADERS_NOT_AVAILABLE:
+    case RD_KAFKA_RESP_ERR_OFFSET_NOT_AVAILABLE:
     case RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT:
     case RD_KAFKA_RESP_ERR_BROKER_NOT_AVAILABLE:
     case RD_KAFKA_RESP_ERR_REPLICA_NOT_AVAILABLE:
@@ -290,6 +295,20 @@ Status ErrorStatus(rd_kafka_resp_err_t error, std::string_view context, std::str
       return Unavailable(message);
     default:
       return Internal(message);
+  }
+}
+
+Status RetryWhileUnavailable(Clock* clock, int64_t timeout_ns,
+                             const std::function<Status(int64_t timeout_ns)>& attempt) {
+  const int64_t deadline = clock->MonotonicNs() + timeout_ns;
+  const std::unique_ptr<Wakeup> pause = clock->NewWakeup();
+  for (int64_t left = timeout_ns;;) {
+    Status status = attempt(left);
+    if (!absl::IsUnavailable(status)) return status;
+    left = deadline - clock->MonotonicNs();
+    if (left <= kRetryNs) return status;
+    pause->Wait(kRetryNs);
+    left -= kRetryNs;
   }
 }
 

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "services/adapters/kafka/kafka_log.h"
+#include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
 #include "services/base/text/strings.h"
@@ -98,6 +99,12 @@ Status CheckOptions(const KafkaLogOptions& options);
 // that is longer.
 Status ErrorStatus(rd_kafka_resp_err_t error, std::string_view context,
                    std::string_view detail = "");
+
+// Calls `attempt` with the remaining time until its result is not Unavailable or `timeout_ns` has
+// expired, and returns its last result. While a leader, a coordinator, or the controller moves,
+// brokers reject a request, and librdkafka updates its metadata only for the next one.
+Status RetryWhileUnavailable(Clock* clock, int64_t timeout_ns,
+                             const std::function<Status(int64_t timeout_ns)>& attempt);
 
 // Converts a timeout to milliseconds, librdkafka's unit: rounded up and never negative.
 int TimeoutMs(int64_t ns);

@@ -6,7 +6,6 @@ namespace pitwall::kafka {
 namespace {
 
 constexpr size_t kMaxClients = 16;
-constexpr int64_t kRetryNs = 50 * kNanosPerMilli;
 
 }  // namespace
 
@@ -29,28 +28,16 @@ StatusOr<std::shared_ptr<Client>> Groups::ClientOf(std::string_view group) {
   return client;
 }
 
-Status Groups::Persist(const std::function<Status(int64_t timeout_ns)>& attempt) {
-  const int64_t deadline = clock_->MonotonicNs() + options_.request_timeout_ns;
-  const std::unique_ptr<Wakeup> pause = clock_->NewWakeup();
-  for (int64_t left = options_.request_timeout_ns;;) {
-    Status status = attempt(left);
-    if (!absl::IsUnavailable(status)) return status;
-    left = deadline - clock_->MonotonicNs();
-    if (left <= kRetryNs) return status;
-    pause->Wait(kRetryNs);
-    left -= kRetryNs;
-  }
-}
-
 StatusOr<std::optional<CommittedOffset>> Groups::Committed(std::string_view group,
                                                            const TopicPartition& at) {
   ASSIGN_OR_RETURN(const std::shared_ptr<Client> client, ClientOf(group));
   const std::string context = Cat("position of group ", group, " in ", Name(at));
   StatusOr<std::optional<CommittedOffset>> answer = std::optional<CommittedOffset>();
-  RETURN_IF_ERROR(Persist([&](int64_t timeout_ns) {
-    answer = Ask(client->get(), at, timeout_ns, context);
-    return answer.status();
-  }));
+  RETURN_IF_ERROR(
+      RetryWhileUnavailable(clock_, options_.request_timeout_ns, [&](int64_t timeout_ns) {
+        answer = Ask(client->get(), at, timeout_ns, context);
+        return answer.status();
+      }));
   return answer;
 }
 
@@ -60,8 +47,9 @@ Status Groups::Store(std::string_view group, const TopicPartition& at, const Com
     return InvalidArgument(Cat(context, ": offset must be at least 0 (got ", to.offset, ")"));
   RETURN_IF_ERROR(CheckMetadata(to.metadata, context));
   ASSIGN_OR_RETURN(const std::shared_ptr<Client> client, ClientOf(group));
-  return Persist(
-      [&](int64_t timeout_ns) { return Tell(client->get(), at, to, timeout_ns, context); });
+  return RetryWhileUnavailable(clock_, options_.request_timeout_ns, [&](int64_t timeout_ns) {
+    return Tell(client->get(), at, to, timeout_ns, context);
+  });
 }
 
 StatusOr<std::optional<CommittedOffset>> Groups::Ask(rd_kafka_t* client, const TopicPartition& at,

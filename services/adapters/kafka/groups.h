@@ -33,10 +33,6 @@ class Groups {
                                                int64_t timeout_ns, std::string_view context);
   Status Tell(rd_kafka_t* client, const TopicPartition& at, const CommittedOffset& to,
               int64_t timeout_ns, std::string_view context);
-  // Retries until the result is not Unavailable or request_timeout has expired. A group's
-  // coordinator may move or may be loading its state, and librdkafka looks it up again only for the
-  // next request.
-  Status Persist(const std::function<Status(int64_t timeout_ns)>& attempt);
 
   const KafkaLogOptions& options_;
   Clock* const clock_;

@@ -72,11 +72,16 @@ StatusOr<Topics::Layout> Topics::Ask(std::string_view topic, int64_t timeout_ns)
 }
 
 StatusOr<int32_t> Topics::Partitions(std::string_view topic) {
-  ASSIGN_OR_RETURN(const Layout layout, Ask(topic, options_.request_timeout_ns));
+  StatusOr<Layout> layout = Layout{};
+  RETURN_IF_ERROR(
+      RetryWhileUnavailable(clock_, options_.request_timeout_ns, [&](int64_t timeout_ns) {
+        layout = Ask(topic, timeout_ns);
+        return layout.status();
+      }));
   MutexLock lock(&mutex_);
   if (partitions_.size() >= kMaxKnown) partitions_.clear();
-  partitions_[std::string(topic)] = layout.partitions;
-  return layout.partitions;
+  partitions_[std::string(topic)] = layout->partitions;
+  return layout->partitions;
 }
 
 StatusOr<int32_t> Topics::KnownPartitions(std::string_view topic) {
@@ -93,6 +98,13 @@ void Topics::Forget(std::string_view topic) {
 }
 
 StatusOr<int64_t> Topics::Offset(const TopicPartition& at, Edge edge, int64_t timeout_ns) {
+  int64_t offset = 0;
+  RETURN_IF_ERROR(RetryWhileUnavailable(
+      clock_, timeout_ns, [&](int64_t left_ns) { return AskOffset(at, edge, left_ns, &offset); }));
+  return offset;
+}
+
+Status Topics::AskOffset(const TopicPartition& at, Edge edge, int64_t timeout_ns, int64_t* offset) {
   // rd_kafka_query_watermark_offsets would suffice, but before librdkafka 2.3 it blocks forever if
   // the broker is unavailable.
   const std::string context =
@@ -107,7 +119,8 @@ StatusOr<int64_t> Topics::Offset(const TopicPartition& at, Edge edge, int64_t ti
   const rd_kafka_topic_partition_t& found = list->elems[0];
   if (found.err != RD_KAFKA_RESP_ERR_NO_ERROR) return ErrorStatus(found.err, context);
   if (found.offset < 0) return Unavailable(Cat(context, ": no response from the broker"));
-  return found.offset;
+  *offset = found.offset;
+  return OkStatus();
 }
 
 Status Topics::CheckTarget(const OutgoingRecord& record) {

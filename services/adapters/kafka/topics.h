@@ -32,7 +32,8 @@ class Topics {
   StatusOr<int32_t> KnownPartitions(std::string_view topic);
   // Discards the cached count after a producer received an unknown-topic error.
   void Forget(std::string_view topic);
-  // Returns the start or the end (last stable offset) of the partition. Uses a separate client,
+  // Returns the start or the end (last stable offset) of the partition. Retries while the partition
+  // has no leader, for at most `timeout_ns`. Uses a separate client,
   // because a broker processes the requests of a connection in order, and a reader's fetch may wait
   // for records.
   StatusOr<int64_t> Offset(const TopicPartition& at, Edge edge, int64_t timeout_ns);
@@ -52,6 +53,8 @@ class Topics {
       : options_(options), clock_(clock), client_(std::move(client)) {}
 
   StatusOr<Layout> Ask(std::string_view topic, int64_t timeout_ns);
+  // Sends one request for Offset.
+  Status AskOffset(const TopicPartition& at, Edge edge, int64_t timeout_ns, int64_t* offset);
   Status Create(std::string_view topic, const TopicConfig& config);
   // Checks the timestamp type and, if given, the cleanup policy.
   Status CheckConfig(std::string_view topic, const TopicConfig* wanted);
