@@ -47,6 +47,13 @@ function(pitwall_test_code target)
   pitwall_unity(${target} test)
 endfunction()
 
+# pitwall_test_program(<target>): the same for a program or library that tests use and that does not include GoogleTest. It is linked
+# because the precompiled header of tests contains it.
+function(pitwall_test_program target)
+  pitwall_test_code(${target})
+  target_link_libraries(${target} PRIVATE GTest::gmock)
+endfunction()
+
 # pitwall_unity(<target> [test])
 function(pitwall_unity target)
   get_target_property(type ${target} TYPE)
