@@ -1,7 +1,7 @@
 # add_proto(<target> PROTOS … [GRPC]): compiles .proto files under proto/ to C++, with include root <build>/proto. Generated code is compiled without
 # Pitwall's warning flags, and its headers count as system headers.
 function(add_proto target)
-  cmake_parse_arguments(P "GRPC" "" "PROTOS;DEPS" ${ARGN})
+  cmake_parse_arguments(P "GRPC;COLD" "" "PROTOS;DEPS" ${ARGN})
   set(out ${CMAKE_BINARY_DIR}/proto)
   file(MAKE_DIRECTORY ${out})
   set(generated)
@@ -22,6 +22,9 @@ function(add_proto target)
   set_target_properties(${target} PROPERTIES EXCLUDE_FROM_ALL ${PITWALL_TESTED_ONLY})
   target_include_directories(${target} SYSTEM PUBLIC ${out})
   target_link_libraries(${target} PUBLIC protobuf::libprotobuf ${P_DEPS})
+  if(P_COLD)
+    target_compile_options(${target} PRIVATE ${PITWALL_COLD_OPTIMIZATION})
+  endif()
   if(P_GRPC)
     target_link_libraries(${target} PUBLIC gRPC::grpc++)
   endif()

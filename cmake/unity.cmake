@@ -22,12 +22,12 @@ function(pitwall_precompile target kind)
     file(WRITE ${CMAKE_BINARY_DIR}/precompiled/${kind}.cc "")
     add_library(${provider} OBJECT EXCLUDE_FROM_ALL ${CMAKE_BINARY_DIR}/precompiled/${kind}.cc)
     target_compile_options(${provider} PRIVATE ${PITWALL_WARNINGS})  # -Wpedantic defines macros
-    target_link_libraries(${provider} PRIVATE absl::btree absl::flat_hash_map absl::flat_hash_set absl::strings absl::time)
+    target_link_libraries(${provider} PRIVATE absl::btree absl::flat_hash_map absl::flat_hash_set absl::statusor absl::strings absl::time)
     target_precompile_headers(${provider} PRIVATE
-      <algorithm> <array> <atomic> <cmath> <condition_variable> <cstdint> <deque> <filesystem> <fstream> <functional> <limits> <map> <memory>
+      <algorithm> <array> <atomic> <charconv> <cmath> <condition_variable> <cstdint> <deque> <filesystem> <fstream> <functional> <limits> <map> <memory>
       <mutex> <optional> <random> <set> <span> <sstream> <string> <string_view> <thread> <tuple> <unordered_map> <utility> <variant> <vector>
       <absl/container/btree_map.h> <absl/container/btree_set.h> <absl/container/flat_hash_map.h> <absl/container/flat_hash_set.h>
-      <absl/time/time.h>)
+      <absl/status/statusor.h> <absl/time/time.h>)
     if(kind STREQUAL test)
       target_link_libraries(${provider} PRIVATE GTest::gmock)
       target_precompile_headers(${provider} PRIVATE <gmock/gmock.h> <gtest/gtest.h>)
