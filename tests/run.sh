@@ -18,7 +18,7 @@ set -uo pipefail
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 logs=$repo/build/test-logs
 
-# Stage name, and the number of minutes after which a hung stage is stopped.
+# Stage name, and the number of minutes before a hung stage is stopped.
 stages=(deps:20 build:45 unit:15 lint:30 suites:20 oracle:15 page:10 e2e:30 python:20 kafka:30 asan:30 fuzz:15)
 quick_stages=(build:45 unit:15)
 long_stages=(asan_long:60 tsan_long:60 tidy:60 quiet_long:60 python_long:20 trainings:30 cells:110 kinds:90 healthy:150 tidy_tests:60 faults:60 fuzz_more:90 damage:60 life_long:90
@@ -52,8 +52,8 @@ failed=0
 failures=()
 child=
 
-# These stages use a quarter to a half of two cores and otherwise wait. The sanitizer build runs next to them on the remaining CPU time. The stages
-# run one after another, so that no compilation is stopped halfway.
+# These stages use a quarter to a half of two cores and otherwise wait. The sanitizer build runs in parallel and uses the remaining CPU time. These
+# stages run one after another, so that no compilation is stopped halfway.
 waiting=(e2e python kafka)
 prebuild=
 
@@ -112,7 +112,7 @@ run_stage() {  # NAME MINUTES
   printf '; whole log: %s\n' "build/test-logs/$name.log"
   if grep -q '^FAILED: ' "$log"; then
     sed -n 's/^FAILED: /   failed: /p' "$log" | sort -u | head -n 50
-    # Prints the cause as printed by GoogleTest, Playwright, a sanitizer, Python, clang-tidy, or a benchmark.
+    # Prints the cause reported by GoogleTest, Playwright, a sanitizer, Python, clang-tidy, or a benchmark.
     sed -n 's/^CAUSE: /   | /p' "$log" | head -n 40
     grep -E -A 14 ': Failure$|^    Error: |(WARNING|ERROR): ([A-Za-z]+Sanitizer|libFuzzer)|: check failed: |runtime error:|^Traceback|: error: |\*\*\*(Timeout|Exception)' "$log" |
       cut -c1-220 | head -n 80 | sed 's/^/   | /'

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """compare.py [BUILD] [--update[=NAME]]: compares the benchmarks with tests/bench/baseline.json.
 
-The numbers are ratios of CPU time within one run, so they hardly depend on the machine and its load. The reference of the whole path is summing up 60
-samples of each series again, once per second. The reference of the history's ingestion and sealing is packing the same records with zstd. The best of
-three runs counts. The exit code is 1 if a ratio is worse than the baseline by more than WORSE. --update writes the results, --update=NAME only those
-of that benchmark.
+The numbers are ratios of CPU time within one run, so they hardly depend on the machine and its load. The reference for the whole path sums 60 samples
+of each series from scratch once per second. The reference for the history's ingestion and sealing packs the same records with zstd. Only the best of
+three runs counts. The exit code is 1 if a ratio is worse than the baseline by more than WORSE. --update writes the results of all benchmarks,
+--update=NAME only the results of that benchmark.
 """
 import json
 import os

@@ -1,4 +1,4 @@
-// Cost of each window function: the tables of docs/performance.md.
+// Cost of each window function: the tables in docs/performance.md.
 //
 //   families_bench [SERIES] [WINDOW IN SECONDS …]      (10000, 60 600)
 //
@@ -7,8 +7,8 @@
 //   in       Append + SealTo, per sample
 //   read     BeginTick + Read, per rule and series (sorted windows are moved there)
 //   all      both
-//   instant  cost of every sample (a line of the table)
-// The values are CPU times after the window has been filled: the median of three stretches, each as
+//   instant  cost of every sample (one line in the table)
+// The values are CPU times after the window has been filled: the median of three periods, each as
 // long as the window, so that periodic work is included.
 
 #include <sys/resource.h>
@@ -152,7 +152,7 @@ class Job {
       plans_.push_back(*store_->Plan(std::move(ids)));
       names_.push_back(Cat("source", s));
     }
-    // Generates a few seconds of samples, which are sent repeatedly.
+    // Generates a few seconds of samples to send repeatedly.
     for (auto& second : rows_) {
       const std::vector<double>& all = data_.Second(0);
       for (size_t s = 0; s < kSources; ++s) second[s].clear();
@@ -188,7 +188,7 @@ class Job {
     const double results = static_cast<double>(series_) * k;
     return {cost.in / results, cost.read / results};
   }
-  // Uses the results, which also prevents the compiler from eliding the reads.
+  // Uses the results, so that the compiler does not elide the reads.
   bool present() const { return present_ > 0; }
   double BytesPerSeries() const { return static_cast<double>(store_->MemoryBytes()) / series_; }
 

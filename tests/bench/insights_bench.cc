@@ -1,6 +1,6 @@
 // Cost of the history's ingestion and sealing: `insights_bench [MINUTES]` prints samples per second
 // and core, bytes on disk per million samples, and the time relative to compare.py's reference
-// (packing the same records with zstd). The data is that of two nodes with 96 cores and 8 GPUs at
+// (packing the same records with zstd). The data simulates two nodes with 96 cores and 8 GPUs at
 // 500 ms.
 #include <cmath>
 #include <cstdio>

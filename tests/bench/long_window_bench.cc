@@ -1,4 +1,4 @@
-// Cost of windows of days at a fine interval: the table of docs/performance.md.
+// Cost of windows of several days at a fine interval: the table in docs/performance.md.
 //
 //   long_window_bench [SERIES [PANES]]      (100, 43200: 30 days of minutes)
 //

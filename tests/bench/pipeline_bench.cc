@@ -4,11 +4,11 @@
 //     [--rules-only] [--check]
 //
 // The whole path is decode + bind + window + evaluate. --rules-only skips decoding and a job's work
-// on sources and watermarks: rows go to the store, rules are evaluated. --check does the same,
-// evaluates only after the warm-up, and prints the result of each rule at the last tick, to compare
-// with Prometheus (vs_prometheus.sh). bench_data.h defines the data; the default is noise. One
-// thread is measured, and the output is of one run. Lines with "cpu" count CPU time, which other
-// programs on the machine disturb less than wall time.
+// on sources and watermarks: rows go straight to the store, and rules are evaluated. --check does
+// the same, but evaluates only after the warm-up. It prints the result of each rule at the last
+// tick, for comparison with Prometheus (vs_prometheus.sh). bench_data.h defines the data; the
+// default is noise. One thread is measured, in a single run. Lines with "cpu" count CPU time, which
+// is less sensitive to other programs on the machine than wall time.
 #include <sys/resource.h>
 
 #include <cstdio>
@@ -110,8 +110,8 @@ void PrintCpu(const Options& options, double cpu, uint64_t evaluations, uint64_t
               static_cast<unsigned long>(checksum));
 }
 
-// Measures the current speed of this machine by summing 60 samples of each series again in each
-// second.
+// Measures the current speed of this machine by summing 60 samples of each series from scratch
+// in each second.
 double YardstickSeconds(int series, int seconds) {
   constexpr size_t kWindow = 60;
   std::vector<double> samples(static_cast<size_t>(series) * kWindow, 0.5);

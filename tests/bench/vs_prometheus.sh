@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # vs_prometheus.sh [BUILD] [REPETITIONS]: the ten rules of architecture.md, section 6, in Prometheus 3 and in Pitwall.
 #
-# Both receive the same samples and the same rule file at a 1 s interval. bench_data.h and prometheus/data.go compute the samples by one formula, and
-# the checksums must agree. Both keep one thread busy, and both first fill every window (310 s) unmeasured. The results of each rule at the last tick
-# must agree too: the number of elements, the number of firing elements, and the sum of values within 1e-6.
+# Both receive the same samples and the same rule file at a 1 s interval. bench_data.h and prometheus/data.go compute the samples with the same
+# formula, and the checksums must agree. Both keep one thread busy, and both fill every window (310 s) before the measurement. The results of each
+# rule at the last tick must agree too: the number of elements, the number of firing elements, and the sum of values within 1e-6.
 #
 #   Prometheus  its TSDB (no WAL), its rule manager, its engine (prometheus/, the release in go.mod), GOMAXPROCS=1.
 #               CPU time (getrusage) of Group.Eval alone; the cost of appending the samples is shown but not counted.
 #   rules       Pitwall: rows into the store, windows, rules. Without decoding, sources, and watermarks.
 #   whole       Pitwall as in the processor: decode + bind + windows + rules.
 #
-# A number is the median of REPETITIONS (3) runs, which alternate. It is CPU time, because wall time has no meaning on a busy machine. "ratio" is
-# Prometheus / whole, in which Pitwall's decoding counts and Prometheus' does not. Takes about a minute and a half per repetition, plus two minutes
+# Each number is the median of REPETITIONS (3) alternating runs. It is CPU time, because wall time is meaningless on a busy machine. "ratio" is
+# Prometheus / whole; it includes decoding for Pitwall but not for Prometheus. Takes about a minute and a half per repetition, plus two minutes
 # for the first build. Requires Go (tests/oracle/build.sh installs it).
 #
 # BUILD is the build directory (build/release), which is built unless it has bin/pipeline_bench. The last line is `ratio: N`, for the ten alerts on
@@ -33,7 +33,7 @@ build_pitwall() {
   (cd "$root" && cmake --preset release -B "$build" && cmake --build "$build" --target pipeline_bench) >&2
 }
 
-# Prints the path of the program. The program is built once per version of its sources, next to the oracle, whose build also installs Go.
+# Prints the path of the program. The program is built once per version of its sources, next to the oracle. The oracle's build also installs Go.
 build_prometheus() {
   local cache=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall hash folder needed go
   hash=$(cd "$here/prometheus" && cat go.mod ./*.go | sha256sum | cut -c1-16)

@@ -1,4 +1,4 @@
-// Contract of services/io/io.h, run over every implementation of the log.
+// Contract tests for services/io/io.h, run against every implementation of the log.
 //
 // An implementation provides a LogUnderTest and one line in its own _test.cc, in namespace
 // pitwall::contract (or after a using declaration of LogContract):
@@ -7,10 +7,10 @@
 //     std::make_unique<…>(); }}));
 //
 // and links tests_contract. The suite does not assume dense offsets: transaction markers,
-// compaction, and the like may leave holes, also at the end (EndOffset may exceed the last record's
-// offset + 1).
+// compaction, and the like may leave holes, including at the end (EndOffset may exceed the last
+// record's offset + 1).
 //
-// Requirements beyond the text of io.h, on which the services rely:
+// Requirements that the services rely on in addition to those in io.h:
 //
 // * After a Poll that returned nothing, position() has reached the EndOffset() from before that
 //   Poll (holes at the end are skipped): the owner of a partition uses this to detect the end
@@ -37,11 +37,11 @@ namespace pitwall::contract {
 class LogUnderTest {
  public:
   virtual ~LogUnderTest() = default;
-  // Makes log() valid. Called once, before any other function.
+  // Opens the log so that log() is valid. Called once, before any other function.
   virtual Status Open() = 0;
   virtual Log* log() = 0;
-  // Closes the log and reopens it over the same data; log() then returns a new object. The suite
-  // has already destroyed all readers, appenders, and committers.
+  // Closes the log and reopens it on the same data; log() then returns a new object. The suite has
+  // already destroyed all readers, appenders, and committers.
   virtual Status Restart() = 0;
   // Returns an unused topic name, e.g. with a random suffix. The name must be valid in Kafka:
   // [a-zA-Z0-9._-], <= 249 characters.
@@ -94,7 +94,7 @@ class LogContract : public ::testing::TestWithParam<LogContractParam> {
   std::unique_ptr<LogUnderTest> under_test_;
 };
 
-// References that make the linker keep the tests, which are in a static library.
+// References that make the linker keep the tests. The tests are in a static library.
 void LinkLogContractRecords();
 void LinkLogContractCommits();
 

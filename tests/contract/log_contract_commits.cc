@@ -210,8 +210,8 @@ TEST_P(LogContract, PositionsAndFencingSurviveRestart) {
   EXPECT_EQ(Values({out, 0}, 2), (std::vector<std::string>{"a", "b"}));
 }
 
-// This is the processor's loop: each input yields exactly one output, whatever happens between two
-// commits.
+// This is the processor's loop: each input yields exactly one output, regardless of any faults
+// between two commits.
 TEST_P(LogContract, ConsumeTransformCommitIsExactlyOnce) {
   constexpr int kInputs = 30;
   const std::string in = Topic("in");

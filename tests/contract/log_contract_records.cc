@@ -13,7 +13,8 @@ namespace pitwall::contract {
 void LinkLogContractRecords() {}
 
 namespace {
-// Only a lost wake-up or interrupt waits this long; the test then hangs until ctest stops it.
+// A wait is this long only if a wake-up or an interrupt is lost; the test then hangs until ctest
+// stops it.
 constexpr int64_t kHourNs = int64_t{3'600} * 1'000'000'000;
 }  // namespace
 

@@ -1,4 +1,4 @@
-// Runs the contract over the embedded log in three configurations.
+// Runs the contract tests against the embedded log in three configurations.
 #include <stdlib.h>
 
 #include <memory>

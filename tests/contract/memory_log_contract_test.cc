@@ -1,5 +1,5 @@
-// Runs the contract over the in-memory fake, so that results of tests with the fake also apply to
-// the real logs.
+// Runs the contract tests against the in-memory fake. Results of tests with the fake therefore also
+// apply to the real logs.
 #include <memory>
 
 #include "services/adapters/clock/system_clock.h"

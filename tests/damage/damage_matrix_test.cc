@@ -1,7 +1,6 @@
-// Damage matrix: every kind of file in a data directory is damaged in every way, with a running and
-// with a finished job. Afterwards, the events must equal those of the undamaged log, or the log
-// must
-// refuse to open with a message that includes the remedy. No other result is allowed.
+// Damage matrix: every kind of file in a data directory is damaged in every way, for both a running
+// and a finished job. Afterwards, the events must equal those of the undamaged log, or the log must
+// refuse to open with a message that includes the fix. No other result is allowed.
 //
 // By default, a seeded part of the matrix runs; PITWALL_DAMAGE_LONG=1 runs all of it.
 #include <gtest/gtest.h>
@@ -135,8 +134,8 @@ class DamageMatrix : public ::testing::Test {
     return values;
   }
 
-  // Records a copy of the directory as left by a kill in the middle of the job, and one as left by
-  // a clean stop at the end.
+  // Stores a copy of the directory after a kill in the middle of the job, and another one after a
+  // clean stop at the end.
   void RecordJob() {
     input_ = Input();
     auto log = log::OpenEmbeddedLog(Options(Dir("live")), &clock_);
@@ -158,7 +157,7 @@ class DamageMatrix : public ::testing::Test {
     }
     ASSERT_TRUE((*log)->Maintain().ok());
     ASSERT_TRUE((*log)->Sync().ok());
-    // Some further records are not flushed yet.
+    // Some later records have not been flushed yet.
     ASSERT_TRUE(Append(log->get(), input_, half, half + 10).ok());
     ASSERT_TRUE(Process(log->get(), false).ok());
     fs::copy(Dir("live"), Dir("running"), fs::copy_options::recursive);
@@ -193,7 +192,7 @@ class DamageMatrix : public ::testing::Test {
 
   enum class Outcome { kEqual, kRefused };
   // Opens the damaged directory and continues with it. Fails the test unless the events are equal,
-  // or the log refuses to open with a remedy.
+  // or the log refuses to open with a message that includes the fix.
   void Judge(const std::string& cell, bool running, std::map<Outcome, int>* outcomes) {
     auto log = log::OpenEmbeddedLog(Options(Dir("cell")), &clock_);
     if (!log.ok()) {
@@ -227,7 +226,7 @@ class DamageMatrix : public ::testing::Test {
                                       << expected_.size() << " of the undamaged log";
   }
   // A repaired journal has older positions. No event may be repeated or different. If no position
-  // is left, the processor must report that and include the remedy.
+  // is left, the processor must report that and include the fix.
   void JudgeRepeats(const std::string& cell, bool running) {
     auto log = log::OpenEmbeddedLog(Options(Dir("cell")), &clock_);
     ASSERT_TRUE(log.ok()) << cell << ": " << log.status();
@@ -244,7 +243,7 @@ class DamageMatrix : public ::testing::Test {
     EXPECT_TRUE(Contains(std::string(processed.message()), "--accept-log-reset"))
         << cell << ": " << processed;
   }
-  // The remedy must work and report everything that it dropped.
+  // The suggested fix must work and report everything that it dropped.
   void JudgeRepair(const std::string& cell) {
     const auto repaired =
         log::RepairLog(Dir("cell"), false, &clock_, {processor::OutputsOfTelemetry()});
@@ -330,7 +329,7 @@ TEST_F(DamageMatrix, DamagedFile_EventsAreEqualOrLogIsRefused) {
                [&](const std::string& path) { Spill(path, content.substr(0, size)); });
         }
         for (int i = 0; i < (whole ? kFlips : 4) && !content.empty(); ++i) {
-          // The flips are spread over the file, so that they hit header, body, and tail.
+          // The flips are spread over the file, so that they hit the header, body, and tail.
           const size_t stretch = content.size() / kFlips + 1;
           const size_t slot = whole ? static_cast<size_t>(i) : random() % kFlips;
           const size_t byte = std::min(slot * stretch + random() % stretch, content.size() - 1);
@@ -350,8 +349,8 @@ TEST_F(DamageMatrix, DamagedFile_EventsAreEqualOrLogIsRefused) {
   }
 }
 
-// Tests a cleanly stopped log with its journal cut at every tenth. The repair must drop the events
-// that the processor creates again.
+// Tests a cleanly stopped log with its journal truncated at each tenth of its length. The repair
+// must drop the events that the processor recreates.
 TEST_F(DamageMatrix, TruncatedJournalDoesNotRepeatEvents) {
   RecordJob();
   if (HasFatalFailure()) return;

@@ -25,7 +25,7 @@ def run(*arguments):
 class LogCommand(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        """Creates a data directory with some seconds of clock ticks. Its directories have the modes of an earlier version."""
+        """Creates a data directory with a few seconds of clock ticks. Its directories have the modes of an earlier version."""
         cls.root = tempfile.mkdtemp(prefix="pitwall-log-")
         cls.whole = os.path.join(cls.root, "whole")
         os.mkdir(cls.whole, 0o755)
@@ -120,7 +120,7 @@ class LogCommand(unittest.TestCase):
         self.assertIn("pitwall log repair", refused.stderr)
         self.assertEqual(run("log", "repair", data).returncode, 0)
         self.assertTrue(glob.glob(data + "/log/quarantine/*/commits/*.journal"))
-        # The committed positions were lost with the journal, so the operator must confirm that reading starts again.
+        # The committed positions were lost with the journal, so the operator must confirm that reading starts over.
         pitwall = Pitwall(BINARY, os.path.join(self.root, "journal.log"), "--data-dir", data, "--accept-log-reset")
         try:
             self.assertEqual(pitwall.stop(), 0)

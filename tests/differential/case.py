@@ -69,7 +69,7 @@ def ask_both(case, pitwall, oracle):
 def excuse(case, ours, theirs, oracle, seed):
     """Returns the kind of a permitted difference, or None if the difference is Pitwall's fault."""
     if ours.kind == "ok" and SAME_LABELS in theirs.message and "subquery" in case.node.all_names():
-        # In Prometheus a subquery result is a range. Elements that share their labels but never a step cause an error.
+        # In Prometheus, a subquery result is a range. Elements that have the same labels but never occur at the same step cause an error.
         return "range"
     if ours.kind != "ok" or theirs.kind != "ok":
         return None
@@ -79,7 +79,8 @@ def excuse(case, ours, theirs, oracle, seed):
 
 
 def _tied(case, node, oracle, in_subquery):
-    """Returns True if topk() and similar functions choose among equal elements in an undefined order. In a subquery only a selector defines an order."""
+    """Returns True if topk() and similar functions choose among equal elements in an undefined order. In a subquery, only a selector defines an
+    order."""
     in_subquery = in_subquery or "subquery" in node.names
     if node.names[:1] in (("topk",), ("bottomk",), ("limitk",)):
         inner = node.kids[-1]
@@ -123,7 +124,7 @@ def _ill_conditioned(case, ours, theirs, oracle, seed):
 
 
 def _distances(ours, theirs):
-    """Returns the distance of each pair of numbers, infinite if only one of them is finite; None if the labels differ."""
+    """Returns the distance between each pair of numbers (infinite if only one of the two is finite), or None if the labels differ."""
     distances = []
     for (_, mine), (_, wanted) in zip(ours.ticks, theirs.ticks):
         by_labels = dict(wanted)

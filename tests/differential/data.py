@@ -1,4 +1,4 @@
-"""Random data sets: series that resemble those of a fleet, with all error-prone features.
+"""Random data sets: series that resemble a fleet's metrics, with all error-prone features.
 
 Times are in milliseconds, values are Python floats, and STALE is the stale marker.
 """
@@ -49,7 +49,7 @@ METRICS = (
 
 
 class Dataset:
-    """series: list of (labels, [(t, value)…]). The object also contains the times from which expressions and ticks are chosen."""
+    """series: list of (labels, [(t, value)…]). The object also contains the times used to choose expressions and ticks."""
 
     def __init__(self, series, start, interval, length, whole_seconds):
         self.series = series
@@ -82,7 +82,7 @@ def make_dataset(rng):
                 samples = list(zip(times, values))
                 series += _moved(rng, metric, labels, samples) or [(labels, _ended(rng, samples))]
                 continue
-            # A bucket may be missing; in one of the metrics another one is duplicated or malformed.
+            # A bucket may be missing. In one of the metrics, another bucket is duplicated or malformed.
             for bound, counts in zip(BOUNDS, values):
                 if rng.random() > 0.02:
                     series.append((dict(labels, le=bound), list(zip(times, counts))))

@@ -1,4 +1,4 @@
-"""PromQL durations from milliseconds."""
+"""Conversion of milliseconds to PromQL durations."""
 
 _UNITS = ((3_600_000, "h"), (60_000, "m"), (1_000, "s"), (1, "ms"))
 

@@ -111,7 +111,7 @@ class Oracle(_Engine):
         super().__init__([path])
 
     def _load_text(self, dataset):
-        """Returns an empty text: the data is sent with the next query."""
+        """Returns an empty string, because the data is sent with the next query."""
         self._series = [{"labels": labels, "samples": [[t, value_text(v)] for t, v in samples]}
                         for labels, samples in dataset.series]
         return ""

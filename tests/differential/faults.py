@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """faults.py [--cases N] [--groups N] [--seed S] [--only NAME,…] [--check]: checks that the differential test finds faults.
 
-Plants one-line faults, one after the other, into a copy of the sources (build/faults), builds our programs there, and runs the test (of expressions, or of
-rule groups), which must differ from a run without the fault. Takes 15 s per fault, and some minutes for the first build. --check only checks that each line
-still exists exactly once; after a change of the sources, fix the table.
+Plants one-line faults, one at a time, in a copy of the sources (build/faults), builds our programs there, and runs the test (for expressions or for
+rule groups). Its result must differ from a run without the fault. Takes 15 s per fault, and a few minutes for the first build. --check only checks
+that each line still exists exactly once. If the sources have changed, update the table.
 """
 import argparse
 import os
@@ -66,7 +66,7 @@ FAULTS = (
      "to[i] = Both(p[i] != 0, f(s, v[i]));", "to[i] = Both(p[i] != 0, f(v[i], s));"),
 )
 
-# Faults in the life of alerts and in the runner of groups: run_groups.py must find these.
+# Faults in alert lifecycles and in the group runner. run_groups.py must detect them.
 GROUP_FAULTS = (
     ("an alert fires a tick late", "rules/alert/alert_state.cc",
      "(input.at.position - a.active.position >= rule().hold())", "(input.at.position - a.active.position > rule().hold())"),
@@ -150,7 +150,8 @@ def _write(path, text):
 
 
 def copy_sources(head):
-    """Copies the files that git knows, as they are now or in the last commit. Unchanged files keep their times, so that little is rebuilt."""
+    """Copies the files tracked by git, either from the working tree or from the last commit. Unchanged files keep their modification times, so that
+    little is rebuilt."""
     with tempfile.TemporaryDirectory() as archive:
         if head:
             root, arguments = archive, ["ls-tree", "-r", "-z", "--name-only", "HEAD"]
@@ -192,7 +193,7 @@ def build():
 
 
 def differences(options, oracle):
-    """Returns {case: its line} of a run with the engine of the copy."""
+    """Returns {case: its line} for a run with the copy's engine."""
     run = subprocess.run([sys.executable, os.path.join(HERE, "run.py"), "--brief", "--oracle", oracle, "--promql-eval",
                           os.path.join(COPY, "build", "release", "bin", "promql_eval"), "--seed", str(options.seed),
                           "--cases", str(options.cases), "--failures", str(options.cases)],
@@ -203,7 +204,7 @@ def differences(options, oracle):
 
 
 def group_differences(options, oracle):
-    """Returns the same for run_groups.py, which stops after a few."""
+    """Returns the same for run_groups.py, which stops after a few differences."""
     run = subprocess.run([sys.executable, os.path.join(HERE, "run_groups.py"), "--brief", "--oracle", oracle,
                           "--group-eval", os.path.join(COPY, "build", "release", "bin", "group_eval"), "--seed",
                           str(options.seed), "--groups", str(options.groups)],
@@ -214,7 +215,7 @@ def group_differences(options, oracle):
 
 
 def plant(fault, find, known):
-    """Returns the way in which the fault was found, or None."""
+    """Returns how the fault was detected, or None if it was not."""
     _, path, old, new = fault
     target = os.path.join(COPY, path)
     text = _read(target)

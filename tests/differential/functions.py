@@ -1,11 +1,11 @@
-"""Builders for every function over floats. TABLE rows: name, kind, builder, best exactness, and weight as a filler."""
+"""Builders for every function on floats. TABLE rows: name, kind, builder, best exactness, and weight as a filler."""
 from data import EXACT, EXACT_INTEGERS, METRICS, ROUNDED
 from duration import duration
 from tree import Node
 
 
 def call(name, arguments, kind, of=None, exact=ROUNDED, labels=None, key=None):
-    """Returns name(arguments) with the given labels, or by default with those of `of`."""
+    """Returns name(arguments) with the given labels. The default is the labels of `of`."""
     parts, kids = [name + "("], []
     for i, argument in enumerate(arguments):
         if i:
@@ -77,7 +77,7 @@ def _date(name):
     return build
 
 
-# Functions over a window.
+# Functions on a window.
 
 def _window(name, keeps=ROUNDED, needs=ROUNDED, flavors=None, always=None):
     def build(g, depth, need):
@@ -127,7 +127,7 @@ def _smoothing(g, depth, need):
     return call("double_exponential_smoothing", [inner] + factors, "vector", inner)
 
 
-# Functions of labels, absence, and order.
+# Functions for labels, absence, and order.
 
 def _label_replace(g, depth, need):
     inner = g.vector(depth, need)

@@ -4,12 +4,12 @@ import math
 
 from compare import same_number
 
-HIDDEN = ("hold:",)  # series recorded by the rules of group_case.HOLD, which the oracle does not have
+HIDDEN = ("hold:",)  # series recorded by the rules in group_case.HOLD; the oracle does not have them
 LABELS = "labelset after applying"
 
 
 class Counts:
-    """Events of a case by group. They reveal a run without events."""
+    """Events of a case by group. They reveal runs in which nothing happens."""
 
     NAMES = ("pending", "fired", "resolved", "kept", "limited", "failed", "recorded", "marked", "reloaded", "restored",
              "ended by a reload", "refired")
@@ -154,7 +154,7 @@ class _Comparison:
         return None
 
     def _reload(self, version, events):
-        """Handles a reload: checks that issues of changed rules have ended and those of unchanged rules have not."""
+        """Handles a reload: checks that issues of changed rules have ended and issues of unchanged rules have not."""
         ended = {}
         for rule, alerts in self.firing.items():
             self.counts.add("reloaded", rule)

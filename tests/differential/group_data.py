@@ -1,4 +1,4 @@
-"""Data for rule groups: values close to the thresholds of group_grow.py (2 to 7), so that alerts flap; gaps, stale markers, series that come and go,
+"""Data for rule groups: values close to the thresholds in group_grow.py (2 to 7), so that alerts flap; gaps, stale markers, series that come and go,
 and elements that change a label."""
 from data import STALE, Dataset
 
@@ -76,7 +76,7 @@ def _counter(rng, count):
 
 
 def _moved(rng, labels, samples):
-    """Returns the series unchanged, with stale markers, or with different labels from some time on."""
+    """Returns the series unchanged, with stale markers, or with different labels starting at some time."""
     if len(samples) < 6:
         return [(labels, samples)]
     draw = rng.random()

@@ -144,7 +144,7 @@ class Watch final : public engine::RuleObserver {
     out.EndArray();
     return out.Take();
   }
-  // Forgets the annotations of rules that lost their alerts.
+  // Drops the annotations of rules that no longer have alerts.
   void Forget(const std::set<std::string>& kept) {
     std::erase_if(spoken_, [&](const auto& entry) { return !kept.contains(entry.first); });
   }
@@ -299,7 +299,7 @@ class GroupRun {
     return Intern();
   }
 
-  // As after a crash at a snapshot.
+  // Simulates a crash at a snapshot.
   Status Restore() {
     BinaryWriter saved;
     runner_->Save(saved);

@@ -52,8 +52,8 @@ class Grower:
         return GroupCase(dataset, versions, start, start + length, restores)
 
     def _holds(self, editions):
-        """Returns rules that read, at the same intervals, every series that any edition reads. Pitwall's engine has no past for data that an edition
-        is the first to read (docs/time-model.md, 7), and this test does not cover that case."""
+        """Returns rules that read, at the same intervals, every series that any edition reads. Pitwall's engine has no history for data that an
+        edition is the first to read (docs/time-model.md, 7), and this test does not cover that case."""
         wanted = {}
         for groups in editions:
             for group in groups:
@@ -146,7 +146,7 @@ class Grower:
         return "[%dms]" % (interval * self.rng.choice((1, 2, 3, 4, 6)))
 
     def _source(self, interval):
-        """Returns a vector whose values are whole numbers."""
+        """Returns a vector of whole numbers."""
         rng = self.rng
         draw = rng.random()
         if self.recorded and draw < 0.3:
@@ -210,7 +210,7 @@ class Grower:
     # Reloads.
 
     def _edited(self, groups):
-        """Returns another edition, in which rules are edited, removed, added, or reordered, and a group is removed, changed, or added."""
+        """Returns another edition with rules edited, removed, added, or reordered, and with a group removed, changed, or added."""
         rng = self.rng
         groups = [g.changed(rules=list(g.rules)) for g in groups]
         for _ in range(rng.choice((1, 1, 2, 3))):

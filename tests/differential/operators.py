@@ -161,7 +161,7 @@ def _negative(g, depth, need):
 
 
 def _scalars(g, depth, need):
-    """Returns arithmetic between numbers, or a comparison with bool."""
+    """Returns an arithmetic operation on numbers, or a comparison with bool."""
     op = g.rng.choice(ARITHMETIC + COMPARISON)
     need = _needs(op, need)
     left, right = g.scalar(depth, need), g.scalar(depth, need)

@@ -1,6 +1,6 @@
 // Pitwall's side of the differential test: PromQL expressions over given samples, through the
-// streaming engine, or with --stored through the evaluator over stored samples, by lines on
-// standard input and output. Fields are separated by tabs; inside a field \t, \n and \\ are
+// streaming engine, or with --stored through the evaluator over stored samples, using lines on
+// standard input and output. Fields are separated by tabs; inside a field, \t, \n, and \\ are
 // escaped. Requests:
 //
 //   series<TAB>N                                    and then N lines "name=value… <TAB>|<TAB>

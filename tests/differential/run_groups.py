@@ -24,11 +24,11 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 REPO = os.path.dirname(os.path.dirname(HERE))
 TIMEOUT = 60  # seconds for one response
 AHEAD = 8  # maximum number of cases that wait for a response
-# Minimum number of groups, of 100, in which each event must happen at least once.
+# Minimum number of groups, out of 100, in which each event must happen at least once.
 SHARES = {"pending": 60, "fired": 70, "resolved": 50, "kept": 30, "limited": 6, "failed": 14, "recorded": 70, "marked": 70,
           "reloaded": 30, "restored": 20, "ended by a reload": 5, "refired": 30}
 
-# Cases in which the oracle was adapted to Pitwall's documented behavior (docs/promql.md), and their number.
+# Adaptations of the oracle to Pitwall's documented behavior (docs/promql.md), with the number of occurrences of each.
 BY_DESIGN = {"kept_over_limit": "alerts kept at %d ticks of a rule over its limit",
              "kept_at_reload": "%d alerts of unchanged rules kept at a reload",
              "conflicts": "no failure at %d samples that another rule had recorded otherwise"}
@@ -186,7 +186,7 @@ class Run:
         if self.options.brief:
             print("DIFFERENCE %s %s" % (name, mismatch), flush=True)
             return
-        # Waiting cases are sent again later, because shrinking sends queries too.
+        # Waiting cases are resent later, because shrinking sends queries too.
         for _ in asked:
             self.engines.answers()
         small = GroupShrinker(self.engines).shrink(case)

@@ -1,4 +1,4 @@
-"""Expression trees that generate their own text, so that the shrinker can take them apart again."""
+"""Expression trees that generate their own text, so that the shrinker can take them apart."""
 
 
 # Features that order elements themselves, or change the labels that determine the order.

@@ -3,15 +3,15 @@
 
 equal.sh BASE NEW [--rename FILE] [--every N] [--part PART]…
 
-BASE, NEW: the binaries. job_snapshots, a target of the build, must be beside each.
-events: the CloudEvents of a backtest of each recording, with all packs. Texts for people are left out.
+BASE, NEW: the binaries. job_snapshots, a build target, must be next to each.
+events: the CloudEvents of a backtest of each recording, with all packs. Human-readable text is excluded.
 snapshots: length and hash of the snapshot of each job, after every 20 records of each recording.
-answers: each recording as the data directory of `insights`: the answers of the HTTP API about its telemetry, and the segments of the history, byte by
+answers: each recording as the data directory of `insights`: the HTTP API's responses about its telemetry, and the segments of the history, byte by
 byte.
-speed: CPU time of a backtest of generated telemetry, BASE and NEW in turns. The median of the ratios BASE : NEW must be at least 0.97.
+speed: CPU time of a backtest of generated telemetry, alternating between BASE and NEW. The median of the ratios BASE : NEW must be at least 0.97.
 Needs an idle machine.
 --rename FILE: JSON object, old -> new text, applied to the events and answers of BASE.
---every N: every Nth recording; without it, answers of every tenth.
+--every N: every Nth recording. By default, `answers` covers every tenth recording, and the other parts cover all.
 --part PART: only this part; may be repeated.
 --pairs N: number of pairs of speed (default: 10).
 """
@@ -36,7 +36,7 @@ import recordings  # noqa: E402
 FOLDERS = ("trainings/recordings", "trainings/kinds/recordings", "trainings/healthy")
 PARTS = ("events", "snapshots", "answers", "speed")
 TEXTS = {"summary", "description", "suggestion", "status_reason", "error", "reason", "verdict_reason", "text", "end_text", "title"}
-# Line and bar names in a report are also text for people.
+# Line and bar names in a report are also human-readable text.
 TEXTS_OF_REPORT = TEXTS | {"caption", "name"}
 # Times from the server's own clock, and addresses.
 VOLATILE = {"now_ns", "asked_ns", "server_ns", "link", "expires_ns"}

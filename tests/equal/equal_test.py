@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that equal.py finds a planted difference in events, snapshots, responses, segments, or speed, and ignores differences in human-readable
-texts and renamed fields."""
+"""Checks that equal.py finds a planted difference in events, snapshots, responses, segments, or speed, and ignores differences in human-readable text
+and renamed fields."""
 import json
 import os
 import stat
@@ -96,7 +96,7 @@ class EqualTest(unittest.TestCase):
     def test_log_lines_are_ignored(self):
         self.assertEqual(self.snapshots("echo old >&2; echo 0 200 j 7 10 ab", "echo new >&2; echo 0 200 j 7 10 ab"), [])
 
-    def test_ratio_of_nine_tenths_is_found(self):
+    def test_speed_ratio_of_nine_tenths_is_rejected(self):
         self.assertEqual(equal.faults_of_speed([(1.0, 1.0), (0.9, 1.0), (1.0, 1.02)]), [])
         self.assertEqual(len(equal.faults_of_speed([(1.8, 2.0)] * 10)), 1)
 

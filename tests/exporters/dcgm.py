@@ -1,6 +1,6 @@
-"""Simulation of NVIDIA's DCGM exporter as documented: the fields of etc/default-counters.csv with their types and help texts, and one series per GPU
-with the labels gpu, UUID, pci_bus_id, device, modelName, and Hostname (hostname since 4.8.2). Series have pod labels if Kubernetes assigned the GPU
-to a pod. A value that a GPU does not support is a sentinel close to 2^63. No NVIDIA hardware is involved.
+"""Simulation of the NVIDIA DCGM exporter as documented: the fields of etc/default-counters.csv with their types and help texts, and one series per
+GPU with the labels gpu, UUID, pci_bus_id, device, modelName, and Hostname (hostname since 4.8.2). Series have pod labels if Kubernetes assigned the
+GPU to a pod. A value that a GPU does not support is a sentinel close to 2^63. No NVIDIA hardware is involved.
 """
 import math
 
@@ -35,7 +35,7 @@ DEFAULT = [
     ("DCGM_FI_PROF_PCIE_TX_BYTES", "gauge", "The rate of data transmitted over the PCIe bus in bytes per second."),
     ("DCGM_FI_PROF_PCIE_RX_BYTES", "gauge", "The rate of data received over the PCIe bus in bytes per second."),
 ]
-# Commented lines of that file, and fields that the documentation allows a site to add.
+# Commented-out lines of that file, and fields that sites may add according to the documentation.
 ECC = [("DCGM_FI_DEV_ECC_SBE_VOL_TOTAL", "counter", "Total number of single-bit volatile ECC errors."),
        ("DCGM_FI_DEV_ECC_DBE_VOL_TOTAL", "counter", "Total number of double-bit volatile ECC errors.")]
 NVLINK = [("DCGM_FI_DEV_NVLINK_CRC_FLIT_ERROR_COUNT_TOTAL", "counter", "Total number of NVLink flow-control CRC errors."),
@@ -111,7 +111,7 @@ class DcgmExporter:
             "DCGM_FI_PROF_SM_ACTIVE": 0.82 + 0.03 * wave if busy else 0,
             "DCGM_FI_PROF_PCIE_TX_BYTES": 4.2e8 if busy else 12000,
             "DCGM_FI_PROF_PCIE_RX_BYTES": 1.1e9 if busy else 9000,
-            # A card at full load is at its power limit part of the time.
+            # A GPU at full load is at its power limit part of the time.
             "DCGM_FI_DEV_CLOCKS_EVENT_REASONS": (POWER_CAP if wave > 0.3 else 0) if busy else IDLE,
             "DCGM_FI_DEV_PCIE_LINK_GEN": 5 if busy else 1,
             "DCGM_FI_DEV_PCIE_MAX_LINK_GEN": 5,

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests third-party exporter metrics, from pack:derive to issues. Runs each set of scenarios.py through `pitwall backtest` and expects the correct
-alerts on the correct device, and no others.
+"""Tests third-party exporter metrics, from pack:derive to issues. Runs each set in scenarios.py through `pitwall backtest` and expects the correct
+alerts on the correct device, and no other alerts.
 
 exporters_test.py BINARY [--rules FILE…] [--only NAME] [--keep DIR]
 """
@@ -22,7 +22,7 @@ PACKS = ["pack:derive", "pack:gpu", "pack:fleet"]
 
 
 def write_scrapes(scenario, path):
-    """Writes the recording that a scraper of the set would make. Targets are scraped one after another, each at its own offset."""
+    """Writes the recording that a scraper would produce for the set. Targets are scraped one after another, each at its own offset."""
     lines = []
     scrapers = [Scraper({"instance": "%s:%d" % (exporter.host, exporter.port), "job": "exporters", "pitwall_job": scenario.name})
                 for exporter in scenario.exporters]
@@ -51,7 +51,7 @@ def matches(expected, issue):
 
 
 def verdict(scenario, issues):
-    """Returns a text that lists the mismatches."""
+    """Returns the mismatches as text."""
     wrong = []
     for expected in scenario.expected:
         if not any(matches(expected, issue) for issue in issues):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the block `hardware` of docs/accuracy.md: the tests for each rule of the packs gpu, fleet, and derive. The block is generated from the packs
-and from the sets of scenarios.py, so that a rule without a set is visible.
+"""Writes the block `hardware` of docs/accuracy.md: the tests for each rule in the packs gpu, fleet, and derive. The block is generated from the packs
+and from the sets in scenarios.py, so that a rule without a set is visible.
 
 hardware_page.py BINARY [--check]
 """
@@ -56,7 +56,7 @@ def rules(binary, pack):
 
 
 def documented():
-    """Returns the families known only from documentation text, and those in the recorded response of a real exporter."""
+    """Returns the families known only from documentation text, and the families in the recorded response of a real exporter."""
     fields = dcgm.EVERYTHING + dcgm.XID_COUNTS
     own = {name for name, *_ in fields + INFINIBAND + NFS}
     with open(RECORDED, encoding="utf-8") as text:

@@ -1,5 +1,5 @@
-"""Modes of the DCGM exporter, each with its own label set: whole GPUs, GPUs that Kubernetes assigns to pods, MIG instances, and time slicing.
-Whole-device faults must be found in every mode, and a corrupt sample must not be reported.
+"""Modes of the NVIDIA DCGM exporter, each with its own label set: whole GPUs, GPUs that Kubernetes assigns to pods, MIG instances, and time slicing.
+Whole-device faults must be detected in every mode, and a corrupt sample must not be reported.
 """
 import dcgm
 from dcgm import DcgmExporter

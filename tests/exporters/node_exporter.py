@@ -1,6 +1,6 @@
-"""Simulation of Prometheus' node_exporter: the response of a real exporter with advancing counters, and families of hardware that this machine does
-not have (InfiniBand, NFS, EDAC, and hwmon), based on the documentation. node_exporter_1.5.0.prom is from Debian's package on the machine that built
-this test, reduced to the families that rules may need.
+"""Simulation of the Prometheus node_exporter: the response of a real exporter with advancing counters, and metric families for hardware that this
+machine does not have (InfiniBand, NFS, EDAC, and hwmon), based on the documentation. node_exporter_1.5.0.prom is from the Debian package on the
+machine that built this test, reduced to the families that rules may need.
 """
 import os
 
@@ -87,7 +87,7 @@ class NodeExporter:
 
     @staticmethod
     def chosen(table, name, labels):
-        """Returns a table's entry for a series, or None."""
+        """Returns the table entry for a series, or None."""
         for key, value in table.items():
             if key == name or (isinstance(key, tuple) and key[0] == name and key[1] in labels):
                 return (value,)

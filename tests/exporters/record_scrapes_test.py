@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Tests deploy/record_scrapes.py over real HTTP: exporters in the documented text format next to targets that are slow, send invalid data, or die.
-Then runs the recording through `pitwall backtest`. A healthy target loses no data because of the others, and each faulty target is skipped, counted,
-and reported.
+Then runs the recording through `pitwall backtest`. Faulty targets must not cause data loss for a healthy target. Each faulty target is skipped,
+counted, and reported.
 
 record_scrapes_test.py BINARY
 """
@@ -205,7 +205,7 @@ class Recording(unittest.TestCase):
         self.assertEqual(lines(server.server_port, 0), 0)
 
     def test_lost_gpu_is_reported_from_http_scrapes(self):
-        """Runs four fake exporters in the documented text format over a real transport. Only the GPU that falls off the bus is reported."""
+        """Runs four fake exporters in the documented text format over a real transport. Only the GPU that has fallen off the bus is reported."""
         exporters = {"127.0.0.2": NodeExporter("127.0.0.2"), "127.0.0.3": NodeExporter("127.0.0.3"), "127.0.0.4": DcgmExporter("127.0.0.2"),
                      "127.0.0.5": DcgmExporter("127.0.0.3")}
         for gpu in range(4):

@@ -1,7 +1,7 @@
-"""Sets of scrapes: 15 healthy minutes, then one fault on one device, as its documentation describes the fault.
+"""Sets of scrapes: 15 healthy minutes, then one fault on one device, as described in the device's documentation.
 
 A set defines its exporters, the changes caused by the fault, and the expected issues: alerts with their relevant labels. Any other issue is wrong, as
-is any issue before the fault. XID codes are those of NVIDIA's catalog (docs.nvidia.com/deploy/xid-errors).
+is any issue before the fault. XID codes come from NVIDIA's catalog (docs.nvidia.com/deploy/xid-errors).
 """
 import dcgm
 import node_exporter
@@ -21,12 +21,12 @@ def two_nodes(fields=dcgm.DEFAULT, **options):
     return [DcgmExporter("node-a", fields=fields, **options), DcgmExporter("node-b", fields=fields, **options)]
 
 
-# Expected alert for each code of the catalog; None for codes that the catalog says to ignore.
+# Expected alert for each code in the catalog, or None for codes that the catalog says to ignore.
 CATALOGUE = {
     "XidRestartNode": (79,),
     "XidResetGpu": (46, 62, 64, 95, 109, 110, 119, 120, 136, 140),
     "XidNvlink": (74, 144, 149, 150),
-    "XidWorkflow": (45, 48, 94),  # 94: a contained memory error kills the process, although the program has no fault.
+    "XidWorkflow": (45, 48, 94),  # 94: a contained memory error kills the process, even though the program has no fault.
     "XidMechanical": (54,),
     "XidApplication": (8, 11, 13, 31, 32, 68, 69),
     "XidUnknown": (999,),
@@ -208,7 +208,7 @@ def power_budget():
 
 
 def stages_of_a_pipeline():
-    """Simulates two stages, one of which draws a fifth less power because of different work, not because of a fault."""
+    """Simulates two stages. One draws a fifth less power because of different work, not because of a fault."""
     exporters = two_nodes()
     for gpu in (2, 3):
         exporters[1].faults[gpu, "DCGM_FI_DEV_POWER_USAGE"] = lambda time: 500
@@ -217,7 +217,7 @@ def stages_of_a_pipeline():
 
 
 def training(time):
-    """Returns data from the training run's own client, whose ranks are training."""
+    """Returns data from the training run's own client. The ranks are training."""
     return ["train_phase_state{rank=\"0\",phase=\"forward\"} 1", "train_world_size{rank=\"0\"} 16"]
 
 
@@ -252,7 +252,7 @@ def sets_of_nodes():
     one("memory-fills", [("OomForecast", {"node": "node-a"})], fills)
 
     def jumps(exporter, _):
-        """Adds the memory of a cache or an evaluation once."""
+        """Adds the memory of a cache or an evaluation, once."""
         total = exporter.families["node_memory_MemTotal_bytes"].samples[""]
         exporter.values.update(node_memory_MemAvailable_bytes=total * 0.25, node_memory_MemFree_bytes=total * 0.1)
     one("memory-jumps", [], jumps)

@@ -1,4 +1,4 @@
-// Appender that keeps records in memory, for tests of writers.
+// In-memory appender for tests of writers.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ class FakeAppender final : public Appender {
     std::unique_lock<std::mutex> lock(mutex_);
     ++calls_;
     changed_.notify_all();
-    // A log accepts records of one partition even if another partition fails.
+    // A log accepts records for one partition even if another partition fails.
     const bool one = std::any_of(records.begin(), records.end(),
                                  [this](const OutgoingRecord& r) { return r.key == key_; });
     while (corked_ || (one && key_corked_)) changed_.wait(lock);
@@ -64,7 +64,7 @@ class FakeAppender final : public Appender {
     corked_ = false;
     changed_.notify_all();
   }
-  // Makes appends with a record of this key fail, or wait until FreeKey if `corked`.
+  // Makes appends that contain a record with this key fail, or wait until FreeKey if `corked`.
   void FailKey(std::string key, Status failure, bool corked = false) {
     std::lock_guard<std::mutex> lock(mutex_);
     key_ = std::move(key);

@@ -16,7 +16,7 @@ constexpr int64_t kNever = std::numeric_limits<int64_t>::max();
 struct FakeClock::State {
   struct Wait {
     int64_t deadline_ns = kNever;
-    uint64_t number = 0;  // in order of start
+    uint64_t number = 0;  // in start order
     bool ended = false;   // timed out or woken, but its thread has not resumed yet
     std::condition_variable changed;
   };
@@ -28,8 +28,8 @@ struct FakeClock::State {
   uint64_t next_number ABSL_GUARDED_BY(mutex) = 0;
   std::vector<Wait*> waits ABSL_GUARDED_BY(mutex);  // in order of start
 
-  // Waits on a condition while `mutex` is held, as std requires. To the annotations, the mutex
-  // stays locked.
+  // Waits on a condition with `mutex` held, as std requires. For the annotations, the mutex stays
+  // locked.
   void Block(std::condition_variable& condition) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex.native(), std::adopt_lock);
     condition.wait(lock);

@@ -40,7 +40,7 @@ class MemoryLog final : public Log {
   // Deletes the topic's records and restarts at offset 0, as if the topic was deleted and
   // recreated.
   void Recreate(std::string_view topic);
-  // Deletes the records at and after `offset`, like a power loss without preceding flushes.
+  // Deletes the records at and after `offset`, like a power loss without prior flushes.
   void Cut(std::string_view topic, int32_t partition, int64_t offset);
   // Leaves a gap of `count` offsets before the next record, like Kafka transactions.
   void SkipOffsets(std::string_view topic, int32_t partition, int64_t count);

@@ -1,4 +1,4 @@
-// Each golden script is a test: all its evals pass, and each of them is supported.
+// Each golden script is a test. All of its evals must pass, and all of them must be supported.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of the chart with the binary, and with helm and related tools if tests/helm/tools.sh has been run.
+"""Tests for the chart with the binary, and with helm and related tools if tests/helm/tools.sh has been run.
 
 chart_test.py BINARY [--update] [--all]
 
@@ -199,7 +199,7 @@ class Rendered(unittest.TestCase):
                 if on_node:
                     self.assertRegex(name(document), "collector|executor|standalone")
 
-    # The kubelet writes a new ConfigMap version next to the old one and swaps a link.
+    # The kubelet writes a new ConfigMap version next to the old one and swaps a symbolic link.
     def test_changed_config_map_takes_effect_without_restart(self):
         text = goldens()["standalone-socketless.yaml"]
         maps = {name(d): config_map(d) for d in documents(text) if kind(d) == "ConfigMap"}

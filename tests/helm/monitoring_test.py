@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Tests of the chart's alerts and dashboards in a real Prometheus that scrapes running services.
+"""Tests for the chart's alerts and dashboards in a real Prometheus that scrapes running services.
 
 monitoring_test.py BINARY [--kafka]
 
---kafka: each service in its own process, with a real broker (deploy/kafka/broker.sh); else standalone.
+--kafka: each service in its own process, with a real broker (deploy/kafka/broker.sh). The default is standalone.
 """
 import glob
 import http.server

@@ -1,5 +1,5 @@
 // Telemetry and events of three jobs with realistic disturbances: late, duplicate, and reordered
-// batches, a second boot, a second attempt, a source that falls silent, and missing values.
+// batches, a second boot, a second attempt, a source that becomes silent, and missing values.
 #pragma once
 
 #include <random>

@@ -1,4 +1,4 @@
-// Test that kills a process with kill -9 at 20 random moments during ingestion and sealing, with a
+// Test that kills a process (kill -9) at 20 random moments during ingestion and sealing, with a
 // real broker. Afterwards, all query results must be bit-identical to those of an uninterrupted
 // run.
 #include <gmock/gmock.h>
@@ -95,7 +95,7 @@ TEST_F(KafkaKillTest, ResultsAreBitIdenticalAfterTwentyKills) {
   int killed = 0;
   bool finished = true;
   for (int i = 0; killed < 20 && i < 200; ++i) {
-    // A process that has finished cannot be interrupted, so the store starts again from the
+    // A process that has finished cannot be interrupted, so the store is rebuilt from the
     // beginning.
     if (finished) fs::remove_all(store);
     const pid_t victim = StartVictim(store);

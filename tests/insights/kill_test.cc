@@ -1,6 +1,6 @@
-// Tests of the history after kills and damage. After kill -9 at random moments during ingestion and
-// sealing, all query results must be bit-identical to those of an uninterrupted run. With damaged
-// files, queries must return equal results or DataLoss.
+// Tests for the history after kills and damage. After kill -9 at random moments during ingestion
+// and sealing, all query results must be bit-identical to those of an uninterrupted run. With
+// damaged files, queries must return identical results or DataLoss.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -120,7 +120,7 @@ TEST_F(InsightsKillTest, ResultsAreBitIdenticalAfterTwentyKills) {
   int killed = 0;
   bool finished = true;
   for (int i = 0; killed < 20 && i < 400; ++i) {
-    // A process that has finished cannot be interrupted, so the store starts again from the
+    // A process that has finished cannot be interrupted, so the store is rebuilt from the
     // beginning.
     if (finished) fs::remove_all(store);
     const pid_t victim = StartVictim(store);
@@ -147,7 +147,7 @@ TEST_F(InsightsKillTest, ResultsAreBitIdenticalAfterTwentyKills) {
   for (int i = 0; i < kRequests; ++i) EXPECT_EQ(answers[i] == unbroken[i], true) << "request " << i;
 }
 
-// Damages the files of a finished store. The log is not read again.
+// Damages the files of a finished store. The log is not reread.
 TEST_F(InsightsKillTest, DamagedFile_ReturnsEqualResultsOrDataLoss) {
   const std::string whole = dir_ + "/whole";
   std::vector<std::string> right;
@@ -172,7 +172,7 @@ TEST_F(InsightsKillTest, DamagedFile_ReturnsEqualResultsOrDataLoss) {
     HistoryOptions options;
     options.dir = whole;
     const bool catalogue = EndsWith(file, ".db");
-    // Open modifies the folder, so each case works on a copy.
+    // Open modifies the directory, so each case works on a copy.
     const std::string copy = dir_ + "/copy";
     fs::remove_all(copy);
     fs::copy(whole, copy, fs::copy_options::recursive);
@@ -183,7 +183,7 @@ TEST_F(InsightsKillTest, DamagedFile_ReturnsEqualResultsOrDataLoss) {
       EXPECT_THAT(std::string(ToStd(keep.status().message())), ::testing::HasSubstr(copy));
       ++outcomes["refused"];
     } else if (!there && catalogue) {
-      ++outcomes["rebuilt"];  // The rebuilt catalog lacks the events, which are in the log.
+      ++outcomes["rebuilt"];  // The rebuilt catalog lacks the events, but they are in the log.
     } else {
       for (int i = 0; i < kRequests; i += 3) {
         const auto answer = Answer((*keep)->history(), i);
@@ -218,7 +218,7 @@ TEST_F(InsightsKillTest, DamagedFile_ReturnsEqualResultsOrDataLoss) {
     EXPECT_GT(outcomes[outcome], 0) << outcome;
 }
 
-// Data lost together with the write-ahead file is read from the log again.
+// Data lost with the write-ahead file is reread from the log.
 TEST_F(InsightsKillTest, DamagedWriteAheadFile_DoesNotChangeResults) {
   std::vector<std::string> right;
   {

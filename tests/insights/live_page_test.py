@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Tests the page with a live standalone and a training job of three ranks, one of them slow, in a real browser (checks 3, 8, and 11 of the page).
+"""Tests the page in a real browser, with a live standalone and a training job with three ranks, one of which is slow (checks 3, 8, and 11 of the
+page).
 
 * A step appears on the timeline of all ranks within 2 s of its end by the rank's own clock (median of twelve steps).
-* The slow rank is the first row of the heat map of ranks and steps. A click on its cell lists the spans that the API returns for that rank and step.
-* The page as of a past time has the same text as the live page had at that time, on all tabs, even after the job has continued.
+* The slow rank is the first row of the heat map of ranks and steps. Clicking its cell lists the spans that the API returns for that rank and step.
+* The page as of a past time has the same text as the live page had at that time, on all tabs, even if the job has continued since.
 
 live_page_test.py PITWALL
 """
@@ -114,7 +115,7 @@ class LivePage(unittest.TestCase):
     def test_1_step_is_visible_within_two_seconds(self):
         self.open("tab=nodes&range=15m", ".timeline canvas[data-ready]")
         self.browser.ask("watch", "ul.legend:has(+ .readout)", pattern="mark-\\d+;")
-        # Marks from before the page was opened do not count.
+        # Steps marked before the page was opened do not count.
         old = set(self.browser.ask("seen"))
         wait_for("marked steps on the timeline", lambda: len(set(self.browser.ask("seen")) - old) >= MARKS)
         seen = self.browser.ask("seen")
@@ -150,7 +151,7 @@ class LivePage(unittest.TestCase):
         return out
 
     def newest(self):
-        """Returns the latest time of the job in the history, in ns."""
+        """Returns the latest time in the job's history, in ns."""
         times = [self.get("/job")["last_ns"], self.get("/job")["ended_ns"]] + [rule["since_ns"] for rule in self.get("/rules")["rules"]]
         return max(int(at) for at in times if at)
 

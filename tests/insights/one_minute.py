@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The one-minute test: a person who opens the link of an alert must see in the first screenshot what is wrong, where, and since when.
+"""The one-minute test: a person who opens the link in an alert must see in the first screenshot what is wrong, where, and since when.
 
 one_minute.py PITWALL make SEED DIR TRUTH    replays ten recorded faults (tests/trainings/recordings, selected by SEED), opens the link of each
 fault's alert,
@@ -46,7 +46,7 @@ def fault_of(name):
 
 
 def chosen(seed, count=COUNT):
-    """Returns the names of cells with different faults. The seed selects the faults, and a cell for each fault."""
+    """Returns the names of cells with different faults. The seed selects the faults and one cell per fault."""
     by_fault = {}
     for name, entry in sorted(recordings.manifest().items()):
         fault = fault_of(name)
@@ -64,10 +64,10 @@ def truth(name):
 
 
 class Served:
-    """A server for the page of a recorded fault: replays its log and runs `pitwall insights` on the result."""
+    """Server for the page of a recorded fault. Replays the fault's log and runs `pitwall insights` on the result."""
 
     def __init__(self, pitwall, name, folder, which=None, load=(), config="insights: {retention: 876000h}\n"):
-        """load: flags of a `pitwall loadgen` command whose jobs are written to the same log."""
+        """load: flags of a `pitwall loadgen` command that writes its jobs to the same log."""
         entry = recordings.manifest()[name]
         which = which or ("default" if entry["default"]["named"] else "all")
         source, data = os.path.join(folder, name), os.path.join(folder, name + ".replayed")
@@ -83,7 +83,7 @@ class Served:
                                "--no-status", "--output", data], capture_output=True, text=True)
         if done.returncode != 0:
             raise RuntimeError("%s: replay failed with exit code %d (%s)" % (name, done.returncode, done.stderr[-500:]))
-        # A person would receive the link of the first alert of the fault's kind.
+        # A person would receive the link to the first alert of the fault's kind.
         events = [json.loads(line) for line in done.stdout.splitlines()]
         found = [event for event in events if event["type"].endswith(".issue.found")]
         alert = next(event for event in found if event["data"]["alert"] in entry[which]["named"])
@@ -118,7 +118,7 @@ class Served:
 
 
 def shoot(pitwall, names, folder):
-    """Takes the screenshots folder/01.png … and returns the text of each."""
+    """Takes the screenshots folder/01.png … and returns the text in each."""
     page = os.path.join(REPO, "services", "web", "build.sh")
     with tempfile.TemporaryDirectory(prefix="pitwall-minute-") as work, contextlib.ExitStack() as running:
         served = []

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """The one-minute test without a reader: the text of the first screenshot must contain the facts that a reader needs, and the stored answers of
-readers must be right.
+readers must be correct.
 
 one_minute_test.py PITWALL
 """
@@ -57,7 +57,7 @@ class OneMinute(unittest.TestCase):
             with self.subTest(cell=name):
                 self.assertIn("What to do:", text)
                 self.assertNotIn(name, text)  # the picture must not reveal the name of the cell
-        self.assertLessEqual(len(silent), 1, silent)  # nine of ten must be right, as for readers
+        self.assertLessEqual(len(silent), 1, silent)  # nine of ten must be correct, as for readers
 
 
 if __name__ == "__main__":

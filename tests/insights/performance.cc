@@ -110,7 +110,7 @@ std::vector<View> ViewsOf(const JobOverview& job) {
   const auto s = [](int64_t ns) { return Cat(ns / kNanosPerSecond); };
   const auto ranks = std::count_if(job.sources.begin(), job.sources.end(),
                                    [](const auto& one) { return one.second.rank >= 0; });
-  // Width that the page requests for a canvas of 250,000 cells.
+  // Width that the page requests for a 250,000-cell canvas.
   const std::string of_page =
       Cat("&width=", std::clamp<int64_t>(250'000 / std::max<int64_t>(1, ranks), 60, 500));
   return {
@@ -215,8 +215,7 @@ Status Measurement::Ingest() {
   ASSIGN_OR_RETURN(const RecordWriter::Totals totals, load->Forward(&log_));
   const double forwarding = CpuSeconds(RUSAGE_THREAD) - before;
   const auto pause = clock_.NewWakeup();
-  // The log has been read to its end, and the jobs' windows are sealed, which happens 15 s after
-  // the end.
+  // The log has been read to its end, and the jobs' windows have been sealed, 15 s after the end.
   const auto done = [&] {
     if (keep_->counters().records < totals.load.records) return false;
     for (const JobLifePtr& job : keep_->history().Jobs()) {
@@ -250,10 +249,10 @@ Status Measurement::Ingest() {
   return OkStatus();
 }
 
-// A handler runs in one thread, and its data is in the page cache. On a machine with an idle core,
-// its CPU time therefore equals its latency, and CPU time can be measured on a busy machine too.
-// Each view starts with a newly opened history, so that its first response starts without open
-// segments and decoded data.
+// A handler runs in one thread, and its data is in the page cache. Its CPU time therefore equals
+// its latency on a machine with an idle core, and can also be measured on a busy machine. Each view
+// starts with a newly opened history, so that its first response starts without open segments or
+// decoded data.
 Status Measurement::RunQueries() {
   Print("  responses: cold, median, 99% (ms of a core); CRC\n");
   const JobLifePtr job = keep_->history().Jobs()[0];

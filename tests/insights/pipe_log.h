@@ -1,5 +1,5 @@
-// In-memory log that contains only unread records, up to a limit, so that a load of many gigabytes
-// passes through it without a disk.
+// In-memory log that contains only unread records, up to a limit. A load of many gigabytes can pass
+// through it without a disk.
 #pragma once
 
 #include <condition_variable>

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Tests the page with recorded faults of real training runs, with a real server and in a real browser (checks 1 and 7 of the page).
+"""Tests the page with recorded faults from real training runs, using a real server and a real browser (checks 1 and 7 of the page).
 
 * The sentence about the fault contains the fields of its event: subject, fault, start, cost, cause, and action.
 * For each alert that a replay with all shipped packs raises, the link shows the evidence in a fresh browser.
-* The same is true if only rollups of the job are left.
+* The same applies if only rollups of the job are left.
 
 recorded_faults_test.py PITWALL
 """
@@ -26,7 +26,7 @@ import harness  # noqa: E402
 
 BINARY = None
 SEED, COUNT = 12, 12
-# The load is newer than the recording. It starts at a fixed time, because the size of its history depends on the start time.
+# The load is newer than the recording. It starts at a fixed time, because the size of the load's history depends on the start time.
 FINISHED, LOAD = "exit-3-2", ("--steps", "2600", "--duration", "20m", "--start", "2026-11-24T00:00:00Z")
 PLACES = ("rank", "node", "gpu", "hw_id", "stage", "phase", "tensor", "collection", "worker")
 COSTS = {"death": "that rank was lost", "hang": "no steps complete", "numerics": "no time lost", "optimization": "no time lost"}
@@ -71,8 +71,8 @@ class RecordedFaults(Evidence):
         for name in one_minute.chosen(SEED, COUNT):
             cls.served[name] = one_minute.Served(BINARY, name, folder, "all")
             cls.running.callback(cls.served[name].stop)
-        # While the history is larger than its limit, it drops raw samples, beginning with the oldest finished job. That takes some seconds, which
-        # pass during the other tests.
+        # While the history is larger than its limit, it drops raw samples, beginning with the oldest finished job. This takes a few seconds and
+        # happens during the other tests.
         cls.old = one_minute.Served(BINARY, FINISHED, cls.running.enter_context(tempfile.TemporaryDirectory(prefix="pitwall-faults-")), "default", LOAD,
                                     "insights: {retention: 876000h, max_bytes: 2600000}\n")
         cls.running.callback(cls.old.stop)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Tests alert links of old jobs whose raw samples and spans were dropped, so that only rollups are left. Each link must open its issue with a chart
+"""Tests alert links of old jobs with only rollups left, because the raw samples and spans were dropped. Each link must open its issue with a chart
 and a note.
 
 The packs' own unit tests define the telemetry that raises an alert (shipped_alerts.py). The history drops raw samples of ended jobs, starting with
-the least recently seen job, while it is larger than insights.max_bytes (at least 1 MiB). A job with noise, which ends last, makes the history exceed
-this size. A window counts once it is sealed, ten seconds after the job's end. Retention runs every ten seconds.
+the least recently seen job, while it is larger than insights.max_bytes (at least 1 MiB). A noisy job that ends last makes the history exceed this
+size. A window counts once it is sealed, ten seconds after the job's end. Retention runs every ten seconds.
 
 rollups_left_test.py PITWALL WRITE_TELEMETRY
 """
@@ -25,7 +25,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 import harness  # noqa: E402
 
 BINARY = WRITER = None
-# One alert of each kind of issue. The job of an alert has the same name as the alert.
+# One alert for each kind of issue. The job has the same name as the alert.
 KINDS = {"CollectiveHang": "hang", "StragglerRank": "straggler", "LossNotFinite": "numerics", "RankDied": "death", "CPUSaturated": "bottleneck", "HostLeak": "memory",
          "XidResetGpu": "hardware"}
 PACKS = ["default", "training", "fleet", "gpu"]
@@ -94,7 +94,7 @@ class RollupsLeft(recorded_faults_test.Evidence):
                 for part in (issue["summary"], alert):
                     self.assertIn(part, text)
                 self.assertEqual(self.browser.all("[data-incident] [data-field=suggestion]", "")[0][0], issue["event"]["data"]["suggestion"])
-        # All other data is still there, because dropping the samples freed enough space.
+        # All other data still exists, because dropping the samples freed enough space.
         self.assertLess(int(self.of(NOISE)["raw_from_ns"] or 0), int(self.of(NOISE)["last_ns"]))
 
 

@@ -1,5 +1,5 @@
-// Tests of the memory that sealing needs in addition to its window. Tables are unpacked one at a
-// time, and spans are not copied.
+// Tests for the memory that sealing requires in addition to its window. Tables are unpacked one at
+// a time, and spans are not copied.
 #include <gtest/gtest.h>
 #include <malloc.h>
 

@@ -1,10 +1,11 @@
-"""Telemetry that makes the shipped packs raise the alerts of their own unit tests. Each alert uses the first test in which it fires, as its own job.
+"""Telemetry that makes the shipped packs raise the alerts of their own unit tests. Each alert uses the first test in which it fires, as a separate
+job.
 
 The packs' tests (rules/packs/*_test*.yaml) use the series notation of Prometheus. A series with a rank belongs to that rank's source, and any other
-series to its node's source. On the step clock, a step takes STEP_S. Facts that are not in samples are sent as a live job sends them:
+series to its node's source. On the step clock, a step takes STEP_S. Facts that are not in samples are sent as in a live job:
 
 * A new attempt is a new process of rank 0.
-* A source whose series end as stale falls silent: it sends no Goodbye, and clock ticks pass while the other sources send every second.
+* A source becomes silent when its series end as stale. It does not send a Goodbye, and clock ticks pass while the other sources send every second.
 """
 import glob
 import os
@@ -45,8 +46,8 @@ def parse_series(text):
     return name, [(key, value.encode().decode("unicode_escape")) for key, value in re.findall(r'(\w+)\s*=\s*"((?:[^"\\]|\\.)*)"', labels)]
 
 
-# Alerts whose first test depends on facts that its series do not contain, such as an earlier sample or a parameter. For these alerts, another test is
-# used.
+# Alerts for which another test is used, because the first test depends on facts that its series do not contain, such as an earlier sample or a
+# parameter.
 CHOSEN = {"TreeDepth": "TreeDepth: fires when trees have been seven levels deep for ten rounds",
           "UnchangedTensor": "UnchangedTensor: fires, and ends when the tensor moves again"}
 
@@ -78,7 +79,7 @@ class Source:
         self.stale = self.stale or "stale" in text.split()
 
     def silent_from(self):
-        """Returns the tick from which a silent source stops sending data, or None."""
+        """Returns the tick at which a silent source stops sending data, or None."""
         last = max((i for column in self.rows for i, value in enumerate(column) if value != "_"), default=-1)
         return last + 1 if self.stale and last + 1 < len(self.rows[0]) else None
 
@@ -148,7 +149,7 @@ def sent_in_batches(source, length, every, mode, begun):
 
 
 def sent_each_second(source, length, every):
-    """Returns the same as sent_in_batches(), but for a source that sends every second until it falls silent."""
+    """Returns the same as sent_in_batches(), but for a source that sends every second until it becomes silent."""
     out, silent = [], source.silent_from()
     for second in range(int((length if silent is None else silent) * every)):
         last = BEGAN_NS + (second + 1) * 10 ** 9 - 1
@@ -159,8 +160,8 @@ def sent_each_second(source, length, every):
 
 
 def lines(cases):
-    """Returns the input of write_telemetry for all cases, {job: test}. Cases in which a source falls silent need a separate log, because their clock
-    ticks affect all jobs."""
+    """Returns the input of write_telemetry for all cases, {job: test}. Cases in which a source becomes silent need a separate log, because their
+    clock ticks affect all jobs."""
     heads, sent, number = [], [], 0
     for job, test in cases.items():
         steps = test.get("clock") == "step"

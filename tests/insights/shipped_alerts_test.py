@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests that the link of each alert of the shipped packs shows the evidence in a fresh browser (check 7 of the page).
+"""Tests that the link of each alert in the shipped packs shows the evidence in a fresh browser (check 7 of the page).
 
 The packs' own unit tests define the telemetry that raises an alert (shipped_alerts.py). It is written into a log, evaluated with all packs, and
 served by `insights`.
@@ -24,7 +24,7 @@ PACKS = ["across-runs", "debugger-compat-loss", "debugger-compat-tensor", "debug
 
 
 class Served(one_minute.Served):
-    """Server for the page of a log with alerts. The event of each alert identifies its job."""
+    """Server for the page of a log with alerts. Each alert's event identifies the alert's job."""
 
     def __init__(self, pitwall, name, data, folder, config="insights: {retention: 876000h}\n"):
         self.pitwall, self.name, self.data, self.folder, self.job = pitwall, name, data, folder, ""

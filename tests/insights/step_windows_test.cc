@@ -1,5 +1,5 @@
 // Tests with generated jobs. Step heat maps from summaries of sealed windows must be bit-identical
-// to those from samples.
+// to heat maps from samples.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -100,12 +100,12 @@ class ForwardingHistory : public History {
 struct Disturbances {
   unsigned seed = 1;
   bool drift = false;         // ranks do not wait for each other
-  bool lost = false;          // some ranks end early, and some steps of others are missing
+  bool lost = false;          // some ranks end early, and some steps of other ranks are missing
   bool attempts = false;      // the job goes back to an earlier step and repeats steps
   bool late = false;          // rows arrive after their window was sealed
   bool evaluates = false;     // steps of another mode occur in between
   bool missing_wait = false;  // one step has no reported wait
-  bool relabeled = false;     // the series of some ranks get another label
+  bool relabeled = false;     // the series of some ranks get a different label
 };
 
 class StepWindowsTest : public HistoryServiceTest {
@@ -329,7 +329,7 @@ class StepWindowsTest : public HistoryServiceTest {
 TEST_F(StepWindowsTest, HeatMapOfSteadyJobReadsNoSamples) {
   Open();
   SendRows({}, 0, 1);
-  Compare(history());  // The rows are in memory. On a slow machine, they may be sealed.
+  Compare(history());  // The rows are in memory. On a slow machine, they may have been sealed.
   Seal();
   Read read = Compare(history());
   EXPECT_GT(read.blocks, 0U);
@@ -408,14 +408,14 @@ TEST_P(GeneratedJobs, SummariesMatchSamples) {
     return;
   }
   SendRows(story, 0, parts);
-  // A part of each window is in memory. On a slow machine, it may already be resealed.
+  // Part of each window is in memory. On a slow machine, it may already have been resealed.
   Compare(history());
   Seal();
   EXPECT_GT(Compare(history()).blocks, 0U);
 }
 
 #ifdef PITWALL_SANITIZED
-// With a sanitizer, all combinations would take minutes.
+// With a sanitizer, running all combinations would take minutes.
 INSTANTIATE_TEST_SUITE_P(Stories, GeneratedJobs, ::testing::Values(0b0010111));
 #else
 // The cases are each disturbance alone and combinations of disturbances.

@@ -24,7 +24,7 @@ inline HistoryOptions VictimOptions(const std::string& store, const std::string&
   return options;
 }
 
-// Returns the exit code, which is 0 after the whole log has been read and sealed.
+// Returns the exit code: 0 after the whole log has been read and sealed.
 inline int RunVictim(Clock* clock, Log* log, HistoryOptions options) {
   auto keep = HistoryService::Open(clock, log, std::move(options));
   if (!keep.ok() || !(*keep)->Start().ok()) return 4;

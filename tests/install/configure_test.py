@@ -43,7 +43,7 @@ class Configure(Scratch):
         command = re.search(r"is not installed; run\s+(\S+/deploy/install-deps\.sh) (\w+)\n", output)
         self.assertIsNotNone(command, output)
         self.assertIn("-DPITWALL_PAGE=OFF", output)
-        # The printed command installs the missing parts, as its dry run shows.
+        # The dry run shows that the printed command installs the missing parts.
         status, output = self.run_with(self.bare, command.group(1), "--check", command.group(2))
         self.assertNotEqual(status, 0)
         self.assertIn("the toolchain of the web page (Node and its packages) is missing", output)
@@ -52,19 +52,19 @@ class Configure(Scratch):
         self.assertNotEqual(self.configure(self.bare)[0], 0)
         status, output = self.configure(os.environ)
         self.assertEqual(status, 0, output)
-        # After the toolchain is removed again, the build directory must not remember it.
+        # After the toolchain is removed again, a stale result in the build directory must not hide its absence.
         self.assertNotEqual(self.configure(self.bare)[0], 0)
 
-    def test_page_off_needs_no_toolchain(self):
+    def test_page_off_does_not_require_toolchain(self):
         status, output = self.configure(self.bare, "-DPITWALL_PAGE=OFF")
         self.assertEqual(status, 0, output)
 
-    def test_sanitizer_build_needs_no_toolchain(self):
+    def test_sanitizer_build_does_not_require_toolchain(self):
         status, output = self.configure(self.bare, "-DPITWALL_ADAPTERS=OFF")
         self.assertEqual(status, 0, output)
 
     def test_missing_module_folder_is_an_error(self):
-        """Configures a copy of the repository, made of links, without one of its services."""
+        """Configures a copy of the repository (made of symbolic links) without one of its services."""
         copy = os.path.join(self.work, "copy")
         os.makedirs(os.path.join(copy, "services"))
         for folder, without in ("", ("services", "build", ".git")), ("services", ("executor",)):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests the parts of the demo that need no build: the compilation's progress display and the check of the page.
+"""Tests the parts of the demo that do not need a build: the progress display and the page check.
 
 demo_test.py
 """
@@ -54,7 +54,7 @@ class BuildProgress(unittest.TestCase):
 
 
 class FailedDownload(unittest.TestCase):
-    """Runs demo.sh in a tree whose tools are scripts: packages and configuration succeed, and the build takes a long time."""
+    """Runs demo.sh in a tree with scripts in place of the tools. Packages and configuration succeed, and the build takes a long time."""
 
     def write(self, path, text):
         path = os.path.join(self.tree, path)

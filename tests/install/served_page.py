@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Checks a server's web page: served_page.py URL [--browser].
 
-Fetches the page at URL/ and each script and style sheet that it references. --browser also opens the page in a real browser. The browser must show
+Fetches the page at URL/ and every script and style sheet that it references. --browser also opens the page in a real browser. The browser must show
 the list of jobs without console errors.
 """
 import os

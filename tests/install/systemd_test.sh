@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# systemd_test.sh BUILD: tests the Debian package in a clean root whose process 1 is systemd (systemd-nspawn). The unit must start with its hardening,
+# systemd_test.sh BUILD: tests the Debian package in a clean root with systemd as process 1 (systemd-nspawn). The unit must start with its hardening,
 # show an issue, restart after a kill, and disappear when the package is removed. Needs root, deploy/install-deps.sh tests, and a machine that lets
 # containers use cgroups. Exits with 77 if systemd does not boot in a container. PITWALL_BASE_ROOT: an mmdebstrap root that is copied instead of
 # creating a new root.
@@ -53,7 +53,7 @@ cp /etc/resolv.conf "$root/etc/"
 chroot "$root" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive sh -c \
   'apt-get update -qq && apt-get install -y -qq --no-install-recommends --download-only /opt/pitwall.deb' >"$work/apt.log" 2>&1 || { cat "$work/apt.log"; exit 1; }
 
-# Without machined, the container is the child of nspawn.
+# Without machined, the container is a child process of nspawn.
 systemd-nspawn --quiet --directory="$root" --boot --register=no --keep-unit --resolv-conf=off --link-journal=no >"$work/boot.log" 2>&1 </dev/null &
 nspawn=$!
 for _ in $(seq 300); do

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # wheel_test.sh BUILD: tests the wheel that contains the server, in a clean root with only Python. Installs the wheel file, starts the server, checks
-# the page in a browser, and checks an issue of a job watched by the wheel's own client. Prints seconds and size. Needs root and
+# the page in a browser, and checks an issue for a job that uses the wheel's own client. Prints durations and sizes. Needs root and
 # deploy/install-deps.sh tests.
 set -euo pipefail
 

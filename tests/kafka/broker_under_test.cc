@@ -53,7 +53,7 @@ KafkaLogOptions TestOptions() {
   KafkaLogOptions options;
   options.brokers = TestBrokers();
   options.client_id = "pitwall-test";
-  // A seek waits for the current fetch, which an idle broker delays for this long.
+  // A seek waits for the current fetch, and an idle broker delays the fetch for this long.
   options.rdkafka["fetch.wait.max.ms"] = "50";
   return options;
 }

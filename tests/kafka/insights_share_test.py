@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Several `insights` processes share the jobs of a real Kafka by partition. Each responds like a process that keeps all jobs, reports the missing
+"""Several `insights` processes share the jobs on a real Kafka by partition. Each responds like a process that keeps all jobs, reports the missing
 data while another process is down, and continues with the directory of a process that previously kept everything.
 
 run.sh runs it: insights_share_test.py BINARY
@@ -57,7 +57,7 @@ def targets():
 
 
 def without_size(text):
-    """Removes the sizes on disk, which depend on the times when windows were written."""
+    """Removes the sizes on disk, because they depend on when windows were written."""
     def walk(value):
         if isinstance(value, dict):
             return {key: walk(one) for key, one in value.items() if key != "bytes"}
@@ -150,7 +150,7 @@ class InsightsShareTest(unittest.TestCase):
         harness.wait_for("peer 1 to be queried again", lambda: "missing" not in json.loads(ask(one.http, "/api/pitwall/v1/jobs")[1]))
         self.assert_same(alone, one, two)
 
-        # The number of processes changes from one to two. The directory of the single process becomes that of share 0.
+        # The number of processes changes from one to two. The single process's directory becomes the directory of share 0.
         for p in (alone, one, two):
             self.assertEqual(p.stop(), 0)
         one = self.shared(0, "alone")

@@ -1,4 +1,4 @@
-// Runs the log contract (tests/contract) over Apache Kafka.
+// Runs the log contract tests (tests/contract) against Apache Kafka.
 #include <memory>
 #include <string>
 
@@ -32,7 +32,7 @@ class KafkaUnderTest final : public LogUnderTest {
   std::unique_ptr<Log> log_;
 };
 
-// Reference that makes the linker keep the suite's tests, which are in a static library.
+// Reference that makes the linker keep the suite's tests. The tests are in a static library.
 [[maybe_unused]] const bool kLinked = (LinkLogContractRecords(), LinkLogContractCommits(), true);
 
 INSTANTIATE_TEST_SUITE_P(Kafka, LogContract,

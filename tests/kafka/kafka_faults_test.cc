@@ -1,4 +1,4 @@
-// Faults that only a real broker exhibits: open or aborted transactions, deleted records,
+// Faults that only a real broker exhibits: open or aborted transactions, deleted records, and
 // misconfigured topics.
 #include <random>
 #include <string>
@@ -34,7 +34,7 @@ TEST_F(KafkaFaults, AbortedTransactionsAreInvisible) {
   EXPECT_THAT(ReadAll({topic, 0}), ElementsAre("committed"));
 }
 
-TEST_F(KafkaFaults, OpenTransactionHoldsBackTheEnd) {
+TEST_F(KafkaFaults, OpenTransaction_EndOffsetDoesNotAdvance) {
   const std::string topic = Topic("open");
   Append({Out(topic, 0, "before")});
   RawTransaction transaction(UniqueName("tx"));
@@ -128,7 +128,7 @@ TEST_F(KafkaFaults, RandomSeeksReadTheRequestedRecords) {
     const int64_t target = std::uniform_int_distribution<int64_t>(0, end)(random);
     ASSERT_TRUE(reader->Seek(target).ok());
     ASSERT_EQ(reader->position(), target);
-    // The seek happens immediately, or with fetched records and a fetch in flight.
+    // The seek happens either immediately, or with fetched records and a fetch in flight.
     if (random() % 3 == 0) continue;
     std::vector<std::string> expected;
     for (const Record& record : all) {
@@ -212,7 +212,7 @@ TEST_F(KafkaFaults, TopicWithoutLogAppendTimeIsRejected) {
     EXPECT_THAT(Message(status), HasSubstr("message.timestamp.type=CreateTime"));
     EXPECT_THAT(Message(status), HasSubstr("--add-config"));
   }
-  // Other owners' topics are read regardless.
+  // Topics with other owners are read regardless.
   KafkaLogOptions options = TestOptions();
   options.foreign_topics.push_back(topic);
   const auto log = OpenTestLog(options);
@@ -241,7 +241,7 @@ TEST_F(KafkaFaults, AppendTimeIsTheBrokersClock) {
   const auto reader = Reader({topic, 0});
   std::vector<Record> records;
   while (records.empty()) ASSERT_TRUE(reader->Poll(kMany, kManyBytes, kPatienceNs, &records).ok());
-  // Times are in milliseconds. The broker is on this machine.
+  // Times are in milliseconds. The broker runs on this machine.
   EXPECT_GE(records[0].append_time_ns, before - kNanosPerMilli);
   EXPECT_LE(records[0].append_time_ns, after + kNanosPerMilli);
 }

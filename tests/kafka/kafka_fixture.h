@@ -84,7 +84,7 @@ class KafkaTest : public ::testing::Test {
   }
   std::vector<std::string> ReadAll(const TopicPartition& at) { return ReadToEnd(Reader(at).get()); }
 
-  // Reads until `count` records other than `ignored` have arrived, also through outages. A commit
+  // Reads until `count` records other than `ignored` have arrived, even if outages occur. A commit
   // becomes visible with a delay.
   static std::vector<std::string> ReadValues(PartitionReader* reader, size_t count,
                                              std::string_view ignored) {

@@ -65,7 +65,7 @@ TEST_F(KafkaOutages, KilledCommitterHasNoEffectAndIsFenced) {
   Victim victim("open", id, group, in, out);
   ASSERT_TRUE(victim.ready());
   victim.Kill();
-  // The victim's open transaction blocks nothing once its successor exists, although the
+  // The victim's open transaction does not block reads once its successor exists, even though the
   // transaction timeout is a minute away.
   const int64_t start = TestClock()->MonotonicNs();
   auto successor = log_->OpenCommitter(id);
@@ -86,7 +86,7 @@ TEST_F(KafkaOutages, KilledCommitterHasNoEffectAndIsFenced) {
   EXPECT_LT(TestClock()->MonotonicNs() - start, 20 * kNanosPerSecond);
 }
 
-TEST_F(KafkaOutages, KilledCommittersAreExactlyOnce) {
+TEST_F(KafkaOutages, KilledCommittersCommitExactlyOnce) {
   const std::string in = Topic("in");
   const std::string out = Topic("out", 2);
   const std::string id = UniqueName("tx");
@@ -206,7 +206,7 @@ TEST_F(KafkaOutages, KilledBrokerIsUnavailableAndRecovers) {
   commit.outputs = {Out(topic, 0, "committed")};
   EXPECT_TRUE(absl::IsUnavailable((*committer)->Apply(commit)));
   std::vector<Record> none;
-  // After a few polls, the reader must also detect that silence is not the end of the log.
+  // After a few polls, the reader must also report the outage. Silence is not the end of the log.
   Status polled;
   for (int i = 0; i < 50 && polled.ok(); ++i)
     polled = reader->Poll(kMany, kManyBytes, 100 * kNanosPerMilli, &none);

@@ -126,7 +126,7 @@ class Nodes(unittest.TestCase):
         self.assertEqual(self.found(), [("NodeSilent", node)])
         right = self.collector(node)
         harness.wait_for("its end", lambda: self.events("issue.resolved", alert="NodeSilent"), 30)
-        time.sleep(3)  # by then the data spooled in the meantime has arrived
+        time.sleep(3)  # by then, the spooled data has arrived
         right.kill()
         peer.kill()
         lost = time.monotonic()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""`insights` mirrors raw series to a real Prometheus by remote write. A query must return the same samples after the receiver was down, responded
+"""`insights` mirrors raw series to a real Prometheus using remote write. A query must return the same samples after the receiver was down, responded
 with 500, and was killed and restarted, and after `insights` itself was killed.
 
 run.sh runs it: remote_write_test.py BINARY
@@ -176,7 +176,7 @@ class RemoteWriteTest(unittest.TestCase):
                        for url in (insights.http, self.prometheus.url)]
             self.assertEqual(*answers)
         dropped = {reason: self.dropped(insights, reason) for reason in ("refused", "repeated", "behind", "no_schema", "ahead", "merged")}
-        # Prometheus drops resent samples, and all but the last sample of a millisecond. This is not data loss, because the samples above equal the
+        # Prometheus drops resent samples, and all but the last sample in each millisecond. This is not data loss, because the samples above equal the
         # history.
         self.assertEqual({**dropped, "repeated": 0, "merged": 0}, dict.fromkeys(dropped, 0))
         print("\n%d samples of %d series are equal in Prometheus; it rejected %d resent samples" %

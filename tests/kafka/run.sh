@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # run.sh BINARY…: starts a Kafka broker in its own directory, runs each binary with it, and always stops the broker at the end. The exit code is that
-# of the first binary that failed. All binaries get the arguments after --. PITWALL_TEST_KAFKA contains the broker's address (host:port), and
+# of the first failed binary. All binaries receive the arguments after --. PITWALL_TEST_KAFKA contains the broker's address (host:port), and
 # PITWALL_TEST_KAFKA_DIR and PITWALL_TEST_BROKER_SH contain its directory and script (to pause, kill, and restart it).
 set -euo pipefail
 

@@ -43,7 +43,7 @@ print(number)
 
 
 def murmur2(data):
-    """Kafka's hash, which determines a job's partition."""
+    """Kafka's hash function, used to determine a job's partition."""
     m, mask = 0x5bd1e995, 0xffffffff
     h = 0x9747b28c ^ len(data)
     at = 0
@@ -137,7 +137,7 @@ class Topics(unittest.TestCase):
         return int(training.communicate(timeout=harness.PATIENCE)[0])
 
     def numbers(self, whole=True):
-        """Returns the numbers in the log by job. Without `whole`, stops at the unreadable partition."""
+        """Returns the numbers in the log, keyed by job. Without `whole`, stops at the unreadable partition."""
         done = subprocess.run([self.dump, "kafka:" + self.hosts, "train_number"], stdout=subprocess.PIPE, text=True)
         if whole:
             done.check_returncode()
@@ -202,7 +202,7 @@ class Topics(unittest.TestCase):
         trainings = {p: self.train(job) for p, job in jobs.items()}
         harness.wait_for("both jobs", lambda: all(self.issue_events(job) for job in jobs.values()))
         before = {p: len(self.numbers().get(job, [])) for p, job in jobs.items()}
-        # The directory is removed, and the broker takes it offline at its next write there.
+        # The directory is removed, and the broker takes it offline at its next write to it.
         shutil.move(second, second + ".gone")
         harness.write(second, "not a directory")
         harness.wait_for("the loss of the leader", lambda: service.metric("pitwall_collector_jobs_not_published") >= 1)

@@ -3,7 +3,7 @@
 
 kube_test.py BINARY
 
-Needs the output of tests/kube/build.sh and tests/helm/tools.sh. Without it, prints a note and runs no tests.
+Requires the output of tests/kube/build.sh and tests/helm/tools.sh. Without it, prints a note and does not run any tests.
 """
 import glob
 import json
@@ -33,7 +33,7 @@ DEFINED = [("monitoring.coreos.com", "v1", "ServiceMonitor"), ("monitoring.coreo
            ("kafka.strimzi.io", "v1beta2", "KafkaUser"), ("gateway.networking.k8s.io", "v1", "HTTPRoute"),
            ("kubeflow.org", "v1", "PyTorchJob")]
 
-# This script plays a pod of the job: it sets the environment variables that the downward API would set. SIGTERM ends it by an exception, which is not
+# This script plays a pod of the job: it sets the environment variables that the downward API would set. SIGTERM ends it with an exception that is not
 # its fault.
 TRAINING = """
 import math, signal, sys, time
@@ -119,7 +119,8 @@ class Chart(unittest.TestCase):
 
 
 class JobStops(unittest.TestCase):
-    """Tests with a real Job object and an issue of the job that it represents. The identity is the chart's service account, with the chart's Role."""
+    """Tests with a real Job object and an issue for the job that it represents. The identity is the chart's service account, with the chart's
+    Role."""
 
     number = 0
     kind = "Job"
@@ -211,7 +212,7 @@ class JobStops(unittest.TestCase):
         wait_for("the end of the job", lambda: re.search(r"train.*stopped", self.list("jobs", "list")))
         self.assertNotIn("RankDied", self.list("issues", "list", "--all"))
         self.assertEqual(CLUSTER.get(self.object_path("train"))["status"].get("active", 0), 0)
-        # A person resumes the job. The same issue must not stop it again, not even in a new process.
+        # A person resumes the job. The same issue must not stop it again, even in a new process.
         CLUSTER.call("PATCH", self.object_path("train"), {"spec": {"suspend": False}}, "application/merge-patch+json")
         self.pitwall.stop()
         self.start()
@@ -333,7 +334,7 @@ class JobStops(unittest.TestCase):
         self.start()
         self.train(uid)
         self.assertIn("was replaced by another object: its uid is " + other, self.refusal())
-        # The call carries the precondition itself, in case the object changes between the read and the call.
+        # The call contains the precondition, in case the object changes between the read and the call.
         with self.assertRaises(Refused) as refused:
             CLUSTER.call("PATCH", self.object_path("train"), {"metadata": {"uid": uid}, "spec": {"suspend": True}}, "application/merge-patch+json")
         self.assertIn(refused.exception.status, (409, 422))
@@ -395,7 +396,7 @@ class JobStops(unittest.TestCase):
 
 @unittest.skipUnless(os.geteuid() == 0 and group_root(), "cannot create cgroups")
 class PodEndings(unittest.TestCase):
-    """Tests with a pod on the real server, whose status is written as a kubelet does, and a rank in a cgroup like those created by the kubelet."""
+    """Tests with a pod on the real server and a rank in a cgroup. The test acts as the kubelet: it writes the pod's status and creates the cgroup."""
 
     def test_collector_needs_only_permission_to_list_pods(self):
         work = tempfile.mkdtemp(dir=CLUSTER.work)

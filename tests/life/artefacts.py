@@ -1,4 +1,4 @@
-"""Artifacts of an era as Python values, which checker.py judges."""
+"""Artifacts of an era as Python values, for checker.py."""
 import dataclasses
 import json
 import os

@@ -1,4 +1,4 @@
-"""Checks of the path from client to webhook. Each check is a pure function over an era's artifacts that returns the defects as lines of text.
+"""Checks for the path from client to webhook. Each check is a pure function of an era's artifacts that returns the defects as lines of text.
 
 check() runs all checks. excuses.py defines the losses that damage to the disk may excuse, provided that the system reported the damage.
 """
@@ -15,10 +15,10 @@ ISSUE_TYPES = ("io.pitwall.issue.found", "io.pitwall.issue.updated", "io.pitwall
 
 
 def check(artefacts):
-    """Returns the defects; [] for a healthy era."""
+    """Returns the defects, or [] for a healthy era."""
     excuses = Excuses(artefacts)
     if any(what.get("outcome") == "no recovery" for what in artefacts.damages()):
-        return check_services(artefacts, excuses)  # the service does not run, so nothing else can be judged
+        return check_services(artefacts, excuses)  # the service is not running, so nothing else can be judged
     unread = [b["message"] for b in artefacts.bad if not b["topic"]]
     if unread:
         return check_services(artefacts, excuses) + ["the log cannot be read: %s" % unread[0]]
@@ -49,7 +49,7 @@ def check_services(a, excuses):
 
 
 def check_values(a, excuses):
-    """Checks that each value passed to a client is in the log once or is covered by a loss counter."""
+    """Checks that each value passed to a client is in the log exactly once or is covered by a loss counter."""
     found = []
     in_log = collections.Counter()
     seen = set()
@@ -153,8 +153,8 @@ def check_events(a, excuses):
         name = "issue %s" % (issue,)
         sequences = [e["data"]["sequence"] for e in events]
         kinds = [e["type"].rsplit(".", 1)[1] for e in events]
-        # On the step clock, the time of an event is that of the newest rank's sample. It may go backward when a rank leaves, so the order of steps is
-        # checked instead.
+        # On the step clock, the time of an event is the time of the newest rank's sample. It may go backward when a rank leaves, so the order of
+        # steps is checked instead.
         steps = [e["data"].get("step") for e in events]
         times = [e["time"] for e in events] if None in steps else steps
         if kinds[0] != "found":
@@ -225,7 +225,7 @@ def check_webhooks(a, excuses):
 
 
 def check_verify(a, excuses):
-    """Checks that live and replayed events are equal, or that health reports the reason why they are not."""
+    """Checks that live and replayed events are equal, or that the service's health explains the difference."""
     if not a.verify:
         return ["--verify did not run"]
     if a.verify["exit"] == 0:
@@ -265,7 +265,7 @@ def is_last(a, rank):
 
 
 def check_liars(a, excuses):
-    """Checks that the data that a misbehaving client sent for another job reached no rule of that job."""
+    """Checks that data that a misbehaving client sent for another job did not reach any rule of that job."""
     jobs = {r["job"] for r in a.ranks}
     return ["data of a misbehaving client caused an issue of %s: %s" % (e["event"]["data"]["job"]["id"], e["event"]["id"]) for e in a.events
             if e["event"]["type"] in ISSUE_TYPES and e["event"]["data"].get("alert") == "LifeLiar"
@@ -273,7 +273,7 @@ def check_liars(a, excuses):
 
 
 def late_partition(metric):
-    """Returns the partition, as text, whose engine dropped late samples, or None if the metric is a different one."""
+    """Returns the partition whose engine dropped late samples, as text, or None if the metric is a different one."""
     late = re.match(r'pitwall_processor_dropped_total\{.*reason="late"', metric["name"])
     return re.search(r'partition="(\d+)"', metric["name"]).group(1) if late else None
 

@@ -8,7 +8,7 @@ TOPICS = ("pitwall.telemetry", "pitwall.issues", "pitwall.state", "pitwall.rules
 
 
 def files(data):
-    """Returns [(kind, path)] for the non-empty files, without the filler and the lock."""
+    """Returns [(kind, path)] for the non-empty files, except for the filler and the lock."""
     found = []
     for folder, _, names in os.walk(os.path.join(data, "log")):
         for name in names:
@@ -23,7 +23,7 @@ def files(data):
 
 
 class Damage(Fault):
-    """A bit flip in, a truncation of, or the deletion of a file in the stopped log, which also contains the state."""
+    """Damage to a file in the stopped log, including its state: a bit flip, a truncation, or a deletion."""
 
     kind = "damage"
 
@@ -47,7 +47,7 @@ class Damage(Fault):
         by_part = {}
         for part, path in files(system.data):
             by_part.setdefault(part, []).append(path)
-        # The state is chosen twice as often, because restarts depend on it.
+        # The state is selected twice as often, because restarts depend on it.
         part = self.random.choice([p for p in sorted(by_part) for _ in range(2 if p == "state" else 1)])
         path = self.random.choice(by_part[part])
         size = os.path.getsize(path)

@@ -8,7 +8,7 @@ EDITS = ("add", "remove", "rename", "reorder", "params", "for")
 
 
 def base():
-    """Returns the rules in rules/base.yaml, which consists of comments followed by JSON."""
+    """Returns the rules in rules/base.yaml. The file consists of comments followed by JSON."""
     with open(os.path.join(HERE, "rules", "base.yaml")) as text:
         return json.loads("".join(line for line in text if not line.startswith("#")))
 

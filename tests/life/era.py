@@ -1,4 +1,4 @@
-"""One era of a data directory: a system under load, a fault every few seconds, a quiet end, and the artifacts.
+"""One era of a data directory: a system under load with a fault every few seconds, a quiet end, and the artifacts.
 
 A fault that damages the disk ends its era, so that its consequences are judged separately.
 """
@@ -65,7 +65,7 @@ class Life:
         self._rest(fault.lasts())
         fault.heal()
         record["healed"] = time.monotonic()
-        # Processes killed by the fault are restarted, as by a supervisor. The observer has recorded their ends.
+        # Processes killed by the fault are restarted, as a supervisor would do. The observer has recorded their ends.
         self.observer.look()
         sick = self.system.restart_dead()
         record["ready"] = time.monotonic()
@@ -108,7 +108,7 @@ class Life:
             time.sleep(0.5)
 
     def _wait_for_webhooks(self):
-        """Waits until no delivery has arrived for two and a half seconds."""
+        """Waits until no delivery has arrived for 2.5 seconds."""
         seen, since, deadline = -1, time.monotonic(), time.monotonic() + 40
         while time.monotonic() < deadline and time.monotonic() - since < 2.5:
             count = len(self.receiver.ids())

@@ -1,4 +1,4 @@
-"""Losses that damage to the disk excuses: only content of the damaged file, and only if the system reported the damage."""
+"""Losses excused by damage to the disk. Only lost content of the damaged file is excused, and only if the system reported the damage."""
 import re
 
 NAMED = re.compile(r"damag|corrupt|checksum|crc|lost|truncat|missing|not found|begins at|repair|does not reach|gone|below", re.I)
@@ -18,8 +18,8 @@ class Excuses:
         return [w for w in self._damages if w.get("part") in parts]
 
     def _cut_commits(self):
-        """Returns the damages that removed the last frames of a journal. Such a journal looks like one before a power loss, so the system cannot
-        report them."""
+        """Returns the damage entries that removed the last frames of a journal. Such a journal looks like one before a power loss, so the system
+        cannot report them."""
         return [w for w in self._damaged("commits") if w["how"] in ("cut", "delete")]
 
     def values(self, rank):
@@ -36,7 +36,7 @@ class Excuses:
         return any(w.get("partition") == partition for w in self._damaged("issues"))
 
     def repeats(self):
-        """Returns true if the whole journal, and with it the positions, was lost. Events may then be written again with their IDs. A repair alone
+        """Returns true if the whole journal was lost, including the positions. Events may then be written again with the same IDs. A repair alone
         does not cause repeats."""
         return any(set(w.get("way", [])) - {"pitwall log repair"} for w in self._damaged("commits"))
 
@@ -54,6 +54,6 @@ class Excuses:
         return bool(sick or named or any(w.get("way") for w in self._damages))
 
     def crash(self, crash):
-        """Returns true for a refusal to start, which damage.py judges. The exit code 2 is used only by a refused start."""
+        """Returns true for a refusal to start, because damage.py judges it. Exit code 2 occurs only if the service refuses to start."""
         return bool(self._damages) and crash["exit"] == 2 and any(
             f["kind"] == "damage" and f["began"] < crash["t"] for f in self._a.faults)

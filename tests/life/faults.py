@@ -1,6 +1,6 @@
 """Faults to inject. Each fault has apply(), a duration, and heal().
 
-A fault receives the life (era.py) and fills `what`, which is written to faults.jsonl. A fault is not `usable` if it needs a permission that this
+A fault receives the life (era.py) and fills in `what`, which is written to faults.jsonl. A fault is not `usable` if it needs a permission that this
 machine does not grant; the run reports such faults.
 """
 import os
@@ -113,7 +113,7 @@ class Edit(Fault):
 
 
 class DiskFull(Fault):
-    """A full data directory that accepts no further byte, or a file size limit if the test must not mount."""
+    """A full data directory that does not accept another byte, or a file size limit if the test is not allowed to mount."""
 
     kind = "disk_full"
 
@@ -143,7 +143,7 @@ class DiskFull(Fault):
 
 
 class Descriptors(Fault):
-    """Exhausted descriptors: the limit is lowered to the number of open descriptors, plus at most two."""
+    """Descriptor exhaustion: the limit is lowered to the number of open descriptors plus at most two."""
 
     kind = "descriptors"
 
@@ -165,7 +165,7 @@ class Descriptors(Fault):
 
 
 class Clock(Fault):
-    """A jump of one process's wall clock, and back. The monotonic clock continues."""
+    """A jump of one process's wall clock and a jump back. The monotonic clock continues."""
 
     kind = "clock"
 
@@ -189,7 +189,7 @@ class Clock(Fault):
 
 
 class Partition(Fault):
-    """A telemetry partition that cannot be written because its file system is full."""
+    """A telemetry partition that cannot be written to because its file system is full."""
 
     kind = "partition"
 

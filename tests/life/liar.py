@@ -1,4 +1,4 @@
-"""A misbehaving client of the collector's socket. The data that it sends for another job must not reach any rule of that job."""
+"""A misbehaving client on the collector's socket. The data that it sends for another job must not reach any rule of that job."""
 import os
 import random
 import socket
@@ -56,7 +56,7 @@ def bytes_of(kind, job, random_source):
                                    for i in range(1, 20)]
     if kind == "silent":
         return [_hello(own, 0)]
-    # other_uid: takes the place of a rank of another user's job and sends values of a metric that only this client uses.
+    # other_uid: takes the place of a rank in another user's job and sends values for a metric that only this client uses.
     return [_hello(job, 0)] + [_update(i, "train_life_liar", 1.0, now + i * 10**6, now + i * 10**6 + 1) for i in range(1, 10)]
 
 

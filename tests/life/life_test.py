@@ -4,8 +4,8 @@
 life_test.py BINARY DUMP [--faults N] [--seed N] [--least N] [--only KIND,…] [--kafka HOST:PORT] [--folder DIR] [--keep]
 
 Each kind of fault occurs at least `least` times (2; with 300 faults 15). By default, the test uses the embedded log; with --kafka, or if
-PITWALL_TEST_KAFKA is set, it runs three services with that broker. The same seed produces the same plan. After a failure, the test prints the seed,
-the faults, and the defects, and keeps the artifacts.
+PITWALL_TEST_KAFKA is set, it runs three services with that broker. The same seed produces the same plan. If it fails, the test prints the seed, the
+faults, and the defects, and keeps the artifacts.
 """
 import argparse
 import collections
@@ -29,8 +29,7 @@ MOST_PRINTED = 25
 
 
 def plan(faults, least, kinds, source):
-    """Returns the eras, each a list of kinds of faults. Each kind occurs at least `least` times. Damage, which ends an era, occurs exactly that
-    often."""
+    """Returns the eras, each a list of kinds of faults. Each kind occurs at least `least` times. Damage ends an era and occurs exactly that often."""
     wanted = [k for k in kinds for _ in range(least)]
     others = [k for k in kinds if k != DAMAGE] or list(kinds)
     wanted += [source.choice(others) for _ in range(faults - len(wanted))]
@@ -47,7 +46,7 @@ def plan(faults, least, kinds, source):
 
 
 def fresh_broker(known):
-    """Replaces the broker by one without topics, because an era is judged by its own log. Returns host:port."""
+    """Replaces the broker with a new one without topics, because an era is judged by its own log. Returns host:port."""
     folder, script = os.environ.get("PITWALL_TEST_KAFKA_DIR"), os.environ.get("PITWALL_TEST_BROKER_SH")
     if not folder or not script:
         sys.exit("life_test.py: --kafka %s: several eras need a broker that can be restarted; use tests/kafka/run.sh" % known)
@@ -109,7 +108,7 @@ def in_own_mounts():
 def main():
     arguments = parse()
     in_own_mounts()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # runs cleanups
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # runs the cleanups
     kinds = [k for k in KINDS if not (arguments.kafka and k == DAMAGE)]
     if arguments.only:
         kinds = arguments.only.split(",")

@@ -1,4 +1,4 @@
-"""The load: jobs with several ranks that end, are killed, and start again. Each rank is a separate process (rank.py).
+"""The load: jobs with several ranks that end, are killed, and restart. Each rank is a separate process (rank.py).
 
 A long job runs from the start of the era to its end; short jobs follow each other. Each incarnation of a rank has its own journal,
 journals/<job>.<rank>.<incarnation>. ranks.jsonl contains the other facts for the checker: job, rank, journal, the start time, and, if the rank was

@@ -1,4 +1,4 @@
-"""Observer of the services of an era. Records increments of loss counters, changes of /healthz, and unexpected ends.
+"""Observer for the services of an era. Records increments of loss counters, changes in /healthz, and unexpected exits.
 
 metrics.jsonl: {"t", "service", "start", "name", "grew"}; health.jsonl: {"t", "service", "start", "status", "text"} at each change; crashes.jsonl:
 {"t", "service", "start", "exit", "last"}.
@@ -10,10 +10,10 @@ import threading
 import time
 
 PERIOD_S = 0.2
-# Counters of data that was lost between a client and the log. The engine's counters concern data that is already in the log.
+# Counters for data that was lost between a client and the log. The engine's counters concern data that is already in the log.
 LOSS = re.compile(r"pitwall_collector_(client_drops|client_updates_missed|step_series_dropped|records_dropped|.*lost|.*given_up)"
                   r"\w*(\{|$)|pitwall_log_\w*(damage|lost)\w*")
-LATE = re.compile(r'pitwall_processor_dropped_total\{.*reason="late"')  # for the check that other partitions continue while one cannot be written
+LATE = re.compile(r'pitwall_processor_dropped_total\{.*reason="late"')  # for the check that other partitions continue while one cannot be written to
 NOT_LOSS = re.compile(r"clients_closed|_bytes|ranks?_lost")
 
 

@@ -1,4 +1,4 @@
-"""A service of the binary as a process, with its start, readiness, health, signals, and log."""
+"""A service of the binary as a process: its start, readiness, health, signals, and log."""
 import os
 import re
 import shutil
@@ -24,7 +24,7 @@ def wait_for(condition, patience, what):
 
 
 def fetch(url, timeout=2):
-    """Returns (status, text), or (None, "") without a response."""
+    """Returns (status, text), or (None, "") if there is no response."""
     try:
         with urllib.request.urlopen(url, timeout=timeout) as response:
             return response.status, response.read().decode()
@@ -99,7 +99,7 @@ class Service:
         return False
 
     def refusal(self):
-        """Stops the service and returns the reason why it is not running or not ready."""
+        """Stops the service and returns the reason that it is not running or not ready."""
         text = "\n".join([self.health()[1].strip(), self.log()[-1500:]])
         self.kill()
         return text
@@ -109,7 +109,7 @@ class Service:
         return fetch(address + "/healthz") if address else (None, "")
 
     def metrics(self):
-        """Returns {name and labels: number}, or {} without a response."""
+        """Returns {name and labels: number}, or {} if there is no response."""
         address = self.address() if self.running() else None
         values = {}
         for line in fetch(address + "/metrics")[1].splitlines() if address else ():

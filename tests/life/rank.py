@@ -4,7 +4,7 @@ rank.py CONFIG (JSON: job, rank, world, journal, clock, first, step_s, trouble_e
 
 Each value is written to the journal before it is passed to the client: "v NUMBER TIME". Values are unique within a run: they count from `first`, and
 the load assigns a range to each incarnation. SIGTERM, or reaching `seconds`, ends the rank normally: it calls finish() while connected, and then
-writes "e LEFT CONNECTED TIME" to the journal. A killed rank has no such line. `clock` is a file with the wall clock offset of this process in
+writes "e LEFT CONNECTED TIME" to the journal. A killed rank does not write this line. `clock` is a file with the wall clock offset of this process in
 seconds. The script applies the offset itself, because libfaketime breaks Python's time.sleep().
 """
 import json

@@ -1,4 +1,4 @@
-"""A webhook receiver that records each delivery with its webhook-id. It rejects some deliveries, so that they are sent again."""
+"""A webhook receiver that records each delivery with its webhook-id. It rejects some deliveries, so that they are resent."""
 import http.server
 import json
 import threading

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""record.py ERA OUT: creates recorded/ from the artifacts of a healthy era: two of its jobs, and issue events without rule statuses. test_checker.py
+"""record.py ERA OUT: creates recorded/ from two jobs of a healthy era, with their issue events but without rule statuses. test_checker.py
 plants defects in these artifacts."""
 import json
 import os

@@ -62,7 +62,7 @@ class System:
 
     @staticmethod
     def set_clock(path, seconds):
-        """Sets the offset from the machine's clock. Replaces the file atomically, so that readers never see a partial file."""
+        """Sets the offset from the machine's clock. Replaces the file atomically, so readers never see a partial file."""
         with open(path + ".new", "w") as out:
             out.write("%+d\n" % seconds)
         os.rename(path + ".new", path)
@@ -116,7 +116,7 @@ class System:
             return False
 
     def start_with_recovery(self, service):
-        """Starts the service. If it refuses to start, follows the advice in its message. Returns (ready, refusals, actions)."""
+        """Starts the service. If it refuses to start, follows the instructions in its message. Returns (ready, refusals, actions)."""
         refusals, done = [], []
         service.launch()
         while not service.wait_ready(unless=RECOVERY):

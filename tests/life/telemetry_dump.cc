@@ -1,6 +1,5 @@
 // telemetry_dump DATA_DIR|kafka:HOSTS [METRIC]: prints the content of a log, with one JSON object
-// per
-// line, for the checker of tests/life.
+// per line, for the checker in tests/life.
 //
 //   {"kind":"batch",…}  a telemetry batch of a rank, with the values of METRIC (train_life_value)
 //   {"kind":"event",…}  an event of pitwall.issues, "event" as recorded
@@ -21,8 +20,8 @@
 namespace pitwall {
 namespace {
 
-// Escapes text for a JSON string. IDs contain no control characters, because the decoder rejects
-// them.
+// Escapes text for a JSON string. IDs do not contain control characters, because the decoder
+// rejects them.
 std::string Escaped(std::string_view text) {
   std::string out;
   for (const char c : text) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests that the checker finds each defect that is planted in the artifacts of a healthy era (recorded/), and no defect in the healthy artifacts.
+"""Tests that the checker detects each defect planted in the artifacts of a healthy era (recorded/), and no defects in the healthy artifacts.
 
 test_checker.py
 """
@@ -27,7 +27,7 @@ class Checker(unittest.TestCase):
             self.assertTrue(any(word in defect for defect in found), "%r is not in %s" % (word, found))
 
     def kind(self, kind):
-        """Returns the indices of the events of this kind whose issue has at least two events."""
+        """Returns the indices of the events of this kind that belong to issues with at least two events."""
         whole = [issue_of(e["event"]) for e in self.a.events]
         return [i for i, e in enumerate(self.a.events) if e["event"]["type"].endswith("." + kind) and whole.count(whole[i]) > 1]
 

@@ -1,4 +1,4 @@
-"""Separate file systems under a data directory that are small enough to fill. They are tmpfs mounts, which only root can create."""
+"""Separate file systems under a data directory that are small enough to fill. They are tmpfs mounts that only root can create."""
 import os
 import shutil
 import subprocess
@@ -38,7 +38,7 @@ class Volume:
             os.rmdir(aside)
 
     def fill(self):
-        """Fills the volume until not even one byte fits."""
+        """Fills the volume until not even a single byte fits."""
         with open(self.filler, "ab", buffering=0) as out:
             block = BLOCK
             while block:
@@ -57,7 +57,7 @@ class Volume:
 
 
 def keep_and_unmount(volumes, data, aside):
-    """Copies `data` to `aside` if `aside` is set, as artifacts of a failure. Unmounts from the innermost volume outward."""
+    """If `aside` is set, copies `data` there to preserve the artifacts of a failure. Unmounts from the innermost volume outward."""
     for volume in volumes:
         volume.free()
     if aside:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Direction of dependencies: includes only lower folders, and only those that add_module declares.
+"""Direction of dependencies. A module may include only lower folders, and only those declared in add_module.
 
-The compiler enforces most of it (cmake/modules.cmake). This lint covers two more cases. A folder below a module's own is reachable through that
-module's include root, and tests next to the code see more than production code does.
+The compiler enforces most of it (cmake/modules.cmake). This lint covers two more cases. A subfolder of a module is reachable through the module's
+include root, and tests next to the code can see more than production code can.
 """
 import os
 import re
@@ -35,7 +35,7 @@ def check(repo):
 
 
 def _generated(repo, name):
-    """Returns true if the CMakeLists.txt in the same folder mentions the header, which means that the build generates it."""
+    """Returns true if the build generates the header, that is, if the CMakeLists.txt in the same folder mentions it."""
     folder, _, base = name.rpartition("/")
     return repo.exists(folder + "/CMakeLists.txt") and base in (repo.text(folder + "/CMakeLists.txt") or "")
 

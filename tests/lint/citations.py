@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Existence of cited items: documents in all texts, files in documents and C++ comments, and flags and tests in documents. Files may be cited by
-name."""
+"""Existence of cited items: documents cited in any text, files cited in documents and C++ comments, and flags and tests cited in documents. Files may
+be cited by name."""
 import os
 import re
 
@@ -10,14 +10,14 @@ TOP = "services|proto|rules|deploy|helm|tests|clients|docs|cmake"
 DOCUMENT = re.compile(r"(?<![\w/<>*{}$.-])((?:[\w.-]+/)*[\w.-]*\w\.md)\b")
 FILE = re.compile(r"(?<![\w/<>*$.-])((?:%s)/[\w./-]*\w)(?![\w/]*[*<>${])" % TOP)
 FILE_IN_COMMENT = re.compile(r"(?<![\w/<>*$.-])((?:%s)/[\w./-]*\w\.(?:h|cc|py|sh|yaml|proto|json))\b" % TOP)
-# A file without its folder.
+# A file name without its folder.
 BARE_FILE = re.compile(r"(?<![\w/<>*$.-])([A-Za-z][\w-]*\.(?:cc|h|py|sh|proto|inc|tsx?|cmake))\b")
 TEST = re.compile(r"^(?:TEST|TEST_F|TEST_P|TYPED_TEST)\s*\(\s*(\w+)\s*,\s*(\w+)\s*\)", re.M)
 CITED_TEST = re.compile(r"(\w+)\.(\w+)")
 FLAG = re.compile(r"(?<![\w-])--([a-z][a-z0-9]*(?:-[a-z0-9]+)*)(?![\w-])")
 CODE = re.compile(r"```.*?```|`[^`\n]+`", re.S)
 WITHOUT_COMMENTS = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*')
-# Files that cite missing items on purpose: files with planted texts, and this file.
+# Files that cite missing items on purpose: files with planted text, and this file.
 LEFT_OUT = ("tests/lint/selftest.py", "tests/lint/citations.py")
 # Files that the build generates.
 GENERATED = {"page_files.cc"}
@@ -26,7 +26,7 @@ FOREIGN = {"version", "user"}
 
 
 class Known:
-    """Returns the files and folders of the repository, and every word that follows two dashes or is a quoted name in its code."""
+    """Files and folders in the repository, and every word in its code that follows two dashes or is a quoted name."""
 
     def __init__(self, repo):
         self.files = set(repo.paths)
@@ -87,7 +87,7 @@ def _in_document(path, text, known):
 
 
 def _is_history(path):
-    """Returns true for documents about earlier states of the code."""
+    """Returns true for documents that describe earlier states of the code."""
     return path == "CHANGELOG.md" or path.startswith("docs/decisions/")
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Maximum size of C++ classes: 20 methods and 20 data members, unless classes_allowed.txt has an entry with a reason.
+"""Maximum size of C++ classes: 20 methods and 20 data members, unless classes_allowed.txt contains an entry with a reason.
 
 Methods are the functions that the class declares, including overloads. Constructors, destructors, operators, and
 defaulted or deleted functions do not count. Members are its non-static data members. Tests do not count.
@@ -67,7 +67,7 @@ def _statements(body):
 
 
 def _without_templates(text):
-    """Returns the text without template arguments, in which parentheses denote function types."""
+    """Returns the text without template arguments, because parentheses in them denote function types."""
     while True:
         bare = re.sub(r"(?<=\w)\s*<[^<>;{}]*>", "", text)
         if bare == text:

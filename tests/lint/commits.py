@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Form of the commits since 2026-11-27: `area: Verb object` in the imperative, at most 72 characters, a body, no merge, no machine-specific path.
+"""Format of the commits since 2026-11-27: `area: Verb object` in the imperative, at most 72 characters, a body, no merge, no machine-specific path.
 
 In a shallow clone, only the available commits are checked.
 """
@@ -10,14 +10,14 @@ import sys
 
 SINCE = 1795809600  # 2026-11-27T20:00:00Z by author date; earlier commits followed other rules
 SUBJECT = re.compile(r"[a-z0-9][a-z0-9_./, -]*: (?P<verb>[A-Z][a-z]+(?:-[a-z]+)*) \S.*")
-# Verbs whose base form ends in -s, -ed, or -ing.
+# Verbs with a base form that ends in -s, -ed, or -ing.
 IMPERATIVE = re.compile(r"(?:Focus|Alias|Bias|Canvas|Embed|Feed|Need|Shed|Seed|Speed|Exceed|Succeed|Proceed|Bring|String|Ping|Ring)$")
 PAST = re.compile(r"(?:Made|Wrote|Kept|Took|Gave|Did|Was|Were|Found|Left|Told|Sent|Built|Held|Began|Chose|Drew|Broke)$")
 MACHINE = re.compile(r"(?<![\w.])/(?:work|root|home|tmp|Users)/")
 
 
 def faults(subject, body, parents):
-    """Returns the faults of one commit as strings."""
+    """Returns the faults in one commit as strings."""
     out = []
     match = SUBJECT.fullmatch(subject)
     if len(parents) > 1:
@@ -44,7 +44,7 @@ def commits():
         print("commits: not checked: %s" % log.stderr.strip())
     for place, entry in enumerate(log.stdout.split("\x1e")):
         fields = entry.strip("\n").split("\x1f")
-        # CI systems check out their own merge commit of a branch.
+        # CI systems check out their own merge commit for a branch.
         if place == 0 and len(fields) == 5 and len(fields[1].split()) > 1:
             continue
         if len(fields) == 5 and int(fields[2]) >= SINCE:

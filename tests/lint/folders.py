@@ -10,7 +10,7 @@ ALLOWED = "tests/lint/folders_allowed.txt"
 
 
 def limits(repo):
-    """Returns ({folder: (limit or None, line)}, findings). An entry is "<folder> <limit>"; "any" removes the limit, for data."""
+    """Returns ({folder: (limit or None, line)}, findings). An entry is "<folder> <limit>"; "any" removes the limit, for data folders."""
     entries, findings = read_allowed(ALLOWED, repo.text(ALLOWED) if repo.exists(ALLOWED) else "")
     allowed = {}
     for entry, line in entries.items():

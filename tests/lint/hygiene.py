@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Items that must not be in the repository: machine-specific paths, hosts of registries, generated and large files, and unexpected top-level entries."""
+"""Items that must not be in the repository: machine-specific paths, registry hosts, generated files, large files, and unexpected top-level
+entries."""
 import os
 import re
 

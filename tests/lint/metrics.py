@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every series that the collector or the client names is in rules/metrics.yaml exactly once. Series of foreign exporters (aliases, producer: foreign)
+"""Every series named by the collector or the client is in rules/metrics.yaml exactly once. Series of foreign exporters (aliases, producer: foreign)
 are read only by packs/derive.yaml."""
 import re
 
@@ -15,7 +15,7 @@ ALIASES = re.compile(r"^ +aliases: *(.*)")
 ALIAS = re.compile(r"\bname: *([\w:]+)")
 PACKS = "rules/packs/"
 DERIVE = PACKS + "derive.yaml"
-# Foreign names from which no rule derives a series, with the reason.
+# Foreign names that no rule derives a series from, with the reason.
 NOT_DERIVED = {
     "train_lr": "a habit of training code, no exporter's name", "nccl_bus_bandwidth_gbs": "it carries neither rank nor step",
 }
@@ -28,7 +28,7 @@ NOT_SERIES = {
 
 
 def entries(text):
-    """Yields (line, name) of each entry of the catalog."""
+    """Yields (line, name) for each entry in the catalog."""
     for number, line in enumerate(text.splitlines(), 1):
         match = ENTRY.match(line)
         if match:
@@ -36,7 +36,7 @@ def entries(text):
 
 
 def names_of_others(text):
-    """Yields (line, name) of each alias and each foreign entry of the catalog."""
+    """Yields (line, name) for each alias and each foreign entry in the catalog."""
     for number, line in enumerate(text.splitlines(), 1):
         foreign, aliases = FOREIGN.match(line), ALIASES.match(line)
         for name in [foreign.group(1)] if foreign else ALIAS.findall(aliases.group(1)) if aliases else []:

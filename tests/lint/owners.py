@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every header is in an add_module HDRS list, so that it is compiled alone. Every source is built by some CMakeLists.txt.
 
-Headers that only tests include need not be listed.
+Headers included only by tests do not have to be listed.
 """
 import os
 import re
@@ -35,7 +35,7 @@ def check(repo):
 
 
 def _named_nearby(repo, path):
-    """Returns true if the CMakeLists.txt of its folder or of a parent mentions the file, or its name without the extension."""
+    """Returns true if the CMakeLists.txt in the file's folder or a parent folder mentions the file or its name without the extension."""
     folder, name = os.path.split(path)
     stem = os.path.splitext(name)[0]
     words = {name, stem, re.sub(r"_(test|fuzz|bench)$", "", stem)}

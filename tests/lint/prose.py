@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Counts of unidiomatic phrases in comments, messages, and documents of the whole tree. The counts may only decrease.
+"""Counts of unidiomatic phrases in all comments, messages, and documents in the tree. The counts may only decrease.
 
 prose.py [--update] [--list NAME]
 
-Compares the counts with prose_limits.txt. A count above its limit fails. So does a count below its limit, until --update lowers the limit, so that
+Compares the counts with prose_limits.txt. A count above its limit is an error. So is a count below its limit until --update lowers the limit, so that
 improvements are kept. --list prints the occurrences of one phrase.
 """
 import os

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The wire contracts pass buf's STANDARD lint (proto/buf.yaml), and the build compiles every .proto file.
 
-buf is installed from npm once, into ${XDG_CACHE_HOME:-~/.cache}/pitwall/buf. Later runs need no network.
+buf is installed from npm once, into ${XDG_CACHE_HOME:-~/.cache}/pitwall/buf. Later runs do not need network access.
 """
 import json
 import os

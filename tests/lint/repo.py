@@ -1,7 +1,7 @@
-"""Shared parts of the lints: files of the repository, C++ text without comments, modules, and the output of findings.
+"""Shared code for the lints: files in the repository, C++ text without comments, modules, and the output of findings.
 
-A lint is a module with check(repo) -> list of Finding; its main is repo.main(check). Repo can also contain planted files, with which selftest.py
-checks that each lint finds its faults.
+A lint is a module with check(repo) -> list of Finding; its main is repo.main(check). Repo can also contain planted files, which selftest.py uses to
+check that each lint detects its faults.
 """
 import os
 import re
@@ -32,7 +32,7 @@ class Module(NamedTuple):
 
 
 class Repo:
-    """Files that are committed or not yet committed: path from the root -> text. Files ignored by git are excluded."""
+    """Committed and uncommitted files: path from the root -> text. Files ignored by git are excluded."""
 
     def __init__(self, root=None, planted=None):
         self.root = root or os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -64,8 +64,8 @@ class Repo:
         return path in set(self.paths)
 
     def is_test(self, path):
-        """Returns true if the file is only for tests: by its name, or because all includers of the header or source are for tests. A source with such
-        a header (log_test_fixture.cc) is included."""
+        """Returns true if the file is only for tests, based on its name or because only tests include the header. A source with such a header
+        (log_test_fixture.cc) is also for tests."""
         if self._tests is None:
             includers = {}
             for at in self.cpp():
@@ -131,7 +131,7 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.M)
 
 
 def includes(text):
-    """Returns (line, "<" or '"', name) of each include."""
+    """Returns (line, "<" or '"', name) for each include."""
     bare = strip_cpp(text, strings=False)
     return [(bare.count("\n", 0, m.start()) + 1, m.group(1), m.group(2)) for m in _INCLUDE.finditer(bare)]
 

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Draws seeded samples of the repository's texts for a reviewer who does not know the code.
+"""Draws seeded samples of the repository's text for a reviewer who does not know the code.
 
 sample.py COMMIT [--out FOLDER]
 
-Draws 60 comments, 60 messages, 40 test names, 30 texts of the page, and 30 commit subjects of COMMIT. The seed is the hash of the commit before it,
-so that the sample cannot be chosen. Writes FOLDER/<commit>.tsv (default: tests/lint/samples) with one line per text: kind, place, text, verdict. The
-reviewer fills in the verdict: "natural", or an improved sentence. --summary FILE prints the share of natural texts by kind.
+Draws 60 comments, 60 messages, 40 test names, 30 texts from the page, and 30 commit subjects from COMMIT. The seed is the hash of the commit before
+it, so that the sample cannot be chosen. Writes FOLDER/<commit>.tsv (default: tests/lint/samples) with one line per text: kind, place, text, verdict.
+The reviewer fills in the verdict: "natural", or an improved sentence. --summary FILE prints the share of natural texts by kind.
 """
 import argparse
 import ast
@@ -44,7 +44,7 @@ def texts(commit):
 
 
 def comments(path, text):
-    """Yields (line, text) of each block of comment lines and of each docstring."""
+    """Yields (line, text) for each block of comment lines and each docstring."""
     if path.endswith(".py"):
         try:
             for node in ast.walk(ast.parse(text)):
@@ -63,7 +63,7 @@ def comments(path, text):
 
 
 def messages(text):
-    """Yields (line, text) of the string literals in each call that creates an error or a log line."""
+    """Yields (line, text) for the string literals in each call that creates an error or a log line."""
     for call in _MESSAGE_CALL.finditer(text):
         depth, end = 1, call.end()
         while end < len(text) and depth:
@@ -80,7 +80,7 @@ def messages(text):
 
 
 def page_texts(text):
-    """Yields (line, text) of the text between tags and of the strings that are sentences."""
+    """Yields (line, text) for the text between tags and for strings that are sentences."""
     for match in re.finditer(r">\s*([A-Z][^<>{}=;]*[a-z][^<>{}=;]*?)\s*<|[\"`]([A-Z][^\"`\n]* [^\"`\n]*)[\"`]", text):
         words = " ".join((match.group(1) or match.group(2)).split())
         if len(words.split()) >= 2:

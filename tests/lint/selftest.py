@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of the lints with in-memory repositories that contain planted faults and valid files."""
+"""Tests for the lints with in-memory repositories that contain planted faults and valid files."""
 import os
 import sys
 import tempfile

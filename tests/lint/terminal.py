@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Only services/base writes to stdout and stderr. All other code uses services/base/terminal.h, which escapes control characters. Tests, benchmarks,
-and tools under tests/ may print directly."""
+"""Only services/base writes to stdout and stderr. All other code uses services/base/terminal.h, because it escapes control characters. Tests,
+benchmarks, and tools under tests/ may print directly."""
 import re
 
 from repo import Finding, main, strip_cpp

@@ -28,7 +28,7 @@ TABLE = [
 ]
 TEST_HEADERS = re.compile(r"(gtest|gmock|benchmark)/|.*\.pb\.h$|google/protobuf/")
 
-# C library and kernel headers, which any folder may include, as are those in <sys/…>, <linux/…>, <net…/…>, and <arpa/…>.
+# C library and kernel headers. Any folder may include these, and any header in <sys/…>, <linux/…>, <net…/…>, and <arpa/…>.
 SYSTEM = set("""dirent.h dlfcn.h execinfo.h fcntl.h fnmatch.h getopt.h glob.h grp.h ifaddrs.h malloc.h netdb.h poll.h
 pthread.h pwd.h sched.h signal.h spawn.h stdint.h stdlib.h string.h strings.h syslog.h termios.h time.h ucontext.h
 unistd.h immintrin.h x86intrin.h arm_neon.h cpuid.h""".split())

@@ -3,7 +3,7 @@
 
 BUILD (default build/dev) needs a compile_commands.json from configuring with a preset. --changed checks only sources that differ from BASE (default
 HEAD) in the working tree or include a header that does. Otherwise, all sources or the given files are checked. The exit code is 1 if there are
-findings. A clean source is checked again only if its text, an included header of the repository, .clang-tidy, or its compile command changes
+findings. A clean source is rechecked only if its text, an included header in the repository, .clang-tidy, or its compile command changes
 (BUILD/tidy-clean.json).
 """
 import argparse
@@ -29,9 +29,9 @@ def digest(*parts):
 
 
 def closure_of(repo, path, cache):
-    """Returns the path and all headers of the repository that it includes, directly or indirectly."""
+    """Returns the path and all headers in the repository that it includes, directly or indirectly."""
     if path not in cache:
-        cache[path] = {path}  # against cycles
+        cache[path] = {path}  # prevents cycles
         found = {path}
         for _, _, name in includes(repo.text(path) or ""):
             if name in repo.known:
@@ -51,7 +51,7 @@ def changed_paths(repo, base):
 def run(tool, build, root, path):
     done = subprocess.run([tool, "--quiet", "--extra-arg=-Wno-unknown-warning-option", "-p", build, os.path.join(root, path)], stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, universal_newlines=True)
-    # Warnings of the compiler, for example about an option that only g++ supports, are not findings.
+    # Compiler warnings, for example about an option that only g++ supports, are not findings.
     found = [line for line in done.stdout.splitlines() if re.search(r": (error|warning): .*\[[\w.,-]+\]$", line)]
     return path, done.returncode, found, done.stdout if found else done.stderr
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """custom_rules_test.py PITWALL: tests that docs/custom-rules.md works as described.
 
-The commands run on a log of a synthetic job (page.py).
+The commands run on the log of a synthetic job (page.py).
 """
 import json
 import os

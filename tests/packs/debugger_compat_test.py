@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""debugger_compat_test.py PITWALL [RULES…]: changes each parameter of the tensor, loss, and XGBoost rules of pack:debugger-compat once from its
-default.
+"""debugger_compat_test.py PITWALL [RULES…]: changes each parameter of the tensor, loss, and XGBoost rules in pack:debugger-compat from its default,
+one at a time.
 
 A case consists of a job with the defaults (or the values that the case needs), the same job with one parameter overridden, and the second at which
-the rule must first fire in each job (None: never). The seconds are derived by hand from the few numbers of the case; a step takes a second. All cases
+the rule must first fire in each job (None: never). The seconds are derived by hand from the few numbers in the case; a step takes a second. All cases
 run in a single backtest. A changed text parameter is a different regular expression, and a changed length in samples is a different window, so
 variants of the rules evaluate such jobs. Each parameter of these rules must have a case. Ends with "N passed, N failed".
 """
@@ -27,7 +27,7 @@ def loss(values, mode="train"):
 
 
 def two(metric, first, second, **labels):
-    """Returns two tensors or collections. The default matches the first, and only the other regular expression matches the second."""
+    """Returns two tensors or collections. The default matches the first one, and only the other regular expression matches the second one."""
     return [tensor(metric, first[1], **dict(labels, **first[0])), tensor(metric, second[1], **dict(labels, **second[0]))]
 
 
@@ -45,7 +45,7 @@ def activations(rule, metric, name, other):
 
 
 def names_and_collections(rule, metric, bad, good, base=None):
-    """Returns series in which tensor a of collection weights is bad at second 3, and tensor b of biases at second 6."""
+    """Returns series in which tensor a in collection weights is bad at second 3, and tensor b in biases at second 6."""
     series = [tensor(metric, {0: good, 3: bad}, "a", "weights"), tensor(metric, {0: good, 6: bad}, "b", "biases")]
     return [(rule, base or {}, "tensor_regex", "b|c", series, 3, 6), (rule, base or {}, "collection_names", "bias.*", series, 3, 6)]
 
@@ -96,7 +96,7 @@ UTIL = ("hw_gpu_utilization_ratio", {"node": "n", "gpu": "0"}, {**constant(0.9, 
 MEMORY = [("hw_gpu_memory_usage_bytes", {"node": "n", "gpu": "0"}, {**constant(10, 1100), **constant(50, 1300, 1101)}, None),
           ("hw_gpu_memory_limit_bytes", {"node": "n", "gpu": "0"}, constant(100, 1300), None)]
 
-# Cases: (rule, overrides of both jobs, parameter, its value in the second job, series, first seconds).
+# Cases: (rule, overrides in both jobs, parameter, its value in the second job, series, first seconds).
 CASES = [
     ("tExplodingTensor", {}, "only_nan", 1, NONFINITE, 3, 6),
     ("tExplodingTensor", {}, "tensor_regex", "b", TWO_NONFINITE, 3, 6),
@@ -150,7 +150,7 @@ CASES = [
     # log2(30) = 4.9, log2(100) = 6.6.
     ("xTreeDepth", {}, "depth", 6, [("train_tree_node_id_max", {"tree": "0"}, {3: 30, 6: 100}, "train")], 3, 6),
     ("lLossNotDecreasing", {}, "num_steps", 4, [loss(constant(1, 30))], 10, 4),
-    # The loss decreases by a tenth at step 10 and is then flat: by default the rule fires at step 20.
+    # The loss decreases by a tenth at step 10 and is then flat: by default, the rule fires at step 20.
     ("lLossNotDecreasing", {}, "diff_percent", 20, [loss({**constant(1, 9), **constant(0.9, 30, 10)})], 20, 10),
     ("lLossNotDecreasing", {}, "mode", "eval", [loss(constant(1, 30))], 10, None),
     ("lLossNotDecreasing", {}, "rises_only", 1, [loss({**constant(1, 19), **constant(2, 30, 20)})], 10, 20),
@@ -164,7 +164,7 @@ CASES = [
     # The loss improves by 0.1 per second.
     ("rOvertraining", {}, "delta", 1000, [loss({s: 9 - 0.1 * s for s in range(61)}), loss(constant(1, 60), "eval")], None, 10),
     ("sStalledTrainingRule", {}, "threshold", 60, [("train_step", {}, {0: 1}, "train"), ("train_loss", {}, {0: 1, 2000: 1}, "train")], 1801, 61),
-    # 95% of the newest 500 samples are low from 1475 s on, and 95% of the newest 100 from 1095 s on. The slices end at 1500 s and 1140 s.
+    # 95% of the newest 500 samples are low starting at 1475 s, and 95% of the newest 100 starting at 1095 s. The slices end at 1500 s and 1140 s.
     ("pLowGPUUtilization", {}, "window", 100, [UTIL], 1500, 1140),
     # A step of 40 points changes an average of 10 by at most 8, and an average of 20 by at most 4.
     ("pGPUMemoryIncrease", {}, "window", {"window": 20, "window_and_one": 21}, MEMORY, 1140, None),

@@ -37,7 +37,7 @@ COLUMNS = ("ts", "step", "run", "rank", "node", "cause", "verdict", "seconds", "
            "collective", "in_forward", "in_collective", "operations", "world", "memory", "cpu", "idle", "watch", "xid", "died", "ranks_lost", "attempts")
 RANKS = 9
 NODES = "abc"
-# Seconds per step: loader, forward, backward, optimizer.
+# Seconds per step: loader, forward, backward, and optimizer.
 PHASES = {"dataloader": 0.05, "forward": 0.30, "backward": 0.50, "optimizer": 0.10}
 BASE = 1_700_000_000
 FIRST, SECOND = 120, 165    # seconds at which the faults begin
@@ -55,7 +55,7 @@ class Sim:
         self.slow = dict.fromkeys(range(RANKS), 1.0)    # factor of forward
         self.loader = 0.0                               # additional seconds in the loader, all ranks
         self.nan = self.raised = self.rate_ramp = False
-        self.busy = set()                               # nodes whose cores other processes use
+        self.busy = set()                               # nodes with cores that other processes use
         self.xid_since = None
         self.hung = None                                # the rank missing in the collective
         self.lost = None                                # (rank, cause) of the first death
@@ -167,11 +167,11 @@ FAULTS = {
 
 
 def nothing(_sim, _ts):
-    """Does not cause a second fault."""
+    """Has no effect. Placeholder for jobs without a second fault."""
 
 
 def write(path, jobs):
-    """Writes the jobs, {name: (first, second)}, with names of FAULTS and "" for no fault."""
+    """Writes the jobs, {name: (first, second)}, with names from FAULTS, or "" for no fault."""
     with open(path, "w", encoding="utf-8", newline="") as out:
         table = csv.DictWriter(out, COLUMNS, restval="")
         table.writeheader()

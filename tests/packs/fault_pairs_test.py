@@ -19,14 +19,14 @@ LONG = "--long" in sys.argv
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 NAMES = tuple(fault_pairs.FAULTS)
 DEFAULT = ("pack:default",)
-# All packs except the criteria of SageMaker Debugger, which fire in healthy training.
+# All packs except the SageMaker Debugger criteria, because these fire in healthy training.
 ALL = tuple("pack:" + name[:-len(".yaml")] for name in sorted(os.listdir(os.path.join(REPO, "rules", "packs")))
             if name.endswith(".yaml") and "_test" not in name and not name.startswith("debugger-compat"))
 
 # Rows: the fault that starts first. Columns: the fault that starts 45 s later.
 #   2  two incidents, each with its root        o  one incident with two roots, reported as "A or B"
 #   1  one root, the first fault                s  one root, the second fault
-# If ranks have died or hang, faults in the steps are invisible: 1.
+# If ranks have died or are hung, faults in the steps are invisible: 1.
 WITH_DEFAULT = """
        death   oom   nan  data  rank  node  hang   cpu   xid  loss
 death      -     1     1     1     1     1     1     2     2     1
@@ -114,7 +114,7 @@ def roots_of(incidents):
 
 
 def outcome(first, second, incidents):
-    """Returns one cell of the table of pairs."""
+    """Returns one cell in the table of pairs."""
     roots = roots_of(incidents)
     known = {(first,): "1", (second,): "s", tuple(sorted((first, second))): "2", (" or ".join(sorted((first, second))),): "o"}
     return known.get(tuple(roots), "?")

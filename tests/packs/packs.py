@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""packs.py PITWALL [--update]: checks the requirements for every shipped rule, and the documentation page of the rules.
+"""packs.py PITWALL [--update]: checks the requirements for every shipped rule, and the documentation page for the rules.
 
-Each pack compiles without a warning, alone and with all other packs, and equals the pack built into the binary. Each of its unit tests passes
+Each pack compiles without warnings, alone and with all other packs, and equals the pack built into the binary. Each of its unit tests passes
 (through `rules test`). Each alert has unit tests named "<alert>: <what it shows>" that together show: fires, silent, no data, restart. Each alert has
 a summary, a description, a suggestion, needs, a severity, and a category; each parameter has a unit. docs/rules.md is the output of `rules list
 --markdown` for the packs, with the table of these tests; --update writes it. Ends with "N passed, N failed".
@@ -17,7 +17,7 @@ PACKS = os.path.join("rules", "packs")
 PAGE = os.path.join("docs", "rules.md")
 SHOWN = ("fires", "silent", "no data", "restart")
 TEST_FILE = re.compile(r"^(?P<pack>.+?)_test(?:_[a-z0-9]+)?\.yaml$")
-# Name of a test as in the packs: at the left margin, plain or quoted.
+# Test name as written in the packs: at the left margin, plain or quoted.
 TEST_NAME = re.compile(r"""^- name: *(?P<quote>["']?)(?P<rule>\w+): (?P<what>.*?)(?P=quote) *(?:#.*)?$""")
 ANY_TEST = re.compile(r"^- name:")
 HEAD = """# Rules
@@ -119,7 +119,7 @@ def main():
         for rule in rules:
             check_rule(pack, rule)
         severities = {r["name"]: r.get("labels", {}).get("severity", "") for r in rules if r["kind"] == "alert"}
-        # Rules whose recorded names contain colons are tested under the name of their group.
+        # Rules that record names with colons are tested under the name of their group.
         recorded = {name for r in rules if r["kind"] != "alert" for name in (r["name"], r["rule"].split("/")[1])}
         unknown = sorted(set(tests[pack]) - set(severities) - recorded)
         result(not unknown, "tests of %s name its rules, or groups that record" % pack, "  unknown: " + ", ".join(unknown))
@@ -131,8 +131,8 @@ def main():
             result(not lacking, "tests of %s/%s" % (pack, rule), "  no test shows: " + ", ".join(lacking))
             table.append("| %s | %s | %s | %s |" % (pack, rule, severity, " | ".join(str(counts[s] or "**0**") for s in SHOWN)))
             alerts += 1
-    # Each alert has one definition. The debugger packs are the exception: they keep SageMaker Debugger's names, one pack with its criteria and one
-    # with corrected criteria.
+    # Each alert has one definition, except in the debugger packs. These keep SageMaker Debugger's names; one pack has its criteria, and the other has
+    # corrected criteria.
     for rule, by in sorted(defined.items()):
         others = [pack for pack in by if not pack.startswith("debugger-compat") and pack != "debugger-profiler"]
         result(len(others) < 2, "%s is defined once" % rule, "  in: " + ", ".join(others))

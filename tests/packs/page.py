@@ -1,4 +1,4 @@
-"""A page of docs/ whose files and commands run exactly as on the page.
+"""A page in docs/ with files and commands that run exactly as shown.
 
 Files are the yaml blocks below "<!-- file: NAME -->"; commands are the lines of blocks of sh.
 """

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""simulate_loss.py PITWALL [--full] [--rules FILE]: false alarms of the rules on loss and gradient norm, and the faults that they find.
+"""simulate_loss.py PITWALL [--full] [--rules FILE]: false alarms of the rules for loss and gradient norm, and the faults that they detect.
 
 Seeded losses of six noise laws, logged every step, every 10th, and every 50th, go through training-numerics.yaml with `pitwall backtest --format
 csv`. Some jobs of each law are healthy; the others get one fault: the loss is raised for 1, 3, 6, or 20 logged samples, or to the end of the job. A
 single raised batch is not a fault for a spike rule, so its alarms count as false. The gradient norm is another draw of the same law. Prints false
 alarms per 1000 logged samples with their 95% upper bound, and the share of jobs with a fault in which a rule reported it. Exits with 1 if a bound at
-the end of this file does not hold. Synthetic data shows the power of a definition; it is not a claim of accuracy. """
+the end of this file does not hold. Synthetic data shows the power of a definition. It does not support a claim of accuracy. """
 import argparse
 import json
 import os
@@ -20,7 +20,7 @@ from noise import LAWS, factors, upper_bound  # noqa: E402
 
 PACK = os.path.join(REPO, "rules", "packs", "training-numerics.yaml")
 INTERVALS = (1, 10, 50)
-LENGTHS = (1, 3, 6, 20, 0)  # lengths in logged samples; 0: to the end of the job
+LENGTHS = (1, 3, 6, 20, 0)  # lengths in logged samples; 0: until the end of the job
 RISES = (0.3, 1.0)
 ONSET, AFTER = 300, 100  # logged samples before the fault, and after its start
 LEVEL = 2.5
@@ -41,7 +41,7 @@ FULL = ((1, 20, 2000, 5, RISES), (10, 5, 2000, 3, RISES), (50, 2, 1000, 1, RISES
 
 
 def job(law, seed, samples, rise=0.0, length=0):
-    """Returns losses and norms of one job. The loss follows a decreasing power law of the sample count, as in the first part of training."""
+    """Returns the losses and norms of one job. The loss follows a decreasing power law of the sample count, as in the first part of training."""
     rng = random.Random(seed)
     loss, norm = factors(law, rng), factors(law, rng)
     rows = []

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """compare.py --eval PROGRAM [--recorded FOLDER]: sends the requests recorded in FOLDER (default: recorded, next to this file) to Pitwall's query API
-(promapi_eval), and compares the responses with those of a real Prometheus.
+(promapi_eval), and compares the responses with the responses from a real Prometheus.
 
 NAME.series contains the samples, and NAME.jsonl one request per line with its response: {method, path, form, code, body}, plus ordered if the order
 of an instant vector matters. The exit code is 1 if a response differs, even only in its last digits, and decision 0046 does not explain the
@@ -38,11 +38,11 @@ DIGITS = (
 
 
 class Differs(Exception):
-    """Raised if two responses differ. The text contains the location and the difference."""
+    """Raised if two responses differ. The message contains the location and the difference."""
 
 
 class Comparison:
-    """A response of Pitwall and the recorded response."""
+    """A response from Pitwall and the recorded response."""
 
     def __init__(self, row):
         self.row = row
@@ -55,7 +55,7 @@ class Comparison:
         for key in ("status", "errorType"):
             self._same(key, body.get(key), wanted.get(key))
         error = wanted.get("error", "")
-        # Pitwall has its own texts for parse and execution errors.
+        # Pitwall has its own messages for parse and execution errors.
         if not ('parameter "query"' in error or "parse error" in error or wanted.get("errorType") == "execution"):
             self._same("error", body.get("error"), wanted.get("error"))
         for key in ("warnings", "infos"):

@@ -1,5 +1,5 @@
-// The query API over given samples, driven by lines on standard input; tests/promapi compares its
-// responses with those of a real Prometheus. Fields are separated by tabs, as in
+// The query API over given samples, driven by lines on standard input. tests/promapi compares its
+// responses with the responses from a real Prometheus. Fields are separated by tabs, as in
 // tests/differential/line_protocol.h.
 //
 //   series<TAB>N         followed by N lines of series, whose label pitwall_job is the job: the

@@ -1,4 +1,4 @@
-"""Samples and requests for both servers: random queries by the generator of tests/differential, and requests for lists and errors. The seed
+"""Samples and requests for both servers: random queries from the generator in tests/differential, and requests for lists and errors. The seed
 determines everything."""
 import os
 import random
@@ -11,13 +11,13 @@ from grow import EXPERIMENTAL, FEATURES, Grower  # noqa: E402
 
 START = 1_700_000_000_000  # start of the samples in ms; make_dataset uses the same
 LONGEST = 45 * 60_000  # Prometheus' head accepts samples at most one hour older than its newest
-# Prometheus functions that are behind feature flags and missing in Pitwall, and functions that may choose series freely.
+# Prometheus functions that are behind feature flags and missing from Pitwall, and functions that may choose series freely.
 LEFT_OUT = EXPERIMENTAL | {"limitk", "limit_ratio"}
 ORDERED = ("sort(", "sort_desc(", "sort_by_label(", "sort_by_label_desc(", "topk (", "bottomk (")
 
 
 class DataSet:
-    """A data set of the generator whose series belong to two training jobs."""
+    """A data set from the generator with series that belong to two training jobs."""
 
     def __init__(self, seed):
         for attempt in range(10_000):
@@ -63,7 +63,7 @@ def queries(rng, dataset, count):
 
 
 def _elsewhere(rng, made):
-    """Adds reads at other times, which the rule generator does not cover: a selector, a window, or a subquery."""
+    """Adds reads at other times (a selector, a window, or a subquery), because the rule generator does not cover them."""
     at = rng.choice(("@ start()", "@ end()", "@ %s" % seconds(made.start + rng.randrange(made.length)), "offset -1m",
                      "offset 1m", "@ end() offset 30s", "@ start() offset -45s"))
     metric = rng.choice(("gi", "gf", "ci", "cf", 'mi{mode="idle"}', "odd", 'gi{pitwall_job="train-a"}'))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""record.py --prometheus BINARY [--out FOLDER] [--seed S] [--queries N]: sends the requests of tests/promapi to a real Prometheus 3 with the same
+"""record.py --prometheus BINARY [--out FOLDER] [--seed S] [--queries N]: sends the requests in tests/promapi to a real Prometheus 3 with the same
 samples, and records its responses.
 
-Samples are written by remote write, one data set per server. FOLDER (default: recorded, next to this file) gets NAME.series and NAME.jsonl for each
-data set: see compare.py.
+Samples are sent using remote write, with one data set per server. FOLDER (default: recorded, next to this file) receives NAME.series and NAME.jsonl
+for each data set: see compare.py.
 """
 import argparse
 import json

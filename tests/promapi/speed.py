@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""speed.py --eval PROGRAM [--series N] [--interval S]: measures range queries over an hour with steps of 15 s.
+"""speed.py --eval PROGRAM [--series N] [--interval S]: measures one-hour range queries with a 15 s step.
 
-The samples are already in memory. The time that the history needs to read them is not included.
+The samples are already in memory, so the result excludes the time that the history takes to read them.
 """
 import argparse
 import random

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Runs Prometheus' unit-test files through promtool and pitwall. Both must return the verdict in the file name.
 
-pass_*.yaml must pass, and fail_*.yaml must fail. Files in v3/ need Prometheus 3. Without a promtool of that version (--promtool3), only pitwall runs
-them. Ends with "N passed, N failed".
+pass_*.yaml must pass, and fail_*.yaml must fail. Files in v3/ need Prometheus 3. Without a promtool from Prometheus 3 (--promtool3), only pitwall
+runs them. Ends with "N passed, N failed".
 """
 import argparse
 import concurrent.futures
@@ -17,7 +17,7 @@ SECONDS = 60
 
 
 def verdict(command, path):
-    """Returns (verdict, output). The verdict is True for passed, False for failed, and None if there is no verdict."""
+    """Returns (verdict, output). The verdict is True for passed, False for failed, or None if there is no verdict."""
     try:
         done = subprocess.run([*command, path.name], cwd=path.parent, capture_output=True, text=True, timeout=SECONDS)
     except subprocess.TimeoutExpired:
@@ -31,7 +31,7 @@ def word(passed):
 
 
 def judge(path, tools):
-    """Returns the error for one file, or ""."""
+    """Returns the error for one file, or "" if there is none."""
     expected = path.name.startswith("pass_")
     lines = []
     for name, command in tools:

@@ -1,4 +1,4 @@
-"""Issues that the packs report on simulated jobs: runs `pitwall backtest`, counts false alarms by rule, and measures the faults found with their
+"""Issues that the packs report on simulated jobs: runs `pitwall backtest`, counts false alarms by rule, and measures the detected faults and their
 delays."""
 import concurrent.futures
 import json
@@ -11,7 +11,7 @@ import simulate
 
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PACKS = os.path.join(REPO, "rules", "packs")
-# Excluded from all packs: the criteria of SageMaker Debugger, and packs that need other runs.
+# Excluded from all packs: the SageMaker Debugger criteria, and packs that need other runs.
 LEFT_OUT = ("across-runs", "summary")
 AT_A_TIME = 24  # jobs per backtest
 
@@ -54,12 +54,12 @@ def judge(pitwall, which, jobs, folder=PACKS, workers=2, trial=False):
 
 
 class Tally:
-    """Counts for one family or for all families."""
+    """Counts for one family, or for all families."""
 
     def __init__(self):
         self.steps, self.samples, self.seconds, self.jobs = 0, 0, 0.0, 0
         self.untrue = {}    # alert -> number in healthy time
-        self.noisy = {}     # alert -> number of issues that are true of the noise
+        self.noisy = {}     # alert -> number of issues that the noise justifies
         self.beside = {}    # alert -> number after the onset of a fault that does not explain it
         self.where = {}     # alert -> jobs
         self.faults = {}    # (fault, every) -> {"jobs", "found", "wrong rank", "steps": [delay], "by": {alert: number}}

@@ -1,10 +1,10 @@
 """Seeded noise laws, and bounds for counts of rare events."""
 import math
 
-# Noise laws of the loss and the gradient norm: factors around 1.
+# Noise laws for the loss and the gradient norm: factors around 1.
 LAWS = ("gauss", "t3", "gamma", "log-normal", "ar", "batches")
 SPREAD = 0.03
-# 95% upper bounds of a Poisson count for 0, 1, 2 … events.
+# 95% upper bounds on a Poisson count for 0, 1, 2 … events.
 POISSON = (3.0, 4.74, 6.30, 7.75, 9.15, 10.51, 11.84, 13.15, 14.43, 15.71)
 
 
@@ -37,5 +37,5 @@ def step_noise(sigma, rho, rng):
 
 
 def upper_bound(events):
-    """Returns the 95% upper bound of the mean number of events for an observed number."""
+    """Returns the 95% upper bound on the mean number of events, given the observed number."""
     return POISSON[events] if events < len(POISSON) else events + 2 * math.sqrt(events) + 2

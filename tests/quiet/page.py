@@ -2,7 +2,7 @@
 """page.py BEFORE.json AFTER.json [--pitwall FILE]: writes the block `quiet` of docs/accuracy.md from two runs of quiet.py, and leaves the rest
 unchanged.
 
-Both runs use the set `report`: BEFORE with the rules of an earlier commit, AFTER with those of this commit. BEFORE is kept in
+Both runs use the set `report`: BEFORE with the rules of an earlier commit, and AFTER with the rules of this commit. BEFORE is kept in
 tests/quiet/before.json.
 """
 import argparse

@@ -2,7 +2,7 @@
 """quiet.py PITWALL [--set choose|report] [--plan fast|page|long] [--packs default|all] [--folder DIR] [--only FAMILY] [--out FILE]: evaluates
 simulated training runs.
 
-Prints the issues reported on healthy runs by rule, with 95% bounds, and the faults found. Unlike quiet_test.py, it does not check the results.
+Prints the issues reported for healthy runs by rule, with 95% bounds, and the detected faults. Unlike quiet_test.py, it does not check the results.
 """
 import argparse
 import json

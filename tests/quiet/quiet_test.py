@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""quiet_test.py PITWALL [--long]: checks simulated training runs of both sets of seeds against the number of issues allowed on healthy runs and the
-faults that must be found.
+"""quiet_test.py PITWALL [--long]: checks simulated training runs with both sets of seeds. The number of issues on healthy runs is limited, and
+certain faults must be detected.
 
-The limits are those of the current rules and should be lowered as rules improve. --long: the complete plan (tests/stages/long/quiet_long.sh).
+The limits match the current rules and should be lowered as the rules improve. --long: runs the complete plan (tests/stages/long/quiet_long.sh).
 """
 import os
 import sys
@@ -17,7 +17,7 @@ import simulate
 BINARY, LONG = None, False
 # Maximum number of false issues per 1000 logged steps in a plan's healthy runs, with all packs, regardless of their distribution.
 MOST_PER_1000 = 0.1
-# Faults found in every job with the quiet noise of a plan (σ 0.03), and the maximum number of log rows until detection.
+# Faults detected in every job with the quiet noise of a plan (σ 0.03), and the maximum number of log rows until detection.
 FOUND_WITHIN = {("rank 1.3x", 1): 100, ("rank 2x", 1): 60, ("all 1.3x", 1): 120, ("one stall of 60 s", 1): 5, ("data stall", 1): 30, ("every 20", 1): 200,
                 ("every 50", 1): 400, ("every 100", 1): 700, ("stages 1.4x", 1): 35, ("rank 2x", 10): 15, ("all 1.3x", 10): 30,
                 ("one stall of 60 s", 10): 2, (simulate.TIMER_FAULT, 1): 450}
@@ -43,7 +43,7 @@ class Quiet(unittest.TestCase):
         most = MOST_PER_1000 * total.samples / 1000 if LONG else 0
         self.assertLessEqual(sum(total.untrue[alert] for alert in untrue), most, untrue)
 
-    def test_no_other_rank_is_accused(self):
+    def test_no_other_rank_is_blamed(self):
         total = self.found["all"]
         self.assertEqual([alert for alert in total.beside if alert.endswith("another rank")], [])
 
@@ -59,7 +59,7 @@ class Quiet(unittest.TestCase):
                 if len(times) >= 3:
                     self.assertGreater(at - times[-3], 600, "%s of %s" % (issue["alert"], job["name"]))
 
-    def test_faults_are_found(self):
+    def test_faults_are_detected(self):
         faults = self.found["all"].faults
         for key, rows in FOUND_WITHIN.items():
             with self.subTest(fault=key):
@@ -71,7 +71,7 @@ class Quiet(unittest.TestCase):
                     self.assertLessEqual(min(steps) - job["onset"], rows * job["every"], job["name"])
         self.assertTrue(faults)
 
-    def test_raised_loss_is_found_but_single_batch_is_not(self):
+    def test_raised_loss_is_detected_but_single_batch_is_not(self):
         for job in self.jobs:
             if job["family"] != "values" or not job["fault"]:
                 continue

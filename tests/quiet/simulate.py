@@ -2,8 +2,8 @@
 
 A job is a dict: name, family, law (kind of its noise), every (steps from one row of its log to the next), rows, steps, samples (rows of one rank),
 seconds, true (alerts that are true of its noise), and, with a fault: fault, onset (step), names (alerts that detect it), rank, beside (alerts that may
-accompany it), and healthy_rows (of one rank, before the fault). Each generator draws from its own seed, made of the set, the family, and the job: no
-job depends on the others. """
+accompany it), and healthy_rows (of one rank, before the fault). Each generator draws from its own seed, derived from the set, the family, and the
+job, so jobs do not depend on each other. """
 import csv
 import random
 
@@ -14,10 +14,10 @@ PHASE_NAMES = ("dataloader", "forward", "backward", "optimizer", "collective", "
 BASE = 1_700_000_000
 # Fraction of a rank's own time in each phase. The remaining time is between the phases.
 PHASES = {"dataloader": 0.05, "forward": 0.30, "backward": 0.50, "optimizer": 0.10}
-# From this noise width on (standard deviation of a rank's own time), these alerts are true: the steps really differ, and the ranks really wait.
+# At this noise width (standard deviation of a rank's own time) and above, these alerts are true: the steps really differ, and the ranks really wait.
 TRUE_OF_NOISE = ((0.08, ("Jitter", "WorkImbalance")), (0.15, ("LowAcceleratorUtilization",)))
 EVAL_EVERY, CHECKPOINT_EVERY, SAVE_EVERY = 200, 450, 100
-# Alerts that may accompany a step fault, besides its own alert.
+# Alerts that may accompany a step fault, in addition to its own alert.
 SLOW = ("StepOutlier", "SelfSlowdown", "ThroughputRegress", "Jitter", "WorkImbalance", "StragglerByWait", "LowAcceleratorUtilization")
 
 
@@ -31,8 +31,8 @@ def new_job(name, family, law, every, **more):
 
 
 def values(seeds, law, every, samples, rise=0.0, length=0, onset=300, number=0):
-    """Returns the loss and the gradient norm of one rank. The loss follows a decreasing power law of the step. It is raised from the sample onset on,
-    for `length` samples (0: to the end)."""
+    """Returns the loss and the gradient norm of one rank. The loss follows a decreasing power law of the step. It is raised starting at the sample
+    `onset`, for `length` samples (0: until the end)."""
     fault = "+%d %%, %s" % (100 * rise, "%d samples" % length if length else "to the end") if rise else None
     job = new_job("values-%s-%d-%g-%d-%d" % (law, every, rise, length, number), "values", law, every)
     rng = rng_of(seeds, job["name"])
@@ -46,7 +46,7 @@ def values(seeds, law, every, samples, rise=0.0, length=0, onset=300, number=0):
                             "loss": 2.5 * (1 + 10 / (i + 10)) * next(loss) * raised, "norm": next(norm) * (1 + 2 * (raised - 1)), "rate": 1e-4})
     job.update(steps=last * every, samples=last, seconds=ts)
     if rise:
-        # A single batch is counted but not reported, so no alert may find it.
+        # A single batch is counted but not reported, so no alert may detect it.
         job.update(fault=fault, onset=onset * every, healthy_rows=onset, names=() if length == 1 else ("LossSpike", "GradNormSpike", "LossRaised"), rank=None,
                    until=(onset + (length or 100) + 20) * every,
                    beside={"LossSpike", "GradNormSpike", "LossRaised", "LossDivergence", "LossOutliers"} if length != 1 else {"LossOutliers"})
@@ -56,7 +56,7 @@ def values(seeds, law, every, samples, rise=0.0, length=0, onset=300, number=0):
 
 
 class Machine:
-    """A training run of several ranks, each with its own step time. All ranks wait for the last."""
+    """A training run with several ranks, each with its own step time. All ranks wait for the slowest one."""
 
     def __init__(self, seeds, name, family, law, every, ranks, sigma, rho, base=0.25, stages=1, pauses=False, timer=None):
         self.job = new_job(name, family, law, every)
@@ -196,7 +196,7 @@ def short_profile(seeds, ranks, sigma, steps, number):
 
 
 def decay(seeds, shape, every, samples, number=0):
-    """Returns a learning rate with a warm-up that falls to zero, linearly or as a cosine, until the last row."""
+    """Returns a learning rate with a warm-up followed by a linear or cosine decay to zero at the last row."""
     import math
     job = new_job("decay-%s-%d-%d" % (shape, every, number), "decay", shape, every)
     rng = rng_of(seeds, job["name"])
@@ -211,7 +211,7 @@ def decay(seeds, shape, every, samples, number=0):
 
 
 def mapping(columns):
-    """Returns the mapping file of a table with these columns. A mapped column without rows would be an error."""
+    """Returns the mapping file for a table with these columns. A mapped column without rows would be an error."""
     lines = ["time: {column: ts, unit: s}", "step: {column: step}", "job: {column: run}",
              "labels: {node: a, rank: {column: rank}%s}" % (", stage: {column: stage}" if "stage" in columns else ""), "metrics:"]
     lines += ["- {column: %s, name: %s}" % (column, name) for column, name in METRICS.items() if column in columns]

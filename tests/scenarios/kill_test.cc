@@ -1,6 +1,6 @@
-// Kills the processor with kill -9 at twenty random moments over a recorded input. The complete
-// list of committed events, in order, must equal that of an uninterrupted run over the same records
-// with the same append times.
+// Kills the processor (kill -9) at twenty random moments while it reads a recorded input. The
+// complete, ordered list of committed events must equal the list from an uninterrupted run over the
+// same records with the same append times.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -182,8 +182,8 @@ TEST(Kill, CommittedEventsEqualThoseOfUninterruptedRun) {
     end = static_cast<int64_t>(input.size());
   }
 
-  // Twenty moments, randomly distributed over the input, in ascending order. If two are close
-  // together, the kill happens before recovery has passed the previous kill.
+  // Twenty random moments in the input, in ascending order. If two are close together, the kill
+  // happens before recovery has passed the previous kill.
   std::vector<int64_t> moments;
   for (int i = 0; i < 20; ++i)
     moments.push_back(1 + static_cast<int64_t>(random() % static_cast<uint64_t>(end - 10)));

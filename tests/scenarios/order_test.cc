@@ -1,4 +1,5 @@
-// Tests that reordered batches of different sources and duplicate batches do not change any event.
+// Tests that reordering batches of different sources and duplicating batches do not change any
+// events.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -101,7 +102,7 @@ TEST(Order, ReorderedAndDuplicateBatchesDoNotChangeEvents) {
                                                                 : nodes[n].Row(now));
     }
     for (SimSource& rank : ranks) {
-      // The last rank pauses until it leaves the step clock, and then returns.
+      // The last rank pauses until the step clock drops it, and then returns.
       const bool last = &rank == &ranks.back();
       if (last && second >= 60 && second < 160) {
         plan.Add(rank, rank.Heartbeat(now));
@@ -131,8 +132,8 @@ TEST(Order, ReorderedAndDuplicateBatchesDoNotChangeEvents) {
 
   for (int round = 0; round < 10; ++round) {
     // Each batch is delayed by 0 to 2 ticks, but never reordered within its source. 10% of the
-    // batches are duplicated somewhat later. The first batch of the joining node keeps its
-    // position, which is the only exception in time-model.md.
+    // batches are duplicated slightly later. The first batch of the joining node keeps its
+    // position. This is the only exception in time-model.md.
     std::vector<PlannedRecord> shuffled(plan.records.begin(),
                                         plan.records.begin() + static_cast<int64_t>(joined));
     std::map<std::string, std::deque<PlannedRecord>> held;
@@ -185,7 +186,7 @@ TEST(Order, ReorderedAndDuplicateBatchesDoNotChangeEvents) {
     EXPECT_EQ(counters.drops[static_cast<size_t>(engine::Drop::kLate)], 0u);
     EXPECT_EQ(counters.drops[static_cast<size_t>(engine::Drop::kDuplicate)], duplicated);
     EXPECT_EQ(counters.gaps, 0u);
-    // Events of the last ticks may be missing. All earlier events must be equal and in order.
+    // Events from the last ticks may be missing. All earlier events must be equal and in order.
     ASSERT_EQ(events, expected) << "round " << round;
   }
 }

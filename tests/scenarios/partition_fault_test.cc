@@ -1,5 +1,5 @@
-// Writes to one partition of the real embedded log fail, as if its directory were on a failing file
-// system. A publisher must continue with the other partitions.
+// Tests that a publisher continues with the other partitions if writes to one partition of the real
+// embedded log fail, as if its directory were on a failing file system.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -77,7 +77,7 @@ class PartitionFault : public ::testing::Test {
     const int64_t until_ns = clock_.MonotonicNs() + 30 * kNanosPerSecond;
     while (Values(partition).size() < count) ASSERT_LT(clock_.MonotonicNs(), until_ns);
   }
-  // Returns the directory in which files appeared when the bad job was written.
+  // Returns the directory where files appeared when the bad job was written.
   fs::path DirectoryOf(const std::string& job) {
     std::map<fs::path, size_t> before = Files();
     publisher_->Offer(job, "0");

@@ -1,6 +1,6 @@
-// Processor of one partition over a log, to be killed by tests: `processor_victim <log kind's
-// place> <partition> <group>`. Prints its position on stdout after every round and exits when it
-// has caught up. Clock ticks are disabled.
+// Processor for one partition of a log, to be killed by tests: `processor_victim <log kind's place>
+// <partition> <group>`. Prints its position on stdout after every round and exits when it has
+// caught up. Clock ticks are disabled.
 #include <cstdio>
 #include <cstdlib>
 

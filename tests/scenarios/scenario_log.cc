@@ -14,7 +14,7 @@
 namespace pitwall::scenarios {
 
 namespace {
-// The partition must not have been used by another scenario of this process or by an earlier
+// The partition must not have been used by another scenario in this process or by an earlier
 // scenario on the same broker.
 int32_t next_partition = 0;
 constexpr int32_t kPartitions = 64;
@@ -36,7 +36,7 @@ void ScenarioTest::SetUp() {
   rules_ = std::make_unique<processor::RuleSets>(log_.get());
   options_.clock_ticks = false;
   options_.snapshot_interval_ns = 60 * kSecond;
-  // The base time is a whole minute, so that ticks of every interval are at round times. On Kafka
+  // The base time is a whole minute, so that ticks of every interval are at round times. On Kafka,
   // the whole scenario is in the past, because append times are real.
   base_ = kind.stamps_itself ? (static_cast<int64_t>(::time(nullptr)) / 3600 - 4) * 3600 * kSecond
                              : 1'767'225'600 * kSecond;

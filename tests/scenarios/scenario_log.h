@@ -1,5 +1,5 @@
-// Input and output of a scenario: a partition of a real log (embedded or Kafka), a partition
-// processor over it, and the events that the processor commits.
+// Input and output of a scenario: a partition of a real log (embedded or Kafka), the partition's
+// processor, and the events that the processor commits.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@
 
 namespace pitwall::scenarios {
 
-// A kind of log. `open` opens a log whose topics exist, with at least `partition + 1` partitions.
+// A kind of log. `open` opens a log with existing topics and at least `partition + 1` partitions.
 struct LogKind {
   std::string name;
   // `append_clock` provides append times if the log supports an external clock (embedded). Kafka
@@ -33,18 +33,18 @@ class ScenarioTest : public testing::TestWithParam<size_t> {
   void SetUp() override;
   void TearDown() override;
 
-  // Event time at which a scenario starts. On Kafka append times are the present time, so scenarios
-  // are in the past.
+  // Event time at which a scenario starts. On Kafka, append times are the present time, so
+  // scenarios are in the past.
   int64_t Base() const { return base_; }
   // Start time for scenarios that depend on the append time: as late as possible, provided that no
   // correct clock is ahead of the append time.
   int64_t RecentBase() const;
-  // Publishes the rule file as that of the pack "pack", and the overrides.
+  // Publishes the rule file as the pack "pack", and publishes the overrides.
   std::string Publish(const std::string& yaml, const std::string& overrides = "");
   std::string Publish(RuleSet rules);
   // Writes the records to the input partition in order.
   void Write(const std::vector<PlannedRecord>& records);
-  // Returns a recovered processor of the partition. Clock ticks are disabled, because the records
+  // Returns a recovered processor for the partition. Clock ticks are disabled, because the records
   // contain them.
   std::unique_ptr<processor::PartitionProcessor> Start();
   // Runs the processor until it has committed all written records.
@@ -53,8 +53,8 @@ class ScenarioTest : public testing::TestWithParam<size_t> {
   std::vector<IssueEvent> Play(const std::string& yaml, const Plan& plan);
   // Returns all committed events of the partition.
   std::vector<IssueEvent> Events();
-  // Returns the events for the same records (those below `end`) from a new in-memory engine without
-  // a log. They are the bit-identical reference.
+  // Returns the events for the same records (up to but excluding `end`) from a new in-memory engine
+  // without a log. They serve as the bit-identical reference.
   std::vector<IssueEvent> Reference(int64_t end = INT64_MAX);
   engine::EngineCounters Counters() const { return counters_; }
 

@@ -44,7 +44,7 @@ class Training {
     for (int r = 0; r < 2; ++r) ranks.push_back(Rank(plan, r, boot));
     JoinRanks(&plan, &ranks);
   }
-  // Makes the node a source of the job again, with another boot.
+  // Makes the node a source of the job again, with a new boot.
   void NodeJoins(const std::string& boot) {
     node = Node(plan, "node-0", kJob, {"system_cpu_utilization_ratio"}, boot);
     plan.Add(node, node.Heartbeat(plan.now()));
@@ -149,7 +149,7 @@ TEST_P(Scenario, S15_LauncherIsAlsoKilled) {
   EXPECT_THAT(JobChanges(events),
               ElementsAre("0 started", "1 attempt_began", "1 rank_lost died 0",
                           "1 rank_lost died 1", "1 attempt_ended died", "1 ended died"));
-  // The rules see the death first.
+  // The rules process the death first.
   EXPECT_EQ(TimeOf(events, JobChange::kEnded),
             TimeOf(events, JobChange::kRankLost).value_or(0) + 2 * kSecond);
   EXPECT_THAT(Issues(events),
@@ -206,7 +206,7 @@ TEST_P(Scenario, S15_RestartAfterGracePeriod) {
   job.plan.Add(job.node, job.node.Event(job.plan.now(), std::move(ended)));
   job.Run(3);
   Write(job.plan.records);
-  // The snapshot contains the job's state, so a processor that starts here also has it.
+  // The snapshot contains the job's state, so a processor that starts here restores it.
   processor = Start();
   Drain(processor.get());
   const auto events = Events();
@@ -218,8 +218,8 @@ TEST_P(Scenario, S15_RestartAfterGracePeriod) {
   for (const IssueEvent& e : events) EXPECT_TRUE(ids.insert(e.id).second) << e.id;
 }
 
-// A silent job ends after half an hour. Data that arrives later starts another attempt.
-TEST_P(Scenario, S15_SilenceEndsJobAndItsReturnContinues) {
+// A silent job ends after half an hour. Data that arrives later starts a new attempt.
+TEST_P(Scenario, S15_SilentJobEnds_LaterDataStartsNewAttempt) {
   Training job(Base());
   job.Run(20);
   const int64_t last = job.plan.now();

@@ -1,5 +1,5 @@
-// Parameters of one job change while it runs, through a loaded override and through a new label of
-// the job. Runs with every log.
+// Tests that parameters of a running job change, through a loaded override and through a new label
+// of the job. Runs with every log.
 #include <gmock/gmock.h>
 
 #include "tests/scenarios/actors.h"
@@ -71,7 +71,7 @@ TEST_P(Scenario, ParametersOfRunningJobChange) {
   // node-0's utilization.
   plan.Control(RulesRecord(Publish(kRules, Cat("jobs:\n", gold, Limit(one_job, "0.2")))));
   plan.Run(40, send);
-  // The override is reverted, so node-0 is low again from here on.
+  // The override is reverted, so node-0 is low again starting here.
   plan.Control(RulesRecord(Publish(kRules, Cat("jobs:\n", gold))));
   plan.Run(20, send);
   // The second job gets a label.

@@ -1,5 +1,5 @@
 // Scenario 17 of time-model.md: writes to one partition fail for 30 s. The collectors' publishers
-// run over the real log.
+// use the real log.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -94,7 +94,7 @@ TEST_P(Scenario, S17_WritesToOnePartitionFailForThirtySeconds) {
       node.Set("hw_gpu_utilization_ratio", second >= 40 && second < 45 ? 0.1 : 0.9);
       offer(node, node.Row(plan.now()));
     }
-    // Records of the healthy partition are written immediately. No time passes meanwhile.
+    // Records for the healthy partition are written immediately, without any time passing.
     while (appender.good_records < good_offered) {
     }
     plan.Wait(kSecond);

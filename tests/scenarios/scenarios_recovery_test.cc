@@ -1,6 +1,6 @@
 // Scenario 18 of time-model.md, section 9: the newest snapshot is lost, both snapshots are lost, or
-// the log is truncated below the commit. The state is rebuilt, or the partition is in Error and not
-// ready. There is never an orphan or a silent gap.
+// the log is truncated below the commit. The state must be rebuilt, or the partition must be in
+// Error and not ready. Orphans and silent gaps must never occur.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ class Recovery : public Scenario {
     options_.poll_records = 12;
     options_.snapshot_interval_ns = 10 * kSecond;
   }
-  // Two nodes, one of which is low for 100 seconds in every 150.
+  // Two nodes. One of them is low for 100 seconds in every 150.
   std::vector<PlannedRecord> Input(int seconds) {
     Plan plan(Base());
     std::vector<SimSource> nodes = {Node(plan, "a"), Node(plan, "b")};
@@ -144,7 +144,7 @@ TEST_P(Recovery, FlippedBitOrLostSlot_EventsAreEqual) {
         continue;
       }
       std::string value = state.at(slots[i]).value;
-      // The header is short and the payload is long, so every second flip goes into the first 100
+      // The header is short and the payload is long, so every second flip targets the first 100
       // bytes.
       const size_t bits =
           (damages / 6 % 2 == 0 ? std::min<size_t>(100, value.size()) : value.size()) * 8;

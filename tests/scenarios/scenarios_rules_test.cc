@@ -74,13 +74,13 @@ TEST_P(Scenario, S16_RulesWithOpenIssuesAreEdited) {
   plan.Run(20, send);
   plan.Control(RulesRecord(after));
   plan.Run(20, send);
-  plan.Control(RulesRecord(last));  // no rule is left
+  plan.Control(RulesRecord(last));  // no rules are left
   plan.Run(10, send);
   plan.Control(RulesRecord(after));
   plan.Run(10, send);
 
   Write(plan.records);
-  // The test replaces the owner every few records: before, at, and after each change.
+  // The test replaces the owner every few records, including before, at, and after each change.
   options_.poll_records = 5;
   options_.snapshot_interval_ns = 3 * kSecond;
   auto processor = Start();

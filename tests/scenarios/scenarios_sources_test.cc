@@ -29,7 +29,7 @@ TEST_P(Scenario, S08_RanksRestartOneByOneWhileZombiesStillSend) {
     node_row(now);
     StepAll(&plan, &old_ranks, step++);
   });
-  // One rank restarts every two seconds, rank 0 third. The old processes continue to send.
+  // One rank restarts every two seconds; rank 0 restarts third. The old processes continue to send.
   int started = 0;
   const int order[] = {2, 3, 0, 1};
   plan.Run(10, [&](int64_t now) {
@@ -72,7 +72,7 @@ groups:
   EXPECT_THAT(attempts, ElementsAre(1, 1, 2));  // one new attempt
 }
 
-TEST_P(Scenario, S09_TwoJobsOnNodeWithUnknownGpuSplit) {
+TEST_P(Scenario, S09_TwoJobsShareNodeWithUnknownGpuSplit) {
   Plan plan(Base());
   SimSource node = Node(plan, "node-0", "node:node-0");
   SimSource first = Node(plan, "node-0", "job-1", {"system_cpu_utilization_ratio"});
@@ -120,7 +120,7 @@ groups:
   EXPECT_EQ(Counters().gaps, 0u);
 }
 
-TEST_P(Scenario, S10_ForeignSourceEachMinuteBesideNativeSources) {
+TEST_P(Scenario, S10_ForeignSourceSendsEachMinuteAlongsideNativeSources) {
   Plan plan(Base());
   SimSource node = Node(plan, "node-0");
   SimSource foreign(kJob, "otlp@x", "b", {.kind = SourceKind::kForeign}, {"queue_length"},
@@ -152,7 +152,7 @@ groups:
   EXPECT_THAT(issues, ElementsAre("found Queue{host=\"x\"}"));
 }
 
-TEST_P(Scenario, S11_ThreeClocksAheadHourBehindAndHourAhead) {
+TEST_P(Scenario, S11_ClocksOfThreeSourcesAreWrong) {
   const int64_t base = RecentBase();
   Plan plan(base);
   SimSource right = Node(plan, "right"), ahead = Node(plan, "ahead"), behind = Node(plan, "behind"),
@@ -191,8 +191,8 @@ groups:
 }
 
 TEST_P(Scenario, S12_BacktestEqualsLiveRun) {
-  // In the live run, the owner writes its own ticks while sources send. The reference then reads
-  // the same log.
+  // In the live run, the owner writes its own ticks while the sources send. The reference then
+  // reads the same log.
   Plan plan(Base());
   SimSource node = Node(plan, "node-0");
   options_.clock_ticks = true;
@@ -242,11 +242,11 @@ TEST_P(Scenario, S13_BatchesAreResentInMiddleOfSpool) {
     sent.push_back(node.Row(now));
     plan.Add(node, sent.back());
   });
-  for (int t = 0; t < 30; ++t) {  // the log rejects all writes, also clock ticks
+  for (int t = 0; t < 30; ++t) {  // the log rejects all writes, including clock ticks
     plan.Wait(kSecond);
     sent.push_back(node.Row(plan.now()));
   }
-  // The collector restarts and sends its spool from the last acknowledged position, with its old
+  // The collector restarts and sends its spool from the last acknowledged position, using its old
   // boot, so 11 batches are duplicates. It then continues with a new boot.
   for (size_t i = 19; i < sent.size(); ++i) plan.Add(node, sent[i]);
   SimSource fresh = Node(plan, "node-0", kJob, {"hw_gpu_utilization_ratio"}, "boot-2");

@@ -1,5 +1,5 @@
-// The scenarios of time-model.md, section 9, in which ranks do not step together. Each scenario
-// runs with every log and is compared with its replay.
+// The scenarios of time-model.md, section 9, in which ranks do not step in sync. Each scenario runs
+// with every log and is compared with its replay.
 #include <gmock/gmock.h>
 
 #include <limits>
@@ -43,7 +43,7 @@ std::vector<std::string> Found(const std::vector<IssueEvent>& events) {
   return found;
 }
 
-// One second of a rank: a step with that duration, or a heartbeat.
+// One second in a rank: a step with that duration, or a heartbeat.
 void Step(Plan* plan, SimSource* rank, int64_t step, double duration = 1,
           std::string_view mode = "train") {
   rank->Set("train_step", static_cast<double>(step));
@@ -87,7 +87,7 @@ TEST_P(Scenario, S20_OneRankAbandonsAMode) {
   EXPECT_THAT(Found(Play(kRules, plan)), ElementsAre("SlowEval rank 0 step 40"));
 }
 
-TEST_P(Scenario, S21_TwoRanksStepAtTwoRates) {
+TEST_P(Scenario, S21_TwoRanksStepAtDifferentRates) {
   Plan plan(Base());
   std::vector<SimSource> ranks = {Rank(plan, 0), Rank(plan, 1)};
   JoinRanks(&plan, &ranks);
@@ -125,7 +125,7 @@ TEST_P(Scenario, S22_OneRankReturnsAfter200Steps) {
   EXPECT_EQ(Dropped(Counters(), Drop::kLateStep), 0u);
 }
 
-TEST_P(Scenario, S23_RanksStepWhileTheClocksOfTwoAreAhead) {
+TEST_P(Scenario, S23_RanksStepWhileTwoClocksAreAhead) {
   Plan plan(RecentBase());
   std::vector<SimSource> ranks = {Rank(plan, 0), Rank(plan, 1), Rank(plan, 2), Rank(plan, 3)};
   ranks[2].clock_error_ns = 45 * kSecond;

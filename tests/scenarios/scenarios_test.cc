@@ -201,8 +201,8 @@ Plan BrokerAway(int64_t base, const std::array<size_t, 3>& next) {
     plan.Wait(kSecond);
     for (size_t n = 0; n < nodes.size(); ++n) spooled[n].push_back(nodes[n].Row(plan.now()));
   }
-  // The nodes return one after another, and those that are back continue as before. Ticks pause for
-  // the grace period.
+  // The nodes return one after another, and nodes that have returned continue as before. Ticks
+  // pause for the grace period.
   std::vector<size_t> back;
   for (int s = 1; s <= 15; ++s) {
     plan.Wait(kSecond);
@@ -249,8 +249,8 @@ groups:
 }
 
 // Processes records one by one. Replaces the owner without a clean stop at random moments, and once
-// immediately after each rule set change was applied. Returns the total number of records read
-// again. (kill_test covers kills within a commit.)
+// immediately after each rule set change. Returns the total number of records that were reread.
+// (kill_test covers kills within a commit.)
 uint64_t RunWithKills(const std::function<std::unique_ptr<processor::PartitionProcessor>()>& start,
                       fakes::FakeClock* clock, uint32_t seed, int kills, size_t records) {
   SCOPED_TRACE(Cat("seed ", seed));
@@ -260,7 +260,7 @@ uint64_t RunWithKills(const std::function<std::unique_ptr<processor::PartitionPr
   uint64_t again = 0;
   const auto kill = [&] {
     again += processor->stats().records_replayed;
-    processor = start();  // the old owner disappears in the middle of its work
+    processor = start();  // the old owner disappears in the middle of processing
   };
   for (int i = 0; i < 1'000'000; ++i) {
     const Status status = processor->RunOnce(20 * kNanosPerMilli);

@@ -1,6 +1,6 @@
 // Simulated job for the scenarios of time-model.md, section 9: sources with their own clocks, a
-// virtual second hand, and the log records that collectors and the partition's owner would have
-// written.
+// virtual one-second timer, and the log records that collectors and the partition's owner would
+// have written.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct PlannedRecord {
 
 inline constexpr int64_t kSecond = kNanosPerSecond;
 
-// A simulated source. The test sets values, and every frame contains them until they change.
+// A simulated source. The test sets values, and every frame contains the current values.
 class SimSource {
  public:
   SimSource(std::string job, std::string id, std::string boot, SourceInfo info,
@@ -68,7 +68,7 @@ class SimSource {
 std::string TickRecord(int64_t elapsed_ns);
 std::string RulesRecord(const std::string& hash);
 
-// The records of a scenario in log order.
+// The records of a scenario, in log order.
 class Plan {
  public:
   explicit Plan(int64_t base_ns) : now_(base_ns), base_(base_ns) {}

@@ -11,7 +11,7 @@ namespace pitwall::scenarios {
 
 // Opens the log at `place`: a directory or a broker's address.
 StatusOr<std::unique_ptr<Log>> OpenVictimLog(const std::string& place, Clock* clock);
-// Returns a place for one test. `dir` is a separate empty folder.
+// Returns a place for one test. `dir` is a separate, empty directory.
 std::string VictimPlace(const std::string& dir);
 
 }  // namespace pitwall::scenarios

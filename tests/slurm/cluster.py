@@ -1,4 +1,4 @@
-"""A real one-node Slurm from Debian's packages: munged, slurmctld, and slurmd, in its own directory and on its own ports."""
+"""A real one-node Slurm cluster from Debian packages: munged, slurmctld, and slurmd, in its own directory and on its own ports."""
 import glob
 import os
 import re
@@ -22,7 +22,7 @@ MEMORY_GROUP = "/sys/fs/cgroup/memory"  # cgroup version 1
 
 
 def missing():
-    """Returns the reason why Slurm cannot run here, or ""."""
+    """Returns the reason that Slurm cannot run here, or ""."""
     lacking = [p for p in PROGRAMS if shutil.which(p, path=PATH) is None]
     if lacking:
         return "not installed: %s (deploy/install-deps.sh tests)" % ", ".join(lacking)
@@ -40,7 +40,7 @@ def free_ports(count):
 
 
 class Cluster:
-    """A running cluster. After construction the node is idle. `prolog` and `epilog`: programs that slurmd runs."""
+    """A running cluster. After construction, the node is idle. `prolog` and `epilog`: programs that slurmd runs."""
 
     def __init__(self, folder, prolog, epilog, kill_wait=2):
         self.folder = folder
@@ -68,7 +68,7 @@ class Cluster:
         write(at("cgroup.conf"), "CgroupPlugin=cgroup/v1\nCgroupAutomount=no\nConstrainRAMSpace=yes\n")
         write(self.conf, "\n".join([
             "ClusterName=%s" % CLUSTER,
-            # cgroups are named after job numbers, and another Slurm on this machine may have left some behind.
+            # cgroups are named after job numbers, and another Slurm cluster on this machine may have left some behind.
             "FirstJobId=%d" % self.first_job,
             "SlurmctldHost=%s(127.0.0.1)" % host,
             "SlurmctldPort=%d" % ctld_port, "SlurmdPort=%d" % slurmd_port,
@@ -122,7 +122,7 @@ class Cluster:
         return self.ask("squeue", "-h", "-o", "%A").split()
 
     def _left(self):
-        """Returns the processes of this Slurm's jobs, including slurmstepd, which outlives its slurmd."""
+        """Returns the processes of this cluster's jobs. They include slurmstepd, which outlives its slurmd."""
         found = []
         for folder in glob.glob("/proc/[0-9]*"):
             try:

@@ -19,7 +19,7 @@ CANCELLED = "JobId=17 JobName=x JobState=COMPLETING Reason=None Restarts=0 ExitC
 
 
 def hooks(work, more=""):
-    """Returns the prolog and the epilog with their own settings, and the directory to which they write."""
+    """Returns the prolog and the epilog with their own settings, and the directory that they write to."""
     os.chmod(work, 0o755)
     os.mkdir(os.path.join(work, "jobs"), 0o755)
     settings = write(os.path.join(work, "slurm.env"), "PITWALL_DROP_DIR=%s/jobs\n%s" % (work, more))
@@ -32,7 +32,7 @@ def hooks(work, more=""):
 
 
 def end_of(path):
-    """Returns the fields added by the epilog as a dictionary, or {} while the job runs."""
+    """Returns the fields added by the epilog as a dictionary, or {} while the job is running."""
     with open(path) as text:
         lines = dict(line.partition("=")[::2] for line in text.read().splitlines() if not line.startswith("#"))
     return {key: lines[key] for key in ("ended", "cause", "exit_code", "signal", "oom_killed") if key in lines}
@@ -79,7 +79,7 @@ class RealSlurm(unittest.TestCase):
             with self.subTest(job=name):
                 actual = wait_for("the end of " + name, lambda: end_of(path(name)))
                 if name in ("cancelled", "ignores"):
-                    # For a job that slurmctld ended, it receives the exit of the job's first or last process, or none.
+                    # If slurmctld ended a job, it records the exit status of the job's first process, its last process, or none.
                     self.assertIn(actual.pop("signal", None), (None, "9", "15"))
                     end.pop("signal")
                 self.assertEqual(actual, end)
@@ -100,7 +100,8 @@ class ScontrolResponses(unittest.TestCase):
         self.assertEqual(done.returncode, 0, "a failing hook drains the node")
 
     def ends(self, answer, later=None, **variables):
-        """Returns the file written for this scontrol response, or for `later` from the third response on. Returns None if the file does not exist."""
+        """Returns the file written for this scontrol response, or for `later` starting with the third response. Returns None if the file does not
+        exist."""
         shutil.rmtree(os.path.join(self.work, "jobs"), ignore_errors=True)
         hooks(self.work, "PITWALL_SLURM_SECONDS=%d\n" % (1 if later is None else 60))
         asked = write(os.path.join(self.work, "asked"), "")

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Tests jobs of a real Slurm with deploy/slurm's prolog and epilog: deaths, cancellations, the end of each job, and stops by the executor.
+"""Tests jobs on a real Slurm cluster with the prolog and epilog in deploy/slurm: deaths, cancellations, the end of each job, and stops by the
+executor.
 
-jobs_test.py BINARY [--long] --long: also a job that exceeds its time limit. Slurm checks limits every half minute.
+jobs_test.py BINARY [--long] --long: also tests a job that exceeds its time limit. Slurm checks limits every half minute.
 """
 import json
 import os
@@ -76,7 +77,7 @@ groups:
 
 
 class Jobs(unittest.TestCase):
-    """Tests that each use their own job. All jobs run at the same time on one Slurm and one standalone."""
+    """Tests that each use their own job. All jobs run at the same time, on one Slurm cluster and one standalone."""
 
     @classmethod
     def setUpClass(cls):
@@ -126,7 +127,7 @@ class Jobs(unittest.TestCase):
 
     @classmethod
     def executor(cls, binary, own, *flags, user=None):
-        """Returns a standalone with its state in the directory `own`."""
+        """Returns a standalone process with its state in the directory `own`."""
         config = write(os.path.join(own, "pitwall.yaml"), CONFIG % {"work": cls.work, "own": own})
         started = Pitwall(binary, os.path.join(own, "log"), "--config", config, "--data-dir", os.path.join(own, "data"),
                           "--rules", "pack:default", "--rules", os.path.join(cls.work, "rules.yaml"), "--executor", *flags, user=user,
@@ -241,7 +242,7 @@ class Jobs(unittest.TestCase):
         return wait_for("%s of %s" % (kind, name), lambda: [a for a in self.actions(name, own) if a["type"] == kind])
 
     def test_stop_by_executor_happens_once(self):
-        """Expects dry run, exemption, and budget each to prevent a stop that a live policy executes."""
+        """Expects a dry run, an exemption, and a budget each to prevent a stop that a live policy would execute."""
         for name in ("stop-dry", "keep-me"):
             self.go(name)
         dry = self.act("stop-dry", "decided")[0]

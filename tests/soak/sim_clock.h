@@ -1,4 +1,4 @@
-// Simulated clock that a test advances while service threads run.
+// Simulated clock that a test advances while service threads are running.
 #pragma once
 
 #include <algorithm>

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Long run of `pitwall standalone` while jobs come and go. Memory levels off, no data is delayed or lost, and a replay equals the live run.
 
-soak_test.py BINARY; $PITWALL_SOAK_MINUTES (default 60, at least 2). One training job runs all the time. Next to it, short jobs run one after the
-other, each with its own name.
+soak_test.py BINARY; $PITWALL_SOAK_MINUTES (default 60, at least 2). One training job runs all the time. Short jobs run alongside it, one after
+another, each with its own name.
 """
 import json
 import os
@@ -125,7 +125,7 @@ class Soak(unittest.TestCase):
         early, late = statistics.median(rss[quarter:2 * quarter]), statistics.median(rss[-quarter:])
         print("soak: %d short jobs, resident memory %.0f MiB in the second quarter, %.0f MiB in the last, maximum lag %d records"
               % (shorts, early, late, max(lags)), flush=True)
-        # Some growth is expected because windows fill and jobs of the last half hour are kept. Growth with each job is not.
+        # Some growth is expected because windows fill and jobs from the last half hour are kept. Growth with each job is not expected.
         self.assertLess(late, early * 1.25 + 24)
         self.assertLess(statistics.median(lags), 100)
         lost = {k: v for k, v in values.items() if v and ("_dropped_total" in k or "append_failures" in k)}

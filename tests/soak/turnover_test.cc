@@ -1,4 +1,4 @@
-// Memory of the log, processor, notifier, and history over a day of simulated time in which jobs
+// Memory usage of the log, processor, notifier, and history over a day of simulated time as jobs
 // come and go. Memory must reach a plateau.
 //
 //   $PITWALL_TURNOVER_SECONDS  seconds between the starts of two jobs (60)
@@ -131,7 +131,7 @@ class TurnoverTest : public ::testing::Test {
     StartReaders();
   }
   ~TurnoverTest() override {
-    // Services wait in simulated time while they stop, so a thread advances the clock.
+    // Services wait in simulated time while they stop, so a separate thread advances the clock.
     std::atomic<bool> stopped = false;
     std::thread time([&] {
       const auto pause = system_.NewWakeup();

@@ -1,6 +1,6 @@
-# Release build with the binary and all tests. A first build compiles several files of a module as one, which halves the time; an existing build
-# directory keeps its mode. With $PITWALL_QUICK, only the binary and the unit tests are built. The preset dev and the stage tidy compile each file
-# separately, which finds missing includes.
+# Release build with the binary and all tests. A first build compiles several files of a module as one, which halves the build time. An existing build
+# directory keeps its mode. With $PITWALL_QUICK, only the binary and the unit tests are built. The dev preset and the tidy stage compile each file
+# separately to detect missing includes.
 . "$(dirname "$0")/parts/stage.sh"
 first=()
 [[ -e build/release/CMakeCache.txt ]] || first=(-DPITWALL_UNITY=ON)

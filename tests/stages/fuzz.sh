@@ -1,5 +1,5 @@
 # Runs every libFuzzer target (bin/*_fuzz) from its corpus (see below), with $PITWALL_FUZZ_RUNS (100000) inputs each, for at most
-# $PITWALL_FUZZ_SECONDS (100) in total. $PITWALL_FUZZ_SEED is 1, so that runs are reproducible; "new" uses a new seed, as stage fuzz_more does.
+# $PITWALL_FUZZ_SECONDS (100) in total. $PITWALL_FUZZ_SEED is 1, so that runs are reproducible; "new" uses a new seed, as in the fuzz_more stage.
 # Inputs that crash stay in build/asan-ubsan/artifacts; add them to the corpus.
 . "$(dirname "$0")/parts/stage.sh"
 budget=${PITWALL_FUZZ_SECONDS:-100}
@@ -30,7 +30,7 @@ home_of() {
   if [[ -n $beside ]]; then echo "$beside"; elif [[ -d $home ]]; then echo "$home"; else echo tests/fuzz; fi
 }
 
-# TARGET HOME: prints the corpus of TARGET, which is HOME/<name>_corpus if it exists, then HOME/corpus/<name>, otherwise HOME/corpus.
+# TARGET HOME: prints the corpus of TARGET: the first of HOME/<name>_corpus, HOME/corpus/<name>, and HOME/corpus that exists.
 corpus_of() {
   local short=${1#*_} folder
   for folder in "$2/${1%_fuzz}_corpus" "$2/corpus/${short%_fuzz}" "$2/corpus/${1%_fuzz}" "$2/corpus"; do

@@ -1,4 +1,4 @@
-# Log contract and scenarios with a real broker, which tests/kafka/run.sh starts for each. Then random faults on the binary under load: 30 with one
+# Log contract and scenarios with a real broker that tests/kafka/run.sh starts for each test. Then random faults on the binary under load: 30 with one
 # kind of log and 18 with the other, one every few seconds, checked from the client to the webhook.
 . "$(dirname "$0")/parts/stage.sh"
 jobs=4  # mostly waiting for a broker or the next fault

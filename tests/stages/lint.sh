@@ -1,3 +1,3 @@
-# Lints of the repository.
+# Lints for the repository.
 . "$(dirname "$0")/parts/stage.sh"
 run_ctest build/release -L '^lint$'

@@ -16,7 +16,7 @@ sed -n 's/^DIFFERENCE \(.*\)/FAILED: differential \1/p' "$report"
 counts=$(sed -n 's/^counts: \([0-9]* [0-9]*\)$/\1/p' "$report")
 [[ -n $counts ]] || { echo "FAILED: the differential test did not end"; counts="0 1"; rc=1; }
 echo "$counts" >>"$PITWALL_COUNTS"
-# Tests the evaluator on stored samples, which the history's query API uses.
+# Tests the evaluator for stored samples. The history's query API uses this evaluator.
 stored=$(mktemp)
 trap 'rm -f "$report" "$stored"' EXIT
 python3 tests/differential/run.py --oracle "$oracle" --stored --cases "${PITWALL_ORACLE_STORED:-5000}" --require-all \

@@ -1,4 +1,4 @@
-# Tests of the page: types, lint, unit tests, and browser tests with recorded API responses.
+# Tests for the page: types, lint, unit tests, and browser tests with recorded API responses.
 . "$(dirname "$0")/parts/stage.sh"
 rc=0
 page=services/web

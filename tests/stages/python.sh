@@ -1,5 +1,5 @@
-# Tests of the Python client with the plain interpreter and with two versions of PyTorch, and its cost with the newer version. Stage python_long
-# measures the complete table of costs, also with Debian's PyTorch.
+# Tests for the Python client with the plain interpreter and with two versions of PyTorch, and its cost with the newer version. The python_long stage
+# measures the complete table of costs, including with Debian's PyTorch.
 . "$(dirname "$0")/parts/stage.sh"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -31,7 +31,7 @@ if [[ ! -x $mypy/bin/mypy ]]; then
 fi
 export PITWALL_MYPY=$mypy/bin/python
 
-# The tests with the C module, as in a built package, run in parallel with the tests of the Python module, because both mostly wait.
+# The tests with the C module, as in a built package, run in parallel with the tests for the Python module, because both mostly wait.
 run_native_tests() {
   rc=0
   if python3 clients/python/tests/native_build.py "$work/native"; then

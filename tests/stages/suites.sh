@@ -1,5 +1,5 @@
-# All other ctests: golden scripts, property tests, scenarios, and integration tests that need no separate stage. The chart tests and the tests that
-# stop Jobs run on a real kube-apiserver if it has been built.
+# All other ctests: golden scripts, property tests, scenarios, and integration tests that do not need a separate stage. The chart tests and the tests
+# that stop Jobs run on a real kube-apiserver if it has been built.
 . "$(dirname "$0")/parts/stage.sh"
 rc=0
 run_ctest build/release -LE '^(unit|lint|kafka|e2e|life|bench|soak|damage|trainings)$' || rc=$?

@@ -59,7 +59,7 @@ def result_of(folder, name):
 
 
 def short(of, verdict):
-    """Returns the text of a cell in the table of slow ranks."""
+    """Returns the text for a cell in the table of slow ranks."""
     if verdict["wrong"]:
         return "**wrong: %s**" % ", ".join(verdict["wrong"])
     if not verdict["named"]:
@@ -127,7 +127,7 @@ def totals(done, packs):
 
 
 def live_default(folder, covered):
-    """Returns the verdicts, as text, on the cells that ran live with pack:default alone."""
+    """Returns the verdicts, as text, for the cells that ran live with only pack:default."""
     said = []
     for name, of in CELLS.items():
         path = os.path.join(folder, "default", name + ".json")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Host process that imports PyTorch once and forks the ranks of cells, so that they need not import it again.
+"""Host process that imports PyTorch once and forks the ranks of cells, so that they do not have to import it.
 
 cell_host.py CLIENT    CLIENT: folder of the Python client
 

@@ -1,7 +1,7 @@
 """Training script for one rank of a cell: DistributedDataParallel over gloo, watched by pitwall.watch(), with at most one fault.
 
 train(cell) is called in its own process. The rank, the world, and the rendezvous come from the environment, as torchrun sets them. A step takes about
-100 ms, most of it sleep, so that several ranks fit on two cores. cells.py documents the fields of a cell.
+100 ms, mostly sleep, so that several ranks fit on two cores. cells.py documents the fields of a cell.
 """
 import math
 import os
@@ -75,7 +75,7 @@ class Fault:
 
 
 def join_group():
-    """Joins the cgroup in which the rank is to run out of memory."""
+    """Joins the cgroup in which the rank must run out of memory."""
     with open(os.path.join(os.environ["CELL_GROUP"], "cgroup.procs"), "w") as procs:
         procs.write(str(os.getpid()))
 
@@ -94,7 +94,7 @@ def learning_rate(cell, fault):
 
 
 def evaluate(model, loss_of, x, y, seconds):
-    """Evaluates on one rank alone, without declaring a phase, while the other ranks wait in their collective."""
+    """Evaluates on a single rank, without declaring a phase, while the other ranks wait in their collective."""
     end = time.monotonic() + seconds
     model.eval()
     with torch.no_grad():

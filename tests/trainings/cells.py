@@ -1,4 +1,4 @@
-"""Cells of the matrix of training runs: the fault of each cell, the expected issues, and the verdict on the actual issues.
+"""Cells of the matrix of training runs: the fault of each cell, the expected issues, and the verdict for the actual issues.
 
 A cell is a dictionary. Fields of the training run: world, steps, fault, at (the step where the fault starts), rank (None: all ranks), where, ratio,
 pauses (evaluations and checkpoints that are timed as phases), every, pace (duration of a step in units of 100 ms), and interval (of the collector).
@@ -12,14 +12,13 @@ RATIOS = (1.0, 1.05, 1.2, 1.3, 2.0)
 # Effects of a slow rank on its job. These alerts must not blame another rank.
 SYMPTOMS = ["StragglerByWait", "StepOutlier", "SelfSlowdown", "ThroughputRegress", "Jitter", "LowAcceleratorUtilization", "WorkImbalance"]
 HANGS = ["CollectiveHang", "CollectiveMismatch", "HangSuspected", "PhaseHang", "LoaderHang", "HangIdle", "HangBusy", "JobStalled", "DeadRank"]
-# Facts about a machine that is also used by others. They are reported and count neither as right nor as wrong. These alerts never concern a single
-# rank.
+# Facts about a shared machine. They are reported but count as neither right nor wrong. These alerts never concern a single rank.
 MACHINE = {"CPUSaturated", "CPUBottleneck", "CpuPressure", "CpuWait", "IOWaitHigh", "IOBottleneck", "MemoryPressure", "SourceClockWrong", "ClockSkew",
            "CollectorBehind", "TelemetryLost", "CpuSteal", "DiskSlow", "Retransmit", "IoPressure", "CPUThrottled"}
 # Effects of a busy machine on a whole job. While one of MACHINE is open, these alerts do not count against the rules and are counted separately. They
 # never blame a rank.
 LOADED = {"StepOutlier", "SelfSlowdown", "ThroughputRegress", "Jitter", "PeriodicStall", "LowAcceleratorUtilization", "WorkImbalance"}
-# Alerts whose label `rank` blames that rank. If the rank is not the one with the fault, the verdict is wrong, even if all else is right.
+# Alerts whose label `rank` blames that rank. If another rank has the fault, the verdict is wrong, even if everything else is right.
 ACCUSES = {"StragglerRank", "StragglerByWait", "RankDied", "DeadRank", "CollectiveHang", "CollectiveMismatch", "HangSuspected", "PhaseHang",
            "LoaderHang", "CheckpointHang", "EvalHang", "HostLeak"}
 
@@ -112,7 +111,7 @@ def root_of(issue, issues):
 
 
 def judge(of, told, began, covered=None):
-    """Returns the verdict on the events of a cell. told: [(kind, data, Unix seconds)] in order. began: start time of the fault. covered: the alerts
+    """Returns the verdict for the events of a cell. told: [(kind, data, Unix seconds)] in order. began: start time of the fault. covered: the alerts
     in the packs, which may not include every expected alert; None means all."""
     issues = {}  # ID of the issue's first event -> data of its last event
     first = {}
@@ -160,7 +159,7 @@ def judge(of, told, began, covered=None):
 
 
 def place(description):
-    """Returns the part of the step in which a straggler loses its time, according to the issue's description."""
+    """Returns the part of the step where a straggler loses time, according to the issue's description."""
     if "outside of the phases" in description:
         return "gap"
     for where in PLACES[1:]:

@@ -6,7 +6,7 @@ ddp.py CONTROL [--steps N]
 
 The rank, the world, and the rendezvous come from the environment, as torchrun sets them. CONTROL is a JSON file that is replaced atomically, e.g.
 {"rank": 1, "where": "forward", "seconds": 0.03}. It is read before each step. where: gap, dataloader, forward, backward, or optimizer. A step takes
-about 100 ms, most of it sleep, so that several ranks fit on two cores.
+about 100 ms, mostly sleep, so that several ranks fit on two cores.
 """
 import argparse
 import json
@@ -30,7 +30,7 @@ RANK = int(os.environ["RANK"])
 
 
 class Work:
-    """Duration of each part of a step, and this rank's delay as of the last change of the control file."""
+    """Duration of each part of a step, and this rank's delay as of the last change to the control file."""
 
     def __init__(self, path):
         self._path = path

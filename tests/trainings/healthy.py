@@ -4,8 +4,8 @@
 healthy.py PITWALL PYTHON [--kinds KIND…] [--seeds N…] [--minutes M] [--jobs N] [--results DIR] [--again] [--packs all|default]
 
 PYTHON: an interpreter with the frameworks (the last line of tests/stages/parts/torch.sh). Each run has at least 5,000 steps and lasts at least
---minutes (10). The results are kept in DIR (build/healthy): KIND-SEED-MINUTES.json and the recording. A run with a result of this binary is not
-repeated. The exit code is 1 if a training run failed or if an issue was reported that the state of the machine does not explain.
+--minutes (10). The results are kept in DIR (build/healthy): KIND-SEED-MINUTES.json and the recording. A run that already has a result for this binary
+is not repeated. The exit code is 1 if a training run failed or if an issue was reported that the state of the machine does not explain.
 """
 import argparse
 import concurrent.futures
@@ -146,7 +146,7 @@ def main():
     options.pitwall = os.path.abspath(options.pitwall)
     options.version = version_of(options.pitwall)
     try:
-        os.nice(-10)  # so that other processes on the machine affect the measurement less
+        os.nice(-10)  # so that other processes on the machine have less effect on the measurement
     except PermissionError:
         pass
     bad = 0

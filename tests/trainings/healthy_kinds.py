@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Healthy training runs of the kinds that teams use. They have no faults.
+"""Healthy training runs of common kinds. They do not have faults.
 
 healthy_kinds.py KIND STEPS STEP_SECONDS SEED CLIENT    CLIENT: folder of the Python client
 
-Models, data, and schedules are real, and the models learn until the end. Most of a step is sleep with 3% noise, so that several runs fit on two
+Models, data, and schedules are real, and the models learn until the end. A step is mostly sleep, with 3% noise, so that several runs fit on two
 cores. Rank, world, and rendezvous come from the environment, as torchrun sets them.
 """
 import math
@@ -148,7 +148,7 @@ def corpus():
 
 
 def language_batches(torch, rows=8, length=48):
-    """Returns functions that draw a batch from the training text and from the held-out text."""
+    """Returns functions that draw a batch from the training text or the held-out text."""
     text = torch.frombuffer(bytearray(corpus()), dtype=torch.uint8).long()
     cut = len(text) * 9 // 10
     chance = torch.Generator().manual_seed(30 * SEED + RANK)

@@ -11,12 +11,12 @@ HALVES = ("choose", "report")
 
 
 def half(seed):
-    """Returns the half to which a seed belongs, as fixed before the first run (docs/decisions/0037-measure-false-alarms-in-healthy-runs.md)."""
+    """Returns the half that a seed belongs to, as fixed before the first run (docs/decisions/0037-measure-false-alarms-in-healthy-runs.md)."""
     return HALVES[(seed + 1) % 2]
 
 
 def bound(events):
-    """Returns the upper end of a one-sided 95% interval for the mean of a Poisson count, given that `events` were counted."""
+    """Returns the upper bound of a one-sided 95% confidence interval for the mean of a Poisson count, given that `events` were counted."""
     low, high = 0.0, 10.0 + 3 * events
     for _ in range(60):
         middle = (low + high) / 2

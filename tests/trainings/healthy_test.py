@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Replays kept parts of healthy training runs through the packs. No false report may appear that did not exist when the parts were kept.
+"""Replays stored parts of healthy training runs through the packs. There must not be any false reports that did not exist when the parts were stored.
 
 healthy_test.py PITWALL [--update]
 healthy_test.py PITWALL --keep RESULT [FROM UNTIL]    RESULT: path of a result of healthy.py without its extension; FROM, UNTIL: seconds of the run
 
---update writes the current reports of the packs to healthy/recordings.json, but never more reports than before.
+--update writes the current reports of the packs to healthy/recordings.json, but never adds reports.
 """
 import concurrent.futures
 import json
@@ -44,7 +44,7 @@ def said(name):
 
 
 def keep(result, begin=0.0, until=None):
-    """Keeps the longest part of the run, starting at `begin`, that does not exceed the size limit."""
+    """Stores the longest part of the run, starting at `begin`, that does not exceed the size limit."""
     os.makedirs(KEPT, exist_ok=True)
     name = os.path.basename(result)
     with open(result + ".json") as text:

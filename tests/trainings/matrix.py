@@ -3,8 +3,8 @@
 
 matrix.py PITWALL PYTHON [--cells PATTERN…] [--results DIR] [--ranks N] [--again] [--packs all|default] [--keep]
 
-PYTHON: an interpreter with torch. The results are kept in DIR (build/cells); a cell that passed with this binary and these packs is not run again.
---ranks: maximum number of concurrent ranks. --again: also runs cells that passed. --keep: adds recordings that are missing in
+PYTHON: an interpreter with torch. The results are kept in DIR (build/cells); a cell that passed with this binary and these packs is not rerun.
+--ranks: maximum number of concurrent ranks. --again: also runs cells that passed. --keep: adds recordings that are missing from
 tests/trainings/recordings. The exit code is 1 if a cell failed.
 """
 import argparse
@@ -117,7 +117,7 @@ class Run:
                 self.told.append((kind, dict(event["data"], event=event["id"]), time.time()))
 
     def group(self):
-        """Creates a cgroup with a memory limit, for a rank that is to be killed for lack of memory."""
+        """Creates a cgroup with a memory limit, for a rank that must be killed for lack of memory."""
         import oom_test
         oom_test.LIMIT = 400 << 20
         return oom_test.make_group()
@@ -214,7 +214,7 @@ class Run:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def errors(self):
-        """Returns the last output of ranks that did not finish although their training script should not fail."""
+        """Returns the last output of ranks that did not finish even though their training script should not fail."""
         if self.cell["fault"] in ("signal", "exception", "exit", "memory", "stop", "skip", "sleep"):
             return []
         found = []
@@ -226,7 +226,7 @@ class Run:
         return found
 
     def wait(self):
-        """Waits until the training run is over, until some seconds after the expected issues, or until a timeout."""
+        """Waits until the training run is over, until a few seconds after the expected issues, or until a timeout."""
         self.started = time.time()
         steps = self.cell["steps"] * self.cell.get("pace", 1)
         limit = self.started + 0.5 * steps + 60
@@ -251,7 +251,7 @@ def version_of(binary):
 
 
 def passed(result, cell, version):
-    """Returns true if the result is of this cell and this binary, and passes the current verdict."""
+    """Returns true if the result belongs to this cell and this binary, and passes the current verdict."""
     if result["binary"] != version or training_of(result["cell"]) != training_of(cell) or result["errors"]:
         return False
     return judge(cell, [tuple(event) for event in result["told"]], result["began"])["ok"]
@@ -271,7 +271,7 @@ def main():
     options.pitwall = os.path.abspath(options.pitwall)
     options.version = version_of(options.pitwall)
     try:
-        os.nice(-10)  # so that other processes on the machine do not cause further faults
+        os.nice(-10)  # so that other processes on the machine do not cause additional faults
     except PermissionError:
         pass
     wanted = [cell for name, cell in CELLS.items() if any(fnmatch.fnmatch(name, pattern) for pattern in options.cells)]

@@ -1,4 +1,4 @@
-"""The page docs/accuracy.md, which consists of generated blocks. Each block has its own generator, which leaves the rest of the page unchanged."""
+"""The page docs/accuracy.md. It consists of generated blocks, and the generator of each block leaves the rest of the page unchanged."""
 import os
 
 REPO = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))

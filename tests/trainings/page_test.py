@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of the blocks of docs/accuracy.md. A generator must change its own block and nothing else."""
+"""Tests for the blocks in docs/accuracy.md. A generator must change only its own block."""
 import re
 import unittest
 

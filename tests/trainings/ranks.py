@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""One rank of a real data-parallel training run over gloo, with faults that are switched on from outside.
+"""One rank of a real data-parallel training run over gloo, with faults that are enabled externally.
 
 ranks.py CONTROL [--steps N]
 
 The rank, the world, and the rendezvous come from the environment, as torchrun sets them. A step trains a small network: forward, backward, an
-all-reduce of the gradients, and the optimizer. Most of forward and backward is sleep, so that several ranks fit on two cores. A slow rank computes
+all-reduce of the gradients, and the optimizer. Forward and backward are mostly sleep, so that several ranks fit on two cores. A slow rank computes
 longer, like a rank on a throttled GPU.
 
 CONTROL is a JSON file that is replaced atomically, e.g. {"slow": {"2": 0.3}, "stop": true}. It is read before each step:
@@ -36,7 +36,7 @@ NAP = 3600
 
 
 class Control:
-    """The active faults as of the last change of the control file."""
+    """The active faults as of the last change to the control file."""
 
     def __init__(self, path):
         self._path = path

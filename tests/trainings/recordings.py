@@ -56,8 +56,8 @@ TELEMETRY = os.path.join("log", "topics", "pitwall.telemetry")
 
 
 def pack(data, path, begin=None, until=None):
-    """Writes the telemetry of a data directory to a compressed file. Rules, events, and state are left out because a replay creates its own. begin,
-    until: Unix seconds; records outside of this range are left out too."""
+    """Writes the telemetry of a data directory to a compressed file. Rules, events, and state are omitted because a replay creates its own. begin,
+    until: Unix seconds; records outside this range are also omitted."""
     def plain(entry):
         entry.uid = entry.gid = entry.mtime = 0
         entry.uname = entry.gname = ""
@@ -135,7 +135,7 @@ _keeping = threading.Lock()
 
 
 def shrink(pitwall, source, target):
-    """Writes a small version of the recording `source`, whose events are bit-identical up to its end. Returns the Unix seconds of its end (None if it
+    """Writes a small version of the recording `source`, with bit-identical events up to its end. Returns the Unix seconds of its end (None if it
     is complete) and the number of seconds cut off."""
     with tempfile.TemporaryDirectory(prefix="pitwall-shrink-") as folder:
         whole, small = os.path.join(folder, "whole"), os.path.join(folder, "small")
@@ -157,7 +157,7 @@ def shrink(pitwall, source, target):
 
 
 def entry_of(pitwall, result):
-    """Writes a small recording of a cell's result into the folder of the stored ones, with the extension .new. Returns its manifest entry."""
+    """Writes a small recording of a cell's result to the folder of stored recordings, with the extension .new. Returns its manifest entry."""
     new = os.path.join(KEPT, os.path.basename(result) + ".new")
     os.makedirs(KEPT, exist_ok=True)
     until, cut = shrink(pitwall, result + ".tar.xz", new)
@@ -168,7 +168,7 @@ def entry_of(pitwall, result):
 
 
 def add(name, entry):
-    """Makes the new recording the stored recording of the cell."""
+    """Replaces the stored recording of the cell with the new one."""
     with _keeping:
         os.rename(os.path.join(KEPT, name + ".new"), os.path.join(KEPT, name + ".tar.xz"))
         save(dict(manifest(), **{name: entry}))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Replays the stored recordings of real training runs through the packs. Every issue that was reported before must still be reported, and no wrong
-one may be added.
+issue may be added.
 
 recordings_test.py PITWALL [--update]
 
---update writes the current verdicts of the packs to recordings/recordings.json, after a rule was fixed. Review the diff before you commit it.
+--update writes the current verdicts of the packs to recordings/recordings.json, after a rule has been fixed. Review the diff before you commit it.
 --update never replaces a recording. To replace one, leave "first" unchanged and add the reason to the entry: "replaced": {its sha256: reason}.
 """
 import concurrent.futures
@@ -18,7 +18,7 @@ from cells import CELLS, judge
 BINARY = None
 UPDATE = False
 ALWAYS = 1e12
-# The manifest contains the verdicts with these packs when the entry was last updated.
+# The manifest contains the verdicts for these packs as of the last update of the entry.
 PACKS = ("all", "default")
 
 
@@ -74,7 +74,7 @@ class Recordings(unittest.TestCase):
                     self.assertLessEqual(after["incidents"], max(1, before["incidents"]))
 
     def test_judge_rejects_wrong_issues(self):
-        """Tests the judge itself with a wrong rank, a second incident, a missing issue, and an issue of a healthy run."""
+        """Tests the judge itself with a wrong rank, a second incident, a missing issue, and an issue from a healthy run."""
         name = "slow-gap-2-1.30"
         right = [("found", {"event": "1", "rule": "r", "alert": "StragglerRank", "labels": {"rank": str(CELLS[name]["rank"])},
                             "started_at": "0", "incident": "1", "summary": "", "description": ""}, 1.0)]

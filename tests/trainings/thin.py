@@ -1,17 +1,17 @@
-"""Rewrites the telemetry of a log so that its archive is small and its replay produces bit-identical events.
+"""Rewrites the telemetry in a log so that its archive is small and its replay produces bit-identical events.
 
-* Spans are left out. Rules never read them, and series contain the same data.
+* Spans are omitted. Rules never read them, and series contain the same data.
 * Batches are uncompressed and large. The log compresses each batch separately, and compressing the result again would not make it smaller.
-* Records outside of a time range may be left out if a part is sufficient.
+* Records outside a time range may be omitted if a part is sufficient.
 
-services/adapters/embedded_log/format/batch.h defines the layout of a batch, and proto/pitwall/telemetry/v1 that of a record.
+services/adapters/embedded_log/format/batch.h defines the layout of a batch, and proto/pitwall/telemetry/v1 defines the layout of a record.
 """
 import ctypes
 import os
 import shutil
 import struct
 
-HEADER = struct.Struct("<qQqqIIIIII")  # the header after magic and CRC
+HEADER = struct.Struct("<qQqqIIIIII")  # the header after the magic number and CRC
 HEADER_BYTES = 64
 FLUSH_BYTES = 256 << 10
 BATCH = 1  # field number in TelemetryRecord
@@ -176,7 +176,7 @@ def times(topic):
 
 
 def thin(topic, target, from_ns=None, until_ns=None):
-    """Rewrites the directory of a topic. If a time range is given, only records appended within the range are kept. Offsets then start at 0 again,
+    """Rewrites the directory of a topic. If a time range is given, only records appended within the range are kept. Offsets then restart at 0,
     because a log without its first records counts as damaged."""
     for folder, _, names in os.walk(topic):
         into = os.path.join(target, os.path.relpath(folder, topic))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests of thinning a log: which records are kept, and that the replay of a real log does not change.
+"""Tests for log thinning: the selection of records to keep, and unchanged replays of a real log.
 
 thin_test.py PITWALL
 """

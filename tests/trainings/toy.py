@@ -34,7 +34,7 @@ FAULTS = ("none", "vanishing", "exploding", "overfit", "overtraining", "flat")
 
 
 class Deep(torch.nn.Module):
-    """A network with a shallow branch and a deep branch of sigmoids, whose first layers receive no gradient."""
+    """A network with a shallow branch and a deep branch of sigmoids. The first layers of the deep branch do not receive a gradient."""
 
     def __init__(self):
         super().__init__()

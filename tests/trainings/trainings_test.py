@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs real training jobs with PyTorch under `pitwall standalone` with the shipped packs. Each fault must be reported by its rule, and nothing else.
+"""Runs real training jobs with PyTorch under `pitwall standalone` with the shipped packs. Each fault must be reported by its rule, without any other
+issue.
 
 trainings_test.py PITWALL PYTHON [TEST…]    PYTHON: an interpreter with torch
 """
@@ -19,7 +20,7 @@ from harness import PATIENCE, Pitwall, wait_for, write
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 BINARY = PYTHON = None
-# The faults of toy.py and the rule that must detect each.
+# The faults in toy.py, and the rule that must detect each of them.
 FAULTS = {"vanishing": "VanishingGradient", "exploding": "ExplodingTensor", "overfit": "Overfit",
           "overtraining": "Overtraining", "flat": "LossNotDecreasing"}
 TRAINING_PACKS = ("debugger-tensor", "training", "training-numerics", "hangs")
@@ -113,7 +114,7 @@ class Toys(Watched):
     def finish(self, toys):
         for toy in toys:
             self.assertEqual(toy.wait(4 * PATIENCE), 0, self.said(toy))
-        # A job ends some seconds after its last Goodbye. Until then, its rules are evaluated.
+        # A job ends a few seconds after its last Goodbye. Its rules are evaluated until it ends.
         time.sleep(8)
 
     def print_issues(self, fault):
@@ -189,7 +190,7 @@ class Slow(Ranks):
         self.assertLessEqual(straggler["step"], began + 12)
         for symptom in self.found("ThroughputRegress") + self.found("StepOutlier"):
             self.assertEqual(symptom["incident"], straggler["incident"])
-        # An issue found before its cause is linked to the cause a minute later; an issue found afterwards is linked immediately.
+        # An issue found before its cause is linked to the cause a minute later; an issue found after its cause is linked immediately.
         for symptom in self.found("ThroughputRegress"):
             self.assertTrue(symptom["root_cause"])
 

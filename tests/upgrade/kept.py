@@ -1,4 +1,4 @@
-"""Helpers shared by the recorder and the test of kept recordings: services with their data, and a webhook receiver."""
+"""Helpers shared by the recorder and the tests for stored recordings: services with their data, and a webhook receiver."""
 import http.server
 import json
 import os
@@ -25,7 +25,7 @@ notifier:
 
 
 class Receiver:
-    """Receiver of webhooks. `ids` are the IDs of the events in order."""
+    """Webhook receiver. `ids` contains the event IDs in order."""
 
     def __init__(self):
         self.ids = []
@@ -58,7 +58,7 @@ class Receiver:
 
 
 def start(binary, folder, receiver, *flags, log="service.log"):
-    """Starts a standalone service on folder/data, with executor and webhook."""
+    """Starts a standalone service on folder/data, with an executor and a webhook."""
     config = harness.write(os.path.join(folder, "config.yaml"), CONFIG.format(
         data=os.path.join(folder, "data"), rules=RULES, port=receiver.port))
     return harness.Pitwall(binary, os.path.join(folder, log), "--config", config, "--executor", *flags)

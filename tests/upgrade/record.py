@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Records the files that tests/upgrade keeps of a version: a data directory, a collector's spool, and a client's bytes.
+"""Records the files that tests/upgrade keeps for each version: a data directory, a collector's spool, and a client's bytes.
 usage: record.py PITWALL DUMP_TOPIC NAME, see tests/upgrade/data/README.md. Writes tests/upgrade/data/NAME."""
 import io
 import json
@@ -40,7 +40,7 @@ def train(path, job, steps, end):
 
 
 class Tee:
-    """A proxy socket in front of the collector's socket. Records the clients' bytes."""
+    """A proxy socket in front of the collector's socket that records the clients' bytes."""
 
     def __init__(self, path, collector):
         self.sent = b""
@@ -81,7 +81,7 @@ def events(dump, data):
 
 
 def record_data(binary, dump, folder):
-    """Returns the facts that the test must find again."""
+    """Returns the facts that the test must reproduce."""
     receiver = kept.Receiver()
     data = os.path.join(folder, "data")
     service = kept.start(binary, folder, receiver)
@@ -110,7 +110,7 @@ def record_data(binary, dump, folder):
 
 
 def record_spool(binary, folder):
-    """Records a collector that cannot reach a broker and therefore spools everything."""
+    """Records a collector that cannot reach a broker and therefore spools all data."""
     data = os.path.join(folder, "spooling")
     log = os.path.join(folder, "collector.log")
     with open(log, "w") as stderr:

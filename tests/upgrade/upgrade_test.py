@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests this version on data of earlier versions (tests/upgrade/data). It must continue with that data, and clearly reject formats that it cannot
+"""Tests this version with data from earlier versions (tests/upgrade/data). It must continue with that data, and clearly reject formats that it cannot
 read.
 usage: upgrade_test.py PITWALL DUMP_TOPIC DUMP_SAMPLES"""
 import glob
@@ -96,7 +96,7 @@ class KeptRecordings(unittest.TestCase):
         self.assertEqual([a for a, count in actions.items() if count > 1], [])
         verify = subprocess.run([self.binary, "backtest", "--format", "log", "--input", self.data, "--verify"],
                                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        # An earlier version may have reported the same issue with other words. --verify then reports the location and fails for no other reason.
+        # An earlier version may have worded the same issue differently. --verify then reports the location and fails for no other reason.
         self.assertIn(verify.returncode, (0,) if name == "format-%d" % self.format_now() else (0, 1), verify.stderr)
 
     def check_events(self, told_before):
@@ -120,7 +120,7 @@ class KeptRecordings(unittest.TestCase):
         self.assertTrue(running)
 
     def refusal(self, pattern, *changes):
-        """Returns the startup error after each (old, new) was replaced in the matching files of the newest recording."""
+        """Returns the startup error after replacing each `old` with `new` in the matching files of the newest recording."""
         self.unpack(NAMES[-1])
         before = self.patch(pattern, changes)
         config = harness.write(os.path.join(self.folder, "config.yaml"), kept.CONFIG.format(

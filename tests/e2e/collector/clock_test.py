@@ -101,7 +101,7 @@ class Clocks(unittest.TestCase):
             r'^pitwall_processor_dropped_total\{[^}]*reason="%s"[^}]*\} (\S+)$' % reason, text, re.M))
 
     def wait_for_samples(self, more):
-        """Waits until the processor has accepted this many additional samples, which shows that evaluation continues."""
+        """Waits until the processor has accepted this many additional samples, as proof that evaluation continues."""
         aim = self.service.metric("pitwall_processor_samples_total") + more
         harness.wait_for("the processor to apply samples", lambda: self.service.metric("pitwall_processor_samples_total") >= aim)
 

@@ -3,7 +3,7 @@
 percentage points of /proc/stat, which the test reads itself under its own load. A new interval must take effect within 5 s of SIGHUP or of an API
 request.
 
-The checks use event times and medians, so that a machine that is sometimes late loses ticks but does not shift them. The GPUs come from the fake
+The checks use event times and medians, because delays on a busy machine drop ticks but do not shift them. The GPUs come from the fake
 NVML. usage: sampling_test.py PITWALL DUMP_SAMPLES FAKE_NVML
 """
 import bisect
@@ -29,7 +29,7 @@ SECONDS = 12  # duration of a measurement
 DEVICES = {"system_cpu_time_seconds_total": "cpu,mode", "system_cpu_utilization_ratio": "cpu,mode", "system_memory_usage_bytes": "state",
            "system_network_io_bytes_total": "device,direction", "system_disk_io_time_seconds_total": "device",
            "hw_gpu_utilization_ratio": "gpu", "hw_power_watts": "gpu"}
-# Generates CPU load with one process for all but one of the cores. Each process is busy half of the time.
+# Generates CPU load with one process per core on all cores but one. Each process is busy half of the time.
 LOAD = "import time\nwhile True:\n end = time.monotonic() + 0.05\n while time.monotonic() < end: pass\n time.sleep(0.05)"
 MODES = ("user", "nice", "system", "idle", "iowait", "irq", "softirq", "steal")
 
@@ -189,7 +189,7 @@ class Sampling(unittest.TestCase):
         for asked, step in changed:
             first = [after for before, after in gaps if before >= asked and after - before == step]
             self.assertTrue(first, "no gap of %d ms" % (step / 1e6))
-            # The first gap with the new length ends one interval after the change.
+            # The first gap of the new length ends one interval after the change.
             seconds = (first[0] - step - asked) / 1e9
             print("interval of %d ms took effect %.2f s after %s" % (step / 1e6, seconds, how))
             self.assertLess(seconds, 5)

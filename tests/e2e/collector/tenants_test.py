@@ -4,7 +4,7 @@
 tenants_test.py BINARY
 
 The test needs root because each attacker runs under its own UID; without root it is skipped. docs/security.md contains the matrix that is covered by
-these tests and those of services/collector, services/engine, and services/executor.
+these tests and the tests in services/collector, services/engine, and services/executor.
 """
 import json
 import os
@@ -157,7 +157,7 @@ def as_user(uid, function, groups=()):
 
 
 class Training:
-    """Process of the given user that logs losses until stop(). SIGTERM ends it."""
+    """Process that runs as the given user and logs losses until stop(). SIGTERM ends it."""
 
     def __init__(self, uid, path, job_id, nan_from=10 ** 9, pid=None):
         stop_reader, self.stop_writer = os.pipe()
@@ -415,7 +415,7 @@ class Tenants(unittest.TestCase):
         self.assertGreater(self.pitwall.metric("pitwall_collector_clients_held_total"), 0)
         os.close(finish)
         sent, seconds = mallory.result()
-        # Data in socket buffers counts as sent although the collector has not read it.
+        # Data in socket buffers counts as sent even though the collector has not read it.
         self.assertLess(sent, (seconds + 2) * 1048576 + 8 * 512 * 1024)
         self.assertEqual(self.refused("idle") + self.refused("malformed"), 0)
 

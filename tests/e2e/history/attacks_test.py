@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Attacks on the history and its HTTP server: a lost catalog, a FIFO in place of a segment, a query whose labels exhaust memory, queries that occupy
-all threads, and clients that abandon their requests. Each has its own limit. usage: attacks_test.py PITWALL"""
+all threads, and clients that abandon their requests. Each attack has its own limit. usage: attacks_test.py PITWALL"""
 import contextlib
 import json
 import os

@@ -182,7 +182,7 @@ def plain_events(data):
 
 
 def package_events(data):
-    """Decodes a trace with the definitions of the perfetto package. Returns the same as plain_events()."""
+    """Decodes a trace with the definitions of the perfetto package. Returns the same result as plain_events()."""
     from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
     trace = pb.Trace()
     trace.ParseFromString(data)
@@ -201,7 +201,7 @@ def package_events(data):
 
 
 def slices(tracks, events):
-    """Returns slices in the way Perfetto builds them: events are processed in time order, and an end event closes the innermost open slice of its
+    """Returns slices as Perfetto builds them: events are processed in time order, and an end event closes the innermost open slice of its
     track."""
     open_, out = collections.defaultdict(list), collections.Counter()
     for time, kind, track, name in sorted(events, key=lambda e: e[0]):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the numbers of the history with an independent computation from the raw logs of real training runs.
+"""Compares the history's numbers against an independent computation from the raw logs of real training runs.
 
 history_numbers_test.py BINARY
 
@@ -59,7 +59,7 @@ def name_of(labels):
 
 
 def selector(labels):
-    """Returns a selector for exactly this series. The selector needs no matchers for absent labels, because no other series here would match."""
+    """Returns a selector for exactly this series. The selector does not need matchers for absent labels, because no other series here would match."""
     rest = ",".join('%s="%s"' % pair for pair in labels if pair[0] != "__name__")
     return name_of(labels) + "{" + rest + "}"
 

@@ -39,7 +39,7 @@ groups:
     expr: max_over_time(train_number[%ds]) > 0
     labels: {severity: warning}
 """ % LIFETIME
-# Each n raises one issue that lasts 8 seconds, so only a few are open at any time. The end of the incident lists all issues.
+# Each n raises one issue that lasts 8 seconds, so the number of open issues stays small. The end of the incident lists all issues.
 TRAINING = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
@@ -177,7 +177,7 @@ def main():
             missing = options.issues - len(beside[name])
             rows.append("| %s | %d | %d | %.2f s | %.2f s |" % (name, len(beside[name]), missing, p99(alone[name]), p99(beside[name])))
             failed += missing > 0 or len(alone[name]) < options.issues
-        # The ratio covers all receivers of a kind, because the result of a single receiver depends on the times of the kills.
+        # The ratio covers all receivers of a kind, because the result for a single receiver depends on the timing of the kills.
         medians = [quantile(delays, 0.5) for delays in together]
         rows.append("| all of %s | | | %.2f s (median %.2f s) | %.2f s (median %.2f s) |" % (kind, p99(together[0]), medians[0], p99(together[1]), medians[1]))
         failed += not medians[1] <= 2 * medians[0]

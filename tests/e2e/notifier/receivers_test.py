@@ -124,7 +124,7 @@ class Receivers(unittest.TestCase):
         return process
 
     def alerts(self, which="am"):
-        """Returns the firing alerts in the Alertmanager, by alertname."""
+        """Returns the firing alerts in the Alertmanager, keyed by alertname."""
         try:
             with urllib.request.urlopen("http://127.0.0.1:%d/api/v2/alerts?active=true" % self.ports[which], timeout=5) as answer:
                 return {alert["labels"]["alertname"]: alert for alert in json.load(answer)}
@@ -267,7 +267,7 @@ class Receivers(unittest.TestCase):
         wait_for("the end at Alertmanager", lambda: self.alerts()["LossExploded"]["annotations"].get("ended"))
         self.assertIn("LossExploded", self.alerts())
 
-        # A receiver that fails permanently does not delay the other receivers, and no log contains a secret.
+        # A receiver that fails permanently does not delay the other receivers, and the logs do not contain secrets.
         self.assertGreater(self.pitwall.metric("pitwall_receiver_failed_attempts_total"), 0)
         for log in ("log-1", "log-2"):
             with open(self.path(log)) as lines:

@@ -139,7 +139,7 @@ class OpenMetricsBacktest(unittest.TestCase):
         return done.stdout
 
     def test_events_match_promtool_verdicts(self):
-        """Converts the firing alerts at each tick, which come from our events, to a promtool unit test and runs it."""
+        """Derives the firing alerts at each tick from our events, writes them as a promtool unit test, and runs the test."""
         data = Data(400)
         rules = self.file("rules.yaml", RULES)
         got = events("--rules", rules, "--input", self.file("run.om", data.openmetrics(0)), "--no-status")

@@ -3,9 +3,9 @@
 
 hta_test.py BINARY [--install]
 
-HolisticTraceAnalysis is installed in a virtual environment in the cache, which the test creates if it is missing. If that takes longer than a minute,
-the test prints a NOTE and is skipped (exit code 77); --install removes the limit. The GPU traces are synthetic, in the format of current PyTorch. The
-CPU traces are real: those in services/codec/imports/testdata, and new ones if the cache has PyTorch.
+HolisticTraceAnalysis is installed in a virtual environment in the cache. The test creates the environment if it is missing. If that takes longer than
+a minute, the test prints a NOTE and is skipped (exit code 77); --install removes the limit. The GPU traces are synthetic, in the format of current
+PyTorch. The CPU traces are real: those in services/codec/imports/testdata, and new ones if the cache has PyTorch.
 """
 import fcntl
 import json
@@ -122,8 +122,8 @@ class Host:
 
 
 def gpu_trace(rank, seed, communication=NCCL):
-    """Returns a trace whose device runs behind the host. Forward runs on the main thread; backward, its all-reduces, and the optimizer's hooks run on
-    autograd's thread."""
+    """Returns a trace in which the device runs behind the host. Forward runs on the main thread; backward, its all-reduces, and the optimizer's hooks
+    run on autograd's thread."""
     rng, host = random.Random(seed * 1000 + rank), Host(rank)
     now = 4553521260280.342
     device = now + 500

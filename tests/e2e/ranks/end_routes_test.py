@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests how ranks end, live with pack:default. Each way to end a process, combined with each way to start it, must lead to the right issue and end
-detail.
+"""Tests how ranks end, live with pack:default. Each way of ending a process, combined with each way of starting it, must lead to the correct issue
+and end detail.
 
 end_routes_test.py BINARY
 """
@@ -155,7 +155,7 @@ class EndRoutes(unittest.TestCase):
                 self.assertIn(details[0], ("failed", "died"))
 
     def test_torchrun_restart_starts_next_attempt(self):
-        """Starts two runs from one launcher process. No job ID identifies the two runs as one job."""
+        """Starts two runs from one launcher process, without a job ID that identifies them as one job."""
         environment = self.environment("torchrun", "restart")
         del environment["PITWALL_JOB_ID"]
         launcher = ("import os, subprocess, sys\n"

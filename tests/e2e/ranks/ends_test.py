@@ -43,7 +43,7 @@ for _ in pitwall.steps(range(100000)):
     time.sleep(0.05)
 """
 
-# Launcher that starts two ranks and writes their PIDs. On SIGUSR1, it starts them again.
+# Launcher that starts two ranks and writes their PIDs. On SIGUSR1, it restarts them.
 LAUNCHER = """
 import os, signal, subprocess, sys, time
 ranks = []

@@ -56,7 +56,7 @@ def _meet(operation):
 def all_reduce(tensor=None, group=None, async_op=False): _meet(1)
 def broadcast(tensor=None, src=0, group=None, async_op=False): _meet(2)
 """
-# The signal selects the action of the rank in its next step.
+# The signal selects the rank's action in its next step.
 RANK = """
 import os, signal, sys, time
 sys.path[:0] = sys.argv[1:3]
@@ -96,7 +96,7 @@ for _ in pitwall.steps(range(1000000)):
 class Hangs(unittest.TestCase):
     """Tests with one job each. The jobs share one standalone process, train in parallel, and get their faults at the same time."""
 
-    JOBS = {  # job -> number of ranks, (rank, signal) that causes the fault
+    JOBS = {  # job -> number of ranks, (rank, signal) that triggers the fault
         "stopped": (2, (1, signal.SIGSTOP)),
         "asleep": (2, (1, signal.SIGUSR2)),
         "asleep_of_three": (3, (2, signal.SIGUSR2)),
@@ -219,7 +219,7 @@ class Hangs(unittest.TestCase):
         self.expect_issue("asleep", ("CollectiveHang", "1", "critical"), 2)
         self.expect_issue("asleep_of_three", ("CollectiveHang", "2", "critical"), 2)
 
-    def test_e_undeclared_evaluation_is_a_warning(self):
+    def test_e_undeclared_evaluation_raises_a_warning(self):
         wait_for("the issue to end", lambda: self.events("io.pitwall.issue.resolved", "evaluates", alert="HangSuspected"), self.busy + 15)
         self.assertEqual(list(self.found("evaluates")), [("HangSuspected", "0", "warning")], self.events("io.pitwall.issue.found", "evaluates"))
         self.assertEqual(self.events("io.pitwall.issue.resolved", "evaluates")[0][1]["end_reason"], "cleared")

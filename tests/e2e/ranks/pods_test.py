@@ -23,7 +23,7 @@ BINARY = None
 # Root directories of cgroups version 1 (any controller works) and version 2.
 GROUPS = ("/sys/fs/cgroup/pids", "/sys/fs/cgroup/systemd", "/sys/fs/cgroup")
 
-# Two server errors delay the pod status until the death has been reported, even on a busy machine. Without errors, it would depend on timing whether
+# Two server errors delay the pod status until the death has been reported, even on a busy machine. Without the errors, timing would determine whether
 # a status arrives within 1.5 s.
 LATE = [(500, "busy")] * 2
 
@@ -139,7 +139,7 @@ class Pods(unittest.TestCase):
                  "state": {"terminated": {"exitCode": code, "reason": reason, "finishedAt": now,
                                           "containerID": "containerd://" + self.container}}}]}, **(status or {}))}
         self.rank.send_signal(number)
-        # The rank's parent collects the exit status only after the test. Until then, the collector can read the status.
+        # The rank's parent collects the exit status only after the test, so that the collector can read the status during the test.
         os.waitid(os.P_PID, self.rank.pid, os.WEXITED | os.WNOWAIT)
 
     def expect_issues(self, *issues):

@@ -155,7 +155,7 @@ class Incidents(unittest.TestCase):
         self.assertEqual(cause["incident"], symptom["incident"])
         self.assertNotIn("root_cause", cause)
         incident = cause["incident"]
-        self.assertEqual(symptom["root_cause"], incident)  # the ID of the incident is that of the cause
+        self.assertEqual(symptom["root_cause"], incident)  # the incident has the same ID as the cause
         issue_ids = {json.loads(line)["id"] for line in self.run_command("issues", "show", incident, "--json", "--target", self.pitwall.grpc)
                      .splitlines()[:1]}
         self.assertLessEqual(issue_ids, set(team[0][1]))

@@ -244,7 +244,7 @@ groups:
             (gone,) = wait_for("the end of Goes", lambda: self.issue_events("resolved", "Goes"))
             self.assertEqual((gone["end_reason"], gone["parameters"], gone["summary"]),
                              ("rule_removed", {"low": -1, "high": 100}, "above -1"))
-            # The same is true if a killed process restarts with the new rules.
+            # The same applies if a killed process restarts with the new rules.
             self.pitwall.kill()
             self.start("--config", config, "--interval", "200ms")
             self.write("rules.yaml", rules[:second])

@@ -101,7 +101,7 @@ class Parameters(unittest.TestCase):
         harness.wait_for("the rule to be active", lambda: self.job() and self.parameter() == [("100", "rule")])
         self.assertFalse(self.state())
 
-        # An invalid request fails immediately, and the error contains the place and the cause.
+        # An invalid request fails immediately, and the error contains the location and the cause.
         code, _, err = self.set("limt", "5")
         self.assertEqual((code, "parameter: rule \"mine/g/LossHigh\" has no parameter \"limt\" (did you mean \"limit\"?)" in err), (2, True), err)
         status, body = self.ask(job=self.job(), rule=RULE, parameter="limit", value="much", reason="x")

@@ -14,7 +14,7 @@
 namespace pitwall::collector {
 namespace {
 
-// Appender that immediately decodes the records a publisher would send.
+// Appender that immediately decodes the records that a publisher would send.
 class CheckingAppender final : public Appender {
  public:
   Status Append(std::vector<OutgoingRecord> records) override {

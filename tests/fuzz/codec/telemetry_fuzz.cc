@@ -1,4 +1,5 @@
-// Fuzzes a record of pitwall.telemetry. It must be rejected with a reason, or survive reencoding.
+// Fuzzes a record of pitwall.telemetry. The record must be rejected with a reason, or survive
+// re-encoding.
 #include <cstdint>
 #include <string>
 #include <string_view>

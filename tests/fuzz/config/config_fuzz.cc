@@ -1,5 +1,5 @@
 // Fuzzes the configuration file. The result must be an error that contains the file name, or a
-// configuration whose printed form parses to the same configuration.
+// configuration. The printed form of a configuration must parse to the same configuration.
 #include <cstdint>
 #include <cstdio>
 #include <string>

@@ -1,4 +1,4 @@
-// Fuzzes a trace of PyTorch's profiler, compressed or uncompressed.
+// Fuzzes a PyTorch profiler trace, compressed or uncompressed.
 #include "services/codec/imports/gunzip.h"
 #include "services/codec/imports/traces/chrome_trace.h"
 #include "tests/fuzz/imports/collected.h"

@@ -1,5 +1,5 @@
-// Collected results of a reader, for comparison with its results for the same bytes in pieces of
-// another size.
+// Collected results of a reader, for comparison with its results for the same bytes in pieces of a
+// different size.
 #pragma once
 
 #include <bit>
@@ -42,8 +42,8 @@ class Collected final : public imports::SampleSink {
   std::vector<std::tuple<uint32_t, int64_t, int64_t, uint64_t>> samples_;
 };
 
-// `read(piece, sink)` returns an error text. An error must contain the file name "fuzz" and be the
-// same for any piece size.
+// `read(piece, sink)` returns an error message. An error must contain the file name "fuzz" and be
+// the same for any piece size.
 template <typename Read>
 void CheckPieces(std::string_view text, const Read& read) {
   Collected whole, pieces;

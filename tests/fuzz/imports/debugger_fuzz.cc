@@ -1,4 +1,4 @@
-// Fuzzes system metrics and a timeline of SageMaker Debugger.
+// Fuzzes system metrics and a timeline from SageMaker Debugger.
 #include "services/codec/imports/system_metrics.h"
 #include "services/codec/imports/traces/job_timeline.h"
 #include "tests/fuzz/imports/collected.h"

@@ -1,8 +1,8 @@
 // The first byte modulo 3 selects the meaning of the rest: 0 is a segment file, 1 is a journal
-// file, and 2 is a data directory's journal and segment (split in the middle) over which a log is
+// file, and 2 is a data directory's journal and segment (split in the middle), on which a log is
 // opened. If the high bit of the first byte is set, checksums are corrected first, so that the
-// fuzzer also reaches the parsers behind them. Nothing may crash, hang, or return a record that
-// fails its checks. The fuzzer's sanitizers detect every out-of-bounds read.
+// fuzzer also reaches the parsers behind them. No input may cause a crash, a hang, or a returned
+// record that fails its checks. The fuzzer's sanitizers detect every out-of-bounds read.
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ class Scratch {
  public:
   Scratch() : dir_(Cat(Base(), "/pitwall_fuzz_XXXXXX")) {
     PITWALL_CHECK(::mkdtemp(dir_.data()) != nullptr);
-    SetLogLevel(static_cast<LogLevel>(static_cast<int>(LogLevel::kError) + 1));  // no log output
+    SetLogLevel(static_cast<LogLevel>(static_cast<int>(LogLevel::kError) + 1));  // disables logging
   }
   ~Scratch() { (void)files::RemoveTree(dir_); }
   std::string Path(std::string_view name) const { return Cat(dir_, "/", name); }
@@ -128,7 +128,7 @@ void ReadJournal(std::string_view bytes) {
     PITWALL_CHECK(scanned.from >= last && scanned.to > scanned.from);
     PITWALL_CHECK(scanned.to <= static_cast<int64_t>(bytes.size()));
     last = scanned.to;
-    // Parsed content can be written and then parses to the same content.
+    // Parsed content can be written and then parsed to the same content.
     std::string again;
     PITWALL_CHECK(EncodeFrame(scanned.frame, &again).ok());
     size_t size = 0;

@@ -1,6 +1,7 @@
-// Checker and planner without YAML: an expression, a second one as `clear`, and a template become
-// one rule. It compiles, or errors have positions within the text. A compiled rule has an estimate,
-// a plan with inputs before their nodes, and an explanation. The result is deterministic.
+// Fuzzes the checker and planner without YAML. An expression, a second expression as `clear`, and a
+// template form one rule. The rule must compile, or the errors must have positions within the text.
+// A compiled rule has an estimate, a plan with inputs before their nodes, and an explanation. The
+// result is deterministic.
 //
 //   bytes: one for options, then lines: expression, clear (may be empty), annotation
 #include <cmath>

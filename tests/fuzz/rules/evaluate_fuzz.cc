@@ -1,8 +1,9 @@
-// Any expression that compiles, over a few series derived from the same bytes, through the
-// streaming engine: store, subqueries, evaluator. Twice on the way, the state of one of two engines
-// is saved and restored; its results must be bit-identical to those of the uninterrupted engine.
+// Fuzzes the streaming engine (store, subqueries, and evaluator) with any expression that compiles,
+// over a few series derived from the same bytes. Twice during the run, the state of one of two
+// engines is saved and restored. Its results must be bit-identical to those of the uninterrupted
+// engine.
 //
-//   bytes: four for options and a seed of the samples, then the expression
+//   bytes: four for options and a seed for the samples, then the expression
 #include <bit>
 #include <cstdint>
 #include <memory>
@@ -26,8 +27,8 @@ constexpr int64_t kSecond = 1'000'000'000;
 constexpr int kTicks = 8;
 constexpr int kSeries = 6;
 constexpr window::Limits kLimits{.max_series = 200, .max_open_samples = 10'000};
-// Limit on the work of a plan. A window of 4096 panes is allowed and costs accordingly, but the
-// thousandth pane of an input does not find new defects.
+// Limit on the work of a plan. A window of 4096 panes is allowed and has a corresponding cost, but
+// the thousandth pane of an input does not reveal new defects.
 constexpr int64_t kMaxSubquerySteps = 256;
 
 struct Engine {
@@ -157,7 +158,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   uint64_t sequence = 0;
   int64_t fed = from;
   for (int64_t tick = first; tick < first + kTicks * interval; tick += interval) {
-    // Adds samples up to the tick, some of them exactly at the tick.
+    // Adds samples up to the tick, including some exactly at the tick.
     for (int step = 0; step < 3; ++step) {
       const int64_t at = step == 2 ? tick : tick - interval + 1 + random() % (interval - 1);
       if (at <= fed) continue;

@@ -14,7 +14,7 @@
 
 namespace {
 
-// Every query has the same result, except for one ID whose query fails.
+// Every query has the same result, except that the query for one ID fails.
 class Queries final : public pitwall::templates::TemplateQueries {
  public:
   using Samples = std::vector<pitwall::templates::QuerySample>;
@@ -54,10 +54,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     input.value = value;
     input.step = value > 0 ? 41 : kNoStep;
     const std::string out = parsed->Expand(input);
-    PITWALL_CHECK(out.size() <= 256 * 1024);  // the limit plus one text
+    PITWALL_CHECK(out.size() <= 256 * 1024);  // the limit plus one string
     PITWALL_CHECK(parsed->Expand(input) == out);
     if (first.empty()) first = out;
-    // A template that does not read the value is not expanded again when the value changes.
+    // A template that does not read the value is not re-expanded when the value changes.
     if (!parsed->varies()) PITWALL_CHECK(out == first);
   }
   return 0;

@@ -1,5 +1,5 @@
-// Fuzzes YAML. The result must be a tree whose positions are all within the file, or an error, and
-// never an exception.
+// Fuzzes YAML. The result must be a tree with all positions within the file, or an error, but never
+// an exception.
 #include <cstdint>
 #include <string_view>
 

@@ -104,7 +104,7 @@ class LoadProcess {
     return std::unique_ptr<LoadProcess>(new LoadProcess(child, ::fdopen(ends[0], "r")));
   }
   ~LoadProcess() {
-    std::fclose(from_);  // This ends a child that is still writing.
+    std::fclose(from_);  // Ends a child that is still writing.
     ::waitpid(child_, nullptr, 0);
   }
   LoadProcess(const LoadProcess&) = delete;

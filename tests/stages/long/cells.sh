@@ -1,5 +1,5 @@
-# Matrix of real training runs with all packs, each run with one fault (tests/trainings/cells.py). A cell that passed with this binary is not run
-# again. The runs sleep more than they compute, but nothing else should run at the same time.
+# Matrix of real training runs with all packs, each run with one fault (tests/trainings/cells.py). A cell that passed with this binary is not rerun.
+# The runs sleep more than they compute, but nothing else should run at the same time.
 . "$(dirname "$0")/../parts/stage.sh"
 pythons=$(bash tests/stages/parts/torch.sh)
 log=build/test-logs/cells.txt

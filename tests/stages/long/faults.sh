@@ -1,4 +1,4 @@
-# Checks that the differential test finds faults. Plants 34 faults in a copy of the tree, one at a time (15 minutes).
+# Checks that the differential test detects faults. Plants 34 faults in a copy of the tree, one at a time (15 minutes).
 . "$(dirname "$0")/../parts/stage.sh"
 if python3 tests/differential/faults.py --head; then
   echo "1 0" >>"$PITWALL_COUNTS"

@@ -1,5 +1,5 @@
 # Cost of the history at full size, as in the table in docs/history.md. $PITWALL_INSIGHTS_PART (1) is the share of the data that is generated. The
-# times are CPU times on one core, so two data shapes run in parallel: the day in one process, and the other shapes in turn.
+# times are CPU times on one core, so two data shapes run in parallel: `day` in one process, and the other shapes, one at a time, in another.
 . "$(dirname "$0")/../parts/stage.sh"
 cmake --preset release >/dev/null
 cmake --build build/release -j "$jobs" --target insights_performance

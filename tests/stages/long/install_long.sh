@@ -1,4 +1,4 @@
-# Tests of the Debian package (also under systemd), the wheel, and the demo, each in a clean root directory. Requires root.
+# Tests for the Debian package (including under systemd), the wheel, and the demo, each in a clean root directory. Requires root.
 . "$(dirname "$0")/../parts/stage.sh"
 deploy/install-deps.sh build tests
 cmake --preset release >/dev/null

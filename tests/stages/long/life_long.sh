@@ -1,4 +1,4 @@
-# Long random fault test with 300 faults on the embedded log and 300 on Kafka, at least 15 of each kind. $PITWALL_LIFE_SEED selects the plan. By
+# Long random fault test, with 300 faults on the embedded log and 300 on Kafka, at least 15 of each kind. $PITWALL_LIFE_SEED selects the plan. By
 # default, the plan changes every day.
 . "$(dirname "$0")/../parts/stage.sh"
 seed=${PITWALL_LIFE_SEED:-$(date +%Y%m%d)}

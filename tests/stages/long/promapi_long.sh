@@ -1,4 +1,4 @@
-# Compares the query API with a real Prometheus 3, with samples and queries from seeds other than the recorded seeds. $PITWALL_PROMAPI_SEED selects
+# Compares the query API against a real Prometheus 3, using samples and queries from seeds other than the recorded ones. $PITWALL_PROMAPI_SEED selects
 # the seeds. By default, they change every day.
 . "$(dirname "$0")/../parts/stage.sh"
 cmake --preset release >/dev/null

@@ -1,4 +1,4 @@
-# Sends a thousand issues to ten receivers, three of which are faulty, with ten kills, as in the table of docs/notify.md.
+# Sends a thousand issues to ten receivers, three of which are faulty, with ten kills, as in the table in docs/notify.md.
 . "$(dirname "$0")/../parts/stage.sh"
 cmake --preset release >/dev/null
 cmake --build build/release -j "$jobs" --target pitwall

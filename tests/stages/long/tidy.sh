@@ -1,5 +1,5 @@
-# clang-tidy with the short list of .clang-tidy. Checks shipped code, and with --tests also the tests. Files that were clean in an earlier run are
-# skipped.
+# Runs clang-tidy with the short list of checks in .clang-tidy. Checks shipped code, and also tests if --tests is set. Files that were clean in an
+# earlier run are skipped.
 . "$(dirname "$0")/../parts/stage.sh"
 sources=()
 if [[ ${1:-} != --tests ]]; then

@@ -1,4 +1,4 @@
-# Thread sanitizer for modules that start threads (cmake/modules.cmake). The sanitizer needs fixed addresses, which may be unavailable on a kernel
+# Thread sanitizer for modules that start threads (cmake/modules.cmake). The sanitizer requires fixed addresses. They may be unavailable on a kernel
 # with strong address randomization.
 if setarch "$(uname -m)" -R true 2>/dev/null; then
   exec setarch "$(uname -m)" -R bash "$(dirname "$0")/../parts/sanitizer.sh" tsan

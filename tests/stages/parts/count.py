@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """count.py CTEST_JUNIT GTEST_DIR: prints "<passed> <failed>" over the test cases of a ctest run.
 
-A ctest whose GoogleTest binary wrote an XML file counts each of its cases, as does one of Python's unittest. Any other ctest counts as one case.
+A ctest counts each of its cases if its GoogleTest binary wrote an XML file or if it uses Python's unittest. Any other ctest counts as one case.
 Skipped cases do not count; their number goes to stderr. Names of failed cases go to stderr as "FAILED: <name>".
 """
 import glob
@@ -16,7 +16,7 @@ def tell_failed(name):
 
 
 def gtest_cases(folder):
-    """Returns binary name -> [passed, failed, skipped]. The counts of several runs of one binary are added up."""
+    """Returns binary name -> [passed, failed, skipped]. The counts from several runs of a binary are added up."""
     found = {}
     for path in sorted(glob.glob(os.path.join(folder, "*.xml"))):
         # A binary that runs more than once writes x.xml, x_1.xml, …

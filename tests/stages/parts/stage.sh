@@ -1,6 +1,6 @@
-# Shared parts of the stages of tests/run.sh. bash runs a stage with $PITWALL_COUNTS (a file) set. The stage appends lines "<passed> <failed>" to
-# it, prints "FAILED: <test>" for each failed test and "CAUSE: …" and "NOTE: …" for the summary, and exits non-zero if anything failed. Each
-# stage also runs alone: bash tests/stages/unit.sh
+# Shared parts of the stages in tests/run.sh. bash runs a stage with $PITWALL_COUNTS (a file) set. The stage appends lines "<passed> <failed>" to it,
+# prints "FAILED: <test>" for each failed test and "CAUSE: …" and "NOTE: …" for the summary, and exits non-zero if anything failed. Each stage also
+# runs alone: bash tests/stages/unit.sh
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
@@ -13,7 +13,7 @@ cache=${XDG_CACHE_HOME:-$HOME/.cache}/pitwall
 # Sanitizer builds cover the modules below the adapters.
 sanitizer_options=(-DPITWALL_ADAPTERS=OFF -DPITWALL_BENCH=OFF)
 
-# The tests of the stage asan, as patterns. Stage asan_long runs the others: compiling them takes half an hour on two cores.
+# The tests in the asan stage, as patterns. The asan_long stage runs the others, because compiling them takes half an hour on two cores.
 asan_modules=(services_base services_base_yaml services_model 'rules_*' 'services_codec*' services_self_metrics services_engine services_query
   services_adapters_embedded_log services_history_segments)
 
@@ -75,7 +75,7 @@ run_bench() {
   rm -f "$output"
 }
 
-# INTERPRETER STEPS: measures the cost of the Python client for training with this interpreter's PyTorch.
+# INTERPRETER STEPS: measures the cost of the Python client in training with this interpreter's PyTorch.
 run_torch_benches() {
   run_bench "bench_hooks: a watched step takes more than 1.25 of a plain one" "$1" clients/python/tests/bench/bench_hooks.py --steps "$2"
   run_bench "bench_share: a step of 10 ms takes 15 % more, or 0.8 ms of the training's thread" "$1" clients/python/tests/bench/bench_share.py --check

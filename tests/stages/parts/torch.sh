@@ -1,12 +1,12 @@
-# torch.sh: installs the missing PyTorch versions with which the Python client is tested. These are Debian's for /usr/bin/python3 (1.13) and the
-# newest known to work, in a virtual environment under ${XDG_CACHE_HOME:-~/.cache}/pitwall, with the frameworks that have callbacks. Prints their
-# interpreters, one per line. Safe to run repeatedly and concurrently.
+# torch.sh: installs any missing PyTorch versions that the Python client is tested with. These are Debian's version for /usr/bin/python3 (1.13), and
+# the newest version known to work, in a virtual environment under ${XDG_CACHE_HOME:-~/.cache}/pitwall, with the frameworks that have callbacks.
+# Prints their interpreters, one per line. Safe to run repeatedly and concurrently.
 . "$(dirname "${BASH_SOURCE[0]}")/stage.sh"
 
 torch_version=2.15.0
 venv=$cache/torch-$torch_version
 
-# XGBoost without GPU code: 6 MB instead of 130 MB, and no second NCCL that overrides PyTorch's.
+# XGBoost without GPU code takes 6 MB instead of 130 MB, and does not include a second NCCL that overrides PyTorch's.
 frameworks=(transformers==5.23.0 accelerate==1.15.0 lightning==2.6.6 xgboost-cpu==3.2.0 ipykernel==7.4.0)
 
 has_frameworks() {

@@ -25,7 +25,7 @@ _keeping = threading.Lock()
 
 
 def manifest():
-    """Returns {name: {sha256, until}}, where `until` is the Unix time at which the test ended the run."""
+    """Returns {name: {sha256, until}}, where `until` is the Unix time when the test ended the run."""
     if not os.path.exists(MANIFEST):
         return {}
     with open(MANIFEST) as text:

@@ -1,4 +1,4 @@
-"""Kinds of training runs: how each is started, the issues that it must raise, and the verdict on the events.
+"""Kinds of training runs: how each is started, the issues that it must raise, and the verdict for the events.
 
 A kind is a dictionary. Fields of the run: script, launcher (how the ranks are started; see run.py), world (number of ranks), run (arguments of the
 script). Fields of the verdict: expects (issues that must be raised, each with alerts, any of which is right, rank, cause, and a part of the summary),
@@ -48,7 +48,7 @@ ENDS = {
 
 
 def end(name, of, rank, **more):
-    """Returns a kind whose rank ends in the given way: in the loop at step 40, or after the loop if the end is a normal one."""
+    """Returns a kind with a rank that ends in the given way: in the loop at step 40, or after the loop for a normal end."""
     said = ENDS[of]
     inside = said is not None and of != "teardown_crash"
     return kind(name, rank=rank, end=of.replace("_in_loop", ""), at=40 if inside else None, expects=died(rank, *said) if said else (),
@@ -186,8 +186,8 @@ def ends_right(made, jobs):
 
 
 def judge(made, events, covered=None):
-    """Returns the verdict on events, [(last word of the event's type, data, Unix seconds)] in order. covered: the alerts in the packs, which may not
-    include every expected alert; None means all."""
+    """Returns the verdict for the events, [(last word of the event's type, data, Unix seconds)] in order. covered: the alerts in the packs, which may
+    not include every expected alert; None means all."""
     issues, first, loaded = issues_of(events)
     expects = [dict(e, alerts=[a for a in e["alerts"] if covered is None or a in covered]) for e in made["expects"]]
     expects = [e for e in expects if e["alerts"]]

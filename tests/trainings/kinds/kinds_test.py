@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Replays recordings of the kinds of training runs through pack:default and through all packs. The expected issues must be raised with the right
-cause, and no others.
+"""Replays recordings of the kinds of training runs through pack:default and through all packs. Only the expected issues must be raised, with the
+correct cause.
 
 kinds_test.py PITWALL
 """

@@ -4,8 +4,8 @@
 run.py PITWALL PYTHON [--kinds PATTERN…] [--jobs N] [--results DIR] [--again] [--keep]
 
 PYTHON: the last interpreter that tests/stages/parts/torch.sh prints. The results are kept in DIR (build/kinds); a kind that passed with this binary
-is not run again. --keep: stores the recording of each kind that does not have one yet. The exit code is 1 if a kind failed that is not known to be
-wrong.
+is not rerun. --keep: stores the recording of each kind that does not have one yet. The exit code is 1 if a kind failed, unless
+it is known to be wrong.
 """
 import argparse
 import concurrent.futures
@@ -49,7 +49,7 @@ def command(python, made):
 
 
 def processes_with(variable):
-    """Returns the PIDs of processes whose environment contains this assignment."""
+    """Returns the PIDs of processes that have this assignment in their environment."""
     found = []
     for pid in filter(str.isdigit, os.listdir("/proc")):
         try:
@@ -97,7 +97,7 @@ class Run:
                 pass
 
     def wait(self, launcher):
-        """Waits until the jobs have ended or, if they are not expected to end, until some seconds after the expected issues. Returns an error or
+        """Waits until the jobs have ended or, if they are not expected to end, until a few seconds after the expected issues. Returns an error or
         None."""
         limit = time.monotonic() + TRAINS_S
         named_at = None

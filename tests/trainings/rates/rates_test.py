@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Measures events per job per minute of healthy jobs: ten kinds with 1, 2, 8, and 64 ranks, for twelve minutes of event time each.
+"""Measures events per job per minute for healthy jobs: ten kinds with 1, 2, 8, and 64 ranks, for twelve minutes of event time each.
 
 rates_test.py PITWALL [--long] [--table]
 
-Every record on pitwall.issues counts, including statuses. With pack:default, the whole job counts, including its start and its end. With all packs
+Every record on pitwall.issues counts, including statuses. With pack:default, the whole job counts, including its start and end. With all packs
 (141 rules), the end and the first two minutes do not count, because each rule reports its first status in these minutes. Without --long, each kind
-runs with one number of ranks (1, 2, and 8 in turn), and one kind also with 64 ranks. --table: prints both rates, and those of whole jobs with all
-packs, as a Markdown table.
+runs with one number of ranks (1, 2, and 8 in turn), and one kind also with 64 ranks. --table: prints both rates, and the rates for whole jobs with
+all packs, as a Markdown table.
 """
 import concurrent.futures
 import json
@@ -22,7 +22,7 @@ import recordings  # noqa: E402
 
 BINARY = None
 LONG = False
-BRIEF = ("long steps",)  # kinds with few samples, which also run with 64 ranks
+BRIEF = ("long steps",)  # kinds with few samples; they also run with 64 ranks
 RANKS = (1, 2, 8, 64)
 START = 1_700_000_000  # Unix seconds
 WARMUP_S, MEASURED_S = 120, 600
@@ -55,7 +55,7 @@ def make_log(kind, ranks, folder):
 
 
 def events(folder, which):
-    """Returns [(seconds since the start of the job, event)] for the events of the job."""
+    """Returns [(seconds since the start of the job, event)] for the job's events."""
     done = subprocess.run([BINARY, "backtest", "--input", folder, "--rules", *recordings.pack_flags(which)], capture_output=True, text=True, check=True)
     parsed = map(json.loads, done.stdout.splitlines())
     return [(recordings.seconds(event["time"]) - START, event) for event in parsed if event["data"]["job"]["id"] == "load-0"]
