@@ -1,4 +1,4 @@
-"""Build of the optional C module. Without a compiler, the package is pure Python, which has the same functions but is slower."""
+"""Build script for the optional C module. Without a compiler, the package falls back to pure Python, which is equivalent but slower."""
 from setuptools import Extension, setup
 
 NATIVE = "src/pitwall/native/"

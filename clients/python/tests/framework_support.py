@@ -28,7 +28,8 @@ class CallbackTest(support.ClientTest):
         return self.recorder().loops.open
 
     def wait_until_loop_closed(self):
-        """Waits until the collector receives the closed state. A framework that raises does not call a callback, so the client has to detect the end."""
+        """Waits until the collector receives the closed state. A framework that raises does not call a callback, so the client must detect the
+        end."""
         self.fake.wait_for(lambda c: self.loop_is_open() is False and [u["loop_open"] for u in c.messages("update")][-1:] == [False])
 
     def sent(self):

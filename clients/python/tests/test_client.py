@@ -1,4 +1,4 @@
-"""Tests of the client with a fake collector in the same process."""
+"""Tests for the client with a fake collector in the same process."""
 import asyncio
 import math
 import random
@@ -320,7 +320,7 @@ class TroubleTest(support.ClientTest):
                 if read_first:
                     connection.recv(65536)
                 connection.sendall(refused)
-                connection.close()  # while the Hello is unread, so that the client's next write fails
+                connection.close()  # while the Hello is unread, so the client's next write fails
             listener.accept()[0].close()  # the client reconnected
         listener.close()
         self.assertEqual(len(logs.output), 1, logs.output)

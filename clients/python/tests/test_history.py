@@ -1,4 +1,4 @@
-"""Tests of pitwall.history with a scripted server. Parquet files are read back if pyarrow is installed."""
+"""Tests for pitwall.history with a scripted server. Parquet files are read back if pyarrow is installed."""
 import contextlib
 import http.server
 import io

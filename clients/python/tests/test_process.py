@@ -1,4 +1,4 @@
-"""Tests of the start and end of processes: exits, exceptions, signals, forks, and loader workers."""
+"""Tests for process start and exit: exit codes, exceptions, signals, forks, and loader workers."""
 import os
 import signal
 import subprocess
@@ -46,7 +46,7 @@ class ExitTest(support.ClientTest):
         return collector.messages("goodbye")[0]
 
     def test_exit_waits_for_slow_collector(self):
-        """Fills the queue with 8 Updates, more than the socket buffer can hold. The process must wait while the collector reads them."""
+        """Fills the queue with 8 Updates, which is more than the socket buffer can hold. The process must wait while the collector reads them."""
         collector = self.collector(pace=0.4)
         self.script("import pitwall; pitwall.init(job='x')\nfor i in range(16000): pitwall.log(loss=i)")
         collector.wait_for(lambda c: c.messages("goodbye"))
@@ -144,7 +144,7 @@ class ExitTest(support.ClientTest):
         self.assertEqual(value["metric"], "train_thread_exception")
         self.assertEqual({l["name"]: l["value"] for l in value["labels"]}, {"exception": "KeyError: 'lr'", "thread": "loader"})
 
-    def test_excepthook_of_user_still_runs(self):
+    def test_user_excepthook_still_runs(self):
         reason, stderr = self.reason(
             "import pitwall, sys\nsys.excepthook = lambda *a: print('mine', file=sys.stderr)\n"
             "pitwall.init(job='x')\nraise ValueError", 1)
@@ -182,7 +182,7 @@ class ExitTest(support.ClientTest):
         self.assertLess(killed - last, 1.0)  # 0.1 s plus a margin for a loaded machine
         self.assertEqual(collector.messages("goodbye"), [])
 
-    def test_client_survives_default_action_of_sigpipe(self):
+    def test_client_survives_default_sigpipe_action(self):
         collector = self.collector()
         process = subprocess.Popen(
             [sys.executable, "-c", "import pitwall, signal, time; signal.signal(signal.SIGPIPE, signal.SIG_DFL)\n"

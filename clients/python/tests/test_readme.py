@@ -1,4 +1,4 @@
-"""Runs every code block in the README. The training loop uses plain stand-ins, and the PyTorch blocks run only if PyTorch is installed."""
+"""Runs every code block in the README. The training loop uses simple stubs, and the PyTorch blocks run only if PyTorch is installed."""
 import json
 import os
 import re

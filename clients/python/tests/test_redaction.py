@@ -1,4 +1,4 @@
-"""Tests that secrets and directories in exception messages do not leave the process, while the rest of the text does."""
+"""Tests that secrets and directories are removed from exception messages before the text leaves the process."""
 import time
 import unittest
 

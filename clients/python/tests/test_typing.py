@@ -1,5 +1,5 @@
-"""Tests of the public functions' types. mypy --strict must accept the stub and a valid program, and reject an invalid program. The stub must list
-every function. Uses $PITWALL_MYPY, an interpreter with mypy (tests/stages/python.sh installs one), or else this interpreter."""
+"""Tests for the types of the public functions. mypy --strict must accept the stub and a valid program, and reject an invalid program. The stub must
+list every function. Uses $PITWALL_MYPY, an interpreter with mypy (tests/stages/python.sh installs one), or else this interpreter."""
 import ast
 import inspect
 import os

@@ -116,8 +116,8 @@ class ProtocTest(unittest.TestCase):
         self.assertIsNone(re.search(r"^\s*\d+:", text, re.M), "unknown fields in:\n" + text)
 
     def test_encoding_matches_protobuf(self):
-        """Checks that fields are in canonical order and that there are no superfluous fields. To check this, protobuf re-encodes our bytes, and the
-        result must be identical."""
+        """Checks that fields are in canonical order and that no field is superfluous: protobuf re-encodes our bytes, and the result must be
+        identical."""
         dice = random.Random(20240)
         items = []
         for _ in range(50):

@@ -11,7 +11,7 @@
 
 The client times the training loop and sends the data to the node's collector over a Unix socket. No function prints or raises into the training
 script. Only the end of a loop and the end of the script wait briefly for the collector. Before init() and without a collector, every call is a no-op.
-The logger "pitwall" gets one debug message per kind of failure. All functions are thread-safe.
+The logger "pitwall" receives one debug message for each kind of failure. All functions are thread-safe.
 """
 import re
 
@@ -46,7 +46,7 @@ def init(job=None, *, job_id=None, rank=None, local_rank=None, world_size=None, 
     config: settings that two comparable runs must share, such as a dict of hyperparameters. The job gets the hash of the settings as the label
     config_hash.
     socket: path of the collector's socket.
-    queue: maximum number of spans and values kept while the collector does not read. Newer items are dropped and counted.
+    queue: maximum number of spans and values to queue while the collector is not reading. Newer items are dropped and counted.
     step_lag: number of steps by which values may be logged late.
 
     Never raises. A second call ends the previous job.
@@ -63,10 +63,10 @@ def init(job=None, *, job_id=None, rank=None, local_rank=None, world_size=None, 
 
 
 def finish(reason="completed", timeout=None):
-    """Sends the remaining data and the reason for the end of the process: "completed", "failed", "cancelled", or "" if unknown.
+    """Sends the remaining data and the exit reason of the process: "completed", "failed", "cancelled", or "" if unknown.
 
     Called automatically at exit. Waits at most `timeout` seconds for the collector. Without a timeout, it waits up to 5 s while the collector reads
-    data, and up to 1 s if the collector does not read. Never raises.
+    data, and up to 1 s if it does not. Never raises.
     """
     try:
         if reason not in _REASONS:
@@ -138,7 +138,7 @@ def watch(model, optimizer=None, loss=None, collections=None, *, every=500, step
           inputs=None, labels=False, batch_axis=None, collectives=True, history_bytes=1 << 30):
     """Hooks a PyTorch model to record phases, losses, the learning rate, the gradient norm, and tensor statistics.
 
-    model: module whose forward() the script calls. If DDP or torch.compile is used, pass its result.
+    model: module whose forward() the script calls. With DDP or torch.compile, pass the wrapped module.
     optimizer: one optimizer or a list. A step ends with the last optimizer's step().
     loss: the loss module or function. A function is wrapped, so call handle.loss instead of it. May be omitted if the model's output contains the
     loss.
@@ -169,7 +169,7 @@ def watch(model, optimizer=None, loss=None, collections=None, *, every=500, step
 def watch_collectives(ddp=None):
     """Times the functions of torch.distributed. Records the phase "collective", the durations, and the number of calls.
 
-    ddp: a DistributedDataParallel module whose gradient all-reduces are recorded too, because they bypass these functions. This registers a
+    ddp: a DistributedDataParallel module. Its gradient all-reduces are recorded too, because they bypass these functions. This registers a
     communication hook that computes the same result as DDP without a hook.
 
     Returns a handle with close(). Never raises.
@@ -183,7 +183,7 @@ def watch_collectives(ddp=None):
 
 
 class _NotWatched:
-    """Handle that watch() and watch_collectives() return if the hooks could not be installed."""
+    """Handle returned by watch() and watch_collectives() if the hooks could not be installed."""
 
     def __init__(self, loss):
         self.loss = loss

@@ -18,7 +18,8 @@ class WrongCall(ValueError):
 
 
 def brief(value):
-    """Formats a value for a message. Plain values are printed. All other values appear by type, because their text may be long or wait for a device."""
+    """Formats a value for a message. Plain values are printed. For any other value, only the type is shown, because its text may be long or require
+    waiting for a device."""
     if value is None or isinstance(value, (bool, int, float, str)):
         text = repr(value) if not isinstance(value, int) or abs(value) < 1 << 200 else "an int of %d bits" % value.bit_length()
         return text if len(text) <= 80 else text[:77] + "..."
@@ -48,7 +49,7 @@ def warn_once(message, *arguments):
 
 
 def debug_once(message, *arguments):
-    """Logs that data was omitted, and the reason, at debug level. Logs once per message and arguments, within the same limit of 1000 messages."""
+    """Logs at debug level that data was omitted, and why. Logs once per message and arguments, within the same limit of 1000 messages."""
     key = (message, arguments)
     if key not in _logged and len(_logged) < 1000:
         _logged.add(key)

@@ -69,12 +69,12 @@ def _read_line(path):
 
 
 def _job_reference(env):
-    """Returns (platform, cluster, namespace, kind, uid, queue). PITWALL_* variables override those of the scheduler."""
+    """Returns (platform, cluster, namespace, kind, uid, queue). PITWALL_* variables override the scheduler's variables."""
     if env.get("SLURM_JOB_ID"):
         found = ("slurm", env.get("SLURM_CLUSTER_NAME", ""), "", "Job", env["SLURM_JOB_ID"],
                  env.get("SLURM_JOB_PARTITION", ""))
     elif env.get("KUBERNETES_SERVICE_HOST"):
-        # Kubernetes itself does not provide more. Pod specs pass the remaining fields as PITWALL_* through the downward API.
+        # Kubernetes itself provides no other fields. Pod specs pass the remaining fields as PITWALL_* through the downward API.
         found = ("kubernetes", "", env.get("POD_NAMESPACE") or _read_line(_SERVICE_ACCOUNT_NAMESPACE), "", "", "")
     else:
         found = ("",) * 6
@@ -101,7 +101,7 @@ def config_hash(config):
 
 
 def _labels(env, extra):
-    """Returns the labels of the process: those from the caller, from PITWALL_LABELS, and from the scheduler's counters. Restart counts are not used
+    """Returns the labels of the process: the caller's labels, the labels in PITWALL_LABELS, and the scheduler's counters. Restart counts are not used
     as attempt numbers, because some are counted per agent and others are reset."""
     labels = {}
     for variable, name in (("TORCHELASTIC_RESTART_COUNT", "torchelastic_restart_count"),

@@ -65,8 +65,8 @@ class _Exit:
         self._thread_hook(args)
 
     def _on_exit(self, code=None):
-        # `raise SystemExit(1)` does not call any hook, and the script may catch the SystemExit of this call. Therefore, the exit status that the
-        # collector observes is decisive.
+        # `raise SystemExit(1)` does not call any hook, and the script may catch the SystemExit raised here. Therefore, the exit status observed by
+        # the collector takes precedence.
         if threading.current_thread() is threading.main_thread():
             self.status = _status_of(code)
             self.failed = self.failed or self.status != 0
@@ -195,7 +195,7 @@ def _whole(name, number):
 
 
 def end(reason, timeout=None, exiting=False, exit_status=None, flush=True):
-    """Sends the queued data and the Goodbye, and waits as Patience(timeout) does. Nothing is recorded after that.
+    """Sends the queued data and the Goodbye, and waits no longer than Patience(timeout) allows. Nothing is recorded after that.
 
     exiting: the process is about to exit, with exit_status if that is known.
     flush: records open measurements first.
@@ -221,8 +221,8 @@ def begin_model(model):
 
 
 def _exception_here(exiting):
-    """Returns evidence of a failure. This is the exception being handled (for example if `finally` calls finish()), or the exception that ended the
-    script although another hook has replaced ours. The exit status decides whether the process failed."""
+    """Returns the evidence of a failure: the exception being handled (for example if `finally` calls finish()), or the exception that ended the
+    script, even if another hook has replaced ours. The exit status decides whether the process failed."""
     value = sys.exc_info()[1]
     if value is None and exiting:
         value = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
@@ -230,14 +230,15 @@ def _exception_here(exiting):
 
 
 def _is_loader_worker():
-    """Returns whether this is a DataLoader worker that reran the script. Such a worker does not report because the rank's own process does."""
+    """Returns whether this is a DataLoader worker that reran the script. Such a worker does not report anything, because the rank's own process
+    does."""
     torch_data = sys.modules.get("torch.utils.data")
     return torch_data is not None and torch_data.get_worker_info() is not None
 
 
 def _is_imported_by_worker():
-    """Returns whether this is a spawned multiprocessing worker that is importing the script's module, which calls init() at module level. That call
-    is meant for the parent process only. A worker that is a rank calls init() in its own function."""
+    """Returns whether this is a spawned multiprocessing worker that is importing the script's module. If the module calls init() at module level,
+    that call is meant for the parent process only. A worker that is a rank calls init() in its own function."""
     process = sys.modules.get("multiprocessing.process")
     return process is not None and getattr(process.current_process(), "_inheriting", False)
 

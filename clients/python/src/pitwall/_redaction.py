@@ -1,8 +1,8 @@
 """Redaction of secrets and directories in text that leaves the process, such as exception messages.
 
-The following parts are redacted: values of environment variables whose name indicates a secret; user names and passwords in URLs; values after a name
-such as `password=` or `Authorization:`; tokens with a known format; and the directories of absolute paths, but not the file names. The text is for
-human readers, so a false match costs less than a leaked secret.
+The following parts are redacted: values of environment variables with names that indicate secrets; user names and passwords in URLs; values after a
+name such as `password=` or `Authorization:`; tokens with a known format; and the directories of absolute paths, but not the file names. The text is
+for human readers, so a false match costs less than a leaked secret.
 """
 import os
 import re

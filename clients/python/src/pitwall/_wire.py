@@ -38,7 +38,7 @@ def varint(value):
 def _time(value):
     """Encodes a present-day time in nanoseconds, which takes nine bytes. Equivalent to varint(), but three times as fast.
 
-    The function spreads 56 bits over eight groups of seven with masks and shifts, and then adds the continuation bits.
+    It uses masks and shifts to spread 56 bits over eight groups of seven, and then adds the continuation bits.
     """
     if not 1 << 56 <= value < 1 << 63:
         return varint(value)
@@ -75,12 +75,12 @@ def string(field, text):
 
 
 def sized(text):
-    """Returns the result of string() without its key, for the C module."""
+    """Returns the result of string() without the field key. Used by the C module."""
     return string(1, text)[1:]
 
 
 def value_labels(pairs):
-    """Encodes the labels of a value, for the C module."""
+    """Encodes the labels of a value. Used by the C module."""
     return labels(2, pairs)
 
 
@@ -164,7 +164,7 @@ def captured(head, threads, left_out):
 
 
 def _text(field, text, most=200):
-    """Encodes a text that is unlikely to repeat, without the cache of string()."""
+    """Encodes a string that is unlikely to repeat. Bypasses the cache of string()."""
     raw = _CONTROL.sub("?", text).encode("utf-8", "replace")[:most].decode("utf-8", "ignore").encode("utf-8")
     return message(field, raw) if raw else b""
 

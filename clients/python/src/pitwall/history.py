@@ -76,7 +76,7 @@ class Series:
 
 
 class History:
-    """Client of a running Pitwall server with the insights role.
+    """Client for a running Pitwall server with the insights role.
 
     url: address of the server.
     token: required unless the server is on the loopback interface.
@@ -95,7 +95,7 @@ class History:
         self._timeout = timeout
 
     def get(self, path: str, parameters: Iterable[Tuple[str, str]] = ()) -> Dict[str, Any]:
-        """Returns the response from a route in docs/api.md; the path includes the prefix. Raises HistoryError."""
+        """Returns the response from a route listed in docs/api.md. The path includes the prefix. Raises HistoryError."""
         query = urllib.parse.urlencode(list(parameters))
         request = urllib.request.Request(self._url + path + ("?" + query if query else ""), headers={"Accept": "application/json"})
         if self._token:
@@ -127,7 +127,7 @@ class History:
                steps: Optional[Tuple[int, int]] = None, mode: str = "train") -> List[Series]:
         """Returns raw samples with start_ns <= time < end_ns (Unix nanoseconds), sorted by labels. The default range is the whole job.
 
-        steps: limits the samples to the steps (first, last + 1) of the mode.
+        steps: limits the samples to a step range (first, last + 1) in the mode.
         """
         found: Dict[Tuple[Tuple[str, str], ...], Series] = {}
         for answer in self._stretches(job, _selectors(match), start_ns, end_ns, steps, mode):
@@ -139,7 +139,7 @@ class History:
         return [found[key] for key in sorted(found)]
 
     def query(self, promql: str, time: Optional[float] = None) -> Dict[str, Any]:
-        """Returns the data of a query to Prometheus' /api/v1/query. time: Unix seconds."""
+        """Returns the data from a Prometheus query (/api/v1/query). time: Unix seconds."""
         answer = self.get("/api/v1/query", [("query", promql)] + ([] if time is None else [("time", repr(time))]))
         return dict(answer.get("data", {}))
 
@@ -166,7 +166,7 @@ class History:
     def to_parquet(self, job: str, match: Selectors, path: str, start_ns: Optional[int] = None, end_ns: Optional[int] = None,
                    steps: Optional[Tuple[int, int]] = None, mode: str = "train") -> int:
         """Writes one row per sample with the columns metric, labels (both dictionary-encoded), time (UTC, ns), step, and value. Returns the number of
-        rows. Each time range is a separate row group, which bounds memory. Requires pyarrow."""
+        rows. Each time range is a separate row group to limit memory usage. Requires pyarrow."""
         try:
             import pyarrow  # type: ignore
             import pyarrow.parquet  # type: ignore
@@ -200,7 +200,7 @@ class History:
 
     def _stretches(self, job: str, match: List[str], start_ns: Optional[int], end_ns: Optional[int],
                    steps: Optional[Tuple[int, int]], mode: str) -> Iterator[List[Dict[str, Any]]]:
-        """Yields consecutive time ranges of /samples. A time range that is too large for one response is halved."""
+        """Yields the responses from /samples for consecutive time ranges. A range that is too large for one response is halved."""
         if not match:
             raise ValueError("match must not be empty; use a selector like 'train_loss'")
         if start_ns is None or end_ns is None:

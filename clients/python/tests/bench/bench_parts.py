@@ -1,7 +1,7 @@
 """Cost of each individual hook of watch(): `python3 clients/python/tests/bench/bench_parts.py [--sources DIR]`.
 
-Measures the wall time of single calls in turn. The result is the mean of the fastest fifth, because other processes can only increase the time.
-PyTorch's overhead of calling a hook is not included; bench_step.py includes it in whole steps. The client does not send any data.
+Measures the wall time of single calls in turn. The result is the mean of the fastest fifth of the calls, because other processes can only increase
+the time. PyTorch's overhead of calling a hook is not included; bench_step.py includes it in whole steps. The client does not send any data.
 
 --sources: the `src` of another version, or a directory written by native_build.py, to compare two versions.
 """
@@ -34,7 +34,7 @@ def main():
     steps = iter(pitwall.steps(range(10**9)))
 
     def hook_of(name):
-        """Returns the registered hook, which is the C function if this version has one, or else the method."""
+        """Returns the registered hook: the C function if this version has one, or else the method."""
         return hook(getattr(watched, name, None) or getattr(watched, "_" + name))
     before_forward, after_forward, after_loss = hook_of("before_forward"), hook_of("after_forward"), hook_of("after_loss")
     before_optimizer, after_optimizer = hook_of("before_optimizer"), hook_of("after_optimizer")

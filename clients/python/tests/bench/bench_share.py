@@ -4,11 +4,11 @@ Goals: 2% of a step of 10 ms, and 50 us per step in the training thread. The ben
 except the wait is CPU time of one thread. A training run with the client and one without take turns (A B B A) in one process.
 
 A step consists of a small real step in PyTorch, plus work that extends it to the requested length and pollutes the caches like a large model. The
-clock only runs during the small step, which contains all calls of the client, because the variance of the other work would hide their cost. A Python
+clock only runs during the small step, which contains all calls to the client, because the variance of the other work would hide their cost. A Python
 loop before each turn measures the machine's current speed. Only the turns in the fastest third count, because shared cores slow down all work. The
-results are means without the outermost tenths, with 95% intervals. Steps with a norm and steps that save are reported separately and weighted by
-their number. The client's thread has its own clock. *Wait* is the time in which the training thread does not run (wall minus CPU time) while the
-client thread is busy, minus the same time while the client thread is idle. The wait includes the interpreter lock, so it is only meaningful on a
+results are trimmed means (10% at each end) with 95% confidence intervals. Steps with a norm and steps that save are reported separately and weighted
+by their frequency. The client's thread has its own clock. *Wait* is the time in which the training thread does not run (wall minus CPU time) while
+the client thread is busy, minus the same time while the client thread is idle. The wait includes the interpreter lock, so it is only meaningful on a
 quiet machine.
 
 --sources: the `src` of another version, or a directory written by native_build.py.
@@ -28,7 +28,7 @@ LIMIT_US, LIMIT_SHARE = 800, 0.15  # limits of --check; the Python implementatio
 
 
 class Estimate:
-    """Mean without the outermost tenths, and its 95% interval."""
+    """Trimmed mean (10% at each end) and its 95% confidence interval."""
 
     def __init__(self, values, trim=0.1):
         values = sorted(values)
@@ -45,7 +45,7 @@ class Estimate:
 
 
 def _pace():
-    """Returns the CPU seconds of a fixed piece of Python code, which indicate the machine's current speed."""
+    """Returns the CPU seconds that a fixed piece of Python code takes, as a measure of the machine's current speed."""
     begin = time.thread_time_ns()
     table = {}
     for number in range(600):
@@ -60,7 +60,7 @@ def _fastest(turns, least=12):
 
 
 class Work:
-    """PyTorch work of the requested CPU time that touches more memory than a core's cache holds."""
+    """PyTorch work that takes the requested CPU time and touches more memory than fits in a core's cache."""
 
     def __init__(self, torch, seconds):
         self._torch, self._left, self._right = torch, torch.randn(128, 128), torch.randn(128, 128)
@@ -85,7 +85,7 @@ class Work:
 
 
 class Training:
-    """parts: parts of the client to enable."""
+    """parts: the parts of the client to enable."""
 
     def __init__(self, pitwall, torch, parts, save_every=SAVE_EVERY):
         self._pitwall, self._phases = pitwall, "phases" in parts

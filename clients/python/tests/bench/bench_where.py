@@ -1,8 +1,9 @@
 """Breakdown of the cost of a watched step in the training thread: `python3 clients/python/tests/bench/bench_where.py [--sources DIR]`.
 
 Each row adds one part to the previous row: `steps()`; hooks of the model, the loss, and the optimizer that do nothing; the same hooks as the client's
-Hook objects; and all work of `watch()` in a common step, without a save or a norm. The method is that of bench_share.py: CPU time, training runs in
-turn in both orders, only the turns in which the machine was fastest, and means without the outermost tenths, with 95% intervals.
+Hook objects; and all work of `watch()` in a typical step, without a save or a norm. The method is the same as in bench_share.py: CPU time,
+alternating training runs in both orders, only the turns in which the machine was fastest, and trimmed means (10% at each end) with 95% confidence
+intervals.
 """
 import argparse
 import os

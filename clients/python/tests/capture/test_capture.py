@@ -1,4 +1,4 @@
-"""Tests of profile requests by file: the conditions under which a file is accepted, and one request end to end."""
+"""Tests for file-based profile requests: the conditions under which a file is accepted, and one request end to end."""
 import json
 import logging
 import os
@@ -78,7 +78,7 @@ class RequestsTest(unittest.TestCase):
             _guard._logged.clear()
             self.write(content, later=number)
             self.refused(words)
-            self.assertEqual(self.look(), [])  # the file is read again only after a change
+            self.assertEqual(self.look(), [])  # the file is reread only after a change
 
     def test_file_writable_by_others_is_rejected(self):
         self.write({"id": "a", "job": "demo"}, 0o666)

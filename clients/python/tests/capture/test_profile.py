@@ -1,4 +1,4 @@
-"""Tests of profile() and checkpoint(): the computation on synthetic events, and the real profilers on real steps."""
+"""Tests for profile() and checkpoint(): the computation on synthetic events, and the real profilers on real steps."""
 import asyncio
 import json
 import logging
@@ -190,7 +190,7 @@ class ProfileTest(CallbackTest):
                 self.assertRegex(log.output[0], r"^WARNING:pitwall:pitwall\." + expected)
         self.assertIsNone(self.recorder().step_watcher)
 
-    def test_profiler_of_script_keeps_working(self):
+    def test_script_profiler_keeps_working(self):
         def look(*_):
             pass
         sys.setprofile(look)
@@ -275,7 +275,7 @@ class TorchProfileTest(torch_support.TorchTest):
         pitwall.finish(timeout=5)
         self.assertFalse(torch.autograd._profiler_enabled())
 
-    def test_profiler_of_script_keeps_working(self):
+    def test_script_profiler_keeps_working(self):
         with torch.profiler.profile() as own:
             pitwall.profile()
             for _ in range(2):

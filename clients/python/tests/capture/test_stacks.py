@@ -1,4 +1,4 @@
-"""Tests of the response to a Capture message: bounded stacks of all threads, whatever the training thread is doing."""
+"""Tests for the response to a Capture message: bounded stacks of all threads, regardless of what the training thread is doing."""
 import os
 import subprocess
 import sys

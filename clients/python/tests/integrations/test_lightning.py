@@ -1,4 +1,4 @@
-"""Tests of the Lightning callback with Lightning's real Trainer and a tiny module."""
+"""Tests for the Lightning callback with Lightning's real Trainer and a tiny module."""
 import logging
 import warnings
 

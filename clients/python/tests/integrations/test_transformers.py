@@ -1,4 +1,4 @@
-"""Tests of the Hugging Face callback with the real Trainer. The tests use a tiny model created from scratch and in-memory data."""
+"""Tests for the Hugging Face callback with the real Trainer. The tests use a tiny model created from scratch and in-memory data."""
 import logging
 import math
 

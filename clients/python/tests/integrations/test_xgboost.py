@@ -1,4 +1,4 @@
-"""Tests of the XGBoost callback with the real library and small synthetic data."""
+"""Tests for the XGBoost callback with the real library and small synthetic data."""
 import json
 import logging
 

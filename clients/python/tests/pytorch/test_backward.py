@@ -1,4 +1,4 @@
-"""Tests of the function that passes a backward pass to autograd's engine while a model is watched: recognized passes, and preserved behavior."""
+"""Tests for the replaced function that passes a backward pass to autograd's engine: recognized passes, and preserved behavior."""
 import gc
 import os
 import pickle
@@ -26,7 +26,7 @@ def function():
 
 
 def around_it(loss):
-    """Runs the pass as a C++ runtime would, without any Python function of PyTorch."""
+    """Runs the pass as a C++ runtime would, without any Python function from PyTorch."""
     torch.autograd.Variable._execution_engine.run_backward(
         (loss,), (torch.ones_like(loss),), False, False, (), allow_unreachable=True, accumulate_grad=True)
 
@@ -44,7 +44,7 @@ class BackwardTest(TorchTest):
         return pitwall.watch(self.net, self.optimizer, self.criterion, **options)
 
     def steps(self, *passes):
-        """Trains one step for each of these functions, which runs the backward pass. Returns, for each step, whether the loss had a hook."""
+        """Trains one step per function, each of which runs the backward pass. Returns whether the loss had a hook in each step."""
         hooked = []
         for backward in passes:
             data, labels = self.batch()
@@ -219,7 +219,7 @@ class BackwardTest(TorchTest):
             self.steps(*[torch.Tensor.backward] * 2)
             handle.close()
             self.assertIs(function(), theirs)
-            self.steps(torch.Tensor.backward)  # runs through our replacement, which does nothing
+            self.steps(torch.Tensor.backward)  # runs through our replacement, which has no effect
             handle = self.watched()
             self.assertIs(function(), theirs)  # our replacement is already behind this wrapper
             self.assertEqual(self.steps(*[torch.Tensor.backward] * 2), [True, False])
@@ -228,7 +228,7 @@ class BackwardTest(TorchTest):
             setattr(torch.autograd, NAME, self.original)  # PyTorch's own patches restore the replaced function in the same way
         self.assertEqual(self.steps(*[torch.Tensor.backward] * 2), [False, True])
         handle.close()
-        handle = self.watched()  # installs the replacement again
+        handle = self.watched()  # reinstalls the replacement
         self.assertIsNot(function(), self.original)
         self.assertEqual(self.steps(*[torch.Tensor.backward] * 2), [True, False])
         handle.close()

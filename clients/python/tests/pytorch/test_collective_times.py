@@ -1,4 +1,4 @@
-"""Tests of the time per step that collectives of a group take, measured on the host and by the events of a fake device."""
+"""Tests for the time per step that a group's collectives take, measured on the host and using the events of a fake device."""
 import unittest
 
 import support  # noqa: F401
@@ -16,7 +16,7 @@ class FakeTime:
 
 
 class FakeDevice:
-    """Fake stream whose events complete when the test decides, at times set by the test."""
+    """Fake stream. The test decides when its events complete, and sets their times."""
 
     def __init__(self):
         self.time = 0.0

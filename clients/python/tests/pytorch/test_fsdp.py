@@ -1,4 +1,4 @@
-"""Tests of collective counts in fully sharded training: two ranks with gloo, one of which may hang or skip a step."""
+"""Tests for collective counts in fully sharded training: two ranks with gloo, one of which may hang or skip a step."""
 import os
 import re
 import subprocess
@@ -120,7 +120,7 @@ class FullyShardedTest(support.ClientTest):
 @requires_torch
 class FunctionsTest(unittest.TestCase):
     def test_all_collective_functions_of_pytorch_are_timed(self):
-        """Finds functions that a new version of PyTorch has added. Collectives through such functions would not be counted, as happened with FSDP."""
+        """Detects functions added by a new version of PyTorch. Collectives through such functions would not be counted, as happened with FSDP."""
         from pitwall.pytorch import _collectives
         found = {name for name in dir(torch.distributed) if name.islower() and callable(getattr(torch.distributed, name))
                  and re.search("gather|scatter|reduce|broadcast|barrier|to_all", name)}

@@ -1,4 +1,5 @@
-"""Tests of a rank's wait for other ranks: two ranks with gloo and DistributedDataParallel, where rank 1 loses 60 ms per step in different places.
+"""Tests for the time that a rank waits for other ranks: two ranks with gloo and DistributedDataParallel. Rank 1 loses 60 ms per step in different
+places.
 
 own = step - wait must identify the slow rank, wherever the time is lost.
 """
@@ -131,7 +132,8 @@ class WaitTest(support.ClientTest):
         self.assertGreater(found[0][1], 0.03)
         if way == "hook":
             return
-        # The dicts contain times by (group, sequence number). The numbers are equal on both ranks, and the faster rank's extra time is its wait.
+        # The dicts contain times by (group, sequence number). The numbers are the same on both ranks, and the faster rank's additional time is its
+        # wait.
         self.assertEqual(found[0][3], found[1][3])
         self.assertGreater(found[0][3], 0)
         self.assertGreater(found[0][2] - found[1][2], 0.03)

@@ -11,7 +11,7 @@ import pitwall
 
 
 class DeviceTest(TorchTest):
-    """Tests of numbers read from a device. The tests simulate the device's events, so that a GPU is not required."""
+    """Tests for numbers read from a device. The tests simulate the device's events, so that a GPU is not required."""
 
     class Event:
         def __init__(self):

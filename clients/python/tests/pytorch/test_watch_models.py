@@ -1,4 +1,4 @@
-"""Tests of watch() with model wrappers: torch.compile, DataParallel, DistributedDataParallel, checkpointing, and schedulers."""
+"""Tests for watch() with model wrappers: torch.compile, DataParallel, DistributedDataParallel, checkpointing, and schedulers."""
 import ast
 import os
 import subprocess
@@ -251,7 +251,7 @@ class RanksTest(support.ClientTest):
             self.assertTrue(all(t[1] > 0 for t in times))
             self.assertTrue(self.of(updates, "train_collective_bus_bandwidth_bytes_per_second"))
             spans = [s for u in updates for s in u["spans"] if s["name"] == "collective"]
-            self.assertEqual(len(spans), 13 + 4 + 4)  # waits for asynchronous collectives, and those of DDP
+            self.assertEqual(len(spans), 13 + 4 + 4)  # waits for asynchronous collectives and for DDP's collectives
         groups = [{labels["group"] for labels, _, _ in self.of(u, "train_collective_operations_total")}
                   for u in by_rank.values()]
         self.assertEqual(groups[0], groups[1])

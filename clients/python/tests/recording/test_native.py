@@ -1,4 +1,4 @@
-"""Tests of the C module. Its results equal those of the Python implementation byte for byte, and the package works without it."""
+"""Tests for the C module. Its results are byte-identical to those of the Python implementation, and the package works without it."""
 import os
 import shutil
 import subprocess
@@ -45,7 +45,7 @@ class Watcher:
     def after_step(self, mode, number): self.seen.append(("after", mode, number))
 
 def play(core, kind, seed):
-    # Plays the same random training on both; the results are compared.
+    # Runs the same random training on both, and compares the results.
     dice, results = random.Random(seed), []
     clock[0] = 1000
     core.step_watcher = watcher = Watcher()

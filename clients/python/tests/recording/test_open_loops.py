@@ -1,4 +1,4 @@
-"""Tests of opening and closing a loop, as the collector receives it: in each Update, and as the series train_loop_open."""
+"""Tests for the loop state that the collector receives, in each Update and as the series train_loop_open."""
 import os
 import time
 import types

@@ -1,4 +1,4 @@
-"""Tests of the recorder and the sender's frames without threads or sockets, on a fake clock."""
+"""Tests for the recorder and the sender's frames, with a fake clock and without threads or sockets."""
 import random
 import unittest
 
@@ -152,7 +152,7 @@ class RecorderTest(unittest.TestCase):
 
 
 class PromiseTest(unittest.TestCase):
-    """Tests of promises in random training runs with randomly split frames. Promises are never broken, and only a rollback lowers a step promise."""
+    """Tests for promises in random training runs with randomly split frames. Promises are never broken, and only a rollback lowers a step promise."""
 
     def test_promises_hold_in_random_histories(self):
         first = random.randrange(1 << 32)

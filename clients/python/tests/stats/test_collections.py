@@ -1,4 +1,4 @@
-"""Tests of collections: their steps, tensors, and reductions. PyTorch is not required."""
+"""Tests for collections: their steps, tensors, and reductions. PyTorch is not required."""
 import unittest
 
 import support  # noqa: F401

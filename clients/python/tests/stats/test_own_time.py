@@ -1,4 +1,4 @@
-"""Tests of the phase `pitwall`: the client's own share of a step."""
+"""Tests for the phase `pitwall`: the client's own share of a step."""
 
 from torch_support import TorchTest, torch
 

@@ -52,7 +52,7 @@ class SamplesTest(support.ClientTest):
                                  {"0": 3, "1": 2, "2": 1})
                 self.assertEqual({k[1]: v for k, v in found.items() if k[0] == "train_label_mispredictions_total"},
                                  {"0": 1, "1": 1, "2": 0})
-                # The values of the second call are expected, because the last value of a series counts.
+                # The values of the second call are expected, because only the last value of a series counts.
                 self.assertEqual(found["train_confusion_samples", "0", "1"], 1)
                 self.assertEqual(found["train_confusion_samples", "0", "0"], 1)
                 self.assertEqual(found["train_confusion_samples", "1", "0"], 0)
@@ -124,7 +124,7 @@ class SamplesTest(support.ClientTest):
                     [[[0.7, 0.1, 0.1, 0.1], [0.3, 0.5, 0.1, 0.1]], [[0.6, 0.2, 0.2, 0.0], [0.4, 0.2, 0.2, 0.2]]])))
                 self.assertEqual({k[1:]: v for k, v in found.items() if k[0] == "train_expert_tokens"},
                                  {("0", "3"): 6, ("1", "3"): 2, ("2", "3"): 0, ("3", "3"): 0})
-                # The means 0.5, 0.25, 0.15, and 0.1 have the entropy 1.20797, which is divided by ln 4.
+                # The means 0.5, 0.25, 0.15, and 0.1 have an entropy of 1.20797. This is divided by ln 4.
                 self.assertAlmostEqual(found["train_router_entropy_ratio", "3"], 0.87137, delta=1e-5)
 
     def test_entropy_ranges_from_single_expert_to_even_choice(self):

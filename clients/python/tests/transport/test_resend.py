@@ -1,4 +1,4 @@
-"""Tests of resending data that a collector has not made durable, of counting dropped data, and of changes of the clock."""
+"""Tests for resending data that a collector has not made durable, for counting dropped data, and for clock changes."""
 import time
 import unittest
 

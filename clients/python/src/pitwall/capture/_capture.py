@@ -1,6 +1,6 @@
-"""Profile requests by file: a file next to the collector's socket requests a profile of a few steps from the processes of a job.
+"""File-based profile requests. A file next to the collector's socket requests a profile of a few steps from the processes of a job.
 
-The path of the file is $PITWALL_CAPTURE, or else the socket's path plus ".capture". The file contains one JSON object:
+The file's path is $PITWALL_CAPTURE. It defaults to the socket's path plus ".capture". The file contains one JSON object:
 
     {"id": "incident-17", "job": "resnet", "ranks": [0, 3], "steps": 2}
 
@@ -9,7 +9,7 @@ ranks: defaults to all ranks.
 steps: 1 to 10, default 2.
 tools: as for profile().
 
-The client's thread checks the file twice a second while a collector is connected, and the training thread starts to profile at its next step. Each ID
+The client's thread checks the file twice a second while a collector is connected, and the training thread starts profiling at its next step. Each ID
 is accepted once. The client only accepts a file that was written after the client started, because an older file was meant for an earlier process.
 The file must be a regular file that is owned by this user or root and is not writable by other users. To replace it atomically, write a file with
 another name and rename it.
@@ -32,7 +32,7 @@ _KEYS = {"id", "job", "ranks", "steps", "tools"}
 
 
 class Requests:
-    """Requests to one process. The client's thread calls look()."""
+    """Profile requests for one process. The client's thread calls look()."""
 
     def __init__(self, identity, path=None):
         self._identity = identity

@@ -1,10 +1,10 @@
-"""Times of a profiled step: self times of operators, and the overlap of communication and computation.
+"""Timing of a profiled step: operator self times, and the overlap of communication and computation.
 
 Reads the events of torch.profiler (FunctionEvent: name, device_type, time_range in microseconds, is_async, self_cpu_time_total, and
 self_device_time_total since 2.5, self_cuda_time_total before).
 
-On a GPU, the intervals are those of kernels. Kernels of communication libraries and copies between devices count as communication, and all other
-kernels as computation. Other copies and fills count as neither. Without a GPU, the intervals are those of operators. Operators of c10d and the
+On a GPU, the intervals come from kernels. Kernels from communication libraries and copies between devices count as communication, and all other
+kernels as computation. Other copies and fills count as neither. Without a GPU, the intervals come from operators. Operators from c10d and the
 backends count as communication, and any other operator with a namespace as computation. Annotations such as "Optimizer.step#SGD.step" may enclose
 both and count as neither.
 """
@@ -13,7 +13,7 @@ import re
 LARGEST = 20      # maximum number of reported operators per device
 MAX_NAME = 200
 
-# Substrings of kernel names, in lowercase and with _ instead of -. The same table is in services/codec/imports/traces/communication_kernels.cc, which
+# Substrings of kernel names, in lowercase and with _ instead of -. services/codec/imports/traces/communication_kernels.cc has the same table and
 # cites the sources.
 COMMUNICATION_KERNELS = (
     "nccl", "rccl", "msccl", "oneccl", "hccl", "hcom_", "deep_ep", "ep::internode", "ep::intranode", "shmem", "_on_stream_kernel",

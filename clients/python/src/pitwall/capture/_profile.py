@@ -23,7 +23,7 @@ last_operators = ()  # (name, seconds) of the last profiled step, longest first
 
 
 def profile(steps=2, start=None, *, tools=None, trace_dir=None):
-    """Profiles steps of mode train: the times of their operators, and of communication and computation.
+    """Profiles steps in mode train: operator times, communication time, and computation time.
 
     steps: the number of steps, or a list of step numbers ([100, 200]). At most 100 steps.
     start: number of the first step; defaults to the next step that starts.
@@ -31,8 +31,8 @@ def profile(steps=2, start=None, *, tools=None, trace_dir=None):
     torch, else "python".
     trace_dir: directory for the Chrome traces of torch.profiler, pitwall-rank<R>-step<N>.json.
 
-    A second call adds steps to those of the first. A step in both calls is profiled once, with the tools of both. Profiled steps are slower. Never
-    raises.
+    A second call adds its steps to those already requested. A step in both calls is profiled once, with the tools of both. Profiled steps are slower.
+    Never raises.
     """
     try:
         recorder = _lifecycle.recorder
@@ -108,7 +108,7 @@ class Profiler:
             _lifecycle.before_end.add(self)
             self.recorder.step_watcher = self
 
-    # The recorder calls these functions in the thread of the step.
+    # The recorder calls these functions in the step's thread.
 
     def before_step(self, mode, number):
         """Starts the requested profiles of the step. number: the explicit step number, or None."""
@@ -199,7 +199,7 @@ def _keep(values):
 
 
 class _Torch:
-    """Runs torch.profiler for one step."""
+    """Runner for torch.profiler, for one step."""
 
     def __init__(self, trace_dir):
         try:
@@ -239,7 +239,7 @@ class _Torch:
 
 
 class _Python:
-    """Runs cProfile for one step of the training thread. The functions are labeled device="python"."""
+    """Runner for cProfile, for one step of the training thread. The functions are labeled device="python"."""
 
     def begin(self):
         if sys.getprofile() is not None:

@@ -22,7 +22,7 @@ def quiet(method):
 
 
 class Progress:
-    """Progress of one loop. number: the step that ran last; None before the first step. framework: package name of a framework that may leave the
+    """Progress of one loop. number: the last step that ran; None before the first step. framework: package name of a framework that may leave the
     loop without calling a callback."""
 
     def __init__(self, framework=None):
@@ -102,7 +102,7 @@ class Progress:
     # Phases.
 
     def between(self, name):
-        """Starts a phase that lasts until the next callback is called."""
+        """Starts a phase that lasts until the next callback."""
         self._end_between()
         if self.recorder is not None:
             self._since = self.recorder.begin_phase(name)

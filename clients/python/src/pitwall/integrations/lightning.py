@@ -27,7 +27,7 @@ class PitwallCallback(Callback):
     LightningModule, so the hooks only observe the module's parameters and gradients. The additional argument `module` is the path of a submodule that
     training_step() calls, and makes the tensors inside that submodule visible.
 
-    Logged values are read every log_every_n_steps. The loss is read on each step if reading it does not wait for a GPU.
+    Logged values are read every log_every_n_steps. The loss is read on each step if this does not require waiting for a GPU.
     """
 
     def __init__(self, watch=False):
@@ -130,7 +130,7 @@ class PitwallCallback(Callback):
         options = dict({"scaler": scaler}, **self._options)
         path = options.pop("module", "")
         # Lightning runs the passes as a closure inside the optimizer's step, so hooks before the step would run before the gradients exist.
-        # on_before_optimizer_step() replaces these hooks. With a scaler, the passes run before the optimizer's step, which may be skipped.
+        # on_before_optimizer_step() replaces these hooks. With a scaler, the passes run before the optimizer's step, and the step may be skipped.
         self._handle = _watch(module.get_submodule(path), **options)
         if isinstance(self._handle, _torch_hooks.Watch):
             self._removers = [

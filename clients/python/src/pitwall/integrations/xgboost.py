@@ -18,7 +18,7 @@ IMPORTANCE = ("weight", "gain", "cover", "total_gain", "total_cover")
 # Metrics that are losses, in order of preference.
 LOSSES = ("logloss", "mlogloss", "poisson-nloglik", "gamma-nloglik", "cox-nloglik", "tweedie-nloglik", "aft-nloglik",
           "gamma-deviance", "quantile", "expectile", "rmse", "rmsle", "mphe", "mae", "mape", "error", "merror")
-# Objectives whose predictions are in the unit of the labels.
+# Objectives with predictions in the units of the labels.
 REGRESSIONS = ("reg:squarederror", "reg:squaredlogerror", "reg:pseudohubererror", "reg:absoluteerror", "reg:gamma", "reg:tweedie",
                "count:poisson")
 MAX_TREES = 128     # maximum per round
@@ -66,7 +66,7 @@ class PitwallCallback(TrainingCallback):
 
     @quiet
     def _before(self, model, epoch):
-        # If a booster continues an earlier training (xgb_model=), its rounds and trees are counted from those of that training.
+        # If a booster continues an earlier training run (xgb_model=), its rounds and trees are counted from the end of that run.
         self._progress.begin_step(model.num_boosted_rounds() if isinstance(model, Booster) else epoch)
 
     @quiet
@@ -118,7 +118,7 @@ class PitwallCallback(TrainingCallback):
                 recorder.set_mode(before)
 
     def _loss_of(self, metrics):
-        """Returns the name of the metric that is used as the loss."""
+        """Returns the name of the metric to use as the loss."""
         if self._loss is not None:
             return self._loss if metrics.get(self._loss) else None
         known = {}

@@ -1,4 +1,4 @@
-"""Metrics of a PyTorch DataLoader in steps(): its arguments, recorded at intervals, and the number of workers that deliver batches.
+"""Metrics for a PyTorch DataLoader in steps(): its arguments, recorded periodically, and the number of workers that deliver batches.
 
 The loader's iterator stores in advance which worker produces the next batch. This attribute is not public. If it is missing, deliveries are not
 reported.
@@ -18,7 +18,7 @@ MAX_DELIVERIES = 4096
 
 
 class Facts:
-    """Metrics of one pass over one loader. Call expect() before each batch is requested and report() after the batch has arrived."""
+    """Metrics for one pass over one loader. Call expect() before each batch is requested and report() after the batch has arrived."""
 
     def __init__(self, loader, iterator):
         self._loader = loader if _is_torch_loader(loader) else None

@@ -137,7 +137,7 @@ class _Steps:
                 try:
                     yield batch
                 except GeneratorExit:
-                    # The script left the loop. The step counts as finished if its body has recorded anything, because a `break` at the end of the
+                    # The script left the loop. The step counts as finished if its body has recorded any data, because a `break` at the end of the
                     # body is common.
                     _leave_step(recorder, step_begun)
                     raise
@@ -283,8 +283,8 @@ class _NoMode:
 
 
 def mode(name):
-    """Sets the mode ("train", "eval", ...) of the calling thread's steps and values from now on. `with mode("eval"):` sets the mode for a block,
-    which is also recorded as a phase "eval" of the surrounding training step. Each mode counts its own steps. Never raises."""
+    """Sets the mode ("train", "eval", ...) of the calling thread's subsequent steps and values. `with mode("eval"):` sets the mode for a block. The
+    block is also recorded as a phase "eval" of the surrounding training step. Each mode counts its own steps. Never raises."""
     try:
         if type(name) is not str or not name:
             warn_once("mode: name must be a non-empty string (got %s); use \"train\", \"eval\", or another name", brief(name))

@@ -1,1 +1,1 @@
-"""PyTorch hooks of watch() and watch_collectives(). `import pitwall` does not import this package."""
+"""PyTorch hooks for watch() and watch_collectives(). `import pitwall` does not import this package."""

@@ -1,9 +1,9 @@
 """Time and number of collectives per process group and step.
 
-The time is the duration for which a collective blocks the computation: the wait for the last rank plus the transfer. The k-th collective of a group
+The time is how long a collective blocks the computation: the wait for the last rank plus the transfer. The k-th collective of a group
 is the same collective on all ranks. Suppose that all ranks counted the same number of collectives in a step. Then a rank's wait for the others is its
-time minus the minimum over the ranks. Rules compute that difference, which does not require comparable clocks on different machines. Two numbers are
-sent per step and group.
+time minus the minimum over the ranks. Rules compute that difference, which does not require comparable clocks on different machines. The client sends
+two numbers per step and group.
 
 On a GPU, the times come from pairs of events in the compute stream. The host never waits for the device, because a pair is read at the end of a later
 step. A step whose events complete too late is not reported.
@@ -20,7 +20,7 @@ _lock = threading.Lock()
 
 
 def of(recorder):
-    """Returns the CollectiveTimes of a recorder, which are created at the first collective."""
+    """Returns the recorder's CollectiveTimes, creating them at the first collective."""
     times = recorder.collective_times
     if times is None:
         with _lock:
@@ -63,7 +63,7 @@ class CollectiveTimes:
         self._late = False  # whether step promises are delayed because a device's times arrive late
         self._lock = threading.RLock()  # re-entrant: a signal handler may call a method while its own thread holds the lock
         self._open = {}          # mode -> running _Step
-        self._ended = deque()    # ended steps with pairs that are not read yet
+        self._ended = deque()    # ended steps with pairs that have not been read yet
         self._pending = deque()  # pairs, ordered by their end
         self._works = OrderedDict()  # id of an asynchronous collective -> (group, number, device)
 
@@ -164,7 +164,7 @@ class CollectiveTimes:
             if event is not None:
                 self.events.give_back(device, event)
 
-    # Asynchronous collectives from their launch until their wait.
+    # Asynchronous collectives, from launch to wait.
 
     def remember(self, work, group, number, device):
         with self._lock:

@@ -1,11 +1,11 @@
 """Implementation of watch_collectives(), which measures the time that a process spends in the functions of torch.distributed.
 
-The functions are replaced in the module torch.distributed. Calls through the module are observed (`torch.distributed.all_reduce(…)`), but a name
-that was imported earlier is not. With gloo, a call returns when the operation is complete. With NCCL, a call returns once the operation is
+The functions are replaced in the module torch.distributed. Calls through the module are observed (`torch.distributed.all_reduce(…)`), but calls
+through a name imported earlier are not. With gloo, a call returns when the operation is complete. With NCCL, a call returns once the operation is
 launched, so its duration is meaningless. Instead, events in the compute stream measure how long that stream was blocked (_collective_times.py). A
 call with async_op=True is timed until it returns. Its result is passed on unchanged, because PyTorch checks whether the result is a Work before it
-waits for it. Work.wait is replaced in its class and times the wait itself. As a result, the phase "collective" is the time for which the process
-waited for its peers, whenever the host waits.
+waits for it. Work.wait is replaced in its class and times the wait itself. As a result, if the host waits, the phase "collective" covers the time
+that the process waited for its peers.
 """
 import functools
 import threading
@@ -17,7 +17,7 @@ from .. import _lifecycle
 from .._guard import swallow
 from . import _collective_times, _operations
 
-# Names ending in _single belong to the newest PyTorch, whose FSDP calls these functions.
+# Names ending in _single belong to the newest PyTorch, where FSDP calls these functions.
 FUNCTIONS = ("all_reduce", "all_reduce_coalesced", "all_gather", "all_gather_into_tensor", "all_gather_single",
              "_all_gather_base", "all_gather_coalesced", "all_gather_object", "reduce_scatter", "reduce_scatter_tensor",
              "reduce_scatter_single", "_reduce_scatter_base", "gather_single", "gather_into_tensor", "broadcast", "broadcast_object_list", "barrier", "monitored_barrier", "all_to_all",
@@ -203,7 +203,7 @@ def _end(timing, completed, result):
     try:
         recorder, phase, name, operation, size, group, number, device, begun = timing
         times, mode = _collective_times.of(recorder), recorder.mode()
-        launched = hasattr(result, "wait")  # an asynchronous call, which is waited for later or never
+        launched = hasattr(result, "wait")  # an asynchronous call; the wait comes later or never
         if device is not None:
             recorder.end_phase(phase, record=False)  # the launch time is not a wait
             if completed and not launched:
@@ -226,7 +226,7 @@ def _count(recorder, group, operation, size):
 
 
 def _device(arguments, named):
-    """Returns the device of a call that returns before its work is complete, which the host therefore cannot time. Returns None for host memory."""
+    """Returns the device of a call that returns before its work is complete. The host cannot time such a call. Returns None for host memory."""
     for value in (*arguments, *named.values()):
         if isinstance(value, (list, tuple)) and value:
             value = value[0]
@@ -297,7 +297,7 @@ def _bytes(value):
 
 def _hook_buckets(ddp):
     """Registers a hook for each bucket of gradients. The hook computes the mean over the ranks, as DDP does without a hook, and measures the time. If
-    the gradients are in host memory, the rank counts as waiting from the last bucket on, because its own computation is finished."""
+    the gradients are in host memory, the rank counts as waiting once the last bucket is launched, because its own computation is finished."""
     group = ddp.process_group
     wait = _BucketWait()
     ranks = distributed.get_world_size(group)

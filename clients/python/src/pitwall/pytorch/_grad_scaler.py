@@ -20,7 +20,7 @@ _compiler = getattr(torch, "compiler", None)
 _compiling = getattr(_compiler, "is_dynamo_compiling", None) or getattr(_compiler, "is_compiling", None) or (lambda: False)
 _lock = threading.Lock()
 _followers = weakref.WeakKeyDictionary()  # optimizer that ends the training step -> weak reference to its Scaling
-_wrappers = {}                            # method name -> its wrapper while that is installed
+_wrappers = {}                            # method name -> its wrapper while installed
 _scaled = 0                               # number of losses scaled so far
 _latest = None                            # weak reference to the scaler that scaled the last loss
 
@@ -43,7 +43,7 @@ class Scaling:
         self._optimizers = []    # weak references
 
     def follow(self, optimizers):
-        """Calls skipped() for skipped steps of these optimizers, whose steps end the training step."""
+        """Calls skipped() when a step of one of these optimizers is skipped. A step of such an optimizer ends the training step."""
         with _lock:
             for optimizer in optimizers:
                 _followers[optimizer] = weakref.ref(self)

@@ -14,7 +14,7 @@ def lister(model):
     def usual(module, names):
         return all(getattr(type(module), name, None) is getattr(torch.nn.Module, name, None) for name in names)
 
-    # Classes such as FSDP that override how parameters are listed are queried through their own method.
+    # Classes with their own method for listing parameters, such as FSDP, are queried through that method.
     if native and usual(model, _LISTING) and all(usual(module, ("named_modules",)) for module in model.modules()):
         return native.gradients
     return lambda model: [p.grad for p in model.parameters() if p.grad is not None]

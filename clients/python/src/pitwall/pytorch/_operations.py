@@ -12,7 +12,7 @@ _lock = threading.Lock()
 
 
 def of(recorder):
-    """Returns the Operations of a recorder, which are created at the first collective."""
+    """Returns the recorder's Operations, creating them at the first collective."""
     operations = recorder.operations
     if operations is None:
         with _lock:

@@ -7,7 +7,7 @@ _HOOKS = "_optimizer_step_pre_hooks"
 
 
 def unwrapped(optimizer):
-    """Returns the optimizer inside a wrapper that does not have its own hooks, such as the wrappers of accelerate and Lightning Fabric."""
+    """Returns the optimizer inside a wrapper that lacks its own hooks, such as the wrappers from accelerate and Lightning Fabric."""
     while hasattr(torch.optim.Optimizer, "register_step_pre_hook"):
         inner, hooks = getattr(optimizer, "optimizer", None), vars(optimizer).get(_HOOKS)
         if not isinstance(inner, torch.optim.Optimizer) or (hooks is not None and hooks is not vars(inner).get(_HOOKS)):

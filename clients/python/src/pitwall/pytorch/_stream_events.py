@@ -1,4 +1,4 @@
-"""Events in a GPU's compute stream, which time collectives without waiting for the device."""
+"""Events in a GPU's compute stream, used to time collectives without waiting for the device."""
 import torch
 
 _KEPT = 256  # maximum number of events kept for reuse, per device

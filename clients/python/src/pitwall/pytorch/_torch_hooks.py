@@ -41,7 +41,7 @@ _watched = weakref.WeakKeyDictionary()  # model -> weak reference to its Watch, 
 
 
 class Hook:
-    """Bound method as a hook. Dynamo, which traces hooks, treats the hook as empty."""
+    """Bound method used as a hook. Dynamo traces hooks, but treats this one as empty."""
 
     def __init__(self, function):
         self._function = function
@@ -120,7 +120,7 @@ class Watch(native.WatchState if native else object):
         self._reads_inputs = bool(options.inputs) or options.batch_axis is not None
         self._has_scaler = options.scaler is not None
         self._scaling = Scaling(self, options.scaler, Hook(self._after_skipped))
-        self._on_gpu = any(p.device.type != "cpu" for p in model.parameters())  # or a similar device, whose numbers arrive late
+        self._on_gpu = any(p.device.type != "cpu" for p in model.parameters())  # or a similar device with numbers that arrive late
         self._saves_forward, self._saves_loss, self._saves_optimizer = (
             bool(self._points[point]) for point in ("forward", "loss", "optimizer"))
         self._lifecycle = vars(_lifecycle)
@@ -159,7 +159,7 @@ class Watch(native.WatchState if native else object):
             self._removers.append(_collectives.watch(None).close)
 
     def close(self):
-        """Removes every hook and sends all numbers computed so far."""
+        """Removes all hooks and sends the numbers computed so far."""
         removers, self._removers = self._removers, []
         try:
             self._detach()
@@ -173,7 +173,7 @@ class Watch(native.WatchState if native else object):
             swallow("close")
 
     def flush(self):
-        """Records the numbers that are still being transferred from a device, after waiting for them."""
+        """Waits for the numbers that are still being transferred from a device, and records them."""
         self._statistics.receive(everything=True)
 
     def _wrapped(self, function):
@@ -352,7 +352,7 @@ class Watch(native.WatchState if native else object):
             tensor.register_hook(self._on_backward)
 
     def _give_up_passes(self):
-        """Stops recognizing passes and uses hooks from now on."""
+        """Stops recognizing passes and switches to hooks."""
         if self._passes is not None:
             self._passes.close()
             self._passes = None
@@ -373,8 +373,8 @@ class Watch(native.WatchState if native else object):
         _when_done(self._on_waiting if self._distributed else self._on_gradients)
 
     def _after_backward(self):
-        # DDP's own callback, which waits for the reduced gradients, runs after this callback. The time between the two callbacks is this rank's wait
-        # for its peers. On a GPU, the host does not wait there.
+        # DDP's own callback waits for the reduced gradients and runs after this callback. The time between the two callbacks is this rank's wait for
+        # its peers. On a GPU, the host does not wait there.
         if self._options.collectives:
             self._loop.before_wait(self._gpu)
         _when_done(self._on_gradients)
@@ -461,7 +461,7 @@ class Watch(native.WatchState if native else object):
         loop.end_step()
 
     def _after_skipped(self, optimizer):
-        """Handles a step that a GradScaler has skipped. The skipped optimizer step ends the training step, although no hook of the optimizer has run."""
+        """Handles a step that a GradScaler has skipped. The step ends the training step even though none of the optimizer's hooks has run."""
         if self._passes is not None and self._passes.missed():
             self._miss_pass()
         if self._loop.before_optimizer():

@@ -66,7 +66,7 @@ class Loop(_recorder.native.LoopState if _recorder.native else object):
             self.recorder.begin_once(self._running, "backward", self.phases, self.mode)
 
     def before_wait(self, device):
-        """Starts the wait inside the phase "backward", after the gradients of this rank are computed and while those of other ranks are pending.
+        """Starts the wait inside the phase "backward", after this rank's gradients are computed and while the other ranks' gradients are pending.
         device: the GPU that waits instead of the host, or None if the host waits."""
         recorder = self.recorder
         if recorder is None or recorder is not _lifecycle.recorder:

@@ -160,7 +160,7 @@ class Core:
                 mode.next = 0
 
     def allow_late(self, steps):
-        """Allows values to arrive late by this number of steps or more. Promises are delayed by the same number of steps."""
+        """Lets values arrive late by at least this number of steps. Promises are delayed by the same number of steps."""
         with self._lock:
             if steps > self._lag:
                 for mode in self._modes.values():
@@ -217,7 +217,7 @@ class Core:
         return self._thread.phases, mode, self.step_number(mode, open_only)
 
     def begin_once(self, running, name, phases, mode):
-        """Starts a phase and stores it in `running` for end_running(), unless the phase is already running there or in `phases`."""
+        """Starts a phase and stores it in `running` for end_running(), unless the phase is already in `running` or `phases`."""
         if name not in running and not any(phase[0] == name for phase in phases):
             running[name] = self, self.begin_phase(name, phases, mode), phases
 

@@ -52,7 +52,7 @@ class OpenLoops:
 
     def begin_model(self, model):
         """Reports that watch() was called for a model. If the model is new and the loop of another model has closed, a separate training run starts.
-        Its steps start at 0, so that rules do not compare its losses with those of the previous model."""
+        Its steps start at 0, so that rules do not compare its losses with the previous model's losses."""
         with self._lock:
             restarts = self._has_model and self.open is False and model not in self._models
             self._has_model = True
@@ -61,13 +61,13 @@ class OpenLoops:
             self._recorder.restart_steps()
 
     def end_step(self):
-        """Ends a step outside a steps() loop. In this case the script runs its own loop, and the client cannot observe the end of that loop."""
+        """Ends a step outside a steps() loop. In this case, the script runs its own loop, and the client cannot observe its end."""
         if self.open is False:
             with self._lock:
                 self._report(True)
 
     def _close_left(self, _):
-        """Closes loops whose function has returned or raised without closing them. Called twice a second."""
+        """Closes each loop if its function has returned or raised without closing it. Called twice a second."""
         with self._lock:
             left = [loop for loop in self._loops if loop.is_left()]
         for loop in left:
@@ -79,7 +79,7 @@ class OpenLoops:
             self._recorder.set_state(METRIC, (), float(is_open), at_once=True)
 
     def _await_sender(self):
-        """Waits for the sender. The script may end its process without notice, so the collector must first learn that no loop is open."""
+        """Waits for the sender. The script may then end its process without notice, so the collector must first learn that no loop is open."""
         began = time.monotonic()
         allowed = FREE_WAIT_S + WAIT_SHARE * (began - self._began) - self._waited
         if self.flush is not None and allowed > 0:

@@ -1,7 +1,7 @@
 """Recorder in the training threads. It reads times, counts steps, and puts spans and values into a bounded queue.
 
-The hot path is a Core class, either from the C module `_native` if that was built, or from _core.py. The comments in _core.py apply to both. This
-module contains the infrequent operations: states, whose values are valid until they change, and the end of recording.
+The hot path is a Core class, either from the C module `_native` (if it was built) or from _core.py. The comments in _core.py apply to both. This
+module contains the infrequent operations: states (values that apply until they change) and the end of recording.
 """
 import os
 import sysconfig
@@ -49,7 +49,8 @@ class Recorder(native.Core if native else _core.Core):
         self.loops = OpenLoops(self)
 
     def set_state(self, metric, labels, number, at_once=False):
-        """Sets a state, a number that holds from now on for every step. The state is sent without a step, so that it is visible while a step hangs.
+        """Sets a state: a number that applies to every step until it is set again. The state is sent without a step, so that it is
+        visible while a step hangs.
 
         at_once: sends the state with the next Update.
         """
@@ -61,7 +62,7 @@ class Recorder(native.Core if native else _core.Core):
                 self._state_is_due |= at_once
 
     def add_states(self, source):
-        """Adds source(set_state), which is called before states are sent. Use this for numbers that change too often to be set each time."""
+        """Adds source(set_state), a function called before states are sent. Use this for numbers that change too often to be set each time."""
         with self._states_lock:
             self._state_sources.append(source)
 
@@ -91,7 +92,7 @@ class Recorder(native.Core if native else _core.Core):
         repeated = now - self._states_repeated >= STATE_REPEAT_NS
         changed, self._changed_states = self._changed_states, set()  # the garbage collector may set a state after this line
         due = list(self._states if repeated else changed)
-        # The timestamp is the end of this Update's promise, which is later than all data promised before.
+        # The timestamp is the end of this Update's promise. It is later than all data promised before.
         items = [Item(0, metric, now - 1, now - 1, 0, "", self._states[metric, labels], labels) for metric, labels in due]
         self._states_sent = now
         if repeated:

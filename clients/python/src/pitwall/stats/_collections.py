@@ -1,4 +1,4 @@
-"""Collections, as in SageMaker Debugger: a set of tensors, the steps at which they are read, and their reductions.
+"""Collections, as in SageMaker Debugger. A collection is a set of tensors, the steps at which they are read, and their reductions.
 
 A tensor's name identifies its kind. A parameter has its own name (`fc1.weight`), its gradient is `gradient/fc1.weight`, and an optimizer variable is
 `optimizer/exp_avg/fc1.weight`. Inputs and outputs of a module are `<path>.<class>_input_<n>` and `<path>.<class>_output_<n>` with the class in
@@ -63,8 +63,8 @@ class Schedule:
         self.steps = tuple(sorted(_whole("steps", step, 0) for step in steps or ()))
 
     def due(self, last, step):
-        """Returns whether the range (last, step] contains a step to be saved. With this range, no save is missed if a gradient exists only on every
-        fourth step. If last is None, only `step` itself counts."""
+        """Returns whether the range (last, step] contains a step to be saved. Checking the whole range ensures that no save is missed if a gradient
+        exists only on every fourth step. If last is None, only `step` itself counts."""
         after = step - 1 if last is None or last > step else last
         if any(after < number <= step for number in self.steps):
             return True
@@ -92,8 +92,8 @@ class Collection:
     relu_output, tanh_input, sigmoid_input, and optimizer_variables have built-in patterns and reductions.
     include: regular expressions that are searched for in a tensor's name (see the module's docstring; as in SageMaker Debugger).
     every, start, end (exclusive), steps: training steps of the mode. With every=0, only the explicit steps are saved.
-    modes: names of the modes in which tensors are saved (default: all), or a dict from mode to a dict of those four arguments for modes that differ.
-    "global" stands for all modes that are not listed.
+    modes: names of the modes in which tensors are saved (default: all), or a dict that maps each mode with different settings to a dict of those four
+    arguments. "global" stands for all modes that are not listed.
     reductions: names of REDUCTIONS, or "all".
     unit_axis: axis of an activation that counts units.
     bounds: upper bounds of the histogram's buckets.

@@ -1,14 +1,14 @@
 """Phase `pitwall`: the client's own share of a training step, if it exceeds a few microseconds.
 
-Rules exclude this phase from a step's time, as they exclude checkpoint and eval. Therefore, the phase is not timed inside those phases, where it
-would be excluded twice, or inside itself.
+Rules exclude this phase from a step's time, as they exclude checkpoint and eval. Therefore, the phase is not timed inside those phases or inside
+itself, where it would be excluded twice.
 """
 PHASE = "pitwall"
 _LEFT_OUT = frozenset((PHASE, "checkpoint", "eval"))
 
 
 class OwnTime:
-    """A `with` block that times the phase. phases and mode: those of another thread, from the recorder's thread_phases()."""
+    """A `with` block that times the phase. phases, mode: the phases and mode of another thread, from the recorder's thread_phases()."""
 
     __slots__ = ("_recorder", "_phases", "_mode", "_begun")
 

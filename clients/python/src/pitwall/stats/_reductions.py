@@ -20,7 +20,7 @@ _UNITS = frozenset(("unit_activity", "unit_inside"))
 
 
 class Unusable(ValueError):
-    """Error for a tensor whose kind does not support reductions. The message describes the kind."""
+    """Error for a tensor of a kind that does not support reductions. The message describes the kind."""
 
 
 def usable(tensor):

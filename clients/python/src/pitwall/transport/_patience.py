@@ -6,10 +6,10 @@ MOST_S = 5.0   # maximum total wait: the delay of a process that exits
 
 
 class Patience:
-    """Limit on one wait for the collector, which starts at construction.
+    """Limit on one wait for the collector. The wait starts at construction.
 
     timeout: maximum length of the wait in seconds. Without a timeout (at the end of a client), the wait ends after QUIET_S without progress, and
-    after MOST_S in any case. On a busy machine, draining a full queue takes longer than a process should wait for a collector that hangs.
+    after MOST_S in any case. On a busy machine, draining a full queue takes longer than a process should wait for a hung collector.
 
     Threads: the sender calls moved(); any thread may call left().
     """
@@ -26,7 +26,7 @@ class Patience:
             self._until = min(self._latest, time.monotonic() + self._quiet)
 
     def left(self):
-        """Returns the remaining seconds, which are negative after the end of the wait."""
+        """Returns the remaining seconds, or a negative number after the end of the wait."""
         return self._until - time.monotonic()
 
     def join(self, thread):

@@ -5,7 +5,7 @@ Recorder's bounded queue fills and then drops new items.
 
 A collector confirms the Updates that are durable (Written). The client keeps unconfirmed Updates and resends them with their sequence numbers after a
 lost connection. The resend follows the collector's Welcome, which reports the Updates that the collector has received. A collector of the previous
-version reports neither. For such a collector, the client only resends the interrupted frame as a whole, because a partial frame cannot have been
+version sends neither of these. For such a collector, the client only resends the whole interrupted frame, because a partial frame cannot have been
 decoded.
 
 Wall time is read once per boot. If the wall clock jumps forward, a new boot starts. If it jumps back, the client keeps its own time and reports the
@@ -82,7 +82,8 @@ class Sender:
         self._thread.start()
 
     def stop(self, reason, timeout, *farewell):
-        """Sends the remaining data and a Goodbye, and waits for both as Patience(timeout) does. farewell: further arguments of _wire.goodbye()."""
+        """Sends the remaining data and a Goodbye, and waits for both, no longer than Patience(timeout) allows. farewell: further arguments of
+        _wire.goodbye()."""
         self._farewell = (reason, *farewell)
         self._patience = Patience(timeout)
         self._stop.set()
@@ -118,8 +119,8 @@ class Sender:
     def _new_boot(self, start=None):
         """Starts a new boot.
 
-        start: monotonic time in ns from which recorded data belongs to the boot; defaults to now. A collector rejects data that was recorded before
-        the start of its boot.
+        start: monotonic time in ns at which the boot starts; data recorded later belongs to it. Defaults to now. A collector rejects data that
+        was recorded before the start of its boot.
         """
         self._boot_id = uuid.uuid4().hex
         now = time.monotonic_ns()
@@ -311,13 +312,13 @@ class Sender:
             self._flushes.popleft().set()
 
     def _update(self, taken, chunk, rest, loop_open=None):
-        # A promise must also be true for the items that remain for the next Updates.
+        # A promise must also hold for the items left for later Updates.
         complete_until = min([taken.complete_until] + [item.end - 1 for item in rest])
         steps = dict(taken.steps)
         if rest:
             for mode, step in _lowest_steps(rest).items():
                 steps[mode] = min(steps.get(mode, 0), step)
-        # If steps were rolled back and continued since the last Update, the Update with the lower steps reports the rollback.
+        # If steps were rolled back and continued since the last Update, the Update that contains the lower steps reports the rollback.
         for mode, step in _lowest_steps(chunk).items():
             if step < self._last_steps.get(mode, 0):
                 steps[mode] = min(steps.get(mode, 0), step)

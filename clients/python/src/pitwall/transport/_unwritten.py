@@ -1,7 +1,7 @@
 """Buffer of Updates that the collector has not made durable yet, kept for a resend. The buffer has a limit in bytes.
 
-Updates over the limit are discarded. A discarded Update is lost only if the collector did not receive it, in which case its spans and values are
-counted in `lost`.
+Updates over the limit are discarded. A discarded Update is lost only if the collector did not receive it. Its spans and values are then counted in
+`lost`.
 """
 from collections import deque
 
