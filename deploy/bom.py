@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """bom.py BINARY --out DIR [--wheel]: writes NOTICE and sbom.spdx.json for the dependencies of the binary.
 
-Linked libraries come from Debian packages, according to dpkg. The packages of the web page are part of the binary and come from its lock file. With
+Linked libraries come from Debian packages, according to dpkg. The web page's packages are part of the binary and come from the page's lock file. With
 --wheel, the linked libraries are bundled too.
 """
 import argparse
@@ -22,7 +22,7 @@ def output(*command):
 
 
 def linked(binary):
-    """Returns the resolved paths of the shared libraries of a program."""
+    """Returns the resolved paths of a program's shared libraries."""
     paths = set()
     for line in output("ldd", binary).splitlines():
         match = re.search(r"=> (/\S+)", line)
@@ -32,7 +32,7 @@ def linked(binary):
 
 
 def owners(paths):
-    """Returns the Debian packages of files, which dpkg may list with or without /usr."""
+    """Returns the Debian packages that contain the files. dpkg may list a file with or without /usr."""
     names = {path: {os.path.realpath(path), re.sub(r"^/usr", "", os.path.realpath(path)), path} for path in paths}
     found = subprocess.run(["dpkg-query", "--search", *sorted(set().union(*names.values()))], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     package = {file: owner.split(",")[0] for owner, file in (line.split(": ", 1) for line in found.stdout.splitlines())}
@@ -42,7 +42,7 @@ def owners(paths):
     return {package[name] for path in paths for name in names[path] if name in package}
 
 
-# Header-only packages whose code is compiled into the binary.
+# Header-only packages with code that is compiled into the binary.
 HEADERS = ("libboost1.81-dev", "nlohmann-json3-dev")
 
 

@@ -2,11 +2,11 @@
 # demo.sh [--kafka] [--keep | --no-keep] [--seconds N]: the main use case, end to end, on this machine.
 #
 # Installs what is missing, builds Pitwall, starts it, and trains a small network on scikit-learn's digits while faults are injected in
-# turn. Prints the start and end of each issue with its latency, and finally the address of the page on which the job can be
-# explored. In a terminal, Pitwall then runs until Ctrl-C; otherwise the demo exits.
+# turn. Prints the start and end of each issue with its latency, and finally the address of the job's page. In a
+# terminal, Pitwall then runs until Ctrl-C; otherwise the demo exits.
 #   --kafka    a real Kafka broker, and collector, processor, notifier, and executor as separate processes
 #   --keep     always leaves Pitwall running afterwards; --no-keep never does
-# A second run installs and builds nothing.
+# A second run does not install or build anything.
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -18,7 +18,7 @@ kafka=false
 # A first build compiles several files as one, which halves the build time. An existing build directory keeps its mode.
 first=()
 [[ -f $repo/build/release/CMakeCache.txt ]] || first=(-DPITWALL_UNITY=ON)
-# Without depend mode, ccache preprocesses each new file once more, which takes a tenth of a first build.
+# Without depend mode, ccache preprocesses each new file a second time. This takes a tenth of the time of a first build.
 export CCACHE_DEPEND=1
 for argument in "$@"; do
   case $argument in

@@ -2,13 +2,13 @@
 # install-deps.sh [--check] [--packages] [GROUP…]: installs the missing dependencies of Pitwall on Debian 12.
 #
 #   build    compilers, libraries, and the toolchain of the web page: enough for the binary and its unit tests
-#   kafka    Java and Maven, with which deploy/kafka/broker.sh fetches and runs a broker
+#   kafka    Java and Maven, which deploy/kafka/broker.sh uses to fetch and run a broker
 #   tests    clang and its tools, Prometheus and Alertmanager, an SMTP server, kcat, Slurm, Node, a browser, tools to build and test packages
-#   python   a virtual environment with numpy and scikit-learn, for the demo's training, and prometheus-client, for tests
+#   python   a virtual environment with numpy and scikit-learn, for the demo's training script, and prometheus-client, for tests
 #
-# Without a group: all of them. --check installs nothing; it lists missing dependencies and exits with 1 if there are any.
-# --packages installs only Debian's packages, without the toolchain of the page and the Python environments.
-# Safe to run again; a second run installs nothing. Results under ${XDG_CACHE_HOME:-~/.cache}/pitwall.
+# Without a group, installs all of them. --check only lists the missing dependencies, and exits with 1 if there are any.
+# --packages installs only Debian packages, without the page's toolchain and the Python environments.
+# Safe to run again; a second run does not install anything. The results are stored in ${XDG_CACHE_HOME:-~/.cache}/pitwall.
 set -euo pipefail
 
 build_packages=(
@@ -61,7 +61,7 @@ want_build() {
 }
 
 want_kafka() {
-  # Any Java version from 17 and any Maven version are sufficient, so no second version is installed.
+  # Java 17 or later and any version of Maven are sufficient, so no other version is installed.
   command -v java >/dev/null || want_packages default-jre-headless
   command -v mvn >/dev/null || want_packages maven
 }
@@ -89,7 +89,7 @@ install_wanted() {
     return 1
   fi
   say "installing ${#wanted[@]} packages: ${wanted[*]}"
-  # Continues after an error, because an unreachable repository may not matter. If it matters, the installation below fails.
+  # Continues after an error, because the unreachable repository may not be needed. If it is needed, the installation below fails.
   as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq || say "apt-get update failed (exit status $?); installing with the existing package lists"
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${wanted[@]}" >&2 || {
     say "packages: apt-get install failed (exit status $?); its error is above"
@@ -142,7 +142,7 @@ install_venv() {
   say "python: creating $venv with $venv_packages"
   mkdir -p "$cache"
   "$venv/bin/python" -m pip --version >/dev/null 2>&1 || python3 -m venv --clear "$venv"
-  # Modules are compiled when they are imported; all of them take 11 s of CPU time.
+  # Modules are compiled when they are imported; compiling all of them takes 11 s of CPU time.
   # shellcheck disable=SC2086
   "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-compile $venv_packages >&2
   venv_ready || { say "python: some of $venv_packages still cannot be imported from $venv"; return 1; }

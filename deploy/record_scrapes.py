@@ -5,9 +5,9 @@ writes each sample with its time and the labels job, instance, and pitwall_job. 
     record_scrapes.py --job run-7 --out run-7.prom --duration 3600 http://node-a:9100/metrics http://node-a:9400/metrics
     pitwall backtest --format openmetrics --rules pack:derive pack:gpu pack:fleet --input run-7.prom
 
-A response is accepted completely or not at all. A late, oversized, truncated, or malformed response is skipped, counted, and reported, and `up` is 0
-then. Each target has its own thread, so that a slow target does not delay others. The script ends after --duration seconds or at SIGINT or SIGTERM,
-and prints the counts on stderr. The exit code is 1 if a target never responded.
+A response is accepted completely or not at all. A late, oversized, truncated, or malformed response is skipped, counted, and reported, and `up` is
+set to 0. Each target has its own thread, so that a slow target does not delay others. The script ends after --duration seconds or at SIGINT or
+SIGTERM, and prints the counts to stderr. The exit code is 1 if a target never responded.
 """
 import argparse
 import re
@@ -48,7 +48,7 @@ class Target:
             self.said = self.said[-7:] + [text]
 
     def fetch(self, opener, timeout):
-        """Returns the text of a response that arrives within the timeout."""
+        """Returns the text of the response if it arrives within the timeout."""
         deadline = time.monotonic() + timeout
         request = urllib.request.Request(self.url, headers={"Accept": "text/plain;version=0.0.4", "Accept-Encoding": "identity"})
         try:
@@ -184,7 +184,7 @@ def follow(target, options, opener, stop, out, lock):
 
 
 def instances(urls):
-    """Returns {URL: instance label}. The label is host and port, with the path if several targets share them."""
+    """Returns {URL: instance label}. The label is the host and port, plus the path if several targets share them."""
     parts = {url: urllib.parse.urlsplit(url) for url in urls}
     hosts = [part.netloc for part in parts.values()]
     return {url: part.netloc + (part.path + ("?" + part.query if part.query else "") if hosts.count(part.netloc) > 1 else "")

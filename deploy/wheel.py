@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """wheel.py BINARY --out DIR [--auditwheel PROGRAM]: builds a Python wheel with the client, the command `pitwall`, and the server, including the page.
 
-The distribution is called pitwall-server, because the name `pitwall` on PyPI is taken; the import name is pitwall. It replaces the package of
-clients/python, so install only one of them. auditwheel (PyPI) and patchelf bundle the linked libraries with the binary.
+The distribution is called pitwall-server, because the name `pitwall` on PyPI is taken; the import name is pitwall. It replaces the package in
+clients/python, so install only one of the two. auditwheel (PyPI) and patchelf bundle the linked libraries with the binary.
 """
 import argparse
 import base64

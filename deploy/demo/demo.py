@@ -54,7 +54,7 @@ class WebhookReceiver:
 
 
 class Service:
-    """A pitwall process. Its log goes to a file, from which the server addresses are read."""
+    """A pitwall process. It logs to a file, which also provides the server addresses."""
 
     def __init__(self, options, work, name, flags):
         self.name = name
@@ -120,7 +120,7 @@ class Demo:
             log = []
             flags = {"standalone": ["--overrides", overrides, "--webhook", self.hook.url, "--socket", socket]}
         for name, own in flags.items():
-            # The embedded log is one directory, which separate processes must not share.
+            # The embedded log is one directory, and separate processes must not share it.
             data = self.data_dir(name)
             service = Service(self.options, self.work, name,
                               log + own + ["--data-dir", data, "--http-listen", "127.0.0.1:0", "--grpc-listen", "127.0.0.1:0"])
@@ -201,8 +201,8 @@ class Demo:
             self.training.terminate()
         else:
             say("the training job exited on its own with code %d" % code)
-        # A job that ended by a signal may be restarted, so Pitwall ends the job only if no rank has returned within a minute. Issues that are still
-        # open end then.
+        # A job that ended by a signal may be restarted, so Pitwall ends the job only if no rank has returned within a minute. Any open issues then
+        # end.
         say("waiting for the end of the job (a minute without a restart)")
         self.drain(self.options.wait, until=lambda: set(self.found) <= self.ended and self.found)
         self.finished = True
@@ -223,7 +223,7 @@ class Demo:
             return str(error)
 
     def tell_page(self):
-        """Prints the address at which the demo's job can be explored, once the history has the job."""
+        """Prints the address of the page for the demo's job once the history contains the job."""
         deadline = time.time() + 30
         while True:
             try:

@@ -10,7 +10,7 @@ import time
 
 STEP = re.compile(r"^\[(\d+)/(\d+)\] ")
 QUIET_SECONDS = 15
-# Minimum number of steps for an estimate; the first steps are code generation and CMake itself.
+# Minimum number of steps before an estimate is shown. The first steps are code generation and CMake itself.
 FEWEST_STEPS = 10
 
 

@@ -5,14 +5,14 @@ Trains a multi-layer perceptron (numpy, momentum SGD) on scikit-learn's handwrit
 Pitwall's client in the loop. A step takes 20 to 50 ms. Troubles, one line of text each, come from --control (a file
 that is appended to, or a FIFO) or from --script:
 
-    slow_loader [SECONDS]   each batch waits for "storage": the loader takes several times a normal step
+    slow_loader [SECONDS]   each batch waits for "storage": loading takes several times as long as a normal step
     cpu_hog [SECONDS]       processes that keep every core busy
     hang [SECONDS]          one step blocks in a collective; the process is alive and its client sends heartbeats
-    explode [SECONDS]       the learning rate times 1000: the loss becomes NaN; afterwards the last good weights return
-    off [NAME]              ends that trouble, or all
+    explode [SECONDS]       the learning rate is multiplied by 1000 and the loss becomes NaN; afterwards the last good weights are restored
+    off [NAME]              ends that trouble, or all troubles
 
 A script is a list "start:name:seconds", in seconds since the first step: 20:slow_loader:30,60:hang:25.
-Every start and end is a line on stdout and, with --events, a JSON line with its wall-clock time.
+Every start and end is written as a line to stdout and, with --events, as a JSON line with its wall-clock time.
 SIGTERM: finishes the step, prints a last line, and exits with 143.
 """
 import argparse
@@ -55,7 +55,7 @@ while os.getppid() == parent:      # ends with the training process, however tha
 
 
 class Events:
-    """Prints events on stdout, and writes them as JSON lines to a file."""
+    """Writer for events, as text on stdout and as JSON lines in a file."""
 
     def __init__(self, path):
         self._file = open(path, "a", encoding="utf-8") if path else None
@@ -72,7 +72,7 @@ class Events:
 
 
 class Control:
-    """Reads commands from a FIFO or a growing file, and from the timed script. Never blocks."""
+    """Reader for commands from a FIFO or a growing file, and from the timed script. Never blocks."""
 
     def __init__(self, path, script):
         self._script = script  # [(start, line)], sorted
@@ -181,7 +181,7 @@ class Digits:
                 images[i] = np.roll(images[i], (down, right), (0, 1))
             images = images + rng.normal(0.0, 0.15, images.shape)
             if troubles.on("slow_loader"):
-                stop.wait(0.25)  # a read from storage that has become slow
+                stop.wait(0.25)  # a read from slow storage
             yield images.reshape(size, 64), self._labels[picked]
 
 

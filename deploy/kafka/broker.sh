@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # A single Apache Kafka broker (KRaft, no Docker, no ZooKeeper) for tests and demos. Not for production.
 #
-#   broker.sh start DIR [PORT]   starts it in DIR (created if missing); prints "bootstrap=127.0.0.1:PORT" once it answers.
+#   broker.sh start DIR [PORT]   starts it in DIR (created if missing); prints "bootstrap=127.0.0.1:PORT" once it responds.
 #                                If it is running already, prints the line again.
 #   broker.sh stop DIR           stops it (SIGTERM, then SIGKILL after 20 s); succeeds if none is running
-#   broker.sh pause|resume DIR   SIGSTOP / SIGCONT: connections stay open without answers
+#   broker.sh pause|resume DIR   SIGSTOP / SIGCONT: connections stay open without responses
 #   broker.sh kill DIR           SIGKILL, like a crash; a later `start` restarts it on the same port with its data
-#   broker.sh status DIR         prints the bootstrap line and exits with 0 if it answers
+#   broker.sh status DIR         prints the bootstrap line and exits with 0 if it responds
 #   broker.sh fetch              only downloads the jars
 #
-# The jars come from Maven Central once and stay in ${XDG_CACHE_HOME:-~/.cache}/pitwall/kafka-<version>.
-# Environment: KAFKA_VERSION (3.9.1; 4.1.0 works too), KAFKA_HEAP (512m), PITWALL_KAFKA_CACHE (another cache folder),
+# The jars are downloaded from Maven Central once and stay in ${XDG_CACHE_HOME:-~/.cache}/pitwall/kafka-<version>.
+# Environment: KAFKA_VERSION (3.9.1; 4.1.0 works too), KAFKA_HEAP (512m), PITWALL_KAFKA_CACHE (cache directory),
 # KAFKA_START_TIMEOUT_S (90). DIR holds data, log (broker.log), pid, port, server.properties.
 set -euo pipefail
 
@@ -53,7 +53,7 @@ fetch() {
 # Kafka 3.x logs through log4j 1 (reload4j), 4.x through slf4j.
 logging_profile() { [[ ${version%%.*} -ge 4 ]] && echo slf4j-simple || echo reload4j; }
 
-# Succeeds if no process listens on the port, which a connect() call checks.
+# Uses connect() to check that no process listens on the port.
 port_taken() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 free_port() {
@@ -69,12 +69,12 @@ running_pid() {
   local pid
   [[ -s $dir/pid ]] || return 1
   pid=$(<"$dir/pid")
-  # The PID may belong to another process by now, so this check requires that the process is the broker of this directory.
+  # The PID may belong to another process by now, so the process must also be the broker of this directory.
   kill -0 "$pid" 2>/dev/null && tr '\0' '\n' <"/proc/$pid/cmdline" 2>/dev/null | grep -qxF -- "$dir/server.properties" || return 1
   echo "$pid"
 }
 
-# Sends an ApiVersions request (version 0) and expects a plausible response length, which shows that the broker's request threads work.
+# Sends an ApiVersions request (version 0) and expects a plausible response length. A response shows that the broker's request threads work.
 answers() {
   local port=$1 length
   length=$(
@@ -111,7 +111,7 @@ transaction.state.log.replication.factor=1
 transaction.state.log.min.isr=1
 transaction.state.log.num.partitions=4
 group.initial.rebalance.delay.ms=0
-# After a kill, the new broker must wait until the old one's session has ended.
+# After a kill, the new broker must wait for the old broker's session to end.
 broker.heartbeat.interval.ms=1000
 broker.session.timeout.ms=4000
 PROPERTIES
