@@ -41,9 +41,10 @@ double Measured(const plan::ProgramPtr& program, int64_t apart) {
       // This function reads all pairs of samples and caches no results, so reading its last ticks
       // is enough to measure its state.
       if (function == WindowFunction::kRobustDeriv && tick < 698 * kSecond) continue;
-      store.Read(d, function == WindowFunction::kHistogram  ? std::span(bounds)
-                    : function == WindowFunction::kQuantile ? std::span(arguments).first(1)
-                                                            : std::span(arguments));
+      store.results().Read(d, function == WindowFunction::kHistogram ? std::span(bounds)
+                              : function == WindowFunction::kQuantile
+                                  ? std::span(arguments).first(1)
+                                  : std::span(arguments));
     }
   }
   return static_cast<double>(store.MemoryBytes()) / static_cast<double>(kSeries);

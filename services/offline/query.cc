@@ -104,13 +104,13 @@ StatusOr<QueryAnswer> RunLive(const std::vector<QuerySeries>& series, const Quer
     RETURN_IF_ERROR(Feed(points, at, &next, &store));
     store.SealTo(at);
     store.BeginTick(at);
-    evaluator.Begin(at, &store, subqueries.views());
+    evaluator.Begin(at, &store.results(), subqueries.views());
     subqueries.Begin(at);
     subqueries.Finish(&evaluator);
     if (at < tick) continue;
     ASSIGN_OR_RETURN(const eval::Vector* result, evaluator.Evaluate(root));
     for (const plan::DemandRef& ref : engine::DemandsBelow(domain, root)) {
-      RETURN_IF_ERROR(ref.source == 0 ? store.DemandStatus(ref.demand)
+      RETURN_IF_ERROR(ref.source == 0 ? store.results().StatusOf(ref.demand)
                                       : subqueries.Check(ref, tick));
     }
     QueryAnswer::Tick out{tick, {}};

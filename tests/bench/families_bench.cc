@@ -179,7 +179,7 @@ class Job {
       const int64_t tick = Tell();
       const double sealed = CpuNs();
       store_->BeginTick(tick);
-      const Column column = store_->Read(0, arguments_);
+      const Column column = store_->results().Read(0, arguments_);
       const double read = CpuNs();
       present_ += column.present[0];
       cost.in += sealed - begin;

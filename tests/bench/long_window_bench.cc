@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "services/window/store/series_store.h"
+#include "services/window/store/store_snapshot.h"
 
 namespace {
 
@@ -97,7 +98,7 @@ Result Run(const Case& c, Data data, size_t series, int64_t panes) {
     if (!store.Append({minute * kMinute - 1, "s", "boot", 1, 0}, plan, row).ok()) std::abort();
     store.SealTo(minute * kMinute);
     store.BeginTick(minute * kMinute);
-    if (minute > panes) present += store.Read(0, c.arguments).present[0];
+    if (minute > panes) present += store.results().Read(0, c.arguments).present[0];
   }
   const double all = static_cast<double>(series) * static_cast<double>(measured);
   Result result;
@@ -108,7 +109,7 @@ Result Run(const Case& c, Data data, size_t series, int64_t panes) {
   result.tick -= (CpuNs() - begin) / all;
   result.bytes = static_cast<double>(store.MemoryBytes()) / static_cast<double>(series);
   BinaryWriter out;
-  store.Save(out);
+  window::StoreSnapshot::Save(store, out);
   result.snapshot = static_cast<double>(out.data().size()) / static_cast<double>(series);
   if (present == 0) std::printf("no values read! ");
   return result;

@@ -4,7 +4,7 @@
 
 #include "rules/alert/alert_state.h"
 #include "services/base/text/strings.h"
-#include "services/window/store/series_store.h"
+#include "services/window/store/demand_results.h"
 
 namespace pitwall::engine {
 
@@ -37,7 +37,7 @@ Status CheckWindows(const plan::DomainPlan& domain, const plan::Rule& rule) {
   for (const plan::NodeId node : plan::RootsOf(rule)) {
     for (const plan::DemandRef& ref : DemandsBelow(domain, node)) {
       const Demand& demand = plan::DemandsOf(domain, ref.source).demands[ref.demand];
-      const Status status = window::SeriesStore::Validate(demand);
+      const Status status = window::ValidateDemand(demand);
       if (!status.ok())
         return Annotate(status, Cat(rule.file, ":", rule.line, ": rule ", rule.name));
     }

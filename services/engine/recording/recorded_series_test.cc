@@ -114,7 +114,7 @@ groups:
   const std::vector<window::SeriesId> ended =
       recorded.Inherit(&recorded_, domain(), next->domains[0]);
   ASSERT_EQ(ended.size(), 1u) << "group h was removed";
-  EXPECT_EQ(store_.LabelsOf(ended[0])->ToString(), "c{x=\"1\"}");
+  EXPECT_EQ(store_.series().LabelsOf(ended[0])->ToString(), "c{x=\"1\"}");
   BeginTick();
   EXPECT_TRUE(Record(&recorded, next->domains[0], 0, 0, {}).ok());
   EXPECT_THAT(written_, ElementsAre("b{x=\"1\"} stale"));

@@ -8,6 +8,7 @@
 #include "services/engine/recording/rule_observer.h"
 #include "services/model/labels.h"
 #include "services/window/store/series_store.h"
+#include "services/window/store/series_table.h"
 
 namespace pitwall::engine {
 
@@ -24,7 +25,8 @@ class SeriesWriter {
   bool Write(window::SeriesId id, int64_t position, double value) {
     const bool taken = store_->Record(id, position, value);
     if (observer_ == nullptr) return taken;
-    if (const Labels* labels = store_->LabelsOf(id)) observer_->Recorded(*labels, position, value);
+    if (const Labels* labels = store_->series().LabelsOf(id))
+      observer_->Recorded(*labels, position, value);
     return taken;
   }
 

@@ -25,7 +25,7 @@ void RuleEvaluator::EvaluateGroup(size_t group, const EvalScope& scope) {
 void RuleEvaluator::EvaluateRule(RuleState* state, const EvalScope& scope) {
   ++to_.counters->evaluations;
   const RuleSpec& spec = state->spec;
-  state->needs.Read(to_.inputs->store().get());
+  state->needs.Read(&to_.inputs->store()->results());
   Status error = state->broken;
   // A rule has no result while a need derived from its expression is missing. The exception is a
   // window that still holds samples that an instant selector does not see. These samples count, as

@@ -11,7 +11,7 @@
 
 #include "rules/plan/program/program.h"
 #include "services/base/binary.h"
-#include "services/window/store/series_store.h"
+#include "services/model/windows/demand.h"
 
 namespace pitwall::engine {
 
@@ -29,7 +29,7 @@ class RuleNeeds {
   }
 
   // Handles a tick of the rule. On a step clock, a need only becomes absent after Judge has run.
-  void Read(window::SeriesStore* windows) {
+  void Read(ColumnView* windows) {
     for (size_t i = 0; i < met_.size(); ++i) {
       const Column column = windows->Read(rule_->needs[i].demand);
       const bool met =

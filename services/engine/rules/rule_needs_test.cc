@@ -23,7 +23,7 @@ class RuleNeedsTest : public testing::Test {
     }
     store_.SealTo(tick_);
     store_.BeginTick(tick_);
-    needs->Read(&store_);
+    needs->Read(&store_.results());
   }
 
   plan::ProgramPtr program_ = ProgramForTest(R"rules(

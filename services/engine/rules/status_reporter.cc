@@ -82,14 +82,14 @@ std::string StatusReporter::WindowText(const RuleSpec& spec, int64_t position) c
     full = std::max(full, from_.inputs->subqueries().FullFrom(subquery));
     reach += from_.inputs->domain().subqueries[subquery].reach;
   }
-  const window::SeriesStore& store = *from_.inputs->store();
+  const window::DemandResults& results = from_.inputs->store()->results();
   for (const plan::DemandRef& ref : spec.demands) {
     if (ref.source > 0) continue;
-    if (const auto level = store.Filling(ref.demand); level.has_value()) {
+    if (const auto level = results.Filling(ref.demand); level.has_value()) {
       return Cat("a window of first samples of the attempt is not full: ", level->has, " of ",
                  level->wants, " samples");
     }
-    const int64_t from = store.FullFrom(ref.demand);
+    const int64_t from = results.FullFrom(ref.demand);
     if (from > kMinPosition) full = std::max(full, from + reach);
   }
   if (full <= position) return "";

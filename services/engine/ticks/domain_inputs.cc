@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "services/window/store/store_snapshot.h"
+
 namespace pitwall::engine {
 
 namespace {
@@ -31,14 +33,14 @@ void DomainInputs::SetOrigin(int64_t origin) {
 void DomainInputs::BeginTick(int64_t tick) {
   store_->SealTo(tick);
   store_->BeginTick(tick);
-  evaluator_->Begin(tick, store_.get(), subqueries_.views());
+  evaluator_->Begin(tick, &store_->results(), subqueries_.views());
   subqueries_.Begin(tick);
 }
 
 bool DomainInputs::ReturnTo(int64_t tick) {
   if (store_->sealed() != tick) return false;
   store_->BeginTick(tick);
-  evaluator_->Begin(tick, store_.get(), subqueries_.views());
+  evaluator_->Begin(tick, &store_->results(), subqueries_.views());
   subqueries_.Begin(tick);
   return true;
 }
@@ -46,7 +48,7 @@ bool DomainInputs::ReturnTo(int64_t tick) {
 Status DomainInputs::CheckWindows(std::span<const plan::DemandRef> demands, int64_t tick) const {
   for (const plan::DemandRef& ref : demands) {
     Status status =
-        ref.source == 0 ? store_->DemandStatus(ref.demand) : subqueries_.Check(ref, tick);
+        ref.source == 0 ? store_->results().StatusOf(ref.demand) : subqueries_.Check(ref, tick);
     if (!status.ok()) return status;
   }
   return OkStatus();
@@ -78,7 +80,7 @@ size_t DomainInputs::MemoryBytes() const {
 
 void DomainInputs::Save(BinaryWriter& out) const {
   BinaryWriter store;
-  store_->Save(store);
+  window::StoreSnapshot::Save(*store_, store);
   out.Str(store.data());
   subqueries_.Save(out);
 }
@@ -87,7 +89,7 @@ Status DomainInputs::Restore(BinaryReader& in) {
   const std::string bytes = in.Str();
   BinaryReader store(bytes);
   ASSIGN_OR_RETURN(store_,
-                   window::SeriesStore::Restore(store, DemandsOf(program_, domain_), limits_));
+                   window::StoreSnapshot::Restore(store, DemandsOf(program_, domain_), limits_));
   return subqueries_.Restore(in);
 }
 

@@ -33,7 +33,7 @@ SubqueryResults::DemandsPtr Subqueries::DemandsOf(size_t index) const {
 void Subqueries::Link() {
   views_.clear();
   inner_.clear();
-  for (const auto& results : results_) views_.push_back(&results->store());
+  for (const auto& results : results_) views_.push_back(&results->store().results());
   for (const plan::Subquery& subquery : domain().subqueries)
     inner_.push_back(SubqueriesBelow(domain(), subquery.expr));
   all_.resize(results_.size());

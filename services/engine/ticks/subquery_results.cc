@@ -6,6 +6,7 @@
 
 #include "services/base/text/strings.h"
 #include "services/model/value.h"
+#include "services/window/store/store_snapshot.h"
 
 namespace pitwall::engine {
 
@@ -52,7 +53,7 @@ Status SubqueryResults::Check(const Demand& demand, uint32_t index, int64_t tick
   const auto failed =
       std::upper_bound(failures_.begin(), failures_.end(), end - demand.range - demand.lookback);
   if (failed != failures_.end() && *failed <= end) return failure_;
-  return store_->DemandStatus(index);
+  return store_->results().StatusOf(index);
 }
 
 void SubqueryResults::Replace(DemandsPtr demands) {
@@ -78,7 +79,7 @@ void SubqueryResults::Save(BinaryWriter& out) const {
   out.U64(static_cast<uint64_t>(failure_.code()));
   out.Str(ToStd(failure_.message()));
   BinaryWriter store;
-  store_->Save(store);
+  window::StoreSnapshot::Save(*store_, store);
   out.Str(store.data());
 }
 
@@ -94,7 +95,7 @@ Status SubqueryResults::Restore(BinaryReader& in, DemandsPtr demands,
   const std::string bytes = in.Str();
   if (!in.ok()) return DataLoss("snapshot: subquery is damaged");
   BinaryReader store(bytes);
-  ASSIGN_OR_RETURN(store_, window::SeriesStore::Restore(store, std::move(demands), limits));
+  ASSIGN_OR_RETURN(store_, window::StoreSnapshot::Restore(store, std::move(demands), limits));
   return OkStatus();
 }
 

@@ -12,6 +12,7 @@
 #include "services/window/functions/order_statistics.h"
 #include "services/window/functions/rank_tracker.h"
 #include "services/window/store/series_store.h"
+#include "services/window/store/store_snapshot.h"
 #include "services/window/testing/series_store.h"
 
 namespace pitwall::window {
@@ -31,14 +32,14 @@ TEST(OrderedWindow, QuantileOverLimit_IsErrorUntilWithinLimit) {
   f.Tick(2);
   EXPECT_EQ(f.Get(0), std::nullopt);
   EXPECT_EQ(f.Get(1), 6000.0 * 5999 / 2);
-  EXPECT_EQ(f.store.DemandStatus(0).code(), absl::StatusCode::kResourceExhausted);
-  const Column column = f.store.Read(0, kLeast);
+  EXPECT_EQ(f.store.results().StatusOf(0).code(), absl::StatusCode::kResourceExhausted);
+  const Column column = f.store.results().Read(0, kLeast);
   EXPECT_EQ(column.present[1], 1);
   for (int64_t t = 3; t <= 40; ++t) {
     ASSERT_TRUE(f.Put(t * kSecond, static_cast<double>(t)).ok());
     f.Tick(t);
   }
-  EXPECT_TRUE(f.store.DemandStatus(0).ok());
+  EXPECT_TRUE(f.store.results().StatusOf(0).ok());
   EXPECT_EQ(f.Get(0), 31);  // φ = 0 gives the minimum of 31..40
 }
 
@@ -48,31 +49,31 @@ TEST(OrderedWindow, RecoveredStoreEqualsRestoredStore) {
   const std::vector<Demand> demands{Window(WindowFunction::kQuantile, 10),
                                     Window(WindowFunction::kQuantile, 7)};
   Fixture f(demands);
-  const auto set = std::make_shared<DemandSet>(f.store.demands());
+  const auto set = std::make_shared<DemandSet>(f.store.results().demands());
   std::vector<bool> full;
   for (int64_t t = 1; t <= 60; ++t) {
     const int64_t samples = t > 13 && t <= 22 ? 1500 : 10;
     for (int64_t i = 1; i <= samples; ++i)
       ASSERT_TRUE(f.Put((t - 1) * kSecond + i * kSecond / samples, static_cast<double>(t)).ok());
     BinaryWriter out;
-    f.store.Save(out);
+    StoreSnapshot::Save(f.store, out);
     BinaryReader in(out.data());
-    const auto restored = SeriesStore::Restore(in, set, {});
+    const auto restored = StoreSnapshot::Restore(in, set, {});
     ASSERT_TRUE(restored.ok());
     f.Tick(t);
     (*restored)->SealTo(t * kSecond);
     (*restored)->BeginTick(t * kSecond);
     for (uint32_t d = 0; d < 2; ++d) {
       const auto live = f.Get(d);
-      const Column again = (*restored)->Read(d, kLeast);
+      const Column again = (*restored)->results().Read(d, kLeast);
       ASSERT_EQ(live.has_value(), again.present[0] != 0) << "tick " << t << " demand " << d;
-      ASSERT_EQ(f.store.DemandStatus(d), (*restored)->DemandStatus(d));
+      ASSERT_EQ(f.store.results().StatusOf(d), (*restored)->results().StatusOf(d));
       if (!live) continue;
       ASSERT_EQ(*live, again.values[0]);
       // φ = 0 gives the minimum, which is the oldest value.
       ASSERT_EQ(*live, static_cast<double>(std::max<int64_t>(1, t - (d == 0 ? 9 : 6))));
     }
-    full.push_back(f.store.DemandStatus(0).ok());
+    full.push_back(f.store.results().StatusOf(0).ok());
   }
   EXPECT_FALSE(full[20]);
   EXPECT_TRUE(full[39]);  // retried at each multiple of ten panes
@@ -107,7 +108,7 @@ void ExpectQuantilesOf(int data, int mad_from) {
     for (int k = 0; k < 12; ++k) {
       if (random() % 3 == 0) continue;
       const double phi = k / 11.0;
-      const Column column = f.store.Read(0, std::vector<double>{phi});
+      const Column column = f.store.results().Read(0, std::vector<double>{phi});
       ASSERT_EQ(column.present[0] != 0, !window.empty());
       if (window.empty()) continue;
       const double want = QuantileOf(window, phi);
@@ -116,7 +117,7 @@ void ExpectQuantilesOf(int data, int mad_from) {
           << "tick " << t << " quantile " << phi;
     }
     if (t < mad_from || window.empty()) continue;
-    const double mad = f.store.Read(1, {}).values[0], want = MadOf(window);
+    const double mad = f.store.results().Read(1, {}).values[0], want = MadOf(window);
     ASSERT_TRUE(std::isnan(want) ? std::isnan(mad) : mad == want) << t;
   }
 }

@@ -7,6 +7,7 @@
 #include "services/base/check.h"
 #include "services/base/text/strings.h"
 #include "services/model/value.h"
+#include "services/window/store/demand_results.h"
 
 namespace pitwall::window {
 
@@ -14,11 +15,6 @@ namespace {
 
 bool SameBits(double a, double b) {
   return std::bit_cast<uint64_t>(a) == std::bit_cast<uint64_t>(b);
-}
-
-bool GoesBySeries(const Demand& demand, const FunctionPlan& plan) {
-  return demand.kind == WindowKind::kSamples || demand.kind == WindowKind::kFirst ||
-         plan.family == Family::kSamples || plan.family == Family::kStates;
 }
 
 SeriesTrackKey KeyOf(const Demand& demand, const FunctionPlan& plan, uint32_t epoch) {
@@ -47,59 +43,16 @@ TrackKey TrackKeyOf(const Demand& demand, const FunctionPlan& plan, const Window
 
 }  // namespace
 
-Status SeriesStore::Validate(const Demand& demand) {
-  const std::optional<FunctionPlan> plan = PlanOf(demand.kind, demand.function);
-  if (!plan.has_value()) {
-    return InvalidArgument("this function does not support this kind of window");
-  }
-  const bool states = plan->family == Family::kStates;
-  if (demand.kind == WindowKind::kAttempt && plan->finish == nullptr && !states &&
-      plan->family != Family::kSketch) {
-    return InvalidArgument(
-        "this function needs every sample of its window; it does not support [attempt]");
-  }
-  if (demand.offset < 0)
-    return InvalidArgument(Cat("offset: must not be negative (got ", demand.offset, ")"));
-  const bool instant = demand.kind == WindowKind::kInstant;
-  if (demand.interval <= 0 && (!instant || demand.offset > 0)) {
-    return InvalidArgument(Cat("interval: must be positive (got ", demand.interval, ")"));
-  }
-  if ((instant || states || demand.kind == WindowKind::kSamples) && demand.lookback <= 0) {
-    return InvalidArgument(Cat("look-back: must be positive (got ", demand.lookback, ")"));
-  }
-  if (!instant && demand.kind != WindowKind::kAttempt && demand.range <= 0)
-    return InvalidArgument(Cat("range: must be positive (got ", demand.range, ")"));
-  if (demand.kind == WindowKind::kSamples && demand.range > kMaxOrderedSamples) {
-    return ResourceExhausted(Cat("a window of ", demand.range,
-                                 " samples is too long; the limit is ", kMaxOrderedSamples));
-  }
-  if (demand.kind == WindowKind::kFirst && demand.range > kMaxFirstSamples) {
-    return ResourceExhausted(Cat("a window of the first ", demand.range,
-                                 " samples is too long; the limit is ", kMaxFirstSamples));
-  }
-  if (demand.skip < 0)
-    return InvalidArgument(Cat("skip: must not be negative (got ", demand.skip, ")"));
-  if (std::max({demand.range, demand.offset, demand.lookback, demand.interval}) >
-      kMaxPosition / 4) {
-    return InvalidArgument("range, offset, look-back, or interval is too long");
-  }
-  if (instant && demand.offset == 0) return OkStatus();
-  if (GoesBySeries(demand, *plan)) return OkStatus();
-  const WindowShape shape = ShapeOf(demand, 0);
-  const int64_t most = plan->family == Family::kOrdered ? kMaxOrderedSamples : kMaxPanes;
-  if (shape.panes + shape.delay > most) {
-    return ResourceExhausted(Cat("the window and its offset span ", shape.panes + shape.delay,
-                                 " panes; the limit is ", most,
-                                 "; use a longer interval or a shorter window"));
-  }
-  return OkStatus();
+bool IsKeptBySeries(const Demand& demand, const FunctionPlan& plan) {
+  return demand.kind == WindowKind::kSamples || demand.kind == WindowKind::kFirst ||
+         plan.family == Family::kSamples || plan.family == Family::kStates;
 }
 
 WindowRef DemandTable::WindowOf(const Demand& demand, const FunctionPlan& plan,
                                 const DemandAge& age, int64_t origin, WindowSet& windows) const {
   WindowRef at;
   if (demand.kind == WindowKind::kInstant && demand.offset == 0) return at;
-  if (GoesBySeries(demand, plan)) {
+  if (IsKeptBySeries(demand, plan)) {
     at.by_series = windows.SeriesTrackFor(KeyOf(demand, plan, age.epoch), age.since);
     at.by_series->AddDemand(demand);
     return at;
@@ -127,7 +80,7 @@ void DemandTable::Assign(std::shared_ptr<const DemandSet> set,
     State& state = states[d];
     state.age = d < ages.size() && ages[d].has_value() ? *ages[d] : now;
     state.status = demand.selector < set_->selectors.size()
-                       ? SeriesStore::Validate(demand)
+                       ? ValidateDemand(demand)
                        : InvalidArgument(Cat("demand ", d, ": unknown selector ", demand.selector));
     if (!state.status.ok()) continue;
     state.plan = PlanOf(demand.kind, demand.function);

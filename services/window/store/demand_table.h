@@ -16,6 +16,7 @@
 #include "services/window/store/selector_columns.h"
 #include "services/window/store/series_store.h"
 #include "services/window/store/series_table.h"
+#include "services/window/store/store_progress.h"
 #include "services/window/store/window_set.h"
 
 namespace pitwall::window {
@@ -26,12 +27,8 @@ struct DemandAge {
   int64_t since = kMinPosition;  // sealed position at that time; kMinPosition for the first set
 };
 
-// State of the store at the time of a read.
-struct ReadTime {
-  int64_t tick;
-  int64_t attempt_at;  // exclusive start of attempt windows
-  uint64_t version;    // changes with everything that a read can see; never 0
-};
+// Returns whether the demand has a window for each series, as opposed to a window over panes.
+bool IsKeptBySeries(const Demand& demand, const FunctionPlan& plan);
 
 // Not thread-safe. Demands are identified by their index in the set.
 class DemandTable {
@@ -56,7 +53,7 @@ class DemandTable {
   // Returns the demand's result. Valid until the next read of the demand.
   Column Read(uint32_t demand, std::span<const double> arguments, const ReadTime& time,
               const SelectorColumns& columns, const SeriesTable& series);
-  // The following functions implement the corresponding SeriesStore functions.
+  // The following functions implement the corresponding DemandResults functions.
   Status StatusOf(uint32_t demand) const;
   int64_t FullFrom(uint32_t demand) const;
   std::optional<PrefixProgress> Filling(uint32_t demand, int64_t tick) const;

@@ -31,14 +31,4 @@ void SelectorWindows::Remap(size_t size, const std::vector<uint32_t>& keep) {
   for (SketchWindow* sketch : sketches_) remap(sketch);
 }
 
-void SelectorWindows::ClearColumns(size_t size, const std::vector<uint32_t>& columns) {
-  const auto clear = [&](auto* windows) {
-    windows->SetColumns(size);
-    windows->ClearColumns(columns);
-  };
-  for (Track* track : tracks_) clear(track);
-  for (SeriesTrack* track : series_tracks_) clear(track);
-  for (SketchWindow* sketch : sketches_) clear(sketch);
-}
-
 }  // namespace pitwall::window

@@ -36,7 +36,6 @@ class SelectorWindows {
   // Reorders the columns: column i of the result was column keep[i]. `size` is the previous number
   // of columns.
   void Remap(size_t size, const std::vector<uint32_t>& keep);
-  void ClearColumns(size_t size, const std::vector<uint32_t>& columns);
 
  private:
   std::vector<Track*> tracks_;

@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "services/base/check.h"
 #include "services/window/store/store_state.h"
 
 namespace pitwall::window {
@@ -12,8 +11,9 @@ SeriesStore::State::State(std::shared_ptr<const DemandSet> set, const Limits& li
       series(limits),
       columns(*set),
       demands(limits),
-      windows(limits) {
-  demands.Assign(std::move(set), {}, sealed, origin, windows);
+      windows(limits),
+      results(demands, progress, columns, series) {
+  demands.Assign(std::move(set), {}, progress.sealed(), progress.origin(), windows);
 }
 
 SeriesStore::SeriesStore(std::shared_ptr<const DemandSet> demands, Limits limits)
@@ -21,24 +21,8 @@ SeriesStore::SeriesStore(std::shared_ptr<const DemandSet> demands, Limits limits
 
 SeriesStore::~SeriesStore() = default;
 
-uint64_t SeriesStore::Generation(uint32_t selector) const {
-  return state_->columns.generation(selector);
-}
-std::span<const Labels* const> SeriesStore::Series(uint32_t selector) const {
-  return state_->columns.labels(selector);
-}
-
-Column SeriesStore::Read(uint32_t demand, std::span<const double> arguments) {
-  State& s = *state_;
-  PITWALL_CHECK(s.tick == s.sealed);
-  return s.demands.Read(demand, arguments, {s.tick, s.attempt_at, s.version}, s.columns, s.series);
-}
-
-Status SeriesStore::DemandStatus(uint32_t demand) const { return state_->demands.StatusOf(demand); }
-int64_t SeriesStore::FullFrom(uint32_t demand) const { return state_->demands.FullFrom(demand); }
-std::optional<PrefixProgress> SeriesStore::Filling(uint32_t demand) const {
-  return state_->demands.Filling(demand, state_->tick);
-}
+DemandResults& SeriesStore::results() { return state_->results; }
+const SeriesTable& SeriesStore::series() const { return state_->series; }
 
 void SeriesStore::Replace(std::shared_ptr<const DemandSet> demands) {
   State& s = *state_;
@@ -52,10 +36,11 @@ void SeriesStore::Replace(std::shared_ptr<const DemandSet> demands) {
     const auto it = by_key.find(selector.Key());
     moved_to.push_back(it == by_key.end() ? UINT32_MAX : std::exchange(it->second, UINT32_MAX));
   }
-  s.columns.Replace(*demands, moved_to, s.series, s.version + 1);
-  s.demands.Replace(std::move(demands), moved_to, s.sealed, s.origin, s.windows);
+  s.columns.Replace(*demands, moved_to, s.series, s.progress.version() + 1);
+  s.demands.Replace(std::move(demands), moved_to, s.progress.sealed(), s.progress.origin(),
+                    s.windows);
   ++s.layout;
-  ++s.version;
+  s.progress.NoteChange();
 }
 
 void SeriesStore::Reset() {
@@ -65,15 +50,10 @@ void SeriesStore::Reset() {
   s.series.DropSamples();
   s.windows.Reset();
   s.demands.Reset();
-  s.sealed = s.tick = s.attempt_at = kMinPosition;
-  ++s.version;
+  s.progress.Reset();
 }
 
-bool SeriesStore::IsEmpty() const {
-  return state_->series.count() == 0 && state_->open.rows().empty();
-}
 const StoreCounters& SeriesStore::counters() const { return state_->counters; }
-const DemandSet& SeriesStore::demands() const { return state_->demands.set(); }
 
 size_t SeriesStore::MemoryBytes() const {
   const State& s = *state_;

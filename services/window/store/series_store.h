@@ -7,8 +7,8 @@
 //
 // Rows are stored as open rows until SealTo passes them, and are then applied in RowKey order. Each
 // selector has one column per series. Each (selector, pane grid) is a Track, which collects the
-// samples of one pane as rows indexed by series. Each (track, window, function family) is a window
-// state over such rows (window_state.h).
+// samples of one pane as rows indexed by series. Each (track, window, function family) has a state
+// over such rows (services/window/tracks/track_windows.h).
 //
 // Positions are int64: nanoseconds, or steps times kStepUnit (services/model/position.h).
 #pragma once
@@ -20,16 +20,17 @@
 #include <string_view>
 #include <vector>
 
-#include "services/base/binary.h"
 #include "services/base/id.h"
 #include "services/base/status.h"
 #include "services/model/labels.h"
 #include "services/model/position.h"
 #include "services/model/windows/demand.h"
 #include "services/model/windows/window_limits.h"
-#include "services/window/tracks/prefix_progress.h"
+#include "services/window/store/demand_results.h"
 
 namespace pitwall::window {
+
+class SeriesTable;
 
 using SeriesId = Id<struct SeriesIdTag>;
 using RowPlanId = Id<struct RowPlanIdTag>;
@@ -43,7 +44,7 @@ struct Limits {
   uint32_t long_panes = 1024;
   // Limit on packed samples, shared by all windows of more than long_panes panes over one selector
   // and pane grid. Above the limit, the oldest samples are dropped, and the windows that need the
-  // dropped samples have no results (see DemandStatus).
+  // dropped samples have no results (see DemandResults::StatusOf).
   size_t max_window_bytes = size_t{1} << 30;
 };
 
@@ -57,7 +58,7 @@ struct RowKey {
   uint32_t index = 0;
 };
 
-// Totals since the creation of the store. They survive Save and Restore.
+// Totals since the creation of the store. Snapshots contain them.
 struct StoreCounters {
   uint64_t cells_appended = 0;    // cells in accepted rows, including missing and unwanted cells
   uint64_t samples_sealed = 0;    // applied samples, excluding duplicates
@@ -68,7 +69,9 @@ struct StoreCounters {
   uint64_t series_forgotten = 0;  // series forgotten by Expire
 };
 
-class SeriesStore final : public ColumnView {
+// State machine of the samples. DemandResults reads it, and StoreSnapshot (store_snapshot.h) saves
+// and restores it.
+class SeriesStore final {
  public:
   // Shared ID of all series that no selector matches. Dropping their samples costs nothing.
   static constexpr SeriesId kUnwanted{UINT32_MAX};
@@ -76,7 +79,7 @@ class SeriesStore final : public ColumnView {
   // multiple of the group's interval.
   static constexpr int64_t kMaxPanes = pitwall::kMaxPanes;
   // Maximum number of samples per series in windows that keep each sample (quantile_over_time, [N
-  // samples], …). A series with more samples has no result (see DemandStatus).
+  // samples], …). A series with more samples has no result (see DemandResults::StatusOf).
   static constexpr uint32_t kMaxOrderedSamples = kMaxKeptSamples;
   // Maximum number of samples in a kFirst window. They are kept for the whole attempt.
   static constexpr uint32_t kMaxFirstSamples = pitwall::kMaxFirstSamples;
@@ -85,16 +88,10 @@ class SeriesStore final : public ColumnView {
   // count once.
   static constexpr uint32_t kMaxSketchSamples = pitwall::kMaxSketchSamples;
 
-  // Checks whether the store can serve the demand. Returns InvalidArgument for an invalid range,
-  // interval, offset, or function, and ResourceExhausted for more than kMaxPanes panes or
-  // kMaxOrderedSamples samples. Functions that keep each sample may use at most kMaxOrderedSamples
-  // panes.
-  static Status Validate(const Demand& demand);
-
-  // Creates a store. A demand that Validate rejects has no state, and its Read returns a column
-  // without present values.
+  // Creates a store. A demand that ValidateDemand rejects has no state, and its Read returns a
+  // column without present values.
   SeriesStore(std::shared_ptr<const DemandSet> demands, Limits limits);
-  ~SeriesStore() override;
+  ~SeriesStore();
   SeriesStore(const SeriesStore&) = delete;
   SeriesStore& operator=(const SeriesStore&) = delete;
 
@@ -143,31 +140,16 @@ class SeriesStore final : public ColumnView {
   // series now has this value at the position.
   bool Record(SeriesId id, int64_t position, double value);
 
-  // ---- ColumnView. Demands are read at ticks that are multiples of their interval, counted from
-  // the origin if align_job is set.
-  uint64_t Generation(uint32_t selector) const override;
-  std::span<const Labels* const> Series(uint32_t selector) const override;
-  using ColumnView::Read;
-  Column Read(uint32_t demand, std::span<const double> arguments) override;
-  // Returns OK, or the reason why columns of this demand have no results. The reason is the error
-  // from Validate, or ResourceExhausted in three cases: a series has more than kMaxOrderedSamples
-  // samples in a quantile's window, a series has more than kMaxSketchSamples samples in a sketch's
-  // window, or samples of the window were dropped because of max_window_bytes.
-  Status DemandStatus(uint32_t demand) const;
-  // Returns the position from which the demand's window is complete. For demands of the first set,
-  // it is kMinPosition, and their partial windows are evaluated as in Prometheus. For demands that
-  // Replace added, it is later.
-  int64_t FullFrom(uint32_t demand) const;
-  // For kFirst: returns the progress of the fullest window while no series has a full window.
-  std::optional<PrefixProgress> Filling(uint32_t demand) const;
+  // ---- Reads. Returns the results of the demands at the current tick.
+  DemandResults& results();
+  // Returns the labels and the newest sealed sample of each series.
+  const SeriesTable& series() const;
 
   // ---- Lifetime of the state. Resets the store for a new attempt on the step clock, or if the
   // step number decreased. All samples, open rows, and panes are dropped, sealed() returns to
   // kMinPosition, and every window counts as part of the first set again. IDs, plans, and the
   // origin are kept.
   void Reset();
-  // Drops the sealed and open samples of the given series. sealed() is unchanged.
-  void Reset(std::span<const SeriesId> ids);
   // Replaces the demands on a hot reload. Demands with equal keys keep their state; the other
   // demands start empty at sealed().
   void Replace(std::shared_ptr<const DemandSet> demands);
@@ -178,27 +160,12 @@ class SeriesStore final : public ColumnView {
   // calls. Call this rarely, for example every minute.
   std::vector<SeriesId> Expire();
 
-  // Saves everything except plans, including open rows. Restore requires the same demands and
-  // returns InvalidArgument for other demands and DataLoss for damaged bytes. The restored store
-  // returns bit-identical results for all later calls.
-  void Save(BinaryWriter& out) const;
-  static StatusOr<std::unique_ptr<SeriesStore>> Restore(BinaryReader& in,
-                                                        std::shared_ptr<const DemandSet> demands,
-                                                        Limits limits);
-
   // ---- Inspection.
-  bool IsEmpty() const;  // whether there are no series and no open rows
-  size_t SeriesCount() const;
-  size_t OpenSamples() const;
   size_t MemoryBytes() const;
   const StoreCounters& counters() const;
-  const DemandSet& demands() const;
-  // Returns the labels of a series, or nullptr if the ID is unknown.
-  const Labels* LabelsOf(SeriesId id) const;
-  // Returns the position of the newest sealed sample, including stale markers.
-  std::optional<int64_t> LastPosition(SeriesId id) const;
 
  private:
+  friend class StoreSnapshot;
   struct State;
   std::unique_ptr<State> state_;
 };

@@ -10,6 +10,8 @@
 #include <random>
 
 #include "services/model/value.h"
+#include "services/window/store/series_table.h"
+#include "services/window/store/store_snapshot.h"
 #include "services/window/testing/series_store.h"
 
 namespace pitwall::window {
@@ -42,7 +44,7 @@ TEST(SeriesStore, StaleMarkerEndsOnlyInstantSelector) {
   EXPECT_EQ(f.Get(1), std::nullopt);
   EXPECT_EQ(f.Get(2), 7);
   EXPECT_EQ(f.store.counters().stale_markers, 1u);
-  EXPECT_EQ(f.store.LastPosition(f.a), 11 * kSecond);
+  EXPECT_EQ(f.store.series().last(f.a).position, 11 * kSecond);
 }
 
 TEST(SeriesStore, DuplicatePosition_FirstByRowKeyWins) {
@@ -74,8 +76,9 @@ TEST(SeriesStore, RejectsInvalidInput) {
   EXPECT_EQ(f.Put(kMinPosition, 1).code(), absl::StatusCode::kInvalidArgument);
   ASSERT_TRUE(f.Put(11 * kSecond, 1).ok());
   ASSERT_TRUE(f.Put(12 * kSecond, 1).ok());
-  EXPECT_EQ(f.Put(13 * kSecond, 1).code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(f.store.OpenSamples(), 2u);
+  const Status full = f.Put(13 * kSecond, 1);
+  EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(full.message()), testing::HasSubstr("2 samples in 2 rows"));
   EXPECT_EQ(f.store.OldestOpen(), 11 * kSecond);
   f.Tick(11);
   EXPECT_TRUE(f.Put(13 * kSecond, 1).ok());
@@ -85,7 +88,7 @@ TEST(SeriesStore, RejectsInvalidInput) {
   EXPECT_EQ(refused.status().code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(refused.status().message()), testing::HasSubstr("id=\"c\""));
   EXPECT_TRUE(f.store.Intern(M("b")).ok());  // b is already interned
-  EXPECT_EQ(f.store.SeriesCount(), 2u);
+  EXPECT_EQ(f.store.series().count(), 2u);
 
   EXPECT_FALSE(f.store.Plan({SeriesId(77)}).ok());
   EXPECT_FALSE(
@@ -99,7 +102,7 @@ TEST(SeriesStore, RejectsInvalidInput) {
 
 TEST(SeriesStore, ValidateReportsReasonForRejection) {
   const auto message = [](const Demand& demand) {
-    return std::string(SeriesStore::Validate(demand).message());
+    return std::string(ValidateDemand(demand).message());
   };
   EXPECT_EQ(message(Window(WindowFunction::kSum, 60)), "");
   EXPECT_EQ(message(Instant(60)), "");
@@ -123,10 +126,10 @@ TEST(SeriesStore, ValidateReportsReasonForRejection) {
   EXPECT_THAT(message(demand), testing::HasSubstr("offset"));
   EXPECT_THAT(message(Instant(0)), testing::HasSubstr("look-back"));
   EXPECT_EQ(message(Window(WindowFunction::kSum, 65'536)), "");
-  EXPECT_EQ(SeriesStore::Validate(Window(WindowFunction::kSum, 65'537)).code(),
+  EXPECT_EQ(ValidateDemand(Window(WindowFunction::kSum, 65'537)).code(),
             absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(message(Window(WindowFunction::kMad, 4096)), "");  // kMad keeps each sample
-  EXPECT_EQ(SeriesStore::Validate(Window(WindowFunction::kMad, 4097)).code(),
+  EXPECT_EQ(ValidateDemand(Window(WindowFunction::kMad, 4097)).code(),
             absl::StatusCode::kResourceExhausted);
 
   // A rejected demand does not affect other demands.
@@ -134,9 +137,9 @@ TEST(SeriesStore, ValidateReportsReasonForRejection) {
   ASSERT_TRUE(f.Put(kSecond, 1).ok());
   f.Tick(1);
   EXPECT_EQ(f.Get(0), std::nullopt);
-  EXPECT_FALSE(f.store.DemandStatus(0).ok());
+  EXPECT_FALSE(f.store.results().StatusOf(0).ok());
   EXPECT_EQ(f.Get(1), 1);
-  EXPECT_TRUE(f.store.DemandStatus(1).ok());
+  EXPECT_TRUE(f.store.results().StatusOf(1).ok());
 }
 
 TEST(SeriesStore, UnwantedSeriesAreNotStored) {
@@ -153,7 +156,7 @@ TEST(SeriesStore, UnwantedSeriesAreNotStored) {
   EXPECT_EQ(f.Get(), 2);
   EXPECT_EQ(f.store.counters().unwanted, 2u);
   EXPECT_EQ(f.store.counters().samples_sealed, 1u);
-  EXPECT_EQ(f.store.SeriesCount(), 1u);
+  EXPECT_EQ(f.store.series().count(), 1u);
 }
 
 TEST(SeriesStore, SpikeDoesNotAffectLaterWindows) {
@@ -245,25 +248,25 @@ TEST(SeriesStore, ExpireForgetsSeriesOutsideAllWindows) {
   EXPECT_TRUE(f.store.Expire().empty());
   EXPECT_EQ(f.Get(1), 1);
   f.Tick(121);
-  const uint64_t generation = f.store.Generation(0);
+  const uint64_t generation = f.store.results().Generation(0);
   EXPECT_THAT(f.store.Expire(), testing::ElementsAre(f.a));  // a plan pins b
-  EXPECT_GT(f.store.Generation(0), generation);
-  EXPECT_TRUE(f.store.Series(0).empty());
-  EXPECT_TRUE(f.store.Read(1, kLeast).values.empty());
-  EXPECT_EQ(f.store.LabelsOf(f.a), nullptr);
-  EXPECT_EQ(f.store.SeriesCount(), 1u);
+  EXPECT_GT(f.store.results().Generation(0), generation);
+  EXPECT_TRUE(f.store.results().Series(0).empty());
+  EXPECT_TRUE(f.store.results().Read(1, kLeast).values.empty());
+  EXPECT_EQ(f.store.series().LabelsOf(f.a), nullptr);
+  EXPECT_EQ(f.store.series().count(), 1u);
   f.store.Record(f.a, 121 * kSecond, 1);  // ignored because the ID is forgotten
 
   ASSERT_TRUE(
       f.store.Append({122 * kSecond, "t", "boot", 2, 0}, plan, std::vector<double>{6}).ok());
   f.Tick(122);
-  ASSERT_EQ(f.store.Series(0).size(), 1u);
-  EXPECT_EQ(*f.store.Series(0)[0], M("b"));
+  ASSERT_EQ(f.store.results().Series(0).size(), 1u);
+  EXPECT_EQ(*f.store.results().Series(0)[0], M("b"));
   EXPECT_EQ(f.Get(1), 6);
   f.store.ReleasePlan(plan);
   f.Tick(500);
   EXPECT_THAT(f.store.Expire(), testing::ElementsAre(b));
-  EXPECT_TRUE(f.store.IsEmpty());
+  EXPECT_EQ(f.store.series().count(), 0u);
 }
 
 TEST(SeriesStore, ResetDropsSamplesAndKeepsIds) {
@@ -274,34 +277,11 @@ TEST(SeriesStore, ResetDropsSamplesAndKeepsIds) {
   f.Tick(60);
   f.store.Reset();
   EXPECT_EQ(f.store.sealed(), kMinPosition);
-  EXPECT_EQ(f.store.OpenSamples(), 0u);
+  EXPECT_EQ(f.store.OldestOpen(), std::nullopt);
   ASSERT_TRUE(f.Put(10 * kSecond, 4).ok());  // positions may decrease after a reset
   f.Tick(10);
   for (uint32_t d = 0; d < 3; ++d) EXPECT_EQ(f.Get(d), 4);
   EXPECT_EQ(*f.store.Intern(M("a")), f.a);
-}
-
-TEST(SeriesStore, PartialResetKeepsOtherSeries) {
-  Fixture f(
-      {Instant(60), Window(WindowFunction::kSum, 120), Window(WindowFunction::kQuantile, 120)});
-  const SeriesId b = *f.store.Intern(M("b"));
-  const std::vector<SeriesId> ids{f.a, b};
-  for (int64_t t = 1; t <= 20; ++t) {
-    ASSERT_TRUE(f.store.Append({t * kSecond, "s", "b", 1, 0}, ids, std::vector<double>{1, 2}).ok());
-  }
-  f.Tick(19);
-  f.store.Reset(std::vector<SeriesId>{f.a});
-  EXPECT_EQ(f.Get(0), std::nullopt);
-  EXPECT_EQ(f.Get(1), std::nullopt);
-  EXPECT_EQ(f.Get(2), std::nullopt);
-  EXPECT_EQ(f.store.Read(1, kLeast).values[1], 38);
-  f.Tick(20);
-  EXPECT_EQ(f.Get(1), std::nullopt);  // the series' open samples were dropped too
-  EXPECT_EQ(f.store.Read(1, kLeast).values[1], 40);
-  ASSERT_TRUE(f.Put(21 * kSecond, 9).ok());
-  f.Tick(21);
-  EXPECT_EQ(f.Get(1), 9);
-  EXPECT_EQ(f.store.Read(1, kLeast).values[1], 40);
 }
 
 TEST(SeriesStore, AlignedDemandCountsFromOrigin) {
@@ -327,8 +307,8 @@ TEST(SeriesStore, ReplaceStartsNewWindowsEmpty) {
   EXPECT_EQ(f.Get(0), std::nullopt);
   EXPECT_EQ(f.Get(1), 1);
   EXPECT_EQ(f.Get(2), std::nullopt);
-  EXPECT_EQ(f.store.FullFrom(0), 70 * kSecond);
-  EXPECT_EQ(f.store.FullFrom(1), kMinPosition);
+  EXPECT_EQ(f.store.results().FullFrom(0), 70 * kSecond);
+  EXPECT_EQ(f.store.results().FullFrom(1), kMinPosition);
   ASSERT_TRUE(f.Put(11 * kSecond, 5).ok());
   f.Tick(11);
   EXPECT_EQ(f.Get(0), 5);
@@ -343,17 +323,17 @@ TEST(SeriesStore, RestoreRejectsOtherDemandsAndDamagedBytes) {
     ASSERT_TRUE(f.Put(t * 700'000'000, static_cast<double>(t)).ok());
   f.Tick(30);
   BinaryWriter out;
-  f.store.Save(out);
-  const auto set = std::make_shared<DemandSet>(f.store.demands());
+  StoreSnapshot::Save(f.store, out);
+  const auto set = std::make_shared<DemandSet>(f.store.results().demands());
   {
     BinaryReader in(out.data());
     EXPECT_EQ(
-        SeriesStore::Restore(in, SetOf({Window(WindowFunction::kSum, 61)}), {}).status().code(),
+        StoreSnapshot::Restore(in, SetOf({Window(WindowFunction::kSum, 61)}), {}).status().code(),
         absl::StatusCode::kInvalidArgument);
   }
   for (size_t size = 0; size < out.data().size(); ++size) {
     BinaryReader in(std::string_view(out.data()).substr(0, size));
-    ASSERT_FALSE(SeriesStore::Restore(in, set, {}).ok()) << size;
+    ASSERT_FALSE(StoreSnapshot::Restore(in, set, {}).ok()) << size;
   }
   // For any changed byte, Restore returns an error or some state but never crashes.
   for (size_t at = 0; at < out.data().size(); ++at) {
@@ -361,11 +341,11 @@ TEST(SeriesStore, RestoreRejectsOtherDemandsAndDamagedBytes) {
       std::string bytes = out.data();
       bytes[at] = static_cast<char>(bytes[at] ^ flip);
       BinaryReader in(bytes);
-      const auto store = SeriesStore::Restore(in, set, {});
+      const auto store = StoreSnapshot::Restore(in, set, {});
       if (!store.ok()) continue;
       if ((*store)->sealed() != 30 * kSecond) continue;
       (*store)->BeginTick(30 * kSecond);
-      for (uint32_t d = 0; d < 3; ++d) (*store)->Read(d, kLeast);
+      for (uint32_t d = 0; d < 3; ++d) (*store)->results().Read(d, kLeast);
     }
   }
 }
@@ -390,7 +370,7 @@ TEST(SeriesStore, MemoryPerSeriesStaysLow) {
     ASSERT_TRUE(store.Append({t * kSecond, "s", "b", 1, 0}, plan, values).ok());
     store.SealTo(t * kSecond);
     store.BeginTick(t * kSecond);
-    for (uint32_t d = 0; d < demands.size(); ++d) store.Read(d, kLeast);
+    for (uint32_t d = 0; d < demands.size(); ++d) store.results().Read(d, kLeast);
   }
   const size_t bytes = store.MemoryBytes() / kSeries;
   RecordProperty("bytes_per_series", static_cast<int>(bytes));
@@ -426,9 +406,9 @@ TEST(SeriesStore, AttemptWindowRestartsWithEachAttempt) {
   EXPECT_NEAR(*f.Get(1), 2.0 / 1.5 * (1.5 + 0.5 + 0.0) / 2, 0.4);
 
   BinaryWriter out;
-  f.store.Save(out);
+  StoreSnapshot::Save(f.store, out);
   BinaryReader in(out.data());
-  const auto restored = SeriesStore::Restore(in, SetOf(demands), Limits());
+  const auto restored = StoreSnapshot::Restore(in, SetOf(demands), Limits());
   ASSERT_TRUE(restored.ok()) << restored.status();
   for (SeriesStore* store : {&f.store, restored->get()}) {
     ASSERT_TRUE(store
@@ -437,7 +417,7 @@ TEST(SeriesStore, AttemptWindowRestartsWithEachAttempt) {
                     .ok());
     store->SealTo(1000 * kSecond);
     store->BeginTick(1000 * kSecond);
-    EXPECT_EQ(store->Read(0).values[0], 16 + 5 + 100);
+    EXPECT_EQ(store->results().Read(0).values[0], 16 + 5 + 100);
     EXPECT_TRUE(store->Expire().empty()) << "an attempt remembers those that have vanished";
   }
 }
@@ -492,7 +472,7 @@ TEST(SeriesStore, ExpireWaitsForEnoughSeries) {
             .ok());
     store.SealTo(40 * kSecond);
     EXPECT_EQ(store.Expire().size(), 10U);
-    EXPECT_EQ(store.SeriesCount(), 90U);
+    EXPECT_EQ(store.series().count(), 90U);
   }
 }
 

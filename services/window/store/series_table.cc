@@ -77,7 +77,7 @@ void SeriesTable::Forget(SeriesId id) {
   ids_.erase(series.labels);
   label_bytes_ -= LabelBytes(series.labels);
   series = Series();
-  DropLast(id);
+  last_[id.value()] = LastSample();
   free_ids_.push_back(id.value());
   --known_;
 }

@@ -45,12 +45,15 @@ class SeriesTable {
   bool Known(SeriesId id) const { return id.value() < series_.size() && series_[id.value()].known; }
   // Returns the labels of a known series. The returned address is stable until Forget is called.
   const Labels& labels(SeriesId id) const { return series_[id.value()].labels; }
+  // Returns the labels of a series, or nullptr if the ID is unknown.
+  const Labels* LabelsOf(SeriesId id) const { return Known(id) ? &labels(id) : nullptr; }
 
   // Returns whether the series is dormant: it has expired, but a plan pins its ID. A dormant series
   // has no column until its next sample.
   bool dormant(SeriesId id) const { return series_[id.value()].dormant; }
   void SetDormant(SeriesId id, bool dormant) { series_[id.value()].dormant = dormant; }
 
+  // Returns the newest sealed sample of a series that has not been forgotten.
   const LastSample& last(SeriesId id) const { return last_[id.value()]; }
   // Sets the last sample if it is newer. Otherwise returns false and changes nothing.
   bool Push(SeriesId id, int64_t position, double value) {
@@ -62,7 +65,6 @@ class SeriesTable {
   // Returns the position of the last sample, or the sealed position at the time the series was
   // added, whichever is later.
   int64_t LastUse(SeriesId id) const;
-  void DropLast(SeriesId id) { last_[id.value()] = LastSample(); }
   // Drops every series' last sample, as if all series had been added before the first sample.
   void DropSamples();
 

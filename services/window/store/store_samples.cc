@@ -14,9 +14,10 @@ Status SeriesStore::State::CheckRow(const RowKey& key, size_t cells) const {
     return InvalidArgument(
         Cat("row of ", key.source, ": position ", key.position, " is out of range"));
   }
-  if (key.position <= sealed) {
+  if (key.position <= progress.sealed()) {
     return FailedPrecondition(Cat("row of ", key.source, ": position ", key.position,
-                                  " is late because it is not after the sealed position ", sealed));
+                                  " is late because it is not after the sealed position ",
+                                  progress.sealed()));
   }
   // The charge includes a fixed overhead per row, which dominates for rows with a single sample.
   if (open.charge() + cells + OpenRows::kCellsOfARow > max_open_samples) {
@@ -43,7 +44,7 @@ void SeriesStore::State::ApplyRow(const OpenRow& row) {
   const RowLayout& row_layout = plans.layout(row.plan);
   // This loop updates the state of each series and replaces duplicates with missing values.
   const int64_t position = row.position;
-  if (attempt_at == kMinPosition) attempt_at = position - 1;
+  progress.AddRow(position);
   uint64_t stale = 0, sealed_samples = 0, duplicates = 0;
   bool huge = false;
   for (const RowLayout::Cell& cell : row_layout.wanted) {
@@ -122,45 +123,38 @@ Status SeriesStore::AppendStale(const RowKey& key, std::span<const SeriesId> ids
 void SeriesStore::SealTo(int64_t upto) {
   State& s = *state_;
   upto = std::min(upto, kMaxPosition - 1);
-  if (upto <= s.sealed) return;
+  if (upto <= s.progress.sealed()) return;
   s.open.Take(upto, &s.taken);
-  s.started = true;
+  s.progress.StartSealing();
   for (const OpenRow& row : s.taken) {
     s.ApplyRow(row);
     s.open.Release(row);
     s.plans.RemoveRow(row.plan);
   }
   s.open.Tidy();
-  s.sealed = upto;
+  s.progress.FinishSealing(upto);
   s.windows.Advance(upto, s.columns);
-  ++s.version;
 }
 
-int64_t SeriesStore::sealed() const { return state_->sealed; }
+int64_t SeriesStore::sealed() const { return state_->progress.sealed(); }
 std::optional<int64_t> SeriesStore::OldestOpen() const { return state_->open.Oldest(); }
-size_t SeriesStore::OpenSamples() const { return state_->open.cells(); }
 
 void SeriesStore::SetOrigin(int64_t origin) {
-  PITWALL_CHECK(!state_->started);
-  state_->origin = origin;
+  state_->progress.SetOrigin(origin);
   state_->windows.SetOrigin(origin);
 }
 
 void SeriesStore::BeginAttempt(int64_t position) {
   SealTo(position - 1);
-  state_->attempt_at = position - 1;
-  state_->windows.BeginAttempt(state_->attempt_at);
-  ++state_->version;
+  state_->progress.BeginAttempt(position - 1);
+  state_->windows.BeginAttempt(position - 1);
 }
 
-void SeriesStore::BeginTick(int64_t tick) {
-  PITWALL_CHECK(tick == state_->sealed);
-  state_->tick = tick;
-}
+void SeriesStore::BeginTick(int64_t tick) { state_->progress.BeginTick(tick); }
 
 bool SeriesStore::Record(SeriesId id, int64_t position, double value) {
   State& s = *state_;
-  PITWALL_CHECK(position == s.sealed && position == s.tick);
+  PITWALL_CHECK(position == s.progress.sealed() && position == s.progress.tick());
   if (!s.series.Known(id) || IsMissing(value)) return false;
   if (s.series.dormant(id)) s.Wake(id);
   if (!s.series.Push(id, position, value)) {
@@ -168,7 +162,7 @@ bool SeriesStore::Record(SeriesId id, int64_t position, double value) {
     return std::bit_cast<uint64_t>(s.series.last(id).value) == std::bit_cast<uint64_t>(value);
   }
   ++s.counters.recorded;
-  ++s.version;
+  s.progress.NoteChange();
   const bool stale = IsStale(value);
   s.counters.stale_markers += stale ? 1 : 0;
   const uint32_t cell = 0;

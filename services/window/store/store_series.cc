@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "services/model/value.h"
+#include "services/model/position.h"
 #include "services/window/store/store_state.h"
 
 namespace pitwall::window {
@@ -16,7 +16,7 @@ constexpr size_t kExpireShare = 16;
 
 void SeriesStore::State::Join(SeriesId id) {
   columns.Join(id, series.labels(id));
-  ++version;
+  progress.NoteChange();
 }
 
 void SeriesStore::State::Wake(SeriesId id) {
@@ -40,7 +40,7 @@ std::vector<SeriesId> SeriesStore::State::Expired(size_t* candidates) const {
     int64_t horizon = 0;
     for (const Membership& membership : columns.memberships(id))
       horizon = std::max(horizon, horizons[membership.selector]);
-    if (horizon >= kMaxPosition || series.LastUse(id) > sealed - horizon) continue;
+    if (horizon >= kMaxPosition || series.LastUse(id) > progress.sealed() - horizon) continue;
     expired.push_back(id);
     const bool gone_already = series.dormant(id) && plans.Pins(id);
     *candidates += gone_already ? 0 : 1;
@@ -65,7 +65,7 @@ StatusOr<SeriesId> SeriesStore::Intern(const Labels& labels) {
   State& s = *state_;
   if (const std::optional<SeriesId> id = s.series.Find(labels)) return *id;
   if (!s.columns.Matches(labels)) return kUnwanted;
-  ASSIGN_OR_RETURN(const SeriesId id, s.series.Add(labels, s.sealed));
+  ASSIGN_OR_RETURN(const SeriesId id, s.series.Add(labels, s.progress.sealed()));
   s.Join(id);
   return id;
 }
@@ -80,7 +80,7 @@ void SeriesStore::ReleasePlan(RowPlanId plan) { state_->plans.Release(plan.value
 
 std::vector<SeriesId> SeriesStore::Expire() {
   State& s = *state_;
-  if (s.sealed == kMinPosition) return {};
+  if (s.progress.sealed() == kMinPosition) return {};
   // Removing even a few columns moves all others, so they are removed only if there are many of
   // them or space is scarce.
   size_t candidates = 0;
@@ -106,44 +106,9 @@ std::vector<SeriesId> SeriesStore::Expire() {
   s.counters.series_forgotten += forgotten.size();
   if (!forgotten.empty() || any_column) {
     ++s.layout;
-    ++s.version;
+    s.progress.NoteChange();
   }
   return forgotten;
-}
-
-void SeriesStore::Reset(std::span<const SeriesId> ids) {
-  State& s = *state_;
-  std::vector<bool> gone(s.series.size(), false);
-  std::vector<std::vector<uint32_t>> cleared(s.columns.size());  // by selector: its columns
-  for (const SeriesId id : ids) {
-    if (!s.series.Known(id) || gone[id.value()]) continue;
-    gone[id.value()] = true;
-    s.series.DropLast(id);
-    for (const Membership& membership : s.columns.memberships(id))
-      cleared[membership.selector].push_back(membership.column);
-  }
-  for (const OpenRow& row : s.open.rows()) {
-    const std::vector<SeriesId>& row_ids = s.plans.ids(row.plan);
-    double* values = s.open.MutableValues(row);
-    for (size_t i = 0; i < row_ids.size(); ++i) {
-      if (row_ids[i] != kUnwanted && gone[row_ids[i].value()]) values[i] = MissingValue();
-    }
-  }
-  for (uint32_t selector = 0; selector < cleared.size(); ++selector) {
-    if (cleared[selector].empty()) continue;
-    s.windows.of(selector).ClearColumns(s.columns.members(selector).size(), cleared[selector]);
-  }
-  ++s.version;
-}
-
-size_t SeriesStore::SeriesCount() const { return state_->series.count(); }
-const Labels* SeriesStore::LabelsOf(SeriesId id) const {
-  return state_->series.Known(id) ? &state_->series.labels(id) : nullptr;
-}
-std::optional<int64_t> SeriesStore::LastPosition(SeriesId id) const {
-  if (!state_->series.Known(id)) return std::nullopt;
-  const int64_t position = state_->series.last(id).position;
-  return position == kMinPosition ? std::nullopt : std::optional(position);
 }
 
 }  // namespace pitwall::window

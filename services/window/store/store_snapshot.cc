@@ -1,4 +1,10 @@
-// Saves and restores the whole store.
+#include "services/window/store/store_snapshot.h"
+
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
 #include "absl/container/flat_hash_map.h"
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
@@ -24,10 +30,8 @@ std::vector<uint64_t*> Totals(StoreCounters& c) {
           &c.unwanted,       &c.recorded,       &c.series_forgotten};
 }
 
-}  // namespace
-
-void SeriesStore::State::SaveRows(BinaryWriter& out) const {
-  // Rows are saved together with the layouts that they use.
+// Saves the open rows together with the layouts that they use.
+void SaveRows(BinaryWriter& out, const OpenRows& open, const RowPlans& plans) {
   absl::flat_hash_map<uint32_t, uint64_t> plan_numbers;
   std::vector<uint32_t> used;
   for (const OpenRow& row : open.rows()) {
@@ -52,7 +56,8 @@ void SeriesStore::State::SaveRows(BinaryWriter& out) const {
   }
 }
 
-std::vector<uint32_t> SeriesStore::State::LoadPlans(BinaryReader& in) {
+// Returns the loaded plans, by number in the snapshot. The plans are neither held nor used.
+std::vector<uint32_t> LoadPlans(BinaryReader& in, const SeriesTable& series, RowPlans& plans) {
   std::vector<uint32_t> used;
   const size_t layouts = in.Count(1);
   for (size_t k = 0; k < layouts && in.ok(); ++k) {
@@ -68,8 +73,10 @@ std::vector<uint32_t> SeriesStore::State::LoadPlans(BinaryReader& in) {
   return used;
 }
 
-void SeriesStore::State::LoadRows(BinaryReader& in) {
-  const std::vector<uint32_t> used = LoadPlans(in);
+// Loads what SaveRows wrote. Fails the reader if a row is not after the `sealed` position.
+void LoadRows(BinaryReader& in, const SeriesTable& series, int64_t sealed, RowPlans& plans,
+              OpenRows& open) {
+  const std::vector<uint32_t> used = LoadPlans(in, series, plans);
   const size_t rows = in.Count(6);
   for (size_t k = 0; k < rows && in.ok(); ++k) {
     const uint64_t number = in.U64();
@@ -93,60 +100,50 @@ void SeriesStore::State::LoadRows(BinaryReader& in) {
   }
 }
 
-Status SeriesStore::State::Load(BinaryReader& in) {
-  if (in.U8() != kFormat) return DataLoss("window state: unknown format");
-  if (in.U64() != HashOf(demands.set())) {
-    return in.ok() ? InvalidArgument("window state: saved with different demands")
-                   : in.Finish("window state");
-  }
-  const std::vector<std::optional<DemandAge>> ages =
-      demands.LoadAges(in, demands.set().demands.size());
-  for (uint64_t* total : Totals(counters)) *total = in.U64();
-  sealed = in.I64();
-  tick = in.I64();
-  origin = in.I64();
-  attempt_at = in.I64();
-  started = in.Bool();
-  for (const int64_t position : {sealed, tick, origin, attempt_at}) {
-    if (position < kMinPosition || position > kMaxPosition) in.Fail();
-  }
-  series.Load(in);
-  columns.Load(in, series);
-  if (!in.ok()) return in.Finish("window state");
+}  // namespace
 
-  windows.Clear();
-  demands.Assign(demands.shared_set(), ages, sealed, origin, windows);
-  windows.Load(in, columns, sealed);
-  LoadRows(in);
-  if (!in.ok()) return in.Finish("window state");
-  ++version;
-  return OkStatus();
-}
-
-// ---- Public functions.
-
-void SeriesStore::Save(BinaryWriter& out) const {
-  const State& s = *state_;
+void StoreSnapshot::Save(const SeriesStore& store, BinaryWriter& out) {
+  const SeriesStore::State& s = *store.state_;
   out.U8(kFormat);
   out.U64(HashOf(s.demands.set()));
   s.demands.SaveAges(out);
   StoreCounters totals = s.counters;
   for (const uint64_t* total : Totals(totals)) out.U64(*total);
-  out.I64(s.sealed);
-  out.I64(s.tick);
-  out.I64(s.origin);
-  out.I64(s.attempt_at);
-  out.Bool(s.started);
+  s.progress.Save(out);
   s.series.Save(out);
   s.columns.Save(out);
   s.windows.Save(out);
-  s.SaveRows(out);
+  SaveRows(out, s.open, s.plans);
 }
 
-StatusOr<std::unique_ptr<SeriesStore>> SeriesStore::Restore(
+Status StoreSnapshot::Load(BinaryReader& in, SeriesStore::State& s) {
+  if (in.U8() != kFormat) return DataLoss("window state: unknown format");
+  if (in.U64() != HashOf(s.demands.set())) {
+    return in.ok() ? InvalidArgument("window state: saved with different demands")
+                   : in.Finish("window state");
+  }
+  const std::vector<std::optional<DemandAge>> ages =
+      s.demands.LoadAges(in, s.demands.set().demands.size());
+  for (uint64_t* total : Totals(s.counters)) *total = in.U64();
+  s.progress.Load(in);
+  s.series.Load(in);
+  s.columns.Load(in, s.series);
+  if (!in.ok()) return in.Finish("window state");
+
+  const int64_t sealed = s.progress.sealed();
+  s.windows.Clear();
+  s.demands.Assign(s.demands.shared_set(), ages, sealed, s.progress.origin(), s.windows);
+  s.windows.Load(in, s.columns, sealed);
+  LoadRows(in, s.series, sealed, s.plans, s.open);
+  if (!in.ok()) return in.Finish("window state");
+  s.progress.NoteChange();
+  return OkStatus();
+}
+
+StatusOr<std::unique_ptr<SeriesStore>> StoreSnapshot::Restore(
     BinaryReader& in, std::shared_ptr<const DemandSet> demands, Limits limits) {
   auto store = std::make_unique<SeriesStore>(std::move(demands), limits);
-  RETURN_IF_ERROR(store->state_->Load(in));
+  RETURN_IF_ERROR(Load(in, *store->state_));
   return store;
 }
 

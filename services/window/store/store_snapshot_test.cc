@@ -1,4 +1,6 @@
 // Tests snapshots of a store between two ticks.
+#include "services/window/store/store_snapshot.h"
+
 #include <gtest/gtest.h>
 
 #include "services/base/text/strings.h"
@@ -24,16 +26,16 @@ TEST(StoreSnapshotTest, SeriesAddedAfterLastSeal_AreRestored) {
                     .ok());
   }
   BinaryWriter out;
-  f.store.Save(out);
+  StoreSnapshot::Save(f.store, out);
   BinaryReader in(out.data());
-  const auto restored = SeriesStore::Restore(in, SetOf(demands), Limits());
+  const auto restored = StoreSnapshot::Restore(in, SetOf(demands), Limits());
   ASSERT_TRUE(restored.ok()) << restored.status();
   BinaryWriter again;
-  (*restored)->Save(again);
+  StoreSnapshot::Save(**restored, again);
   EXPECT_EQ(again.data(), out.data());
   (*restored)->SealTo(4 * kSecond);
   (*restored)->BeginTick(4 * kSecond);
-  EXPECT_EQ((*restored)->Read(2).present.size(), 4u);
+  EXPECT_EQ((*restored)->results().Read(2).present.size(), 4u);
 }
 
 TEST(StoreSnapshotTest, LabelLimitAppliesAfterRestore) {
@@ -47,9 +49,9 @@ TEST(StoreSnapshotTest, LabelLimitAppliesAfterRestore) {
   EXPECT_EQ(intern(&f.store, "3", 4'000), absl::StatusCode::kOutOfRange);
   EXPECT_EQ(intern(&f.store, "1", 4'000), absl::StatusCode::kOk);  // b is already interned
   BinaryWriter out;
-  f.store.Save(out);
+  StoreSnapshot::Save(f.store, out);
   BinaryReader in(out.data());
-  const auto restored = SeriesStore::Restore(in, SetOf({Instant(60)}), limits);
+  const auto restored = StoreSnapshot::Restore(in, SetOf({Instant(60)}), limits);
   ASSERT_TRUE(restored.ok()) << restored.status();
   EXPECT_EQ(intern(restored->get(), "3", 4'000), absl::StatusCode::kOutOfRange);
   EXPECT_EQ(intern(restored->get(), "4", 1'000), absl::StatusCode::kOk);

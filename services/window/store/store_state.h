@@ -6,16 +6,16 @@
 #include <span>
 #include <vector>
 
-#include "services/base/binary.h"
 #include "services/base/status.h"
-#include "services/model/position.h"
 #include "services/model/windows/demand.h"
+#include "services/window/store/demand_results.h"
 #include "services/window/store/demand_table.h"
 #include "services/window/store/open_rows.h"
 #include "services/window/store/row_plans.h"
 #include "services/window/store/selector_columns.h"
 #include "services/window/store/series_store.h"
 #include "services/window/store/series_table.h"
+#include "services/window/store/store_progress.h"
 #include "services/window/store/window_set.h"
 
 namespace pitwall::window {
@@ -33,14 +33,9 @@ struct SeriesStore::State {
   RowPlans plans;
   OpenRows open;
 
-  uint64_t layout = 1;   // incremented when columns move or memberships change
-  uint64_t version = 1;  // increases with every change that a read can see
-  int64_t sealed = kMinPosition;
-  int64_t tick = kMinPosition;
-  int64_t origin = 0;
-  // Exclusive start of attempt windows; kMinPosition before the first row.
-  int64_t attempt_at = kMinPosition;
-  bool started = false;
+  StoreProgress progress;
+  DemandResults results;
+  uint64_t layout = 1;  // incremented when columns move or memberships change
   // Scratch buffers of SealTo: the rows, and one row's values without stale markers.
   std::vector<OpenRow> taken;
   std::vector<double> without_stale;
@@ -59,12 +54,6 @@ struct SeriesStore::State {
   Status CheckRow(const RowKey& key, size_t cells) const;
   void ApplyRow(const OpenRow& row);
   void WakeSeries(const RowLayout& row_layout, const double* values);
-
-  // Implemented in store_snapshot.cc.
-  void SaveRows(BinaryWriter& out) const;
-  void LoadRows(BinaryReader& in);
-  std::vector<uint32_t> LoadPlans(BinaryReader& in);
-  Status Load(BinaryReader& in);
 };
 
 }  // namespace pitwall::window

@@ -91,7 +91,7 @@ class Job {
     store_->SealTo(tick_);
     store_->BeginTick(tick_);
     for (uint32_t d = 0; d < demands_; ++d)
-      benchmark::DoNotOptimize(store_->Read(d, kPhi).values.data());
+      benchmark::DoNotOptimize(store_->results().Read(d, kPhi).values.data());
   }
   size_t MemoryBytes() const { return store_->MemoryBytes(); }
 

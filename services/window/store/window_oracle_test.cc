@@ -13,6 +13,7 @@
 
 #include "services/base/text/strings.h"
 #include "services/window/store/series_store.h"
+#include "services/window/store/store_snapshot.h"
 #include "services/window/testing/oracle.h"
 #include "services/window/testing/random_demands.h"
 
@@ -65,16 +66,16 @@ struct Subject {
   }
   void SaveAndRestore() {
     BinaryWriter out;
-    store->Save(out);
+    StoreSnapshot::Save(*store, out);
     BinaryReader in(out.data());
-    auto set = std::make_shared<DemandSet>(store->demands());
-    StatusOr<std::unique_ptr<SeriesStore>> restored = SeriesStore::Restore(in, set, limits);
+    auto set = std::make_shared<DemandSet>(store->results().demands());
+    StatusOr<std::unique_ptr<SeriesStore>> restored = StoreSnapshot::Restore(in, set, limits);
     ASSERT_TRUE(restored.ok()) << restored.status();
     ASSERT_TRUE(in.Finish("state").ok());
     store = *std::move(restored);
     plans.clear();
     BinaryWriter again;
-    store->Save(again);
+    StoreSnapshot::Save(*store, again);
     ASSERT_EQ(out.data().size(), again.data().size());
   }
   // Returns the name of a value. In a histogram, all buckets except the first have a number.
@@ -83,9 +84,10 @@ struct Subject {
   }
   std::map<std::string, uint64_t> Read(const DemandSet& set, uint32_t demand) {
     std::map<std::string, uint64_t> out;
-    const std::span<const Labels* const> series = store->Series(set.demands[demand].selector);
+    const std::span<const Labels* const> series =
+        store->results().Series(set.demands[demand].selector);
     const std::vector<double> arguments = OracleArguments(set.demands[demand]);
-    const Column column = store->Read(demand, arguments);
+    const Column column = store->results().Read(demand, arguments);
     const size_t width = ValuesPerSeries(set.demands[demand].function, arguments.size());
     EXPECT_EQ(column.values.size(), series.size() * width);
     EXPECT_EQ(column.present.size(), series.size());
@@ -369,7 +371,7 @@ class Scenario {
     for (uint32_t d = 0; d < set_->demands.size(); ++d) {
       const Demand& demand = set_->demands[d];
       const int64_t length = demand.kind == WindowKind::kTime ? demand.range : 0;
-      ASSERT_EQ(subjects_[0].store->FullFrom(d),
+      ASSERT_EQ(subjects_[0].store->results().FullFrom(d),
                 since_[d] == kMinPosition ? kMinPosition : since_[d] + demand.offset + length);
     }
   }

@@ -56,7 +56,7 @@ struct Fixture {
   }
   // Returns the value of series a, or nullopt if it has no value.
   std::optional<double> Get(uint32_t demand = 0) {
-    const Column column = store.Read(demand, kLeast);
+    const Column column = store.results().Read(demand, kLeast);
     if (column.values.empty() || !column.present[0]) return std::nullopt;
     return column.values[0];
   }

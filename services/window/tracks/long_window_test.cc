@@ -8,6 +8,8 @@
 #include <random>
 
 #include "services/model/value.h"
+#include "services/window/store/series_table.h"
+#include "services/window/store/store_snapshot.h"
 #include "services/window/testing/series_store.h"
 
 namespace pitwall::window {
@@ -41,9 +43,9 @@ TEST(LongWindow, ThirtyDayWindowMatchesPlainLoop) {
     store->SealTo(minute * kMinute);
     if (minute == kMonth + 5'000) {
       BinaryWriter out;
-      store->Save(out);
+      StoreSnapshot::Save(*store, out);
       BinaryReader in(out.data());
-      StatusOr<std::unique_ptr<SeriesStore>> restored = SeriesStore::Restore(in, set, Limits());
+      StatusOr<std::unique_ptr<SeriesStore>> restored = StoreSnapshot::Restore(in, set, Limits());
       ASSERT_TRUE(restored.ok()) << restored.status();
       store = *std::move(restored);
       EXPECT_THAT(store->Expire(), testing::ElementsAre(ids[0]));
@@ -51,18 +53,18 @@ TEST(LongWindow, ThirtyDayWindowMatchesPlainLoop) {
     }
     if (minute % 997 != 0 && minute < kMonth + 9'900) continue;
     store->BeginTick(minute * kMinute);
-    const size_t b = store->SeriesCount() - 1;
+    const size_t b = store->series().count() - 1;
     double sum = 0, max = truth[0], increase = truth.back() - truth.front();
     for (size_t i = 0; i < truth.size(); ++i) {
       sum += truth[i];
       max = std::max(max, truth[i]);
       if (i > 0 && truth[i] < truth[i - 1]) increase += truth[i - 1];
     }
-    ASSERT_EQ(store->Read(0, {}).values[b], sum) << minute;
-    ASSERT_EQ(store->Read(1, {}).values[b], max) << minute;
-    const double got = store->Read(2, {}).values[b];  // extrapolated by up to a minute
+    ASSERT_EQ(store->results().Read(0, {}).values[b], sum) << minute;
+    ASSERT_EQ(store->results().Read(1, {}).values[b], max) << minute;
+    const double got = store->results().Read(2, {}).values[b];  // extrapolated by up to a minute
     ASSERT_NEAR(got, increase, increase * 0.02 + 2000) << minute;
-    for (uint32_t d = 0; d < 3; ++d) EXPECT_TRUE(store->DemandStatus(d).ok());
+    for (uint32_t d = 0; d < 3; ++d) EXPECT_TRUE(store->results().StatusOf(d).ok());
   }
 }
 
@@ -111,27 +113,28 @@ TEST(LongWindow, WindowOverMemoryLimitHasNoResult) {
   };
   fill(1, 4'000, true);
   EXPECT_TRUE(f.Get(0).has_value());
-  EXPECT_TRUE(f.store.DemandStatus(0).ok());
+  EXPECT_TRUE(f.store.results().StatusOf(0).ok());
   fill(4'000, 9'000, true);
   EXPECT_FALSE(f.Get(0).has_value());
-  EXPECT_EQ(f.store.DemandStatus(0).code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_THAT(std::string(f.store.DemandStatus(0).message()),
+  EXPECT_EQ(f.store.results().StatusOf(0).code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(f.store.results().StatusOf(0).message()),
               testing::HasSubstr("40000 bytes, the limit (max_window_bytes)"));
   EXPECT_TRUE(f.Get(1).has_value());
-  EXPECT_TRUE(f.store.DemandStatus(1).ok());
+  EXPECT_TRUE(f.store.results().StatusOf(1).ok());
 
   BinaryWriter out;
-  f.store.Save(out);
+  StoreSnapshot::Save(f.store, out);
   BinaryReader in(out.data());
-  const auto restored = SeriesStore::Restore(in, SetOf(f.store.demands().demands), limits);
+  const auto restored =
+      StoreSnapshot::Restore(in, SetOf(f.store.results().demands().demands), limits);
   ASSERT_TRUE(restored.ok()) << restored.status();
   (*restored)->BeginTick((9'000 - 1) * kMinute);
-  EXPECT_EQ((*restored)->Read(0, {}).present[0], 0);
-  EXPECT_EQ((*restored)->Read(1, {}).present[0], 1);
+  EXPECT_EQ((*restored)->results().Read(0, {}).present[0], 0);
+  EXPECT_EQ((*restored)->results().Read(1, {}).present[0], 1);
 
   fill(9'000, 20'000, false);  // the samples compress to almost nothing
   EXPECT_EQ(f.Get(0), 10'000.0);
-  EXPECT_TRUE(f.store.DemandStatus(0).ok());
+  EXPECT_TRUE(f.store.results().StatusOf(0).ok());
 }
 
 }  // namespace

@@ -100,11 +100,6 @@ void PrefixTrack::Remap(const std::vector<uint32_t>& keep) {
   ForgetAnswers();
 }
 
-void PrefixTrack::ClearColumns(const std::vector<uint32_t>& columns) {
-  for (const uint32_t column : columns) columns_[column] = Column();
-  ForgetAnswers();
-}
-
 void PrefixTrack::Restart(int64_t after) {
   after_ = after;
   for (Column& column : columns_) column = Column();

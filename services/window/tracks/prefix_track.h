@@ -34,7 +34,6 @@ class PrefixTrack final : public SeriesTrack {
   std::optional<PrefixProgress> Filling(const Demand& demand, int64_t tick) const override;
 
   void Remap(const std::vector<uint32_t>& keep) override;
-  void ClearColumns(const std::vector<uint32_t>& columns) override;
   void Restart(int64_t after) override;
 
   void Save(BinaryWriter& out) const override;

@@ -218,10 +218,6 @@ void SampleTrack::Read(const Demand& demand, int64_t tick, int64_t after,
 
 void SampleTrack::Remap(const std::vector<uint32_t>& keep) { KeepColumns(keep, &columns_); }
 
-void SampleTrack::ClearColumns(const std::vector<uint32_t>& columns) {
-  for (const uint32_t column : columns) columns_[column] = Samples();
-}
-
 // `after` is ignored, because each read passes the position after which samples count.
 void SampleTrack::Restart(int64_t /*after*/) {
   for (Samples& samples : columns_) samples = Samples();

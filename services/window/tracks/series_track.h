@@ -52,7 +52,6 @@ class SeriesTrack {
 
   // Reorders the columns: column i of the result was column keep[i].
   virtual void Remap(const std::vector<uint32_t>& keep) = 0;
-  virtual void ClearColumns(const std::vector<uint32_t>& columns) = 0;
   // Resets the state but keeps the demands and columns. Later reads ignore samples at or before
   // `after`.
   virtual void Restart(int64_t after) = 0;

@@ -8,6 +8,7 @@
 
 #include "services/base/text/strings.h"
 #include "services/model/value.h"
+#include "services/window/store/store_snapshot.h"
 #include "services/window/testing/series_store.h"
 #include "services/window/tracks/prefix_track.h"
 #include "services/window/tracks/sample_track.h"
@@ -36,12 +37,13 @@ Demand OfAttempt(Demand demand) {
   return demand;
 }
 
-// Returns a copy of the store that was created with Save and Restore.
-std::unique_ptr<SeriesStore> Copy(const SeriesStore& store) {
+// Returns a copy of the store that was created from a snapshot.
+std::unique_ptr<SeriesStore> Copy(SeriesStore& store) {
   BinaryWriter out;
-  store.Save(out);
+  StoreSnapshot::Save(store, out);
   BinaryReader in(out.data());
-  auto restored = SeriesStore::Restore(in, std::make_shared<DemandSet>(store.demands()), Limits());
+  auto restored =
+      StoreSnapshot::Restore(in, std::make_shared<DemandSet>(store.results().demands()), Limits());
   EXPECT_TRUE(restored.ok()) << restored.status();
   EXPECT_TRUE(in.Finish("state").ok());
   return *std::move(restored);
@@ -97,7 +99,7 @@ TEST(Share, AttemptWindowCoversWholeAttempt) {
   ASSERT_TRUE(f.Put(1003 * kSecond, 1).ok());
   f.Tick(1004);
   EXPECT_EQ(f.Get(0), 1);
-  EXPECT_EQ(Copy(f.store)->Read(0).values[0], 1);
+  EXPECT_EQ(Copy(f.store)->results().Read(0).values[0], 1);
 }
 
 TEST(Share, TooManyChanges_ErrorClearsOnceTheyExpire) {
@@ -106,11 +108,11 @@ TEST(Share, TooManyChanges_ErrorClearsOnceTheyExpire) {
   for (; t <= 6000; ++t) ASSERT_TRUE(f.Put(t * kSecond, t % 2 == 0 ? 1 : 0).ok());
   f.Tick(t);
   EXPECT_EQ(f.Get(), std::nullopt);
-  EXPECT_THAT(std::string(f.store.DemandStatus(0).message()),
+  EXPECT_THAT(std::string(f.store.results().StatusOf(0).message()),
               testing::HasSubstr("more than 4096 state changes"));
   f.Tick(t + 25'000);
   EXPECT_EQ(f.Get(), std::nullopt);
-  EXPECT_TRUE(f.store.DemandStatus(0).ok());
+  EXPECT_TRUE(f.store.results().StatusOf(0).ok());
 }
 
 TEST(Share, MemoryGrowsWithChangesOnly) {
@@ -130,7 +132,7 @@ TEST(FirstSamples, WindowFreezesWhenFull) {
              First(WindowFunction::kCount, 1)});
   const double half[] = {0.5};
   const auto median = [&] {
-    const Column column = f.store.Read(0, half);
+    const Column column = f.store.results().Read(0, half);
     return column.present[0] ? std::optional(column.values[0]) : std::nullopt;
   };
   const double values[] = {100, 100, 1, kNan, 2, StaleMarker(), 9};
@@ -147,9 +149,9 @@ TEST(FirstSamples, WindowFreezesWhenFull) {
   f.Tick(t);
   EXPECT_EQ(median(), 2);
   // The same samples give another result with other arguments.
-  EXPECT_EQ(f.store.Read(0, std::vector<double>{1.0}).values[0], 9);
+  EXPECT_EQ(f.store.results().Read(0, std::vector<double>{1.0}).values[0], 9);
   EXPECT_EQ(median(), 2);
-  EXPECT_EQ(Copy(f.store)->Read(0, half).values[0], 2);
+  EXPECT_EQ(Copy(f.store)->results().Read(0, half).values[0], 2);
 
   f.store.BeginAttempt((t + 1) * kSecond);
   f.Tick(t + 1);
@@ -165,8 +167,8 @@ TEST(FirstSamples, WindowFreezesWhenFull) {
     }
     store->SealTo((t + 6) * kSecond);
     store->BeginTick((t + 6) * kSecond);
-    EXPECT_EQ(store->Read(0, half).values[0], -5);
-    EXPECT_TRUE(store->Read(0, half).present[0]);
+    EXPECT_EQ(store->results().Read(0, half).values[0], -5);
+    EXPECT_TRUE(store->results().Read(0, half).present[0]);
   }
 }
 
@@ -176,9 +178,9 @@ TEST(SeriesTracks, NewDemandIgnoresSamplesBeforeReload) {
   ASSERT_TRUE(f.Put(9 * kSecond, 1).ok());
   f.Tick(10);
   f.store.Replace(SetOf({Instant(60), Share(10), First(WindowFunction::kSum, 1)}));
-  ASSERT_TRUE(f.store.Filling(2).has_value());
-  EXPECT_EQ(f.store.Filling(2)->has, 0);
-  EXPECT_EQ(f.store.Filling(2)->wants, 1);
+  ASSERT_TRUE(f.store.results().Filling(2).has_value());
+  EXPECT_EQ(f.store.results().Filling(2)->has, 0);
+  EXPECT_EQ(f.store.results().Filling(2)->wants, 1);
   f.store.Record(f.a, 10 * kSecond, 1);
   EXPECT_EQ(f.Get(1), std::nullopt);
   EXPECT_EQ(f.Get(2), std::nullopt);
@@ -186,20 +188,20 @@ TEST(SeriesTracks, NewDemandIgnoresSamplesBeforeReload) {
   f.Tick(14);
   EXPECT_EQ(f.Get(1), 0);
   EXPECT_EQ(f.Get(2), 0);
-  EXPECT_FALSE(f.store.Filling(2).has_value());
-  EXPECT_FALSE(f.store.Filling(1).has_value());
+  EXPECT_FALSE(f.store.results().Filling(2).has_value());
+  EXPECT_FALSE(f.store.results().Filling(1).has_value());
 }
 
 TEST(FirstSamples, FillingReportsFullestSeries) {
   Fixture f({First(WindowFunction::kSum, 2, 3)});
-  ASSERT_TRUE(f.store.Filling(0).has_value());
-  EXPECT_EQ(f.store.Filling(0)->wants, 5);
+  ASSERT_TRUE(f.store.results().Filling(0).has_value());
+  EXPECT_EQ(f.store.results().Filling(0)->wants, 5);
   for (int64_t t = 1; t <= 5; ++t) {
-    EXPECT_EQ(f.store.Filling(0)->has, t - 1);
+    EXPECT_EQ(f.store.results().Filling(0)->has, t - 1);
     ASSERT_TRUE(f.Put(t * kSecond, 1).ok());
     f.Tick(t);
   }
-  EXPECT_FALSE(f.store.Filling(0).has_value());
+  EXPECT_FALSE(f.store.results().Filling(0).has_value());
 }
 
 TEST(FirstSamples, OffsetDelaysFirstResult) {
@@ -221,9 +223,10 @@ TEST(FirstSamples, SamplesSurviveExpiryButNotReset) {
   f.Tick(100'000);
   EXPECT_TRUE(f.store.Expire().empty());
   EXPECT_EQ(f.Get(), 3);
-  f.store.Reset(std::vector<SeriesId>{f.a});
-  EXPECT_EQ(f.Get(), std::nullopt);
+  f.store.Reset();
   ASSERT_TRUE(f.Put(100'001 * kSecond, 5).ok());
+  f.Tick(100'001);
+  EXPECT_EQ(f.Get(), std::nullopt);
   ASSERT_TRUE(f.Put(100'002 * kSecond, 6).ok());
   f.Tick(100'002);
   EXPECT_EQ(f.Get(), 11);
@@ -231,7 +234,7 @@ TEST(FirstSamples, SamplesSurviveExpiryButNotReset) {
 
 TEST(SeriesTracks, ValidateReportsReasonForRejection) {
   const auto message = [](const Demand& demand) {
-    return std::string(SeriesStore::Validate(demand).message());
+    return std::string(ValidateDemand(demand).message());
   };
   EXPECT_EQ(message(Share(60)), "");
   EXPECT_EQ(message(OfAttempt(Share(0))), "");
@@ -326,17 +329,17 @@ TEST(SeriesTracks, SeriesAddedAfterLastSeal_AreRestored) {
   ASSERT_TRUE(
       f.store.Append({2 * kSecond, "s", "boot", 9, 0}, late, std::vector<double>(100, 5)).ok());
   BinaryWriter out;
-  f.store.Save(out);
+  StoreSnapshot::Save(f.store, out);
   BinaryReader in(out.data());
-  const auto restored = SeriesStore::Restore(in, SetOf(demands), Limits());
+  const auto restored = StoreSnapshot::Restore(in, SetOf(demands), Limits());
   ASSERT_TRUE(restored.ok()) << restored.status();
   BinaryWriter again;
-  (*restored)->Save(again);
+  StoreSnapshot::Save(**restored, again);
   EXPECT_EQ(again.data(), out.data());
   (*restored)->SealTo(2 * kSecond);
   (*restored)->BeginTick(2 * kSecond);
   for (uint32_t d = 0; d < 2; ++d) {
-    const Column column = (*restored)->Read(d, kLeast);
+    const Column column = (*restored)->results().Read(d, kLeast);
     EXPECT_EQ(column.values[0], 1);
     EXPECT_EQ(column.values[100], 5);
     EXPECT_TRUE(column.present[100]);

@@ -230,10 +230,6 @@ void SketchWindow::Read(int64_t tick, double phi, double* values, uint8_t* prese
 
 void SketchWindow::Remap(const std::vector<uint32_t>& keep) { KeepColumns(keep, &columns_); }
 
-void SketchWindow::ClearColumns(const std::vector<uint32_t>& columns) {
-  for (const uint32_t column : columns) columns_[column] = Column();
-}
-
 void SketchWindow::Reset() {
   for (Column& column : columns_) column = Column();
 }

@@ -56,7 +56,6 @@ class SketchWindow {
 
   // Reorders the columns: column i of the result was column keep[i].
   void Remap(const std::vector<uint32_t>& keep);
-  void ClearColumns(const std::vector<uint32_t>& columns);
   void Reset();
 
   void Save(BinaryWriter& out) const;

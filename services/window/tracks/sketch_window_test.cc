@@ -187,7 +187,7 @@ TEST(SketchWindow, StoreReadsQuantilesFromSketch) {
   attempt.kind = WindowKind::kAttempt;
   Fixture f({Window(WindowFunction::kSketchQuantile, 30 * 86'400, 60), attempt});
   const auto get = [&](uint32_t demand, double phi) {
-    const Column column = f.store.Read(demand, std::vector<double>{phi});
+    const Column column = f.store.results().Read(demand, std::vector<double>{phi});
     return column.present[0] != 0 ? column.values[0] : NormalNan();
   };
   std::mt19937_64 random(23);
@@ -205,7 +205,7 @@ TEST(SketchWindow, StoreReadsQuantilesFromSketch) {
   ASSERT_TRUE(f.Put(2'001 * 60 * kSecond, -8).ok());
   f.Tick(2'001 * 60);
   EXPECT_NEAR(get(1, 0.5), -8, 8 * kSketchError * (1 + 1e-9));
-  EXPECT_TRUE(f.store.DemandStatus(0).ok());
+  EXPECT_TRUE(f.store.results().StatusOf(0).ok());
   // The bound covers 2,000 entries, about 300 buckets, and one chunk of open rows.
   EXPECT_LT(f.store.MemoryBytes(), size_t{(1 << 18) + 20'000});
 }

@@ -108,10 +108,6 @@ void StateTrack::Read(const Demand& demand, int64_t tick, int64_t /*after*/,
 
 void StateTrack::Remap(const std::vector<uint32_t>& keep) { KeepColumns(keep, &columns_); }
 
-void StateTrack::ClearColumns(const std::vector<uint32_t>& columns) {
-  for (const uint32_t column : columns) columns_[column] = Column();
-}
-
 void StateTrack::Restart(int64_t after) {
   after_ = after;
   for (Column& column : columns_) column = Column();

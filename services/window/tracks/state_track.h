@@ -36,7 +36,6 @@ class StateTrack final : public SeriesTrack {
   bool incomplete() const override { return incomplete_; }
 
   void Remap(const std::vector<uint32_t>& keep) override;
-  void ClearColumns(const std::vector<uint32_t>& columns) override;
   void Restart(int64_t after) override;
 
   void Save(BinaryWriter& out) const override;

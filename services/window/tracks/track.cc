@@ -83,15 +83,6 @@ void Track::Remap(const std::vector<uint32_t>& keep) {
   panes_.CountSamples();
 }
 
-void Track::ClearColumns(const std::vector<uint32_t>& columns) {
-  // Removes the columns and then adds them again, because Remap is the only function that visits
-  // every row.
-  std::vector<uint32_t> keep(panes_.columns());
-  for (size_t i = 0; i < keep.size(); ++i) keep[i] = static_cast<uint32_t>(i);
-  for (const uint32_t i : columns) keep[i] = UINT32_MAX;
-  Remap(keep);
-}
-
 void Track::Reset() {
   windows_.Reset();
   panes_.Reset();

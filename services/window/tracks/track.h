@@ -68,7 +68,6 @@ class Track {
 
   // ---- Columns. Reorders the columns: column i of the result was column keep[i].
   void Remap(const std::vector<uint32_t>& keep);
-  void ClearColumns(const std::vector<uint32_t>& columns);
   // Resets the track but keeps its windows and columns.
   void Reset();
 

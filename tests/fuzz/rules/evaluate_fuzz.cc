@@ -18,6 +18,7 @@
 #include "services/engine/ticks/subqueries.h"
 #include "services/model/value.h"
 #include "services/window/store/series_store.h"
+#include "services/window/store/store_snapshot.h"
 
 namespace {
 
@@ -48,14 +49,14 @@ struct Engine {
   }
   void SaveAndRestore() {
     BinaryWriter out;
-    store->Save(out);
+    window::StoreSnapshot::Save(*store, out);
     BinaryWriter subquery_bytes;
     subqueries->Save(subquery_bytes);
     BinaryReader in(out.data());
-    auto restored = window::SeriesStore::Restore(in, Demands(), kLimits);
+    auto restored = window::StoreSnapshot::Restore(in, Demands(), kLimits);
     PITWALL_CHECK(restored.ok());
     BinaryWriter again;
-    (*restored)->Save(again);
+    window::StoreSnapshot::Save(**restored, again);
     PITWALL_CHECK(again.data() == out.data());
     store = *std::move(restored);
     BinaryReader subquery_in(subquery_bytes.data());
@@ -69,7 +70,7 @@ struct Engine {
       const int64_t at = std::min(tick, subqueries->schedule().NextTick());
       store->SealTo(at);
       store->BeginTick(at);
-      evaluator->Begin(at, store.get(), subqueries->views());
+      evaluator->Begin(at, &store->results(), subqueries->views());
       subqueries->Begin(at);
       subqueries->Finish(evaluator.get());
       if (at == tick) break;
