@@ -14,7 +14,7 @@
 #include "services/adapters/embedded_log/embedded_log.h"
 #include "services/app/cli/backtest/backtest_formats.h"
 #include "services/app/command/command.h"
-#include "services/app/host/followed_rules.h"
+#include "services/app/host/roles/followed_rules.h"
 #include "services/base/text/strings.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/io/topics.h"

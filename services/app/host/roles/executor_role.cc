@@ -1,9 +1,11 @@
-// Executor service with the configured targets for stopping jobs.
+#include "services/app/host/roles/executor_role.h"
+
 #include <cstdlib>
+#include <string>
+#include <utility>
 
 #include "services/adapters/http/client/curl_transport.h"
 #include "services/adapters/http/client/standard_webhooks.h"
-#include "services/app/host/service_host.h"
 #include "services/app/text/action_text.h"
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
@@ -32,10 +34,31 @@ StatusOr<std::string> ServerOfPod() {
   return Cat("https://", v6 ? "[" : "", name, v6 ? "]" : "", ":", port == nullptr ? "443" : port);
 }
 
+executor::ExecutorOptions OptionsOf(const Config& whole) {
+  const ExecutorConfig& config = whole.executor;
+  executor::ExecutorOptions options;
+  options.node = config.stops == "cluster" ? std::string(kClusterNode) : whole.collector.node;
+  options.processes = config.stops != "cluster";
+  options.others_elsewhere = config.stops != "all";
+  options.budget = static_cast<int>(config.budget);
+  options.cool_down_ns = config.cool_down_ns;
+  options.accept_log_reset = whole.processor.accept_log_reset;
+  for (const PolicyConfig& policy : config.policies) {
+    options.policies.push_back({.rule = policy.rule,
+                                .mode = policy.mode == "live"  ? executor::PolicyMode::kLive
+                                        : policy.mode == "off" ? executor::PolicyMode::kOff
+                                                               : executor::PolicyMode::kDryRun,
+                                .grace_ns = policy.grace_ns});
+  }
+  for (const ExemptConfig& exempt : config.exempt)
+    options.exempt.push_back({exempt.job, exempt.namespace_name, exempt.owner});
+  return options;
+}
+
 }  // namespace
 
-StatusOr<std::unique_ptr<executor::StopTarget>> ServiceHost::KubernetesStops() {
-  const KubernetesConfig& config = config_.executor.kubernetes;
+StatusOr<std::unique_ptr<executor::StopTarget>> ExecutorRole::KubernetesStops(
+    const KubernetesConfig& config) {
   executor::KubernetesOptions options;
   options.server = config.server;
   if (options.server.empty()) {
@@ -51,12 +74,12 @@ StatusOr<std::unique_ptr<executor::StopTarget>> ServiceHost::KubernetesStops() {
       http::MakeCurlTransport({.allowed_cidrs = {"0.0.0.0/0", "::/0"}, .ca_file = config.ca_file}));
   RETURN_IF_ERROR(Annotate(transport->CheckUrl(options.server), "executor.kubernetes.server"));
   stop_transports_.push_back(std::move(transport));
-  return std::make_unique<executor::KubernetesTarget>(&clock_, stop_transports_.back().get(),
+  return std::make_unique<executor::KubernetesTarget>(clock_, stop_transports_.back().get(),
                                                       std::move(options));
 }
 
-StatusOr<std::unique_ptr<executor::StopTarget>> ServiceHost::WebhookStops() {
-  const StopWebhookConfig& config = config_.executor.webhook;
+StatusOr<std::unique_ptr<executor::StopTarget>> ExecutorRole::WebhookStops(
+    const StopWebhookConfig& config) {
   executor::WebhookTargetOptions options;
   options.url = config.url;
   options.platforms = config.platforms;
@@ -73,13 +96,12 @@ StatusOr<std::unique_ptr<executor::StopTarget>> ServiceHost::WebhookStops() {
                                             .allowed_cidrs = config.allowed_cidrs}));
   RETURN_IF_ERROR(Annotate(transport->CheckUrl(config.url), "executor.webhook.url"));
   stop_transports_.push_back(std::move(transport));
-  return std::make_unique<executor::WebhookTarget>(&clock_, stop_transports_.back().get(),
+  return std::make_unique<executor::WebhookTarget>(clock_, stop_transports_.back().get(),
                                                    std::move(options));
 }
 
-std::unique_ptr<executor::StopTarget> ServiceHost::SlurmStops() {
-  const SlurmConfig& config = config_.executor.slurm;
-  commands_ = executor::MakeCommandRunner(&clock_);
+std::unique_ptr<executor::StopTarget> ExecutorRole::SlurmStops(const SlurmConfig& config) {
+  commands_ = executor::MakeCommandRunner(clock_);
   return std::make_unique<executor::SlurmTarget>(
       commands_.get(), executor::SlurmOptions{.cluster = config.cluster,
                                               .scancel = config.scancel,
@@ -87,45 +109,37 @@ std::unique_ptr<executor::StopTarget> ServiceHost::SlurmStops() {
                                               .timeout_ns = config.timeout_ns});
 }
 
-Status ServiceHost::StartExecutor() {
-  const ExecutorConfig& config = config_.executor;
-  executor::ExecutorOptions options;
-  options.node = config.stops == "cluster" ? std::string(kClusterNode) : config_.collector.node;
-  options.processes = config.stops != "cluster";
-  options.others_elsewhere = config.stops != "all";
-  options.budget = static_cast<int>(config.budget);
-  options.cool_down_ns = config.cool_down_ns;
-  options.accept_log_reset = config_.processor.accept_log_reset;
-  for (const PolicyConfig& policy : config.policies) {
-    options.policies.push_back({.rule = policy.rule,
-                                .mode = policy.mode == "live"  ? executor::PolicyMode::kLive
-                                        : policy.mode == "off" ? executor::PolicyMode::kOff
-                                                               : executor::PolicyMode::kDryRun,
-                                .grace_ns = policy.grace_ns});
+Status ExecutorRole::AddTargets(const ExecutorConfig& config) {
+  if (config.stops == "processes") return OkStatus();
+  // Targets in the order in which the executor tries them. The webhook must be last because it
+  // handles the jobs that no other target accepts.
+  if (config.kubernetes.enabled) {
+    ASSIGN_OR_RETURN(std::unique_ptr<executor::StopTarget> target,
+                     KubernetesStops(config.kubernetes));
+    stop_targets_.push_back(std::move(target));
   }
-  for (const ExemptConfig& exempt : config.exempt)
-    options.exempt.push_back({exempt.job, exempt.namespace_name, exempt.owner});
-  if (config.stops != "processes") {
-    // Targets in the order in which the executor tries them. The webhook must be last because it
-    // handles the jobs that no other target accepts.
-    if (config.kubernetes.enabled) {
-      ASSIGN_OR_RETURN(std::unique_ptr<executor::StopTarget> target, KubernetesStops());
-      stop_targets_.push_back(std::move(target));
-    }
-    if (config.slurm.enabled) stop_targets_.push_back(SlurmStops());
-    if (!config.webhook.url.empty()) {
-      ASSIGN_OR_RETURN(std::unique_ptr<executor::StopTarget> target, WebhookStops());
-      stop_targets_.push_back(std::move(target));
-    }
+  if (config.slurm.enabled) stop_targets_.push_back(SlurmStops(config.slurm));
+  if (!config.webhook.url.empty()) {
+    ASSIGN_OR_RETURN(std::unique_ptr<executor::StopTarget> target, WebhookStops(config.webhook));
+    stop_targets_.push_back(std::move(target));
   }
-  for (const auto& target : stop_targets_) options.targets.push_back(target.get());
-  PITWALL_LOG(kWarning, "executor", ExecutorNotice(config));
-  processes_ = executor::MakeLinuxProcessControl();
-  ASSIGN_OR_RETURN(executor_,
-                   executor::Executor::Make(&clock_, log_.get(), processes_.get(), options));
-  RETURN_IF_ERROR(executor_->Start());
-  executor_->RegisterMetrics(&exposition_);
   return OkStatus();
+}
+
+Status ExecutorRole::Start(const Config& config) {
+  executor::ExecutorOptions options = OptionsOf(config);
+  RETURN_IF_ERROR(AddTargets(config.executor));
+  for (const auto& target : stop_targets_) options.targets.push_back(target.get());
+  PITWALL_LOG(kWarning, "executor", ExecutorNotice(config.executor));
+  processes_ = executor::MakeLinuxProcessControl();
+  ASSIGN_OR_RETURN(executor_, executor::Executor::Make(clock_, log_, processes_.get(), options));
+  RETURN_IF_ERROR(executor_->Start());
+  executor_->RegisterMetrics(exposition_);
+  return OkStatus();
+}
+
+void ExecutorRole::Stop() {
+  if (executor_ != nullptr) executor_->Stop();
 }
 
 }  // namespace pitwall

@@ -1,4 +1,4 @@
-#include "services/app/host/followed_rules.h"
+#include "services/app/host/roles/followed_rules.h"
 
 #include "services/base/log.h"
 #include "services/base/text/strings.h"

@@ -1,9 +1,12 @@
-// Insights service: stores the history of all jobs. The service can share its process with other
-// services.
+#include "services/app/host/roles/insights_role.h"
+
+#include <functional>
+#include <string>
+#include <utility>
+
 #include "absl/strings/escaping.h"
 #include "services/adapters/http/client/curl_transport.h"
 #include "services/app/config/secret_ref.h"
-#include "services/app/host/service_host.h"
 #include "services/base/listen_address.h"
 #include "services/base/log.h"
 #include "services/base/text/stable_hash.h"
@@ -71,8 +74,8 @@ StatusOr<std::vector<Matcher>> PatternsOf(const std::vector<std::string>& texts)
 
 }  // namespace
 
-Status ServiceHost::StartRemoteWrite(const processor::PartitionShare& share) {
-  const RemoteWriteConfig& config = config_.insights.remote_write;
+Status InsightsRole::StartRemoteWrite(const RemoteWriteConfig& config,
+                                      const processor::PartitionShare& share) {
   if (config.url.empty()) return OkStatus();
   // Connections to any address are allowed because an administrator configured the receiver.
   ASSIGN_OR_RETURN(remote_transport_,
@@ -95,28 +98,29 @@ Status ServiceHost::StartRemoteWrite(const processor::PartitionShare& share) {
   options.max_behind_ns = config.max_behind_ns;
   ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(kTelemetryTopic));
   remote_write_ =
-      std::make_unique<history::RemoteWrite>(&clock_, log_.get(), remote_transport_.get(), options);
-  remote_write_->RegisterMetrics(&exposition_);
+      std::make_unique<history::RemoteWrite>(clock_, log_, remote_transport_.get(), options);
+  remote_write_->RegisterMetrics(exposition_);
   remote_write_->Start(processor::PartitionsOf(share, partitions));
   PITWALL_LOG(kInfo, "insights", "mirroring series to ", ShownUrl(config.url));
   return OkStatus();
 }
 
-Status ServiceHost::StartInsights() {
+Status InsightsRole::Start(const Config& config) {
   history::HistoryOptions options;
-  options.dir = config_.InsightsDir();
-  options.max_bytes = config_.insights.max_bytes;
-  options.retention_ns = config_.insights.retention_ns;
-  options.memory_bytes = static_cast<size_t>(config_.insights.memory);
+  options.dir = config.InsightsDir();
+  options.max_bytes = config.insights.max_bytes;
+  options.retention_ns = config.insights.retention_ns;
+  options.memory_bytes = static_cast<size_t>(config.insights.memory);
   processor::PartitionShare share;
-  if (!config_.insights.share.empty()) {
-    ASSIGN_OR_RETURN(share, ParseShare(config_.insights.share));
+  if (!config.insights.share.empty()) {
+    ASSIGN_OR_RETURN(share, ParseShare(config.insights.share));
   }
-  RETURN_IF_ERROR(Annotate(CheckPeers(config_, share), "insights"));
+  RETURN_IF_ERROR(Annotate(CheckPeers(config, share), "insights"));
   options.share_index = share.index;
   options.share_count = share.count;
-  RETURN_IF_ERROR(Annotate(StartRemoteWrite(share), "insights.remote_write"));
-  auto opened = history::HistoryService::Open(&clock_, log_.get(), options);
+  RETURN_IF_ERROR(
+      Annotate(StartRemoteWrite(config.insights.remote_write, share), "insights.remote_write"));
+  auto opened = history::HistoryService::Open(clock_, log_, options);
   insights_fault_ = Annotate(opened.status(), "insights");
   if (opened.ok()) {
     insights_ = *std::move(opened);
@@ -124,49 +128,52 @@ Status ServiceHost::StartInsights() {
     if (!insights_fault_.ok()) insights_ = nullptr;
   }
   if (insights_ != nullptr) {
-    followed_silences_ = std::make_unique<FollowedSilences>(&clock_, log_.get());
-    insights_->RegisterMetrics(&exposition_);
-    if (processor_ == nullptr)
-      followed_rules_ = std::make_unique<FollowedRules>(&clock_, log_.get());
+    followed_silences_ = std::make_unique<FollowedSilences>(clock_, log_);
+    insights_->RegisterMetrics(exposition_);
+    if (rules_in_force_ == nullptr) followed_rules_ = std::make_unique<FollowedRules>(clock_, log_);
     return OkStatus();
   }
   // If the process runs other services, a failure of insights does not stop them.
-  if (service_ == "insights") return insights_fault_;
+  if (alone_) return insights_fault_;
   PITWALL_LOG(kError, "insights", "history is not stored: ", ToStd(insights_fault_.message()));
   return OkStatus();
 }
 
-Status ServiceHost::StartFleet() {
-  ASSIGN_OR_RETURN(const processor::PartitionShare share, ParseShare(config_.insights.share));
+Status InsightsRole::StartFleet(const Config& config, const AccessTokens& tokens) {
+  ASSIGN_OR_RETURN(const processor::PartitionShare share, ParseShare(config.insights.share));
   ASSIGN_OR_RETURN(peer_transport_,
                    http::MakeCurlTransport({.allow_insecure = true,
                                             .allowed_cidrs = {"0.0.0.0/0", "::/0"},
-                                            .ca_file = config_.insights.peer_ca_file}));
+                                            .ca_file = config.insights.peer_ca_file}));
   history::FleetOptions options;
   options.index = share.index;
-  options.peers = config_.insights.peers;
+  options.peers = config.insights.peers;
   for (const std::string& peer : options.peers)
     RETURN_IF_ERROR(Annotate(peer_transport_->CheckUrl(peer), "insights.peers"));
-  options.peer.timeout_ns = config_.insights.peer_timeout_ns;
-  options.peer.tokens = http_tokens_;
+  options.peer.timeout_ns = config.insights.peer_timeout_ns;
+  options.peer.tokens = tokens;
   ASSIGN_OR_RETURN(options.partitions, log_->Partitions(kTelemetryTopic));
-  fleet_ = std::make_unique<history::FederatedHistory>(&insights_->history(), &clock_,
+  fleet_ = std::make_unique<history::FederatedHistory>(&insights_->history(), clock_,
                                                        peer_transport_.get(), options);
   fleet_->Start();
   return OkStatus();
 }
 
-Status ServiceHost::InsightsHealth() const {
+Status InsightsRole::Health() const {
   return insights_ == nullptr ? insights_fault_ : Annotate(insights_->Health(), "insights");
 }
 
-std::vector<http::HttpRoute> ServiceHost::InsightsRoutes(http::HttpServerOptions* server) {
-  auto sessions = std::make_shared<http::CookieSessions>(&clock_);
+StatusOr<std::vector<http::HttpRoute>> InsightsRole::Serve(const Config& config,
+                                                           CaptureSource* captures,
+                                                           http::HttpServerOptions* server) {
+  if (insights_ == nullptr) return std::vector<http::HttpRoute>();
+  if (config.insights.peers.size() > 1) RETURN_IF_ERROR(StartFleet(config, server->tokens));
+  auto sessions = std::make_shared<http::CookieSessions>(clock_);
   server->sessions = sessions;
   server->handler_threads = 4;  // queries may take a long time
-  if (!config_.external_url.empty())
-    server->allowed_origins.push_back(OriginOf(config_.external_url));
-  std::function<engine::CompiledRulesPtr()> rules = [this] { return rules_in_force_.Get(); };
+  if (!config.external_url.empty())
+    server->allowed_origins.push_back(OriginOf(config.external_url));
+  std::function<engine::CompiledRulesPtr()> rules = [this] { return rules_in_force_->Get(); };
   if (followed_rules_ != nullptr) rules = [this] { return followed_rules_->Get(); };
   const auto ask = [this](const ActionEvent& request) -> Status {
     ASSIGN_OR_RETURN(const auto appender, log_->OpenAppender());
@@ -184,15 +191,15 @@ std::vector<http::HttpRoute> ServiceHost::InsightsRoutes(http::HttpServerOptions
   const auto routes_over = [&](const history::History* history) {
     return HistoryRoutes({.keep = insights_.get(),
                           .history = history,
-                          .clock = &clock_,
+                          .clock = clock_,
                           .rules = rules,
                           .tokens = server->tokens,
                           .sessions = sessions,
                           .tls = !server->tls.empty(),
-                          .external_url = config_.external_url,
-                          .archive_dir = config_.ArchiveDir(),
+                          .external_url = config.external_url,
+                          .archive_dir = config.ArchiveDir(),
                           .version = PITWALL_VERSION,
-                          .captures = captures_.get(),
+                          .captures = captures,
                           .request_action = ask,
                           .silenced = silenced});
   };
@@ -200,6 +207,12 @@ std::vector<http::HttpRoute> ServiceHost::InsightsRoutes(http::HttpServerOptions
   server->handler_threads = history::kFleetHandlerThreads;
   return history::FleetRoutes(fleet_.get(), &insights_->history(), routes_over(fleet_.get()),
                               routes_over(nullptr));
+}
+
+void InsightsRole::Stop() {
+  if (fleet_ != nullptr) fleet_->Stop();
+  if (remote_write_ != nullptr) remote_write_->Stop();
+  if (insights_ != nullptr) insights_->Stop();
 }
 
 }  // namespace pitwall

@@ -1,4 +1,4 @@
-#include "services/app/host/followed_silences.h"
+#include "services/app/host/roles/followed_silences.h"
 
 #include "services/base/log.h"
 #include "services/base/text/strings.h"

@@ -1,7 +1,7 @@
-// Metrics of the processor and the collector. Each scrape reads the services' counters.
+// Metrics of the processor. Each scrape reads its counters.
 #include <algorithm>
 
-#include "services/app/host/service_host.h"
+#include "services/app/host/roles/processor_role.h"
 #include "services/base/text/strings.h"
 
 namespace pitwall {
@@ -9,49 +9,11 @@ namespace pitwall {
 using self_metrics::MetricType;
 using self_metrics::Sample;
 
-void ServiceHost::RegisterLogMetrics() {
-  log::EmbeddedLog* log = embedded_log_;
-  const auto add = [&](std::string_view name, std::string_view help, MetricType type, auto value) {
-    registrations_.push_back(
-        exposition_.Add(name, help, type, [log, value](std::vector<Sample>* out) {
-          out->push_back({Labels(), static_cast<double>(value(log->Stats()))});
-        }));
-  };
-  using Stats = log::EmbeddedLogStats;
-  add("pitwall_log_failed_flushes_total", "Failed flushes of files of the log.",
-      MetricType::kCounter, [](const Stats& s) { return s.failed_flushes; });
-  add("pitwall_log_suspended_partitions",
-      "Partitions that do not accept records because their data cannot be flushed.",
-      MetricType::kGauge, [](const Stats& s) { return s.suspended_partitions; });
-  add("pitwall_log_retention_suspended",
-      "1 while retention by age is suspended after a jump of the wall clock.", MetricType::kGauge,
-      [](const Stats& s) { return s.retention_suspended ? 1 : 0; });
-  add("pitwall_log_bytes", "Committed bytes of all segments.", MetricType::kGauge,
-      [](const Stats& s) { return s.segment_bytes; });
-  registrations_.push_back(exposition_.Add(
-      "pitwall_log_clock_ahead_seconds",
-      "Seconds by which append times are ahead of the wall clock after it was set back.",
-      MetricType::kGauge, [log](std::vector<Sample>* out) {
-        out->push_back({Labels(), static_cast<double>(log->Stats().clock_ahead_ns) / 1e9});
-      }));
-  registrations_.push_back(exposition_.Add(
-      "pitwall_log_damage_total",
-      "Damage found in the log since the start, by kind and topic; healed: repaired without loss.",
-      MetricType::kCounter, [log](std::vector<Sample>* out) {
-        for (const log::DamageCount& damage : log->DamageCounts()) {
-          out->push_back({Labels({{"kind", std::string(log::DamageKindName(damage.kind))},
-                                  {"topic", damage.topic},
-                                  {"healed", damage.healed ? "true" : "false"}}),
-                          static_cast<double>(damage.count)});
-        }
-      }));
-}
-
-void ServiceHost::RegisterProcessorMetrics() {
+void ProcessorRole::RegisterProcessorMetrics() {
   const processor::Processor* processor = processor_.get();
   const auto add = [&](std::string_view name, std::string_view help, MetricType type, auto value) {
     registrations_.push_back(
-        exposition_.Add(name, help, type, [processor, value](std::vector<Sample>* out) {
+        exposition_->Add(name, help, type, [processor, value](std::vector<Sample>* out) {
           const std::vector<processor::PartitionStats> all = processor->stats();
           for (const processor::PartitionStats& s : all) {
             out->push_back(
@@ -82,7 +44,7 @@ void ServiceHost::RegisterProcessorMetrics() {
   const auto add_owned = [&](std::string_view name, std::string_view help, MetricType type,
                              auto value) {
     registrations_.push_back(
-        exposition_.Add(name, help, type, [processor, value](std::vector<Sample>* out) {
+        exposition_->Add(name, help, type, [processor, value](std::vector<Sample>* out) {
           for (const processor::PartitionStats& s : processor->stats()) {
             if (!s.owned()) continue;
             out->push_back(
@@ -92,7 +54,7 @@ void ServiceHost::RegisterProcessorMetrics() {
   };
   add_owned("pitwall_processor_commits_total", "Transactions committed.", counter,
             [](const Stats& s) { return s.commits; });
-  const auto age = [clock = &clock_](int64_t since_ns) {
+  const auto age = [clock = clock_](int64_t since_ns) {
     return static_cast<double>(clock->MonotonicNs() - since_ns) / 1e9;
   };
   add_owned("pitwall_processor_last_commit_age_seconds",
@@ -138,18 +100,18 @@ void ServiceHost::RegisterProcessorMetrics() {
       [](const Stats& s) { return s.history_lost_jobs; });
   RegisterMemoryMetrics();
   registrations_.push_back(
-      exposition_.Add("pitwall_processor_topic_partitions",
-                      "Partitions of pitwall.telemetry that all processors own together.", gauge,
-                      [processor](std::vector<Sample>* out) {
-                        out->push_back({Labels(), static_cast<double>(processor->partitions())});
-                      }));
-  registrations_.push_back(exposition_.Add(
+      exposition_->Add("pitwall_processor_topic_partitions",
+                       "Partitions of pitwall.telemetry that all processors own together.", gauge,
+                       [processor](std::vector<Sample>* out) {
+                         out->push_back({Labels(), static_cast<double>(processor->partitions())});
+                       }));
+  registrations_.push_back(exposition_->Add(
       "pitwall_processor_fenced_total",
       "Number of times that another processor took over a partition of this processor.", counter,
       [processor](std::vector<Sample>* out) {
         out->push_back({Labels(), static_cast<double>(processor->fenced())});
       }));
-  registrations_.push_back(exposition_.Add(
+  registrations_.push_back(exposition_->Add(
       "pitwall_processor_dropped_total",
       "Samples that were not evaluated, by reason (batches if their samples were not read).",
       counter, [processor](std::vector<Sample>* out) {
@@ -164,34 +126,17 @@ void ServiceHost::RegisterProcessorMetrics() {
       }));
 }
 
-void ServiceHost::RegisterReloadMetrics() {
-  registrations_.push_back(
-      exposition_.Add("pitwall_config_last_reload_successful",
-                      "1 if the last read of the configuration and its rule files succeeded.",
-                      Labels(), &last_reload_successful_));
-  registrations_.push_back(
-      exposition_.Add("pitwall_config_last_reload_success_timestamp_seconds",
-                      "Unix time of the last successful read of the configuration.", Labels(),
-                      &last_reload_success_));
-  ReportReload(true);
-}
-
-void ServiceHost::ReportReload(bool successful) {
-  last_reload_successful_.Set(successful ? 1 : 0);
-  if (successful) last_reload_success_.Set(static_cast<double>(clock_.WallNs()) / kNanosPerSecond);
-}
-
-void ServiceHost::RegisterMemoryMetrics() {
+void ProcessorRole::RegisterMemoryMetrics() {
   const MemoryBudget* memory = memory_.get();
   const auto add = [&](std::string_view name, std::string_view help, MetricType type, auto value) {
     registrations_.push_back(
-        exposition_.Add(name, help, type, [memory, value](std::vector<Sample>* out) {
+        exposition_->Add(name, help, type, [memory, value](std::vector<Sample>* out) {
           out->push_back({Labels(), static_cast<double>(value(*memory))});
         }));
   };
   const auto each = [&](std::string_view name, std::string_view help, auto sample) {
-    registrations_.push_back(
-        exposition_.Add(name, help, MetricType::kGauge, [memory, sample](std::vector<Sample>* out) {
+    registrations_.push_back(exposition_->Add(
+        name, help, MetricType::kGauge, [memory, sample](std::vector<Sample>* out) {
           for (const MemoryBudget::Entry& entry : memory->Entries()) out->push_back(sample(entry));
         }));
   };
@@ -214,35 +159,6 @@ void ServiceHost::RegisterMemoryMetrics() {
        [holder](const Entry& entry) {
          return Sample{holder(entry), entry.paused ? 1.0 : 0.0};
        });
-}
-
-void ServiceHost::RegisterHttpMetrics() {
-  const http::HttpServerCounters& counters = http_->counters();
-  registrations_.push_back(exposition_.Add("pitwall_http_connections_total",
-                                           "Connections accepted.", {}, &counters.connections));
-  registrations_.push_back(
-      exposition_.Add("pitwall_http_requests_total", "Requests read.", {}, &counters.requests));
-  for (size_t i = 0; i < http::kRefusalNames.size(); ++i) {
-    registrations_.push_back(exposition_.Add(
-        "pitwall_http_refused_total", "Refused connections and requests, by reason.",
-        Labels({{"reason", http::kRefusalNames[i]}}), &counters.refused[i]));
-  }
-}
-
-void ServiceHost::RegisterCollectorMetrics() {
-  const collector::Collector* collector = collector_.get();
-  std::vector<std::string> names;
-  for (const collector::CounterValue& counter : collector->Counters()) {
-    if (std::find(names.begin(), names.end(), counter.name) != names.end()) continue;
-    names.push_back(counter.name);
-    registrations_.push_back(exposition_.Add(
-        counter.name, counter.help, counter.monotonic ? MetricType::kCounter : MetricType::kGauge,
-        [collector, name = counter.name](std::vector<Sample>* out) {
-          for (const collector::CounterValue& value : collector->Counters()) {
-            if (value.name == name) out->push_back({Labels::FromPairs(value.labels), value.value});
-          }
-        }));
-  }
 }
 
 }  // namespace pitwall

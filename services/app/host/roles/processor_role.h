@@ -1,0 +1,56 @@
+// Processor of this process with its rule set.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "services/app/config/config.h"
+#include "services/app/host/history_routes.h"
+#include "services/base/clock.h"
+#include "services/base/status.h"
+#include "services/base/system/memory_budget.h"
+#include "services/io/io.h"
+#include "services/processor/parameter_change_handler.h"
+#include "services/processor/processor.h"
+#include "services/self_metrics/exposition.h"
+
+namespace pitwall {
+
+// Returns the options of a processor. `memory` is borrowed and may be null.
+processor::ProcessorOptions ProcessorOptionsOf(const Config& config, MemoryBudget* memory);
+
+// Start, ReloadRules, and Stop must be called on one thread. Health and Ready may be called from
+// any thread after Start. All pointers are borrowed.
+class ProcessorRole {
+ public:
+  ProcessorRole(Clock* clock, Log* log, self_metrics::Exposition* exposition)
+      : clock_(clock), log_(log), exposition_(exposition) {}
+
+  // Compiles the rules, starts the processor, and waits up to three seconds until the rules are
+  // active.
+  Status Start(const Config& config);
+  // Compiles and activates the rules of a reload. If an error is returned, nothing has changed.
+  Status ReloadRules(const RulesConfig& config);
+  void Stop();
+
+  // Returns the first fault of a partition.
+  Status Health() const;
+  // Returns the reason why the processor does not evaluate rules yet, or OK.
+  Status Ready() const;
+  const RulesInForce& rules_in_force() const { return rules_in_force_; }
+
+ private:
+  void RegisterProcessorMetrics();
+  void RegisterMemoryMetrics();
+
+  Clock* const clock_;
+  Log* const log_;
+  self_metrics::Exposition* const exposition_;
+  std::unique_ptr<MemoryBudget> memory_;
+  std::unique_ptr<processor::Processor> processor_;
+  std::unique_ptr<processor::ParameterChangeHandler> parameters_;
+  RulesInForce rules_in_force_;
+  std::vector<self_metrics::Registration> registrations_;
+};
+
+}  // namespace pitwall

@@ -1,0 +1,22 @@
+// Access to the servers of this process: tokens, and warnings about missing encryption.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "services/app/config/config.h"
+#include "services/base/status.h"
+#include "services/base/system/access.h"
+
+namespace pitwall {
+
+// Reads the tokens of a server. If no location is configured, generates and prints the tokens. On
+// loopback, no tokens are generated. `what` is the server's name in messages. Returns
+// InvalidArgument if both roles have the same token.
+StatusOr<AccessTokens> MakeAccessTokens(const std::string& listen, const std::string& view_place,
+                                        const std::string& act_place, std::string_view what);
+
+// Logs a warning if the server would receive tokens over the network without encryption.
+Status WarnWithoutTls(std::string_view what, const std::string& listen, const TlsConfig& tls);
+
+}  // namespace pitwall
