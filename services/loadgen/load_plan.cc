@@ -88,6 +88,16 @@ void AddTimes(const Planted& planted, cloudevents::JsonWriter* out) {
 
 std::string_view FaultName(FaultKind kind) { return kNames[static_cast<size_t>(kind)]; }
 
+Status DeliveryFaults::Check() const {
+  for (const auto& [flag, share] :
+       {std::pair("late", late), std::pair("drop", dropped), std::pair("duplicate", duplicated),
+        std::pair("reorder", reordered)}) {
+    if (!(share >= 0 && share <= 1))
+      return InvalidArgument(Cat("--", flag, ": must be 0 to 1 (got ", FormatDouble(share), ")"));
+  }
+  return OkStatus();
+}
+
 Status CheckPlan(const LoadPlan& plan) {
   struct Bound {
     std::string_view flag;
@@ -110,13 +120,7 @@ Status CheckPlan(const LoadPlan& plan) {
   if (plan.duration_ns < kNanosPerSecond) return InvalidArgument("--duration: must be at least 1s");
   if (plan.name.empty() || StartsWith(plan.name, "__"))
     return InvalidArgument("--name: must not be empty or start with __");
-  for (const auto& [flag, share] :
-       {std::pair("late", plan.late), std::pair("drop", plan.dropped),
-        std::pair("duplicate", plan.duplicated), std::pair("reorder", plan.reordered)}) {
-    if (!(share >= 0 && share <= 1))
-      return InvalidArgument(Cat("--", flag, ": must be 0 to 1 (got ", FormatDouble(share), ")"));
-  }
-  return OkStatus();
+  return plan.delivery.Check();
 }
 
 StatusOr<Fault> ParseFault(std::string_view text) {

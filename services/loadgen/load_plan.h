@@ -42,6 +42,19 @@ struct Fault {
   int64_t restart_ns = -1;  // for death and gpu: delay until the next attempt; -1: no next attempt
 };
 
+// Faults of batches on the way to the log: fractions of the batches that each fault affects, in
+// [0, 1]. The seed of the plan and the batch determine the affected batches.
+struct DeliveryFaults {
+  double late = 0;     // this and all later batches of the source are delayed by up to late_by_ns
+  double dropped = 0;  // the batch never arrives
+  double duplicated = 0;  // the batch arrives twice
+  double reordered = 0;   // the batch arrives after the next batch of its source
+  int64_t late_by_ns = 3 * kNanosPerSecond;
+
+  // Returns InvalidArgument if a fraction is out of range. The error names the flag.
+  Status Check() const;
+};
+
 struct LoadPlan {
   uint64_t seed = 1;
   int64_t jobs = 1;   // number of concurrent jobs
@@ -59,14 +72,7 @@ struct LoadPlan {
   int64_t node_memory_bytes = int64_t{1} << 40;
   std::string name = "load";
   std::vector<Fault> faults;
-
-  // Fractions of the batches that each fault affects, in [0, 1].
-  double late = 0;     // this and all later batches of the source are delayed by up to late_by_ns
-  double dropped = 0;  // the batch never arrives
-  double duplicated = 0;  // the batch arrives twice
-  double reordered = 0;   // the batch arrives after the next batch of its source
-  int64_t late_by_ns = 3 * kNanosPerSecond;
-
+  DeliveryFaults delivery;
   // If true, the load also writes the clock ticks that the partition owner would write. Only
   // backtests may read such a log.
   bool ticks = false;

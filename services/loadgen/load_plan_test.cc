@@ -44,7 +44,7 @@ TEST(LoadPlan, SizeOutOfRange_ErrorNamesFlag) {
   EXPECT_THAT(std::string(CheckPlan(plan).message()),
               testing::HasSubstr("--cores: must be 0 to 4096 (got 5000)"));
   plan = {};
-  plan.dropped = 1.5;
+  plan.delivery.dropped = 1.5;
   EXPECT_THAT(std::string(CheckPlan(plan).message()), testing::HasSubstr("--drop: must be 0 to 1"));
 }
 

@@ -119,7 +119,7 @@ void LoadRun::Send(size_t slot, size_t actor, int64_t at_ns, const Batch& batch)
   totals_.spans += batch.spans.size();
   const uint64_t bits = Mix(Mix(plan_.seed, slots_[slot].lives, slot), actor, batch.sequence);
   const bool expendable = Expendable(batch);
-  if (expendable && Uniform(Mix(bits, 1)) < plan_.dropped) {
+  if (expendable && Uniform(Mix(bits, 1)) < plan_.delivery.dropped) {
     ++totals_.dropped;
     totals_.dropped_samples += samples;
     totals_.dropped_spans += batch.spans.size();
@@ -128,19 +128,20 @@ void LoadRun::Send(size_t slot, size_t actor, int64_t at_ns, const Batch& batch)
   int64_t arrival =
       at_ns + kFirstDelayNs + kNanosPerMilli * static_cast<int64_t>(Mix(bits) % kJitterMs);
   int64_t& last = slots_[slot].arrived_ns[actor];
-  if (expendable && Uniform(Mix(bits, 2)) < plan_.late) {
+  if (expendable && Uniform(Mix(bits, 2)) < plan_.delivery.late) {
     ++totals_.late;
-    arrival += static_cast<int64_t>(Uniform(Mix(bits, 3)) * static_cast<double>(plan_.late_by_ns));
+    arrival += static_cast<int64_t>(Uniform(Mix(bits, 3)) *
+                                    static_cast<double>(plan_.delivery.late_by_ns));
   }
   arrival = std::max(arrival, last + 1);
-  if (expendable && Uniform(Mix(bits, 4)) < plan_.reordered) {
+  if (expendable && Uniform(Mix(bits, 4)) < plan_.delivery.reordered) {
     ++totals_.reordered;
     arrival += kReorderNs;  // the next batch of the source may overtake this batch
   } else {
     last = arrival;
   }
   encoder_.Encode(batch, &bytes_);
-  if (expendable && Uniform(Mix(bits, 5)) < plan_.duplicated) {
+  if (expendable && Uniform(Mix(bits, 5)) < plan_.delivery.duplicated) {
     ++totals_.duplicated;
     on_the_way_.push({arrival + static_cast<int64_t>(Mix(bits, 6) % (2 * kNanosPerSecond)),
                       ++order_, batch.job, bytes_});

@@ -102,7 +102,8 @@ Kept RunPlan(const LoadPlan& plan, LoadTotals* totals = nullptr,
 
 TEST(LoadRun, EqualSeeds_ProduceIdenticalRecords) {
   LoadPlan plan = Small();
-  plan.late = plan.reordered = plan.duplicated = plan.dropped = 0.1;
+  plan.delivery.late = plan.delivery.reordered = plan.delivery.duplicated = plan.delivery.dropped =
+      0.1;
   const Kept one = RunPlan(plan);
   const Kept two = RunPlan(plan);
   plan.seed = 2;
@@ -132,10 +133,10 @@ TEST(LoadRun, TotalsMatchRecords) {
 TEST(LoadRun, FaultRatesMatchPlan) {
   LoadPlan plan = Small();
   plan.duration_ns = 300 * kNanosPerSecond;
-  plan.late = 0.05;
-  plan.reordered = 0.1;
-  plan.duplicated = 0.2;
-  plan.dropped = 0.15;
+  plan.delivery.late = 0.05;
+  plan.delivery.reordered = 0.1;
+  plan.delivery.duplicated = 0.2;
+  plan.delivery.dropped = 0.15;
   LoadTotals totals;
   const Read read(RunPlan(plan, &totals));
   const auto batches = static_cast<double>(totals.batches);
@@ -153,8 +154,8 @@ TEST(LoadRun, FaultRatesMatchPlan) {
 TEST(LoadRun, LateBatchesKeepOrder_ReorderedBatchesDoNot) {
   for (const bool reorder : {false, true}) {
     LoadPlan plan = Small();
-    plan.late = reorder ? 0 : 0.2;
-    plan.reordered = reorder ? 0.2 : 0;
+    plan.delivery.late = reorder ? 0 : 0.2;
+    plan.delivery.reordered = reorder ? 0.2 : 0;
     const Kept kept = RunPlan(plan);
     std::map<std::string, uint64_t> newest;
     size_t swapped = 0;

@@ -186,11 +186,12 @@ Status ReadNumbers(const Flags& flags, int64_t* faults, LoadPlan* plan) {
   for (const auto& [name, field] :
        {std::pair("step", &plan->step_ns), std::pair("interval", &plan->interval_ns),
         std::pair("duration", &plan->duration_ns), std::pair("churn", &plan->life_ns),
-        std::pair("late-by", &plan->late_by_ns)})
+        std::pair("late-by", &plan->delivery.late_by_ns)})
     RETURN_IF_ERROR(ReadTime(flags, name, field));
   for (const auto& [name, field] :
-       {std::pair("late", &plan->late), std::pair("drop", &plan->dropped),
-        std::pair("duplicate", &plan->duplicated), std::pair("reorder", &plan->reordered)})
+       {std::pair("late", &plan->delivery.late), std::pair("drop", &plan->delivery.dropped),
+        std::pair("duplicate", &plan->delivery.duplicated),
+        std::pair("reorder", &plan->delivery.reordered)})
     RETURN_IF_ERROR(ReadShare(flags, name, field));
   return OkStatus();
 }
