@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "services/loadgen/node_series.h"
+#include "services/loadgen/nodes/node_series.h"
 #include "services/loadgen/rank_telemetry.h"
 #include "services/loadgen/training.h"
 
