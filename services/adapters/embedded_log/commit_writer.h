@@ -3,43 +3,29 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
-#include <optional>
-#include <set>
-#include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "services/adapters/embedded_log/commit/commit_group.h"
+#include "services/adapters/embedded_log/commit/commit_request.h"
+#include "services/adapters/embedded_log/commit/partition_writers.h"
+#include "services/adapters/embedded_log/commit/sequenced_journal.h"
 #include "services/adapters/embedded_log/embedded_log.h"
-#include "services/adapters/embedded_log/format/append_clock.h"
+#include "services/adapters/embedded_log/format/commit_frame.h"
 #include "services/adapters/embedded_log/format/commit_journal.h"
 #include "services/adapters/embedded_log/format/committed_state.h"
-#include "services/adapters/embedded_log/partition_writer.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
 
 namespace pitwall::log {
 
-// A record with its resolved partition. The record is borrowed for the duration of the call.
-struct RoutedRecord {
-  CommittedState::Partition* partition = nullptr;
-  const OutgoingRecord* record = nullptr;
-};
-
-struct CommitRequest {
-  std::vector<RoutedRecord> records;
-  std::optional<GroupPosition> position;
-  std::string committer;        // if empty, no fencing
-  uint64_t epoch = 0;           // if it differs from the current epoch, the result is Aborted
-  bool open_committer = false;  // if set, assigns the committer's next epoch to `epoch`
-};
-
-// Thread-safe.
+// Single writer of the log. Several threads submit requests, and the thread that holds the writer
+// lock commits all waiting requests as a group. Thread-safe.
 class CommitWriter {
  public:
   struct Wake {
@@ -85,43 +71,26 @@ class CommitWriter {
     Status status;
     bool done = false;
   };
-  struct Group;
-  using Partitions = std::set<CommittedState::Partition*>;
-  // Result of flushing a set of files.
-  struct FlushResult {
-    Status first;
-    std::map<CommittedState::Partition*, Status> failed;
-    DirtyFiles left;
-    int64_t flushes = 0;
-  };
-  static FlushResult FlushFiles(const DirtyFiles& dirty);
+  using Partitions = PartitionWriters::Partitions;
 
   void Process(const std::vector<Pending*>& group) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
-  Status Stage(CommitRequest* request, Group* group) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
-  Status StageRecords(const CommitRequest& request, Frame* frame, Group* group)
+  // Commits all requests in `left`. If a partition cannot be flushed, its requests fail, and the
+  // other requests remain in `left` for the next call. Returns true if a segment was closed.
+  bool TryGroup(std::vector<Pending*>* left) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
+  bool PublishGroup(CommitGroup* group, size_t commits)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
-  bool TryGroup(std::vector<Pending*>* pendings) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
-  bool PublishGroup(Group* group, size_t commits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
   // Sets *culprits to the partitions whose files could not be flushed.
   Status Persist(const std::string& frames, Partitions* culprits)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
-  Status FlushDirty(Partitions* culprits) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
-  Status Settle(const DirtyFiles& flushed, const FlushResult& result)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
-  Status AppendFacts(Frame facts) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
   Status CheckpointLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
-  Status MarkSynced(uint64_t sequence, bool durable) ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
   Status SyncLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
-  PartitionWriter* WriterOf(CommittedState::Partition* partition)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
+  // Replaces the journal file after a failed flush. The content of the old file may not be on disk,
+  // but the state in memory is complete, so a checkpoint writes a new file.
   Status TrustJournal() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
-  Status SyncJournal() ABSL_EXCLUSIVE_LOCKS_REQUIRED(writer_mutex_);
-  void NoteDirty();
 
   const FsyncPolicy fsync_;
   const int64_t checkpoint_bytes_;
   const bool background_;
-  const SegmentPolicy segment_policy_;
   CommittedState* const state_;
   const Wake wake_;
 
@@ -132,19 +101,11 @@ class CommitWriter {
 
   Mutex sync_mutex_ ABSL_ACQUIRED_BEFORE(writer_mutex_);  // serializes flushes
   Mutex writer_mutex_;
-  std::unique_ptr<CommitJournal> journal_ ABSL_GUARDED_BY(writer_mutex_);
-  uint64_t sequence_ ABSL_GUARDED_BY(writer_mutex_);         // sequence of the newest frame
-  uint64_t commit_sequence_ ABSL_GUARDED_BY(writer_mutex_);  // sequence of the newest commit frame
-  // Newest frame known to be on disk.
-  uint64_t synced_sequence_ ABSL_GUARDED_BY(writer_mutex_) = 0;
-  std::map<CommittedState::Partition*, std::unique_ptr<PartitionWriter>> writers_
-      ABSL_GUARDED_BY(writer_mutex_);
-  DirtyFiles dirty_files_ ABSL_GUARDED_BY(writer_mutex_);
-  DirtyFiles in_flight_ ABSL_GUARDED_BY(writer_mutex_);  // files that Sync is flushing right now
-  AppendClock append_clock_ ABSL_GUARDED_BY(writer_mutex_);
-  BatchBuilder builder_ ABSL_GUARDED_BY(writer_mutex_);
+  SequencedJournal journal_ ABSL_GUARDED_BY(writer_mutex_);
+  PartitionWriters writers_ ABSL_GUARDED_BY(writer_mutex_);
   bool closed_ ABSL_GUARDED_BY(writer_mutex_) = false;
-  EmbeddedLogStats stats_ ABSL_GUARDED_BY(writer_mutex_);
+  int64_t commits_ ABSL_GUARDED_BY(writer_mutex_) = 0;
+  int64_t records_ ABSL_GUARDED_BY(writer_mutex_) = 0;  // appended since open
 
   std::atomic<bool> dirty_{false};  // there are commits since the last flush
   std::atomic<bool> rolled_{false};

@@ -1,13 +1,12 @@
 // Writer of one partition. It encodes records, starts new segments, and rolls back failed commits.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "services/adapters/embedded_log/commit/dirty_files.h"
 #include "services/adapters/embedded_log/format/batch.h"
 #include "services/adapters/embedded_log/format/commit_frame.h"
 #include "services/adapters/embedded_log/format/committed_state.h"
@@ -17,34 +16,6 @@
 #include "services/io/io.h"
 
 namespace pitwall::log {
-
-// Files and directories that must be flushed before the written commits are on the disk.
-struct DirtyFiles {
-  struct Entry {
-    std::shared_ptr<files::File> file;
-    CommittedState::Partition* partition = nullptr;
-    int64_t from = 0;  // earlier bytes are already flushed
-  };
-  std::map<const files::File*, Entry> files;
-  // Directories that stay open, so that a flush does not need a file descriptor.
-  std::map<CommittedState::Partition*, std::shared_ptr<files::Directory>> directories;
-  bool empty() const { return files.empty() && directories.empty(); }
-  void clear() {
-    files.clear();
-    directories.clear();
-  }
-  void Add(const std::shared_ptr<files::File>& file, CommittedState::Partition* partition,
-           int64_t from) {
-    files.try_emplace(file.get(), Entry{file, partition, from});
-  }
-  void Add(const DirtyFiles& others) {
-    for (const auto& [key, entry] : others.files) {
-      const auto [slot, added] = files.try_emplace(key, entry);
-      if (!added) slot->second.from = std::min(slot->second.from, entry.from);
-    }
-    directories.insert(others.directories.begin(), others.directories.end());
-  }
-};
 
 struct SegmentPolicy {
   int64_t segment_bytes = 0;

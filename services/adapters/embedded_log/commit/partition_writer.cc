@@ -1,4 +1,4 @@
-#include "services/adapters/embedded_log/partition_writer.h"
+#include "services/adapters/embedded_log/commit/partition_writer.h"
 
 #include <algorithm>
 #include <utility>
