@@ -15,7 +15,7 @@ class LogAppender final : public Appender {
 
   Status Append(std::vector<OutgoingRecord> records) override {
     CommitRequest request;
-    ASSIGN_OR_RETURN(request.records, core_->Route(records));
+    ASSIGN_OR_RETURN(request.records, core_->topics().Route(records));
     if (request.records.empty()) return OkStatus();
     return core_->Submit(&request);
   }
@@ -31,11 +31,11 @@ class LogCommitter final : public Committer {
 
   Status Apply(const Commit& commit) override {
     CommitRequest request;
-    ASSIGN_OR_RETURN(request.records, core_->Route(commit.outputs));
+    ASSIGN_OR_RETURN(request.records, core_->topics().Route(commit.outputs));
     if (commit.next_offset >= 0) {
-      ASSIGN_OR_RETURN(
-          request.position,
-          core_->MakePosition(commit.group, commit.input, {commit.next_offset, commit.metadata}));
+      ASSIGN_OR_RETURN(request.position,
+                       core_->topics().MakePosition(commit.group, commit.input,
+                                                    {commit.next_offset, commit.metadata}));
     } else if (commit.next_offset != -1) {
       return InvalidArgument(
           Cat("commit: next offset must be -1 or greater (got ", commit.next_offset, ")"));
@@ -61,13 +61,13 @@ class EmbeddedLogImpl final : public EmbeddedLog {
   }
 
   StatusOr<int32_t> Partitions(std::string_view topic) override {
-    ASSIGN_OR_RETURN(const std::shared_ptr<const LiveTopic> found, core_->Find(topic));
+    ASSIGN_OR_RETURN(const std::shared_ptr<const LiveTopic> found, core_->topics().Find(topic));
     return found->topic.config.partitions;
   }
 
   StatusOr<std::unique_ptr<PartitionReader>> OpenReader(const TopicPartition& at,
                                                         int64_t from) override {
-    ASSIGN_OR_RETURN(CommittedState::Partition* const partition, core_->FindPartition(at));
+    ASSIGN_OR_RETURN(CommittedState::Partition* const partition, core_->topics().FindPartition(at));
     auto reader = std::make_unique<SegmentPartitionReader>(core_->state(), core_->damage(),
                                                            partition, core_->clock());
     RETURN_IF_ERROR(reader->Seek(from));
@@ -92,20 +92,20 @@ class EmbeddedLogImpl final : public EmbeddedLog {
 
   StatusOr<std::optional<CommittedOffset>> Committed(std::string_view group,
                                                      const TopicPartition& at) override {
-    ASSIGN_OR_RETURN(CommittedState::Partition* const partition, core_->FindPartition(at));
+    ASSIGN_OR_RETURN(CommittedState::Partition* const partition, core_->topics().FindPartition(at));
     return core_->state()->Position(group, CommittedState::Key(partition));
   }
 
   Status StorePosition(std::string_view group, const TopicPartition& at,
                        const CommittedOffset& to) override {
     CommitRequest request;
-    ASSIGN_OR_RETURN(request.position, core_->MakePosition(group, at, to));
+    ASSIGN_OR_RETURN(request.position, core_->topics().MakePosition(group, at, to));
     return core_->Submit(&request);
   }
 
-  std::vector<std::string> Topics() override { return core_->TopicNames(); }
+  std::vector<std::string> Topics() override { return core_->topics().Names(); }
   StatusOr<TopicConfig> Config(std::string_view topic) override {
-    ASSIGN_OR_RETURN(const std::shared_ptr<const LiveTopic> found, core_->Find(topic));
+    ASSIGN_OR_RETURN(const std::shared_ptr<const LiveTopic> found, core_->topics().Find(topic));
     return found->topic.config;
   }
   Status ApplyRetention() override { return core_->ApplyRetention(); }

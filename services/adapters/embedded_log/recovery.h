@@ -11,8 +11,8 @@
 #include "services/adapters/embedded_log/embedded_log.h"
 #include "services/adapters/embedded_log/format/commit_frame.h"
 #include "services/adapters/embedded_log/format/committed_state.h"
+#include "services/adapters/embedded_log/format/topic_catalog.h"
 #include "services/adapters/embedded_log/segment_recovery.h"
-#include "services/adapters/embedded_log/topic_catalog.h"
 #include "services/base/status.h"
 
 namespace pitwall::log {

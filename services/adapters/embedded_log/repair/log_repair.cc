@@ -11,9 +11,9 @@
 #include "services/adapters/embedded_log/format/committed_state.h"
 #include "services/adapters/embedded_log/format/segment_check.h"
 #include "services/adapters/embedded_log/format/segment_reader.h"
+#include "services/adapters/embedded_log/format/topic_catalog.h"
 #include "services/adapters/embedded_log/recovery.h"
 #include "services/adapters/embedded_log/repair/output_cut.h"
-#include "services/adapters/embedded_log/topic_catalog.h"
 #include "services/adapters/files/file.h"
 #include "services/base/text/strings.h"
 

@@ -1,4 +1,4 @@
-#include "services/adapters/embedded_log/topic_catalog.h"
+#include "services/adapters/embedded_log/format/topic_catalog.h"
 
 #include <algorithm>
 #include <optional>

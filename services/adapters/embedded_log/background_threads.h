@@ -1,0 +1,54 @@
+// Background threads of an open log.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "services/adapters/embedded_log/commit_writer.h"
+#include "services/adapters/embedded_log/maintenance.h"
+#include "services/base/clock.h"
+#include "services/base/status.h"
+
+namespace pitwall::log {
+
+// Two threads of a log: the flusher flushes at intervals, and the keeper does retention,
+// compaction, and checkpoints. Errors are logged. One thread starts and stops them.
+class BackgroundThreads {
+ public:
+  // Borrows `clock`.
+  explicit BackgroundThreads(Clock* clock);
+  ~BackgroundThreads() { Stop(); }
+
+  // Returns functions that wake the threads. They are valid as long as this object and have no
+  // effect before Start.
+  CommitWriter::Wake wake();
+  // Starts the keeper and, if `flush_interval_ns` is positive, the flusher. The keeper also runs
+  // `checks`, the last one first. Borrows `writer` and `maintenance`.
+  void Start(CommitWriter* writer, Maintenance* maintenance, int64_t flush_interval_ns,
+             std::vector<std::function<Status()>> checks);
+  // Waits until both threads have ended. Idempotent.
+  void Stop();
+
+ private:
+  void Flush();       // loop of the flusher
+  void Keep();        // loop of the keeper
+  void VerifyRest();  // runs the checks
+
+  Clock* const clock_;
+  CommitWriter* writer_ = nullptr;
+  Maintenance* maintenance_ = nullptr;
+  int64_t flush_interval_ns_ = 0;
+  // Checks of segments that were not verified at open. Used only by the keeper thread.
+  std::vector<std::function<Status()>> checks_;
+  const std::unique_ptr<Wakeup> wake_flusher_;
+  const std::unique_ptr<Wakeup> wake_keeper_;
+  std::atomic<bool> stop_{false};
+  std::thread flusher_;
+  std::thread keeper_;
+};
+
+}  // namespace pitwall::log
