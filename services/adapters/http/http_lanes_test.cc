@@ -23,7 +23,7 @@ constexpr int64_t kMs = 1'000'000;
 class HttpLanes : public ::testing::Test {
  protected:
   void Serve(HttpServerOptions options = {}) {
-    options.watch_interval_ns = 5 * kMs;
+    options.timeouts.watch_interval_ns = 5 * kMs;
     const HttpHandler endless = [this](const HttpRequest&) {
       ++started_;
       Status canceled;
@@ -90,7 +90,7 @@ TEST_F(HttpLanes, QueriesUseAllThreads_HealthAndActionsRespond) {
 }
 
 TEST_F(HttpLanes, QueriesFillQueue_HealthAndActionsRespond) {
-  Serve({.max_waiting_requests = 4});
+  Serve({.limits = {.max_waiting_requests = 4}});
   const std::vector<RawSocket> queries = Queries(8);
   EXPECT_THAT(Ask("GET", "/page"), HasSubstr("503 "));
   EXPECT_THAT(Ask("GET", "/readyz"), HasSubstr("200 OK"));
@@ -100,7 +100,7 @@ TEST_F(HttpLanes, QueriesFillQueue_HealthAndActionsRespond) {
 TEST_F(HttpLanes, QueriesUseAllConnections_ReservedConnectionsRespond) {
   for (const bool per_address : {true, false}) {
     HttpServerOptions options;
-    (per_address ? options.max_connections_per_address : options.max_connections) = 8;
+    (per_address ? options.limits.max_connections_per_address : options.limits.max_connections) = 8;
     Serve(options);
     const std::vector<RawSocket> queries = Queries(8);
     EXPECT_THAT(Ask("GET", "/readyz"), HasSubstr("200 OK"));
@@ -111,7 +111,8 @@ TEST_F(HttpLanes, QueriesUseAllConnections_ReservedConnectionsRespond) {
 }
 
 TEST_F(HttpLanes, IdleReservedConnection_IsClosedEarly) {
-  Serve({.max_connections = 1, .reserved_connections = 1, .reserved_timeout_ns = 50 * kMs});
+  Serve({.limits = {.max_connections = 1, .reserved_connections = 1},
+         .timeouts = {.reserved_timeout_ns = 50 * kMs}});
   const RawSocket first = RawSocket::Connect(server_->port());
   const RawSocket idle = RawSocket::Connect(server_->port());
   EXPECT_TRUE(idle.AtEnd());
@@ -119,7 +120,7 @@ TEST_F(HttpLanes, IdleReservedConnection_IsClosedEarly) {
 }
 
 TEST_F(HttpLanes, ClientsAbortManyRequests_ThreadsAndConnectionsAreFreed) {
-  Serve({.max_waiting_requests = 100});
+  Serve({.limits = {.max_waiting_requests = 100}});
   {
     const std::vector<RawSocket> aborted = Queries(64);
     EXPECT_THAT(Ask("GET", "/readyz"), HasSubstr("200 OK"));
@@ -138,7 +139,7 @@ TEST_F(HttpLanes, ClientHalfClosesConnection_GetsResponse) {
 }
 
 TEST_F(HttpLanes, LongAction_IsNotCanceled) {
-  Serve({.handler_timeout_ns = 10 * kMs});
+  Serve({.timeouts = {.handler_timeout_ns = 10 * kMs}});
   const RawSocket socket = Send("POST", "/slow");
   ASSERT_EQ(shutdown(socket.fd(), SHUT_WR), 0);
   while (started_ == 0) std::this_thread::yield();
@@ -148,7 +149,7 @@ TEST_F(HttpLanes, LongAction_IsNotCanceled) {
 }
 
 TEST_F(HttpLanes, LongRequest_IsCanceled) {
-  Serve({.handler_timeout_ns = 50 * kMs});
+  Serve({.timeouts = {.handler_timeout_ns = 50 * kMs}});
   EXPECT_THAT(Ask("GET", "/query"), HasSubstr("not complete within the time limit"));
 }
 

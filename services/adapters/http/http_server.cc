@@ -133,9 +133,9 @@ class BeastServer final : public HttpServer, private SessionOwner {
     beast::error_code error;
     const asio::ip::tcp::endpoint remote = socket.remote_endpoint(error);
     const std::string peer = error ? "" : remote.address().to_string();
-    const bool full = live_ - reserved_ >= options_.max_connections;
-    const bool reserved = full || LiveOf(peer) >= options_.max_connections_per_address;
-    if (reserved && reserved_ >= options_.reserved_connections) {
+    const bool full = live_ - reserved_ >= options_.limits.max_connections;
+    const bool reserved = full || LiveOf(peer) >= options_.limits.max_connections_per_address;
+    if (reserved && reserved_ >= options_.limits.reserved_connections) {
       CountConnection(full ? Refusal::kConnections : Refusal::kAddressConnections);
       TurnAway(std::move(socket));
       return;
@@ -172,7 +172,7 @@ class BeastServer final : public HttpServer, private SessionOwner {
     socket.shutdown(asio::ip::tcp::socket::shutdown_send, error);
     const std::shared_ptr<ByteStream> stream = MakeByteStream(std::move(socket), nullptr);
     turned_away_.push_back(stream);
-    stream->tcp().expires_after(std::chrono::nanoseconds(options_.linger_ns));
+    stream->tcp().expires_after(std::chrono::nanoseconds(options_.timeouts.linger_ns));
     PassOver(stream, std::make_shared<std::array<char, 1024>>());
   }
 
@@ -216,7 +216,7 @@ class BeastServer final : public HttpServer, private SessionOwner {
       CountConnection(Refusal::kConnections);
       return done(Busy("too many connections\n"));
     }
-    if (waiting_[lane].load() >= options_.max_waiting_requests) {
+    if (waiting_[lane].load() >= options_.limits.max_waiting_requests) {
       counters_.overloaded.Add();
       Count(Refusal::kOverloaded);
       return done(Busy("too many waiting requests\n"));
@@ -267,7 +267,8 @@ class BeastServer final : public HttpServer, private SessionOwner {
 
   bool OpenStream(const std::string& peer) override {
     size_t& of_peer = streams_of_[peer];
-    if (streams_ < options_.max_streams && of_peer < options_.max_streams_per_address) {
+    if (streams_ < options_.limits.max_streams &&
+        of_peer < options_.limits.max_streams_per_address) {
       ++streams_;
       ++of_peer;
       counters_.streams.Add();
@@ -310,29 +311,23 @@ class BeastServer final : public HttpServer, private SessionOwner {
   bool stopping_ = false;
 };
 
-Status CheckLimits(const HttpServerOptions& o) {
+Status CheckOptions(const HttpServerOptions& o) {
   for (const int threads : {o.handler_threads, o.action_threads, o.health_threads}) {
     if (threads < 1 || threads > 256)
       return InvalidArgument(
           Cat("handler, action, and health threads must be from 1 to 256 (got ", threads, ")"));
   }
-  if (o.max_header_bytes < 256 || o.max_header_bytes > (1 << 20) || o.max_connections == 0 ||
-      o.max_connections_per_address == 0 || o.max_waiting_requests == 0 ||
-      o.header_timeout_ns <= 0 || o.body_timeout_ns <= 0 || o.idle_timeout_ns <= 0 ||
-      o.write_timeout_ns <= 0 || o.stream_pause_ns <= 0 || o.watch_interval_ns <= 0 ||
-      o.handler_timeout_ns <= 0 || o.reserved_timeout_ns <= 0) {
-    return InvalidArgument("an HTTP limit is out of range");
-  }
-  return OkStatus();
+  RETURN_IF_ERROR(o.limits.Check());
+  return o.timeouts.Check();
 }
 
 }  // namespace
 
 StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(HttpServerOptions options,
                                                         std::vector<HttpRoute> routes) {
-  RETURN_IF_ERROR(CheckLimits(options));
+  RETURN_IF_ERROR(CheckOptions(options));
   ASSIGN_OR_RETURN(const ListenAddress address, ParseListenAddress(options.listen));
-  if (!address.loopback && options.tokens.empty()) {
+  if (!address.loopback && options.access.tokens.empty()) {
     for (const HttpRoute& route : routes) {
       if (route.open) continue;
       return InvalidArgument(Cat("listening on ", options.listen,
@@ -344,8 +339,8 @@ StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(HttpServerOptions option
   if (!options.tls.empty()) {
     ASSIGN_OR_RETURN(tls, TlsContextSource::Make(options.tls));
   }
-  Gate gate(options.tokens, address.loopback, options.allowed_hosts, options.allowed_origins,
-            options.sessions);
+  Gate gate(options.access.tokens, address.loopback, options.access.allowed_hosts,
+            options.access.allowed_origins, options.access.sessions);
   auto server = std::make_unique<BeastServer>(std::move(options), std::move(router),
                                               std::move(gate), std::move(tls));
   RETURN_IF_ERROR(server->Listen(address));

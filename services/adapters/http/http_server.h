@@ -23,6 +23,8 @@
 #include <utility>
 #include <vector>
 
+#include "services/adapters/http/connection/http_limits.h"
+#include "services/adapters/http/connection/http_message.h"
 #include "services/adapters/http/cookie_sessions.h"
 #include "services/base/listen_address.h"
 #include "services/base/status.h"
@@ -30,45 +32,6 @@
 #include "services/self_metrics/exposition.h"
 
 namespace pitwall::http {
-
-struct HttpRequest {
-  std::string method;
-  std::string path;                                          // without the query, percent-decoded
-  std::vector<std::pair<std::string, std::string>> query;    // decoded, in the order of the request
-  std::vector<std::pair<std::string, std::string>> headers;  // with lowercase names
-  std::string body;
-  std::string peer;         // address of the client
-  Role role = Role::kNone;  // role granted to the request
-
-  std::string_view Query(std::string_view name) const;   // returns the first value, or "" if absent
-  std::string_view Header(std::string_view name) const;  // `name` must be lowercase
-};
-
-// Response body that is produced over time, for example server-sent events. Belongs to one request.
-// Only the I/O thread uses the object, and calls Pull repeatedly while the client accepts data. The
-// server buffers the bytes of at most one Pull per client.
-class ResponseStream {
- public:
-  virtual ~ResponseStream() = default;
-  // Returns the next bytes, or "" if none are available yet. Must not block because all connections
-  // share the thread.
-  virtual std::string Pull() = 0;
-  // Returns true if the body ends after the bytes of the last Pull.
-  virtual bool over() const = 0;
-  // Returns the last bytes to send when the server stops.
-  virtual std::string Farewell() { return {}; }
-};
-
-struct HttpResponse {
-  int status = 200;
-  std::string content_type = "text/plain; charset=utf-8";
-  std::string body;
-  std::shared_ptr<ResponseStream> stream;  // if not null, replaces `body`
-  std::vector<std::pair<std::string, std::string>> headers;
-
-  static HttpResponse Text(int status, std::string_view body);
-  static HttpResponse Json(std::string body);
-};
 
 // Handler of a route. Called concurrently on several handler threads. The handler must return; an
 // exception results in status 500.
@@ -95,62 +58,29 @@ struct TlsFiles {
   bool empty() const { return certificate_file.empty(); }
 };
 
-struct HttpServerOptions {
-  std::string listen = "127.0.0.1:0";  // address:port or [v6]:port; port 0 selects any free port
+// Access to a server.
+struct HttpAccess {
   // A token is required beyond loopback. Routes with role kAct require the act token on every
   // address.
   AccessTokens tokens;
-  TlsFiles tls;  // reloaded for new connections if the files change
   // Host names allowed in addition to loopback names, for listeners without a token.
   std::vector<std::string> allowed_hosts;
   // Origins (such as "https://pitwall.example") that may send changes, in addition to the request's
   // own Host.
   std::vector<std::string> allowed_origins;
   std::shared_ptr<const CookieSessions> sessions;  // if null, cookies grant no access
-  size_t max_header_bytes = 16 * 1024;
-  size_t max_body_bytes = 1 << 20;
-  size_t max_connections = 256;
-  size_t max_connections_per_address = 64;
-  // Additional connections beyond both limits. Each of them serves one short request: health,
-  // metrics, or an action.
-  size_t reserved_connections = 16;
-  int64_t reserved_timeout_ns = 2'000'000'000;  // total time of a request on a reserved connection
-  size_t max_waiting_requests = 64;             // per lane
-  size_t max_streams = 128;
-  size_t max_streams_per_address = 16;
+};
+
+struct HttpServerOptions {
+  std::string listen = "127.0.0.1:0";  // address:port or [v6]:port; port 0 selects any free port
+  TlsFiles tls;                        // reloaded for new connections if the files change
+  HttpAccess access;
+  HttpLimits limits;
+  HttpTimeouts timeouts;
   int handler_threads = 2;  // for queries
   int action_threads = 2;
   int health_threads = 2;
-  int64_t handler_timeout_ns = 120'000'000'000;  // time after which a request is canceled
-  // Interval for checking that the client of a request is connected.
-  int64_t watch_interval_ns = 100'000'000;
-  int64_t header_timeout_ns = 10'000'000'000;  // first byte to end of the header; TLS handshake
-  int64_t body_timeout_ns = 10'000'000'000;    // end of the header to end of the body
-  int64_t idle_timeout_ns = 60'000'000'000;    // between requests
-  int64_t write_timeout_ns = 30'000'000'000;
-  int64_t stream_pause_ns = 100'000'000;  // pause after an empty Pull of a stream
-  // Time for the client to read the last response before the socket closes.
-  int64_t linger_ns = 1'000'000'000;
 };
-
-// Reason for rejecting a connection or request.
-enum class Refusal {
-  kConnections,         // too many in total
-  kAddressConnections,  // too many from one address
-  kSlowHeader,
-  kSlowBody,
-  kMalformed,
-  kTooLarge,
-  kNoToken,    // missing or wrong token
-  kWrongRole,  // kAct is required, but the token only grants kView
-  kWrongHost,
-  kOverloaded,
-  kStreams,      // too many requests are waiting
-  kWrongOrigin,  // a page from another site requests a change
-};
-inline constexpr std::array<std::string_view, 12> kRefusalNames = {
-    "connections", "address_connections", "slow_header", "slow_body",  "malformed", "too_large",
-    "no_token",    "wrong_role",          "wrong_host",  "overloaded", "streams",   "wrong_origin"};
 
 struct HttpServerCounters {
   std::array<self_metrics::Counter, kRefusalNames.size()> refused;  // by Refusal

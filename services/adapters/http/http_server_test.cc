@@ -180,7 +180,7 @@ TEST(HttpServer, RejectsNonconformingHeaders) {
 }
 
 TEST(HttpServer, ConnectionWithSlowBodyIsClosedAtDeadline) {
-  const auto server = Serve({.body_timeout_ns = 200 * kMs});
+  const auto server = Serve({.timeouts = {.body_timeout_ns = 200 * kMs}});
   const RawSocket slow = RawSocket::Connect(server->port());
   ASSERT_TRUE(slow.Send("POST /echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nabc"));
   EXPECT_TRUE(slow.AtEnd());
@@ -190,7 +190,8 @@ TEST(HttpServer, ConnectionWithSlowBodyIsClosedAtDeadline) {
 }
 
 TEST(HttpServer, LimitsConnectionsPerAddress) {
-  const auto server = Serve({.max_connections_per_address = 1, .reserved_connections = 0});
+  const auto server =
+      Serve({.limits = {.max_connections_per_address = 1, .reserved_connections = 0}});
   RawSocket first = RawSocket::Connect(server->port());
   ASSERT_TRUE(first.Send("GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"));
   EXPECT_THAT(first.ReadUntil("ok"), HasSubstr("200"));
@@ -217,7 +218,7 @@ TEST(HttpServer, ViewAndActRequireSeparateTokens) {
                     .role = Role::kAct});
   HttpServerOptions options;
   options.listen = "0.0.0.0:0";
-  options.tokens = {.view = "look", .act = "touch"};
+  options.access.tokens = {.view = "look", .act = "touch"};
   const auto ask = [](const HttpServer& server, std::string_view what, std::string_view header) {
     return Ask(server, Cat(what, " HTTP/1.1\r\nHost: localhost\r\n", header,
                            "Content-Length: 0\r\nConnection: close\r\n\r\n"))
@@ -242,7 +243,7 @@ TEST(HttpServer, ViewAndActRequireSeparateTokens) {
   EXPECT_EQ(ask(*open, "GET /hello", ""), "200");
   EXPECT_EQ(ask(*open, "POST /stop", ""), "403");
   options.listen = "127.0.0.1:0";
-  options.tokens = {.view = "", .act = "touch"};
+  options.access.tokens = {.view = "", .act = "touch"};
   const auto act = Serve(options, routes);
   EXPECT_EQ(ask(*act, "GET /hello", ""), "200");
   EXPECT_EQ(ask(*act, "POST /stop", ""), "401");
@@ -251,8 +252,8 @@ TEST(HttpServer, ViewAndActRequireSeparateTokens) {
 
 TEST(HttpServer, LimitsHeaderAndBodySize) {
   HttpServerOptions options;
-  options.max_header_bytes = 1024;
-  options.max_body_bytes = 100;
+  options.limits.max_header_bytes = 1024;
+  options.limits.max_body_bytes = 100;
   const auto server = Serve(options);
   EXPECT_THAT(
       Ask(*server,
@@ -270,7 +271,7 @@ TEST(HttpServer, LimitsHeaderAndBodySize) {
 
 TEST(HttpServer, ConnectionWithSlowRequestIsClosedAtDeadline) {
   HttpServerOptions options;
-  options.header_timeout_ns = 300 * kMs;
+  options.timeouts.header_timeout_ns = 300 * kMs;
   const auto server = Serve(options);
   const RawSocket silent = RawSocket::Connect(server->port());
   const RawSocket slow = RawSocket::Connect(server->port());
@@ -289,7 +290,7 @@ TEST(HttpServer, ConnectionWithSlowRequestIsClosedAtDeadline) {
 
 TEST(HttpServer, IdleConnectionIsClosed) {
   HttpServerOptions options;
-  options.idle_timeout_ns = 200 * kMs;
+  options.timeouts.idle_timeout_ns = 200 * kMs;
   const auto server = Serve(options);
   const RawSocket socket = RawSocket::Connect(server->port());
   ASSERT_TRUE(socket.Send("GET /hello HTTP/1.1\r\nHost: localhost\r\n\r\n"));
@@ -298,7 +299,7 @@ TEST(HttpServer, IdleConnectionIsClosed) {
 }
 
 TEST(HttpServer, LimitsConnections) {
-  const auto server = Serve({.max_connections = 2, .reserved_connections = 0});
+  const auto server = Serve({.limits = {.max_connections = 2, .reserved_connections = 0}});
   const RawSocket a = RawSocket::Connect(server->port());
   const RawSocket b = RawSocket::Connect(server->port());
   // The first two connections are served before the third one is opened.
@@ -320,7 +321,7 @@ TEST(HttpServer, LimitsWaitingRequests) {
   Gatekeeper gate;
   HttpServerOptions options;
   options.handler_threads = 1;
-  options.max_waiting_requests = 2;
+  options.limits.max_waiting_requests = 2;
   const auto server = Serve(options, {{"GET", "/wait",
                                        [&](const HttpRequest&) {
                                          gate.Wait();
@@ -386,7 +387,7 @@ TEST(HttpServer, RequiresTokenBeyondLoopback) {
   options.listen = "0.0.0.0:0";
   EXPECT_EQ(HttpServer::Start(options, Routes()).status().code(),
             absl::StatusCode::kInvalidArgument);
-  options.tokens.view = "t0ken";
+  options.access.tokens.view = "t0ken";
   const auto server = Serve(options);
   EXPECT_THAT(Ask(*server, "GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"),
               StartsWith("HTTP/1.1 401"));

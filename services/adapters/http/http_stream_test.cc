@@ -78,7 +78,7 @@ class SourceStream final : public ResponseStream {
 class HttpStream : public ::testing::Test {
  protected:
   void Serve(HttpServerOptions options = {}) {
-    options.stream_pause_ns = 2'000'000;
+    options.timeouts.stream_pause_ns = 2'000'000;
     options.handler_threads = 1;
     server_ = *HttpServer::Start(
         std::move(options),
@@ -143,7 +143,7 @@ TEST_F(HttpStream, StreamDoesNotOccupyHandlerThread) {
 TEST_F(HttpStream, StreamsAreLimitedInTotalAndPerAddress) {
   for (const bool per_address : {false, true}) {
     HttpServerOptions options;
-    (per_address ? options.max_streams_per_address : options.max_streams) = 2;
+    (per_address ? options.limits.max_streams_per_address : options.limits.max_streams) = 2;
     Serve(options);
     const RawSocket first = Get();
     first.ReadUntil("\r\n\r\n");
@@ -164,7 +164,7 @@ TEST_F(HttpStream, StreamsAreLimitedInTotalAndPerAddress) {
 
 TEST_F(HttpStream, ClientThatDoesNotReadIsClosed) {
   HttpServerOptions options;
-  options.write_timeout_ns = 300'000'000;
+  options.timeouts.write_timeout_ns = 300'000'000;
   Serve(options);
   source_.endless = true;
   const RawSocket socket = Get();

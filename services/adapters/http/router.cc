@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <tuple>
 
-#include "services/base/terminal.h"
 #include "services/base/text/strings.h"
 
 namespace pitwall::http {
@@ -73,34 +72,6 @@ bool ParseTarget(std::string_view target, HttpRequest* request) {
     request->query.emplace_back(std::move(*name), std::move(*value));
   }
   return true;
-}
-
-std::string_view HttpRequest::Query(std::string_view name) const {
-  for (const auto& [key, value] : query) {
-    if (key == name) return value;
-  }
-  return {};
-}
-
-std::string_view HttpRequest::Header(std::string_view name) const {
-  for (const auto& [key, value] : headers) {
-    if (key == name) return value;
-  }
-  return {};
-}
-
-HttpResponse HttpResponse::Text(int status, std::string_view body) {
-  HttpResponse response;
-  response.status = status;
-  response.body = TerminalText(body);
-  return response;
-}
-
-HttpResponse HttpResponse::Json(std::string body) {
-  HttpResponse response;
-  response.content_type = "application/json";
-  response.body = std::move(body);
-  return response;
 }
 
 StatusOr<Router> Router::Make(std::vector<HttpRoute> routes) {

@@ -11,7 +11,7 @@
 #include <sstream>
 #include <utility>
 
-#include "services/adapters/http/header_check.h"
+#include "services/adapters/http/connection/header_check.h"
 #include "services/base/text/strings.h"
 
 namespace pitwall::http {
@@ -26,7 +26,7 @@ Session::Session(SessionOwner* owner, std::unique_ptr<ByteStream> stream, std::s
     : owner_(owner),
       reserved_(reserved),
       stream_(std::move(stream)),
-      buffer_(owner->options().max_header_bytes + kReadBytes),
+      buffer_(owner->options().limits.max_header_bytes + kReadBytes),
       peer_(std::move(peer)),
       watch_(stream_->tcp().get_executor()),
       pause_(stream_->tcp().get_executor()) {}
@@ -37,7 +37,7 @@ Session::~Session() {
 
 void Session::Run() {
   if (!stream_->encrypted()) return AwaitRequest();
-  Deadline(ArrivalTimeout(owner_->options().header_timeout_ns));
+  Deadline(ArrivalTimeout(owner_->options().timeouts.header_timeout_ns));
   stream_->Handshake([self = shared_from_this()](beast::error_code error, size_t) {
     if (error == beast::error::timeout) self->owner_->CountBadRequest(Refusal::kSlowHeader);
     if (!error) self->AwaitRequest();
@@ -62,19 +62,19 @@ void Session::Close() {
 void Session::Deadline(int64_t ns) { stream_->tcp().expires_after(std::chrono::nanoseconds(ns)); }
 
 int64_t Session::ArrivalTimeout(int64_t ns) const {
-  return reserved_ ? std::min(ns, owner_->options().reserved_timeout_ns) : ns;
+  return reserved_ ? std::min(ns, owner_->options().timeouts.reserved_timeout_ns) : ns;
 }
 
 void Session::AwaitRequest() {
   if (owner_->stopping()) return Finish();
   parser_.emplace();
   parser_->eager(true);
-  parser_->header_limit(static_cast<uint32_t>(owner_->options().max_header_bytes));
-  parser_->body_limit(owner_->options().max_body_bytes);
+  parser_->header_limit(static_cast<uint32_t>(owner_->options().limits.max_header_bytes));
+  parser_->body_limit(owner_->options().limits.max_body_bytes);
   idle_ = buffer_.size() == 0;
   // A new connection must send its header soon. Only a kept-alive connection may be idle.
-  Deadline(first_ || !idle_ ? ArrivalTimeout(owner_->options().header_timeout_ns)
-                            : owner_->options().idle_timeout_ns);
+  Deadline(first_ || !idle_ ? ArrivalTimeout(owner_->options().timeouts.header_timeout_ns)
+                            : owner_->options().timeouts.idle_timeout_ns);
   kept_idle_ = !first_ && idle_;
   first_ = false;
   ReadHeader();
@@ -93,15 +93,15 @@ void Session::ReadHeader() {
   if (!text.empty() && text[0] != '\r' && (text[0] < 'A' || text[0] > 'Z'))
     return Refuse(400, Refusal::kMalformed, "malformed request: it must start with a method\n");
   const size_t end = text.find("\r\n\r\n");
-  if (end != std::string_view::npos && end <= owner_->options().max_header_bytes) {
+  if (end != std::string_view::npos && end <= owner_->options().limits.max_header_bytes) {
     const std::string_view fault = HeaderFault(text.substr(0, end + 4));
     if (!fault.empty())
       return Refuse(400, Refusal::kMalformed, "malformed request: " + std::string(fault) + "\n");
     idle_ = kept_idle_ = false;
-    Deadline(ArrivalTimeout(owner_->options().body_timeout_ns));
+    Deadline(ArrivalTimeout(owner_->options().timeouts.body_timeout_ns));
     return ReadRest();
   }
-  if (text.size() > owner_->options().max_header_bytes)
+  if (text.size() > owner_->options().limits.max_header_bytes)
     return Refuse(431, Refusal::kTooLarge, "the header is too large\n");
   // A header whose lines end without CR would never be recognized as complete.
   const size_t line = text.find('\n');
@@ -124,7 +124,7 @@ void Session::OnHeaderBytes(beast::error_code error, size_t bytes) {
     return Refuse(400, Refusal::kMalformed, "malformed request: the header has no end\n");
   }
   if (error) return;  // the peer has disconnected
-  if (kept_idle_) Deadline(owner_->options().header_timeout_ns);
+  if (kept_idle_) Deadline(owner_->options().timeouts.header_timeout_ns);
   kept_idle_ = idle_ = false;
   buffer_.commit(bytes);
   ReadHeader();
@@ -199,7 +199,7 @@ void Session::OnRequest(beast::error_code error) {
 // Periodically checks that the client is still connected. The check does not consume data, so
 // further bytes stay available for the next request.
 void Session::WatchClient(std::shared_ptr<CancelToken> token) {
-  const int64_t pause = owner_->options().watch_interval_ns;
+  const int64_t pause = owner_->options().timeouts.watch_interval_ns;
   watch_.expires_after(std::chrono::nanoseconds(pause));
   watch_.async_wait([self = shared_from_this(), token = std::move(token),
                      pause](beast::error_code error) mutable {
@@ -207,7 +207,7 @@ void Session::WatchClient(std::shared_ptr<CancelToken> token) {
     self->watched_ns_ += pause;
     if (self->ClientIsGone()) {
       token->Cancel(CancelToken::Reason::kPeerGone);
-    } else if (self->watched_ns_ >= self->owner_->options().handler_timeout_ns) {
+    } else if (self->watched_ns_ >= self->owner_->options().timeouts.handler_timeout_ns) {
       token->Cancel(CancelToken::Reason::kTimeout);
     }
     if (!token->canceled()) self->WatchClient(std::move(token));
@@ -240,7 +240,7 @@ Session::Head Session::HeadOf(const HttpResponse& response) const {
 }
 
 void Session::Write(Written written) {
-  Deadline(owner_->options().write_timeout_ns);
+  Deadline(owner_->options().timeouts.write_timeout_ns);
   stream_->Write(head_text_, body_text_,
                  [self = shared_from_this(), written](beast::error_code error, size_t) {
                    (*self.*written)(error);
@@ -321,7 +321,7 @@ void Session::OnChunkWritten(beast::error_code error) {
 }
 
 void Session::Pause() {
-  pause_.expires_after(std::chrono::nanoseconds(owner_->options().stream_pause_ns));
+  pause_.expires_after(std::chrono::nanoseconds(owner_->options().timeouts.stream_pause_ns));
   pause_.async_wait([self = shared_from_this()](beast::error_code) { self->PullNext(); });
 }
 
@@ -338,7 +338,7 @@ void Session::OnStreamEnded(beast::error_code) { Close(); }
 // is read and discarded, because closing a socket with unread input would reset the connection, and
 // the client would lose the response.
 void Session::Finish() {
-  Deadline(owner_->options().linger_ns);
+  Deadline(owner_->options().timeouts.linger_ns);
   if (stream_->encrypted()) {
     stream_->Shutdown([self = shared_from_this()](beast::error_code, size_t) { self->Close(); });
     return;

@@ -14,7 +14,7 @@
 #include <string>
 #include <string_view>
 
-#include "services/adapters/http/byte_stream.h"
+#include "services/adapters/http/connection/byte_stream.h"
 #include "services/adapters/http/http_server.h"
 #include "services/base/cancellation.h"
 

@@ -169,14 +169,15 @@ Status ServiceHost::StartHttp() {
                  .key_file = config_.http.tls.key,
                  .client_ca_file = config_.http.tls.client_ca};
   RETURN_IF_ERROR(WarnWithoutTls("http", config_.http.listen, config_.http.tls));
-  ASSIGN_OR_RETURN(options.tokens, MakeAccessTokens(config_.http.listen, config_.http.token_file,
-                                                    config_.http.act_token_file, "HTTP"));
-  options.max_connections = static_cast<size_t>(config_.http.max_connections);
-  options.max_connections_per_address =
+  ASSIGN_OR_RETURN(options.access.tokens,
+                   MakeAccessTokens(config_.http.listen, config_.http.token_file,
+                                    config_.http.act_token_file, "HTTP"));
+  options.limits.max_connections = static_cast<size_t>(config_.http.max_connections);
+  options.limits.max_connections_per_address =
       static_cast<size_t>(config_.http.max_connections_per_address);
-  options.header_timeout_ns = config_.http.header_timeout_ns;
-  options.body_timeout_ns = config_.http.body_timeout_ns;
-  options.idle_timeout_ns = config_.http.idle_timeout_ns;
+  options.timeouts.header_timeout_ns = config_.http.header_timeout_ns;
+  options.timeouts.body_timeout_ns = config_.http.body_timeout_ns;
+  options.timeouts.idle_timeout_ns = config_.http.idle_timeout_ns;
   if (insights_ != nullptr) {
     CaptureSource* const captures = notifier_ != nullptr ? notifier_->captures() : nullptr;
     ASSIGN_OR_RETURN(std::vector<http::HttpRoute> served,

@@ -155,9 +155,9 @@ class Served : public ApiTest {
  protected:
   Served() {
     http::HttpServerOptions options;
-    options.tokens = options_.tokens;
-    options.sessions = options_.sessions;
-    options.stream_pause_ns = 2'000'000;
+    options.access.tokens = options_.tokens;
+    options.access.sessions = options_.sessions;
+    options.timeouts.stream_pause_ns = 2'000'000;
     server_ = *http::HttpServer::Start(options, Routes(options_));
   }
   http::RawSocket Send(std::string_view line, std::string_view headers,

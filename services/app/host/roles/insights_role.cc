@@ -167,12 +167,12 @@ StatusOr<std::vector<http::HttpRoute>> InsightsRole::Serve(const Config& config,
                                                            CaptureSource* captures,
                                                            http::HttpServerOptions* server) {
   if (insights_ == nullptr) return std::vector<http::HttpRoute>();
-  if (config.insights.peers.size() > 1) RETURN_IF_ERROR(StartFleet(config, server->tokens));
+  if (config.insights.peers.size() > 1) RETURN_IF_ERROR(StartFleet(config, server->access.tokens));
   auto sessions = std::make_shared<http::CookieSessions>(clock_);
-  server->sessions = sessions;
+  server->access.sessions = sessions;
   server->handler_threads = 4;  // queries may take a long time
   if (!config.external_url.empty())
-    server->allowed_origins.push_back(OriginOf(config.external_url));
+    server->access.allowed_origins.push_back(OriginOf(config.external_url));
   std::function<engine::CompiledRulesPtr()> rules = [this] { return rules_in_force_->Get(); };
   if (followed_rules_ != nullptr) rules = [this] { return followed_rules_->Get(); };
   const auto ask = [this](const ActionEvent& request) -> Status {
@@ -193,7 +193,7 @@ StatusOr<std::vector<http::HttpRoute>> InsightsRole::Serve(const Config& config,
                           .history = history,
                           .clock = clock_,
                           .rules = rules,
-                          .tokens = server->tokens,
+                          .tokens = server->access.tokens,
                           .sessions = sessions,
                           .tls = !server->tls.empty(),
                           .external_url = config.external_url,

@@ -1,4 +1,4 @@
-#include "services/adapters/http/byte_stream.h"
+#include "services/adapters/http/connection/byte_stream.h"
 
 #include <array>
 #include <boost/asio/ssl/stream.hpp>

@@ -1,4 +1,4 @@
-#include "services/adapters/http/header_check.h"
+#include "services/adapters/http/connection/header_check.h"
 
 #include <algorithm>
 #include <cctype>
