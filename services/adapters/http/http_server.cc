@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "services/adapters/http/router.h"
-#include "services/adapters/http/session.h"
+#include "services/adapters/http/connection/session.h"
 #include "services/adapters/http/tls_context.h"
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
@@ -90,7 +90,8 @@ class BeastServer final : public HttpServer, private SessionOwner {
   }
 
  private:
-  const HttpServerOptions& options() const override { return options_; }
+  const HttpLimits& limits() const override { return options_.limits; }
+  const HttpTimeouts& timeouts() const override { return options_.timeouts; }
   void CountRequest() override { counters_.requests.Add(); }
   void CountBadRequest(Refusal reason) override {
     counters_.bad_requests.Add();

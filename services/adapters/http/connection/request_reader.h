@@ -1,0 +1,74 @@
+// Reader of the requests of a connection.
+#pragma once
+
+#include <boost/beast/core/flat_buffer.hpp>
+#include <boost/beast/http/message.hpp>
+#include <boost/beast/http/parser.hpp>
+#include <boost/beast/http/string_body.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "services/adapters/http/connection/byte_stream.h"
+#include "services/adapters/http/connection/http_limits.h"
+
+namespace pitwall::http {
+
+using RequestMessage = beast::http::request<beast::http::string_body>;
+
+// Request that is rejected before it is complete.
+struct BadRequest {
+  int status = 0;  // status of the response, or 0 if the stream is closed and cannot respond
+  Refusal reason = Refusal::kMalformed;
+  std::string text;
+};
+
+// End of a connection that the client closed between two requests.
+struct EndOfRequests {};
+
+// Reader of requests that enforces the limits and deadlines of header and body. The connection is
+// idle until the first byte of a request arrives. Used only on the I/O thread.
+class RequestReader {
+ public:
+  using Result = std::variant<RequestMessage, BadRequest, EndOfRequests>;
+  using Done = std::function<void(Result)>;
+
+  // Borrows `stream`, `limits`, and `timeouts`. Requests on a reserved connection have shorter
+  // deadlines.
+  RequestReader(ByteStream* stream, const HttpLimits& limits, const HttpTimeouts& timeouts,
+                bool reserved, Done done);
+
+  // Reads the next request and calls `done` once, possibly before the call returns, or never if the
+  // connection fails. `owner` keeps this object alive during the read.
+  void Read(const std::shared_ptr<void>& owner);
+
+  bool idle() const { return idle_; }  // no byte of the current request has arrived yet
+  // Returns the time in which a header or TLS handshake must be complete.
+  int64_t header_timeout_ns() const { return ArrivalTimeout(timeouts_.header_timeout_ns); }
+
+ private:
+  using Parser = beast::http::request_parser<beast::http::string_body>;
+
+  int64_t ArrivalTimeout(int64_t ns) const;
+  void ReadHeader(const std::shared_ptr<void>& owner);
+  void OnHeaderBytes(beast::error_code error, size_t bytes, const std::shared_ptr<void>& owner);
+  void ReadRest(const std::shared_ptr<void>& owner);
+  void OnRequest(beast::error_code error);
+
+  ByteStream* const stream_;
+  const HttpLimits& limits_;
+  const HttpTimeouts& timeouts_;
+  const bool reserved_;
+  const Done done_;
+  beast::flat_buffer buffer_;
+  std::optional<Parser> parser_;
+  bool first_ = true;
+  bool idle_ = true;
+  bool kept_idle_ = false;  // idle after a response
+};
+
+}  // namespace pitwall::http
