@@ -90,6 +90,8 @@ struct HttpServerCounters {
   self_metrics::Counter bad_requests;  // malformed, too large, or too slow requests
   self_metrics::Counter overloaded;    // requests rejected with 503
   self_metrics::Counter streams;       // started streams
+
+  void Count(Refusal reason) { refused[static_cast<size_t>(reason)].Add(); }
 };
 
 class HttpServer {
