@@ -28,7 +28,7 @@ Status ClearAway(const EmbeddedLogOptions& options, const Recovered& recovered,
     const auto content = recovered.partitions.find(key);
     RETURN_IF_ERROR(ClearAway(files, content->second));
   }
-  for (const std::string& path : recovered.older_journals) RETURN_IF_ERROR(files::Remove(path));
+  for (const std::string& path : recovered.journal.older) RETURN_IF_ERROR(files::Remove(path));
   // The previous process wrote these files without flushing them. The new journal mark will claim
   // that everything before it is flushed, so the files must be flushed first.
   for (const std::string& path : recovered.unflushed) {

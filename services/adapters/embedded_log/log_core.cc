@@ -111,16 +111,16 @@ Status LogCore::StartWriter(const Recovered& recovered) {
   CommitWriter::Start start;
   start.sequence = recovered.sequence;
   ASSIGN_OR_RETURN(start.journal,
-                   CommitJournal::Open(Cat(options_.dir, "/commits"), recovered.journal_number,
-                                       recovered.journal_bytes, recovered.checkpoint_bytes,
-                                       recovered.flush_journal, options_.faults));
-  if (recovered.journal_number == 0) RETURN_IF_ERROR(files::SyncDirectory(options_.dir));
+                   CommitJournal::Open(Cat(options_.dir, "/commits"), recovered.journal.number,
+                                       recovered.journal.bytes, recovered.journal.checkpoint_bytes,
+                                       recovered.journal.flush, options_.faults));
+  if (recovered.journal.number == 0) RETURN_IF_ERROR(files::SyncDirectory(options_.dir));
   threads_ = std::make_unique<BackgroundThreads>(clock_);
   writer_ = std::make_unique<CommitWriter>(options_, clock_, state_.get(), std::move(start),
                                            threads_->wake());
   const Maintenance::Parts parts{state_.get(), &topics_, writer_.get(), damage_.get()};
   maintenance_ = std::make_unique<Maintenance>(options_, parts, std::move(retention_clock));
-  return recovered.rewrite_journal ? writer_->Checkpoint() : OkStatus();
+  return recovered.journal.rewrite ? writer_->Checkpoint() : OkStatus();
 }
 
 Status LogCore::RequireWritable() const {

@@ -29,8 +29,8 @@ class Recovery {
   StatusOr<Recovered> Run() {
     RETURN_IF_ERROR(LoadMark());
     ASSIGN_OR_RETURN(const LoadedJournal journal, LoadJournal(CommitsDir(options_)));
-    out_.older_journals = journal.older;
-    out_.journal_path = journal.path;
+    out_.journal.older = journal.older;
+    out_.journal.path = journal.path;
     ASSIGN_OR_RETURN(std::vector<TopicFolder> folders, LoadTopics(options_.dir));
     if (journal.number == 0) {
       RETURN_IF_ERROR(CheckNothingCommitted(folders));
@@ -109,23 +109,23 @@ class Recovery {
     }
     Report(DamageKind::kJournalMissing, dir,
            Cat("the commit journal is missing, although ", where, " shows that it existed"), dir);
-    out_.journal_damaged = true;
+    out_.journal.damaged = true;
     extend_to_ = UINT64_MAX;
-    out_.rewrite_journal = true;
+    out_.journal.rewrite = true;
     return OkStatus();
   }
 
   Status ReadFrames(const LoadedJournal& journal) {
     JournalScan scan = ScanJournal(journal.content);
-    out_.journal_number = journal.number;
-    out_.journal_bytes = static_cast<int64_t>(journal.content.size());
+    out_.journal.number = journal.number;
+    out_.journal.bytes = static_cast<int64_t>(journal.content.size());
     const auto checkpoint_end =
         std::find_if(scan.frames.begin(), scan.frames.end(), [](const ScannedFrame& scanned) {
           return scanned.frame.kind == FrameKind::kCheckpointEnd;
         });
     const size_t checkpoint_frames = static_cast<size_t>(checkpoint_end - scan.frames.begin());
     const bool whole_checkpoint = checkpoint_frames < scan.first_behind;
-    if (checkpoint_end != scan.frames.end()) out_.checkpoint_bytes = checkpoint_end->to;
+    if (checkpoint_end != scan.frames.end()) out_.journal.checkpoint_bytes = checkpoint_end->to;
     const bool clean = scan.damage_from < 0 && whole_checkpoint;
     if (scan.format > 2 && !clean) {
       return FailedPrecondition(
@@ -134,12 +134,12 @@ class Recovery {
     }
     complete_ = scan.format == 2;
     if (scan.format == 1)
-      out_.rewrite_journal = true;  // the rewritten journal will list its segments
+      out_.journal.rewrite = true;  // the rewritten journal will list its segments
     if (clean && (scan.format == 0 || scan.format > 2)) {
       Report(DamageKind::kJournal, journal.path,
              "the header is damaged, but all frames are intact; it is rewritten", journal.path,
              /*healed=*/true);
-      out_.rewrite_journal = true;
+      out_.journal.rewrite = true;
       for (const ScannedFrame& scanned : scan.frames) {
         complete_ = complete_ || !scanned.frame.topics.empty();
       }
@@ -177,7 +177,7 @@ class Recovery {
                  journal.path, /*healed=*/true);
         }
         DropFrom(scan.first_behind, at, &scan.frames);
-        out_.flush_journal = true;
+        out_.journal.flush = true;
       }
     } else if (mark_.sequence > newest) {
       Report(DamageKind::kJournalCut, journal.path,
@@ -193,8 +193,8 @@ class Recovery {
   // Prepares to recover from segments. The journal is incomplete, so the records of commits that
   // are known to have happened are read from the segments.
   void Salvage(uint64_t newest) {
-    out_.journal_damaged = true;
-    out_.rewrite_journal = true;
+    out_.journal.damaged = true;
+    out_.journal.rewrite = true;
     complete_ = false;
     extend_to_ = std::max(newest, mark_.sequence);
   }
@@ -205,10 +205,10 @@ class Recovery {
       const Frame& frame = (*frames)[i].frame;
       if (frame.kind != FrameKind::kSynced) continue;
       facts_behind_.push_back(frame);
-      out_.rewrite_journal = true;
+      out_.journal.rewrite = true;
     }
     frames->resize(first);
-    out_.journal_bytes = at;
+    out_.journal.bytes = at;
   }
 
   void LearnTopics(const Frame& frame) {
@@ -288,7 +288,7 @@ class Recovery {
     while (first > 0 && frames_[first - 1].frame.sequence > synced) --first;
     // A clean shutdown leaves a mark at the end, which does not require a flush.
     for (size_t i = first; i < frames_.size(); ++i) {
-      if (frames_[i].frame.kind == FrameKind::kCommit) out_.flush_journal = true;
+      if (frames_[i].frame.kind == FrameKind::kCommit) out_.journal.flush = true;
     }
     for (size_t i = first; i < frames_.size(); ++i) {
       for (const PartitionEnd& end : frames_[i].frame.ends) {

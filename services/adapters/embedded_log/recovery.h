@@ -23,7 +23,22 @@ struct Unverified {
   size_t index = 0;
 };
 
+// Newest file of the commit journal, which a writer continues.
+struct RecoveredJournal {
+  uint64_t number = 0;  // 0 if there is no journal yet
+  std::string path;     // "" if there is no journal
+  bool damaged = false;
+  int64_t bytes = 0;             // size of the valid part
+  int64_t checkpoint_bytes = 0;  // size of the checkpoint at its start
+  bool flush = false;            // the journal was truncated or is not fully flushed
+  // The journal was salvaged or has an older format and must be replaced by a checkpoint before the
+  // next append.
+  bool rewrite = false;
+  std::vector<std::string> older;  // paths of older files that a checkpoint left behind
+};
+
 struct Recovered {
+  RecoveredJournal journal;
   std::vector<Topic> topics;
   std::map<PartitionKey, PartitionContent> partitions;  // partitions of all topics
   std::map<PartitionKey, PartitionFacts> facts;
@@ -36,20 +51,10 @@ struct Recovered {
   // it.
   std::map<std::pair<std::string, PartitionKey>, uint64_t> position_commits;
   std::vector<CommitterEpoch> epochs;
-  uint64_t sequence = 0;        // sequence of the newest frame
-  uint32_t max_topic = 0;       // highest topic number, including topics whose directory is missing
-  uint64_t journal_number = 0;  // 0 if there is no journal yet
-  int64_t journal_bytes = 0;    // size of the valid part
-  int64_t checkpoint_bytes = 0;             // size of the checkpoint at its start
-  bool flush_journal = false;               // the journal was truncated or is not fully flushed
-  std::vector<std::string> older_journals;  // paths of older files that a checkpoint left behind
+  uint64_t sequence = 0;   // sequence of the newest frame
+  uint32_t max_topic = 0;  // highest topic number, including topics whose directory is missing
   std::vector<std::string> unflushed;  // paths of segments that the previous process did not flush
   std::vector<std::string> unflushed_dirs;
-  // The journal was salvaged or has an older format and must be replaced by a checkpoint before the
-  // next append.
-  bool rewrite_journal = false;
-  std::string journal_path;  // "" if there is no journal
-  bool journal_damaged = false;
 };
 
 // Reads the journal and the directories without changing anything. Reports all damage. Unless

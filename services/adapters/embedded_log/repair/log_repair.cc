@@ -39,9 +39,9 @@ bool AllHealed(const std::vector<DamageReport>& reports) {
 LogCheck Summarize(const Recovered& recovered, std::vector<DamageReport> reports) {
   LogCheck check;
   check.reports = std::move(reports);
-  if (!recovered.journal_path.empty()) {
+  if (!recovered.journal.path.empty()) {
     ++check.files;
-    check.bytes += recovered.journal_bytes;
+    check.bytes += recovered.journal.bytes;
   }
   for (const auto& [key, content] : recovered.partitions) {
     for (const SegmentInfo& info : content.segments) {
@@ -118,7 +118,7 @@ class Repair {
   // Sets aside files that no known commit covers. If the journal is damaged, these files might
   // still be needed.
   Status SetLeftoversAside(const PartitionKey& key, const PartitionContent& content) {
-    if (!recovered_.journal_damaged) return OkStatus();
+    if (!recovered_.journal.damaged) return OkStatus();
     const PartitionFiles& files = recovered_.files[key];
     std::vector<std::string> paths = files.leftovers;
     for (const SegmentName& name : files.segments) {
@@ -249,8 +249,8 @@ class Repair {
   }
 
   Status WriteJournal() {
-    if (recovered_.journal_damaged && !recovered_.journal_path.empty()) {
-      RETURN_IF_ERROR(SetAside(recovered_.journal_path, /*copy=*/true));
+    if (recovered_.journal.damaged && !recovered_.journal.path.empty()) {
+      RETURN_IF_ERROR(SetAside(recovered_.journal.path, /*copy=*/true));
     }
     Done(Cat(dir_, "/commits: a new commit journal is written from the remaining data"));
     if (dry_run_) return OkStatus();
@@ -272,10 +272,10 @@ class Repair {
     RETURN_IF_ERROR(files::MakeDirectories(commits));
     // The new journal gets a higher number than any existing one.
     const std::unique_ptr<CommitJournal> journal =
-        CommitJournal::ForRepair(commits, recovered_.journal_number);
+        CommitJournal::ForRepair(commits, recovered_.journal.number);
     RETURN_IF_ERROR(journal->OpenFolder());
     RETURN_IF_ERROR(journal->Checkpoint(state.Snapshot(recovered_.sequence + 1)));
-    for (const std::string& path : recovered_.older_journals) RETURN_IF_ERROR(files::Remove(path));
+    for (const std::string& path : recovered_.journal.older) RETURN_IF_ERROR(files::Remove(path));
     return OkStatus();
   }
 

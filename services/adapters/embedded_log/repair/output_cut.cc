@@ -184,7 +184,7 @@ class Cutting {
 
 StatusOr<OutputCut> CutOutputs(const DerivedOutputs& derived,
                                const std::vector<DamageReport>& reports, Recovered* recovered) {
-  if (!recovered->journal_damaged || recovered->journal_path.empty()) return OutputCut();
+  if (!recovered->journal.damaged || recovered->journal.path.empty()) return OutputCut();
   return Cutting(derived, reports, recovered).Run();
 }
 
