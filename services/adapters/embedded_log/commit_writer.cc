@@ -110,7 +110,7 @@ bool CommitWriter::PublishGroup(CommitGroup* group, size_t commits) {
   journal_.NoteCommits(group->sequence(), /*durable=*/fsync_ == FsyncPolicy::kAlways);
   const CommittedState::Publication publication = group->Publish();
   bool rolled = false;
-  for (const CommittedState::PartitionUpdate& update : publication.partitions) {
+  for (const PartitionUpdate& update : publication.partitions) {
     rolled = rolled || !update.new_segments.empty();
   }
   state_->Publish(publication);
@@ -231,7 +231,7 @@ StatusOr<bool> CommitWriter::DropExpiredActive(CommittedState::Partition* partit
   // After this flush, recovery can verify commits without the deleted file.
   RETURN_IF_ERROR(SyncLocked());
   Frame facts;
-  facts.starts.push_back({CommittedState::Key(partition), content.end_offset});
+  facts.starts.push_back({partition->key(), content.end_offset});
   RETURN_IF_ERROR(journal_.AppendFacts(std::move(facts)));
   RETURN_IF_ERROR(journal_.Sync());
   writers_.Remove(partition);

@@ -166,7 +166,7 @@ Status MapKeys(const CompactionPolicy& policy, const Closed& closed, DamageLog* 
 StatusOr<int64_t> CompactPartition(const CompactionPolicy& policy, CommittedState* state,
                                    CommittedState::Partition* partition, CommitWriter* writer,
                                    DamageLog* damage) {
-  const std::string& dir = CommittedState::Dir(partition);
+  const std::string& dir = partition->dir();
   const Closed closed = ClosedSegments(state->Content(partition));
   if (closed.dirty_bytes == 0 || static_cast<double>(closed.dirty_bytes) <
                                      policy.dirty_share * static_cast<double>(closed.bytes)) {
@@ -229,8 +229,8 @@ StatusOr<int64_t> CompactPartition(const CompactionPolicy& policy, CommittedStat
       merged.last_time_ns = output.last_time_ns();
       // The journal is written first so that the next start does not expect the replaced files.
       Frame facts;
-      facts.segments.push_back({CommittedState::Key(partition), name.base_offset, name.end_offset,
-                                name.run, merged.bytes});
+      facts.segments.push_back(
+          {partition->key(), name.base_offset, name.end_offset, name.run, merged.bytes});
       RETURN_IF_ERROR(writer->Rearrange(std::move(facts), [&] {
         state->Replace(partition, closed.segments[first].segment.get(),
                        closed.segments[behind - 1].segment.get(), std::move(merged));

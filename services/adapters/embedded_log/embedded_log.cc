@@ -93,7 +93,7 @@ class EmbeddedLogImpl final : public EmbeddedLog {
   StatusOr<std::optional<CommittedOffset>> Committed(std::string_view group,
                                                      const TopicPartition& at) override {
     ASSIGN_OR_RETURN(CommittedState::Partition* const partition, core_->topics().FindPartition(at));
-    return core_->state()->Position(group, CommittedState::Key(partition));
+    return core_->state()->Position(group, partition->key());
   }
 
   Status StorePosition(std::string_view group, const TopicPartition& at,

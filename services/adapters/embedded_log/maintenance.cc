@@ -35,7 +35,7 @@ StatusOr<int64_t> DeleteExpired(CommittedState* state, CommittedState::Partition
     // If the disk has no space for the note, the first file is deleted before the note is written.
     Frame facts;
     facts.starts.push_back(
-        {CommittedState::Key(partition), content.segments[expired].segment->name().base_offset});
+        {partition->key(), content.segments[expired].segment->name().base_offset});
     const auto forget = [&] {
       state->RemoveThrough(partition, content.segments[expired - 1].segment.get());
     };
@@ -82,7 +82,7 @@ Status Maintenance::RetainLocked() {
       if (deleted.ok()) {
         segments_deleted_ += *deleted;
       } else if (first.ok()) {
-        first = Annotate(deleted.status(), Cat("retention of ", CommittedState::Name(partition)));
+        first = Annotate(deleted.status(), Cat("retention of ", partition->name()));
       }
     }
   }
@@ -112,8 +112,7 @@ Status Maintenance::CompactLocked() {
         more = written.ok() && *written > 0;
         compactions_ += more ? 1 : 0;
         if (!written.ok() && first.ok()) {
-          first =
-              Annotate(written.status(), Cat("compaction of ", CommittedState::Name(partition)));
+          first = Annotate(written.status(), Cat("compaction of ", partition->name()));
         }
       }
     }

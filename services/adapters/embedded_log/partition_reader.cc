@@ -212,7 +212,7 @@ StatusOr<bool> SegmentPartitionReader::LeaveSegment() {
 }
 
 Status SegmentPartitionReader::Lose(int64_t to, std::string_view why, bool damage) {
-  const std::string& name = CommittedState::Name(partition_);
+  const std::string& name = partition_->name();
   const std::string message =
       Cat(name, ": records at offsets ", position_, " to ", to - 1, " are lost: ", why);
   if (damage) {
@@ -220,7 +220,7 @@ Status SegmentPartitionReader::Lose(int64_t to, std::string_view why, bool damag
                      .place = name,
                      .message = Cat("offsets ", position_, " to ", to - 1, ": ", why),
                      .topic = name.substr(0, name.rfind('/')),
-                     .partition = CommittedState::Key(partition_).partition,
+                     .partition = partition_->key().partition,
                      .from_offset = position_,
                      .to_offset = to});
   }
@@ -245,10 +245,10 @@ Status SegmentPartitionReader::Seek(int64_t offset) {
   } else if (offset == kFromEnd) {
     offset = end;
   } else if (offset < 0) {
-    return InvalidArgument(Cat(CommittedState::Name(partition_), ": invalid offset ", offset));
+    return InvalidArgument(Cat(partition_->name(), ": invalid offset ", offset));
   } else if (offset > end) {
-    return OutOfRange(Cat(CommittedState::Name(partition_), ": offset ", offset,
-                          " is after the end of the log (", end, ")"));
+    return OutOfRange(
+        Cat(partition_->name(), ": offset ", offset, " is after the end of the log (", end, ")"));
   }
   LeaveBatch();
   pending_ = OkStatus();

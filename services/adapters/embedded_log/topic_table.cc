@@ -162,7 +162,7 @@ StatusOr<GroupPosition> TopicTable::MakePosition(std::string_view group, const T
                                " bytes long (got ", to.metadata.size(), ")"));
   }
   ASSIGN_OR_RETURN(CommittedState::Partition* const partition, FindPartition(at));
-  return GroupPosition{std::string(group), CommittedState::Key(partition), to};
+  return GroupPosition{std::string(group), partition->key(), to};
 }
 
 }  // namespace pitwall::log

@@ -10,7 +10,7 @@ namespace pitwall::log {
 FlushResult FlushFiles(const DirtyFiles& dirty) {
   FlushResult result;
   const auto failed = [&](CommittedState::Partition* partition, const Status& status) {
-    const Status named = Annotate(status, Cat("partition ", CommittedState::Name(partition)));
+    const Status named = Annotate(status, Cat("partition ", partition->name()));
     result.failed.emplace(partition, named);
     if (result.first.ok()) result.first = named;
   };

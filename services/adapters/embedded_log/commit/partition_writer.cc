@@ -82,8 +82,8 @@ Status PartitionWriter::Roll(DirtyFiles* dirty, Frame* frame) {
       new_segments_.back().bytes = bytes_;
       new_segments_.back().last_time_ns = last_time_ns_;
     }
-    frame->segments.push_back({CommittedState::Key(partition_), segment_->name().base_offset,
-                               next_offset_, /*run=*/0, bytes_});
+    frame->segments.push_back(
+        {partition_->key(), segment_->name().base_offset, next_offset_, /*run=*/0, bytes_});
   }
   SegmentName name;
   name.base_offset = next_offset_;
@@ -134,7 +134,7 @@ Status PartitionWriter::Write(const std::vector<const OutgoingRecord*>& records,
   if (first_time_ns_ < 0) first_time_ns_ = time_ns;
   dirty->Add(file_, partition_, bytes_);
   PartitionEnd end;
-  end.key = CommittedState::Key(partition_);
+  end.key = partition_->key();
   end.segment_base = segment_->name().base_offset;
   end.from_bytes = bytes_;
   end.from_offset = next_offset_;
@@ -167,8 +167,8 @@ Status PartitionWriter::Write(const std::vector<const OutgoingRecord*>& records,
   return OkStatus();
 }
 
-CommittedState::PartitionUpdate PartitionWriter::Publish() {
-  CommittedState::PartitionUpdate update;
+PartitionUpdate PartitionWriter::Publish() {
+  PartitionUpdate update;
   update.partition = partition_;
   update.end_offset = next_offset_;
   update.last_time_ns = last_time_ns_;

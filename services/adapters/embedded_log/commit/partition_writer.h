@@ -55,7 +55,7 @@ class PartitionWriter {
 
   // Returns the changes since the last Publish. The caller makes them visible to readers after the
   // journal covers them.
-  CommittedState::PartitionUpdate Publish();
+  PartitionUpdate Publish();
 
   CommittedState::Partition* partition() const { return partition_; }
   int64_t bytes_written() const { return bytes_written_; }

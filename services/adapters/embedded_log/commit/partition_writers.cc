@@ -12,7 +12,7 @@ PartitionWriters::PartitionWriters(SegmentPolicy policy, bool suspend, Committed
 PartitionWriter* PartitionWriters::WriterOf(CommittedState::Partition* partition) {
   std::unique_ptr<PartitionWriter>& writer = writers_[partition];
   if (writer == nullptr) {
-    writer = std::make_unique<PartitionWriter>(&policy_, partition, CommittedState::Dir(partition),
+    writer = std::make_unique<PartitionWriter>(&policy_, partition, partition->dir(),
                                                state_->Content(partition));
     append_clock_.ContinueAfter(writer->mark().last_time_ns);
   }
@@ -36,7 +36,7 @@ Status PartitionWriters::Write(const std::vector<RoutedRecord>& records, Frame* 
     const Status status = writer->Write(per_partition[writer], now_ns, &builder_, &dirty_, frame);
     bytes_ += writer->bytes_written() - bytes_before;
     if (!status.ok()) {
-      return Annotate(status, Cat("partition ", CommittedState::Name(writer->partition())));
+      return Annotate(status, Cat("partition ", writer->partition()->name()));
     }
   }
   return OkStatus();
@@ -64,8 +64,7 @@ Status PartitionWriters::Settle(const DirtyFiles& flushed, const FlushResult& re
     const auto writer = writers_.find(entry.partition);
     if (writer == writers_.end() || writer->second->suspended().ok()) continue;
     if (result.failed.contains(entry.partition)) continue;
-    PITWALL_LOG(kInfo, "log", "partition ", CommittedState::Name(entry.partition),
-                ": accepts records again");
+    PITWALL_LOG(kInfo, "log", "partition ", entry.partition->name(), ": accepts records again");
     writer->second->Suspend(OkStatus());
   }
   return result.first;

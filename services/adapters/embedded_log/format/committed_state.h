@@ -6,14 +6,14 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
-#include <tuple>
 #include <utility>
 #include <vector>
 
 #include "services/adapters/embedded_log/format/commit_frame.h"
+#include "services/adapters/embedded_log/format/committed_groups.h"
+#include "services/adapters/embedded_log/format/committed_partition.h"
 #include "services/adapters/embedded_log/format/segment.h"
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
@@ -22,70 +22,16 @@
 
 namespace pitwall::log {
 
-inline constexpr size_t kMaxGroupPositions = 1 << 17;
-inline constexpr size_t kMaxCommitters = 1 << 17;
-
-struct SegmentInfo {
-  std::shared_ptr<Segment> segment;
-  int64_t bytes = 0;          // committed size of the file
-  int64_t last_time_ns = -1;  // newest append time, or -1 if unknown
-  // The segment was appended and is intact, so the next commit may continue it if it is the last
-  // segment.
-  bool writable = false;
-};
-
-// Offsets that a repair gave up.
-struct Lost {
-  int64_t from = 0;
-  int64_t to = 0;
-  int64_t noted_ns = 0;
-};
-
-struct PartitionContent {
-  std::vector<SegmentInfo> segments;  // ordered by base offset
-  int64_t start_offset = 0;           // retention deleted earlier offsets
-  std::vector<Lost> lost;             // ordered and disjoint
-  int64_t end_offset = 0;
-  int64_t last_time_ns = 0;
-};
-
-// Location of the next record for a reader at a given offset.
-struct ReadView {
-  enum class Kind {
-    kSegment,
-    kEnd,   // there is no record at or after the offset
-    kGone,  // the offset no longer exists; `resume` is the next existing one
-  };
-  Kind kind = Kind::kEnd;
-  std::shared_ptr<Segment> segment;
-  int64_t limit = 0;        // committed bytes of the file
-  int64_t segment_end = 0;  // first offset after the segment at the time of the view
-  bool last = false;        // the segment may still grow
-  int64_t resume = 0;
-};
-
 // Thread-safe. Partitions are never removed, so handles stay valid for the lifetime of the state.
 class CommittedState {
  public:
-  class Partition;  // opaque handle
+  using Partition = CommittedPartition;
 
-  struct PartitionUpdate {
-    Partition* partition = nullptr;
-    int64_t end_offset = 0;
-    int64_t last_time_ns = 0;
-    int64_t last_segment_bytes = 0;         // size of the segment that is last after the update
-    std::vector<SegmentInfo> new_segments;  // segments after the existing ones
-    int64_t sealed_bytes = 0;  // final size of the previous last segment if `added` is not empty
-    int64_t sealed_time_ns = -1;
-  };
   struct Publication {
     std::vector<PartitionUpdate> partitions;
     std::vector<GroupPosition> positions;
     std::vector<CommitterEpoch> epochs;
   };
-
-  CommittedState();
-  ~CommittedState();
 
   Partition* Add(const PartitionKey& key, std::string name, std::string dir,
                  PartitionContent content);
@@ -100,9 +46,6 @@ class CommittedState {
   int64_t LostUntil(const Partition* partition, int64_t from, int64_t to) const;
   void AddWaiter(Partition* partition, Wakeup* wakeup);
   void RemoveWaiter(Partition* partition, Wakeup* wakeup);
-  static const std::string& Name(const Partition* partition);  // "topic/3"
-  static const std::string& Dir(const Partition* partition);
-  static const PartitionKey& Key(const Partition* partition);
 
   // The following functions are for groups and committers.
   std::optional<CommittedOffset> Position(std::string_view group, const PartitionKey& key) const;
@@ -129,17 +72,12 @@ class CommittedState {
   std::pair<int64_t, int64_t> Totals() const;
 
  private:
-  using PositionKey = std::tuple<std::string, PartitionKey>;
-
-  void PublishPartition(const PartitionUpdate& update) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-
   mutable Mutex mutex_;
   // Also guards the partitions that the handles point to, except their name, directory, and key,
   // which never change.
   std::map<PartitionKey, std::unique_ptr<Partition>> partitions_ ABSL_GUARDED_BY(mutex_);
   std::map<uint32_t, TopicFact> topics_ ABSL_GUARDED_BY(mutex_);
-  std::map<PositionKey, CommittedOffset> positions_ ABSL_GUARDED_BY(mutex_);
-  std::map<std::string, uint64_t, std::less<>> epochs_ ABSL_GUARDED_BY(mutex_);
+  CommittedGroups groups_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace pitwall::log
