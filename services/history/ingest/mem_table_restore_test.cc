@@ -153,7 +153,7 @@ TEST(StoredJobTest, RestoredSchemaIsNotDuplicatedInMemory) {
   auto restored = std::make_shared<const Schema>(schema);
   const std::weak_ptr<const Schema> watched = restored;
   StoredJob job("job-1", 1);
-  job.Restore(SharedSchema(std::move(restored)));
+  job.telemetry().Restore(SharedSchema(std::move(restored)));
   ASSERT_FALSE(watched.expired());
   OwnedBatch b("collector-a", 1);
   b.batch.schemas.emplace_back(schema);

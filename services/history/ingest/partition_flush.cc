@@ -46,7 +46,7 @@ void PartitionIngest::PutPositions(const StoredJob* sealed_job, int64_t sealed_w
     ReadPosition position{input.reader->position(), input.mark};
     if (&input == inputs_.data()) {
       for (const StoredJobPtr& job : *jobs) {
-        if (job->head_bytes() == 0) continue;  // all rows are sealed
+        if (job->telemetry().windows().head_bytes() == 0) continue;  // all rows are sealed
         for (const auto& [start, window] : job->windows()) {
           if (job.get() == sealed_job && start == sealed_window) continue;
           position.offset = std::min(position.offset, window.first_offset);
@@ -140,7 +140,7 @@ Status PartitionIngest::Adopt(const StoredJobPtr& job, const FlushInput& content
   for (const FlushInput::Table& table : content.tables()) store_->Share(job->id(), table.schema);
   {
     MutexLock lock(&job->mutex());
-    job->Sealed(window_ns, facts);  // frees the head, to which `content` refers
+    job->telemetry().windows().Seal(window_ns, facts);  // frees the head, to which `content` refers
   }
   if (before.has_value()) store_->Discard(*before);
   ++store_->counters().sealed;
@@ -185,7 +185,7 @@ void PartitionIngest::GiveUp(const StoredJobPtr& job, int64_t window_ns, const S
               ": dropped late rows: ", ToStd(damage.message()));
   {
     MutexLock lock(&job->mutex());
-    job->Sealed(window_ns, SegmentMeta(*job->windows().at(window_ns).sealed));
+    job->telemetry().windows().Seal(window_ns, SegmentMeta(*job->windows().at(window_ns).sealed));
   }
   MutexLock lock(&mutex_);
   damage_ = damage;
@@ -198,7 +198,8 @@ Status PartitionIngest::DropRaw(const StoredJobPtr& job, int64_t window_ns) {
 
 std::vector<int64_t> PartitionIngest::Heads(const StoredJob& job) {
   std::vector<int64_t> heads;
-  if (job.head_bytes() == 0) return heads;  // another thread may be loading the job
+  if (job.telemetry().windows().head_bytes() == 0)
+    return heads;  // another thread may be loading the job
   for (const auto& [start, window] : job.windows()) {
     if (window.head != nullptr) heads.push_back(start);
   }
@@ -252,13 +253,13 @@ Status PartitionIngest::SealDue() {
   size_t movable = 0;
   const JobList jobs = Jobs();
   for (const StoredJobPtr& job : *jobs) {
-    if (job->waiting()) {
+    if (job->telemetry().waiting()) {
       MutexLock lock(&job->mutex());
-      job->GiveUpWaiting(now - options_.schema_wait_ns, &counts_);
+      job->telemetry().GiveUpWaiting(now - options_.schema_wait_ns, &counts_);
     }
-    if (job->head_bytes() == 0) continue;
+    if (job->telemetry().windows().head_bytes() == 0) continue;
     // Rows that wait for their schema count as seen, so the window must not be sealed without them.
-    if (job->waiting()) continue;
+    if (job->telemetry().waiting()) continue;
     std::vector<int64_t> due;
     for (const auto& [start, window] : job->windows()) {
       if (window.head == nullptr) continue;
@@ -314,7 +315,7 @@ Status PartitionIngest::MoveRows(const StoredJobPtr& job, int64_t window_ns) {
   }
   if (moved.ok()) {
     MutexLock lock(&job->mutex());
-    moved = job->MoveHead(window_ns, head_file_);
+    moved = job->telemetry().windows().MoveHead(window_ns, head_file_);
   }
   return moved;
 }

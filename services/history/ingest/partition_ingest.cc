@@ -245,7 +245,7 @@ Status PartitionIngest::ReadTelemetry(int64_t timeout_ns, bool* idle) {
     Change change;
     change.topic = Change::Topic::kSamples;
     change.job = id;
-    change.time_ns = job->newest_ns();
+    change.time_ns = job->telemetry().newest_ns();
     store_->feed().Add(std::move(change));
   }
   touched_.clear();
@@ -353,7 +353,7 @@ Status PartitionIngest::ReadEvents(Input* input, bool* idle) {
 void PartitionIngest::NoteMemory() {
   size_t bytes = 0;
   const JobList jobs = Jobs();
-  for (const StoredJobPtr& job : *jobs) bytes += job->head_bytes();
+  for (const StoredJobPtr& job : *jobs) bytes += job->telemetry().windows().head_bytes();
   head_bytes_ = bytes;
 }
 

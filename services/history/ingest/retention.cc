@@ -28,8 +28,8 @@ std::vector<Candidate> OldestFirst(const HistoryStore& store, const Retention::I
     // If another process owns the job, the job receives no more data here.
     const bool left = !ingest(job)->Owns(*job);
     MutexLock lock(&job->mutex());
-    const JobOverview life = job->Life();
-    out.push_back({job, std::max(life.last_ns, life.ended_ns), life.ended_ns != 0 || left});
+    const JobLifePtr life = job->SharedLife();
+    out.push_back({job, std::max(life->last_ns, life->ended_ns), life->ended_ns != 0 || left});
   }
   std::sort(out.begin(), out.end(), [](const Candidate& a, const Candidate& b) {
     return std::tie(a.last_ns, a.job->id()) < std::tie(b.last_ns, b.job->id());

@@ -135,7 +135,7 @@ Status SegmentQuery::WalkSpans(const SpanQuery& query, const std::function<void(
     std::vector<SegmentMeta> segments;
     {
       MutexLock lock(&job->mutex());
-      *version = job->version();
+      *version = job->telemetry().windows().version();
       const int64_t first =
           query.range.from_ns <= kMinPosition ? kMinPosition : WindowOf(query.range.from_ns);
       for (auto at = job->windows().lower_bound(first); at != job->windows().end(); ++at) {

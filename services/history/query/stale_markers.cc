@@ -172,8 +172,8 @@ Status SegmentQuery::AddStaleMarkers(const StoredJobPtr& job, const SampleQuery&
     std::vector<Heartbeat> beats;
     {
       MutexLock lock(&job->mutex());
-      *version = job->version();
-      newest_ns = job->newest_ns();
+      *version = job->telemetry().windows().version();
+      newest_ns = job->telemetry().newest_ns();
       for (const auto& [start, window] : job->windows()) {
         if (start + kWindowNs <= range.from_ns || start >= range.to_ns) continue;
         if (window.sealed.has_value()) {

@@ -7,7 +7,7 @@ namespace pitwall::history {
 Status CopyWindows(const StoredJob& job, const TimeRange& range, SeriesSet* set,
                    std::vector<WindowView>* out, uint64_t* version) {
   MutexLock lock(&job.mutex());
-  *version = job.version();
+  *version = job.telemetry().windows().version();
   const int64_t first = range.from_ns <= kMinPosition ? kMinPosition : WindowOf(range.from_ns);
   for (auto at = job.windows().lower_bound(first); at != job.windows().end(); ++at) {
     if (at->first >= range.to_ns) break;
@@ -76,7 +76,7 @@ Status WhileSealed(const StoredJob& job, const std::function<Status(uint64_t* ve
     MutexLock lock(&job.mutex());
     // If the window was sealed again, the old file is gone and the read restarts. Otherwise the
     // file is damaged.
-    if (job.version() == version) return status;
+    if (job.telemetry().windows().version() == version) return status;
   }
   return status;
 }

@@ -69,14 +69,14 @@ Status HistoryStore::LoadEvents() {
     const StoredJobPtr job = JobOf(row.job);
     if (record.topic != EventTopic::kIssues) return OkStatus();
     ASSIGN_OR_RETURN(const IssueEvent event, cloudevents::DecodeCloudEvent(record.value));
-    job->RestoreEvent(event);
+    job->OnEvent(event);
     return OkStatus();
   });
 }
 
 Status HistoryStore::RestoreBoot(const store::DatabaseRow& row, StoredJob* job) const {
   ASSIGN_OR_RETURN(SourceMeta boot, DecodeBoot(row.body));
-  job->Restore(std::move(boot));
+  job->telemetry().Restore(std::move(boot));
   return OkStatus();
 }
 
@@ -87,7 +87,7 @@ Status HistoryStore::RestoreSchema(const store::DatabaseRow& row, StoredJob* job
   // Segments also contain derived schemas, but these follow from the received schemas.
   if (const auto made = NodeMeans::Of(*shared); made != nullptr)
     schemas_.Add(row.job, made->schema());
-  job->Restore(shared);
+  job->telemetry().Restore(shared);
   return OkStatus();
 }
 
@@ -109,7 +109,7 @@ StatusOr<uint64_t> HistoryStore::RestoreSegment(const store::DatabaseRow& row,
   if (!in.AtEnd()) facts.metrics = RestorePage(in);  // earlier versions do not store this field
   RETURN_IF_ERROR(in.Finish("catalog segment"));
   const uint64_t generation = facts.generation;
-  job->Restore(std::move(facts), std::move(seen));
+  job->telemetry().windows().Restore(std::move(facts), std::move(seen));
   return generation;
 }
 
@@ -169,8 +169,7 @@ StatusOr<StoredJobPtr> HistoryStore::Find(std::string_view id) const {
   if (job == nullptr) return job;
   MutexLock lock(&job->mutex());
   if (!job->loaded()) RETURN_IF_ERROR(LoadJob(job.get()));
-  job->Pin();
-  return StoredJobPtr(job.get(), [job](StoredJob* pinned) { pinned->Unpin(); });
+  return StoredJob::Pin(job);
 }
 
 StoredJobPtr HistoryStore::JobOf(const std::string& id) {

@@ -51,7 +51,7 @@ TEST(StoredJob, EndedJob_WindowIsOverOnceTelemetryIsRead) {
     SourceMeta boot;
     boot.origin = std::make_shared<const Origin>();
     boot.last_ns = AtSecond(second);
-    job->Restore(std::move(boot));
+    job->telemetry().Restore(std::move(boot));
   };
   const int64_t window = WindowOf(AtSecond(0));
   const int64_t grace = 60 * kNanosPerSecond;

@@ -229,21 +229,21 @@ Status SegmentRecovery::Adopt(const WindowSegment& segment, const std::string& p
   }
   ASSIGN_OR_RETURN(const StoredJobPtr job, store_.FindOrAdd(facts.job));
   for (const SourceMeta& boot : BootsOf(segment)) {
-    change.put.push_back(
-        {kBootRow, facts.job, BootKey(*boot.origin), EncodeBoot(job->RestoreSeen(boot))});
+    change.put.push_back({kBootRow, facts.job, BootKey(*boot.origin),
+                          EncodeBoot(job->telemetry().RestoreSeen(boot))});
   }
   RETURN_IF_ERROR(store_.database().Apply(change));
   for (const SharedSchema& schema : added) {
     store_.Share(facts.job, schema);
     if (const auto made = NodeMeans::Of(*schema); made != nullptr)
       store_.Share(facts.job, made->schema());
-    job->Restore(schema);
+    job->telemetry().Restore(schema);
   }
   ++found_.adopted;
   Report(Cat(path, ": adopted; the catalog did not list it"));
   named_[{facts.job, facts.window_ns}] = facts;
   missing_.erase({facts.job, facts.window_ns});
-  job->Restore(std::move(facts), std::move(seen));
+  job->telemetry().windows().Restore(std::move(facts), std::move(seen));
   return OkStatus();
 }
 
