@@ -18,7 +18,7 @@ Status WriteArchive(const HistoryStore& store, const StoredJob& job, const std::
   }
   for (const auto& [start, window] : job.windows()) {
     if (!window.sealed.has_value()) continue;
-    const std::string from = store.PathOf(*window.sealed);
+    const std::string from = store.segments().PathOf(*window.sealed);
     ASSIGN_OR_RETURN(const std::string bytes, files::ReadWhole(from, size_t{1} << 40));
     const std::string to = folder + from.substr(store.dir().size());
     RETURN_IF_ERROR(files::MakeDirectories(to.substr(0, to.rfind('/'))));

@@ -66,7 +66,7 @@ PartitionIngest* HistoryService::IngestOf(const StoredJobPtr& job) const {
 
 Status HistoryService::Health() const {
   for (const auto& ingest : ingests_) RETURN_IF_ERROR(ingest->Health());
-  RETURN_IF_ERROR(store_->Damage());
+  RETURN_IF_ERROR(store_->segments().Damage());
   return retention_ == nullptr ? OkStatus() : retention_->Health();
 }
 

@@ -111,15 +111,15 @@ StatusOr<std::unique_ptr<const FlushInput>> PartitionIngest::Gather(const Stored
   const WindowEntry& window = job.windows().at(window_ns);
   std::shared_ptr<const WindowSegment> sealed;
   if (window.sealed.has_value()) {
-    ASSIGN_OR_RETURN(sealed, store_->Segment(*window.sealed));
+    ASSIGN_OR_RETURN(sealed, store_->segments().Open(*window.sealed));
   }
   return FlushInput::Of(window.head.get(), std::move(sealed), &window.seen);
 }
 
 Status PartitionIngest::Write(const StoredJob& job, const FlushInput& content, SegmentMeta* facts) {
   facts->job = job.id();
-  facts->generation = store_->NextGeneration();
-  const std::string path = store_->PathOf(*facts);
+  facts->generation = store_->segments().NextGeneration();
+  const std::string path = store_->segments().PathOf(*facts);
   RETURN_IF_ERROR(files::MakeDirectories(path.substr(0, path.rfind('/'))));
   return WriteWindow(path, content, &hints_[job.id()], facts, store_->faults());
 }
@@ -129,20 +129,21 @@ Status PartitionIngest::Adopt(const StoredJobPtr& job, const FlushInput& content
   const int64_t window_ns = facts.window_ns;
   const std::optional<SegmentMeta> before = job->windows().at(window_ns).sealed;
   store::DatabaseChange change;
-  change.put.push_back(store_->SegmentRow(facts, content.seen()));
+  change.put.push_back(SegmentRow(facts, content.seen()));
   PutPositions(job.get(), window_ns, &change);
   if (Status saved = Save(std::move(change)); !saved.ok()) {
     // If the removal fails, the next start removes the file, because the catalog does not reference
     // it.
-    (void)files::Remove(store_->PathOf(facts));
+    (void)files::Remove(store_->segments().PathOf(facts));
     return saved;
   }
-  for (const FlushInput::Table& table : content.tables()) store_->Share(job->id(), table.schema);
+  for (const FlushInput::Table& table : content.tables())
+    store_->segments().schemas().Add(job->id(), table.schema);
   {
     MutexLock lock(&job->mutex());
     job->telemetry().windows().Seal(window_ns, facts);  // frees the head, to which `content` refers
   }
-  if (before.has_value()) store_->Discard(*before);
+  if (before.has_value()) store_->segments().Discard(*before);
   ++store_->counters().sealed;
   return OkStatus();
 }
@@ -308,7 +309,7 @@ Status PartitionIngest::MoveRows(const StoredJobPtr& job, int64_t window_ns) {
   Status moved;
   if (head_file_ == nullptr || head_file_->size() > kMemTableFileBytes) {
     const std::string path =
-        Cat(store_->dir(), "/head-", partition_, "-", store_->NextGeneration(), ".tmp");
+        Cat(store_->dir(), "/head-", partition_, "-", store_->segments().NextGeneration(), ".tmp");
     StatusOr<std::shared_ptr<MemTableFile>> file = MemTableFile::Create(path, store_->faults());
     moved = file.status();
     if (file.ok()) head_file_ = *std::move(file);
@@ -331,7 +332,7 @@ Status PartitionIngest::DeleteJob(const StoredJobPtr& job) {
   store::DatabaseChange change;
   change.removed_jobs.push_back(job->id());
   change.put.push_back({kTombstoneRow, "", hash, EncodeTombstone(tombstone)});
-  const std::string folder = Cat(store_->segments_dir(), "/", hash);
+  const std::string folder = Cat(store_->segments().dir(), "/", hash);
   const std::string doomed = Cat(folder, kDeletedSuffix);
   // If the process crashes, a folder with this name remains, and the next start completes or
   // reverts the deletion.

@@ -227,7 +227,8 @@ Status PartitionIngest::ReadTelemetry(int64_t timeout_ns, bool* idle) {
       MutexLock lock(&job->mutex());
       job->Ingest(batch, {record.offset, record.append_time_ns, clock_->MonotonicNs()}, &counts_);
     }
-    for (const SharedSchema& schema : batch.schemas) store_->Renew(batch.job, schema);
+    for (const SharedSchema& schema : batch.schemas)
+      store_->segments().schemas().Renew(batch.job, schema);
     touched_.insert(batch.job);
   }
   counters.samples += counts_.samples;

@@ -30,22 +30,22 @@ std::vector<std::string_view> MetricNamesOf(const std::vector<Selector>& selecto
 }
 
 MetricPages PagesOf(const HistoryStore& store, const SegmentMeta& facts) {
-  return MetricPages(store.PathOf(facts), facts, &store.cache());
+  return MetricPages(store.segments().PathOf(facts), facts, &store.segments().cache());
 }
 
 StatusOr<const WantedColumns*> PagedSeries::WantedOf(uint64_t schema, const SegmentMeta& facts) {
   const WantedColumns*& wanted = wanted_[schema];
   if (wanted != nullptr) return wanted;
   if (wanted = set_.Known(schema); wanted != nullptr) return wanted;
-  std::optional<SharedSchema> known = store_.schemas().Find(job_, schema);
+  std::optional<SharedSchema> known = store_.segments().schemas().Find(job_, schema);
   if (!known.has_value()) {  // the segment contains the schema; opening it adds the schema to the
                              // pool
-    RETURN_IF_ERROR(store_.Segment(facts).status());
-    known = store_.schemas().Find(job_, schema);
+    RETURN_IF_ERROR(store_.segments().Open(facts).status());
+    known = store_.segments().schemas().Find(job_, schema);
   }
   if (!known.has_value()) {
-    return DataLoss(Cat(store_.PathOf(facts), ": series with an unknown schema (", schema,
-                        "); restore the file or delete the job"));
+    return DataLoss(Cat(store_.segments().PathOf(facts), ": series with an unknown schema (",
+                        schema, "); restore the file or delete the job"));
   }
   ASSIGN_OR_RETURN(wanted, set_.Of(**known));
   return wanted;

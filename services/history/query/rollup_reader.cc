@@ -126,7 +126,7 @@ StatusOr<std::vector<RollupColumn>> SegmentQuery::Rollups(const SeriesQuery& que
                                                           size_t tier) const {
   if (tier >= kTiers.size())
     return InvalidArgument(Cat("tier: must be less than ", kTiers.size(), " (got ", tier, ")"));
-  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
+  SeriesSet set(query.selectors, query.limits.series, &store_->segments().schemas(), query.job);
   const size_t stored_tier = std::min(tier, kWindowTiers - 1);
   std::vector<RollupColumn> found;
   RETURN_IF_ERROR(WalkRollups(
@@ -155,10 +155,11 @@ StatusOr<SeriesTablePtr> SegmentQuery::VisitRollups(
   ASSIGN_OR_RETURN(const StoredJobPtr job, Find(query.job));
   const SegmentCache::Key key = SegmentCache::SeriesKey(job->number());
   const bool all = query.selectors.empty();
-  auto known = all ? store_->cache().Find<KnownSeries>(key) : nullptr;
+  auto known = all ? store_->segments().cache().Find<KnownSeries>(key) : nullptr;
   if (known != nullptr && known->table->series.size() > query.limits.series) known = nullptr;
   for (;; known = nullptr) {
-    SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job, known);
+    SeriesSet set(query.selectors, query.limits.series, &store_->segments().schemas(), query.job,
+                  known);
     const Status walked =
         WalkRollups(query, WholeRows(query.range, tier), tier, &set, begin, visit);
     // Series cached by earlier queries must not affect the result. Their schemas could change the
@@ -167,8 +168,8 @@ StatusOr<SeriesTablePtr> SegmentQuery::VisitRollups(
     RETURN_IF_ERROR(walked);
     const bool keep = all && !set.two_kinds();
     auto found = set.Take();
-    if (found != known) store_->cache().Erase(key);
-    if (found != known && keep) store_->cache().Put(key, found, found->bytes());
+    if (found != known) store_->segments().cache().Erase(key);
+    if (found != known && keep) store_->segments().cache().Put(key, found, found->bytes());
     return found->table;
   }
 }

@@ -14,8 +14,10 @@ size_t SegmentStreams::bytes() const {
 
 StatusOr<SegmentStreamsPtr> StreamsOf(const HistoryStore& store, const SegmentMeta& facts) {
   const SegmentCache::Key key = SegmentCache::StreamsKey(facts.generation);
-  if (auto found = store.cache().Find<SegmentStreams>(key); found != nullptr) return found;
-  ASSIGN_OR_RETURN(const std::shared_ptr<const WindowSegment> segment, store.Segment(facts));
+  if (auto found = store.segments().cache().Find<SegmentStreams>(key); found != nullptr)
+    return found;
+  ASSIGN_OR_RETURN(const std::shared_ptr<const WindowSegment> segment,
+                   store.segments().Open(facts));
   const auto out = std::make_shared<SegmentStreams>();
   std::vector<WindowSegment::RowsTable> tables = segment->RowsTables();
   absl::flat_hash_map<std::pair<const Origin*, uint32_t>, std::vector<size_t>> streams;
@@ -31,7 +33,7 @@ StatusOr<SegmentStreamsPtr> StreamsOf(const HistoryStore& store, const SegmentMe
   }
   RETURN_IF_ERROR(segment->ReadHeartbeatRuns(&out->beats));
   out->beats.shrink_to_fit();
-  store.cache().Put(key, out, out->bytes());
+  store.segments().cache().Put(key, out, out->bytes());
   return SegmentStreamsPtr(out);
 }
 

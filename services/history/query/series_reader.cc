@@ -53,7 +53,7 @@ size_t WindowsIn(const StoredJob& job, const TimeRange& range) {
 
 StatusOr<std::vector<SeriesInfo>> SegmentQuery::Series(const SeriesQuery& query) const {
   ASSIGN_OR_RETURN(const StoredJobPtr job, Find(query.job));
-  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
+  SeriesSet set(query.selectors, query.limits.series, &store_->segments().schemas(), query.job);
   std::vector<SeriesInfo> found;
   const auto note = [&](uint32_t series, int64_t first_ns, int64_t last_ns, bool steps) {
     SeriesInfo& info = At(&found, series);
@@ -111,7 +111,7 @@ Status SegmentQuery::VisitSamples(
     const SampleQuery& query, const std::function<void()>& begin,
     const std::function<Status(std::vector<SampleColumn>)>& visit) const {
   ASSIGN_OR_RETURN(const StoredJobPtr job, Find(query.job));
-  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
+  SeriesSet set(query.selectors, query.limits.series, &store_->segments().schemas(), query.job);
   return ForEachWindow(
       *store_, *job, query.range, &set, begin,
       [&](WindowView* view) -> Status {
@@ -125,7 +125,7 @@ Status SegmentQuery::VisitSamples(
 
 StatusOr<std::vector<SampleColumn>> SegmentQuery::Samples(const SampleQuery& query) const {
   ASSIGN_OR_RETURN(const StoredJobPtr job, Find(query.job));
-  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
+  SeriesSet set(query.selectors, query.limits.series, &store_->segments().schemas(), query.job);
   std::vector<SampleColumn> found;
   size_t count = 0;
   // A range of steps selects few rows, so less memory is reserved.
@@ -151,7 +151,7 @@ StatusOr<std::vector<QuantileRow>> SegmentQuery::Quantiles(
       return InvalidArgument(Cat("quantile: must be between 0 and 1 (got ", FormatDouble(q), ")"));
   }
   ASSIGN_OR_RETURN(const StoredJobPtr job, Find(query.job));
-  SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
+  SeriesSet set(query.selectors, query.limits.series, &store_->segments().schemas(), query.job);
   const bool by_metric = ByNodeAndMetric(query.selectors);
   const std::vector<std::string_view> names =
       by_metric ? MetricNamesOf(query.selectors) : std::vector<std::string_view>();

@@ -172,7 +172,7 @@ StatusOr<SpanPage> SegmentQuery::SpansPage(const SpanQuery& query, size_t first,
         return Wanted(query, false, span) ? found.Add(span) : OkStatus();
       },
       [&](const SegmentMeta& facts) -> Status {
-        ASSIGN_OR_RETURN(const auto segment, store_->Segment(facts));
+        ASSIGN_OR_RETURN(const auto segment, store_->segments().Open(facts));
         SpanList read;
         RETURN_IF_ERROR(segment->ReadSpans(BoundsOf(query), &read));
         return found.AddWanted(std::move(read),
@@ -201,11 +201,11 @@ StatusOr<std::vector<OperatorTotal>> SegmentQuery::Operators(const SpanQuery& qu
         facts.window_ns + kWindowNs > query.range.to_ns)
       return false;
     if (facts.metrics.bytes > 0) {
-      const MetricPages pages(store_->PathOf(facts), facts, &store_->cache());
+      const MetricPages pages(store_->segments().PathOf(facts), facts, &store_->segments().cache());
       ASSIGN_OR_RETURN(const bool has_totals, pages.AddTotals(wanted, &totals));
       if (has_totals) return true;
     }
-    ASSIGN_OR_RETURN(const auto segment, store_->Segment(facts));
+    ASSIGN_OR_RETURN(const auto segment, store_->segments().Open(facts));
     return segment->ReadTotals([&](const Origin& origin, const OperatorTotal& total) {
       if (wanted(origin.rank, total.kind, total.name))
         Merge(total, totals.At(origin.rank, total.kind, total.name));
@@ -216,7 +216,7 @@ StatusOr<std::vector<OperatorTotal>> SegmentQuery::Operators(const SpanQuery& qu
       [&](const SegmentMeta& facts) -> Status {
         ASSIGN_OR_RETURN(const bool has_totals, add_totals(facts));
         if (has_totals) return OkStatus();
-        ASSIGN_OR_RETURN(const auto segment, store_->Segment(facts));
+        ASSIGN_OR_RETURN(const auto segment, store_->segments().Open(facts));
         SpanList read;
         RETURN_IF_ERROR(segment->ReadSpans(BoundsOf(query), &read));
         for (size_t s = 0; s < read.size(); ++s) RETURN_IF_ERROR(take(read[s]));

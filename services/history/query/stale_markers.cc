@@ -71,7 +71,7 @@ class Sources {
       tables.clear();
       for (const SegmentStreams::Table& table : stream) tables.push_back(table.rows);
       RETURN_IF_ERROR(TakeStream(tables, [&](size_t i) -> StatusOr<RowTable> {
-        ASSIGN_OR_RETURN(const auto segment, store.Segment(facts));
+        ASSIGN_OR_RETURN(const auto segment, store.segments().Open(facts));
         return segment->ReadTimes(stream[i].number);
       }));
     }
@@ -192,7 +192,7 @@ Status SegmentQuery::AddStaleMarkers(const StoredJobPtr& job, const SampleQuery&
         ASSIGN_OR_RETURN(const SegmentStreamsPtr streams, StreamsOf(*store_, facts[f]));
         for (const HeartbeatRun& run : streams->beats) sources->TakeHeartbeats(run);
       } else {
-        ASSIGN_OR_RETURN(const auto segment, store_->Segment(facts[f]));
+        ASSIGN_OR_RETURN(const auto segment, store_->segments().Open(facts[f]));
         RETURN_IF_ERROR(segment->ReadHeartbeats(&beats));
       }
     }

@@ -47,10 +47,10 @@ class KeptStepWindow final : public StepWindow {
     const auto place = (mode * kStepBases.size() + at) * (1 + kStepBlocks.size()) + number;
     const SegmentCache::Key key =
         SegmentCache::StepsKey(view_.sealed->generation, static_cast<uint32_t>(place));
-    if (auto found = store_.cache().Find<T>(key); found != nullptr) return found;
+    if (auto found = store_.segments().cache().Find<T>(key); found != nullptr) return found;
     ASSIGN_OR_RETURN(std::shared_ptr<const T> page,
-                     read(store_.PathOf(*view_.sealed), steps_->pages[at][number]));
-    store_.cache().Put(key, page, BytesOf(*page));
+                     read(store_.segments().PathOf(*view_.sealed), steps_->pages[at][number]));
+    store_.segments().cache().Put(key, page, BytesOf(*page));
     return page;
   }
 
@@ -67,7 +67,7 @@ Status SegmentQuery::VisitStepWindows(
     const SampleQuery& query, const std::function<Status(const StepWindows&)>& visit) const {
   ASSIGN_OR_RETURN(const StoredJobPtr job, Find(query.job));
   return WhileSealed(*job, [&](uint64_t* version) -> Status {
-    SeriesSet set(query.selectors, query.limits.series, &store_->schemas(), query.job);
+    SeriesSet set(query.selectors, query.limits.series, &store_->segments().schemas(), query.job);
     std::vector<WindowView> views;
     RETURN_IF_ERROR(CopyWindows(*job, query.range, &set, &views, version));
     std::vector<KeptStepWindow> windows;

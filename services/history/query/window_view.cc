@@ -56,7 +56,7 @@ Status WindowView::AddSequences(const std::vector<size_t>& of_rows) {
 
 Status OpenWindow(const HistoryStore& store, WindowView* view) {
   if (view->sealed.has_value()) {
-    ASSIGN_OR_RETURN(view->segment, store.Segment(*view->sealed));
+    ASSIGN_OR_RETURN(view->segment, store.segments().Open(*view->sealed));
   }
   for (const MemTablePart& part : view->head) {
     ASSIGN_OR_RETURN(RowTable rows, part.Rows());

@@ -4,6 +4,7 @@
 #include "services/base/text/strings.h"
 #include "services/codec/blocks/zstd_text.h"
 #include "services/codec/schema_binary.h"
+#include "services/history/segments/text_page.h"
 
 namespace pitwall::history {
 
@@ -120,6 +121,44 @@ StatusOr<Schema> DecodeSchema(const store::DatabaseRow& row) {
   Schema schema = codec::RestoreSchema(in);
   RETURN_IF_ERROR(in.Finish("catalog schema"));
   return schema;
+}
+
+store::DatabaseRow SegmentRow(const SegmentMeta& facts,
+                              const std::map<OriginKey, SequenceRanges>& seen) {
+  BinaryWriter body;
+  facts.Save(body);
+  body.U64(seen.size());
+  for (const auto& [key, ranges] : seen) {
+    body.Str(key.first);
+    body.Str(key.second);
+    ranges.Save(body);
+  }
+  if (facts.steps.known) {
+    facts.steps.Save(body);
+    facts.steps.SavePages(body);
+    if (facts.metrics.bytes > 0) SavePage(facts.metrics, body);
+  }
+  return {kSegmentRow, facts.job,
+          NumberKey(static_cast<uint64_t>(facts.window_ns) ^ (uint64_t{1} << 63)), body.Take()};
+}
+
+StatusOr<SealedWindow> DecodeSegment(std::string_view body) {
+  BinaryReader in(body);
+  SealedWindow out;
+  SegmentMeta& facts = out.facts;
+  facts.Restore(in);
+  for (size_t left = in.Count(3); left > 0 && in.ok(); --left) {
+    std::string source = in.Str();
+    std::string boot = in.Str();
+    out.seen[{std::move(source), std::move(boot)}].Restore(in);
+  }
+  if (!in.AtEnd()) {  // earlier versions do not store this field
+    facts.steps.Restore(in);
+    facts.steps.RestorePages(in);
+  }
+  if (!in.AtEnd()) facts.metrics = RestorePage(in);  // earlier versions do not store this field
+  RETURN_IF_ERROR(in.Finish("catalog segment"));
+  return out;
 }
 
 std::string EncodeRecord(const KeptRecord& record) {

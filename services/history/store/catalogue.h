@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 
 #include "services/adapters/store/database.h"
+#include "services/history/segments/segment_meta.h"
+#include "services/history/windows/sequence_ranges.h"
 #include "services/history/windows/span_list.h"
 #include "services/io/log_fingerprint.h"
 #include "services/model/job.h"
@@ -64,6 +67,15 @@ StatusOr<SourceMeta> DecodeBoot(std::string_view body);
 StatusOr<store::DatabaseRow> PackedSchemaRow(const std::string& job, const Schema& schema);
 // Decodes a schema row of either kind.
 StatusOr<Schema> DecodeSchema(const store::DatabaseRow& row);
+
+// A sealed window and the sequence numbers of the batches in its segment.
+struct SealedWindow {
+  SegmentMeta facts;
+  std::map<OriginKey, SequenceRanges> seen;
+};
+store::DatabaseRow SegmentRow(const SegmentMeta& facts,
+                              const std::map<OriginKey, SequenceRanges>& seen);
+StatusOr<SealedWindow> DecodeSegment(std::string_view body);
 
 enum class EventTopic : uint8_t { kIssues = 1, kActions = 2, kCaptures = 3, kNotification = 4 };
 struct KeptRecord {

@@ -29,7 +29,7 @@ TEST(HistoryStoreTest, ConcurrentSettle_RemovesEachFileOnce) {
         facts.job = "a job with a name that is allocated";
         facts.window_ns = 600'000'000'000;
         facts.generation = 1000 * static_cast<uint64_t>(thread) + n;
-        store->Discard(facts);
+        store->segments().Discard(facts);
         EXPECT_TRUE(store->Settle().ok());
       }
     });
@@ -49,12 +49,12 @@ TEST(HistoryStoreTest, JobLoadFails_JobStaysUnloadedAndCanBeLoadedLater) {
   SegmentMeta facts;
   facts.job = "job";
   facts.window_ns = kWindowNs;
-  store::DatabaseRow damaged = store->SegmentRow(facts, {});
+  store::DatabaseRow damaged = SegmentRow(facts, {});
   facts.window_ns = 2 * kWindowNs;
-  damaged.key = store->SegmentRow(facts, {}).key;  // this row is read last
+  damaged.key = SegmentRow(facts, {}).key;  // this row is read last
   damaged.body.pop_back();
   facts.window_ns = kWindowNs;
-  ASSERT_TRUE(store->database().Apply({.put = {store->SegmentRow(facts, {}), damaged}}).ok());
+  ASSERT_TRUE(store->database().Apply({.put = {SegmentRow(facts, {}), damaged}}).ok());
   store->UnloadUnused(job);
   ASSERT_TRUE(store->UnloadUnused(job) || !job->loaded());
 

@@ -79,14 +79,14 @@ std::vector<SourceMeta> BootsOf(const WindowSegment& segment) {
 StatusOr<RecoveredSegments> SegmentRecovery::Run() {
   RETURN_IF_ERROR(FinishDeletions());
   RETURN_IF_ERROR(ScanNamed());
-  ASSIGN_OR_RETURN(const auto folders, files::ListDirectory(store_.segments_dir()));
+  ASSIGN_OR_RETURN(const auto folders, files::ListDirectory(store_.segments().dir()));
   for (const std::string& folder : folders) {
-    const std::string path = Cat(store_.segments_dir(), "/", folder);
+    const std::string path = Cat(store_.segments().dir(), "/", folder);
     if (files::IsDirectory(path)) RETURN_IF_ERROR(ScanFolder(path));
   }
   // Windows for which another segment was adopted do not count as missing.
   found_.missing = missing_.size();
-  for (const auto& [key, what] : missing_) store_.NoteDamage(named_.at(key), what);
+  for (const auto& [key, what] : missing_) store_.segments().NoteDamage(named_.at(key), what);
   const size_t changes = found_.adopted + found_.quarantined + found_.missing;
   if (changes > 0) {
     PITWALL_LOG(kWarning, "insights", store_.dir(), ": the catalog does not match the segments (",
@@ -103,17 +103,17 @@ StatusOr<RecoveredSegments> SegmentRecovery::Run() {
 // catalog is an older copy, so the segments are kept.
 Status SegmentRecovery::FinishDeletions() {
   const std::map<std::string, Tombstone> tombstones = store_.Tombstones();
-  ASSIGN_OR_RETURN(const auto folders, files::ListDirectory(store_.segments_dir()));
+  ASSIGN_OR_RETURN(const auto folders, files::ListDirectory(store_.segments().dir()));
   for (const std::string& folder : folders) {
     if (!EndsWith(folder, kDeletedSuffix)) continue;
-    const std::string from = Cat(store_.segments_dir(), "/", folder);
+    const std::string from = Cat(store_.segments().dir(), "/", folder);
     const std::string hash =
         folder.substr(0, folder.size() - std::string_view(kDeletedSuffix).size());
     if (tombstones.contains(hash)) {
       RETURN_IF_ERROR(files::RemoveTree(from));
       continue;
     }
-    const std::string to = Cat(store_.segments_dir(), "/", hash);
+    const std::string to = Cat(store_.segments().dir(), "/", hash);
     RETURN_IF_ERROR(files::MakeDirectories(to));
     ASSIGN_OR_RETURN(const auto names, files::ListDirectory(from));
     for (const std::string& name : names)
@@ -128,7 +128,7 @@ Status SegmentRecovery::ScanNamed() {
   for (const StoredJobPtr& job : store_.All()) {
     for (const auto& [start, window] : job->windows()) {
       if (!window.sealed.has_value()) continue;
-      const std::string path = store_.PathOf(*window.sealed);
+      const std::string path = store_.segments().PathOf(*window.sealed);
       named_[{job->id(), start}] = *window.sealed;
       named_paths_.insert(path);
       ASSIGN_OR_RETURN(const int64_t bytes, files::RegularFileBytes(path));
@@ -154,7 +154,7 @@ Status SegmentRecovery::ScanFolder(const std::string& folder) {
       continue;
     }
     const auto parsed = ParseSegmentName(name);
-    if (parsed.has_value()) store_.RaiseGeneration(parsed->generation);
+    if (parsed.has_value()) store_.segments().RaiseGeneration(parsed->generation);
     if (named_paths_.contains(path)) {
       used = true;
     } else if (parsed.has_value()) {
@@ -179,7 +179,7 @@ Status SegmentRecovery::Settle(std::vector<Candidate> candidates) {
       continue;
     }
     const SegmentMeta& facts = (*opened)->facts();
-    if (store_.PathOf(facts) != candidate.path) {
+    if (store_.segments().PathOf(facts) != candidate.path) {
       RETURN_IF_ERROR(Quarantine(candidate.path, "content does not match the file name"));
       continue;
     }
@@ -208,7 +208,7 @@ StatusOr<std::shared_ptr<const WindowSegment>> SegmentRecovery::OpenNamed(
     const WindowKey& key) const {
   const auto at = named_.find(key);
   if (at == named_.end()) return std::shared_ptr<const WindowSegment>();
-  auto opened = WindowSegment::Open(store_.PathOf(at->second), &at->second);
+  auto opened = WindowSegment::Open(store_.segments().PathOf(at->second), &at->second);
   if (MayPass(opened.status())) return opened.status();
   return opened.ok() ? *std::move(opened) : nullptr;
 }
@@ -219,7 +219,7 @@ Status SegmentRecovery::Adopt(const WindowSegment& segment, const std::string& p
   facts.bytes = static_cast<uint64_t>(std::max<int64_t>(bytes, 0));
   ASSIGN_OR_RETURN(auto seen, segment.ReadSeen());
   store::DatabaseChange change;
-  change.put.push_back(store_.SegmentRow(facts, seen));
+  change.put.push_back(SegmentRow(facts, seen));
   std::vector<SharedSchema> added;
   for (const SharedSchema& schema : segment.schemas()) {
     if (!schemas_.emplace(facts.job, schema->id).second) continue;
@@ -234,9 +234,9 @@ Status SegmentRecovery::Adopt(const WindowSegment& segment, const std::string& p
   }
   RETURN_IF_ERROR(store_.database().Apply(change));
   for (const SharedSchema& schema : added) {
-    store_.Share(facts.job, schema);
+    store_.segments().schemas().Add(facts.job, schema);
     if (const auto made = NodeMeans::Of(*schema); made != nullptr)
-      store_.Share(facts.job, made->schema());
+      store_.segments().schemas().Add(facts.job, made->schema());
     job->telemetry().Restore(schema);
   }
   ++found_.adopted;
