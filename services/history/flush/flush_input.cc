@@ -34,7 +34,7 @@ StatusOr<std::unique_ptr<const FlushInput>> FlushInput::Of(
 
 void FlushInput::FindTables() {
   if (sealed_ != nullptr) {
-    const std::vector<WindowSegment::RowsTable> of_segment = sealed_->RowsTables();
+    const std::vector<RowsTable> of_segment = sealed_->rows().Descriptions();
     for (size_t i = 0; i < of_segment.size(); ++i)
       tables_.push_back({of_segment[i].origin, of_segment[i].schema, i, {}});
   }
@@ -73,7 +73,7 @@ Status FlushInput::FindModes() {
 StatusOr<RowTable> FlushInput::Read(const Table& table) const {
   std::optional<RowTable> out;
   if (table.sealed != SIZE_MAX) {
-    ASSIGN_OR_RETURN(out, sealed_->ReadWhole(table.sealed));
+    ASSIGN_OR_RETURN(out, sealed_->rows().ReadWhole(table.sealed));
   }
   for (const size_t number : table.heads) {
     ASSIGN_OR_RETURN(RowTable rows, head_->Rows(number, MemTable::Values::kAll));

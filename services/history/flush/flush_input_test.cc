@@ -241,7 +241,7 @@ void ExpectSummariesOf(const std::vector<RowTable>& tables, const Segment& segme
 std::vector<RowTable> TablesOf(const Segment& segment) {
   SeriesSet all({}, SIZE_MAX);
   std::vector<RowTable> tables;
-  EXPECT_TRUE(segment->ReadRows(&all, kAllTimes, &tables, false).ok());
+  EXPECT_TRUE(segment->rows().ReadRows(&all, kAllTimes, &tables, false).ok());
   return tables;
 }
 

@@ -37,7 +37,7 @@ struct WindowRows {
 };
 Status ReadAll(const WindowSegment& segment, WindowRows* out) {
   SeriesSet all({}, SIZE_MAX);
-  RETURN_IF_ERROR(segment.ReadRows(&all, kAllTimes, &out->tables, false));
+  RETURN_IF_ERROR(segment.rows().ReadRows(&all, kAllTimes, &out->tables, false));
   RETURN_IF_ERROR(segment.ReadSpans({}, &out->spans, false));
   return segment.ReadHeartbeats(&out->beats);
 }
@@ -274,7 +274,7 @@ TEST(WindowSegment, Version4IsSmallerThanVersion1AndEquivalent) {
   for (int i = 0; i < 2; ++i) {
     SeriesSet all({}, SIZE_MAX);
     std::vector<RowTable> read;
-    ASSERT_TRUE((*made)->ReadRows(&all, kAllTimes, &read).ok());
+    ASSERT_TRUE((*made)->rows().ReadRows(&all, kAllTimes, &read).ok());
     EXPECT_GT(cache.bytes(), 1u << 20);
     ExpectSameRows(rows.tables, read);
   }

@@ -19,7 +19,7 @@ StatusOr<SegmentStreamsPtr> StreamsOf(const HistoryStore& store, const SegmentMe
   ASSIGN_OR_RETURN(const std::shared_ptr<const WindowSegment> segment,
                    store.segments().Open(facts));
   const auto out = std::make_shared<SegmentStreams>();
-  std::vector<WindowSegment::RowsTable> tables = segment->RowsTables();
+  std::vector<RowsTable> tables = segment->rows().Descriptions();
   absl::flat_hash_map<std::pair<const Origin*, uint32_t>, std::vector<size_t>> streams;
   for (size_t i = 0; i < tables.size(); ++i)
     streams[{tables[i].origin.get(), tables[i].schema->stream}].push_back(i);

@@ -16,7 +16,7 @@ namespace pitwall::history {
 struct SegmentStreams {
   // Row table of one schema.
   struct Table {
-    WindowSegment::RowsTable rows;
+    RowsTable rows;
     size_t number = 0;  // table number in the segment
   };
   std::vector<Table> tables;  // grouped by origin and by stream

@@ -26,7 +26,7 @@ struct Run {
 // State that determines where the selected series of a job end.
 class Sources {
  public:
-  using Table = WindowSegment::RowsTable;
+  using Table = RowsTable;
   // A source that has selected series in any window or in memory.
   struct Source {
     std::map<uint32_t, std::vector<Run>> streams;
@@ -72,7 +72,7 @@ class Sources {
       for (const SegmentStreams::Table& table : stream) tables.push_back(table.rows);
       RETURN_IF_ERROR(TakeStream(tables, [&](size_t i) -> StatusOr<RowTable> {
         ASSIGN_OR_RETURN(const auto segment, store.segments().Open(facts));
-        return segment->ReadTimes(stream[i].number);
+        return segment->rows().ReadTimes(stream[i].number);
       }));
     }
     return OkStatus();

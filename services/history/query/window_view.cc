@@ -29,7 +29,7 @@ Status WindowView::AddRows(SeriesSet* set, const TimeRange& range) {
   for (const RowTable& table : tables) rows.emplace_back(table);
   if (segment == nullptr) return OkStatus();
   const size_t in_memory = rows.size();
-  RETURN_IF_ERROR(segment->ReadViews(set, range, &rows));
+  RETURN_IF_ERROR(segment->rows().ReadViews(set, range, &rows));
   std::vector<int64_t> numbers;  // maps the segment's mode numbers to the query's
   bool same = true;
   for (const std::string& name : segment->modes().all()) {
@@ -49,7 +49,7 @@ Status WindowView::AddRows(SeriesSet* set, const TimeRange& range) {
 
 Status WindowView::AddSequences(const std::vector<size_t>& of_rows) {
   for (const size_t i : of_rows) {
-    if (i >= tables.size()) RETURN_IF_ERROR(segment->AddSequences(&rows[i]));
+    if (i >= tables.size()) RETURN_IF_ERROR(segment->rows().AddSequences(&rows[i]));
   }
   return OkStatus();
 }

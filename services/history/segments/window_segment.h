@@ -19,17 +19,16 @@
 #include "services/adapters/store/segment_reader.h"
 #include "services/adapters/store/segment_writer.h"
 #include "services/history/history.h"
+#include "services/history/segments/row_tables.h"
 #include "services/history/segments/segment_cache.h"
 #include "services/history/segments/segment_meta.h"
+#include "services/history/segments/segment_tables.h"
+#include "services/history/segments/window_description.h"
 #include "services/history/windows/schema_pool.h"
 #include "services/history/windows/window_rows.h"
 #include "services/history/windows/window_summary.h"
 
 namespace pitwall::history {
-
-inline constexpr char kSchemasTable[] = "schemas";
-
-inline constexpr TimeRange kAllTimes = {INT64_MIN, INT64_MAX};
 
 // Bounds that select the spans that overlap the range and have steps in [from_step, to_step).
 struct SpanBounds {
@@ -65,38 +64,19 @@ class WindowSegment {
                                                              const SegmentMeta* facts,
                                                              const SharedBySegments& shared = {});
 
-  const std::string& path() const { return path_; }
-  const SegmentMeta& facts() const { return facts_; }
-  const ModeNames& modes() const { return modes_; }
-  const std::vector<OriginPtr>& origins() const { return origins_; }
+  const std::string& path() const { return tables_.path(); }
+  const SegmentMeta& facts() const { return window_.facts(); }
+  const ModeNames& modes() const { return window_.modes(); }
+  const std::vector<OriginPtr>& origins() const { return window_.origins(); }
   // Reads the sequence numbers of the batches in the segment, by source.
-  StatusOr<std::map<OriginKey, SequenceRanges>> ReadSeen() const;
-  const std::vector<SharedSchema>& schemas() const { return schemas_; }
+  StatusOr<std::map<OriginKey, SequenceRanges>> ReadSeen() const {
+    return ReadSeenBatches(tables_);
+  }
+  const std::vector<SharedSchema>& schemas() const { return window_.schemas(); }
   // Returns the memory used, excluding shared state.
   size_t bytes() const { return bytes_; }
 
-  // Appends tables with the selected columns and the rows in the range, without sequence numbers.
-  Status ReadViews(SeriesSet* set, const TimeRange& range, std::vector<RowView>* out) const;
-  // Adds the sequence numbers to a view of this segment.
-  Status AddSequences(RowView* view) const;
-  // Like ReadViews, but returns tables with all fields. `keep` determines whether the decoded
-  // columns are cached.
-  Status ReadRows(SeriesSet* set, const TimeRange& range, std::vector<RowTable>* out,
-                  bool keep = true) const;
-  // Description of a row table, which contains the series that a source sent over time. It is
-  // available without reading the table.
-  struct RowsTable {
-    OriginPtr origin;
-    SharedSchema schema;
-    int64_t first_ns = 0;
-    int64_t last_ns = 0;
-  };
-  std::vector<RowsTable> RowsTables() const;
-  // Reads a table by number, with all columns (ReadWhole) or without values (ReadTimes).
-  StatusOr<RowTable> ReadWhole(size_t table) const;
-  StatusOr<RowTable> ReadTimes(size_t table) const {
-    return ReadTable(rows_[table], {}, kAllTimes, true);
-  }
+  const RowTables& rows() const { return rows_; }
   // Reads series. For segments that have no rows or whose `metrics` do not list series.
   Status ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out) const;
   // Reads all spans within the bounds. The result may contain other spans as well.
@@ -109,72 +89,16 @@ class WindowSegment {
   Status ReadHeartbeatRuns(std::vector<HeartbeatRun>* out) const;
   // Reads spreads. For segments without `metrics`.
   StatusOr<Spreads> ReadSpreads() const;
-  Status CheckAll() const { return reader_->CheckAll(); }
+  Status CheckAll() const { return tables_.reader().CheckAll(); }
 
  private:
-  // Table with the rows of one origin and schema.
-  struct Place {
-    size_t table;
-    size_t origin;
-    size_t schema;
-  };
-  // An open table, decoded on first use. Private to window_segment.cc.
-  class OpenTable;
-  static constexpr size_t kNoTable = SIZE_MAX;
+  WindowSegment(const std::string& path, int64_t window_ns, SegmentCache* cache)
+      : tables_(path, window_ns), window_(&tables_), rows_(&tables_, &window_, cache) {}
 
-  WindowSegment() = default;
-  // Reads the description. `with_pages` also reads page locations, which the catalog contains as
-  // well.
-  Status ReadHead(bool with_pages);
-  Status PlaceTables();
-  Status ReadPageFacts();
-  StatusOr<std::string> HeadText() const;
-  // Reads the origins in the description. If `seen` is not null, the sequence numbers are stored in
-  // it.
-  void ReadOrigins(BinaryReader& in, std::vector<OriginPtr>* origins,
-                   std::map<OriginKey, SequenceRanges>* seen) const;
-  Status ReadSchemas(BinaryReader& in);
-  struct SchemaPage;
-  // Reads a schema from its page. The page is loaded on first use.
-  StatusOr<SharedSchema> ReadSchema(uint64_t id, const SchemaPool::Saved& saved, size_t from,
-                                    SchemaPage* page) const;
-  // Reads a schema of an older version. If the pool contains the schema, the pool's copy is used.
-  SharedSchema ReadFormerSchema(BinaryReader& in) const;
-  Status Damaged(std::string_view what) const;
-  // Returns the table with the number, or nullptr if the number is kNoTable.
-  StatusOr<store::TablePtr> TableAt(size_t number) const;
-  StatusOr<RowTable> ReadTable(const Place& place, const std::vector<uint32_t>& columns,
-                               const TimeRange& range, bool keep) const;
-  // Visits the numbers of the tables that have selected columns and rows in the range.
-  Status ForEachWanted(
-      SeriesSet* set, const TimeRange& range,
-      const std::function<Status(size_t place, const std::vector<uint32_t>& columns)>& take) const;
-  StatusOr<DecodedColumnPtr> ReadColumn(OpenTable* table, size_t column, bool keep) const;
-  // Reads the times of a row table.
-  StatusOr<DecodedColumnPtr> ReadRowTimes(const Place& place, bool keep) const;
-  StatusOr<const OriginPtr*> OriginAt(int64_t index) const;
-  Status CheckModes(std::span<const int64_t> modes) const;
-  // Row times at which spans of a kind end. Private to window_spans.cc.
-  class SpanEnds;
-  // Returns, by group, whether the group may contain matching spans.
-  StatusOr<std::vector<bool>> GroupsOf(const SpanBounds& bounds, size_t groups) const;
-
-  std::string path_;
-  std::unique_ptr<store::SegmentReader> reader_;
-  SegmentMeta facts_;
-  SharedBySegments shared_;
+  SegmentTables tables_;
+  WindowDescription window_;
+  const RowTables rows_;
   size_t bytes_ = 0;
-  ModeNames modes_;
-  std::vector<OriginPtr> origins_;
-  std::vector<SharedSchema> schemas_;
-  std::vector<Place> rows_, series_;
-  // Numbers of tables that occur at most once.
-  size_t head_ = kNoTable, schema_pages_ = kNoTable, metrics_ = kNoTable, steps_ = kNoTable;
-  size_t spread_ = kNoTable, beats_ = kNoTable, beat_runs_ = kNoTable;
-  size_t spans_ = kNoTable, span_metrics_ = kNoTable, span_index_ = kNoTable;
-  size_t span_totals_ = kNoTable;
-  // Whether span lengths are stored as differences from expected values.
-  bool usual_lengths_ = false;
 };
 
 }  // namespace pitwall::history

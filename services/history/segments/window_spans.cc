@@ -27,6 +27,7 @@ namespace {
 
 using store::ColumnRows;
 using store::TableKind;
+using Single = SegmentTables::Single;
 using enum store::ColumnType;
 
 constexpr int64_t kSliceNs = 10 * kNanosPerSecond;
@@ -242,20 +243,26 @@ Status WriteSpans(const SpanLists& spans, const std::vector<RowTimes>& rows, Seg
                      });
 }
 
-class WindowSegment::SpanEnds {
+namespace {
+
+// Row times at which spans of a kind end.
+class SpanEnds {
  public:
-  SpanEnds(const WindowSegment& segment, bool keep) : segment_(segment), keep_(keep) {}
+  // The arguments must outlive this object.
+  SpanEnds(const SegmentTables* tables, const WindowDescription* window, const RowTables* rows,
+           bool keep)
+      : tables_(*tables), window_(*window), rows_(*rows), keep_(keep) {}
   Status Prepare() {
-    ASSIGN_OR_RETURN(const store::TablePtr table, segment_.TableAt(segment_.span_metrics_));
+    ASSIGN_OR_RETURN(const store::TablePtr table, tables_.At(Single::kSpanMetrics));
     if (table == nullptr) return OkStatus();
     if (table->groups.size() != 1 || table->columns.size() != 2)
-      return segment_.Damaged("malformed span metric table");
+      return tables_.Damaged("malformed span metric table");
     std::vector<std::string> metrics;
-    RETURN_IF_ERROR(segment_.reader_->ReadTexts(*table, 0, 1, &metrics));
-    if (metrics.size() != kKinds) return segment_.Damaged("malformed span metric table");
-    known_.resize(segment_.origins_.size() * kKinds);
-    for (const Place& place : segment_.rows_) {
-      const std::string_view metric = MetricOf(*segment_.schemas_[place.schema]);
+    RETURN_IF_ERROR(tables_.reader().ReadTexts(*table, 0, 1, &metrics));
+    if (metrics.size() != kKinds) return tables_.Damaged("malformed span metric table");
+    known_.resize(window_.origins().size() * kKinds);
+    for (const SegmentTables::Place& place : tables_.rows()) {
+      const std::string_view metric = MetricOf(*window_.schemas()[place.schema]);
       for (size_t kind = 0; kind < kKinds; ++kind) {
         if (!metric.empty() && metrics[kind] == metric)
           known_[place.origin * kKinds + kind].places.push_back(&place);
@@ -269,8 +276,8 @@ class WindowSegment::SpanEnds {
     Known& known = known_[origin * kKinds + static_cast<size_t>(kind)];
     if (!known.read) {
       known.read = true;
-      for (const Place* place : known.places) {
-        ASSIGN_OR_RETURN(DecodedColumnPtr times, segment_.ReadRowTimes(*place, keep_));
+      for (const SegmentTables::Place* place : known.places) {
+        ASSIGN_OR_RETURN(DecodedColumnPtr times, rows_.ReadRowTimes(*place, keep_));
         known.next.Add(times->ints);
         times_.push_back(std::move(times));
       }
@@ -282,25 +289,30 @@ class WindowSegment::SpanEnds {
  private:
   struct Known {
     bool read = false;
-    std::vector<const Place*> places;
+    std::vector<const SegmentTables::Place*> places;
     NextTimes next;
   };
-  const WindowSegment& segment_;
+  const SegmentTables& tables_;
+  const WindowDescription& window_;
+  const RowTables& rows_;
   const bool keep_;           // whether to cache the decoded columns
   std::vector<Known> known_;  // by origin and kind
   std::vector<DecodedColumnPtr> times_;
 };
 
-StatusOr<std::vector<bool>> WindowSegment::GroupsOf(const SpanBounds& bounds, size_t groups) const {
+// Returns, by group, whether the group may contain matching spans.
+StatusOr<std::vector<bool>> GroupsOf(const SegmentTables& tables, const SpanBounds& bounds,
+                                     size_t groups) {
   std::vector<bool> wanted(groups, true);
-  ASSIGN_OR_RETURN(const store::TablePtr index, TableAt(span_index_));
+  ASSIGN_OR_RETURN(const store::TablePtr index, tables.At(Single::kSpanIndex));
   if (index == nullptr) return wanted;
   std::array<std::vector<int64_t>, 4> rows;
   for (size_t g = 0; g < index->groups.size(); ++g) {
     for (size_t c = 0; c < rows.size(); ++c)
-      RETURN_IF_ERROR(reader_->ReadInts(*index, g, 1 + c, &rows[c]));
+      RETURN_IF_ERROR(tables.reader().ReadInts(*index, g, 1 + c, &rows[c]));
   }
-  if (rows[0].size() != wanted.size()) return Damaged("span index that does not match the spans");
+  if (rows[0].size() != wanted.size())
+    return tables.Damaged("span index that does not match the spans");
   for (size_t g = 0; g < wanted.size(); ++g) {
     wanted[g] = rows[0][g] < bounds.range.to_ns && rows[1][g] >= bounds.range.from_ns &&
                 rows[2][g] < bounds.to_step && rows[3][g] >= bounds.from_step;
@@ -308,17 +320,22 @@ StatusOr<std::vector<bool>> WindowSegment::GroupsOf(const SpanBounds& bounds, si
   return wanted;
 }
 
+}  // namespace
+
 Status WindowSegment::ReadSpans(const SpanBounds& bounds, SpanList* out, bool keep) const {
-  ASSIGN_OR_RETURN(const store::TablePtr spans, TableAt(spans_));
+  ASSIGN_OR_RETURN(const store::TablePtr spans, tables_.At(Single::kSpans));
   if (spans == nullptr) return OkStatus();
   const size_t columns = spans->columns.size();
-  if (columns != kOldColumns && columns != kOldColumns + 1) return Damaged("malformed span table");
+  if (columns != kOldColumns && columns != kOldColumns + 1)
+    return tables_.Damaged("malformed span table");
   const size_t texts_at = columns - 2;
-  ASSIGN_OR_RETURN(const std::vector<bool> groups, GroupsOf(bounds, spans->groups.size()));
+  ASSIGN_OR_RETURN(const std::vector<bool> groups, GroupsOf(tables_, bounds, spans->groups.size()));
   constexpr uint32_t kUnknown = UINT32_MAX;
-  std::vector<uint32_t> origins(origins_.size(), kUnknown);  // number of each origin in `out`
-  SpanEnds ends(*this, keep);
+  std::vector<uint32_t> origins(window_.origins().size(),
+                                kUnknown);  // number of each origin in `out`
+  SpanEnds ends(&tables_, &window_, &rows_, keep);
   RETURN_IF_ERROR(ends.Prepare());
+  const bool usual_lengths = tables_.usual_lengths();
   for (size_t g = 0; g < spans->groups.size(); ++g) {
     if (!groups[g]) continue;
     std::array<std::vector<int64_t>, 7> ints;
@@ -328,9 +345,9 @@ Status WindowSegment::ReadSpans(const SpanBounds& bounds, SpanList* out, bool ke
     // The oldest layout stores starts instead of slices and gaps.
     const size_t skipped = columns == kOldColumns ? 1 : 0;
     for (size_t c = 0; c < texts_at; ++c)
-      RETURN_IF_ERROR(reader_->ReadInts(*spans, g, c, &ints[c == 0 ? 0 : c + skipped]));
+      RETURN_IF_ERROR(tables_.reader().ReadInts(*spans, g, c, &ints[c == 0 ? 0 : c + skipped]));
     for (size_t c = 0; c < texts.size(); ++c) {
-      RETURN_IF_ERROR(reader_->ReadTexts(*spans, g, texts_at + c, &distinct[c], &texts[c]));
+      RETURN_IF_ERROR(tables_.reader().ReadTexts(*spans, g, texts_at + c, &distinct[c], &texts[c]));
       for (const std::string& text : distinct[c]) numbers[c].push_back(out->TextOf(text));
     }
     auto& [first, gap, length, origin, kind, step, sequence] = ints;
@@ -341,14 +358,14 @@ Status WindowSegment::ReadSpans(const SpanBounds& bounds, SpanList* out, bool ke
       const bool follows = row > 0 && first[row] == first[row - 1] &&
                            origin[row] == origin[row - 1] && kind[row] == kind[row - 1];
       const int64_t start = skipped != 0 ? first[row] : Plus(gap[row], follows ? end : first[row]);
-      ASSIGN_OR_RETURN(const OriginPtr* of, OriginAt(origin[row]));
+      ASSIGN_OR_RETURN(const OriginPtr* of, window_.OriginAt(origin[row]));
       int64_t expected = start;
-      if (usual_lengths_) {
+      if (usual_lengths) {
         expected = Plus(start, usual.Of(name));
         RETURN_IF_ERROR(ends.After(static_cast<size_t>(origin[row]), kind[row], start, &expected));
       }
       end = Plus(expected, length[row]);
-      if (usual_lengths_) usual.Update(name, Minus(end, start));
+      if (usual_lengths) usual.Update(name, Minus(end, start));
       uint32_t& number = origins[static_cast<size_t>(origin[row])];
       if (number == kUnknown) number = out->OriginOf(*of);
       out->AddRow({start, end, step[row], sequence[row], number, numbers[0][name],
@@ -361,17 +378,17 @@ Status WindowSegment::ReadSpans(const SpanBounds& bounds, SpanList* out, bool ke
 
 StatusOr<bool> WindowSegment::ReadTotals(
     const std::function<void(const Origin&, OperatorTotal)>& take) const {
-  if (spans_ == kNoTable) return true;
-  ASSIGN_OR_RETURN(const store::TablePtr totals, TableAt(span_totals_));
+  if (!tables_.Has(Single::kSpans)) return true;
+  ASSIGN_OR_RETURN(const store::TablePtr totals, tables_.At(Single::kSpanTotals));
   if (totals == nullptr) return false;
   for (size_t g = 0; g < totals->groups.size(); ++g) {
     std::array<std::vector<int64_t>, 6> ints;
     std::vector<std::string> names;
     for (size_t c = 0; c < ints.size(); ++c)
-      RETURN_IF_ERROR(reader_->ReadInts(*totals, g, 1 + c, &ints[c]));
-    RETURN_IF_ERROR(reader_->ReadTexts(*totals, g, 7, &names));
+      RETURN_IF_ERROR(tables_.reader().ReadInts(*totals, g, 1 + c, &ints[c]));
+    RETURN_IF_ERROR(tables_.reader().ReadTexts(*totals, g, 7, &names));
     for (size_t row = 0; row < names.size(); ++row) {
-      ASSIGN_OR_RETURN(const OriginPtr* of, OriginAt(ints[0][row]));
+      ASSIGN_OR_RETURN(const OriginPtr* of, window_.OriginAt(ints[0][row]));
       const OriginPtr& origin = *of;
       OperatorTotal total;
       total.rank = origin->rank;

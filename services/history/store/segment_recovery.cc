@@ -53,7 +53,7 @@ StatusOr<bool> Covers(const WindowSegment& after, const WindowSegment& before) {
 // Returns the facts about boots that the segment contains. Later batches complete them.
 std::vector<SourceMeta> BootsOf(const WindowSegment& segment) {
   std::map<OriginKey, SourceMeta> boots;
-  for (const WindowSegment::RowsTable& table : segment.RowsTables()) {
+  for (const RowsTable& table : segment.rows().Descriptions()) {
     SourceMeta& boot = boots[{table.origin->source, table.origin->boot}];
     boot.origin = table.origin;
     boot.first_ns = std::min(boot.first_ns, table.first_ns);

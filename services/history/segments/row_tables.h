@@ -1,0 +1,70 @@
+// Tables of samples in a sealed window.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "services/history/history.h"
+#include "services/history/segments/segment_cache.h"
+#include "services/history/segments/segment_tables.h"
+#include "services/history/segments/window_description.h"
+#include "services/history/windows/series_set.h"
+#include "services/history/windows/window_rows.h"
+
+namespace pitwall::history {
+
+inline constexpr TimeRange kAllTimes = {INT64_MIN, INT64_MAX};
+
+// Description of a row table, which contains the series that a source sent over time. It is
+// available without reading the table.
+struct RowsTable {
+  OriginPtr origin;
+  SharedSchema schema;
+  int64_t first_ns = 0;
+  int64_t last_ns = 0;
+};
+
+// Reader of the tables with rows. Thread-safe.
+class RowTables {
+ public:
+  // The arguments must outlive this object. Without a cache, no column is kept.
+  RowTables(const SegmentTables* tables, const WindowDescription* window, SegmentCache* cache)
+      : tables_(*tables), window_(*window), cache_(cache) {}
+
+  std::vector<RowsTable> Descriptions() const;
+  // Appends tables with the selected columns and the rows in the range, without sequence numbers.
+  Status ReadViews(SeriesSet* set, const TimeRange& range, std::vector<RowView>* out) const;
+  // Adds the sequence numbers to a view of this segment.
+  Status AddSequences(RowView* view) const;
+  // Like ReadViews, but returns tables with all fields. `keep` determines whether the decoded
+  // columns are cached.
+  Status ReadRows(SeriesSet* set, const TimeRange& range, std::vector<RowTable>* out,
+                  bool keep = true) const;
+  // Reads a table by number, with all columns (ReadWhole) or without values (ReadTimes).
+  StatusOr<RowTable> ReadWhole(size_t table) const;
+  StatusOr<RowTable> ReadTimes(size_t table) const;
+  // Reads the times of a row table.
+  StatusOr<DecodedColumnPtr> ReadRowTimes(const SegmentTables::Place& place, bool keep) const;
+
+ private:
+  using Place = SegmentTables::Place;
+  // An open table, decoded on first use. Private to row_tables.cc.
+  class OpenTable;
+
+  StatusOr<RowTable> ReadTable(const Place& place, const std::vector<uint32_t>& columns,
+                               const TimeRange& range, bool keep) const;
+  StatusOr<RowView> ReadView(size_t number, const std::vector<uint32_t>& columns,
+                             const TimeRange& range) const;
+  // Visits the numbers of the tables that have selected columns and rows in the range.
+  Status ForEachWanted(
+      SeriesSet* set, const TimeRange& range,
+      const std::function<Status(size_t place, const std::vector<uint32_t>& columns)>& take) const;
+  StatusOr<DecodedColumnPtr> ReadColumn(OpenTable* table, size_t column, bool keep) const;
+
+  const SegmentTables& tables_;
+  const WindowDescription& window_;
+  SegmentCache* const cache_;
+};
+
+}  // namespace pitwall::history
