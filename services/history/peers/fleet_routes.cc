@@ -110,7 +110,7 @@ void NotModified(std::string_view wanted, HttpResponse* response) {
 
 class Fleet {
  public:
-  explicit Fleet(const FederatedHistory* history) : history_(*history) {}
+  explicit Fleet(const JobLocator* fleet) : fleet_(*fleet) {}
 
   HttpResponse OfAll(const HttpRequest& request, const http::HttpHandler& answer) const {
     const std::optional<Turn> turn = Turn::Take(&waiting_);
@@ -133,7 +133,7 @@ class Fleet {
     if (job.empty()) return own(request);  // returns the error for the missing job
     const std::optional<Turn> turn = Turn::Take(&waiting_);
     if (!turn.has_value()) return Busy(request);
-    const StatusOr<JobHolder> holder = history_.Holder(job);
+    const StatusOr<JobHolder> holder = fleet_.Holder(job);
     if (!holder.ok()) return FaultOf(holder.status());
     HttpRequest exact = request;
     for (auto& [name, value] : exact.query) {
@@ -179,8 +179,8 @@ class Fleet {
   }
 
   HttpResponse At(int index, const HttpRequest& request, const http::HttpHandler& own) const {
-    if (index == history_.index()) return own(request);
-    StatusOr<HttpResponse> response = history_.peer(index)->Forward(request);
+    if (index == fleet_.index()) return own(request);
+    StatusOr<HttpResponse> response = fleet_.peer(index)->Forward(request);
     if (response.ok()) return *std::move(response);
     return FaultOf(Status(response.status().code(),
                           Cat("job ", Quote(request.Query("job")), ": stored by another process: ",
@@ -191,7 +191,7 @@ class Fleet {
   // an error response if the data could not be deleted.
   std::optional<HttpResponse> DeleteElsewhere(const HttpRequest& request, int holder,
                                               const http::HttpHandler& own) const {
-    for (int i = 0; i < history_.size(); ++i) {
+    for (int i = 0; i < fleet_.size(); ++i) {
       if (i == holder) continue;
       HttpResponse response = At(i, request, own);
       if (response.status / 100 != 2 && response.status != 404) return response;
@@ -199,7 +199,7 @@ class Fleet {
     return std::nullopt;
   }
 
-  const FederatedHistory& history_;
+  const JobLocator& fleet_;
   mutable std::atomic<int> waiting_{0};
 };
 
@@ -208,7 +208,7 @@ class Fleet {
 std::vector<http::HttpRoute> FleetRoutes(const FederatedHistory* fleet, const History* own_history,
                                          std::vector<http::HttpRoute> all,
                                          std::vector<http::HttpRoute> own) {
-  const auto shared = std::make_shared<const Fleet>(fleet);
+  const auto shared = std::make_shared<const Fleet>(&fleet->fleet());
   const auto of_jobs = RoutesOfJobs();
   std::vector<http::HttpRoute> out;
   for (size_t i = 0; i < all.size(); ++i) {

@@ -130,7 +130,7 @@ class TestFleet {
     for (const auto& process : processes_) process->fleet->Stop();
   }
 
-  int OwnerOf(const std::string& job) const { return processes_[0]->fleet->OwnerOf(job); }
+  int OwnerOf(const std::string& job) const { return processes_[0]->fleet->fleet().OwnerOf(job); }
   VectorHistory& own(int index) { return processes_[static_cast<size_t>(index)]->own; }
   FederatedHistory& fleet(int index) { return *processes_[static_cast<size_t>(index)]->fleet; }
   const http::Router& router(int index) { return *processes_[static_cast<size_t>(index)]->router; }

@@ -1,0 +1,95 @@
+#include "services/history/peers/change_follower.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace pitwall::history {
+namespace {
+
+constexpr size_t kChanges = 1'000;
+
+// Returns the first change position. Positions increase across restarts and differ between
+// processes, so a client that reconnects to another process gets a resync.
+uint64_t FirstPlace(int index, int64_t wall_ns) {
+  return (static_cast<uint64_t>(index) << 52) +
+         static_cast<uint64_t>(std::max<int64_t>(wall_ns, 0)) / 1000;
+}
+
+}  // namespace
+
+ChangeFollower::ChangeFollower(const History* own, const JobLocator* fleet, Clock* clock,
+                               int64_t interval_ns)
+    : own_(own),
+      fleet_(*fleet),
+      clock_(clock),
+      interval_ns_(interval_ns),
+      feed_(FirstPlace(fleet->index(), clock->WallNs())) {}
+
+void ChangeFollower::Start() {
+  for (int i = 0; i < fleet_.size(); ++i) {
+    wakeups_.push_back(clock_->NewWakeup());
+    followers_.emplace_back([this, i] { Follow(i); });
+  }
+}
+
+void ChangeFollower::Stop() {
+  stop_ = true;
+  for (const auto& wakeup : wakeups_) wakeup->Wake();
+  for (std::thread& thread : followers_) thread.join();
+  followers_.clear();
+}
+
+StatusOr<uint64_t> ChangeFollower::NewestPlace(int index) const {
+  if (index == fleet_.index()) return own_->newest_place();
+  ASSIGN_OR_RETURN(const std::string answer, fleet_.peer(index)->Ask(PeerQuestion::kNewest, ""));
+  BinaryReader in(answer);
+  return in.U64();
+}
+
+StatusOr<std::vector<Change>> ChangeFollower::ChangesAfter(int index, uint64_t place) const {
+  if (index == fleet_.index()) return own_->ChangesAfter(place, kChanges);
+  BinaryWriter words;
+  words.U64(place);
+  words.U64(kChanges);
+  ASSIGN_OR_RETURN(const std::string answer,
+                   fleet_.peer(index)->Ask(PeerQuestion::kChanges, words.data()));
+  BinaryReader in(answer);
+  return TakeChanges(&in);
+}
+
+Status ChangeFollower::Look(int index, std::optional<uint64_t>* place, bool* first) {
+  if (!place->has_value()) {
+    ASSIGN_OR_RETURN(*place, NewestPlace(index));
+    // Clients read all data before they poll for changes. The first look at this process's own
+    // changes therefore need not invalidate positions.
+    if (!*first || index != fleet_.index()) feed_.Break();
+    *first = false;
+  }
+  while (!stop_) {
+    StatusOr<std::vector<Change>> changes = ChangesAfter(index, **place);
+    if (absl::IsOutOfRange(changes.status())) {
+      place->reset();
+      return OkStatus();
+    }
+    RETURN_IF_ERROR(changes.status());
+    if (changes->empty()) return OkStatus();
+    for (Change& change : *changes) {
+      *place = change.place;
+      feed_.Add(std::move(change));
+    }
+  }
+  return OkStatus();
+}
+
+void ChangeFollower::Follow(int index) {
+  std::optional<uint64_t> place;
+  bool first = true;
+  while (!stop_) {
+    // The error is ignored, because requests for jobs report peers that do not respond.
+    (void)Look(index, &place, &first);
+    wakeups_[static_cast<size_t>(index)]->Wait(interval_ns_);
+  }
+}
+
+}  // namespace pitwall::history

@@ -1,0 +1,49 @@
+// Follower of the changes of all processes of a fleet.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include "services/base/clock.h"
+#include "services/history/change_feed.h"
+#include "services/history/history.h"
+#include "services/history/peers/job_locator.h"
+
+namespace pitwall::history {
+
+// Follower with one thread per process. Each thread adds the changes of its process to a common
+// feed. Thread-safe, except for Start and Stop. Does not own its arguments.
+class ChangeFollower {
+ public:
+  // Polls each process every `interval_ns`.
+  ChangeFollower(const History* own, const JobLocator* fleet, Clock* clock, int64_t interval_ns);
+  ~ChangeFollower() { Stop(); }
+  void Start();
+  void Stop();
+
+  // Returns the changes of all processes, with positions assigned by this process.
+  const ChangeFeed& feed() const { return feed_; }
+
+ private:
+  void Follow(int index);
+  // Adds new changes to the feed. `place` is empty if it is unknown, in which case changes may have
+  // been missed. `first` is true until the process responds for the first time.
+  Status Look(int index, std::optional<uint64_t>* place, bool* first);
+  StatusOr<uint64_t> NewestPlace(int index) const;
+  StatusOr<std::vector<Change>> ChangesAfter(int index, uint64_t place) const;
+
+  const History* const own_;
+  const JobLocator& fleet_;
+  Clock* const clock_;
+  const int64_t interval_ns_;
+  ChangeFeed feed_;
+  std::atomic<bool> stop_{false};
+  std::vector<std::unique_ptr<Wakeup>> wakeups_;
+  std::vector<std::thread> followers_;
+};
+
+}  // namespace pitwall::history
