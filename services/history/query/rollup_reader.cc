@@ -61,15 +61,13 @@ class PartMaker {
   std::vector<RollupPart> parts_;
 };
 
-}  // namespace
-
-Status SegmentQuery::WalkRollups(
-    const SeriesQuery& query, const TimeRange& whole, size_t tier, SeriesSet* set,
-    const std::function<void()>& begin,
-    const std::function<Status(std::span<const RollupPart>)>& visit) const {
-  ASSIGN_OR_RETURN(const StoredJobPtr job, Find(query.job));
+// Implements VisitRollups for a tier that windows store.
+Status WalkRollups(const HistoryStore& store, const SeriesQuery& query, const TimeRange& whole,
+                   size_t tier, SeriesSet* set, const std::function<void()>& begin,
+                   const std::function<Status(std::span<const RollupPart>)>& visit) {
+  ASSIGN_OR_RETURN(const StoredJobPtr job, FindStoredJob(store, query.job));
   PartMaker parts(set, whole, query.limits.rows, &visit);
-  PagedSeries pages(store_, &query, set);
+  PagedSeries pages(&store, &query, set);
   const auto paged = [&](std::span<const SegmentMeta* const> windows) {
     return pages.ReadRollups(windows, [&](const PagedSeries::Rollups& of) {
       size_t row = 0;
@@ -82,7 +80,7 @@ Status SegmentQuery::WalkRollups(
     });
   };
   const auto opened = [&](WindowView* view) -> Status {
-    RETURN_IF_ERROR(OpenWindow(*store_, view));
+    RETURN_IF_ERROR(OpenWindow(store, view));
     if (view->rows_are_gone() || (view->only_sealed() && tier > 0)) {
       std::vector<StoredSeries> stored;
       RETURN_IF_ERROR(view->segment->ReadSeries(set, &stored));
@@ -122,6 +120,8 @@ Status SegmentQuery::WalkRollups(
   });
 }
 
+}  // namespace
+
 StatusOr<std::vector<RollupColumn>> SegmentQuery::Rollups(const SeriesQuery& query,
                                                           size_t tier) const {
   if (tier >= kTiers.size())
@@ -130,7 +130,7 @@ StatusOr<std::vector<RollupColumn>> SegmentQuery::Rollups(const SeriesQuery& que
   const size_t stored_tier = std::min(tier, kWindowTiers - 1);
   std::vector<RollupColumn> found;
   RETURN_IF_ERROR(WalkRollups(
-      query, WholeRows(query.range, tier), stored_tier, &set, [&] { found.clear(); },
+      *store_, query, WholeRows(query.range, tier), stored_tier, &set, [&] { found.clear(); },
       [&](std::span<const RollupPart> parts) {
         for (const RollupPart& part : parts) part.rows.AppendTo(&At(&found, part.series).rows);
         return OkStatus();
@@ -152,7 +152,7 @@ StatusOr<SeriesTablePtr> SegmentQuery::VisitRollups(
     const std::function<Status(std::span<const RollupPart>)>& visit) const {
   // Rows of coarser tiers span several windows.
   if (tier >= kWindowTiers) return History::VisitRollups(query, tier, begin, visit);
-  ASSIGN_OR_RETURN(const StoredJobPtr job, Find(query.job));
+  ASSIGN_OR_RETURN(const StoredJobPtr job, FindStoredJob(*store_, query.job));
   const SegmentCache::Key key = SegmentCache::SeriesKey(job->number());
   const bool all = query.selectors.empty();
   auto known = all ? store_->segments().cache().Find<KnownSeries>(key) : nullptr;
@@ -161,7 +161,7 @@ StatusOr<SeriesTablePtr> SegmentQuery::VisitRollups(
     SeriesSet set(query.selectors, query.limits.series, &store_->segments().schemas(), query.job,
                   known);
     const Status walked =
-        WalkRollups(query, WholeRows(query.range, tier), tier, &set, begin, visit);
+        WalkRollups(*store_, query, WholeRows(query.range, tier), tier, &set, begin, visit);
     // Series cached by earlier queries must not affect the result. Their schemas could change the
     // kind of a series, and the number of series could exceed the limit.
     if (known != nullptr && (set.two_kinds() || absl::IsResourceExhausted(walked))) continue;

@@ -9,8 +9,47 @@
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/cloudevents/notification_event.h"
+#include "services/history/query/window_view.h"
 
 namespace pitwall::history {
+namespace {
+
+// Calls `value` with each record of the topic, in order of ingestion.
+Status ForEachRecord(const HistoryStore& store, std::string_view id, EventTopic topic,
+                     const std::function<Status(const std::string&)>& value) {
+  ASSIGN_OR_RETURN(const StoredJobPtr job, FindStoredJob(store, id));
+  // The records in memory are read first. If a transaction saves some of them before the catalog is
+  // read, their record numbers show which records occur twice.
+  std::vector<KeptRecord> unsaved;
+  {
+    MutexLock lock(&job->mutex());
+    for (const KeptRecord& record : job->records()) {
+      if (record.topic == topic) unsaved.push_back(record);
+    }
+  }
+  // Values are parsed later, so that ingestion does not have to wait for the job or the catalog.
+  uint64_t last = 0;
+  std::vector<std::string> saved;
+  const Status status =
+      store.database().ForEachOf(kEventRow, id, [&](store::DatabaseRow row) -> Status {
+        ASSIGN_OR_RETURN(KeptRecord record, DecodeRecord(row));
+        last = record.number;
+        if (record.topic == topic) saved.push_back(std::move(record.value));
+        return OkStatus();
+      });
+  RETURN_IF_ERROR(status);
+  for (const std::string& one : saved) {
+    RETURN_IF_ERROR(CheckCanceled());
+    RETURN_IF_ERROR(value(one));
+  }
+  for (const KeptRecord& record : unsaved) {
+    RETURN_IF_ERROR(CheckCanceled());
+    if (record.number > last) RETURN_IF_ERROR(value(record.value));
+  }
+  return OkStatus();
+}
+
+}  // namespace
 
 std::vector<JobLifePtr> SegmentQuery::Jobs() const {
   std::vector<JobLifePtr> out;
@@ -22,12 +61,6 @@ std::vector<JobLifePtr> SegmentQuery::Jobs() const {
     return std::tie(b->last_ns, a->id) < std::tie(a->last_ns, b->id);
   });
   return out;
-}
-
-StatusOr<StoredJobPtr> SegmentQuery::Find(std::string_view id) const {
-  ASSIGN_OR_RETURN(StoredJobPtr job, store_->Find(id));
-  if (job != nullptr) return job;
-  return NotFound(Cat("job ", Quote(id), ": the history has no such job"));
 }
 
 StatusOr<JobLifePtr> SegmentQuery::FindJob(std::string_view wanted) const {
@@ -46,44 +79,10 @@ StatusOr<JobLifePtr> SegmentQuery::FindJob(std::string_view wanted) const {
   return found[0];
 }
 
-Status SegmentQuery::ForEachRecord(std::string_view id, EventTopic topic,
-                                   const std::function<Status(const std::string&)>& value) const {
-  ASSIGN_OR_RETURN(const StoredJobPtr job, Find(id));
-  // The records in memory are read first. If a transaction saves some of them before the catalog is
-  // read, their record numbers show which records occur twice.
-  std::vector<KeptRecord> unsaved;
-  {
-    MutexLock lock(&job->mutex());
-    for (const KeptRecord& record : job->records()) {
-      if (record.topic == topic) unsaved.push_back(record);
-    }
-  }
-  // Values are parsed later, so that ingestion does not have to wait for the job or the catalog.
-  uint64_t last = 0;
-  std::vector<std::string> saved;
-  const Status status =
-      store_->database().ForEachOf(kEventRow, id, [&](store::DatabaseRow row) -> Status {
-        ASSIGN_OR_RETURN(KeptRecord record, DecodeRecord(row));
-        last = record.number;
-        if (record.topic == topic) saved.push_back(std::move(record.value));
-        return OkStatus();
-      });
-  RETURN_IF_ERROR(status);
-  for (const std::string& one : saved) {
-    RETURN_IF_ERROR(CheckCanceled());
-    RETURN_IF_ERROR(value(one));
-  }
-  for (const KeptRecord& record : unsaved) {
-    RETURN_IF_ERROR(CheckCanceled());
-    if (record.number > last) RETURN_IF_ERROR(value(record.value));
-  }
-  return OkStatus();
-}
-
 StatusOr<std::vector<IssueEventPtr>> SegmentQuery::Events(std::string_view job) const {
   std::vector<IssueEventPtr> out;
   const Status status =
-      ForEachRecord(job, EventTopic::kIssues, [&](const std::string& value) -> Status {
+      ForEachRecord(*store_, job, EventTopic::kIssues, [&](const std::string& value) -> Status {
         ASSIGN_OR_RETURN(IssueEvent event, cloudevents::DecodeCloudEvent(value));
         out.push_back(std::make_shared<const IssueEvent>(std::move(event)));
         return OkStatus();
@@ -95,7 +94,7 @@ StatusOr<std::vector<IssueEventPtr>> SegmentQuery::Events(std::string_view job) 
 StatusOr<std::vector<ActionEvent>> SegmentQuery::Actions(std::string_view job) const {
   std::vector<ActionEvent> out;
   const Status status =
-      ForEachRecord(job, EventTopic::kActions, [&](const std::string& value) -> Status {
+      ForEachRecord(*store_, job, EventTopic::kActions, [&](const std::string& value) -> Status {
         ASSIGN_OR_RETURN(ActionEvent action, cloudevents::DecodeActionEvent(value));
         out.push_back(std::move(action));
         return OkStatus();
@@ -107,7 +106,7 @@ StatusOr<std::vector<ActionEvent>> SegmentQuery::Actions(std::string_view job) c
 StatusOr<std::vector<RankCapture>> SegmentQuery::Captures(std::string_view job) const {
   std::vector<RankCapture> out;
   const Status status =
-      ForEachRecord(job, EventTopic::kCaptures, [&](const std::string& value) -> Status {
+      ForEachRecord(*store_, job, EventTopic::kCaptures, [&](const std::string& value) -> Status {
         ASSIGN_OR_RETURN(RankCapture capture, cloudevents::DecodeRankCapture(value));
         out.push_back(std::move(capture));
         return OkStatus();
@@ -119,8 +118,8 @@ StatusOr<std::vector<RankCapture>> SegmentQuery::Captures(std::string_view job) 
 StatusOr<std::vector<NotificationRecord>> SegmentQuery::Notifications(std::string_view job) const {
   std::vector<NotificationRecord> out;
   std::set<std::string> known;  // duplicates are counted as one notification
-  const Status status =
-      ForEachRecord(job, EventTopic::kNotification, [&](const std::string& value) -> Status {
+  const Status status = ForEachRecord(
+      *store_, job, EventTopic::kNotification, [&](const std::string& value) -> Status {
         ASSIGN_OR_RETURN(NotificationRecord notification, cloudevents::DecodeNotification(value));
         if (known.insert(notification.id).second) out.push_back(std::move(notification));
         return OkStatus();

@@ -46,21 +46,6 @@ class SegmentQuery final : public History {
   uint64_t newest_place() const override { return store_->feed().newest(); }
 
  private:
-  StatusOr<StoredJobPtr> Find(std::string_view id) const;
-  Status ForEachRecord(std::string_view job, EventTopic topic,
-                       const std::function<Status(const std::string&)>& value) const;
-  // Implements VisitRollups for a tier that windows store.
-  Status WalkRollups(const SeriesQuery& query, const TimeRange& whole, size_t tier, SeriesSet* set,
-                     const std::function<void()>& begin,
-                     const std::function<Status(std::span<const RollupPart>)>& visit) const;
-  // Visits a consistent set of all candidate spans. Calls `begin` before each attempt.
-  Status WalkSpans(const SpanQuery& query, const std::function<void()>& begin,
-                   const std::function<Status(const SpanView&)>& in_memory,
-                   const std::function<Status(const SegmentMeta&)>& sealed) const;
-  // `columns` must be sorted by labels. `set` is the query's set.
-  Status AddStaleMarkers(const StoredJobPtr& job, const SampleQuery& query, SeriesSet* set,
-                         std::vector<SampleColumn>* columns) const;
-
   const HistoryStore* const store_;
 };
 

@@ -10,6 +10,7 @@
 #include "services/base/text/strings.h"
 #include "services/history/query/paged_series.h"
 #include "services/history/query/segment_query.h"
+#include "services/history/query/stale_markers.h"
 #include "services/history/query/window_samples.h"
 #include "services/history/query/window_view.h"
 #include "services/history/segments/metric_pages.h"
@@ -52,7 +53,7 @@ size_t WindowsIn(const StoredJob& job, const TimeRange& range) {
 }  // namespace
 
 StatusOr<std::vector<SeriesInfo>> SegmentQuery::Series(const SeriesQuery& query) const {
-  ASSIGN_OR_RETURN(const StoredJobPtr job, Find(query.job));
+  ASSIGN_OR_RETURN(const StoredJobPtr job, FindStoredJob(*store_, query.job));
   SeriesSet set(query.selectors, query.limits.series, &store_->segments().schemas(), query.job);
   std::vector<SeriesInfo> found;
   const auto note = [&](uint32_t series, int64_t first_ns, int64_t last_ns, bool steps) {
@@ -110,7 +111,7 @@ StatusOr<std::vector<SeriesInfo>> SegmentQuery::Series(const SeriesQuery& query)
 Status SegmentQuery::VisitSamples(
     const SampleQuery& query, const std::function<void()>& begin,
     const std::function<Status(std::vector<SampleColumn>)>& visit) const {
-  ASSIGN_OR_RETURN(const StoredJobPtr job, Find(query.job));
+  ASSIGN_OR_RETURN(const StoredJobPtr job, FindStoredJob(*store_, query.job));
   SeriesSet set(query.selectors, query.limits.series, &store_->segments().schemas(), query.job);
   return ForEachWindow(
       *store_, *job, query.range, &set, begin,
@@ -124,7 +125,7 @@ Status SegmentQuery::VisitSamples(
 }
 
 StatusOr<std::vector<SampleColumn>> SegmentQuery::Samples(const SampleQuery& query) const {
-  ASSIGN_OR_RETURN(const StoredJobPtr job, Find(query.job));
+  ASSIGN_OR_RETURN(const StoredJobPtr job, FindStoredJob(*store_, query.job));
   SeriesSet set(query.selectors, query.limits.series, &store_->segments().schemas(), query.job);
   std::vector<SampleColumn> found;
   size_t count = 0;
@@ -140,7 +141,7 @@ StatusOr<std::vector<SampleColumn>> SegmentQuery::Samples(const SampleQuery& que
       [&](const WindowView& view) { return HasOtherSteps(query, view); });
   RETURN_IF_ERROR(walked2);
   std::vector<SampleColumn> out = InOrder(set, &found);
-  if (query.stale_markers) RETURN_IF_ERROR(AddStaleMarkers(job, query, &set, &out));
+  if (query.stale_markers) RETURN_IF_ERROR(AddStaleMarkers(*store_, *job, query, &set, &out));
   return out;
 }
 
@@ -150,7 +151,7 @@ StatusOr<std::vector<QuantileRow>> SegmentQuery::Quantiles(
     if (!(q >= 0 && q <= 1))
       return InvalidArgument(Cat("quantile: must be between 0 and 1 (got ", FormatDouble(q), ")"));
   }
-  ASSIGN_OR_RETURN(const StoredJobPtr job, Find(query.job));
+  ASSIGN_OR_RETURN(const StoredJobPtr job, FindStoredJob(*store_, query.job));
   SeriesSet set(query.selectors, query.limits.series, &store_->segments().schemas(), query.job);
   const bool by_metric = ByNodeAndMetric(query.selectors);
   const std::vector<std::string_view> names =

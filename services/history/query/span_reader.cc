@@ -123,13 +123,13 @@ class FoundSpans {
   std::vector<Place> places_;
 };
 
-}  // namespace
-
-// Windows store spans by their end times, so a long span may start before its window.
-Status SegmentQuery::WalkSpans(const SpanQuery& query, const std::function<void()>& begin,
-                               const std::function<Status(const SpanView&)>& in_memory,
-                               const std::function<Status(const SegmentMeta&)>& sealed) const {
-  ASSIGN_OR_RETURN(const StoredJobPtr job, Find(query.job));
+// Visits a consistent set of all candidate spans. Calls `begin` before each attempt. Windows store
+// spans by their end times, so a long span may start before its window.
+Status WalkSpans(const HistoryStore& store, const SpanQuery& query,
+                 const std::function<void()>& begin,
+                 const std::function<Status(const SpanView&)>& in_memory,
+                 const std::function<Status(const SegmentMeta&)>& sealed) {
+  ASSIGN_OR_RETURN(const StoredJobPtr job, FindStoredJob(store, query.job));
   return WhileSealed(*job, [&](uint64_t* version) -> Status {
     begin();
     std::vector<SegmentMeta> segments;
@@ -158,6 +158,8 @@ Status SegmentQuery::WalkSpans(const SpanQuery& query, const std::function<void(
   });
 }
 
+}  // namespace
+
 StatusOr<std::vector<SpanRow>> SegmentQuery::Spans(const SpanQuery& query) const {
   ASSIGN_OR_RETURN(SpanPage all, SpansPage(query, 0, SIZE_MAX));
   return std::move(all.rows);
@@ -167,7 +169,7 @@ StatusOr<SpanPage> SegmentQuery::SpansPage(const SpanQuery& query, size_t first,
                                            size_t most) const {
   FoundSpans found(query.limits.rows);
   const Status walked = WalkSpans(
-      query, [&] { found.Clear(); },
+      *store_, query, [&] { found.Clear(); },
       [&](const SpanView& span) {
         return Wanted(query, false, span) ? found.Add(span) : OkStatus();
       },
@@ -212,7 +214,7 @@ StatusOr<std::vector<OperatorTotal>> SegmentQuery::Operators(const SpanQuery& qu
     });
   };
   const Status walked2 = WalkSpans(
-      query, [&] { totals.Clear(); }, take,
+      *store_, query, [&] { totals.Clear(); }, take,
       [&](const SegmentMeta& facts) -> Status {
         ASSIGN_OR_RETURN(const bool has_totals, add_totals(facts));
         if (has_totals) return OkStatus();

@@ -1,6 +1,5 @@
-// Detection of the ends of series. A series ends if its source sent a goodbye, was silent for so
-// long that the engine ended its series, or dropped the series in the stream's next schema
-// (time-model.md, sections 1.6 and 2.2).
+#include "services/history/query/stale_markers.h"
+
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -8,7 +7,6 @@
 #include <set>
 
 #include "absl/container/flat_hash_map.h"
-#include "services/history/query/segment_query.h"
 #include "services/history/query/segment_streams.h"
 #include "services/history/query/window_view.h"
 #include "services/model/value.h"
@@ -156,25 +154,25 @@ Status ForEachDropped(const Schema& before, const Schema& after, SeriesSet* set,
 
 }  // namespace
 
-Status SegmentQuery::AddStaleMarkers(const StoredJobPtr& job, const SampleQuery& query,
-                                     SeriesSet* set, std::vector<SampleColumn>* columns) const {
+Status AddStaleMarkers(const HistoryStore& store, const StoredJob& job, const SampleQuery& query,
+                       SeriesSet* set, std::vector<SampleColumn>* columns) {
   if (columns->empty()) return OkStatus();
   // A silence may start before the range and end within it.
   TimeRange range = query.range;
   if (range.from_ns > kMinPosition + kWindowNs) range.from_ns -= kWindowNs;
   std::optional<Sources> sources;
   int64_t newest_ns = 0;
-  const Status read = WhileSealed(*job, [&](uint64_t* version) -> Status {
+  const Status read = WhileSealed(job, [&](uint64_t* version) -> Status {
     sources.emplace(set);
     std::vector<SegmentMeta> facts;
     std::vector<bool> alone;  // whether no heartbeats of that window are in memory
     std::vector<std::vector<MemTablePart>> heads;
     std::vector<Heartbeat> beats;
     {
-      MutexLock lock(&job->mutex());
-      *version = job->telemetry().windows().version();
-      newest_ns = job->telemetry().newest_ns();
-      for (const auto& [start, window] : job->windows()) {
+      MutexLock lock(&job.mutex());
+      *version = job.telemetry().windows().version();
+      newest_ns = job.telemetry().newest_ns();
+      for (const auto& [start, window] : job.windows()) {
         if (start + kWindowNs <= range.from_ns || start >= range.to_ns) continue;
         if (window.sealed.has_value()) {
           facts.push_back(*window.sealed);
@@ -186,13 +184,13 @@ Status SegmentQuery::AddStaleMarkers(const StoredJobPtr& job, const SampleQuery&
       }
     }
     for (const std::vector<MemTablePart>& parts : heads) RETURN_IF_ERROR(sources->TakeHead(parts));
-    for (const SegmentMeta& one : facts) RETURN_IF_ERROR(sources->TakeSegment(*store_, one));
+    for (const SegmentMeta& one : facts) RETURN_IF_ERROR(sources->TakeSegment(store, one));
     for (size_t f = 0; f < facts.size(); ++f) {
       if (alone[f]) {
-        ASSIGN_OR_RETURN(const SegmentStreamsPtr streams, StreamsOf(*store_, facts[f]));
+        ASSIGN_OR_RETURN(const SegmentStreamsPtr streams, StreamsOf(store, facts[f]));
         for (const HeartbeatRun& run : streams->beats) sources->TakeHeartbeats(run);
       } else {
-        ASSIGN_OR_RETURN(const auto segment, store_->segments().Open(facts[f]));
+        ASSIGN_OR_RETURN(const auto segment, store.segments().Open(facts[f]));
         RETURN_IF_ERROR(segment->ReadHeartbeats(&beats));
       }
     }

@@ -65,7 +65,7 @@ class KeptStepWindow final : public StepWindow {
 
 Status SegmentQuery::VisitStepWindows(
     const SampleQuery& query, const std::function<Status(const StepWindows&)>& visit) const {
-  ASSIGN_OR_RETURN(const StoredJobPtr job, Find(query.job));
+  ASSIGN_OR_RETURN(const StoredJobPtr job, FindStoredJob(*store_, query.job));
   return WhileSealed(*job, [&](uint64_t* version) -> Status {
     SeriesSet set(query.selectors, query.limits.series, &store_->segments().schemas(), query.job);
     std::vector<WindowView> views;

@@ -1,8 +1,15 @@
 #include "services/history/query/window_view.h"
 
 #include "services/base/cancellation.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::history {
+
+StatusOr<StoredJobPtr> FindStoredJob(const HistoryStore& store, std::string_view id) {
+  ASSIGN_OR_RETURN(StoredJobPtr job, store.Find(id));
+  if (job != nullptr) return job;
+  return NotFound(Cat("job ", Quote(id), ": the history has no such job"));
+}
 
 Status CopyWindows(const StoredJob& job, const TimeRange& range, SeriesSet* set,
                    std::vector<WindowView>* out, uint64_t* version) {

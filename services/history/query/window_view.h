@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <string_view>
 #include <vector>
 
 #include "services/history/history.h"
@@ -38,6 +39,9 @@ struct WindowView {
   // Adds sequences for the tables that SeriesMerger::Mixed returned.
   Status AddSequences(const std::vector<size_t>& of_rows);
 };
+
+// Returns the job, loaded, or NotFound if it does not exist.
+StatusOr<StoredJobPtr> FindStoredJob(const HistoryStore& store, std::string_view id);
 
 // Copies a consistent view of the job's windows that overlap the range, in order: the unsealed
 // rows, which OpenWindow unpacks, and the metadata of sealed windows.
