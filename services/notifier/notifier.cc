@@ -46,8 +46,8 @@ class TopicNotifier final : public Notifier {
         watchers_(std::make_shared<std::atomic<size_t>>(0)) {
     for (const ReceiverOptions& receiver : options_.receivers) {
       deliveries_.push_back(std::make_unique<ReceiverWorker>(
-          clock, log, &window_, transports, &silences_, &acted_, &index_, options_.topic,
-          options_.history_records, options_.max_open_issues, receiver));
+          clock, log, ReceiverSources{&window_, &silences_, &acted_, &index_}, transports,
+          options_.topic, options_.history_records, options_.max_open_issues, receiver));
     }
     issue_registrations_.push_back(issue_exposition_.Add(
         "pitwall_issue", "An open issue.", self_metrics::MetricType::kGauge,

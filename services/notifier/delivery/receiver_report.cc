@@ -1,12 +1,53 @@
-// Part of ReceiverWorker: status and metrics.
+#include "services/notifier/delivery/receiver_report.h"
+
+#include <utility>
+
+#include "services/base/clock.h"
+#include "services/base/log.h"
 #include "services/base/text/strings.h"
-#include "services/notifier/delivery/receiver_worker.h"
 
 namespace pitwall::notifier {
 
-ReceiverStatus ReceiverWorker::status() const {
+ReceiverReport::ReceiverReport(std::string name, std::shared_ptr<const Receiver> receiver)
+    : name_(std::move(name)),
+      receiver_(std::move(receiver)),
+      title_(Cat(receiver_->kind(), " ", name_)),
+      seconds_(self_metrics::kLatencyBounds) {}
+
+void ReceiverReport::RecordError(std::string_view error) {
+  MutexLock lock(&mutex_);
+  last_error_ = error;
+}
+
+void ReceiverReport::RecordReset(const std::string& text, int64_t now_ns) {
+  PITWALL_LOG(kError, "notifier", title_, ": ", text);
+  resets_.Add();
+  MutexLock lock(&mutex_);
+  notice_.Set(Cat(title_, ": ", text), now_ns);
+}
+
+void ReceiverReport::RecordGap(std::string_view text) {
+  lost_.Add();
+  PITWALL_LOG(kError, "notifier", title_, ": ", text);
+}
+
+void ReceiverReport::RecordStoreFailure(const Status& failure) {
+  store_failures_.Add();
+  RecordError(Cat("failed to store the position: ", ToStd(failure.message())));
+}
+
+void ReceiverReport::RecordAttempt(int64_t duration_ns) {
+  seconds_.Observe(static_cast<double>(duration_ns) / kNanosPerSecond);
+}
+
+Status ReceiverReport::Health(int64_t now_ns) const {
+  MutexLock lock(&mutex_);
+  return notice_.Read(now_ns);
+}
+
+ReceiverStatus ReceiverReport::status() const {
   ReceiverStatus out;
-  out.name = options_.name;
+  out.name = name_;
   out.kind = receiver_->kind();
   out.target = receiver_->target();
   out.disabled = disabled_;
@@ -20,7 +61,7 @@ ReceiverStatus ReceiverWorker::status() const {
   return out;
 }
 
-std::vector<self_metrics::Registration> ReceiverWorker::RegisterMetrics(
+std::vector<self_metrics::Registration> ReceiverReport::RegisterMetrics(
     self_metrics::Exposition* exposition) {
   std::vector<self_metrics::Registration> out;
   const auto add = [&](const std::string& prefix, const Labels& labels) {
@@ -59,9 +100,9 @@ std::vector<self_metrics::Registration> ReceiverWorker::RegisterMetrics(
     gauge("breaker_open", "1 while the circuit breaker is open.",
           [this] { return breaker_open_.load() ? 1 : 0; });
   };
-  add("pitwall_receiver_", {{"kind", receiver_->kind()}, {"receiver", options_.name}});
+  add("pitwall_receiver_", {{"kind", receiver_->kind()}, {"receiver", name_}});
   // These metric names date from when webhooks were the only kind of receiver.
-  if (receiver_->kind() == "webhook") add("pitwall_webhook_", {{"webhook", options_.name}});
+  if (receiver_->kind() == "webhook") add("pitwall_webhook_", {{"webhook", name_}});
   return out;
 }
 

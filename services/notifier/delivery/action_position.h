@@ -1,0 +1,52 @@
+// Position of a receiver in pitwall.actions, which contains the executor actions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "services/base/clock.h"
+#include "services/base/status.h"
+#include "services/io/io.h"
+#include "services/notifier/delivery/receiver_report.h"
+#include "services/notifier/feed/issue_actions.h"
+
+namespace pitwall::notifier {
+
+// Position of one receiver. All pointers are borrowed. Used by a single thread.
+class ActionPosition {
+ public:
+  ActionPosition(Clock* clock, Log* log, const IssueActions* acted, std::string group,
+                 ReceiverReport* report);
+
+  // Loads the stored position. If no position is stored, stores the start of the topic if
+  // `from_start` is true, and otherwise the end.
+  Status Open(bool from_start);
+  // Returns true if the action precedes the position, so it was sent or is queued.
+  bool IsPast(const IssueActions::Act& act) const {
+    return act.offset < next_[static_cast<size_t>(act.partition)];
+  }
+  // Passes new actions to `send` and moves the position after them. Stops at the first action for
+  // which `send` returns false.
+  void Advance(const std::function<bool(const IssueActions::Act&)>& send);
+
+  // Stores the position if it has changed and the time of the next store has come. The caller has
+  // delivered all actions before the position.
+  void StoreIfDue(int64_t now_ns);
+  // Returns the monotonic time of the next store, or INT64_MAX if the position is stored.
+  int64_t NextStoreNs() const { return next_ == stored_ ? INT64_MAX : retry_ns_; }
+
+ private:
+  void Store();
+
+  Clock* const clock_;
+  Log* const log_;
+  const IssueActions* const acted_;
+  const std::string group_;
+  ReceiverReport* const report_;
+  Positions next_;    // earlier actions were sent or are queued
+  Positions stored_;  // at or before the last delivered executor action
+  int64_t retry_ns_ = 0;
+};
+
+}  // namespace pitwall::notifier

@@ -1,0 +1,86 @@
+// Stored position of a receiver in the topic, with the marks of the log
+// (docs/decisions/0022-store-a-log-mark-with-each-position.md).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "services/base/clock.h"
+#include "services/base/status.h"
+#include "services/io/io.h"
+#include "services/io/log_fingerprint.h"
+#include "services/notifier/delivery/receiver_report.h"
+#include "services/notifier/feed/recent_events.h"
+
+namespace pitwall::notifier {
+
+// Position at which a receiver starts.
+struct StartPosition {
+  Positions positions;  // an earlier process sent the events before these positions
+  // By partition: 1 if no position was stored, so nothing was sent.
+  std::vector<uint8_t> is_new;
+};
+
+// Position of one receiver. All pointers are borrowed. Used by a single thread.
+class StoredPosition {
+ public:
+  // Minimum interval between position stores.
+  static constexpr int64_t kStoreIntervalNs = kNanosPerSecond;
+
+  // `disabled_mark` is the metadata of the position of a receiver that is gone.
+  StoredPosition(Clock* clock, Log* log, std::string topic, std::string group,
+                 std::string disabled_mark, ReceiverReport* report);
+
+  // Loads the stored position and returns it. If no position is stored, stores `begin` as the first
+  // position. If the log was replaced, the position is the first new record.
+  StatusOr<StartPosition> Open(const Positions& begin);
+  const std::string& topic() const { return topic_; }
+
+  // Remembers the mark of a record that was read.
+  void AddMark(const FeedItem& item);
+  // Switches to the log that replaced the current log. Returns the offset from which to read it.
+  StatusOr<int64_t> FollowReplaced(int32_t partition);
+
+  // Requests a store as soon as no notice is due.
+  void RequestStore() { store_requested_ = true; }
+  // Stores `delivered` if it differs from the stored position, and either the interval has ended
+  // or, with `idle`, a store was requested.
+  void StoreIfDue(const Positions& delivered, int64_t now_ns, bool idle);
+  // Stores `delivered` if it differs from the stored position.
+  void StoreIfChanged(const Positions& delivered);
+  // Returns the monotonic time of the next store, or INT64_MAX if `delivered` is stored.
+  int64_t NextStoreNs(const Positions& delivered) const;
+
+  // Disables the receiver, which is gone.
+  void Disable();
+  // Stores the mark that the receiver is disabled, unless the log contains it. Returns true if the
+  // log contains it.
+  bool StoreDisabledMark(const Positions& delivered);
+
+ private:
+  // Returns the position to resume from: `committed`, or the first new record if the log was
+  // replaced.
+  StatusOr<int64_t> OpenAt(int32_t partition, const CommittedOffset& committed);
+  // Returns the newest mark before `position`.
+  LogFingerprint MarkBelow(size_t partition, int64_t position);
+  void Store(const Positions& delivered);
+
+  Clock* const clock_;
+  Log* const log_;
+  const std::string topic_;
+  const std::string group_;
+  const std::string disabled_mark_;
+  ReceiverReport* const report_;
+  Positions stored_;
+  std::vector<std::deque<LogFingerprint>>
+      marks_;  // by partition: marks of records that were read, for positions to store
+  int64_t stored_at_ns_ = 0;
+  bool store_requested_ =
+      false;                  // true if items were delivered after the positions were last stored
+  bool mark_stored_ = false;  // true if the log contains the mark that the receiver is disabled
+};
+
+}  // namespace pitwall::notifier
