@@ -1,0 +1,54 @@
+// Names of the columns in one input.
+#pragma once
+
+#include <cstddef>
+#include <set>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <utility>
+#include <vector>
+
+namespace pitwall::imports {
+
+// Column names of one input. Not thread-safe.
+class ColumnNames {
+ public:
+  // Keeps at most `limit` names from JSON. The caller limits the names in headers.
+  explicit ColumnNames(size_t limit) : limit_(limit) {}
+
+  // Adds the names of a CSV header.
+  void AddHeader(const std::vector<std::string>& header) {
+    std::unordered_set<std::string_view> seen;
+    for (const std::string& column : header) {
+      if (!seen.insert(column).second) twice_.insert(column);
+    }
+    named_.insert(header.begin(), header.end());
+    names_.insert(header.begin(), header.end());
+  }
+  // Adds a JSON key with a cell.
+  void Add(const std::string& column) {
+    if (names_.size() < limit_) names_.insert(column);
+  }
+  // Adds a JSON key whose value is null.
+  void AddEmpty(std::string column) {
+    if (named_.size() < limit_) named_.insert(std::move(column));
+  }
+
+  // Returns the column names in the text.
+  const std::set<std::string, std::less<>>& names() const { return names_; }
+  // Returns true if the header contains the column twice, so that its cells are ambiguous.
+  bool Twice(std::string_view column) const { return twice_.contains(column); }
+  // Returns true if the text contains the column, even without a cell: in a CSV header, or as a
+  // JSON key whose value is null.
+  bool Names(std::string_view column) const { return named_.contains(column); }
+
+ private:
+  const size_t limit_;
+  std::set<std::string, std::less<>> twice_;
+  // Columns that occurred with an empty cell.
+  std::set<std::string, std::less<>> named_;
+  std::set<std::string, std::less<>> names_;
+};
+
+}  // namespace pitwall::imports
