@@ -9,7 +9,6 @@ namespace pitwall::imports {
 
 namespace {
 
-constexpr size_t kMaxDepth = 64;
 constexpr std::string_view kMark = "\xef\xbb\xbf";
 
 constexpr std::string_view kCutShort = "the trace is truncated";
@@ -27,7 +26,8 @@ TraceDocument::TraceDocument(std::string name, OnEvent on_event, OnMember on_mem
       on_member_(std::move(on_member)),
       wanted_(std::move(wanted)),
       skipped_(skipped),
-      limits_(limits) {}
+      limits_(limits),
+      value_(limits.event_bytes) {}
 
 std::string TraceDocument::Place(uint32_t line) const { return Cat(name_, ":", line, ":1"); }
 
@@ -41,7 +41,7 @@ void TraceDocument::Skip(uint32_t line, std::string_view cause) {
 
 Status TraceDocument::Lose(std::string_view cause) {
   Skip(line_, cause);
-  in_value_ = false;
+  value_.Drop();
   cut_ = true;
   state_ = State::kLost;
   return OkStatus();
@@ -55,96 +55,46 @@ Status TraceDocument::Feed(std::string_view bytes) {
   return OkStatus();
 }
 
-void TraceDocument::BeginValue(char c) {
-  in_value_ = true;
-  in_string_ = c == '"';
-  escaped_ = false;
-  scalar_ = c != '"' && c != '{' && c != '[';
-  too_long_ = false;
-  brackets_.clear();
-  if (c == '{' || c == '[') brackets_ += c;
-  value_line_ = line_;
-  text_.assign(keep_ ? 1 : 0, c);
-}
-
-StatusOr<bool> TraceDocument::TakeValue(char c, bool* used) {
-  *used = true;
-  if (scalar_ && (c == ',' || c == '}' || c == ']' || IsBlank(c))) {
-    *used = false;
-    return true;
-  }
-  if (keep_) {
-    too_long_ |= text_.size() >= limits_.event_bytes;
-    if (!too_long_) text_ += c;
-  }
-  if (in_string_) {
-    if (escaped_) {
-      escaped_ = false;
-    } else if (c == '\\') {
-      escaped_ = true;
-    } else if (c == '"') {
-      in_string_ = false;
-      return brackets_.empty();
-    }
-    return false;
-  }
-  if (c == '"') {
-    in_string_ = true;
-  } else if (c == '{' || c == '[') {
-    brackets_ += c;
-    if (brackets_.size() > kMaxDepth) return InvalidArgument("nested too deeply");
-  } else if (c == '}' || c == ']') {
-    if (brackets_.empty() || brackets_.back() != (c == '}' ? '{' : '['))
-      return InvalidArgument(Cat("not JSON: unmatched ", Quote({&c, 1})));
-    brackets_.pop_back();
-    return brackets_.empty();
-  }
-  return false;
-}
-
 Status TraceDocument::EventEnded() {
   state_ = State::kAfterEvent;
-  if (too_long_) {
-    Skip(value_line_, Cat("event is longer than ", limits_.event_bytes, " bytes"));
+  if (value_.too_long()) {
+    Skip(value_.line(), Cat("event is longer than ", limits_.event_bytes, " bytes"));
     return OkStatus();
   }
-  if (text_.front() != '{') {
-    Skip(value_line_, "event is not an object");
+  if (value_.text().front() != '{') {
+    Skip(value_.line(), "event is not an object");
     return OkStatus();
   }
-  const Status taken = Annotate(on_event_(text_, value_line_), Place(value_line_));
+  const Status taken = Annotate(on_event_(value_.text(), value_.line()), Place(value_.line()));
   if (taken.ok()) skipped_->Use();
   return skipped_->SkipInvalid(taken);
 }
 
 Status TraceDocument::ValueEnded() {
-  in_value_ = false;
   if (state_ == State::kEvent) return EventEnded();
-  const std::string place = Place(value_line_);
-  if (too_long_)
+  const std::string place = Place(value_.line());
+  if (value_.too_long())
     return ResourceExhausted(Cat(place, ": member is longer than ", limits_.event_bytes, " bytes"));
   if (state_ == State::kKey) {
     state_ = State::kColon;
-    const auto key = nlohmann::json::parse(text_, nullptr, false);
-    if (!key.is_string()) return InvalidArgument(Cat(place, ": not JSON: ", Quote(text_)));
+    const auto key = nlohmann::json::parse(value_.text(), nullptr, false);
+    if (!key.is_string()) return InvalidArgument(Cat(place, ": not JSON: ", Quote(value_.text())));
     key_ = key.get<std::string>();
     return OkStatus();
   }
   state_ = State::kAfterMember;
-  return keep_ ? Annotate(on_member_(key_, text_), place) : OkStatus();
+  return value_.kept() ? Annotate(on_member_(key_, value_.text()), place) : OkStatus();
 }
 
 Status TraceDocument::Take(char c) {
   if (state_ == State::kLost) return OkStatus();
-  if (in_value_) {
-    bool used = false;
-    const StatusOr<bool> ended = TakeValue(c, &used);
-    if (!ended.ok()) {
-      const std::string_view cause = ToStd(ended.status().message());
-      return state_ == State::kEvent ? Lose(cause) : Error(cause);
-    }
-    if (*ended) RETURN_IF_ERROR(ValueEnded());
-    if (used) return OkStatus();
+  if (value_.reading()) {
+    const TraceValue::Progress progress = value_.Take(c);
+    if (progress == TraceValue::Progress::kReading) return OkStatus();
+    if (progress == TraceValue::Progress::kInvalid)
+      return state_ == State::kEvent ? Lose(value_.error()) : Error(value_.error());
+    RETURN_IF_ERROR(ValueEnded());
+    if (progress == TraceValue::Progress::kEnded) return OkStatus();
   }
   if (IsBlank(c)) return OkStatus();
   switch (state_) {
@@ -164,8 +114,7 @@ Status TraceDocument::Take(char c) {
         return OkStatus();
       }
       if (c != '"') return Error("not JSON: a key is missing");
-      keep_ = true;
-      BeginValue(c);
+      value_.Begin(c, line_, true);
       return OkStatus();
     case State::kColon:
       if (c != ':') return Error(Cat("not JSON: no colon after ", Quote(key_)));
@@ -181,8 +130,7 @@ Status TraceDocument::Take(char c) {
       }
       if (c == ',' || c == '}' || c == ']')
         return Error(Cat("not JSON: no value after ", Quote(key_)));
-      keep_ = wanted_(key_);
-      BeginValue(c);
+      value_.Begin(c, line_, wanted_(key_));
       return OkStatus();
     case State::kAfterMember:
       if (c != ',' && c != '}') return Error("not JSON: a comma is missing between members");
@@ -202,8 +150,7 @@ Status TraceDocument::Take(char c) {
       if (state_ == State::kAfterEvent && c != '{')
         return Lose("not JSON: a comma is missing between events");
       state_ = State::kEvent;
-      keep_ = true;
-      BeginValue(c);
+      value_.Begin(c, line_, true);
       return OkStatus();
     case State::kEnd:
       if (c == '\0') return OkStatus();
@@ -222,7 +169,7 @@ Status TraceDocument::Finish() {
   if (!had_events_) return Error(state_ == State::kLost ? kNoEvents : kCutShort);
   if (state_ == State::kLost) return OkStatus();
   // Text without a closing bracket may be half an event.
-  if (object_ || in_value_) return Lose(kCutShort);
+  if (object_ || value_.reading()) return Lose(kCutShort);
   return OkStatus();
 }
 

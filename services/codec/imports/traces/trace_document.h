@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "services/base/status.h"
+#include "services/codec/imports/traces/trace_value.h"
 #include "services/codec/lenient/skipped_records.h"
 
 namespace pitwall::imports {
@@ -59,10 +60,6 @@ class TraceDocument {
   };
 
   Status Take(char c);
-  void BeginValue(char c);
-  // Returns true if the value ended before or with `c`; *used is true if it ended with `c`. The
-  // error has no location.
-  StatusOr<bool> TakeValue(char c, bool* used);
   Status ValueEnded();
   Status EventEnded();
   // Skips an event that starts at `line`.
@@ -86,16 +83,7 @@ class TraceDocument {
   uint32_t line_ = 1;
   size_t mark_bytes_ = 0;  // bytes of the byte order mark at the start of the file
 
-  // State of the value being read.
-  bool in_value_ = false;
-  bool keep_ = true;
-  bool in_string_ = false;
-  bool escaped_ = false;
-  bool scalar_ = false;
-  bool too_long_ = false;
-  std::string brackets_;  // open brackets
-  uint32_t value_line_ = 1;
-  std::string text_;
+  TraceValue value_;  // value being read
   std::string key_;
 };
 
