@@ -20,4 +20,8 @@ bool IsReserved(std::string_view metric) {
          metric == "train_phase_state";
 }
 
+Labels RankSeries(std::string_view metric, std::string_view rank) {
+  return Labels({{kMetricName, metric}, {"rank", rank}});
+}
+
 }  // namespace pitwall::steps

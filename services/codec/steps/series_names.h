@@ -1,7 +1,9 @@
-// Validation of step, phase, and metric names.
+// Labels of series, and validation of step, phase, and metric names.
 #pragma once
 
 #include <string_view>
+
+#include "services/model/labels.h"
 
 namespace pitwall::steps {
 
@@ -10,5 +12,7 @@ namespace pitwall::steps {
 bool IsName(std::string_view text);
 // Returns true for metrics that only StepSeries may write.
 bool IsReserved(std::string_view metric);
+// Returns the labels of a series of the rank.
+Labels RankSeries(std::string_view metric, std::string_view rank);
 
 }  // namespace pitwall::steps

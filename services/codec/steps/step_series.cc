@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 #include <optional>
 #include <tuple>
 #include <utility>
@@ -11,16 +10,16 @@
 #include "absl/container/flat_hash_map.h"
 #include "services/base/text/strings.h"
 #include "services/codec/steps/frame_writer.h"
-#include "services/codec/steps/phase_timeline.h"
+#include "services/codec/steps/phase_states.h"
 #include "services/codec/steps/row_streams.h"
-#include "services/codec/steps/series_columns.h"
 #include "services/codec/steps/series_names.h"
+#include "services/codec/steps/step_modes.h"
+#include "services/codec/steps/step_progress.h"
 #include "services/model/value.h"
 
 namespace pitwall::steps {
 namespace {
 
-constexpr size_t kMaxModes = 64;
 constexpr size_t kMaxValueBytes = 4096;
 constexpr size_t kMaxLabels = 60;
 constexpr std::string_view kDropNames[kDrops] = {
@@ -67,14 +66,6 @@ struct PendingStep {
   int64_t end_ns = 0;
 };
 
-struct Mode {
-  std::string name;
-  int64_t open_step = kNoStep;  // running step according to SetCurrent
-  int64_t closed_step = kNoStep;
-  int64_t closed_end_ns = INT64_MIN;
-  std::vector<bool> phases;  // phases that a step of this mode has had
-};
-
 }  // namespace
 
 std::string_view DropName(Drop drop) { return kDropNames[static_cast<size_t>(drop)]; }
@@ -84,35 +75,24 @@ struct StepSeries::Impl {
       : options(o),
         rank(Cat(o.rank)),
         columns(o.first_stream, o.first_stream + 2, o.max_cells, o.cells_per_frame),
-        states(o.first_stream + 1),
-        state_writer(o.cells_per_frame) {
-    floor_ns = options.promised_ns;
-    resuming = options.resumed;
-    step_column = columns.MainColumn(Series("train_step"), SeriesKind::kGauge);
-    duration_column = columns.MainColumn(Series("train_step_duration_seconds"), SeriesKind::kGauge);
-    if (options.world_size > 0) {
-      world_column = columns.MainColumn(Series("train_world_size"), SeriesKind::kGauge);
-    }
-  }
+        progress(rank, o.world_size, &columns),
+        states({.stream = o.first_stream + 1,
+                .max_cells = o.max_cells,
+                .cells_per_frame = o.cells_per_frame,
+                .repeat_ns = o.state_repeat_ns,
+                .min_state_ns = o.min_state_ns}),
+        floor_ns(o.promised_ns),
+        resuming(o.resumed) {}
 
   const Options options;
   const std::string rank;
   RowStreams columns;
-  SeriesColumns states;
-  uint32_t step_column = 0;
-  uint32_t duration_column = 0;
-  std::optional<uint32_t> world_column;
-  std::optional<int64_t> last_step;  // last step that ended, in any mode
-  int64_t last_step_ns = INT64_MIN;  // time when the step was last emitted
-  std::deque<Mode> modes;            // a deque, because frames point at the names
-  std::vector<std::string> mode_names;
+  StepProgress progress;
+  StepModes modes;
+  PhaseStates states;
   StringMap<int> phases;
-  // Of the phase durations; in the state stream, the column is the phase number.
-  std::vector<uint32_t> phase_columns;
+  std::vector<uint32_t> phase_columns;  // of the phase durations
   size_t metrics = 0;
-  PhaseTimeline timeline;
-  int64_t last_state_ns = INT64_MIN;
-  int emitted_phase = kNoPhase;
   int64_t floor_ns = INT64_MIN;     // last promised time
   bool resuming = false;            // true until the first Flush
   int64_t earliest_ns = INT64_MAX;  // earliest end of a span or time of a value added
@@ -121,32 +101,13 @@ struct StepSeries::Impl {
   std::vector<PendingValue> values;
   std::vector<Row> rows;
   std::array<uint64_t, kDrops> drops{};
-  FrameWriter state_writer;
 
   void Count(Drop drop, uint64_t n = 1) { drops[static_cast<size_t>(drop)] += n; }
-  Labels Series(std::string_view metric) const {
-    return Labels({{kMetricName, metric}, {"rank", rank}});
-  }
 
   int ModeOf(std::string_view name) {
-    if (name.empty()) name = "train";
-    for (size_t i = 0; i < modes.size(); ++i) {
-      if (modes[i].name == name) return static_cast<int>(i);
-    }
-    if (modes.size() >= kMaxModes || !IsName(name)) {
-      Count(Drop::kBadName);
-      return -1;
-    }
-    modes.emplace_back().name = std::string(name);
-    return static_cast<int>(modes.size()) - 1;
-  }
-
-  std::string_view NameOf(int mode) const { return modes[static_cast<size_t>(mode)].name; }
-
-  void HasSteps(int mode) {
-    const std::string& name = modes[static_cast<size_t>(mode)].name;
-    const auto at = std::lower_bound(mode_names.begin(), mode_names.end(), name);
-    if (at == mode_names.end() || *at != name) mode_names.insert(at, name);
+    const int mode = modes.FindOrAdd(name);
+    if (mode < 0) Count(Drop::kBadName);
+    return mode;
   }
 
   int PhaseOf(std::string_view name) {
@@ -162,8 +123,8 @@ struct StepSeries::Impl {
     const int phase = static_cast<int>(phases.size());
     phases.emplace(std::string(name), phase);
     phase_columns.push_back(columns.MainColumn(
-        Series("train_phase_duration_seconds").With("phase", name), SeriesKind::kGauge));
-    states.Column(Series("train_phase_state").With("phase", name), SeriesKind::kGauge);
+        RankSeries("train_phase_duration_seconds", rank).With("phase", name), SeriesKind::kGauge));
+    states.AddPhase(RankSeries("train_phase_state", rank).With("phase", name));
     return phase;
   }
 
@@ -180,7 +141,7 @@ struct StepSeries::Impl {
   void AddPhase(const Span& span) {
     const int phase = PhaseOf(span.name);
     if (phase == kNoPhase) return;
-    timeline.AddSpan(phase, span.start_ns, span.end_ns);
+    states.AddSpan(phase, span.start_ns, span.end_ns);
     if (span.step == kNoStep) {
       rows.push_back(
           {span.end_ns,
@@ -191,7 +152,7 @@ struct StepSeries::Impl {
     }
     const int mode = ModeOf(span.mode);
     if (mode < 0) return;
-    const Mode& m = modes[static_cast<size_t>(mode)];
+    const StepMode& m = modes.At(mode);
     if (span.step == m.closed_step && span.end_ns <= m.closed_end_ns)
       return Count(Drop::kLatePhase);
     if (OpenStep* step = Open(mode, span.step))
@@ -232,9 +193,7 @@ struct StepSeries::Impl {
   void CloseSteps();
   void PlaceValues(bool finish);
   void ReleaseHeld(bool finish);
-  void RepeatStep(int64_t promise_ns);
   void WriteRows(bool repeat_schemas, Batch* batch);
-  void WriteStates(int64_t promise_ns, Batch* batch);
   void Flush(int64_t promise_ns, bool repeat_schemas, bool finish, Batch* batch);
 };
 
@@ -243,15 +202,10 @@ void StepSeries::Impl::CloseSteps() {
   std::stable_sort(ended.begin(), ended.end(),
                    [](const PendingStep& a, const PendingStep& b) { return a.end_ns < b.end_ns; });
   for (const PendingStep& step : ended) {
-    Mode& mode = modes[static_cast<size_t>(step.mode)];
-    HasSteps(step.mode);
+    StepMode& mode = modes.At(step.mode);
+    modes.Use(step.mode);
     Row row{step.end_ns, step.step, mode.name, {}};
-    row.cells.emplace_back(step_column, static_cast<double>(step.step));
-    row.cells.emplace_back(duration_column, Seconds(step.end_ns - step.start_ns));
-    if (world_column)
-      row.cells.emplace_back(*world_column, static_cast<double>(options.world_size));
-    last_step = step.step;
-    last_step_ns = std::max(last_step_ns, step.end_ns);
+    progress.EndStep(step.step, step.start_ns, step.end_ns, &row);
     mode.phases.resize(phases.size());
     std::vector<int64_t> sums(phases.size(), 0);
     const auto it = open.find(std::pair(step.mode, step.step));
@@ -315,17 +269,17 @@ void StepSeries::Impl::PlaceValues(bool finish) {
         rows[it->second].cells.emplace_back(value.column, value.value);
         continue;
       }
-      if (!finish && modes[static_cast<size_t>(value.mode)].open_step == value.step) {
+      if (!finish && modes.At(value.mode).open_step == value.step) {
         if (OpenStep* step = Open(value.mode, value.step)) {
           step->values[value.column] = {value.time_ns, value.value};
           continue;
         }
       }
-      HasSteps(value.mode);
+      modes.Use(value.mode);
     }
     rows.push_back({value.time_ns,
                     value.step,
-                    with_step ? NameOf(value.mode) : "",
+                    with_step ? std::string_view(modes.At(value.mode).name) : "",
                     {{value.column, value.value}}});
   }
 }
@@ -334,12 +288,12 @@ void StepSeries::Impl::PlaceValues(bool finish) {
 // can still be emitted.
 void StepSeries::Impl::ReleaseHeld(bool finish) {
   for (auto& [key, step] : open) {
-    if (!finish && modes[static_cast<size_t>(key.first)].open_step == key.second) continue;
+    if (!finish && modes.At(key.first).open_step == key.second) continue;
     for (const auto& [column, held] : step.values) {
-      HasSteps(key.first);
+      modes.Use(key.first);
       rows.push_back({std::max(held.time_ns, floor_ns + 1),
                       key.second,
-                      NameOf(key.first),
+                      modes.At(key.first).name,
                       {{column, held.value}}});
     }
     step.values.clear();
@@ -357,55 +311,11 @@ void StepSeries::Impl::ReleaseHeld(bool finish) {
   if (finish) open.clear();
 }
 
-// Emits a row without a step if no step has emitted train_step for state_repeat_ns.
-void StepSeries::Impl::RepeatStep(int64_t promise_ns) {
-  if (promise_ns <= std::max(floor_ns, last_step_ns)) return;
-  if (last_step_ns != INT64_MIN && promise_ns - last_step_ns < options.state_repeat_ns) return;
-  Row row{promise_ns, kNoStep, {}, {}};
-  if (last_step.has_value()) row.cells.emplace_back(step_column, static_cast<double>(*last_step));
-  if (world_column) row.cells.emplace_back(*world_column, static_cast<double>(options.world_size));
-  if (row.cells.empty()) return;
-  last_step_ns = promise_ns;
-  rows.push_back(std::move(row));
-}
-
 void StepSeries::Impl::WriteRows(bool repeat_schemas, Batch* batch) {
   const size_t behind =
       std::erase_if(rows, [this](const Row& row) { return row.time_ns <= floor_ns; });
   Count(Drop::kBehindPromise, behind);
   Count(Drop::kTooManyCells, columns.Write(std::exchange(rows, {}), repeat_schemas, batch));
-}
-
-void StepSeries::Impl::WriteStates(int64_t promise_ns, Batch* batch) {
-  std::vector<PhaseChange> changes = timeline.Take(std::max(floor_ns, last_state_ns));
-  DropShortLived(options.min_state_ns, &emitted_phase, &changes);
-  const size_t width = phases.size();
-  if (width == 0) return;
-  const int64_t last = changes.empty() ? last_state_ns : changes.back().time_ns;
-  if (promise_ns > last && promise_ns > floor_ns &&
-      (last == INT64_MIN || promise_ns - last >= options.state_repeat_ns)) {
-    changes.push_back({promise_ns, timeline.running()});
-  }
-  // The oldest changes are dropped if there are too many, because the newest states matter most.
-  const size_t fit = std::max<size_t>(1, options.max_cells / width);
-  if (changes.size() > fit) {
-    Count(Drop::kTooManyCells, changes.size() - fit);
-    changes.erase(changes.begin(), changes.end() - static_cast<ptrdiff_t>(fit));
-  }
-  if (changes.empty()) return;
-  last_state_ns = changes.back().time_ns;
-  std::vector<Row> states_then;
-  states_then.reserve(changes.size());
-  for (const PhaseChange& change : changes) {
-    Row row{change.time_ns, kNoStep, {}, {}};
-    row.cells.reserve(width);
-    for (size_t p = 0; p < width; ++p) {
-      row.cells.emplace_back(static_cast<uint32_t>(p), static_cast<int>(p) == change.phase ? 1 : 0);
-    }
-    states_then.push_back(std::move(row));
-  }
-  state_writer.Write(std::move(states_then), states.schema().id, width,
-                     std::max(options.max_cells, width), batch);
 }
 
 void StepSeries::Impl::Flush(int64_t promise_ns, bool repeat_schemas, bool finish, Batch* batch) {
@@ -421,16 +331,10 @@ void StepSeries::Impl::Flush(int64_t promise_ns, bool repeat_schemas, bool finis
   ended.clear();
   values.clear();
   ReleaseHeld(finish);
-  RepeatStep(promise_ns);
+  if (std::optional<Row> row = progress.Repeat(promise_ns, floor_ns, options.state_repeat_ns))
+    rows.push_back(*std::move(row));
   WriteRows(repeat_schemas, batch);
-  const size_t before_states = batch->frames.size();
-  WriteStates(promise_ns, batch);
-  // A schema is announced only once frames use it.
-  const bool used = batch->frames.size() > before_states;
-  if (states.size() > 0 && (repeat_schemas || (used && states.changed()))) {
-    batch->schemas.push_back(states.schema());
-    states.Announced();
-  }
+  Count(Drop::kTooManyCells, states.Write(promise_ns, floor_ns, repeat_schemas, batch));
   floor_ns = promise_ns;
 }
 
@@ -462,14 +366,13 @@ void StepSeries::AddValue(const LoggedValue& value) {
 
 void StepSeries::SetCurrent(std::string_view phase, int64_t since_ns, int64_t step,
                             std::string_view mode) {
-  impl_->timeline.SetCurrent(phase.empty() ? kNoPhase : impl_->PhaseOf(phase), since_ns);
+  impl_->states.SetCurrent(phase.empty() ? kNoPhase : impl_->PhaseOf(phase), since_ns);
   if (phase.empty() && step == kNoStep) {
     // No step is running.
-    for (Mode& m : impl_->modes) m.open_step = kNoStep;
+    impl_->modes.StopAll();
     return;
   }
-  if (const int m = impl_->ModeOf(mode); m >= 0)
-    impl_->modes[static_cast<size_t>(m)].open_step = step;
+  if (const int m = impl_->ModeOf(mode); m >= 0) impl_->modes.At(m).open_step = step;
 }
 
 void StepSeries::Flush(int64_t promise_ns, bool repeat_schemas, Batch* batch) {
@@ -481,15 +384,11 @@ void StepSeries::Finish(int64_t promise_ns, Batch* batch) {
 }
 
 bool StepSeries::Holds(std::string_view mode, int64_t step) const {
-  if (mode.empty()) mode = "train";
-  for (size_t i = 0; i < impl_->modes.size(); ++i) {
-    if (impl_->modes[i].name == mode)
-      return impl_->open.contains(std::pair(static_cast<int>(i), step));
-  }
-  return false;
+  const int known = impl_->modes.Find(mode);
+  return known >= 0 && impl_->open.contains(std::pair(known, step));
 }
 
-const std::vector<std::string>& StepSeries::modes() const { return impl_->mode_names; }
+const std::vector<std::string>& StepSeries::modes() const { return impl_->modes.used(); }
 const std::array<uint64_t, kDrops>& StepSeries::drops() const { return impl_->drops; }
 
 }  // namespace pitwall::steps
