@@ -1,17 +1,34 @@
 // Parser for actions with blocks: if, with, range, define, template, and block.
+#include <utility>
+
 #include "rules/templates/template_parser.h"
+#include "services/base/text/strings.h"
 
 namespace pitwall::templates {
 
+Parser::Parser(std::string_view text, std::vector<Token> tokens, TemplateBody* body)
+    : tokens_(text, std::move(tokens)), body_(body), expressions_(&tokens_, &scope_, body) {}
+
+Status Parser::Run() {
+  std::string stop;
+  RETURN_IF_ERROR(ParseBlock(&body_->block, 0, &stop));
+  if (!stop.empty()) return tokens_.Error(tokens_.Peek(), Cat("unexpected {{", stop, "}}"));
+  for (const auto& [name, token] : calls_) {
+    if (!body_->templates.contains(name))
+      return tokens_.Error(token, Cat("template ", Quote(name), " not defined"));
+  }
+  return OkStatus();
+}
+
 Status Parser::ParseBlock(Block* block, int depth, std::string* stop) {
-  if (depth > kMaxParseDepth) return Error(Peek(), "nested too deeply");
+  if (depth > kMaxParseDepth) return tokens_.Error(tokens_.Peek(), "nested too deeply");
   while (true) {
-    const Token token = Next();
-    if (token.kind == Kind::kEnd) {
+    const Token token = tokens_.Next();
+    if (token.kind == Token::Kind::kEnd) {
       stop->clear();
       return OkStatus();
     }
-    if (token.kind == Kind::kText) {
+    if (token.kind == Token::Kind::kText) {
       Statement text;
       text.text = token.text;
       block->statements.push_back(std::move(text));
@@ -20,31 +37,31 @@ Status Parser::ParseBlock(Block* block, int depth, std::string* stop) {
     // Parses one action.
     body_->constant = false;
     Statement statement;
-    const Token first = Peek();
-    if (first.kind == Kind::kName) {
+    const Token first = tokens_.Peek();
+    if (first.kind == Token::Kind::kName) {
       const std::string& word = first.text;
       if (word == "end" || word == "else") {
         *stop = word;
         return OkStatus();
       }
       if (word == "define") {
-        if (depth > 0) return Error(first, "unexpected {{define}}");
-        Next();
+        if (depth > 0) return tokens_.Error(first, "unexpected {{define}}");
+        tokens_.Next();
         RETURN_IF_ERROR(ParseDefine(depth));
         continue;
       }
       const bool control = word == "if" || word == "with";
       const bool loop = word == "break" || word == "continue";
       if (control || loop || word == "range" || word == "template" || word == "block") {
-        Next();
+        tokens_.Next();
         if (control) {
           RETURN_IF_ERROR(ParseControl(&statement, word, depth));
         } else if (word == "range") {
           RETURN_IF_ERROR(ParseRange(&statement, depth));
         } else if (loop) {
-          if (ranges_ == 0) return Error(first, Cat("{{", word, "}} outside {{range}}"));
+          if (ranges_ == 0) return tokens_.Error(first, Cat("{{", word, "}} outside {{range}}"));
           statement.kind = word == "break" ? Statement::Kind::kBreak : Statement::Kind::kContinue;
-          RETURN_IF_ERROR(Close(word));
+          RETURN_IF_ERROR(tokens_.Close(word));
         } else {
           RETURN_IF_ERROR(ParseCall(&statement, word == "block", depth));
         }
@@ -53,8 +70,8 @@ Status Parser::ParseBlock(Block* block, int depth, std::string* stop) {
       }
     }
     const Declaration declaration = ParseDeclaration();
-    ASSIGN_OR_RETURN(statement.expr, ParsePipeline("command", depth));
-    RETURN_IF_ERROR(Close("command"));
+    ASSIGN_OR_RETURN(statement.expr, expressions_.ParsePipeline("command", depth));
+    RETURN_IF_ERROR(tokens_.Close("command"));
     statement.kind = Statement::Kind::kPrint;
     if (declaration.there) {
       statement.kind = Statement::Kind::kSet;
@@ -65,60 +82,62 @@ Status Parser::ParseBlock(Block* block, int depth, std::string* stop) {
 }
 
 Status Parser::ParseControl(Statement* statement, std::string_view word, int depth) {
-  const size_t scope = variables_.size();
+  const size_t scope = scope_.Enter();
   statement->kind = word == "if" ? Statement::Kind::kIf : Statement::Kind::kWith;
   const Declaration declaration = ParseDeclaration();
-  if (Peek().kind == Kind::kClose) return Error(Peek(), Cat("missing value for ", word));
-  ASSIGN_OR_RETURN(statement->expr, ParsePipeline(word, depth));
-  RETURN_IF_ERROR(Close(word));
+  if (tokens_.Peek().kind == Token::Kind::kClose)
+    return tokens_.Error(tokens_.Peek(), Cat("missing value for ", word));
+  ASSIGN_OR_RETURN(statement->expr, expressions_.ParsePipeline(word, depth));
+  RETURN_IF_ERROR(tokens_.Close(word));
   if (declaration.there) {
     ASSIGN_OR_RETURN(statement->slot, Declare(declaration.token, declaration.declares));
     statement->has_slot = true;
   }
   statement->then = std::make_unique<Block>();
   std::string stop;
-  const size_t inner = variables_.size();
+  const size_t inner = scope_.Enter();
   RETURN_IF_ERROR(ParseBlock(statement->then.get(), depth + 1, &stop));
-  variables_.resize(inner);
-  if (stop == "else" && tokens_[at_ + 1].kind == Kind::kName &&
-      (tokens_[at_ + 1].text == "if" || tokens_[at_ + 1].text == "with")) {
+  scope_.Leave(inner);
+  if (stop == "else" && tokens_.Ahead(1).kind == Token::Kind::kName &&
+      (tokens_.Ahead(1).text == "if" || tokens_.Ahead(1).text == "with")) {
     // {{else if x}} is equivalent to {{else}}{{if x}} with a shared {{end}}.
-    Next();
-    const std::string nested_word = Next().text;
-    if (depth + 1 > kMaxParseDepth) return Error(Peek(), "nested too deeply");
+    tokens_.Next();
+    const std::string nested_word = tokens_.Next().text;
+    if (depth + 1 > kMaxParseDepth) return tokens_.Error(tokens_.Peek(), "nested too deeply");
     statement->otherwise = std::make_unique<Block>();
     Statement nested;
     RETURN_IF_ERROR(ParseControl(&nested, nested_word, depth + 1));
     statement->otherwise->statements.push_back(std::move(nested));
-    variables_.resize(scope);
+    scope_.Leave(scope);
     return OkStatus();
   }
   RETURN_IF_ERROR(ParseRest(statement, word, depth, std::move(stop)));
-  variables_.resize(scope);
+  scope_.Leave(scope);
   return OkStatus();
 }
 
 Status Parser::ParseRest(Statement* statement, std::string_view word, int depth, std::string stop) {
   if (stop == "else") {
-    Next();
+    tokens_.Next();
     statement->otherwise = std::make_unique<Block>();
-    RETURN_IF_ERROR(Close("else"));
+    RETURN_IF_ERROR(tokens_.Close("else"));
     RETURN_IF_ERROR(ParseBlock(statement->otherwise.get(), depth + 1, &stop));
-    if (stop == "else") return Error(Peek(), "expected end; found {{else}}");
+    if (stop == "else") return tokens_.Error(tokens_.Peek(), "expected end; found {{else}}");
   }
   if (stop.empty())
-    return Error(tokens_.back(), Cat("unexpected EOF: no {{end}} for {{", word, "}}"));
-  Next();
-  return Close("end");
+    return tokens_.Error(tokens_.End(), Cat("unexpected EOF: no {{end}} for {{", word, "}}"));
+  tokens_.Next();
+  return tokens_.Close("end");
 }
 
 Status Parser::ParseRange(Statement* statement, int depth) {
-  const size_t scope = variables_.size();
+  const size_t scope = scope_.Enter();
   statement->kind = Statement::Kind::kRange;
   const Declaration declaration = ParseDeclaration(/*range=*/true);
-  if (Peek().kind == Kind::kClose) return Error(Peek(), "missing value for range");
-  ASSIGN_OR_RETURN(statement->expr, ParsePipeline("range", depth));
-  RETURN_IF_ERROR(Close("range"));
+  if (tokens_.Peek().kind == Token::Kind::kClose)
+    return tokens_.Error(tokens_.Peek(), "missing value for range");
+  ASSIGN_OR_RETURN(statement->expr, expressions_.ParsePipeline("range", depth));
+  RETURN_IF_ERROR(tokens_.Close("range"));
   body_->varies = true;  // the collection may have changed
   if (declaration.there) {
     ASSIGN_OR_RETURN(statement->slot, Declare(declaration.token, declaration.declares));
@@ -132,48 +151,46 @@ Status Parser::ParseRange(Statement* statement, int depth) {
   }
   statement->then = std::make_unique<Block>();
   std::string stop;
-  const size_t inner = variables_.size();
+  const size_t inner = scope_.Enter();
   ++ranges_;
   RETURN_IF_ERROR(ParseBlock(statement->then.get(), depth + 1, &stop));
   --ranges_;
-  variables_.resize(inner);
+  scope_.Leave(inner);
   RETURN_IF_ERROR(ParseRest(statement, "range", depth, std::move(stop)));
-  variables_.resize(scope);
+  scope_.Leave(scope);
   return OkStatus();
 }
 
 StatusOr<Token> Parser::ParseName(std::string_view word) {
-  Token name = Next();
-  if (name.kind != Kind::kString) return Unexpected(name, Cat(word, " clause"));
+  Token name = tokens_.Next();
+  if (name.kind != Token::Kind::kString) return tokens_.Unexpected(name, Cat(word, " clause"));
   return name;
 }
 
 // The body of a separate template has no access to the enclosing variables.
 Status Parser::ParseBody(std::string_view word, const Token& name, int depth) {
   auto [place, inserted] = body_->templates.emplace(name.text, Block());
-  if (!inserted) return Error(name, Cat("template ", Quote(name.text), " is defined twice"));
-  std::vector<Variable> outer = {{"$", kRootSlot}};
-  std::swap(outer, variables_);
+  if (!inserted)
+    return tokens_.Error(name, Cat("template ", Quote(name.text), " is defined twice"));
+  VariableScope outer = std::exchange(scope_, VariableScope::OfSeparateTemplate());
   const int ranges = std::exchange(ranges_, 0);
-  const bool defining = std::exchange(defining_, true);
   Block block;
   std::string stop;
   RETURN_IF_ERROR(ParseBlock(&block, depth + 1, &stop));
-  if (stop == "else") return Error(Peek(), "unexpected {{else}}");
+  if (stop == "else") return tokens_.Error(tokens_.Peek(), "unexpected {{else}}");
   if (stop.empty())
-    return Error(tokens_.back(), Cat("unexpected EOF: no {{end}} for {{", word, "}}"));
-  Next();
-  RETURN_IF_ERROR(Close("end"));
-  std::swap(outer, variables_);
+    return tokens_.Error(tokens_.End(), Cat("unexpected EOF: no {{end}} for {{", word, "}}"));
+  tokens_.Next();
+  RETURN_IF_ERROR(tokens_.Close("end"));
+  scope_ = std::move(outer);
   ranges_ = ranges;
-  defining_ = defining;
   body_->templates[name.text] = std::move(block);
   return OkStatus();
 }
 
 Status Parser::ParseDefine(int depth) {
   ASSIGN_OR_RETURN(const Token name, ParseName("define"));
-  RETURN_IF_ERROR(Close("define"));
+  RETURN_IF_ERROR(tokens_.Close("define"));
   return ParseBody("define", name, depth);
 }
 
@@ -183,12 +200,12 @@ Status Parser::ParseCall(Statement* statement, bool block, int depth) {
   ASSIGN_OR_RETURN(const Token name, ParseName(word));
   statement->text = name.text;
   statement->at = name.at;
-  if (Peek().kind != Kind::kClose) {
-    ASSIGN_OR_RETURN(statement->expr, ParsePipeline(word, depth));
+  if (tokens_.Peek().kind != Token::Kind::kClose) {
+    ASSIGN_OR_RETURN(statement->expr, expressions_.ParsePipeline(word, depth));
   } else if (block) {
-    return Error(Peek(), "missing value for block");
+    return tokens_.Error(tokens_.Peek(), "missing value for block");
   }
-  RETURN_IF_ERROR(Close(word));
+  RETURN_IF_ERROR(tokens_.Close(word));
   if (block) return ParseBody("block", name, depth);
   calls_.emplace_back(name.text, name);
   return OkStatus();
@@ -196,74 +213,36 @@ Status Parser::ParseCall(Statement* statement, bool block, int depth) {
 
 Parser::Declaration Parser::ParseDeclaration(bool range) {
   Declaration out;
-  if (Peek().kind != Kind::kVariable) return out;
-  Kind next = tokens_[at_ + 1].kind;
-  if (range && next == Kind::kComma && tokens_[at_ + 2].kind == Kind::kVariable) {
-    next = tokens_[at_ + 3].kind;
-    if (next != Kind::kDeclare && next != Kind::kAssign) return out;
-    out.token = Next();
-    Next();
+  if (tokens_.Peek().kind != Token::Kind::kVariable) return out;
+  Token::Kind next = tokens_.Ahead(1).kind;
+  if (range && next == Token::Kind::kComma && tokens_.Ahead(2).kind == Token::Kind::kVariable) {
+    next = tokens_.Ahead(3).kind;
+    if (next != Token::Kind::kDeclare && next != Token::Kind::kAssign) return out;
+    out.token = tokens_.Next();
+    tokens_.Next();
     out.second = true;
-    out.second_token = Next();
+    out.second_token = tokens_.Next();
   } else {
-    if (next != Kind::kDeclare && next != Kind::kAssign) return out;
-    out.token = Next();
+    if (next != Token::Kind::kDeclare && next != Token::Kind::kAssign) return out;
+    out.token = tokens_.Next();
   }
   out.there = true;
-  out.declares = next == Kind::kDeclare;
-  Next();
+  out.declares = next == Token::Kind::kDeclare;
+  tokens_.Next();
   return out;
 }
 
 StatusOr<uint32_t> Parser::Declare(const Token& token, bool declares) {
   const std::string& name = token.text;
   if (declares) {
-    if (name == "$") return Unexpected(token, "declaration");
-    variables_.push_back({name, body_->slots});
+    if (name == "$") return tokens_.Unexpected(token, "declaration");
+    scope_.Declare(name, body_->slots);
     return body_->slots++;
   }
-  const Variable* variable = Find(name);
-  if (variable == nullptr) return Error(token, Cat("undefined variable ", Quote(name)));
-  if (variable->slot < kBuiltinSlots) return Error(token, Cat("cannot assign to ", name));
+  const Variable* variable = scope_.Find(name);
+  if (variable == nullptr) return tokens_.Error(token, Cat("undefined variable ", Quote(name)));
+  if (variable->slot < kBuiltinSlots) return tokens_.Error(token, Cat("cannot assign to ", name));
   return variable->slot;
-}
-
-// Parses a query. The query text is a literal such as "up" or a printf of constants, so it is known
-// at load time and can be compiled with the rule.
-StatusOr<ExprPtr> Parser::ParseQuery(const Token& name, ExprPtr call) {
-  if (call->arguments.size() != 1) {
-    return Error(name, Cat("wrong number of args for query: want 1 got ", call->arguments.size()));
-  }
-  const Expr& text = *call->arguments[0];
-  const auto literal = [](const Expr& expr) { return expr.kind == Expr::Kind::kLiteral; };
-  std::string query;
-  bool constant = false;
-  if (literal(text) && std::holds_alternative<std::string>(text.literal)) {
-    query = std::get<std::string>(text.literal);
-    constant = true;
-  } else if (text.kind == Expr::Kind::kCall && text.function != nullptr &&
-             text.function->name == "printf") {
-    constant = std::holds_alternative<std::string>(text.arguments[0]->literal);
-    std::vector<Value> values;
-    for (const ExprPtr& argument : text.arguments) {
-      constant = constant && literal(*argument);
-      values.push_back(argument->literal);
-    }
-    if (constant) {
-      query = GoPrintf(std::get<std::string>(values[0]), std::span(values).subspan(1));
-    }
-  }
-  if (!constant) {
-    return Error(name,
-                 "the text of a query must be constant: it is compiled with the rule, before any "
-                 "label or value is known. Query all series and pick among them ({{ range query "
-                 "\"…\" }}{{ if eq .Labels.x $labels.x }}…), or bring the value into expr");
-  }
-  call->kind = Expr::Kind::kQuery;
-  call->slot = static_cast<uint32_t>(body_->queries.size());
-  body_->queries.push_back({std::move(query), text.at, text.at + text.text.size()});
-  body_->varies = true;
-  return call;
 }
 
 }  // namespace pitwall::templates
