@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "rules/check/comparison_bounds.h"
 #include "rules/check/label_flow.h"
 #include "rules/check/types.h"
 #include "rules/check/validators.h"
@@ -22,7 +23,6 @@ using lang::Expr;
 
 // Ratios are computed from clocks, so values can slightly exceed 1.
 constexpr double kRatioMost = 1 + 1e-6;
-constexpr size_t kMaxBounds = 32;
 
 struct Outcome {
   bool never = false;  // the result never has an element
@@ -37,11 +37,41 @@ struct Cause {
   std::string text;
 };
 
-// Condition that a comparison imposes on its left operand.
-struct Bound {
-  const Expr* subject;
-  ValueRange range;
-};
+std::string MatcherText(const lang::LabelMatcher& matcher) {
+  const StatusOr<Matcher> made = Matcher::Make(matcher.label, matcher.op, matcher.value);
+  return made.ok() ? made->ToString() : matcher.label;
+}
+
+// Returns true if enough is known about both sides for a warning. Users disable a rule by
+// overriding a parameter that is compared directly with a number, so such a comparison is not a
+// mistake.
+bool IsConclusive(const Outcome& left, const Outcome& right) {
+  if (!left.parameter && !right.parameter) return true;
+  if (left.parameter && right.parameter) return false;
+  const Outcome& other = left.parameter ? right : left;
+  return other.measured && other.range.IsBounded();
+}
+
+// Returns the cause for a comparison that is never true.
+std::string NeverText(const ExprContext& context, const BinaryExpr& binary, const Outcome& left,
+                      const Outcome& right, bool left_is_subject) {
+  const Outcome& subject = left_is_subject ? left : right;
+  const Outcome& bound = left_is_subject ? right : left;
+  const Expr& subject_expr = left_is_subject ? *binary.left : *binary.right;
+  if (std::isnan(left.range.low) || std::isnan(right.range.low))
+    return "a comparison with NaN is never true: to find NaN, compare a value with itself (!=)";
+  const std::string shown(context.source.Text(subject_expr.span));
+  std::string out = Cat("this is never true: ", shown, " is ", RangeText(subject.range));
+  if (bound.range.IsPoint() && !bound.measured)
+    CatTo(out, ", compared with ", RangeText(bound.range).substr(7));
+  // Comparing a ratio with a percentage is a common mistake.
+  if (subject.range.low == 0 && subject.range.high == kRatioMost && bound.range.IsPoint() &&
+      bound.range.low > 1 && bound.range.low <= 100) {
+    CatTo(out, ": for ", FormatDouble(bound.range.low), " percent write ",
+          FormatDouble(bound.range.low / 100));
+  }
+  return out;
+}
 
 class OutcomeChecker {
  public:
@@ -185,10 +215,6 @@ class OutcomeChecker {
       }
     }
   }
-  static std::string MatcherText(const lang::LabelMatcher& matcher) {
-    const StatusOr<Matcher> made = Matcher::Make(matcher.label, matcher.op, matcher.value);
-    return made.ok() ? made->ToString() : matcher.label;
-  }
 
   Outcome Of(const Expr& expr, const BinaryExpr& binary) {
     const Outcome left = Visit(*binary.left);
@@ -218,16 +244,6 @@ class OutcomeChecker {
     return out;
   }
 
-  // Returns true if enough is known about both sides for a warning. Users disable a rule by
-  // overriding a parameter that is compared directly with a number, so such a comparison is not a
-  // mistake.
-  static bool IsConclusive(const Outcome& left, const Outcome& right) {
-    if (!left.parameter && !right.parameter) return true;
-    if (left.parameter && right.parameter) return false;
-    const Outcome& other = left.parameter ? right : left;
-    return other.measured && other.range.IsBounded();
-  }
-
   void Compare(const Expr& expr, const BinaryExpr& binary, const Outcome& left,
                const Outcome& right, bool left_vector, bool right_vector, Outcome* out) {
     const bool vector = left_vector || right_vector;
@@ -235,7 +251,8 @@ class OutcomeChecker {
     const bool never = conclusive && NeverTrue(binary.op, left.range, right.range);
     const bool always = conclusive && AlwaysTrue(binary.op, left.range, right.range);
     if (never) {
-      causes_.push_back({expr.span, NeverText(binary, left, right, left_vector || !right_vector)});
+      causes_.push_back(
+          {expr.span, NeverText(context_, binary, left, right, left_vector || !right_vector)});
     }
     if (binary.return_bool) {
       out->range = {never ? 0.0 : always ? 1.0 : 0.0, never ? 0.0 : 1.0, false, false};
@@ -251,26 +268,6 @@ class OutcomeChecker {
     } else {
       out->range = right.range;
     }
-  }
-
-  std::string NeverText(const BinaryExpr& binary, const Outcome& left, const Outcome& right,
-                        bool left_is_subject) const {
-    const Outcome& subject = left_is_subject ? left : right;
-    const Outcome& bound = left_is_subject ? right : left;
-    const Expr& subject_expr = left_is_subject ? *binary.left : *binary.right;
-    if (std::isnan(left.range.low) || std::isnan(right.range.low))
-      return "a comparison with NaN is never true: to find NaN, compare a value with itself (!=)";
-    const std::string shown(context_.source.Text(subject_expr.span));
-    std::string out = Cat("this is never true: ", shown, " is ", RangeText(subject.range));
-    if (bound.range.IsPoint() && !bound.measured)
-      CatTo(out, ", compared with ", RangeText(bound.range).substr(7));
-    // Comparing a ratio with a percentage is a common mistake.
-    if (subject.range.low == 0 && subject.range.high == kRatioMost && bound.range.IsPoint() &&
-        bound.range.low > 1 && bound.range.low <= 100) {
-      CatTo(out, ": for ", FormatDouble(bound.range.low), " percent write ",
-            FormatDouble(bound.range.low / 100));
-    }
-    return out;
   }
 
   Outcome SetOperator(const BinaryExpr& binary, const Outcome& left, const Outcome& right,
@@ -294,8 +291,13 @@ class OutcomeChecker {
           causes_.push_back(
               {binary.op_span,
                Cat("the two sides of and match only where labels are missing: ", why)});
-        } else if (default_matching && Contradict(binary)) {
+        } else if (const auto found =
+                       default_matching ? FindContradiction(context_, binary) : std::nullopt) {
           out.never = true;
+          causes_.push_back({binary.op_span, Cat("the two sides contradict each other: ",
+                                                 context_.source.Text(found->left.subject->span),
+                                                 " would have to be ", RangeText(found->left.range),
+                                                 " and ", RangeText(found->right.range))});
         }
         return out;
       default:  // the operator is `unless`
@@ -307,7 +309,7 @@ class OutcomeChecker {
             !why.empty()) {
           causes_.push_back(
               {binary.op_span, Cat("unless excludes elements only if labels are missing: ", why)});
-        } else if (default_matching && TakesAllAway(binary)) {
+        } else if (default_matching && ExcludesAll(context_, binary)) {
           out.never = true;
           causes_.push_back({binary.op_span,
                              "unless excludes every element: its right side holds wherever its "
@@ -315,107 +317,6 @@ class OutcomeChecker {
         }
         return out;
     }
-  }
-
-  // Appends the conditions that every element of the expression satisfies.
-  void Bounds(const Expr& root, std::vector<Bound>* out) const {
-    const Expr& expr = lang::Unwrap(root);
-    const auto* binary = expr.As<BinaryExpr>();
-    if (binary == nullptr || out->size() >= kMaxBounds) return;
-    if (binary->op == BinaryOp::kAnd || binary->op == BinaryOp::kUnless) {
-      Bounds(*binary->left, out);
-      const bool default_matching = !binary->matching.on && binary->matching.labels.empty();
-      if (binary->op == BinaryOp::kAnd && default_matching) Bounds(*binary->right, out);
-      return;
-    }
-    if (!lang::IsComparison(binary->op) || binary->return_bool || binary->op == BinaryOp::kNe)
-      return;
-    const std::optional<double> right = NumberOf(*binary->right);
-    const std::optional<double> left = NumberOf(*binary->left);
-    if (right && !left) {
-      out->push_back(
-          {&lang::Unwrap(*binary->left), Allowed(binary->op, ValueRange::Point(*right))});
-      Bounds(*binary->left, out);
-    } else if (left && !right) {
-      out->push_back(
-          {&lang::Unwrap(*binary->right), Allowed(Mirrored(binary->op), ValueRange::Point(*left))});
-      Bounds(*binary->right, out);
-    }
-  }
-
-  // Returns the value of a number or parameter expression.
-  std::optional<double> NumberOf(const Expr& root) const {
-    const Expr& expr = lang::Unwrap(root);
-    if (const std::optional<double> constant = ConstantValue(expr)) {
-      return std::isnan(*constant) ? std::nullopt : constant;
-    }
-    const auto* parameter = expr.As<lang::ParameterExpr>();
-    if (parameter == nullptr) return std::nullopt;
-    for (const lang::ParameterText& known : context_.rule.parameters) {
-      if (known.name == parameter->name && std::isfinite(known.value)) return known.value;
-    }
-    return std::nullopt;
-  }
-  static BinaryOp Mirrored(BinaryOp op) {
-    switch (op) {
-      case BinaryOp::kGt:
-        return BinaryOp::kLt;
-      case BinaryOp::kGe:
-        return BinaryOp::kLe;
-      case BinaryOp::kLt:
-        return BinaryOp::kGt;
-      case BinaryOp::kLe:
-        return BinaryOp::kGe;
-      default:
-        return op;
-    }
-  }
-
-  // Returns true if each selector specifies a metric name. Only then do two sides with equal texts
-  // refer to the same series, because matching ignores metric names.
-  static bool NamesMetrics(const Expr& root) {
-    bool named = true;
-    lang::Visit(root, [&](const Expr& expr) {
-      const auto* selector = expr.As<lang::SelectorExpr>();
-      named = named && (selector == nullptr || !MetricNameOf(*selector).empty());
-    });
-    return named;
-  }
-
-  bool Contradict(const BinaryExpr& binary) {
-    std::vector<Bound> left, right;
-    Bounds(*binary.left, &left);
-    Bounds(*binary.right, &right);
-    for (const Bound& a : left) {
-      for (const Bound& b : right) {
-        if (!IsEmpty(Intersect(a.range, b.range)) || !lang::Equal(*a.subject, *b.subject) ||
-            !NamesMetrics(*a.subject)) {
-          continue;
-        }
-        causes_.push_back(
-            {binary.op_span,
-             Cat("the two sides contradict each other: ", context_.source.Text(a.subject->span),
-                 " would have to be ", RangeText(a.range), " and ", RangeText(b.range))});
-        return true;
-      }
-    }
-    return false;
-  }
-
-  bool TakesAllAway(const BinaryExpr& binary) const {
-    if (!NamesMetrics(*binary.left)) return false;
-    if (lang::Equal(lang::Unwrap(*binary.left), lang::Unwrap(*binary.right))) return true;
-    // The right side must be exactly this comparison. Any other expression may impose further
-    // conditions.
-    std::vector<Bound> left, right;
-    Bounds(*binary.left, &left);
-    Bounds(*binary.right, &right);
-    if (right.size() != 1 || !lang::Unwrap(*right[0].subject).As<lang::SelectorExpr>())
-      return false;
-    return std::any_of(left.begin(), left.end(), [&](const Bound& bound) {
-      return Contains(right[0].range, bound.range) &&
-             lang::Equal(*bound.subject, *right[0].subject);
-    });
   }
 
   const ExprContext& context_;

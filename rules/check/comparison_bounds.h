@@ -1,0 +1,32 @@
+// Conditions that the comparisons in an expression impose on their operands. Private to this
+// module.
+#pragma once
+
+#include <optional>
+
+#include "rules/check/validators.h"
+#include "rules/check/value_range.h"
+
+namespace pitwall::check {
+
+// Condition that a comparison imposes on its left operand.
+struct Bound {
+  const lang::Expr* subject;
+  ValueRange range;
+};
+
+// Conditions on the same subject that exclude each other.
+struct Contradiction {
+  Bound left;
+  Bound right;
+};
+
+// Both functions require an operator that matches by all labels.
+
+// Returns conditions of the two sides of `and` that no element can satisfy, or nullopt.
+std::optional<Contradiction> FindContradiction(const ExprContext& context,
+                                               const lang::BinaryExpr& binary);
+// Returns true if the right side of `unless` holds wherever its left side does.
+bool ExcludesAll(const ExprContext& context, const lang::BinaryExpr& binary);
+
+}  // namespace pitwall::check
