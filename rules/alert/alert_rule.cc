@@ -17,7 +17,7 @@ StatusOr<std::shared_ptr<const AlertRule>> AlertRule::Make(const plan::DomainPla
   out->unsteady_ns_ = rule.unsteady_ns;
   out->limit_ = limit;
   out->fold_ = rule.fold;
-  out->least_is_worst_ = rule.least_is_worst;
+  out->least_is_worst_ = rule.comparison.least_is_worst;
   for (const uint32_t index : rule.parameters) {
     if (index >= domain.parameters.size()) {
       return InvalidArgument(Cat(rule.file, ":", rule.line, ": rule ", rule.name,

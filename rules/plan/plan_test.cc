@@ -103,7 +103,7 @@ TEST(Planner, PlansEveryWindowFunction) {
     if (!function->window.has_value()) continue;
     SCOPED_TRACE(function->name);
     const ProgramPtr program = CompileExpr(Cat(CallOf(*function), " > 0.25"));
-    const Node& node = At(*program, FirstRule(*program).subject);
+    const Node& node = At(*program, FirstRule(*program).comparison.subject);
     ASSERT_EQ(node.kind, NodeKind::kDemand);
     const Demand& demand = program->domains[0].demands.demands[node.demand];
     EXPECT_EQ(RowOf(demand.function).name, function->name);
@@ -131,7 +131,7 @@ TEST(Planner, BaselineScoreSharesHandwrittenNodes) {
       "quantile_over_time(0.5, a[first 200 samples after 20]) > 0 and a > 0");
   const DomainPlan& domain = program->domains[0];
   ASSERT_EQ(domain.demands.demands.size(), 3U);
-  const Node& score = At(*program, FirstRule(*program).subject);
+  const Node& score = At(*program, FirstRule(*program).comparison.subject);
   EXPECT_EQ(score.text, "baseline_zscore(a[first 200 samples after 20])");
   ASSERT_EQ(score.inputs.size(), 3U);
   const auto demand = [&](size_t input) {
@@ -148,11 +148,11 @@ TEST(Planner, BaselineScoreSharesHandwrittenNodes) {
   EXPECT_EQ(demand(2).function, WindowFunction::kMad);
 
   const ProgramPtr given = CompileExpr("baseline_zscore(a[5m], sum by (x) (b)) > 3");
-  const Node& other = At(*given, FirstRule(*given).subject);
+  const Node& other = At(*given, FirstRule(*given).comparison.subject);
   EXPECT_EQ(other.text, "baseline_zscore(a[5m], sum by (x) (b))");
   EXPECT_EQ(At(*given, other.inputs[0]).kind, NodeKind::kAggregate);
   const ProgramPtr over = CompileExpr("baseline_zscore(rate(a[5m])[1h:1m]) > 3");
-  const Node& results = At(*over, FirstRule(*over).subject);
+  const Node& results = At(*over, FirstRule(*over).comparison.subject);
   ASSERT_EQ(over->domains[0].subqueries.size(), 1U);
   EXPECT_EQ(over->domains[0].subqueries[0].demands.demands.size(), 3U);
   EXPECT_EQ(results.text, "baseline_zscore(rate(a[5m])[1h:1m])");
@@ -202,7 +202,7 @@ TEST(Planner, PlansFunctionsOfInstantVectors) {
 
 TEST(Planner, FoldsConstants) {
   const ProgramPtr program = CompileExpr("a > (1 + 2) * 1m / 10");
-  EXPECT_EQ(At(*program, FirstRule(*program).threshold).number, 18);
+  EXPECT_EQ(At(*program, FirstRule(*program).comparison.threshold).number, 18);
   EXPECT_EQ(program->domains[0].nodes.size(), 3U);
 }
 
@@ -259,9 +259,12 @@ TEST(Planner, FindsSubjectThresholdAndEvidence) {
     SCOPED_TRACE(c.expr);
     const ProgramPtr program = CompileExpr(c.expr);
     const Rule& rule = FirstRule(*program);
-    EXPECT_EQ(rule.subject == kNoNode ? "" : At(*program, rule.subject).text, c.subject);
-    EXPECT_EQ(rule.threshold == kNoNode ? "" : At(*program, rule.threshold).text, c.threshold);
-    EXPECT_EQ(Texts(*program, rule.evidence), c.evidence);
+    EXPECT_EQ(rule.comparison.subject == kNoNode ? "" : At(*program, rule.comparison.subject).text,
+              c.subject);
+    EXPECT_EQ(
+        rule.comparison.threshold == kNoNode ? "" : At(*program, rule.comparison.threshold).text,
+        c.threshold);
+    EXPECT_EQ(Texts(*program, rule.comparison.evidence), c.evidence);
   }
 }
 
@@ -306,7 +309,7 @@ TEST(Planner, FoldIsPartOfRule) {
   const auto plain = compile(""), one = compile(", fold: [t]"), two = compile(", fold: [u, t]");
   ASSERT_TRUE(plain.ok() && one.ok() && two.ok()) << two.status();
   EXPECT_EQ(FirstRule(**two).fold, (std::vector<std::string>{"t", "u"}));
-  EXPECT_TRUE(FirstRule(**two).least_is_worst);
+  EXPECT_TRUE(FirstRule(**two).comparison.least_is_worst);
   EXPECT_NE(FirstRule(**plain).fingerprint, FirstRule(**one).fingerprint);
   EXPECT_NE(FirstRule(**one).fingerprint, FirstRule(**two).fingerprint);
   EXPECT_NE(compile(", fold: [t], explains: [{alert: B, equal: [t]}]")

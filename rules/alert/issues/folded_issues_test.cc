@@ -149,7 +149,7 @@ TEST_F(FoldedIssuesTest, EachElementHasItsOwnFor) {
 }
 
 TEST_F(FoldedIssuesTest, LowerBound_MinimumIsWorst) {
-  rule_.least_is_worst = true;
+  rule_.comparison.least_is_worst = true;
   EXPECT_EQ(Tick(1, {{0, 3}, {1, 1}, {2, std::nan("")}}),
             Lines{"found rank 0 #1 since 1: t10 is 3; first t10 worst t11=1 count 3"});
 }

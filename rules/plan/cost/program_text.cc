@@ -103,8 +103,10 @@ void ExplainRule(const DomainPlan& domain, const RuleCost& cost, const WindowUse
   if (rule.kind == RuleKind::kAlert) {
     if (!rule.fold.empty()) CatTo(*out, "      fold: ", Join(rule.fold, ", "), "\n");
     CatTo(*out, "      scope: ", rule.scope == AlertScope::kAttempt ? "attempt" : "job", "\n");
-    if (rule.subject != kNoNode) CatTo(*out, "      watches: ", node(rule.subject), "\n");
-    if (rule.threshold != kNoNode) CatTo(*out, "      threshold: ", node(rule.threshold), "\n");
+    if (rule.comparison.subject != kNoNode)
+      CatTo(*out, "      watches: ", node(rule.comparison.subject), "\n");
+    if (rule.comparison.threshold != kNoNode)
+      CatTo(*out, "      threshold: ", node(rule.comparison.threshold), "\n");
     std::vector<std::string> needs;
     for (const Need& need : rule.needs) needs.push_back(need.metric);
     CatTo(*out, "      needs: ", needs.empty() ? "nothing" : Join(needs, ", "), "\n");

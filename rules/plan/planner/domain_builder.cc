@@ -143,4 +143,11 @@ uint32_t DomainBuilder::AddParameter(Parameter parameter) {
   return static_cast<uint32_t>(domain_.parameters.size() - 1);
 }
 
+std::string DomainBuilder::OperandText(NodeId id) const {
+  const Node& operand = node(id);
+  const bool compound = operand.kind == NodeKind::kBinary || operand.kind == NodeKind::kSetOp ||
+                        operand.kind == NodeKind::kNegate;
+  return compound ? Cat("(", operand.text, ")") : operand.text;
+}
+
 }  // namespace pitwall::plan

@@ -25,6 +25,8 @@ class DomainBuilder {
   void AddGroup(Group group) { domain_.groups.push_back(std::move(group)); }
 
   const Node& node(NodeId id) const { return domain_.nodes[id.index()]; }
+  // Returns the node's text as an operand, in parentheses if it is an operation itself.
+  std::string OperandText(NodeId id) const;
   const DomainPlan& domain() const { return domain_; }
   DomainPlan Take() { return std::move(domain_); }
 

@@ -150,13 +150,6 @@ bool OnlyOrders(std::string_view function) {
 
 }  // namespace
 
-std::string ExpressionPlanner::Operand(NodeId id) const {
-  const Node& node = domain_->node(id);
-  const bool compound = node.kind == NodeKind::kBinary || node.kind == NodeKind::kSetOp ||
-                        node.kind == NodeKind::kNegate;
-  return compound ? Cat("(", node.text, ")") : node.text;
-}
-
 NodeId ExpressionPlanner::Number(double value) {
   Node node;
   node.kind = NodeKind::kNumber;
@@ -185,9 +178,9 @@ NodeId ExpressionPlanner::PlanBinary(const lang::BinaryExpr& binary) {
     node.binary = ToPlan(binary.op);
     node.return_bool = binary.return_bool;
   }
-  node.text =
-      Cat(Operand(node.inputs[0]), " ", lang::OpText(binary.op), binary.return_bool ? " bool" : "",
-          MatchingText(node.matching), " ", Operand(node.inputs[1]));
+  node.text = Cat(domain_->OperandText(node.inputs[0]), " ", lang::OpText(binary.op),
+                  binary.return_bool ? " bool" : "", MatchingText(node.matching), " ",
+                  domain_->OperandText(node.inputs[1]));
   return domain_->AddNode(std::move(node));
 }
 
@@ -226,7 +219,7 @@ NodeId ExpressionPlanner::PlanCall(const lang::CallExpr& call) {
   if (call.function == "baseline_zscore") return PlanBaselineScore(call);
   if (call.function == "timestamp") {
     if (const auto* selector = lang::Unwrap(*call.arguments[0]).As<SelectorExpr>()) {
-      return PlanSelector(*selector, WindowFunction::kTimestamp, /*keep_name=*/false);
+      return demands_.PlanSelector(*selector, WindowFunction::kTimestamp, /*keep_name=*/false);
     }
   }
   if (OnlyOrders(call.function)) return Plan(*call.arguments[0]);
@@ -255,7 +248,7 @@ NodeId ExpressionPlanner::PlanCall(const lang::CallExpr& call) {
     node.inputs.push_back(Plan(*argument));
     texts.push_back(Text(node.inputs.back()));
   }
-  if (call.arguments.empty()) node.inputs.push_back(TimeVector());  // hour(), year(), …
+  if (call.arguments.empty()) node.inputs.push_back(AsVector(Time()));  // hour(), year(), …
   node.text = Cat(call.function, "(", Join(texts, ", "), ")");
   return domain_->AddNode(std::move(node));
 }
@@ -279,8 +272,6 @@ NodeId ExpressionPlanner::Time() {
   return domain_->AddNode(std::move(node));
 }
 
-NodeId ExpressionPlanner::TimeVector() { return AsVector(Time()); }
-
 NodeId ExpressionPlanner::Plan(const Expr& expr) {
   if (const std::optional<double> constant = check::ConstantValue(expr)) return Number(*constant);
   switch (expr.kind()) {
@@ -301,7 +292,8 @@ NodeId ExpressionPlanner::Plan(const Expr& expr) {
       return domain_->AddNode(std::move(node));
     }
     case ExprKind::kSelector:
-      return PlanSelector(*expr.As<SelectorExpr>(), WindowFunction::kLast, /*keep_name=*/true);
+      return demands_.PlanSelector(*expr.As<SelectorExpr>(), WindowFunction::kLast,
+                                   /*keep_name=*/true);
     case ExprKind::kUnary: {
       const auto* unary = expr.As<lang::UnaryExpr>();
       if (!unary->negative) return Plan(*unary->expr);
@@ -309,7 +301,7 @@ NodeId ExpressionPlanner::Plan(const Expr& expr) {
       node.kind = NodeKind::kNegate;
       node.inputs = {Plan(*unary->expr)};
       node.type = domain_->node(node.inputs[0]).type;
-      node.text = Cat("-", Operand(node.inputs[0]));
+      node.text = Cat("-", domain_->OperandText(node.inputs[0]));
       return domain_->AddNode(std::move(node));
     }
     case ExprKind::kBinary:

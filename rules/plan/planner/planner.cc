@@ -88,13 +88,9 @@ Rule PlanRule(const CheckedGroup& group, const CheckedRule& checked, DomainBuild
   rule.annotations = Templates(checked.annotations, &planner);
   if (text.alert) {
     if (text.clear) rule.clear = planner.PlanResult(*text.clear->expr);
-    Comparison comparison = planner.PlanComparison(*text.expr.expr);
-    rule.subject = comparison.subject;
-    rule.threshold = comparison.threshold;
-    rule.least_is_worst = comparison.least_is_worst;
+    rule.comparison = planner.PlanComparison(*text.expr.expr);
     for (const lang::FoldText& label : text.fold) rule.fold.push_back(label.label);
     std::sort(rule.fold.begin(), rule.fold.end());
-    rule.evidence = std::move(comparison.evidence);
     rule.waits_for_needs = text.needs.has_value();
     for (const lang::ExplainsText& explained : text.explains)
       rule.explains.push_back({explained.alert, explained.equal, explained.job_wide,

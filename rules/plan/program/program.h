@@ -136,6 +136,17 @@ struct Need {
   uint32_t demand = 0;
 };
 
+// Outermost comparison of a rule and the values to show with it.
+struct Comparison {
+  // Left side of the comparison (looking through parentheses and into the left arm of
+  // `and`/`unless`), or expr if there is no such comparison (kNoNode). An issue whose labels are
+  // missing from the subject ends with no_data.
+  NodeId subject = kNoNode;
+  NodeId threshold = kNoNode;    // right side of the comparison if it is a scalar
+  bool least_is_worst = false;   // true if smaller values of the subject are worse
+  std::vector<NodeId> evidence;  // subexpressions whose values explain the issue
+};
+
 struct Rule {
   RuleKind kind = RuleKind::kAlert;
   std::string name;   // pack/group/alert (or record), with #n appended for repeats within the group
@@ -144,18 +155,13 @@ struct Rule {
   int line = 0;
   NodeId expr = kNoNode;
   NodeId clear = kNoNode;  // hysteresis condition
-  // Left side of the outermost comparison (looking through parentheses and into the left arm of
-  // `and`/`unless`), or expr if there is no such comparison (kNoNode). An issue whose labels are
-  // missing from the subject ends with no_data.
-  NodeId subject = kNoNode;
-  NodeId threshold = kNoNode;  // right side of that comparison if it is a scalar
-  int64_t hold = 0;            // `for` in position units
+  Comparison comparison;   // of an alert
+  int64_t hold = 0;        // `for` in position units
   int64_t keep_firing = 0;
   int64_t unsteady_ns = 0;  // event time on both clocks; 0 means off
   AlertScope scope = AlertScope::kJob;
   // Elements that differ only in these labels form a single issue. Sorted.
   std::vector<std::string> fold;
-  bool least_is_worst = false;  // the comparison is < or <=
   std::vector<Template> labels;
   std::vector<Template> annotations;
   std::vector<Need> needs;
@@ -164,7 +170,6 @@ struct Rule {
   bool waits_for_needs = false;
   std::vector<Explains> explains;
   std::vector<uint32_t> parameters;  // indexes into DomainPlan::parameters
-  std::vector<NodeId> evidence;      // subexpressions whose values explain the issue
   // Identity of the rule's state (expr, clear, hold, keep_firing, unsteady, scope, fold, labels).
   // If fingerprints are equal, alert state is kept across a reload.
   std::string fingerprint;

@@ -150,8 +150,8 @@ void IssueEventBuilder::Emit(IssueEvent event, const EvalScope& scope) {
 }
 
 bool IssueEventBuilder::ReadSubject(const plan::Rule& rule, const Labels& element, double* value) {
-  if (rule.subject == plan::kNoNode) return false;
-  auto result = inputs_->evaluator().Evaluate(rule.subject);
+  if (rule.comparison.subject == plan::kNoNode) return false;
+  auto result = inputs_->evaluator().Evaluate(rule.comparison.subject);
   if (!result.ok()) return false;
   const eval::Vector& vector = **result;
   alert::ElementLookup lookup;
@@ -167,14 +167,14 @@ bool IssueEventBuilder::ReadSubject(const plan::Rule& rule, const Labels& elemen
 void IssueEventBuilder::AddEvidence(const plan::Rule& rule, const Labels& element,
                                     IssueEvent* event) {
   eval::Evaluator& evaluator = inputs_->evaluator();
-  if (rule.threshold != plan::kNoNode) {
-    if (auto threshold = evaluator.Evaluate(rule.threshold);
+  if (rule.comparison.threshold != plan::kNoNode) {
+    if (auto threshold = evaluator.Evaluate(rule.comparison.threshold);
         threshold.ok() && (*threshold)->type == plan::ValueType::kScalar) {
       event->threshold = (*threshold)->scalar();
     }
   }
   const plan::DomainPlan& domain = inputs_->domain();
-  for (const plan::NodeId node : rule.evidence) {
+  for (const plan::NodeId node : rule.comparison.evidence) {
     auto result = evaluator.Evaluate(node);
     if (!result.ok()) continue;
     const eval::Vector& vector = **result;

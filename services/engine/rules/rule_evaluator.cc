@@ -58,8 +58,8 @@ Status RuleEvaluator::EvaluateAlert(RuleState* state, const EvalScope& scope) {
       .at = scope.at, .parameters = evaluator.parameters(), .queries = &queries};
   // Results stay valid until the next Begin or Changed, and neither is called in between.
   ASSIGN_OR_RETURN(input.expr, evaluator.Evaluate(rule.expr));
-  if (rule.subject != plan::kNoNode) {
-    ASSIGN_OR_RETURN(input.subject, evaluator.Evaluate(rule.subject));
+  if (rule.comparison.subject != plan::kNoNode) {
+    ASSIGN_OR_RETURN(input.subject, evaluator.Evaluate(rule.comparison.subject));
   }
   if (rule.clear != plan::kNoNode) {
     ASSIGN_OR_RETURN(input.clear, evaluator.Evaluate(rule.clear));

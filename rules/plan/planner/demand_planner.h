@@ -1,0 +1,55 @@
+// Planner for the demands of an expression on the store: selectors and windows. Private to this
+// module.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "rules/check/rule_set.h"
+#include "rules/lang/ast.h"
+#include "rules/plan/planner/domain_builder.h"
+#include "services/model/windows/function_table.h"
+
+namespace pitwall::plan {
+
+// Adds the demands of the expressions of one group. Does not own its constructor arguments, which
+// must outlive it.
+class DemandPlanner {
+ public:
+  // Evaluation times of an expression: the ticks of the group, or the steps of a subquery.
+  struct Times {
+    int64_t interval = 0;
+    bool align_job = false;
+  };
+
+  DemandPlanner(const check::CheckedGroup& group, DomainBuilder* domain)
+      : group_(group), domain_(domain), times_{group.interval, group.text->align_job} {}
+
+  NodeId PlanSelector(const lang::SelectorExpr& selector, WindowFunction function, bool keep_name);
+  // Adds an instant demand on a metric, which is the column of a need.
+  uint32_t PlanNeed(std::string_view metric);
+
+  // Returns a kDemand node over a range vector, complete except for its text and its own inputs.
+  // `text` receives the text of the range vector.
+  Node WindowOver(const lang::SelectorExpr& selector, WindowFunction function,
+                  std::string arguments, std::string* text);
+  // As above. `inner` is the node of the subquery's expression.
+  Node WindowOver(const lang::SubqueryExpr& subquery, NodeId inner, WindowFunction function,
+                  std::string arguments, std::string* text);
+
+  // Switches to the evaluation times of the subquery. Returns the times to which Leave returns.
+  Times Enter(const lang::SubqueryExpr& subquery);
+  void Leave(const Times& outer) { times_ = outer; }
+
+ private:
+  Demand MakeDemand(WindowFunction function, const lang::Modifiers& modifiers) const;
+  Demand MakeDemand(const lang::SelectorExpr& selector, WindowFunction function) const;
+  int64_t StepOf(const lang::SubqueryExpr& subquery) const;
+
+  const check::CheckedGroup& group_;
+  DomainBuilder* domain_;
+  Times times_;
+};
+
+}  // namespace pitwall::plan
