@@ -8,6 +8,7 @@
 #include "rules/lang/parser.h"
 #include "services/base/terminal.h"
 #include "services/base/text/strings.h"
+#include "services/base/yaml/values.h"
 #include "services/model/labels.h"
 #include "services/model/position.h"
 
@@ -49,7 +50,7 @@ class Reader {
     if (!step_clock) return map.Duration(key);
     const Node* node = map.Get(key);
     if (node == nullptr) return std::nullopt;
-    const StatusOr<int64_t> steps = node->AsInt();
+    const StatusOr<int64_t> steps = yaml::ToInt(*node);
     if (!steps.ok()) {
       Add(node->position(),
           Cat(Quote(key), ": durations on the step clock are plain numbers of steps, found ",
@@ -289,7 +290,7 @@ class Reader {
 
   void ReadParameter(const RuleText& rule, const Node& node, ParameterText* parameter) {
     if (node.IsScalar()) parameter->text = node.scalar();
-    if (const StatusOr<double> value = node.AsNumber(); value.ok()) {
+    if (const StatusOr<double> value = yaml::ToNumber(node); value.ok()) {
       parameter->value = *value;
       return;
     }

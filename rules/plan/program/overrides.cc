@@ -6,6 +6,7 @@
 #include "rules/plan/program/parameter_owner.h"
 #include "services/base/text/did_you_mean.h"
 #include "services/base/text/strings.h"
+#include "services/base/yaml/values.h"
 #include "services/base/yaml/yaml.h"
 
 namespace pitwall::plan {
@@ -71,7 +72,7 @@ std::shared_ptr<const Overrides> Overrides::Parse(std::string_view file_name, st
     };
     if (!entry.value.IsScalar() && of.kind == ParameterKind::kText)
       return wrong(" must be a string");
-    const StatusOr<double> value = entry.value.AsNumber();
+    const StatusOr<double> value = yaml::ToNumber(entry.value);
     if (!value.ok() && of.kind != ParameterKind::kText) return wrong(" must be a number");
     const double number = value.ok() ? *value : 0;
     if (of.kind == ParameterKind::kCount && !(number >= 1 && number == std::floor(number)))

@@ -1,4 +1,3 @@
-#include "services/base/duration.h"
 #include "services/base/text/strings.h"
 #include "services/base/yaml/node_data.h"
 #include "services/base/yaml/yaml.h"
@@ -50,57 +49,6 @@ std::vector<uint32_t> Node::ScalarOffsets() const {
 Status Node::Error(std::string_view what) const {
   const Position at = position();
   return InvalidArgument(Cat(data_->file->name(), ":", at.line, ":", at.column, ": ", what));
-}
-
-StatusOr<std::string> Node::AsString() const {
-  if (!IsScalar()) return Error(Cat("expected a string, found ", KindName()));
-  return data_->scalar;
-}
-
-StatusOr<int64_t> Node::AsInt() const {
-  if (!IsScalar()) return Error(Cat("expected an integer, found ", KindName()));
-  const std::optional<int64_t> value = ParseInt(data_->scalar);
-  if (data_->quoted || !value)
-    return Error(Cat("expected an integer, found ", Quote(data_->scalar)));
-  return *value;
-}
-
-StatusOr<double> Node::AsNumber() const {
-  if (!IsScalar()) return Error(Cat("expected a number, found ", KindName()));
-  std::string text = data_->scalar;
-  if (text == ".inf" || text == "+.inf" || text == "-.inf" || text == ".nan") {
-    text.erase(text.find('.'), 1);
-  }
-  const std::optional<double> value = ParseDouble(text);
-  if (data_->quoted || !value) return Error(Cat("expected a number, found ", Quote(data_->scalar)));
-  return *value;
-}
-
-StatusOr<bool> Node::AsBool() const {
-  if (IsScalar() && !data_->quoted) {
-    const std::string& text = data_->scalar;
-    if (text == "true" || text == "True" || text == "TRUE") return true;
-    if (text == "false" || text == "False" || text == "FALSE") return false;
-  }
-  return Error(Cat("expected true or false, found ",
-                   IsScalar() ? Quote(data_->scalar) : std::string(KindName())));
-}
-
-StatusOr<int64_t> Node::AsDuration() const {
-  if (!IsScalar()) return Error(Cat("expected a duration, found ", KindName()));
-  StatusOr<int64_t> value = ParseDuration(data_->scalar);
-  if (!value.ok()) return Error(ToStd(value.status().message()));
-  return value;
-}
-
-StatusOr<std::vector<std::string>> Node::AsStrings() const {
-  if (!IsSequence()) return Error(Cat("expected a list of strings, found ", KindName()));
-  std::vector<std::string> out;
-  for (const Node& item : data_->items) {
-    ASSIGN_OR_RETURN(std::string text, item.AsString());
-    out.push_back(std::move(text));
-  }
-  return out;
 }
 
 Status ToStatus(const Node& node, const std::vector<Problem>& problems) {

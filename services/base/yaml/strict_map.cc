@@ -2,6 +2,7 @@
 
 #include "services/base/text/did_you_mean.h"
 #include "services/base/text/strings.h"
+#include "services/base/yaml/values.h"
 #include "services/base/yaml/yaml.h"
 
 namespace pitwall::yaml {
@@ -42,7 +43,7 @@ void StrictMap::AddStatus(const Node& node, std::string_view key, const Status& 
 std::optional<std::string> StrictMap::String(std::string_view key) {
   const Node* node = Get(key);
   if (node == nullptr) return std::nullopt;
-  StatusOr<std::string> value = node->AsString();
+  StatusOr<std::string> value = ToString(*node);
   if (value.ok()) return *std::move(value);
   AddStatus(*node, key, value.status());
   return std::nullopt;
@@ -51,7 +52,7 @@ std::optional<std::string> StrictMap::String(std::string_view key) {
 std::optional<int64_t> StrictMap::Int(std::string_view key, int64_t least, int64_t most) {
   const Node* node = Get(key);
   if (node == nullptr) return std::nullopt;
-  const StatusOr<int64_t> value = node->AsInt();
+  const StatusOr<int64_t> value = ToInt(*node);
   if (!value.ok()) {
     AddStatus(*node, key, value.status());
     return std::nullopt;
@@ -67,7 +68,7 @@ std::optional<int64_t> StrictMap::Int(std::string_view key, int64_t least, int64
 std::optional<double> StrictMap::Number(std::string_view key) {
   const Node* node = Get(key);
   if (node == nullptr) return std::nullopt;
-  const StatusOr<double> value = node->AsNumber();
+  const StatusOr<double> value = ToNumber(*node);
   if (value.ok()) return *value;
   AddStatus(*node, key, value.status());
   return std::nullopt;
@@ -76,7 +77,7 @@ std::optional<double> StrictMap::Number(std::string_view key) {
 std::optional<bool> StrictMap::Bool(std::string_view key) {
   const Node* node = Get(key);
   if (node == nullptr) return std::nullopt;
-  const StatusOr<bool> value = node->AsBool();
+  const StatusOr<bool> value = ToBool(*node);
   if (value.ok()) return *value;
   AddStatus(*node, key, value.status());
   return std::nullopt;
@@ -85,7 +86,7 @@ std::optional<bool> StrictMap::Bool(std::string_view key) {
 std::optional<int64_t> StrictMap::Duration(std::string_view key) {
   const Node* node = Get(key);
   if (node == nullptr) return std::nullopt;
-  const StatusOr<int64_t> value = node->AsDuration();
+  const StatusOr<int64_t> value = ToDuration(*node);
   if (value.ok()) return *value;
   AddStatus(*node, key, value.status());
   return std::nullopt;
@@ -94,7 +95,7 @@ std::optional<int64_t> StrictMap::Duration(std::string_view key) {
 std::optional<std::vector<std::string>> StrictMap::Strings(std::string_view key) {
   const Node* node = Get(key);
   if (node == nullptr) return std::nullopt;
-  StatusOr<std::vector<std::string>> value = node->AsStrings();
+  StatusOr<std::vector<std::string>> value = ToStrings(*node);
   if (value.ok()) return *std::move(value);
   AddStatus(*node, key, value.status());
   return std::nullopt;

@@ -58,14 +58,6 @@ class Node {
   // Returns InvalidArgument "file:line:col: what".
   Status Error(std::string_view what) const;
 
-  // Typed accessors. Errors contain the kind or value that was found.
-  StatusOr<std::string> AsString() const;  // any scalar
-  StatusOr<int64_t> AsInt() const;
-  StatusOr<double> AsNumber() const;
-  StatusOr<bool> AsBool() const;         // true or false
-  StatusOr<int64_t> AsDuration() const;  // nanoseconds of a duration like 30s; never negative
-  StatusOr<std::vector<std::string>> AsStrings() const;  // a list of scalars
-
  private:
   friend class Builder;
   struct Data;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "services/base/text/strings.h"
+#include "services/base/yaml/values.h"
 
 namespace pitwall::yaml {
 namespace {
@@ -26,10 +27,10 @@ TEST(Yaml, ParsesTree) {
   const Node root = Parse("a: 1\nb:\n- x\n- 'y z'\nc: {d: ~, e: true}\n");
   ASSERT_TRUE(root.IsMap());
   ASSERT_EQ(root.entries().size(), 3U);
-  EXPECT_EQ(*root.Find("a")->AsInt(), 1);
-  EXPECT_THAT(*root.Find("b")->AsStrings(), ElementsAre("x", "y z"));
+  EXPECT_EQ(*ToInt(*root.Find("a")), 1);
+  EXPECT_THAT(*ToStrings(*root.Find("b")), ElementsAre("x", "y z"));
   EXPECT_TRUE(root.Find("c")->Find("d")->IsNull());
-  EXPECT_TRUE(*root.Find("c")->Find("e")->AsBool());
+  EXPECT_TRUE(*ToBool(*root.Find("c")->Find("e")));
   EXPECT_EQ(root.Find("zzz"), nullptr);
   EXPECT_EQ(root.entries()[1].key_position, (Position{2, 1}));
   EXPECT_EQ(root.Find("b")->items()[1].position(), (Position{4, 3}));
@@ -97,16 +98,16 @@ TEST(Yaml, AppliesMergeKeys) {
 
 TEST(Yaml, TypedAccessorsReportPosition) {
   const Node root = Parse("i: 12\nq: \"12\"\nd: 1.5e3\ninf: .inf\nt: 1h30m\nb: yes\nl: [1]\n");
-  EXPECT_EQ(*root.Find("d")->AsNumber(), 1500);
-  EXPECT_TRUE(std::isinf(*root.Find("inf")->AsNumber()));
-  EXPECT_EQ(*root.Find("t")->AsDuration(), 5'400'000'000'000);
-  EXPECT_EQ(root.Find("q")->AsInt().status().message(),
+  EXPECT_EQ(*ToNumber(*root.Find("d")), 1500);
+  EXPECT_TRUE(std::isinf(*ToNumber(*root.Find("inf"))));
+  EXPECT_EQ(*ToDuration(*root.Find("t")), 5'400'000'000'000);
+  EXPECT_EQ(ToInt(*root.Find("q")).status().message(),
             "f.yaml:2:4: expected an integer, found \"12\"");
-  EXPECT_EQ(root.Find("b")->AsBool().status().message(),
+  EXPECT_EQ(ToBool(*root.Find("b")).status().message(),
             "f.yaml:6:4: expected true or false, found \"yes\"");
-  EXPECT_EQ(root.Find("l")->AsString().status().message(),
+  EXPECT_EQ(ToString(*root.Find("l")).status().message(),
             "f.yaml:7:4: expected a string, found a list");
-  EXPECT_THAT(std::string(ToStd(root.Find("d")->AsDuration().status().message())),
+  EXPECT_THAT(std::string(ToStd(ToDuration(*root.Find("d")).status().message())),
               HasSubstr("f.yaml:3:4: not a valid duration: \"1.5e3\""));
 }
 

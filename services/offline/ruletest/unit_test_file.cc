@@ -9,6 +9,7 @@
 #include "absl/time/time.h"
 #include "services/base/duration.h"
 #include "services/base/text/strings.h"
+#include "services/base/yaml/values.h"
 #include "services/model/position.h"
 #include "services/model/value.h"
 #include "services/offline/promqltest/golden_points.h"
@@ -46,7 +47,7 @@ std::vector<std::pair<std::string, std::string>> ReadTexts(StrictMap& map, std::
 }
 
 std::optional<int64_t> ReadStep(StrictMap& map, std::string_view key, const Node& node) {
-  const auto number = node.AsInt();
+  const auto number = yaml::ToInt(node);
   if (!number.ok() || *number < 0 || *number > kMaxStep) {
     map.Add(node.position(),
             Cat(key, " on the step clock must be a step, not ",
@@ -76,7 +77,7 @@ std::vector<int64_t> ReadAttempts(StrictMap& map, bool step) {
     std::optional<int64_t> at;
     if (step) {
       at = ReadStep(map, kKey, node);
-    } else if (const auto duration = node.AsDuration(); duration.ok()) {
+    } else if (const auto duration = yaml::ToDuration(node); duration.ok()) {
       at = *duration;
     } else {
       map.Add(node.position(), Cat(kKey, ": ", ToStd(duration.status().message())));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "services/base/text/strings.h"
+#include "services/base/yaml/values.h"
 #include "services/base/yaml/yaml.h"
 #include "services/model/matcher.h"
 
@@ -47,7 +48,7 @@ class SchemaCheck {
     if (value.quoted()) return "string";
     if (value.scalar() == "true" || value.scalar() == "false") return "boolean";
     if (value.scalar() == "null") return "null";
-    return value.AsInt().ok() ? "integer" : "number";
+    return yaml::ToInt(value).ok() ? "integer" : "number";
   }
   static std::vector<std::string> Words(const yaml::Node& node) {
     if (!node.IsSequence()) return {node.scalar()};

@@ -1,0 +1,23 @@
+// Typed values of YAML nodes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "services/base/status.h"
+#include "services/base/yaml/yaml.h"
+
+namespace pitwall::yaml {
+
+// The following functions return InvalidArgument with the position of the node and the kind or
+// value that was found.
+StatusOr<std::string> ToString(const Node& node);  // any scalar
+StatusOr<int64_t> ToInt(const Node& node);
+StatusOr<double> ToNumber(const Node& node);
+StatusOr<bool> ToBool(const Node& node);  // true or false
+// Returns the nanoseconds of a duration like 30s; never negative.
+StatusOr<int64_t> ToDuration(const Node& node);
+StatusOr<std::vector<std::string>> ToStrings(const Node& node);  // a list of scalars
+
+}  // namespace pitwall::yaml
