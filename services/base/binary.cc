@@ -48,14 +48,14 @@ void BinaryWriter::Bytes(std::span<const uint8_t> v) {
   out_.append(reinterpret_cast<const char*>(v.data()), v.size());
 }
 
-uint8_t BinaryReader::U8() {
+uint8_t BinaryCursor::U8() {
   if (!ok_ || at_ >= data_.size()) {
     ok_ = false;
     return 0;
   }
   return static_cast<uint8_t>(data_[at_++]);
 }
-uint64_t BinaryReader::LongU64() {
+uint64_t BinaryCursor::LongU64() {
   if (!ok_) return 0;
   constexpr size_t kMostBytes = 10;
   const size_t most = std::min(kMostBytes, data_.size() - at_);
@@ -72,39 +72,28 @@ uint64_t BinaryReader::LongU64() {
   ok_ = false;
   return 0;
 }
-std::string_view BinaryReader::Raw(size_t bytes) {
+std::string_view BinaryCursor::Raw(size_t bytes) {
   ok_ = ok_ && bytes <= data_.size() - at_;
   if (!ok_) return {};
   at_ += bytes;
   return data_.substr(at_ - bytes, bytes);
 }
 double BinaryReader::Double() {
-  if (!ok_ || data_.size() - at_ < 8) {
-    ok_ = false;
-    return 0;
-  }
-  double v;
-  std::memcpy(&v, data_.data() + at_, 8);
-  at_ += 8;
+  const std::string_view bits = Raw(8);
+  double v = 0;
+  if (!bits.empty()) std::memcpy(&v, bits.data(), 8);
   return v;
 }
-std::string_view BinaryReader::StrView() {
-  const size_t n = Count(1);
-  if (!ok_) return {};
-  const std::string_view s = data_.substr(at_, n);
-  at_ += n;
-  return s;
-}
+std::string_view BinaryReader::StrView() { return Raw(Count(1)); }
 std::string BinaryReader::Str() { return std::string(StrView()); }
 std::vector<double> BinaryReader::Doubles() {
   const size_t n = Count(8);
   std::vector<double> v(n);
-  if (n > 0) std::memcpy(v.data(), data_.data() + at_, n * 8);
-  at_ += n * 8;
+  if (n > 0) std::memcpy(v.data(), Raw(n * 8).data(), n * 8);
   return v;
 }
 template <typename Take>
-void BinaryReader::ForEachU64(size_t count, Take take) {
+void BinaryCursor::ForEachU64(size_t count, Take take) {
   // Most numbers are encoded in one byte. A local copy keeps the position in a register.
   const char* at = data_.data() + at_;
   const char* const end = data_.data() + data_.size();
@@ -147,7 +136,7 @@ std::vector<uint8_t> BinaryReader::Bytes() {
   const std::string_view s = StrView();
   return {s.begin(), s.end()};
 }
-size_t BinaryReader::Count(size_t min_bytes) {
+size_t BinaryCursor::Count(size_t min_bytes) {
   const uint64_t n = U64();
   if (!ok_ || (min_bytes > 0 && n > (data_.size() - at_) / min_bytes)) {
     ok_ = false;
@@ -155,7 +144,7 @@ size_t BinaryReader::Count(size_t min_bytes) {
   }
   return static_cast<size_t>(n);
 }
-Status BinaryReader::Finish(std::string_view what) const {
+Status BinaryCursor::Finish(std::string_view what) const {
   if (!ok_) return DataLoss(Cat(what, ": damaged at byte ", at_, " of ", data_.size()));
   if (!AtEnd())
     return DataLoss(Cat(what, ": ", data_.size() - at_, " unexpected bytes after byte ", at_));

@@ -33,32 +33,19 @@ class BinaryWriter {
   std::string out_;
 };
 
-class BinaryReader {
+// Position in binary data with bounds checks and the first error. Reads single numbers and bytes.
+class BinaryCursor {
  public:
-  explicit BinaryReader(std::string_view data) : data_(data) {}
+  explicit BinaryCursor(std::string_view data) : data_(data) {}
   uint8_t U8();
-  bool Bool() { return U8() != 0; }
   uint64_t U64() {
     // Fast path: most numbers are below 128.
     if (ok_ && at_ < data_.size() && static_cast<uint8_t>(data_[at_]) < 0x80)
       return static_cast<uint8_t>(data_[at_++]);
     return LongU64();
   }
-  int64_t I64() {
-    const uint64_t v = U64();
-    return static_cast<int64_t>((v >> 1) ^ (~(v & 1) + 1));
-  }
-  double Double();
-  std::string Str();
-  std::string_view StrView();  // valid as long as the underlying data
   std::string_view Raw(
       size_t bytes);  // `bytes` bytes without a length prefix; valid as long as the underlying data
-  std::vector<double> Doubles();
-  std::vector<int64_t> I64s();
-  void I64s(std::vector<int64_t>* out);  // overwrites *out and reuses its memory
-  std::vector<uint32_t> U32s();
-  void U32s(std::vector<uint32_t>* out);
-  std::vector<uint8_t> Bytes();
   // Reads the number of elements that follow, each at least `min_bytes` long. Fails if the
   // remaining bytes cannot hold them, so a damaged length never causes an allocation.
   size_t Count(size_t min_bytes = 1);
@@ -69,15 +56,37 @@ class BinaryReader {
   // Marks the input as invalid. Called if a decoded value is impossible.
   void Fail() { ok_ = false; }
 
- private:
-  uint64_t LongU64();
+ protected:
   // Calls `take` with each number.
   template <typename Take>
   void ForEachU64(size_t count, Take take);
 
+ private:
+  uint64_t LongU64();
+
   std::string_view data_;
   size_t at_ = 0;
   bool ok_ = true;
+};
+
+// Reader of the values that BinaryWriter writes.
+class BinaryReader : public BinaryCursor {
+ public:
+  using BinaryCursor::BinaryCursor;
+  bool Bool() { return U8() != 0; }
+  int64_t I64() {
+    const uint64_t v = U64();
+    return static_cast<int64_t>((v >> 1) ^ (~(v & 1) + 1));
+  }
+  double Double();
+  std::string Str();
+  std::string_view StrView();  // valid as long as the underlying data
+  std::vector<double> Doubles();
+  std::vector<int64_t> I64s();
+  void I64s(std::vector<int64_t>* out);  // overwrites *out and reuses its memory
+  std::vector<uint32_t> U32s();
+  void U32s(std::vector<uint32_t>* out);
+  std::vector<uint8_t> Bytes();
 };
 
 }  // namespace pitwall
