@@ -47,7 +47,7 @@ std::string RootText(const std::vector<IncidentIssue>& sorted) {
 
 IncidentPolicy::IncidentPolicy(const DeliveryOptions& options, const SilenceSet* silences,
                                size_t max_issues)
-    : options_(options), silences_(silences), max_issues_(std::max<size_t>(1, max_issues)) {}
+    : options_(options), silences_(silences), incidents_(max_issues) {}
 
 void IncidentPolicy::Feed(FeedItem item, std::vector<FeedItem>* send) {
   const auto p = static_cast<size_t>(item.partition);
@@ -71,50 +71,15 @@ void IncidentPolicy::Feed(FeedItem item, std::vector<FeedItem>* send) {
   Apply(event, &tick);
 }
 
-std::string IncidentPolicy::KeyOf(const IssueEvent& event, const std::string& issue_id) const {
-  // An issue that exceeds the engine's limit has no incident, so the issue forms its own incident.
-  const std::string& id = event.incident.empty() ? issue_id : event.incident;
-  if (const auto alias = aliases_.find(id); alias != aliases_.end()) return alias->second;
-  if (id != issue_id || event.labels.Get("scope") != "node" || !event.labels.Has("node")) return id;
-  return StableHashHex(Cat("node\xff", event.rule, "\xff", event.labels.ToString()));
-}
-
 void IncidentPolicy::Apply(const IssueEventPtr& event, Tick* tick) {
-  const std::string issue_id = IssueId(*event);
-  const std::string id = KeyOf(*event, issue_id);
-  const auto [at, fresh] = incidents_.try_emplace(id);
-  Incident& incident = at->second;
-  const std::string& of_job = event->incident.empty() ? issue_id : event->incident;
-  if (id != of_job && aliases_.try_emplace(of_job, id).second) {
-    incident.aliases.push_back(of_job);
-    incident.node = std::string(event->labels.Get("node"));
-  }
-  if (!fresh) by_age_.erase({incident.time_ns, id});
-  incident.time_ns = event->time_ns;
-  by_age_.emplace(incident.time_ns, id);
-  IssueEventPtr& slot = incident.issues[issue_id];
-  if (slot == nullptr) {
-    ++issues_;
-  } else {
-    incident.open -= IsOpen(*slot) ? 1 : 0;
-  }
-  if (fresh && event->sequence > 1) {
-    incident.notified = true;
-    incident.notified_at_ns = event->time_ns;
-    incident.notified_weight = SeverityRank(event->severity);
-    incident.notified_size = 1;
-    incident.notified_root = issue_id;
-  }
+  const IncidentTable::Change change = incidents_.Add(event);
   // The first update of an issue contains the capture that its rule requested. The update often has
   // no other change.
-  if (incident.notified && slot != nullptr && !slot->capture.empty() &&
-      event->type == EventType::kIssueUpdated)
-    tick->waiting.insert(id);
-  slot = event;
-  incident.open += IsOpen(*event) ? 1 : 0;
-  incident.began_ns = std::min(incident.began_ns, event->active_since_ns);
-  incident.selected |= options_.Selects(*event);
-  tick->touched.insert(id);
+  if (change.incident->notified && change.previous != nullptr &&
+      !change.previous->capture.empty() && event->type == EventType::kIssueUpdated)
+    tick->waiting.insert(change.key);
+  change.incident->selected |= options_.Selects(*event);
+  tick->touched.insert(change.key);
 }
 
 void IncidentPolicy::Settle(int32_t partition, std::vector<FeedItem>* send) {
@@ -130,27 +95,26 @@ int64_t IncidentPolicy::UndecidedFrom(int32_t partition) const {
 void IncidentPolicy::Decide(Tick* tick, std::vector<FeedItem>* send) {
   if (tick->undecided_from == INT64_MAX) return;
   for (const std::string& id : std::exchange(tick->touched, {})) {
-    if (incidents_.contains(id)) DecideOne(id, tick, send);
+    if (incidents_.Contains(id)) DecideOne(id, tick, send);
   }
-  std::erase_if(tick->waiting, [&](const std::string& id) { return !incidents_.contains(id); });
+  std::erase_if(tick->waiting, [&](const std::string& id) { return !incidents_.Contains(id); });
   std::erase_if(tick->silenced,
-                [&](const auto& entry) { return !incidents_.contains(entry.first); });
+                [&](const auto& entry) { return !incidents_.Contains(entry.first); });
   tick->undecided_from = INT64_MAX;
-  Bound();
+  incidents_.DropOldest();
 }
 
 void IncidentPolicy::FlushDue(Tick* tick, int64_t time_ns, int64_t offset,
                               std::vector<FeedItem>* send) {
   for (auto at = tick->waiting.begin(); at != tick->waiting.end();) {
-    const auto incident = incidents_.find(*at);
-    const bool gone = incident == incidents_.end();
-    const int64_t due_ns = gone ? 0 : incident->second.notified_at_ns + kMinUpdateNs;
-    if (!gone && due_ns > time_ns) {
+    Incident* const incident = incidents_.Find(*at);
+    const int64_t due_ns = incident == nullptr ? 0 : incident->notified_at_ns + kMinUpdateNs;
+    if (incident != nullptr && due_ns > time_ns) {
       ++at;
       continue;
     }
-    if (!gone)
-      Notify(*at, EventType::kIssueUpdated, &incident->second, *tick, due_ns, offset, send);
+    if (incident != nullptr)
+      Notify(*at, EventType::kIssueUpdated, incident, *tick, due_ns, offset, send);
     at = tick->waiting.erase(at);
   }
 }
@@ -171,8 +135,8 @@ void IncidentPolicy::RefreshSilenced(Tick* tick, int64_t time_ns) const {
   if (silences_ == nullptr || tick->silences_version == silences_->version()) return;
   tick->silences_version = silences_->version();
   for (auto& [id, until] : tick->silenced) {
-    const auto incident = incidents_.find(id);
-    if (incident != incidents_.end()) until = SilencedUntil(incident->second, time_ns);
+    const Incident* const incident = incidents_.Find(id);
+    if (incident != nullptr) until = SilencedUntil(*incident, time_ns);
   }
 }
 
@@ -184,18 +148,17 @@ void IncidentPolicy::FlushSilenced(Tick* tick, int64_t time_ns, int64_t offset,
       ++at;
       continue;
     }
-    const auto incident = incidents_.find(at->first);
-    if (incident != incidents_.end() && incident->second.open > 0) {
+    Incident* const incident = incidents_.Find(at->first);
+    if (incident != nullptr && incident->open > 0) {
       // Another silence may start immediately afterward.
-      const int64_t until = SilencedUntil(incident->second, at->second);
+      const int64_t until = SilencedUntil(*incident, at->second);
       if (until > time_ns) {
         (at++)->second = until;
         continue;
       }
-      const EventType kind =
-          incident->second.notified ? EventType::kIssueUpdated : EventType::kIssueFound;
+      const EventType kind = incident->notified ? EventType::kIssueUpdated : EventType::kIssueFound;
       tick->waiting.erase(at->first);
-      Notify(at->first, kind, &incident->second, *tick, at->second, offset, send);
+      Notify(at->first, kind, incident, *tick, at->second, offset, send);
     }
     at = tick->silenced.erase(at);
   }
@@ -214,9 +177,8 @@ int64_t IncidentPolicy::DueNs(int32_t partition) const {
   RefreshSilenced(&ticks_[p], ticks_[p].time_ns);
   for (const auto& [id, until] : ticks_[p].silenced) due_ns = std::min(due_ns, until);
   for (const std::string& id : ticks_[p].waiting) {
-    const auto incident = incidents_.find(id);
-    if (incident != incidents_.end())
-      due_ns = std::min(due_ns, incident->second.notified_at_ns + kMinUpdateNs);
+    if (const Incident* const incident = incidents_.Find(id))
+      due_ns = std::min(due_ns, incident->notified_at_ns + kMinUpdateNs);
   }
   return due_ns;
 }
@@ -236,7 +198,7 @@ void IncidentPolicy::OnActed(const Acted& acted, std::vector<FeedItem>* send) {
 }
 
 bool IncidentPolicy::DecideOne(const std::string& id, Tick* tick, std::vector<FeedItem>* send) {
-  Incident& incident = incidents_.find(id)->second;
+  Incident& incident = *incidents_.Find(id);
   if (incident.open == 0) {
     // An incident that starts and ends while it is silenced does not cause any notification.
     if (incident.selected &&
@@ -249,7 +211,7 @@ bool IncidentPolicy::DecideOne(const std::string& id, Tick* tick, std::vector<Fe
       Notify(id, EventType::kIssueResolved, &incident, *tick, tick->time_ns, tick->undecided_from,
              send);
     }
-    Forget(id);
+    incidents_.Drop(id);
     return true;
   }
   if (!incident.selected) return false;
@@ -277,14 +239,7 @@ bool IncidentPolicy::DecideOne(const std::string& id, Tick* tick, std::vector<Fe
   }
   tick->waiting.erase(id);
   Notify(id, EventType::kIssueUpdated, &incident, *tick, tick->time_ns, tick->undecided_from, send);
-  if (full) {
-    std::erase_if(incident.issues, [&](const auto& issue) {
-      const bool drop = !IsOpen(*issue.second);
-      issues_ -= drop;
-      incident.dropped += drop;
-      return drop;
-    });
-  }
+  if (full) incidents_.DropEndedIssues(&incident);
   return false;
 }
 
@@ -342,18 +297,6 @@ void IncidentPolicy::Notify(const std::string& id, EventType kind, Incident* inc
   item.offset = offset;
   item.notice = std::move(notice);
   send->push_back(std::move(item));
-}
-
-void IncidentPolicy::Forget(const std::string& id) {
-  const auto at = incidents_.find(id);
-  issues_ -= at->second.issues.size();
-  by_age_.erase({at->second.time_ns, id});
-  for (const std::string& alias : at->second.aliases) aliases_.erase(alias);
-  incidents_.erase(at);
-}
-
-void IncidentPolicy::Bound() {
-  while (issues_ > max_issues_ && by_age_.size() > 1) Forget(std::string(by_age_.begin()->second));
 }
 
 }  // namespace pitwall::notifier

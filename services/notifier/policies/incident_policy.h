@@ -30,6 +30,7 @@
 
 #include "services/notifier/feed/recent_events.h"
 #include "services/notifier/policies/delivery_options.h"
+#include "services/notifier/policies/incident_table.h"
 #include "services/notifier/policies/notification_policy.h"
 #include "services/notifier/routing/silence.h"
 
@@ -60,29 +61,13 @@ class IncidentPolicy final : public NotificationPolicy {
   void OnActed(const Acted& acted, std::vector<FeedItem>* send) override;
 
   std::string IncidentOf(const IssueEvent& event) const override {
-    return KeyOf(event, IssueId(event));
+    return incidents_.KeyOf(event, IssueId(event));
   }
 
   size_t incidents() const { return incidents_.size(); }
   size_t withheld() const override;
 
  private:
-  struct Incident {
-    std::map<std::string, IssueEventPtr> issues;  // newest event by issue ID
-    size_t open = 0;
-    bool selected = false;  // true if an issue has a severity that the receiver accepts
-    bool notified = false;
-    uint64_t sequence = 0;       // sequence number of the last notice
-    int64_t notified_at_ns = 0;  // event time of the last notice
-    std::string notified_root;
-    int notified_weight = 0;
-    size_t notified_size = 0;
-    int64_t began_ns = INT64_MAX;
-    int64_t time_ns = 0;  // time of the incident's newest event
-    size_t dropped = 0;   // number of ended issues that were sent in a notice and dropped
-    std::string node;     // node of an incident that spans jobs, or "" for a single job
-    std::vector<std::string> aliases;  // job incidents that this node incident includes
-  };
   struct Tick {
     std::string job;
     int64_t time_ns = INT64_MIN;
@@ -97,8 +82,6 @@ class IncidentPolicy final : public NotificationPolicy {
     uint64_t silences_version = 0;
   };
 
-  // Returns the key in incidents_ of the issue's incident.
-  std::string KeyOf(const IssueEvent& event, const std::string& issue_id) const;
   void Apply(const IssueEventPtr& event, Tick* tick);
   // Sends the delayed updates whose minute has ended by `time_ns`. `offset` is the offset of the
   // event at that time.
@@ -116,17 +99,11 @@ class IncidentPolicy final : public NotificationPolicy {
   // `offset` is the offset of the first event that the notice covers.
   void Notify(const std::string& id, EventType kind, Incident* incident, const Tick& tick,
               int64_t time_ns, int64_t offset, std::vector<FeedItem>* send);
-  void Forget(const std::string& id);
-  void Bound();
 
   const DeliveryOptions options_;
   const SilenceSet* const silences_;
-  const size_t max_issues_;
   mutable std::vector<Tick> ticks_;  // indexed by partition
-  std::map<std::string, Incident, std::less<>> incidents_;
-  std::map<std::string, std::string, std::less<>> aliases_;  // job incident -> node incident
-  std::set<std::pair<int64_t, std::string>> by_age_;         // (time_ns, incident ID)
-  size_t issues_ = 0;
+  IncidentTable incidents_;
 };
 
 }  // namespace pitwall::notifier
