@@ -23,9 +23,9 @@ Rows RowsOf(const Message& message) {
   row("Job",
       message.job == message.job_id ? message.job : Cat(message.job, " (", message.job_id, ")"));
   row("Rule", message.rule);
-  row("Rank", message.rank);
-  row("Step", message.step);
-  row("Node", message.node);
+  row("Rank", message.location.rank);
+  row("Step", message.location.step);
+  row("Node", message.location.node);
   row("Severity", message.severity);
   row("Since", message.since);
   row("State", message.ended);

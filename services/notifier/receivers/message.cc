@@ -70,7 +70,7 @@ void AddNotice(const Notice& notice, Message* out) {
   out->issues = notice.issue_count;
   out->open = notice.open_count;
   out->other_root = notice.other_root;
-  if (out->node.empty()) out->node = notice.node;
+  if (out->location.node.empty()) out->location.node = notice.node;
   for (size_t i = 1; i < notice.issues.size() && i <= kMaxFurther; ++i)
     out->further.push_back(OneLineText(IssueTitle(*notice.issues[i].event)));
   if (notice.open()) return;
@@ -116,6 +116,14 @@ void AddAction(const ActionNotice& notice, Message* out) {
 
 }  // namespace
 
+std::string MessageLocation::Text() const {
+  std::string text;
+  if (!rank.empty()) CatTo(text, " rank ", rank);
+  if (!node.empty()) CatTo(text, " node ", node);
+  if (!step.empty()) CatTo(text, " step ", step);
+  return text;
+}
+
 Message MessageOf(const Delivery& delivery, std::string_view external_url) {
   const IssueEvent& event = *delivery.event;
   Message out;
@@ -124,9 +132,9 @@ Message MessageOf(const Delivery& delivery, std::string_view external_url) {
   out.job_id = event.job;
   out.alert = event.alert;
   out.rule = event.rule;
-  out.rank = LabelOf(event, "rank");
-  out.node = LabelOf(event, "node");
-  if (event.step != kNoStep) out.step = Cat(event.step);
+  out.location.rank = LabelOf(event, "rank");
+  out.location.node = LabelOf(event, "node");
+  if (event.step != kNoStep) out.location.step = Cat(event.step);
   out.title = event.alert.empty() ? "" : IssueTitle(event);
   out.suggestion = event.suggestion;
   if (!external_url.empty())
@@ -161,11 +169,8 @@ namespace {
 
 // Returns a subject such as "llm: NonFinite rank 3 step 120".
 std::string Subject(const Message& message) {
-  std::string text = Cat(message.job, ": ", message.alert.empty() ? message.what : message.alert);
-  if (!message.rank.empty()) CatTo(text, " rank ", message.rank);
-  if (!message.node.empty()) CatTo(text, " node ", message.node);
-  if (!message.step.empty()) CatTo(text, " step ", message.step);
-  return text;
+  return Cat(message.job, ": ", message.alert.empty() ? message.what : message.alert,
+             message.location.Text());
 }
 
 std::string HeadlineOf(const Message& message, std::string_view verb, size_t max) {

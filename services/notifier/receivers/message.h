@@ -11,6 +11,16 @@
 
 namespace pitwall::notifier {
 
+// Place of the root cause of a message. Each value may be "".
+struct MessageLocation {
+  std::string rank;
+  std::string node;
+  std::string step;  // as digits
+
+  // Returns " rank 3 node n1 step 120", without the values that are "".
+  std::string Text() const;
+};
+
 struct Message {
   // kOther is a rule status or a job change.
   enum class Kind { kFound, kUpdated, kEnded, kAction, kOther };
@@ -25,10 +35,9 @@ struct Message {
   std::string job;       // job name, or the job ID if there is no name
   std::string job_id;
   std::string alert, rule;
-  std::string rank, node;  // rank and node of the root cause; may be ""
-  std::string step;        // step of the root cause as digits; may be ""
-  std::string title;       // alert name with its labels
-  std::string what;        // one or more sentences
+  MessageLocation location;
+  std::string title;  // alert name with its labels
+  std::string what;   // one or more sentences
   std::string suggestion;
   std::string since;  // RFC 3339, with seconds; "" for kOther
   std::string link;   // "" if no server address is configured

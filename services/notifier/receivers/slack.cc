@@ -57,9 +57,9 @@ void WriteFields(const Message& message, JsonWriter* out) {
   };
   field("Job", message.job);
   field("Rule", message.rule);
-  field("Rank", message.rank);
-  field("Step", message.step);
-  field("Node", message.node);
+  field("Rank", message.location.rank);
+  field("Step", message.location.step);
+  field("Node", message.location.node);
   field("Severity", message.severity);
   field("Since", message.since);
   if (message.issues > 1) field("Issues", Cat(message.issues, ", ", message.open, " open"));
