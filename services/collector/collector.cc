@@ -23,7 +23,7 @@
 #include "services/collector/publishing/batch_sender.h"
 #include "services/collector/publishing/node_announcer.h"
 #include "services/collector/publishing/publisher.h"
-#include "services/collector/readers/event_time.h"
+#include "services/collector/readers/monotonic_event_clock.h"
 #include "services/collector/sampler.h"
 #include "services/io/topics.h"
 #include "services/model/owner.h"
@@ -176,7 +176,7 @@ struct Collector::Impl {
 
   const Options options;
   collector::Counters counters;
-  EventTime time;
+  MonotonicEventClock time;
   JobRegistry bindings;
   ClientCursors cursors;
   Publisher publisher;

@@ -37,7 +37,7 @@ std::vector<std::unique_ptr<SeriesReader>> List(Readers... readers) {
 
 }  // namespace
 
-Sampler::Sampler(const SamplerOptions& options, Clock& clock, EventTime* time,
+Sampler::Sampler(const SamplerOptions& options, Clock& clock, MonotonicEventClock* time,
                  JobRegistry* bindings, const GpuMonitor* gpus, JobFileDirectory* drop_folder,
                  NodeAnnouncer* announcer, BatchSender* sender, Counters* counters,
                  CaptureStates* capture_states)

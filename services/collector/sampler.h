@@ -21,7 +21,7 @@
 #include "services/collector/metrics/counters.h"
 #include "services/collector/publishing/batch_sender.h"
 #include "services/collector/publishing/node_announcer.h"
-#include "services/collector/readers/event_time.h"
+#include "services/collector/readers/monotonic_event_clock.h"
 #include "services/collector/readers/stream_table.h"
 
 namespace pitwall::collector {
@@ -53,9 +53,10 @@ struct SamplerOptions {
 class Sampler {
  public:
   // `gpus`, `drop_folder`, and `capture_states` may be null. The caller owns all arguments.
-  Sampler(const SamplerOptions& options, Clock& clock, EventTime* time, JobRegistry* bindings,
-          const GpuMonitor* gpus, JobFileDirectory* drop_folder, NodeAnnouncer* announcer,
-          BatchSender* sender, Counters* counters, CaptureStates* capture_states = nullptr);
+  Sampler(const SamplerOptions& options, Clock& clock, MonotonicEventClock* time,
+          JobRegistry* bindings, const GpuMonitor* gpus, JobFileDirectory* drop_folder,
+          NodeAnnouncer* announcer, BatchSender* sender, Counters* counters,
+          CaptureStates* capture_states = nullptr);
   ~Sampler();
 
   void Start();
@@ -115,7 +116,7 @@ class Sampler {
 
   const SamplerOptions options_;
   Clock& clock_;
-  EventTime* const time_;
+  MonotonicEventClock* const time_;
   JobRegistry* const bindings_;
   const GpuMonitor* const gpus_;
   JobFileDirectory* const drop_folder_;

@@ -85,8 +85,8 @@ void AddSystem(const CaptureLook& system, CaptureLook* look) {
 
 }  // namespace
 
-NodeCaptures::NodeCaptures(NodeCapturesOptions options, const EventTime& time, const Clock& clock,
-                           Counters* counters, CaptureStates* states)
+NodeCaptures::NodeCaptures(NodeCapturesOptions options, const MonotonicEventClock& time,
+                           const Clock& clock, Counters* counters, CaptureStates* states)
     : options_(std::move(options)),
       time_(time),
       clock_(clock),

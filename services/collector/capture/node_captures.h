@@ -20,7 +20,7 @@
 #include "services/collector/capture/capture_state_series.h"
 #include "services/collector/metrics/counters.h"
 #include "services/collector/processes/process_watch.h"
-#include "services/collector/readers/event_time.h"
+#include "services/collector/readers/monotonic_event_clock.h"
 #include "services/model/issues/capture.h"
 
 namespace pitwall::collector {
@@ -62,7 +62,7 @@ class NodeCaptures {
   static constexpr int64_t kAnswerNs = kNanosPerSecond;
   static constexpr int kStepMs = 20;  // interval of Step calls during a capture
 
-  NodeCaptures(NodeCapturesOptions options, const EventTime& time, const Clock& clock,
+  NodeCaptures(NodeCapturesOptions options, const MonotonicEventClock& time, const Clock& clock,
                Counters* counters, CaptureStates* states);
 
   // Queues a request. Thread-safe.
@@ -111,7 +111,7 @@ class NodeCaptures {
   static std::string WhySystem(const Rank& rank, bool stopped);
 
   const NodeCapturesOptions options_;
-  const EventTime& time_;
+  const MonotonicEventClock& time_;
   const Clock& clock_;
   Counters* const counters_;
   CaptureStates* const states_;

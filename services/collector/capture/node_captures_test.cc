@@ -100,7 +100,7 @@ class NodeCapturesTest : public ::testing::Test {
 
   TestRoot root_;
   fakes::FakeClock clock_;
-  EventTime time_;
+  MonotonicEventClock time_;
   Counters counters_;
   CaptureStates states_;
   std::vector<RankCapture> got_;

@@ -59,7 +59,7 @@ class ClientBoundsTest : public ::testing::Test {
   fakes::FakeAppender appender_;
   Counters counters_;
   ClientCursors cursors_;
-  EventTime time_;
+  MonotonicEventClock time_;
   JobRegistry bindings_;
   Publisher publisher_;
   BatchSender sender_;

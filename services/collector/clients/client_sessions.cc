@@ -30,8 +30,9 @@ JobReference ReferenceOf(const pb::Hello& hello, const Peer& peer, const Session
 }  // namespace
 
 ClientSessions::ClientSessions(const SessionsOptions& options, JobRegistry* bindings,
-                               BatchSender* sender, NodeAnnouncer* announcer, const EventTime& time,
-                               const Clock& clock, Counters* counters)
+                               BatchSender* sender, NodeAnnouncer* announcer,
+                               const MonotonicEventClock& time, const Clock& clock,
+                               Counters* counters)
     : options_(options),
       bindings_(bindings),
       sender_(sender),

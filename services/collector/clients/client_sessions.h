@@ -27,7 +27,7 @@
 #include "services/collector/ranks/rank_ends.h"
 #include "services/collector/ranks/rank_source.h"
 #include "services/collector/ranks/retained_ranks.h"
-#include "services/collector/readers/event_time.h"
+#include "services/collector/readers/monotonic_event_clock.h"
 
 namespace pitwall::collector {
 
@@ -46,7 +46,7 @@ struct SessionsOptions {
 class ClientSessions {
  public:
   ClientSessions(const SessionsOptions& options, JobRegistry* bindings, BatchSender* sender,
-                 NodeAnnouncer* announcer, const EventTime& time, const Clock& clock,
+                 NodeAnnouncer* announcer, const MonotonicEventClock& time, const Clock& clock,
                  Counters* counters);
 
   // Sets the captures for the ranks on this node. Null disables captures. The caller owns
@@ -104,7 +104,7 @@ class ClientSessions {
   JobRegistry* const bindings_;
   BatchSender* const sender_;
   NodeAnnouncer* const announcer_;
-  const EventTime& time_;
+  const MonotonicEventClock& time_;
   const Clock& clock_;
   Counters* const counters_;
   NodeCaptures* captures_ = nullptr;

@@ -87,7 +87,7 @@ class ClientTest : public ::testing::Test {
   fakes::FakeAppender appender_;
   Counters counters_;
   ClientCursors cursors_;
-  EventTime time_;
+  MonotonicEventClock time_;
   JobRegistry bindings_;
   Publisher publisher_;
   BatchSender sender_;

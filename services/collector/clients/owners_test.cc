@@ -313,7 +313,7 @@ class SharesTest : public ::testing::Test {
   fakes::FakeClock clock_;
   fakes::FakeAppender appender_;
   Counters counters_;
-  EventTime time_;
+  MonotonicEventClock time_;
   JobRegistry bindings_;
   ClientCursors cursors_;
   Publisher publisher_;

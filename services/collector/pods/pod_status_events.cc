@@ -7,7 +7,7 @@
 namespace pitwall::collector {
 
 PodStatusEvents::PodStatusEvents(std::string node, std::string boot_id, const JobRegistry* bindings,
-                                 Publisher* publisher, const EventTime& time)
+                                 Publisher* publisher, const MonotonicEventClock& time)
     : node_(std::move(node)),
       boot_id_(std::move(boot_id)),
       bindings_(bindings),

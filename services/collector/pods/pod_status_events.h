@@ -9,7 +9,7 @@
 #include "services/collector/jobs/job_registry.h"
 #include "services/collector/pods/pod_watch.h"
 #include "services/collector/publishing/batch_sender.h"
-#include "services/collector/readers/event_time.h"
+#include "services/collector/readers/monotonic_event_clock.h"
 #include "services/model/issues/platform_end.h"
 
 namespace pitwall::collector {
@@ -20,7 +20,7 @@ namespace pitwall::collector {
 class PodStatusEvents {
  public:
   PodStatusEvents(std::string node, std::string boot_id, const JobRegistry* bindings,
-                  Publisher* publisher, const EventTime& time);
+                  Publisher* publisher, const MonotonicEventClock& time);
 
   // Returns the ranks on this node with their processes.
   std::vector<PodWatch::Rank> Here() const;
@@ -33,7 +33,7 @@ class PodStatusEvents {
   const std::string node_;
   const std::string boot_id_;
   const JobRegistry* const bindings_;
-  const EventTime& time_;
+  const MonotonicEventClock& time_;
   BatchSender sender_;
   std::map<std::string, SourceState, std::less<>> jobs_;
   uint64_t generation_ = 0;  // suffix of the boot ID; incremented when the sequences are forgotten

@@ -9,14 +9,15 @@
 #include "services/collector/ranks/launch_watch.h"
 #include "services/collector/ranks/leaving_ranks.h"
 #include "services/collector/ranks/rank_source.h"
-#include "services/collector/readers/event_time.h"
+#include "services/collector/readers/monotonic_event_clock.h"
 
 namespace pitwall::collector {
 
 // Not thread-safe. The caller owns the arguments of the constructor.
 class RankEnds {
  public:
-  RankEnds(JobRegistry* jobs, LaunchWatch* launches, const EventTime& time, const Clock& clock)
+  RankEnds(JobRegistry* jobs, LaunchWatch* launches, const MonotonicEventClock& time,
+           const Clock& clock)
       : jobs_(jobs), launches_(launches), time_(time), clock_(clock) {}
 
   // Sets the captures, which the caller owns. Null disables captures.
@@ -36,7 +37,7 @@ class RankEnds {
  private:
   JobRegistry* const jobs_;
   LaunchWatch* const launches_;
-  const EventTime& time_;
+  const MonotonicEventClock& time_;
   const Clock& clock_;
   NodeCaptures* captures_ = nullptr;
 };

@@ -1,4 +1,4 @@
-#include "services/collector/readers/event_time.h"
+#include "services/collector/readers/monotonic_event_clock.h"
 #include "services/collector/readers/series_reader.h"
 
 namespace pitwall::collector {
@@ -6,7 +6,7 @@ namespace {
 
 class ClockReader final : public SeriesReader {
  public:
-  ClockReader(const ReaderContext& context, const EventTime& time)
+  ClockReader(const ReaderContext& context, const MonotonicEventClock& time)
       : context_(context), time_(time) {}
 
   bool Read() override {
@@ -25,14 +25,15 @@ class ClockReader final : public SeriesReader {
 
  private:
   const ReaderContext context_;
-  const EventTime& time_;
+  const MonotonicEventClock& time_;
   double offset_ = 0;
   bool described_ = false;
 };
 
 }  // namespace
 
-std::unique_ptr<SeriesReader> NewClockReader(const ReaderContext& context, const EventTime& time) {
+std::unique_ptr<SeriesReader> NewClockReader(const ReaderContext& context,
+                                             const MonotonicEventClock& time) {
   return std::make_unique<ClockReader>(context, time);
 }
 

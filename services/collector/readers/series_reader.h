@@ -56,8 +56,9 @@ std::unique_ptr<SeriesReader> NewNfsReader(const ReaderContext& context);
 std::unique_ptr<SeriesReader> NewDiskReader(const ReaderContext& context);
 std::unique_ptr<SeriesReader> NewPressureReader(const ReaderContext& context);
 // Reads the lead of the wall clock over the collector's event time. The caller owns `time`.
-class EventTime;
-std::unique_ptr<SeriesReader> NewClockReader(const ReaderContext& context, const EventTime& time);
+class MonotonicEventClock;
+std::unique_ptr<SeriesReader> NewClockReader(const ReaderContext& context,
+                                             const MonotonicEventClock& time);
 std::unique_ptr<SeriesReader> NewLoadReader(const ReaderContext& context);
 // Reads the job's cgroup (version 2). `path` is below the cgroup file system.
 std::unique_ptr<SeriesReader> NewCgroupReader(const ReaderContext& context, std::string_view path);

@@ -35,7 +35,7 @@ void One(std::string_view bytes) {
   CheckingAppender appender;
   Counters counters;
   JobRegistry bindings({});
-  EventTime time(clock);
+  MonotonicEventClock time(clock);
   PublisherOptions options;
   options.topic = "t";
   ClientCursors cursors;

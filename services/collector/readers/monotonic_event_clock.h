@@ -1,4 +1,4 @@
-// Event time of the collector.
+// Clock of the collector for event time.
 #pragma once
 
 #include <atomic>
@@ -8,12 +8,12 @@
 
 namespace pitwall::collector {
 
-// Starts at wall time and then follows monotonic time (time-model.md 1.1), so that it never
-// decreases within a boot. Any thread may read it; only the sampler may start a new boot. The
-// caller owns the clock.
-class EventTime {
+// Event time, which starts at wall time and then follows monotonic time (time-model.md 1.1), so
+// that it never decreases within a boot. Any thread may read it; only the sampler may start a new
+// boot. The caller owns the clock.
+class MonotonicEventClock {
  public:
-  explicit EventTime(const Clock& clock) : clock_(clock) { Restart(); }
+  explicit MonotonicEventClock(const Clock& clock) : clock_(clock) { Restart(); }
 
   // Returns this boot's time in nanoseconds since 1970.
   int64_t Now() const { return clock_.MonotonicNs() + offset_.load(std::memory_order_relaxed); }
