@@ -1,0 +1,37 @@
+// Comparison of the wall clock with the collector's event time.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "services/base/clock.h"
+#include "services/base/system/clock_step.h"
+#include "services/collector/metrics/counters.h"
+#include "services/collector/readers/monotonic_event_clock.h"
+
+namespace pitwall::collector {
+
+// Watch over steps of the wall clock. A clock that is set back is not followed, because rows with
+// equal times could not be distinguished; the watch reports it (pitwall_collector_clock_behind).
+// Owned by the sampler's thread.
+class ClockWatch {
+ public:
+  // The caller owns all arguments.
+  ClockWatch(const Clock& clock, MonotonicEventClock* time, Counters* counters);
+
+  // Returns the step of the wall clock in nanoseconds if it requires a new boot of the node.
+  // Otherwise, returns nullopt, and logs when the wall clock falls behind and when it catches up.
+  // Must be called once per tick.
+  std::optional<int64_t> Check();
+  // Starts a new boot of event time at the current wall time.
+  void Restart();
+
+ private:
+  const Clock& clock_;
+  MonotonicEventClock* const time_;
+  Counters* const counters_;
+  bool behind_ = false;  // whether the wall clock was set back
+  ClockStep step_;
+};
+
+}  // namespace pitwall::collector
