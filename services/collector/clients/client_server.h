@@ -1,22 +1,21 @@
 // Unix stream socket server for connections from training processes.
 #pragma once
 
-#include <array>
-#include <atomic>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <string>
-#include <string_view>
 #include <thread>
-#include <utility>
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
 #include "services/collector/clients/client_sessions.h"
+#include "services/collector/clients/client_usage.h"
 #include "services/collector/clients/owner_rate_limiter.h"
+#include "services/collector/clients/socket/listening_socket.h"
+#include "services/collector/clients/socket/log_interval.h"
+#include "services/collector/clients/socket/readiness_set.h"
+#include "services/collector/clients/socket/refusal_reporter.h"
 #include "services/collector/metrics/counters.h"
-#include "services/collector/metrics/refusal.h"
 
 namespace pitwall::collector {
 
@@ -40,8 +39,7 @@ struct ServerOptions {
 
 // Serves all connections in one thread. The server splits the received bytes into messages for the
 // sessions. If a client sends malformed data, the server closes the connection and logs one line.
-// It
-// blocks only in its readiness wait. Start and Stop must be called from the same thread.
+// It blocks only in its readiness wait. Start and Stop must be called from the same thread.
 //
 // Each owner has a share of the connections and of the memory (ServerOptions), and requests beyond
 // this share are refused. When all memory is in use, the server closes a connection of the owner
@@ -72,23 +70,13 @@ class ClientServer {
     std::string in;
   };
   static constexpr size_t kChunk = 64u << 10;
-  static constexpr int64_t kLogIntervalNs =
-      10 * kNanosPerSecond;  // minimum interval between log lines for the same refusal reason
   using Connections = std::map<uint64_t, Connection>;
-  // Resource usage of one owner. An owner without an entry uses no resources.
-  struct Usage {
-    size_t clients = 0;
-    size_t buffered = 0;
-  };
-  struct NewsBell {
-    int fd = -1;
-    ~NewsBell();
-  };
 
-  Status Listen();
   void Loop();
   void Accept();
-  void ListenMore(bool on);
+  // Adds the connection, or refuses it if it exceeds a limit.
+  void Admit(int fd);
+  Status CheckLimits(const std::string& owner) const;
   // Returns false if the connection was closed. If `last` is set, reads all remaining data
   // from a process that has exited.
   bool Serve(Connections::iterator it, bool last = false);
@@ -100,11 +88,8 @@ class ClientServer {
   // Closes the connection. `refused` is the reason if the server refuses the client.
   void Close(Connections::iterator it, const Status& refused);
   void CloseSilent();
-  // Sends the refusal to the client, counts it, and logs it at a limited rate.
-  void Report(int fd, const Peer& peer, std::string_view owner, const Status& refused);
   // Returns false if a connection was closed, in which case `it` is invalid.
   bool CheckBuffered(Connections::iterator it);
-  void Buffer(Connection& connection, int64_t bytes);
   // Notifies clients of newly durable updates.
   void SendNews();
   // Closes the connections of processes that have ended and runs the sessions' periodic checks.
@@ -115,24 +100,17 @@ class ClientServer {
   const Clock& clock_;
   Counters* const counters_;
   std::thread thread_;
-  int listen_fd_ = -1;
-  int epoll_fd_ = -1;
-  int stop_fd_ = -1;
-  size_t max_clients_ = 0;          // options_.max_clients, reduced to the limit on open files
-  std::shared_ptr<NewsBell> bell_;  // shared with the callbacks that ring it
-  bool listening_ = false;
-  bool complained_ = false;
+  ReadinessSet ready_;
+  ListeningSocket socket_;
+  size_t max_clients_ = 0;  // options_.max_clients, reduced to the limit on open files
   // The following members are used only by the server's thread.
-  int64_t rests_since_ns_ = 0;  // monotonic start of the listening socket's pause
   uint64_t next_client_ = 3;  // 0, 1, and 2 are the listening socket, the stop event, and the bell
   int64_t patrolled_ns_ = 0;
-  size_t buffered_ = 0;
   OwnerRateLimiter rates_;
   size_t held_ = 0;  // number of held connections
-  std::pair<int64_t, uint64_t> held_logged_{};
-  std::map<std::string, Usage, std::less<>> usage_;  // by owner
-  std::array<std::pair<int64_t, uint64_t>, kRefusals>
-      logged_{};                 // time of the last log line, and number of suppressed lines
+  LogInterval held_logged_;
+  ClientUsage usage_;
+  RefusalReporter refusals_;
   int64_t patrolled_at_ns_ = 0;  // monotonic
   Connections connections_;
   std::string chunk_;

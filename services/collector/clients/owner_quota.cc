@@ -1,9 +1,5 @@
 // Per-owner limits on the collector's socket thread, for the memory of incomplete messages and for
 // the rate.
-#include <sys/epoll.h>
-
-#include <algorithm>
-
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
 #include "services/collector/clients/client_server.h"
@@ -12,7 +8,6 @@ namespace pitwall::collector {
 namespace {
 
 constexpr int64_t kPatrolNs = kNanosPerSecond;
-constexpr size_t kShares = 4;  // each owner may use at most a quarter of the message memory
 
 }  // namespace
 
@@ -21,30 +16,23 @@ void ClientServer::Hold(Connections::iterator it, bool on) {
   if (connection.held == on) return;
   connection.held = on;
   on ? ++held_ : --held_;
-  epoll_event event{};
-  event.events = EPOLLIN;
-  event.data.u64 = it->first;
-  // A held connection is removed from the epoll set, because its unread data would wake the thread
-  // continuously.
-  epoll_ctl(epoll_fd_, on ? EPOLL_CTL_DEL : EPOLL_CTL_ADD, connection.fd, &event);
   const int64_t now_ns = clock_.MonotonicNs();
   if (!on) {
+    ready_.Add(connection.fd, it->first);
     connection.last_message_ns = now_ns;  // the client is not responsible for the pause
     return;
   }
+  // A held connection is removed from the readiness set, because its unread data would wake the
+  // thread continuously.
+  ready_.Remove(connection.fd);
   counters_->clients_held.fetch_add(1, std::memory_order_relaxed);
-  auto& [logged_ns, suppressed] = held_logged_;
-  if (logged_ns != 0 && now_ns - logged_ns < kLogIntervalNs) {
-    ++suppressed;
-    return;
-  }
+  const auto suppressed = held_logged_.Admit(now_ns);
+  if (!suppressed.has_value()) return;
   PITWALL_LOG(kWarning, "collector", connection.owner, " (pid ", connection.peer.pid,
               ") exceeds collector.limits.bytes_per_second_per_owner (",
               options_.bytes_per_second_per_owner, "); slowing down its clients",
-              suppressed == 0 ? std::string()
-                              : Cat(" (and ", suppressed, " times since the last log line)"));
-  logged_ns = std::max<int64_t>(now_ns, 1);
-  suppressed = 0;
+              *suppressed == 0 ? std::string()
+                               : Cat(" (and ", *suppressed, " times since the last log line)"));
 }
 
 void ClientServer::ReleaseHeld() {
@@ -55,29 +43,20 @@ void ClientServer::ReleaseHeld() {
   }
 }
 
-void ClientServer::Buffer(Connection& connection, int64_t bytes) {
-  buffered_ += static_cast<size_t>(bytes);
-  usage_[connection.owner].buffered += static_cast<size_t>(bytes);
-}
-
 bool ClientServer::CheckBuffered(Connections::iterator it) {
-  const size_t share = std::max(options_.max_buffered_bytes / kShares,
-                                std::min(options_.max_buffered_bytes, kMaxClientMessage + kChunk));
   const Status refused =
       Refuse(Refusal::kBuffered, "incomplete messages use too much memory; send smaller messages");
-  if (usage_[it->second.owner].buffered > share) {
+  if (usage_.ExceedsShare(it->second.owner)) {
     Close(it, refused);
     return false;
   }
-  if (buffered_ <= options_.max_buffered_bytes) return true;
+  if (!usage_.ExceedsTotal()) return true;
   // The total limit is exceeded, so the server closes the largest connection of the owner with the
   // most buffered bytes.
-  const auto most = std::max_element(
-      usage_.begin(), usage_.end(),
-      [](const auto& a, const auto& b) { return a.second.buffered < b.second.buffered; });
+  const std::string& owner = usage_.Largest();
   auto largest = connections_.end();
   for (auto other = connections_.begin(); other != connections_.end(); ++other) {
-    if (other->second.owner != most->first) continue;
+    if (other->second.owner != owner) continue;
     if (largest == connections_.end() || other->second.in.size() > largest->second.in.size())
       largest = other;
   }
