@@ -9,6 +9,7 @@
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
 #include "services/collector/clients/client_sessions.h"
+#include "services/collector/ranks/client_update.h"
 #include "services/model/owner.h"
 
 namespace pitwall::collector {

@@ -219,8 +219,7 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnHello(uint64_t client, const 
   PITWALL_LOG(kInfo, "collector", "hello from rank ", hello.rank(), " of job ",
               Quote(claimed.job_id), ", pid ", peer.pid);
   launches_.Started(claimed.job_id, source->identity().process, !HasRank(claimed.job_id));
-  source->SetResends(hello.keeps_until_written());
-  source->SetCaptures(hello.captures());
+  source->Connect(hello.keeps_until_written(), hello.captures());
   const std::optional<ClientCursor> durable =
       sender_->cursors()->Find(boot.job, boot.source, boot.boot_id);
   source->Announce(StartEvents(hello, claim, claimed));

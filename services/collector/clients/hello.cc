@@ -7,7 +7,7 @@
 #include "services/base/clock.h"
 #include "services/base/terminal.h"
 #include "services/base/text/strings.h"
-#include "services/collector/ranks/rank_source.h"
+#include "services/collector/ranks/client_update.h"
 #include "services/model/owner.h"
 #include "services/model/sanitize_text.h"
 

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "services/base/clock.h"
-#include "services/collector/ranks/rank_source.h"
+#include "services/collector/ranks/client_update.h"
 
 namespace pitwall::collector {
 namespace {

@@ -1,28 +1,23 @@
 // Telemetry source of one training process.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "pitwall/client/v1/client.pb.h"
 #include "services/base/status.h"
-#include "services/codec/steps/step_series.h"
 #include "services/collector/metrics/counters.h"
 #include "services/collector/processes/process_watch.h"
 #include "services/collector/processes/tracked_rank.h"
 #include "services/collector/publishing/batch_sender.h"
 #include "services/collector/publishing/client_cursors.h"
+#include "services/collector/ranks/rank_series.h"
+#include "services/collector/ranks/update_progress.h"
 
 namespace pitwall::collector {
-
-// Maximum length of texts that clients send.
-inline constexpr size_t kMaxClientText = 1024;
 
 // Converts the updates of one boot of one rank into batches. The source survives a lost connection,
 // so that a reconnected client continues its sequence. Each batch has a cursor that describes the
@@ -69,7 +64,7 @@ class RankSource {
   void NoteClosed(int64_t at_ns) { closed_at_ns_ = at_ns; }
   int64_t closed_at_ns() const { return closed_at_ns_; }
   // Returns the last received update. The client need not resend it to this collector.
-  uint64_t received() const { return last_update_; }
+  uint64_t received() const { return progress_.received(); }
   // Activity of the rank as of the last update.
   struct Doing {
     std::string phase;
@@ -78,47 +73,31 @@ class RankSource {
     std::optional<bool> loop_open;  // empty if the rank has not run a loop
   };
   const Doing& doing() const { return doing_; }
-  // Sets whether the connected client keeps its updates. A client that connects with the same boot
-  // ID may have a newer version.
-  void SetResends(bool resends) { identity_.resends = resends; }
-  // Sets whether the connected client responds to a Capture.
-  void SetCaptures(bool captures) { captures_ = captures; }
+  // Sets whether the connected client keeps its updates, and whether it responds to a Capture. A
+  // client that connects with the same boot ID may have a newer version.
+  void Connect(bool resends, bool captures);
   bool captures() const { return captures_; }
 
  private:
-  Status Check(const client::v1::Update& update) const;
-  void Add(const client::v1::Update& update, Batch* batch);
-  void CountMissed(const client::v1::Update& update);
-  ClientCursor Cursor() const;
-  // Returns a cursor that marks the rank as completely reported.
-  ClientCursor LastCursor() const;
-  void Hold(std::string_view mode, int64_t step);
+  void Receive(const client::v1::Update& update);
+  SourceInfo Info() const;
+  // Returns the cursor of the next batch. `rank` is the rank of the cursor; "" marks the rank as
+  // completely reported.
+  ClientCursor Cursor(std::optional<std::string> rank) const;
   Batch Begin();
   void SendEvent(JobEvent event);
   void SendGoodbye(std::string_view reason, std::vector<JobEvent> events);
-  // Returns the state that the next collector needs.
-  std::string Known(std::optional<std::string> goodbye) const;
-  void AddMode(const std::string& mode);
-  void CountDrops();
 
   int64_t closed_at_ns_ = INT64_MIN / 2;
   Identity identity_;
   BatchSender* const sender_;
   Counters* const counters_;
-  steps::StepSeries series_;
+  RankSeries series_;
   SourceState state_;
-  int64_t schemas_sent_ns_ = 0;  // promise of the last batch that repeated the schemas
-  uint64_t last_update_ = 0;
+  UpdateProgress progress_;
   Doing doing_;
-  // Last update that is already in the log. Resent updates up to this update only restore the
-  // pending steps in `series_`.
-  uint64_t replayed_until_ = 0;
-  // For each unfinished step, by (mode, step): the first update that has pending data.
-  std::map<std::pair<std::string, int64_t>, uint64_t> held_;
   bool captures_ = false;
   std::optional<std::string> goodbye_;  // reason of the published goodbye
-  uint64_t dropped_ = 0;
-  std::array<uint64_t, steps::kDrops> drops_{};
 };
 
 }  // namespace pitwall::collector

@@ -1,0 +1,26 @@
+// Validation of client updates, and conversion of their spans and values.
+#pragma once
+
+#include <cstdint>
+
+#include "pitwall/client/v1/client.pb.h"
+#include "services/base/status.h"
+#include "services/codec/steps/step_series.h"
+#include "services/model/telemetry.h"
+
+namespace pitwall::collector {
+
+// Maximum length of texts that clients send.
+inline constexpr size_t kMaxClientText = 1024;
+
+// Returns InvalidArgument with the reason if any part of the update is invalid.
+Status CheckUpdate(const client::v1::Update& update);
+
+// Returns the step in an update's field, which is 0 if there is no step.
+int64_t StepOf(uint64_t step_plus_one);
+// Returns a valid span. Steps have no name.
+Span SpanOf(const client::v1::Span& in);
+// Sets all fields of `out` from a valid value. Reuses the memory of `out`.
+void Convert(const client::v1::Value& in, steps::LoggedValue* out);
+
+}  // namespace pitwall::collector
