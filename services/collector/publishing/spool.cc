@@ -17,6 +17,7 @@
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
 #include "services/collector/files/text_scan.h"
+#include "services/collector/publishing/spool_file.h"
 
 namespace pitwall::collector {
 namespace {
@@ -25,49 +26,7 @@ constexpr std::string_view kMagic = "PWSPOOL2";
 constexpr std::string_view kMagicWithoutNotes = "PWSPOOL1";  // header of the previous version
 constexpr size_t kRecordHeader = 8;
 constexpr size_t kMaxRecord = 64u << 20;
-constexpr size_t kSlot = 64;  // size of a slot in the position file
 constexpr std::string_view kSuffix = ".spool";
-
-void Put32(std::string* out, uint32_t v) {
-  for (int i = 0; i < 4; ++i) out->push_back(static_cast<char>(v >> (8 * i)));
-}
-void Put64(std::string* out, uint64_t v) {
-  Put32(out, static_cast<uint32_t>(v));
-  Put32(out, static_cast<uint32_t>(v >> 32));
-}
-uint32_t Get32(const char* at) {
-  uint32_t v = 0;
-  for (int i = 0; i < 4; ++i)
-    v |= static_cast<uint32_t>(static_cast<unsigned char>(at[i])) << (8 * i);
-  return v;
-}
-uint64_t Get64(const char* at) { return Get32(at) | static_cast<uint64_t>(Get32(at + 4)) << 32; }
-
-Status WriteAll(int fd, std::string_view bytes, uint64_t offset, const std::string& path) {
-  while (!bytes.empty()) {
-    const ssize_t n = pwrite(fd, bytes.data(), bytes.size(), static_cast<off_t>(offset));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus(errno, path);
-    bytes.remove_prefix(static_cast<size_t>(n));
-    offset += static_cast<uint64_t>(n);
-  }
-  return OkStatus();
-}
-
-// Reads at most bytes->size() bytes and truncates `bytes` to the number of bytes read.
-Status ReadUpTo(int fd, uint64_t offset, std::string* bytes, const std::string& path) {
-  size_t size = 0;
-  while (size < bytes->size()) {
-    const ssize_t n =
-        pread(fd, bytes->data() + size, bytes->size() - size, static_cast<off_t>(offset + size));
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return ErrnoStatus(errno, path);
-    if (n == 0) break;
-    size += static_cast<size_t>(n);
-  }
-  bytes->resize(size);
-  return OkStatus();
-}
 
 // Returns the length, including the header, of the record at `at`. Returns 0 if the record is
 // truncated or malformed.
@@ -114,7 +73,7 @@ Spool::~Spool() {
   records_ = bytes_ = 0;
   segments_.clear();
   UpdateGauges();
-  for (int fd : {write_fd_, read_fd_, position_fd_, lock_fd_}) {
+  for (int fd : {write_fd_, read_fd_, lock_fd_}) {
     if (fd >= 0) close(fd);
   }
 }
@@ -136,16 +95,13 @@ StatusOr<std::unique_ptr<Spool>> Spool::Open(const std::string& dir, uint64_t ma
   if (flock(spool->lock_fd_, LOCK_EX | LOCK_NB) != 0) {
     return FailedPrecondition(Cat("spool ", dir, " is in use by another collector"));
   }
-  const std::string position_path = dir + "/position";
-  spool->position_fd_ = open(position_path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
-  if (spool->position_fd_ < 0) return ErrnoStatus(errno, position_path);
   RETURN_IF_ERROR(spool->Load());
   spool->UpdateGauges();
   return spool;
 }
 
 Status Spool::Load() {
-  RETURN_IF_ERROR(LoadPosition());
+  ASSIGN_OR_RETURN(acknowledged_, position_file_.Open(dir_));
   DIR* directory = opendir(dir_.c_str());
   if (directory == nullptr) return ErrnoStatus(errno, dir_);
   std::vector<uint64_t> numbers;
@@ -237,39 +193,6 @@ StatusOr<Spool::Segment> Spool::Scan(uint64_t number) {
   return segment;
 }
 
-Status Spool::LoadPosition() {
-  const std::string path = dir_ + "/position";
-  std::string bytes(2 * kSlot, '\0');
-  RETURN_IF_ERROR(ReadUpTo(position_fd_, 0, &bytes, path));
-  if (bytes.size() < 2 * kSlot) {
-    // The position file is allocated before segments fill the disk. On a full disk, the allocation
-    // may fail; the next start retries it.
-    (void)WriteAll(position_fd_, std::string(2 * kSlot - bytes.size(), '\0'), bytes.size(), path);
-  }
-  for (size_t at = 0; at + kSlot <= bytes.size(); at += kSlot) {
-    const std::string_view slot = std::string_view(bytes).substr(at, kSlot);
-    if (Crc32c(slot.substr(0, 24)) != Get32(slot.data() + 24)) continue;
-    const uint64_t saves = Get64(slot.data());
-    if (saves <= saves_) continue;
-    saves_ = saves;
-    acknowledged_ = {Get64(slot.data() + 8), Get64(slot.data() + 16), 0};
-  }
-  return OkStatus();
-}
-
-Status Spool::SavePosition() {
-  const uint64_t number = saves_ + 1;
-  std::string slot;
-  Put64(&slot, number);
-  Put64(&slot, acknowledged_.segment);
-  Put64(&slot, acknowledged_.offset);
-  Put32(&slot, Crc32c(slot));
-  slot.resize(kSlot, '\0');
-  RETURN_IF_ERROR(WriteAll(position_fd_, slot, (number % 2) * kSlot, dir_ + "/position"));
-  saves_ = number;  // the failed write may have torn its slot; the next save reuses this slot
-  return OkStatus();
-}
-
 Status Spool::NewSegment() {
   CloseWriter();
   const std::string path = PathOf(next_number_);
@@ -353,14 +276,15 @@ Status Spool::RemoveFront() {
   // The position is saved first, because a removed segment must never be needed again. The segment
   // is removed even if saving fails, because only the removal can free space on a full disk, and
   // its records are no longer needed.
-  Status saved = SavePosition();
+  Status saved = position_file_.Save(acknowledged_);
   if (read_fd_ >= 0 && read_number_ == front.number) {
     close(read_fd_);
     read_fd_ = -1;
   }
   const std::string path = PathOf(front.number);
   if (unlink(path.c_str()) != 0 && errno != ENOENT) return ErrnoStatus(errno, path);
-  if (!saved.ok()) saved = SavePosition();  // the removal may have freed the space
+  if (!saved.ok())
+    saved = position_file_.Save(acknowledged_);  // the removal may have freed the space
   return saved;
 }
 
@@ -426,7 +350,7 @@ Status Spool::Acknowledge(const Position& position) {
     const Segment& front = segments_.front();
     const bool done = position.index == front.records;
     const bool last = segments_.size() == 1 && front.size < segment_bytes_;
-    first.Update(done && !last ? RemoveFront() : SavePosition());
+    first.Update(done && !last ? RemoveFront() : position_file_.Save(acknowledged_));
   }
   UpdateGauges();
   return first;
@@ -449,9 +373,8 @@ bool Spool::DropOne() {
 }
 
 Status Spool::Sync() {
-  for (int fd : {write_fd_, position_fd_}) {
-    if (fd >= 0 && fdatasync(fd) != 0) return ErrnoStatus(errno, dir_);
-  }
+  if (write_fd_ >= 0 && fdatasync(write_fd_) != 0) return ErrnoStatus(errno, dir_);
+  if (!position_file_.Sync()) return ErrnoStatus(errno, dir_);
   return OkStatus();
 }
 

@@ -7,11 +7,11 @@
 #include <memory>
 #include <span>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "services/base/status.h"
 #include "services/collector/metrics/counters.h"
+#include "services/collector/publishing/spool_position_file.h"
 
 namespace pitwall::collector {
 
@@ -57,18 +57,7 @@ class Spool {
   Spool(const Spool&) = delete;
   Spool& operator=(const Spool&) = delete;
 
-  // A position between two records.
-  struct Position {
-    uint64_t segment = 0;
-    uint64_t offset = 0;
-    uint64_t index = 0;  // number of preceding records in the segment
-    friend auto operator<=>(const Position& a, const Position& b) {
-      return std::pair(a.segment, a.offset) <=> std::pair(b.segment, b.offset);
-    }
-    friend bool operator==(const Position& a, const Position& b) {
-      return a.segment == b.segment && a.offset == b.offset;
-    }
-  };
+  using Position = SpoolPosition;
 
   // Appends all records and sets `*end` to the position after them. After an error, some records
   // may be on disk; retrying then duplicates them. Returns ResourceExhausted if the disk is full.
@@ -102,8 +91,6 @@ class Spool {
 
   Spool(std::string dir, uint64_t max_bytes, Counters* counters, SpoolHooks hooks);
   Status Load();
-  Status LoadPosition();
-  Status SavePosition();
   StatusOr<Segment> Scan(uint64_t number);
   Status NewSegment();
   Status DropOldest();
@@ -118,18 +105,17 @@ class Spool {
   Counters* const counters_;
   const SpoolHooks hooks_;
   int lock_fd_ = -1;
-  int position_fd_ = -1;
   int write_fd_ = -1;  // the last segment; if -1, the next append starts a new segment
   int read_fd_ = -1;
   uint64_t read_number_ = 0;
   uint64_t next_number_ = 1;
-  uint64_t saves_ = 0;
   uint64_t records_ = 0;
   uint64_t bytes_ = 0;
   uint64_t gauged_records_ = 0;  // share of this spool in the gauges
   uint64_t gauged_bytes_ = 0;
   std::deque<Segment> segments_;
   Position acknowledged_;
+  SpoolPositionFile position_file_;
   std::string buffer_;
 };
 
