@@ -1,7 +1,6 @@
 #include "services/collector/jobs/job_registry.h"
 
 #include <algorithm>
-#include <charconv>
 #include <utility>
 
 #include "services/base/clock.h"
@@ -12,20 +11,6 @@
 
 namespace pitwall::collector {
 namespace {
-constexpr size_t kRememberedEnds = 256;
-constexpr size_t kRememberedLaunches = 256;
-
-// Returns the restart count in the claim, if there is one.
-std::optional<uint64_t> RestartsOf(const JobClaim& claim) {
-  for (const Label& label : claim.labels) {
-    if (label.name != kRestartCount) continue;
-    uint64_t count = 0;
-    const char* end = label.value.data() + label.value.size();
-    const auto [rest, error] = std::from_chars(label.value.data(), end, count);
-    if (error == std::errc() && rest == end) return count;
-  }
-  return std::nullopt;
-}
 
 BoundJob ViewOf(const JobDeclaration& option) {
   BoundJob view;
@@ -89,9 +74,7 @@ void JobRegistry::Declare(Job& job, const JobDeclaration& option) {
     it = job.clients.erase(it);
   }
   if (!displaces) return;
-  job.by_client = {};
-  job.by_pod = {};
-  job.user = -1;
+  job.reference = {};
   job.had_client = job.announced = false;
   job.client_labels.clear();
   job.world_size = 0;
@@ -116,13 +99,7 @@ void JobRegistry::SetDropped(const std::vector<DroppedJob>& dropped) {
   for (const DroppedJob& d : dropped) {
     Job* job = Find(d.job.id);
     if (job == nullptr) {
-      const bool over =
-          !d.ended.empty() || std::any_of(ended_.begin(), ended_.end(), [&d](const Ended& e) {
-            // A job that ended with the same ID but a different owner is a different job.
-            return e.id == d.job.id &&
-                   (e.declared || d.job.owner.empty() || e.owner == d.job.owner);
-          });
-      if (over) continue;
+      if (!d.ended.empty() || ended_.Covers(d.job)) continue;
       job = &jobs_[d.job.id];
     }
     const bool redeclared = !d.job.owner.empty() && !job->by_option &&
@@ -153,7 +130,7 @@ void JobRegistry::SetDropped(const std::vector<DroppedJob>& dropped) {
 
 bool JobRegistry::RunsElsewhere(const Job& job, const JobClaim& claim) {
   return std::any_of(job.clients.begin(), job.clients.end(), [&claim](const auto& entry) {
-    const Client& client = entry.second;
+    const JobClient& client = entry.second;
     if (client.rank != claim.rank) return false;
     // If the PIDs are unknown because of another PID namespace, boot IDs are compared. A new boot
     // of the same process has closed its old connection before.
@@ -164,9 +141,7 @@ bool JobRegistry::RunsElsewhere(const Job& job, const JobClaim& claim) {
 
 std::string JobRegistry::IdOf(const JobClaim& claim) {
   if (!claim.job_id.empty()) return claim.job_id;
-  if (const Launch* launch = LaunchOf(claim);
-      launch != nullptr && RestartsOf(claim) > launch->restarts && !HasEnded(launch->job))
-    return launch->job;
+  if (std::string job = launches_.Restarted(claim); !job.empty() && !HasEnded(job)) return job;
   const std::string prefix = Cat(OwnerIdPrefix(claim.owner), claim.job_name, ":");
   if (claim.job_start_ns != 0) return Cat(prefix, claim.job_start_ns / kNanosPerMilli);
   std::string own;
@@ -186,29 +161,8 @@ std::string JobRegistry::IdOf(const JobClaim& claim) {
   return own;
 }
 
-const JobRegistry::Launch* JobRegistry::LaunchOf(const JobClaim& claim) const {
-  if (claim.launcher.empty() || !RestartsOf(claim).has_value()) return nullptr;
-  const auto found = std::find_if(launches_.begin(), launches_.end(), [&](const Launch& launch) {
-    return launch.launcher == claim.launcher && launch.owner == claim.owner &&
-           launch.name == claim.job_name;
-  });
-  return found == launches_.end() ? nullptr : &*found;
-}
-
 bool JobRegistry::HasEnded(std::string_view job) const {
-  return !jobs_.contains(std::string(job)) &&
-         std::any_of(ended_.begin(), ended_.end(), [&](const Ended& e) { return e.id == job; });
-}
-
-void JobRegistry::Remember(const JobClaim& claim, const std::string& job) {
-  const std::optional<uint64_t> restarts = RestartsOf(claim);
-  if (claim.launcher.empty() || !restarts.has_value()) return;
-  std::erase_if(launches_, [&](const Launch& launch) {
-    return launch.launcher == claim.launcher && launch.owner == claim.owner &&
-           launch.name == claim.job_name;
-  });
-  launches_.push_back({claim.launcher, claim.owner, claim.job_name, job, *restarts});
-  if (launches_.size() > kRememberedLaunches) launches_.pop_front();
+  return !jobs_.contains(std::string(job)) && ended_.Contains(job);
 }
 
 StatusOr<JobRegistry::Claimed> JobRegistry::Claim(uint64_t client, const JobClaim& claim) {
@@ -257,14 +211,14 @@ StatusOr<JobRegistry::Claimed> JobRegistry::Claim(uint64_t client, const JobClai
   }
   job->clients[client] = {claim.rank, claim.boot_id, claim.pid,
                           claim.user, claim.owner,   claim.reference};
-  ChooseReference(*job);
+  job->reference.Update(job->clients);
   job->had_client = true;
   job->world_size = std::max(job->world_size, claim.world_size);
   job->goodbyes.erase(claim.rank);
   job->lost.erase(claim.rank);
   job->away.erase(claim.rank);
   client_jobs_[client] = claimed.job_id;
-  Remember(claim, claimed.job_id);
+  launches_.Remember(claim, claimed.job_id);
   return claimed;
 }
 
@@ -295,56 +249,10 @@ bool JobRegistry::Holds(uint64_t client) const {
   return client_jobs_.contains(client);
 }
 
-void JobRegistry::ChooseReference(Job& job) {
-  if (job.by_client != JobReference{} && job.by_client.platform != kProcessPlatform) return;
-  const Client* lowest = nullptr;
-  for (const auto& [id, client] : job.clients) {
-    if (client.reference == JobReference{} || (job.user >= 0 && client.user != job.user)) continue;
-    if (client.reference == job.by_client) return;  // the process is still running here
-    if (lowest == nullptr || client.rank < lowest->rank) lowest = &client;
-  }
-  if (lowest == nullptr) return;
-  job.by_client = lowest->reference;
-  job.user = lowest->user;
-}
-
-JobReference JobRegistry::ReferenceOf(const Job& job) {
-  const JobReference none;
-  if (job.view.reference != none) return job.view.reference;
-  const bool process = job.by_client == none || job.by_client.platform == kProcessPlatform;
-  if (process && job.by_pod != none) return job.by_pod;
-  JobReference reference = job.by_client;
-  if (reference.platform == kProcessPlatform) AddProcesses(job, &reference.uid);
-  return reference;
-}
-
-void JobRegistry::AddProcesses(const Job& job, std::string* uid) {
-  std::vector<std::pair<int64_t, std::string_view>> others;  // rank and uid
-  for (const auto& [id, client] : job.clients) {
-    const JobReference& reference = client.reference;
-    if (reference.platform == kProcessPlatform && client.user == job.user && reference.uid != *uid)
-      others.emplace_back(client.rank, reference.uid);
-  }
-  std::sort(others.begin(), others.end());
-  others.erase(std::unique(others.begin(), others.end()), others.end());
-  if (others.size() >= kMaxReferenceProcesses) {
-    *uid += "+more";
-    return;
-  }
-  for (const auto& [rank, other] : others) {
-    // A process uid is "<pid>@<node>/<start>". The node in the first process's uid is used.
-    const size_t at = other.find('@');
-    const size_t slash = other.rfind('/');
-    if (at != std::string_view::npos && slash != std::string_view::npos)
-      *uid += Cat("+", other.substr(0, at), other.substr(slash));
-  }
-}
-
 void JobRegistry::SetObject(const std::string& job_id, const JobReference& object) {
   MutexLock lock(&mutex_);
   Job* job = Find(job_id);
-  if (job == nullptr || job->by_pod != JobReference{}) return;
-  job->by_pod = object;
+  if (job == nullptr || !job->reference.SetObject(object)) return;
   ++version_;
 }
 
@@ -375,7 +283,7 @@ void JobRegistry::Release(uint64_t client, const std::optional<std::string>& goo
     job->lost.insert(rank);
     job->away.insert(rank);
   }
-  ChooseReference(*job);
+  job->reference.Update(job->clients);
   if (job->clients.empty()) job->empty_since_ns = now_ns;
   ++version_;
 }
@@ -463,8 +371,7 @@ std::vector<EndedJob> JobRegistry::Expire(int64_t now_ns) {
       continue;
     }
     if (ended.ended) {
-      ended_.push_back({ended.id, job.view.owner, job.view.owner_declared});
-      if (ended_.size() > kRememberedEnds) ended_.pop_front();
+      ended_.Add(ended.id, job.view.owner, job.view.owner_declared);
     }
     over.push_back(std::move(ended));
     it = jobs_.erase(it);
@@ -482,7 +389,7 @@ std::vector<BoundJob> JobRegistry::Jobs(uint64_t* version) const {
     BoundJob view = job.view;
     view.present = job.by_option || job.by_drop || !job.clients.empty();
     view.deserted = !view.present && job.had_client && job.away.empty();
-    view.reference = ReferenceOf(job);
+    view.reference = job.reference.Reference(job.view.reference, job.clients);
     for (const auto& [client, process] : job.clients) {
       if (process.pid > 0) view.processes.push_back({process.rank, process.pid});
     }

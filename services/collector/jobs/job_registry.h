@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -12,38 +11,15 @@
 
 #include "services/base/mutex.h"
 #include "services/base/status.h"
+#include "services/collector/jobs/job_claim.h"
 #include "services/collector/jobs/job_declaration.h"
+#include "services/collector/jobs/recent_jobs.h"
+#include "services/collector/jobs/reference_choice.h"
 #include "services/collector/readers/series_reader.h"
 #include "services/model/issues/platform_end.h"
 #include "services/model/telemetry.h"
 
 namespace pitwall::collector {
-
-// Job data in a client's hello.
-struct JobClaim {
-  std::string job_id;  // may be empty
-  std::string job_name;
-  int64_t job_start_ns = 0;  // 0 if unknown
-  int64_t client_start_ns = 0;
-  JobReference reference;
-  std::vector<Label> labels;
-  int64_t rank = 0;
-  int64_t world_size = 0;
-  std::string boot_id;
-  int64_t pid = 0;    // in this process's PID namespace; 0 if unknown
-  int64_t user = -1;  // user ID of the process; -1 if unknown
-  std::string owner;  // from the kernel: "uid:1000" or "pod:<uid>"; "" if unknown
-  // Parent of the client's process, "<pid>@<start>"; "" if unknown.
-  std::string launcher;
-};
-
-// Label that a client sets to the number of times that its launcher (torchrun) restarted the
-// workers.
-inline constexpr std::string_view kRestartCount = "torchelastic_restart_count";
-
-inline constexpr std::string_view kProcessPlatform = "process";  // platform of a process reference
-
-inline constexpr size_t kMaxReferenceProcesses = 128;  // maximum per job
 
 inline constexpr size_t kMaxClientLabels = 64;  // maximum per job, over all clients
 
@@ -184,20 +160,10 @@ class JobRegistry {
   uint64_t version() const;
 
  private:
-  struct Client {
-    int64_t rank = 0;
-    std::string boot_id;
-    int64_t pid = 0;
-    int64_t user = -1;
-    std::string owner;
-    JobReference reference;
-  };
   struct Job {
     BoundJob view;                     // the reference in it comes from the option or file
     std::vector<std::string> members;  // additional owners whose clients may join
-    JobReference by_client;            // used if neither option nor file has a reference
-    JobReference by_pod;               // used if the client's reference is a process
-    int64_t user = -1;  // user whose clients may set the reference; -1 if not set yet
+    ReferenceChoice reference;
     bool by_option = false;
     bool by_drop = false;
     bool had_client = false;
@@ -205,7 +171,7 @@ class JobRegistry {
     std::map<std::string, std::string, std::less<>> client_labels;  // at most kMaxClientLabels
     DroppedJob dropped_end;                                         // only the exit data is used
     std::optional<int64_t> dropped_end_at_ns;                       // time of the file's `ended`
-    std::map<uint64_t, Client> clients;
+    JobClients clients;
     int64_t world_size = 0;
     // Goodbye reasons of the ranks that have not sent another hello since.
     std::map<int64_t, std::string> goodbyes;
@@ -215,10 +181,6 @@ class JobRegistry {
   };
 
   Job* Find(std::string_view id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  static void ChooseReference(Job& job);
-  static JobReference ReferenceOf(const Job& job);
-  // Appends the other processes of the job to the reference's uid.
-  static void AddProcesses(const Job& job, std::string* uid);
   static bool MayJoin(const Job& job, std::string_view owner);
   // Applies the owner and members declared by an option or file. Releases clients that may no
   // longer belong to the job.
@@ -228,30 +190,15 @@ class JobRegistry {
   // Returns true if another process already runs as this rank.
   static bool RunsElsewhere(const Job& job, const JobClaim& claim);
   std::string IdOf(const JobClaim& claim) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Last job of a launcher. Used to recognize restarts of the launcher's workers.
-  struct Launch {
-    std::string launcher, owner, name;
-    std::string job;
-    uint64_t restarts = 0;
-  };
-  const Launch* LaunchOf(const JobClaim& claim) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   // Returns true if the job's end is in the log, in which case later data would be dropped.
   bool HasEnded(std::string_view job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Remember(const JobClaim& claim, const std::string& job)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const BindingOptions options_;
   mutable Mutex mutex_;
   std::map<std::string, Job, std::less<>> jobs_ ABSL_GUARDED_BY(mutex_);
   std::map<uint64_t, std::string> client_jobs_ ABSL_GUARDED_BY(mutex_);
-  std::deque<Launch> launches_ ABSL_GUARDED_BY(mutex_);  // oldest first
-  struct Ended {
-    std::string id;
-    std::string owner;
-    bool declared = false;
-  };
-  std::deque<Ended> ended_
-      ABSL_GUARDED_BY(mutex_);  // most recent jobs; an existing file does not bind them again
+  RecentLaunches launches_ ABSL_GUARDED_BY(mutex_);
+  RecentEnds ended_ ABSL_GUARDED_BY(mutex_);  // an existing file does not bind these jobs again
   uint64_t version_ ABSL_GUARDED_BY(mutex_) = 1;
 };
 
