@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "services/base/duration.h"
-#include "services/base/mutex.h"
 #include "services/base/text/strings.h"
 #include "services/collector/capture/capture_state_series.h"
 #include "services/collector/capture/node_captures.h"
@@ -17,6 +16,7 @@
 #include "services/collector/jobs/job_file_directory.h"
 #include "services/collector/jobs/job_registry.h"
 #include "services/collector/jobs/owner_name.h"
+#include "services/collector/lifecycle.h"
 #include "services/collector/metrics/counters.h"
 #include "services/collector/pods/pod_status_events.h"
 #include "services/collector/pods/pod_watch.h"
@@ -48,9 +48,9 @@ std::string HostName() {
 
 BindingOptions BindingsOf(const Options& options) {
   BindingOptions out;
-  out.completed_grace_ns = options.completed_grace_ns;
-  out.failed_grace_ns = options.failed_grace_ns;
-  out.lost_grace_ns = options.lost_grace_ns;
+  out.completed_grace_ns = options.grace.completed_ns;
+  out.failed_grace_ns = options.grace.failed_ns;
+  out.lost_grace_ns = options.grace.lost_ns;
   out.max_jobs = options.limits.jobs;
   out.max_jobs_per_owner = options.limits.jobs_per_owner;
   return out;
@@ -151,7 +151,7 @@ struct Collector::Impl {
                 options.drop_dir.empty() ? nullptr : &drop_folder, &announcer, &node_sender,
                 &counters, &capture_states),
         pod_events(options.node, options.new_boot_id(), &bindings, &publisher, time),
-        finished(clock.NewWakeup()) {
+        lifecycle(clock) {
     for (const JobDeclaration& job : options.jobs) bindings.BindOption(job);
     gpus.SetPeriod(options.interval_ns);
     sessions.SetCaptures(&captures);
@@ -174,6 +174,9 @@ struct Collector::Impl {
     }
   }
 
+  Status Start();
+  void Stop();
+
   const Options options;
   collector::Counters counters;
   MonotonicEventClock time;
@@ -192,10 +195,7 @@ struct Collector::Impl {
   Sampler sampler;
   PodStatusEvents pod_events;
   std::unique_ptr<PodWatch> pods;  // if null, pods are not watched
-  const std::unique_ptr<Wakeup> finished;
-  Mutex mutex;
-  bool started ABSL_GUARDED_BY(mutex) = false;
-  bool stopped ABSL_GUARDED_BY(mutex) = false;
+  Lifecycle lifecycle;
 };
 
 const std::vector<int64_t>& Collector::Intervals() {
@@ -244,41 +244,40 @@ Collector::Collector(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 Collector::~Collector() { Stop(); }
 
 Status Collector::Start() {
-  MutexLock lock(&impl_->mutex);
-  if (impl_->started) return FailedPrecondition("the collector has already been started");
-  RETURN_IF_ERROR(impl_->publisher.Start());
-  if (!impl_->options.socket_path.empty()) {
-    impl_->sessions.TakeUpKnown();
-    if (Status status = impl_->server.Start(); !status.ok()) {
-      impl_->publisher.Stop();
+  return impl_->lifecycle.Start([this] { return impl_->Start(); });
+}
+
+Status Collector::Impl::Start() {
+  RETURN_IF_ERROR(publisher.Start());
+  if (!options.socket_path.empty()) {
+    sessions.TakeUpKnown();
+    if (Status status = server.Start(); !status.ok()) {
+      publisher.Stop();
       return status;
     }
   }
-  if (impl_->options.gpus) impl_->gpus.Start();
-  impl_->sampler.Start();
-  if (impl_->pods != nullptr) impl_->pods->Start();
-  impl_->started = true;
+  if (options.gpus) gpus.Start();
+  sampler.Start();
+  if (pods != nullptr) pods->Start();
   return OkStatus();
 }
 
 void Collector::Stop() {
-  {
-    MutexLock lock(&impl_->mutex);
-    if (!impl_->started || impl_->stopped) return;
-    impl_->stopped = true;
-    // The ranks receive no goodbye, because they keep running and the next collector resumes them.
-    impl_->server.Stop();
-    if (impl_->pods != nullptr) impl_->pods->Stop();
-    impl_->sampler.Stop();
-    impl_->publisher.Stop();
-    impl_->gpus.Stop();  // last, because an unresponsive driver may delay it
-  }
-  impl_->finished->Wake();
+  impl_->lifecycle.Stop([this] { impl_->Stop(); });
+}
+
+void Collector::Impl::Stop() {
+  // The ranks receive no goodbye, because they keep running and the next collector resumes them.
+  server.Stop();
+  if (pods != nullptr) pods->Stop();
+  sampler.Stop();
+  publisher.Stop();
+  gpus.Stop();  // last, because an unresponsive driver may delay it
 }
 
 Status Collector::Run() {
   RETURN_IF_ERROR(Start());
-  impl_->finished->Wait(-1);
+  impl_->lifecycle.Await();
   Stop();
   return OkStatus();
 }
@@ -287,7 +286,7 @@ void Collector::RequestCapture(CaptureRequest request) {
   impl_->captures.Request(std::move(request));
 }
 
-void Collector::RequestStop() { impl_->finished->Wake(); }
+void Collector::RequestStop() { impl_->lifecycle.RequestStop(); }
 
 Status Collector::SetInterval(int64_t interval_ns) {
   const auto& intervals = Intervals();

@@ -68,13 +68,17 @@ struct Options {
   // Delay of the collector's own promise relative to its time. It gives clients time to send a
   // hello before the promise passes their start (time-model.md 1.3). It is 0 without a socket.
   int64_t join_slack_ns = 250'000'000;
-  // Grace period between the goodbyes of all local ranks and the end of the job. A new hello within
-  // this period cancels the end.
-  int64_t completed_grace_ns = 5'000'000'000;
-  int64_t failed_grace_ns = 60'000'000'000;
-  // Time after which a job known only from clients is released if all of them disconnected without
-  // a goodbye.
-  int64_t lost_grace_ns = 600'000'000'000;
+  // Times for which a job stays bound after its clients have left.
+  struct Grace {
+    // Grace period between the goodbyes of all local ranks and the end of the job. A new hello
+    // within this period cancels the end.
+    int64_t completed_ns = 5'000'000'000;
+    int64_t failed_ns = 60'000'000'000;
+    // Time after which a job known only from clients is released if all of them disconnected
+    // without a goodbye.
+    int64_t lost_ns = 600'000'000'000;
+  };
+  Grace grace;
   // Receives each rank's capture result on the socket thread. Must not block. May be null.
   std::function<void(RankCapture)> deliver_capture;
   // Forwards a job owner's request to all collectors. Must not block.

@@ -193,8 +193,8 @@ TEST_F(JoinTest, ClientLabelsAreAddedToBoundJob) {
 
 // A job that is bound again after its release is announced with a new boot ID.
 TEST_F(JoinTest, ReboundJobIsAnnouncedAgain) {
-  options_.completed_grace_ns = kSecond;
-  options_.lost_grace_ns = kSecond;
+  options_.grace.completed_ns = kSecond;
+  options_.grace.lost_ns = kSecond;
   Start();
   std::vector<std::string> boots;
   for (int run = 0; run < 2; ++run) {
@@ -224,7 +224,7 @@ TEST_F(JoinTest, ReboundJobIsAnnouncedAgain) {
 // The job ends before the sampler has seen it, but its end is still published.
 TEST_F(JoinTest, JobEndsBetweenTwoTicks_EndIsPublished) {
   options_.interval_ns = kSecond;
-  options_.completed_grace_ns = 0;
+  options_.grace.completed_ns = 0;
   Start();
   TestClient client(options_.socket_path);
   client.Send(HelloOf(0, clock_.WallNs()));

@@ -14,7 +14,7 @@ namespace {
 // and os._exit.
 TEST_F(CollectorTest, ExitStatusAfterGoodbye_DecidesHowJobEnded) {
   options_.socket_path = root_.At("socket");
-  options_.completed_grace_ns = options_.failed_grace_ns = kNanosPerSecond;
+  options_.grace.completed_ns = options_.grace.failed_ns = kNanosPerSecond;
   const auto stat = [&](char state, int status) {
     std::string text = Cat(getpid(), " (a b) ", std::string(1, state),
                            " 1 1 1 0 -1 4 1 0 0 0 1 1 0 0 20 0 1 0 777");
