@@ -169,7 +169,7 @@ TEST_F(PartitionProcessorTest, LogRejectsTooLargeOutput_PartitionContinues) {
   EXPECT_EQ(Dead()[0].key, "some-job");
   EXPECT_THAT(Dead()[0].headers, Contains(Pair("reason", HasSubstr("rejected by the log"))));
   EXPECT_THAT(Dead()[0].headers, Contains(Pair("original_bytes", "5000")));
-  EXPECT_EQ(owner_->stats().refused_outputs, 1u);
+  EXPECT_EQ(owner_->stats().commits.refused_outputs, 1u);
   EXPECT_THAT(owner_->stats().trouble, HasSubstr("1 record was dropped"));
 }
 
@@ -214,8 +214,8 @@ TEST_F(PartitionProcessorTest, MemoryExhausted_ReadingPausesWithoutLoss) {
     Append(Sample(0));
     Run(1);
   }
-  const int64_t offset = owner_->stats().next_offset;
-  ASSERT_GT(owner_->stats().memory_bytes, 0U);
+  const int64_t offset = owner_->stats().commits.next_offset;
+  ASSERT_GT(owner_->stats().jobs.memory_bytes, 0U);
   EXPECT_EQ(owner_->stats().trouble, "");
   other->Set(size_t{100} << 20, {});
   Run(1);  // later iterations must not read the records that are appended below
@@ -227,7 +227,7 @@ TEST_F(PartitionProcessorTest, MemoryExhausted_ReadingPausesWithoutLoss) {
   EXPECT_TRUE(owner_->stats().paused);
   EXPECT_THAT(owner_->stats().trouble, HasSubstr("budget of 100 MiB"));
   EXPECT_THAT(owner_->stats().trouble, HasSubstr("job \"job\""));
-  EXPECT_LE(owner_->stats().next_offset, offset + 4);
+  EXPECT_LE(owner_->stats().commits.next_offset, offset + 4);
   EXPECT_EQ(Ticks(), ticks) << "time does not advance, so a silent source does not expire";
   EXPECT_THAT(log_.Records(kIssuesTopic),
               Not(Contains(Field(&Record::value, HasSubstr("io.pitwall.issue.found")))));
@@ -247,13 +247,13 @@ TEST_F(PartitionProcessorTest, ReplayOffsetIsUnchangedWithoutNewRecords) {
     Run(1);
   }
   ASSERT_TRUE(owner_->Finish().ok());
-  const int64_t end = owner_->stats().next_offset;
+  const int64_t end = owner_->stats().commits.next_offset;
   EXPECT_GT(end, 5);
   for (int start = 0; start < 3; ++start) {
     Open();
     EXPECT_EQ(owner_->stats().replay_offset, end) << "start " << start;
     ASSERT_TRUE(owner_->Finish().ok());
-    EXPECT_EQ(owner_->stats().next_offset, end);
+    EXPECT_EQ(owner_->stats().commits.next_offset, end);
   }
 }
 
@@ -286,7 +286,7 @@ TEST_F(PartitionProcessorTest, UnreadableSnapshotFallsBackToOlderOne) {
   // snapshot.
   ASSERT_TRUE(owner_->Recover().ok());
   EXPECT_EQ(owner_->stats().counters.restored_jobs, 1U);
-  EXPECT_EQ(owner_->stats().jobs, 1U);
+  EXPECT_EQ(owner_->stats().jobs.count, 1U);
   // After both slots are overwritten, the job has no usable snapshot, and the error must name the
   // job.
   for (const std::string& key : {Cat("0/job/0/0"), Cat("0/job/1/0")}) {

@@ -139,34 +139,34 @@ TEST_F(RecoveryTest, NoSnapshot_JobIsRebuiltFromStartOfLog) {
   ASSERT_EQ(CheckIssueEvents(), 1U);
   LoseAllSnapshots();
   ASSERT_TRUE(Open().ok());
-  EXPECT_EQ(owner_->stats().rebuilt_jobs, 1U);
+  EXPECT_EQ(owner_->stats().replay.rebuilt_jobs, 1U);
   Feed(30, 0);
   EXPECT_EQ(CheckIssueEvents(), 0U);
   EXPECT_EQ(Events().back().end_reason == EndReason::kNoData, false);
-  EXPECT_EQ(owner_->stats().history_lost_jobs, 0U);
+  EXPECT_EQ(owner_->stats().jobs.history_lost, 0U);
 }
 
 TEST_F(RecoveryTest, TruncatedLog_HistoryLossIsReported) {
   Feed(12, 1);
   ASSERT_EQ(CheckIssueEvents(), 1U);
   LoseAllSnapshots();
-  log_.Drop(kTelemetryTopic, 0, owner_->stats().next_offset - 3);
+  log_.Drop(kTelemetryTopic, 0, owner_->stats().commits.next_offset - 3);
   ASSERT_TRUE(Open().ok());
   Feed(3, 1);
-  EXPECT_EQ(owner_->stats().history_lost_jobs, 1U);
+  EXPECT_EQ(owner_->stats().jobs.history_lost, 1U);
   EXPECT_THAT(owner_->stats().trouble, HasSubstr("jobs with lost history: 1 (job)"));
   EXPECT_THAT(PublishedStatuses(), ::testing::Contains(RuleStatus::kError));
   bool ended = false;
   for (const IssueEvent& event : Events()) ended |= event.end_reason == EndReason::kNoData;
   EXPECT_TRUE(ended) << "open issues must end";
   Feed(30, 1);
-  EXPECT_EQ(owner_->stats().history_lost_jobs, 0U);
+  EXPECT_EQ(owner_->stats().jobs.history_lost, 0U);
   EXPECT_EQ(owner_->stats().trouble, "");
   EXPECT_EQ(CheckIssueEvents(), 1U) << "found again";
   EXPECT_EQ(PublishedStatuses().back(), RuleStatus::kIssuesFound);
   // The next start does not report a loss.
   ASSERT_TRUE(Open().ok());
-  EXPECT_EQ(owner_->stats().rebuilt_jobs, 0U);
+  EXPECT_EQ(owner_->stats().replay.rebuilt_jobs, 0U);
   Feed(30, 0);
   EXPECT_EQ(CheckIssueEvents(), 0U);
 }
@@ -187,12 +187,12 @@ TEST_F(RecoveryTest, JobWithoutSteps_RegainsHistory) {
   owner_->WantRules(hash_);
   Feed(12, 1);
   LoseAllSnapshots();
-  log_.Drop(kTelemetryTopic, 0, owner_->stats().next_offset - 3);
+  log_.Drop(kTelemetryTopic, 0, owner_->stats().commits.next_offset - 3);
   ASSERT_TRUE(Open().ok());
   Feed(3, 1);
-  EXPECT_EQ(owner_->stats().history_lost_jobs, 1U);
+  EXPECT_EQ(owner_->stats().jobs.history_lost, 1U);
   Feed(30, 1);
-  EXPECT_EQ(owner_->stats().history_lost_jobs, 0U);
+  EXPECT_EQ(owner_->stats().jobs.history_lost, 0U);
   EXPECT_EQ(owner_->stats().trouble, "");
   RuleStatus last = RuleStatus::kUnknown;
   for (const IssueEvent& event : Events()) {
@@ -204,7 +204,7 @@ TEST_F(RecoveryTest, JobWithoutSteps_RegainsHistory) {
 TEST_F(RecoveryTest, IssueOfVanishedJob_IsEnded) {
   Feed(12, 1);
   LoseAllSnapshots();
-  log_.Drop(kTelemetryTopic, 0, owner_->stats().next_offset);
+  log_.Drop(kTelemetryTopic, 0, owner_->stats().commits.next_offset);
   ASSERT_TRUE(Open().ok());
   Feed(12, 0, "another");
   EXPECT_EQ(CheckIssueEvents(), 0U);
@@ -219,7 +219,7 @@ TEST_F(RecoveryTest, VanishedJobThatEnded_StatusesAreNotStopped) {
   ended.id = "ended";
   Append(kIssuesTopic, "job", cloudevents::EncodeCloudEvent(ended));
   LoseAllSnapshots();
-  log_.Drop(kTelemetryTopic, 0, owner_->stats().next_offset);
+  log_.Drop(kTelemetryTopic, 0, owner_->stats().commits.next_offset);
   ASSERT_TRUE(Open().ok());
   Feed(12, 0, "another");
   EXPECT_THAT(PublishedStatuses(), ::testing::Not(::testing::Contains(RuleStatus::kStopped)));
@@ -351,7 +351,7 @@ TEST_F(RuleSetsOfTheDead, EndedJobDoesNotRequireItsRules) {
   LoseOldRules();
   const Status opened = Open();
   ASSERT_TRUE(opened.ok()) << opened;
-  EXPECT_EQ(owner_->stats().rebuilt_jobs, 0U);
+  EXPECT_EQ(owner_->stats().replay.rebuilt_jobs, 0U);
 }
 
 TEST_F(RuleSetsOfTheDead, ResumedJobUsesActiveRules) {
@@ -404,7 +404,7 @@ TEST(Fencing, TwoProcessorsStopFencingEachOther) {
   const auto commits = [&] {
     uint64_t all = 0;
     for (const Processor* processor : {&first, &second}) {
-      for (const PartitionStats& stats : processor->stats()) all += stats.commits;
+      for (const PartitionStats& stats : processor->stats()) all += stats.commits.count;
     }
     return all;
   };
@@ -418,7 +418,7 @@ TEST(Fencing, TwoProcessorsStopFencingEachOther) {
     return condition();
   };
   ASSERT_TRUE(first.Start({}).ok());
-  ASSERT_TRUE(advance_until([&] { return first.ready() && first.stats()[0].commits > 1; }));
+  ASSERT_TRUE(advance_until([&] { return first.ready() && first.stats()[0].commits.count > 1; }));
   ASSERT_TRUE(second.Start({}).ok());
   ASSERT_TRUE(advance_until([&] { return !first.faults().empty(); }));
   ASSERT_TRUE(advance_until([&] {

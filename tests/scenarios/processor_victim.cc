@@ -34,9 +34,10 @@ int main(int argc, char** argv) {
     const processor::PartitionStats stats = processor.stats();
     if (!reported && !stats.recovering) {
       reported = true;
-      std::printf("replayed %llu\n", static_cast<unsigned long long>(stats.records_replayed));
+      std::printf("replayed %llu\n",
+                  static_cast<unsigned long long>(stats.replay.records_replayed));
     }
-    std::printf("at %lld\n", static_cast<long long>(stats.next_offset));
+    std::printf("at %lld\n", static_cast<long long>(stats.commits.next_offset));
     std::fflush(stdout);
     quiet = status.ok() && processor.CaughtUp() ? quiet + 1 : 0;
     if (quiet >= 3) break;

@@ -59,7 +59,7 @@ class Recovery : public Scenario {
     rest->erase(rest->begin(), rest->begin() + static_cast<int64_t>(count));
     const auto processor = Start();
     Drain(processor.get());
-    rebuilt_ += processor->stats().rebuilt_jobs;
+    rebuilt_ += processor->stats().replay.rebuilt_jobs;
     snapshots_ += processor->stats().snapshots;
   }
   // Returns the newest record of each key in the partition's state.

@@ -89,7 +89,7 @@ TEST_P(Scenario, S16_RulesWithOpenIssuesAreEdited) {
   for (int round = 1; !processor->CaughtUp(); ++round) {
     ASSERT_TRUE(processor->RunOnce(20 * kNanosPerMilli).ok());
     clock_.Advance(kSecond);
-    if (const int64_t committed = processor->stats().next_offset; committed >= next_owner) {
+    if (const int64_t committed = processor->stats().commits.next_offset; committed >= next_owner) {
       next_owner = committed + 11;
       ++owners;
       processor = Start();

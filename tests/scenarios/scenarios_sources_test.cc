@@ -230,7 +230,7 @@ groups:
   EXPECT_GT(processor->stats().counters.ticks, 60u);
   // The comparison covers the complete list, up to the record that the live run had read.
   // (tests/e2e covers `pitwall backtest --verify` itself.)
-  EXPECT_EQ(Encoded(events), Encoded(Reference(processor->stats().next_offset)));
+  EXPECT_EQ(Encoded(events), Encoded(Reference(processor->stats().commits.next_offset)));
 }
 
 TEST_P(Scenario, S13_BatchesAreResentInMiddleOfSpool) {

@@ -259,7 +259,7 @@ uint64_t RunWithKills(const std::function<std::unique_ptr<processor::PartitionPr
   std::set<std::string> rule_sets;
   uint64_t again = 0;
   const auto kill = [&] {
-    again += processor->stats().records_replayed;
+    again += processor->stats().replay.records_replayed;
     processor = start();  // the old owner disappears in the middle of processing
   };
   for (int i = 0; i < 1'000'000; ++i) {
@@ -275,7 +275,7 @@ uint64_t RunWithKills(const std::function<std::unique_ptr<processor::PartitionPr
     } else if (rule_sets.insert(processor->stats().rule_set_hash).second) {
       kill();
     } else if (processor->CaughtUp()) {
-      return again + processor->stats().records_replayed;
+      return again + processor->stats().replay.records_replayed;
     }
   }
   ADD_FAILURE() << "the processor did not catch up";

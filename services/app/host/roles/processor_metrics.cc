@@ -53,51 +53,53 @@ void ProcessorRole::RegisterProcessorMetrics() {
         }));
   };
   add_owned("pitwall_processor_commits_total", "Transactions committed.", counter,
-            [](const Stats& s) { return s.commits; });
+            [](const Stats& s) { return s.commits.count; });
   const auto age = [clock = clock_](int64_t since_ns) {
     return static_cast<double>(clock->MonotonicNs() - since_ns) / 1e9;
   };
   add_owned("pitwall_processor_last_commit_age_seconds",
             "Seconds since the last commit of the partition, which commits at each clock tick, "
             "also without records.",
-            gauge, [age](const Stats& s) { return age(s.last_commit_ns); });
+            gauge, [age](const Stats& s) { return age(s.commits.last_commit_ns); });
   add_owned("pitwall_processor_lag_seconds",
             "Seconds since the partition had committed all records of the log; also grows while "
             "the log is unavailable.",
             gauge, [age](const Stats& s) { return age(s.caught_up_ns); });
   add("pitwall_processor_failed_commits_total", "Failed transactions.", counter,
-      [](const Stats& s) { return s.failed_commits; });
+      [](const Stats& s) { return s.commits.failed; });
   add("pitwall_processor_refused_outputs_total",
       "Events and dead letters dropped because the log rejects them permanently.", counter,
-      [](const Stats& s) { return s.refused_outputs; });
+      [](const Stats& s) { return s.commits.refused_outputs; });
   add("pitwall_processor_snapshots_total", "Job snapshots committed.", counter,
       [](const Stats& s) { return s.snapshots; });
   add("pitwall_processor_sequence_gaps", "Batches known to be missing.", gauge,
       [](const Stats& s) { return s.counters.gaps; });
-  add("pitwall_processor_jobs", "Jobs with state.", gauge, [](const Stats& s) { return s.jobs; });
+  add("pitwall_processor_jobs", "Jobs with state.", gauge,
+      [](const Stats& s) { return s.jobs.count; });
   add("pitwall_processor_jobs_in_grace",
       "Jobs whose attempt died and that end soon unless a rank returns.", gauge,
-      [](const Stats& s) { return s.jobs_in_grace; });
+      [](const Stats& s) { return s.jobs.in_grace; });
   add("pitwall_processor_live_sources", "Sources that hold a watermark.", gauge,
-      [](const Stats& s) { return s.live_sources; });
+      [](const Stats& s) { return s.jobs.live_sources; });
   add("pitwall_processor_jobs_displaced_total",
       "Jobs restarted because a declaration gave them another owner.", counter,
       [](const Stats& s) { return s.counters.displaced_jobs; });
   add("pitwall_processor_lag_records", "Records of the partition that are not committed yet.",
-      gauge, [](const Stats& s) { return std::max<int64_t>(s.end_offset - s.next_offset, 0); });
+      gauge,
+      [](const Stats& s) { return std::max<int64_t>(s.end_offset - s.commits.next_offset, 0); });
   add("pitwall_processor_state_bytes", "Memory held by job state.", gauge,
-      [](const Stats& s) { return s.memory_bytes; });
+      [](const Stats& s) { return s.jobs.memory_bytes; });
   add("pitwall_processor_replayed_records", "Records read again at the last start.", gauge,
-      [](const Stats& s) { return s.records_replayed; });
+      [](const Stats& s) { return s.replay.records_replayed; });
   add("pitwall_processor_input_losses_total",
       "Ranges of the input that were lost (retention, damage) before they were read.", counter,
-      [](const Stats& s) { return s.input_losses; });
+      [](const Stats& s) { return s.replay.input_losses; });
   add("pitwall_processor_rebuilt_jobs",
       "Jobs rebuilt from an older snapshot or from records at the last start.", gauge,
-      [](const Stats& s) { return s.rebuilt_jobs; });
+      [](const Stats& s) { return s.replay.rebuilt_jobs; });
   add("pitwall_processor_history_lost_jobs",
       "Jobs whose rules are in Error until their windows are full.", gauge,
-      [](const Stats& s) { return s.history_lost_jobs; });
+      [](const Stats& s) { return s.jobs.history_lost; });
   RegisterMemoryMetrics();
   registrations_.push_back(
       exposition_->Add("pitwall_processor_topic_partitions",

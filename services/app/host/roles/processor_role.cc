@@ -102,7 +102,7 @@ Status ProcessorRole::Ready() const {
     return Unavailable(Cat("processor: ", faults[0]));
   if (!processor_->ready()) return Unavailable("processor: still restoring state");
   for (const processor::PartitionStats& stats : processor_->stats()) {
-    const int64_t age_ns = clock_->MonotonicNs() - stats.last_commit_ns;
+    const int64_t age_ns = clock_->MonotonicNs() - stats.commits.last_commit_ns;
     if (age_ns < kMaxCommitAgeNs) continue;
     return Unavailable(Cat("processor: partition ", stats.partition, ": no commit for ",
                            age_ns / kNanosPerSecond, " s; does the log accept records?"));

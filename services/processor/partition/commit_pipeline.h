@@ -1,0 +1,83 @@
+// Outputs of a partition that are not committed yet, and the transactions that commit them together
+// with the input offset (time-model.md, section 5).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "services/base/clock.h"
+#include "services/base/status.h"
+#include "services/engine/program/event_sink.h"
+#include "services/io/io.h"
+#include "services/processor/partition/clock_ticks.h"
+#include "services/processor/partition/partition_options.h"
+#include "services/processor/partition/partition_stats.h"
+
+namespace pitwall::processor {
+
+// Commits of one partition. Not thread-safe.
+class CommitPipeline {
+ public:
+  // `clock`, `ticks`, and `options` must outlive this object.
+  CommitPipeline(TopicPartition input, Clock* clock, ClockTicks* ticks,
+                 const PartitionOptions& options)
+      : input_(std::move(input)), clock_(clock), ticks_(ticks), options_(options) {}
+
+  // Fences the previous owner, and drops the outputs that were not committed.
+  Status Open(Log* log);
+  // Starts at the committed offset `offset`, at the monotonic time `now_ns`.
+  void Begin(int64_t offset, int64_t now_ns);
+
+  // Returns the sink of the outputs that the next commit contains.
+  engine::EventSink* outputs() { return &outputs_; }
+  // Returns true if an event waits for a commit.
+  bool has_events() const { return !outputs_.events.empty(); }
+  // Returns true if a commit is due before any more records are applied. Bounds the dead letters
+  // that wait for a commit.
+  bool MustCommit() const;
+  // Returns true if the input up to `next_offset`, or a dead letter, waits for a commit.
+  bool Pending(int64_t next_offset) const;
+  // Returns true if no commit took place in the last `interval_ns`.
+  bool Elapsed(int64_t now_ns, int64_t interval_ns) const {
+    return now_ns - stats_.last_commit_ns >= interval_ns;
+  }
+
+  // Returns a commit of the input offset without outputs.
+  Commit NewCommit(int64_t next_offset, std::string metadata) const;
+  // Adds the outputs that wait for a commit.
+  void AddOutputs(Commit* commit) const;
+  // Applies a commit that NewCommit and AddOutputs have built. Drops outputs that the log
+  // permanently rejects. On success, no output waits for a commit.
+  Status CommitOutputs(Commit* commit);
+  // Applies a commit that contains none of the waiting outputs. Pauses clock ticks if the log fails
+  // or is slow.
+  Status Apply(const Commit& commit);
+  // Applies a commit of the recovery, which does not affect clock ticks.
+  Status ApplyInRecovery(const Commit& commit) { return committer_->Apply(commit); }
+
+  int64_t committed_offset() const { return stats_.next_offset; }
+  int64_t last_commit_ns() const { return stats_.last_commit_ns; }
+  const CommitStats& stats() const { return stats_; }
+  // Returns the error of the last rejected output.
+  const std::string& refusal() const { return refusal_; }
+
+ private:
+  // Drops the largest output from the commit. Returns false if no remaining output may be dropped.
+  bool DropLargestOutput(Commit* commit, const Status& refusal);
+
+  const TopicPartition input_;
+  Clock* const clock_;
+  ClockTicks* const ticks_;
+  const PartitionOptions& options_;
+  std::unique_ptr<Committer> committer_;
+  engine::EventSink outputs_;  // outputs since the last commit
+  CommitStats stats_;
+  std::string refusal_;
+};
+
+// Returns the record of an event on pitwall.issues.
+OutgoingRecord IssueRecord(int32_t partition, const IssueEvent& event);
+
+}  // namespace pitwall::processor

@@ -1,0 +1,57 @@
+// Memory of a partition's jobs, and the pause of reading while the budget of the process is
+// exhausted (docs/decisions/0023-limit-memory-per-job-and-process.md).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "services/base/clock.h"
+#include "services/base/system/memory_budget.h"
+#include "services/engine/shard.h"
+
+namespace pitwall::processor {
+
+// Memory account of one partition. Only the partition thread may use it, except for Interrupt.
+class MemoryGate {
+ public:
+  // `budget` may be null, which means that reading never pauses. Both pointers must outlive this
+  // object.
+  MemoryGate(int32_t partition, Clock* clock, MemoryBudget* budget);
+
+  // Adds input bytes, which make the next measurement due earlier.
+  void AddInput(size_t bytes) { uncounted_bytes_ += bytes; }
+  // Measures the memory of all jobs. The measurement visits every pane, so it runs only
+  // periodically and after large inputs.
+  void Measure(const engine::Shard& shard);
+
+  // Returns true if the partition must not read for now.
+  bool MustPause() const { return account_ != nullptr && account_->MustPause(); }
+  // Pauses reading and logs the reason. Returns false if reading is already paused.
+  bool Pause();
+  // Resumes reading if it is paused.
+  void Resume();
+  // Waits for up to `timeout_ns`, or until Interrupt is called.
+  void Wait(int64_t timeout_ns) { wakeup_->Wait(timeout_ns); }
+  // May be called from any thread.
+  void Interrupt() { wakeup_->Wake(); }
+
+  bool paused() const { return paused_; }
+  // Returns the reason for the pause. Must not be called unless reading is paused.
+  std::string WhyPaused() const { return account_->WhyPaused(); }
+  // Returns the memory of all jobs at the last measurement.
+  size_t bytes() const { return bytes_; }
+
+ private:
+  const int32_t partition_;
+  Clock* const clock_;
+  std::unique_ptr<MemoryBudget::Account> account_;
+  std::unique_ptr<Wakeup> wakeup_;
+  int64_t measure_at_ns_ = 0;   // monotonic time
+  size_t uncounted_bytes_ = 0;  // input bytes since the last memory measurement
+  size_t bytes_ = 0;
+  bool paused_ = false;
+};
+
+}  // namespace pitwall::processor
