@@ -1,0 +1,68 @@
+// Link between the thread of a partition and other threads: work, stop requests, and health.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "services/base/clock.h"
+#include "services/base/mutex.h"
+#include "services/base/status.h"
+#include "services/io/io.h"
+
+namespace pitwall::history {
+
+// Control of one ingestion thread. RequestStop, Do, and Health may be called from any thread. Begin
+// must be called before the thread starts, and the other functions only on the thread.
+class IngestControl {
+ public:
+  IngestControl(Clock* clock, int32_t partition);
+
+  // Requests that the thread stop reading.
+  void RequestStop();
+  // Runs `work` on the partition's thread and waits for it. Returns Unavailable if the thread is
+  // not running.
+  Status Do(std::function<Status()> work);
+  // Returns the error of the last step. If there is no such error, returns the damage of a segment.
+  Status Health() const;
+
+  // Accepts work.
+  void Begin();
+  // Runs the work that was accepted.
+  void RunWork();
+  // Rejects further work, and runs the work that was accepted.
+  void End();
+  bool stopping() const { return stop_; }
+  // Waits for up to `timeout_ns`, or until work or a stop request arrives.
+  void Wait(int64_t timeout_ns) { wakeup_->Wait(timeout_ns); }
+  // Polls records. Does not wait for records if work or a stop request is pending.
+  Status Poll(PartitionReader* reader, size_t max_records, size_t max_bytes, int64_t timeout_ns,
+              std::vector<Record>* records);
+  void SetHealth(const Status& status);
+  void SetDamage(const Status& damage);
+
+ private:
+  struct Work {
+    std::function<Status()> run;
+    Status status;
+    std::unique_ptr<Wakeup> done;
+  };
+
+  Clock* const clock_;
+  const int32_t partition_;
+  const std::unique_ptr<Wakeup> wakeup_;
+  std::atomic<bool> stop_{false};
+
+  mutable Mutex mutex_;
+  Status health_ ABSL_GUARDED_BY(mutex_);
+  Status damage_ ABSL_GUARDED_BY(mutex_);  // damage of a segment; cleared by a restart
+  std::deque<std::shared_ptr<Work>> work_ ABSL_GUARDED_BY(mutex_);
+  PartitionReader* polled_ ABSL_GUARDED_BY(mutex_) = nullptr;
+  bool running_ ABSL_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace pitwall::history

@@ -1,0 +1,99 @@
+// Topic partitions that one ingestion thread reads, and the positions from which a restart
+// continues.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "services/adapters/store/database.h"
+#include "services/base/clock.h"
+#include "services/base/status.h"
+#include "services/history/ingest/history_options.h"
+#include "services/history/ingest/partition/ingest_control.h"
+#include "services/history/store/history_store.h"
+#include "services/io/io.h"
+
+namespace pitwall::history {
+
+// Inputs for telemetry, issues, actions, captures, and notifications, in this order. caught_up and
+// lag may be called from any thread, and the other functions only on the partition's thread. Does
+// not own its dependencies.
+class IngestInputs {
+ public:
+  static constexpr size_t kTelemetry = 0;
+  static constexpr size_t kCount = 5;
+
+  IngestInputs(Clock* clock, Log* log, HistoryStore* store, IngestControl* control,
+               const HistoryOptions& options, int32_t partition);
+
+  // Loads the tombstones of deleted jobs.
+  void LoadTombstones() { tombstones_ = store_->Tombstones(); }
+  // Opens the inputs that are not open yet and whose topics exist.
+  Status Open();
+  bool open(size_t input) const { return inputs_[input].reader != nullptr; }
+  // Returns the type of the records. Must not be called for telemetry.
+  EventTopic topic(size_t input) const { return inputs_[input].topic; }
+  // Polls records from an open input. Counts and logs gaps in the input.
+  Status Poll(size_t input, int64_t timeout_ns, std::vector<Record>* records);
+  // Records that the record was read.
+  void NoteRead(size_t input, const Record& record) {
+    inputs_[input].mark = {record.offset, record.append_time_ns};
+  }
+
+  // Returns true if the record at `offset` belongs to a job that was deleted afterwards.
+  bool Buried(std::string_view job, size_t input, int64_t offset) const;
+  // Returns the tombstone of a job that is deleted now.
+  Tombstone TombstoneNow() const;
+  // Records that the job with this hash was deleted.
+  void Bury(const std::string& hash, const Tombstone& tombstone) { tombstones_[hash] = tombstone; }
+
+  // Records that telemetry was read.
+  void NoteProgress();
+  // Measures the number of unread telemetry records.
+  void MeasureLag();
+  // Returns whether all records that were in the log at the start have been read.
+  bool caught_up() const { return caught_up_; }
+  int64_t lag() const { return lag_; }  // number of unread telemetry records
+  // Returns whether many telemetry records are unread. They may include records of a job that has
+  // ended.
+  bool Behind() const;
+
+  // Returns the offset of the next telemetry record, or -1 if the topic is not open.
+  int64_t telemetry_offset() const;
+  // Adds the positions to the change. The position of telemetry is at most `first_unsealed`.
+  void PutPositions(int64_t first_unsealed, store::DatabaseChange* change) const;
+
+ private:
+  // A topic partition that the thread reads.
+  struct Input {
+    TopicPartition at;
+    EventTopic topic = EventTopic::kIssues;  // unused for telemetry
+    std::unique_ptr<PartitionReader> reader;
+    LogFingerprint mark;  // position of the newest record that was read
+    int64_t retry_ns = 0;
+  };
+
+  Status OpenInput(Input* input);
+  StatusOr<ReadPosition> PositionOf(const Input& input) const;
+  std::string RowKey(const Input& input) const;
+
+  Clock* const clock_;
+  Log* const log_;
+  HistoryStore* const store_;
+  IngestControl* const control_;
+  const int32_t partition_;
+  std::array<Input, kCount> inputs_;
+  int64_t begin_end_ = -1;  // end of the telemetry log at the start
+  std::map<std::string, Tombstone> tombstones_;
+  std::atomic<bool> caught_up_{false};
+  std::atomic<int64_t> lag_{0};
+};
+
+}  // namespace pitwall::history
