@@ -14,10 +14,10 @@ namespace pitwall::history {
 inline HistoryOptions VictimOptions(const std::string& store, const std::string& topics) {
   HistoryOptions options;
   options.dir = store;
-  options.telemetry_topic = topics + options.telemetry_topic;
-  options.issues_topic = topics + options.issues_topic;
-  options.actions_topic = topics + options.actions_topic;
-  options.captures_topic = topics + options.captures_topic;
+  options.topics.telemetry = topics + options.topics.telemetry;
+  options.topics.issues = topics + options.topics.issues;
+  options.topics.actions = topics + options.topics.actions;
+  options.topics.captures = topics + options.topics.captures;
   options.save_interval_ns = 0;
   options.grace_ns = 0;
   options.memory_bytes = 100'000;  // simulates constant memory pressure

@@ -11,6 +11,15 @@
 
 namespace pitwall::history {
 
+// Names of the topics that the history reads.
+struct HistoryTopics {
+  std::string telemetry{kTelemetryTopic};
+  std::string issues{kIssuesTopic};
+  std::string actions{kActionsTopic};
+  std::string captures{kCapturesTopic};
+  std::string notifications{kNotificationsTopic};
+};
+
 struct HistoryOptions {
   std::string dir;
   int64_t max_bytes = int64_t{20} << 30;  // limit on disk usage
@@ -37,11 +46,7 @@ struct HistoryOptions {
   // This process owns the partitions whose number modulo share_count equals share_index.
   int32_t share_index = 0;
   int32_t share_count = 1;
-  std::string telemetry_topic{kTelemetryTopic};
-  std::string issues_topic{kIssuesTopic};
-  std::string actions_topic{kActionsTopic};
-  std::string captures_topic{kCapturesTopic};
-  std::string notifications_topic{kNotificationsTopic};
+  HistoryTopics topics;
   std::shared_ptr<files::DiskFaults> faults;  // for tests only
 };
 

@@ -28,7 +28,7 @@ StatusOr<std::unique_ptr<HistoryService>> HistoryService::Open(Clock* clock, Log
 
 Status HistoryService::Start() {
   if (!ingests_.empty()) return FailedPrecondition("the history is already running");
-  ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(options_.telemetry_topic));
+  ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(options_.topics.telemetry));
   for (int32_t p = options_.share_index; p < partitions; p += options_.share_count) {
     ingests_.push_back(
         std::make_unique<PartitionIngest>(clock_, log_, store_.get(), &options_, p, partitions));
@@ -36,7 +36,7 @@ Status HistoryService::Start() {
   if (ingests_.empty()) {
     return InvalidArgument(
         Cat("share ", options_.share_index, "/", options_.share_count, ": ",
-            options_.telemetry_topic, " has ", partitions,
+            options_.topics.telemetry, " has ", partitions,
             " partitions, so this process owns no partition; run fewer processes"));
   }
   partitions_ = partitions;

@@ -42,9 +42,9 @@ class IngestRecoveryTest : public HistoryServiceTest {
   }
   // Opens the store with an empty log, so that only the disk has data.
   void OpenWithoutLog() {
-    options_.telemetry_topic = "empty.telemetry";
-    options_.issues_topic = "empty.issues";
-    for (const std::string& topic : {options_.telemetry_topic, options_.issues_topic})
+    options_.topics.telemetry = "empty.telemetry";
+    options_.topics.issues = "empty.issues";
+    for (const std::string& topic : {options_.topics.telemetry, options_.topics.issues})
       ASSERT_TRUE(log_.EnsureTopic(topic, {.partitions = 1}).ok());
     Open();
   }
@@ -118,13 +118,13 @@ TEST_F(IngestRecoveryTest, OlderCatalog_AdoptsNewerSegments) {
 // catalog to that checkpoint.
 TEST_F(IngestRecoveryTest, LostOrTruncatedWriteAheadFile_AdoptsEverySegment) {
   const std::string copy = dir_ + "-copy";
-  const std::string telemetry = options_.telemetry_topic;
+  const std::string telemetry = options_.topics.telemetry;
   SendWindows(0, 3);
   options_.memory_bytes = 100;  // windows are sealed immediately
   for (const double share : {0.0, 0.5}) {
     fs::remove_all(copy);
     fs::remove_all(dir_);
-    options_.telemetry_topic = telemetry;
+    options_.topics.telemetry = telemetry;
     Open();
     AwaitThat([&] { return keep_->counters().sealed >= 3; });
     fs::copy(dir_, copy, fs::copy_options::recursive);

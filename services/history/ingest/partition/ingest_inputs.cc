@@ -20,16 +20,16 @@ constexpr int64_t kFewRecords = 1000;
 IngestInputs::IngestInputs(Clock* clock, Log* log, HistoryStore* store, IngestControl* control,
                            const HistoryOptions& options, int32_t partition)
     : clock_(clock), log_(log), store_(store), control_(control), partition_(partition) {
-  inputs_[kTelemetry].at = {options.telemetry_topic, partition};
-  inputs_[1].at = {options.issues_topic, partition};
+  inputs_[kTelemetry].at = {options.topics.telemetry, partition};
+  inputs_[1].at = {options.topics.issues, partition};
   inputs_[1].topic = EventTopic::kIssues;
-  inputs_[2].at = {options.actions_topic, partition};
+  inputs_[2].at = {options.topics.actions, partition};
   inputs_[2].topic = EventTopic::kActions;
   // One partition contains the capture replies of all jobs. Each thread ingests only the replies
   // for its own jobs.
-  inputs_[3].at = {options.captures_topic, 0};
+  inputs_[3].at = {options.topics.captures, 0};
   inputs_[3].topic = EventTopic::kCaptures;
-  inputs_[4].at = {options.notifications_topic, 0};
+  inputs_[4].at = {options.topics.notifications, 0};
   inputs_[4].topic = EventTopic::kNotification;
 }
 
