@@ -3,20 +3,19 @@
 #pragma once
 
 #include <atomic>
-#include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "services/base/clock.h"
-#include "services/base/mutex.h"
-#include "services/base/system/age_clock.h"
 #include "services/codec/telemetry_codec.h"
+#include "services/history/remote/mirror_position.h"
+#include "services/history/remote/record_queue.h"
 #include "services/history/remote/remote_sender.h"
 #include "services/history/remote/remote_write_encoder.h"
+#include "services/history/remote/sample_age.h"
 #include "services/io/io.h"
-#include "services/io/log_fingerprint.h"
 
 namespace pitwall::history {
 
@@ -50,23 +49,17 @@ class RemoteWriteWorker {
   void Loop();
   Status Step();
   Status Open();
-  // Returns the offset of the first record that was appended at or after `time_ns`.
-  StatusOr<int64_t> OffsetAt(PartitionReader* reader, int64_t time_ns) const;
+  // Restores the position and finds the offset at which reading starts.
+  Status FindStart(const std::optional<CommittedOffset>& committed);
   Status Read(int64_t timeout_ns);
+  // Encodes the records that were read. Returns true if a request is due because of its size, or
+  // because it repeats the samples that were in flight at the last stop.
+  bool Gather();
   void Take(const Record& record);
-  // Returns the offset of the first record whose samples have not been gathered yet.
-  int64_t Next() const;
   Status Flush();
-  // `end` is the end of the request in flight, or -1.
-  Status Save(int64_t end);
   void CountDropped();
 
-  // Returns the wall time that is used to drop old samples.
-  int64_t AgeNow() const;
-
   Clock* const clock_;
-  mutable Mutex age_mutex_;
-  mutable AgeClock age_clock_ ABSL_GUARDED_BY(age_mutex_);
   Log* const log_;
   const MirrorOptions& options_;
   RemoteCounters& counters_;
@@ -81,21 +74,11 @@ class RemoteWriteWorker {
   codec::BatchDecoder decoder_;
   RemoteWriteEncoder mirror_;
   RemoteSender sender_;
-  std::unique_ptr<PartitionReader> reader_;
-  std::deque<Record> read_;  // records that were read but not yet encoded
-  // End of the samples that were in flight at the last stop. These samples are gathered into the
-  // same requests again, so that the receiver has either all samples of a request or none.
-  int64_t doubtful_end_ = -1;
-  int64_t begin_ = 0;         // first offset to send; earlier records are only for warm-up
-  int64_t sent_ = -1;         // next offset to send; all earlier records are complete
-  LogFingerprint mark_;       // mark of the newest record read
-  LogFingerprint sent_mark_;  // mark of the newest complete record
-  int64_t saved_ = -1;
+  SampleAge age_;
+  RecordQueue queue_;  // Stop interrupts it
+  MirrorPosition position_;
   int64_t gathered_ns_ = 0;  // monotonic arrival time of the first pending sample
   std::string logged_error_;
-
-  Mutex mutex_;
-  PartitionReader* polled_ ABSL_GUARDED_BY(mutex_) = nullptr;
 };
 
 }  // namespace pitwall::history

@@ -1,0 +1,77 @@
+#include "services/history/remote/mirror_position.h"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "tests/fakes/fake_clock.h"
+#include "tests/fakes/memory_log.h"
+
+namespace pitwall::history {
+namespace {
+
+class MirrorPositionTest : public ::testing::Test {
+ protected:
+  // The log has ten records, so it does not end before the positions of the tests.
+  MirrorPositionTest() {
+    EXPECT_TRUE(log_.EnsureTopic("topic", {}).ok());
+    const auto appender = log_.OpenAppender();
+    EXPECT_TRUE((*appender)->Append({10, {.topic = "topic", .partition = 0, .value = "v"}}).ok());
+  }
+
+  CommittedOffset Stored() { return **log_.Committed("group", at_); }
+
+  fakes::FakeClock clock_;
+  fakes::MemoryLog log_{&clock_};
+  const TopicPartition at_{"topic", 0};
+  MirrorPosition position_{&log_, "group", at_};
+};
+
+TEST_F(MirrorPositionTest, NothingIsSavedBeforeBegin) {
+  position_.RestoreStart(3);
+  ASSERT_TRUE(position_.Save().ok());
+  EXPECT_FALSE((*log_.Committed("group", at_)).has_value());
+  position_.Begin();
+  ASSERT_TRUE(position_.Save().ok());
+  EXPECT_EQ(Stored().offset, 3);
+}
+
+TEST_F(MirrorPositionTest, RequestInFlight_IsRepeatedAfterRestart) {
+  position_.RestoreStart(0);
+  position_.Begin();
+  ASSERT_TRUE(position_.BeginRequest(5).ok());
+  EXPECT_EQ(Stored().offset, 0);
+  MirrorPosition next(&log_, "group", at_);
+  const auto lost = next.Restore(Stored(), 0);
+  ASSERT_TRUE(lost.ok());
+  EXPECT_FALSE(*lost);
+  next.Begin();
+  EXPECT_TRUE(next.repeating());
+  EXPECT_FALSE(next.EndsRepetition(4));
+  EXPECT_TRUE(next.EndsRepetition(5));
+  next.EndRequest(5);
+  EXPECT_FALSE(next.repeating());
+  EXPECT_EQ(next.sent(), 5);
+  ASSERT_TRUE(next.Save().ok());
+  EXPECT_EQ(Stored().offset, 5);
+}
+
+TEST_F(MirrorPositionTest, DeletedRecordsAreReported) {
+  const auto lost = position_.Restore({.offset = 2, .metadata = ""}, 4);
+  ASSERT_TRUE(lost.ok());
+  EXPECT_TRUE(*lost);
+  EXPECT_EQ(position_.begin(), 4);
+}
+
+TEST_F(MirrorPositionTest, SkippedRequestIsNotRepeated) {
+  ASSERT_TRUE(position_.Restore({.offset = 2, .metadata = "end=5"}, 0).ok());
+  position_.SkipTo(1);
+  EXPECT_TRUE(position_.repeating());
+  EXPECT_EQ(position_.begin(), 2);
+  position_.SkipTo(9);
+  EXPECT_FALSE(position_.repeating());
+  EXPECT_EQ(position_.begin(), 9);
+}
+
+}  // namespace
+}  // namespace pitwall::history
