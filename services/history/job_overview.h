@@ -39,6 +39,14 @@ struct SourceLife {
   int64_t goodbye_ns = 0;   // time of the goodbye; 0 if unknown
 };
 
+// Summary of the open issues of a job.
+struct OpenIssues {
+  uint64_t count = 0;
+  std::string worst_severity;  // empty if no issue is open
+  // Earliest onset among open issues that report stalled steps; 0 without such issues.
+  int64_t stalled_since_ns = 0;
+};
+
 struct JobOverview {
   std::string id;
   std::string name;
@@ -53,10 +61,7 @@ struct JobOverview {
   std::vector<AttemptLife> attempts;  // in ascending order
   std::map<std::string, SourceLife> sources;
   std::map<std::string, uint64_t> found;  // number of issues started, by rule
-  uint64_t open_issues = 0;
-  std::string worst_severity;  // worst severity of open issues; empty if no issue is open
-  // Earliest onset among open issues that report stalled steps; 0 without such issues.
-  int64_t stalled_since_ns = 0;
+  OpenIssues open;
   // Amount of data stored for the job.
   uint64_t samples = 0;
   uint64_t bytes = 0;          // size on disk

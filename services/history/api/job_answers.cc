@@ -54,10 +54,10 @@ void WriteJobFields(const JobOverview& job, const ApiOptions& options, JsonWrite
   }
   CountField("ranks", ranks.size(), out);
   CountField("nodes", nodes.size(), out);
-  CountField("open_issues", job.open_issues, out);
+  CountField("open_issues", job.open.count, out);
   CountField("found_issues", FoundIn(job), out);
-  TextField("worst_severity", job.worst_severity, out);
-  TimeField("stalled_since_ns", job.stalled_since_ns, out);
+  TextField("worst_severity", job.open.worst_severity, out);
+  TimeField("stalled_since_ns", job.open.stalled_since_ns, out);
   CountField("samples", job.samples, out);
   CountField("bytes", job.bytes, out);
   TimeField("raw_from_ns", job.raw_from_ns, out);
@@ -159,7 +159,7 @@ bool SortsBefore(JobSort sort, const JobOverview& a, const JobOverview& b) {
     case JobSort::kName:
       return a.name < b.name;
     case JobSort::kIssues:
-      return std::pair(a.open_issues, FoundIn(a)) < std::pair(b.open_issues, FoundIn(b));
+      return std::pair(a.open.count, FoundIn(a)) < std::pair(b.open.count, FoundIn(b));
     case JobSort::kSamples:
       return a.samples < b.samples;
     case JobSort::kBytes:

@@ -121,9 +121,9 @@ void PutLife(const JobOverview& life, BinaryWriter* out) {
     out->Str(rule);
     out->U64(count);
   }
-  out->U64(life.open_issues);
-  out->Str(life.worst_severity);
-  out->I64(life.stalled_since_ns);
+  out->U64(life.open.count);
+  out->Str(life.open.worst_severity);
+  out->I64(life.open.stalled_since_ns);
   out->U64(life.samples);
   out->U64(life.bytes);
   out->I64(life.raw_from_ns);
@@ -150,9 +150,9 @@ JobLifePtr TakeLife(BinaryReader* in) {
     std::string rule = in->Str();
     life->found.emplace(std::move(rule), in->U64());
   }
-  life->open_issues = in->U64();
-  life->worst_severity = in->Str();
-  life->stalled_since_ns = in->I64();
+  life->open.count = in->U64();
+  life->open.worst_severity = in->Str();
+  life->open.stalled_since_ns = in->I64();
   life->samples = in->U64();
   life->bytes = in->U64();
   life->raw_from_ns = in->I64();

@@ -34,9 +34,9 @@ JobOverview FullLife() {
                            .last_step_ns = 9});
   life.sources["s"] = {"s", "n", 3, 1, 2, 500, true, 11};
   life.found["r"] = 3;
-  life.open_issues = 4;
-  life.worst_severity = "critical";
-  life.stalled_since_ns = 77;
+  life.open.count = 4;
+  life.open.worst_severity = "critical";
+  life.open.stalled_since_ns = 77;
   life.raw_dropped_ns = 78;
   life.samples = 5;
   life.bytes = 6;

@@ -109,7 +109,7 @@ StatusOr<RuleAnswers::Known> RuleAnswers::Read() const {
   size_t jobs = 0;
   for (const history::JobLifePtr& job : history_->Jobs()) {
     // Ended jobs without open issues are skipped, because their rules are no longer evaluated.
-    if (job->ended_ns != 0 && job->open_issues == 0) continue;
+    if (job->ended_ns != 0 && job->open.count == 0) continue;
     if (++jobs > options_->max_jobs) {
       return ResourceExhausted(
           Cat("too many running jobs for the list of alerts (limit ", options_->max_jobs, ")"));

@@ -101,15 +101,14 @@ void JobEventFold::Fill(JobOverview* life) const {
   life->end_text = life_.end_text;
   life->attempts = life_.attempts;
   life->found = life_.found;
-  life->open_issues = open_.size();
-  life->worst_severity.clear();
-  life->stalled_since_ns = 0;
+  life->open = {.count = open_.size()};
   for (const auto& [id, issue] : open_) {
-    if (life->worst_severity.empty() || Weight(issue.severity) > Weight(life->worst_severity))
-      life->worst_severity = issue.severity;
-    if (life->stalled_since_ns == 0 ||
-        (issue.stalled_since_ns != 0 && issue.stalled_since_ns < life->stalled_since_ns))
-      life->stalled_since_ns = issue.stalled_since_ns;
+    if (life->open.worst_severity.empty() ||
+        Weight(issue.severity) > Weight(life->open.worst_severity))
+      life->open.worst_severity = issue.severity;
+    if (life->open.stalled_since_ns == 0 ||
+        (issue.stalled_since_ns != 0 && issue.stalled_since_ns < life->open.stalled_since_ns))
+      life->open.stalled_since_ns = issue.stalled_since_ns;
   }
   if (!life_.name.empty()) life->name = life_.name;
   if (!life_.owner.empty()) life->owner = life_.owner;

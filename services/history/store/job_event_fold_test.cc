@@ -26,7 +26,7 @@ IssueEvent EventOf(std::string rule, EventType type, std::string category, int64
 int64_t StalledSince(const JobEventFold& fold) {
   JobOverview life;
   fold.Fill(&life);
-  return life.stalled_since_ns;
+  return life.open.stalled_since_ns;
 }
 
 TEST(JobEventFold, StallStartsAtFirstOnsetOfOpenHangs) {

@@ -66,9 +66,7 @@ StatusOr<JobLifePtr> HistoryAsOf::LifeOf(const JobOverview& now) const {
     source.goodbye_ns = 0;
   }
   life->found.clear();
-  life->open_issues = 0;
-  life->worst_severity.clear();
-  life->stalled_since_ns = 0;
+  life->open = {};
   ASSIGN_OR_RETURN(const std::vector<IssueEventPtr> events, Events(now.id));
   // An attempt may run as a different scheduler job. It restarts a job that had ended.
   const IssueEvent* end = nullptr;
@@ -98,17 +96,19 @@ StatusOr<JobLifePtr> HistoryAsOf::LifeOf(const JobOverview& now) const {
     const IssueEvent& newest = issue.newest();
     ++life->found[newest.rule];
     if (!issue.open()) continue;
-    if (life->open_issues++ == 0 ||
-        SeverityRank(newest.severity) < SeverityRank(life->worst_severity))
-      life->worst_severity = newest.severity;
+    if (life->open.count++ == 0 ||
+        SeverityRank(newest.severity) < SeverityRank(life->open.worst_severity))
+      life->open.worst_severity = newest.severity;
     const int64_t stalled_ns = issue.stall_onset_ns();
-    if (life->stalled_since_ns == 0 || (stalled_ns != 0 && stalled_ns < life->stalled_since_ns))
-      life->stalled_since_ns = stalled_ns;
+    if (life->open.stalled_since_ns == 0 ||
+        (stalled_ns != 0 && stalled_ns < life->open.stalled_since_ns))
+      life->open.stalled_since_ns = stalled_ns;
   }
   // Later steps were not known yet. If the job was stalled at that time, its last step is the step
   // at which it stalled.
-  if (life->stalled_since_ns != 0 && begun > 0 && now.attempts[begun - 1].last_step_ns > at_ns_)
-    life->attempts.back().last_step_ns = life->stalled_since_ns;
+  if (life->open.stalled_since_ns != 0 && begun > 0 &&
+      now.attempts[begun - 1].last_step_ns > at_ns_)
+    life->attempts.back().last_step_ns = life->open.stalled_since_ns;
   return JobLifePtr(std::move(life));
 }
 

@@ -127,9 +127,9 @@ void Fill(VectorHistory::Job* job, double now) {
   }
   if (known(30)) life.found["p/g/A"] = 1;
   if (known(200)) life.found["p/g/B"] = 1;
-  life.open_issues = (known(30) && !known(90) ? 1 : 0) + (known(200) ? 1 : 0);
-  if (life.open_issues > 0) life.worst_severity = "warning";
-  if (known(30) && !known(90)) life.stalled_since_ns = AtSecond(25);
+  life.open.count = (known(30) && !known(90) ? 1 : 0) + (known(200) ? 1 : 0);
+  if (life.open.count > 0) life.open.worst_severity = "warning";
+  if (known(30) && !known(90)) life.open.stalled_since_ns = AtSecond(25);
   if (known(35)) {
     ActionEvent action;
     action.time_ns = AtSecond(35);
@@ -155,9 +155,9 @@ void ExpectSameLife(const JobOverview& a, const JobOverview& b, double now) {
   EXPECT_EQ(a.owner, b.owner) << now;
   EXPECT_EQ(a.name, b.name) << now;
   EXPECT_EQ(a.found, b.found) << now;
-  EXPECT_EQ(a.open_issues, b.open_issues) << now;
-  EXPECT_EQ(a.worst_severity, b.worst_severity) << now;
-  EXPECT_EQ(a.stalled_since_ns, b.stalled_since_ns) << now;
+  EXPECT_EQ(a.open.count, b.open.count) << now;
+  EXPECT_EQ(a.open.worst_severity, b.open.worst_severity) << now;
+  EXPECT_EQ(a.open.stalled_since_ns, b.open.stalled_since_ns) << now;
   ASSERT_EQ(a.attempts.size(), b.attempts.size()) << now;
   for (size_t i = 0; i < a.attempts.size(); ++i) {
     EXPECT_EQ(a.attempts[i].began_ns, b.attempts[i].began_ns) << now;

@@ -34,8 +34,8 @@ class HistoryForTest final : public history::History {
   void AddEvent(IssueEvent event) {
     history::JobOverview& life = JobOf(event.job);
     life.last_ns = std::max(life.last_ns, event.time_ns);
-    if (event.type == EventType::kIssueFound) ++life.open_issues;
-    if (event.type == EventType::kIssueResolved) --life.open_issues;
+    if (event.type == EventType::kIssueFound) ++life.open.count;
+    if (event.type == EventType::kIssueResolved) --life.open.count;
     const std::string job = event.job;
     events_[job].push_back(std::make_shared<const IssueEvent>(std::move(event)));
   }
