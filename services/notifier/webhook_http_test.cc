@@ -75,8 +75,8 @@ class WebhookHttpTest : public ::testing::Test {
       webhook.url = urls[i];
       webhook.signer = signer_;
       webhook.timeout_ns = 300 * kNanosPerMilli;
-      webhook.first_backoff_ns = 5 * kNanosPerMilli;
-      webhook.max_backoff_ns = 20 * kNanosPerMilli;
+      webhook.retry.first_backoff_ns = 5 * kNanosPerMilli;
+      webhook.retry.max_backoff_ns = 20 * kNanosPerMilli;
       options.receivers.push_back(ToReceiver(webhook));
     }
     auto notifier = Notifier::Make(&clock_, &log_, {.http = transport_.get()}, std::move(options));

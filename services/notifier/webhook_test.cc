@@ -212,7 +212,7 @@ TEST_F(WebhookTest, DeadLetterTooLargeForLog_DeliveryContinues) {
 TEST_F(WebhookTest, GivesUpAfterTimeout) {
   transport_.SetScript([](const HttpCall&, size_t) { return Reply(503); });
   WebhookOptions webhook = Webhook();
-  webhook.give_up_after_ns = 600 * kNanosPerSecond;
+  webhook.retry.give_up_after_ns = 600 * kNanosPerSecond;
   Run({webhook});
   Publish(&log_, MakeEvent("a", "r", 1));
   Pass([&] { return Stored("w") == 1; }, 5 * kNanosPerSecond);

@@ -63,9 +63,7 @@ std::optional<int64_t> DeliveryQueue::NextAttemptNs() const {
 }
 
 int64_t DeliveryQueue::Backoff(int attempts) {
-  int64_t limit = options_.first_backoff_ns;
-  for (int i = 1; i < attempts && limit < options_.max_backoff_ns; ++i) limit *= 2;
-  limit = std::clamp<int64_t>(limit, 1, std::max<int64_t>(1, options_.max_backoff_ns));
+  const int64_t limit = options_.retry.BackoffLimitNs(attempts);
   return static_cast<int64_t>(random_() % static_cast<uint64_t>(limit + 1));
 }
 
@@ -91,10 +89,11 @@ DeliveryQueue::Outcome DeliveryQueue::OnResult(Entry* entry, Verdict::Kind verdi
     ++failures_;
     if (verdict == Verdict::Kind::kDenied) blocked_until_ns_ = now_ns + kDeniedPauseNs;
     if (breaker_open()) {
-      blocked_until_ns_ = std::max(blocked_until_ns_, now_ns + options_.breaker_pause_ns);
+      blocked_until_ns_ = std::max(blocked_until_ns_, now_ns + options_.retry.breaker_pause_ns);
     }
   }
-  return now_ns - entry->added_ns >= options_.give_up_after_ns ? Outcome::kGiveUp : Outcome::kRetry;
+  return now_ns - entry->added_ns >= options_.retry.give_up_after_ns ? Outcome::kGiveUp
+                                                                     : Outcome::kRetry;
 }
 
 void DeliveryQueue::Drop(Entry* entry) {
@@ -104,7 +103,7 @@ void DeliveryQueue::Drop(Entry* entry) {
 }
 
 void DeliveryQueue::Postpone(Entry* entry, int64_t now_ns) {
-  entry->not_before_ns = std::max(entry->not_before_ns, now_ns + options_.first_backoff_ns);
+  entry->not_before_ns = std::max(entry->not_before_ns, now_ns + options_.retry.first_backoff_ns);
 }
 
 }  // namespace pitwall::notifier

@@ -66,7 +66,7 @@ class DeliveryQueue {
   // Schedules a retry for an entry that the dead-letter topic did not accept.
   void Postpone(Entry* entry, int64_t now_ns);
 
-  bool breaker_open() const { return failures_ >= options_.breaker_failures; }
+  bool breaker_open() const { return failures_ >= options_.retry.breaker_failures; }
 
   // Maximum number of times that a working receiver may reject one event.
   static constexpr int kMaxRejections = 5;

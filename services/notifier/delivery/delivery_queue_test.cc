@@ -59,8 +59,8 @@ TEST(DeliveryQueue, KeepsOrderWithinEachJob) {
 
 TEST(DeliveryQueue, BackoffGrowsWithFullJitterUpToLimit) {
   DeliveryOptions options = Options();
-  options.breaker_failures = 1000;
-  options.give_up_after_ns = INT64_MAX;
+  options.retry.breaker_failures = 1000;
+  options.retry.give_up_after_ns = INT64_MAX;
   DeliveryQueue queue(options, {0}, 42);
   queue.Add(Item("a", 0), 0);
   int64_t now = 0, longest = 0, shortest = INT64_MAX;
@@ -69,8 +69,8 @@ TEST(DeliveryQueue, BackoffGrowsWithFullJitterUpToLimit) {
     ASSERT_NE(entry, nullptr);
     EXPECT_EQ(queue.OnResult(entry, VerdictOf(503), 0, now), Outcome::kRetry);
     const int64_t pause = *queue.NextAttemptNs() - now;
-    const int64_t limit = attempt > 9 ? options.max_backoff_ns
-                                      : std::min(options.max_backoff_ns, kS << (attempt - 1));
+    const int64_t limit = attempt > 9 ? options.retry.max_backoff_ns
+                                      : std::min(options.retry.max_backoff_ns, kS << (attempt - 1));
     EXPECT_LE(pause, limit) << attempt;
     if (attempt > 9) {
       longest = std::max(longest, pause);
@@ -78,8 +78,8 @@ TEST(DeliveryQueue, BackoffGrowsWithFullJitterUpToLimit) {
     }
     now += pause;
   }
-  EXPECT_GT(longest, options.max_backoff_ns * 9 / 10);
-  EXPECT_LT(shortest, options.max_backoff_ns / 10);
+  EXPECT_GT(longest, options.retry.max_backoff_ns * 9 / 10);
+  EXPECT_LT(shortest, options.retry.max_backoff_ns / 10);
 }
 
 TEST(DeliveryQueue, RetryAfterPausesReceiver) {
@@ -95,16 +95,16 @@ TEST(DeliveryQueue, RetryAfterPausesReceiver) {
 
 TEST(DeliveryQueue, OpenBreaker_TriesOneEventPerPause) {
   DeliveryOptions options = Options();
-  options.breaker_failures = 3;
+  options.retry.breaker_failures = 3;
   DeliveryQueue queue(options, {0}, 1);
   for (int i = 0; i < 10; ++i) queue.Add(Item(Cat("j", i), i), 0);
   for (int i = 0; i < 3; ++i) queue.OnResult(queue.Due(0), VerdictOf(0), 0, 0);
   EXPECT_TRUE(queue.breaker_open());
-  EXPECT_EQ(queue.Due(options.breaker_pause_ns - 1), nullptr);
-  int64_t now = options.breaker_pause_ns;
+  EXPECT_EQ(queue.Due(options.retry.breaker_pause_ns - 1), nullptr);
+  int64_t now = options.retry.breaker_pause_ns;
   queue.OnResult(queue.Due(now), VerdictOf(502), 0, now);
-  EXPECT_EQ(queue.Due(now + options.breaker_pause_ns - 1), nullptr);
-  now += options.breaker_pause_ns;
+  EXPECT_EQ(queue.Due(now + options.retry.breaker_pause_ns - 1), nullptr);
+  now += options.retry.breaker_pause_ns;
   EXPECT_EQ(queue.OnResult(queue.Due(now), VerdictOf(200), 0, now), Outcome::kDelivered);
   EXPECT_FALSE(queue.breaker_open());
   EXPECT_NE(queue.Due(now), nullptr);
@@ -124,7 +124,7 @@ TEST(DeliveryQueue, DeniedReceiver_RetriesRarelyAndKeepsEvents) {
 
 TEST(DeliveryQueue, GivesUpAfterTimeoutOrRejections) {
   DeliveryOptions options = Options();
-  options.give_up_after_ns = 100 * kS;
+  options.retry.give_up_after_ns = 100 * kS;
   DeliveryQueue queue(options, {0}, 1);
   queue.Add(Item("a", 0), 0);
   EXPECT_EQ(queue.OnResult(queue.Due(99 * kS), VerdictOf(500), 0, 99 * kS), Outcome::kRetry);
@@ -165,7 +165,7 @@ TEST(CheckReceiver, InvalidOption_IsNamedInError) {
   EXPECT_FALSE(Check(o).ok());
   EXPECT_FALSE(Check(Options(), false).ok());
   o = Options();
-  o.max_backoff_ns = 1;
+  o.retry.max_backoff_ns = 1;
   EXPECT_FALSE(Check(o).ok());
   o = Options();
   o.max_pending = 0;

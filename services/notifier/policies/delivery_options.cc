@@ -6,6 +6,17 @@
 
 namespace pitwall::notifier {
 
+int64_t RetryOptions::BackoffLimitNs(int attempts) const {
+  int64_t limit = first_backoff_ns;
+  for (int i = 1; i < attempts && limit < max_backoff_ns; ++i) limit *= 2;
+  return std::clamp<int64_t>(limit, 1, std::max<int64_t>(1, max_backoff_ns));
+}
+
+bool RetryOptions::HasValidDurations() const {
+  return first_backoff_ns > 0 && max_backoff_ns >= first_backoff_ns && give_up_after_ns > 0 &&
+         breaker_pause_ns > 0;
+}
+
 bool DeliveryOptions::Selects(const IssueEvent& event) const {
   if (routes != nullptr && !routes->Leads(event, routed_as.empty() ? name : routed_as))
     return false;
@@ -31,11 +42,10 @@ Status CheckReceiver(const ReceiverOptions& options) {
   };
   if (o.max_pending == 0 || o.max_pending > 100'000)
     return bad("max_pending must be between 1 and 100000");
-  if (o.first_backoff_ns <= 0 || o.max_backoff_ns < o.first_backoff_ns || o.give_up_after_ns <= 0 ||
-      o.breaker_pause_ns <= 0 || o.resend_ns <= 0 || o.hold_ended_ns <= 0) {
+  if (!o.retry.HasValidDurations() || o.resend_ns <= 0 || o.hold_ended_ns <= 0) {
     return bad("durations must be positive, and max_backoff must not be less than first_backoff");
   }
-  if (o.breaker_failures < 1) return bad("breaker_failures must be at least 1");
+  if (o.retry.breaker_failures < 1) return bad("breaker_failures must be at least 1");
   return OkStatus();
 }
 

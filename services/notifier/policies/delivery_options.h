@@ -21,6 +21,25 @@ namespace pitwall::notifier {
 // state-based receivers (Alertmanager).
 enum class NotifyMode { kEvents, kIncidents, kStates };
 
+// Retries of a delivery to a receiver that fails.
+struct RetryOptions {
+  // Backoff for retries with full jitter: a random time between 0 and min(max_backoff,
+  // first_backoff * 2^n).
+  int64_t first_backoff_ns = 1 * kNanosPerSecond;
+  int64_t max_backoff_ns = 5 * 60 * kNanosPerSecond;
+  // Time from this process's first attempt until an undelivered event moves to pitwall.dlq.
+  int64_t give_up_after_ns = int64_t{24} * 3600 * kNanosPerSecond;
+  // Circuit breaker: after this many consecutive failures, the receiver gets only one attempt per
+  // breaker pause.
+  int breaker_failures = 5;
+  int64_t breaker_pause_ns = 30 * kNanosPerSecond;
+
+  // Returns the upper limit of the backoff after this many attempts.
+  int64_t BackoffLimitNs(int attempts) const;
+  // Returns true if all durations are positive, and max_backoff is not less than first_backoff.
+  bool HasValidDurations() const;
+};
+
 struct DeliveryOptions {
   std::string name;  // [a-zA-Z0-9_-]{1,64}, unique; part of the group name for the position
   // If empty, the receiver gets found, updated, and resolved events, but no rule statuses or job
@@ -36,16 +55,7 @@ struct DeliveryOptions {
   bool from_start = false;  // if no position is stored, start at the oldest record instead of now
   // Maximum number of undelivered events in memory. Reading pauses at this limit.
   size_t max_pending = 256;
-  // Backoff for retries with full jitter: a random time between 0 and min(max_backoff,
-  // first_backoff * 2^n).
-  int64_t first_backoff_ns = 1 * kNanosPerSecond;
-  int64_t max_backoff_ns = 5 * 60 * kNanosPerSecond;
-  // Time from this process's first attempt until an undelivered event moves to pitwall.dlq.
-  int64_t give_up_after_ns = int64_t{24} * 3600 * kNanosPerSecond;
-  // Circuit breaker: after this many consecutive failures, the receiver gets only one attempt per
-  // breaker pause.
-  int breaker_failures = 5;
-  int64_t breaker_pause_ns = 30 * kNanosPerSecond;
+  RetryOptions retry;
   // Generation number. A receiver that is gone (HTTP 410) stays disabled across restarts until its
   // identity or this number changes.
   uint64_t generation = 0;
