@@ -34,7 +34,8 @@ TEST(AlertAllocation, SteadyStateDoesNotAllocate) {
     const eval::Vector expr = on.View();
     const eval::Vector left = subject.View();
     AlertInput input;
-    input.at.position = input.at.time_ns = seconds * 1'000'000'000;
+    input.at.time = EventTime::FromNs(seconds * 1'000'000'000);
+    input.at.position = PositionOf(input.at.time);
     input.expr = &expr;
     input.subject = &left;
     out.clear();

@@ -17,17 +17,17 @@ void AlertLookups::Reset() {
 }
 
 void SaveEvalTime(BinaryWriter& out, const EvalTime& time) {
-  out.I64(time.position);
-  out.I64(time.time_ns);
-  out.I64(time.step);
+  out.I64(time.position.ns());
+  out.I64(time.time.ns());
+  out.I64(time.step.value());
   out.U64(time.attempt);
 }
 
 EvalTime ReadEvalTime(BinaryReader& in) {
   EvalTime time;
-  time.position = in.I64();
-  time.time_ns = in.I64();
-  time.step = in.I64();
+  time.position = Position::FromNs(in.I64());
+  time.time = EventTime::FromNs(in.I64());
+  time.step = Step(in.I64());
   time.attempt = in.U64();
   return time;
 }

@@ -101,9 +101,10 @@ Status AlertState::Judge(const AlertInput& input) {
       if (!a.firing) {
         step.fate = Fate::kDrop;
       } else if (CanEnd(a, input)) {
-        step.next_can_end_since = a.can_end_since == kNever ? input.at.position : a.can_end_since;
-        if (input.at.position - step.next_can_end_since >= rule().keep_firing()) {
-          const bool stays = !LacksInput(a, input) && recurrence_.Holds(a, input.at.time_ns);
+        step.next_can_end_since =
+            a.can_end_since == kNever ? input.at.position.ns() : a.can_end_since;
+        if (input.at.position.ns() - step.next_can_end_since >= rule().keep_firing()) {
+          const bool stays = !LacksInput(a, input) && recurrence_.Holds(a, input.at.time.ns());
           step.fate = stays ? Fate::kStay : Fate::kEnd;
         }
       }
@@ -139,7 +140,7 @@ void AlertState::Apply(const AlertInput& input, std::vector<Transition>* out) {
     if (seen) moved |= TakeElement(a, input);
     if (a.firing) {
       Update(a, input.at, out);
-    } else if (input.at.position - a.active.position >= rule().hold()) {
+    } else if ((input.at.position - a.active.position).ns() >= rule().hold()) {
       Fire(a, input.at, out);
     }
   }
@@ -153,7 +154,7 @@ void AlertState::End(Alert& a, const AlertInput& input, std::vector<Transition>*
     return;
   }
   const bool no_data = LacksInput(a, input);
-  if (!no_data) recurrence_.End(a, input.at.time_ns);
+  if (!no_data) recurrence_.End(a, input.at.time.ns());
   ++a.sequence;
   templates_.Refresh(elements_.Saw(a), &a);
   Report(TransitionKind::kResolved, a, input.at, out);
@@ -181,15 +182,15 @@ void AlertState::Fire(Alert& a, const EvalTime& at, std::vector<Transition>* out
   alerts_.MarkFiring(&a);
   a.started = at;
   a.sequence = 1;
-  recurrence_.Begin(a, at.time_ns);
+  recurrence_.Begin(a, at.time.ns());
   templates_.Expand(at, &a);
-  a.last_event_ns = at.time_ns;
+  a.last_event_ns = at.time.ns();
   a.cause.changed = false;
   Report(TransitionKind::kFound, a, at, out);
 }
 
 void AlertState::Update(Alert& a, const EvalTime& at, std::vector<Transition>* out) {
-  const int64_t quiet = at.time_ns - a.last_event_ns;
+  const int64_t quiet = at.time.ns() - a.last_event_ns;
   if (quiet < options_.min_update_ns) return;
   bool report = quiet >= options_.max_update_ns || a.cause.changed;
   const bool seen = elements_.Saw(a);
@@ -198,7 +199,7 @@ void AlertState::Update(Alert& a, const EvalTime& at, std::vector<Transition>* o
   report |= templates_.Refresh(seen, &a);
   if (!report) return;
   ++a.sequence;
-  a.last_event_ns = at.time_ns;
+  a.last_event_ns = at.time.ns();
   a.cause.changed = false;
   Report(TransitionKind::kUpdated, a, at, out);
 }

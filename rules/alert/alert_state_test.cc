@@ -192,11 +192,11 @@ TEST(AlertState, ActiveReturnsPrometheusSeries) {
   Elements e = Parse(column, "2=5");
   eval::Vector v = e.View();
   input.expr = &v;
-  input.at.position = 1'500'000'000;
+  input.at.position = Position::FromNs(1'500'000'000);
   ASSERT_TRUE(state.Step(input, &out).ok());
   e = Parse(column, "1=4 2=5");
   v = e.View();
-  input.at.position = 12 * kSecond;
+  input.at.position = Position::FromNs(12 * kSecond);
   ASSERT_TRUE(state.Step(input, &out).ok());
   ASSERT_EQ(state.firing(), 1u);
   ASSERT_EQ(state.pending(), 1u);
@@ -241,17 +241,17 @@ TEST(AlertState, EndAllEndsFiringAndDropsPending) {
   ASSERT_TRUE(state.Step(input, &out).ok());
   e = Parse(column, "1=5 2=6");
   v = e.View();
-  input.at.position = 10 * kSecond;
+  input.at.position = Position::FromNs(10 * kSecond);
   ASSERT_TRUE(state.Step(input, &out).ok());
   out.clear();
   EvalTime end;
-  end.position = 15 * kSecond;
+  end.position = Position::FromNs(15 * kSecond);
   end.attempt = 4;
   state.EndAll(EndReason::kAttemptEnded, end, &out);
   EXPECT_EQ(AlertScript::Show(out),
             "resolved 1=5 since 0 fired 10 #2 attempt_ended; dropped 2=6 since 10");
   EXPECT_EQ(out[0].active.attempt, 3u);  // The attempt in which the alert started.
-  EXPECT_EQ(out[0].at.position, 15 * kSecond);
+  EXPECT_EQ(out[0].at.position, Position::FromNs(15 * kSecond));
   EXPECT_TRUE(state.IsEmpty());
   out.clear();
   state.EndAll(EndReason::kJobEnded, end, &out);

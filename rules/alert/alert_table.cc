@@ -34,7 +34,8 @@ ActiveAlert AlertTable::Active(size_t i, const AlertRule& rule) const {
   out.for_state_series = &alert.for_state_series;
   out.firing = alert.firing;
   out.value = alert.value;
-  out.active_seconds = static_cast<double>(FloorTo(alert.active.position, kStepUnit) / kStepUnit);
+  out.active_seconds =
+      static_cast<double>(FloorTo(alert.active.position, kStepLength).ns() / kStepLength.ns());
   out.active = &alert.active;
   out.started = &alert.started;
   out.sequence = alert.sequence;

@@ -66,10 +66,11 @@ TEST(AlertTableTest, FirstPending_ReturnsEarliestPendingAlert) {
   AlertTable table;
   EXPECT_EQ(table.FirstPending(), nullptr);
   AddAll(&table, {"a", "b", "c"});
-  for (size_t i : {0, 1, 2}) table.alerts()[i]->active.position = 30 - 10 * static_cast<int>(i);
+  for (size_t i : {0, 1, 2})
+    table.alerts()[i]->active.position = Position::FromNs(30 - 10 * static_cast<int>(i));
   table.MarkFiring(table.alerts()[2].get());
   ASSERT_NE(table.FirstPending(), nullptr);
-  EXPECT_EQ(table.FirstPending()->position, 20);
+  EXPECT_EQ(table.FirstPending()->position, Position::FromNs(20));
 }
 
 TEST(AlertTableTest, Restore_UnorderedAlerts_Fails) {

@@ -47,8 +47,8 @@ templates::TemplateInput AlertTemplates::InputOf(const Labels& element, double v
   in.labels = &element;
   in.value = value;
   in.params = parameters_;
-  in.step = at.step;
-  in.time_ns = at.time_ns;
+  in.step = at.step.value();
+  in.time_ns = at.time.ns();
   in.queries = queries_;
   return in;
 }

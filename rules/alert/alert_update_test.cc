@@ -42,7 +42,8 @@ TEST(AlertUpdate, FinalTextIsFromTickThatSawAlertLast) {
       const Elements e = Parse(column, text);
       const eval::Vector v = e.View();
       AlertInput input;
-      input.at.position = input.at.time_ns = seconds * kSecond;
+      input.at.time = EventTime::FromNs(seconds * kSecond);
+      input.at.position = PositionOf(input.at.time);
       input.expr = &v;
       ASSERT_TRUE(state.Step(input, &out).ok());
       if (reload && seconds == 20) {  // No tick has seen the alert with the new text.
@@ -89,7 +90,8 @@ TEST(AlertUpdate, EndBetweenTicksKeepsText) {
         const eval::Vector v = e.View();
         OneSample queries(static_cast<double>(100 + seconds));
         AlertInput input;
-        input.at.position = input.at.time_ns = seconds * kSecond;
+        input.at.time = EventTime::FromNs(seconds * kSecond);
+        input.at.position = PositionOf(input.at.time);
         input.expr = &v;
         input.parameters = parameters;
         input.queries = &queries;
@@ -103,7 +105,10 @@ TEST(AlertUpdate, EndBetweenTicksKeepsText) {
         state.Restore(in);
         ASSERT_TRUE(in.ok());
       }
-      state.EndAll(EndReason::kJobEnded, {.position = 20 * kSecond, .time_ns = 20 * kSecond}, &out);
+      state.EndAll(
+          EndReason::kJobEnded,
+          {.position = Position::FromNs(20 * kSecond), .time = EventTime::FromNs(20 * kSecond)},
+          &out);
       EXPECT_EQ(out.back().kind, TransitionKind::kResolved);
       EXPECT_EQ(out.back().annotations.at(0).second, script == &s ? "100 5" : "7 over 4");
     }
@@ -140,7 +145,8 @@ TEST(AlertUpdate, ChangedRootCauseIsReported) {
   const eval::Vector v = e.View();
   const auto step = [&](int64_t seconds, double limit) {
     AlertInput input;
-    input.at.position = input.at.time_ns = seconds * kSecond;
+    input.at.time = EventTime::FromNs(seconds * kSecond);
+    input.at.position = PositionOf(input.at.time);
     input.expr = &v;
     input.parameters = {&limit, 1};
     std::vector<Transition> out;
@@ -179,9 +185,9 @@ TEST(AlertUpdate, StepClockUsesEventTimeForUpdates) {
     const Elements e = Parse(column, elements);
     const eval::Vector v = e.View();
     AlertInput input;
-    input.at.position = StepPosition(at);
-    input.at.step = at;
-    input.at.time_ns = time_s * kSecond;
+    input.at.step = Step(at);
+    input.at.position = PositionOf(input.at.step);
+    input.at.time = EventTime::FromNs(time_s * kSecond);
     input.expr = &v;
     std::vector<Transition> out;
     EXPECT_TRUE(state.Step(input, &out).ok());
@@ -331,7 +337,8 @@ TEST(AlertUpdate, RandomWalkMatchesPrometheusEval) {
       const Elements e = Parse(column, text);
       const eval::Vector v = e.View();
       AlertInput input;
-      input.at.position = input.at.time_ns = now;
+      input.at.time = EventTime::FromNs(now);
+      input.at.position = PositionOf(input.at.time);
       input.expr = &v;
       std::vector<Transition> out;
       ASSERT_TRUE(state.Step(input, &out).ok());

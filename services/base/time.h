@@ -125,6 +125,12 @@ class StrongInteger final {
  public:
   constexpr StrongInteger() = default;
   constexpr explicit StrongInteger(int64_t value) : value_(value) {}
+  static constexpr StrongInteger Min() {
+    return StrongInteger(std::numeric_limits<int64_t>::min());
+  }
+  static constexpr StrongInteger Max() {
+    return StrongInteger(std::numeric_limits<int64_t>::max());
+  }
   // The value for "unknown": -1.
   static constexpr StrongInteger None() { return StrongInteger(-1); }
 

@@ -204,7 +204,7 @@ TEST(TelemetryCodec, ControlCharactersInTextAreEscaped) {
 
 TEST(TelemetryCodec, RoundTripOfControlRecords) {
   ControlRecord tick;
-  tick.elapsed_ns = 1'000'000'000;
+  tick.elapsed = Duration::Seconds(1);
   ControlRecord change;
   change.kind = ControlRecord::Kind::kRuleSetChange;
   change.rule_set_hash = "0123";
@@ -215,7 +215,7 @@ TEST(TelemetryCodec, RoundTripOfControlRecords) {
   ASSERT_TRUE(decoded.ok()) << decoded.status();
   ASSERT_NE(decoded->control, nullptr);
   EXPECT_EQ(decoded->control->kind, ControlRecord::Kind::kClockTick);
-  EXPECT_EQ(decoded->control->elapsed_ns, 1'000'000'000);
+  EXPECT_EQ(decoded->control->elapsed, Duration::Seconds(1));
   EncodeControl(change, &bytes);
   decoded = decoder.Decode(bytes);
   ASSERT_TRUE(decoded.ok()) << decoded.status();

@@ -435,14 +435,14 @@ Status BatchDecoder::Impl::DecodeControl(const pb::ControlRecord& in) {
       if (in.clock_tick().elapsed_ns() < 0)
         return Bad("control: negative time ", in.clock_tick().elapsed_ns());
       control.kind = ControlRecord::Kind::kClockTick;
-      control.elapsed_ns = in.clock_tick().elapsed_ns();
+      control.elapsed = Duration::Nanos(in.clock_tick().elapsed_ns());
       control.rule_set_hash.clear();
       return OkStatus();
     case pb::ControlRecord::kRuleSetChange:
       RETURN_IF_ERROR(
           CheckName("control: rule set hash", in.rule_set_change().hash(), limits.name_bytes));
       control.kind = ControlRecord::Kind::kRuleSetChange;
-      control.elapsed_ns = 0;
+      control.elapsed = Duration::Zero();
       control.rule_set_hash = in.rule_set_change().hash();
       return OkStatus();
     case pb::ControlRecord::KIND_NOT_SET:

@@ -175,7 +175,7 @@ void EncodeControl(const ControlRecord& control, std::string* out) {
   pb::TelemetryRecord record;
   switch (control.kind) {
     case ControlRecord::Kind::kClockTick:
-      record.mutable_control()->mutable_clock_tick()->set_elapsed_ns(control.elapsed_ns);
+      record.mutable_control()->mutable_clock_tick()->set_elapsed_ns(control.elapsed.ns());
       break;
     case ControlRecord::Kind::kRuleSetChange:
       record.mutable_control()->mutable_rule_set_change()->set_hash(control.rule_set_hash);

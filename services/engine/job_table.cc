@@ -7,7 +7,7 @@ namespace pitwall::engine {
 namespace {
 
 // A tombstone's snapshot contains its age. An error of up to an hour is acceptable.
-constexpr int64_t kTombstoneIntervalNs = 3600 * kNanosPerSecond;
+constexpr Duration kTombstoneInterval = Duration::Hours(1);
 
 }  // namespace
 
@@ -16,7 +16,7 @@ JobEntry* JobTable::FindEntry(std::string_view id) {
   return found == jobs_.end() ? nullptr : &found->second;
 }
 
-JobEntry* JobTable::Admit(const std::string& id, const std::string& owner, int64_t offset) {
+JobEntry* JobTable::Admit(const std::string& id, const std::string& owner, LogOffset offset) {
   if (IsFull() || ShareIsFull(owner)) return nullptr;
   EvictTombstones(offset, owner);
   JobEntry* entry = &jobs_[id];
@@ -40,7 +40,7 @@ bool JobTable::ShareIsFull(const std::string& owner) const {
   return running >= options_.partition.max_jobs_per_owner;
 }
 
-void JobTable::EvictTombstones(int64_t offset, const std::string& owner) {
+void JobTable::EvictTombstones(LogOffset offset, const std::string& owner) {
   if (jobs_.size() <
       std::min(options_.partition.max_tombstones, options_.partition.max_tombstones_per_owner))
     return;
@@ -99,8 +99,8 @@ std::vector<std::string> JobTable::NeedsReconcile() const {
   return jobs;
 }
 
-int64_t JobTable::ReplayOffset(int64_t next_offset) const {
-  int64_t least = next_offset;
+LogOffset JobTable::ReplayOffset(LogOffset next_offset) const {
+  LogOffset least = next_offset;
   for (const auto& [id, entry] : jobs_) {
     // The only state of a tombstone is its age, which its next snapshot corrects.
     if (entry.tombstone_kept && entry.is_tombstone()) continue;
@@ -109,23 +109,23 @@ int64_t JobTable::ReplayOffset(int64_t next_offset) const {
   return least;
 }
 
-std::vector<std::string> JobTable::SnapshotsDue(int64_t interval_ns, size_t limit) const {
+std::vector<std::string> JobTable::SnapshotsDue(Duration interval, size_t limit) const {
   std::vector<std::string> due;
   for (const auto& [id, entry] : jobs_) {
     if (due.size() >= limit) break;
     const bool gone = entry.job == nullptr && !entry.marked;
     const bool tombstone = entry.is_tombstone() && entry.tombstone_kept;
     if (gone || entry.snapshot_due ||
-        (entry.job != nullptr && entry.job->log_time_ns() - entry.snapshot_log_time >=
-                                     (tombstone ? kTombstoneIntervalNs : interval_ns))) {
+        (entry.job != nullptr && entry.job->log_time() - entry.snapshot_log_time >=
+                                     (tombstone ? kTombstoneInterval : interval))) {
       due.push_back(id);
     }
   }
   return due;
 }
 
-std::vector<std::string> JobTable::TakeForgotten(int64_t next_offset) {
-  int64_t least = next_offset;
+std::vector<std::string> JobTable::TakeForgotten(LogOffset next_offset) {
+  LogOffset least = next_offset;
   for (const auto& [id, entry] : jobs_) {
     if (!entry.marked) least = std::min(least, entry.replay_offset());
   }

@@ -9,28 +9,30 @@
 #include <string_view>
 #include <vector>
 
-#include "services/base/clock.h"
+#include "services/base/time.h"
 #include "services/engine/job/job.h"
 #include "services/engine/program/limits.h"
 
 namespace pitwall::engine {
 
 struct JobEntry {
-  std::unique_ptr<Job> job;      // null if the job is gone
-  int64_t first_offset = 0;      // offset of its first record, if it has no snapshot
-  int64_t from_offset = 0;       // earlier records are part of the restored state
-  int64_t snapshot_offset = -1;  // offset of its newest committed snapshot
-  int64_t snapshot_log_time = 0;
-  int64_t gone_at = -1;          // offset after the record that removed the job
-  bool marked = false;           // the committed snapshot marks the job as gone
-  bool tombstone_kept = false;   // the committed snapshot marks the job as ended
-  bool needs_reconcile = false;  // history was lost since the last alert reconciliation
-  bool snapshot_due = false;     // due regardless of the last snapshot's age
+  std::unique_ptr<Job> job;  // null if the job is gone
+  LogOffset first_offset;    // offset of its first record, if it has no snapshot
+  LogOffset from_offset;     // earlier records are part of the restored state
+  LogOffset snapshot_offset = LogOffset::None();  // offset of its newest committed snapshot
+  Duration snapshot_log_time;
+  LogOffset gone_at = LogOffset::None();  // offset after the record that removed the job
+  bool marked = false;                    // the committed snapshot marks the job as gone
+  bool tombstone_kept = false;            // the committed snapshot marks the job as ended
+  bool needs_reconcile = false;           // history was lost since the last alert reconciliation
+  bool snapshot_due = false;              // due regardless of the last snapshot's age
 
   bool running() const { return job != nullptr && !job->lifecycle().ended(); }
   bool is_tombstone() const { return job != nullptr && job->lifecycle().ended(); }
   // Returns the offset from which records are needed to rebuild the job.
-  int64_t replay_offset() const { return snapshot_offset >= 0 ? snapshot_offset : first_offset; }
+  LogOffset replay_offset() const {
+    return snapshot_offset != LogOffset::None() ? snapshot_offset : first_offset;
+  }
 };
 
 // Enforces the limits on the number of jobs. Not thread-safe.
@@ -43,7 +45,7 @@ class JobTable {
   // Adds the entry of a new job at its first record. If there are too many tombstones, in total or
   // for the owner, evicts the tombstone of the job that ended first. Returns null if too many jobs
   // are running.
-  JobEntry* Admit(const std::string& id, const std::string& owner, int64_t offset);
+  JobEntry* Admit(const std::string& id, const std::string& owner, LogOffset offset);
   void Put(const std::string& id, JobEntry entry) { jobs_[id] = std::move(entry); }
   void Drop(const std::string& id) { jobs_.erase(id); }
   // Calls `f(entry)` for each entry in ID order.
@@ -62,18 +64,18 @@ class JobTable {
   std::vector<std::string> NeedsReconcile() const;
   // Returns the minimum offset from which records must be read to rebuild the state, or
   // `next_offset` if snapshots contain all records.
-  int64_t ReplayOffset(int64_t next_offset) const;
-  // Returns at most `limit` jobs whose snapshot is older than `interval_ns` of log time, or that
+  LogOffset ReplayOffset(LogOffset next_offset) const;
+  // Returns at most `limit` jobs whose snapshot is older than `interval` of log time, or that
   // went away after their snapshot.
-  std::vector<std::string> SnapshotsDue(int64_t interval_ns, size_t limit) const;
+  std::vector<std::string> SnapshotsDue(Duration interval, size_t limit) const;
   // Returns the ended jobs whose markers are no longer needed, and removes them from the table.
-  std::vector<std::string> TakeForgotten(int64_t next_offset);
+  std::vector<std::string> TakeForgotten(LogOffset next_offset);
 
  private:
   bool IsFull() const;
   // Returns whether the owner has reached the limit of jobs per owner.
   bool ShareIsFull(const std::string& owner) const;
-  void EvictTombstones(int64_t offset, const std::string& owner);
+  void EvictTombstones(LogOffset offset, const std::string& owner);
 
   const EngineOptions options_;
   std::map<std::string, JobEntry, std::less<>> jobs_;

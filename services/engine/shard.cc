@@ -23,12 +23,12 @@ Status Shard::SetInitialRules(const std::string& hash) {
   return OkStatus();
 }
 
-void Shard::StartAt(int64_t offset, int64_t strangers_from) {
+void Shard::StartAt(LogOffset offset, LogOffset strangers_from) {
   next_offset_ = offset;
   strangers_from_ = strangers_from;
 }
 
-void Shard::RebuildStrangers(int64_t upto, bool whole) {
+void Shard::RebuildStrangers(LogOffset upto, bool whole) {
   rebuild_upto_ = upto;
   rebuild_whole_ = whole;
 }
@@ -36,11 +36,11 @@ void Shard::RebuildStrangers(int64_t upto, bool whole) {
 void Shard::PostponeSnapshot(const std::string& job) {
   JobEntry& entry = *jobs_.FindEntry(job);
   entry.snapshot_due = false;
-  if (entry.job != nullptr) entry.snapshot_log_time = entry.job->log_time_ns();
+  if (entry.job != nullptr) entry.snapshot_log_time = entry.job->log_time();
 }
 
-void Shard::LoseHistory(int64_t upto) {
-  log_time_read_ns_ = 0;  // The lost records may contain a new job.
+void Shard::LoseHistory(LogOffset upto) {
+  log_time_read_ = Duration::Zero();  // The lost records may contain a new job.
   jobs_.ForEach([&](JobEntry& entry) {
     if (!entry.running() || entry.from_offset >= upto) return;
     entry.job->LoseHistory();
@@ -73,15 +73,16 @@ Status Shard::RestoreJob(const JobSnapshot& snapshot) {
     entry.job = std::make_unique<Job>(snapshot.job, std::move(rules), options_, &counters_);
     BinaryReader reader(snapshot.payload);
     if (Status status = entry.job->Restore(reader, snapshot.format); !status.ok()) {
-      return Annotate(status, Cat("job ", Quote(snapshot.job), " at offset ", snapshot.offset));
+      return Annotate(status,
+                      Cat("job ", Quote(snapshot.job), " at offset ", snapshot.offset.value()));
     }
-    entry.snapshot_log_time = entry.job->log_time_ns();
+    entry.snapshot_log_time = entry.job->log_time();
     entry.tombstone_kept = entry.job->lifecycle().ended();
     ++counters_.restored_jobs;
   } else {
     return DataLoss(Cat(
-        "job ", Quote(snapshot.job), " at offset ", snapshot.offset, ": snapshot has format ",
-        snapshot.format, ", but this version reads ",
+        "job ", Quote(snapshot.job), " at offset ", snapshot.offset.value(),
+        ": snapshot has format ", snapshot.format, ", but this version reads ",
         kSnapshotJobBefore == kSnapshotJob ? "" : Cat(kSnapshotJobBefore, " and "), kSnapshotJob,
         "; start the version that wrote it, or a version in between (docs/upgrade.md)"));
   }
@@ -89,7 +90,7 @@ Status Shard::RestoreJob(const JobSnapshot& snapshot) {
   return OkStatus();
 }
 
-Status Shard::Apply(int64_t offset, int64_t append_time_ns, std::string_view key,
+Status Shard::Apply(LogOffset offset, AppendTime append_time, std::string_view key,
                     std::string_view value, EventSink* out) {
   StatusOr<codec::DecodedRecord> record = decoder_.Decode(value);
   if (!record.ok()) {
@@ -102,14 +103,14 @@ Status Shard::Apply(int64_t offset, int64_t append_time_ns, std::string_view key
   if (record->control != nullptr) {
     RETURN_IF_ERROR(ApplyControl(offset, *record->control, out));
   } else {
-    ApplyBatch(offset, append_time_ns, *record->batch, value, out);
+    ApplyBatch(offset, append_time, *record->batch, value, out);
   }
   ++counters_.records;
   next_offset_ = offset + 1;
   return OkStatus();
 }
 
-void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batch,
+void Shard::ApplyBatch(LogOffset offset, AppendTime append_time, const Batch& batch,
                        std::string_view raw, EventSink* out) {
   JobEntry* known = jobs_.FindEntry(batch.job);
   if (known == nullptr) {
@@ -125,28 +126,27 @@ void Shard::ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batc
   if (entry.job != nullptr && entry.job->DisplaceFor(batch, out)) entry.job.reset();
   if (entry.job == nullptr) {
     entry.job = std::make_unique<Job>(batch.job, rule_set_, options_, &counters_);
-    entry.gone_at = -1;
+    entry.gone_at = LogOffset::None();
     entry.tombstone_kept = false;
     entry.marked = false;
-    entry.snapshot_log_time = 0;
+    entry.snapshot_log_time = Duration::Zero();
     // By that time, any earlier job with this ID has been silent for too long.
-    if (offset < rebuild_upto_ && !rebuild_whole_ &&
-        log_time_read_ns_ <= options_.ends.silence_ns) {
+    if (offset < rebuild_upto_ && !rebuild_whole_ && log_time_read_ <= options_.ends.silence) {
       entry.job->LoseHistory();
       entry.needs_reconcile = true;
     }
   }
-  entry.job->OnBatch({offset, append_time_ns}, batch, raw, out);
+  entry.job->OnBatch({offset, append_time}, batch, raw, out);
   if (entry.tombstone_kept && !entry.job->lifecycle().ended()) {
     // The ended job resumes. Since its snapshot, it received only ticks, which aged its tombstone.
     // The job is rebuilt from this record and soon gets another snapshot.
     entry.tombstone_kept = false;
     entry.snapshot_offset = offset;
-    entry.snapshot_log_time = INT64_MIN / 2;
+    entry.snapshot_log_time = Duration::Min() / 2;
   }
 }
 
-Status Shard::ApplyControl(int64_t offset, const ControlRecord& control, EventSink* out) {
+Status Shard::ApplyControl(LogOffset offset, const ControlRecord& control, EventSink* out) {
   if (control.kind == ControlRecord::Kind::kRuleSetChange) {
     if (control.rule_set_hash == rule_sets_.hash()) return OkStatus();
     ASSIGN_OR_RETURN(CompiledRulesPtr rules, rules_->Load(control.rule_set_hash));
@@ -159,10 +159,10 @@ Status Shard::ApplyControl(int64_t offset, const ControlRecord& control, EventSi
     return OkStatus();
   }
   ++counters_.ticks;
-  log_time_read_ns_ += control.elapsed_ns;
+  log_time_read_ += control.elapsed;
   jobs_.ForEach([&](JobEntry& entry) {
     if (entry.job == nullptr || offset < entry.from_offset) return;
-    entry.job->OnTick(control.elapsed_ns, out);
+    entry.job->OnTick(control.elapsed, out);
     if (entry.job->lifecycle().gone()) {
       entry.job.reset();
       entry.gone_at = offset + 1;
@@ -177,7 +177,7 @@ void Shard::FinishInput(bool end_jobs, EventSink* out) {
   });
 }
 
-JobSnapshot Shard::Snapshot(const std::string& job, int64_t offset) const {
+JobSnapshot Shard::Snapshot(const std::string& job, LogOffset offset) const {
   JobSnapshot snapshot{.job = job,
                        .offset = offset,
                        .rule_set_hash = rule_sets_.hash(),
@@ -199,7 +199,7 @@ void Shard::SnapshotCommitted(const JobSnapshot& snapshot) {
   entry->snapshot_due = false;
   entry->marked = snapshot.format == kSnapshotGone;
   entry->tombstone_kept = entry->is_tombstone();
-  if (entry->job != nullptr) entry->snapshot_log_time = entry->job->log_time_ns();
+  if (entry->job != nullptr) entry->snapshot_log_time = entry->job->log_time();
   // Only the rule set that is active at the replay offset, and later rule sets, can still be
   // requested.
   rule_sets_.ForgetBefore(replay_offset());

@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "services/base/time.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/engine/job/job.h"
 #include "services/engine/job_table.h"
@@ -44,7 +45,7 @@ inline bool ReadsSnapshot(uint32_t format) {
 
 struct JobSnapshot {
   std::string job;
-  int64_t offset = 0;  // offset after the records that the state contains
+  LogOffset offset;  // offset after the records that the state contains
   std::string rule_set_hash;
   uint32_t format = kSnapshotJob;
   std::string payload;
@@ -60,13 +61,13 @@ class Shard {
   // Sets the offset of the first record to read. replay_offset() returns it until that record is
   // read. Jobs that were not restored start at or after `strangers_from`, because jobs in earlier
   // records are over.
-  void StartAt(int64_t offset, int64_t strangers_from = INT64_MIN);
+  void StartAt(LogOffset offset, LogOffset strangers_from = LogOffset::Min());
   // Rebuilds the jobs found below `upto` after the state of jobs was lost. `whole` means that the
-  // log reaches back to its first record. Otherwise, a job found within the first `silence_ns` may
+  // log reaches back to its first record. Otherwise, a job found within the first `silence` may
   // have started earlier, so its history is lost.
-  void RebuildStrangers(int64_t upto, bool whole);
+  void RebuildStrangers(LogOffset upto, bool whole);
   // Records that jobs have missed records below `upto`, because those no longer exist.
-  void LoseHistory(int64_t upto);
+  void LoseHistory(LogOffset upto);
   // Drops the job as if it had not been restored.
   void DropJob(const std::string& job) { jobs_.Drop(job); }
   // Postpones by one interval a snapshot that cannot be written now.
@@ -78,8 +79,8 @@ class Shard {
   // Applies one record. Invalid bytes are counted and dead-lettered, and do not cause an error.
   // After an error (for example, if rules cannot be loaded), the record has not been applied and
   // must be fed again.
-  Status Apply(int64_t offset, int64_t append_time_ns, std::string_view key, std::string_view value,
-               EventSink* out);
+  Status Apply(LogOffset offset, AppendTime append_time, std::string_view key,
+               std::string_view value, EventSink* out);
   // Finishes the input by applying all input that was read. With `end_jobs`, ends all jobs.
   void FinishInput(bool end_jobs, EventSink* out);
 
@@ -88,11 +89,11 @@ class Shard {
   const JobTable& jobs() const { return jobs_; }
   // Returns the minimum offset from which records must be read to rebuild the state, given the
   // snapshots (L of time-model.md).
-  int64_t replay_offset() const { return jobs_.ReplayOffset(next_offset_); }
+  LogOffset replay_offset() const { return jobs_.ReplayOffset(next_offset_); }
 
   // Returns the job's state after every record below `offset`. `offset` must be the offset after
   // the last applied record.
-  JobSnapshot Snapshot(const std::string& job, int64_t offset) const;
+  JobSnapshot Snapshot(const std::string& job, LogOffset offset) const;
   // Must be called after the snapshot has been committed.
   void SnapshotCommitted(const JobSnapshot& snapshot);
   // Returns the ended jobs whose markers are no longer needed, so that their keys may be deleted.
@@ -102,9 +103,9 @@ class Shard {
   const EngineCounters& counters() const { return counters_; }
 
  private:
-  Status ApplyControl(int64_t offset, const ControlRecord& control, EventSink* out);
-  void ApplyBatch(int64_t offset, int64_t append_time_ns, const Batch& batch, std::string_view raw,
-                  EventSink* out);
+  Status ApplyControl(LogOffset offset, const ControlRecord& control, EventSink* out);
+  void ApplyBatch(LogOffset offset, AppendTime append_time, const Batch& batch,
+                  std::string_view raw, EventSink* out);
 
   RuleSetProvider* const rules_;
   const EngineOptions options_;
@@ -113,11 +114,11 @@ class Shard {
   RuleSetHistory rule_sets_;
   CompiledRulesPtr rule_set_;  // The active rule set.
   JobTable jobs_;
-  int64_t next_offset_ = 0;
-  int64_t strangers_from_ = INT64_MIN;
-  int64_t rebuild_upto_ = INT64_MIN;  // Jobs found below this offset are rebuilt.
+  LogOffset next_offset_;
+  LogOffset strangers_from_ = LogOffset::Min();
+  LogOffset rebuild_upto_ = LogOffset::Min();  // Jobs found below this offset are rebuilt.
   bool rebuild_whole_ = true;
-  int64_t log_time_read_ns_ = 0;  // In ticks since reading started.
+  Duration log_time_read_;  // In ticks since reading started.
 };
 
 }  // namespace pitwall::engine

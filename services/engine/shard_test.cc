@@ -39,9 +39,9 @@ groups:
 TEST(ShardTest, SnapshotOfUnsupportedFormat_IsRejectedWithAdvice) {
   ShardForTest shard("groups: []\n");
   FeedSecond(&shard, "n", SchemaOf({{Labels({{kMetricName, "m"}}), SeriesKind::kGauge}}), 1, 1, 0);
-  const std::vector<std::string> jobs = shard.shard().jobs().SnapshotsDue(0, 10);
+  const std::vector<std::string> jobs = shard.shard().jobs().SnapshotsDue(Duration::Zero(), 10);
   ASSERT_FALSE(jobs.empty());
-  JobSnapshot snapshot = shard.shard().Snapshot(jobs[0], 1);
+  JobSnapshot snapshot = shard.shard().Snapshot(jobs[0], LogOffset(1));
   EXPECT_EQ(snapshot.format, kSnapshotJob);
   EXPECT_TRUE(ReadsSnapshot(kSnapshotJob));
   EXPECT_TRUE(ReadsSnapshot(kSnapshotJobBefore));

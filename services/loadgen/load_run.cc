@@ -168,7 +168,7 @@ Status LoadRun::DeliverUntil(int64_t at_ns) {
 Status LoadRun::Tick(int64_t at_ns) {
   for (; next_tick_ns_ <= at_ns; next_tick_ns_ += kNanosPerSecond) {
     ControlRecord tick;
-    tick.elapsed_ns = ticked_ ? kNanosPerSecond : 0;
+    tick.elapsed = Duration::Seconds(ticked_ ? 1 : 0);
     ticked_ = true;
     std::string bytes;
     codec::EncodeControl(tick, &bytes);

@@ -3,14 +3,14 @@
 
 #include <cstdint>
 
-#include "services/model/position.h"
+#include "services/base/time.h"
 
 namespace pitwall {
 
 struct EvalTime {
-  int64_t position = 0;    // on the rule's clock
-  int64_t time_ns = 0;     // event time; equals the position on the time clock
-  int64_t step = kNoStep;  // kNoStep: unknown
+  Position position;         // on the rule's clock
+  EventTime time;            // equals the position on the time clock
+  Step step = Step::None();  // Step::None(): unknown
   uint64_t attempt = 0;
 };
 

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/base/time.h"
 #include "services/model/job.h"
 #include "services/model/labels.h"
 #include "services/model/position.h"
@@ -150,8 +151,8 @@ struct Batch {
 struct ControlRecord {
   enum class Kind { kClockTick, kRuleSetChange };
   Kind kind = Kind::kClockTick;
-  // kClockTick only: monotonic time since this owner's last tick; 0 for its first.
-  int64_t elapsed_ns = 0;
+  // kClockTick only: monotonic time since this owner's last tick; zero for its first.
+  Duration elapsed;
   std::string rule_set_hash;  // kRuleSetChange only
 };
 

@@ -95,23 +95,24 @@ StatusOr<QueryAnswer> RunLive(const std::vector<QuerySeries>& series, const Quer
   for (const plan::Subquery& subquery : domain.subqueries) from -= subquery.reach;
   if (!points.empty()) from = std::min(from, points.front().position - 1);
   store.SetOrigin(query.start);
-  subqueries.SetOrigin(query.start);
-  if (!domain.subqueries.empty()) subqueries.schedule().Start(from, kMinPosition);
+  subqueries.SetOrigin(Position::FromNs(query.start));
+  if (!domain.subqueries.empty())
+    subqueries.schedule().Start(Position::FromNs(from), Position::Earliest());
   size_t next = 0, elements = 0;
   for (int64_t tick = query.start; tick <= query.end;) {
     RETURN_IF_ERROR(meter.Check());
-    const int64_t at = std::min(tick, subqueries.schedule().NextTick());
+    const int64_t at = std::min(tick, subqueries.schedule().NextTick().ns());
     RETURN_IF_ERROR(Feed(points, at, &next, &store));
     store.SealTo(at);
     store.BeginTick(at);
     evaluator.Begin(at, &store.results(), subqueries.views());
-    subqueries.Begin(at);
+    subqueries.Begin(Position::FromNs(at));
     subqueries.Finish(&evaluator);
     if (at < tick) continue;
     ASSIGN_OR_RETURN(const eval::Vector* result, evaluator.Evaluate(root));
     for (const plan::DemandRef& ref : engine::DemandsBelow(domain, root)) {
       RETURN_IF_ERROR(ref.source == 0 ? store.results().StatusOf(ref.demand)
-                                      : subqueries.Check(ref, tick));
+                                      : subqueries.Check(ref, Position::FromNs(tick)));
     }
     QueryAnswer::Tick out{tick, {}};
     for (size_t i = 0; i < result->size(); ++i) {

@@ -1,10 +1,11 @@
 #include "services/processor/grace_watch.h"
 
 #include <map>
+#include <optional>
 #include <utility>
 
-#include "services/base/clock.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 
 namespace pitwall::processor {
 namespace {
@@ -17,10 +18,11 @@ std::vector<std::string> GraceWatch::Look(const std::vector<const engine::Job*>&
   std::map<std::string, int64_t, std::less<>> next_line;
   waiting_ = 0;
   for (const engine::Job* job : jobs) {
-    const auto left_ns = job->lifecycle().OverInNs();
-    if (!left_ns.has_value()) continue;
+    const std::optional<Duration> over_in = job->lifecycle().OverIn();
+    if (!over_in.has_value()) continue;
     ++waiting_;
-    const int64_t left = (*left_ns + kNanosPerSecond - 1) / kNanosPerSecond;
+    const int64_t left =
+        (*over_in + Duration::Seconds(1) - Duration::Nanos(1)) / Duration::Seconds(1);
     const auto known = next_line_.find(job->identity().id);
     if (known == next_line_.end() && next_line.size() >= kMostJobs) continue;
     if (known != next_line_.end() && left > known->second) {

@@ -167,9 +167,10 @@ class ParameterChangeHandlerTest : public ::testing::Test {
     EXPECT_TRUE(shard.SetInitialRules("").ok());
     engine::EventSink outputs;
     for (const Record& record : log_.Records(kTelemetryTopic)) {
-      EXPECT_TRUE(
-          shard.Apply(record.offset, record.append_time_ns, record.key, record.value, &outputs)
-              .ok());
+      EXPECT_TRUE(shard
+                      .Apply(LogOffset(record.offset), AppendTime::FromNs(record.append_time_ns),
+                             record.key, record.value, &outputs)
+                      .ok());
     }
     std::vector<std::string> events;
     for (const IssueEvent& event : outputs.events)

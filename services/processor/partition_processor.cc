@@ -65,8 +65,8 @@ void PartitionProcessor::Interrupt() {
 }
 
 std::string PartitionProcessor::Metadata(const SnapshotSum& snapshots) const {
-  const int64_t replay = shard_->replay_offset();
-  return EncodeCommitMetadata({.replay = replay,
+  const LogOffset replay = shard_->replay_offset();
+  return EncodeCommitMetadata({.replay = replay.value(),
                                .rules = shard_->rule_sets().HashAt(replay),
                                .snapshots = snapshots,
                                .applied = input_.applied(),
@@ -99,8 +99,9 @@ Status PartitionProcessor::ApplyRecords() {
     const bool suppressed = replay_.Suppresses(record->offset);
     if (!suppressed) RETURN_IF_ERROR(replay_.Settle(log_, shard_.get(), &outputs->events));
     engine::EventSink scratch;
-    if (Status applied = shard_->Apply(record->offset, record->append_time_ns, record->key,
-                                       record->value, suppressed ? &scratch : outputs);
+    if (Status applied =
+            shard_->Apply(LogOffset(record->offset), AppendTime::FromNs(record->append_time_ns),
+                          record->key, record->value, suppressed ? &scratch : outputs);
         !applied.ok())
       return reset_.NoteFault(record->offset, std::move(applied));
     replay_.NoteApplied(record->offset);
@@ -143,8 +144,8 @@ Status PartitionProcessor::RunOnce(int64_t timeout_ns) {
       commits_.Pending(next) && commits_.Elapsed(now, options_.commit_interval_ns);
   if (!commits_.MustCommit() && !tick && !rules_due && !idle_due && !input_due) return OkStatus();
   RETURN_IF_ERROR(CommitNow(tick));
-  const std::vector<std::string> due =
-      shard_->jobs().SnapshotsDue(options_.snapshot_interval_ns, options_.snapshots_per_round);
+  const std::vector<std::string> due = shard_->jobs().SnapshotsDue(
+      Duration::Nanos(options_.snapshot_interval_ns), options_.snapshots_per_round);
   if (due.empty() || replay_.Suppresses(commits_.committed_offset()) || replay_.Suppresses(next))
     return OkStatus();
   RETURN_IF_ERROR(snapshots_.Write(due, next, shard_.get()));
@@ -200,8 +201,8 @@ Status PartitionProcessor::Finish() {
   if (replay_.Suppresses(commits_.committed_offset()) || replay_.Suppresses(input_.next_offset()))
     return OkStatus();
   RETURN_IF_ERROR(replay_.Settle(log_, shard_.get(), &commits_.outputs()->events));
-  RETURN_IF_ERROR(snapshots_.Write(shard_->jobs().SnapshotsDue(0, SIZE_MAX), input_.next_offset(),
-                                   shard_.get()));
+  RETURN_IF_ERROR(snapshots_.Write(shard_->jobs().SnapshotsDue(Duration::Zero(), SIZE_MAX),
+                                   input_.next_offset(), shard_.get()));
   released_ = true;
   return CommitNow(/*with_tick=*/false);  // commits the offset at which the next owner starts
 }
@@ -220,7 +221,7 @@ void PartitionProcessor::Publish() {
   stats.commits = commits_.stats();
   stats.replay = replay_.stats();
   stats.end_offset = std::max(end_.end(), input_.next_offset());
-  stats.replay_offset = shard_->replay_offset();
+  stats.replay_offset = shard_->replay_offset().value();
   stats.caught_up_ns = end_.caught_up_ns();
   stats.snapshots = stored_.written();
   memory_.Measure(*shard_);

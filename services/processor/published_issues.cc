@@ -120,7 +120,7 @@ void PublishedIssues::EmitStatuses(const engine::Job& job, std::vector<IssueEven
       }
     }
     event.attempt = job.lifecycle().attempt();
-    SetStatus(now.status, now.reason, job.clock().watermark(), &event);
+    SetStatus(now.status, now.reason, job.clock().watermark().ns(), &event);
     out->push_back(std::move(event));
   }
 }

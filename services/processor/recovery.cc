@@ -68,7 +68,7 @@ StatusOr<int64_t> PartitionProcessor::Restore(ResumePoint* resume) {
     // set, because a rule change can only be appended after those records.
     initial_rules_ = resume->log_end > resume->log_start ? shared_.wanted_rules() : "";
     RETURN_IF_ERROR(shard_->SetInitialRules(initial_rules_));
-    shard_->StartAt(resume->log_start);
+    shard_->StartAt(LogOffset(resume->log_start));
     return resume->log_start;
   }
   const auto restore = [&] {

@@ -309,7 +309,7 @@ groups:
 )rules";
 
   RuleSetsOfTheDead() {
-    options_.engine.ends.silence_ns = 6 * kNanosPerSecond;
+    options_.engine.ends.silence = Duration::Seconds(6);
     EXPECT_TRUE(Open().ok());
   }
   void Change() {

@@ -202,7 +202,10 @@ int RunWholePath(const Options& options, const engine::CompiledRulesPtr& rules) 
     }
     const int64_t now = bench::kBase + t * kNanosPerSecond;
     for (const auto& source : records.by_source) {
-      if (!shard.Apply(offset++, now, "job", source[static_cast<size_t>(t)], &outputs).ok())
+      if (!shard
+               .Apply(LogOffset(offset++), AppendTime::FromNs(now), "job",
+                      source[static_cast<size_t>(t)], &outputs)
+               .ok())
         return 1;
     }
   }
@@ -245,7 +248,7 @@ int RunWholePath(const Options& options, const engine::CompiledRulesPtr& rules) 
 // Prints the result of each rule at the last tick, as prometheus/main.go does.
 class Verdicts final : public engine::RuleObserver {
  public:
-  explicit Verdicts(int64_t last) : last_(last) {}
+  explicit Verdicts(Position last) : last_(last) {}
   void Failed(const plan::Rule& rule, const Status& error) override {
     std::fprintf(stderr, "%s: %s\n", rule.name.c_str(), error.ToString().c_str());
   }
@@ -256,7 +259,7 @@ class Verdicts final : public engine::RuleObserver {
     line.count = state.firing() + state.pending();
     for (size_t i = 0; i < line.count; ++i) line.sum += state.Active(i).value;
   }
-  void Recorded(const Labels& labels, int64_t position, double value) override {
+  void Recorded(const Labels& labels, Position position, double value) override {
     if (position != last_ || IsStale(value)) return;
     Line& line = lines_[std::string(labels.Get(kMetricName))];
     ++line.count;
@@ -273,7 +276,7 @@ class Verdicts final : public engine::RuleObserver {
     size_t firing = 0;
     double sum = 0;
   };
-  int64_t last_;
+  Position last_;
   std::map<std::string, Line> lines_;
 };
 
@@ -298,11 +301,12 @@ bool PlanRows(const BenchData& data, int series, window::SeriesStore* store,
 int RunRulesOnly(const Options& options, const engine::CompiledRulesPtr& rules) {
   engine::EngineCounters counters;
   engine::ClockDomain runner(rules->program(), 0, {}, &counters);
-  const int64_t last = bench::kBase + (options.seconds - 1) * kNanosPerSecond;
+  const Position begin_at = Position::FromNs(bench::kBase);
+  const Position last = begin_at + Duration::Seconds(options.seconds - 1);
   Verdicts verdicts(last);
   if (options.check) runner.evaluator().SetObserver(&verdicts);
   runner.ticks().SetOrigin(
-      bench::kBase, options.check ? bench::kBase + (kWarmUp - 1) * kNanosPerSecond : kMinPosition);
+      begin_at, options.check ? begin_at + Duration::Seconds(kWarmUp - 1) : Position::Earliest());
   BenchData data(options.data, options.series);
   std::vector<window::RowPlanId> plans;
   std::vector<std::string> names;
@@ -329,9 +333,9 @@ int RunRulesOnly(const Options& options, const engine::CompiledRulesPtr& rules) 
                                static_cast<uint64_t>(t) + 1, 0};
       if (!runner.store()->Append(key, plans[s], rows[s]).ok()) return 1;
     }
-    const int64_t now = bench::kBase + t * kNanosPerSecond;
-    for (int64_t tick = runner.ticks().NextTick(); tick <= now; tick = runner.ticks().NextTick())
-      runner.Evaluate({.position = tick, .time_ns = tick, .attempt = 1}, job, &outputs);
+    const Position now = begin_at + Duration::Seconds(t);
+    for (Position tick = runner.ticks().NextTick(); tick <= now; tick = runner.ticks().NextTick())
+      runner.Evaluate({.position = tick, .time = EventTimeOf(tick), .attempt = 1}, job, &outputs);
     // Runs once per minute, as in a job.
     if (t % 60 == 0) runner.Expire();
     if (t >= kWarmUp) cpu += CpuSeconds() - begin;

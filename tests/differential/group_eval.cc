@@ -92,8 +92,8 @@ class Watch final : public engine::RuleObserver {
       const alert::ActiveAlert active = state.Active(i);
       alerts_.BeginArray();
       alerts_.String(active.firing ? "firing" : "pending");
-      WriteMillis(active.active->time_ns, &alerts_);
-      WriteMillis(active.firing ? active.started->time_ns : 0, &alerts_);
+      WriteMillis(active.active->time.ns(), &alerts_);
+      WriteMillis(active.firing ? active.started->time.ns() : 0, &alerts_);
       alerts_.String(Hexadecimal(active.value));
       WriteLabels(*active.labels, &alerts_);
       alerts_.BeginArray();
@@ -109,9 +109,9 @@ class Watch final : public engine::RuleObserver {
     alerts_.EndArray();
     alerts_.EndArray();
   }
-  void Recorded(const Labels& labels, int64_t position, double value) override {
+  void Recorded(const Labels& labels, Position position, double value) override {
     recorded_.BeginArray();
-    WriteMillis(position, &recorded_);
+    WriteMillis(position.ns(), &recorded_);
     recorded_.String(IsStale(value) ? "stale" : Hexadecimal(value));
     WriteLabels(labels, &recorded_);
     recorded_.EndArray();
@@ -232,7 +232,7 @@ class GroupRun {
   Status Load(const RuleSetVersion& version) {
     ASSIGN_OR_RETURN(program_, Compile(version));
     runner_ = MakeRunner();
-    runner_->ticks().SetOrigin(run_.start);
+    runner_->ticks().SetOrigin(Position::FromNs(run_.start));
     std::map<int64_t, std::vector<std::pair<size_t, double>>> rows;
     for (size_t i = 0; i < series_.size(); ++i) {
       for (const auto& [position, value] : series_[i].samples)
@@ -265,13 +265,17 @@ class GroupRun {
     return OkStatus();
   }
 
+  static EvalTime At(int64_t ns) {
+    return {.position = Position::FromNs(ns), .time = EventTime::FromNs(ns), .attempt = 1};
+  }
+
   Status RunTo(int64_t until, std::string* ticks) {
-    for (int64_t tick = runner_->ticks().NextTick(); tick <= until;
-         tick = runner_->ticks().NextTick()) {
+    for (int64_t tick = runner_->ticks().NextTick().ns(); tick <= until;
+         tick = runner_->ticks().NextTick().ns()) {
       RETURN_IF_ERROR(Feed(tick));
       watch_.Begin();
       engine::EventSink outputs;
-      runner_->Evaluate({.position = tick, .time_ns = tick, .attempt = 1}, job_, &outputs);
+      runner_->Evaluate(At(tick), job_, &outputs);
       CatTo(*ticks, ticks->empty() ? "" : ",", "{\"t\":", tick / kMillisecond,
             ",\"failed\":", watch_.Failures(), ",\"alerts\":", watch_.TakeAlerts(),
             ",\"rec\":", watch_.TakeRecorded(), ",\"events\":", EventsText(outputs), "}");
@@ -293,8 +297,7 @@ class GroupRun {
       }
     }
     watch_.Begin();
-    runner_->Replace(program_, 0, {.position = version.from, .time_ns = version.from, .attempt = 1},
-                     job_, outputs);
+    runner_->Replace(program_, 0, At(version.from), job_, outputs);
     watch_.Forget(kept);
     return Intern();
   }

@@ -20,7 +20,7 @@ constexpr int64_t kEvery = 20;  // records
 
 void Print(const engine::Shard& shard, int32_t partition, int64_t offset) {
   for (const engine::Job* job : shard.jobs().All()) {
-    const engine::JobSnapshot snapshot = shard.Snapshot(job->identity().id, offset);
+    const engine::JobSnapshot snapshot = shard.Snapshot(job->identity().id, LogOffset(offset));
     std::printf("%d %" PRId64 " %s %u %zu %s\n", partition, offset, snapshot.job.c_str(),
                 snapshot.format, snapshot.payload.size(), StableHashHex(snapshot.payload).c_str());
   }
@@ -39,8 +39,9 @@ Status Replay(Log* log, int32_t partition, engine::RuleSetProvider* rules) {
     records.clear();
     RETURN_IF_ERROR(reader->Poll(2000, 8 << 20, kNanosPerSecond, &records));
     for (const Record& record : records) {
-      RETURN_IF_ERROR(
-          shard.Apply(record.offset, record.append_time_ns, record.key, record.value, &events));
+      RETURN_IF_ERROR(shard.Apply(LogOffset(record.offset),
+                                  AppendTime::FromNs(record.append_time_ns), record.key,
+                                  record.value, &events));
       events = {};
       next = record.offset + 1;
       if (++applied % kEvery == 0) Print(shard, partition, next);

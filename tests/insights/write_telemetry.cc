@@ -101,7 +101,7 @@ class Writer {
     if (words[0] == "clock" && words.size() == 2) {
       last_ns_ = std::stoll(std::string(words[1]));
       ControlRecord tick;
-      tick.elapsed_ns = ticked_ ? kNanosPerSecond : 0;
+      tick.elapsed = Duration::Seconds(ticked_ ? 1 : 0);
       ticked_ = true;
       std::string bytes;
       codec::EncodeControl(tick, &bytes);

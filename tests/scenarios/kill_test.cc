@@ -213,8 +213,10 @@ TEST(Kill, CommittedEventsEqualThoseOfUninterruptedRun) {
   ASSERT_TRUE(shard.SetInitialRules("").ok());
   engine::EventSink outputs;
   for (const Record& record : ReadAll(log->get(), kTelemetryTopic, kPartition)) {
-    ASSERT_TRUE(
-        shard.Apply(record.offset, record.append_time_ns, record.key, record.value, &outputs).ok());
+    ASSERT_TRUE(shard
+                    .Apply(LogOffset(record.offset), AppendTime::FromNs(record.append_time_ns),
+                           record.key, record.value, &outputs)
+                    .ok());
   }
   std::vector<std::string> unbroken;
   for (const IssueEvent& event : outputs.events)

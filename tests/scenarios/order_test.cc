@@ -54,8 +54,10 @@ std::vector<std::string> Replay(engine::RuleSetProvider* rules,
   engine::EventSink outputs;
   int64_t offset = 0;
   for (const PlannedRecord& record : records) {
-    EXPECT_TRUE(
-        shard.Apply(offset++, record.append_time_ns, record.key, record.value, &outputs).ok());
+    EXPECT_TRUE(shard
+                    .Apply(LogOffset(offset++), AppendTime::FromNs(record.append_time_ns),
+                           record.key, record.value, &outputs)
+                    .ok());
   }
   *counters = shard.counters();
   return Encoded(outputs.events);

@@ -156,9 +156,10 @@ std::vector<IssueEvent> ScenarioTest::Reference(int64_t below) {
     EXPECT_TRUE((*reader)->Poll(1000, 8 << 20, 0, &records).ok());
     for (const Record& record : records) {
       if (record.offset >= below) return outputs.events;
-      EXPECT_TRUE(
-          shard.Apply(record.offset, record.append_time_ns, record.key, record.value, &outputs)
-              .ok());
+      EXPECT_TRUE(shard
+                      .Apply(LogOffset(record.offset), AppendTime::FromNs(record.append_time_ns),
+                             record.key, record.value, &outputs)
+                      .ok());
     }
   }
   return outputs.events;

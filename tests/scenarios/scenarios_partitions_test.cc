@@ -98,7 +98,7 @@ TEST_P(Scenario, S17_WritesToOnePartitionFailForThirtySeconds) {
     while (appender.good_records < good_offered) {
     }
     plan.Wait(kSecond);
-    plan.Control(TickRecord(kSecond));
+    plan.Control(TickRecord(Duration::Seconds(1)));
     Write({plan.records.back()});  // of the healthy partition
     clock_.AwaitWaiters(1);
     clock_.Advance(kSecond);

@@ -218,7 +218,7 @@ Plan BrokerAway(int64_t base, const std::array<size_t, 3>& next) {
     back.push_back(next[s / 5 - 1]);
     for (const std::string& value : spooled[back.back()]) plan.Add(nodes[back.back()], value);
   }
-  plan.Control(TickRecord(0));
+  plan.Control(TickRecord(Duration::Zero()));
   plan.Run(60, send);
   return plan;
 }
@@ -290,8 +290,8 @@ TEST_P(Scenario, S05_OwnerIsKilledWhileSilentJobIsPending) {
     plan.Add(node, node.Row(now));
   });
   plan.Run(40, [](int64_t) {});
-  plan.Wait(20 * kSecond);      // without a live owner there are no ticks
-  plan.Control(TickRecord(0));  // the first tick of the next owner
+  plan.Wait(20 * kSecond);                     // without a live owner there are no ticks
+  plan.Control(TickRecord(Duration::Zero()));  // the first tick of the next owner
   plan.Run(60, [](int64_t) {});
   options_.poll_records = 1;
   options_.snapshot_interval_ns = 10 * kSecond;

@@ -87,9 +87,9 @@ std::string SimSource::Goodbye(int64_t time) {
   return Encode(std::move(batch), kNoStep, "", false, time);
 }
 
-std::string TickRecord(int64_t elapsed_ns) {
+std::string TickRecord(Duration elapsed) {
   std::string value;
-  codec::EncodeControl({.kind = ControlRecord::Kind::kClockTick, .elapsed_ns = elapsed_ns}, &value);
+  codec::EncodeControl({.kind = ControlRecord::Kind::kClockTick, .elapsed = elapsed}, &value);
   return value;
 }
 std::string RulesRecord(const std::string& hash) {
@@ -109,7 +109,7 @@ void Plan::Run(int seconds, const std::function<void(int64_t now)>& each) {
   for (int s = 0; s < seconds; ++s) {
     now_ += kSecond;
     each(now_);
-    Control(TickRecord(kSecond));
+    Control(TickRecord(Duration::Seconds(1)));
   }
 }
 

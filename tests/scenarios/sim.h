@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "services/base/clock.h"
+#include "services/base/time.h"
 #include "services/model/telemetry.h"
 
 namespace pitwall::scenarios {
@@ -65,7 +66,7 @@ class SimSource {
   bool schema_due_ = true;
 };
 
-std::string TickRecord(int64_t elapsed_ns);
+std::string TickRecord(Duration elapsed);
 std::string RulesRecord(const std::string& hash);
 
 // The records of a scenario, in log order.

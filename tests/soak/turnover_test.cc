@@ -201,8 +201,9 @@ class TurnoverTest : public ::testing::Test {
       for (const auto& job : jobs_) job->Write(now_ns, &records);
       std::erase_if(jobs_, [&](const auto& job) { return job->over(now_ns); });
       std::string tick;
-      codec::EncodeControl({.kind = ControlRecord::Kind::kClockTick, .elapsed_ns = kChunk * kS},
-                           &tick);
+      codec::EncodeControl(
+          {.kind = ControlRecord::Kind::kClockTick, .elapsed = Duration::Nanos(kChunk * kS)},
+          &tick);
       records.push_back({.topic = std::string(kTelemetryTopic),
                          .partition = 0,
                          .key = std::string(kControlKey),

@@ -77,7 +77,7 @@ void FoldedIssues::Step(const Alerts& alerts, std::vector<Transition>& happened,
       out->push_back(std::move(t));
     } else if (t.kind == TransitionKind::kFound) {
       Issue& issue = issues_[IssueLabels(t.labels)];
-      if (issue.started.position == 0 && issue.sequence == 0) {
+      if (issue.started.position == Position() && issue.sequence == 0) {
         issue.active = t.active;
         issue.started = t.started;
       } else if (issue.sequence == 0 && t.active.position < issue.active.position) {
@@ -111,13 +111,13 @@ void FoldedIssues::Step(const Alerts& alerts, std::vector<Transition>& happened,
     }
     ++it;
     const bool news = Follow(&issue);
-    const int64_t quiet = at.time_ns - issue.last_event_ns;
+    const int64_t quiet = at.time.ns() - issue.last_event_ns;
     const bool fresh = issue.sequence == 0;
     if (!fresh && (quiet < options_.min_update_ns ||
                    !(news || issue.root_cause_changed || quiet >= options_.max_update_ns)))
       continue;
     ++issue.sequence;
-    issue.last_event_ns = at.time_ns;
+    issue.last_event_ns = at.time.ns();
     issue.root_cause_changed = false;
     issue.reported_count = issue.summary.count;
     issue.annotations = issue.leads->text.annotations;

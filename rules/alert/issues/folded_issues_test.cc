@@ -43,7 +43,7 @@ class FoldedIssuesTest : public testing::Test {
   static std::string Show(const Transition& t) {
     std::string out =
         Cat(TransitionKindName(t.kind), " rank ", t.labels.Get("rank"), " #", t.sequence, " since ",
-            t.active.position / kTickNs, ": ", t.Annotation("summary"), "; first ",
+            t.active.position.ns() / kTickNs, ": ", t.Annotation("summary"), "; first ",
             t.folded.named[0].labels.Get("tensor"), " worst ", t.folded.worst.labels.Get("tensor"),
             "=", FormatDouble(t.folded.worst.value), " count ", t.folded.count);
     if (t.kind == TransitionKind::kResolved) CatTo(out, " ", EndReasonName(t.end_reason));
@@ -71,7 +71,8 @@ class FoldedIssuesTest : public testing::Test {
     vector.values = numbers;
     vector.present = present;
     AlertInput input;
-    input.at.position = input.at.time_ns = tick * kTickNs;
+    input.at.time = EventTime::FromNs(tick * kTickNs);
+    input.at.position = PositionOf(input.at.time);
     input.expr = &vector;
     std::vector<Transition> got, again;
     EXPECT_TRUE(state_->Step(input, &got).ok());
@@ -167,7 +168,9 @@ TEST_F(FoldedIssuesTest, RootCauseBelongsToIssue) {
 TEST_F(FoldedIssuesTest, EndAllEndsEveryIssue) {
   Tick(1, {{0, 1}, {1, 1}, {12, 1}});
   std::vector<Transition> out;
-  state_->EndAll(EndReason::kJobEnded, {.position = 2 * kTickNs, .time_ns = 2 * kTickNs}, &out);
+  state_->EndAll(
+      EndReason::kJobEnded,
+      {.position = Position::FromNs(2 * kTickNs), .time = EventTime::FromNs(2 * kTickNs)}, &out);
   ASSERT_EQ(out.size(), 2u);
   EXPECT_EQ(Show(out[1]),
             "resolved rank 1 #2 since 1: t10 is 1; first t10 worst t10=1 count 1 job_ended");

@@ -101,7 +101,8 @@ TEST(Recurrence, SummaryCountsReturns) {
     const Elements elements = Parse(column, text);
     const eval::Vector view = elements.View();
     AlertInput input;
-    input.at.position = input.at.time_ns = seconds * kOneSecond;
+    input.at.time = EventTime::FromNs(seconds * kOneSecond);
+    input.at.position = PositionOf(input.at.time);
     input.expr = &view;
     std::vector<Transition> out;
     ASSERT_TRUE(state.Step(input, &out).ok());
@@ -124,7 +125,8 @@ TEST(Recurrence, EndAllDropsStoredEnds) {
     const Elements elements = Parse(column, text);
     const eval::Vector view = elements.View();
     AlertInput input;
-    input.at.position = input.at.time_ns = seconds * kOneSecond;
+    input.at.time = EventTime::FromNs(seconds * kOneSecond);
+    input.at.position = PositionOf(input.at.time);
     input.expr = &view;
     std::vector<Transition> out;
     EXPECT_TRUE(state.Step(input, &out).ok());
@@ -134,7 +136,8 @@ TEST(Recurrence, EndAllDropsStoredEnds) {
   step(10, "");
   std::vector<Transition> out;
   EvalTime at;
-  at.position = at.time_ns = 20 * kOneSecond;
+  at.time = EventTime::FromNs(20 * kOneSecond);
+  at.position = PositionOf(at.time);
   state.EndAll(EndReason::kAttemptEnded, at, &out);
   step(30, "1");
   EXPECT_EQ(step(40, ""), "resolved 1=1 since 30 fired 30 #2 cleared");

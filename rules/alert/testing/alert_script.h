@@ -86,8 +86,9 @@ class AlertScript {
 
   static std::string Show(const Transition& t) {
     std::string out = Cat(TransitionKindName(t.kind), " ", t.labels.Get("x"), "=",
-                          FormatDouble(t.value), " since ", t.active.position / 1'000'000'000);
-    if (t.sequence > 0) CatTo(out, " fired ", t.started.position / 1'000'000'000, " #", t.sequence);
+                          FormatDouble(t.value), " since ", t.active.position.ns() / 1'000'000'000);
+    if (t.sequence > 0)
+      CatTo(out, " fired ", t.started.position.ns() / 1'000'000'000, " #", t.sequence);
     if (t.kind == TransitionKind::kResolved) CatTo(out, " ", EndReasonName(t.end_reason));
     return out;
   }
@@ -126,7 +127,8 @@ class AlertScript {
       std::optional<Elements> e[4];
       eval::Vector v[4];
       AlertInput input;
-      input.at.position = input.at.time_ns = tick.seconds * 1'000'000'000;
+      input.at.time = EventTime::FromNs(tick.seconds * 1'000'000'000);
+      input.at.position = PositionOf(input.at.time);
       input.expr = input_of(tick.expr, &e[0], &v[0]);
       input.subject = input_of(tick.subject, &e[1], &v[1]);
       input.clear = input_of(tick.clear, &e[2], &v[2]);

@@ -33,7 +33,7 @@ void ClockDomains::Begin() {
   if (history_lost_) LoseHistory();
 }
 
-void ClockDomains::Replace(const EvalTime& at, int64_t origin, EventSink* out) {
+void ClockDomains::Replace(const EvalTime& at, EventTime origin, EventSink* out) {
   // The old domains use the previous program until they are destroyed.
   [[maybe_unused]] const plan::ProgramPtr before =
       std::exchange(program_, rules_->ProgramFor(*job_));
@@ -45,7 +45,7 @@ void ClockDomains::Replace(const EvalTime& at, int64_t origin, EventSink* out) {
       time->Replace(program_, i, at, *job_, out);
     } else {
       time = std::make_unique<ClockDomain>(program_, i, options_, counters_);
-      time->ticks().SetOrigin(origin, at.position);
+      time->ticks().SetOrigin(PositionOf(origin), at.position);
     }
   }
   if (time_ != nullptr) time_->evaluator().RemoveAll({at, *job_, out});
@@ -114,9 +114,9 @@ void ClockDomains::Observe() {
 
 EvalTime OnClock(const ClockDomain& domain, EvalTime at) {
   if (!domain.clock().step) return at;
-  const int64_t watermark = domain.ticks().watermark();
-  at.position = watermark == kMinPosition ? 0 : watermark;
-  at.step = watermark == kMinPosition ? kNoStep : watermark / kStepUnit;
+  const Position watermark = domain.ticks().watermark();
+  at.position = watermark == Position::Earliest() ? Position() : watermark;
+  at.step = watermark == Position::Earliest() ? Step::None() : StepOf(watermark);
   return at;
 }
 

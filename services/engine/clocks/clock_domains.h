@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "services/base/time.h"
 #include "services/engine/domain/clock_domain.h"
 #include "services/engine/domain/step_clocks.h"
 #include "services/engine/program/compiled_rules.h"
@@ -37,7 +38,7 @@ class ClockDomains {
   void Begin();
   // Applies the rules from SetRules to the running domains. Unchanged rules keep their state; state
   // that no rule uses is dropped. `origin` is the origin of a new time clock.
-  void Replace(const EvalTime& at, int64_t origin, EventSink* out);
+  void Replace(const EvalTime& at, EventTime origin, EventSink* out);
   // Applies the job's own parameter values after its name or labels have changed.
   void SetParameters();
   void Clear();

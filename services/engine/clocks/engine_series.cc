@@ -13,12 +13,12 @@ EngineSeries::EngineSeries(const EngineOptions& options, const JobClock* clock,
                            ClockDomains* domains, RowWriter* writer, JobBaselines* baselines)
     : options_(options), clock_(clock), domains_(domains), writer_(writer), baselines_(baselines) {}
 
-void EngineSeries::Write(int64_t position, const Labels& labels, double value) {
-  writer_->WriteSample(domains_->time(), position, labels, value);
+void EngineSeries::Write(EventTime at, const Labels& labels, double value) {
+  writer_->WriteSample(domains_->time(), PositionOf(at), labels, value);
 }
 
-int64_t EngineSeries::PositionAfter(int64_t at) const {
-  return std::max(at, written_at_.value_or(kMinPosition)) + 1;
+EventTime EngineSeries::TimeAfter(EventTime at) const {
+  return std::max(at, written_at_.value_or(EventTime::Earliest())).Next();
 }
 
 void EngineSeries::Flag(std::string_view source, std::string_view node, std::string_view reason,
@@ -33,11 +33,11 @@ void EngineSeries::Flag(std::string_view source, std::string_view node, std::str
     return;
   }
   if (!clock_->begun()) return;  // The first tick writes the series.
-  written_at_ = PositionAfter(clock_->watermark());
+  written_at_ = TimeAfter(clock_->watermark());
   Write(*written_at_, labels, on ? 1 : StaleMarker());
 }
 
-void EngineSeries::BeginAttempt(uint64_t number, int64_t at) {
+void EngineSeries::BeginAttempt(uint64_t number, EventTime at) {
   const auto is_lost = [](const Labels& labels) {
     return labels.Get(kMetricName) == AttemptFailures::kLost;
   };
@@ -47,12 +47,12 @@ void EngineSeries::BeginAttempt(uint64_t number, int64_t at) {
   series_[Labels({{kMetricName, "pitwall_job_attempt"}})] = static_cast<double>(number);
   series_[Labels({{kMetricName, "pitwall_job_attempts_begun_total"}})] += 1;
   series_[Labels({{kMetricName, AttemptFailures::kCount}})] = 0;
-  written_at_ = std::max(at, written_at_.value_or(kMinPosition) + 1);
+  written_at_ = std::max(at, written_at_.value_or(EventTime::Earliest()).Next());
   for (const auto& [labels, value] : series_) Write(*written_at_, labels, value);
   std::erase_if(series_, [&](const auto& series) { return is_lost(series.first); });
 }
 
-void EngineSeries::WriteFailures(int64_t tick, AttemptFailures::Values values) {
+void EngineSeries::WriteFailures(EventTime tick, AttemptFailures::Values values) {
   for (auto& [labels, value] : values) {
     Write(tick, labels, value);
     series_[std::move(labels)] = value;
@@ -77,7 +77,7 @@ void EngineSeries::WriteSilentNodes(std::map<std::string, uint64_t, std::less<>>
   if (changes.empty()) return;
   // The series are written right after the watermark. Ticks that wait for promises of the nodes
   // then see them too.
-  written_at_ = PositionAfter(clock_->watermark());
+  written_at_ = TimeAfter(clock_->watermark());
   for (const auto& [labels, value] : changes) {
     Write(*written_at_, labels, value);
     if (IsStale(value)) {
@@ -88,30 +88,30 @@ void EngineSeries::WriteSilentNodes(std::map<std::string, uint64_t, std::less<>>
   }
 }
 
-void EngineSeries::Repeat(int64_t upto) {
+void EngineSeries::Repeat(EventTime upto) {
   ClockDomain* time = domains_->time();
   if ((series_.empty() && baselines_->empty()) || time == nullptr) return;
   // Points older than the horizon are skipped because no window looks back further. A long silence
   // therefore costs no more than one horizon.
-  int64_t at = !written_at_.has_value()
-                   ? upto
-                   : NextAfter(std::max(*written_at_, upto - time->ticks().quiet_horizon()),
-                               options_.intervals.own_series_repeat_ns);
-  for (; at <= upto; at += options_.intervals.own_series_repeat_ns) {
+  EventTime at = !written_at_.has_value()
+                     ? upto
+                     : NextAfter(std::max(*written_at_, upto - time->ticks().quiet_horizon()),
+                                 options_.intervals.own_series_repeat);
+  for (; at <= upto; at += options_.intervals.own_series_repeat) {
     written_at_ = at;
     for (const auto& [labels, value] : series_) Write(at, labels, value);
-    baselines_->WriteRow(time, at);
+    baselines_->WriteRow(time, PositionOf(at));
   }
 }
 
-void EngineSeries::RepeatWritten(int64_t upto) {
+void EngineSeries::RepeatWritten(EventTime upto) {
   if (written_at_.has_value()) Repeat(upto);
 }
 
-void EngineSeries::RestorePosition(BinaryReader& in) {
-  const int64_t position = in.I64();
+void EngineSeries::RestoreTime(BinaryReader& in) {
+  const EventTime at = EventTime::FromNs(in.I64());
   written_at_.reset();
-  if (position != kMinPosition) written_at_ = position;
+  if (at != EventTime::Earliest()) written_at_ = at;
 }
 
 void EngineSeries::Save(BinaryWriter& out) const {

@@ -1,6 +1,6 @@
 // Series that the engine writes for one job: source flags, attempts, rank failures, and silent
 // nodes. Rules read them like series from sources. The engine writes them on the time clock when
-// they change and repeats them while they are active. No two writes have the same position.
+// they change and repeats them while they are active. No two writes have the same time.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,7 @@
 #include <string>
 #include <string_view>
 
+#include "services/base/time.h"
 #include "services/engine/clocks/clock_domains.h"
 #include "services/engine/clocks/job_baselines.h"
 #include "services/engine/clocks/row_writer.h"
@@ -30,37 +31,39 @@ class EngineSeries {
   // Writes the number of the running attempt and the number of attempts so far. Both take effect at
   // event time `at`, even if the engine learns of the attempt later. Failures of the previous
   // attempt end at `at`.
-  void BeginAttempt(uint64_t number, int64_t at);
+  void BeginAttempt(uint64_t number, EventTime at);
   // Writes values that became known at a tick, before that tick is evaluated.
-  void WriteFailures(int64_t tick, AttemptFailures::Values values);
+  void WriteFailures(EventTime tick, AttemptFailures::Values values);
   // Writes the changes of pitwall_node_silent_ranks{node}. `silent` comes from SilentNodes.
   void WriteSilentNodes(std::map<std::string, uint64_t, std::less<>> silent);
   // Repeats all series, and the constant values of baselines, up to `upto`.
-  void Repeat(int64_t upto);
+  void Repeat(EventTime upto);
   // Like Repeat, but only if a series has been written before.
-  void RepeatWritten(int64_t upto);
-  // Returns the position right after both `at` and the newest write.
-  int64_t PositionAfter(int64_t at) const;
+  void RepeatWritten(EventTime upto);
+  // Returns the time right after both `at` and the newest write.
+  EventTime TimeAfter(EventTime at) const;
   // Schedules all series for the next tick, because new rules may read them.
   void WriteAgain() { written_at_.reset(); }
   void Clear() { series_.clear(); }
 
-  // Saves the position of the newest write. Save writes the series.
-  void SavePosition(BinaryWriter& out) const { out.I64(written_at_.value_or(kMinPosition)); }
-  void RestorePosition(BinaryReader& in);
+  // Saves the time of the newest write. Save writes the series.
+  void SaveTime(BinaryWriter& out) const {
+    out.I64(written_at_.value_or(EventTime::Earliest()).ns());
+  }
+  void RestoreTime(BinaryReader& in);
   void Save(BinaryWriter& out) const;
   void Restore(BinaryReader& in);
 
  private:
-  void Write(int64_t position, const Labels& labels, double value);
+  void Write(EventTime at, const Labels& labels, double value);
 
   const EngineOptions& options_;
   const JobClock* const clock_;
   ClockDomains* const domains_;
   RowWriter* const writer_;
   JobBaselines* const baselines_;
-  std::map<Labels, double> series_;    // Active series and their values.
-  std::optional<int64_t> written_at_;  // If empty, the series are written at the next tick.
+  std::map<Labels, double> series_;      // Active series and their values.
+  std::optional<EventTime> written_at_;  // If empty, the series are written at the next tick.
 };
 
 }  // namespace pitwall::engine

@@ -30,7 +30,7 @@ void JobBaselines::Take(Runs runs) {
 
 void JobBaselines::Find() { Take(Matching()); }
 
-void JobBaselines::Change(int64_t position) {
+void JobBaselines::Change(Position position) {
   Runs found = Matching();
   if (found == runs_) return;
   const Runs before = runs_;
@@ -59,42 +59,42 @@ void JobBaselines::Change(int64_t position) {
 }
 
 void JobBaselines::EndStepSeries(ClockDomain* domain, const Labels& labels) {
-  if (domain == nullptr || domain->ticks().watermark() == kMinPosition) return;
-  writer_->WriteSample(domain, domain->ticks().watermark() + 1, labels, StaleMarker());
+  if (domain == nullptr || domain->ticks().watermark() == Position::Earliest()) return;
+  writer_->WriteSample(domain, domain->ticks().watermark().Next(), labels, StaleMarker());
 }
 
-void JobBaselines::WriteSteps(ClockDomain* domain, int64_t to) {
+void JobBaselines::WriteSteps(ClockDomain* domain, Position to) {
   // Before the first evaluated step, points are written as far back as any rule looks. After a step
   // jump, points are written within that range of the old position and of the new position. No data
   // would be compared with points in between, and each of them would cause a tick.
-  const int64_t horizon = domain->ticks().quiet_horizon();
-  const int64_t watermark = domain->ticks().watermark();
-  const int64_t from = watermark == kMinPosition ? to - horizon : watermark;
-  const int64_t near_before = from + horizon;
-  const int64_t near_after =
-      StepPosition(domain->pace().times.FirstAfter(near_before / kStepUnit)) - horizon;
+  const Duration horizon = domain->ticks().quiet_horizon();
+  const Position watermark = domain->ticks().watermark();
+  const Position from = watermark == Position::Earliest() ? to - horizon : watermark;
+  const Position near_before = from + horizon;
+  const Position near_after =
+      PositionOf(domain->pace().times.FirstAfter(StepOf(near_before))) - horizon;
   for (const plan::BaselinePtr& run : runs_) {
     const plan::Baseline::Steps* steps = run->StepsOf(domain->clock().mode);
     if (steps == nullptr) continue;
     auto point =
         std::partition_point(steps->points.begin(), steps->points.end(),
-                             [from](const auto& p) { return StepPosition(p.step) <= from; });
-    for (; point != steps->points.end() && StepPosition(point->step) <= to; ++point) {
-      const int64_t position = StepPosition(point->step);
+                             [from](const auto& p) { return PositionOf(Step(p.step)) <= from; });
+    for (; point != steps->points.end() && PositionOf(Step(point->step)) <= to; ++point) {
+      const Position position = PositionOf(Step(point->step));
       if (position > near_before && position < near_after) continue;
       writer_->WriteSample(domain, position, steps->series[point->series], point->value);
     }
   }
 }
 
-void JobBaselines::WriteAtTick(ClockDomain* domain, int64_t tick) {
+void JobBaselines::WriteAtTick(ClockDomain* domain, Position tick) {
   // The row must share a tick with other rows. Otherwise, a step clock without other rows would
   // never become quiet.
-  if (domain->store()->OldestOpen().value_or(kMaxPosition) > tick) return;
+  if (domain->store()->OldestOpen().value_or(kMaxPosition) > tick.ns()) return;
   WriteRow(domain, tick);
 }
 
-void JobBaselines::WriteRow(ClockDomain* domain, int64_t position) {
+void JobBaselines::WriteRow(ClockDomain* domain, Position position) {
   if (values_.empty()) return;
   std::unique_ptr<BoundColumns>& columns = columns_[domain];
   if (columns == nullptr) columns = std::make_unique<BoundColumns>();

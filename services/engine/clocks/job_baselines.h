@@ -2,13 +2,13 @@
 // the engine's own series and at every step. Per-step values are written at their steps.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <memory>
 #include <string_view>
 #include <vector>
 
 #include "rules/plan/baseline.h"
+#include "services/base/time.h"
 #include "services/engine/clocks/clock_domains.h"
 #include "services/engine/clocks/row_writer.h"
 
@@ -25,7 +25,7 @@ class JobBaselines {
   void Find();
   // Selects the summaries again. Ends the series of summaries that no longer apply: on the time
   // clock at `position`, on a step clock after its watermark.
-  void Change(int64_t position);
+  void Change(Position position);
   // Must be called after the domains have changed, because their addresses may be different.
   void ForgetColumns() { columns_.clear(); }
   void Clear() { Take({}); }
@@ -33,11 +33,11 @@ class JobBaselines {
   bool Has(std::string_view metric) const;
 
   // Writes the per-step values for the steps after the domain's watermark, up to `to`.
-  void WriteSteps(ClockDomain* domain, int64_t to);
+  void WriteSteps(ClockDomain* domain, Position to);
   // Writes the constant values at a step clock's tick if another row is due at that tick.
-  void WriteAtTick(ClockDomain* domain, int64_t tick);
+  void WriteAtTick(ClockDomain* domain, Position tick);
   // Writes the constant values.
-  void WriteRow(ClockDomain* domain, int64_t position);
+  void WriteRow(ClockDomain* domain, Position position);
 
  private:
   using Runs = std::vector<plan::BaselinePtr>;

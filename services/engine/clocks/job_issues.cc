@@ -8,7 +8,7 @@
 
 namespace pitwall::engine {
 
-void JobIssues::ReplaceRules(const EvalTime& at, int64_t origin, EventSink* out) {
+void JobIssues::ReplaceRules(const EvalTime& at, EventTime origin, EventSink* out) {
   EventSink batch;
   domains_->Replace(at, origin, &batch);
   incidents_.SetProgram(domains_->program());

@@ -23,7 +23,7 @@ class JobIssues {
   // Must be called after ClockDomains::Begin.
   void Begin() { incidents_.SetProgram(domains_->program()); }
   // Replaces the rules through ClockDomains::Replace.
-  void ReplaceRules(const EvalTime& at, int64_t origin, EventSink* out);
+  void ReplaceRules(const EvalTime& at, EventTime origin, EventSink* out);
   // Evaluates the rules of one domain at a tick on the domain's clock.
   void Evaluate(ClockDomain* domain, const EvalTime& at, EventSink* out);
   // Ends the issues on one step clock, whose windows restart.

@@ -26,15 +26,15 @@ void JobRules::Replace(CompiledRulesPtr rules, const EvalTime& at, EventSink* ou
   if (!clock_->begun()) return Begin();
   writer_.Rebind();
   issues_.ReplaceRules(at, clock_->origin(), out);
-  baselines_.Change(series_.PositionAfter(clock_->watermark()));
+  baselines_.Change(PositionOf(series_.TimeAfter(clock_->watermark())));
   baselines_.ForgetColumns();
   series_.WriteAgain();
 }
 
-void JobRules::UpdateIdentity(int64_t position, const EvalTime& at, EventSink* out) {
+void JobRules::UpdateIdentity(EventTime time, const EvalTime& at, EventSink* out) {
   if (domains_.NeedsOtherProgram()) Replace(domains_.rules(), at, out);
   domains_.SetParameters();
-  baselines_.Change(series_.PositionAfter(position));
+  baselines_.Change(PositionOf(series_.TimeAfter(time)));
 }
 
 void JobRules::Clear() {

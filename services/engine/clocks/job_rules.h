@@ -2,6 +2,7 @@
 // write to them, and the issues.
 #pragma once
 
+#include "services/base/time.h"
 #include "services/engine/clocks/clock_domains.h"
 #include "services/engine/clocks/engine_series.h"
 #include "services/engine/clocks/job_baselines.h"
@@ -33,9 +34,9 @@ class JobRules {
   void Begin();
   // Replaces the rules of a running job. `at` is the job's watermark.
   void Replace(CompiledRulesPtr rules, const EvalTime& at, EventSink* out);
-  // Applies a change of the job's name or labels at event time `position`. `at` is the job's
+  // Applies a change of the job's name or labels at `time`. `at` is the job's
   // watermark.
-  void UpdateIdentity(int64_t position, const EvalTime& at, EventSink* out);
+  void UpdateIdentity(EventTime time, const EvalTime& at, EventSink* out);
   // Must be called when the job has ended.
   void Clear();
   size_t MemoryBytes() const;

@@ -53,7 +53,7 @@ void RowWriter::WriteRow(const RowRef& row) {
   ClockDomain* time = domains_->time();
   if (time == nullptr) return;
   const std::span<const double> values = row.values();
-  const window::RowKey key{row.time, source->id, source->boot, frame->sequence,
+  const window::RowKey key{row.time.ns(), source->id, source->boot, frame->sequence,
                            static_cast<uint32_t>(row.row)};
   limits_->CountSamples(time->store()->Append(key, TimeColumns(binding).plan, values),
                         values.size());
@@ -69,22 +69,22 @@ void RowWriter::EndVanished(const RowRef& row, Binding* before) {
     if (!std::binary_search(kept.begin(), kept.end(), id)) vanished.push_back(id);
   }
   if (vanished.empty()) return;
-  limits_->CountSamples(time->store()->AppendStale({row.time, row.source->id, row.source->boot,
+  limits_->CountSamples(time->store()->AppendStale({row.time.ns(), row.source->id, row.source->boot,
                                                     row.frame->sequence, row.frame->index},
                                                    vanished),
                         vanished.size());
 }
 
-void RowWriter::WriteStepRow(const RowRef& row, int64_t step, ClockDomain* domain) {
+void RowWriter::WriteStepRow(const RowRef& row, Step step, ClockDomain* domain) {
   const std::span<const double> values = row.values();
-  const window::RowKey key{StepPosition(step), row.source->id, row.source->boot,
+  const window::RowKey key{PositionOf(step).ns(), row.source->id, row.source->boot,
                            row.frame->sequence, static_cast<uint32_t>(row.row)};
   limits_->CountSamples(
       domain->store()->Append(key, StepColumns(row.frame->binding.get(), domain).plan, values),
       values.size(), "steps without promises (ranks log steps but do not promise them)");
 }
 
-void RowWriter::WriteSample(ClockDomain* domain, int64_t position, const Labels& labels,
+void RowWriter::WriteSample(ClockDomain* domain, Position position, const Labels& labels,
                             double value) {
   if (domain == nullptr) return;
   const auto id = domain->store()->Intern(labels);
@@ -92,23 +92,24 @@ void RowWriter::WriteSample(ClockDomain* domain, int64_t position, const Labels&
   if (!id.ok()) return;
   const window::SeriesId ids[] = {*id};
   const double values[] = {value};
-  limits_->CountSamples(domain->store()->Append({position, kOwnSource, "", 0, 0}, ids, values), 1);
+  limits_->CountSamples(domain->store()->Append({position.ns(), kOwnSource, "", 0, 0}, ids, values),
+                        1);
 }
 
-void RowWriter::WriteOwnRow(ClockDomain* domain, int64_t position, const Schema& schema,
+void RowWriter::WriteOwnRow(ClockDomain* domain, Position position, const Schema& schema,
                             BoundColumns* columns, std::span<const double> values) {
   if (columns->generation != generation_) Bind(schema, domain, columns);
   limits_->CountSamples(
-      domain->store()->Append({position, kOwnSource, "", 0, 1}, columns->plan, values),
+      domain->store()->Append({position.ns(), kOwnSource, "", 0, 1}, columns->plan, values),
       values.size());
 }
 
-void RowWriter::MarkStale(const Source& source, int64_t position) {
+void RowWriter::MarkStale(const Source& source, EventTime at) {
   if (ClockDomain* time = domains_->time(); time != nullptr) {
     for (const auto& [stream, schema_id] : source.streams) {
       const auto found = source.schemas.find(schema_id);
       if (found == source.schemas.end()) continue;
-      const window::RowKey key{position, source.id, source.boot, UINT64_MAX, stream};
+      const window::RowKey key{at.ns(), source.id, source.boot, UINT64_MAX, stream};
       const auto& ids = TimeColumns(found->second.get()).ids;
       limits_->CountSamples(time->store()->AppendStale(key, ids), ids.size());
     }
@@ -119,16 +120,16 @@ void RowWriter::MarkStale(const Source& source, int64_t position) {
 void RowWriter::MarkStepsStale(const Source& source, const std::string& mode) {
   const StepProgress& progress = source.steps.at(mode);
   ClockDomain* domain = domains_->steps().Find(mode, progress.clock);
-  if (domain == nullptr || progress.last == kNoStep) return;
-  const int64_t position =
-      std::max(StepPosition(progress.last + 1), domain->ticks().watermark() + 1);
+  if (domain == nullptr || progress.last == Step::None()) return;
+  const Position position =
+      std::max(PositionOf(progress.last + 1), domain->ticks().watermark().Next());
   for (const auto& [stream, schema_id] : source.streams) {
     const auto found = source.schemas.find(schema_id);
     if (found == source.schemas.end() || !found->second->steps.contains(mode)) continue;
     const auto& ids = StepColumns(found->second.get(), domain).ids;
-    limits_->CountSamples(
-        domain->store()->AppendStale({position, source.id, source.boot, UINT64_MAX, stream}, ids),
-        ids.size());
+    limits_->CountSamples(domain->store()->AppendStale(
+                              {position.ns(), source.id, source.boot, UINT64_MAX, stream}, ids),
+                          ids.size());
   }
 }
 

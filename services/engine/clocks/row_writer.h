@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 
+#include "services/base/time.h"
 #include "services/engine/clocks/clock_domains.h"
 #include "services/engine/program/limit_report.h"
 #include "services/engine/sources/source.h"
@@ -26,16 +27,16 @@ class RowWriter {
   // the new schema does not contain it.
   void WriteRow(const RowRef& row);
   // Writes the row on a step clock.
-  void WriteStepRow(const RowRef& row, int64_t step, ClockDomain* domain);
+  void WriteStepRow(const RowRef& row, Step step, ClockDomain* domain);
   // Writes one sample of the engine itself. `domain` may be null.
-  void WriteSample(ClockDomain* domain, int64_t position, const Labels& labels, double value);
+  void WriteSample(ClockDomain* domain, Position position, const Labels& labels, double value);
   // Writes a row of the engine itself with the series of `schema`. `columns` caches the resolved
   // columns.
-  void WriteOwnRow(ClockDomain* domain, int64_t position, const Schema& schema,
+  void WriteOwnRow(ClockDomain* domain, Position position, const Schema& schema,
                    BoundColumns* columns, std::span<const double> values);
-  // Ends all series of the source. They end on the time clock at `position`, and on a step clock
+  // Ends all series of the source. They end on the time clock at `at`, and on a step clock
   // after the last step that the source has logged.
-  void MarkStale(const Source& source, int64_t position);
+  void MarkStale(const Source& source, EventTime at);
   // Ends the source's series on its clock in that mode.
   void MarkStepsStale(const Source& source, const std::string& mode);
 

@@ -4,20 +4,21 @@
 
 namespace pitwall::engine {
 
-void StepEvaluation::EvaluateTo(ClockDomain* domain, int64_t to, int64_t at, EventSink* out) {
+void StepEvaluation::EvaluateTo(ClockDomain* domain, Position to, EventTime at, EventSink* out) {
   if (to <= domain->ticks().watermark()) return;
   // A first promise may cover many steps. The engine evaluates each logged step.
-  domain->ticks().StartAt(std::min(to, domain->store()->OldestOpen().value_or(to)));
+  domain->ticks().StartAt(
+      std::min(to, Position::FromNs(domain->store()->OldestOpen().value_or(to.ns()))));
   if (domain->id().is_shared()) rules_->baselines().WriteSteps(domain, to);
   domain->ticks().SetWatermark(to);
   domain->ticks().SkipQuiet(to);
-  for (int64_t tick = domain->ticks().NextTick(); tick <= to; tick = domain->ticks().NextTick()) {
-    const int64_t step = tick / kStepUnit;
-    const int64_t seen = domain->pace().times.At(step);
+  for (Position tick = domain->ticks().NextTick(); tick <= to; tick = domain->ticks().NextTick()) {
+    const Step step = StepOf(tick);
+    const EventTime seen = domain->pace().times.At(step);
     if (domain->id().is_shared()) rules_->baselines().WriteAtTick(domain, tick);
     rules_->issues().Evaluate(domain,
                               {.position = tick,
-                               .time_ns = seen != 0 ? seen : at,
+                               .time = seen != EventTime() ? seen : at,
                                .step = step,
                                .attempt = attempt_->number()},
                               out);
@@ -25,12 +26,12 @@ void StepEvaluation::EvaluateTo(ClockDomain* domain, int64_t to, int64_t at, Eve
   }
 }
 
-void StepEvaluation::Finish(ClockDomain* domain, int64_t at, EventSink* out) {
-  const int64_t newest = domain->pace().times.Newest();
-  if (newest != kNoStep) EvaluateTo(domain, StepPosition(newest), at, out);
+void StepEvaluation::Finish(ClockDomain* domain, EventTime at, EventSink* out) {
+  const Step newest = domain->pace().times.Newest();
+  if (newest != Step::None()) EvaluateTo(domain, PositionOf(newest), at, out);
 }
 
-void StepEvaluation::FinishAll(int64_t at, EventSink* out) {
+void StepEvaluation::FinishAll(EventTime at, EventSink* out) {
   for (const auto& domain : rules_->domains().steps()) Finish(domain.get(), at, out);
 }
 

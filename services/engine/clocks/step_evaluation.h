@@ -1,8 +1,7 @@
 // Evaluation of rules on step clocks (time-model.md, section 3).
 #pragma once
 
-#include <cstdint>
-
+#include "services/base/time.h"
 #include "services/engine/clocks/job_rules.h"
 #include "services/engine/lifecycle/job_attempt.h"
 
@@ -16,18 +15,18 @@ class StepEvaluation {
   StepEvaluation(JobRules* rules, const JobAttempt* attempt) : rules_(rules), attempt_(attempt) {}
 
   // Moves the clock's watermark to position `to` and evaluates each due step.
-  void EvaluateTo(ClockDomain* domain, int64_t to, int64_t at, EventSink* out);
+  void EvaluateTo(ClockDomain* domain, Position to, EventTime at, EventSink* out);
   // Evaluates every logged step. Later data does not belong to these steps.
-  void Finish(ClockDomain* domain, int64_t at, EventSink* out);
-  void FinishAll(int64_t at, EventSink* out);
+  void Finish(ClockDomain* domain, EventTime at, EventSink* out);
+  void FinishAll(EventTime at, EventSink* out);
   // Updates the status and the needs of step rules. `carried(metric)` returns whether any rank that
   // reports steps sends the metric.
   template <typename F>
-  void JudgeNeeds(int64_t time_ns, const F& carried, const JobIdentity& job, EventSink* out) {
+  void JudgeNeeds(EventTime time, const F& carried, const JobIdentity& job, EventSink* out) {
     for (const auto& domain : rules_->domains().steps()) {
       if (!domain->id().is_shared()) continue;
       domain->evaluator().JudgeNeeds(carried,
-                                     {OnClock(*domain, attempt_->ContextAt(time_ns)), job, out});
+                                     {OnClock(*domain, attempt_->ContextAt(time)), job, out});
     }
   }
 

@@ -33,7 +33,7 @@ void StepInput::Announce(Source* source, const std::vector<std::string>& modes) 
   });
 }
 
-void StepInput::Promise(Source* source, const std::string& mode, int64_t step, int64_t at,
+void StepInput::Promise(Source* source, const std::string& mode, Step step, EventTime at,
                         EventSink* out) {
   if (!HasRoomForMode(*source, mode)) return;
   StepProgress& progress = source->steps[mode];
@@ -43,7 +43,7 @@ void StepInput::Promise(Source* source, const std::string& mode, int64_t step, i
   const StepClocks& clocks = rules_->domains().steps();
   ClockDomain* domain = clocks.Find(mode, progress.clock);
   ClockDomain* shared = clocks.Shared(mode);
-  if (domain == nullptr && shared != nullptr && StepPosition(step) > shared->ticks().watermark()) {
+  if (domain == nullptr && shared != nullptr && PositionOf(step) > shared->ticks().watermark()) {
     placement_.Move(source, mode,
                     kSharedClock);  // The rank has caught up, so it logs no data for this step.
     domain = shared;
@@ -58,18 +58,18 @@ void StepInput::Promise(Source* source, const std::string& mode, int64_t step, i
   if (domain != nullptr) Advance(domain, at, out);
 }
 
-void StepInput::Advance(ClockDomain* domain, int64_t at, EventSink* out) {
+void StepInput::Advance(ClockDomain* domain, EventTime at, EventSink* out) {
   placement_.DropLaggards(domain);
-  const int64_t least =
-      sources_->order().LeastStepPromise(domain->clock().mode, domain->id().clock);
-  if (least == kMaxPosition || least == kNoStep) return;
-  evaluation_.EvaluateTo(domain, StepPosition(least), at, out);
+  const Step least = sources_->order().LeastStepPromise(domain->clock().mode, domain->id().clock);
+  if (least == WatermarkIndex::kNoPromise || least == Step::None()) return;
+  evaluation_.EvaluateTo(domain, PositionOf(least), at, out);
 }
 
-void StepInput::AdvanceWithout(const Source& source, bool ended, int64_t at, EventSink* out) {
+void StepInput::AdvanceWithout(const Source& source, bool ended, EventTime at, EventSink* out) {
   for (const auto& domain : rules_->domains().steps()) {
     const std::string& mode = domain->clock().mode;
-    if (sources_->order().LeastStepPromise(mode, domain->id().clock) != kMaxPosition) {
+    if (sources_->order().LeastStepPromise(mode, domain->id().clock) !=
+        WatermarkIndex::kNoPromise) {
       Advance(domain.get(), at, out);
       continue;
     }
@@ -79,18 +79,18 @@ void StepInput::AdvanceWithout(const Source& source, bool ended, int64_t at, Eve
     // later step.
     if (ended) {
       evaluation_.Finish(domain.get(), at, out);
-    } else if (progress->second.promise != kNoStep) {
-      evaluation_.EvaluateTo(domain.get(), StepPosition(progress->second.promise), at, out);
+    } else if (progress->second.promise != Step::None()) {
+      evaluation_.EvaluateTo(domain.get(), PositionOf(progress->second.promise), at, out);
     }
   }
 }
 
-void StepInput::Apply(const RowRef& row, int64_t step, EventSink* out) {
+void StepInput::Apply(const RowRef& row, Step step, EventSink* out) {
   PendingFrame* frame = row.frame;
   Source* source = row.source;
   if (!HasRoomForMode(*source, frame->mode)) return;
   StepProgress& progress = source->steps[frame->mode];
-  if (progress.promise != kNoStep && step <= progress.promise)
+  if (progress.promise != Step::None() && step <= progress.promise)
     Restart(source, frame->mode, row.time, out);
   const bool first = step > progress.last;
   progress.last = std::max(progress.last, step);
@@ -112,25 +112,27 @@ void StepInput::Apply(const RowRef& row, int64_t step, EventSink* out) {
 
 // As for a new attempt, windows on the rank's clock restart, and every rank on the clock must
 // promise again. If the shared clock restarts, all ranks return to it.
-void StepInput::Restart(Source* source, const std::string& mode, int64_t at, EventSink* out) {
+void StepInput::Restart(Source* source, const std::string& mode, EventTime at, EventSink* out) {
   StepProgress& its = source->steps[mode];
   const uint32_t clock = its.clock;
   if (clock == kNoClock) {
-    its.promise = its.last = kNoStep;
+    its.promise = its.last = Step::None();
     return;
   }
   const bool all = clock == kSharedClock;
   for (const auto& domain : rules_->domains().steps()) {
     if (domain->clock().mode != mode || (!all && domain->id().clock != clock)) continue;
-    if (domain->ticks().watermark() != kMinPosition) evaluation_.Finish(domain.get(), at, out);
+    if (domain->ticks().watermark() != Position::Earliest())
+      evaluation_.Finish(domain.get(), at, out);
     rules_->issues().EndOnClock(domain.get(), attempt_->ContextAt(at), out);
     domain->RestartWindows();
   }
   for (const auto& [key, other] : sources_->all()) {
     const auto progress = other->steps.find(mode);
     if (progress == other->steps.end() || (!all && progress->second.clock != clock)) continue;
-    sources_->ChangeSteps(
-        other.get(), [&](Source*) { progress->second.promise = progress->second.last = kNoStep; });
+    sources_->ChangeSteps(other.get(), [&](Source*) {
+      progress->second.promise = progress->second.last = Step::None();
+    });
   }
   if (all) placement_.ReturnAll(mode);
 }
@@ -140,7 +142,7 @@ void StepInput::BeginAttempt() {
   placement_.ReturnAll();
 }
 
-void StepInput::JudgeNeeds(int64_t time_ns, const JobIdentity& job, EventSink* out) {
+void StepInput::JudgeNeeds(EventTime at, const JobIdentity& job, EventSink* out) {
   if (rules_->domains().steps().empty()) return;
   const auto carried = [this](std::string_view metric) {
     for (const auto& [key, source] : sources_->all()) {
@@ -148,7 +150,7 @@ void StepInput::JudgeNeeds(int64_t time_ns, const JobIdentity& job, EventSink* o
     }
     return rules_->baselines().Has(metric);
   };
-  evaluation_.JudgeNeeds(time_ns, carried, job, out);
+  evaluation_.JudgeNeeds(at, carried, job, out);
 }
 
 void StepInput::NameMissingRanks() {

@@ -2,10 +2,10 @@
 // advances the watermarks (time-model.md, section 3).
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <vector>
 
+#include "services/base/time.h"
 #include "services/engine/clocks/job_rules.h"
 #include "services/engine/clocks/step_evaluation.h"
 #include "services/engine/clocks/step_placement.h"
@@ -24,27 +24,27 @@ class StepInput {
   // Registers the step modes that a rank announces. Their clocks then wait for the rank's promises.
   void Announce(Source* source, const std::vector<std::string>& modes);
   // Applies a rank's promise that it will log no further data at or before the step.
-  void Promise(Source* source, const std::string& mode, int64_t step, int64_t at, EventSink* out);
+  void Promise(Source* source, const std::string& mode, Step step, EventTime at, EventSink* out);
   // Applies a row of a step.
-  void Apply(const RowRef& row, int64_t step, EventSink* out);
+  void Apply(const RowRef& row, Step step, EventSink* out);
   // Stops waiting for a source that will promise no further steps. `ended` means that its process
   // has ended for good.
-  void AdvanceWithout(const Source& source, bool ended, int64_t at, EventSink* out);
+  void AdvanceWithout(const Source& source, bool ended, EventTime at, EventSink* out);
   // Evaluates every logged step.
-  void FinishAll(int64_t at, EventSink* out) { evaluation_.FinishAll(at, out); }
+  void FinishAll(EventTime at, EventSink* out) { evaluation_.FinishAll(at, out); }
   // Starts another attempt: windows restart, and every rank is on the shared clock.
   void BeginAttempt();
   // Must be called when a rank has stopped running.
   void OnRankLeft(const Source& source) { placement_.OnRankLeft(source); }
   // Updates the status and the needs of step rules at event time `at`.
-  void JudgeNeeds(int64_t time_ns, const JobIdentity& job, EventSink* out);
+  void JudgeNeeds(EventTime at, const JobIdentity& job, EventSink* out);
   // Must be called after a snapshot has been restored.
   void NameMissingRanks();
 
  private:
-  void Advance(ClockDomain* domain, int64_t at, EventSink* out);
+  void Advance(ClockDomain* domain, EventTime at, EventSink* out);
   // Handles a step that goes back within the attempt, after the rank returned to a checkpoint.
-  void Restart(Source* source, const std::string& mode, int64_t at, EventSink* out);
+  void Restart(Source* source, const std::string& mode, EventTime at, EventSink* out);
   // Returns whether the source may have another mode. At the limit, returns false and counts the
   // drop.
   bool HasRoomForMode(const Source& source, const std::string& mode);

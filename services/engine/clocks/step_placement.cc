@@ -25,10 +25,10 @@ std::string RanksText(const std::vector<int64_t>& ranks) {
 
 }  // namespace
 
-ClockDomain* StepPlacement::ClockOfStep(Source* source, const std::string& mode, int64_t step,
+ClockDomain* StepPlacement::ClockOfStep(Source* source, const std::string& mode, Step step,
                                         bool first) {
   const StepProgress& progress = source->steps[mode];
-  const int64_t position = StepPosition(step);
+  const Position position = PositionOf(step);
   ClockDomain* shared = domains_->steps().Shared(mode);
   ClockDomain* domain = domains_->steps().Find(mode, progress.clock);
   if (first && position > shared->ticks().watermark()) {
@@ -47,13 +47,13 @@ ClockDomain* StepPlacement::ClockOfStep(Source* source, const std::string& mode,
 
 // Returns a clock that can still evaluate `position`, for ranks that fell behind the shared clock.
 // Reuses the clock of ranks that are equally far behind, or creates a clock.
-ClockDomain* StepPlacement::Separate(const std::string& mode, int64_t position) {
+ClockDomain* StepPlacement::Separate(const std::string& mode, Position position) {
   ClockDomain* shared = domains_->steps().Shared(mode);
   ClockDomain* below = domains_->steps().SeparateBelow(mode, position);
   const StepPace& pace = shared->pace();
   const auto distance = static_cast<int64_t>(pace.patience.Distance(pace.times));
-  if (below != nullptr && below->ticks().watermark() != kMinPosition &&
-      position - below->ticks().watermark() <= StepPosition(distance))
+  if (below != nullptr && below->ticks().watermark() != Position::Earliest() &&
+      position - below->ticks().watermark() <= distance * kStepLength)
     return below;
   if (ClockDomain* added = domains_->AddSeparate(mode); added != nullptr) return added;
   if (below == nullptr) limits_->NoteSeparateClocks();

@@ -2,9 +2,9 @@
 // ranks that fell behind it (time-model.md, section 3).
 #pragma once
 
-#include <cstdint>
 #include <string>
 
+#include "services/base/time.h"
 #include "services/engine/clocks/clock_domains.h"
 #include "services/engine/clocks/row_writer.h"
 #include "services/engine/program/limit_report.h"
@@ -21,7 +21,7 @@ class StepPlacement {
 
   // Returns the clock for the rank's row at a step, or null if the step has already been evaluated.
   // `first` marks the rank's first row at that step. Some rule must read steps of the mode.
-  ClockDomain* ClockOfStep(Source* source, const std::string& mode, int64_t step, bool first);
+  ClockDomain* ClockOfStep(Source* source, const std::string& mode, Step step, bool first);
   void Move(Source* source, const std::string& mode, uint32_t clock);
   // Removes ranks from the clock after it has waited too long for them (time-model.md 3.2).
   void DropLaggards(ClockDomain* domain);
@@ -36,7 +36,7 @@ class StepPlacement {
   void NameMissingRanks(const std::string& mode);
 
  private:
-  ClockDomain* Separate(const std::string& mode, int64_t position);
+  ClockDomain* Separate(const std::string& mode, Position position);
   bool Lags(const Source& source, ClockDomain* domain) const;
   void RemoveUnused(const std::string& mode, uint32_t clock);
 

@@ -2,8 +2,7 @@
 // between.
 #pragma once
 
-#include <cstdint>
-
+#include "services/base/time.h"
 #include "services/engine/clocks/job_rules.h"
 #include "services/engine/clocks/step_input.h"
 #include "services/engine/lifecycle/job_attempt.h"
@@ -19,14 +18,14 @@ class TickRunner {
              JobAttempt* attempt)
       : job_(job), clock_(clock), rules_(rules), steps_(steps), attempt_(attempt) {}
 
-  // Runs all due ticks before `position`. Skips ticks after all verdicts have settled.
-  void RunBelow(int64_t position, EventSink* out);
+  // Runs all due ticks before `end`. Skips ticks after all verdicts have settled.
+  void RunBelow(EventTime end, EventSink* out);
 
  private:
-  int64_t NextTick() const;
-  // Returns false if no further tick before `position` is due.
-  bool SkipQuiet(int64_t position);
-  void Evaluate(int64_t tick, EventSink* out);
+  EventTime NextTick() const;
+  // Returns false if no further tick before `end` is due.
+  bool SkipQuiet(EventTime end);
+  void Evaluate(EventTime tick, EventSink* out);
 
   const JobIdentity* const job_;
   JobClock* const clock_;

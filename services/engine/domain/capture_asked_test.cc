@@ -20,7 +20,7 @@ std::vector<IssueEvent> EventsOf(std::string_view rules, const std::vector<doubl
   EXPECT_TRUE(program.ok()) << program.status();
   EngineCounters counters;
   ClockDomain runner(*program, 0, EngineOptions{}, &counters);
-  runner.ticks().SetOrigin(kSecond);
+  runner.ticks().SetOrigin(Position::FromNs(kSecond));
   const std::vector<window::SeriesId> ids = {
       *runner.store()->Intern(Labels::FromPairs({{"__name__", "m"}}))};
   std::vector<IssueEvent> events;
@@ -28,7 +28,8 @@ std::vector<IssueEvent> EventsOf(std::string_view rules, const std::vector<doubl
     const int64_t now = static_cast<int64_t>(i + 1) * kSecond;
     EXPECT_TRUE(runner.store()->Append({now, "s", "", i + 1, 0}, ids, {&values[i], 1}).ok());
     EventSink out;
-    runner.Evaluate({.position = now, .time_ns = now}, JobIdentity(), &out);
+    runner.Evaluate({.position = Position::FromNs(now), .time = EventTime::FromNs(now)},
+                    JobIdentity(), &out);
     for (IssueEvent& event : out.events) {
       if (event.type != EventType::kRuleStatus) events.push_back(std::move(event));
     }

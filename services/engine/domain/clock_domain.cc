@@ -55,7 +55,7 @@ void ClockDomain::Evaluate(const EvalTime& at, const JobIdentity& job, EventSink
 }
 
 bool ClockDomain::history_lost() const {
-  return history_loss_.lost() && (!clock().step || ticks_.watermark() != kMinPosition);
+  return history_loss_.lost() && (!clock().step || ticks_.watermark() != Position::Earliest());
 }
 
 void ClockDomain::Expire() {
@@ -63,8 +63,8 @@ void ClockDomain::Expire() {
   if (!forgotten.empty()) recorded_.Forget(forgotten);
 }
 
-void ClockDomain::BeginAttempt(int64_t position) {
-  inputs_.store()->BeginAttempt(position);
+void ClockDomain::BeginAttempt(EventTime time) {
+  inputs_.store()->BeginAttempt(time.ns());
   history_loss_.BeginAttempt();
 }
 
@@ -91,7 +91,8 @@ void ClockDomain::Replace(plan::ProgramPtr program, size_t domain, const EvalTim
   const std::vector<window::SeriesId> ended = recorded.Inherit(&recorded_, old_domain, new_domain);
   // If the store is full, stale markers cannot be written, and the series end by the lookback
   // instead.
-  if (!ended.empty() && !inputs_.store()->AppendStale({.position = at.position + 1}, ended).ok())
+  if (!ended.empty() &&
+      !inputs_.store()->AppendStale({.position = at.position.Next().ns()}, ended).ok())
     counters_->Count(Drop::kLimit, ended.size());
   for (const auto& [from, to] : unchanged) to->Inherit(from, new_domain);
   rules_ = std::move(next);

@@ -16,6 +16,7 @@
 #include "rules/plan/program/program.h"
 #include "services/base/binary.h"
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/engine/domain/step_patience.h"
 #include "services/engine/domain/step_times.h"
 #include "services/engine/program/counters.h"
@@ -76,8 +77,8 @@ class ClockDomain {
 
   // Seals samples up to the tick and evaluates every due group in order.
   void Evaluate(const EvalTime& at, const JobIdentity& job, EventSink* out);
-  // On the time clock, starts the attempt's windows at `position`. All other windows continue.
-  void BeginAttempt(int64_t position);
+  // On the time clock, starts the attempt's windows at `time`. All other windows continue.
+  void BeginAttempt(EventTime time);
   // Empties the windows for another attempt or after the step went back. All issues must have ended
   // before the call.
   void RestartWindows();

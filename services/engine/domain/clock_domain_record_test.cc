@@ -28,14 +28,14 @@ class DomainPlan final : public RuleObserver {
   explicit DomainPlan(std::string_view rules) : program_(ProgramForTest(rules)) {
     runner_.emplace(program_, 0, EngineOptions{}, &counters_);
     runner_->evaluator().SetObserver(this);
-    runner_->ticks().SetOrigin(kSecond);
+    runner_->ticks().SetOrigin(Position::FromNs(kSecond));
   }
 
   void Failed(const plan::Rule& rule, const Status& error) override {
     reports_.push_back(Cat(rule.alert, " fails: ", ToStd(error.message())));
   }
   void Alerts(const alert::AlertInput&, const alert::AlertState&) override {}
-  void Recorded(const Labels& labels, int64_t, double value) override {
+  void Recorded(const Labels& labels, Position, double value) override {
     reports_.push_back(Cat(labels.ToString(), " ", IsStale(value) ? "stale" : FormatDouble(value)));
   }
 
@@ -57,14 +57,16 @@ class DomainPlan final : public RuleObserver {
     Feed(second * 1000, samples);
     reports_.clear();
     EventSink out;
-    EXPECT_EQ(runner_->ticks().NextTick(), second * kSecond);
-    runner_->Evaluate({.position = second * kSecond, .time_ns = second * kSecond}, job_, &out);
+    EXPECT_EQ(runner_->ticks().NextTick(), Position::FromNs(second * kSecond));
+    runner_->Evaluate({.position = Position::FromNs(second * kSecond),
+                       .time = EventTime::FromNs(second * kSecond)},
+                      job_, &out);
     return reports_;
   }
   void Reload(int64_t second, std::string_view rules) {
     program_ = ProgramForTest(rules);
     EventSink out;
-    runner_->Replace(program_, 0, {.position = second * kSecond}, job_, &out);
+    runner_->Replace(program_, 0, {.position = Position::FromNs(second * kSecond)}, job_, &out);
   }
 
  private:

@@ -24,10 +24,10 @@ class SpaceRecordings final : public RuleObserver {
   void Failed(const plan::Rule&, const Status&) override {}
   void Alerts(const alert::AlertInput&, const alert::AlertState&) override {}
   void TickBegins(const EvalTime& at) override { at_ = at; }
-  void Recorded(const Labels& labels, int64_t /*position*/, double value) override {
+  void Recorded(const Labels& labels, Position /*position*/, double value) override {
     if (!IsStale(value)) to_->Recorded(*job_, clock_, at_, labels, value);
   }
-  void Unread(const Labels& labels, int64_t position, double value) override {
+  void Unread(const Labels& labels, Position position, double value) override {
     Recorded(labels, position, value);
   }
 

@@ -53,7 +53,7 @@ ClockDomain* StepClocks::Find(std::string_view mode, uint32_t clock) const {
   return nullptr;
 }
 
-ClockDomain* StepClocks::SeparateBelow(std::string_view mode, int64_t position) const {
+ClockDomain* StepClocks::SeparateBelow(std::string_view mode, Position position) const {
   ClockDomain* nearest = nullptr;
   for (size_t i = shared_; i < runners_.size(); ++i) {
     ClockDomain* runner = runners_[i].get();

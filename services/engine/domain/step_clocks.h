@@ -37,7 +37,7 @@ class StepClocks {
   ClockDomain* Find(std::string_view mode, uint32_t clock) const;
   ClockDomain* Shared(std::string_view mode) const { return Find(mode, kSharedClock); }
   // Returns the mode's separate clock with the highest watermark below `position`, or null.
-  ClockDomain* SeparateBelow(std::string_view mode, int64_t position) const;
+  ClockDomain* SeparateBelow(std::string_view mode, Position position) const;
   size_t CountSeparate(std::string_view mode) const;
   uint32_t NextId() { return ++last_id_; }
 

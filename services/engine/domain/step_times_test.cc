@@ -7,37 +7,39 @@
 namespace pitwall::engine {
 namespace {
 
+EventTime At(int64_t ns) { return EventTime::FromNs(ns); }
+
 TEST(StepTimes, StepJump_CountsOnce) {
   StepTimes times(100);
-  times.Saw(1, 10);
-  times.Saw(1'000'000'000, 20);
-  times.Saw(2, 30);  // Not a new maximum, so it does not count.
+  times.Saw(Step(1), At(10));
+  times.Saw(Step(1'000'000'000), At(20));
+  times.Saw(Step(2), At(30));  // Not a new maximum, so it does not count.
   EXPECT_EQ(times.count(), 2U);
-  EXPECT_EQ(times.CountAfter(kNoStep), 2U);
-  EXPECT_EQ(times.CountAfter(1), 1U);
-  EXPECT_EQ(times.CountAfter(2), 1U);
-  EXPECT_EQ(times.CountAfter(1'000'000'000), 0U);
+  EXPECT_EQ(times.CountAfter(Step::None()), 2U);
+  EXPECT_EQ(times.CountAfter(Step(1)), 1U);
+  EXPECT_EQ(times.CountAfter(Step(2)), 1U);
+  EXPECT_EQ(times.CountAfter(Step(1'000'000'000)), 0U);
 }
 
 TEST(StepTimes, ForgottenSteps_AreNotCounted) {
   StepTimes times(4);
-  for (int64_t step = 0; step < 10; ++step) times.Saw(step, step);
+  for (int64_t step = 0; step < 10; ++step) times.Saw(Step(step), At(step));
   EXPECT_EQ(times.count(), 10U);
-  EXPECT_EQ(times.CountAfter(7), 2U);
-  EXPECT_EQ(times.CountAfter(0), 4U);
+  EXPECT_EQ(times.CountAfter(Step(7)), 2U);
+  EXPECT_EQ(times.CountAfter(Step(0)), 4U);
 }
 
 TEST(StepTimes, Spread_IsLongestOverMedianStep) {
   StepTimes times(1000);
   EXPECT_EQ(times.Spread(), 1);
   int64_t now = 0;
-  for (int64_t step = 0; step < 20; ++step) times.Saw(step, now += step == 10 ? 50 : 10);
+  for (int64_t step = 0; step < 20; ++step) times.Saw(Step(step), At(now += step == 10 ? 50 : 10));
   EXPECT_EQ(times.Spread(), 5);
 }
 
 TEST(StepTimes, SaveAndRestore_KeepsCounts) {
   StepTimes times(4);
-  for (int64_t step = 0; step < 10; step += 2) times.Saw(step, step);
+  for (int64_t step = 0; step < 10; step += 2) times.Saw(Step(step), At(step));
   BinaryWriter out;
   times.Save(out);
   StepTimes restored(4);
@@ -45,7 +47,7 @@ TEST(StepTimes, SaveAndRestore_KeepsCounts) {
   restored.Restore(in, /*ordinals=*/true);
   EXPECT_TRUE(in.ok());
   EXPECT_EQ(restored.count(), times.count());
-  EXPECT_EQ(restored.CountAfter(5), times.CountAfter(5));
+  EXPECT_EQ(restored.CountAfter(Step(5)), times.CountAfter(Step(5)));
 }
 
 TEST(StepPatience, WaitsForFourLongestSteps) {
@@ -53,7 +55,7 @@ TEST(StepPatience, WaitsForFourLongestSteps) {
   StepPatience patience;
   EXPECT_EQ(patience.Steps(times), StepPatience::kFewest);
   int64_t now = 0;
-  for (int64_t step = 0; step < 20; ++step) times.Saw(step, now += step == 10 ? 500 : 10);
+  for (int64_t step = 0; step < 20; ++step) times.Saw(Step(step), At(now += step == 10 ? 500 : 10));
   EXPECT_EQ(patience.Steps(times), 200U);
 }
 

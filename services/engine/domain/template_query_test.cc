@@ -35,7 +35,7 @@ TEST(TemplateQuery, QueryIsEvaluatedAtTick) {
   ASSERT_TRUE(program.ok()) << program.status();
   EngineCounters counters;
   ClockDomain runner(*program, 0, EngineOptions{}, &counters);
-  runner.ticks().SetOrigin(kSecond);
+  runner.ticks().SetOrigin(Position::FromNs(kSecond));
   window::SeriesStore& store = *runner.store();
   std::vector<window::SeriesId> ids;
   for (const char* x : {"a", "b", "c"})
@@ -47,7 +47,9 @@ TEST(TemplateQuery, QueryIsEvaluatedAtTick) {
     ASSERT_TRUE(
         store.Append({t * kSecond, "s", "", static_cast<uint64_t>(t), 0}, ids, rows[t - 1]).ok());
     EventSink out;
-    runner.Evaluate({.position = t * kSecond, .time_ns = t * kSecond}, job, &out);
+    runner.Evaluate(
+        {.position = Position::FromNs(t * kSecond), .time = EventTime::FromNs(t * kSecond)}, job,
+        &out);
     for (const IssueEvent& event : out.events) {
       if (event.type == EventType::kIssueFound)
         said.push_back(Cat(event.labels.ToString(), " ", event.summary));

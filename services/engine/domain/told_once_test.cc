@@ -27,7 +27,7 @@ class IssueEventsTest : public testing::Test {
   }
   void Start(plan::ProgramPtr program) {
     runner_ = std::make_unique<ClockDomain>(std::move(program), 0, EngineOptions{}, &counters_);
-    runner_->ticks().SetOrigin(kEventSecond);
+    runner_->ticks().SetOrigin(Position::FromNs(kEventSecond));
     for (const char* x : {"a", "b", "c"})
       ids_.push_back(*runner_->store()->Intern(Labels::FromPairs({{"__name__", "m"}, {"x", x}})));
   }
@@ -52,8 +52,9 @@ class IssueEventsTest : public testing::Test {
                     ->Append({t * kEventSecond, "s", "", static_cast<uint64_t>(t), 0}, ids_, row)
                     .ok());
     EventSink out;
-    runner_->Evaluate({.position = t * kEventSecond, .time_ns = t * kEventSecond}, JobIdentity(),
-                      &out);
+    runner_->Evaluate({.position = Position::FromNs(t * kEventSecond),
+                       .time = EventTime::FromNs(t * kEventSecond)},
+                      JobIdentity(), &out);
     return Shown(out);
   }
 
@@ -111,7 +112,8 @@ TEST_F(IssueEventsTest, ChangedFoldIsDifferentRule) {
   Start(Compile(""));
   EXPECT_EQ(At(1, {12, 13, 0}).size(), 2u);
   EventSink out;
-  const EvalTime at{.position = kEventSecond, .time_ns = kEventSecond};
+  const EvalTime at{.position = Position::FromNs(kEventSecond),
+                    .time = EventTime::FromNs(kEventSecond)};
   runner_->Replace(Compile("fold: [x], "), 0, at, JobIdentity(), &out);
   EXPECT_THAT(
       Shown(out),
@@ -119,8 +121,10 @@ TEST_F(IssueEventsTest, ChangedFoldIsDifferentRule) {
                   "resolved {alertname=\"A\",x=\"b\"} value 13 'b at 13' mb=13 rule_removed"));
   EXPECT_EQ(At(2, {12, 13, 0}).size(), 1u);
   EventSink back;
-  runner_->Replace(Compile(""), 0, {.position = 2 * kEventSecond, .time_ns = 2 * kEventSecond},
-                   JobIdentity(), &back);
+  runner_->Replace(
+      Compile(""), 0,
+      {.position = Position::FromNs(2 * kEventSecond), .time = EventTime::FromNs(2 * kEventSecond)},
+      JobIdentity(), &back);
   EXPECT_THAT(Shown(back),
               ElementsAre("resolved {alertname=\"A\"} value 12 'a at 12 (and 1 more)' firsta=12 "
                           "worstb=13 count=2 elementa=12 elementb=13 ma=12 rule_removed"));

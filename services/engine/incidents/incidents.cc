@@ -19,11 +19,11 @@ constexpr double kRise = 1.5;
 }  // namespace
 
 IncidentTracker::IncidentTracker(const EngineOptions& options, EngineCounters* counters)
-    : window_ns_(options.incident_window_ns),
+    : window_(options.incident_window),
       max_issues_(options.max_tracked_issues_per_job),
       counters_(counters),
-      explanations_(options.incident_window_ns),
-      open_(options.incident_window_ns, &explanations_) {}
+      explanations_(options.incident_window),
+      open_(options.incident_window, &explanations_) {}
 
 void IncidentTracker::SetProgram(const plan::Program* program) {
   explanations_.SetProgram(program);
@@ -42,8 +42,8 @@ std::vector<IncidentTracker::RootCauseChange> IncidentTracker::Apply(std::span<I
   ++serial_;
   for (IssueEvent& event : events) {
     if (event.type == EventType::kRuleStatus || event.type == EventType::kJobChanged) continue;
-    now_ns_ = std::max(now_ns_, event.time_ns);
-    ForgetEndedBefore(now_ns_ - window_ns_);
+    now_ = std::max(now_, EventTime::FromNs(event.time_ns));
+    ForgetEndedBefore(now_ - window_);
     const std::string id = IssueId(event);
     const auto found = issues_.find(id);
     TrackedIssue* issue = found == issues_.end() ? nullptr : found->second.get();
@@ -92,9 +92,9 @@ TrackedIssue* IncidentTracker::Begin(const IssueEvent& event, const std::string&
     const auto node = nodes_of().find(rank);
     if (node != nodes_of().end()) issue->node = node->second;
   }
-  issue->onset_ns = event.active_since_ns;
+  issue->onset = EventTime::FromNs(event.active_since_ns);
   issue->level = event.value;
-  issue->order = RootOrderOf(issue->labels, issue->onset_ns);
+  issue->order = RootOrderOf(issue->labels, issue->onset);
   issue->fresh = true;
   FindEverywhere(issue, nodes_of);
   Join(issue);
@@ -110,7 +110,7 @@ void IncidentTracker::NoteRise(TrackedIssue* issue, const IssueEvent& event) {
       !(event.value >= kRise * issue->level))
     return;
   issue->level = event.value;
-  issue->rose_ns = event.time_ns;
+  issue->rose = EventTime::FromNs(event.time_ns);
   dirty_ = true;
 }
 
@@ -171,9 +171,9 @@ void IncidentTracker::End(TrackedIssue* issue, const IssueEvent& event,
   explanations_.Remove(*issue);
   issue->open = false;
   FindEverywhere(issue, nodes_of);
-  issue->ended_at_ns = event.time_ns;
+  issue->ended_at = EventTime::FromNs(event.time_ns);
   explanations_.Add(*issue);
-  ended_.emplace(issue->ended_at_ns, issue->id);
+  ended_.emplace(issue->ended_at, issue->id);
   dirty_ = true;
   // A removed rule explains nothing, and the effects of an attempt end with it.
   if (event.end_reason != EndReason::kCleared && event.end_reason != EndReason::kNoData)
@@ -184,13 +184,13 @@ void IncidentTracker::End(TrackedIssue* issue, const IssueEvent& event,
 void IncidentTracker::Forget(const std::string& id) {
   const auto at = issues_.find(id);
   explanations_.Remove(*at->second);
-  ended_.erase({at->second->ended_at_ns, id});
+  ended_.erase({at->second->ended_at, id});
   gone_.push_back(std::move(at->second));
   issues_.erase(at);
 }
 
-void IncidentTracker::ForgetEndedBefore(int64_t time_ns) {
-  while (!ended_.empty() && ended_.begin()->first < time_ns) {
+void IncidentTracker::ForgetEndedBefore(EventTime time) {
+  while (!ended_.empty() && ended_.begin()->first < time) {
     const std::string id = ended_.begin()->second;
     Forget(id);
   }
@@ -256,7 +256,7 @@ void IncidentTracker::Clear() {
 
 void IncidentTracker::Save(BinaryWriter& out) const {
   out.U8(kFormatWithLevels);
-  out.I64(now_ns_);
+  out.I64(now_.ns());
   out.Bool(dirty_);
   out.U64(issues_.size());
   alert::LabelsWriter labels(out);
@@ -265,16 +265,16 @@ void IncidentTracker::Save(BinaryWriter& out) const {
     out.Str(issue->rule);
     out.Str(issue->alert);
     labels.Write(issue->labels);
-    out.I64(issue->onset_ns);
+    out.I64(issue->onset.ns());
     out.Str(issue->incident);
     out.Bool(issue->open);
-    out.I64(issue->ended_at_ns);
+    out.I64(issue->ended_at.ns());
     out.Str(issue->root_cause);
     out.Str(issue->cause_rule);
     out.Str(issue->node);
     out.Bool(issue->everywhere);
     out.Double(issue->level);
-    out.I64(issue->rose_ns);
+    out.I64(issue->rose.ns());
   }
 }
 
@@ -286,7 +286,7 @@ void IncidentTracker::Restore(BinaryReader& in) {
   open_.Clear();
   const uint8_t format = in.U8();
   if (format < kFormatWithOnsets || format > kFormatWithLevels) in.Fail();
-  now_ns_ = in.I64();
+  now_ = EventTime::FromNs(in.I64());
   dirty_ = in.Bool();
   alert::LabelsReader labels(in);
   for (size_t n = in.Count(10); n > 0 && in.ok(); --n) {
@@ -295,27 +295,27 @@ void IncidentTracker::Restore(BinaryReader& in) {
     issue->rule = in.Str();
     issue->alert = in.Str();
     issue->labels = labels.Read();
-    issue->onset_ns = in.I64();
+    issue->onset = EventTime::FromNs(in.I64());
     issue->incident = in.Str();
     issue->open = in.Bool();
-    issue->ended_at_ns = in.I64();
+    issue->ended_at = EventTime::FromNs(in.I64());
     issue->root_cause = in.Str();
     issue->cause_rule = in.Str();
     if (format >= kFormatWithNodes) issue->node = in.Str();
     if (format >= kFormatWithPlaces) issue->everywhere = in.Bool();
     if (format >= kFormatWithLevels) {
       issue->level = in.Double();
-      issue->rose_ns = in.I64();
+      issue->rose = EventTime::FromNs(in.I64());
     }
     if (!in.ok()) return;
-    issue->order = RootOrderOf(issue->labels, issue->onset_ns);
+    issue->order = RootOrderOf(issue->labels, issue->onset);
     std::unique_ptr<TrackedIssue>& slot = issues_[issue->id];
     if (slot != nullptr) return in.Fail();
     slot = std::move(issue);
     if (slot->open) {
       Open(slot.get());
     } else {
-      ended_.emplace(slot->ended_at_ns, slot->id);
+      ended_.emplace(slot->ended_at, slot->id);
     }
     explanations_.Add(*slot);
   }

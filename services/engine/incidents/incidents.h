@@ -26,6 +26,7 @@
 #include "rules/plan/program/program.h"
 #include "services/base/binary.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/engine/incidents/issue_causes.h"
 #include "services/engine/incidents/open_issues.h"
 #include "services/engine/program/counters.h"
@@ -85,20 +86,20 @@ class IncidentTracker {
   // of the job.
   void FindEverywhere(TrackedIssue* changed, const NodesOfRanks& nodes_of);
   void Forget(const std::string& id);
-  void ForgetEndedBefore(int64_t time_ns);
+  void ForgetEndedBefore(EventTime time);
   void FindRootCauses(std::vector<RootCauseChange>* changed);
   // Returns the end of the chain of open causes, or the issue itself if it has no cause.
   const TrackedIssue* TopOf(const TrackedIssue* issue);
 
-  const int64_t window_ns_;
+  const Duration window_;
   const size_t max_issues_;
   EngineCounters* const counters_;
   IssueCauses explanations_;
   std::map<std::string, std::unique_ptr<TrackedIssue>, std::less<>> issues_;  // by ID
-  std::set<std::pair<int64_t, std::string>> ended_;                           // (ended_at, ID)
+  std::set<std::pair<EventTime, std::string>> ended_;                         // (ended_at, ID)
   std::map<std::string, size_t, std::less<>> incidents_;  // ID -> number of open issues
   OpenIssues open_;
-  int64_t now_ns_ = INT64_MIN;                       // newest event time
+  EventTime now_ = EventTime::Min();                 // newest event time
   bool dirty_ = false;                               // root causes may have changed
   uint64_t serial_ = 0;                              // number of the current Apply
   std::vector<std::unique_ptr<TrackedIssue>> gone_;  // removed in the current Apply

@@ -6,7 +6,7 @@
 namespace pitwall::engine {
 
 bool Precedes(const TrackedIssue& a, const TrackedIssue& b) {
-  return std::tie(a.onset_ns, a.rule, a.labels) < std::tie(b.onset_ns, b.rule, b.labels);
+  return std::tie(a.onset, a.rule, a.labels) < std::tie(b.onset, b.rule, b.labels);
 }
 
 bool Separates(const TrackedIssue& cause, const TrackedIssue& symptom) {
@@ -42,8 +42,8 @@ void IssueCauses::SetProgram(const plan::Program* program) {
           explained_[explains.alert].push_back(relation);
           Relation made{.alert = explains.alert, .equal = explains.equal};
           made.cause = rule.alert;
-          made.lag_ns = explains.lag_ns < 0 ? window_ns_ : explains.lag_ns;
-          made.within_ns = explains.within_ns;
+          made.lag = explains.lag_ns < 0 ? window_ : Duration::Nanos(explains.lag_ns);
+          made.within = Duration::Nanos(explains.within_ns);
           for (const std::string_view label : {"rank", "node"}) {
             if (!explains.job_wide &&
                 std::ranges::find(explains.equal, label) == explains.equal.end())
@@ -185,23 +185,23 @@ void IssueCauses::Remove(const TrackedIssue& issue) {
 }
 
 bool IssueCauses::IsNear(const TrackedIssue& cause, const TrackedIssue& symptom) const {
-  return cause.onset_ns >= symptom.onset_ns - window_ns_;
+  return cause.onset >= symptom.onset - window_;
 }
 
 bool IssueCauses::IsInTime(const TrackedIssue& cause, const TrackedIssue& symptom,
                            const Relation& relation) {
-  const auto fits = [&](int64_t time_ns) {
-    return time_ns <= symptom.onset_ns + relation.lag_ns &&
-           (relation.within_ns < 0 || time_ns >= symptom.onset_ns - relation.within_ns);
+  const auto fits = [&](EventTime time) {
+    return time <= symptom.onset + relation.lag &&
+           (relation.within < Duration::Zero() || time >= symptom.onset - relation.within);
   };
-  return fits(cause.onset_ns) || (cause.rose_ns != 0 && fits(cause.rose_ns));
+  return fits(cause.onset) || (cause.rose != EventTime() && fits(cause.rose));
 }
 
 const TrackedIssue* IssueCauses::StrongestOf(const Ordered& causes, const TrackedIssue& symptom,
                                              const Relation& relation, bool circle) const {
   // Causes are sorted by onset, so every cause after one that began too late is too late as well.
   const auto too_late = [&](const TrackedIssue* cause) {
-    return cause->onset_ns > symptom.onset_ns + relation.lag_ns;
+    return cause->onset > symptom.onset + relation.lag;
   };
   const auto first_of = [&](Ordered::const_iterator at, Ordered::const_iterator end) {
     for (; at != end && !too_late(*at); ++at) {
@@ -211,7 +211,7 @@ const TrackedIssue* IssueCauses::StrongestOf(const Ordered& causes, const Tracke
     return static_cast<const TrackedIssue*>(nullptr);
   };
   TrackedIssue first_near;  // search key: precedes all near causes
-  first_near.onset_ns = symptom.onset_ns - window_ns_;
+  first_near.onset = symptom.onset - window_;
   const auto near = causes.lower_bound(&first_near);
   if (const TrackedIssue* found = first_of(near, causes.end())) return found;
   return first_of(causes.begin(), near);
@@ -258,7 +258,7 @@ const TrackedIssue* IssueCauses::FirstSymptom(
   for (const uint32_t r : links->second.relations) {
     relation = &relations_[r];
     TrackedIssue earliest;  // search key: precedes all symptoms within the lag
-    earliest.onset_ns = cause.onset_ns - relation->lag_ns;
+    earliest.onset = cause.onset - relation->lag;
     for (const std::string& key : KeysToAsk(*relation, cause)) {
       const auto found = relation->open_symptoms.find(key);
       if (found == relation->open_symptoms.end()) continue;

@@ -28,6 +28,7 @@
 
 #include "rules/plan/program/program.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/model/issues/cause_class.h"
 #include "services/model/labels.h"
 
@@ -39,13 +40,13 @@ struct TrackedIssue {
   std::string rule;
   std::string alert;
   Labels labels;
-  std::string node;      // node of the labeled rank, if no node label; "": unknown
-  int64_t onset_ns = 0;  // start of the pending state
-  double level = 0;      // value when found, or at the last rise
-  int64_t rose_ns = 0;   // time of the last rise by half; 0: never
+  std::string node;  // node of the labeled rank, if no node label; "": unknown
+  EventTime onset;   // start of the pending state
+  double level = 0;  // value when found, or at the last rise
+  EventTime rose;    // time of the last rise by half; EventTime(): never
   std::string incident;
   bool open = true;
-  int64_t ended_at_ns = 0;
+  EventTime ended_at;
   std::string root_cause;  // issue ID; "": a root itself, or no cause
   std::string cause_rule;  // rule of the direct cause behind root_cause
   // For an issue of a node or rank: the alert is open on every node of the job, or for every rank,
@@ -72,9 +73,9 @@ bool Separates(const TrackedIssue& cause, const TrackedIssue& symptom);
 // onset must not change. Not thread-safe.
 class IssueCauses {
  public:
-  // A cause whose onset is at most `window_ns` before the symptom's onset is stronger than an
+  // A cause whose onset is at most `window` before the symptom's onset is stronger than an
   // earlier cause. The window is also the default lag of relations.
-  explicit IssueCauses(int64_t window_ns) : window_ns_(window_ns) {}
+  explicit IssueCauses(Duration window) : window_(window) {}
 
   // Sets the program and forgets all issues. Null means that there are no rules.
   void SetProgram(const plan::Program* program);
@@ -113,10 +114,10 @@ class IssueCauses {
     std::string alert;
     std::vector<std::string> equal;
     std::vector<std::string> same;  // labels with equal values if both issues have them
-    int64_t lag_ns = 0;
-    int64_t within_ns = -1;  // -1: unlimited
-    uint32_t circle = 0;     // cycle of the rule
-    std::string cause;       // alert of the causing rule
+    Duration lag;
+    Duration within = Duration::Nanos(-1);  // negative: unlimited
+    uint32_t circle = 0;                    // cycle of the rule
+    std::string cause;                      // alert of the causing rule
     ByKey open_causes, ended_causes, open_symptoms;
   };
   struct RuleLinks {
@@ -146,7 +147,7 @@ class IssueCauses {
   const TrackedIssue* StrongestOf(const Ordered& causes, const TrackedIssue& symptom,
                                   const Relation& relation, bool circle) const;
 
-  const int64_t window_ns_;
+  const Duration window_;
   std::vector<Relation> relations_;
   StringMap<RuleLinks> rules_;                  // by rule name
   StringMap<std::vector<uint32_t>> explained_;  // relations by explained alert

@@ -10,7 +10,7 @@ namespace pitwall::engine {
 namespace {
 // Maximum error of an onset. An onset is the time at which an expression first became true, so two
 // rules about the same problem have onsets that differ by their windows.
-constexpr int64_t kOnsetErrorNs = 30 * kNanosPerSecond;
+constexpr Duration kOnsetError = Duration::Seconds(30);
 }  // namespace
 
 void OpenIssues::Remove(const TrackedIssue* issue) {
@@ -25,15 +25,15 @@ const OpenIssues::Ordered* OpenIssues::OfAlert(std::string_view alert) const {
   return found == by_alert_.end() ? nullptr : &found->second;
 }
 
-const TrackedIssue* OpenIssues::Closest(const Ordered& issues, int64_t onset_ns) const {
+const TrackedIssue* OpenIssues::Closest(const Ordered& issues, EventTime onset) const {
   TrackedIssue at;  // search key: precedes all issues at or after the onset
-  at.onset_ns = onset_ns;
+  at.onset = onset;
   const auto after = issues.lower_bound(&at);
   const TrackedIssue* closest = nullptr;
-  if (after != issues.begin() && onset_ns - (*std::prev(after))->onset_ns <= window_ns_)
+  if (after != issues.begin() && onset - (*std::prev(after))->onset <= window_)
     closest = *std::prev(after);
-  if (after != issues.end() && (*after)->onset_ns - onset_ns <= window_ns_ &&
-      (closest == nullptr || (*after)->onset_ns - onset_ns < onset_ns - closest->onset_ns)) {
+  if (after != issues.end() && (*after)->onset - onset <= window_ &&
+      (closest == nullptr || (*after)->onset - onset < onset - closest->onset)) {
     closest = *after;
   }
   return closest;
@@ -41,7 +41,7 @@ const TrackedIssue* OpenIssues::Closest(const Ordered& issues, int64_t onset_ns)
 
 const TrackedIssue* OpenIssues::Sibling(const TrackedIssue& issue) const {
   if (const auto same = by_alert_.find(issue.alert); same != by_alert_.end()) {
-    if (const TrackedIssue* closest = Closest(same->second, issue.onset_ns)) return closest;
+    if (const TrackedIssue* closest = Closest(same->second, issue.onset)) return closest;
   }
   if (issue.order.cause_class != CauseClass::kJobWide) return nullptr;
   const TrackedIssue* best = nullptr;
@@ -49,7 +49,7 @@ const TrackedIssue* OpenIssues::Sibling(const TrackedIssue& issue) const {
     if ((*issues.begin())->order.cause_class != CauseClass::kJobWide ||
         !causes_->ShareACause(issue.alert, alert))
       continue;
-    const TrackedIssue* closest = Closest(issues, issue.onset_ns);
+    const TrackedIssue* closest = Closest(issues, issue.onset);
     if (closest == nullptr || (best != nullptr && !Precedes(*closest, *best))) continue;
     // If the known cause of the candidate does not explain this issue, the two have no common
     // cause.
@@ -64,8 +64,7 @@ const TrackedIssue* OpenIssues::OwnSymptom(const TrackedIssue& issue) const {
     const Ordered& equal = by_alert_.find(symptom.alert)->second;
     return std::none_of(equal.begin(), equal.end(), [&](const TrackedIssue* other) {
       return other->incident == symptom.incident && other->root_cause.empty() &&
-             other->onset_ns < issue.onset_ns - kOnsetErrorNs &&
-             !causes_->MayExplain(issue, *other) &&
+             other->onset < issue.onset - kOnsetError && !causes_->MayExplain(issue, *other) &&
              causes_->StrongestCause(*other, /*open=*/true) == nullptr;
     });
   };

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "services/base/time.h"
 #include "services/engine/incidents/issue_causes.h"
 
 namespace pitwall::engine {
@@ -21,9 +22,8 @@ class OpenIssues {
   };
   using Ordered = std::set<const TrackedIssue*, ByOnset>;
 
-  // Onsets within `window_ns` are close. `causes` is borrowed.
-  OpenIssues(int64_t window_ns, const IssueCauses* causes)
-      : window_ns_(window_ns), causes_(causes) {}
+  // Onsets within `window` are close. `causes` is borrowed.
+  OpenIssues(Duration window, const IssueCauses* causes) : window_(window), causes_(causes) {}
 
   void Add(const TrackedIssue* issue) { by_alert_[issue->alert].insert(issue); }
   void Remove(const TrackedIssue* issue);
@@ -41,11 +41,11 @@ class OpenIssues {
   const TrackedIssue* OwnSymptom(const TrackedIssue& issue) const;
 
  private:
-  // Returns the issue with the onset closest to `onset_ns` within the window, or null. Of two
+  // Returns the issue with the onset closest to `onset` within the window, or null. Of two
   // equally close issues, returns the earlier one.
-  const TrackedIssue* Closest(const Ordered& issues, int64_t onset_ns) const;
+  const TrackedIssue* Closest(const Ordered& issues, EventTime onset) const;
 
-  const int64_t window_ns_;
+  const Duration window_;
   const IssueCauses* const causes_;
   std::map<std::string, Ordered, std::less<>> by_alert_;
 };

@@ -23,7 +23,7 @@ AttemptEnds::AttemptEnds(const EngineOptions& options, const JobIdentity* job,
       lifecycle_(lifecycle),
       source_ends_(sources_, writer, steps, attempt) {}
 
-void AttemptEnds::OnRankLost(const JobEvent& event, int64_t at, EventSink* out) {
+void AttemptEnds::OnRankLost(const JobEvent& event, EventTime at, EventSink* out) {
   const RankLost& lost = event.rank_lost;
   Source* source = sources_->Find(lost.source, lost.boot_id);
   if (source == nullptr || source->process.lost) return;
@@ -31,24 +31,24 @@ void AttemptEnds::OnRankLost(const JobEvent& event, int64_t at, EventSink* out) 
   if (ReportedFailure(event)) return;
   source->process.lost = true;
   if (source->process.running) ranks_->CountLost();
-  ticks_->RunBelow(at + 1, out);
-  if (source->ended_at == kMaxPosition) {
-    source_ends_.End(source, at + 1);
+  ticks_->RunBelow(at.Next(), out);
+  if (source->ended_at == EventTime::Latest()) {
+    source_ends_.End(source, at.Next());
     steps_->AdvanceWithout(*source, /*ended=*/true, at, out);
   }
   lifecycle_->EmitRankLost(*source, lost, at, out);
   DieWithoutRanks(at, out);
 }
 
-void AttemptEnds::OnLauncherGone(const Source& reporter, int64_t at, EventSink* out) {
+void AttemptEnds::OnLauncherGone(const Source& reporter, EventTime at, EventSink* out) {
   if (!ranks_->OnLauncherGone(reporter.info.node)) return;
   if (!ranks_->died_at().has_value() || !ranks_->LaunchersGone()) return;
-  ticks_->RunBelow(at + 1, out);
+  ticks_->RunBelow(at.Next(), out);
   ranks_->failures().SetGone(true);
   EndWithoutLauncher(at, out);
 }
 
-void AttemptEnds::DieWithoutRanks(int64_t at, EventSink* out) {
+void AttemptEnds::DieWithoutRanks(EventTime at, EventSink* out) {
   if (lifecycle_->ended() || !ranks_->MustDie()) return;
   ranks_->Die(at);
   if (attempt_->open()) {
@@ -67,11 +67,11 @@ void AttemptEnds::DieWithoutRanks(int64_t at, EventSink* out) {
   if (ranks_->LaunchersGone()) {
     EndWithoutLauncher(at, out);
   } else {
-    ScheduleCheck(at + options_.ends.restart_grace_ns);
+    ScheduleCheck(at + options_.ends.restart_grace);
   }
 }
 
-void AttemptEnds::RemoveExpired(std::optional<int64_t> at, EventSink* out) {
+void AttemptEnds::RemoveExpired(std::optional<EventTime> at, EventSink* out) {
   const std::vector<Source*> expired = sources_->Expired();
   for (Source* source : expired) {
     source_ends_.CountLeft(source);
@@ -80,29 +80,29 @@ void AttemptEnds::RemoveExpired(std::optional<int64_t> at, EventSink* out) {
   if (!expired.empty() && at.has_value()) DieWithoutRanks(*at, out);
 }
 
-void AttemptEnds::ScheduleCheck(int64_t at) {
+void AttemptEnds::ScheduleCheck(EventTime at) {
   schedule_->AddOwn(at, 1, {.kind = TimelineEvent::Kind::kGraceOver});
 }
 
-void AttemptEnds::OnPlatformReport(const PlatformEnd& end, int64_t at) {
+void AttemptEnds::OnPlatformReport(const PlatformEnd& end, EventTime at) {
   AttemptFailures& failures = ranks_->failures();
   failures.OnPlatformReport(at, end);
-  const std::optional<int64_t>& died_at = ranks_->died_at();
+  const std::optional<EventTime>& died_at = ranks_->died_at();
   if (!died_at.has_value()) return;
   ScheduleCheck(std::max(at, failures.seen_by()));
-  if (failures.covers_job()) ScheduleCheck(std::max(at, *died_at + options_.ends.restart_grace_ns));
+  if (failures.covers_job()) ScheduleCheck(std::max(at, *died_at + options_.ends.restart_grace));
 }
 
-void AttemptEnds::OnCheck(int64_t at, EventSink* out) {
-  const std::optional<int64_t>& died_at = ranks_->died_at();
+void AttemptEnds::OnCheck(EventTime at, EventSink* out) {
+  const std::optional<EventTime>& died_at = ranks_->died_at();
   if (!died_at.has_value()) return;  // A rank has started since then.
   const AttemptFailures& failures = ranks_->failures();
-  const bool over = at >= *died_at + options_.ends.restart_grace_ns ||
+  const bool over = at >= *died_at + options_.ends.restart_grace ||
                     (ranks_->LaunchersGone() && !failures.covers_job() && at >= ranks_->OverBy());
   // This check was scheduled for another death, or the wait for the platform's report was extended
   // in the meantime.
   if (!over && at < failures.seen_by()) return ScheduleCheck(failures.seen_by());
-  ticks_->RunBelow(at + 1, out);
+  ticks_->RunBelow(at.Next(), out);
   if (over) {
     lifecycle_->End(at, ranks_->DetailOfDeath(), /*by_event=*/false, out);
   } else {
@@ -111,10 +111,10 @@ void AttemptEnds::OnCheck(int64_t at, EventSink* out) {
   }
 }
 
-void AttemptEnds::EndWithoutLauncher(int64_t at, EventSink* out) {
+void AttemptEnds::EndWithoutLauncher(EventTime at, EventSink* out) {
   // The end comes from an `ended` event, or the platform restarts the job.
   if (ranks_->failures().covers_job())
-    return ScheduleCheck(*ranks_->died_at() + options_.ends.restart_grace_ns);
+    return ScheduleCheck(*ranks_->died_at() + options_.ends.restart_grace);
   if (at < ranks_->OverBy()) return ScheduleCheck(ranks_->OverBy());
   lifecycle_->End(at, ranks_->DetailOfDeath(), /*by_event=*/false, out);
 }
@@ -123,7 +123,7 @@ bool AttemptEnds::PlatformReports() const {
   return owner_->declared() && job_->reference.platform == "slurm";
 }
 
-void AttemptEnds::CountDeath(const Source& source, const JobEvent& event, int64_t at) {
+void AttemptEnds::CountDeath(const Source& source, const JobEvent& event, EventTime at) {
   AttemptFailures& failures = ranks_->failures();
   if (PlatformReports()) failures.ExpectPlatform();
   failures.Add({.at = at,
@@ -136,16 +136,16 @@ void AttemptEnds::CountDeath(const Source& source, const JobEvent& event, int64_
                 .exception = event.rank_lost.exception});
 }
 
-void AttemptEnds::OnJobEnded(const JobEvent& event, int64_t at, EventSink* out) {
+void AttemptEnds::OnJobEnded(const JobEvent& event, EventTime at, EventSink* out) {
   const std::optional<PlatformEnd> end = PlatformEndOf(event);
   if (end) OnPlatformReport(*end, at);
   AttemptFailures& failures = ranks_->failures();
   // The rules must see the cause of death before the job ends.
-  if (const int64_t seen_by = failures.seen_by(); at < seen_by) {
+  if (const EventTime seen_by = failures.seen_by(); at < seen_by) {
     schedule_->AddOwn(seen_by, 0, {.kind = TimelineEvent::Kind::kJobEnded, .event = event});
     return;
   }
-  ticks_->RunBelow(at + 1, out);
+  ticks_->RunBelow(at.Next(), out);
   failures.stop().NameBy(StoppedByOf(event));
   IssueEvent* ended = lifecycle_->End(at, ranks_->DetailOfEnd(event, at), /*by_event=*/true, out);
   if (end && ended->summary.empty()) ended->summary = TextOf(*end);

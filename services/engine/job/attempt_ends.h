@@ -20,29 +20,29 @@ class AttemptEnds {
               JobInput* input, RowWriter* writer, StepInput* steps, TickRunner* ticks,
               JobAttempt* attempt, JobLifecycle* lifecycle);
 
-  void OnRankLost(const JobEvent& event, int64_t at, EventSink* out);
+  void OnRankLost(const JobEvent& event, EventTime at, EventSink* out);
   // Handles the end of the launcher on the node of `reporter`.
-  void OnLauncherGone(const Source& reporter, int64_t at, EventSink* out);
+  void OnLauncherGone(const Source& reporter, EventTime at, EventSink* out);
   // Runs a due check that ScheduleCheck has scheduled.
-  void OnCheck(int64_t at, EventSink* out);
+  void OnCheck(EventTime at, EventSink* out);
   // Handles the platform's report of an end. The report shortens the wait after an attempt has
   // died.
-  void OnPlatformReport(const PlatformEnd& end, int64_t at);
-  void OnJobEnded(const JobEvent& event, int64_t at, EventSink* out);
+  void OnPlatformReport(const PlatformEnd& end, EventTime at);
+  void OnJobEnded(const JobEvent& event, EventTime at, EventSink* out);
   // Ends the attempt if no rank is running and at least one was lost.
-  void DieWithoutRanks(int64_t at, EventSink* out);
+  void DieWithoutRanks(EventTime at, EventSink* out);
   // Removes sources that were silent for too long, and treats their ranks as stopped. `at` is the
   // watermark, or empty if the job has none yet.
-  void RemoveExpired(std::optional<int64_t> at, EventSink* out);
+  void RemoveExpired(std::optional<EventTime> at, EventSink* out);
   SourceEnds& sources() { return source_ends_; }
 
  private:
   // Adds a death to the failures of the attempt.
-  void CountDeath(const Source& source, const JobEvent& event, int64_t at);
-  void EndWithoutLauncher(int64_t at, EventSink* out);
+  void CountDeath(const Source& source, const JobEvent& event, EventTime at);
+  void EndWithoutLauncher(EventTime at, EventSink* out);
   // Schedules a check. It runs after an `ended` event at the same time, because that event has more
   // details.
-  void ScheduleCheck(int64_t at);
+  void ScheduleCheck(EventTime at);
   // Returns whether an epilog will report how the job ended, as the prolog (run as root) declared.
   // A pod watcher announces such a report for each rank.
   bool PlatformReports() const;

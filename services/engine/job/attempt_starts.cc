@@ -2,7 +2,7 @@
 
 namespace pitwall::engine {
 
-void AttemptStarts::OnBoot(Source* source, int64_t at, EventSink* out) {
+void AttemptStarts::OnBoot(Source* source, EventTime at, EventSink* out) {
   source->process.started = true;
   if (!EndEarlierBoots(source, at)) {
     ends_->End(source, at);
@@ -12,17 +12,17 @@ void AttemptStarts::OnBoot(Source* source, int64_t at, EventSink* out) {
   if (attempt_->ranks().Join(source)) lifecycle_->Reopen(*source, at, out);
 }
 
-bool AttemptStarts::EndEarlierBoots(Source* source, int64_t at) {
+bool AttemptStarts::EndEarlierBoots(Source* source, EventTime at) {
   bool succeeded = false;
   for (Source* other : sources_->OthersOf(*source)) {
-    succeeded |= other->process.started && other->info.start_ns > source->info.start_ns;
-    if (other->ended_at == kMaxPosition && other->info.start_ns < source->info.start_ns)
+    succeeded |= other->process.started && other->start() > source->start();
+    if (other->ended_at == EventTime::Latest() && other->start() < source->start())
       ends_->End(other, at);
   }
   return !succeeded;
 }
 
-void AttemptStarts::PlaceRank(Source* source, int64_t at, EventSink* out) {
+void AttemptStarts::PlaceRank(Source* source, EventTime at, EventSink* out) {
   const JobAttempt::Place place = attempt_->PlaceBoot(*source);
   if (place == JobAttempt::Place::kFollowing) return;
   if (place == JobAttempt::Place::kNext)
@@ -35,7 +35,7 @@ void AttemptStarts::PlaceRank(Source* source, int64_t at, EventSink* out) {
   }
 }
 
-void AttemptStarts::OnFirstStep(Source* source, int64_t at, EventSink* out) {
+void AttemptStarts::OnFirstStep(Source* source, EventTime at, EventSink* out) {
   const bool restart =
       attempt_->started() && !attempt_->open() && !source->info.attempt.has_value();
   if (!attempt_->started() || (restart && source->process.running)) {
@@ -47,13 +47,13 @@ void AttemptStarts::OnFirstStep(Source* source, int64_t at, EventSink* out) {
   if (*source->attempt < attempt_->number()) ends_->End(source, at);
 }
 
-void AttemptStarts::Begin(uint64_t number, const Source& first, int64_t at, EventSink* out) {
+void AttemptStarts::Begin(uint64_t number, const Source& first, EventTime at, EventSink* out) {
   if (attempt_->started()) {
     for (const auto& [key, source] : sources_->all()) {
       if (source.get() == &first || !source->IsRank() || !source->attempt.has_value() ||
           *source->attempt >= number)
         continue;
-      if (source->ended_at == kMaxPosition) ends_->End(source.get(), at);
+      if (source->ended_at == EventTime::Latest()) ends_->End(source.get(), at);
     }
   }
   lifecycle_->BeginAttempt(number, first, sources_->all(), at, out);

@@ -20,15 +20,15 @@ class AttemptStarts {
       : sources_(sources), attempt_(attempt), lifecycle_(lifecycle), ends_(ends) {}
 
   // Handles the start of a source. Its earlier boots end. A rank joins its attempt or starts it.
-  void OnBoot(Source* source, int64_t at, EventSink* out);
+  void OnBoot(Source* source, EventTime at, EventSink* out);
   // Handles the first finished step of a rank, which joins the running attempt or starts one.
-  void OnFirstStep(Source* source, int64_t at, EventSink* out);
+  void OnFirstStep(Source* source, EventTime at, EventSink* out);
 
  private:
   // Returns false if a later boot of the source has already started.
-  bool EndEarlierBoots(Source* source, int64_t at);
-  void PlaceRank(Source* source, int64_t at, EventSink* out);
-  void Begin(uint64_t number, const Source& first, int64_t at, EventSink* out);
+  bool EndEarlierBoots(Source* source, EventTime at);
+  void PlaceRank(Source* source, EventTime at, EventSink* out);
+  void Begin(uint64_t number, const Source& first, EventTime at, EventSink* out);
 
   SourceTable* const sources_;
   JobAttempt* const attempt_;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "services/base/text/strings.h"
+#include "services/engine/sources/log_time.h"
 
 namespace pitwall::engine {
 
@@ -37,15 +38,15 @@ Source* BatchReader::Read(const RecordPosition& at, const Batch& batch, std::str
 Source* BatchReader::FindOrAddSource(const Batch& batch) {
   const auto [source, fresh] = sources_->FindOrAdd(batch);
   if (fresh && !source->IsForeign()) {
-    schedule_->Add(source->info.start_ns, Phase::kBegin, *source, 0, 0,
+    schedule_->Add(source->start(), Phase::kBegin, *source, 0, 0,
                    {.kind = TimelineEvent::Kind::kBoot});
   }
   return source;
 }
 
-int64_t BatchReader::Latest(const RecordPosition& at) const {
-  return options_.check_append_time ? at.append_time_ns + options_.liveness.clock_ahead_ns
-                                    : kMaxPosition;
+EventTime BatchReader::Latest(const RecordPosition& at) const {
+  return options_.check_append_time ? EventTimeAt(at.append_time) + options_.liveness.clock_ahead
+                                    : EventTime::Latest();
 }
 
 std::string BatchReader::ProblemOf(const Frame& frame, const Source& source) {
@@ -99,13 +100,13 @@ void BatchReader::ReadFrames(const RecordPosition& at, const Batch& batch, std::
   }
 }
 
-bool BatchReader::CopyRows(const Frame& frame, int64_t latest, PendingFrame* pending) {
+bool BatchReader::CopyRows(const Frame& frame, EventTime latest, PendingFrame* pending) {
   const size_t columns = frame.values.size() / frame.times_ns.size();
-  const int64_t passed = clock_->passed();
+  const EventTime passed = clock_->passed();
   bool ahead = false;
   pending->values.reserve(frame.values.size());
   for (size_t row = 0; row < frame.times_ns.size(); ++row) {
-    const int64_t time = frame.times_ns[row];
+    const EventTime time = EventTime::FromNs(frame.times_ns[row]);
     if (time <= passed) {
       counters_->Count(Drop::kLate, columns);
       continue;
@@ -116,7 +117,7 @@ bool BatchReader::CopyRows(const Frame& frame, int64_t latest, PendingFrame* pen
       continue;
     }
     pending->times.push_back(time);
-    if (!frame.steps.empty()) pending->steps.push_back(frame.steps[row]);
+    if (!frame.steps.empty()) pending->steps.push_back(Step(frame.steps[row]));
     const auto values = frame.values.subspan(row * columns, columns);
     pending->values.insert(pending->values.end(), values.begin(), values.end());
   }
@@ -129,7 +130,8 @@ bool BatchReader::ReadPromise(const RecordPosition& at, const Batch& batch, Sour
     return true;
   }
   if (batch.promise_ns == 0) return true;
-  if (options_.check_append_time && batch.promise_ns > Latest(at)) {
+  const EventTime promise = EventTime::FromNs(batch.promise_ns);
+  if (options_.check_append_time && promise > Latest(at)) {
     counters_->Count(Drop::kClockAhead);
     if (!source->clock.ahead) {
       source->clock.ahead = true;
@@ -137,48 +139,49 @@ bool BatchReader::ReadPromise(const RecordPosition& at, const Batch& batch, Sour
     }
     return false;
   }
-  source->promise = std::max(source->promise, batch.promise_ns);
+  source->promise = std::max(source->promise, promise);
   return true;
 }
 
 void BatchReader::ReadForeignPromise(const RecordPosition& at, const Batch& batch, Source* source) {
-  const int64_t latest = Latest(at);
-  int64_t newest = kMinPosition;
+  const EventTime latest = Latest(at);
+  EventTime newest = EventTime::Earliest();
   for (const Frame& frame : batch.frames) {
-    for (const int64_t time : frame.times_ns) {
+    for (const int64_t ns : frame.times_ns) {
+      const EventTime time = EventTime::FromNs(ns);
       if (!options_.check_append_time || time <= latest) newest = std::max(newest, time);
     }
   }
-  if (newest == kMinPosition) return;
-  if (source->promise != kMinPosition) {
-    const int64_t before = source->promise + options_.liveness.foreign_lateness_ns;
+  if (newest == EventTime::Earliest()) return;
+  if (source->promise != EventTime::Earliest()) {
+    const EventTime before = source->promise + options_.liveness.foreign_lateness;
     if (newest > before) {
       source->silence.gaps.push_back(newest - before);
       if (source->silence.gaps.size() > 16) source->silence.gaps.pop_front();
     }
   }
-  source->promise = std::max(source->promise, newest - options_.liveness.foreign_lateness_ns);
+  source->promise = std::max(source->promise, newest - options_.liveness.foreign_lateness);
 }
 
 void BatchReader::ReadEvents(const RecordPosition& at, const Batch& batch, bool believed,
                              Source* source) {
   // Events in a batch take effect at the batch's promise, because the source has sent all earlier
   // data by then. A promise from a wrong clock would never become due.
-  const int64_t stamp = !believed               ? at.append_time_ns
-                        : batch.promise_ns != 0 ? batch.promise_ns
-                                                : source->newest_sample;
+  const EventTime stamp = !believed               ? EventTimeAt(at.append_time)
+                          : batch.promise_ns != 0 ? EventTime::FromNs(batch.promise_ns)
+                                                  : source->newest_sample;
   uint32_t index = 0;
   ReadSteps(batch, stamp, believed, &index, source);
   for (const JobEvent& event : batch.events) {
-    // The position must not exceed the source's own promise, because the event would then wait
+    // The time must not exceed the source's own promise, because the event would then wait
     // while the source is live. A source without promises and samples gets the append time of its
     // record.
-    const int64_t latest = stamp == kMinPosition ? at.append_time_ns : stamp;
-    ReadEvent(event, batch, std::min(event.time_ns, latest), &index, source);
+    const EventTime latest = stamp == EventTime::Earliest() ? EventTimeAt(at.append_time) : stamp;
+    ReadEvent(event, batch, std::min(EventTime::FromNs(event.time_ns), latest), &index, source);
   }
 }
 
-void BatchReader::ReadSteps(const Batch& batch, int64_t stamp, bool believed, uint32_t* index,
+void BatchReader::ReadSteps(const Batch& batch, EventTime stamp, bool believed, uint32_t* index,
                             Source* source) {
   std::vector<std::string> fresh;
   for (const std::string& mode : batch.info.step_modes) {
@@ -200,13 +203,14 @@ void BatchReader::ReadSteps(const Batch& batch, int64_t stamp, bool believed, ui
       counters_->Count(believed ? Drop::kMalformed : Drop::kClockAhead);
       continue;
     }
-    schedule_->AddRead(
-        stamp, Phase::kEnd, *source, batch.sequence, (*index)++,
-        {.kind = TimelineEvent::Kind::kStepPromise, .mode = promise.mode, .step = promise.step});
+    schedule_->AddRead(stamp, Phase::kEnd, *source, batch.sequence, (*index)++,
+                       {.kind = TimelineEvent::Kind::kStepPromise,
+                        .mode = promise.mode,
+                        .step = Step(promise.step)});
   }
 }
 
-void BatchReader::ReadEvent(const JobEvent& event, const Batch& batch, int64_t position,
+void BatchReader::ReadEvent(const JobEvent& event, const Batch& batch, EventTime time,
                             uint32_t* index, Source* source) {
   TimelineEvent::Kind kind = TimelineEvent::Kind::kJobNotice;
   Phase phase = Phase::kEnd;
@@ -231,15 +235,15 @@ void BatchReader::ReadEvent(const JobEvent& event, const Batch& batch, int64_t p
         counters_->Count(Drop::kMalformed);
         return;
       }
-      // The loss is applied after all positions that the source has promised.
-      position = std::max(position, sources_->Find(lost.source, lost.boot_id)->promise);
+      // The loss is applied after all times that the source has promised.
+      time = std::max(time, sources_->Find(lost.source, lost.boot_id)->promise);
       break;
     }
     case JobEvent::Kind::kLauncherGone:
       kind = TimelineEvent::Kind::kLauncherGone;
       break;
   }
-  schedule_->AddRead(position, phase, *source, batch.sequence, (*index)++,
+  schedule_->AddRead(time, phase, *source, batch.sequence, (*index)++,
                      {.kind = kind, .event = event});
 }
 

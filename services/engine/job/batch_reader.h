@@ -14,8 +14,8 @@
 namespace pitwall::engine {
 
 struct RecordPosition {
-  int64_t offset = 0;
-  int64_t append_time_ns = 0;
+  LogOffset offset;
+  AppendTime append_time;
 };
 
 // Counts the data that it rejects. Not thread-safe.
@@ -39,18 +39,19 @@ class BatchReader {
   // not match its schema or has an invalid step.
   static std::string ProblemOf(const Frame& frame, const Source& source);
   // Copies the rows that are neither late nor ahead of the clock. Returns true if any row is ahead.
-  bool CopyRows(const Frame& frame, int64_t latest, PendingFrame* pending);
+  bool CopyRows(const Frame& frame, EventTime latest, PendingFrame* pending);
   // Returns false if the promise is rejected because the source's clock runs ahead.
   bool ReadPromise(const RecordPosition& at, const Batch& batch, Source* source);
   void ReadForeignPromise(const RecordPosition& at, const Batch& batch, Source* source);
   // Reads the steps and job events in a batch. `believed` is the result of ReadPromise.
   void ReadEvents(const RecordPosition& at, const Batch& batch, bool believed, Source* source);
-  void ReadSteps(const Batch& batch, int64_t stamp, bool believed, uint32_t* index, Source* source);
-  void ReadEvent(const JobEvent& event, const Batch& batch, int64_t position, uint32_t* index,
+  void ReadSteps(const Batch& batch, EventTime stamp, bool believed, uint32_t* index,
+                 Source* source);
+  void ReadEvent(const JobEvent& event, const Batch& batch, EventTime time, uint32_t* index,
                  Source* source);
   // Returns the maximum valid event time in a record. Later times come from a clock that runs
   // ahead.
-  int64_t Latest(const RecordPosition& at) const;
+  EventTime Latest(const RecordPosition& at) const;
 
   const EngineOptions& options_;
   EngineCounters* const counters_;

@@ -211,9 +211,9 @@ class Kept final : public RecordingObserver {
  public:
   void Recorded(const JobIdentity& job, const ClockSpec& clock, const EvalTime& at,
                 const Labels& labels, double value) override {
-    EXPECT_GT(at.time_ns, ShardForTest::kBase);
+    EXPECT_GT(at.time.ns(), ShardForTest::kBase);
     if (clock.step) {
-      got[Cat(job.id, " ", clock.mode, " ", labels.ToString(), " ", at.step)] = value;
+      got[Cat(job.id, " ", clock.mode, " ", labels.ToString(), " ", at.step.value())] = value;
     } else {
       got[Cat(job.id, " ", labels.ToString())] = value;
     }

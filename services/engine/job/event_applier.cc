@@ -25,29 +25,29 @@ EventApplier::EventApplier(const EngineOptions& options, EngineCounters* counter
       ends_(ends),
       starts_(&input->sources(), attempt, lifecycle, &ends->sources()) {}
 
-void EventApplier::ApplyUpTo(int64_t to, EventSink* out) {
+void EventApplier::ApplyUpTo(EventTime to, EventSink* out) {
   SourceTable& sources = input_->sources();
   const std::vector<Source*> due = sources.order().WithRowsUpTo(to);
   ApplyInOrder(FrameQueue::TakeRows(due, to), to, out);
   for (Source* source : due)
     sources.Change(source, [&](Source* s) { input_->frames().RemoveTaken(s); });
   if (lifecycle_->ended()) return;
-  ticks_->RunBelow(to + 1, out);
+  ticks_->RunBelow(to.Next(), out);
   if (clock_->FinishApplying(to))
     rules_->domains().ForEach([](ClockDomain& domain) { domain.Expire(); });
 }
 
-void EventApplier::ApplyInOrder(const std::vector<RowRef>& rows, int64_t to, EventSink* out) {
+void EventApplier::ApplyInOrder(const std::vector<RowRef>& rows, EventTime to, EventSink* out) {
   EventSchedule& schedule = input_->schedule();
   size_t next_row = 0;
   while (!lifecycle_->ended()) {
     const TimelineEventKey* first = schedule.FirstUpTo(to);
     if (first == nullptr && next_row == rows.size()) break;
-    // Events never share the phase of rows, so position and phase determine the order.
+    // Events never share the phase of rows, so time and phase determine the order.
     const bool row_first =
-        first == nullptr || (next_row < rows.size() && (rows[next_row].time != first->position
-                                                            ? rows[next_row].time < first->position
-                                                            : first->phase > Phase::kRow));
+        first == nullptr || (next_row < rows.size() &&
+                             (rows[next_row].time != first->time ? rows[next_row].time < first->time
+                                                                 : first->phase > Phase::kRow));
     if (row_first) {
       const RowRef& row = rows[next_row++];
       ticks_->RunBelow(row.time, out);
@@ -55,8 +55,8 @@ void EventApplier::ApplyInOrder(const std::vector<RowRef>& rows, int64_t to, Eve
       ApplyRow(row, out);
     } else {
       const auto [key, event] = schedule.TakeFirst();
-      ticks_->RunBelow(key.position, out);
-      clock_->NoteActivity(key.position);
+      ticks_->RunBelow(key.time, out);
+      clock_->NoteActivity(key.time);
       ApplyEvent(key, event, out);
     }
   }
@@ -65,15 +65,15 @@ void EventApplier::ApplyInOrder(const std::vector<RowRef>& rows, int64_t to, Eve
 void EventApplier::ApplyRow(const RowRef& row, EventSink* out) {
   Source* source = row.source;
   const PendingFrame& frame = *row.frame;
-  const int64_t step = frame.steps.empty() ? kNoStep : frame.steps[row.row];
-  if (step != kNoStep && !source->attempt.has_value() && row.time < source->ended_at)
+  const Step step = frame.steps.empty() ? Step::None() : frame.steps[row.row];
+  if (step != Step::None() && !source->attempt.has_value() && row.time < source->ended_at)
     starts_.OnFirstStep(source, row.time, out);
   if (row.time >= source->ended_at) {
     counters_->Count(Drop::kZombie, frame.columns());
     return;
   }
   rules_->writer().WriteRow(row);
-  if (step != kNoStep) steps_->Apply(row, step, out);
+  if (step != Step::None()) steps_->Apply(row, step, out);
 }
 
 void EventApplier::ApplyEvent(const TimelineEventKey& key, const TimelineEvent& event,
@@ -85,30 +85,30 @@ void EventApplier::ApplyEvent(const TimelineEventKey& key, const TimelineEvent& 
     case TimelineEvent::Kind::kStepPromise:
     case TimelineEvent::Kind::kLeave:
     case TimelineEvent::Kind::kGoodbye:
-      if (source != nullptr) ApplySourceEvent(event, key.position, source, out);
+      if (source != nullptr) ApplySourceEvent(event, key.time, source, out);
       break;
     case TimelineEvent::Kind::kRankLost:
-      ends_->OnRankLost(event.event, key.position, out);
+      ends_->OnRankLost(event.event, key.time, out);
       break;
     case TimelineEvent::Kind::kLauncherGone:
-      if (source != nullptr) ends_->OnLauncherGone(*source, key.position, out);
+      if (source != nullptr) ends_->OnLauncherGone(*source, key.time, out);
       break;
     case TimelineEvent::Kind::kGraceOver:
-      ends_->OnCheck(key.position, out);
+      ends_->OnCheck(key.time, out);
       break;
     case TimelineEvent::Kind::kJobStarted:
-      OnJobStarted(event.event, key.position, out);
+      OnJobStarted(event.event, key.time, out);
       break;
     case TimelineEvent::Kind::kJobEnded:
-      ends_->OnJobEnded(event.event, key.position, out);
+      ends_->OnJobEnded(event.event, key.time, out);
       break;
     case TimelineEvent::Kind::kJobNotice:
-      OnNotice(event.event, key.position);
+      OnNotice(event.event, key.time);
       break;
   }
 }
 
-void EventApplier::ApplySourceEvent(const TimelineEvent& event, int64_t at, Source* source,
+void EventApplier::ApplySourceEvent(const TimelineEvent& event, EventTime at, Source* source,
                                     EventSink* out) {
   if (event.kind == TimelineEvent::Kind::kBoot) return starts_.OnBoot(source, at, out);
   // The source may have ended in the meantime, and an event from the engine may be older than the
@@ -133,7 +133,7 @@ void EventApplier::ApplySourceEvent(const TimelineEvent& event, int64_t at, Sour
   }
 }
 
-void EventApplier::OnJobStarted(const JobEvent& event, int64_t at, EventSink* out) {
+void EventApplier::OnJobStarted(const JobEvent& event, EventTime at, EventSink* out) {
   if (!event.name.empty()) job_->name = event.name;
   if (!(event.reference == JobReference{})) job_->reference = event.reference;
   MergeLabels(event.labels);
@@ -141,7 +141,7 @@ void EventApplier::OnJobStarted(const JobEvent& event, int64_t at, EventSink* ou
   lifecycle_->EmitStarted(at, out);
 }
 
-void EventApplier::OnNotice(const JobEvent& event, int64_t at) {
+void EventApplier::OnNotice(const JobEvent& event, EventTime at) {
   AttemptFailures& failures = attempt_->ranks().failures();
   if (event.reason == kStopping) failures.stop().Announce(at, StoppedByOf(event));
   if (event.reason == kStopRefused) failures.WithdrawStop();

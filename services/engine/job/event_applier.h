@@ -22,16 +22,16 @@ class EventApplier {
                TickRunner* ticks, JobAttempt* attempt, JobLifecycle* lifecycle, AttemptEnds* ends);
 
   // Applies all input up to the watermark `to`. Stops when the job ends.
-  void ApplyUpTo(int64_t to, EventSink* out);
+  void ApplyUpTo(EventTime to, EventSink* out);
 
  private:
-  void ApplyInOrder(const std::vector<RowRef>& rows, int64_t to, EventSink* out);
+  void ApplyInOrder(const std::vector<RowRef>& rows, EventTime to, EventSink* out);
   void ApplyRow(const RowRef& row, EventSink* out);
   void ApplyEvent(const TimelineEventKey& key, const TimelineEvent& event, EventSink* out);
   // Applies an event that a source reported about itself at time `at`.
-  void ApplySourceEvent(const TimelineEvent& event, int64_t at, Source* source, EventSink* out);
-  void OnJobStarted(const JobEvent& event, int64_t at, EventSink* out);
-  void OnNotice(const JobEvent& event, int64_t at);
+  void ApplySourceEvent(const TimelineEvent& event, EventTime at, Source* source, EventSink* out);
+  void OnJobStarted(const JobEvent& event, EventTime at, EventSink* out);
+  void OnNotice(const JobEvent& event, EventTime at);
   // Merges the labels into the job's labels. If two sources set different values for a label, the
   // newer value wins.
   void MergeLabels(const std::vector<Label>& labels);

@@ -58,11 +58,11 @@ void Job::OnBatch(const RecordPosition& at, const Batch& batch, std::string_view
                   EventSink* out) {
   ++counters_->batches;
   if (!TakeOwner(batch)) return;
-  log_time_.OnBatch(at.append_time_ns);
+  log_time_.OnBatch(at.append_time);
   if (lifecycle_.ended()) {
     if (!lifecycle_.IsResumedBy(batch)) {
       counters_->Count(Drop::kJobEnded);
-      lifecycle_.Amend(at.append_time_ns, batch, out);
+      lifecycle_.Amend(at.append_time, batch, out);
       return;
     }
     lifecycle_.Resume();
@@ -75,26 +75,28 @@ void Job::OnBatch(const RecordPosition& at, const Batch& batch, std::string_view
   clock_.NoteBatch();
 }
 
-void Job::OnTick(int64_t elapsed_ns, EventSink* out) {
-  log_time_.OnTick(elapsed_ns);
+void Job::OnTick(Duration elapsed, EventSink* out) {
+  log_time_.OnTick(elapsed);
   if (lifecycle_.ended()) {
-    lifecycle_.TickTombstone(elapsed_ns);
+    lifecycle_.TickTombstone(elapsed);
     return;
   }
-  for (const auto& [source, node] : owner_.Tick(elapsed_ns))
+  for (const auto& [source, node] : owner_.Tick(elapsed))
     rules_.series().Flag(source, node, kOtherOwner, false);
-  reader_.liveness().OnTick(elapsed_ns, out);
+  reader_.liveness().OnTick(elapsed, out);
   if (clock_.begun())
     rules_.series().WriteSilentNodes(SilentNodes(input_.sources().all(), options_));
-  if (const int64_t least = input_.sources().order().LeastPromise(); least != kMinPosition) {
+  if (const EventTime least = input_.sources().order().LeastPromise();
+      least != EventTime::Earliest()) {
     Advance(least, out);
   } else if (!clock_.begun()) {
     // No source has a trustworthy clock. The job starts at the log's append time, so that the rules
     // report missing data.
-    if (log_time_.OnBlindTick(elapsed_ns, options_)) Advance(log_time_.last_append_ns(), out);
+    if (log_time_.OnBlindTick(elapsed, options_))
+      Advance(EventTimeAt(log_time_.last_append()), out);
   } else {
-    Advance(clock_.watermark() + elapsed_ns, out);
-    if (!lifecycle_.ended() && clock_.silent_ns() >= options_.ends.silence_ns) {
+    Advance(clock_.watermark() + elapsed, out);
+    if (!lifecycle_.ended() && clock_.silence() >= options_.ends.silence) {
       lifecycle_.End(clock_.watermark(), EndDetail::kSilent, /*by_event=*/false, out);
       Forget();
     }
@@ -104,22 +106,22 @@ void Job::OnTick(int64_t elapsed_ns, EventSink* out) {
   if (lifecycle_.ended()) Forget();
 }
 
-void Job::Advance(int64_t to, EventSink* out) {
-  if (lifecycle_.ended() || to == kMinPosition || to <= clock_.passed()) return;
+void Job::Advance(EventTime to, EventSink* out) {
+  if (lifecycle_.ended() || to == EventTime::Earliest() || to <= clock_.passed()) return;
   const bool first = !clock_.begun();
   clock_.Advance(to);
   if (ClockDomain* time = rules_.domains().time(); first && time != nullptr)
-    time->ticks().SetOrigin(clock_.origin());
+    time->ticks().SetOrigin(PositionOf(clock_.origin()));
   applier_.ApplyUpTo(to, out);
   lifecycle_.EmitStarted(to, out);
   if (lifecycle_.ended()) Forget();
 }
 
 void Job::FinishInput(bool end_job, EventSink* out) {
-  int64_t last = clock_.watermark();
+  EventTime last = clock_.watermark();
   for (const auto& [key, source] : input_.sources().all())
     last = std::max({last, source->newest_sample, source->promise});
-  if (last == kMinPosition) return;
+  if (last == EventTime::Earliest()) return;
   Advance(last, out);
   if (end_job && !lifecycle_.ended()) {
     lifecycle_.End(clock_.watermark(), EndDetail::kCompleted, /*by_event=*/true, out);
@@ -165,7 +167,7 @@ void Job::Save(BinaryWriter& out) const {
   }
   out.Str(identity_.limit_reason);
   clock_.Save(out);
-  rules_.series().SavePosition(out);
+  rules_.series().SaveTime(out);
   attempt_.SaveFirstRank(out);
   log_time_.Save(out);
   out.U64(input_.sources().memory().held(PendingKind::kSamples) / 8);
@@ -199,7 +201,7 @@ Status Job::Restore(BinaryReader& in, uint32_t format) {
   }
   identity_.limit_reason = in.Str();
   clock_.Restore(in);
-  rules_.series().RestorePosition(in);
+  rules_.series().RestoreTime(in);
   attempt_.RestoreFirstRank(in);
   log_time_.Restore(in);
   (void)in.U64();  // Number of waiting samples, as counted by SourceTable.

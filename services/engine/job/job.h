@@ -3,7 +3,7 @@
 // Single-threaded, independent of the system clock.
 //
 // All data of a record waits until the job's watermark passes its event time. The data is then
-// applied in the order (position, phase, source, boot, sequence, index). Attempts, steps that go
+// applied in the order (time, phase, source, boot, sequence, index). Attempts, steps that go
 // back, and ends of sources are decided in the same order. Therefore the order in which sources'
 // batches arrive does not change any event.
 #pragma once
@@ -49,7 +49,7 @@ class Job {
   // batch then starts the job again in another Job object.
   bool DisplaceFor(const Batch& batch, EventSink* out);
   // Handles a clock tick of the partition.
-  void OnTick(int64_t elapsed_ns, EventSink* out);
+  void OnTick(Duration elapsed, EventSink* out);
   // Installs another rule set from the next evaluation on. Unchanged rules keep their state.
   void SetRules(CompiledRulesPtr rules, EventSink* out);
   // Marks earlier data as lost (time-model.md, section 6). The rules have status Error until their
@@ -67,7 +67,7 @@ class Job {
   const ClockDomains& domains() const { return rules_.domains(); }
   const SourceTable& sources() const { return input_.sources(); }
   // Returns the log time, in ticks, that the job has read. It paces the job's snapshots.
-  int64_t log_time_ns() const { return log_time_.ticks_ns(); }
+  Duration log_time() const { return log_time_.ticks(); }
   size_t MemoryBytes() const;
 
   void Save(BinaryWriter& out) const;
@@ -78,7 +78,7 @@ class Job {
  private:
   // Returns false, and counts the batch, if it belongs to another owner.
   bool TakeOwner(const Batch& batch);
-  void Advance(int64_t to, EventSink* out);
+  void Advance(EventTime to, EventSink* out);
   // Drops all state except the name and the details of the job's end.
   void Forget();
 

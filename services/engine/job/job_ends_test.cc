@@ -122,17 +122,17 @@ TEST_F(JobEnds, LateDeathReport_DoesNotResumeJob) {
 
 TEST_F(JobEnds, WaitingJobReportsRemainingGrace) {
   Boot("one", 1);
-  EXPECT_EQ(shard_.shard().jobs().Find("job")->lifecycle().OverInNs(), std::nullopt);
+  EXPECT_EQ(shard_.shard().jobs().Find("job")->lifecycle().OverIn(), std::nullopt);
   Lose(0, 10);
   Lose(1, 11);
   Batch node;
   node.source = "node";
   shard_.Feed(node, 34);
-  EXPECT_EQ(shard_.shard().jobs().Find("job")->lifecycle().OverInNs(), 97 * kNanosPerSecond);
+  EXPECT_EQ(shard_.shard().jobs().Find("job")->lifecycle().OverIn(), Duration::Seconds(97));
   shard_.Restart();
-  EXPECT_EQ(shard_.shard().jobs().Find("job")->lifecycle().OverInNs(), 97 * kNanosPerSecond);
+  EXPECT_EQ(shard_.shard().jobs().Find("job")->lifecycle().OverIn(), Duration::Seconds(97));
   shard_.Feed(node, 400);
-  EXPECT_EQ(shard_.shard().jobs().Find("job")->lifecycle().OverInNs(), std::nullopt);
+  EXPECT_EQ(shard_.shard().jobs().Find("job")->lifecycle().OverIn(), std::nullopt);
 }
 
 TEST_F(JobEnds, JobEndsAfterLaunchersOfAllNodes) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "services/engine/sources/log_time.h"
 #include "services/model/issues/platform_end.h"
 
 namespace pitwall::engine {
@@ -48,17 +49,17 @@ JobLifecycle::JobLifecycle(const EngineOptions& options, JobIdentity* job, Engin
       rules_(rules),
       changes_(job, &attempt->ranks().failures(), counters) {}
 
-std::optional<int64_t> JobLifecycle::OverInNs() const {
-  const std::optional<int64_t>& died_at = attempt_->ranks().died_at();
+std::optional<Duration> JobLifecycle::OverIn() const {
+  const std::optional<EventTime>& died_at = attempt_->ranks().died_at();
   if (ended() || !died_at.has_value()) return std::nullopt;
-  return std::max<int64_t>(*died_at + options_.ends.restart_grace_ns - clock_->watermark(), 0);
+  return std::max(*died_at + options_.ends.restart_grace - clock_->watermark(), Duration::Zero());
 }
 
-void JobLifecycle::EmitStarted(int64_t at, EventSink* out) {
+void JobLifecycle::EmitStarted(EventTime at, EventSink* out) {
   changes_.EmitStarted(at, attempt_->number(), out);
 }
 
-void JobLifecycle::EmitRankLost(const Source& source, const RankLost& lost, int64_t at,
+void JobLifecycle::EmitRankLost(const Source& source, const RankLost& lost, EventTime at,
                                 EventSink* out) {
   IssueEvent* event = changes_.Emit(JobChange::kRankLost, EndDetail::kDied, at,
                                     source.attempt.value_or(attempt_->number()), out);
@@ -70,7 +71,7 @@ void JobLifecycle::EmitRankLost(const Source& source, const RankLost& lost, int6
 }
 
 void JobLifecycle::BeginAttempt(uint64_t number, const Source& first, const SourceMap& sources,
-                                int64_t at, EventSink* out) {
+                                EventTime at, EventSink* out) {
   if (attempt_->started()) {
     // No event reported the end of this attempt: its ranks were replaced, or some were lost in the
     // meantime.
@@ -82,7 +83,7 @@ void JobLifecycle::BeginAttempt(uint64_t number, const Source& first, const Sour
     EndIssues(at, detail, out);
     steps_->BeginAttempt();
   }
-  rules_->series().RepeatWritten(at - 1);
+  rules_->series().RepeatWritten(at.Previous());
   if (ClockDomain* time = rules_->domains().time(); time != nullptr) time->BeginAttempt(at);
   attempt_->Begin(number, first);
   absl::flat_hash_set<std::string_view> nodes;
@@ -94,22 +95,22 @@ void JobLifecycle::BeginAttempt(uint64_t number, const Source& first, const Sour
   rules_->series().BeginAttempt(number, at);
 }
 
-void JobLifecycle::Reopen(const Source& source, int64_t at, EventSink* out) {
+void JobLifecycle::Reopen(const Source& source, EventTime at, EventSink* out) {
   if (attempt_->Reopen(source))
     changes_.Emit(JobChange::kAttemptBegan, EndDetail::kNone, at, attempt_->number(), out);
 }
 
-void JobLifecycle::EmitAttemptEnded(int64_t at, EventSink* out) {
+void JobLifecycle::EmitAttemptEnded(EventTime at, EventSink* out) {
   attempt_->Close();
   changes_.Emit(JobChange::kAttemptEnded, attempt_->ranks().DetailOfDeath(), at, attempt_->number(),
                 out);
 }
 
-void JobLifecycle::EndIssues(int64_t at, EndDetail detail, EventSink* out) {
+void JobLifecycle::EndIssues(EventTime at, EndDetail detail, EventSink* out) {
   rules_->issues().EndAttempt(attempt_->ContextAt(at), detail, out);
 }
 
-IssueEvent* JobLifecycle::End(int64_t at, EndDetail detail, bool by_event, EventSink* out) {
+IssueEvent* JobLifecycle::End(EventTime at, EndDetail detail, bool by_event, EventSink* out) {
   EmitStarted(at, out);
   if (attempt_->open())
     changes_.Emit(JobChange::kAttemptEnded, detail, at, attempt_->number(), out);
@@ -120,8 +121,8 @@ IssueEvent* JobLifecycle::End(int64_t at, EndDetail detail, bool by_event, Event
   return changes_.Emit(JobChange::kEnded, detail, at, attempt_->number(), out);
 }
 
-void JobLifecycle::TickTombstone(int64_t elapsed_ns) {
-  tombstone_.Tick(elapsed_ns, options_.ends.tombstone_ns);
+void JobLifecycle::TickTombstone(Duration elapsed) {
+  tombstone_.Tick(elapsed, options_.ends.tombstone);
 }
 
 bool JobLifecycle::IsResumedBy(const Batch& batch) const {
@@ -137,11 +138,11 @@ void JobLifecycle::Resume() {
   job_->limit_reason.clear();
 }
 
-void JobLifecycle::Amend(int64_t append_time_ns, const Batch& batch, EventSink* out) {
+void JobLifecycle::Amend(AppendTime append_time, const Batch& batch, EventSink* out) {
   for (const JobEvent& event : batch.events) {
     if (event.kind != JobEvent::Kind::kEnded || tombstone_.by_event()) continue;
-    tombstone_.Amend(std::min(event.time_ns, append_time_ns));
-    const int64_t at = ended_at();
+    tombstone_.Amend(std::min(EventTime::FromNs(event.time_ns), EventTimeAt(append_time)));
+    const EventTime at = ended_at();
     IssueEvent* ended = changes_.Emit(JobChange::kEnded, attempt_->ranks().DetailOfEnd(event, at),
                                       at, attempt_->number(), out);
     if (const auto end = PlatformEndOf(event)) ended->summary = TextOf(*end);
@@ -150,8 +151,8 @@ void JobLifecycle::Amend(int64_t append_time_ns, const Batch& batch, EventSink* 
 
 void JobLifecycle::Save(BinaryWriter& out) const {
   tombstone_.SaveEnd(out);
-  out.I64(attempt_->ranks().died_at().value_or(kMinPosition));
-  out.I64(clock_->floor());
+  out.I64(attempt_->ranks().died_at().value_or(EventTime::Earliest()).ns());
+  out.I64(clock_->floor().ns());
   changes_.Save(out);
   attempt_->Save(out);
   SaveNames(*job_, out);
@@ -159,11 +160,11 @@ void JobLifecycle::Save(BinaryWriter& out) const {
 
 void JobLifecycle::Restore(BinaryReader& in) {
   tombstone_.RestoreEnd(in);
-  const int64_t died_at = in.I64();
-  clock_->Resume(in.I64());
+  const EventTime died_at = EventTime::FromNs(in.I64());
+  clock_->Resume(EventTime::FromNs(in.I64()));
   changes_.Restore(in);
   attempt_->Restore(in);
-  if (died_at != kMinPosition) attempt_->ranks().RestoreDeath(died_at);
+  if (died_at != EventTime::Earliest()) attempt_->ranks().RestoreDeath(died_at);
   RestoreNames(in, job_);
 }
 

@@ -27,37 +27,37 @@ class JobLifecycle {
   // Returns whether the tombstone has expired.
   bool gone() const { return tombstone_.gone(); }
   // Event time of the end. Requires ended().
-  int64_t ended_at() const { return tombstone_.ended_at(); }
+  EventTime ended_at() const { return tombstone_.ended_at(); }
   uint64_t attempt() const { return attempt_->number(); }
   // Returns the remaining event time for which a job with a dead attempt waits for a rank to
   // return. Empty if the job does not wait.
-  std::optional<int64_t> OverInNs() const;
+  std::optional<Duration> OverIn() const;
 
-  void EmitStarted(int64_t at, EventSink* out);
+  void EmitStarted(EventTime at, EventSink* out);
   // Emits an event for the loss of a rank.
-  void EmitRankLost(const Source& source, const RankLost& lost, int64_t at, EventSink* out);
+  void EmitRankLost(const Source& source, const RankLost& lost, EventTime at, EventSink* out);
   // Ends the running attempt with its issues, steps, and windows. Then starts the next attempt with
   // `first`.
-  void BeginAttempt(uint64_t number, const Source& first, const SourceMap& sources, int64_t at,
+  void BeginAttempt(uint64_t number, const Source& first, const SourceMap& sources, EventTime at,
                     EventSink* out);
   // Reopens an ended attempt when one of its sources returns.
-  void Reopen(const Source& source, int64_t at, EventSink* out);
+  void Reopen(const Source& source, EventTime at, EventSink* out);
   // Emits an event for the death of the open attempt.
-  void EmitAttemptEnded(int64_t at, EventSink* out);
+  void EmitAttemptEnded(EventTime at, EventSink* out);
   // Ends the issues of the dead attempt.
-  void EndIssues(int64_t at, EndDetail detail, EventSink* out);
+  void EndIssues(EventTime at, EndDetail detail, EventSink* out);
   // Ends the job. Returns the `ended` event, which the caller may complete.
-  IssueEvent* End(int64_t at, EndDetail detail, bool by_event, EventSink* out);
+  IssueEvent* End(EventTime at, EndDetail detail, bool by_event, EventSink* out);
 
   // Advances the tombstone of an ended job by a tick.
-  void TickTombstone(int64_t elapsed_ns);
+  void TickTombstone(Duration elapsed);
   // Returns whether the batch resumes an ended job.
   bool IsResumedBy(const Batch& batch) const;
   // Starts the job again as its next attempt. The job has no watermark until the next batch.
   void Resume();
   // Changes the end of a job from grace or silence to an end by event. The reason is a completed
   // action that stopped the job, or a report from the platform.
-  void Amend(int64_t append_time_ns, const Batch& batch, EventSink* out);
+  void Amend(AppendTime append_time, const Batch& batch, EventSink* out);
 
   // Saves whether the job has ended, and the age of the tombstone.
   void SaveAge(BinaryWriter& out) const { tombstone_.SaveAge(out); }

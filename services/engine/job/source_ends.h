@@ -19,14 +19,14 @@ class SourceEnds {
 
   // Ends the source's boot or attempt at `at`, together with its series. Later samples are dropped
   // as zombie samples.
-  void End(Source* source, int64_t at) {
+  void End(Source* source, EventTime at) {
     CountLeft(source);
     writer_->MarkStale(*source, at);
     sources_->End(source, at);
   }
   // Ends the series of a source that is not expected to promise or log further data. Step clocks no
   // longer wait for it. `goodbye` means that its process has exited normally.
-  void Leave(Source* source, bool goodbye, int64_t at, EventSink* out) {
+  void Leave(Source* source, bool goodbye, EventTime at, EventSink* out) {
     writer_->MarkStale(*source, at);
     sources_->ChangeSteps(source, [](Source* s) { s->step_live = false; });
     steps_->AdvanceWithout(*source, goodbye, at, out);

@@ -22,12 +22,12 @@ class SourceLiveness {
         series_(series) {}
 
   // Records a batch of the source. `goodbye` marks the source's last batch. Returns the minimum
-  // promise of all sources, or kMinPosition without sources. A source that sends a goodbye counts
-  // for the last time.
-  int64_t OnBatch(Source* source, bool goodbye);
+  // promise of all sources, or EventTime::Earliest() without sources. A source that sends a goodbye
+  // counts for the last time.
+  EventTime OnBatch(Source* source, bool goodbye);
   // Handles a clock tick. Sources that were silent or behind the others for too long no longer hold
   // back the watermark.
-  void OnTick(int64_t elapsed_ns, EventSink* out);
+  void OnTick(Duration elapsed, EventSink* out);
   // Sets or clears a flag in the series pitwall_source_flagged{source,reason}, which rules can
   // read.
   void Flag(const Source& source, std::string_view reason, bool on) {

@@ -4,32 +4,30 @@
 #include <array>
 #include <string_view>
 
-#include "services/base/clock.h"
 #include "services/base/text/strings.h"
 
 namespace pitwall::engine {
 namespace {
 
-constexpr int64_t kMs = kNanosPerSecond / 1000;
 // An operator who ends a job signals all of its ranks simultaneously. A single SIGTERM counts as a
 // death, but is reported after a delay in which a second SIGTERM may arrive.
-constexpr int64_t kOneSignalNs = 1500 * kMs;
-constexpr int64_t kCancelWithinNs = 5 * kNanosPerSecond;
+constexpr Duration kOneSignal = Duration::Millis(1500);
+constexpr Duration kCancelWithin = Duration::Seconds(5);
 // After a rank dies, its peers fail in their collective operation. According to the clock of
 // another node, a peer can even fail before the rank died.
-constexpr int64_t kPeersFailNs = 100 * kMs;
+constexpr Duration kPeersFail = Duration::Millis(100);
 // Maximum delay between the failure of a peer on the same node and the moment when the collector
 // sees the kill that caused it. A launcher that kills the other ranks first has to see that the
 // failed rank's process has ended.
-constexpr int64_t kSeenLateNs = 50 * kMs;
+constexpr Duration kSeenLate = Duration::Millis(50);
 // Maximum delay after which a collector sees an exit status that the launcher has already seen. The
 // launcher then ends the other ranks by SIGTERM.
-constexpr int64_t kStatusLateNs = 400 * kMs;
+constexpr Duration kStatusLate = Duration::Millis(400);
 // Maximum delay between a peer's report that a rank was lost and the observed end of that rank. A
 // process is torn down after its connections have closed, or a different node reports its end.
-constexpr int64_t kLostPeerNs = 2 * kNanosPerSecond;
+constexpr Duration kLostPeerLate = Duration::Seconds(2);
 // Delay from the verdict to the tick of a rule.
-constexpr int64_t kTickNs = 500 * kMs;
+constexpr Duration kTick = Duration::Millis(500);
 // Bits in saved state.
 constexpr uint8_t kHasFirst = 1, kHasStop = 2, kHasPlatform = 4, kExpectsPlatform = 8,
                   kHasWrittenCause = 16, kGone = 32, kHasStoppedBy = 64, kHasException = 128;
@@ -58,18 +56,18 @@ bool IsFailure(const RankDeath& death) {
 // was observed later.
 bool IsEffectOf(const RankDeath& death, const RankDeath& first) {
   if (IsTerminated(death) || ReportsLostPeer(death)) return false;
-  const int64_t later_ns = death.at - first.at;
-  if (ReportsLostPeer(first)) return later_ns <= kLostPeerNs;
-  return IsTerminated(first) && IsFailure(death) && later_ns <= kStatusLateNs;
+  const Duration later = death.at - first.at;
+  if (ReportsLostPeer(first)) return later <= kLostPeerLate;
+  return IsTerminated(first) && IsFailure(death) && later <= kStatusLate;
 }
 
 // Returns whether `death`, which was observed slightly later, caused the failure that `first`
 // reported about itself.
 bool FailedOf(const RankDeath& death, const RankDeath& first) {
   if (!first.reported_failure || death.reported_failure || IsTerminated(death)) return false;
-  const int64_t later_ns = death.at - first.at;
-  if (death.node != first.node || IsCrash(death)) return later_ns <= kPeersFailNs;
-  return SignalOf(death).has_value() && later_ns <= kSeenLateNs;
+  const Duration later = death.at - first.at;
+  if (death.node != first.node || IsCrash(death)) return later <= kPeersFail;
+  return SignalOf(death).has_value() && later <= kSeenLate;
 }
 
 }  // namespace
@@ -82,7 +80,7 @@ void AttemptFailures::Add(RankDeath death) {
     first_ = std::move(death);
     return;
   }
-  if (IsTerminated(*first_) && IsTerminated(death) && death.at - first_at_ <= kCancelWithinNs)
+  if (IsTerminated(*first_) && IsTerminated(death) && death.at - first_at_ <= kCancelWithin)
     ++terminated_;
   if (written_) return;
   if (IsEffectOf(death, *first_)) {
@@ -93,26 +91,26 @@ void AttemptFailures::Add(RankDeath death) {
   }
 }
 
-int64_t AttemptFailures::JudgedAt() const {
+EventTime AttemptFailures::JudgedAt() const {
   if (stop_.Covers(first_at_)) return first_->at;
   if (platform_.received()) return std::max(first_->at, platform_.at());
   // A crash is reported without waiting for the platform.
   if (expects_platform_ && !IsCrash(*first_))
-    return first_at_ + (gone_ ? kPlatformOfGoneNs : kPlatformNs);
-  if (ReportsLostPeer(*first_)) return first_->at + kLostPeerNs;
-  if (first_->reported_failure) return first_->at + kPeersFailNs;
-  if (IsTerminated(*first_)) return first_->at + (terminated_ < 2 ? kOneSignalNs : kStatusLateNs);
+    return first_at_ + (gone_ ? kPlatformWaitIfGone : kPlatformWait);
+  if (ReportsLostPeer(*first_)) return first_->at + kLostPeerLate;
+  if (first_->reported_failure) return first_->at + kPeersFail;
+  if (IsTerminated(*first_)) return first_->at + (terminated_ < 2 ? kOneSignal : kStatusLate);
   return first_->at;
 }
 
-int64_t AttemptFailures::decided_by() const {
-  if (!first_.has_value()) return INT64_MIN;
-  const int64_t waits = waits_for_platform() ? kPlatformEndsNs : kOneSignalNs;
-  return std::max(first_at_ + waits + kTickNs, seen_by());
+EventTime AttemptFailures::decided_by() const {
+  if (!first_.has_value()) return EventTime::Min();
+  const Duration waits = waits_for_platform() ? kPlatformEndWait : kOneSignal;
+  return std::max(first_at_ + waits + kTick, seen_by());
 }
 
-int64_t AttemptFailures::seen_by() const {
-  return first_.has_value() ? JudgedAt() + kTickNs : INT64_MIN;
+EventTime AttemptFailures::seen_by() const {
+  return first_.has_value() ? JudgedAt() + kTick : EventTime::Min();
 }
 
 bool AttemptFailures::cancelled() const {
@@ -134,7 +132,7 @@ Labels AttemptFailures::Series(std::string_view cause, bool cancelled) const {
                  {"exception", cause == kException ? std::string_view(first_->exception) : ""}});
 }
 
-AttemptFailures::Values AttemptFailures::Judge(int64_t now) {
+AttemptFailures::Values AttemptFailures::Judge(EventTime now) {
   Values values;
   if (!first_.has_value() || now < JudgedAt()) return values;
   const bool cancelled = this->cancelled();
@@ -162,12 +160,12 @@ void AttemptFailures::Save(BinaryWriter& out) const {
          (other_cause ? kHasWrittenCause : 0) | (gone_ ? kGone : 0) |
          (stop_.by().empty() ? 0 : kHasStoppedBy) |
          (first_.has_value() && !first_->exception.empty() ? kHasException : 0));
-  if (stop_.at().has_value()) out.I64(*stop_.at());
+  if (stop_.at().has_value()) out.I64(stop_.at()->ns());
   if (platform_.received()) platform_.Save(out);
   if (other_cause) out.Str(written_cause_);
   if (!stop_.by().empty()) out.Str(stop_.by());
   if (!first_.has_value()) return;
-  out.I64(first_->at);
+  out.I64(first_->at.ns());
   out.I64(first_->rank);
   out.Str(first_->node);
   for (const std::optional<int32_t>& number : {first_->signal, first_->exit_code}) {
@@ -176,7 +174,7 @@ void AttemptFailures::Save(BinaryWriter& out) const {
   }
   out.Bool(first_->oom_killed);
   out.Bool(first_->reported_failure);
-  out.I64(first_at_);
+  out.I64(first_at_.ns());
   for (const uint64_t count : {count_, terminated_, written_count_}) out.U64(count);
   out.Bool(written_);
   out.Bool(cancelled_);
@@ -186,7 +184,7 @@ void AttemptFailures::Save(BinaryWriter& out) const {
 void AttemptFailures::Restore(BinaryReader& in) {
   Clear();
   const uint8_t has = in.U8();
-  if ((has & kHasStop) != 0) stop_.Announce(in.I64());
+  if ((has & kHasStop) != 0) stop_.Announce(EventTime::FromNs(in.I64()));
   if ((has & kHasPlatform) != 0) platform_.Restore(in);
   expects_platform_ = (has & kExpectsPlatform) != 0;
   gone_ = (has & kGone) != 0;
@@ -194,7 +192,7 @@ void AttemptFailures::Restore(BinaryReader& in) {
   if ((has & kHasStoppedBy) != 0) stop_.NameBy(in.Str());
   if ((has & kHasFirst) == 0 || !in.ok()) return;
   RankDeath& first = first_.emplace();
-  first.at = in.I64();
+  first.at = EventTime::FromNs(in.I64());
   first.rank = in.I64();
   first.node = in.Str();
   for (std::optional<int32_t>* number : {&first.signal, &first.exit_code}) {
@@ -204,7 +202,7 @@ void AttemptFailures::Restore(BinaryReader& in) {
   }
   first.oom_killed = in.Bool();
   first.reported_failure = in.Bool();
-  first_at_ = in.I64();
+  first_at_ = EventTime::FromNs(in.I64());
   for (uint64_t* count : {&count_, &terminated_, &written_count_}) *count = in.U64();
   written_ = in.Bool();
   cancelled_ = in.Bool();

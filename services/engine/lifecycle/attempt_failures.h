@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "services/base/binary.h"
+#include "services/base/time.h"
 #include "services/engine/lifecycle/executor_stop.h"
 #include "services/engine/lifecycle/platform_report.h"
 #include "services/model/labels.h"
-#include "services/model/position.h"
 
 namespace pitwall::engine {
 
@@ -21,19 +21,20 @@ namespace pitwall::engine {
 //   pitwall_rank_lost{rank,node,cause,verdict,exception}
 //                            1 for the attempt's first death; `exception` only for that cause
 //   pitwall_job_ranks_lost   number of lost ranks, including teardown
-// The executor may announce that it ends the job. Every death within ExecutorStop::kWithinNs of
+// The executor may announce that it ends the job. Every death within ExecutorStop::kWithin of
 // the announcement is then "cancelled" with cause "stopped by the executor", however the process
 // handled the signal. If the platform reports how the job ends (platform_report.h), a death that
-// is not a crash waits kPlatformNs for the report, or kPlatformOfGoneNs if all ranks and launchers
-// are gone and the platform has nothing left to wait for. A later report changes the verdict.
-// cause: "out of memory", "signal 9", "exit code 3", "exception", "unknown". verdict: "died", or
-// "cancelled" if the ranks were ended on purpose. Later deaths are teardown and have no series.
+// is not a crash waits kPlatformWait for the report, or kPlatformWaitIfGone if all ranks and
+// launchers are gone and the platform has nothing left to wait for. A later report changes the
+// verdict. cause: "out of memory", "signal 9", "exit code 3", "exception", "unknown". verdict:
+// "died", or "cancelled" if the ranks were ended on purpose. Later deaths are teardown and have no
+// series.
 class AttemptFailures {
  public:
-  static constexpr int64_t kPlatformNs = 1'500'000'000;
-  static constexpr int64_t kPlatformOfGoneNs = 5'000'000'000;
+  static constexpr Duration kPlatformWait = Duration::Millis(1'500);
+  static constexpr Duration kPlatformWaitIfGone = Duration::Seconds(5);
   // Time that the end of a job without launchers waits for the platform's report after each death.
-  static constexpr int64_t kPlatformEndsNs = 10'000'000'000;
+  static constexpr Duration kPlatformEndWait = Duration::Seconds(10);
   static constexpr std::string_view kLost = "pitwall_rank_lost";
   static constexpr std::string_view kCount = "pitwall_job_ranks_lost";
 
@@ -50,7 +51,7 @@ class AttemptFailures {
   }
   // Records that the platform will report how the job ended, soon after a death.
   void ExpectPlatform() { expects_platform_ = true; }
-  void OnPlatformReport(int64_t at, const PlatformEnd& end) {
+  void OnPlatformReport(EventTime at, const PlatformEnd& end) {
     platform_.Receive(at, end, count_ <= 1);
   }
   // Sets whether all ranks and launchers of the job are gone. No effect after the first verdict.
@@ -62,13 +63,13 @@ class AttemptFailures {
   bool cancelled() const;
   // Returns the values that have become known by `now`, to be written at `now`. Returns each change
   // once.
-  Values Judge(int64_t now);
+  Values Judge(EventTime now);
   // Returns the time by which the rules have seen the first death. The end of the job waits until
-  // then. INT64_MIN if there is no death.
-  int64_t decided_by() const;
+  // then. EventTime::Min() if there is no death.
+  EventTime decided_by() const;
   // Returns the time by which the rules have seen the current information about the first death.
-  // INT64_MIN if there is no death.
-  int64_t seen_by() const;
+  // EventTime::Min() if there is no death.
+  EventTime seen_by() const;
   // Resets the state for another attempt.
   void Clear() { *this = AttemptFailures(); }
 
@@ -76,15 +77,15 @@ class AttemptFailures {
   void Restore(BinaryReader& in);
 
  private:
-  int64_t JudgedAt() const;
+  EventTime JudgedAt() const;
   std::string Cause() const;
   Labels Series(std::string_view cause, bool cancelled) const;
 
   ExecutorStop stop_;
   std::optional<RankDeath> first_;
-  int64_t first_at_ = INT64_MIN;  // Time of the first recorded death, reported or not.
+  EventTime first_at_ = EventTime::Min();  // Time of the first recorded death, reported or not.
   uint64_t count_ = 0;
-  uint64_t terminated_ = 0;  // Ended by SIGTERM within kCancelWithinNs of the first death.
+  uint64_t terminated_ = 0;  // Ended by SIGTERM within kCancelWithin of the first death.
   uint64_t written_count_ = 0;
   bool written_ = false;
   bool cancelled_ = false;  // As last reported.

@@ -5,7 +5,6 @@
 
 #include "services/base/clock.h"
 #include "services/base/text/strings.h"
-#include "services/model/position.h"
 
 namespace pitwall::engine {
 namespace {
@@ -13,7 +12,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-int64_t DeathAt(double seconds) { return static_cast<int64_t>(seconds * kNanosPerSecond); }
+EventTime DeathAt(double seconds) {
+  return EventTime::FromNs(static_cast<int64_t>(seconds * kNanosPerSecond));
+}
 
 RankDeath Signalled(double at, int64_t rank, int32_t signal) {
   return {.at = DeathAt(at), .rank = rank, .node = "n", .signal = signal, .exit_code = {}};
@@ -190,12 +191,13 @@ TEST(AttemptFailures, DeathAfterRefusedStopIsDeath) {
 // A rank can send the notice too, with an arbitrary time. The time must not cause an overflow or
 // hide a death.
 TEST(AttemptFailures, StopWithInvalidTimeDoesNotHideDeaths) {
-  for (const int64_t at : {INT64_MIN, INT64_MIN / 2, INT64_MAX}) {
+  for (const EventTime at :
+       {EventTime::Min(), EventTime::FromNs(INT64_MIN / 2), EventTime::Max()}) {
     AttemptFailures deaths;
     deaths.stop().Announce(at);
     deaths.Add(Signalled(10, 1, 9));
     EXPECT_THAT(ValuesAt(&deaths, 11), ElementsAre("1 died: signal 9 = 1", "count = 1"));
-    EXPECT_FALSE(deaths.stop().Covers(kMinPosition));
+    EXPECT_FALSE(deaths.stop().Covers(EventTime::Earliest()));
   }
 }
 

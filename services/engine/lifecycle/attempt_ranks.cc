@@ -8,7 +8,7 @@
 namespace pitwall::engine {
 
 bool AttemptRanks::Join(Source* source) {
-  if (!source->IsRank() || source->process.running || source->ended_at != kMaxPosition)
+  if (!source->IsRank() || source->process.running || source->ended_at != EventTime::Latest())
     return false;
   source->process.running = true;
   ++running_;
@@ -37,17 +37,17 @@ bool AttemptRanks::LaunchersGone() const {
                                                  [](const auto& node) { return node.second; });
 }
 
-void AttemptRanks::Die(int64_t at) {
+void AttemptRanks::Die(EventTime at) {
   died_at_ = at;
   failures_.SetGone(LaunchersGone());
 }
 
 EndDetail AttemptRanks::DetailOfDeath() const {
-  if (failures_.stop().Covers(died_at_.value_or(kMinPosition))) return EndDetail::kStopped;
+  if (failures_.stop().Covers(died_at_.value_or(EventTime::Earliest()))) return EndDetail::kStopped;
   return failures_.cancelled() ? EndDetail::kCancelled : EndDetail::kDied;
 }
 
-EndDetail AttemptRanks::DetailOfEnd(const JobEvent& event, int64_t at) const {
+EndDetail AttemptRanks::DetailOfEnd(const JobEvent& event, EventTime at) const {
   const EndDetail detail = ParseEndDetail(event.reason).value_or(EndDetail::kNone);
   if (!PlatformEndOf(event)) return detail;
   if (detail == EndDetail::kFailed && has_lost()) return DetailOfDeath();
@@ -55,11 +55,11 @@ EndDetail AttemptRanks::DetailOfEnd(const JobEvent& event, int64_t at) const {
   return detail;
 }
 
-int64_t AttemptRanks::OverBy() const {
-  int64_t over_by = failures_.decided_by();
+EventTime AttemptRanks::OverBy() const {
+  EventTime over_by = failures_.decided_by();
   if (failures_.waits_for_platform() && died_at_.has_value())
-    over_by = std::max(over_by, *died_at_ + AttemptFailures::kPlatformEndsNs);
-  return std::max(over_by, kMinPosition);
+    over_by = std::max(over_by, *died_at_ + AttemptFailures::kPlatformEndWait);
+  return std::max(over_by, EventTime::Earliest());
 }
 
 void AttemptRanks::BeginAttempt(const absl::flat_hash_set<std::string_view>& nodes) {

@@ -11,6 +11,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "services/base/binary.h"
+#include "services/base/time.h"
 #include "services/engine/lifecycle/attempt_failures.h"
 #include "services/engine/sources/source.h"
 #include "services/model/issues/job_end.h"
@@ -36,19 +37,19 @@ class AttemptRanks {
 
   // Returns whether no rank runs, at least one was lost, and the attempt has not died yet.
   bool MustDie() const { return running_ == 0 && lost_ > 0 && !died_at_.has_value(); }
-  void Die(int64_t at);
+  void Die(EventTime at);
   // Time of the attempt's death. Empty while a rank is running.
-  const std::optional<int64_t>& died_at() const { return died_at_; }
+  const std::optional<EventTime>& died_at() const { return died_at_; }
   // Returns how an attempt that lost its ranks ended. The result is consistent with the alerts
   // about the deaths.
   EndDetail DetailOfDeath() const;
   // Returns how the job ended according to the event. If the platform reports a failure, the detail
   // comes from the lost ranks, if any. A cancellation that the executor requested counts as the
   // executor's stop.
-  EndDetail DetailOfEnd(const JobEvent& event, int64_t at) const;
+  EndDetail DetailOfEnd(const JobEvent& event, EventTime at) const;
   // Returns the time at which a job without launchers is over. The platform may report the end only
   // after the last rank has ended, which may be long after the first death.
-  int64_t OverBy() const;
+  EventTime OverBy() const;
   AttemptFailures& failures() { return failures_; }
   const AttemptFailures& failures() const { return failures_; }
 
@@ -60,14 +61,14 @@ class AttemptRanks {
   // Saves all state except the failures and the death, which a snapshot stores elsewhere.
   void Save(BinaryWriter& out) const;
   void Restore(BinaryReader& in);
-  void RestoreDeath(std::optional<int64_t> at) { died_at_ = at; }
+  void RestoreDeath(std::optional<EventTime> at) { died_at_ = at; }
   // Counts the running ranks of the restored sources.
   void RestoreRunning(const SourceMap& sources);
 
  private:
   size_t running_ = 0;
   size_t lost_ = 0;
-  std::optional<int64_t> died_at_;
+  std::optional<EventTime> died_at_;
   AttemptFailures failures_;
   std::map<std::string, bool, std::less<>> launchers_gone_;  // By node.
 };

@@ -2,12 +2,11 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
 
-#include "services/model/position.h"
+#include "services/base/time.h"
 
 namespace pitwall::engine {
 
@@ -15,11 +14,11 @@ namespace pitwall::engine {
 class ExecutorStop {
  public:
   // Every death within this time after the announcement belongs to the stop.
-  static constexpr int64_t kWithinNs = 300'000'000'000;
+  static constexpr Duration kWithin = Duration::Minutes(5);
 
-  // `at` may be any number, because a rank with an arbitrary clock can announce a stop too.
-  void Announce(int64_t at, std::string by = "") {
-    at_ = std::max(at, kMinPosition + 1);
+  // `at` may be any time, because a rank with an arbitrary clock can announce a stop too.
+  void Announce(EventTime at, std::string by = "") {
+    at_ = std::max(at, EventTime::Earliest().Next());
     NameBy(std::move(by));
   }
   // Sets the initiator of the stop. "" has no effect.
@@ -32,13 +31,13 @@ class ExecutorStop {
     by_.clear();
   }
   // Returns whether a death at that time belongs to the announced stop.
-  bool Covers(int64_t at) const { return at_.has_value() && at >= *at_ && *at_ >= at - kWithinNs; }
-  const std::optional<int64_t>& at() const { return at_; }
+  bool Covers(EventTime at) const { return at_.has_value() && at >= *at_ && *at_ >= at - kWithin; }
+  const std::optional<EventTime>& at() const { return at_; }
   // Initiator of the stop; "" if unknown.
   const std::string& by() const { return by_; }
 
  private:
-  std::optional<int64_t> at_;
+  std::optional<EventTime> at_;
   std::string by_;
 };
 

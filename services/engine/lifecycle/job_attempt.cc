@@ -5,7 +5,7 @@ namespace pitwall::engine {
 void JobAttempt::Begin(uint64_t number, const Source& first) {
   started_ = true;
   number_ = number;
-  boot_ns_ = first.info.start_ns;
+  boot_ = first.start();
   by_rank_0_ = first.info.rank == 0;
   open_ = true;
 }
@@ -19,13 +19,13 @@ JobAttempt::Place JobAttempt::PlaceBoot(const Source& source) {
   if (started_ && open_ && !by_rank_0_) {
     // Another rank finished a step before this rank was known, and thereby started the attempt of
     // both.
-    boot_ns_ = source.info.start_ns;
+    boot_ = source.start();
     by_rank_0_ = true;
     return Place::kCurrent;
   }
-  if (!started_ || source.info.start_ns > boot_ns_) return Place::kNext;
+  if (!started_ || source.start() > boot_) return Place::kNext;
   // The boot is older than the rank 0 that started this attempt and is no longer in the table.
-  return source.info.start_ns < boot_ns_ && by_rank_0_ ? Place::kPast : Place::kCurrent;
+  return source.start() < boot_ && by_rank_0_ ? Place::kPast : Place::kCurrent;
 }
 
 bool JobAttempt::Reopen(const Source& source) {
@@ -39,7 +39,7 @@ void JobAttempt::Resume() {
   if (next_number_ == 0) next_number_ = 1;
   started_ = false;
   by_rank_0_ = false;
-  boot_ns_ = 0;
+  boot_ = EventTime();
   ranks_.Resume();
 }
 
@@ -60,12 +60,12 @@ void JobAttempt::Restore(BinaryReader& in) {
 }
 
 void JobAttempt::SaveFirstRank(BinaryWriter& out) const {
-  out.I64(boot_ns_);
+  out.I64(boot_.ns());
   out.Bool(by_rank_0_);
 }
 
 void JobAttempt::RestoreFirstRank(BinaryReader& in) {
-  boot_ns_ = in.I64();
+  boot_ = EventTime::FromNs(in.I64());
   by_rank_0_ = in.Bool();
 }
 

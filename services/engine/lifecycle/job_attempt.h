@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "services/base/binary.h"
+#include "services/base/time.h"
 #include "services/engine/domain/clock_domain.h"
 #include "services/engine/lifecycle/attempt_ranks.h"
 #include "services/engine/sources/source.h"
@@ -31,8 +32,8 @@ class JobAttempt {
   AttemptRanks& ranks() { return ranks_; }
   const AttemptRanks& ranks() const { return ranks_; }
   // Returns the context of an evaluation on the time clock in this attempt.
-  EvalTime ContextAt(int64_t position) const {
-    return {.position = position, .time_ns = position, .step = kNoStep, .attempt = number_};
+  EvalTime ContextAt(EventTime time) const {
+    return {.position = PositionOf(time), .time = time, .step = Step::None(), .attempt = number_};
   }
 
   // Returns the number of the next attempt.
@@ -63,7 +64,7 @@ class JobAttempt {
   bool started_ = false;
   uint64_t next_number_ = 1;  // Empty if no rank has started an attempt.
   bool open_ = false;
-  int64_t boot_ns_ = 0;  // Start time of the rank that started the attempt.
+  EventTime boot_;  // Start time of the rank that started the attempt.
   bool by_rank_0_ = false;
   AttemptRanks ranks_;
 };

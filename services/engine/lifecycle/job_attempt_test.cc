@@ -9,13 +9,15 @@
 namespace pitwall::engine {
 namespace {
 
-Source RankOf(int64_t rank, int64_t start_ns) {
+EventTime At(int64_t ns) { return EventTime::FromNs(ns); }
+
+Source RankOf(int64_t rank, int64_t start) {
   Source source;
   source.id = Cat("rank-", rank);
   source.info.kind = SourceKind::kRank;
   source.info.rank = rank;
   source.info.node = Cat("node-", rank);
-  source.info.start_ns = start_ns;
+  source.info.start_ns = start;
   return source;
 }
 
@@ -98,9 +100,9 @@ TEST(AttemptRanks, AttemptDiesWhenNoRankRunsAndOneWasLost) {
   EXPECT_FALSE(ranks.MustDie());
   ranks.Leave(&b);
   EXPECT_TRUE(ranks.MustDie());
-  ranks.Die(7);
+  ranks.Die(At(7));
   EXPECT_FALSE(ranks.MustDie());
-  EXPECT_EQ(ranks.died_at(), 7);
+  EXPECT_EQ(ranks.died_at(), At(7));
   EXPECT_TRUE(ranks.Join(&a));
   EXPECT_EQ(ranks.died_at(), std::nullopt);
 }
@@ -126,44 +128,44 @@ TEST(JobChanges, FirstEventReportsStart) {
   EngineCounters counters;
   JobChanges changes(&job, &failures, &counters);
   EventSink out;
-  IssueEvent* ended = changes.Emit(JobChange::kEnded, EndDetail::kCompleted, 5, 2, &out);
+  IssueEvent* ended = changes.Emit(JobChange::kEnded, EndDetail::kCompleted, At(5), 2, &out);
   ASSERT_EQ(out.events.size(), 2U);
   EXPECT_EQ(out.events[0].job_change, JobChange::kStarted);
   EXPECT_EQ(ended, &out.events[1]);
   EXPECT_EQ(ended->sequence, 2U);
-  changes.EmitStarted(6, 2, &out);
+  changes.EmitStarted(At(6), 2, &out);
   EXPECT_EQ(out.events.size(), 2U);
   changes.Resume(/*had_attempts=*/false);
-  changes.EmitStarted(7, 2, &out);
+  changes.EmitStarted(At(7), 2, &out);
   EXPECT_EQ(out.events.size(), 3U);
 }
 
 TEST(JobTombstone, ExpiresByTicksAndAmendmentRenewsIt) {
   JobTombstone tombstone;
-  tombstone.End(100, /*by_event=*/false);
-  tombstone.Tick(10, 15);
+  tombstone.End(At(100), /*by_event=*/false);
+  tombstone.Tick(Duration::Nanos(10), Duration::Nanos(15));
   EXPECT_FALSE(tombstone.gone());
-  tombstone.Amend(50);
-  EXPECT_EQ(tombstone.ended_at(), 100);
-  tombstone.Tick(10, 15);
+  tombstone.Amend(At(50));
+  EXPECT_EQ(tombstone.ended_at(), At(100));
+  tombstone.Tick(Duration::Nanos(10), Duration::Nanos(15));
   EXPECT_FALSE(tombstone.gone());
-  tombstone.Tick(10, 15);
+  tombstone.Tick(Duration::Nanos(10), Duration::Nanos(15));
   EXPECT_TRUE(tombstone.gone());
 }
 
 TEST(JobTombstone, LaterInputResumesJobUnlessEndedByEvent) {
   JobTombstone tombstone;
-  tombstone.End(100, /*by_event=*/false);
+  tombstone.End(At(100), /*by_event=*/false);
   Batch batch;
   batch.promise_ns = 100;
   EXPECT_FALSE(tombstone.IsResumedBy(batch, std::nullopt));
   batch.promise_ns = 101;
   EXPECT_TRUE(tombstone.IsResumedBy(batch, std::nullopt));
-  EXPECT_FALSE(tombstone.IsResumedBy(batch, 90));
+  EXPECT_FALSE(tombstone.IsResumedBy(batch, At(90)));
   batch.info.kind = SourceKind::kRank;
   batch.info.start_ns = 91;
-  EXPECT_TRUE(tombstone.IsResumedBy(batch, 90));
-  tombstone.Amend(100);
+  EXPECT_TRUE(tombstone.IsResumedBy(batch, At(90)));
+  tombstone.Amend(At(100));
   EXPECT_FALSE(tombstone.IsResumedBy(batch, std::nullopt));
 }
 

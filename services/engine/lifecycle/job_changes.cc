@@ -6,7 +6,7 @@
 
 namespace pitwall::engine {
 
-IssueEvent* JobChanges::Emit(JobChange change, EndDetail detail, int64_t at, uint64_t attempt,
+IssueEvent* JobChanges::Emit(JobChange change, EndDetail detail, EventTime at, uint64_t attempt,
                              EventSink* out) {
   if (!started_emitted_) {
     started_emitted_ = true;
@@ -19,7 +19,7 @@ IssueEvent* JobChanges::Emit(JobChange change, EndDetail detail, int64_t at, uin
   event.reference = job_->reference;
   event.owner = job_->owner;
   event.attempt = attempt;
-  event.time_ns = event.active_since_ns = at;
+  event.time_ns = event.active_since_ns = at.ns();
   event.job_change = change;
   event.end_detail = detail;
   if (detail == EndDetail::kStopped && !failures_->stop().by().empty())
@@ -31,7 +31,7 @@ IssueEvent* JobChanges::Emit(JobChange change, EndDetail detail, int64_t at, uin
   return &out->events.back();
 }
 
-void JobChanges::EmitStarted(int64_t at, uint64_t attempt, EventSink* out) {
+void JobChanges::EmitStarted(EventTime at, uint64_t attempt, EventSink* out) {
   if (!started_emitted_) Emit(JobChange::kStarted, EndDetail::kNone, at, attempt, out);
 }
 

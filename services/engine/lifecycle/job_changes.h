@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "services/base/binary.h"
+#include "services/base/time.h"
 #include "services/engine/lifecycle/attempt_failures.h"
 #include "services/engine/program/counters.h"
 #include "services/engine/program/event_sink.h"
@@ -21,10 +22,10 @@ class JobChanges {
 
   // Emits the event, and first the start event if no event has been emitted yet. Returns the event,
   // which the caller may complete before emitting another one.
-  IssueEvent* Emit(JobChange change, EndDetail detail, int64_t at, uint64_t attempt,
+  IssueEvent* Emit(JobChange change, EndDetail detail, EventTime at, uint64_t attempt,
                    EventSink* out);
   // Emits the start of the job in the attempt, unless it has been emitted.
-  void EmitStarted(int64_t at, uint64_t attempt, EventSink* out);
+  void EmitStarted(EventTime at, uint64_t attempt, EventSink* out);
   // Prepares for a job that starts again. The start event is emitted again unless `had_attempts` is
   // set.
   void Resume(bool had_attempts) { started_emitted_ = had_attempts; }

@@ -18,19 +18,19 @@ void JobOwner::Adopt(const Batch& batch) {
 bool JobOwner::Refuse(const Batch& batch) {
   const Sender sender(batch.source, batch.info.node);
   if (const auto known = refused_.find(sender); known != refused_.end()) {
-    known->second = 0;
+    known->second = Duration::Zero();
     return false;
   }
   if (refused_.size() >= kMaxSenders) return false;
-  refused_[sender] = 0;
+  refused_[sender] = Duration::Zero();
   return true;
 }
 
-std::vector<JobOwner::Sender> JobOwner::Tick(int64_t elapsed_ns) {
+std::vector<JobOwner::Sender> JobOwner::Tick(Duration elapsed) {
   std::vector<Sender> silent;
   for (auto it = refused_.begin(); it != refused_.end();) {
-    it->second += elapsed_ns;
-    if (it->second < kForgetNs) {
+    it->second += elapsed;
+    if (it->second < kForgetAfter) {
       ++it;
       continue;
     }
@@ -44,10 +44,10 @@ void JobOwner::Save(BinaryWriter& out) const {
   out.Str(owner_);
   out.Bool(declared_);
   out.U64(refused_.size());
-  for (const auto& [sender, silent_ns] : refused_) {
+  for (const auto& [sender, silent] : refused_) {
     out.Str(sender.first);
     out.Str(sender.second);
-    out.I64(silent_ns);
+    out.I64(silent.ns());
   }
 }
 
@@ -59,7 +59,7 @@ void JobOwner::Restore(BinaryReader& in) {
     Sender sender;
     sender.first = in.Str();
     sender.second = in.Str();
-    refused_[std::move(sender)] = in.I64();
+    refused_[std::move(sender)] = Duration::Nanos(in.I64());
   }
 }
 

@@ -1,14 +1,13 @@
 // Owner of a job. The owner determines the batches that the job accepts.
 #pragma once
 
-#include <cstdint>
 #include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "services/base/binary.h"
-#include "services/base/clock.h"
+#include "services/base/time.h"
 #include "services/model/telemetry.h"
 
 namespace pitwall::engine {
@@ -43,21 +42,21 @@ class JobOwner {
   // Counts a batch from another owner. Returns true if the sender has not been reported yet. At
   // most kMaxSenders senders are reported at a time.
   bool Refuse(const Batch& batch);
-  // Advances the time by `elapsed_ns`. Returns and removes the senders without a batch for
-  // kForgetNs.
-  std::vector<Sender> Tick(int64_t elapsed_ns);
+  // Advances the time by `elapsed`. Returns and removes the senders without a batch for
+  // kForgetAfter.
+  std::vector<Sender> Tick(Duration elapsed);
   void ForgetSenders() { refused_.clear(); }
 
   void Save(BinaryWriter& out) const;
   void Restore(BinaryReader& in);
 
   static constexpr size_t kMaxSenders = 16;
-  static constexpr int64_t kForgetNs = 60 * kNanosPerSecond;
+  static constexpr Duration kForgetAfter = Duration::Seconds(60);
 
  private:
   std::string owner_;
   bool declared_ = false;
-  std::map<Sender, int64_t> refused_;  // Time since the sender's last batch.
+  std::map<Sender, Duration> refused_;  // Time since the sender's last batch.
 };
 
 }  // namespace pitwall::engine

@@ -98,7 +98,7 @@ class JobOwnerTest : public ::testing::Test {
     Log({.owner = "uid:1002", .declared = true, .source = "node@n2", .boot = "m"}, 5, kNan);
     EXPECT_EQ(refused(), 2U);
     Log(declared, 6, 1.0);
-    EXPECT_EQ(job()->clock().watermark(), ShardForTest::At(6));
+    EXPECT_EQ(job()->clock().watermark(), EventTime::FromNs(ShardForTest::At(6)));
     // Batches with an unknown owner are no longer accepted.
     Log({.owner = "", .source = "otlp", .boot = "o"}, 6, 1.0);
     EXPECT_EQ(refused(), 3U);
@@ -124,7 +124,7 @@ TEST_F(JobOwnerTest, BatchOfOtherOwnerHasNoEffect) {
   EXPECT_FALSE(job()->lifecycle().ended());
   EXPECT_EQ(job()->lifecycle().attempt(), attempt);
   EXPECT_EQ(job()->sources().CountLive(), 1U);
-  EXPECT_EQ(job()->clock().watermark(), ShardForTest::At(9));
+  EXPECT_EQ(job()->clock().watermark(), EventTime::FromNs(ShardForTest::At(9)));
   EXPECT_EQ(job()->identity().owner, "uid:1000");
   EXPECT_THAT(shard_.Events(), Not(Contains("io.pitwall.issue.found NonFinite")));
   EXPECT_THAT(shard_.Events(), Contains("io.pitwall.issue.found Flagged"));
@@ -150,7 +150,7 @@ TEST_F(JobOwnerTest, ReportedSendersAreBounded) {
     told += owner.Refuse(BatchOf({.owner = "uid:1", .source = Cat("s", i)}));
   EXPECT_EQ(told, JobOwner::kMaxSenders);
   EXPECT_FALSE(owner.Refuse(BatchOf({.owner = "uid:1", .source = "s0"}))) << "already reported";
-  EXPECT_EQ(owner.Tick(JobOwner::kForgetNs).size(), JobOwner::kMaxSenders);
+  EXPECT_EQ(owner.Tick(JobOwner::kForgetAfter).size(), JobOwner::kMaxSenders);
   EXPECT_TRUE(owner.Refuse(BatchOf({.owner = "uid:1", .source = "s999"})));
 }
 
@@ -170,7 +170,7 @@ TEST_F(JobOwnerTest, TombstoneOfUndeclaredOwnerBlocksOnlyThatOwner) {
   for (int s = 3; s <= 5; ++s) Log(ours_, s, 1.0);
   EXPECT_FALSE(job()->lifecycle().ended());
   EXPECT_EQ(job()->identity().owner, "uid:1000");
-  EXPECT_EQ(job()->clock().watermark(), ShardForTest::At(5));
+  EXPECT_EQ(job()->clock().watermark(), EventTime::FromNs(ShardForTest::At(5)));
 }
 
 TEST_F(JobOwnerTest, UnknownOwnerIsAcceptedUntilDeclaration) {
@@ -232,7 +232,9 @@ TEST(JobsPerOwner, LimitIsShareOfPartition) {
     if (end) batch.events.push_back({.kind = JobEvent::Kind::kEnded, .time_ns = batch.promise_ns});
     std::string bytes;
     encoder.Encode(batch, &bytes);
-    ASSERT_TRUE(shard.Apply(offset++, ShardForTest::At(2), "k", bytes, &out).ok());
+    ASSERT_TRUE(
+        shard.Apply(LogOffset(offset++), AppendTime::FromNs(ShardForTest::At(2)), "k", bytes, &out)
+            .ok());
   };
   for (int i = 0; i < 5; ++i) feed(Cat("a", i), "uid:1", false);
   EXPECT_EQ(shard.jobs().size(), 3U);

@@ -2,11 +2,12 @@
 
 namespace pitwall::engine {
 
-bool JobTombstone::IsResumedBy(const Batch& batch, const std::optional<int64_t>& died_at) const {
+bool JobTombstone::IsResumedBy(const Batch& batch, const std::optional<EventTime>& died_at) const {
   if (by_event_) return false;
   if (died_at.has_value()) {
     // Telemetry from the job's nodes and late records of its dead ranks do not restart the job.
-    return batch.info.kind == SourceKind::kRank && batch.info.start_ns > *died_at;
+    return batch.info.kind == SourceKind::kRank &&
+           EventTime::FromNs(batch.info.start_ns) > *died_at;
   }
   // A report that a rank was found dead is not a sign of life of the job.
   if (std::any_of(batch.events.begin(), batch.events.end(), [](const JobEvent& event) {
@@ -14,10 +15,10 @@ bool JobTombstone::IsResumedBy(const Batch& batch, const std::optional<int64_t>&
                event.kind == JobEvent::Kind::kLauncherGone;
       }))
     return false;
-  if (batch.promise_ns > ended_at_) return true;
+  if (EventTime::FromNs(batch.promise_ns) > ended_at_) return true;
   return std::any_of(batch.frames.begin(), batch.frames.end(), [&](const Frame& frame) {
     return std::any_of(frame.times_ns.begin(), frame.times_ns.end(),
-                       [&](int64_t time) { return time > ended_at_; });
+                       [&](int64_t ns) { return EventTime::FromNs(ns) > ended_at_; });
   });
 }
 

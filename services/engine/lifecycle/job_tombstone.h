@@ -3,11 +3,10 @@
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
 #include <optional>
 
 #include "services/base/binary.h"
-#include "services/model/position.h"
+#include "services/base/time.h"
 #include "services/model/telemetry.h"
 
 namespace pitwall::engine {
@@ -17,61 +16,61 @@ class JobTombstone {
  public:
   bool ended() const { return ended_; }
   // Event time of the end. Requires ended().
-  int64_t ended_at() const { return ended_at_; }
+  EventTime ended_at() const { return ended_at_; }
   // Returns whether the job ended by an event, not by grace or silence. Such a job never resumes.
   bool by_event() const { return by_event_; }
   // Returns whether the tombstone has expired.
   bool gone() const { return gone_; }
 
-  void End(int64_t at, bool by_event) {
+  void End(EventTime at, bool by_event) {
     ended_ = true;
     by_event_ = by_event;
     ended_at_ = at;
-    age_ns_ = 0;
+    age_ = Duration::Zero();
   }
   // Changes an end without an event to an end by event, at `at` or later.
-  void Amend(int64_t at) {
+  void Amend(EventTime at) {
     by_event_ = true;
-    age_ns_ = 0;
+    age_ = Duration::Zero();
     ended_at_ = std::max(ended_at_, at);
   }
-  // Advances the tombstone of an ended job. `lasts_ns` is EngineOptions::Ends::tombstone_ns.
-  void Tick(int64_t elapsed_ns, int64_t lasts_ns) {
-    age_ns_ += elapsed_ns;
-    gone_ = age_ns_ > lasts_ns;
+  // Advances the tombstone of an ended job. `lasts` is EngineOptions::Ends::tombstone.
+  void Tick(Duration elapsed, Duration lasts) {
+    age_ += elapsed;
+    gone_ = age_ > lasts;
   }
   // Returns whether the batch shows that a job that ended without an event is still alive.
   // `died_at` is the time of its attempt's death, if any.
-  bool IsResumedBy(const Batch& batch, const std::optional<int64_t>& died_at) const;
+  bool IsResumedBy(const Batch& batch, const std::optional<EventTime>& died_at) const;
   void Resume() {
     ended_ = false;
-    age_ns_ = 0;
+    age_ = Duration::Zero();
   }
 
   // Saves whether the job has ended, and the tombstone's age.
   void SaveAge(BinaryWriter& out) const {
     out.Bool(ended_);
-    out.I64(age_ns_);
+    out.I64(age_.ns());
   }
   void RestoreAge(BinaryReader& in) {
     ended_ = in.Bool();
-    age_ns_ = in.I64();
+    age_ = Duration::Nanos(in.I64());
   }
   // Saves how and when the job ended.
   void SaveEnd(BinaryWriter& out) const {
     out.Bool(by_event_);
-    out.I64(ended_at_);
+    out.I64(ended_at_.ns());
   }
   void RestoreEnd(BinaryReader& in) {
     by_event_ = in.Bool();
-    ended_at_ = in.I64();
+    ended_at_ = EventTime::FromNs(in.I64());
   }
 
  private:
   bool ended_ = false;
   bool by_event_ = false;
-  int64_t ended_at_ = kMinPosition;
-  int64_t age_ns_ = 0;  // Sum of all ticks.
+  EventTime ended_at_ = EventTime::Earliest();
+  Duration age_;  // Sum of all ticks.
   bool gone_ = false;
 };
 

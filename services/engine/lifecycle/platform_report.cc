@@ -36,7 +36,7 @@ std::string CauseOf(const RankDeath& death) {
   return death.reported_failure ? std::string(kException) : "unknown";
 }
 
-void PlatformReport::Receive(int64_t at, const PlatformEnd& end, bool alone) {
+void PlatformReport::Receive(EventTime at, const PlatformEnd& end, bool alone) {
   if (end_ == end) return;                                  // A repeated report.
   if (end_ && end_->on_purpose && !end.on_purpose) return;  // A consequence of the earlier report.
   if (end_ && !end_->rank && end.rank && !end.on_purpose)
@@ -52,9 +52,9 @@ bool PlatformReport::OnPurpose(const RankDeath& death) const {
   // purpose.
   const bool completed = end_->exit_code == 0 && !end_->oom_killed && !end_->rank;
   if (!end_->on_purpose && !(completed && IsTerminated(death))) return false;
-  if (death.at >= at_) return end_->on_purpose && death.at - at_ <= kTerminatedWithinNs;
+  if (death.at >= at_) return end_->on_purpose && death.at - at_ <= kTerminatedWithin;
   if (IsCrash(death)) return false;
-  return at_ - death.at <= (IsTerminated(death) ? kTerminatedWithinNs : kEndedWithinNs);
+  return at_ - death.at <= (IsTerminated(death) ? kTerminatedWithin : kEndedWithin);
 }
 
 std::string PlatformReport::Cause(const RankDeath& death) const {
@@ -62,7 +62,7 @@ std::string PlatformReport::Cause(const RankDeath& death) const {
   if (!end_) return seen;
   if (OnPurpose(death)) return end_->on_purpose && !end_->cause.empty() ? end_->cause : seen;
   if (end_->on_purpose || (end_->rank && *end_->rank != death.rank)) return seen;
-  if (at_ < death.at || at_ - death.at > kExplainedWithinNs) return seen;
+  if (at_ < death.at || at_ - death.at > kExplainedWithin) return seen;
   const auto signal = SignalOf(death);
   const bool open = seen == "unknown" || (!death.reported_failure && (signal == kSigkill));
   if (!open) return seen;
@@ -74,7 +74,7 @@ std::string PlatformReport::Cause(const RankDeath& death) const {
 }
 
 void PlatformReport::Save(BinaryWriter& out) const {
-  out.I64(at_);
+  out.I64(at_.ns());
   out.Bool(alone_);
   for (const std::optional<int32_t>& number : {end_->signal, end_->exit_code}) {
     out.Bool(number.has_value());
@@ -87,7 +87,7 @@ void PlatformReport::Save(BinaryWriter& out) const {
 }
 
 void PlatformReport::Restore(BinaryReader& in) {
-  at_ = in.I64();
+  at_ = EventTime::FromNs(in.I64());
   alone_ = in.Bool();
   PlatformEnd& end = end_.emplace();
   for (std::optional<int32_t>* number : {&end.signal, &end.exit_code}) {

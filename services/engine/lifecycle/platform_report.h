@@ -8,13 +8,13 @@
 #include <string_view>
 
 #include "services/base/binary.h"
+#include "services/base/time.h"
 #include "services/model/issues/platform_end.h"
-#include "services/model/position.h"
 
 namespace pitwall::engine {
 
 struct RankDeath {
-  int64_t at = 0;  // event time
+  EventTime at;  // event time
   int64_t rank = -1;
   std::string node;
   std::optional<int32_t> signal;
@@ -45,20 +45,20 @@ class PlatformReport {
  public:
   // The platform may send the first SIGTERM up to this long before its report, because jobs get a
   // grace period to end.
-  static constexpr int64_t kTerminatedWithinNs = 300'000'000'000;
+  static constexpr Duration kTerminatedWithin = Duration::Minutes(5);
   // Any other end caused by the platform occurs at most this long before its report.
-  static constexpr int64_t kEndedWithinNs = 5'000'000'000;
+  static constexpr Duration kEndedWithin = Duration::Seconds(5);
   // A report explains an end of unknown cause if it arrives at most this long afterwards.
-  static constexpr int64_t kExplainedWithinNs = 60'000'000'000;
+  static constexpr Duration kExplainedWithin = Duration::Seconds(60);
 
   // Records a report. `alone` means that at most one rank was lost by then, so that a report about
   // the whole job applies to that rank.
-  void Receive(int64_t at, const PlatformEnd& end, bool alone);
+  void Receive(EventTime at, const PlatformEnd& end, bool alone);
   bool received() const { return end_.has_value(); }
   // Returns whether the report covers the whole job, not one rank.
   bool covers_job() const { return end_.has_value() && !end_->rank; }
   // Event time of the report.
-  int64_t at() const { return at_; }
+  EventTime at() const { return at_; }
 
   // Returns whether the platform ended that rank on purpose. Never true for a crash before the
   // report: a signal other than 9 and 15, or lack of memory.
@@ -71,7 +71,7 @@ class PlatformReport {
 
  private:
   std::optional<PlatformEnd> end_;
-  int64_t at_ = kMinPosition;
+  EventTime at_ = EventTime::Earliest();
   bool alone_ = false;
 };
 

@@ -11,7 +11,7 @@ namespace pitwall::engine {
 enum class Drop : size_t {
   kDuplicate,      // (source, boot, sequence) seen before
   kLate,           // at or before the watermark
-  kClockAhead,     // more than clock_ahead_ns after the record's append time
+  kClockAhead,     // more than clock_ahead after the record's append time
   kUnknownSchema,  // its descriptors never arrived
   kZombie,         // from an ended attempt or boot
   kJobEnded,       // for an ended job

@@ -5,7 +5,7 @@
 namespace pitwall::engine {
 
 void EventSink::AddDeadLetter(std::string_view key, std::string_view value, std::string reason,
-                              int64_t offset) {
+                              LogOffset offset) {
   if (!dead_letters.empty() && dead_letters.back().offset == offset) return;
   dead_letters.push_back({std::string(key), std::string(value.substr(0, kMaxDeadLetterBytes)),
                           std::move(reason), offset, value.size()});

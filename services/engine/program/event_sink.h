@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/base/time.h"
 #include "services/model/issues/issue.h"
 #include "services/model/job.h"
 
@@ -23,7 +24,7 @@ struct DeadLetter {
   std::string key;    // source ID, or the record's key if the source is unknown
   std::string value;  // the invalid bytes, possibly truncated
   std::string reason;
-  int64_t offset = 0;         // offset of the record with the bytes
+  LogOffset offset;           // offset of the record with the bytes
   size_t original_bytes = 0;  // size before truncation
 };
 
@@ -36,7 +37,7 @@ struct EventSink {
   // Adds a dead letter, at most one per record, with the first reason. Otherwise, a record with
   // thousands of invalid frames could fill the memory with copies of itself.
   void AddDeadLetter(std::string_view key, std::string_view value, std::string reason,
-                     int64_t offset);
+                     LogOffset offset);
 };
 
 // Identity of the job that events refer to.

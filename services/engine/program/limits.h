@@ -5,15 +5,15 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "services/base/clock.h"
+#include "services/base/time.h"
 
 namespace pitwall::engine {
 
 class RecordingObserver;  // defined in services/engine/domain/recordings.h
 
 // Memory limits: data above a limit is dropped and counted with a reason, or sets a rule's status
-// to Error. Exceeding a limit never causes a crash. Times are in nanoseconds of ticks or of event
-// time (time-model.md, section 2).
+// to Error. Exceeding a limit never causes a crash. Timeouts count ticks or event time
+// (time-model.md, section 2).
 struct EngineOptions {
   // Limits of one partition.
   struct Partition {
@@ -34,28 +34,28 @@ struct EngineOptions {
   } source;
   // Timeouts that decide which sources hold back the watermark.
   struct Liveness {
-    int64_t idle_after_ns = 5 * kNanosPerSecond;
-    int64_t foreign_lateness_ns = 15 * kNanosPerSecond;
-    int64_t foreign_unknown_interval_ns = 60 * kNanosPerSecond;
-    int64_t clock_ahead_ns = 60 * kNanosPerSecond;
-    int64_t clock_behind_ns = 60 * kNanosPerSecond;
+    Duration idle_after = Duration::Seconds(5);
+    Duration foreign_lateness = Duration::Seconds(15);
+    Duration foreign_unknown_interval = Duration::Seconds(60);
+    Duration clock_ahead = Duration::Seconds(60);
+    Duration clock_behind = Duration::Seconds(60);
   } liveness;
   // Timeouts that decide when a job is over.
   struct Ends {
-    int64_t silence_ns = 30 * 60 * kNanosPerSecond;
+    Duration silence = Duration::Minutes(30);
     // Event time for which a job with a dead attempt waits for a restart.
-    int64_t restart_grace_ns = 120 * kNanosPerSecond;
-    int64_t tombstone_ns = 7 * 24 * 3600 * kNanosPerSecond;
+    Duration restart_grace = Duration::Seconds(120);
+    Duration tombstone = Duration::Days(7);
   } ends;
   // Repetition intervals in event time.
   struct Intervals {
     // Interval of the engine's own series (time-model.md 1.2).
-    int64_t own_series_repeat_ns = 15 * kNanosPerSecond;
+    Duration own_series_repeat = Duration::Seconds(15);
     // Interval at which series outside all windows are dropped.
-    int64_t expiry_ns = 60 * kNanosPerSecond;
+    Duration expiry = Duration::Seconds(60);
     // Interval at which the status and the needs of step rules are updated on the time clock
     // (time-model.md, section 3).
-    int64_t step_status_ns = 5 * kNanosPerSecond;
+    Duration step_status = Duration::Seconds(5);
   } intervals;
 
   uint32_t max_sources_per_job = 20'000;
@@ -79,13 +79,13 @@ struct EngineOptions {
 
   // Maximum time that a frame waits for its schema: the repetition interval of descriptors (5 s)
   // plus the lateness.
-  int64_t schema_wait_ns = 20 * kNanosPerSecond;
+  Duration schema_wait = Duration::Seconds(20);
   // Issues whose onsets are within this time belong to one incident. An ended issue may also be the
   // cause of an issue found within this time after its end.
   // docs/decisions/0012-group-issues-into-incidents.md explains the two minutes.
-  int64_t incident_window_ns = 120 * kNanosPerSecond;
+  Duration incident_window = Duration::Seconds(120);
   // Interval for rules whose group does not set one.
-  int64_t evaluation_interval_ns = 60 * kNanosPerSecond;
+  Duration evaluation_interval = Duration::Seconds(60);
 
   // False for inputs that are first merged by time (backtests of foreign formats). In that case,
   // promises do not advance the watermark, and samples ahead of the append time are not rejected.

@@ -2,10 +2,11 @@
 // set.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "services/base/time.h"
 
 namespace pitwall::engine {
 
@@ -13,13 +14,13 @@ namespace pitwall::engine {
 class RuleSetHistory {
  public:
   // Sets the rule set that is active before the first record, or "" for no rules.
-  void Begin(const std::string& hash) { changes_ = {{INT64_MIN, hash}}; }
+  void Begin(const std::string& hash) { changes_ = {{LogOffset::Min(), hash}}; }
   // Records that the record at `offset` activates another rule set. Offsets must ascend.
-  void Change(int64_t offset, const std::string& hash) { changes_.emplace_back(offset, hash); }
+  void Change(LogOffset offset, const std::string& hash) { changes_.emplace_back(offset, hash); }
   // The active rule set.
   const std::string& hash() const { return changes_.back().second; }
   // Returns the rule set that is active right before the record at `offset`.
-  std::string HashAt(int64_t offset) const {
+  std::string HashAt(LogOffset offset) const {
     std::string hash;
     for (const auto& [at, changed_to] : changes_) {
       if (at >= offset) break;
@@ -28,13 +29,13 @@ class RuleSetHistory {
     return hash;
   }
   // Drops rule sets that are needed only for offsets below this one.
-  void ForgetBefore(int64_t offset) {
+  void ForgetBefore(LogOffset offset) {
     while (changes_.size() > 1 && changes_[1].first < offset) changes_.erase(changes_.begin());
   }
 
  private:
   // Pairs of (offset, hash) in ascending order. The first entry covers all earlier offsets.
-  std::vector<std::pair<int64_t, std::string>> changes_ = {{INT64_MIN, ""}};
+  std::vector<std::pair<LogOffset, std::string>> changes_ = {{LogOffset::Min(), ""}};
 };
 
 }  // namespace pitwall::engine

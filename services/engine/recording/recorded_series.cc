@@ -56,7 +56,7 @@ RecordedSeries::RecordedSeries(const plan::DomainPlan& domain) {
     groups_.emplace_back().outputs.resize(group.rules.size());
 }
 
-bool RecordedSeries::EndOrphans(size_t group, int64_t position, SeriesWriter* writer) {
+bool RecordedSeries::EndOrphans(size_t group, Position position, SeriesWriter* writer) {
   std::vector<window::SeriesId>& orphans = groups_[group].orphans;
   if (orphans.empty()) return false;
   const auto is_written = [&](window::SeriesId id) {

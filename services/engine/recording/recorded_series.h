@@ -8,6 +8,7 @@
 
 #include "rules/plan/program/program.h"
 #include "services/base/binary.h"
+#include "services/base/time.h"
 #include "services/engine/recording/rule_output.h"
 #include "services/engine/recording/series_writer.h"
 #include "services/window/store/series_store.h"
@@ -25,7 +26,7 @@ class RecordedSeries {
 
   // Writes stale markers for the orphans of the group: series that its rules wrote before a reload
   // and that no current rule writes. Returns false if no such series exists.
-  bool EndOrphans(size_t group, int64_t position, SeriesWriter* writer);
+  bool EndOrphans(size_t group, Position position, SeriesWriter* writer);
 
   // Handles a reload. Rules of `domain` inherit the series of rules of `old_domain` with the same
   // group, name, and labels. All other series become orphans of their group. Returns the series

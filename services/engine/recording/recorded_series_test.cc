@@ -31,14 +31,14 @@ class RecordedSeriesTest : public testing::Test, public RuleObserver {
 
   void Failed(const plan::Rule&, const Status&) override {}
   void Alerts(const alert::AlertInput&, const alert::AlertState&) override {}
-  void Recorded(const Labels& labels, int64_t, double value) override {
+  void Recorded(const Labels& labels, Position, double value) override {
     written_.push_back(Cat(labels.ToString(), " ", IsStale(value) ? "stale" : FormatDouble(value)));
   }
 
   void BeginTick() {
-    ++tick_;
-    store_.SealTo(tick_);
-    store_.BeginTick(tick_);
+    tick_ = tick_.Next();
+    store_.SealTo(tick_.ns());
+    store_.BeginTick(tick_.ns());
     written_.clear();
   }
   // Records one element per value of label x for the rule.
@@ -72,7 +72,7 @@ class RecordedSeriesTest : public testing::Test, public RuleObserver {
   window::SeriesStore store_{
       std::shared_ptr<const DemandSet>(program_, &program_->domains[0].demands), {}};
   RecordedSeries recorded_;
-  int64_t tick_ = 0;
+  Position tick_;
   std::vector<std::string> written_;
 };
 

@@ -6,6 +6,7 @@
 #include "rules/alert/alert_state.h"
 #include "rules/plan/program/program.h"
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/model/eval_time.h"
 #include "services/model/labels.h"
 
@@ -25,10 +26,10 @@ class RuleObserver {
   // Called when a rule has written a sample or a stale marker. The rule is a recording rule, or an
   // alerting rule if some selector reads ALERTS. Also called if the series already has a sample at
   // the position; the existing sample is kept.
-  virtual void Recorded(const Labels& labels, int64_t position, double value) = 0;
+  virtual void Recorded(const Labels& labels, Position position, double value) = 0;
   // Called when a recording rule has a sample that no selector reads. Stale markers are not
   // reported.
-  virtual void Unread(const Labels& /*labels*/, int64_t /*position*/, double /*value*/) {}
+  virtual void Unread(const Labels& /*labels*/, Position /*position*/, double /*value*/) {}
 };
 
 }  // namespace pitwall::engine

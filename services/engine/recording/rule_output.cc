@@ -48,7 +48,7 @@ Status RuleOutput::Bind(const plan::Rule& rule, const eval::Vector& result, Seri
 }
 
 Status RuleOutput::Collect(const plan::Rule& rule, uint32_t limit, const eval::Vector& result,
-                           int64_t position, SeriesWriter* writer) {
+                           Position position, SeriesWriter* writer) {
   if (result.binding != elements_.binding) RETURN_IF_ERROR(Bind(rule, result, writer));
   samples_.clear();
   ++elements_.serial;
@@ -88,7 +88,7 @@ void RuleOutput::CollectAlerts(const alert::AlertState& alerts, SeriesWriter* wr
   }
 }
 
-bool RuleOutput::Flush(int64_t position, SeriesWriter* writer) {
+bool RuleOutput::Flush(Position position, SeriesWriter* writer) {
   std::sort(samples_.begin(), samples_.end(),
             [](const auto& a, const auto& b) { return a.first < b.first; });
   size_t next = 0;

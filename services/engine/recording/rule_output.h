@@ -11,6 +11,7 @@
 #include "rules/plan/program/program.h"
 #include "services/base/binary.h"
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/engine/recording/series_writer.h"
 #include "services/window/store/series_store.h"
 
@@ -23,13 +24,13 @@ class RuleOutput {
   // rule's labels make two elements equal, and ResourceExhausted above `limit` elements (0 means no
   // limit).
   Status Collect(const plan::Rule& rule, uint32_t limit, const eval::Vector& result,
-                 int64_t position, SeriesWriter* writer);
+                 Position position, SeriesWriter* writer);
   // Replaces the collected samples with the ALERTS and ALERTS_FOR_STATE samples of the alerts.
   void CollectAlerts(const alert::AlertState& alerts, SeriesWriter* writer);
   void CollectNothing() { samples_.clear(); }
   // Writes the collected samples. Also writes stale markers for series of the last tick that have
   // no collected sample. Returns false if there was nothing to write.
-  bool Flush(int64_t position, SeriesWriter* writer);
+  bool Flush(Position position, SeriesWriter* writer);
 
   // Series written at the last tick, in ID order.
   const std::vector<window::SeriesId>& written() const { return written_; }

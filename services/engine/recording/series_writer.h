@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/engine/recording/rule_observer.h"
 #include "services/model/labels.h"
 #include "services/window/store/series_store.h"
@@ -22,8 +23,8 @@ class SeriesWriter {
   StatusOr<window::SeriesId> Intern(const Labels& labels) { return store_->Intern(labels); }
 
   // Returns false if the series already has a sample at the position, which is kept.
-  bool Write(window::SeriesId id, int64_t position, double value) {
-    const bool taken = store_->Record(id, position, value);
+  bool Write(window::SeriesId id, Position position, double value) {
+    const bool taken = store_->Record(id, position.ns(), value);
     if (observer_ == nullptr) return taken;
     if (const Labels* labels = store_->series().LabelsOf(id))
       observer_->Recorded(*labels, position, value);
@@ -32,7 +33,7 @@ class SeriesWriter {
 
   bool observed() const { return observer_ != nullptr; }
   // Reports a sample that no selector reads. Requires observed().
-  void ReportUnread(const Labels& labels, int64_t position, double value) {
+  void ReportUnread(const Labels& labels, Position position, double value) {
     observer_->Unread(labels, position, value);
   }
 

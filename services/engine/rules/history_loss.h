@@ -5,7 +5,7 @@
 #include <cstdint>
 
 #include "services/base/binary.h"
-#include "services/model/position.h"
+#include "services/base/time.h"
 
 namespace pitwall::engine {
 
@@ -14,7 +14,7 @@ class HistoryLoss {
  public:
   // Part of the history that one rule reads.
   struct Reach {
-    int64_t length = 0;         // length of the rule's windows, up to the tick
+    Duration length;            // length of the rule's windows, up to the tick
     bool from_attempt = false;  // some window starts at the start of the attempt
   };
 
@@ -26,22 +26,22 @@ class HistoryLoss {
   // on.
   void Clear() { lost_ = attempt_lost_ = false; }
   // Starts a tick. The first tick after the loss is the first known position.
-  void BeginTick(int64_t position);
+  void BeginTick(Position position);
   // Must be called when no rule is affected by the loss.
   void Recover() { lost_ = false; }
 
   // Returns whether some rule may be affected.
   bool lost() const { return lost_; }
   // Returns whether the loss prevents the evaluation of a rule with that reach at the position.
-  bool Affects(const Reach& reach, int64_t position) const;
+  bool Affects(const Reach& reach, Position position) const;
 
   void Save(BinaryWriter& out) const;
   void Restore(BinaryReader& in);
 
  private:
   bool lost_ = false;
-  bool attempt_lost_ = false;    // The samples since the start of the attempt are incomplete.
-  int64_t from_ = kMinPosition;  // First tick since the loss; kMinPosition before that tick.
+  bool attempt_lost_ = false;  // The samples since the start of the attempt are incomplete.
+  Position from_ = Position::Earliest();  // First tick since the loss; Earliest() before that tick.
 };
 
 }  // namespace pitwall::engine

@@ -13,10 +13,11 @@ namespace {
 
 constexpr size_t kMaxEvidence = 16;
 
-// Returns the time `seconds` before `time_ns`, or 0 if that is not a valid time in the past.
-int64_t OnsetOf(int64_t time_ns, double seconds) {
+// Returns the time `seconds` before `time`, or 0 if that is not a valid time in the past.
+EventTime OnsetOf(EventTime time, double seconds) {
   const double ns = seconds * 1e9;
-  return ns >= 0 && ns < static_cast<double>(time_ns) ? time_ns - std::llround(ns) : 0;
+  return ns >= 0 && ns < static_cast<double>(time.ns()) ? time - Duration::Nanos(std::llround(ns))
+                                                        : EventTime();
 }
 
 // Adds the elements of a folded issue in the form of all folded events: first, worst, count, names.
@@ -42,8 +43,8 @@ IssueEvent EventOfRule(const plan::Rule& rule, const EvalScope& scope) {
   event.owner = scope.job.owner;
   event.rule = rule.name;
   event.alert = rule.alert;
-  event.time_ns = scope.at.time_ns;
-  event.step = scope.at.step;
+  event.time_ns = scope.at.time.ns();
+  event.step = scope.at.step.value();
   return event;
 }
 
@@ -66,11 +67,11 @@ IssueEvent IssueEventBuilder::EventOf(const RuleState& state, const alert::Trans
   event.attempt = transition.active.attempt;
   event.labels = transition.labels;
   event.severity = std::string(transition.labels.Get("severity"));
-  event.active_since_ns = transition.active.time_ns;
-  event.started_at_ns = transition.started.time_ns;
-  event.last_seen_at_ns = transition.last_seen.time_ns;
+  event.active_since_ns = transition.active.time.ns();
+  event.started_at_ns = transition.started.time.ns();
+  event.last_seen_at_ns = transition.last_seen.time.ns();
   if (transition.kind == alert::TransitionKind::kResolved) {
-    event.ended_at_ns = scope.at.time_ns;
+    event.ended_at_ns = scope.at.time.ns();
     event.end_reason = transition.end_reason;
     event.end_detail = scope.end_detail;
   }
@@ -109,9 +110,9 @@ void IssueEventBuilder::EmitTransitions(const RuleState& state,
         transition.last_seen.position == (at_tick ? scope.at.position : ticks_->last_tick());
     if (read && (seen || ReadSubject(rule, transition.element, &event.value)))
       AddEvidence(rule, transition.element, &event);
-    const bool has_onset = !transition.Annotation("onset").empty() && scope.at.step == kNoStep;
+    const bool has_onset = !transition.Annotation("onset").empty() && scope.at.step == Step::None();
     if (has_onset && seen && event.type != EventType::kIssueResolved)
-      event.onset_ns = OnsetOf(scope.at.time_ns, event.value);
+      event.onset_ns = OnsetOf(scope.at.time, event.value).ns();
     event.sequence = transition.sequence;
     event.id = MakeEventId(event);
     Emit(std::move(event), scope);
@@ -136,7 +137,7 @@ void IssueEventBuilder::EmitStatus(const plan::Rule& rule, const alert::StatusCh
   }
   event.ever_found = change.ever_found;
   // The ID of a status event is derived from its time and the new status.
-  event.active_since_ns = scope.at.time_ns;
+  event.active_since_ns = scope.at.time.ns();
   event.sequence = static_cast<uint64_t>(change.status);
   event.labels = Labels({{"reason", change.reason_only ? change.reason : ""}});
   event.id = MakeEventId(event);

@@ -83,7 +83,7 @@ void HistoryGate::Save(BinaryWriter& out) const {
   out.U8(static_cast<uint8_t>(what));
   out.Double(has);
   out.Double(wants);
-  out.I64(until);
+  out.I64(until.ns());
 }
 
 void HistoryGate::Restore(BinaryReader& in) {
@@ -92,7 +92,7 @@ void HistoryGate::Restore(BinaryReader& in) {
   what = static_cast<For>(kind);
   has = in.Double();
   wants = in.Double();
-  until = in.I64();
+  until = Position::FromNs(in.I64());
 }
 
 History::History(const plan::DomainPlan& domain, const plan::Rule& rule) {
@@ -155,11 +155,11 @@ uint32_t History::Find(const plan::DomainPlan& domain, plan::NodeId id, bool fin
   return Add(std::move(condition));
 }
 
-HistoryGate History::At(eval::Evaluator* evaluator, int64_t position) const {
+HistoryGate History::At(eval::Evaluator* evaluator, Position position) const {
   return root_ == kNone ? HistoryGate() : Judge(root_, evaluator, position);
 }
 
-HistoryGate History::Judge(uint32_t index, eval::Evaluator* evaluator, int64_t position) const {
+HistoryGate History::Judge(uint32_t index, eval::Evaluator* evaluator, Position position) const {
   const Condition& condition = conditions_[index];
   if (!condition.parts.empty()) {
     HistoryGate most;
@@ -199,7 +199,7 @@ HistoryGate History::Judge(uint32_t index, eval::Evaluator* evaluator, int64_t p
   }
   const double left = std::min((wants - *most) * static_cast<double>(kStepUnit), 1e18);
   return {.what = HistoryGate::For::kAge,
-          .until = position + static_cast<int64_t>(std::ceil(left))};
+          .until = position + Duration::Nanos(static_cast<int64_t>(std::ceil(left)))};
 }
 
 }  // namespace pitwall::engine

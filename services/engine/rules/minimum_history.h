@@ -21,6 +21,7 @@
 #include "rules/eval/evaluator.h"
 #include "rules/plan/program/program.h"
 #include "services/base/binary.h"
+#include "services/base/time.h"
 
 namespace pitwall::engine {
 
@@ -34,7 +35,7 @@ struct HistoryGate {
   } what = For::kNothing;
   double has = 0;
   double wants = 0;
-  int64_t until = 0;
+  Position until;
 
   bool waits() const { return what != For::kNothing; }
 
@@ -52,7 +53,7 @@ class History {
   // because waiting does not help, and sample counts come before ages. A condition without input
   // does not wait, because the rule's needs report missing input. Evaluates only nodes of the
   // rule's expression.
-  HistoryGate At(eval::Evaluator* evaluator, int64_t position) const;
+  HistoryGate At(eval::Evaluator* evaluator, Position position) const;
   // Returns whether a new attempt has to wait again.
   bool begins_with_attempt() const { return begins_with_attempt_; }
 
@@ -70,7 +71,7 @@ class History {
   // is the subject of the rule.
   uint32_t Find(const plan::DomainPlan& domain, plan::NodeId id, bool finding);
   uint32_t Add(Condition condition);
-  HistoryGate Judge(uint32_t condition, eval::Evaluator* evaluator, int64_t position) const;
+  HistoryGate Judge(uint32_t condition, eval::Evaluator* evaluator, Position position) const;
 
   static constexpr uint32_t kNone = UINT32_MAX;
   std::vector<Condition> conditions_;

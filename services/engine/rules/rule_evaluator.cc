@@ -81,7 +81,7 @@ Status RuleEvaluator::EvaluateAlert(RuleState* state, const EvalScope& scope) {
   return OkStatus();
 }
 
-Status RuleEvaluator::EvaluateRecord(RuleState* state, int64_t position) {
+Status RuleEvaluator::EvaluateRecord(RuleState* state, Position position) {
   const plan::Rule& rule = state->spec.rule;
   ASSIGN_OR_RETURN(const eval::Vector* result, to_.inputs->evaluator().Evaluate(rule.expr));
   SeriesWriter writer = Writer();
@@ -90,7 +90,7 @@ Status RuleEvaluator::EvaluateRecord(RuleState* state, int64_t position) {
   return OkStatus();
 }
 
-void RuleEvaluator::FlushOutput(RuleState* state, int64_t position) {
+void RuleEvaluator::FlushOutput(RuleState* state, Position position) {
   SeriesWriter writer = Writer();
   if (state->output->Flush(position, &writer)) to_.inputs->evaluator().Changed();
 }

@@ -80,9 +80,9 @@ class RuleEvaluator {
   SeriesWriter Writer() const { return {to_.inputs->store().get(), observer_}; }
   void EvaluateRule(RuleState* state, const EvalScope& scope);
   Status EvaluateAlert(RuleState* state, const EvalScope& scope);
-  Status EvaluateRecord(RuleState* state, int64_t position);
+  Status EvaluateRecord(RuleState* state, Position position);
   // Writes the samples that the rule's output has collected.
-  void FlushOutput(RuleState* state, int64_t position);
+  void FlushOutput(RuleState* state, Position position);
   // Ends the rule. `removed` means that no other rule has its name, so its status ends too.
   void EndRule(RuleState* state, bool removed, const EvalScope& scope);
   void EndAlerts(RuleState* state, EndReason reason, const EvalScope& scope);

@@ -11,6 +11,7 @@
 #include "rules/plan/program/program.h"
 #include "services/base/binary.h"
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/engine/recording/rule_output.h"
 #include "services/engine/rules/history_loss.h"
 #include "services/engine/rules/minimum_history.h"
@@ -26,7 +27,7 @@ struct RuleSpec {
   bool alerting() const { return rule.kind == plan::RuleKind::kAlert; }
 
   const plan::Rule& rule;
-  const int64_t interval;   // interval of the group
+  const Duration interval;  // interval of the group
   const bool align_job;     // alignment of the group
   const uint32_t limit;     // limit of the group; 0 if unlimited
   const bool across_ranks;  // combines series of several ranks (rank_scope.h); only on a step clock

@@ -76,14 +76,14 @@ std::vector<RuleStatusNow> RuleTable::Statuses() const {
 }
 
 bool RuleTable::IsAffected(const RuleState& state, const HistoryLoss& loss,
-                           int64_t position) const {
+                           Position position) const {
   HistoryLoss::Reach reach = state.spec.reach;
   // The rule may read a recorded series that was computed over incomplete windows.
   reach.length += recorded_reach_;
   return loss.Affects(reach, position);
 }
 
-bool RuleTable::IsAnyAffected(const HistoryLoss& loss, int64_t position) const {
+bool RuleTable::IsAnyAffected(const HistoryLoss& loss, Position position) const {
   bool affected = false;
   ForEach(
       [&](const RuleState& state) { affected = affected || IsAffected(state, loss, position); });

@@ -11,6 +11,7 @@
 #include "rules/plan/program/program.h"
 #include "services/base/binary.h"
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/engine/incidents/incidents.h"
 #include "services/engine/recording/recorded_series.h"
 #include "services/engine/rules/history_loss.h"
@@ -57,8 +58,8 @@ class RuleTable {
   std::vector<RuleStatusNow> Statuses() const;
 
   // Returns whether the loss prevents the evaluation of the rule at the position.
-  bool IsAffected(const RuleState& state, const HistoryLoss& loss, int64_t position) const;
-  bool IsAnyAffected(const HistoryLoss& loss, int64_t position) const;
+  bool IsAffected(const RuleState& state, const HistoryLoss& loss, Position position) const;
+  bool IsAnyAffected(const HistoryLoss& loss, Position position) const;
 
   void SaveGroup(size_t group, BinaryWriter& out) const;
   // Returns DataLoss for damaged data or the state of other rules. `name` is the group's name.
@@ -67,7 +68,7 @@ class RuleTable {
  private:
   std::vector<Group> groups_;
   bool alerts_wanted_ = false;
-  int64_t recorded_reach_ = 0;  // Maximum reach of the recording rules.
+  Duration recorded_reach_;  // Maximum reach of the recording rules.
 };
 
 }  // namespace pitwall::engine

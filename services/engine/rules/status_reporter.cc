@@ -41,9 +41,10 @@ bool BecomesNearer(std::string_view reason, std::string_view before) {
 
 }  // namespace
 
-std::string StatusReporter::PositionText(int64_t position) const {
-  if (from_.inputs->on_steps()) return Cat("step ", (position + kStepUnit - 1) / kStepUnit);
-  return absl::FormatTime("%E4Y-%m-%dT%H:%M:%E*SZ", absl::FromUnixNanos(position),
+std::string StatusReporter::PositionText(Position position) const {
+  if (from_.inputs->on_steps())
+    return Cat("step ", StepOf(position + kStepLength - Duration::Nanos(1)).value());
+  return absl::FormatTime("%E4Y-%m-%dT%H:%M:%E*SZ", absl::FromUnixNanos(EventTimeOf(position).ns()),
                           absl::UTCTimeZone());
 }
 
@@ -52,10 +53,12 @@ std::string StatusReporter::PendingText(const RuleState& state) const {
   if (first == nullptr) return "";
   const size_t pending = state.alerts->pending();
   // The first tick at which `for` has passed.
-  const int64_t ticks = (state.spec.rule.hold + state.spec.interval - 1) / state.spec.interval;
+  const Duration interval = state.spec.interval;
+  const int64_t ticks =
+      (Duration::Nanos(state.spec.rule.hold) + interval - Duration::Nanos(1)) / interval;
   return Cat(pending, pending == 1 ? kElementPending : kElementsPending,
              PositionText(first->position), ", and fires at ",
-             PositionText(first->position + ticks * state.spec.interval));
+             PositionText(first->position + ticks * interval));
 }
 
 std::string StatusReporter::HistoryText(const HistoryGate& gate) const {
@@ -74,13 +77,12 @@ std::string StatusReporter::HistoryText(const HistoryGate& gate) const {
   return "";
 }
 
-std::string StatusReporter::WindowText(const RuleSpec& spec, int64_t position) const {
-  int64_t full = kMinPosition;
-  int64_t reach =
-      0;  // A window inside a subquery must be full over the length of the outer window.
+std::string StatusReporter::WindowText(const RuleSpec& spec, Position position) const {
+  Position full = Position::Earliest();
+  Duration reach;  // A window inside a subquery must be full over the length of the outer window.
   for (const uint32_t subquery : spec.subqueries) {
     full = std::max(full, from_.inputs->subqueries().FullFrom(subquery));
-    reach += from_.inputs->domain().subqueries[subquery].reach;
+    reach += Duration::Nanos(from_.inputs->domain().subqueries[subquery].reach);
   }
   const window::DemandResults& results = from_.inputs->store()->results();
   for (const plan::DemandRef& ref : spec.demands) {
@@ -89,14 +91,14 @@ std::string StatusReporter::WindowText(const RuleSpec& spec, int64_t position) c
       return Cat("a window of first samples of the attempt is not full: ", level->has, " of ",
                  level->wants, " samples");
     }
-    const int64_t from = results.FullFrom(ref.demand);
-    if (from > kMinPosition) full = std::max(full, from + reach);
+    const Position from = Position::FromNs(results.FullFrom(ref.demand));
+    if (from > Position::Earliest()) full = std::max(full, from + reach);
   }
   if (full <= position) return "";
   return Cat("a window of this rule is new on a running job and full at ", PositionText(full));
 }
 
-std::string StatusReporter::WaitsFor(const RuleState& state, int64_t position) const {
+std::string StatusReporter::WaitsFor(const RuleState& state, Position position) const {
   std::string reason;
   for (const std::string& text :
        {PendingText(state), HistoryText(state.history_wait), WindowText(state.spec, position)}) {
@@ -112,7 +114,7 @@ std::string StatusReporter::ErrorOf(const RuleState& state, const Status& error,
   const bool steps = from_.inputs->on_steps();
   // On the step clock, the loss does not affect a rule if no source sends its input.
   if (!state.spec.alerting() || (steps && !state.needs.AllMet())) return "";
-  const int64_t position = steps ? from_.ticks->last_tick() : scope.at.position;
+  const Position position = steps ? from_.ticks->last_tick() : scope.at.position;
   if (!from_.rules->IsAffected(state, *from_.loss, position)) return "";
   return "history lost: earlier records or state are missing; in Error until the rule's windows "
          "are full";
@@ -132,7 +134,7 @@ void StatusReporter::Report(RuleState* state, const Status& error, const EvalSco
                                  .needs_met = state->needs.met(),
                                  .inputs = &state->inputs,
                                  .in_progress = waits,
-                                 .time_ns = scope.at.time_ns};
+                                 .time_ns = scope.at.time.ns()};
   const std::string before = state->status.reason();
   const auto change = state->status.Update(input);
   if (!change.has_value()) return;

@@ -53,11 +53,11 @@ class StatusReporter {
   // Returns the reasons why a rule without an issue is InProgress: `for`, a minimum history, or
   // windows that are not full. "" if there is no reason. Times in reasons are absolute; minimum
   // histories may be in samples.
-  std::string WaitsFor(const RuleState& state, int64_t position) const;
+  std::string WaitsFor(const RuleState& state, Position position) const;
   std::string PendingText(const RuleState& state) const;
   std::string HistoryText(const HistoryGate& gate) const;
-  std::string WindowText(const RuleSpec& spec, int64_t position) const;
-  std::string PositionText(int64_t position) const;
+  std::string WindowText(const RuleSpec& spec, Position position) const;
+  std::string PositionText(Position position) const;
 
   const Sources from_;
   IssueEventBuilder* const events_;

@@ -9,29 +9,29 @@ void EventSchedule::Insert(TimelineEventKey key, TimelineEvent event) {
   memory_->Set(PendingKind::kTimelineEvents, events_.bytes());
 }
 
-void EventSchedule::Add(int64_t position, Phase phase, const Source& source, uint64_t sequence,
+void EventSchedule::Add(EventTime time, Phase phase, const Source& source, uint64_t sequence,
                         uint32_t index, TimelineEvent event) {
-  Insert({clock_->ClampToFuture(position), phase, source.id, source.boot, sequence, index},
+  Insert({clock_->ClampToFuture(time), phase, source.id, source.boot, sequence, index},
          std::move(event));
 }
 
-void EventSchedule::AddRead(int64_t position, Phase phase, const Source& source, uint64_t sequence,
+void EventSchedule::AddRead(EventTime time, Phase phase, const Source& source, uint64_t sequence,
                             uint32_t index, TimelineEvent event) {
   constexpr size_t kShort = 4096;
   const bool end = event.kind == TimelineEvent::Kind::kJobEnded ||
                    event.kind == TimelineEvent::Kind::kRankLost ||
                    event.kind == TimelineEvent::Kind::kLauncherGone;
   const size_t bytes =
-      Timeline::Bytes({position, phase, source.id, source.boot, sequence, index}, event);
+      Timeline::Bytes({time, phase, source.id, source.boot, sequence, index}, event);
   if (!memory_->Fits(bytes) && !(end && bytes <= kShort)) {
     limits_->CountPending(1, memory_->limit(), memory_->largest_name());
     return;
   }
-  Add(position, phase, source, sequence, index, std::move(event));
+  Add(time, phase, source, sequence, index, std::move(event));
 }
 
-void EventSchedule::AddOwn(int64_t position, uint32_t index, TimelineEvent event) {
-  Insert({position, Phase::kEnd, std::string(kOwnSource), "", 0, index}, std::move(event));
+void EventSchedule::AddOwn(EventTime time, uint32_t index, TimelineEvent event) {
+  Insert({time, Phase::kEnd, std::string(kOwnSource), "", 0, index}, std::move(event));
 }
 
 std::pair<TimelineEventKey, TimelineEvent> EventSchedule::TakeFirst() {

@@ -19,20 +19,20 @@ class EventSchedule {
   EventSchedule(const JobClock* clock, PendingBytes* memory, LimitReport* limits)
       : clock_(clock), memory_(memory), limits_(limits) {}
 
-  // Adds an engine event about a source. A position at or before the watermark is moved
-  // right after it.
-  void Add(int64_t position, Phase phase, const Source& source, uint64_t sequence, uint32_t index,
+  // Adds an engine event about a source. A time at or before the watermark is moved right
+  // after it.
+  void Add(EventTime time, Phase phase, const Source& source, uint64_t sequence, uint32_t index,
            TimelineEvent event);
   // Like Add, but for an event in a batch. Drops and counts the event if the job holds too much
   // data. A short event about an end is always accepted.
-  void AddRead(int64_t position, Phase phase, const Source& source, uint64_t sequence,
-               uint32_t index, TimelineEvent event);
-  // Adds an event that the engine creates about the job. At the same position, it follows the
+  void AddRead(EventTime time, Phase phase, const Source& source, uint64_t sequence, uint32_t index,
+               TimelineEvent event);
+  // Adds an event that the engine creates about the job. At the same time, it follows the
   // events of sources.
-  void AddOwn(int64_t position, uint32_t index, TimelineEvent event);
+  void AddOwn(EventTime time, uint32_t index, TimelineEvent event);
 
   // Returns the next event due at or before `upto`, or null. Valid until the next change.
-  const TimelineEventKey* FirstUpTo(int64_t upto) const { return events_.FirstUpTo(upto); }
+  const TimelineEventKey* FirstUpTo(EventTime upto) const { return events_.FirstUpTo(upto); }
   std::pair<TimelineEventKey, TimelineEvent> TakeFirst();
   void Clear();
 

@@ -30,7 +30,7 @@ void FrameQueue::Release(Source* source) {
       it->binding = schema->second;
       // While the frame waited, its source may have become idle, and the watermark may have passed
       // some rows. These rows are late.
-      const int64_t passed = clock_->passed();
+      const EventTime passed = clock_->passed();
       while (it->next < it->times.size() && it->times[it->next] <= passed) ++it->next;
       const size_t late = it->next * it->columns();
       counters_->Count(Drop::kLate, late);
@@ -66,12 +66,12 @@ void FrameQueue::Add(PendingFrame frame, Source* source) {
   source->pending.push_back(std::move(frame));
 }
 
-void FrameQueue::DropWaiting(int64_t elapsed_ns, Source* source, EventSink* out) {
+void FrameQueue::DropWaiting(Duration elapsed, Source* source, EventSink* out) {
   while (!source->waiting.empty()) {
-    for (PendingFrame& frame : source->waiting) frame.waited_ns += elapsed_ns;
-    elapsed_ns = 0;
+    for (PendingFrame& frame : source->waiting) frame.waited += elapsed;
+    elapsed = Duration::Zero();
     const PendingFrame& oldest = source->waiting.front();
-    if (oldest.waited_ns <= options_.schema_wait_ns) return;
+    if (oldest.waited <= options_.schema_wait) return;
     counters_->Count(Drop::kUnknownSchema);
     memory_->Give(PendingKind::kSamples, HeldBytes(oldest));
     BinaryWriter bytes;
@@ -93,7 +93,7 @@ void FrameQueue::RemoveTaken(Source* source) {
   }
 }
 
-std::vector<RowRef> FrameQueue::TakeRows(const std::vector<Source*>& sources, int64_t to) {
+std::vector<RowRef> FrameQueue::TakeRows(const std::vector<Source*>& sources, EventTime to) {
   std::vector<RowRef> rows;
   for (Source* source : sources) {
     for (PendingFrame& frame : source->pending) {

@@ -30,12 +30,12 @@ class FrameQueue {
   // data, the frame is dropped and counted.
   void Add(PendingFrame frame, Source* source);
   // Handles a tick: dead-letters frames that have waited too long for their schema.
-  void DropWaiting(int64_t elapsed_ns, Source* source, EventSink* out);
+  void DropWaiting(Duration elapsed, Source* source, EventSink* out);
   // Removes frames whose rows have all been taken.
   void RemoveTaken(Source* source);
   // Takes the rows up to `to` in the order in which they must be applied: (time, source, boot,
   // sequence, index, row). The rows stay valid until RemoveTaken.
-  static std::vector<RowRef> TakeRows(const std::vector<Source*>& sources, int64_t to);
+  static std::vector<RowRef> TakeRows(const std::vector<Source*>& sources, EventTime to);
 
  private:
   void Release(Source* source);

@@ -1,14 +1,12 @@
 // Event-time progress of one job: its watermark, and the work that becomes due with it
-// (time-model.md, section 2). Positions are event times in Unix nanoseconds.
+// (time-model.md, section 2). All times are event times.
 #pragma once
 
 #include <algorithm>
-#include <cstdint>
 
 #include "services/base/binary.h"
-#include "services/base/clock.h"
+#include "services/base/time.h"
 #include "services/engine/program/limits.h"
-#include "services/model/position.h"
 
 namespace pitwall::engine {
 
@@ -18,82 +16,83 @@ class JobClock {
   explicit JobClock(const EngineOptions& options) : options_(options) {}
 
   // Returns whether the job has a watermark.
-  bool begun() const { return watermark_ != kMinPosition; }
-  int64_t watermark() const { return watermark_; }
+  bool begun() const { return watermark_ != EventTime::Earliest(); }
+  EventTime watermark() const { return watermark_; }
   // The first second of the job, at which ticks start.
-  int64_t origin() const { return origin_; }
-  // End of the job before it resumed; kMinPosition if it never resumed.
-  int64_t floor() const { return floor_; }
-  // Position up to which no further input is accepted, or kMinPosition at first.
-  int64_t passed() const { return std::max(watermark_, floor_); }
-  // Returns `position`, or the earliest position that has not been passed if that is later.
-  int64_t ClampToFuture(int64_t position) const {
-    return passed() == kMinPosition ? position : std::max(position, passed() + 1);
+  EventTime origin() const { return origin_; }
+  // End of the job before it resumed; EventTime::Earliest() if it never resumed.
+  EventTime floor() const { return floor_; }
+  // Time up to which no further input is accepted, or EventTime::Earliest() at first.
+  EventTime passed() const { return std::max(watermark_, floor_); }
+  // Returns `time`, or the earliest time that has not been passed if that is later.
+  EventTime ClampToFuture(EventTime time) const {
+    return passed() == EventTime::Earliest() ? time : std::max(time, passed().Next());
   }
   // Advances the watermark. `to` must be greater than passed().
-  void Advance(int64_t to) {
+  void Advance(EventTime to) {
     if (!begun()) {
-      origin_ = FloorTo(to, kNanosPerSecond);
-      next_step_judgement_ = NextAfter(to - 1, options_.intervals.step_status_ns);
+      origin_ = FloorTo(to, Duration::Seconds(1));
+      next_step_judgement_ = NextAfter(to.Previous(), options_.intervals.step_status);
     }
     watermark_ = to;
   }
   // Starts the job again after an end at `floor`.
-  void Resume(int64_t floor) {
-    watermark_ = origin_ = applied_ = last_activity_ = last_batch_watermark_ = kMinPosition;
-    next_step_judgement_ = next_expiry_ = kMinPosition;
+  void Resume(EventTime floor) {
+    watermark_ = origin_ = applied_ = last_activity_ = last_batch_watermark_ =
+        EventTime::Earliest();
+    next_step_judgement_ = next_expiry_ = EventTime::Earliest();
     floor_ = floor;
   }
 
-  // Records that input was applied at the position.
-  void NoteActivity(int64_t position) { last_activity_ = std::max(last_activity_, position); }
+  // Records that input was applied at that time.
+  void NoteActivity(EventTime time) { last_activity_ = std::max(last_activity_, time); }
   // Returns whether no input was applied for longer than `horizon` before `next`, and `next` is
-  // more than `horizon` before `position`.
-  bool IsQuiet(int64_t next, int64_t position, int64_t horizon) const {
-    return last_activity_ != kMinPosition && next > last_activity_ + horizon &&
-           position - next > horizon;
+  // more than `horizon` before `end`.
+  bool IsQuiet(EventTime next, EventTime end, Duration horizon) const {
+    return last_activity_ != EventTime::Earliest() && next > last_activity_ + horizon &&
+           end - next > horizon;
   }
   // Time of the next status update of step rules.
-  int64_t next_step_judgement() const { return next_step_judgement_; }
-  void FinishStepJudgement() { next_step_judgement_ += options_.intervals.step_status_ns; }
-  // Skips all updates except the last one before `position`.
-  void SkipStepJudgements(int64_t position) {
+  EventTime next_step_judgement() const { return next_step_judgement_; }
+  void FinishStepJudgement() { next_step_judgement_ += options_.intervals.step_status; }
+  // Skips all updates except the last one before `end`.
+  void SkipStepJudgements(EventTime end) {
     next_step_judgement_ =
-        std::max(next_step_judgement_, FloorTo(position - 1, options_.intervals.step_status_ns));
+        std::max(next_step_judgement_, FloorTo(end.Previous(), options_.intervals.step_status));
   }
   // Records that all input up to `to` was applied. Returns true if series may have to be expired.
-  bool FinishApplying(int64_t to) {
+  bool FinishApplying(EventTime to) {
     applied_ = to;
     if (to < next_expiry_) return false;
-    next_expiry_ = to + options_.intervals.expiry_ns;
+    next_expiry_ = to + options_.intervals.expiry;
     return true;
   }
   // Records a batch. The time until the next batch counts as silence.
   void NoteBatch() { last_batch_watermark_ = watermark_; }
-  int64_t silent_ns() const { return watermark_ - last_batch_watermark_; }
+  Duration silence() const { return watermark_ - last_batch_watermark_; }
 
   // Saves all state except the floor, which a snapshot stores elsewhere.
   void Save(BinaryWriter& out) const {
-    for (const int64_t position : {watermark_, origin_, applied_, last_activity_,
-                                   last_batch_watermark_, next_step_judgement_, next_expiry_})
-      out.I64(position);
+    for (const EventTime time : {watermark_, origin_, applied_, last_activity_,
+                                 last_batch_watermark_, next_step_judgement_, next_expiry_})
+      out.I64(time.ns());
   }
   void Restore(BinaryReader& in) {
-    for (int64_t* position : {&watermark_, &origin_, &applied_, &last_activity_,
-                              &last_batch_watermark_, &next_step_judgement_, &next_expiry_})
-      *position = in.I64();
+    for (EventTime* time : {&watermark_, &origin_, &applied_, &last_activity_,
+                            &last_batch_watermark_, &next_step_judgement_, &next_expiry_})
+      *time = EventTime::FromNs(in.I64());
   }
 
  private:
   const EngineOptions& options_;
-  int64_t watermark_ = kMinPosition;
-  int64_t origin_ = kMinPosition;
-  int64_t applied_ = kMinPosition;        // All input up to this position was applied.
-  int64_t last_activity_ = kMinPosition;  // Position of the newest applied input.
-  int64_t last_batch_watermark_ = kMinPosition;
-  int64_t next_step_judgement_ = kMinPosition;
-  int64_t next_expiry_ = kMinPosition;
-  int64_t floor_ = kMinPosition;
+  EventTime watermark_ = EventTime::Earliest();
+  EventTime origin_ = EventTime::Earliest();
+  EventTime applied_ = EventTime::Earliest();        // All input up to this time was applied.
+  EventTime last_activity_ = EventTime::Earliest();  // Time of the newest applied input.
+  EventTime last_batch_watermark_ = EventTime::Earliest();
+  EventTime next_step_judgement_ = EventTime::Earliest();
+  EventTime next_expiry_ = EventTime::Earliest();
+  EventTime floor_ = EventTime::Earliest();
 };
 
 }  // namespace pitwall::engine

@@ -7,67 +7,69 @@
 namespace pitwall::engine {
 namespace {
 
-constexpr int64_t kSecond = kNanosPerSecond;
+constexpr Duration kSecond = Duration::Seconds(1);
+
+EventTime At(int64_t seconds) { return EventTime() + seconds * kSecond; }
 
 TEST(JobClock, FirstAdvance_SetsOriginToFullSecond) {
   const EngineOptions options;
   JobClock clock(options);
   EXPECT_FALSE(clock.begun());
-  EXPECT_EQ(clock.passed(), kMinPosition);
-  clock.Advance(10 * kSecond + 7);
+  EXPECT_EQ(clock.passed(), EventTime::Earliest());
+  clock.Advance(At(10) + Duration::Nanos(7));
   EXPECT_TRUE(clock.begun());
-  EXPECT_EQ(clock.origin(), 10 * kSecond);
-  EXPECT_EQ(clock.next_step_judgement(), 15 * kSecond);
-  clock.Advance(12 * kSecond);
-  EXPECT_EQ(clock.origin(), 10 * kSecond);
-  EXPECT_EQ(clock.watermark(), 12 * kSecond);
+  EXPECT_EQ(clock.origin(), At(10));
+  EXPECT_EQ(clock.next_step_judgement(), At(15));
+  clock.Advance(At(12));
+  EXPECT_EQ(clock.origin(), At(10));
+  EXPECT_EQ(clock.watermark(), At(12));
 }
 
-TEST(JobClock, ClampToFuture_MovesPassedPositionAfterWatermark) {
+TEST(JobClock, ClampToFuture_MovesPassedTimeAfterWatermark) {
   const EngineOptions options;
   JobClock clock(options);
-  EXPECT_EQ(clock.ClampToFuture(-5), -5);
-  clock.Advance(kSecond);
-  EXPECT_EQ(clock.ClampToFuture(kSecond), kSecond + 1);
-  EXPECT_EQ(clock.ClampToFuture(2 * kSecond), 2 * kSecond);
+  EXPECT_EQ(clock.ClampToFuture(EventTime::FromNs(-5)), EventTime::FromNs(-5));
+  clock.Advance(At(1));
+  EXPECT_EQ(clock.ClampToFuture(At(1)), At(1).Next());
+  EXPECT_EQ(clock.ClampToFuture(At(2)), At(2));
 }
 
 TEST(JobClock, ResumedJob_HasNoWatermarkAndStartsAfterItsEnd) {
   const EngineOptions options;
   JobClock clock(options);
-  clock.Advance(5 * kSecond);
-  clock.NoteActivity(4 * kSecond);
-  clock.Resume(6 * kSecond);
+  clock.Advance(At(5));
+  clock.NoteActivity(At(4));
+  clock.Resume(At(6));
   EXPECT_FALSE(clock.begun());
-  EXPECT_EQ(clock.passed(), 6 * kSecond);
-  EXPECT_FALSE(clock.IsQuiet(100 * kSecond, 200 * kSecond, kSecond));
+  EXPECT_EQ(clock.passed(), At(6));
+  EXPECT_FALSE(clock.IsQuiet(At(100), At(200), kSecond));
 }
 
 TEST(JobClock, IsQuiet_RequiresHorizonOnBothSides) {
   const EngineOptions options;
   JobClock clock(options);
-  clock.Advance(kSecond);
-  clock.NoteActivity(kSecond);
-  EXPECT_FALSE(clock.IsQuiet(10 * kSecond, 100 * kSecond, 9 * kSecond));
-  EXPECT_TRUE(clock.IsQuiet(11 * kSecond, 100 * kSecond, 9 * kSecond));
-  EXPECT_FALSE(clock.IsQuiet(11 * kSecond, 20 * kSecond, 9 * kSecond));
+  clock.Advance(At(1));
+  clock.NoteActivity(At(1));
+  EXPECT_FALSE(clock.IsQuiet(At(10), At(100), 9 * kSecond));
+  EXPECT_TRUE(clock.IsQuiet(At(11), At(100), 9 * kSecond));
+  EXPECT_FALSE(clock.IsQuiet(At(11), At(20), 9 * kSecond));
 }
 
 TEST(JobClock, ExpiryIsDueOncePerInterval) {
   EngineOptions options;
-  options.intervals.expiry_ns = 10 * kSecond;
+  options.intervals.expiry = 10 * kSecond;
   JobClock clock(options);
-  EXPECT_TRUE(clock.FinishApplying(kSecond));
-  EXPECT_FALSE(clock.FinishApplying(10 * kSecond));
-  EXPECT_TRUE(clock.FinishApplying(11 * kSecond));
+  EXPECT_TRUE(clock.FinishApplying(At(1)));
+  EXPECT_FALSE(clock.FinishApplying(At(10)));
+  EXPECT_TRUE(clock.FinishApplying(At(11)));
 }
 
 TEST(JobClock, Restore_ReproducesAllStateExceptFloor) {
   const EngineOptions options;
   JobClock saved(options);
-  saved.Advance(3 * kSecond);
+  saved.Advance(At(3));
   saved.NoteBatch();
-  saved.Advance(7 * kSecond);
+  saved.Advance(At(7));
   BinaryWriter writer;
   saved.Save(writer);
   const auto bytes = writer.Take();
@@ -75,20 +77,20 @@ TEST(JobClock, Restore_ReproducesAllStateExceptFloor) {
   BinaryReader reader(bytes);
   restored.Restore(reader);
   EXPECT_TRUE(reader.ok());
-  EXPECT_EQ(restored.watermark(), 7 * kSecond);
-  EXPECT_EQ(restored.origin(), 3 * kSecond);
-  EXPECT_EQ(restored.silent_ns(), 4 * kSecond);
+  EXPECT_EQ(restored.watermark(), At(7));
+  EXPECT_EQ(restored.origin(), At(3));
+  EXPECT_EQ(restored.silence(), 4 * kSecond);
 }
 
 TEST(LogTime, BlindTicks_CountUntilJobStarts) {
   EngineOptions options;
-  options.liveness.idle_after_ns = 2 * kSecond;
+  options.liveness.idle_after = 2 * kSecond;
   LogTime time;
-  time.OnBatch(9 * kSecond);
-  time.OnBatch(8 * kSecond);
-  EXPECT_EQ(time.last_append_ns(), 9 * kSecond);
+  time.OnBatch(AppendTime() + 9 * kSecond);
+  time.OnBatch(AppendTime() + 8 * kSecond);
+  EXPECT_EQ(time.last_append(), AppendTime() + 9 * kSecond);
   EXPECT_FALSE(time.OnBlindTick(2 * kSecond, options));
-  EXPECT_TRUE(time.OnBlindTick(1, options));
+  EXPECT_TRUE(time.OnBlindTick(Duration::Nanos(1), options));
   time.Resume();
   EXPECT_FALSE(time.OnBlindTick(kSecond, options));
 }

@@ -205,7 +205,7 @@ TEST(PendingBytes, ModesOfOneSourceAreBounded) {
     shard.Feed(batch, 1 + i / 100.0);
   }
   EXPECT_GT(shard.drops(Drop::kLimit), 1500U);
-  EXPECT_LT(shard.shard().Snapshot("job", 1'000'000).payload.size(), 20'000U);
+  EXPECT_LT(shard.shard().Snapshot("job", LogOffset(1'000'000)).payload.size(), 20'000U);
 }
 
 }  // namespace

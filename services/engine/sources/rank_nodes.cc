@@ -21,14 +21,14 @@ StringMap<std::string> NodesOfRanks(const SourceMap& sources) {
       }
     }
   }
-  StringMap<int64_t> started;
+  StringMap<EventTime> started;
   for (const auto& [key, source] : sources) {
     const SourceInfo& info = source->info;
     if (info.kind != SourceKind::kRank || info.node.empty()) continue;
     std::string rank = Cat(info.rank);
-    const auto [at, fresh] = started.try_emplace(rank, info.start_ns);
-    if (!fresh && at->second >= info.start_ns) continue;
-    at->second = info.start_ns;
+    const auto [at, fresh] = started.try_emplace(rank, source->start());
+    if (!fresh && at->second >= source->start()) continue;
+    at->second = source->start();
     nodes[std::move(rank)] = info.node;
   }
   return nodes;

@@ -10,7 +10,7 @@ std::map<std::string, uint64_t, std::less<>> SilentNodes(const SourceMap& source
   // Usually, all nodes send data, so the common case avoids building a map.
   if (std::none_of(sources.begin(), sources.end(), [&](const auto& entry) {
         return entry.second->process.running &&
-               entry.second->silence.idle_ns > entry.second->IdleAfter(options);
+               entry.second->silence.idle > entry.second->IdleAfter(options);
       }))
     return {};
   struct Node {
@@ -22,13 +22,13 @@ std::map<std::string, uint64_t, std::less<>> SilentNodes(const SourceMap& source
   bool others = false;
   for (const auto& [key, source] : sources) {
     others = others || source->live;
-    if (source->IsForeign() || source->ended_at != kMaxPosition || source->goodbye ||
+    if (source->IsForeign() || source->ended_at != EventTime::Latest() || source->goodbye ||
         source->process.loss_reported)
       continue;
     Node& node = nodes[source->info.node];
     node.collector = node.collector || !source->IsRank();
     node.ranks += source->process.running ? 1 : 0;
-    node.active = node.active || source->silence.idle_ns <= source->IdleAfter(options);
+    node.active = node.active || source->silence.idle <= source->IdleAfter(options);
   }
   std::map<std::string, uint64_t, std::less<>> silent;
   if (!others) return silent;

@@ -15,23 +15,23 @@ void BoundColumns::Release() {
   generation = 0;
 }
 
-int64_t Source::EffectivePromise() const {
-  int64_t least = promise;
+EventTime Source::EffectivePromise() const {
+  EventTime least = promise;
   for (const PendingFrame& frame : waiting) {
-    if (!frame.times.empty()) least = std::min(least, frame.times.front() - 1);
+    if (!frame.times.empty()) least = std::min(least, frame.times.front().Previous());
   }
   return least;
 }
 
-int64_t Source::IdleAfter(const EngineOptions& options) const {
-  if (!IsForeign()) return options.liveness.idle_after_ns;
-  int64_t interval = info.interval_ns;
-  if (interval <= 0) {
+Duration Source::IdleAfter(const EngineOptions& options) const {
+  if (!IsForeign()) return options.liveness.idle_after;
+  Duration interval = Duration::Nanos(info.interval_ns);
+  if (interval <= Duration::Zero()) {
     interval = silence.gaps.size() < 2
-                   ? options.liveness.foreign_unknown_interval_ns
+                   ? options.liveness.foreign_unknown_interval
                    : *std::max_element(silence.gaps.begin(), silence.gaps.end());
   }
-  return std::max(options.liveness.idle_after_ns, 3 * interval);
+  return std::max(options.liveness.idle_after, 3 * interval);
 }
 
 bool Source::Accept(const Batch& batch, EngineCounters& counters) {
@@ -42,13 +42,13 @@ bool Source::Accept(const Batch& batch, EngineCounters& counters) {
   return true;
 }
 
-bool Source::Tick(int64_t elapsed_ns, const EngineOptions& options) {
+bool Source::Tick(Duration elapsed, const EngineOptions& options) {
   if (!silence.tick_skipped) {
     silence.tick_skipped = true;
     return false;
   }
-  silence.idle_ns += elapsed_ns;
-  return live && silence.idle_ns > IdleAfter(options);
+  silence.idle += elapsed;
+  return live && silence.idle > IdleAfter(options);
 }
 
 bool Source::AddSchema(const Schema& schema, const EngineOptions& options, PendingBytes* memory) {
@@ -95,17 +95,31 @@ bool Source::Carries(std::string_view metric) const {
 
 namespace {
 
+std::vector<int64_t> NumbersOf(const std::vector<EventTime>& times) {
+  std::vector<int64_t> numbers;
+  numbers.reserve(times.size());
+  for (const EventTime time : times) numbers.push_back(time.ns());
+  return numbers;
+}
+
+std::vector<int64_t> NumbersOf(const std::vector<Step>& steps) {
+  std::vector<int64_t> numbers;
+  numbers.reserve(steps.size());
+  for (const Step step : steps) numbers.push_back(step.value());
+  return numbers;
+}
+
 void SaveFrame(const PendingFrame& frame, BinaryWriter& out) {
   out.U64(frame.schema_id);
   out.U64(frame.sequence);
   out.U64(frame.index);
   out.Str(frame.mode);
-  out.I64s(frame.times);
-  out.I64s(frame.steps);
+  out.I64s(NumbersOf(frame.times));
+  out.I64s(NumbersOf(frame.steps));
   out.Doubles(frame.values);
   out.U64(frame.next);
-  out.I64(frame.waited_ns);
-  out.I64(frame.offset);
+  out.I64(frame.waited.ns());
+  out.I64(frame.offset.value());
   // A schema may have been evicted from the source while a frame still references it.
   out.Bool(frame.binding != nullptr);
   if (frame.binding != nullptr) codec::SaveSchema(frame.binding->schema, out);
@@ -117,12 +131,12 @@ PendingFrame RestoreFrame(BinaryReader& in, std::map<uint64_t, std::shared_ptr<B
   frame.sequence = in.U64();
   frame.index = static_cast<uint32_t>(in.U64());
   frame.mode = in.Str();
-  frame.times = in.I64s();
-  frame.steps = in.I64s();
+  for (const int64_t ns : in.I64s()) frame.times.push_back(EventTime::FromNs(ns));
+  for (const int64_t step : in.I64s()) frame.steps.push_back(Step(step));
   frame.values = in.Doubles();
   frame.next = in.U64();
-  frame.waited_ns = in.I64();
-  frame.offset = in.I64();
+  frame.waited = Duration::Nanos(in.I64());
+  frame.offset = LogOffset(in.I64());
   if (in.Bool()) {
     Schema schema = codec::RestoreSchema(in);
     if (const auto it = schemas.find(schema.id); it != schemas.end()) {
@@ -157,15 +171,17 @@ void Source::Save(BinaryWriter& out) const {
   for (const std::string& mode : info.step_modes) out.Str(mode);
   out.Str(boot);
   window.Save(out);
-  out.I64(promise);
-  out.I64(newest_sample);
+  out.I64(promise.ns());
+  out.I64(newest_sample.ns());
   out.Bool(live);
   out.Bool(goodbye);
-  out.I64(ended_at);
+  out.I64(ended_at.ns());
   out.Bool(silence.tick_skipped);
-  out.I64(silence.idle_ns);
-  out.I64s(std::vector<int64_t>(silence.gaps.begin(), silence.gaps.end()));
-  out.I64(clock.trailing_ns);
+  out.I64(silence.idle.ns());
+  std::vector<int64_t> gaps;
+  for (const Duration gap : silence.gaps) gaps.push_back(gap.ns());
+  out.I64s(gaps);
+  out.I64(clock.trailing.ns());
   out.Bool(clock.behind);
   out.Bool(clock.ahead);
   out.Bool(attempt.has_value());
@@ -178,8 +194,8 @@ void Source::Save(BinaryWriter& out) const {
   for (const auto& [mode, progress] : steps) {
     out.Str(mode);
     out.Bool(progress.announced);
-    out.I64(progress.promise);
-    out.I64(progress.last);
+    out.I64(progress.promise.value());
+    out.I64(progress.last.value());
     out.U64(progress.clock);
     out.U64(progress.reached);
   }
@@ -212,11 +228,11 @@ void RestoreStepsOfFormat6(BinaryReader& in,
   for (size_t n = in.Count(2); n > 0; --n) {
     StepProgress& progress = (*steps)[in.Str()];
     progress.announced = true;
-    progress.promise = in.I64();
+    progress.promise = Step(in.I64());
   }
   for (size_t n = in.Count(2); n > 0; --n) {
     StepProgress& progress = (*steps)[in.Str()];
-    progress.last = in.I64();
+    progress.last = Step(in.I64());
   }
 }
 
@@ -236,15 +252,15 @@ Status Source::Restore(BinaryReader& in, uint32_t format) {
   for (std::string& mode : info.step_modes) mode = in.Str();
   boot = in.Str();
   window.Restore(in);
-  promise = in.I64();
-  newest_sample = in.I64();
+  promise = EventTime::FromNs(in.I64());
+  newest_sample = EventTime::FromNs(in.I64());
   live = in.Bool();
   goodbye = in.Bool();
-  ended_at = in.I64();
+  ended_at = EventTime::FromNs(in.I64());
   silence.tick_skipped = in.Bool();
-  silence.idle_ns = in.I64();
-  for (const int64_t gap : in.I64s()) silence.gaps.push_back(gap);
-  clock.trailing_ns = in.I64();
+  silence.idle = Duration::Nanos(in.I64());
+  for (const int64_t gap : in.I64s()) silence.gaps.push_back(Duration::Nanos(gap));
+  clock.trailing = Duration::Nanos(in.I64());
   clock.behind = in.Bool();
   clock.ahead = in.Bool();
   const bool in_attempt = in.Bool();
@@ -260,8 +276,8 @@ Status Source::Restore(BinaryReader& in, uint32_t format) {
     for (size_t n = in.Count(5); n > 0; --n) {
       StepProgress& progress = steps[in.Str()];
       progress.announced = in.Bool();
-      progress.promise = in.I64();
-      progress.last = in.I64();
+      progress.promise = Step(in.I64());
+      progress.last = Step(in.I64());
       progress.clock = static_cast<uint32_t>(in.U64());
       progress.reached = in.U64();
     }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "services/base/binary.h"
+#include "services/base/time.h"
 #include "services/engine/program/counters.h"
 #include "services/engine/program/limits.h"
 #include "services/engine/sources/sequence_window.h"
@@ -49,8 +50,8 @@ inline constexpr uint32_t kNoClock = UINT32_MAX;
 // Progress of a rank in one step mode.
 struct StepProgress {
   bool announced = false;         // has announced the mode, so the clock waits for its promises
-  int64_t promise = kNoStep;      // newest promised step
-  int64_t last = kNoStep;         // newest applied step
+  Step promise = Step::None();    // newest promised step
+  Step last = Step::None();       // newest applied step
   uint32_t clock = kSharedClock;  // kNoClock: left its clock, no further step yet
   uint64_t reached = 0;           // StepTimes::count() at last announcement, return, or promise
 };
@@ -69,13 +70,13 @@ struct PendingFrame {
   uint64_t schema_id = 0;
   uint64_t sequence = 0;
   uint32_t index = 0;  // index of the frame in its batch
-  int64_t offset = 0;  // log offset of the record with the frame
+  LogOffset offset;    // log offset of the record with the frame
   std::string mode;
-  std::vector<int64_t> times;
-  std::vector<int64_t> steps;  // empty, or one per time
+  std::vector<EventTime> times;
+  std::vector<Step> steps;  // empty, or one per time
   std::vector<double> values;
-  size_t next = 0;        // first row that is not applied yet
-  int64_t waited_ns = 0;  // in ticks, while the schema is unknown
+  size_t next = 0;  // first row that is not applied yet
+  Duration waited;  // in ticks, while the schema is unknown
 
   size_t columns() const { return times.empty() ? 0 : values.size() / times.size(); }
 };
@@ -89,22 +90,23 @@ struct Source {
   std::string boot;
   SequenceWindow window;
 
-  int64_t promise =
-      kMinPosition;  // native: last promise; foreign: newest sample - allowed lateness
-  int64_t newest_sample = kMinPosition;
-  bool live = false;                // holds back the watermark
-  bool goodbye = false;             // ended normally
-  int64_t ended_at = kMaxPosition;  // end of its boot or attempt; later samples are zombies
+  EventTime promise =
+      EventTime::Earliest();  // native: last promise; foreign: newest sample - allowed lateness
+  EventTime newest_sample = EventTime::Earliest();
+  bool live = false;     // holds back the watermark
+  bool goodbye = false;  // ended normally
+  EventTime ended_at =
+      EventTime::Latest();  // end of its boot or attempt; later samples are zombies
 
   struct Silence {
     bool tick_skipped = false;  // the first tick after a frame is not counted
-    int64_t idle_ns = 0;        // in ticks since the last frame
-    std::deque<int64_t> gaps;   // foreign: last 16 distances between newest samples of frames
+    Duration idle;              // in ticks since the last frame
+    std::deque<Duration> gaps;  // foreign: last 16 distances between newest samples of frames
   } silence;
   struct Clock {
-    int64_t trailing_ns = 0;  // in ticks, with a promise over clock_behind_ns behind others
-    bool behind = false;      // flagged: treated as idle until it catches up
-    bool ahead = false;       // flagged: sent a time over clock_ahead_ns after the append
+    Duration trailing;    // in ticks, with a promise over clock_behind behind others
+    bool behind = false;  // flagged: treated as idle until it catches up
+    bool ahead = false;   // flagged: sent a time over clock_ahead after the append
   } clock;
   struct Process {
     bool started = false;        // its start was applied in event-time order
@@ -124,20 +126,22 @@ struct Source {
   std::deque<PendingFrame> waiting;      // frames with an unknown schema
 
   bool IsRank() const { return info.kind == SourceKind::kRank; }
+  // Event time at which this boot started.
+  EventTime start() const { return EventTime::FromNs(info.start_ns); }
   bool IsForeign() const { return info.kind == SourceKind::kForeign; }
 
   // Returns the promise that counts for the watermark. Frames with an unknown schema hold it back.
-  int64_t EffectivePromise() const;
+  EventTime EffectivePromise() const;
   // Returns the silence, in ticks, after which the source is idle.
-  int64_t IdleAfter(const EngineOptions& options) const;
+  Duration IdleAfter(const EngineOptions& options) const;
   // Records a sequence number. Returns false for a duplicate. Counts gaps in `counters`.
   bool Accept(const Batch& batch, EngineCounters& counters);
   void ResetSilence() {
     silence.tick_skipped = false;
-    silence.idle_ns = 0;
+    silence.idle = Duration::Zero();
   }
   // Handles a clock tick. Returns true if the source has become idle at this tick.
-  bool Tick(int64_t elapsed_ns, const EngineOptions& options);
+  bool Tick(Duration elapsed, const EngineOptions& options);
   // Stores the schema. If there are too many, evicts the least recently used one. Returns false if
   // `memory` has no room for the schema.
   bool AddSchema(const Schema& schema, const EngineOptions& options, PendingBytes* memory);
@@ -157,7 +161,7 @@ using SourceMap = std::map<std::pair<std::string, std::string>, std::unique_ptr<
 
 // One row of a waiting frame. Valid while the frame waits.
 struct RowRef {
-  int64_t time = 0;
+  EventTime time;
   Source* source = nullptr;
   PendingFrame* frame = nullptr;
   size_t row = 0;

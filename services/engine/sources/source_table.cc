@@ -49,7 +49,7 @@ bool SourceTable::ReportLoss(const Source& reporter, const RankLost& lost) {
   return true;
 }
 
-void SourceTable::End(Source* source, int64_t at) {
+void SourceTable::End(Source* source, EventTime at) {
   Change(source, [at](Source* s) {
     s->ended_at = at;
     if (s->promise >= at) s->live = false;
@@ -58,7 +58,7 @@ void SourceTable::End(Source* source, int64_t at) {
     s->step_live = false;
     for (auto& [mode, progress] : s->steps) {
       progress.announced = false;
-      progress.promise = kNoStep;
+      progress.promise = Step::None();
     }
   });
 }
@@ -69,8 +69,8 @@ std::vector<Source*> SourceTable::Expired() const {
   const auto expire_boots = [&] {
     if (ended.size() > options_.source.max_ended_boots) {
       std::sort(ended.begin(), ended.end(), [](const Source* a, const Source* b) {
-        return std::pair(a->info.start_ns, std::string_view(a->boot)) >
-               std::pair(b->info.start_ns, std::string_view(b->boot));
+        return std::pair(a->start(), std::string_view(a->boot)) >
+               std::pair(b->start(), std::string_view(b->boot));
       });
       for (size_t i = options_.source.max_ended_boots; i < ended.size(); ++i)
         expired.push_back(ended[i]);
@@ -80,9 +80,9 @@ std::vector<Source*> SourceTable::Expired() const {
   for (const auto& [key, source] : sources_) {
     if (!ended.empty() && ended.back()->id != source->id) expire_boots();
     if (source->live || !source->pending.empty() || !source->waiting.empty()) continue;
-    if (source->silence.idle_ns > options_.ends.silence_ns) {
+    if (source->silence.idle > options_.ends.silence) {
       expired.push_back(source.get());
-    } else if (source->goodbye || source->ended_at != kMaxPosition) {
+    } else if (source->goodbye || source->ended_at != EventTime::Latest()) {
       ended.push_back(source.get());
     }
   }

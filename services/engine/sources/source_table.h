@@ -53,7 +53,7 @@ class SourceTable {
   bool ReportLoss(const Source& reporter, const RankLost& lost);
   // Ends the boot or attempt of the source at `at`. The source no longer holds back step clocks,
   // and holds back the watermark only up to `at`.
-  void End(Source* source, int64_t at);
+  void End(Source* source, EventTime at);
   // Returns the sources to remove: those silent for the maximum silence of a job, and all but the
   // newest few ended boots of each source.
   std::vector<Source*> Expired() const;

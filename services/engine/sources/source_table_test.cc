@@ -8,6 +8,8 @@
 namespace pitwall::engine {
 namespace {
 
+EventTime At(int64_t ns) { return EventTime::FromNs(ns); }
+
 class SourceTableTest : public ::testing::Test {
  protected:
   static Batch BatchOf(int64_t rank, const std::string& boot = "b") {
@@ -22,7 +24,7 @@ class SourceTableTest : public ::testing::Test {
   Source* Live(int64_t rank, int64_t promise) {
     Source* source = sources().FindOrAdd(BatchOf(rank)).source;
     sources().Change(source, [promise](Source* s) {
-      s->promise = promise;
+      s->promise = At(promise);
       s->live = true;
     });
     return source;
@@ -65,21 +67,21 @@ TEST_F(SourceTableTest, TooManySources_AreRejectedAndCounted) {
 TEST_F(SourceTableTest, Change_UpdatesMinimumPromise) {
   Live(0, 50);
   Source* slow = Live(1, 40);
-  EXPECT_EQ(sources().order().LeastPromise(), 40);
-  sources().Change(slow, [](Source* s) { s->promise = 60; });
-  EXPECT_EQ(sources().order().LeastPromise(), 50);
-  sources().End(slow, 60);
+  EXPECT_EQ(sources().order().LeastPromise(), At(40));
+  sources().Change(slow, [](Source* s) { s->promise = At(60); });
+  EXPECT_EQ(sources().order().LeastPromise(), At(50));
+  sources().End(slow, At(60));
   EXPECT_EQ(sources().CountLive(), 1U);
-  EXPECT_EQ(sources().order().NewestPromise(), 50);
+  EXPECT_EQ(sources().order().NewestPromise(), At(50));
 }
 
 TEST_F(SourceTableTest, ReportLoss_OtherNode_IsRejected) {
   Source* lost = Live(0, 10);
   Source* other = Live(1, 20);
   EXPECT_FALSE(sources().ReportLoss(*other, LossOf(*lost)));
-  EXPECT_EQ(sources().order().LeastPromise(), 10);
+  EXPECT_EQ(sources().order().LeastPromise(), At(10));
   EXPECT_TRUE(sources().ReportLoss(*lost, LossOf(*lost)));
-  EXPECT_EQ(sources().order().LeastPromise(), 20);
+  EXPECT_EQ(sources().order().LeastPromise(), At(20));
 }
 
 TEST_F(SourceTableTest, RemovedSource_IsUnorderedAndReleasesMemory) {
@@ -88,21 +90,21 @@ TEST_F(SourceTableTest, RemovedSource_IsUnorderedAndReleasesMemory) {
   EXPECT_GT(sources().memory().total(), before);
   EXPECT_TRUE(sources().Expired().empty());
   sources().Change(source, [](Source* s) { s->live = false; });
-  source->silence.idle_ns = options_.ends.silence_ns + 1;
+  source->silence.idle = options_.ends.silence + Duration::Nanos(1);
   ASSERT_EQ(sources().Expired().size(), 1U);
   sources().Remove(source);
   EXPECT_EQ(sources().memory().total(), before);
-  EXPECT_EQ(sources().order().LeastPromise(), kMinPosition);
+  EXPECT_EQ(sources().order().LeastPromise(), EventTime::Earliest());
 }
 
 TEST_F(SourceTableTest, Restore_CountsWaitingData) {
   Source* source = Live(0, 10);
   PendingFrame frame;
   frame.schema_id = 7;
-  frame.times = {20};
+  frame.times = {At(20)};
   frame.values = {1.0};
   sources().Change(source, [&](Source* s) { input_.frames().Add(frame, s); });
-  input_.schedule().AddOwn(30, 0, {.kind = TimelineEvent::Kind::kGraceOver});
+  input_.schedule().AddOwn(At(30), 0, {.kind = TimelineEvent::Kind::kGraceOver});
   BinaryWriter writer;
   input_.Save(writer);
   const auto bytes = writer.Take();
@@ -123,18 +125,18 @@ TEST_F(SourceTableTest, TakenRows_AreOrderedAndReleaseMemory) {
   for (const int64_t time : {30, 20}) {
     PendingFrame frame;
     frame.schema_id = 7;
-    frame.times = {time};
+    frame.times = {At(time)};
     frame.values = {1.0};
     sources().Change(source, [&](Source* s) { input_.frames().Add(frame, s); });
   }
-  const auto due = sources().order().WithRowsUpTo(30);
-  const std::vector<RowRef> rows = FrameQueue::TakeRows(due, 30);
+  const auto due = sources().order().WithRowsUpTo(At(30));
+  const std::vector<RowRef> rows = FrameQueue::TakeRows(due, At(30));
   ASSERT_EQ(rows.size(), 2U);
-  EXPECT_EQ(rows[0].time, 20);
-  EXPECT_EQ(rows[1].time, 30);
+  EXPECT_EQ(rows[0].time, At(20));
+  EXPECT_EQ(rows[1].time, At(30));
   sources().Change(source, [&](Source* s) { input_.frames().RemoveTaken(s); });
   EXPECT_EQ(sources().memory().total(), before);
-  EXPECT_TRUE(sources().order().WithRowsUpTo(30).empty());
+  EXPECT_TRUE(sources().order().WithRowsUpTo(At(30)).empty());
 }
 
 }  // namespace

@@ -26,8 +26,8 @@ void Timeline::Add(TimelineEventKey key, TimelineEvent happening) {
   bytes_ += bytes;
 }
 
-const TimelineEventKey* Timeline::FirstUpTo(int64_t upto) const {
-  return items_.empty() || items_.begin()->first.position > upto ? nullptr : &items_.begin()->first;
+const TimelineEventKey* Timeline::FirstUpTo(EventTime upto) const {
+  return items_.empty() || items_.begin()->first.time > upto ? nullptr : &items_.begin()->first;
 }
 
 std::pair<TimelineEventKey, TimelineEvent> Timeline::TakeFirst() {
@@ -109,7 +109,7 @@ JobEvent RestoreEvent(BinaryReader& in) {
 void Timeline::Save(BinaryWriter& out) const {
   out.U64(items_.size());
   for (const auto& [key, item] : items_) {
-    out.I64(key.position);
+    out.I64(key.time.ns());
     out.U8(static_cast<uint8_t>(key.phase));
     out.Str(key.source);
     out.Str(key.boot);
@@ -117,7 +117,7 @@ void Timeline::Save(BinaryWriter& out) const {
     out.U64(key.index);
     out.U8(static_cast<uint8_t>(item.kind));
     out.Str(item.mode);
-    out.I64(item.step);
+    out.I64(item.step.value());
     out.U64(item.modes.size());
     for (const std::string& mode : item.modes) out.Str(mode);
     SaveEvent(item.event, out);
@@ -127,7 +127,7 @@ void Timeline::Save(BinaryWriter& out) const {
 Status Timeline::Restore(BinaryReader& in) {
   for (size_t n = in.Count(8); n > 0; --n) {
     TimelineEventKey key;
-    key.position = in.I64();
+    key.time = EventTime::FromNs(in.I64());
     key.phase = static_cast<Phase>(in.U8());
     key.source = in.Str();
     key.boot = in.Str();
@@ -136,7 +136,7 @@ Status Timeline::Restore(BinaryReader& in) {
     TimelineEvent item;
     item.kind = static_cast<TimelineEvent::Kind>(in.U8());
     item.mode = in.Str();
-    item.step = in.I64();
+    item.step = Step(in.I64());
     item.modes.resize(in.Count());
     for (std::string& mode : item.modes) mode = in.Str();
     item.event = RestoreEvent(in);

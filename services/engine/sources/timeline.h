@@ -1,5 +1,5 @@
 // Events of a job other than samples, in event-time order. The job applies all input (these events
-// and the rows of all sources) only after its watermark has passed it, sorted by (position, phase,
+// and the rows of all sources) only after its watermark has passed it, sorted by (time, phase,
 // source, boot, sequence, index). Therefore, the arrival order of batches has no effect
 // (time-model.md 2.6, 2.8).
 #pragma once
@@ -11,15 +11,16 @@
 
 #include "absl/container/btree_map.h"
 #include "services/base/binary.h"
+#include "services/base/time.h"
 #include "services/model/telemetry.h"
 
 namespace pitwall::engine {
 
-// Phases at one position. Starts come before the samples; ends and promises come after them.
+// Phases at one time. Starts come before the samples; ends and promises come after them.
 enum class Phase : uint8_t { kBegin, kRow, kEnd };
 
 struct TimelineEventKey {
-  int64_t position = 0;
+  EventTime time;
   Phase phase = Phase::kRow;
   std::string source;
   std::string boot;
@@ -44,7 +45,7 @@ struct TimelineEvent {
   };
   Kind kind = Kind::kBoot;
   std::string mode;
-  int64_t step = kNoStep;
+  Step step = Step::None();
   std::vector<std::string> modes;
   JobEvent event;
 };
@@ -59,7 +60,7 @@ class Timeline {
   size_t bytes() const { return bytes_; }
   static size_t Bytes(const TimelineEventKey& key, const TimelineEvent& happening);
   // Returns the next event at or before `upto`, or null. Applying an event may add later events.
-  const TimelineEventKey* FirstUpTo(int64_t upto) const;
+  const TimelineEventKey* FirstUpTo(EventTime upto) const;
   std::pair<TimelineEventKey, TimelineEvent> TakeFirst();
 
   void Save(BinaryWriter& out) const;

@@ -5,20 +5,19 @@
 
 namespace pitwall::engine {
 
-void WatermarkIndex::Move(Keys* keys, Source* source, int64_t* place, int64_t to) {
+void WatermarkIndex::Move(Keys<EventTime>* keys, Source* source, EventTime* place, EventTime to) {
   if (*place == to) return;
-  if (*place != kMaxPosition) keys->erase({*place, source});
-  if (to != kMaxPosition) keys->insert({to, source});
+  if (*place != kNowhere) keys->erase({*place, source});
+  if (to != kNowhere) keys->insert({to, source});
   *place = to;
 }
 
 void WatermarkIndex::Update(Source* source) {
   Places& places = places_[source];
-  Move(&promises_, source, &places.promise,
-       source->live ? source->EffectivePromise() : kMaxPosition);
+  Move(&promises_, source, &places.promise, source->live ? source->EffectivePromise() : kNowhere);
   Move(&blocked_, source, &places.blocked,
-       source->live && !source->waiting.empty() ? source->promise : kMaxPosition);
-  int64_t first = kMaxPosition;
+       source->live && !source->waiting.empty() ? source->promise : kNowhere);
+  EventTime first = kNowhere;
   for (const PendingFrame& frame : source->pending) {
     if (frame.next < frame.times.size()) first = std::min(first, frame.times[frame.next]);
   }
@@ -69,8 +68,12 @@ bool WatermarkIndex::MoveSteps(Source* source, Places* places) {
   place = places->steps.begin();
   for (const auto& [mode, progress] : source->steps) {
     if (!HoldsClock(progress)) continue;
-    if (place->promise != progress.promise)
-      Move(&step_promises_.find(place->clock)->second, source, &place->promise, progress.promise);
+    if (place->promise != progress.promise) {
+      Keys<Step>& keys = step_promises_.find(place->clock)->second;
+      keys.erase({place->promise, source});
+      keys.insert({progress.promise, source});
+      place->promise = progress.promise;
+    }
     ++place;
   }
   return true;
@@ -79,9 +82,9 @@ bool WatermarkIndex::MoveSteps(Source* source, Places* places) {
 void WatermarkIndex::Remove(Source* source) {
   const auto found = places_.find(source);
   if (found == places_.end()) return;
-  Move(&promises_, source, &found->second.promise, kMaxPosition);
-  Move(&blocked_, source, &found->second.blocked, kMaxPosition);
-  Move(&rows_, source, &found->second.rows, kMaxPosition);
+  Move(&promises_, source, &found->second.promise, kNowhere);
+  Move(&blocked_, source, &found->second.blocked, kNowhere);
+  Move(&rows_, source, &found->second.rows, kNowhere);
   RemoveSteps(source, &found->second);
   places_.erase(found);
 }
@@ -94,39 +97,40 @@ void WatermarkIndex::Clear() {
   step_promises_.clear();
 }
 
-int64_t WatermarkIndex::LeastPromise() const {
-  return promises_.empty() ? kMinPosition : promises_.begin()->first;
+EventTime WatermarkIndex::LeastPromise() const {
+  return promises_.empty() ? EventTime::Earliest() : promises_.begin()->first;
 }
 
-int64_t WatermarkIndex::NewestPromise() const {
-  int64_t newest = promises_.empty() ? kMinPosition : promises_.rbegin()->first;
+EventTime WatermarkIndex::NewestPromise() const {
+  EventTime newest = promises_.empty() ? EventTime::Earliest() : promises_.rbegin()->first;
   if (!blocked_.empty()) newest = std::max(newest, blocked_.rbegin()->first);
   return newest;
 }
 
-const WatermarkIndex::Keys* WatermarkIndex::StepKeys(std::string_view mode, uint32_t clock) const {
+const WatermarkIndex::Keys<Step>* WatermarkIndex::StepKeys(std::string_view mode,
+                                                           uint32_t clock) const {
   const auto keys = step_promises_.find(ModeClock(mode, clock));
   return keys == step_promises_.end() ? nullptr : &keys->second;
 }
 
-int64_t WatermarkIndex::LeastStepPromise(std::string_view mode, uint32_t clock) const {
-  const Keys* keys = StepKeys(mode, clock);
-  return keys == nullptr ? kMaxPosition : keys->begin()->first;
+Step WatermarkIndex::LeastStepPromise(std::string_view mode, uint32_t clock) const {
+  const Keys<Step>* keys = StepKeys(mode, clock);
+  return keys == nullptr ? kNoPromise : keys->begin()->first;
 }
 
-int64_t WatermarkIndex::GreatestStepPromise(std::string_view mode, uint32_t clock) const {
-  const Keys* keys = StepKeys(mode, clock);
-  return keys == nullptr ? kNoStep : keys->rbegin()->first;
+Step WatermarkIndex::GreatestStepPromise(std::string_view mode, uint32_t clock) const {
+  const Keys<Step>* keys = StepKeys(mode, clock);
+  return keys == nullptr ? Step::None() : keys->rbegin()->first;
 }
 
 const Source* WatermarkIndex::AnySlowest(std::string_view mode, uint32_t clock) const {
-  const Keys* keys = StepKeys(mode, clock);
+  const Keys<Step>* keys = StepKeys(mode, clock);
   return keys == nullptr ? nullptr : keys->begin()->second;
 }
 
 std::vector<Source*> WatermarkIndex::Slowest(std::string_view mode, uint32_t clock) const {
   std::vector<Source*> slowest;
-  const Keys* keys = StepKeys(mode, clock);
+  const Keys<Step>* keys = StepKeys(mode, clock);
   if (keys == nullptr) return slowest;
   for (auto it = keys->begin(); it != keys->end() && it->first == keys->begin()->first; ++it)
     slowest.push_back(it->second);
@@ -136,7 +140,7 @@ std::vector<Source*> WatermarkIndex::Slowest(std::string_view mode, uint32_t clo
   return slowest;
 }
 
-std::vector<Source*> WatermarkIndex::WithRowsUpTo(int64_t to) const {
+std::vector<Source*> WatermarkIndex::WithRowsUpTo(EventTime to) const {
   std::vector<Source*> sources;
   for (auto it = rows_.begin(); it != rows_.end() && it->first <= to; ++it)
     sources.push_back(it->second);

@@ -12,7 +12,9 @@
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_map.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/engine/sources/source.h"
+#include "services/model/position.h"
 
 namespace pitwall::engine {
 
@@ -21,6 +23,9 @@ namespace pitwall::engine {
 // affect results.
 class WatermarkIndex {
  public:
+  // Greater than any step that a rank may promise.
+  static constexpr Step kNoPromise = Step(kMaxPosition);
+
   void Update(Source* source);
   // Must be called after a change of the source's step promises or of its participation in step
   // watermarks.
@@ -28,47 +33,49 @@ class WatermarkIndex {
   void Remove(Source* source);
   void Clear();
 
-  // Returns the minimum promise of the live sources, or kMinPosition without live sources.
-  int64_t LeastPromise() const;
-  // Returns the maximum promise of the live sources, even if frames hold them back, or kMinPosition
+  // Returns the minimum promise of the live sources, or EventTime::Earliest()
   // without live sources.
-  int64_t NewestPromise() const;
+  EventTime LeastPromise() const;
+  // Returns the maximum promise of the live sources, even if frames hold them back, or
+  // EventTime::Earliest() without live sources.
+  EventTime NewestPromise() const;
   // These functions consider the ranks that announced the mode, participate, and are on the given
-  // clock of the mode. Without such a rank, LeastStepPromise returns kMaxPosition and
-  // GreatestStepPromise returns kNoStep. AnySlowest returns a rank with the smallest promise, or
-  // null. Slowest returns all ranks with the smallest promise, ordered by (ID, boot).
-  int64_t LeastStepPromise(std::string_view mode, uint32_t clock = kSharedClock) const;
-  int64_t GreatestStepPromise(std::string_view mode, uint32_t clock = kSharedClock) const;
+  // clock of the mode. Without such a rank, LeastStepPromise returns kNoPromise and
+  // GreatestStepPromise returns Step::None(). AnySlowest returns a rank with the smallest promise,
+  // or null. Slowest returns all ranks with the smallest promise, ordered by (ID, boot).
+  Step LeastStepPromise(std::string_view mode, uint32_t clock = kSharedClock) const;
+  Step GreatestStepPromise(std::string_view mode, uint32_t clock = kSharedClock) const;
   const Source* AnySlowest(std::string_view mode, uint32_t clock = kSharedClock) const;
   std::vector<Source*> Slowest(std::string_view mode, uint32_t clock = kSharedClock) const;
   // Returns the sources with rows at or before `to`, in an unspecified order.
-  std::vector<Source*> WithRowsUpTo(int64_t to) const;
+  std::vector<Source*> WithRowsUpTo(EventTime to) const;
 
  private:
-  using Keys = absl::btree_set<std::pair<int64_t, Source*>>;
+  template <typename T>
+  using Keys = absl::btree_set<std::pair<T, Source*>>;
   using ModeClock = std::pair<std::string, uint32_t>;
   struct StepPlace {
     ModeClock clock;
-    int64_t promise = kNoStep;
+    Step promise = Step::None();
   };
-  // Current positions of a source in the indexes; kMaxPosition means that the source is not in that
-  // index.
+  // Current times of a source in the indexes; kNowhere means that the source is not in that index.
+  static constexpr EventTime kNowhere = EventTime::Latest();
   struct Places {
-    int64_t promise = kMaxPosition;
-    int64_t blocked = kMaxPosition;
-    int64_t rows = kMaxPosition;
+    EventTime promise = kNowhere;
+    EventTime blocked = kNowhere;
+    EventTime rows = kNowhere;
     std::vector<StepPlace> steps;
   };
-  static void Move(Keys* keys, Source* source, int64_t* place, int64_t to);
+  static void Move(Keys<EventTime>* keys, Source* source, EventTime* place, EventTime to);
   bool MoveSteps(Source* source, Places* places);
   void RemoveSteps(Source* source, Places* places);
-  const Keys* StepKeys(std::string_view mode, uint32_t clock) const;
+  const Keys<Step>* StepKeys(std::string_view mode, uint32_t clock) const;
 
   absl::btree_map<Source*, Places> places_;
-  Keys promises_;  // Effective promises of live sources.
-  Keys blocked_;   // Promises of sources whose frames hold them back.
-  Keys rows_;      // Times of the first waiting rows.
-  absl::flat_hash_map<ModeClock, Keys> step_promises_;
+  Keys<EventTime> promises_;  // Effective promises of live sources.
+  Keys<EventTime> blocked_;   // Promises of sources whose frames hold them back.
+  Keys<EventTime> rows_;      // Times of the first waiting rows.
+  absl::flat_hash_map<ModeClock, Keys<Step>> step_promises_;
 };
 
 }  // namespace pitwall::engine

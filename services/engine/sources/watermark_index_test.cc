@@ -14,28 +14,28 @@ namespace {
 struct Walk {
   const std::vector<std::unique_ptr<Source>>& sources;
 
-  int64_t LeastPromise() const {
-    int64_t least = kMaxPosition;
+  EventTime LeastPromise() const {
+    EventTime least = EventTime::Latest();
     for (const auto& source : sources) {
       if (source->live) least = std::min(least, source->EffectivePromise());
     }
-    return least == kMaxPosition ? kMinPosition : least;
+    return least == EventTime::Latest() ? EventTime::Earliest() : least;
   }
-  int64_t NewestPromise() const {
-    int64_t newest = kMinPosition;
+  EventTime NewestPromise() const {
+    EventTime newest = EventTime::Earliest();
     for (const auto& source : sources) {
       if (source->live) newest = std::max(newest, source->promise);
     }
     return newest;
   }
-  int64_t LeastStepPromise(const std::string& mode, uint32_t clock) const {
-    int64_t least = kMaxPosition;
+  Step LeastStepPromise(const std::string& mode, uint32_t clock) const {
+    Step least = WatermarkIndex::kNoPromise;
     for (Source* source : OnClock(mode, clock))
       least = std::min(least, source->steps[mode].promise);
     return least;
   }
-  int64_t GreatestStepPromise(const std::string& mode, uint32_t clock) const {
-    int64_t greatest = kNoStep;
+  Step GreatestStepPromise(const std::string& mode, uint32_t clock) const {
+    Step greatest = Step::None();
     for (Source* source : OnClock(mode, clock))
       greatest = std::max(greatest, source->steps[mode].promise);
     return greatest;
@@ -57,7 +57,7 @@ struct Walk {
     }
     return on;
   }
-  std::set<Source*> WithRowsUpTo(int64_t to) const {
+  std::set<Source*> WithRowsUpTo(EventTime to) const {
     std::set<Source*> due;
     for (const auto& source : sources) {
       for (const PendingFrame& frame : source->pending) {
@@ -78,7 +78,7 @@ TEST(WatermarkIndex, MatchesFullScan) {
   for (int round = 0; round < 20000; ++round) {
     if (sources.size() < 40 && random() % 4 == 0) {
       sources.push_back(std::make_unique<Source>());
-      sources.back()->promise = static_cast<int64_t>(random() % 100);
+      sources.back()->promise = EventTime::FromNs(static_cast<int64_t>(random() % 100));
     }
     if (sources.empty()) continue;
     const size_t chosen = random() % sources.size();
@@ -86,13 +86,14 @@ TEST(WatermarkIndex, MatchesFullScan) {
     const auto number = static_cast<int64_t>(random() % 100);
     const std::string mode = random() % 2 == 0 ? "train" : "eval";
     PendingFrame frame;
-    frame.times = {number, number + 3};
+    const EventTime time = EventTime::FromNs(number);
+    frame.times = {time, time + Duration::Nanos(3)};
     switch (random() % 10) {
       case 0:
         source->live = random() % 3 != 0;
         break;
       case 1:
-        source->promise = number;
+        source->promise = time;
         break;
       case 2:
         source->pending.push_back(frame);
@@ -112,7 +113,7 @@ TEST(WatermarkIndex, MatchesFullScan) {
         break;
       case 7:
         source->steps[mode].announced = random() % 5 != 0;
-        source->steps[mode].promise = random() % 5 == 0 ? kNoStep : number;
+        source->steps[mode].promise = random() % 5 == 0 ? Step::None() : Step(number);
         break;
       case 8:
         source->steps[mode].clock = random() % 3 == 0 ? kNoClock : random() % 3;
@@ -142,9 +143,9 @@ TEST(WatermarkIndex, MatchesFullScan) {
         ASSERT_EQ(order.AnySlowest(name, clock) == nullptr, slowest.empty());
       }
     }
-    const std::vector<Source*> due = order.WithRowsUpTo(50);
-    ASSERT_EQ(std::set<Source*>(due.begin(), due.end()), walk.WithRowsUpTo(50));
-    ASSERT_EQ(due.size(), walk.WithRowsUpTo(50).size());
+    const std::vector<Source*> due = order.WithRowsUpTo(EventTime::FromNs(50));
+    ASSERT_EQ(std::set<Source*>(due.begin(), due.end()), walk.WithRowsUpTo(EventTime::FromNs(50)));
+    ASSERT_EQ(due.size(), walk.WithRowsUpTo(EventTime::FromNs(50)).size());
   }
 }
 

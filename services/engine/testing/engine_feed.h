@@ -95,7 +95,7 @@ class ShardForTest {
   void Tick(double seconds = 1) {
     std::string bytes;
     codec::EncodeControl({.kind = ControlRecord::Kind::kClockTick,
-                          .elapsed_ns = static_cast<int64_t>(seconds * 1e9)},
+                          .elapsed = Duration::Nanos(static_cast<int64_t>(seconds * 1e9))},
                          &bytes);
     FeedBytes(bytes, append_at_);
   }
@@ -119,7 +119,9 @@ class ShardForTest {
     }
   }
   void FeedBytes(std::string_view bytes, double append_at) {
-    PITWALL_CHECK(shard_->Apply(offset_++, At(append_at), "job", bytes, &outputs_).ok());
+    PITWALL_CHECK(
+        shard_->Apply(offset_, AppendTime::FromNs(At(append_at)), "job", bytes, &outputs_).ok());
+    ++offset_;
   }
 
   Shard& shard() { return *shard_; }
@@ -165,7 +167,7 @@ class ShardForTest {
   codec::BatchEncoder encoder_;
   StringMap<uint64_t> sequences_;
   EventSink outputs_;
-  int64_t offset_ = 0;
+  LogOffset offset_;
 };
 
 inline Schema SchemaOf(std::vector<SeriesDescriptor> series) {

@@ -25,27 +25,27 @@ DomainInputs::DomainInputs(plan::ProgramPtr program, size_t domain, const Limits
       subqueries_(program_, domain, limits.subqueries),
       evaluator_(std::make_unique<eval::Evaluator>(program_, domain)) {}
 
-void DomainInputs::SetOrigin(int64_t origin) {
-  store_->SetOrigin(origin);
+void DomainInputs::SetOrigin(Position origin) {
+  store_->SetOrigin(origin.ns());
   subqueries_.SetOrigin(origin);
 }
 
-void DomainInputs::BeginTick(int64_t tick) {
-  store_->SealTo(tick);
-  store_->BeginTick(tick);
-  evaluator_->Begin(tick, &store_->results(), subqueries_.views());
+void DomainInputs::BeginTick(Position tick) {
+  store_->SealTo(tick.ns());
+  store_->BeginTick(tick.ns());
+  evaluator_->Begin(tick.ns(), &store_->results(), subqueries_.views());
   subqueries_.Begin(tick);
 }
 
-bool DomainInputs::ReturnTo(int64_t tick) {
-  if (store_->sealed() != tick) return false;
-  store_->BeginTick(tick);
-  evaluator_->Begin(tick, &store_->results(), subqueries_.views());
+bool DomainInputs::ReturnTo(Position tick) {
+  if (store_->sealed() != tick.ns()) return false;
+  store_->BeginTick(tick.ns());
+  evaluator_->Begin(tick.ns(), &store_->results(), subqueries_.views());
   subqueries_.Begin(tick);
   return true;
 }
 
-Status DomainInputs::CheckWindows(std::span<const plan::DemandRef> demands, int64_t tick) const {
+Status DomainInputs::CheckWindows(std::span<const plan::DemandRef> demands, Position tick) const {
   for (const plan::DemandRef& ref : demands) {
     Status status =
         ref.source == 0 ? store_->results().StatusOf(ref.demand) : subqueries_.Check(ref, tick);

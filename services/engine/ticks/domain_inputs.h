@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <span>
 #include <vector>
@@ -12,6 +11,7 @@
 #include "rules/plan/program/program.h"
 #include "services/base/binary.h"
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/engine/ticks/subqueries.h"
 #include "services/window/store/series_store.h"
 
@@ -39,16 +39,16 @@ class DomainInputs {
 
   // Sets the position from which windows with align_job count. Must be called once, before the
   // first tick.
-  void SetOrigin(int64_t origin);
+  void SetOrigin(Position origin);
   // Seals all samples up to the tick. Later reads are as of this tick.
-  void BeginTick(int64_t tick);
+  void BeginTick(Position tick);
   // Makes reads as of `tick` again. Returns false if later samples have been sealed, or if no
   // samples have been sealed since the last restart.
-  bool ReturnTo(int64_t tick);
+  bool ReturnTo(Position tick);
   // Evaluates the subqueries that are due at the tick and that no rule has read.
   void FinishTick() { subqueries_.Finish(evaluator_.get()); }
   // Returns the reason why the windows of `demands` are incomplete at the tick, or OK.
-  Status CheckWindows(std::span<const plan::DemandRef> demands, int64_t tick) const;
+  Status CheckWindows(std::span<const plan::DemandRef> demands, Position tick) const;
 
   // Installs another program. Equal windows and subqueries keep their contents; new subqueries
   // start at `start`.

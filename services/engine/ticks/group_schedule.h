@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 #include "rules/plan/program/program.h"
 #include "services/base/binary.h"
-#include "services/model/position.h"
+#include "services/base/time.h"
 
 namespace pitwall::engine {
 
@@ -19,25 +18,27 @@ class GroupSchedule {
 
   // Schedules the first multiple of each interval after `position`. Groups with align_job count
   // from `origin`.
-  void StartAfter(int64_t position, int64_t origin);
+  void StartAfter(Position position, Position origin);
   // Clears the schedule. No tick is due before StartAfter.
   void Reset();
 
-  // Returns the next tick of any group, or kMaxPosition.
-  int64_t NextTick() const;
+  // Returns the next tick of any group, or Position::Latest().
+  Position NextTick() const;
   // Skips all ticks before the last one of each group at or before `position`.
-  void SkipTo(int64_t position, int64_t origin);
+  void SkipTo(Position position, Position origin);
   // Returns whether the group is due at the position, and schedules its next tick.
-  bool TakeTick(size_t group, int64_t position);
+  bool TakeTick(size_t group, Position position);
 
-  void SaveNext(size_t group, BinaryWriter& out) const { out.I64(entries_[group].next); }
-  void RestoreNext(size_t group, BinaryReader& in) { entries_[group].next = in.I64(); }
+  void SaveNext(size_t group, BinaryWriter& out) const { out.I64(entries_[group].next.ns()); }
+  void RestoreNext(size_t group, BinaryReader& in) {
+    entries_[group].next = Position::FromNs(in.I64());
+  }
 
  private:
   struct Entry {
-    int64_t interval = 0;
+    Duration interval;
     bool align_job = false;
-    int64_t next = kMaxPosition;
+    Position next = Position::Latest();
   };
 
   std::vector<Entry> entries_;

@@ -40,11 +40,11 @@ void Subqueries::Link() {
   std::iota(all_.begin(), all_.end(), 0);
 }
 
-void Subqueries::SetOrigin(int64_t origin) {
-  for (const auto& results : results_) results->store().SetOrigin(origin);
+void Subqueries::SetOrigin(Position origin) {
+  for (const auto& results : results_) results->store().SetOrigin(origin.ns());
 }
 
-void Subqueries::Begin(int64_t tick) {
+void Subqueries::Begin(Position tick) {
   tick_ = tick;
   for (size_t i = 0; i < results_.size(); ++i) {
     if (!schedule_.IsDue(i, tick)) results_[i]->BeginTick(tick);
@@ -61,17 +61,19 @@ void Subqueries::RunOne(size_t index, eval::Evaluator* evaluator) {
   const plan::Subquery& subquery = domain().subqueries[index];
   Run(inner_[index], evaluator);
   schedule_.Advance(index);
-  results_[index]->Add(tick_, evaluator->Evaluate(subquery.expr), subquery.reach);
+  results_[index]->Add(tick_, evaluator->Evaluate(subquery.expr), Duration::Nanos(subquery.reach));
 }
 
-Status Subqueries::Check(const plan::DemandRef& ref, int64_t tick) const {
+Status Subqueries::Check(const plan::DemandRef& ref, Position tick) const {
   const Demand& demand = domain().subqueries[ref.source - 1].demands.demands[ref.demand];
   return results_[ref.source - 1]->Check(demand, ref.demand, tick);
 }
 
-int64_t Subqueries::FullFrom(uint32_t subquery) const {
-  const int64_t since = results_[subquery]->since();
-  return since == kMinPosition ? since : since + domain().subqueries[subquery].reach;
+Position Subqueries::FullFrom(uint32_t subquery) const {
+  const Position since = results_[subquery]->since();
+  return since == Position::Earliest()
+             ? since
+             : since + Duration::Nanos(domain().subqueries[subquery].reach);
 }
 
 void Subqueries::Expire() {
@@ -81,7 +83,7 @@ void Subqueries::Expire() {
 void Subqueries::Reset() {
   for (const auto& results : results_) results->Reset();
   schedule_.Reset();
-  tick_ = kMinPosition;
+  tick_ = Position::Earliest();
 }
 
 void Subqueries::Replace(plan::ProgramPtr program, size_t domain_index, const ReloadStart& start) {
@@ -102,8 +104,8 @@ void Subqueries::Replace(plan::ProgramPtr program, size_t domain_index, const Re
     }
     if (results == nullptr) {
       results = std::make_unique<SubqueryResults>(DemandsOf(i), limits_);
-      if (start.origin > kMinPosition) results->store().SetOrigin(start.origin);
-      if (start.after > kMinPosition) {
+      if (start.origin > Position::Earliest()) results->store().SetOrigin(start.origin.ns());
+      if (start.after > Position::Earliest()) {
         results->BeginAt(start.after);
         schedule.StartOne(i, start.after);
       }
@@ -121,7 +123,7 @@ size_t Subqueries::MemoryBytes() const {
 }
 
 void Subqueries::Save(BinaryWriter& out) const {
-  out.I64(tick_);
+  out.I64(tick_.ns());
   out.U64(results_.size());
   for (size_t i = 0; i < results_.size(); ++i) {
     out.Str(domain().subqueries[i].key);
@@ -131,7 +133,7 @@ void Subqueries::Save(BinaryWriter& out) const {
 }
 
 Status Subqueries::Restore(BinaryReader& in) {
-  tick_ = in.I64();
+  tick_ = Position::FromNs(in.I64());
   if (in.U64() != results_.size()) return DataLoss("snapshot: created with different subqueries");
   for (size_t i = 0; i < results_.size(); ++i) {
     if (in.Str() != domain().subqueries[i].key)

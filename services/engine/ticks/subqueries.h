@@ -15,6 +15,7 @@
 #include "rules/plan/program/program.h"
 #include "services/base/binary.h"
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/engine/ticks/subquery_results.h"
 #include "services/engine/ticks/subquery_schedule.h"
 #include "services/window/store/series_store.h"
@@ -27,8 +28,9 @@ std::vector<uint32_t> SubqueriesBelow(const plan::DomainPlan& domain, plan::Node
 
 // Start of rules and subqueries that a reload adds to a running domain.
 struct ReloadStart {
-  int64_t after = kMinPosition;   // due after this position; kMinPosition: not scheduled
-  int64_t origin = kMinPosition;  // windows with align_job count from here; kMinPosition: unknown
+  Position after = Position::Earliest();  // due after this position; Earliest(): not scheduled
+  Position origin =
+      Position::Earliest();  // windows with align_job count from here; Earliest(): unknown
 };
 
 class Subqueries {
@@ -37,7 +39,7 @@ class Subqueries {
 
   // Sets the position from which windows with align_job count. Must be called once, before the
   // first step.
-  void SetOrigin(int64_t origin);
+  void SetOrigin(Position origin);
   SubquerySchedule& schedule() { return schedule_; }
   const SubquerySchedule& schedule() const { return schedule_; }
 
@@ -45,7 +47,7 @@ class Subqueries {
   std::span<ColumnView* const> views() const { return views_; }
   // Must be called when the evaluator has started this tick. Subqueries that are not due can then
   // be read.
-  void Begin(int64_t tick);
+  void Begin(Position tick);
   // Evaluates the subqueries of `wanted` (ascending) that are due at the tick.
   void Run(std::span<const uint32_t> wanted, eval::Evaluator* evaluator);
   // Evaluates all remaining subqueries that are due at the tick.
@@ -53,10 +55,10 @@ class Subqueries {
 
   // Returns the reason why the window of the demand is incomplete at the tick, or OK. The reason is
   // a failed step within the window or a limit of the store.
-  Status Check(const plan::DemandRef& demand, int64_t tick) const;
+  Status Check(const plan::DemandRef& demand, Position tick) const;
   // Returns the first tick at which the windows over a subquery added to a running job are full;
-  // kMinPosition for a subquery of the first program.
-  int64_t FullFrom(uint32_t subquery) const;
+  // Position::Earliest() for a subquery of the first program.
+  Position FullFrom(uint32_t subquery) const;
 
   // Drops series that no window can see.
   void Expire();
@@ -79,7 +81,7 @@ class Subqueries {
   plan::ProgramPtr program_;
   size_t domain_;
   const window::Limits limits_;
-  int64_t tick_ = kMinPosition;
+  Position tick_ = Position::Earliest();
   SubquerySchedule schedule_;
   std::vector<std::unique_ptr<SubqueryResults>> results_;
   std::vector<std::vector<uint32_t>> inner_;  // for each subquery, the subqueries that it reads

@@ -13,7 +13,7 @@ namespace pitwall::engine {
 SubqueryResults::SubqueryResults(DemandsPtr demands, const window::Limits& limits)
     : store_(std::make_unique<window::SeriesStore>(std::move(demands), limits)) {}
 
-Status SubqueryResults::Append(int64_t tick, const StatusOr<const eval::Vector*>& result) {
+Status SubqueryResults::Append(Position tick, const StatusOr<const eval::Vector*>& result) {
   RETURN_IF_ERROR(result.status());
   const eval::Vector& vector = **result;
   if (binding_ != vector.binding || !plan_) {
@@ -30,28 +30,28 @@ Status SubqueryResults::Append(int64_t tick, const StatusOr<const eval::Vector*>
   row_.resize(vector.size());
   for (size_t i = 0; i < vector.size(); ++i)
     row_[i] = vector.present[i] != 0 ? vector.values[i] : MissingValue();
-  return store_->Append({.position = tick}, *plan_, row_);
+  return store_->Append({.position = tick.ns()}, *plan_, row_);
 }
 
-void SubqueryResults::Add(int64_t tick, const StatusOr<const eval::Vector*>& result,
-                          int64_t reach) {
+void SubqueryResults::Add(Position tick, const StatusOr<const eval::Vector*>& result,
+                          Duration reach) {
   if (Status added = Append(tick, result); !added.ok()) {
-    std::erase_if(failures_, [&](int64_t position) { return position <= tick - reach; });
+    std::erase_if(failures_, [&](Position position) { return position <= tick - reach; });
     failures_.push_back(tick);
     failure_ = std::move(added);
   }
   BeginTick(tick);
 }
 
-void SubqueryResults::BeginTick(int64_t tick) {
-  store_->SealTo(tick);
-  store_->BeginTick(tick);
+void SubqueryResults::BeginTick(Position tick) {
+  store_->SealTo(tick.ns());
+  store_->BeginTick(tick.ns());
 }
 
-Status SubqueryResults::Check(const Demand& demand, uint32_t index, int64_t tick) const {
-  const int64_t end = tick - demand.offset;
-  const auto failed =
-      std::upper_bound(failures_.begin(), failures_.end(), end - demand.range - demand.lookback);
+Status SubqueryResults::Check(const Demand& demand, uint32_t index, Position tick) const {
+  const Position end = tick - Duration::Nanos(demand.offset);
+  const auto failed = std::upper_bound(failures_.begin(), failures_.end(),
+                                       end - Duration::Nanos(demand.range + demand.lookback));
   if (failed != failures_.end() && *failed <= end) return failure_;
   return store_->results().StatusOf(index);
 }
@@ -63,7 +63,7 @@ void SubqueryResults::Replace(DemandsPtr demands) {
 
 void SubqueryResults::Reset() {
   store_->Reset();
-  since_ = kMinPosition;
+  since_ = Position::Earliest();
   failures_.clear();
   failure_ = OkStatus();
 }
@@ -73,9 +73,9 @@ size_t SubqueryResults::MemoryBytes() const {
 }
 
 void SubqueryResults::Save(BinaryWriter& out) const {
-  out.I64(since_);
+  out.I64(since_.ns());
   out.U64(failures_.size());
-  for (const int64_t position : failures_) out.I64(position);
+  for (const Position position : failures_) out.I64(position.ns());
   out.U64(static_cast<uint64_t>(failure_.code()));
   out.Str(ToStd(failure_.message()));
   BinaryWriter store;
@@ -86,8 +86,8 @@ void SubqueryResults::Save(BinaryWriter& out) const {
 Status SubqueryResults::Restore(BinaryReader& in, DemandsPtr demands,
                                 const window::Limits& limits) {
   *this = SubqueryResults(demands, limits);
-  since_ = in.I64();
-  for (size_t n = in.Count(); n > 0; --n) failures_.push_back(in.I64());
+  since_ = Position::FromNs(in.I64());
+  for (size_t n = in.Count(); n > 0; --n) failures_.push_back(Position::FromNs(in.I64()));
   const uint64_t code = in.U64();
   const std::string message = in.Str();
   if (code > static_cast<uint64_t>(absl::StatusCode::kUnauthenticated)) in.Fail();

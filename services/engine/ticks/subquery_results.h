@@ -12,7 +12,7 @@
 #include "rules/plan/program/program.h"
 #include "services/base/binary.h"
 #include "services/base/status.h"
-#include "services/model/position.h"
+#include "services/base/time.h"
 #include "services/window/store/series_store.h"
 
 namespace pitwall::engine {
@@ -27,17 +27,17 @@ class SubqueryResults {
   // Windows over the results. The reference stays valid until Restore.
   window::SeriesStore& store() const { return *store_; }
   // Sets the position after which results start, for a subquery that is added to a running job.
-  void BeginAt(int64_t position) { since_ = position; }
-  // Position passed to BeginAt; kMinPosition for a subquery of the first program.
-  int64_t since() const { return since_; }
+  void BeginAt(Position position) { since_ = position; }
+  // Position passed to BeginAt; Position::Earliest() for a subquery of the first program.
+  Position since() const { return since_; }
 
   // Adds the result or the failure of the step at `tick`. Drops failures older than `reach`.
-  void Add(int64_t tick, const StatusOr<const eval::Vector*>& result, int64_t reach);
+  void Add(Position tick, const StatusOr<const eval::Vector*>& result, Duration reach);
   // Makes all reads as of this tick.
-  void BeginTick(int64_t tick);
+  void BeginTick(Position tick);
   // Returns the reason why the window of demand `index` is incomplete at the tick, or OK. The
   // reason is a failed step within the window or a limit of the store.
-  Status Check(const Demand& demand, uint32_t index, int64_t tick) const;
+  Status Check(const Demand& demand, uint32_t index, Position tick) const;
 
   // Installs another program. Its evaluator has different bindings.
   void Replace(DemandsPtr demands);
@@ -49,13 +49,13 @@ class SubqueryResults {
   Status Restore(BinaryReader& in, DemandsPtr demands, const window::Limits& limits);
 
  private:
-  Status Append(int64_t tick, const StatusOr<const eval::Vector*>& result);
+  Status Append(Position tick, const StatusOr<const eval::Vector*>& result);
 
   std::unique_ptr<window::SeriesStore> store_;
-  int64_t since_ = kMinPosition;
+  Position since_ = Position::Earliest();
   // Failed steps that some window may still cover, in ascending order, and the error of the last
   // failed step.
-  std::vector<int64_t> failures_;
+  std::vector<Position> failures_;
   Status failure_;
   // Layout of a result row, valid while the binding of the results is unchanged.
   uint64_t binding_ = 0;

@@ -6,27 +6,28 @@ namespace pitwall::engine {
 
 SubquerySchedule::SubquerySchedule(const plan::DomainPlan& domain) {
   for (const plan::Subquery& subquery : domain.subqueries)
-    entries_.push_back({.step = subquery.step, .from_nothing = subquery.from_nothing});
+    entries_.push_back(
+        {.step = Duration::Nanos(subquery.step), .from_nothing = subquery.from_nothing});
   // Later subqueries may read a subquery; in the worst case, all of them are nested. A window that
   // ends at a tick is read until the next tick.
-  int64_t reach = 0;
+  Duration reach;
   for (size_t i = entries_.size(); i-- > 0;) {
-    int64_t interval = 0;
+    Duration interval;
     for (const Demand& demand : domain.subqueries[i].demands.demands)
-      interval = std::max(interval, demand.interval);
-    reach += domain.subqueries[i].reach + interval;
+      interval = std::max(interval, Duration::Nanos(demand.interval));
+    reach += Duration::Nanos(domain.subqueries[i].reach) + interval;
     entries_[i].reach = reach;
   }
 }
 
-void SubquerySchedule::Start(int64_t position, int64_t not_before) {
+void SubquerySchedule::Start(Position position, Position not_before) {
   for (Entry& entry : entries_) {
-    const int64_t from = position - (entry.from_nothing ? entry.reach : 0);
+    const Position from = position - (entry.from_nothing ? entry.reach : Duration::Zero());
     entry.next = NextAfter(std::max(from, not_before), entry.step);
   }
 }
 
-void SubquerySchedule::StartOne(size_t subquery, int64_t position) {
+void SubquerySchedule::StartOne(size_t subquery, Position position) {
   entries_[subquery].next = NextAfter(position, entries_[subquery].step);
 }
 
@@ -35,16 +36,16 @@ void SubquerySchedule::Inherit(size_t subquery, const SubquerySchedule& from, si
 }
 
 void SubquerySchedule::Reset() {
-  for (Entry& entry : entries_) entry.next = kMaxPosition;
+  for (Entry& entry : entries_) entry.next = Position::Latest();
 }
 
-int64_t SubquerySchedule::NextTick() const {
-  int64_t next = kMaxPosition;
+Position SubquerySchedule::NextTick() const {
+  Position next = Position::Latest();
   for (const Entry& entry : entries_) next = std::min(next, entry.next);
   return next;
 }
 
-void SubquerySchedule::SkipTo(int64_t position) {
+void SubquerySchedule::SkipTo(Position position) {
   for (Entry& entry : entries_)
     entry.next = std::max(entry.next, NextAfter(position - entry.reach, entry.step));
 }

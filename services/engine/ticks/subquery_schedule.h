@@ -2,12 +2,11 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <vector>
 
 #include "rules/plan/program/program.h"
 #include "services/base/binary.h"
-#include "services/model/position.h"
+#include "services/base/time.h"
 
 namespace pitwall::engine {
 
@@ -19,31 +18,33 @@ class SubquerySchedule {
 
   // Schedules steps after `position`. A subquery that has results without any samples starts
   // earlier: as far back as windows look, but after `not_before`.
-  void Start(int64_t position, int64_t not_before);
+  void Start(Position position, Position not_before);
   // Schedules the steps of one subquery after `position`.
-  void StartOne(size_t subquery, int64_t position);
+  void StartOne(size_t subquery, Position position);
   // Copies the schedule of another subquery.
   void Inherit(size_t subquery, const SubquerySchedule& from, size_t other);
   // Clears the schedule. No step is due before Start.
   void Reset();
 
-  // Returns the next step of any subquery, or kMaxPosition.
-  int64_t NextTick() const;
+  // Returns the next step of any subquery, or Position::Latest().
+  Position NextTick() const;
   // Skips steps whose results are outside every window that ends at or after `position`.
-  void SkipTo(int64_t position);
-  bool IsDue(size_t subquery, int64_t tick) const { return entries_[subquery].next == tick; }
+  void SkipTo(Position position);
+  bool IsDue(size_t subquery, Position tick) const { return entries_[subquery].next == tick; }
   // Must be called after the due step has been evaluated.
   void Advance(size_t subquery) { entries_[subquery].next += entries_[subquery].step; }
 
-  void SaveNext(size_t subquery, BinaryWriter& out) const { out.I64(entries_[subquery].next); }
-  void RestoreNext(size_t subquery, BinaryReader& in) { entries_[subquery].next = in.I64(); }
+  void SaveNext(size_t subquery, BinaryWriter& out) const { out.I64(entries_[subquery].next.ns()); }
+  void RestoreNext(size_t subquery, BinaryReader& in) {
+    entries_[subquery].next = Position::FromNs(in.I64());
+  }
 
  private:
   struct Entry {
-    int64_t step = 0;
+    Duration step;
     bool from_nothing = false;  // has results even without samples
-    int64_t reach = 0;          // maximum age of a result read at a tick
-    int64_t next = kMaxPosition;
+    Duration reach;             // maximum age of a result read at a tick
+    Position next = Position::Latest();
   };
 
   std::vector<Entry> entries_;

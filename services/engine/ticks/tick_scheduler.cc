@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "services/base/clock.h"
+#include "services/model/position.h"
 
 namespace pitwall::engine {
 
@@ -11,29 +11,32 @@ namespace {
 // Distance after the last row within which all ticks are evaluated. It exceeds the number of panes
 // in a window that keeps its samples. Later ticks are spaced by 1/kQuietParts of the time without a
 // row, so that a window of 60,000 steps costs hundreds of evaluations instead of 120,000.
-constexpr int64_t kDenseQuiet = 4096 * kStepUnit;
+constexpr Duration kDenseQuiet = 4096 * kStepLength;
 constexpr int64_t kQuietParts = 64;
 
-int64_t QuietHorizonOf(const plan::DomainPlan& domain) {
-  int64_t window = 0;
+Duration QuietHorizonOf(const plan::DomainPlan& domain) {
+  Duration window;
   for (const Demand& demand : domain.demands.demands)
-    window = std::max({window, demand.range + demand.offset, demand.lookback});
-  for (const plan::Subquery& subquery : domain.subqueries) window += subquery.reach;
-  int64_t patience = 0;
-  int64_t interval = 0;
+    window = std::max(
+        {window, Duration::Nanos(demand.range + demand.offset), Duration::Nanos(demand.lookback)});
+  for (const plan::Subquery& subquery : domain.subqueries)
+    window += Duration::Nanos(subquery.reach);
+  Duration patience;
+  Duration interval;
   for (const plan::Group& group : domain.groups) {
-    interval = std::max(interval, group.interval);
+    interval = std::max(interval, Duration::Nanos(group.interval));
     for (const plan::Rule& rule : group.rules)
-      patience = std::max(patience, rule.hold + rule.keep_firing + rule.unsteady_ns);
+      patience =
+          std::max(patience, Duration::Nanos(rule.hold + rule.keep_firing + rule.unsteady_ns));
   }
   // The factor is two because a window may read a recorded series that itself reads a window. The
   // extra ten minutes are cheap.
-  return 2 * (window + patience + interval) + 600 * kNanosPerSecond;
+  return 2 * (window + patience + interval) + Duration::Minutes(10);
 }
 
-// Returns the position of the first row that no tick has sealed, or kMaxPosition.
-int64_t NextRow(const DomainInputs& inputs) {
-  return inputs.store()->OldestOpen().value_or(kMaxPosition);
+// Returns the position of the first row that no tick has sealed, or Position::Latest().
+Position NextRow(const DomainInputs& inputs) {
+  return Position::FromNs(inputs.store()->OldestOpen().value_or(kMaxPosition));
 }
 
 }  // namespace
@@ -43,32 +46,33 @@ TickScheduler::TickScheduler(DomainInputs* inputs)
       groups_(inputs->domain()),
       quiet_horizon_(QuietHorizonOf(inputs->domain())) {}
 
-void TickScheduler::SetOrigin(int64_t origin, int64_t not_before) {
+void TickScheduler::SetOrigin(Position origin, Position not_before) {
   origin_ = origin;
   last_tick_ = std::max(last_tick_, not_before);
   inputs_->SetOrigin(origin);
-  inputs_->subqueries().schedule().Start(std::max(origin - 1, last_tick_), last_tick_);
-  ScheduleAfter(std::max(origin - 1, last_tick_));
+  inputs_->subqueries().schedule().Start(std::max(origin.Previous(), last_tick_), last_tick_);
+  ScheduleAfter(std::max(origin.Previous(), last_tick_));
 }
 
-void TickScheduler::StartAt(int64_t position) {
+void TickScheduler::StartAt(Position position) {
   if (scheduled_) return;
-  if (origin_ == kMinPosition) return SetOrigin(position);
-  inputs_->subqueries().schedule().Start(std::max(last_tick_, position - 1), last_tick_);
-  last_tick_ = std::max(last_tick_, position - 1);
+  if (origin_ == Position::Earliest()) return SetOrigin(position);
+  inputs_->subqueries().schedule().Start(std::max(last_tick_, position.Previous()), last_tick_);
+  last_tick_ = std::max(last_tick_, position.Previous());
   ScheduleAfter(last_tick_);
 }
 
 void TickScheduler::Restart() {
-  last_tick_ = kMinPosition;
-  watermark_ = kMinPosition;
-  last_row_ = kMinPosition;
+  last_tick_ = Position::Earliest();
+  watermark_ = Position::Earliest();
+  last_row_ = Position::Earliest();
   scheduled_ = false;
   groups_.Reset();
 }
 
-ReloadStart TickScheduler::StartOfReload(int64_t position) const {
-  return {.after = scheduled_ ? std::max({origin_ - 1, last_tick_, position}) : kMinPosition,
+ReloadStart TickScheduler::StartOfReload(Position position) const {
+  return {.after = scheduled_ ? std::max({origin_.Previous(), last_tick_, position})
+                              : Position::Earliest(),
           .origin = origin_};
 }
 
@@ -80,25 +84,25 @@ void TickScheduler::Replace(const ReloadStart& start) {
   if (scheduled_) ScheduleAfter(start.after);
 }
 
-void TickScheduler::ScheduleAfter(int64_t position) {
+void TickScheduler::ScheduleAfter(Position position) {
   groups_.StartAfter(position, origin_);
   scheduled_ = true;
 }
 
-int64_t TickScheduler::NextTick() const {
+Position TickScheduler::NextTick() const {
   return std::min(inputs_->subqueries().schedule().NextTick(), groups_.NextTick());
 }
 
-void TickScheduler::SkipTo(int64_t position) {
+void TickScheduler::SkipTo(Position position) {
   groups_.SkipTo(position, origin_);
   inputs_->subqueries().schedule().SkipTo(position);
 }
 
-void TickScheduler::SkipQuiet(int64_t to) {
-  to = std::min(to, NextRow(*inputs_) - 1);
-  const int64_t next = NextTick();
-  if (last_row_ == kMinPosition) last_row_ = next;
-  const int64_t quiet = next - last_row_;
+void TickScheduler::SkipQuiet(Position to) {
+  to = std::min(to, NextRow(*inputs_).Previous());
+  const Position next = NextTick();
+  if (last_row_ == Position::Earliest()) last_row_ = next;
+  const Duration quiet = next - last_row_;
   if (quiet > quiet_horizon_ && to - next > quiet_horizon_) {
     SkipTo(to);
   } else if (quiet > kDenseQuiet) {
@@ -106,30 +110,30 @@ void TickScheduler::SkipQuiet(int64_t to) {
   }
 }
 
-void TickScheduler::BeginTick(int64_t position) {
+void TickScheduler::BeginTick(Position position) {
   if (NextRow(*inputs_) <= position) last_row_ = position;
   last_tick_ = position;
 }
 
-bool TickScheduler::WasDue(int64_t interval, bool align_job) const {
-  return last_tick_ != kMinPosition &&
-         FloorTo(last_tick_, interval, align_job ? origin_ : 0) == last_tick_;
+bool TickScheduler::WasDue(Duration interval, bool align_job) const {
+  return last_tick_ != Position::Earliest() &&
+         FloorTo(last_tick_, interval, align_job ? origin_ : Position()) == last_tick_;
 }
 
 void TickScheduler::Save(BinaryWriter& out) const {
-  out.I64(origin_);
+  out.I64(origin_.ns());
   out.Bool(scheduled_);
-  out.I64(last_tick_);
-  out.I64(watermark_);
-  out.I64(last_row_);
+  out.I64(last_tick_.ns());
+  out.I64(watermark_.ns());
+  out.I64(last_row_.ns());
 }
 
 void TickScheduler::Restore(BinaryReader& in) {
-  origin_ = in.I64();
+  origin_ = Position::FromNs(in.I64());
   scheduled_ = in.Bool();
-  last_tick_ = in.I64();
-  watermark_ = in.I64();
-  last_row_ = in.I64();
+  last_tick_ = Position::FromNs(in.I64());
+  watermark_ = Position::FromNs(in.I64());
+  last_row_ = Position::FromNs(in.I64());
 }
 
 }  // namespace pitwall::engine

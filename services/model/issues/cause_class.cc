@@ -67,17 +67,17 @@ bool MayExplain(std::string_view cause, std::string_view symptom) {
   return true;
 }
 
-RootOrder RootOrderOf(const Labels& labels, int64_t onset_ns) {
-  return {CauseClassOf(labels), SeverityRank(labels.Get("severity")), onset_ns};
+RootOrder RootOrderOf(const Labels& labels, EventTime onset) {
+  return {CauseClassOf(labels), SeverityRank(labels.Get("severity")), onset};
 }
 
 RootOrder RootOrderOf(const IssueEvent& event) {
-  return RootOrderOf(event.labels, event.active_since_ns);
+  return RootOrderOf(event.labels, EventTime::FromNs(event.active_since_ns));
 }
 
-bool AreRivals(const RootOrder& a, const RootOrder& b, int64_t apart_ns) {
+bool AreRivals(const RootOrder& a, const RootOrder& b, Duration apart) {
   return a.cause_class == b.cause_class && a.severity == b.severity &&
-         std::max(a.onset_ns, b.onset_ns) - std::min(a.onset_ns, b.onset_ns) <= apart_ns;
+         std::max(a.onset, b.onset) - std::min(a.onset, b.onset) <= apart;
 }
 
 }  // namespace pitwall

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <tuple>
 
+#include "services/base/time.h"
 #include "services/model/issues/issue.h"
 #include "services/model/labels.h"
 
@@ -35,20 +36,20 @@ CauseDomain CauseDomainOf(std::string_view category);
 // faults.
 bool MayExplain(std::string_view cause, std::string_view symptom);
 
-// Order of root causes, strongest first: class, severity, onset (Unix ns), rule, labels.
+// Order of root causes, strongest first: class, severity, onset, rule, labels.
 struct RootOrder {
   CauseClass cause_class = CauseClass::kJobWide;
   int severity = 0;  // 0: critical, 1: warning, 2: info, 3: other
-  int64_t onset_ns = 0;
+  EventTime onset;
 
   friend auto operator<=>(const RootOrder&, const RootOrder&) = default;
 };
-RootOrder RootOrderOf(const Labels& labels, int64_t onset_ns);
+RootOrder RootOrderOf(const Labels& labels, EventTime onset);
 // Returns the order of an issue based on its event.
 RootOrder RootOrderOf(const IssueEvent& event);
 
 // Returns true if the two issues are equally likely roots: class and severity are equal, and the
-// onsets differ by at most `apart_ns`. Texts then list both, as "A or B".
-bool AreRivals(const RootOrder& a, const RootOrder& b, int64_t apart_ns);
+// onsets differ by at most `apart`. Texts then list both, as "A or B".
+bool AreRivals(const RootOrder& a, const RootOrder& b, Duration apart);
 
 }  // namespace pitwall

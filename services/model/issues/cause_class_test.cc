@@ -41,21 +41,21 @@ TEST(CauseClass, DomainsExcludeExplanations) {
 }
 
 TEST(CauseClass, OrdersRoots) {
-  const RootOrder death = RootOrderOf(With("death", "critical"), 900);
-  const RootOrder hang = RootOrderOf(With("hang", "critical"), 100);
-  const RootOrder named = RootOrderOf(With("straggler", "warning", "3"), 50);
-  const RootOrder earlier = RootOrderOf(With("straggler", "warning", "3"), 40);
-  const RootOrder critical = RootOrderOf(With("straggler", "critical", "3"), 60);
-  const RootOrder job = RootOrderOf(With("progress", "critical"), 10);
+  const RootOrder death = RootOrderOf(With("death", "critical"), EventTime::FromNs(900));
+  const RootOrder hang = RootOrderOf(With("hang", "critical"), EventTime::FromNs(100));
+  const RootOrder named = RootOrderOf(With("straggler", "warning", "3"), EventTime::FromNs(50));
+  const RootOrder earlier = RootOrderOf(With("straggler", "warning", "3"), EventTime::FromNs(40));
+  const RootOrder critical = RootOrderOf(With("straggler", "critical", "3"), EventTime::FromNs(60));
+  const RootOrder job = RootOrderOf(With("progress", "critical"), EventTime::FromNs(10));
   EXPECT_LT(death, hang);
   EXPECT_LT(hang, critical);
   EXPECT_LT(critical, earlier);
   EXPECT_LT(earlier, named);
   EXPECT_LT(named, job);
-  EXPECT_TRUE(AreRivals(named, earlier, 10));
-  EXPECT_FALSE(AreRivals(named, earlier, 9));
-  EXPECT_FALSE(AreRivals(named, critical, 100));
-  EXPECT_FALSE(AreRivals(named, job, 100));
+  EXPECT_TRUE(AreRivals(named, earlier, Duration::Nanos(10)));
+  EXPECT_FALSE(AreRivals(named, earlier, Duration::Nanos(9)));
+  EXPECT_FALSE(AreRivals(named, critical, Duration::Nanos(100)));
+  EXPECT_FALSE(AreRivals(named, job, Duration::Nanos(100)));
 }
 
 }  // namespace

@@ -10,7 +10,7 @@ namespace pitwall {
 namespace {
 
 // Maximum difference between two onsets whose order is considered uncertain.
-constexpr int64_t kRivalsApartNs = 120'000'000'000;
+constexpr Duration kRivalsApart = Duration::Seconds(120);
 
 bool IsOpen(const IssueEvent& event) { return event.type != EventType::kIssueResolved; }
 
@@ -43,7 +43,7 @@ size_t LikelyRoots(std::span<const IncidentIssue> sorted) {
   const auto other = std::find_if(sorted.begin() + 1, sorted.end(), [&](const IncidentIssue& one) {
     return one.event->root_cause.empty() != first.root_cause.empty() ||
            IsOpen(*one.event) != IsOpen(first) ||
-           !AreRivals(RootOrderOf(first), RootOrderOf(*one.event), kRivalsApartNs);
+           !AreRivals(RootOrderOf(first), RootOrderOf(*one.event), kRivalsApart);
   });
   return static_cast<size_t>(other - sorted.begin());
 }

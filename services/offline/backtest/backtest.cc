@@ -283,7 +283,7 @@ int64_t HistoryOf(const engine::CompiledRules& rules) {
       history = std::max(history, reach);
     }
     const engine::ClockDomain runner(program, i, engine::EngineOptions{}, &ignored);
-    history = std::max(history, runner.ticks().quiet_horizon());
+    history = std::max(history, runner.ticks().quiet_horizon().ns());
   }
   return std::min(history, kMaxPosition);
 }

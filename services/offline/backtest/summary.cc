@@ -47,13 +47,13 @@ void Summary::Recorded(const engine::JobIdentity& job, const ClockSpec& clock, c
   id_ = job.id;
   if (!job.name.empty()) name_ = job.name;
   if (!job.labels.empty()) labels_ = job.labels;
-  ended_ = std::max(ended_, at.time_ns);
+  ended_ = std::max(ended_, at.time.ns());
   if (!clock.step || StartsWith(labels.Name(), kSummaryOfRun)) {
     values_[labels] = value;
     return;
   }
   if (points_ > kMaxSummaryPoints) return;
-  points_ += steps_[{clock.mode, labels}].insert_or_assign(at.step, value).second;
+  points_ += steps_[{clock.mode, labels}].insert_or_assign(at.step.value(), value).second;
 }
 
 std::string Summary::Body(size_t most) const {

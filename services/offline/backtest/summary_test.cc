@@ -24,10 +24,14 @@ engine::JobIdentity Job(std::string_view id, std::string_view name = "") {
 }
 
 EvalTime AtStep(int64_t step) {
-  return {.position = StepPosition(step), .time_ns = step * 1'000'000, .step = step};
+  return {.position = PositionOf(Step(step)),
+          .time = EventTime::FromNs(step * 1'000'000),
+          .step = Step(step)};
 }
 
-EvalTime AtTime(int64_t time_ns) { return {.position = time_ns, .time_ns = time_ns}; }
+EvalTime AtTime(int64_t time_ns) {
+  return {.position = Position::FromNs(time_ns), .time = EventTime::FromNs(time_ns)};
+}
 
 void Record(Summary* summary, int64_t step, double value, std::string_view job = "j") {
   summary->Recorded(Job(job), kTrain, AtStep(step),

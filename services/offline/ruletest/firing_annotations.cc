@@ -32,8 +32,8 @@ void FiringAnnotations::Update(const alert::AlertInput& input, const alert::Aler
     const Labels element = vector.labels(i);
     templates::TemplateInput text{.labels = &element, .value = vector.values[i]};
     text.params = parameters;
-    text.step = input.at.step;
-    text.time_ns = input.at.time_ns;
+    text.step = input.at.step.value();
+    text.time_ns = input.at.time.ns();
     text.queries = input.queries;
     // The key includes the labels that the alert state machine adds.
     std::vector<Label> pairs;

@@ -42,7 +42,8 @@ class Watch final : public engine::RuleObserver {
   }
   void Ended(const alert::AlertRule& rule) override { spoken_.Ended(rule); }
   // Prometheus and promtool reject a second value for an existing series and time.
-  void Recorded(const Labels& labels, int64_t position, double value) override {
+  void Recorded(const Labels& labels, Position at, double value) override {
+    const int64_t position = at.ns();
     auto& samples = recorded_[labels];
     const std::optional<double> there = !samples.empty() && samples.back().first == position
                                             ? std::optional(samples.back().second)
@@ -123,14 +124,14 @@ class Runner {
       runner->ids_.push_back(id);
       runner->length_ = std::max(runner->length_, series.values.size());
     }
-    runner->runner_.ticks().SetOrigin(test.start);
+    runner->runner_.ticks().SetOrigin(Position::FromNs(test.start));
     return runner;
   }
 
   // Runs all attempts and ticks up to `position`, or until a rule fails.
   Status RunTo(int64_t position) {
     while (watch_->failure().empty()) {
-      const int64_t tick = runner_.ticks().NextTick();
+      const int64_t tick = runner_.ticks().NextTick().ns();
       const int64_t attempt = NextAttempt();
       if (std::min(tick, attempt) > position) break;
       if (attempt <= tick) {
@@ -158,9 +159,9 @@ class Runner {
         attempt_at_(test.start) {}
 
   EvalTime ContextAt(int64_t position) const {
-    return {.position = position,
-            .time_ns = position,
-            .step = test_.step ? position / kStepUnit : kNoStep,
+    return {.position = Position::FromNs(position),
+            .time = EventTime::FromNs(position),
+            .step = test_.step ? StepOf(Position::FromNs(position)) : Step::None(),
             .attempt = 1 + attempts_};
   }
   int64_t NextAttempt() const {
@@ -177,7 +178,7 @@ class Runner {
       runner_.evaluator().EndAll(EndReason::kAttemptEnded, false,
                                  {ContextAt(position), job_, &outputs});
       runner_.RestartWindows();
-      runner_.ticks().StartAt(position);
+      runner_.ticks().StartAt(Position::FromNs(position));
     } else {
       // The stale markers are just before the start of the attempt, because a series may have a
       // sample exactly at the start.
@@ -195,7 +196,7 @@ class Runner {
       }
       runner_.evaluator().EndAll(EndReason::kAttemptEnded, true,
                                  {ContextAt(position), job_, &outputs});
-      runner_.BeginAttempt(position);
+      runner_.BeginAttempt(EventTime::FromNs(position));
     }
     ++attempts_;
     attempt_at_ = position;

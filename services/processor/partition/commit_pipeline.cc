@@ -65,7 +65,7 @@ void CommitPipeline::AddOutputs(Commit* commit) const {
                                .headers = {{"reason", letter.reason},
                                            {"topic", input_.topic},
                                            {"partition", Cat(input_.partition)},
-                                           {"offset", Cat(letter.offset)},
+                                           {"offset", Cat(letter.offset.value())},
                                            {"original_bytes", Cat(letter.original_bytes)}}});
   }
 }

@@ -15,16 +15,16 @@ Status SnapshotWriter::Write(const std::vector<std::string>& jobs, int64_t next_
 }
 
 Status SnapshotWriter::WriteJob(const std::string& job, int64_t next_offset, engine::Shard* shard) {
-  const engine::JobSnapshot snapshot = shard->Snapshot(job, next_offset);
+  const engine::JobSnapshot snapshot = shard->Snapshot(job, LogOffset(next_offset));
   const StatusOr<std::vector<std::string>> chunks =
-      codec::SplitSnapshot(snapshot.job, snapshot.offset, snapshot.rule_set_hash, snapshot.format,
-                           snapshot.payload, options_.snapshot_limits);
+      codec::SplitSnapshot(snapshot.job, snapshot.offset.value(), snapshot.rule_set_hash,
+                           snapshot.format, snapshot.payload, options_.snapshot_limits);
   if (absl::IsResourceExhausted(chunks.status())) {
     Postpone(job, chunks.status(), shard);
     return OkStatus();
   }
   RETURN_IF_ERROR(chunks.status());
-  SnapshotWrite write = stored_->Prepare(job, snapshot.offset, *chunks);
+  SnapshotWrite write = stored_->Prepare(job, snapshot.offset.value(), *chunks);
   Commit commit = commits_->NewCommit(commits_->committed_offset(), metadata_(write.sum));
   commit.outputs = std::move(write.records);
   const Status saved = Annotate(commits_->Apply(commit), Cat("snapshot of job ", job));

@@ -25,8 +25,8 @@ void Replay::LoseInput(const Status& why, int64_t next_offset, int64_t reader_of
   if (!Suppresses(next_offset)) return;
   // The lost records were processed before, so the published issues cannot be derived from the
   // remaining records.
-  shard->LoseHistory(reader_offset);
-  shard->RebuildStrangers(suppress_below_, /*whole=*/false);
+  shard->LoseHistory(LogOffset(reader_offset));
+  shard->RebuildStrangers(LogOffset(suppress_below_), /*whole=*/false);
   settle_due_ = true;
 }
 
@@ -43,7 +43,7 @@ Status Replay::Settle(Log* log, engine::Shard* shard, std::vector<IssueEvent>* o
     shard->ReconcileAlerts(job);
     const engine::Job* found = shard->jobs().Find(job);
     if (found == nullptr || found->lifecycle().ended()) continue;
-    published.EndIssues(job, found->clock().begun() ? found->clock().watermark() : 0, out);
+    published.EndIssues(job, found->clock().begun() ? found->clock().watermark().ns() : 0, out);
     published.EmitStatuses(*found, out);
   }
   settle_due_ = false;

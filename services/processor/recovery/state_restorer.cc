@@ -47,7 +47,7 @@ StatusOr<int64_t> StateRestorer::Restore(Log* log, const PartitionOptions& optio
     strangers_from = resume_.log_start;
   }
   RETURN_IF_ERROR(shard_->SetInitialRules(rules_));
-  shard_->StartAt(read_from_, strangers_from);
+  shard_->StartAt(LogOffset(read_from_), LogOffset(strangers_from));
   return read_from_;
 }
 
@@ -80,7 +80,7 @@ StatusOr<bool> StateRestorer::RestoreJob(const std::string& job, SnapshotTopic::
 Status StateRestorer::Load(const std::string& job, const codec::Snapshot& snapshot) {
   ASSIGN_OR_RETURN(std::string payload, codec::UnpackSnapshot(snapshot));
   return shard_->RestoreJob({.job = job,
-                             .offset = snapshot.offset,
+                             .offset = LogOffset(snapshot.offset),
                              .rule_set_hash = snapshot.rule_set_hash,
                              .format = snapshot.format,
                              .payload = std::move(payload)});
@@ -113,7 +113,8 @@ void StateRestorer::RebuildLost(size_t lost, const std::string& initial_rules) {
   read_from_ = resume_.log_start;
   const bool whole = resume_.log_start == 0;
   if (whole) rules_ = initial_rules;
-  shard_->RebuildStrangers(resume_.offset < resume_.log_start ? INT64_MAX : resume_.offset, whole);
+  shard_->RebuildStrangers(
+      resume_.offset < resume_.log_start ? LogOffset::Max() : LogOffset(resume_.offset), whole);
   // Retention may have removed required records.
   replay_->NoteLostState(/*gap=*/resume_.metadata.replay < resume_.log_start);
   PITWALL_LOG(kError, "processor", "partition ", partition_,

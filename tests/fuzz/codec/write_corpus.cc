@@ -50,7 +50,7 @@ std::vector<std::string> TelemetrySeeds() {
   batch.step_promises = {{"train", 6}};
   codec::EncodeBatch(batch, &seeds[0]);
   ControlRecord tick;
-  tick.elapsed_ns = 1'000'000'000;
+  tick.elapsed = Duration::Seconds(1);
   codec::EncodeControl(tick, &seeds[1]);
   ControlRecord change;
   change.kind = ControlRecord::Kind::kRuleSetChange;

@@ -44,8 +44,8 @@ struct Engine {
   }
   void Start(int64_t origin, int64_t from) {
     store->SetOrigin(origin);
-    subqueries->SetOrigin(origin);
-    subqueries->schedule().Start(from, kMinPosition);
+    subqueries->SetOrigin(Position::FromNs(origin));
+    subqueries->schedule().Start(Position::FromNs(from), Position::Earliest());
   }
   void SaveAndRestore() {
     BinaryWriter out;
@@ -67,11 +67,11 @@ struct Engine {
   // Evaluates subqueries that are due before `tick`, then the tick itself.
   StatusOr<const eval::Vector*> Tick(int64_t tick) {
     while (true) {
-      const int64_t at = std::min(tick, subqueries->schedule().NextTick());
+      const int64_t at = std::min(tick, subqueries->schedule().NextTick().ns());
       store->SealTo(at);
       store->BeginTick(at);
       evaluator->Begin(at, &store->results(), subqueries->views());
-      subqueries->Begin(at);
+      subqueries->Begin(Position::FromNs(at));
       subqueries->Finish(evaluator.get());
       if (at == tick) break;
     }

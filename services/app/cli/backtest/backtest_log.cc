@@ -96,8 +96,9 @@ Status ReplayPartition(Log* log, int32_t partition, engine::RuleSetProvider* rul
     }
     for (const Record& record : records) {
       if (record.offset >= until) break;
-      RETURN_IF_ERROR(
-          shard.Apply(record.offset, record.append_time_ns, record.key, record.value, &outputs));
+      RETURN_IF_ERROR(shard.Apply(LogOffset(record.offset),
+                                  AppendTime::FromNs(record.append_time_ns), record.key,
+                                  record.value, &outputs));
       if (copy != nullptr) RETURN_IF_ERROR(copy->Telemetry(partition, record));
       RETURN_IF_ERROR(copy_events());
     }
