@@ -8,7 +8,7 @@ namespace pitwall::history {
 
 namespace {
 
-// Estimates the memory of a change. A decoded record is estimated at twice its JSON size.
+// Estimates the memory usage of a change. A decoded record counts as twice its JSON size.
 size_t BytesOf(const Change& change) {
   return sizeof(Change) + change.job.size() + 2 * change.record_bytes;
 }

@@ -11,8 +11,8 @@
 
 namespace pitwall::history {
 
-// Thread-safe. Positions start at the wall clock, so they increase across restarts unless the clock
-// moves backward.
+// Thread-safe. Positions start at the current wall-clock time, so they increase across restarts
+// unless the clock moves backward.
 class ChangeFeed {
  public:
   static constexpr size_t kKept = 65'536;
@@ -20,7 +20,7 @@ class ChangeFeed {
   explicit ChangeFeed(uint64_t first_place) : newest_(first_place) {}
 
   void Add(Change change);
-  // Invalidates all positions after changes were missed. Followers must then read everything again.
+  // Invalidates all positions because changes were missed. Followers must then reread everything.
   void Break();
   StatusOr<std::vector<Change>> After(uint64_t place, size_t max) const;
   uint64_t newest() const;

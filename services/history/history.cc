@@ -3,7 +3,7 @@
 namespace pitwall::history {
 namespace {
 
-// Passes the whole range as one window without summaries.
+// Passes the whole range as a single window without summaries.
 class WholeRange final : public StepWindow {
  public:
   WholeRange(const History& history, const SampleQuery& query) : history_(history), query_(query) {}

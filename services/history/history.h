@@ -1,6 +1,6 @@
 // Read interface to the history of all jobs, for the page, the API, the command line, and
-// Prometheus queries. services/history/query implements it over segments and a catalog. A test
-// implementation over vectors is in services/history/testing.
+// Prometheus queries. services/history/query implements it over segments and a catalog.
+// services/history/testing contains a test implementation over vectors.
 //
 // A response covers all data ingested before the call. It depends only on the log records up to
 // that point, so it is bit-identical after a crash and regardless of when windows were sealed.
@@ -39,14 +39,14 @@ struct TimeRange {
   int64_t to_ns = kMaxPosition;
 };
 
-// Limits of one response. If a limit is exceeded, the call returns ResourceExhausted with the limit
-// and the parameter that the caller should narrow.
+// Limits for one response. If a limit is exceeded, the call returns ResourceExhausted with the
+// limit and the parameter that the caller should narrow.
 struct ReadLimits {
   size_t series = 20'000;
   size_t rows = 20'000'000;  // samples, rollup rows, or spans
 };
 
-// Selects the series of one job that match at least one selector, or all series if there are no
+// Selects a job's series that match at least one selector, or all of its series if there are no
 // selectors.
 struct SeriesQuery {
   std::string job;  // job ID
@@ -55,7 +55,7 @@ struct SeriesQuery {
   ReadLimits limits;
 };
 
-// A series of a job. Sources that send equal labels share one series. If two samples have the same
+// Series of a job. Sources that send equal labels share one series. If two samples have the same
 // time, the sample with the lower (source, boot ID, sequence) is used, as in the engine.
 struct SeriesInfo {
   Labels labels;  // including __name__
@@ -78,8 +78,8 @@ struct SampleQuery : SeriesQuery {
   std::string mode;
   int64_t from_step = kNoStep;  // steps in [from_step, to_step); requires a mode
   int64_t to_step = kMaxPosition;
-  // Adds StaleMarker() where the engine ends a series: the source's next schema drops the series,
-  // or the source sends a goodbye or becomes silent (time-model.md, section 2).
+  // Adds StaleMarker() where the engine ends a series: when the source's next schema drops the
+  // series, or when the source sends a goodbye or falls silent (time-model.md, section 2).
   bool stale_markers = false;
 };
 
@@ -89,14 +89,14 @@ struct RollupColumn {
   std::vector<RollupRow> rows;  // ascending; the last rows may be incomplete
 };
 
-// A nonempty part of the rows of a series.
+// Nonempty part of a series' rows.
 struct RollupPart {
   uint32_t series = 0;  // number in this response, dense from 0
   const SeriesDescriptor* of = nullptr;
   RollupRows rows;
 };
 
-// Quantiles of a metric over a job's series on one node. The error is 0.0005 for ratios and 1%
+// Quantiles of a metric across a job's series on one node. The error is 0.0005 for ratios and 1%
 // (relative) for other values. NaN values are ignored.
 struct QuantileRow {
   std::string node;
@@ -142,8 +142,8 @@ struct OperatorTotal {
   int64_t max_ns = 0;
 };
 
-// A change of the history. Changes are in order of ingestion, `place` increases, and followers
-// resume after the last place they read.
+// Change to the history. Changes are in ingestion order with increasing `place`. Followers resume
+// after the last place that they read.
 struct Change {
   enum class Topic { kJob, kSamples, kIssue, kStatus, kAction, kCapture, kNotification };
   uint64_t place = 0;
@@ -158,14 +158,14 @@ struct Change {
   size_t record_bytes = 0;
 };
 
-// Thread-safe. Calls return NotFound if the job does not exist, and DataLoss, with the damaged file
-// and the remedy, if data is damaged. Calls never return DeadlineExceeded, because the limits bound
-// the work of a call.
+// Thread-safe. Calls return NotFound if the job does not exist, and DataLoss if data is damaged.
+// The DataLoss message contains the damaged file and the fix. Calls never return DeadlineExceeded,
+// because the limits bound the work per call.
 class History {
  public:
   virtual ~History() = default;
 
-  // Returns all jobs, sorted by last data, newest first.
+  // Returns all jobs, sorted by the time of their newest data, newest first.
   virtual std::vector<JobLifePtr> Jobs() const = 0;
   // Finds a job by ID, name, or ID prefix. Returns NotFound if no job matches and InvalidArgument
   // if several jobs match.
@@ -174,28 +174,28 @@ class History {
   // Returns the series sorted by labels.
   virtual StatusOr<std::vector<SeriesInfo>> Series(const SeriesQuery& query) const = 0;
   virtual StatusOr<std::vector<SampleColumn>> Samples(const SampleQuery& query) const = 0;
-  // Visits the same samples in parts, in time order, so that only one part is in memory at a time.
-  // A part contains the columns of one stretch of time, sorted by labels. Each sample is in exactly
-  // one part. Calls `begin` before the first part and again whenever reading restarts.
-  // `limits.rows` bounds a part. Stale markers are not included.
+  // Visits the samples that Samples returns, in parts and in time order, so that only one part is
+  // in memory at a time. A part contains the columns for one time range, sorted by labels. Each
+  // sample is in exactly one part. Calls `begin` before the first part and again whenever reading
+  // restarts. `limits.rows` bounds a part. Stale markers are not included.
   virtual Status VisitSamples(const SampleQuery& query, const std::function<void()>& begin,
                               const std::function<Status(std::vector<SampleColumn>)>& visit) const {
     begin();
     ASSIGN_OR_RETURN(std::vector<SampleColumn> all, Samples(query));
     return visit(std::move(all));
   }
-  // Visits a consistent set of the windows in the query's range. If reading restarts, the function
-  // visits a new set. `limits.rows` bounds a window.
+  // Visits a consistent set of the windows in the query's range. If reading restarts, visits a new
+  // set. `limits.rows` bounds a window.
   using StepWindows = std::vector<const StepWindow*>;
   virtual Status VisitStepWindows(const SampleQuery& query,
                                   const std::function<Status(const StepWindows&)>& visit) const;
   // Returns rows that start in the range. `tier` is an index into kTiers.
   virtual StatusOr<std::vector<RollupColumn>> Rollups(const SeriesQuery& query,
                                                       size_t tier) const = 0;
-  // Visits the same rows in parts, in the order in which they are read: the rows of one series in
-  // time order, the series in any order. Parts are valid only during the call. Calls `begin` as
-  // VisitSamples does. Returns the series by number. Intended for callers that need little data
-  // from many rows.
+  // Visits the rows that Rollups returns, in parts and in read order: rows of a series in time
+  // order, and series in any order. Parts are valid only during the call. Calls `begin` as
+  // VisitSamples does. Returns the series, indexed by number. Intended for callers that need little
+  // data from many rows.
   virtual StatusOr<SeriesTablePtr> VisitRollups(
       const SeriesQuery& query, size_t tier, const std::function<void()>& begin,
       const std::function<Status(std::span<const RollupPart>)>& visit) const;
@@ -205,7 +205,7 @@ class History {
 
   // Returns the spans sorted by (start, rank, kind, name).
   virtual StatusOr<std::vector<SpanRow>> Spans(const SpanQuery& query) const = 0;
-  // Returns rows [first, first + most) of the result of Spans.
+  // Returns rows [first, first + most) of the result that Spans returns.
   virtual StatusOr<SpanPage> SpansPage(const SpanQuery& query, size_t first, size_t most) const {
     ASSIGN_OR_RETURN(std::vector<SpanRow> all, Spans(query));
     SpanPage page{{}, all.size()};
@@ -214,14 +214,14 @@ class History {
     page.rows.assign(begin, begin + static_cast<ptrdiff_t>(std::min(most, all.size() - first)));
     return page;
   }
-  // Returns the totals of spans that start in the range, sorted by (rank, kind, name).
+  // Returns totals for the spans that start in the range, sorted by (rank, kind, name).
   virtual StatusOr<std::vector<OperatorTotal>> Operators(const SpanQuery& query) const = 0;
 
   // Returns all events of a job (issues, statuses, and job changes) in log order.
   virtual StatusOr<std::vector<IssueEventPtr>> Events(std::string_view job) const = 0;
   virtual StatusOr<std::vector<ActionEvent>> Actions(std::string_view job) const = 0;
   virtual StatusOr<std::vector<RankCapture>> Captures(std::string_view job) const = 0;
-  // Returns each notification once, in order of ingestion.
+  // Returns each notification once, in ingestion order.
   virtual StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view job) const = 0;
 
   // Returns up to `max` changes after `place` without waiting. Returns OutOfRange if the next
@@ -230,12 +230,12 @@ class History {
   virtual uint64_t newest_place() const = 0;
 };
 
-// Changes to the history that require the role "act". Thread-safe.
+// Changes to the history that require the "act" role. Thread-safe.
 class HistoryAdmin {
  public:
   virtual ~HistoryAdmin() = default;
-  // Deletes all data of the job from the disk and the catalog before the function returns. The
-  // job's log records are not ingested again. Returns FailedPrecondition if the job is running.
+  // Deletes all of the job's data from the disk and the catalog before it returns. The job's log
+  // records are not ingested again. Returns FailedPrecondition if the job is running.
   virtual Status DeleteJob(std::string_view job) = 0;
   // Writes the finished job to `folder`, which Archive::Open (ingest/archive.h) can read on any
   // machine. Returns FailedPrecondition if the job is running or the folder is not empty.

@@ -65,7 +65,7 @@ std::array<std::optional<RollupRow>, kTiers.size()> Rollup::Open() const {
   auto open = open_;
   for (size_t tier = 0; tier + 1 < kTiers.size(); ++tier) {
     if (!open[tier].has_value()) continue;
-    // After Close, no coarser row ends before the start of a finer row.
+    // After Close, a coarser row cannot end before a finer row starts.
     if (open[tier + 1].has_value()) {
       MergeInto(&*open[tier + 1], *open[tier]);
     } else {

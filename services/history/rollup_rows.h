@@ -1,4 +1,4 @@
-// Zero-copy view of the rows of one series.
+// Zero-copy view of one series' rows.
 #pragma once
 
 #include <cstddef>
@@ -21,14 +21,14 @@ struct RollupColumns {
   const char* values = nullptr;  // min, max, last, and sum of each row; unaligned, not owned
 };
 
-// Read-only view of rows. The view does not own the rows. It decodes rows on access, and only the
-// requested fields.
+// Read-only view of rows. The view does not own the rows. It decodes only the requested fields, on
+// access.
 class RollupRows {
  public:
   RollupRows() = default;
   RollupRows(std::span<const RollupRow> rows)  // NOLINT(google-explicit-constructor): a view of it
       : rows_(rows.data()), size_(rows.size()) {}
-  // Returns a view of the rows [from, to).
+  // Creates a view of the rows [from, to).
   RollupRows(const RollupColumns* columns, size_t from, size_t to)
       : columns_(columns), first_(from), size_(to - from) {}
 

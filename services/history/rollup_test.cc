@@ -57,7 +57,7 @@ Rollup::Rows RowsOf(const std::vector<Sample>& samples) {
   return rows;
 }
 
-// Computes the finest tier sample by sample, and every other tier from the rows of the next finer
+// Computes the finest tier sample by sample, and each other tier from the rows of the next finer
 // tier.
 std::vector<RollupRow> Naive(const std::vector<Sample>& samples, size_t tier) {
   std::vector<RollupRow> parts;
@@ -99,7 +99,7 @@ TEST(Rollup, MatchesNaiveComputation) {
   }
 }
 
-// After a restart, the completed rows are known, and samples are read again from open_from_ns() on.
+// After a restart, the completed rows are known, and samples are reread starting at open_from_ns().
 TEST(Rollup, RestartAtAnySampleGivesSameRows) {
   const auto samples = RandomSamples(20, 4'000);
   const auto whole = RowsOf(samples);

@@ -9,7 +9,7 @@
 namespace pitwall::history {
 namespace {
 
-// The labels of a series, except those that distinguish peers.
+// Labels of a series, except for the labels that distinguish peers.
 struct PeerLabels {
   const Labels* labels;
   static bool IsPeerLabel(std::string_view name) {

@@ -1,4 +1,4 @@
-// Table of the series in a response, which are numbered and assigned to peer groups.
+// Table of the series in a response, with each series' number and peer group.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace pitwall::history {
 
 struct SeriesTable {
   std::vector<SeriesDescriptor> series;
-  // Number of each series' peer group, starting at 0. Peers differ only in rank, node, gpu, or cpu.
+  // Peer group number of each series, starting at 0. Peers differ only in rank, node, gpu, or cpu.
   std::vector<uint32_t> groups;
   uint32_t group_count = 0;
 };

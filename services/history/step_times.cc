@@ -9,7 +9,7 @@
 namespace pitwall::history {
 namespace {
 
-// Adds the column's values to the sums of their steps. Both columns are in time order.
+// Adds the column's values to the sums for their steps. Both columns are in time order.
 void AddUp(const SampleColumn& column, const SampleColumn& durations, std::vector<double>* sums) {
   const bool alike =
       column.times_ns == durations.times_ns && column.steps == durations.steps;  // usually true

@@ -1,5 +1,5 @@
-// Step times of a rank, computed from its samples. Used for the views and for the stored summary of
-// a window.
+// Step times of a rank, computed from its samples. Used for views and for the stored summaries of
+// windows.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ inline constexpr std::string_view kCollective = "collective";  // name of a phas
 // Returns the rank of a series, or -1 if it has no rank.
 int64_t RankOf(const Labels& labels);
 
-// Steps of one rank in order of their end times. A repeated step occurs several times.
+// Steps of one rank, ordered by end time. A repeated step occurs several times.
 struct RankSteps {
   int64_t rank = -1;
   std::span<const int64_t> steps;
@@ -31,14 +31,14 @@ struct RankSteps {
 using RankColumns = std::vector<const SampleColumn*>;
 std::map<int64_t, RankColumns> ColumnsByRank(const std::vector<SampleColumn>& columns);
 
-// Reader of a rank's steps. It works if exactly one of the rank's columns has durations, which is
-// almost always the case. Not thread-safe.
+// Reader for a rank's steps. Works only if at most one of the rank's columns has durations, which
+// is almost always true. Not thread-safe.
 class StepTimes {
  public:
   // Reads the steps of a rank. If `own` is set, the times exclude the wait. The wait is the time in
-  // collectives over all groups: the larger sum of the two clocks, or the phase "collective" if the
-  // clocks have no data. Returns false if two series have durations, in which case the caller must
-  // join the rows. If there are no steps, returns true and steps() is empty.
+  // collectives over all groups: the larger of the two clocks' sums, or the phase "collective" if
+  // the clocks have no data. Returns false if two series have durations. The caller must then join
+  // the rows. If there are no steps, returns true and steps() is empty.
   bool Read(const RankColumns& columns, bool own);
   // Returns the step runs with a known duration. Valid until the next Read.
   RankSteps steps(int64_t rank) const { return {rank, steps_, seconds_}; }
@@ -54,7 +54,7 @@ class StepTimes {
   std::vector<ClockSums> clocks_;
 };
 
-// Returns the median of the values, which are reordered. There must be at least one value.
+// Returns the median and reorders the values. Requires at least one value.
 double MedianIn(std::vector<double>* values);
 
 }  // namespace pitwall::history

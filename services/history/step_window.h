@@ -1,5 +1,5 @@
 // Steps in one interval of the history: the samples and, for a sealed window, summaries over all
-// ranks. With the summaries, a view of a whole job does not have to read samples.
+// ranks. With summaries, a view of a whole job can skip reading samples.
 #pragma once
 
 #include <array>
@@ -20,13 +20,13 @@ struct SampleColumn;
 enum class StepBasis : uint8_t { kDuration = 0, kOwn = 1 };
 inline constexpr std::array<StepBasis, 2> kStepBases = {StepBasis::kDuration, StepBasis::kOwn};
 
-// Number of steps per block, by level. Blocks start at multiples of the length, and each length
-// divides the next length.
+// Number of steps per block, by level. Blocks start at multiples of their length, and each length
+// divides the next one.
 inline constexpr std::array<int64_t, 2> kStepBlocks = {4, 16};
 
-// Steps of a window over all ranks. If a step was repeated, its later run is used.
+// Steps in a window, over all ranks. If a step was repeated, its later run is used.
 struct StepSummary {
-  bool complete = true;  // false if a run has no own time, in which case the other fields are empty
+  bool complete = true;        // false if a run has no own time; the other fields are then empty
   std::vector<int64_t> ranks;  // ascending
   std::vector<int64_t> steps;  // ascending; each step was reported by at least one rank
   // Median duration of each step in seconds, over the ranks that reported the step. Always
@@ -38,7 +38,7 @@ struct StepSummary {
 };
 using StepSummaryPtr = std::shared_ptr<const StepSummary>;
 
-// Slowdown of the ranks in those steps of the same window that are not edge steps.
+// Slowdowns of the ranks in the window's steps, except for edge steps.
 struct StepBlocks {
   int64_t first = 0;  // number of the first block (its first step divided by the block length)
   size_t count = 0;

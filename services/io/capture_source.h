@@ -1,5 +1,5 @@
-// Source of capture requests and replies. services/notifier implements it over pitwall.control and
-// pitwall.captures; services/adapters/grpc exposes it.
+// Interface for capture requests and replies. services/notifier implements it over pitwall.control
+// and pitwall.captures; services/adapters/grpc exposes it.
 #pragma once
 
 #include <cstddef>
@@ -30,9 +30,10 @@ class CaptureSource {
  public:
   virtual ~CaptureSource() = default;
   // Sends a request to all collectors without checking that the job exists. Generates an ID if the
-  // request has none, and returns the ID immediately. ResourceExhausted: too many pending requests.
+  // request does not have one, and returns the ID immediately. Returns ResourceExhausted if too
+  // many requests are pending.
   virtual StatusOr<std::string> Ask(CaptureRequest request) = 0;
-  // Returns the stored replies in log order. Unavailable: the log cannot be read.
+  // Returns the stored replies in log order, or Unavailable if the log cannot be read.
   virtual StatusOr<std::vector<RankCapture>> Find(const CaptureQuery& query) = 0;
 };
 

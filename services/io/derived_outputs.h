@@ -13,13 +13,13 @@
 namespace pitwall {
 
 // Partition p of each output topic contains only records that `group` wrote together with its
-// position in partition p of the input topic. (This excludes the executor's decisions, which do not
-// depend only on its input.)
+// position in partition p of the input topic. (This excludes the executor's decisions, because they
+// depend on more than its input.)
 struct DerivedOutputs {
   std::string group;
   std::string input;
   std::vector<std::string> outputs;
-  // Returns the first input offset that the producer needs after a start at this position.
+  // Returns the first input offset that the producer needs when it starts at this position.
   std::function<StatusOr<int64_t>(const CommittedOffset&)> needs_from;
 };
 

@@ -1,4 +1,4 @@
-// Interface for HTTP calls of webhooks and other clients. services/adapters/http implements it over
+// Interface for HTTP calls by webhooks and other clients. services/adapters/http implements it over
 // libcurl; tests use a scripted implementation.
 #pragma once
 
@@ -21,11 +21,11 @@ struct HttpCall {
   int64_t timeout_ns = 15'000'000'000;    // for the whole exchange
   size_t max_response_bytes = 64 * 1024;  // maximum body size; a larger body fails the call
   // If true, only the status and headers matter. A body that is too large, late, or incomplete is
-  // ignored, and the call succeeds. Otherwise, a receiver that already accepted the request would
-  // receive it again.
+  // ignored, and the call succeeds. This prevents retries of a request that the receiver has
+  // already accepted.
   bool status_suffices = false;
-  // If the flag becomes true, the call soon ends with Cancelled. Borrowed for the call; may be
-  // null.
+  // When the flag becomes true, the call ends with Cancelled shortly afterward. Borrowed for the
+  // duration of the call; may be null.
   const std::atomic<bool>* cancel = nullptr;
 };
 
@@ -42,10 +42,10 @@ struct HttpReply {
   }
 };
 
-// Thread-safe. Any response is a result, regardless of its status. An error Status means that there
-// is no response: InvalidArgument (URL not allowed), FailedPrecondition (address rejected by the
-// policy), DeadlineExceeded, Cancelled, ResourceExhausted (response too large), or Unavailable
-// (everything else). Redirects are returned as responses and not followed.
+// Thread-safe. Any response counts as a result, regardless of its status. An error Status means
+// that no response arrived: InvalidArgument (URL not allowed), FailedPrecondition (address rejected
+// by the policy), DeadlineExceeded, Cancelled, ResourceExhausted (response too large), or
+// Unavailable (everything else). Redirects are returned as responses and are not followed.
 class HttpTransport {
  public:
   virtual ~HttpTransport() = default;
@@ -54,12 +54,12 @@ class HttpTransport {
   virtual Status CheckUrl(std::string_view url) const = 0;
 };
 
-// Signer for the header webhook-signature (Standard Webhooks 1.0.0). Thread-safe.
+// Signer for the webhook-signature header (Standard Webhooks 1.0.0). Thread-safe.
 class WebhookSigner {
  public:
   virtual ~WebhookSigner() = default;
-  // `timestamp`: Unix seconds of the attempt. Returns one "v1,<base64>" per secret, separated by
-  // spaces.
+  // `timestamp` is the time of the attempt in Unix seconds. Returns one "v1,<base64>" per secret,
+  // separated by spaces.
   virtual std::string Sign(std::string_view id, int64_t timestamp, std::string_view body) const = 0;
 };
 

@@ -1,5 +1,5 @@
-// Interface of the log, used by everything above the adapters. The whole interface is in one file
-// for readability.
+// Log interface, used by everything above the adapters. The whole interface is in one file for
+// readability.
 //
 // Two implementations exist: services/adapters/kafka (Apache Kafka) and
 // services/adapters/embedded_log (segment files on local disk). The same contract tests
@@ -8,8 +8,8 @@
 //  * All records of a transaction become visible together with its input offset, or never. Readers
 //    see only committed records.
 //  * append_time_ns is set by the log when the record is appended. Within a partition, the append
-//    time decreases only if the machine's clock does, and by no more. The append time survives
-//    export and import.
+//    time decreases only if the machine's clock does, and by no more than the clock. The append
+//    time survives export and import.
 //  * Keyed records are routed to partition PartitionOf(key) (stable_hash.h) if their partition is
 //    kByKey.
 #pragma once
@@ -27,8 +27,8 @@
 namespace pitwall {
 
 inline constexpr int32_t kByKey = -1;
-inline constexpr int64_t kFromStart = -2;  // OpenReader: oldest existing record
-inline constexpr int64_t kFromEnd = -1;    // OpenReader: only records committed after the call
+inline constexpr int64_t kFromStart = -2;  // OpenReader starts at the oldest existing record
+inline constexpr int64_t kFromEnd = -1;    // OpenReader returns only records committed later
 
 struct TopicPartition {
   std::string topic;
@@ -43,7 +43,7 @@ struct Record {
   int64_t append_time_ns = 0;  // Kafka has millisecond resolution
   std::string key;
   std::string value;
-  bool tombstone = false;  // no value: deletes the key in a compacted topic
+  bool tombstone = false;  // no value; deletes the key in a compacted topic
   Headers headers;
 };
 
@@ -59,7 +59,7 @@ struct OutgoingRecord {
 struct TopicConfig {
   int32_t partitions = 1;
   bool compacted = false;     // keeps the newest record of each key
-  int64_t retention_ms = -1;  // -1: unlimited
+  int64_t retention_ms = -1;  // -1 means unlimited
 };
 
 struct CommittedOffset {
@@ -71,20 +71,20 @@ struct CommittedOffset {
 struct Commit {
   std::string group;
   TopicPartition input;
-  int64_t next_offset = -1;  // first unprocessed input record; -1: commits outputs only
+  int64_t next_offset = -1;  // first unprocessed input record; -1 commits only outputs
   std::string metadata;      // at most 4 KiB
   std::vector<OutgoingRecord> outputs;
 };
 
-// Reader of one partition, in offset order. Not thread-safe; each thread uses its own reader.
+// Reader for one partition, in offset order. Not thread-safe. Each thread must use its own reader.
 class PartitionReader {
  public:
   virtual ~PartitionReader() = default;
-  // Appends committed records to `out`, waiting up to timeout_ns for the first one: at most
-  // max_records and approximately max_bytes, but at least one record if available. OK without
-  // records means that none arrived in time. DataLoss: records between the position and the next
-  // readable one were lost (retention or damage). The message contains the offsets, and the next
-  // call continues after them.
+  // Appends committed records to `out`, waiting up to timeout_ns for the first one. Appends at most
+  // max_records and approximately max_bytes, but at least one record if one is available. OK
+  // without records means that no record arrived in time. Returns DataLoss if records between the
+  // position and the next readable record were lost (retention or damage). The message contains the
+  // offsets of the lost records, and the next call continues after them.
   virtual Status Poll(size_t max_records, size_t max_bytes, int64_t timeout_ns,
                       std::vector<Record>* out) = 0;
   // Returns the offset that Poll reads next.
@@ -102,25 +102,25 @@ class Appender {
  public:
   virtual ~Appender() = default;
   // Appends the records in the given order per partition and returns when all of them are durable
-  // according to the log's configuration. After an error, some may be durable (retries are
-  // at-least-once). InvalidArgument: the log permanently rejects at least one record (too large or
-  // malformed); to find it, the caller appends the records one by one. ResourceExhausted: the disk
-  // or queue is full; the same records may be accepted later.
+  // according to the log's configuration. After an error, some of them may be durable (retries are
+  // at-least-once). Returns InvalidArgument if the log permanently rejects at least one record (too
+  // large or malformed). To find that record, append the records one by one. Returns
+  // ResourceExhausted if the disk or queue is full. The log may accept the same records later.
   virtual Status Append(std::vector<OutgoingRecord> records) = 0;
 };
 
 // Commits outputs and an input offset in one transaction. Each input partition has one committer.
-// Creating another committer with the same ID fences the first (its calls then fail with Aborted)
-// and aborts its open transaction. Not thread-safe.
+// Creating another committer with the same ID fences the previous one (its calls then fail with
+// Aborted) and aborts its open transaction. Not thread-safe.
 class Committer {
  public:
   virtual ~Committer() = default;
   // Begins and ends a transaction. On success, everything in the commit is visible, in the given
-  // order per partition. On failure, nothing is visible and the caller may retry. InvalidArgument:
-  // the log permanently rejects this commit because a record is too large or malformed. Aborted:
-  // another owner fenced this committer, or (with Kafka, if the broker failed during the commit)
-  // the outcome is unknown. This committer is then unusable: create a new one and check Committed()
-  // before continuing.
+  // order per partition. On failure, nothing is visible and the caller may retry. Returns
+  // InvalidArgument if the log permanently rejects this commit because a record is too large or
+  // malformed. Returns Aborted if another owner fenced this committer, or if the outcome is unknown
+  // (with Kafka, after a broker failure during the commit). This committer is then unusable: create
+  // a new one and check Committed() before continuing.
   virtual Status Apply(const Commit& commit) = 0;
 };
 
@@ -128,20 +128,20 @@ class Committer {
 class Log {
  public:
   virtual ~Log() = default;
-  // Creates the topic if it does not exist. An existing topic must have the same number of
-  // partitions; otherwise, the call fails with FailedPrecondition.
+  // Creates the topic if it does not exist. Returns FailedPrecondition if the topic exists with a
+  // different number of partitions.
   virtual Status EnsureTopic(std::string_view topic, const TopicConfig& config) = 0;
   virtual StatusOr<int32_t> Partitions(std::string_view topic) = 0;  // fails with NotFound
-  // Opens a reader. `from`: an offset, kFromStart, or kFromEnd.
+  // Opens a reader. `from` is an offset, kFromStart, or kFromEnd.
   virtual StatusOr<std::unique_ptr<PartitionReader>> OpenReader(const TopicPartition& at,
                                                                 int64_t from) = 0;
   virtual StatusOr<std::unique_ptr<Appender>> OpenAppender() = 0;
   virtual StatusOr<std::unique_ptr<Committer>> OpenCommitter(std::string_view transactional_id) = 0;
-  // Returns the group's last committed position in the partition, or nothing.
+  // Returns the group's last committed position in the partition, or nullopt.
   virtual StatusOr<std::optional<CommittedOffset>> Committed(std::string_view group,
                                                              const TopicPartition& at) = 0;
-  // Stores a group's position without outputs, for readers whose outputs are not in the log
-  // (notifier, insights).
+  // Stores a group's position without outputs. Used by readers that do not write their outputs to
+  // the log (notifier, insights).
   virtual Status StorePosition(std::string_view group, const TopicPartition& at,
                                const CommittedOffset& to) = 0;
 };

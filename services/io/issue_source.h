@@ -1,4 +1,4 @@
-// Source of issues for readers: list, get, and watch. services/notifier implements it over
+// Interface for reading issues: list, get, and watch. services/notifier implements it over
 // pitwall.issues; services/adapters/grpc exposes it.
 #pragma once
 
@@ -38,53 +38,55 @@ struct IssueFilter {
 struct IssueQuery {
   IssueFilter filter;
   bool include_ended = false;
-  int32_t page_size = 0;   // 0: 100; maximum 1000
+  int32_t page_size = 0;   // 0 means 100; maximum 1000
   std::string page_token;  // from an earlier page with the same filter
 };
 
 struct IssuePage {
   std::vector<IssueEventPtr> issues;  // the last event of each issue, newest issue first
-  std::string next_page_token;        // empty: last page
+  std::string next_page_token;        // empty on the last page
   // A watch with this token receives every event that the list does not include.
   std::string resume_token;
-  std::vector<SilencedIssue> silenced;  // in `issues`
+  std::vector<SilencedIssue> silenced;  // silenced issues in `issues`
 };
 
 struct WatchQuery {
   IssueFilter filter;
-  std::string resume_token;  // continue directly after this token; empty: start with new events
-  bool from_start = false;   // without a token: start with all events of the topic
-  bool until_now = false;    // ends at the position that was the topic's end when the watch started
+  std::string resume_token;  // resumes directly after this token; if empty, starts with new events
+  bool from_start = false;   // without a token, starts with the oldest event in the topic
+  bool until_now = false;    // ends at the position where the topic ended when the watch started
 };
 
 struct WatchBatch {
   std::vector<IssueEventPtr> events;  // empty in a bookmark
   std::string resume_token;
-  bool last = false;  // with until_now: no more events follow
+  bool last = false;  // no more events follow; only with until_now
 };
 
-// Position of one watcher in the stream. Next is called from one thread, Cancel from any thread.
+// Position of one watcher in the stream. Only one thread may call Next. Any thread may call Cancel.
 class IssueWatch {
  public:
   virtual ~IssueWatch() = default;
-  // Returns the next matching events, at most `max_events`, and waits up to timeout_ns for the
-  // first one. Returns a bookmark if there was none. OutOfRange: the next events were deleted from
-  // the topic. ResourceExhausted: a live watcher has fallen behind the events in memory; it may
-  // resume with its last token. Cancelled: Cancel() was called.
+  // Returns up to `max_events` matching events, waiting up to timeout_ns for the first one. Returns
+  // a bookmark if no event arrived. Returns OutOfRange if the next events were deleted from the
+  // topic. Returns ResourceExhausted if a live watcher has fallen behind the events in memory; it
+  // may resume with its last token. Returns Cancelled after Cancel().
   virtual StatusOr<WatchBatch> Next(size_t max_events, int64_t timeout_ns) = 0;
   virtual void Cancel() = 0;
 };
 
-// Thread-safe. InvalidArgument: malformed token. OutOfRange: the token is older than the topic.
-// Unavailable: the source is still reading the history or is stopping.
+// Thread-safe. Methods return InvalidArgument for a malformed token, OutOfRange if the token is
+// older than the topic, and Unavailable if the source is still reading the history or is stopping.
 class IssueSource {
  public:
   virtual ~IssueSource() = default;
   virtual StatusOr<IssuePage> ListIssues(const IssueQuery& query) = 0;
   // Returns all stored events of an issue, oldest first. The issue is identified by an event ID or
-  // a prefix of the issue ID. Errors: NotFound, or InvalidArgument for an ambiguous prefix.
+  // a prefix of the issue ID. Returns NotFound if no issue matches, or InvalidArgument if the
+  // prefix is ambiguous.
   virtual StatusOr<std::vector<IssueEventPtr>> GetIssue(std::string_view id) = 0;
-  // Starts a watch, which must not outlive the source. ResourceExhausted: too many watchers.
+  // Starts a watch. The watch must not outlive the source. Returns ResourceExhausted if there are
+  // too many watchers.
   virtual StatusOr<std::unique_ptr<IssueWatch>> WatchIssues(const WatchQuery& query) = 0;
 };
 

@@ -13,11 +13,11 @@ namespace pitwall {
 
 // Newest record before a position. If the record at that offset differs, the log was replaced.
 struct LogFingerprint {
-  int64_t offset = -1;         // -1: the log was lost
-  int64_t append_time_ns = 0;  // 0: unknown
+  int64_t offset = -1;         // -1 if the log was lost
+  int64_t append_time_ns = 0;  // 0 if unknown
 };
 
-// Returns "mark=<offset>@<append time>", a field of a position's metadata.
+// Returns "mark=<offset>@<append time>", a field in a position's metadata.
 std::string EncodeLogMark(const LogFingerprint& mark);
 // Parses metadata with fields separated by ';'. Returns an empty mark if the field is missing.
 LogFingerprint ParseLogMark(std::string_view metadata);
@@ -28,7 +28,7 @@ Status CheckLogMark(Log* log, const TopicPartition& at, int64_t position,
                     const LogFingerprint& mark);
 
 // Returns the offset of the first record appended after the mark. Returns the start of the log if
-// the mark has no time, and the end if no record is newer.
+// the mark has no time, or the end of the log if no record is newer.
 StatusOr<int64_t> FirstAfter(Log* log, const TopicPartition& at, const LogFingerprint& mark);
 
 }  // namespace pitwall

@@ -1,4 +1,4 @@
-// Notice that the log was found to be replaced, shown for a limited time.
+// Notice that the log was replaced, shown for a limited time.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace pitwall {
 
 class LogResetNotice {
  public:
-  // Period within which every open issue is published again.
+  // Period within which every open issue is republished.
   static constexpr int64_t kShownNs = 300 * kNanosPerSecond;
 
   void Set(std::string text, int64_t now_ns) {

@@ -21,10 +21,10 @@ struct MailServer {
   std::string host;
   int port = 587;
   MailSecurity security = MailSecurity::kStartTls;
-  std::string user;      // "": no authentication
-  std::string password;  // secret: never included in messages
-  std::string auth;      // "PLAIN", "LOGIN"; "": the strongest method that the server offers
-  std::string ca_file;   // PEM; "": system default
+  std::string user;      // if "", no authentication
+  std::string password;  // secret; never included in messages
+  std::string auth;      // "PLAIN", "LOGIN"; if "", the strongest method that the server offers
+  std::string ca_file;   // PEM; if "", the system default
 };
 
 struct MailCall {
@@ -39,15 +39,15 @@ struct MailCall {
 struct MailReply {
   int code = 0;  // code of the last command with a reply
   std::string text;
-  // Recipients that the server rejected although it accepted the message: "a@b.c (550 no such
+  // Recipients that the server rejected even though it accepted the message: "a@b.c (550 no such
   // user)".
   std::vector<std::string> refused;
 };
 
-// Thread-safe. A reply contains the server's result for the message. An error Status means that
-// there is no result: InvalidArgument (address or server not allowed), FailedPrecondition (network
-// address rejected by the policy), Unauthenticated (wrong user or password), DeadlineExceeded,
-// Cancelled, or Unavailable (everything else, including TLS).
+// Thread-safe. A reply contains the server's result for the message. An error Status means that the
+// server gave no result: InvalidArgument (address or server not allowed), FailedPrecondition
+// (network address rejected by the policy), Unauthenticated (wrong user or password),
+// DeadlineExceeded, Cancelled, or Unavailable (everything else, including TLS).
 class MailTransport {
  public:
   virtual ~MailTransport() = default;

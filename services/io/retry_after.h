@@ -1,4 +1,4 @@
-// Value of the HTTP header Retry-After.
+// Value of the Retry-After HTTP header.
 #pragma once
 
 #include <cstdint>

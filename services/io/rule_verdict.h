@@ -1,4 +1,4 @@
-// Verdict of a rule on a job: the rule's last status while the job had data.
+// A rule's verdict on a job: the rule's last status while the job had data.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,15 @@
 namespace pitwall {
 
 struct RuleVerdict {
-  RuleStatus status = RuleStatus::kUnknown;  // kUnknown: the rule was never evaluated
+  RuleStatus status = RuleStatus::kUnknown;  // kUnknown if the rule was never evaluated
   std::string reason;
-  int64_t since_ns = 0;  // event time of the status; 0: never evaluated
+  int64_t since_ns = 0;  // event time of the status; 0 if never evaluated
 };
 
-// Returns the verdict. `events`: status events of one rule, oldest first; the newest ones suffice.
-// `data_until_ns`: time at which the ranks of an ended job last sent data; kMaxPosition if the job
-// is running or the time is unknown. A NoData status after that time, or just before the rule was
-// removed, is ignored if there is an earlier status.
+// Returns the verdict. `events` contains the status events of one rule, oldest first; the newest
+// ones suffice. `data_until_ns` is the time at which the ranks of an ended job last sent data, or
+// kMaxPosition if the job is running or the time is unknown. A NoData status after that time, or
+// just before the rule was removed, is ignored if there is an earlier status.
 RuleVerdict VerdictOf(std::span<const IssueEventPtr> events, int64_t data_until_ns);
 
 }  // namespace pitwall

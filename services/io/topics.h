@@ -1,4 +1,4 @@
-// Names of the topics (architecture.md, section 5).
+// Topic names (architecture.md, section 5).
 #pragma once
 
 #include <string_view>
@@ -13,6 +13,6 @@ inline constexpr std::string_view kControlTopic = "pitwall.control";
 inline constexpr std::string_view kCapturesTopic = "pitwall.captures";
 inline constexpr std::string_view kNotificationsTopic = "pitwall.notifications";
 inline constexpr std::string_view kDeadLetterTopic = "pitwall.dlq";
-// Key of control records in pitwall.telemetry; no job ID begins with two underscores.
+// Key of control records in pitwall.telemetry. Job IDs never begin with two underscores.
 inline constexpr std::string_view kControlKey = "__control";
 }  // namespace pitwall

@@ -80,8 +80,8 @@ class Folder {
  public:
   Folder(int64_t at, int64_t start, int64_t end) : at_(at), start_(start), end_(end) {}
 
-  // Determines the smallest offset relative to the tick across all selectors and subqueries.
-  // Negative offsets look ahead.
+  // Finds the smallest offset relative to the tick across all selectors and subqueries. Negative
+  // offsets look ahead.
   Status Measure(Expr& expr) {
     if (const Modifiers* modifiers = ModifiersOf(expr)) {
       least_ = std::min(least_, OffsetOf(*modifiers));

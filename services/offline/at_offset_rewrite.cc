@@ -232,7 +232,7 @@ class Rewriter {
     return reach + inner;
   }
 
-  // Replaces `expr` with a selector of a generated series. `expr` is either `at_fixed` itself or
+  // Replaces `expr` with a selector for a generated series. `expr` is either `at_fixed` itself or
   // the function call that contains `at_fixed`.
   void MakeConstant(Expr* expr, Expr* at_fixed) {
     Modifiers* modifiers = ModifiersOf(*at_fixed);
@@ -292,7 +292,7 @@ class Rewriter {
   int64_t lookback_ = 0;
   bool changed_ = false;
   Status status_;
-  // Metrics that rules read at other times, with the positions of the expressions.
+  // Metrics that rules read at other times, with the positions of the expressions that read them.
   std::vector<std::pair<std::string, std::string>> read_;
 };
 
@@ -323,7 +323,7 @@ Status RewriteOtherTimes(const std::vector<std::shared_ptr<lang::RuleFile>>& fil
   });
   RETURN_IF_ERROR(rewriter.status());
   if (out->empty()) return OkStatus();
-  // No other selector may match the generated series. Recorded series of the same rule files cannot
+  // No other selector may match the generated series. Series recorded by the same rule files cannot
   // be read at other times.
   std::set<std::string> recorded;
   for (const auto& file : files) {

@@ -1,13 +1,12 @@
-// Rewriting of `@` modifiers and negative offsets in the rules of a backtest. Because all samples
-// are
+// Rewrite of `@` modifiers and negative offsets in backtest rules. Because all samples are
 // available, values that a live rule cannot know are computed in advance. The rewrite replaces the
 // affected sub-expressions with selectors of generated series, which are fed to the engine together
 // with the recorded series:
 //
 // * `x offset -5m`, with or without a window: a copy of x in which each sample is 5m earlier. At
-//   any tick, windows and look-back on the copy contain the samples that x has 5m later. The
-//   results of timestamp() and ts_of_*_over_time and the horizon of predict_linear are corrected
-//   for the shift.
+//   any tick, windows and look-back on the copy contain the samples that x has 5m after the tick.
+//   The results of timestamp() and ts_of_*_over_time and the horizon of predict_linear are
+//   corrected for the shift.
 // * `x @ T`, `rate(x[5m] @ T)`, `f(e[1h:1m] @ T)`: the value at T, computed once from each job's
 //   samples and present at every tick.
 //
@@ -49,11 +48,11 @@ struct OtherTimes {
   bool empty() const { return copies.empty() && constants.empty(); }
 };
 
-// Rewrites the rules on the time clock. `start` and `end` are the values of @ start() and @ end(),
+// Rewrites the rules on the time clock. `start` and `end` are the values for @ start() and @ end(),
 // if given. `default_interval` applies to groups without an interval. Returns Unimplemented with
-// file:line:col in these cases: an expression that reads another time uses a series recorded by the
-// rules, or its selector has no plain metric name; or another selector matches on metric names and
-// could match the generated series.
+// file:line:col if an expression that reads another time uses a series recorded by the rules or a
+// selector without a plain metric name. Also returns Unimplemented if another selector matches on
+// metric names and could match the generated series.
 Status RewriteOtherTimes(const std::vector<std::shared_ptr<lang::RuleFile>>& files,
                          std::optional<int64_t> start, std::optional<int64_t> end,
                          int64_t default_interval, OtherTimes* out);

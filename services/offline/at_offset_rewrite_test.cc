@@ -36,7 +36,7 @@ Rewritten Rewrite(std::string_view expr, std::string_view more = "",
   return out;
 }
 
-TEST(OtherTimes, ExpressionsOfLiveRulesAreUnchanged) {
+TEST(OtherTimes, LiveRuleExpressionsAreUnchanged) {
   for (const char* expr : {"x offset 5m > 3", "rate({job=\"a\"}[5m])", "sum by (__name__) (x)"}) {
     const Rewritten got = Rewrite(expr);
     EXPECT_EQ(got.expr, expr);

@@ -19,8 +19,8 @@ namespace pitwall::offline {
 namespace {
 
 constexpr int64_t kMaxTicks = 1'000'000;
-// Interval of a query with a single tick. Any interval gives the correct result, and a long
-// interval needs few panes.
+// Interval of a query with a single tick. Any interval gives the correct result. A long interval
+// needs only a few panes.
 constexpr int64_t kFoldedStep = 24 * 60 * plan::kDefaultInterval;
 
 // Sample of a series at a position. Points are sorted by position.
@@ -74,7 +74,7 @@ Status AddTick(const Query& query, QueryAnswer::Tick tick, QueryAnswer* answer, 
   return OkStatus();
 }
 
-// Evaluates the query like a rule, which reads other times only through windows.
+// Evaluates the query like a rule. A rule reads other times only through windows.
 StatusOr<QueryAnswer> RunLive(const std::vector<QuerySeries>& series, const Query& query,
                               const lang::Expr& shown) {
   QueryAnswer answer;
@@ -125,7 +125,7 @@ StatusOr<QueryAnswer> RunLive(const std::vector<QuerySeries>& series, const Quer
   return answer;
 }
 
-// Evaluates each tick separately with an expression that is folded for the tick.
+// Evaluates each tick separately, with an expression folded for that tick.
 StatusOr<QueryAnswer> RunFolded(const std::vector<QuerySeries>& series, const Query& query,
                                 const lang::Source& source, const lang::Expr& shown) {
   QueryAnswer answer;

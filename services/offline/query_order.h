@@ -1,4 +1,4 @@
-// Display order of query results. Rule results do not need an order, because sort() and similar
+// Display order for query results. Rule results do not need an order, because sort() and similar
 // functions only affect the display.
 #pragma once
 
@@ -10,8 +10,8 @@
 
 namespace pitwall::offline {
 
-// Sorts the elements of one tick, which must be ordered by labels. The function at the root of the
-// expression determines the order: sort(), sort_desc(), sort_by_label(), topk(), and so on.
+// Sorts the elements of one tick. They must already be ordered by labels. The function at the root
+// of the expression determines the order: sort(), sort_desc(), sort_by_label(), topk(), and so on.
 void OrderForDisplay(const lang::Expr& root, std::vector<QueryElement>* elements);
 
 // Returns true if `a` precedes `b` in natural order, which compares numbers within strings by

@@ -15,8 +15,7 @@ namespace pitwall::offline {
 StatusOr<Labels> ParseSeries(std::string_view text);
 
 // Parses values. Returns one entry per interval, with nullopt for a missing sample ('_').
-// value_notation.h describes the notation of the items. The number of values is limited to
-// kMaxValues.
+// value_notation.h describes the notation for items. The number of values is limited to kMaxValues.
 StatusOr<std::vector<std::optional<double>>> ParseValues(std::string_view text);
 
 }  // namespace pitwall::offline

@@ -16,8 +16,8 @@ inline constexpr size_t kMaxValues = 1'000'000;
 
 // Appends the values of one item, with nullopt for a missing sample. `a+bxn` and `a-bxn` represent
 // n + 1 values, which are computed by repeated addition with the same rounding as in Prometheus.
-// `axn` represents n + 1 equal values, `_xn` represents n missing samples, and `stale` is a stale
-// marker. InvalidArgument errors state the cause without the item.
+// `axn` represents n + 1 equal values, `_xn` represents n missing samples, and `stale` represents a
+// stale marker. InvalidArgument errors state the cause without the item.
 Status AppendValues(std::string_view item, std::vector<std::optional<double>>* values);
 
 // Removes the suffix `xn` from `item` and returns n. Returns nullopt if `item` has no such suffix.

@@ -1,4 +1,4 @@
-// Tests of queries that try to exhaust memory or evade their deadline.
+// Tests for queries that try to exhaust memory or evade their deadline.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -132,7 +132,7 @@ TEST(HostileQuery, RepeatedQuery_ReturnsSameLabelLimitError) {
   EXPECT_TRUE(input.Ask(Nested(2, 8)).ok());
 }
 
-// Every kind of operator must check the deadline while it evaluates a single tick.
+// Every kind of operator must check the deadline while evaluating a single tick.
 class Deadline : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(Deadline, IsCheckedWithinTick) {

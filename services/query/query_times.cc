@@ -9,9 +9,9 @@
 namespace pitwall::query {
 namespace {
 
-// Smallest offset that is a code. Encode limits literal offsets to much smaller values.
+// Smallest offset that represents a code. Encode limits literal offsets to much smaller values.
 constexpr int64_t kFirstCode = int64_t{1} << 59;
-// Maximum offset (18 years), chosen so that the sum of an offset, a range, and a time cannot
+// Maximum offset (18 years). Within this limit, the sum of an offset, a range, and a time cannot
 // overflow.
 constexpr int64_t kLongestOffset = kMaxPosition / 4;
 

@@ -1,6 +1,6 @@
-// Times at which the selectors and subqueries of a query read samples. Encode replaces `@`
-// modifiers and offsets of either sign with codes in the offset fields of the expression tree. The
-// planner copies these codes to the demands, and QueryTimes decodes them.
+// Times at which a query's selectors and subqueries read samples. Encode replaces `@` modifiers and
+// offsets of either sign with codes in the offset fields of the expression tree. The planner copies
+// these codes to the demands, and QueryTimes decodes them.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace pitwall::query {
 
 class QueryTimes {
  public:
-  // `start` and `end` are the values of `@ start()` and `@ end()`, in nanoseconds.
+  // `start` and `end` are the values for `@ start()` and `@ end()`, in nanoseconds.
   QueryTimes(int64_t start, int64_t end) : start_(start), end_(end) {}
 
   // Replaces the modifiers of all selectors and subqueries in the tree with codes. Returns
@@ -23,7 +23,7 @@ class QueryTimes {
 
   // Returns the end of the window that a demand with this offset reads at `tick`.
   int64_t EndAt(int64_t offset, int64_t tick) const;
-  // Returns true if the window's end is the same for every tick.
+  // Returns true if the window ends at the same time for every tick.
   bool IsFixed(int64_t offset) const;
 
  private:

@@ -16,7 +16,8 @@ namespace {
 // Work units that WorkMeter counts per series read.
 constexpr size_t kSeriesWork = 16;
 
-// Returns the same error as Prometheus, which checks the factors only if there are samples.
+// Returns the same error as Prometheus, which checks the smoothing and trend factors only if there
+// are samples.
 Status CheckFactors(std::span<const double> arguments) {
   constexpr std::string_view kNames[] = {"smoothing", "trend"};
   for (size_t i = 0; i < 2; ++i) {

@@ -21,8 +21,8 @@ using eval::WorkMeter;
 
 class ScanView final : public ColumnView {
  public:
-  // Series for a demand. `series` must match the demand's selector and overlap the required time
-  // range. All data is borrowed.
+  // Series that match a selector. `series` must overlap the required time range. All data is
+  // borrowed.
   struct Feed {
     uint32_t selector = 0;
     std::span<const StoredSeries> series;

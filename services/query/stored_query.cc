@@ -54,8 +54,8 @@ struct Remaining {
   size_t label_bytes;
 };
 
-// Collects the points of each series, identified by its labels. If the label sets are the same as
-// at the previous tick, no lookup is needed.
+// Collects each series' points. A series is identified by its labels. If the label sets are the
+// same as at the previous tick, no lookup is needed.
 class Collector {
  public:
   Collector(const RunLimits* limits, Remaining* left) : limits_(limits), left_(left) {}
@@ -159,8 +159,8 @@ StatusOr<StoredQuery> StoredQuery::Make(std::string_view text, const QuerySpan& 
   RETURN_IF_ERROR(plan->times.Encode(planned.get()));
   const bool matrix = check::TypeOf(*planned) == check::Type::kMatrix;
   if (matrix) {
-    // A range vector is evaluated with last_over_time, which keeps metric names. The result then
-    // consists of the samples in the windows.
+    // Range vectors are evaluated with last_over_time, because it keeps metric names. The result
+    // then consists of the samples in the windows.
     lang::CallExpr call;
     call.function = "last_over_time";
     const lang::Span whole = planned->span;
@@ -183,8 +183,8 @@ StatusOr<StoredQuery> StoredQuery::Make(std::string_view text, const QuerySpan& 
 }
 
 // Traverses the plan from the root to find the times at which each node is evaluated. A node is
-// evaluated at the same times as its parents, and a subquery within the windows of the functions
-// that read it.
+// evaluated at the same times as its parents. A subquery is evaluated within the windows of the
+// functions that read it.
 Status StoredQuery::Plan::FindNeeds() {
   const plan::DomainPlan& all = domain();
   const size_t subqueries = all.subqueries.size();
@@ -225,7 +225,7 @@ Status StoredQuery::Plan::FindNeeds() {
       if (first <= last) mark(all.subqueries[k].expr, first, last);
     }
   }
-  // Each selector gets one need per time interval.
+  // Each selector gets one Need per time interval.
   need_of.assign(reads.size(), kNoFeed);
   for (size_t selector = 0; selector < all.demands.selectors.size(); ++selector) {
     std::vector<Interval> stretches;
@@ -249,7 +249,7 @@ Status StoredQuery::Plan::FindNeeds() {
 
 namespace {
 
-// State of one query run, which consists of the views and the evaluator.
+// State of one query run: the views and the evaluator.
 class Execution {
  public:
   Execution(const plan::ProgramPtr& program, const QueryTimes& times, const RunLimits& limits)
@@ -266,7 +266,7 @@ class Execution {
                                         std::move(feed_of), &meter_);
   }
 
-  // Evaluates each subquery at the times at which its results are read, innermost subquery first.
+  // Evaluates each subquery at the times when its results are read, innermost subquery first.
   Status RunSubqueries(const std::vector<std::vector<Interval>>& spans) {
     results_.resize(domain().subqueries.size());
     columns_.resize(domain().subqueries.size());

@@ -1,4 +1,4 @@
-// PromQL expression evaluated over complete, stored samples, for the history's query API.
+// PromQL expression that is evaluated over complete stored samples, for the history's query API.
 // Selectors, `@`, offsets of either sign, and subqueries may read any time. Results are
 // bit-identical to those of Prometheus 3, with the exceptions listed in decision 0046.
 //
@@ -70,12 +70,12 @@ class StoredQuery {
   const std::string& text() const;
   const lang::Expr& expr() const;
   const QuerySpan& span() const;
-  // Returns true if the query has windows that only the streaming engine supports: [500 samples],
-  // [attempt], or Pitwall-specific functions. Run rejects such queries, but offline::RunQuery
-  // accepts them.
+  // Returns true if the query has windows or functions that only the streaming engine supports:
+  // [500 samples], [attempt], or Pitwall-specific functions. Run rejects such queries, but
+  // offline::RunQuery accepts them.
   bool needs_streaming() const;
 
-  // Time range (from, to] of a selector's samples that Run requires.
+  // Samples that Run requires: a selector and a time range (from, to].
   struct Need {
     Selector selector;
     int64_t from = 0;

@@ -15,7 +15,7 @@ using ::testing::Pair;
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// Fixture that stores series and passes the required samples to each query.
+// Fixture that stores series and passes each query the samples that it requires.
 class StoredQueryTest : public ::testing::Test {
  protected:
   struct Kept {
@@ -61,7 +61,7 @@ class StoredQueryTest : public ::testing::Test {
     return query.Run(feeds, limits);
   }
 
-  // Returns the values of the result, which must consist of exactly one series.
+  // Returns the values of a result that must consist of exactly one series.
   std::vector<double> Values(std::string_view text, int64_t start_s, int64_t end_s,
                              int64_t step_s) {
     const auto answer = Ask(text, start_s, end_s, step_s);
@@ -135,7 +135,7 @@ TEST_F(StoredQueryTest, ReadsOnlyNeededSamples) {
   AddRamp({{"__name__", "m"}}, 10'000, 1);
   EXPECT_THAT(Values("sum_over_time(m[20s])", 50'000, 50'020, 10).size(), 3U);
   EXPECT_EQ(read_, 4U);
-  // A read at a fixed time needs a separate interval.
+  // A read at a fixed time requires a separate interval.
   EXPECT_THAT(Values("sum_over_time(m[20s]) - sum_over_time(m[20s] @ 1000)", 90'000, 90'000, 1),
               ElementsAre(9000 + 8999 - 100 - 99));
   EXPECT_EQ(read_, 4U);
@@ -144,8 +144,8 @@ TEST_F(StoredQueryTest, ReadsOnlyNeededSamples) {
   EXPECT_EQ(read_, 4U);
 }
 
-// Subquery steps are aligned to multiples of the step, regardless of the steps of the outer query.
-TEST_F(StoredQueryTest, SubqueryStepsAreAlignedToMultiplesOfTheStep) {
+// Subquery ticks are aligned to multiples of the step, regardless of the outer query's ticks.
+TEST_F(StoredQueryTest, SubqueryTicksAreMultiplesOfStep) {
   AddRamp({{"__name__", "m"}}, 20, 1);
   EXPECT_THAT(Values("count_over_time(m[1m:20s])", 63, 123, 30), ElementsAre(3, 3, 3));
   EXPECT_THAT(Values("last_over_time(timestamp(m)[1m:7s])", 63, 77, 14), ElementsAre(60, 70));

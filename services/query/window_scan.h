@@ -1,7 +1,7 @@
 // Window functions that compute each result from all samples in the window, with the same
-// operations
-// as Prometheus 3. The results are therefore bit-identical. The streaming engine's windows
-// (services/window) merge partial sums instead, so their results may differ in the last digits.
+// operations as Prometheus 3. The results are therefore bit-identical. The streaming engine's
+// windows (services/window) merge partial sums instead, so their results may differ in the last
+// digits.
 //
 // Pure and thread-safe.
 #pragma once
@@ -28,12 +28,12 @@ struct SampleWindow {
 // Returns true for Prometheus functions, and false for Pitwall-specific functions.
 bool CanScan(WindowFunction function);
 
-// Returns the function's result for the window, or nullopt without a result. `scratch` avoids
-// allocations between calls.
+// Returns the function's result for the window, or nullopt if the function has no result. `scratch`
+// avoids allocations between calls.
 std::optional<double> ScanWindow(WindowFunction function, const SampleWindow& window,
                                  std::span<const double> arguments, std::vector<double>* scratch);
 
-// Converts a position to seconds. Like Prometheus, the conversion divides whole milliseconds.
+// Converts a position to seconds. As in Prometheus, the conversion divides whole milliseconds.
 double PositionSeconds(int64_t position);
 
 }  // namespace pitwall::query

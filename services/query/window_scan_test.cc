@@ -21,7 +21,7 @@ std::optional<double> Scan(WindowFunction function, const std::vector<double>& v
   return ScanWindow(function, window, arguments, &scratch);
 }
 
-// The expected values are results of Prometheus 3.14 for the same samples.
+// The expected values are the results from Prometheus 3.14 for the same samples.
 TEST(WindowScan, MatchesPrometheus) {
   EXPECT_EQ(Scan(WindowFunction::kSum, {1e16, 1, -1e16}), 1);  // compensated summation keeps the 1
   EXPECT_EQ(Scan(WindowFunction::kAvg, {1.5e308, 1.5e308}), 1.5e308);
@@ -58,7 +58,7 @@ TEST(WindowScan, NanSortsBeforeNumbersInQuantiles) {
   EXPECT_EQ(Scan(WindowFunction::kMax, {NAN, 1, NAN}), 1);
 }
 
-TEST(WindowScan, PositionsAreDividedAsInPrometheus) {
+TEST(WindowScan, DividesPositionsLikePrometheus) {
   EXPECT_EQ(PositionSeconds(1'700'000'000'123'000'000), 1700000000.123);
   EXPECT_EQ(PositionSeconds(-500'000'000), -0.5);
 }

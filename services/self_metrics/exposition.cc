@@ -21,7 +21,7 @@ bool ValidName(std::string_view name, bool colons) {
   });
 }
 
-// Samples and metadata of one metric name in a scrape.
+// Samples and metadata for one metric name in a scrape.
 struct Family {
   const std::string* help = nullptr;
   prometheus::MetricType type = prometheus::MetricType::Untyped;
@@ -44,7 +44,7 @@ prometheus::ClientMetric::Histogram Read(const Histogram& histogram) {
     out.bucket.push_back({out.sample_count, bounds[i]});
   }
   out.sample_count += histogram.count(bounds.size());
-  // The count is computed from the buckets that were read, so the output is consistent even during
+  // The count is the sum of the buckets that were read, so the output is consistent even during
   // concurrent writes.
   out.sample_sum = histogram.sum();
   return out;

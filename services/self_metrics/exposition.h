@@ -3,9 +3,9 @@
 // Components register the addresses of their instruments, or a callback that lists samples during a
 // scrape. If several components register the same name, their samples are merged into one family.
 // The types must agree, and the first help text is used. The output is sorted by name and labels.
-// Duplicate samples are omitted and counted, so the output is valid for any callback. Thread-safe.
-// Callbacks run in the scraping thread while the exposition is locked. They must be fast and must
-// not call the exposition.
+// Duplicate samples are omitted and counted, so the output is valid regardless of the callbacks.
+// Thread-safe. Callbacks run in the scraping thread while the exposition is locked. They must be
+// fast and must not call the exposition.
 #pragma once
 
 #include <cstdint>
@@ -32,8 +32,8 @@ using SampleLister = std::function<void(std::vector<Sample>*)>;
 
 class Exposition;
 
-// Unregisters the instrument or callback when it is destroyed. Its address is not used after that.
-// Must not outlive the exposition.
+// Unregisters the instrument or callback when it is destroyed. The exposition does not use the
+// address afterward. Must not outlive the exposition.
 class [[nodiscard]] Registration {
  public:
   Registration() = default;
@@ -51,7 +51,7 @@ class [[nodiscard]] Registration {
 class Exposition {
  public:
   static constexpr std::string_view kContentType = "text/plain; version=0.0.4; charset=utf-8";
-  // Maximum number of samples per family. Further samples are omitted and counted
+  // Maximum number of samples per family. Additional samples are omitted and counted
   // (pitwall_metrics_omitted_samples).
   static constexpr size_t kMaxSamplesPerFamily = 10'000;
 
@@ -87,8 +87,8 @@ class Exposition {
 };
 
 // Registers the standard process metrics of Prometheus clients (process_cpu_seconds_total,
-// process_resident_memory_bytes, …), which are read from /proc, and
-// pitwall_build_info{version,service}, which is always 1.
+// process_resident_memory_bytes, …), read from /proc, and pitwall_build_info{version,service},
+// which is always 1.
 std::vector<Registration> AddProcessMetrics(Exposition* exposition);
 Registration AddBuildInfo(Exposition* exposition, std::string_view version,
                           std::string_view service);

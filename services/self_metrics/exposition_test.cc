@@ -163,7 +163,7 @@ TEST(Exposition, SecondTypeForFamilyFails) {
   EXPECT_DEATH((void)exposition.Add("1st", "A.", {}, &gauge), "check failed");
 }
 
-TEST(Instruments, ConcurrentWritesAndReads_LoseNoUpdate) {
+TEST(Instruments, ConcurrentWritesAndReads_LoseNoUpdates) {
   Exposition exposition;
   Counter counter;
   SharedCounter shared;

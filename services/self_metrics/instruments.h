@@ -1,6 +1,6 @@
-// Instruments for process metrics that are fast enough for hot paths. Each instrument has a single
-// writing thread (relaxed load and store, no locked instruction). Any thread may read. Place
-// instruments in a struct of the component, and register their addresses with an Exposition.
+// Metric instruments that are fast enough for hot paths. Each instrument has a single writing
+// thread (relaxed load and store, no locked instruction). Any thread may read. Place instruments in
+// a struct of the component, and register their addresses with an Exposition.
 #pragma once
 
 #include <algorithm>
@@ -57,8 +57,8 @@ class Histogram {
     sum_.store(sum_.load(std::memory_order_relaxed) + value, std::memory_order_relaxed);
   }
   const std::vector<double>& bounds() const { return bounds_; }
-  // Returns the count of one bucket, not cumulative. `bucket` may equal the number of bounds, which
-  // refers to values above all bounds.
+  // Returns the non-cumulative count for one bucket. `bucket` may equal the number of bounds. That
+  // bucket counts the values above all bounds.
   uint64_t count(size_t bucket) const { return counts_[bucket].load(std::memory_order_relaxed); }
   double sum() const { return sum_.load(std::memory_order_relaxed); }
 

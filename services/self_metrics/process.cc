@@ -54,7 +54,7 @@ std::optional<double> BootTime() {
 std::optional<double> OpenFiles() {
   DIR* const dir = opendir("/proc/self/fd");
   if (dir == nullptr) return std::nullopt;
-  double count = -1;  // excludes the descriptor of the listed directory
+  double count = -1;  // excludes the descriptor of the directory being listed
   while (const dirent* entry = readdir(dir)) {
     if (entry->d_name[0] != '.') ++count;
   }

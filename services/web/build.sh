@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Build of the page: build.sh FOLDER [COMMAND…] builds it in FOLDER, with its embedded files in FOLDER/page_files.cc. With a
-# command, it runs that instead, with the sources and packages in place: build.sh FOLDER tsc --noEmit
+# Page build. build.sh FOLDER [COMMAND…] builds the page in FOLDER and writes the embedded files to FOLDER/page_files.cc.
+# With a command, it runs the command instead, with the sources and packages in place: build.sh FOLDER tsc --noEmit
 #
-# The source tree stays clean, because FOLDER gets copies of it. Requires toolchain.sh install.
+# The source tree stays clean, because the build uses copies in FOLDER. Run toolchain.sh install first.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -13,7 +13,7 @@ mapfile -t paths < <("$here/toolchain.sh" path)
 mkdir -p "$folder"
 cd "$folder"
 ln -sfn "${paths[1]}" node_modules
-# Copies instead of links, because tools resolve packages from a file's real location.
+# Copy instead of linking, because tools resolve packages from a file's real location.
 for name in src browser; do
   rm -rf "./$name"
   cp -rp "$here/$name" "$name"

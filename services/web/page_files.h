@@ -1,4 +1,4 @@
-// Files of the page, embedded by the build.
+// Page files, embedded by the build.
 #pragma once
 
 #include <span>
@@ -15,9 +15,9 @@ struct PageFile {
   std::string_view brotli;  // "" if not available
 };
 
-// Returns the files, or none if the binary was built without the page.
+// Returns the files, or an empty result if the binary was built without the page.
 std::span<const PageFile> PageFiles();
-// Returns the Content-Security-Policy of every response.
+// Returns the Content-Security-Policy for every response.
 std::string_view PagePolicy();
 
 }  // namespace pitwall::history

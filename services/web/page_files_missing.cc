@@ -1,4 +1,4 @@
-// Empty list of files, for a build with -DPITWALL_PAGE=OFF.
+// Empty list of files, for builds with -DPITWALL_PAGE=OFF.
 #include "services/web/page_files.h"
 
 namespace pitwall::history {

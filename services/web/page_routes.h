@@ -1,5 +1,5 @@
-// HTTP routes of the web page, whose files are embedded in the binary. The page uses the API like
-// any other client.
+// HTTP routes for the web page. The page's files are embedded in the binary. The page uses the API
+// like any other client.
 #pragma once
 
 #include <span>
@@ -12,11 +12,11 @@
 namespace pitwall::history {
 
 // Returns the routes: "/", "/jobs", and "/jobs/<id>" serve index.html, and "/assets/<name>-<hash>"
-// serves its assets. No route requires a token, because the files contain no data and the page must
-// show the login form.
+// serves its assets. No route requires a token: the files contain no data, and the page must show
+// the login form.
 std::vector<http::HttpRoute> PageRoutes();
 
-// Returns the routes of the given files, for tests. `files` and `policy` must outlive the routes.
+// Returns the routes for the given files, for tests. `files` and `policy` must outlive the routes.
 std::vector<http::HttpRoute> PageRoutesOf(std::span<const PageFile> files, std::string_view policy);
 
 }  // namespace pitwall::history

@@ -91,7 +91,7 @@ TEST(PageRoutes, EntityTagOfSameCoding_ReturnsNotModified) {
   EXPECT_EQ(status("\"22\"", ""), 200);
 }
 
-TEST(PageRoutes, BuildWithoutPage_ReturnsReasonAndRemedy) {
+TEST(PageRoutes, BuildWithoutPage_ReturnsReasonAndFix) {
   for (const char* path : {"/", "/jobs/x", "/assets/a-1.js"}) {
     const http::HttpResponse answer = Ask({}, path);
     EXPECT_EQ(answer.status, 503) << path;

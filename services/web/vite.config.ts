@@ -1,6 +1,6 @@
 import { defineConfig } from "vite";
 
-// All tabs share one style sheet that is loaded with the page, so a tab has nothing to preload.
+// All tabs share one style sheet that is loaded with the page, so tabs have nothing to preload.
 const noPreload = {
   name: "no-preload",
   enforce: "pre" as const,
@@ -9,7 +9,7 @@ const noPreload = {
 
 export default defineConfig({
   plugins: [noPreload],
-  // Calls of h() with children as arguments take 4 KB less than the automatic runtime's property `children`.
+  // Calls to h() with children as arguments take 4 KB less than the automatic runtime's `children` property.
   oxc: { jsx: { runtime: "classic", pragma: "h", pragmaFrag: "Fragment" } },
   worker: { format: "es" },
   build: {

@@ -1,5 +1,4 @@
-// Command `pitwall actions list`: prints the executor's decisions and actions that the log
-// contains.
+// Command `pitwall actions list`: prints the executor's decisions and actions from the log.
 #include <algorithm>
 
 #include "services/adapters/clock/system_clock.h"
@@ -45,7 +44,8 @@ Status List(const Flags& flags) {
   ASSIGN_OR_RETURN(const std::unique_ptr<Log> log, OpenLogInput(flags, &clock));
   std::vector<Listed> all;
   RETURN_IF_ERROR(ReadActions(log.get(), flags, &all));
-  // Sorts by append time, newest last. The stable sort keeps records with equal times in log order.
+  // Sorts by append time, newest last. The sort is stable, so records with equal times stay in log
+  // order.
   std::stable_sort(all.begin(), all.end(), [](const Listed& a, const Listed& b) {
     return a.append_time_ns < b.append_time_ns;
   });

@@ -1,4 +1,4 @@
-// Command `pitwall capture JOB`: requests captures of a job's ranks from the collectors and prints
+// Command `pitwall capture JOB`: requests captures for a job's ranks from the collectors and prints
 // the results.
 #include <sys/stat.h>
 
@@ -27,7 +27,7 @@ namespace {
 using Kind = FlagSpec::Kind;
 
 constexpr int64_t kPollNs = 100 * kNanosPerMilli;
-// Maximum wait for the first event of a recently started job.
+// Maximum time to wait for the first event of a recently started job.
 constexpr int64_t kAppearNs = kNanosPerSecond;
 // All collectors capture at the same time. A rank counts as unresponsive if its capture does not
 // arrive within this time after the first capture.
@@ -77,8 +77,8 @@ bool IsSocket(const std::string& path) {
   return ::stat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode);
 }
 
-// Returns the first socket path from an option or the environment. Otherwise, returns a default
-// path that exists, or "".
+// Returns the first socket path set by an option or the environment, else an existing default path,
+// else "".
 std::string SocketOf(const Flags& flags) {
   if (const auto path = flags.One("socket")) return *path;
   for (const char* flag : {"data-dir", "input"}) {
@@ -178,7 +178,8 @@ StatusOr<std::vector<RankCapture>> Await(const Flags& flags, const Wanted& wante
   }
 }
 
-// Requests, waits for, and prints the captures. Returns false if at least one rank did not reply.
+// Requests the captures, waits for them, and prints them. Returns false if at least one rank did
+// not reply.
 StatusOr<bool> Capture(const Flags& flags, const Wanted& wanted) {
   clock::SystemClock clock;
   ASSIGN_OR_RETURN(const std::string id, Ask(flags, wanted, &clock));

@@ -1,6 +1,6 @@
-// Commands of the binary. Each function returns the table of one command, or the tables of a group
-// of subcommands. Each table is defined next to its command's code. backtest/backtest_commands.h
-// declares the tables of `backtest` and `baseline`.
+// Commands of the binary. Each function returns the table for one command, or the tables for a
+// group of subcommands. Each table is defined next to its command's code.
+// backtest/backtest_commands.h declares the tables of `backtest` and `baseline`.
 #pragma once
 
 #include <string>

@@ -1,5 +1,4 @@
-// Command `pitwall export JOB`: writes a job's spans as a Perfetto trace, or a job's samples as
-// CSV.
+// Command `pitwall export JOB`: writes a job's spans as a Perfetto trace, or its samples as CSV.
 #include <algorithm>
 #include <fstream>
 #include <string>
@@ -75,7 +74,7 @@ void Summary(const Flags& flags, Json what, const std::string& text) {
   flags.Has("json") ? PrintJson(what.dump() + "\n") : PrintError(text + "\n");
 }
 
-// Converts a job name to a file name without directories.
+// Converts a job name to a file name without directory separators.
 std::string FileOf(std::string_view job) {
   std::string name;
   for (const char c : job) {

@@ -1,4 +1,4 @@
-// Access to the history for commands: options, tokens, and transport.
+// History access for commands: options, tokens, and transport.
 #pragma once
 
 #include <functional>
@@ -13,7 +13,7 @@
 
 namespace pitwall {
 
-// Returns --url and --insecure, for commands that already include TargetFlags().
+// Returns the options --url and --insecure, for commands that already include TargetFlags().
 std::vector<FlagSpec> HistoryUrlFlags();
 // Returns all options that WithHistory reads.
 std::vector<FlagSpec> HistoryFlags();
@@ -27,7 +27,7 @@ Status WithHistory(const Flags& flags,
 // the option's name.
 StatusOr<int64_t> ReadMoment(std::string_view flag, std::string_view text, int64_t now_ns);
 
-// Implement `pitwall jobs list|show|report|archive|delete` based on the history.
+// Implement `pitwall jobs list|show|report|archive|delete` using the history.
 Status ListHistoryJobs(const Flags& flags);
 Status ShowHistoryJob(const std::string& job, const Flags& flags);
 // Writes the report to the --output file, or to report-JOB.html by default. With --json but without
@@ -36,8 +36,8 @@ Status ReportHistoryJob(const std::string& job, const Flags& flags);
 Status ArchiveHistoryJob(const std::string& job, const Flags& flags);
 Status DeleteHistoryJob(const std::string& job, const Flags& flags);
 
-// Implements `pitwall jobs parameters JOB`, which prints each parameter and where its value comes
-// from.
+// Implements `pitwall jobs parameters JOB`, which prints each parameter with its value and the
+// source of the value.
 Status ListHistoryParameters(const std::string& job, const Flags& flags);
 // Implements `pitwall jobs parameter JOB RULE NAME VALUE`, which requests a new value and waits for
 // the reply.

@@ -50,9 +50,9 @@ class GrpcReader final : public IssueReader {
     return client_->Watch({.filter = filter, .from_start = true, .until_now = true},
                           [&](const WatchBatch& batch) {
                             for (const IssueEventPtr& event : batch.events) take(event);
-                            // A server that does not support until_now sends a bookmark after the
-                            // last event, which ends the watch. The first message may also be a
-                            // bookmark, so it is ignored.
+                            // If the server does not support until_now, the bookmark after the last
+                            // event ends the watch. The first message may also be a bookmark, so it
+                            // is ignored.
                             return !batch.events.empty() || std::exchange(first, false);
                           });
   }

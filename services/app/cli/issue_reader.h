@@ -42,14 +42,14 @@ class IssueReader {
   const std::vector<SilencedIssue>& silenced() const { return silenced_; }
   // See IssueSource::GetIssue.
   virtual StatusOr<std::vector<IssueEventPtr>> Get(std::string_view id) = 0;
-  // Passes every matching event that the topic currently contains to `take`, in order within each
+  // Calls `take` with every matching event that the topic currently contains, in order within each
   // partition.
   virtual Status ForEach(const IssueFilter& filter, const TakeEvent& take) = 0;
   // Returns the decisions about the event's issue and the parameter changes of its rule, oldest
   // first. Returns Unimplemented if the source does not serve actions.
   virtual StatusOr<std::vector<ActionEvent>> Actions(const IssueEvent& issue) = 0;
-  // Returns the notifications of an issue without duplicates. Returns Unimplemented if the source
-  // does not serve notifications.
+  // Returns an issue's notifications, without duplicates. Returns Unimplemented if the source does
+  // not serve notifications.
   virtual StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view issue) = 0;
   // Returns the captures for a request, or the captures that an issue triggered. The unused
   // argument must be empty. Returns Unimplemented if the source does not serve captures.

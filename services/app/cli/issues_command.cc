@@ -1,4 +1,4 @@
-// Commands `pitwall issues list|show|watch`: print issues of a running system or from a log.
+// Commands `pitwall issues list|show|watch`: print issues from a running system or a log.
 #include <map>
 #include <string>
 #include <utility>
@@ -23,7 +23,7 @@ namespace {
 
 using Kind = FlagSpec::Kind;
 
-// Options that list and watch have in common.
+// Options shared by list and watch.
 std::vector<FlagSpec> FilterOptions() {
   return {
       {"job", Kind::kOne, "ID", "only issues of this job"},
@@ -79,8 +79,8 @@ Status List(const IssueFilter& filter, bool all, bool json, IssueReader* reader)
   return OkStatus();
 }
 
-// Stores a query result in `value`. Ignores Unimplemented, which is returned by sources without
-// this query and by servers running earlier versions.
+// Stores a query result in `value`. Ignores Unimplemented errors. Sources without this query and
+// servers running earlier versions return them.
 template <typename T, typename Value>
 Status TakeIfImplemented(StatusOr<T> result, Value* value) {
   if (absl::IsUnimplemented(result.status())) return OkStatus();

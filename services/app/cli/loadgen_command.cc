@@ -1,4 +1,4 @@
-// Command `pitwall loadgen`: generates telemetry of simulated jobs with injected faults.
+// Command `pitwall loadgen`: generates telemetry for simulated jobs with injected faults.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -30,8 +30,7 @@ namespace {
 using Kind = FlagSpec::Kind;
 using loadgen::LoadPlan;
 
-// Clock for the log. Follows the simulated time, so that append times equal the simulated arrival
-// times.
+// Clock for the log. Follows the simulated time, so append times equal the simulated arrival times.
 class LoadClock final : public Clock {
  public:
   int64_t WallNs() const override { return now_ns_.load(); }
@@ -44,7 +43,7 @@ class LoadClock final : public Clock {
   clock::SystemClock system_;
 };
 
-// Sink that appends records with similar arrival times as one batch.
+// Sink that appends records with similar arrival times in one batch.
 class LogSink final : public loadgen::LoadSink {
  public:
   // `own` is null if the log uses the system clock. `pace` is null if the load is not throttled to

@@ -136,7 +136,7 @@ int Repair(const std::string& dir, bool dry_run, bool json) {
                                                       : "repaired; the log can be started")) +
           "\n");
   }
-  // With --dry-run, the exit code is the same as that of `log check`.
+  // With --dry-run, the exit code is the same as for `log check`.
   return dry_run && !repair->before.startable() ? kCheckFailed : kFine;
 }
 

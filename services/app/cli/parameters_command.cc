@@ -1,5 +1,5 @@
 // Commands `pitwall jobs parameters` and `pitwall jobs parameter`: show and change rule parameters
-// of one job.
+// for one job.
 #include <memory>
 #include <string>
 #include <vector>

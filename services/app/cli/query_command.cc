@@ -54,7 +54,7 @@ StatusOr<Range> ReadRange(const Flags& flags, int64_t now_ns, int64_t columns) {
   }
   if (range.start_ns >= range.end_ns) return InvalidArgument("--start: must be earlier than --end");
   const int64_t length = range.end_ns - range.start_ns;
-  // Each column is two dots wide. The API accepts only whole milliseconds as a step.
+  // Each column is two dots wide. The API accepts only steps in whole milliseconds.
   range.step_ns =
       std::max<int64_t>(kNanosPerMilli, length / (2 * columns) / kNanosPerMilli * kNanosPerMilli);
   if (const auto text = flags.One("step")) {

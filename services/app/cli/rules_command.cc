@@ -30,7 +30,7 @@ using Kind = FlagSpec::Kind;
 constexpr std::string_view kFilesHelp =
     "FILE is a rule file, or a shipped pack as pack:NAME. Without FILE the default pack is read.\n";
 
-// Options that all commands that compile rules have in common.
+// Options shared by all commands that compile rules.
 std::vector<FlagSpec> CompileOptions() {
   return {
       {"overrides", Kind::kOne, "FILE", "file with parameters of rules per job"},
@@ -58,8 +58,8 @@ StatusOr<plan::CostOptions> CostOptionsOf(const Flags& flags) {
   return costs;
 }
 
-// Prints one line per parameter with the job's value according to the rule files. User-set values
-// are not included; `rules status` and `jobs parameters` print them.
+// Prints one line per parameter, with the job's value according to the rule files. User-set values
+// are not included. `rules status` and `jobs parameters` print those values.
 void PrintParameters(const plan::Program& program, const std::string& job) {
   Print(Cat("parameters of job ", TerminalLine(job), "\n"));
   for (const auto& [rule, definition] : RuleDefinitionsOf(program, job, job)) {

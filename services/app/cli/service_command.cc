@@ -23,7 +23,7 @@
 namespace pitwall {
 namespace {
 
-// Returns the files that a reload reads again.
+// Returns the files that a reload rereads.
 std::vector<std::string> ReloadedFiles(const Flags& flags, const RulesConfig& rules) {
   std::vector<std::string> paths;
   if (const auto path = flags.One("config")) paths.push_back(*path);
@@ -42,7 +42,7 @@ LogLevel LogLevelOf(const std::string& name) {
   return LogLevel::kInfo;
 }
 
-// Blocks the signals that Serve waits for. Must be called before any thread starts.
+// Blocks the signals that Serve waits for. Call this before starting any thread.
 sigset_t BlockSignals() {
   sigset_t signals;
   sigemptyset(&signals);

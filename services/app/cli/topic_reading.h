@@ -1,5 +1,5 @@
 // Functions that read topics from outside the running system, for `actions list`, `issues`, `jobs`,
-// and `rules status`. Readers do not affect the services.
+// and `rules status`. Reading does not affect the services.
 #pragma once
 
 #include <functional>
@@ -22,8 +22,8 @@ bool HasLogInput(const Flags& flags);
 // `clock` must outlive the log.
 StatusOr<std::unique_ptr<Log>> OpenLogInput(const Flags& flags, Clock* clock);
 
-// Passes every record that is currently committed to `take`, in order within each partition. A
-// missing topic counts as empty. Corrupt records are skipped with a warning.
+// Calls `take` with each currently committed record, in order within each partition. A missing
+// topic counts as empty. Corrupt records are skipped with a warning.
 Status ReadTopic(Log* log, std::string_view topic,
                  const std::function<void(int32_t partition, const Record&)>& take);
 

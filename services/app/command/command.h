@@ -1,4 +1,4 @@
-// Table that describes a command: help text, options, and the function that runs the command. Each
+// Table that describes a command: its help text, its options, and the function that runs it. Each
 // table is next to its command's code, and commands.cc collects the tables.
 #pragma once
 
@@ -43,10 +43,10 @@ std::string HelpOf(const Command& command);
 // Returns the command's line in a list of commands. The summary starts at `column`.
 std::string SummaryLine(std::string_view name, std::string_view summary, size_t column);
 
-// Returns the output of `pitwall GROUP --help`, for example the list of subcommands of `jobs`.
+// Returns the output of `pitwall GROUP --help`, for example the subcommands of `jobs`.
 std::string GroupHelp(std::string_view group, const std::vector<Command>& commands);
 
-// Returns the command whose name is the longest match for the start of `arguments`, or nullptr.
+// Returns the command with the longest name that matches the start of `arguments`, or nullptr.
 const Command* FindCommand(const std::vector<Command>& commands,
                            const std::vector<std::string>& arguments);
 

@@ -1,4 +1,4 @@
-// Command-line options of one command: `--name value`, `--name=value`, or `--switch`. An option of
+// Command-line options for one command: `--name value`, `--name=value`, or `--switch`. An option of
 // kind kMany takes all values up to the next option (`--rules a.yaml b.yaml`). All other arguments
 // are positional. An unknown option is a usage error with a suggestion of the closest known option.
 #pragma once
@@ -31,7 +31,7 @@ class Flags {
   static StatusOr<Flags> Parse(const std::vector<FlagSpec>& specs,
                                const std::vector<std::string>& arguments);
 
-  // Sets the value of an option that is missing from the command line.
+  // Sets the value of an option that is absent from the command line.
   void SetDefault(std::string_view name, std::string_view value);
 
   bool Has(std::string_view name) const;
@@ -46,16 +46,16 @@ class Flags {
   std::vector<std::string> positional_;
 };
 
-// Joins groups of options into one table.
+// Joins several groups of options into one table.
 std::vector<FlagSpec> JoinOptions(std::initializer_list<std::vector<FlagSpec>> groups);
 
 // Returns an option in the form used on the command line: `--rules FILE…`.
 std::string OptionText(const FlagSpec& spec);
 
-// Wraps `text` to the width of a terminal. All lines except the first are indented to `column`.
+// Wraps `text` to the terminal width. All lines except the first are indented to `column`.
 std::string Wrapped(std::string_view text, size_t column);
 
-// Returns the help text with one entry per option, wrapped to the width of a terminal.
+// Returns the help text, with one entry per option, wrapped to the terminal width.
 std::string FlagHelp(const std::vector<FlagSpec>& specs);
 
 }  // namespace pitwall

@@ -45,7 +45,7 @@ TEST(FlagsTest, Parse_ShortName_SetsOption) {
   EXPECT_EQ(flags->positional(), std::vector<std::string>{"x"});
 }
 
-TEST(FlagsTest, Parse_InvalidOption_NamesCauseAndRemedy) {
+TEST(FlagsTest, Parse_InvalidOption_NamesCauseAndFix) {
   EXPECT_EQ(Problem({"--rulse", "a"}), "--rulse: unknown option; did you mean --rules?");
   EXPECT_EQ(Problem({"--output"}), "--output: value is missing; specify --output FILE");
   EXPECT_EQ(Problem({"--json=1"}), "--json: takes no value (got \"1\"); specify --json");

@@ -20,7 +20,7 @@ using yaml::Node;
 using yaml::Problem;
 using yaml::StrictMap;
 
-// Visitor that reads the fields from a YAML tree and collects all problems found.
+// Visitor that reads the fields from a YAML tree and collects all problems.
 class Reader final : public ConfigKeys {
  public:
   Reader(StrictMap* top, std::vector<Problem>* problems) : map_(top), problems_(problems) {}
@@ -103,7 +103,7 @@ class Reader final : public ConfigKeys {
 
 // Returns a YAML scalar that parses to exactly this string.
 std::string Scalar(std::string_view value) {
-  // A single-quoted scalar would turn a line break into a space.
+  // A single-quoted scalar would turn line breaks into spaces.
   if (HasControl(value)) {
     std::string out;
     for (const char c : value) {
@@ -120,7 +120,7 @@ std::string Scalar(std::string_view value) {
   return out + "'";
 }
 
-// Visitor that prints YAML: sections as blocks, and each item of a list on one line.
+// Visitor that prints YAML, with sections as blocks and each list item on one line.
 class Printer final : public ConfigKeys {
  public:
   std::string Take() { return std::move(out_); }
@@ -286,7 +286,7 @@ Status CheckAddresses(const Config& config) {
   for (const GatewayConfig& one : notifier.gateways)
     urls.emplace_back("notifier.gateways.url", one.url);
   for (const auto& [place, url] : urls) {
-    // A value with the form file:PATH is the location of a secret and not a URL.
+    // A value of the form file:PATH is the location of a secret, not a URL.
     if (StartsWith(url, "file:") || StartsWith(url, "env:")) continue;
     RETURN_IF_ERROR(Annotate(CheckUrlWithoutSecrets(url), place));
   }

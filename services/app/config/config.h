@@ -1,6 +1,6 @@
-// Configuration of the services: a YAML file whose values can be overridden by command-line
-// options. The parser is strict: unknown keys, wrong types, and values out of range are errors with
-// file, line, and column.
+// Configuration of the services: a YAML file, and command-line options that override its values.
+// The parser is strict: unknown keys, wrong types, and out-of-range values are errors with file,
+// line, and column.
 #pragma once
 
 #include <cstdint>
@@ -20,17 +20,17 @@ namespace pitwall {
 
 struct LogConfig {
   std::string kind = "embedded";  // embedded or kafka
-  // Settings of the embedded log.
+  // Settings for the embedded log.
   std::string fsync = "interval";  // always, interval, never
   int64_t fsync_interval_ns = 200 * kNanosPerMilli;
   int64_t segment_bytes = 64 << 20;
   int64_t retention_ns = int64_t{7} * 24 * 3600 * kNanosPerSecond;
-  // Settings of Kafka.
+  // Settings for Kafka.
   std::string brokers;
   std::map<std::string, std::string> rdkafka;
 };
 
-// Paths of the TLS files. The server reloads them when they change. TLS is disabled if
+// Paths to the TLS files. The server reloads them when they change. TLS is disabled if
 // `certificate` is empty.
 struct TlsConfig {
   std::string certificate;  // PEM chain
@@ -62,7 +62,7 @@ struct GrpcConfig {
 };
 
 struct RulesConfig {
-  std::vector<std::string> files;  // empty: the default pack
+  std::vector<std::string> files;  // if empty, the default pack
   std::string overrides;
   std::vector<std::string> baseline;  // summaries of finished jobs, or directories with summaries
   int64_t evaluation_interval_ns = 60 * kNanosPerSecond;
@@ -72,20 +72,20 @@ struct RulesConfig {
 struct JobConfig {
   std::string id;
   std::string name;
-  std::string owner;  // a user, uid:<number>, or pod:<uid>; empty: the owner of the first client
-  std::vector<std::string> members;  // other owners whose processes belong to the job
-  JobReference reference;            // empty: use the reference that the clients report
+  std::string owner;  // user, uid:<number>, pod:<uid>; if empty, owner of the first client
+  std::vector<std::string> members;  // other owners with processes that belong to the job
+  JobReference reference;            // if empty, the reference that the clients report
 };
 
 // Source from which the collector reads container exit statuses.
 struct PodsConfig {
-  std::string url;  // empty: disabled
+  std::string url;  // disabled if empty
   std::string token_file = "/var/run/secrets/kubernetes.io/serviceaccount/token";
   std::string ca_file = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
   bool owners = false;
 };
 
-// Limits on the training processes' use of the collector, in total and per owner.
+// Limits on training processes' use of the collector, in total and per owner.
 struct CollectorLimitsConfig {
   int64_t clients = 1024;
   int64_t clients_per_owner = 256;
@@ -99,31 +99,31 @@ struct CollectorLimitsConfig {
 struct CollectorConfig {
   std::string node;
   int64_t interval_ns = 500 * kNanosPerMilli;
-  std::string socket;  // empty: <data_dir>/collector.sock
+  std::string socket;  // default: <data_dir>/collector.sock
   std::string socket_mode = "0666";
-  std::string socket_group;  // empty: the system's default group
+  std::string socket_group;  // if empty, the system's default group
   CollectorLimitsConfig limits;
   std::vector<JobConfig> jobs;
   std::string drop_dir;
   PodsConfig pods;
-  std::string spool_dir;  // empty: <data_dir>/spool
+  std::string spool_dir;  // default: <data_dir>/spool
   int64_t spool_bytes = int64_t{1} << 30;
   bool gpus = true;
 };
 
 struct ProcessorConfig {
   int32_t partitions = 4;
-  std::string share;  // "<index>/<count>"; empty: all partitions
+  std::string share;  // "<index>/<count>"; if empty, all partitions
   int64_t commit_interval_ns = kNanosPerSecond;
   int64_t snapshot_interval_ns = 60 * kNanosPerSecond;
   bool clock_ticks = true;
   int64_t job_memory = int64_t{1} << 30;
-  // Set for a single start after a log was deleted, replaced, or truncated.
+  // Set this for a single start after a log was deleted, replaced, or truncated.
   bool accept_log_reset = false;
 };
 
 struct MemoryConfig {
-  int64_t budget = 0;  // in bytes; 0: a share of the process's memory limit
+  int64_t budget = 0;  // in bytes; 0 means a share of the process's memory limit
 };
 
 struct WebhookConfig {
@@ -133,12 +133,12 @@ struct WebhookConfig {
   std::vector<std::string> severities;
   std::vector<std::string> secrets;  // file:<path> or env:<NAME>
   bool from_start = false;
-  std::string notify;  // incidents, events; "": incidents, or events if notify_symptoms is set
+  std::string notify;  // incidents, events; if "", incidents, or events with notify_symptoms
   bool notify_symptoms = false;  // also notify about symptoms while their root cause is open
   std::string actions = "live";  // none, live, all
 };
 
-// Fields that all receivers except webhooks have in common.
+// Fields shared by all receivers except webhooks.
 struct ReceiverConfig {
   std::string name;
   std::vector<std::string> severities;
@@ -167,7 +167,7 @@ struct EmailConfig : ReceiverConfig {
   std::string security = "starttls";  // starttls, tls, none
   std::string user;
   std::string password;  // file:<path> or env:<NAME>
-  std::string auth;      // plain, login; "": the best mechanism that the server offers
+  std::string auth;      // plain, login; if "", the best mechanism that the server offers
   std::string ca_file;
   std::string from;
   std::vector<std::string> to;
@@ -204,18 +204,18 @@ struct NotifierConfig {
 
 struct PolicyConfig {
   std::string rule;
-  std::string mode = "dry_run";  // off, dry_run, live
+  std::string mode = "dry_run";  // off, dry_run, or live
   int64_t grace_ns = 30 * kNanosPerSecond;
 };
 
-// Pattern for jobs that the executor never stops. All non-empty globs must match.
+// Pattern for jobs that the executor never stops. A job must match all non-empty globs.
 struct ExemptConfig {
   std::string job, namespace_name, owner;
 };
 
 struct KubernetesConfig {
   bool enabled = false;
-  std::string server;  // empty: API server of the cluster in which this pod runs
+  std::string server;  // default: API server of the cluster in which this pod runs
   std::string cluster;
   std::string token_file = "/var/run/secrets/kubernetes.io/serviceaccount/token";
   std::string ca_file = "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt";
@@ -231,7 +231,7 @@ struct SlurmConfig {
 };
 
 struct StopWebhookConfig {
-  std::string url;  // empty: disabled
+  std::string url;  // disabled if empty
   std::vector<std::string> secrets;
   std::vector<std::string> platforms = {"*"};
   bool allow_insecure = false;
@@ -266,12 +266,12 @@ struct RemoteWriteConfig {
 
 struct InsightsConfig {
   bool enabled = true;  // standalone only; otherwise insights is a separate service
-  std::string dir;      // empty: <data_dir>/insights
+  std::string dir;      // default: <data_dir>/insights
   int64_t max_bytes = int64_t{20} << 30;
   int64_t retention_ns = int64_t{30} * 24 * 3600 * kNanosPerSecond;
   int64_t memory = int64_t{256} << 20;
-  std::string archive_dir;         // empty: <data_dir>/archives
-  std::string share;               // "<index>/<count>"; empty: all partitions
+  std::string archive_dir;         // default: <data_dir>/archives
+  std::string share;               // "<index>/<count>"; if empty, all partitions
   std::vector<std::string> peers;  // URLs of all shares, ordered by index
   std::string peer_ca_file;
   int64_t peer_timeout_ns = 10 * kNanosPerSecond;
@@ -281,9 +281,9 @@ struct InsightsConfig {
 struct Config {
   std::string data_dir = "pitwall-data";
   std::string log_level = "info";
-  // Interval at which files are checked for changes. 0 means that only SIGHUP triggers a reload.
+  // Interval for checking files for changes. If 0, only SIGHUP triggers a reload.
   int64_t reload_interval_ns = 0;
-  std::string external_url;  // base URL for links to the HTTP server; "": links are paths only
+  std::string external_url;  // base URL for links to the HTTP server; if "", links are paths
   MemoryConfig memory;
   LogConfig log;
   HttpConfig http;

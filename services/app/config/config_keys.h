@@ -1,5 +1,5 @@
 // Table of all configuration keys. The functions that read, print, and document the configuration
-// visit the same table, so every key that the parser accepts is also printed and documented.
+// share this table, so every key that the parser accepts is also printed and documented.
 //
 // To add a key, add a line to config_keys.cc and a field to config.h. Then run `ninja config_docs`,
 // which writes docs/configuration.md.
@@ -22,7 +22,7 @@ struct CountRange {
   std::string_view unit;  // "" or a unit such as "bytes"
 };
 
-// Visitor of configuration keys. Each call passes a key, its description, and its field. The field
+// Visitor for configuration keys. Each call passes a key, its description, and its field. The field
 // contains the default value until the key is read.
 class ConfigKeys {
  public:
@@ -40,8 +40,8 @@ class ConfigKeys {
                        std::string_view help) = 0;
   virtual void Section(std::string_view key, std::string_view help,
                        const std::function<void()>& keys) = 0;
-  // Report a problem with a key's value, or a key that is missing from its section. An empty
-  // problem means that the value is valid. Only the reading visitor implements these functions.
+  // Report a problem with a key's value, or a key missing from its section. An empty problem means
+  // that the value is valid. Only the reading visitor implements these functions.
   virtual void CheckValue(std::string_view /*key*/, const std::string& /*problem*/) {}
   virtual void CheckKey(std::string_view /*key*/, const std::string& /*problem*/) {}
 
@@ -72,14 +72,14 @@ class ConfigKeys {
                      const Sequence& items) = 0;
 };
 
-// Returns a description of the problem if the collector does not support the sampling interval, and
-// otherwise "".
+// Returns "" if the collector supports the sampling interval, and otherwise a description of the
+// problem.
 std::string IntervalProblem(int64_t interval_ns);
 
 void VisitConfig(ConfigKeys& keys, Config& config);
 // Visits the keys of the `notifier` section.
 void NotifierKeys(ConfigKeys& keys, NotifierConfig& notifier);
-// Visits a duration, which must be at least 1 ms.
+// Visits a duration of at least 1 ms.
 void Positive(ConfigKeys& keys, std::string_view key, int64_t* nanoseconds, std::string_view help);
 
 // Returns the contents of docs/configuration.md: the command-line options, and every key with its

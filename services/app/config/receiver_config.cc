@@ -101,7 +101,7 @@ StatusOr<ReceiverOptions> WebhookOf(const WebhookConfig& webhook, const Config& 
 }
 
 // Returns one receiver per cluster member, so that an unavailable member does not delay deliveries
-// to the others.
+// to other members.
 StatusOr<std::vector<ReceiverOptions>> AlertmanagersOf(const AlertmanagerConfig& one,
                                                        const Config& config,
                                                        const SecretReader& secret) {

@@ -15,8 +15,8 @@ namespace pitwall {
 using SecretReader = std::function<StatusOr<std::string>(const std::string& place)>;
 
 // Returns the receivers. Each member of an Alertmanager cluster is a separate receiver. Errors name
-// the receiver with the invalid URL, template, or matcher, or the route that refers to an unknown
-// receiver.
+// the receiver that has an invalid URL, template, or matcher, or the route that refers to an
+// unknown receiver.
 StatusOr<std::vector<notifier::ReceiverOptions>> ReceiversOf(const Config& config,
                                                              const SecretReader& secret);
 // Validates the receivers without reading their secrets.

@@ -1,4 +1,4 @@
-// Functions that read rule files and shipped packs.
+// Readers for rule files and shipped packs.
 #pragma once
 
 #include <string>
@@ -14,12 +14,12 @@ namespace pitwall {
 // binary.
 inline constexpr std::string_view kPackPrefix = "pack:";
 
-// Pack to use if no rules are configured.
+// Default pack, used if no rules are configured.
 inline constexpr std::string_view kDefaultPack = "default";
 
 // Returns the sorted names of the shipped packs.
 std::vector<std::string> PackNames();
-// Returns a shipped pack, or NotFound with a suggestion of the closest name.
+// Returns a shipped pack, or NotFound with the closest name as a suggestion.
 StatusOr<RuleSetFile> ShippedPack(std::string_view name);
 
 struct RuleSetPaths {
@@ -36,7 +36,7 @@ StatusOr<RuleSet> ReadRuleSet(const RuleSetPaths& paths, int64_t evaluation_inte
                               std::vector<lang::Inclusion>* inclusions = nullptr);
 
 // Reads and compiles new rule sets. A rule that exceeds a limit is an error. The limits do not
-// apply to rule sets that are loaded from the log.
+// apply to rule sets loaded from the log.
 StatusOr<engine::CompiledRulesPtr> CompileNewRules(const RuleSetPaths& paths,
                                                    int64_t evaluation_interval_ns,
                                                    const plan::CompileOptions& options);

@@ -119,7 +119,7 @@ TEST(RuleFiles, Baselines_Directory_ReadsNewestPerJob) {
   EXPECT_TRUE(engine::CompiledRules::Accept(*rules).status().ok());
 }
 
-// A killed writer or a full disk can leave a truncated file.
+// A killed writer or a full disk can leave behind a truncated file.
 TEST(RuleFiles, Baselines_TruncatedSummaryInDirectory_IsSkipped) {
   const std::string folder = Cat(testing::TempDir(), "/pitwall-cut-", ::getpid());
   ASSERT_TRUE(std::filesystem::create_directory(folder));

@@ -37,7 +37,7 @@ StatusOr<std::map<std::string, std::string>> ReadSecrets(std::map<std::string, s
 namespace {
 
 // Returns the range [first, second) of the user and password in a URL. A non-empty range is
-// followed by an @.
+// followed by '@'.
 std::pair<size_t, size_t> UserOf(std::string_view url) {
   const size_t scheme = url.find("://");
   const size_t begin = scheme == url.npos ? 0 : scheme + 3;

@@ -1,4 +1,4 @@
-// Secrets that the configuration references by their location.
+// Secrets that the configuration references by location.
 #pragma once
 
 #include <map>

@@ -109,7 +109,7 @@ void SetWebhooks(const Flags& flags, Config* config) {
   std::vector<WebhookConfig>& webhooks = config->notifier.webhooks;
   for (const std::string& url : flags.Many("webhook")) {
     // The notifier stores the delivery position under the webhook's name. The name depends only on
-    // the URL, so that changes to other options keep the position.
+    // the URL, so changes to other options do not affect the position.
     const std::string name = Cat("flag-", StableHashHex(url));
     if (std::none_of(webhooks.begin(), webhooks.end(),
                      [&](const WebhookConfig& w) { return w.name == name; })) {

@@ -1,5 +1,5 @@
-// Command-line options of the services, and the configuration that results from combining the
-// options with the file.
+// Command-line options of the services, and the configuration that combines the options with the
+// file.
 #pragma once
 
 #include <string>
@@ -25,7 +25,7 @@ std::vector<FlagSpec> OptionsWithoutEffect(std::string_view service);
 std::string ServicesOfOption(std::string_view option);
 
 // Reads the file specified by --config, applies the options, and validates the result. Each call
-// reads the file again.
+// rereads the file.
 StatusOr<Config> EffectiveConfig(const Flags& flags);
 
 }  // namespace pitwall

@@ -102,7 +102,7 @@ std::string RanksText(std::vector<int64_t> ranks) {
   for (size_t i = 0; i < ranks.size();) {
     size_t end = i;
     while (end + 1 < ranks.size() && ranks[end + 1] == ranks[end] + 1) ++end;
-    if (end < i + 2) end = i;  // two consecutive ranks are listed and not printed as a range
+    if (end < i + 2) end = i;  // two consecutive ranks are listed instead of printed as a range
     CatTo(out, out.empty() ? "" : ", ", ranks[i]);
     if (end > i) CatTo(out, "-", ranks[end]);
     i = end + 1;

@@ -11,8 +11,8 @@ namespace pitwall {
 
 // Returns the newest capture of each rank, sorted by job and rank.
 std::vector<RankCapture> NewestOfRanks(const std::vector<RankCapture>& captures);
-// Returns the wanted ranks that have not replied. If `wanted` is empty, all ranks that appear in
-// the captures are checked.
+// Returns the ranks in `wanted` that have not replied. If `wanted` is empty, checks all ranks that
+// appear in the captures.
 std::vector<int64_t> MissingRanks(const std::vector<RankCapture>& captures,
                                   const std::vector<int64_t>& wanted);
 // Formats ranks as "0, 2, 3". Three or more consecutive ranks are printed as "4-7".

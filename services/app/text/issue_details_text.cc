@@ -12,7 +12,7 @@ namespace {
 void Row(std::string_view name, std::string_view value, std::string* out) {
   if (value.empty()) return;
   CatTo(*out, name, std::string(name.size() < 14 ? 14 - name.size() : 1, ' '));
-  // Continuation lines are aligned with the column of the value.
+  // Continuation lines are aligned with the value column.
   for (const char c : value) {
     *out += c;
     if (c == '\n') out->append(14, ' ');

@@ -1,4 +1,4 @@
-// Text with all details of one issue, for `issues show`.
+// Text with the full details of one issue, for `issues show`.
 #pragma once
 
 #include <optional>

@@ -107,7 +107,7 @@ std::string IssueLine(const IssueEvent& event, const IssueNames& names) {
                "  job ", event.job, "  ", event.status_reason);
   }
   if (event.type == EventType::kJobChanged) return JobLine(event, job);
-  // Only issues whose end reason is cleared are printed as resolved.
+  // Only issues with the end reason "cleared" are printed as resolved.
   const std::string_view what = event.type == EventType::kIssueFound      ? "FOUND   "
                                 : event.end_reason == EndReason::kCleared ? "RESOLVED"
                                 : event.type == EventType::kIssueResolved ? "ENDED   "
@@ -115,8 +115,8 @@ std::string IssueLine(const IssueEvent& event, const IssueNames& names) {
   std::string line = Cat(TimeText(event.time_ns), "  ", what, "  ", IssueName(event), "  ",
                          event.severity, "  job ", job, "  ");
   if (event.type == EventType::kIssueResolved) {
-    // The line repeats the summary so that the line can be understood without the corresponding
-    // FOUND line.
+    // The line repeats the summary so that it can be understood without the corresponding FOUND
+    // line.
     CatTo(line, EndText(event), event.summary.empty() ? "" : ": ", event.summary, "; since ",
           TimeText(event.active_since_ns), ", lasted ",
           LastedText(event.ended_at_ns - event.active_since_ns));
@@ -144,8 +144,8 @@ std::string IncidentLine(const std::vector<IssueEventPtr>& issues, const IssueNa
                        [&](const IssueEventPtr& event) { return IssueId(*event) == id; });
   };
   // All equally likely roots are kept, including issues that no event has named as a cause yet. If
-  // a cause is found after its symptom, only the symptom's next event names the cause. A root that
-  // is not in the list counts only if the list contains no root.
+  // a cause is detected after its symptom, only the symptom's next event names the cause. A root
+  // that is not in the list counts only if the list contains no root.
   std::vector<std::string> ids;
   std::vector<IncidentIssue> candidates;
   ids.reserve(issues.size());

@@ -1,5 +1,5 @@
-// Text for `issues list` and `issues watch`. Each issue is one line, which includes the root cause
-// if the issue is a symptom.
+// Text for `issues list` and `issues watch`, with one line per issue. If the issue is a symptom,
+// the line includes the root cause.
 #pragma once
 
 #include <cstddef>
@@ -52,8 +52,8 @@ std::string LostRankText(const LostRank& lost);
 std::string IssueLine(const IssueEvent& event, const IssueNames& names);
 
 // Describes an incident in one sentence: start, job, number of issues, and root cause. A root is an
-// issue that explains other issues but has no cause of its own. Equally likely roots are listed as
-// "A or B".
+// issue that explains other issues but does not have a cause itself. Equally likely roots are
+// listed as "A or B".
 std::string IncidentLine(const std::vector<IssueEventPtr>& issues, const IssueNames& names);
 
 }  // namespace pitwall

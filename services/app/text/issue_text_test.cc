@@ -139,7 +139,7 @@ TEST(IssueLines, IncidentLine_NamesLikelyRoots) {
       IncidentLine({share(late), share(early)}, names),
       "Incident 0123456789ab of job llm began at 2026-01-01T00:00:10.000Z and has 2 issues; its "
       "root cause is Early{rank=\"2\"}.");
-  // The earlier root is chosen although the later root explains more issues.
+  // The earlier root is chosen even though the later root explains more issues.
   s1.root_cause = late.id;
   s2.root_cause = early.id;
   s3.root_cause = late.id;
@@ -157,7 +157,7 @@ TEST(IssueLines, IncidentLine_NamesLikelyRoots) {
       IncidentLine(issues, names),
       "Incident 0123456789ab of job llm began at 2026-01-01T00:00:10.000Z and has 5 issues; its "
       "root cause is Early{rank=\"2\"} (explains 1) or Late{rank=\"3\"} (explains 2).");
-  // The more severe root is chosen although the other root started earlier.
+  // The more severe root is chosen even though the other root started earlier.
   IssueEvent worse = rival;
   worse.severity = "critical";
   worse.labels = worse.labels.With("severity", "critical");

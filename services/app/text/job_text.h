@@ -19,8 +19,8 @@ std::string JobPageText(const JobRecord& job, const IssueNames& names);
 // training process …)". `rule` is a key of job.statuses. After the job has ended, the line contains
 // the verdict instead of the status.
 std::string RuleStatusLine(const JobRecord& job, const std::string& rule);
-// Returns text that names the sources of the series in a status reason, or "" if the reason does
-// not name any series.
+// Returns text that names the sources of the series in a status reason, or "" if the reason names
+// no series.
 std::string SupplyText(std::string_view reason);
 
 // Returns one line per user-set rule parameter: "  limit = 0.3  (set by act, 2026-…, request …)".

@@ -12,14 +12,13 @@ namespace {
 
 constexpr size_t kStatusesKept = 8;
 // Maximum time from the last goodbye to the end of a job: the five seconds in which a rank can
-// return, plus the adjacent ticks. If a job ends by silence, its ranks have sent no data for two
-// minutes.
+// return, plus the adjacent ticks. If a job ends due to silence, its ranks have sent no data for
+// two minutes.
 constexpr int64_t kGoodbyeToEndNs = 8 * kNanosPerSecond;
 constexpr int64_t kSilenceToEndNs = 128 * kNanosPerSecond;
 
-// Returns the time until which the job's ranks sent data, according to the job's events. This is
-// the time at which the last rank was lost or sent a goodbye. Returns kMaxPosition if the time is
-// unknown.
+// Returns the time of the last data from the job's ranks, according to the job's events: the time
+// at which the last rank was lost or sent a goodbye. Returns kMaxPosition if that time is unknown.
 int64_t DataUntil(const JobRecord& job) {
   if (!job.ended()) return kMaxPosition;
   const AttemptRecord* last = job.attempts.empty() ? nullptr : &job.attempts.rbegin()->second;
@@ -102,7 +101,7 @@ void JobsFromTopic::ApplyChange(const IssueEvent& event, JobRecord* job) {
       job->end_text = JobEndText(event.end_detail, event.summary);
       return;
   }
-  // A job that ended by silence or after its grace period may continue later under the same ID.
+  // A job that ended due to silence or after its grace period may continue later under the same ID.
   job->ended_ns = 0;
   job->end_detail = EndDetail::kNone;
   job->end_text.clear();

@@ -39,8 +39,8 @@ struct JobRecord {
   std::map<std::string, uint64_t> found;                       // number of issues found, by rule
 
   bool ended() const { return ended_ns != 0; }
-  // Returns the verdict of a rule. After a job has ended, the verdict is the last status reported
-  // while the job's ranks sent data.
+  // Returns a rule's verdict. After a job has ended, the verdict is the last status reported while
+  // the job's ranks sent data.
   RuleVerdict VerdictOf(const std::string& rule) const;
   uint64_t FoundBy(const std::string& rule) const {
     const auto at = found.find(rule);
@@ -49,8 +49,8 @@ struct JobRecord {
 };
 
 // Index built from events in partition order. Keeps the `max_jobs` jobs with the newest events. For
-// each job, the index keeps the most recently ended issues and the last eight statuses of each
-// rule. Not thread-safe.
+// each job, keeps the most recently ended issues and the last eight statuses of each rule. Not
+// thread-safe.
 class JobsFromTopic {
  public:
   explicit JobsFromTopic(size_t max_jobs = 10'000, size_t max_ended_issues = 200)

@@ -11,7 +11,7 @@ namespace {
 constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr int64_t kBeginNs = 1'767'225'600 * kSecondNs;  // 2026-01-01
 
-class JobBookTest : public testing::Test {
+class JobsFromTopicTest : public testing::Test {
  protected:
   IssueEvent& New(EventType type, int64_t at_s, std::string job = "j1") {
     event_ = IssueEvent();
@@ -60,7 +60,7 @@ class JobBookTest : public testing::Test {
   IssueEvent event_;
 };
 
-TEST_F(JobBookTest, JobPage_KilledJob_PrintsEndReasonsAndVerdicts) {
+TEST_F(JobsFromTopicTest, JobPage_KilledJob_PrintsEndReasonsAndVerdicts) {
   Change(JobChange::kStarted, 0, 1);
   Change(JobChange::kAttemptBegan, 0, 1);
   Report("p/g/A", RuleStatus::kNoData, RuleStatus::kUnknown, "no series of train_loss", 1);
@@ -108,7 +108,7 @@ TEST_F(JobBookTest, JobPage_KilledJob_PrintsEndReasonsAndVerdicts) {
 }
 
 // Between the last goodbye and the end of the job, every rule reports that its series are missing.
-TEST_F(JobBookTest, Verdict_NoDataAfterLastGoodbye_IsIgnored) {
+TEST_F(JobsFromTopicTest, Verdict_NoDataAfterLastGoodbye_IsIgnored) {
   using enum RuleStatus;
   Change(JobChange::kAttemptBegan, 0, 1);
   Report("judged", kInProgress, kUnknown, "waits", 1);
@@ -130,14 +130,14 @@ TEST_F(JobBookTest, Verdict_NoDataAfterLastGoodbye_IsIgnored) {
             "(train_loss: sent by the training process (Python client))");
   EXPECT_EQ(RuleStatusLine(job, "lost"),
             "NoData         lost  since 2026-01-01T00:01:00.000Z  no series of y");
-  // The verdict is the previous status, which the Stopped event contains.
+  // The verdict is the previous status from the Stopped event.
   EXPECT_EQ(job.VerdictOf("removed").status, kNoIssuesFound);
   EXPECT_EQ(job.VerdictOf("short").status, kNoData);
   EXPECT_EQ(job.VerdictOf("unheard of").status, kUnknown);
 }
 
 // One job ended because its ranks became silent, and another because its last rank was killed.
-TEST_F(JobBookTest, Verdict_NoDataAfterSilenceOrDeath_IsIgnored) {
+TEST_F(JobsFromTopicTest, Verdict_NoDataAfterSilenceOrDeath_IsIgnored) {
   using enum RuleStatus;
   for (const EndDetail detail : {EndDetail::kSilent, EndDetail::kDied}) {
     const int64_t end = detail == EndDetail::kSilent ? 220 : 1010;
@@ -153,7 +153,7 @@ TEST_F(JobBookTest, Verdict_NoDataAfterSilenceOrDeath_IsIgnored) {
   }
 }
 
-TEST_F(JobBookTest, Find_JobContinuesAfterEnd_IsRunning) {
+TEST_F(JobsFromTopicTest, Find_JobContinuesAfterEnd_IsRunning) {
   Change(JobChange::kStarted, 0, 1);
   Change(JobChange::kEnded, 5, 1, EndDetail::kSilent);
   EXPECT_TRUE((*book_.Find("j1"))->ended());
@@ -162,7 +162,7 @@ TEST_F(JobBookTest, Find_JobContinuesAfterEnd_IsRunning) {
   EXPECT_EQ((*book_.Find("j1"))->end_detail, EndDetail::kNone);
 }
 
-TEST_F(JobBookTest, Find_AmbiguousNameOrPrefix_Fails) {
+TEST_F(JobsFromTopicTest, Find_AmbiguousNameOrPrefix_Fails) {
   Change(JobChange::kStarted, 0, 1, EndDetail::kNone, "aa1");
   Change(JobChange::kStarted, 1, 1, EndDetail::kNone, "aa2");
   EXPECT_EQ((*book_.Find("aa2"))->id, "aa2");
@@ -174,7 +174,7 @@ TEST_F(JobBookTest, Find_AmbiguousNameOrPrefix_Fails) {
   EXPECT_TRUE(absl::IsInvalidArgument(book_.Find("").status()));
 }
 
-TEST_F(JobBookTest, TooManyJobsOrIssues_EvictsOldest) {
+TEST_F(JobsFromTopicTest, TooManyJobsOrIssues_EvictsOldest) {
   for (int i = 0; i < 5; ++i) Change(JobChange::kStarted, i, 1, EndDetail::kNone, Cat("job", i));
   ASSERT_EQ(book_.Jobs().size(), 3u);
   EXPECT_EQ(book_.Jobs()[0]->id, "job2");

@@ -1,5 +1,4 @@
-// Markdown page that documents the rules of a program. docs/rules.md is this page for the shipped
-// packs.
+// Markdown page that documents a program's rules. docs/rules.md is this page for the shipped packs.
 #pragma once
 
 #include <string>
@@ -10,8 +9,8 @@
 namespace pitwall {
 
 // Returns one section per pack and one subsection per alert. A subsection contains the texts, the
-// expression, required metrics, parameters with units and defaults, and explained issues. A table
-// of the pack's recording rules follows the alerts.
+// expression, the required metrics, the parameters with units and defaults, and the explained
+// issues. A table of the pack's recording rules follows the alerts.
 std::string RulesAsMarkdown(const plan::Program& program);
 
 // Converts a template to prose. Each action becomes a placeholder in angle brackets: "GPU {{

@@ -1,4 +1,4 @@
-// Text that lists the rules of a program, for `rules list`.
+// Text that lists a program's rules, for `rules list`.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Route handlers, private to this folder. A handler reads the request parameters, queries the
+// Route handlers, private to this folder. Each handler reads the request parameters, queries the
 // history, and writes JSON.
 #pragma once
 
@@ -17,11 +17,11 @@ struct ApiCall {
   Parameters& parameters;
 
   const History& history() const { return *options.history; }
-  // Returns the job selected by the parameter `job`.
+  // Returns the job selected by the `job` parameter.
   StatusOr<JobLifePtr> Job() const { return history().FindJob(parameters.Text("job")); }
 };
 
-// Returns the time range that contains all data of a job.
+// Returns the time range that contains all of a job's data.
 TimeRange WholeOf(const JobOverview& job);
 
 using Answer = StatusOr<http::HttpResponse>;

@@ -79,7 +79,7 @@ std::vector<ParameterRule> RulesOf(const ApiRoute& route) {
     rule.name = word;
     out.push_back(rule);
   }
-  // Every query about a job accepts the parameter `at`, a point in time.
+  // Every query about a job accepts the `at` parameter, a point in time.
   if (route.method == "GET" && !out.empty() && out[0].name == "job") out.push_back({"at"});
   return out;
 }

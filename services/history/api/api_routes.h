@@ -24,7 +24,7 @@ namespace pitwall::history {
 
 inline constexpr std::string_view kApiPrefix = "/api/pitwall/v1";
 
-// Options of the API. The caller owns the pointers, and the objects must outlive the server.
+// API options. The caller owns the objects behind the pointers, which must outlive the server.
 struct ApiOptions {
   const History* history = nullptr;
   HistoryAdmin* keeper = nullptr;  // if null, deletion and archiving are disabled
@@ -40,8 +40,8 @@ struct ApiOptions {
   // Appends a request to pitwall.actions. A request to change an interval is also appended to
   // pitwall.control. If the function is empty, action requests are disabled.
   std::function<Status(const ActionEvent& request)> request_action;
-  // Checks that the loaded rules have this parameter. If the function is empty, parameters are not
-  // checked.
+  // Checks that the loaded rules have the given parameter. If the function is empty, parameters are
+  // not checked.
   std::function<Status(const ParameterChange& change)> check_parameter;
   // Returns the silence that applies to an open issue. If the function is empty, silences are
   // unknown.
@@ -51,7 +51,7 @@ struct ApiOptions {
 // Returns the routes. The handlers are thread-safe.
 std::vector<http::HttpRoute> Routes(const ApiOptions& options);
 
-// A route and its parameters, for the test that compares routes with the OpenAPI file.
+// Route with its parameters, for the test that compares routes against the OpenAPI file.
 struct RouteRule {
   std::string_view method;
   std::string_view path;  // without the prefix

@@ -1,4 +1,4 @@
-// Tests the responses of the routes to valid and invalid requests.
+// Tests for the routes' responses to valid and invalid requests.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -91,7 +91,7 @@ TEST_F(Api, TimesAreStringsAndNonFiniteNumbersAreNull) {
   EXPECT_EQ(TextAt(answer, "series/0/values/7"), "null");  // NaN
   EXPECT_EQ(TextAt(answer, "series/0/values/8"), "null");  // +Inf
   EXPECT_EQ(TextAt(answer, "series/0/steps"), "null");
-  // Events have the same format as in their topic.
+  // Events have the same format as in the issues topic.
   const http::HttpResponse issue = Get("/issues?job=job-1&state=ended");
   EXPECT_EQ(TextAt(Parsed(issue), "issues/0/value"), "null");
   EXPECT_EQ(TextAt(Parsed(issue), "issues/0/event/data/value"), "NaN");
@@ -288,7 +288,7 @@ TEST_F(Api, FiltersIssuesAndReturnsTheirEvents) {
   EXPECT_EQ(total(""), "2");
   EXPECT_EQ(total("state=open"), "1");
   EXPECT_EQ(total("state=ended"), "1");
-  // The last event of the issue has no threshold.
+  // The issue's last event has no threshold.
   EXPECT_EQ(TextAt(Parsed(Get("/issues?job=job-1&state=ended")), "issues/0/threshold"), "0.5");
   EXPECT_EQ(total("rule=Alert"), "1");
   EXPECT_EQ(total("severity=critical"), "0");

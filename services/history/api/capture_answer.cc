@@ -1,4 +1,4 @@
-// Handler that requests stack captures of a job's ranks from the collectors.
+// Handler that requests stack captures for a job's ranks from the collectors.
 #include "services/base/text/strings.h"
 #include "services/history/api/answers.h"
 #include "services/history/api/json_fields.h"

@@ -14,7 +14,7 @@
 namespace pitwall::history {
 namespace {
 
-// Event names, indexed by Change::Topic.
+// Event names by Change::Topic.
 constexpr std::array<std::string_view, 7> kTopics = {"job",    "samples", "issue",       "status",
                                                      "action", "capture", "notification"};
 // Maximum number of changes read from the history at a time.

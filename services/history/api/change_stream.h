@@ -18,7 +18,7 @@ struct ChangeFilter {
   std::set<Change::Topic> topics;           // if empty, all topics are selected
 };
 
-// Event stream of one client. It buffers only the newest sample time per job, for half a second.
+// Event stream for one client. It buffers only the newest sample time per job, for half a second.
 // Changes that the client has not read stay in the history. If the history has dropped some of
 // them, the client gets a resync event.
 class ChangeStream final : public http::ResponseStream {
@@ -39,7 +39,7 @@ class ChangeStream final : public http::ResponseStream {
   void Take(const Change& change, std::string* out);
   void FlushSamples(std::string* out);
   void Write(const Change& change, std::string* out) const;
-  // Writes the position as an ID without data, so that the client can resume from this position.
+  // Writes the position as an ID without data, so that the client can resume from there.
   void WritePlace(std::string* out) const;
 
   const History* const history_;

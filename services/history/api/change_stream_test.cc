@@ -1,4 +1,4 @@
-// Tests server-sent events, and sessions over a real server.
+// Tests for server-sent events, and for sessions on a real server.
 #include "services/history/api/change_stream.h"
 
 #include <gmock/gmock.h>
@@ -87,7 +87,7 @@ TEST_F(Stream, SendsNewestSampleTimeTwicePerSecond) {
   const std::string text = stream.Pull();
   EXPECT_THAT(EventsIn(text), ::testing::ElementsAre("3:samples", "4:samples"));
   EXPECT_THAT(text, HasSubstr(Cat("\"time_ns\":\"", AtSecond(2), "\",\"event\":null")));
-  // IDs must increase, so delayed samples are sent before later changes.
+  // IDs must increase, so delayed sample times are sent before later changes.
   history_.Publish(SamplesOf("a"));
   history_.Publish(IssueOf("a"));
   EXPECT_THAT(EventsIn(stream.Pull()), ::testing::ElementsAre("5:samples", "6:issue"));

@@ -56,7 +56,7 @@ void WriteColumn(std::string_view key, const ChartColumn& column, double ChartRo
   out->Numbers(values);
 }
 
-// Estimated size of a row, which consists of a quoted time and three mostly short numbers.
+// Estimated size of a row: a quoted time and three mostly short numbers.
 constexpr size_t kRowBytes = 50;
 
 constexpr double ChartRow::*kMembers[] = {&ChartRow::min, &ChartRow::max, &ChartRow::last};

@@ -22,7 +22,7 @@ uint64_t FoundIn(const JobOverview& job) {
   return out;
 }
 
-// Writes the fields of a job as in lists, without the braces.
+// Writes the fields of a job as they appear in lists, without the braces.
 void WriteJobFields(const JobOverview& job, const ApiOptions& options, JsonWriter* out) {
   TextField("id", job.id, out);
   TextField("name", job.name, out);
@@ -145,7 +145,7 @@ void WriteSummary(const JobSummary& summary, JsonWriter* out) {
   out->EndObject();
 }
 
-// Values of the parameter `sort`, in the same order as JobSort.
+// Values of the `sort` parameter, in the same order as JobSort.
 enum class JobSort { kLast, kStarted, kName, kIssues, kSamples, kBytes };
 constexpr std::array<std::string_view, 6> kSorts = {"last",   "started", "name",
                                                     "issues", "samples", "bytes"};
@@ -175,7 +175,7 @@ Status NeedsKeeper(const ApiOptions& options) {
                    "job: the history of this server is read-only; use the server that writes it");
 }
 
-// Returns true if the text is a single folder name without separators and without a leading dot.
+// Returns true if the text is a single folder name with no separators or leading dot.
 bool IsFolderName(std::string_view name) {
   return !name.empty() && name.size() <= 128 && name[0] != '.' &&
          std::all_of(name.begin(), name.end(), [](char c) {
@@ -262,8 +262,8 @@ Answer AnswerJob(const ApiCall& call) {
 Answer DeleteJob(const ApiCall& call) {
   RETURN_IF_ERROR(NeedsKeeper(call.options));
   ASSIGN_OR_RETURN(const JobLifePtr job, call.Job());
-  // A prefix or a name may match another job later. An irreversible action therefore requires the
-  // complete ID.
+  // A prefix or name may match a different job later, so irreversible actions require the complete
+  // ID.
   if (call.parameters.Text("job") != job->id) {
     return InvalidArgument(Cat("job: must be a complete job ID (got ",
                                Quote(call.parameters.Text("job")), "); use ", Quote(job->id)));

@@ -1,4 +1,4 @@
-// Writers of JSON fields for the API (docs/api.md, "Rules for all routes").
+// Writers for JSON fields in the API (docs/api.md, "Rules for all routes").
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ void WriteNs(int64_t ns, JsonWriter* out);
 void NsField(std::string_view key, int64_t ns, JsonWriter* out);
 // Writes a point in time, or null for 0 (unknown).
 void TimeField(std::string_view key, int64_t unix_ns, JsonWriter* out);
-// Writes an index, or null if the index is negative because there is no rank or no step.
+// Writes an index, or null if the index is negative (no rank or no step).
 void IndexField(std::string_view key, int64_t index, JsonWriter* out);
 void TextField(std::string_view key, std::string_view text, JsonWriter* out);
 void CountField(std::string_view key, uint64_t count, JsonWriter* out);

@@ -1,4 +1,4 @@
-// Tests that the OpenAPI file matches the routes, and that every response matches its schema.
+// Tests that the OpenAPI file matches the routes and that every response matches its schema.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -38,7 +38,7 @@ class OpenApi : public ApiTest {
     const yaml::Node* operation = at == nullptr ? nullptr : at->Find(Lower(method));
     return operation == nullptr ? kNone : *operation;
   }
-  // Returns the schema of a JSON response with status 200, or the schema of an error.
+  // Returns the schema for a JSON response with status 200, or the schema for an error.
   const yaml::Node* SchemaOf(const yaml::Node& operation, std::string_view status) const {
     const yaml::Node& response = check_.Resolve(*operation.Find("responses")->Find(status));
     const yaml::Node* json = response.Find("content")->Find("application/json");

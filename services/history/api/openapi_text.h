@@ -1,4 +1,4 @@
-// Text of openapi.yaml, which is embedded at build time.
+// Text of openapi.yaml, embedded at build time.
 #pragma once
 
 #include <string_view>

@@ -14,7 +14,7 @@ namespace pitwall::history {
 namespace {
 
 constexpr size_t kMaxSelectors = 64;
-// Maximum length of a value that is quoted in an error.
+// Maximum length of a value quoted in an error.
 constexpr size_t kMaxShown = 80;
 
 std::string Shown(std::string_view value) {

@@ -1,5 +1,5 @@
-// Strict reader of request parameters. An unknown, repeated, or malformed parameter causes an error
-// that contains the parameter, the cause, and the accepted values.
+// Strict reader for request parameters. An unknown, repeated, or malformed parameter causes an
+// error that states the parameter, the cause, and the accepted values.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace pitwall::history {
 
-// A parameter that a route accepts.
+// Parameter that a route accepts.
 struct ParameterRule {
   std::string_view name;
   bool required = false;
@@ -41,7 +41,7 @@ class Parameters {
   int64_t Moment(std::string_view name, int64_t fallback);
   // Reads from_step and to_step.
   void Steps(int64_t* from_step, int64_t* to_step);
-  // Reads `match`, which contains selectors in PromQL syntax.
+  // Reads the selectors, in PromQL syntax, from `match`.
   std::vector<Selector> Selectors();
 
   void Fail(const Status& fault);
@@ -56,13 +56,13 @@ class Parameters {
   Status status_;
 };
 
-// One page of a list: rows [begin, end) of `total`.
+// One page of a list with `total` rows: rows [begin, end).
 struct Page {
   size_t begin = 0;
   size_t end = 0;
   std::string next;  // token of the next page; "" on the last page
 };
-// Values of the parameters `limit` and `page`.
+// Values of the `limit` and `page` parameters.
 struct PageRequest {
   size_t limit = 0;
   size_t begin = 0;

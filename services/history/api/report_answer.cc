@@ -11,7 +11,7 @@
 namespace pitwall::history {
 namespace {
 
-// Keeps the characters of a job ID that are safe in a file name within a header.
+// Keeps only those characters of a job ID that are safe in a file name within a header.
 std::string FileNameOf(std::string_view job) {
   std::string out;
   for (const char c : job.substr(0, 100)) {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMaxSamples = 1'000'000;
 constexpr size_t kMaxChartSeries = 1000;
-// Maximum number of cells in a heat map, for example 2,048 rows times 2,000 columns.
+// Maximum number of cells in a heat map, for example 2,048 rows by 2,000 columns.
 constexpr size_t kMaxCells = 4'096'000;
 
 std::string_view KindName(SeriesKind kind) {

@@ -45,7 +45,7 @@ StatusOr<std::string> TokenOf(const http::HttpRequest& request) {
   if (StartsWith(header, "Bearer ")) return std::string(header.substr(7));
   if (request.body.empty())
     return InvalidArgument("body: missing; send {\"token\": \"…\"}, or the Authorization header");
-  // The body contains a secret, so errors must not quote the body.
+  // The body contains a secret, so errors must not quote it.
   const auto body = cloudevents::JsonReader::Parse(request.body, kMaxBodyBytes);
   const Status malformed = InvalidArgument("body: must be a JSON object like {\"token\": \"…\"}");
   if (!body.ok()) return malformed;

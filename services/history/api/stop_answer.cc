@@ -1,5 +1,5 @@
-// Handlers that request to stop a job (by the executor), to change a sampling interval (by the
-// collectors on the job's nodes), or to change a rule parameter (by the processor).
+// Handlers for requests to stop a job (performed by the executor), to change a sampling interval
+// (by the collectors on the job's nodes), or to change a rule parameter (by the processor).
 #include <array>
 #include <cmath>
 #include <utility>

@@ -56,7 +56,7 @@ void FlushInput::FindTables() {
   tables_ = std::move(merged);
 }
 
-// New modes are numbered in the order of the head's tables and the rows in these tables.
+// New modes are numbered in the order of the head's tables and the rows within them.
 Status FlushInput::FindModes() {
   const std::vector<std::string>& names = head_->modes().all();
   const auto is_new = [this](const std::string& name) { return modes_.Find(name) < 0; };

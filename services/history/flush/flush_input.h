@@ -1,4 +1,4 @@
-// Content of a window to be sealed: the rows in memory and the rows of an earlier segment. Tables
+// Contents of a window to be sealed: the rows in memory and the rows in an earlier segment. Tables
 // are unpacked one at a time, so a whole window is never in memory.
 #pragma once
 
@@ -40,7 +40,7 @@ class FlushInput {
   // Returns the heartbeats sorted by (source, boot, promise, sequence). Returns DataLoss if the
   // segment is damaged.
   StatusOr<std::vector<Heartbeat>> ReadHeartbeats() const;
-  // Returns the sequence numbers of the batches with content in this window.
+  // Returns the sequence numbers of the batches that have content in this window.
   const std::map<OriginKey, SequenceRanges>& seen() const { return seen_; }
 
  private:

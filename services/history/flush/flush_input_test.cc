@@ -1,5 +1,5 @@
-// Tests sealing of windows whose tables and labels have different orders. The reference computation
-// has all tables in memory.
+// Tests for sealing windows in which tables and labels have different orders. The reference
+// computation keeps all tables in memory.
 #include "services/history/flush/flush_input.h"
 
 #include <gmock/gmock.h>
@@ -32,8 +32,8 @@ OriginPtr OriginAt(int rank, std::string_view boot) {
       Origin{Cat("rank-", rank, "@n"), std::string(boot), "n", rank, SourceKind::kRank});
 }
 
-// In the order of sources, "rank-10@" sorts before "rank-1@", but rank label "1" sorts before "10".
-// One metric has no rank label, so all sources share its series.
+// In source order, "rank-10@" precedes "rank-1@", but in label order, rank "1" precedes "10". One
+// metric has no rank label, so all sources share its series.
 Schema SchemaOfRank(int rank, bool wide) {
   const std::string of = Cat(rank);
   std::vector<Labels> labels = {{{"__name__", "loss"}, {"rank", of}},
@@ -43,7 +43,7 @@ Schema SchemaOfRank(int rank, bool wide) {
   return SchemaOf(1, std::move(labels));
 }
 
-// Rows, spans, and heartbeats of twelve ranks. Some ranks restart or change their schema.
+// Rows, spans, and heartbeats from twelve ranks. Some ranks restart or change their schema.
 class Sent {
  public:
   explicit Sent(uint64_t seed, int ranks = 12) : random_(seed) {
@@ -128,7 +128,7 @@ class FlushInputTest : public ::testing::Test {
     EXPECT_TRUE(segment.ok()) << segment.status();
     return *segment;
   }
-  // Returns the checksums of all pages by table. Heartbeat runs are excluded, because a seal may
+  // Returns the checksums of all pages by table. Heartbeat runs are excluded, because sealing may
   // split a run.
   std::vector<std::string> PagesOf(const std::string& name) const {
     std::vector<std::string> out;
@@ -160,7 +160,7 @@ std::string BytesOf(const std::vector<RollupRow>& rows) {
   return out.Take();
 }
 
-// Content of the metric pages, read without opening the segment.
+// Contents of the metric pages, read without opening the segment.
 struct PagedSummaries {
   std::map<uint32_t, std::vector<RollupRow>> rows;  // by series number in the set
   std::map<uint32_t, SeriesExtent> extents;         // by series number in the set
@@ -206,7 +206,7 @@ void ExpectSummariesOf(const std::vector<RowTable>& tables, const Segment& segme
   SeriesMerger merger(views, &set);
   ASSERT_TRUE(merger.Prepare().ok());
   const PagedSummaries paged = ReadPages(segment, &set);
-  // The segment has finest rollups only if the window has no rows.
+  // The segment contains the finest rollups only if the window has no rows.
   std::vector<StoredSeries> stored;
   ASSERT_TRUE(segment->ReadSeries(&set, &stored).ok());
   std::map<uint32_t, const StoredSeries*> by_series;
@@ -332,8 +332,7 @@ TEST_F(FlushInputTest, FlippedBitIsDetected) {
     const Status status = read.ok() ? (*read)->CheckAll() : read.status();
     EXPECT_TRUE(absl::IsDataLoss(status)) << at << " of " << whole.size() << ": " << status;
     EXPECT_NE(status.message().find(path), std::string::npos) << status;
-    // Reading metric pages without the segment either returns correct content or reports the
-    // damage.
+    // Reading metric pages without the segment returns correct content or reports the damage.
     const std::string content = SpansOf(MetricPages(path, facts, nullptr));
     if (content == totals) continue;
     ++of_pages;
@@ -386,8 +385,7 @@ TEST_F(FlushInputTest, SchemaMissingFromPoolIsReadFromSegment) {
       absl::IsDataLoss(WindowSegment::Open(segment->path(), &facts, {nullptr, &none}).status()));
 }
 
-// The order in which the two tables introduce modes differs from the order in which the window
-// received them.
+// The two tables introduce modes in a different order than the window received them.
 TEST_F(FlushInputTest, RowsKeepTheirModes) {
   const OriginPtr a = OriginAt(0, "a"), b = OriginAt(1, "a");
   const SharedSchema schema(SchemaOfRank(0, false));
@@ -416,7 +414,7 @@ TEST_F(FlushInputTest, RowsKeepTheirModes) {
   }
   EXPECT_THAT(modes,
               ElementsAre(ElementsAre("train", "test", "eval"), ElementsAre("eval", "train", "")));
-  // Modes are numbered by table and then by row, even though the mode of b arrived first.
+  // Modes are numbered by table and then by row, even though b's mode arrived first.
   EXPECT_THAT(segment->modes().all(), ElementsAre("", "train", "eval", "test"));
 }
 

@@ -1,4 +1,4 @@
-// Compares metric pages with old segments of the same window.
+// Compares metric pages against old segments of the same window.
 #include "services/history/segments/metric_pages.h"
 
 #include <gmock/gmock.h>
@@ -46,7 +46,7 @@ class MetricPagesTest : public ::testing::Test {
   }
   ~MetricPagesTest() override { std::filesystem::remove_all(dir_); }
 
-  // Opens the old segment and seals its window again.
+  // Opens the old segment and reseals its window.
   void SealAgain() {
     former_ = *WindowSegment::Open(kFormer, nullptr);
     ASSERT_EQ(former_->facts().metrics.bytes, 0U);
@@ -70,7 +70,7 @@ class MetricPagesTest : public ::testing::Test {
       visit(cursor.schemas(), of);
     }
   }
-  // Returns the rows of each series as bytes, by labels.
+  // Returns each series' rows as bytes, keyed by labels.
   std::map<std::string, std::string> Rows(const std::vector<std::string_view>& names) const {
     std::map<uint64_t, const Schema*> schemas;
     for (const SharedSchema& schema : former_->schemas()) schemas[schema->id] = &*schema;
@@ -118,7 +118,7 @@ TEST_F(MetricPagesTest, PagesMatchOldSegment) {
       });
   EXPECT_TRUE(status.ok()) << status;
   EXPECT_EQ(read, spreads.size());
-  // The pages can also be found by opening the segment, for example after the catalog was lost.
+  // The pages can also be found by opening the segment, for example if the catalog was lost.
   const auto again = *WindowSegment::Open(path_, nullptr);
   EXPECT_EQ(again->facts().metrics.offset, facts_.metrics.offset);
   EXPECT_EQ(again->facts().metrics.crc, facts_.metrics.crc);

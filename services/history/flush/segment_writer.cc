@@ -92,10 +92,10 @@ Status WriteHeartbeats(const std::vector<Heartbeat>& beats, SegmentBuilder* w) {
   });
 }
 
-// Approximate size of a schema page. Labels repeat across schemas, and a page is read as a whole.
+// Approximate size of a schema page. Labels repeat across schemas, and pages are read as a whole.
 constexpr size_t kSchemaPageBytes = size_t{1} << 20;
 
-// Location of a schema in the segment, as stored in the segment's description.
+// Location of a schema in the segment, as stored in the description.
 struct SavedSchema {
   SchemaPool::Saved saved;
   size_t page = 0;

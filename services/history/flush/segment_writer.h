@@ -1,4 +1,4 @@
-// Writer of sealed windows.
+// Writer for sealed windows.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ namespace pitwall::history {
 // Hints for column encodings that carry over from window to window, by (source, schema).
 using SegmentHints = std::map<std::pair<std::string, uint64_t>, std::vector<blocks::FormHint>>;
 
-// Writes a window by reading one table after another. The caller sets job, window, generation, and
-// has_rows in `facts`; the function sets the remaining fields. If the window has no rows, finer
+// Writes a window by reading one table at a time. The caller sets job, window, generation, and
+// has_rows in `facts`, and the function sets the remaining fields. If the window has no rows, finer
 // rollups are written instead.
 Status WriteWindow(const std::string& path, const FlushInput& window, SegmentHints* hints,
                    SegmentMeta* facts, const std::shared_ptr<files::DiskFaults>& faults);

@@ -1,8 +1,8 @@
 // Tests segments of versions 1 to 3, which were written before decisions 65, 73, and 83. They
 // contain one rank and its node: 10 minutes of `loadgen` with one job of the `small` shape of
-// insights_performance (seed 1). segment-1.tsv was generated from the batches of that load, without
-// the store. It has one line per series and per span name, with the number of entries and an FNV-1a
-// hash of all entries.
+// insights_performance (seed 1). segment-1.tsv was generated directly from the batches of that
+// load, without the store. It has one line per series and one per span name, each with the number
+// of entries and an FNV-1a hash of all entries.
 #include "services/history/segments/window_segment.h"
 
 #include <gtest/gtest.h>
@@ -29,7 +29,7 @@ namespace {
 
 using Segment = std::shared_ptr<const WindowSegment>;
 
-// All content of a segment.
+// Complete contents of a segment.
 struct WindowRows {
   std::vector<RowTable> tables;
   SpanList spans;
@@ -143,8 +143,7 @@ class Digest {
   uint64_t hash_ = 14'695'981'039'346'656'037U;
 };
 
-// Returns lines in the format of segment-1.tsv. They cover the received data, without derived
-// series.
+// Returns lines in the format of segment-1.tsv. They cover the received data but no derived series.
 std::vector<std::string> LinesOf(const WindowRows& window) {
   std::map<std::string, std::vector<std::array<int64_t, 4>>> samples;  // by source and series
   for (const RowTable& table : window.tables) {

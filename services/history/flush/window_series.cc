@@ -14,7 +14,7 @@ using store::ColumnRows;
 using store::TableKind;
 using enum store::ColumnType;
 
-// Number of series per row group. Reading the rollups of one series unpacks its whole group.
+// Number of series per row group. Reading one series' rollups unpacks the whole group.
 constexpr size_t kSeriesOfGroup = 128;
 constexpr size_t kWaitingBytes = size_t{64} << 20;
 

@@ -1,5 +1,5 @@
-// Rollups of a window's series and spreads of its metrics, computed while the window's tables are
-// read one after another. Private to this folder.
+// Rollups of a window's series and spreads of its metrics, computed while reading the window's
+// tables one at a time. Private to this folder.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@
 
 namespace pitwall::history {
 
-// Values of series that cannot be added yet. Up to a limit, the values stay in memory; further
-// values go to an unnamed file. If the file cannot be written, the values stay in memory.
+// Values of series that cannot be added yet. Up to a limit, the values stay in memory. Values
+// beyond the limit go to an unnamed file, or stay in memory if the file cannot be written.
 class WaitingValues {
  public:
   WaitingValues(std::string path, std::shared_ptr<files::DiskFaults> faults, size_t most_bytes)
@@ -46,8 +46,8 @@ class WaitingValues {
   std::shared_ptr<MemTableFile> file_;
 };
 
-// Spreads with a deterministic order of additions. The series of each spread are added in label
-// order, regardless of their order of arrival.
+// Spreads with a deterministic addition order. The series of each spread are added in label order,
+// regardless of their arrival order.
 class SpreadsInOrder {
  public:
   // `order` lists all series in label order.
@@ -73,15 +73,14 @@ class SpreadsInOrder {
 
 class WindowSeries {
  public:
-  // `tables` must be in the order in which Add will be called. If `fine` is set, the finest rollups
+  // `tables` must be in the order of the later calls to Add. If `fine` is set, the finest rollups
   // are computed too.
   static StatusOr<std::unique_ptr<WindowSeries>> Of(const std::vector<FlushInput::Table>& tables,
                                                     bool fine, const std::string& path,
                                                     std::shared_ptr<files::DiskFaults> faults);
   // Adds all rows of the table.
   Status Add(size_t table, RowTable rows);
-  // Writes the summaries. Call this after all tables were added. `totals` covers the window's
-  // spans.
+  // Writes the summaries. Call this after adding all tables. `totals` covers the window's spans.
   Status Write(const std::vector<FlushInput::Table>& tables,
                const std::optional<std::vector<OperatorTotal>>& totals, SegmentBuilder* w,
                SegmentMeta* facts);
@@ -94,7 +93,7 @@ class WindowSeries {
     SeriesExtent extent;
     std::string rollups;
   };
-  // Tables that are connected by shared series.
+  // Tables connected by shared series.
   struct Family {
     size_t last = 0;             // last table of the family
     std::vector<RowTable> held;  // columns that occur in several tables

@@ -13,8 +13,8 @@ namespace {
 constexpr size_t kPackedRows = 120;
 constexpr size_t kPackedBytes = size_t{256} << 10;
 constexpr size_t kMinRows = 8;  // fewer rows do not compress well
-// Minimum size of rows that are moved to the file. For fewer bytes, recording their location in the
-// file would not pay off.
+// Minimum size of rows that are moved to the file. Moving fewer bytes would not save enough memory
+// to pay for recording their location.
 constexpr size_t kMinBytes = size_t{4} << 10;
 
 bool WorthMoving(const TailRows& rows) {

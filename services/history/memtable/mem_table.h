@@ -1,4 +1,4 @@
-// Unsealed part of a window. Rows are kept in order of arrival, and older rows are packed.
+// Unsealed part of a window. Rows are kept in arrival order, and older rows are packed.
 #pragma once
 
 #include <memory>
@@ -26,19 +26,18 @@ struct MemTablePart {
 // Not thread-safe.
 class MemTable {
  public:
-  // Adds the frame's rows [from, to). The frame's values must match the schema's columns.
+  // Adds the frame's rows [from, to). The values in the frame must match the schema's columns.
   void AddRows(const OriginPtr& origin, const SharedSchema& schema, const Frame& frame, size_t from,
                size_t to, uint64_t sequence);
   void AddSpan(const OriginPtr& origin, const Span& span, uint64_t sequence);
   void AddHeartbeat(const Heartbeat& beat) { beats_.Add(beat); }
 
-  // Appends the tables with the requested columns and skips schemas that do not contain any of
-  // these columns.
+  // Appends the tables with the requested columns. Skips schemas without any of these columns.
   Status Copy(SeriesSet* set, std::vector<MemTablePart>* out) const;
-  // Appends all tables without values, to determine when a source sent each series. Includes rows
-  // only if the source has several tables in the stream.
+  // Appends all tables without their values. This shows when a source sent each series. Includes
+  // rows only if the source has several tables in the stream.
   void CopyTimes(std::vector<MemTablePart>* out) const;
-  // Reads one table for sealing: all rows, sorted, with all columns or no columns. Tables are
+  // Reads one table for sealing: all rows, sorted, with either all columns or none. Tables are
   // numbered in the order of their first rows. Returns Unavailable if the chunk file cannot be
   // read.
   enum class Values { kAll, kNone };

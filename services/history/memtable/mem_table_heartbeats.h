@@ -12,11 +12,12 @@
 
 namespace pitwall::history {
 
-// Compact list of heartbeats. Not thread-safe. A list has at most 2^32 distinct kinds.
+// Compact list of heartbeats. Not thread-safe. A list has at most 2^32 distinct heartbeats,
+// ignoring promise and sequence.
 class MemTableHeartbeats {
  public:
   void Add(const Heartbeat& beat);
-  // Appends the heartbeats in the order in which they were added.
+  // Appends the heartbeats in insertion order.
   void AppendTo(std::vector<Heartbeat>* out) const;
   size_t bytes() const { return rows_.capacity() * sizeof(Row) + kinds_.size() * kKindBytes; }
 

@@ -48,7 +48,7 @@ void TailRows::AppendTo(size_t width, RowTable* to) const {
     to->modes.push_back(row.mode);
   }
   const size_t count = rows.size();
-  // The loop processes tiles of columns, so that every value in a cache line is used.
+  // The loop processes columns in tiles to use every value in a cache line.
   constexpr size_t kTile = 16;
   const size_t before = to->times.size() - count;
   for (std::vector<double>& column : to->values) column.resize(before + count);

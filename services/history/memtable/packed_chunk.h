@@ -1,5 +1,5 @@
-// Packed rows of an unsealed window: up to 120 rows or 256 KiB per chunk. Most rows in memory are
-// in chunks. Under memory pressure, chunks move into a file.
+// Packed rows of an unsealed window, with up to 120 rows or 256 KiB per chunk. Most rows in memory
+// are in chunks. Under memory pressure, chunks are moved to a file.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace pitwall::history {
 
-// File to which chunks are moved. The file is unnamed, so it does not remain after a crash; the
-// next start reads the log again. Thread-safe.
+// File to which chunks are moved. The file is unnamed, so it does not survive a crash. The next
+// start rereads the log. Thread-safe.
 class MemTableFile {
  public:
   // Returns ResourceExhausted if the disk is full.
@@ -47,7 +47,7 @@ struct TailRows {
   size_t bytes() const {  // bytes of memory in use
     return rows.capacity() * sizeof(Row) + cells.capacity() * sizeof(double);
   }
-  // Appends the values of the requested columns to `to`. A row contains `width` values.
+  // Appends the values of the requested columns to `to`. Each row contains `width` values.
   void AppendTo(size_t width, RowTable* to) const;
 };
 
@@ -58,7 +58,7 @@ class PackedChunk {
   // Returns a chunk with the same rows, stored in the file.
   StatusOr<std::shared_ptr<const PackedChunk>> MoveTo(
       const std::shared_ptr<MemTableFile>& file) const;
-  // Appends all rows, with values for the columns that `to` has.
+  // Appends all rows, with values for the columns in `to`.
   Status AppendTo(RowTable* to) const;
   size_t rows() const { return rows_; }
   size_t bytes() const { return bytes_; }  // bytes in memory

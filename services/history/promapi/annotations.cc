@@ -32,7 +32,8 @@ class Annotator {
   }
 
  private:
-  // `range` must be true if the expression is evaluated at several ticks, as in any subquery.
+  // `range` must be true if the expression is evaluated at several ticks, for example in a
+  // subquery.
   void Walk(const Expr& expr, bool range, bool in_subquery) {
     const bool subquery = expr.As<lang::SubqueryExpr>() != nullptr;
     if (const auto* call = expr.As<CallExpr>()) OfCall(expr, *call, range, in_subquery);
@@ -115,7 +116,7 @@ class Annotator {
   bool HasResult(const SelectorExpr& selector, const query::StoredSeries& one) const {
     const query::QuerySpan& span = asked_.span();
     int64_t offset = selector.modifiers.offset ? selector.modifiers.offset->nanos : 0;
-    // The windows end either at the ticks minus the offset, or all at one fixed time.
+    // The windows end either at the ticks minus the offset, or all at the same fixed time.
     int64_t first = span.start - offset, last = span.end - offset;
     if (const auto& at = selector.modifiers.at; at.has_value()) {
       first = at->kind == lang::AtKind::kStart ? span.start
@@ -128,7 +129,7 @@ class Annotator {
     for (size_t i = 0; i < one.times.size(); ++i) {
       if (IsStale(one.values[i])) continue;
       if (before < i) {
-        // The first window end at or after the sample.
+        // First window end at or after the sample.
         int64_t end = first;
         if (one.times[i] > first)
           end += (one.times[i] - first + span.step - 1) / span.step * span.step;

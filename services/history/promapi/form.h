@@ -1,4 +1,4 @@
-// Parameters of a request, taken from its URL and, for a POST, from its body
+// Request parameters from the URL and, for a POST, from the body
 // (application/x-www-form-urlencoded). The body takes precedence.
 #pragma once
 
@@ -27,14 +27,14 @@ class Form {
   std::vector<std::pair<std::string, std::string>> values_;
 };
 
-// The error messages of these functions match those of Prometheus.
+// The error messages from these functions match Prometheus's messages.
 
 // Parses seconds since 1970 or an RFC 3339 time into nanoseconds, rounded to whole milliseconds.
 // Times outside the supported range are clamped.
 StatusOr<int64_t> ParseInstant(std::string_view text);
 // Parses a duration, in seconds or in a form like 1h30m, into nanoseconds.
 StatusOr<int64_t> ParseLength(std::string_view text);
-// Parses an integer. Returns 0, which means no limit, for "" and "0".
+// Parses an integer. Returns 0 (no limit) for "" and "0".
 StatusOr<size_t> ParseLimit(std::string_view text);
 
 }  // namespace pitwall::promapi

@@ -1,4 +1,4 @@
-// Tests requests in the form that Grafana's Prometheus data source sends.
+// Tests for requests in the form that Grafana's Prometheus data source sends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,8 +43,8 @@ TEST_F(GrafanaTest, SaveAndTestSucceeds) {
   EXPECT_THAT(build.body, HasSubstr(R"("version":"3.14.0+pitwall-)"));
 }
 
-// The query builder reads metric names with their help texts, and then the labels and values of the
-// selected metric.
+// The query builder reads the metric names and their help texts, and then the labels and values of
+// the selected metric.
 TEST_F(GrafanaTest, QueryBuilderListsMetricsAndLabels) {
   EXPECT_THAT(api_.Get("/api/v1/metadata?limit=40000").body,
               HasSubstr(R"("hw_gpu_utilization_ratio":[{"type":"gauge","unit":"ratio")"));

@@ -90,8 +90,8 @@ http::HttpResponse Listed(const std::set<std::string>& names, size_t limit) {
   return DataAnswer(data, annotations);
 }
 
-// Decodes the escaping of Prometheus for names with characters other than letters, digits, '_', and
-// ':'. Such a name starts with "U__"; "__" stands for '_', and "_HEX_" for an escaped character.
+// Decodes Prometheus's escaping for names with characters other than letters, digits, '_', and ':'.
+// Such a name starts with "U__"; "__" stands for '_', and "_HEX_" for an escaped character.
 // Malformed names are returned unchanged.
 std::string UnescapedName(std::string_view name) {
   if (!StartsWith(name, "U__")) return std::string(name);

@@ -1,4 +1,4 @@
-// Handlers of /api/v1/series, /labels, /label/<name>/values, and /metadata.
+// Handlers for /api/v1/series, /labels, /label/<name>/values, and /metadata.
 #pragma once
 
 #include <string_view>
@@ -19,7 +19,7 @@ class LabelAnswers {
 
   http::HttpResponse Series(const Form& form) const;
   http::HttpResponse Names(const Form& form) const;
-  // `name` is the path segment. The escaping U__… in the name is decoded.
+  // `name` is the path segment. Its U__… escaping is decoded.
   http::HttpResponse Values(std::string_view name, const Form& form) const;
 
  private:

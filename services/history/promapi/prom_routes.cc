@@ -50,7 +50,7 @@ std::vector<http::HttpRoute> PromRoutes(const history::History* history, const C
   const auto api =
       std::make_shared<const Api>(history, clock, std::move(rules), std::move(options));
   std::vector<http::HttpRoute> routes;
-  // Adds a route whose handler receives the parsed parameters.
+  // Adds a route with a handler that receives the parsed parameters.
   const auto add = [&](std::string path, bool post,
                        const std::function<HttpResponse(const Api&, const Form&)>& answer) {
     const http::HttpHandler handler = [api, answer](const HttpRequest& request) {

@@ -1,8 +1,7 @@
 // Prometheus-compatible HTTP API over the history of all jobs, for Grafana and other clients.
 //
-// Each series has the label pitwall_job, whose value is the ID of the series' job, so that one
-// query
-// can read all jobs. A matcher on this label selects some of the jobs. docs/promql-api.md lists the
+// Each series has the label pitwall_job with the job's ID, so one query can read all jobs. A
+// matcher on this label restricts the query to some of the jobs. docs/promql-api.md lists the
 // endpoints and differences.
 #pragma once
 
@@ -22,7 +21,7 @@ namespace pitwall::promapi {
 inline constexpr std::string_view kJobLabel = "pitwall_job";
 
 struct PromOptions {
-  int64_t timeout_ns = 60 * kNanosPerSecond;  // timeout per query; a request may set a lower one
+  int64_t timeout_ns = 60 * kNanosPerSecond;  // timeout per query; a request may lower it
   int64_t lookback_ns = 300 * kNanosPerSecond;
   int64_t subquery_interval_ns = 60 * kNanosPerSecond;  // default step of subqueries
   size_t max_jobs = 1'000;        // maximum number of jobs that one request reads
@@ -32,7 +31,7 @@ struct PromOptions {
 };
 
 // Returns the routes under /api/v1/, which require the role "view". If `rules` is empty, the groups
-// contain the rules that occur in issues and statuses in the history. All pointers must outlive the
+// contain the rules found in the history's issues and statuses. All pointers must outlive the
 // routes.
 std::vector<http::HttpRoute> PromRoutes(const history::History* history, const Clock* clock,
                                         RuleGroupSource rules, PromOptions options);

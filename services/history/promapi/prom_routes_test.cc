@@ -17,7 +17,7 @@ using ::testing::StartsWith;
 constexpr int64_t kSecond = kNanosPerSecond;
 constexpr int64_t kStart = 1'700'000'000 * kSecond;
 
-// A clock that advances by a second with each read.
+// Clock that advances by one second on each read.
 class RushingClock final : public Clock {
  public:
   int64_t WallNs() const override { return kStart; }
@@ -244,7 +244,7 @@ TEST_F(PromRoutesTest, ListsSeriesAndLabels) {
   EXPECT_EQ(api_.Get("/api/v1/label/node").status, 404);
 }
 
-TEST_F(PromRoutesTest, MetadataComesFromMetricCatalogue) {
+TEST_F(PromRoutesTest, MetadataComesFromMetricCatalog) {
   EXPECT_EQ(api_.Get("/api/v1/metadata?metric=system_cpu_time_seconds_total").body,
             R"({"status":"success","data":{"system_cpu_time_seconds_total":[{"type":"counter",)"
             R"("unit":"seconds","help":"Time that a logical CPU spent in a mode since boot."}]}})");
@@ -280,7 +280,7 @@ TEST_F(PromRoutesTest, OpenIssuesAreFiringAlerts) {
             R"("activeAt":"2023-11-14T22:13:30Z","value":"2.5e+00"}]}})");
 }
 
-// The texts equal the reasons written by StatusReporter::WaitsFor in
+// The texts match the reasons written by StatusReporter::WaitsFor in
 // services/engine/rules/status_reporter.cc.
 TEST_F(PromRoutesTest, PendingAlertIsListedUntilStatusChanges) {
   IssueEvent status = Event(EventType::kRuleStatus, "j1", "p/g/Hot", 20);
@@ -313,8 +313,8 @@ TEST_F(PromRoutesTest, PendingAlertIsListedUntilStatusChanges) {
   EXPECT_THAT(api_.Get("/api/v1/alerts").body,
               HasSubstr(R"("state":"pending","activeAt":"2023-11-14T22:13:40Z")"));
 
-  // A window that is not full has the status InProgress but no alert, because no condition is
-  // pending.
+  // While the window is not full, the rule has the status InProgress but no alert, because no
+  // condition is pending.
   status.rule = "p/g/Young";
   status.alert = "Young";
   status.status_reason = "not judged before there are 30 samples: 1 so far";
@@ -328,7 +328,7 @@ TEST_F(PromRoutesTest, PendingAlertIsListedUntilStatusChanges) {
   EXPECT_THAT(api.Get("/api/v1/rules").body, HasSubstr(R"({"state":"inactive","name":"Hot")"));
 }
 
-TEST_F(PromRoutesTest, RulesHaveTheirStateOverAllJobs) {
+TEST_F(PromRoutesTest, RuleStatesCoverAllJobs) {
   history_.AddEvent(Event(EventType::kIssueFound, "j1", "p/g/Hot", 20));
   IssueEvent status = Event(EventType::kRuleStatus, "j2", "p/g/Cold", 40);
   status.status = RuleStatus::kError;

@@ -26,7 +26,7 @@ using query::StoredSeries;
 
 constexpr int64_t kMaxPointsPerSeries = 11'000;
 constexpr std::string_view kTimedOut = "query timed out in expression evaluation";
-// Limits for queries that use the windows of the streaming engine.
+// Limits for queries that use the streaming engine's windows.
 constexpr size_t kMaxStreamedSamples = 5'000'000;
 constexpr int64_t kMaxStreamedTicks = 2'000;
 
@@ -34,7 +34,7 @@ std::string_view TypeText(AnswerType type) {
   return type == AnswerType::kString ? "string" : "range vector";
 }
 
-// Sorts an instant vector, in which each series has one point, into display order.
+// Sorts an instant vector (one point per series) into display order.
 std::vector<AnswerSeries> Displayed(const lang::Expr& expr, std::vector<AnswerSeries> series) {
   std::vector<offline::QueryElement> elements;
   for (const AnswerSeries& one : series)

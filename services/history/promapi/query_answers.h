@@ -1,4 +1,4 @@
-// Handlers of /api/v1/query and /api/v1/query_range.
+// Handlers for /api/v1/query and /api/v1/query_range.
 #pragma once
 
 #include "services/adapters/http/http_server.h"
@@ -28,7 +28,7 @@ class QueryAnswers {
   const PromOptions* const options_;
 };
 
-// Converts "query:1:5: error: text" to the form that Prometheus uses, "1:5: parse error: text".
+// Converts "query:1:5: error: text" to Prometheus's form, "1:5: parse error: text".
 std::string ParseErrorText(std::string_view message);
 
 }  // namespace pitwall::promapi

@@ -11,8 +11,8 @@
 namespace pitwall::promapi {
 namespace {
 
-// As in Prometheus, a response contains at most this many annotations of each kind, followed by a
-// count.
+// As in Prometheus, a response contains at most this many annotations of each kind, followed by the
+// number of omitted ones.
 constexpr size_t kMaxAnnotations = 10;
 
 struct ErrorName {

@@ -12,10 +12,10 @@
 
 namespace pitwall::promapi {
 
-// Values of errorType in the Prometheus API, each with a separate HTTP status.
+// Values of errorType in the Prometheus API, each with its own HTTP status.
 enum class ErrorType { kBadData, kExecution, kTimeout, kCanceled, kInternal, kNotFound };
 
-// Messages that accompany the data. They are sorted and deduplicated when they are written.
+// Messages that accompany the data. They are sorted and deduplicated on output.
 struct Annotations {
   std::vector<std::string> warnings;
   std::vector<std::string> infos;
@@ -37,9 +37,10 @@ void AppendLabels(const Labels& labels, std::string* out);
 void AppendTexts(const std::vector<std::string>& texts, std::string* out);
 // Appends [seconds,"value"]. The time is truncated to milliseconds.
 void AppendPoint(int64_t time_ns, double value, std::string* out);
-// Formats a value like Go's strconv: 'f', or 'e' below 1e-6 and from 1e21.
+// Formats a value like Go's strconv: in 'f' format, or in 'e' format below 1e-6 and at or above
+// 1e21.
 std::string FormatValue(double value);
-// Formats a value in the 'e' format regardless of its magnitude: 1.5e+00.
+// Formats a value in 'e' format regardless of its magnitude, for example 1.5e+00.
 std::string FormatScientific(double value);
 // Formats a time in UTC as RFC 3339, without trailing zeros in the fraction.
 std::string FormatInstant(int64_t time_ns);

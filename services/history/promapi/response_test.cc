@@ -40,7 +40,7 @@ TEST(AppendPoint, WritesTimeInSeconds) {
   EXPECT_EQ(point(-1'500'000'000), "[-1.500,\"1\"]");
 }
 
-TEST(Answers, MatchFormatOfPrometheus) {
+TEST(Answers, MatchPrometheusFormat) {
   EXPECT_EQ(DataAnswer("[]").body, R"({"status":"success","data":[]})");
   EXPECT_EQ(DataAnswer("1", {{"b", "a", "b"}, {"i"}}).body,
             R"({"status":"success","data":1,"warnings":["a","b"],"infos":["i"]})");

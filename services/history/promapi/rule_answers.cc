@@ -57,16 +57,16 @@ std::string_view AlertOf(std::string_view rule) {
   return last.substr(0, last.find('#'));
 }
 
-// Returns true if elements are pending. An InProgress status reports them, and the time of the
-// first of them, in its reason.
+// Returns true if elements are pending. The reason of an InProgress status contains their number
+// and the start time of the first one.
 bool IsPending(const IssueEvent& status) {
   return status.status == RuleStatus::kInProgress &&
          (status.status_reason.find(kElementPending) != std::string::npos ||
           status.status_reason.find(kElementsPending) != std::string::npos);
 }
 
-// Returns the time at which the first element became pending. On the step clock, the status reports
-// a step instead, so the time of the status is returned.
+// Returns the time at which the first element became pending. On the step clock, the status
+// contains a step instead, so the function returns the time of the status.
 int64_t PendingSince(const IssueEvent& status) {
   const size_t at = status.status_reason.find(" since ") + 7;
   const std::string text = status.status_reason.substr(at, status.status_reason.find(',', at) - at);
@@ -76,8 +76,8 @@ int64_t PendingSince(const IssueEvent& status) {
   return absl::ToUnixNanos(time);
 }
 
-// Appends one alert per rule and job. The alert represents all pending elements, which have no
-// events.
+// Appends one alert that represents all pending elements of the rule on the job, because pending
+// elements have no events.
 void AppendPending(const IssueEvent& status, std::string* out) {
   const std::string_view alert = status.alert.empty() ? AlertOf(status.rule) : status.alert;
   std::vector<Label> labels = {{"alertname", std::string(alert)},

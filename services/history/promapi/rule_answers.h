@@ -1,5 +1,5 @@
-// Handlers of /api/v1/rules and /api/v1/alerts, which return the states of the rules on all jobs
-// from the history.
+// Handlers for /api/v1/rules and /api/v1/alerts, which return rule states across all jobs in the
+// history.
 #pragma once
 
 #include "services/adapters/http/http_server.h"

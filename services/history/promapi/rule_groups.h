@@ -1,4 +1,4 @@
-// Loaded rules in the form in which the host of the API provides them.
+// Loaded rules, as provided by the API's host.
 #pragma once
 
 #include <functional>

@@ -9,7 +9,7 @@ namespace {
 
 using history::JobLifePtr;
 
-// A selector, split into its job matchers and the remaining matchers.
+// Selector, split into its job matchers and the remaining matchers.
 struct JobSelector {
   explicit JobSelector(const Selector& selector) {
     for (const Matcher& matcher : selector.matchers)

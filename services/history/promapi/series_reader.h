@@ -1,4 +1,4 @@
-// Reader of the series that match selectors, in one job or in all jobs, within the limits of one
+// Reader for series that match selectors, in one job or in all jobs, within the limits of one
 // request.
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace pitwall::promapi {
 
-// Samples of a query, with the memory that backs them.
+// Samples for a query, with the memory that backs them.
 struct ReadSamples {
   std::vector<std::unique_ptr<std::vector<history::SampleColumn>>> columns;
   std::vector<query::StoredSeries> series;  // with the job label

@@ -1,4 +1,4 @@
-// Report as a document of texts, tables, and charts in sections. The HTML and JSON forms are
+// Report as a document with sections of text, tables, and charts. The HTML and JSON forms are
 // written from this document, so both contain the same numbers.
 #pragma once
 
@@ -28,11 +28,11 @@ enum class Unit {
 };
 std::string_view UnitName(Unit unit);  // "text", "name", "count", …
 
-// Cell of a table: empty, a number, an integer (counts, steps, times), or a string.
+// Table cell: empty, a number, an integer (counts, steps, times), or a string.
 using Cell = std::variant<std::monostate, double, int64_t, std::string>;
 inline Cell CountCell(uint64_t count) { return static_cast<int64_t>(count); }
-// These functions create cells for a time and an index. Unknown values (a time of 0, a negative
-// rank or step) result in empty cells.
+// Create cells for a time and an index. Unknown values (a time of 0, or a negative rank or step)
+// result in empty cells.
 inline Cell TimeCell(int64_t ns) { return ns == 0 ? Cell() : Cell(ns); }
 inline Cell IndexCell(int64_t index) { return index < 0 ? Cell() : Cell(index); }
 
@@ -62,7 +62,7 @@ struct Table {
   }
 };
 
-// A named value with its own unit.
+// Named value with its own unit.
 struct Fact {
   std::string key;
   std::string title;

@@ -74,7 +74,7 @@ void AddPhaseFindings(const PhaseTimes& phases, Section* section) {
 
 Status AddPhases(const ReportContext& context, Section* section) {
   StepQuery query = context.Steps();
-  // Each rank has about ten series of phases and collectives per step.
+  // Each rank has about ten series for the phases and collectives of its steps.
   size_t ranks = 1;
   for (const StepRow& row : context.steps)
     ranks = std::max(ranks, static_cast<size_t>(row.rank) + 1);

@@ -85,7 +85,7 @@ void AddBalance(const Readings& gpus, Section* section) {
   section->blocks.push_back(std::move(table));
 }
 
-// Means of a node over a common interval.
+// Means for a node over a common interval.
 struct Moment {
   double gpu = 0, idle = 0, wait = 0;
   size_t gpus = 0, cores = 0;

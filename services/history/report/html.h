@@ -1,4 +1,4 @@
-// Report as a single HTML file with inline styles and charts, without scripts or external
+// Report as a single HTML file with inline styles and charts, and without scripts or external
 // resources.
 #pragma once
 

@@ -1,5 +1,5 @@
-// Tests that the HTML report is inert regardless of the text that a job sends, and that it shows
-// the same numbers as the JSON form.
+// Tests that the HTML report is inert regardless of the text that a job sends, and that its numbers
+// match the JSON form.
 #include "services/history/report/html.h"
 
 #include <gmock/gmock.h>
@@ -19,7 +19,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-// A tag, with its attributes split into names and values. An unclosed quote fails the test.
+// Tag with its attributes, split into names and values. An unclosed quote fails the test.
 struct Tag {
   std::string name;
   std::vector<std::pair<std::string, std::string>> attributes;

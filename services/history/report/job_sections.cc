@@ -18,8 +18,7 @@ int64_t PartOf(const JobSummary& summary, JobPart part) {
   return summary.parts_ns[static_cast<size_t>(part)];
 }
 
-// Returns the start of the first attempt's training loop and the end of the last attempt's training
-// loop.
+// Returns the start of the first attempt's training loop and the end of the last one's.
 std::pair<int64_t, int64_t> LoopOf(const JobSummary& summary) {
   std::pair<int64_t, int64_t> out;
   for (const AttemptSummary& attempt : summary.attempts) {
@@ -89,8 +88,8 @@ Table LostTable(const ReportContext& context) {
   return table;
 }
 
-// Returns an assessment of a node in the style of SageMaker Debugger, based on usage percentiles of
-// its GPUs and CPU.
+// Returns an assessment of a node in the style of SageMaker Debugger, based on its GPU and CPU
+// usage percentiles.
 std::pair<std::string, Paragraph::Tone> Judgement(const std::string& node,
                                                   const std::map<std::string, ResourceRow>& rows) {
   const auto gpu = rows.find("gpu"), cpu = rows.find("cpu");
@@ -136,8 +135,8 @@ Status AddGlance(const ReportContext& context, Document* out) {
   Section section{"glance", "At a glance", false, {}};
   size_t open = 0;
   std::vector<Incident> incidents = IncidentsOf(context.issues);
-  // The list starts with the worst incidents that were open at the end, followed by the newest of
-  // the other incidents.
+  // The list starts with the worst incidents that were still open at the end, followed by the
+  // newest of the others.
   const auto weight = [](const Incident& incident) {
     const IssueEvent& root = incident.issues[0].newest();
     const bool to_the_end = incident.open || root.end_reason == EndReason::kJobEnded;

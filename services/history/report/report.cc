@@ -34,7 +34,7 @@ constexpr Part kParts[] = {
     {"about", "About this report", AddAbout},
 };
 
-// Reads the last steps backward from the end, up to the limits.
+// Reads the last steps, backward from the end, up to the limits.
 Status ReadSteps(ReportContext* context) {
   std::set<int64_t> ranks;
   for (const auto& [id, source] : context->life.sources) {

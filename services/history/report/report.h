@@ -1,5 +1,5 @@
-// Report on a job: its description, the use of its machines, issues with evidence, and actions. The
-// report of a running job covers the data so far.
+// Report on a job: description, machine usage, issues with evidence, and actions. The report of a
+// running job covers the data so far.
 #pragma once
 
 #include <string>
@@ -19,8 +19,8 @@ struct ReportRequest {
   std::string link;  // URL of the job page
 };
 
-// Creates the report. A section that exceeds the limits is omitted with a note. Returns the errors
-// of the history.
+// Creates the report. A section that exceeds the limits is replaced with a note. Returns any error
+// from the history.
 StatusOr<Document> MakeReport(const ReportRequest& request);
 
 }  // namespace pitwall::history

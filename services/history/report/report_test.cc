@@ -1,4 +1,4 @@
-// Compares the numbers of reports with the underlying samples, for empty, small, and large jobs.
+// Compares the numbers in reports against the underlying samples, for empty, small, and large jobs.
 #include "services/history/report/report.h"
 
 #include <gmock/gmock.h>
@@ -85,7 +85,7 @@ TEST_F(Report, NumbersMatchSamples) {
   EXPECT_THAT(Number(CellOf(phases, 0, "share")) + Number(CellOf(phases, 1, "share")),
               DoubleNear(1, 1e-12));
 
-  // (7 s + rank) mod 20 has each of 20 values exactly once, so all quantiles are known.
+  // (7 s + rank) mod 20 takes each of 20 values exactly once, so all quantiles are known.
   const Table& resources = Get<Table>(report, "resources");
   ASSERT_THAT(resources.rows, SizeIs(1));
   EXPECT_EQ(Number(CellOf(resources, 0, "count")), 80);
@@ -194,7 +194,7 @@ TEST_F(Report, ShowsConfusionAndImportanceOfBoostedTrees) {
   EXPECT_THAT(Number(CellOf(scores, 3, "recall")), DoubleNear(0.85, 1e-12));
 }
 
-// The pairs of samples are those of the page's test (browser/training.spec.ts).
+// The sample pairs are the same as in the page's test (browser/training.spec.ts).
 TEST_F(Report, ShowsRocCurveAndResiduals) {
   history_.Edit("j", [](auto* job) {
     FillJob(job, 1, 10);
@@ -269,7 +269,8 @@ TEST_F(Report, JobWithFewOrNoSteps_HasReport) {
   }
 }
 
-// The overview lists three incidents. The death is among them, even though notices followed it.
+// The overview lists three incidents. The critical one is among them, even though newer info issues
+// followed it.
 TEST_F(Report, WorstOpenIncidentsComeFirst) {
   for (const bool open : {true, false}) {
     history_.Edit("j", [&](auto* job) {

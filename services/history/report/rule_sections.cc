@@ -1,5 +1,4 @@
-// Report sections on rules, which show states, criteria, incidents, issues with evidence, and
-// actions.
+// Report sections on rules: states, criteria, incidents, issues with evidence, and actions.
 #include <cmath>
 #include <map>
 
@@ -35,7 +34,8 @@ const RuleDefinition* Find(const ReportContext& context, std::string_view rule) 
   return at == context.request.rules.end() ? nullptr : &at->second;
 }
 
-// Counts the samples of each metric that a rule needs, over the whole job. NaN values are ignored.
+// Counts the samples of each metric that a rule needs, across the whole job. NaN values are
+// ignored.
 StatusOr<std::map<std::string, uint64_t>> CountSamples(const ReportContext& context) {
   std::map<std::string, uint64_t> out;
   for (const RuleState& state : context.states) {
@@ -59,7 +59,7 @@ Cell DataPoints(const std::map<std::string, uint64_t>& counts, const RuleDefinit
   return CountCell(sum);
 }
 
-// Returns true if the evidence is a metric name and not an expression.
+// Returns true if the evidence is a metric name instead of an expression.
 bool IsMetric(std::string_view name) {
   return !name.empty() && std::all_of(name.begin(), name.end(), [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -67,7 +67,7 @@ bool IsMetric(std::string_view name) {
   });
 }
 
-// Returns a chart of the values in the issue's events and of the underlying stored series.
+// Returns a chart that shows the values in the issue's events and the underlying stored series.
 StatusOr<LineChart> EvidenceChart(const ReportContext& context, const Issue& issue,
                                   std::string id) {
   const IssueEvent& newest = issue.newest();
@@ -279,7 +279,7 @@ Status AddRules(const ReportContext& context, Document* out) {
 
 Status AddIssues(const ReportContext& context, Document* out) {
   out->sections.push_back(IncidentSection(context));
-  // Open issues come first. Then issues are sorted by the severity of their incidents.
+  // Open issues come first. Open and ended issues are each sorted by start, newest first.
   std::vector<const Issue*> sorted;
   for (const Issue& issue : context.issues) sorted.push_back(&issue);
   std::stable_sort(sorted.begin(), sorted.end(),
@@ -313,7 +313,7 @@ Status AddIssues(const ReportContext& context, Document* out) {
 
 namespace {
 
-// Adds notifications in the order in which they were sent.
+// Adds notifications in sending order.
 void AddNotifications(const ReportContext& context, Section* section) {
   if (context.notifications.empty()) {
     AddText(section, "notifications-none", "The history has no notifications for this job.");

@@ -1,4 +1,4 @@
-// Sections of a report, and the state that they share. Private to this folder.
+// Report sections and their shared state. Private to this folder.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 
 namespace pitwall::history {
 
-// Limits of a report.
+// Limits for a report.
 inline constexpr size_t kMaxRows = 64;  // rows of a table, except for tables of rules
 inline constexpr size_t kMaxRuleRows = 400;
 inline constexpr size_t kMaxBoxes = 32;
@@ -52,8 +52,8 @@ struct ReportContext {
   StepQuery Steps() const;
 };
 
-// Means of a series over intervals of equal length. For a short job with few series, the samples
-// themselves.
+// Means of a series over intervals of equal length or, for a short job with few series, its raw
+// samples.
 struct Reading {
   Labels labels;
   std::vector<int64_t> times_ns;
@@ -78,8 +78,8 @@ void CutRows(Table* table, size_t most = kMaxRows);
 void AddText(Section* section, std::string id, std::string text,
              Paragraph::Tone tone = Paragraph::Tone::kPlain);
 
-// Each of the following functions adds its sections. It returns ResourceExhausted if the limits are
-// exceeded.
+// Each of the following functions adds its sections, and returns ResourceExhausted if the limits
+// are exceeded.
 Status AddGlance(const ReportContext& context, Document* out);
 Status AddJob(const ReportContext& context, Document* out);
 Status AddSystem(const ReportContext& context, Document* out);

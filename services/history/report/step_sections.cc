@@ -14,7 +14,7 @@ namespace {
 constexpr double kOutlier = 2;  // multiple of the median
 constexpr size_t kBins = 25;
 
-// Counts values in equal bins up to twice the median, and the larger values in one further bin.
+// Counts values in equal bins up to twice the median, and larger values in one extra bin.
 BarChart Histogram(std::string id, std::string caption, const std::vector<double>& values) {
   BarChart chart{std::move(id), std::move(caption), Unit::kCount, false, {}};
   const double low = *std::min_element(values.begin(), values.end());

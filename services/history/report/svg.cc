@@ -15,7 +15,7 @@ namespace {
 constexpr double kWidth = 720;
 constexpr size_t kColors = 8;
 
-// Formats a coordinate with one decimal.
+// Formats a coordinate with one decimal place.
 std::string At(double value) {
   char buffer[32];
   const int length = std::snprintf(buffer, sizeof buffer, "%.1f", value);
@@ -45,7 +45,7 @@ std::string ShownAt(double value, Unit unit) {
   return Shown(Cell(value), unit);
 }
 
-// Grid lines of an axis: round numbers that cover the range from `low` to `high`.
+// Grid lines for an axis: round numbers that cover the range from `low` to `high`.
 struct Scale {
   double low = 0, high = 1, step = 1;
 };
@@ -89,7 +89,7 @@ std::string GridOf(const Frame& frame, Unit unit) {
   return out;
 }
 
-// Returns a line as a path with gaps at unknown values.
+// Returns a line as a path, with gaps at unknown values.
 std::string PathOf(const Line& line, const Frame& frame) {
   std::string out;
   bool open = false;
@@ -165,7 +165,7 @@ std::string SvgOf(const LineChart& chart) {
     high = std::max(high, *chart.threshold);
   }
   if (from > to || low > high) return "";
-  // The axis of ratios and times starts at 0, so that a small change looks small.
+  // An axis for ratios or times starts at 0 unless all values are close together.
   if (low > 0 && (chart.y == Unit::kRatio || chart.y == Unit::kSeconds) && low < high * 0.7)
     low = 0;
   const double legend = LegendHeight(names);

@@ -1,4 +1,4 @@
-// Charts of a report as inline SVG. Colors come from the style of the HTML, and texts are escaped.
+// Report charts as inline SVG. Colors come from the report's style sheet, and text is escaped.
 #pragma once
 
 #include <cstddef>

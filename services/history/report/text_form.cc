@@ -97,8 +97,8 @@ uint32_t CodePoint(std::string_view sequence) {
   return code;
 }
 
-// Returns true if the character affects the display of other text. Such characters are control
-// characters, embeddings, overrides, and isolates.
+// Returns true for characters that affect the display of other text: control characters,
+// embeddings, overrides, and isolates.
 bool IsUnseen(uint32_t code) {
   return (code < 0x20 && code != '\n' && code != '\t') || (code >= 0x7F && code < 0xA0) ||
          code == 0x061C || code == 0x200E || code == 0x200F || (code >= 0x2028 && code <= 0x202E) ||

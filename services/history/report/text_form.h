@@ -1,4 +1,4 @@
-// Formatting of a report's numbers and times for display, and HTML escaping of its texts.
+// Formatting of a report's numbers and times for display, and HTML escaping of its text.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// Report sections on training: loss and other scalars, and, for boosted trees and classifiers,
-// importance, confusion, ROC curve, residuals, and depth.
+// Report sections on training: loss and other scalars. For boosted trees and classifiers, also
+// feature importance, confusion matrix, ROC curve, residuals, and depth.
 #include <cmath>
 #include <functional>
 #include <map>
@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kMaxClasses = 32;
 constexpr size_t kMaxFeatures = 20;
 
-// Adds the lines of a metric by step, one line per series, for both modes.
+// Adds a metric's lines by step, with one line per series, for both modes.
 Status AddCurve(const ReportContext& context, std::string_view metric, std::string caption,
                 Unit unit, Section* section) {
   LineChart chart{Cat("curve-", metric), std::move(caption), Unit::kStep, unit, {}, {}, {}};
@@ -172,9 +172,9 @@ Status AddConfusion(const ReportContext& context, std::string_view mode, Section
   return OkStatus();
 }
 
-// Adds the ROC curve of two classes and the area under the curve, from sample counts by bin of the
-// probability of class 1. The order within a bin is unknown, so the curve is a straight line within
-// a bin.
+// Adds the ROC curve for two classes and the area under the curve. Both come from sample counts,
+// binned by the probability of class 1. The order within a bin is unknown, so the curve is a
+// straight line within a bin.
 Status AddRoc(const ReportContext& context, std::string_view mode, Section* section) {
   ASSIGN_OR_RETURN(const std::vector<Newest> counts,
                    ReadNewest(context, "train_score_samples", mode));
@@ -213,7 +213,7 @@ Status AddRoc(const ReportContext& context, std::string_view mode, Section* sect
   return OkStatus();
 }
 
-// Adds the distribution of the errors of a regression.
+// Adds the distribution of regression errors.
 Status AddResiduals(const ReportContext& context, std::string_view mode, Section* section) {
   ASSIGN_OR_RETURN(const std::vector<Newest> counts,
                    ReadNewest(context, "train_residual_samples", mode));

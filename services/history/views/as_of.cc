@@ -68,7 +68,7 @@ StatusOr<JobLifePtr> HistoryAsOf::LifeOf(const JobOverview& now) const {
   life->found.clear();
   life->open = {};
   ASSIGN_OR_RETURN(const std::vector<IssueEventPtr> events, Events(now.id));
-  // An attempt may run as a different scheduler job. It restarts a job that had ended.
+  // Each attempt may run as a different scheduler job. A new attempt restarts a job that had ended.
   const IssueEvent* end = nullptr;
   for (const IssueEventPtr& event : events) {
     if (event->job_change == JobChange::kEnded) end = event.get();
@@ -104,8 +104,8 @@ StatusOr<JobLifePtr> HistoryAsOf::LifeOf(const JobOverview& now) const {
         (stalled_ns != 0 && stalled_ns < life->open.stalled_since_ns))
       life->open.stalled_since_ns = stalled_ns;
   }
-  // Later steps were not known yet. If the job was stalled at that time, its last step is the step
-  // at which it stalled.
+  // Later steps were not known yet. If the job was stalled at that time, its last step is the one
+  // where it stalled.
   if (life->open.stalled_since_ns != 0 && begun > 0 &&
       now.attempts[begun - 1].last_step_ns > at_ns_)
     life->attempts.back().last_step_ns = life->open.stalled_since_ns;
@@ -157,7 +157,7 @@ Status HistoryAsOf::VisitStepWindows(const SampleQuery& query,
   return history_.VisitStepWindows(cut, visit);
 }
 
-// Returns the completed rows and, for an incomplete row, the aggregate of its samples so far.
+// Returns the completed rows and, for an incomplete row, the aggregate of the samples so far.
 StatusOr<std::vector<RollupColumn>> HistoryAsOf::Rollups(const SeriesQuery& query,
                                                          size_t tier) const {
   const int64_t length = kTiers[tier];

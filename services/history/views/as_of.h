@@ -1,4 +1,4 @@
-// History as of a point in time, which the page and the API show for the parameter `at`.
+// History as of a point in time, for the `at` parameter of the page and the API.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,10 @@
 namespace pitwall::history {
 
 // Results contain the samples, events, actions, and captures at or before `at_ns`, the spans that
-// ended by then, and the job state derived from events by then. The event time is decisive, so late
-// data is included. A job's `samples` and `bytes` are current values. For operators running at
-// `at_ns`, the count and the total are exact, but the minimum and maximum may be later values. Does
-// not own `history`, and is thread-safe if `history` is.
+// ended by then, and the job state derived from events by then. Event times determine what is
+// included, so late data is included as well. A job's `samples` and `bytes` are current values. For
+// operators running at `at_ns`, the count and total are exact, but the minimum and maximum may
+// include the running spans. Does not own `history`, and is thread-safe if `history` is.
 class HistoryAsOf final : public History {
  public:
   HistoryAsOf(const History* history, int64_t at_ns) : history_(*history), at_ns_(at_ns) {}

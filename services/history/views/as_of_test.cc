@@ -1,4 +1,4 @@
-// Compares the history as of a point in time with a history that ended at that time.
+// Compares the history as of a point in time against a history that ended at that time.
 #include "services/history/views/as_of.h"
 
 #include <gmock/gmock.h>
@@ -29,7 +29,7 @@ IssueEventPtr EventAt(std::string rule, EventType type, double second) {
   return event;
 }
 
-// Fills the job deterministically with the data known at `now`.
+// Deterministically fills the job with the data known at `now`.
 void Fill(VectorHistory::Job* job, double now) {
   const auto known = [&](double second) { return second <= now; };
   JobOverview& life = job->life;
@@ -103,7 +103,7 @@ void Fill(VectorHistory::Job* job, double now) {
   }
   if (known(200)) job->events.push_back(EventAt("p/g/B", EventType::kIssueFound, 200));
   // Each attempt runs as a separate scheduler job. The newest event contains the name and owner of
-  // the attempt's scheduler job.
+  // that scheduler job.
   life.reference.name = known(150) ? "17" : "16";
   life.owner = known(150) ? "uid:2" : "uid:1";
   life.name = known(150) ? "second" : "first";
@@ -176,7 +176,7 @@ void ExpectSameLife(const JobOverview& a, const JobOverview& b, double now) {
   EXPECT_EQ(Summarize(a).parts_ns, Summarize(b).parts_ns) << now;
 }
 
-TEST(HistoryAsOf, EqualsHistoryThatEndsAtThatTime) {
+TEST(HistoryAsOf, MatchesHistoryEndingAtSameTime) {
   VectorHistory whole;
   whole.Edit("j", [](auto* job) { Fill(job, 1000); });
   for (const double now : {0.0, 19.0, 20.0, 33.3, 39.0, 89.0, 104.0, 119.0, 120.0, 149.0, 205.0,

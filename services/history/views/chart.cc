@@ -14,7 +14,8 @@ namespace {
 ChartRow RowOf(const RollupRow& row) { return {row.start_ns, row.min, row.max, row.last}; }
 ChartRow GapAt(int64_t at) { return {at, NormalNan(), NormalNan(), NormalNan()}; }
 
-// Returns the typical distance between rows, or 0 if there are too few rows to determine it.
+// Returns the typical distance between rows, or 0 if there are too few rows to determine a
+// distance.
 int64_t UsualDistance(const std::vector<ChartRow>& rows) {
   if (rows.size() < 3) return 0;
   std::vector<int64_t> distances;
@@ -25,7 +26,7 @@ int64_t UsualDistance(const std::vector<ChartRow>& rows) {
   return *middle;
 }
 
-// Inserts gaps. `breaks` contains, in ascending order, the times across which no line is drawn.
+// Inserts gaps. `breaks` contains the times across which no line is drawn, in ascending order.
 std::vector<ChartRow> WithGaps(std::vector<ChartRow> rows, std::span<const int64_t> breaks) {
   const int64_t usual = UsualDistance(rows);
   std::vector<ChartRow> out;
@@ -44,7 +45,7 @@ std::vector<ChartRow> WithGaps(std::vector<ChartRow> rows, std::span<const int64
   return out;
 }
 
-// Returns the samples by step. If a step was repeated, its later run is used.
+// Returns the samples, indexed by step. If a step was repeated, its later run is used.
 std::vector<ChartRow> RowsByStep(const SampleColumn& column) {
   std::vector<ChartRow> rows;
   for (size_t i = 0; i < column.times_ns.size() && i < column.steps.size(); ++i) {
@@ -141,7 +142,7 @@ StatusOr<Chart> MakeChart(const History& history, const ChartQuery& query) {
     static_cast<SeriesQuery&>(read) = buckets.series;
     read.range = grid.range;  // slightly larger than the requested range, so one read suffices
     ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns, history.Samples(read));
-    // Returns the index range of the samples within the requested range.
+    // Returns the indexes of the samples within the requested range.
     const auto asked = [&](const SampleColumn& column) {
       const auto begin = column.times_ns.begin(), end = column.times_ns.end();
       const auto from = std::lower_bound(begin, end, query.range.from_ns);

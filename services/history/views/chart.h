@@ -1,4 +1,4 @@
-// Chart lines with at most as many points as there are pixels, and with gaps where data is missing.
+// Chart lines with at most one point per pixel, and with gaps where data is missing.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@ struct ChartQuery {
   std::vector<Selector> selectors;
   TimeRange range;
   size_t width = 800;    // in pixels, from 1 to kMaxWidth
-  bool by_step = false;  // whether x is the step and not the time
-  std::string mode;      // mode of the steps, for by_step
+  bool by_step = false;  // whether x is the step instead of the time
+  std::string mode;      // mode of the steps if by_step is set
   int64_t from_step = 0;
   int64_t to_step = kMaxPosition;
   ReadLimits limits;
 };
 
-// Point of a line. If all three values are NaN, the point is a gap.
+// Point on a line. If all three values are NaN, the point is a gap.
 struct ChartRow {
   int64_t at = 0;  // time in ns or step, of the sample or of the bucket's start
   double min = 0;
@@ -46,9 +46,9 @@ struct Chart {
   std::vector<ChartColumn> columns;
 };
 
-// Reads the lines of a chart. A line has a gap where samples are missing for more than three times
-// their typical distance, and at the start of an attempt. Returns at most `width` + 1 rows per
-// series, not counting gaps.
+// Reads the lines of a chart. A line has a gap at the start of each attempt, and wherever samples
+// are missing for more than three times the typical sample distance. Returns at most `width` + 1
+// rows per series, not counting gaps.
 StatusOr<Chart> MakeChart(const History& history, const ChartQuery& query);
 
 }  // namespace pitwall::history

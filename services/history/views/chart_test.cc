@@ -81,7 +81,7 @@ TEST(Chart, FewSamplesAreReturnedUnchanged) {
 TEST(Chart, DownsamplingKeepsSpike) {
   VectorHistory history;
   history.Edit("j", [](auto* job) { job->columns = {Saw(60)}; });
-  // 60 samples on 10 pixels give buckets of 6 s.
+  // Fitting 60 samples into 10 pixels yields 6 s buckets.
   const Chart chart = *MakeChart(history, Ask(JobFrom(0, 59), 0, 60, 10));
   EXPECT_EQ(chart.bucket, 6 * kNanosPerSecond);
   EXPECT_FALSE(chart.tier.has_value());
@@ -96,8 +96,9 @@ TEST(Chart, UsesCoarsestTierWithOneRowPerPixel) {
   VectorHistory history;
   history.Edit("j", [](auto* job) { job->columns = {Saw(3600)}; });
   const JobLifePtr job = JobFrom(0, 3599);
-  // For a range of 3,600 s, the data depends on the width. 3,600 pixels use raw samples, 360 use
-  // 10-second rows, 100 use buckets of four such rows, and 60 or fewer use 2-minute rows.
+  // For a range of 3,600 s, the source of the data depends on the width: 3,600 pixels use raw
+  // samples, 360 use 10-second rows, 100 use buckets of four such rows, and 60 or fewer use
+  // 2-minute rows.
   EXPECT_FALSE(MakeChart(history, Ask(job, 0, 3600, 3600))->tier.has_value());
   EXPECT_EQ(MakeChart(history, Ask(job, 0, 3600, 361))->tier, std::nullopt);
   const Chart ten = *MakeChart(history, Ask(job, 0, 3600, 360));
@@ -154,7 +155,7 @@ TEST(Chart, DroppedRawSamples_ReadsRollups) {
   EXPECT_EQ(MakeChart(history, Ask(job, 60, 90, 800))->tier, std::nullopt);
 }
 
-// Tests the maximum number of values in a response, and then one line more.
+// Tests the maximum number of values in a response, and then one more line.
 TEST(Chart, ManyLinesUseTwoMinuteRows) {
   constexpr int kSeconds = 2400;
   constexpr auto kFew = static_cast<int>(kMaxNumbers / 80);  // number of lines with 80 buckets each
@@ -183,7 +184,7 @@ TEST(Chart, ManyLinesUseTwoMinuteRows) {
   EXPECT_EQ(MakeChart(history, Ask(job, 0, kSeconds, 100))->tier, 0U);
   EXPECT_EQ(heat(kSeconds).grid.tier, 0U);
   fill(kFew + 100);
-  // A range shorter than half an hour keeps its resolution.
+  // Ranges shorter than half an hour keep their resolution.
   EXPECT_EQ(MakeChart(history, Ask(job, 0, 1200, 100))->tier, 0U);
   EXPECT_EQ(heat(1200).grid.tier, 0U);
   const Chart chart = *MakeChart(history, Ask(job, 0, kSeconds, 100));
@@ -218,7 +219,7 @@ TEST(Chart, ManyLinesUseTwoMinuteRows) {
 TEST(Chart, MissingSamplesLeaveGap) {
   VectorHistory history;
   // Samples are one second apart, except between seconds 3 and 10. A distance of three intervals
-  // (10 to 13) is not a gap.
+  // (10 to 13) does not count as a gap.
   history.Edit("j", [](auto* job) {
     job->columns = {VectorHistory::ColumnOf({{"__name__", "m"}}, {0, 1, 2, 3, 10, 13, 14, 15},
                                             {1, 1, 1, 1, 2, 2, 2, 2})};
@@ -231,7 +232,7 @@ TEST(Chart, MissingSamplesLeaveGap) {
                           Drawn{13, 2, 2, 2}, Drawn{14, 2, 2, 2}, Drawn{15, 2, 2, 2}));
 }
 
-TEST(Chart, LineIsInterruptedAtNewAttempt) {
+TEST(Chart, NewAttemptBreaksLine) {
   VectorHistory history;
   history.Edit("j", [](auto* job) {
     job->columns = {VectorHistory::ColumnOf({{"__name__", "m"}}, {0, 1, 2, 3}, {1, 2, 3, 4})};
@@ -260,7 +261,7 @@ TEST(Chart, NanIsGapButInfinityIsNot) {
 
 TEST(Chart, ByStep_UsesLaterRunOfRepeatedStep) {
   VectorHistory history;
-  // A second attempt repeats step 2, so its run of the step is used.
+  // The second attempt repeats step 2, so the second run of that step is used.
   history.Edit("j", [](auto* job) {
     job->columns = {VectorHistory::ColumnOf({{"__name__", "loss"}}, {0, 1, 2, 10, 11, 12},
                                             {9, 8, 7, 70, 60, 50}, {0, 1, 2, 2, 3, 4})};

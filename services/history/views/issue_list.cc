@@ -129,8 +129,8 @@ std::vector<Incident> IncidentsOf(const std::vector<Issue>& issues) {
 
 namespace {
 
-// Returns the time of the newest data from the ranks of an ended job. Returns kMaxPosition if the
-// job is running or no rank is known.
+// Returns the time of the newest data from an ended job's ranks, or kMaxPosition if the job is
+// running or no rank is known.
 int64_t DataUntil(const JobOverview& life) {
   if (life.ended_ns == 0) return kMaxPosition;
   int64_t until_ns = kMinPosition;

@@ -1,4 +1,4 @@
-// Issue lists, incidents, and rule states of a job, derived from its events.
+// Lists of a job's issues, incidents, and rule states, derived from its events.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +20,12 @@ struct Issue {
   std::vector<IssueEventPtr> events;  // sorted by sequence; never empty
   const IssueEvent& newest() const { return *events.back(); }
   bool open() const { return newest().type != EventType::kIssueResolved; }
-  // Returns the start of the problem. This is the onset in the first event that has an onset or,
-  // without such an event, the time at which the issue became pending.
+  // Returns the time at which the problem started: the onset from the first event that has one or,
+  // if no event does, the time at which the issue became pending.
   int64_t onset_ns() const;
   int64_t stall_onset_ns() const;  // StallOnset of the first event that has an onset
   // Returns the threshold of the newest event that has a threshold. The last event has no threshold
-  // if the rule no longer compared values.
+  // if the rule had stopped comparing values.
   std::optional<double> threshold() const;
   const std::vector<Evidence>& evidence() const;
 };
@@ -43,7 +43,7 @@ struct Incident {
   std::vector<Issue> issues;  // most likely root cause first
   size_t likely_roots = 0;    // number of leading issues that are equally likely root causes
   bool open = false;
-  std::string severity;  // worst severity of the open issues, or of all issues if none is open
+  std::string severity;  // worst among open issues, or among all issues if none are open
   int64_t started_ns = 0;
   int64_t ended_ns = 0;  // 0 while open
 };
@@ -63,8 +63,8 @@ struct RuleState {
   int64_t last_found_ns = 0;
 };
 
-// Returns the rule states sorted by rule name. `life` provides the time until which the job's ranks
-// sent data.
+// Returns the rule states sorted by rule name. `life` provides the time of the last data from the
+// job's ranks.
 std::vector<RuleState> RuleStatesOf(const JobOverview& life,
                                     const std::vector<IssueEventPtr>& events);
 

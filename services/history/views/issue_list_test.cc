@@ -76,7 +76,7 @@ TEST(IssueList, OnsetComesFromFirstEvent) {
   updated->id = MakeEventId(*updated);
   EXPECT_EQ(IssuesOf({updated, found})[0].onset_ns(), AtSecond(7));
   EXPECT_EQ(IssuesOf({updated, found})[0].stall_onset_ns(), AtSecond(7));
-  // A rule of another category may also report an onset, but the job is not stalled.
+  // A rule in another category may also report an onset, but the job is not stalled.
   found->labels = Labels({{"category", "memory"}});
   EXPECT_EQ(IssuesOf({found})[0].stall_onset_ns(), 0);
 }
@@ -185,7 +185,7 @@ TEST(IssueList, EndedJob_VerdictIsLastStatusWithData) {
   EXPECT_EQ(states[2].verdict.status, kNoData);
   EXPECT_EQ(states[2].verdict.reason, "no series of x");
   EXPECT_EQ(states[3].verdict.status, kNoData);
-  // The event of this status is missing, so the status comes from previous_status.
+  // The event for this status is missing, so the status comes from previous_status.
   EXPECT_EQ(states[4].verdict.status, kNoIssuesFound);
 }
 

@@ -5,8 +5,8 @@
 namespace pitwall::history {
 namespace {
 
-// Returns whether the ranks had no time to finalize. In that case, the time after their last step
-// belongs to an unfinished step, even if the step hung for a long time.
+// Returns whether the ranks had no time to finalize. If so, the time after their last step belongs
+// to an unfinished step, even if that step hung for a long time.
 bool WasCutOff(EndDetail end) {
   return end == EndDetail::kDied || end == EndDetail::kCancelled || end == EndDetail::kStopped ||
          end == EndDetail::kSilent;
@@ -35,8 +35,8 @@ AttemptSummary SummaryOf(const AttemptLife& life, int64_t from_ns, int64_t next_
   return out;
 }
 
-// Returns the reported start of the job or the start of its first step, whichever is earlier. A
-// client that trains immediately reports its start a moment later.
+// Returns the reported start of the job or the start of its first step, whichever is earlier. If
+// training starts immediately, the client reports its start a moment later.
 int64_t BeginOf(const JobOverview& job) {
   const int64_t reported_ns = job.started_ns != 0 ? job.started_ns : job.first_ns;
   if (job.attempts.empty() || job.attempts[0].first_step_ns == 0) return reported_ns;
@@ -44,8 +44,8 @@ int64_t BeginOf(const JobOverview& job) {
 }
 
 // Returns the end of the job. If the ranks ended the job (completed or failed), the end is the
-// goodbye of the last rank. Otherwise, it is the end of the last attempt, because the end of the
-// job is reported only after no rank has returned.
+// goodbye of the last rank. Otherwise, the last attempt's end is used, because the job's end is
+// reported only after the wait for returning ranks.
 int64_t EndOf(const JobOverview& job) {
   if (job.end_detail == EndDetail::kNone) return job.ended_ns;
   const int64_t attempt_ns = job.attempts.empty() ? 0 : job.attempts.back().ended_ns;
@@ -54,7 +54,7 @@ int64_t EndOf(const JobOverview& job) {
   if (job.end_detail != EndDetail::kCompleted && !failed) return reported_ns;
   int64_t end_ns = 0;
   for (const auto& [id, source] : job.sources) {
-    // Ranks of earlier attempts or of other world sizes do not determine the end.
+    // Ranks from earlier attempts or other world sizes do not determine the end.
     if (source.rank < 0 || (!job.attempts.empty() && source.last_ns < job.attempts.back().began_ns))
       continue;
     if (!source.goodbye || source.goodbye_ns == 0) return failed ? reported_ns : job.ended_ns;

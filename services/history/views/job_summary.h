@@ -1,4 +1,4 @@
-// Division of a job's time into initialization, training loop, and finalization.
+// Breakdown of a job's time into initialization, training loop, and finalization.
 #pragma once
 
 #include <array>
@@ -35,10 +35,10 @@ struct JobSummary {
 
 // Splits the job's time into parts. Initialization lasts from the start of the attempt or of its
 // first step, whichever is earlier, to the start of the first step. The loop lasts until the end of
-// the last step, and finalization until the end of the attempt. For a completed job, the attempt
-// ends with the goodbye of the last rank. An attempt without steps consists of initialization only.
-// An attempt that is running or was cut off (died, canceled, stopped, or silent) has no
-// finalization.
+// the last step, and finalization lasts until the end of the attempt. For a completed job, the
+// attempt ends with the goodbye of the last rank. An attempt without steps consists of
+// initialization only. An attempt that is running or was cut off (died, canceled, stopped, or
+// silent) has no finalization.
 JobSummary Summarize(const JobOverview& job);
 
 }  // namespace pitwall::history

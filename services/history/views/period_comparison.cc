@@ -22,7 +22,7 @@ constexpr int64_t kRowsWanted = 5;   // per interval; 10 minutes have five store
 // In groups larger than this, the median of all members replaces the median of the other members.
 constexpr size_t kManyPeers = 256;
 
-// Returns the effect of a difference. `floor` is the minimum scale, in the unit of the series.
+// Returns the effect of a difference. `floor` is the minimum scale, in the series' unit.
 double EffectOf(double difference, double spread, double level, double floor) {
   if (std::isnan(difference) || std::isnan(level)) return NormalNan();
   if (difference == 0) return 0;
@@ -30,15 +30,15 @@ double EffectOf(double difference, double spread, double level, double floor) {
   return std::min(std::fabs(difference) / scale, kMaxEffect);  // a scale of 0 gives the maximum
 }
 
-// Returns whether the values are shares of a whole, which are at most 1. The smallest relevant
+// Returns whether the values are shares of a whole, and therefore at most 1. The smallest relevant
 // difference between shares is 0.01.
 bool IsShare(std::string_view metric, SeriesKind kind) {
   return EndsWith(metric, "_utilization_ratio") || metric == "train_phase_state" ||
          (kind == SeriesKind::kCounter && EndsWith(metric, "_seconds_total"));
 }
 
-// Returns whether the metric is a flow whose devices and directions form a whole. The smallest
-// relevant difference between flows is 1% of the largest flow.
+// Returns whether the metric is a flow across devices and directions that together form a whole.
+// The smallest relevant difference between flows is 1% of the largest flow.
 bool IsFlow(std::string_view metric) {
   return EndsWith(metric, "_io_bytes_total") || EndsWith(metric, "_operations_total") ||
          EndsWith(metric, "_packets_total");
@@ -47,8 +47,8 @@ bool IsFlow(std::string_view metric) {
 double Weight(double effect) { return std::isnan(effect) ? 0 : std::log2(1 + effect); }
 
 // Streaming mean and deviation. To avoid cancellation, the sums use distances from the first value.
-// The distance of the first value from the mean is at most the deviation times the square root of
-// the count.
+// The first value's distance from the mean is at most the deviation times the square root of the
+// count.
 class Moments {
  public:
   void Add(double value) {
@@ -74,8 +74,8 @@ class Moments {
   double squares_ = 0;
 };
 
-// Points of a series, which are means of rows or samples. For a counter, the points are rates
-// between adjacent values.
+// Points of a series. A point is a sample or the mean of a row or, for a counter, the rate between
+// adjacent values.
 struct Points {
   // Adds a point. Points must be added in time order. `from_ns` is the start of the interval.
   void Add(int64_t from_ns, int64_t time_ns, double mean, double last) {
@@ -120,14 +120,14 @@ Differences FrameOf(const DifferenceQuery& query) {
 
 struct AllPoints {
   SeriesTablePtr table;
-  // Points by series, in order of arrival. The series of one metric are adjacent.
+  // Points by series, in arrival order. The series of one metric are adjacent.
   std::vector<Points> points;
 };
 
 StatusOr<AllPoints> ReadRollups(const History& history, const SeriesQuery& read, size_t tier,
                                 int64_t from_ns) {
   AllPoints out;
-  std::vector<uint32_t> places;  // by series number: index into the points plus one; 0 if none
+  std::vector<uint32_t> places;  // by series number: one plus the index into the points; 0 if none
   const auto points_of = [&](const RollupPart& part) -> Points& {
     if (part.series >= places.size()) places.resize(part.series + 1);
     uint32_t& place = places[part.series];
@@ -186,17 +186,17 @@ StatusOr<AllPoints> ReadSamples(const History& history, const SampleQuery& read,
   return out;
 }
 
-// Returns the median of all values except the value at index `place`. `sorted` must have at least
-// two values.
+// Returns the median of all values except the one at index `place`. `sorted` must have at least two
+// values.
 double MedianWithout(const std::vector<double>& sorted, size_t place) {
   const auto other = [&](size_t i) { return sorted[i < place ? i : i + 1]; };
   const size_t count = sorted.size() - 1;
   return count % 2 == 1 ? other(count / 2) : (other(count / 2 - 1) + other(count / 2)) / 2;
 }
 
-// Returns, for each member, the median of the other members and their median deviation from it.
-// Requires at least two members. Leaving out one member yields at most three different medians, so
-// the distances are sorted at most three times.
+// For each member, returns the median of the other members and their median deviation from that
+// median. Requires at least two members. Leaving out one member yields at most three different
+// medians, so the distances are sorted at most three times.
 std::vector<std::pair<double, double>> PeersOf(const std::vector<double>& group) {
   if (group.size() > kManyPeers) {
     const double median = MedianOf(group);
@@ -244,7 +244,7 @@ std::vector<Group> GroupsOf(const AllPoints& all) {
   return out;
 }
 
-// Returns the minimum scale of each flow.
+// Returns the minimum scale for each flow.
 absl::flat_hash_map<std::string_view, double> FlowsOf(const std::vector<Group>& groups) {
   absl::flat_hash_map<std::string_view, double> out;
   for (const Group& group : groups) {
@@ -259,7 +259,7 @@ absl::flat_hash_map<std::string_view, double> FlowsOf(const std::vector<Group>& 
   return out;
 }
 
-// The largest differences found so far, up to a limit.
+// Largest differences so far, up to a limit.
 class Greatest {
  public:
   explicit Greatest(size_t most) : most_(most) {}
@@ -319,7 +319,7 @@ void Compare(const Group& group, double floor, Take take) {
   }
 }
 
-// Returns the selectors that may match series of the group. Selectors for a different metric are
+// Returns the selectors that may match series in the group. Selectors for a different metric are
 // excluded. If the query has no selectors, all series are ranked.
 std::vector<const Selector*> SuspectsOf(const Group& group,
                                         const std::vector<Selector>& selectors) {

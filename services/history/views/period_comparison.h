@@ -1,4 +1,4 @@
-// Comparison of the series in an interval with the time before the interval and with their peers.
+// Comparison of the series in an interval against the preceding period and against their peers.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct Difference {
 
 struct Differences {
   TimeRange range;             // range extended to whole rows of the tier
-  int64_t before_from_ns = 0;  // start of the preceding period, which is four times as long
+  int64_t before_from_ns = 0;  // start of the preceding period, four times as long as the interval
   std::optional<size_t> tier;
   size_t compared = 0;                  // number of compared series
   std::vector<Difference> differences;  // sorted by effect, largest first, and then by labels

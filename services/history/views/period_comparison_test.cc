@@ -1,4 +1,4 @@
-// Compares the peers' medians in groups of all sizes with their definition, and tests the order of
+// Compares peer medians in groups of all sizes against their definition, and tests the order of
 // series with equal effects.
 #include "services/history/views/period_comparison.h"
 
@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::SizeIs;
 
-// Compares seconds [40, 50) of the job "j".
+// Runs the comparison for seconds [40, 50) of the job "j".
 Differences Differing(const VectorHistory& history, size_t most) {
   DifferenceQuery query;
   auto life = std::make_shared<JobOverview>();
@@ -29,7 +29,7 @@ Differences Differing(const VectorHistory& history, size_t most) {
   return *FindDifferences(history, query);
 }
 
-TEST(DifferencesOfGroups, PeersAreOtherMembersForAllGroupSizes) {
+TEST(GroupDifferences, PeersAreOtherMembersForAllGroupSizes) {
   std::mt19937_64 random(5);
   for (const size_t size : {2, 3, 4, 5, 6, 7, 16, 17, 64, 255, 256, 257, 300}) {
     for (const bool ties : {false, true}) {
@@ -68,11 +68,11 @@ TEST(DifferencesOfGroups, PeersAreOtherMembersForAllGroupSizes) {
   }
 }
 
-TEST(DifferencesOfGroups, EqualEffectsAreOrderedByLabels) {
+TEST(GroupDifferences, EqualEffectsAreOrderedByLabels) {
   VectorHistory history;
   history.Edit("j", [&](auto* job) {
     for (const int i : {7, 3, 9, 1, 5, 0, 8, 2, 6, 4}) {
-      // None of these series are peers. One series has a larger difference than the others.
+      // These series have no peers. One series has a larger difference than the others.
       const double value = i == 8 ? 500 : 20;
       job->columns.push_back(VectorHistory::ColumnOf({{"__name__", Cat("m", i)}}, {10, 20, 30, 45},
                                                      {10, 12, 11, value}));

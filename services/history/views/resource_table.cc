@@ -28,7 +28,7 @@ struct FromSamples {
 };
 constexpr std::string_view kNodeCpu = "node_cpu_utilization_mean_ratio";
 constexpr std::array<FromSamples, 5> kFromSamples = {
-    {{"cpu", kNodeCpu, "ratio"},  // derived by the history from rows of cores
+    {{"cpu", kNodeCpu, "ratio"},  // derived by the history from per-core rows
      {"io_wait", "node_cpu_iowait_mean_ratio", "ratio"},
      {"cpu_memory", "system_memory_utilization_ratio", "ratio"},
      {"gpu", "hw_gpu_utilization_ratio", "ratio"},
@@ -40,7 +40,7 @@ struct Made {
   std::map<int64_t, double> by_time;
 };
 
-// Sums of the mean idle and I/O wait ratios of a node's cores, and the number of cores.
+// Sums of mean idle and I/O wait ratios over a node's cores, and the number of cores.
 struct CoreSum {
   double idle = 0, wait = 0;
   size_t cores = 0;  // number of cores with idle time
@@ -91,7 +91,7 @@ void AddNetwork(const std::vector<RollupColumn>& columns, std::map<Resource, Mad
   }
 }
 
-// Returns whether any node has no sampled CPU data, as in windows that were sealed before derived
+// Returns whether any node lacks sampled CPU data, as in windows that were sealed before derived
 // series existed.
 bool SomeNodeIsNotIn(const std::set<std::string>& sampled, const JobOverview& job) {
   return sampled.empty() ||
@@ -125,15 +125,14 @@ ResourceRow RowOf(const Resource& resource, const Made& made, std::string_view b
 StatusOr<std::vector<ResourceRow>> MakeResourceTable(const History& history, const JobOverview& job,
                                                      TimeRange range, const ReadLimits& limits) {
   SeriesQuery query = {job.id, {}, range, limits};
-  // For a whole job, the range is extended so that it consists of whole windows, which can be read
-  // without samples.
+  // For a whole job, the range is extended to whole windows, which can be read without samples.
   if (range.from_ns <= job.first_ns) query.range.from_ns = kMinPosition;
   if (range.to_ns > job.last_ns) query.range.to_ns = kMaxPosition;
   for (const FromSamples& from : kFromSamples)
     query.selectors.push_back(SelectorOfMetric(from.metric));
   ASSIGN_OR_RETURN(const std::vector<QuantileRow> quantiles, history.Quantiles(query, kQuantiles));
   std::vector<ResourceRow> out;
-  std::set<std::string> sampled;  // nodes whose CPU usage was computed from samples
+  std::set<std::string> sampled;  // nodes with CPU usage computed from samples
   for (const QuantileRow& q : quantiles) {
     const auto from = std::find_if(kFromSamples.begin(), kFromSamples.end(),
                                    [&](const FromSamples& f) { return f.metric == q.metric; });

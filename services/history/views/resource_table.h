@@ -12,9 +12,9 @@ namespace pitwall::history {
 struct ResourceRow {
   std::string node;
   std::string resource;  // cpu, io_wait, cpu_memory, gpu, gpu_memory, network_receive, etc.
-  std::string metric;    // metric from which the values come
+  std::string metric;    // metric that provides the values
   std::string unit;      // ratio, bytes, or bytes_per_second
-  std::string basis;     // source of the values: "samples", or means over "10s" or "2m"
+  std::string basis;     // "samples", or "10s" or "2m" for means over this interval
   uint64_t count = 0;
   double min = 0, max = 0, mean = 0;
   double p50 = 0, p90 = 0, p95 = 0, p99 = 0;

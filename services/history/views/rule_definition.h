@@ -34,8 +34,8 @@ struct RuleDefinition {
 };
 
 using RuleDefinitions = std::map<std::string, RuleDefinition, std::less<>>;
-// Source of the rule definitions for a job. Thread-safe. The result is empty if this process does
-// not know the loaded rules.
+// Source of a job's rule definitions. Thread-safe. The result is empty if this process does not
+// know the loaded rules.
 using RuleDefinitionSource = std::function<RuleDefinitions(const JobOverview& job)>;
 
 }  // namespace pitwall::history

@@ -1,4 +1,4 @@
-// Tests the job summary, the resource table, the period comparison, and the natural order.
+// Tests for the job summary, resource table, period comparison, and natural order.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -120,7 +120,7 @@ TEST(JobSummary, CompletedJobEndsWithLastGoodbye) {
 }
 
 TEST(JobSummary, JobWithDeadRanks_EndsWithLastAttempt) {
-  // The job waited for a restart that did not happen. No rank ran or finalized during that time.
+  // The job waited for a restart that never happened. No rank ran or finalized during that time.
   JobOverview job = EndedJob(0, 160);
   job.end_detail = EndDetail::kDied;
   job.attempts = {Attempt(1, 0, 40, 30, 39)};
@@ -240,7 +240,8 @@ TEST(ResourceTable, ReportsCpuNetworkAndGpuUsage) {
   std::map<std::string, ResourceRow> by_name;
   for (const ResourceRow& row : rows) by_name[row.resource] = row;
   ASSERT_THAT(by_name, SizeIs(4));
-  // There are two 10-second rows. Idle is 0.5 and 0.5, and I/O wait is 0.125 and 0.
+  // There are two 10-second rows, with idle ratios of 0.5 and 0.5 and I/O wait ratios of 0.125 and
+  // 0.
   const ResourceRow& cpu = by_name.at("cpu");
   EXPECT_EQ(cpu.count, 2U);
   EXPECT_THAT(cpu.min, DoubleNear(0.375, 1e-12));
@@ -300,7 +301,7 @@ TEST(ResourceTable, LongRangesUseTwoMinuteRows) {
   EXPECT_THAT(whole.max, DoubleNear(1910 + 1790, 1e-9));
 }
 
-// Compares seconds [from, to) of the job "j".
+// Runs the comparison for seconds [from, to) of the job "j".
 Differences DifferencesBetween(const VectorHistory& history, int from, int to,
                                std::vector<Selector> suspects = {}) {
   DifferenceQuery query;
@@ -340,11 +341,10 @@ TEST(Differences, EffectsMatchManualComputation) {
   EXPECT_THAT(first.before_effect, DoubleNear(10, 1e-9));  // 10 divided by a deviation of 1
   EXPECT_EQ(first.peer_count, 3U);
   EXPECT_THAT(first.peers, DoubleNear(10.01, 1e-9));
-  // The median deviation of 10, 10.01, and 10.03 is 0.01, so the floor applies, which is 1% of
-  // 10.01.
+  // The median deviation of 10, 10.01, and 10.03 is 0.01, so the floor of 1% of 10.01 applies.
   EXPECT_THAT(first.peers_effect, DoubleNear(9.99 / 0.1001, 1e-6));
   EXPECT_THAT(first.effect, DoubleNear(std::log2(11) + std::log2(1 + 9.99 / 0.1001), 1e-6));
-  // Only suspects are ranked, but they are compared with all of their peers.
+  // Only suspects are ranked, but they are compared against all of their peers.
   const Differences one = DifferencesBetween(history, 40, 50, {SelectorOfMetric("m", {1})});
   ASSERT_THAT(one.differences, SizeIs(1));
   EXPECT_EQ(one.differences[0].labels.Get("rank"), "1");
@@ -405,7 +405,7 @@ TEST(Differences, FindsPlantedFaultsAmongManySeries) {
   EXPECT_GE(in_top_three, 9);
 }
 
-// Two differences have unbounded effects relative to a deviation of 0 but are irrelevant: a share
+// Relative to a deviation of 0, two differences have unbounded effects but are irrelevant: a share
 // of time that grows from zero to 0.00025, and a small flow next to the disk's large flow.
 TEST(Differences, NegligibleDifferencesRankBelowRelevantOnes) {
   VectorHistory history;

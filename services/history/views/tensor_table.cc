@@ -29,7 +29,7 @@ StatusOr<std::vector<TensorRow>> MakeTensorTable(const History& history, const T
   read.selectors = {std::move(selector)};
   read.limits = query.limits;
   if (query.to_step == kMaxPosition) {
-    // Most tensors are saved at the same steps, so the read starts at the oldest of their newest
+    // Most tensors are saved at the same steps, so reading starts at the oldest of their newest
     // samples.
     ASSIGN_OR_RETURN(const std::vector<SeriesInfo> infos, history.Series(read));
     if (infos.empty()) return std::vector<TensorRow>{};

@@ -1,4 +1,4 @@
-// Latest statistics of each tensor.
+// Latest statistics for each tensor.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct TensorQuery {
   std::string collection;  // if empty, all are selected
   std::string mode;        // if empty, all are selected
   std::vector<int64_t> ranks;
-  int64_t to_step = kMaxPosition;  // the result is from the newest step below this step
+  int64_t to_step = kMaxPosition;  // returns statistics from the newest step below this one
   ReadLimits limits;
 };
 

@@ -8,7 +8,7 @@
 
 namespace pitwall::history {
 
-// Reserves space for `more` elements. If the vector is full, it grows by 1/`part` of its size.
+// Reserves space for `more` elements. A full vector grows by 1/`part` of its size.
 template <typename T>
 void ReserveFor(std::vector<T>* list, size_t more, size_t part) {
   const size_t wanted = list->size() + more;

@@ -1,5 +1,5 @@
-// Series derived by the history: minimum, mean, and maximum over a node's cores and GPUs, for each
-// row of samples from a source.
+// Series derived by the history: the minimum, mean, and maximum across a node's cores and GPUs, for
+// each row of samples from a source.
 //
 // node_cpu_utilization_{min,mean,max}_ratio (1 - idle - iowait of a core),
 // node_cpu_iowait_{…}_ratio, node_gpu_utilization_{…}_ratio, node_gpu_memory_usage_{…}_bytes;
@@ -16,7 +16,7 @@
 
 namespace pitwall::history {
 
-// Flag in the stream number of schemas with derived series. No source uses stream numbers this
+// Flag in the stream numbers of schemas with derived series. No source uses stream numbers this
 // high.
 inline constexpr uint32_t kMadeStream = 0x4000'0000;
 inline bool IsMade(const Schema& schema) { return (schema.stream & kMadeStream) != 0; }
@@ -28,7 +28,7 @@ class NodeMeans {
   static std::unique_ptr<const NodeMeans> Of(const Schema& schema);
 
   const SharedSchema& schema() const { return schema_; }
-  // Appends the derived values of one row. A value is missing if no core or GPU has data for it.
+  // Appends the derived values for one row. A value is missing if no core or GPU has data for it.
   void Append(std::span<const double> row, std::vector<double>* out) const;
 
  private:

@@ -1,4 +1,4 @@
-// Pool of job schemas. Each schema is in memory only once, even though all segments of a job
+// Pool of job schemas. Each schema is in memory only once, even though all of a job's segments
 // contain the same thousands of series.
 #pragma once
 
@@ -17,7 +17,7 @@
 
 namespace pitwall::history {
 
-// Columns of a schema by metric, so that a query does not have to check all labels.
+// Index of a schema's columns by metric, so that queries do not have to check all labels.
 struct MetricColumns {
   StringMap<std::vector<uint32_t>> of_metric;  // columns of each metric, ascending
   std::vector<uint32_t> unnamed;               // columns whose first label is not the metric name
@@ -26,7 +26,7 @@ struct MetricColumns {
 // Schemas of all loaded jobs. Thread-safe.
 class SchemaPool {
  public:
-  // Size and checksum of the schema as saved by codec::SaveSchema.
+  // Size and checksum of the schema, as saved by codec::SaveSchema.
   struct Saved {
     size_t bytes = 0;
     uint32_t crc = 0;
@@ -37,8 +37,7 @@ class SchemaPool {
   std::shared_ptr<const MetricColumns> Columns(std::string_view job, uint64_t id) const;
   // Adds a schema. If a schema with the same ID exists, the existing schema is kept.
   void Add(std::string_view job, const SharedSchema& schema);
-  // Replaces a schema with an equal object from current batches, so that the schema is in memory
-  // only once.
+  // Replaces a schema with an equal object from current batches, to keep only one copy in memory.
   void Renew(std::string_view job, const SharedSchema& schema);
   void Remove(std::string_view job);
 

@@ -1,5 +1,4 @@
-// Set of sequence numbers, stored as ranges. The batches of a source almost always form a single
-// range.
+// Set of sequence numbers, stored as ranges. A source's batches almost always form a single range.
 #pragma once
 
 #include <algorithm>

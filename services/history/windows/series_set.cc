@@ -30,8 +30,8 @@ SeriesSet::SeriesSet(std::vector<Selector> selectors, size_t limit, const Schema
   if (std::any_of(names_.begin(), names_.end(), open)) names_.clear();
 }
 
-// The name is compared first. It is almost always the first label, and only a few of a schema's
-// many series match it.
+// The name is compared first. It is almost always the first label, and it matches only a few of a
+// schema's many series.
 bool SeriesSet::Wants(const Labels& labels) const {
   if (selectors_.empty()) return true;
   if (!names_.empty() && !labels.empty() && labels.begin()->name == kMetricName &&

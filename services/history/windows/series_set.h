@@ -20,13 +20,14 @@
 
 namespace pitwall::history {
 
-// Columns of a schema that a query selects, and their series.
+// Schema columns that a query selects, and their series.
 struct WantedColumns {
   std::vector<uint32_t> columns;  // ascending
   std::vector<uint32_t> series;   // same size as `columns`; indexes into SeriesSet::all()
 };
 
-// All series of a job, found by an earlier query without selectors and cached for the next query.
+// All series of a job, collected by an earlier query without selectors and cached for the next
+// query.
 struct KnownSeries {
   SeriesTablePtr table;
   absl::flat_hash_map<uint64_t, std::shared_ptr<const WantedColumns>> schemas;  // by schema ID
@@ -46,8 +47,7 @@ class SeriesSet {
   // Returns the selected columns of the schema. Returns ResourceExhausted if there are too many
   // series.
   StatusOr<const WantedColumns*> Of(const Schema& schema);
-  // Returns the selected columns of a schema that is known or was resolved before, and otherwise
-  // nullptr.
+  // Returns the selected columns if the schema is known or already resolved, and otherwise nullptr.
   const WantedColumns* Known(uint64_t schema) const {
     const auto& schemas = known_ != nullptr ? known_->schemas : schemas_;
     const auto at = schemas.find(schema);
@@ -56,13 +56,13 @@ class SeriesSet {
   const std::vector<SeriesDescriptor>& all() const {
     return known_ != nullptr ? known_->table->series : all_;
   }
-  // Returns whether two schemas disagree on the kind of a series. The kind in the first schema is
-  // used.
+  // Returns whether two schemas disagree on the kind of a series. If they do, the kind from the
+  // first schema is used.
   bool two_kinds() const { return two_kinds_; }
   // Returns indexes into all() in label order.
   std::vector<uint32_t> InOrder() const;
-  // Returns the known series or, without known series, all series found so far. In the second case,
-  // the set becomes empty.
+  // Returns the known series if there are any. Otherwise, returns all series found so far and
+  // empties the set.
   std::shared_ptr<const KnownSeries> Take();
 
  private:

@@ -42,7 +42,7 @@ double Sketch::ValueOf(int32_t bin) const {
   return bin > 0 ? value : -value;
 }
 
-// Values of a series often repeat, so the bin is looked up before the logarithm is computed.
+// A series' values often repeat, so the bin is looked up before the logarithm is computed.
 void Sketch::AddAll(std::span<const double> values) {
   struct Known {
     uint64_t bits = 0;
@@ -76,7 +76,7 @@ void Sketch::AddAll(std::span<const double> values) {
   AddBins(std::span(fresh).first(kept));
 }
 
-// Existing bins are updated in place, because nearly all bins exist after a few windows.
+// Existing bins are updated in place. After a few windows, nearly all bins exist.
 void Sketch::AddBins(std::span<const Bin> bins) {
   std::vector<Bin> missing;
   size_t at = 0;

@@ -1,4 +1,4 @@
-// Distribution of a metric's values as counts in bins, so that merged sketches of parts are
+// Distribution of a metric's values as counts in bins. Merged sketches of parts are therefore
 // bit-identical to the sketch of all samples. Ratios (names that end with _ratio, values from 0 to
 // 1) have 1,001 bins with an error of 0.0005. Other values have bins with a relative error of 1%,
 // as in DDSketch (Masson 2019).
@@ -23,8 +23,8 @@ class Sketch {
   uint64_t count() const { return count_; }
   double min() const { return min_; }
   double max() const { return max_; }
-  // Returns the value of rank floor(q * (count - 1)). The value is accurate to the error of its bin
-  // and is between min and max. `q` must be in [0, 1]. Returns NaN if there are no values.
+  // Returns the value of rank floor(q * (count - 1)). The value is accurate to within its bin's
+  // error and is between min and max. `q` must be in [0, 1]. Returns NaN if there are no values.
   double Quantile(double q) const;
 
   void Save(BinaryWriter& out) const;
@@ -35,9 +35,9 @@ class Sketch {
     int32_t bin;
     uint64_t count;
   };
-  // Adds bins, which must be in ascending order.
+  // Adds bins in ascending order.
   void AddBins(std::span<const Bin> bins);
-  // Returns the bin of a value. Bins sort in the same order as their values.
+  // Returns the bin of a value. Bins sort in the order of their values.
   int32_t BinOf(double value) const;
   double ValueOf(int32_t bin) const;
 

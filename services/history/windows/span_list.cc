@@ -97,7 +97,7 @@ std::vector<OriginPtr> SpanLists::Origins() const {
 }
 
 std::vector<uint32_t> SpanLists::Sorted(int64_t (*slice_of)(int64_t start_ns)) const {
-  // Ranks of the origins in sort order, so that comparing spans compares only numbers.
+  // Rank of each origin in sort order, so that span comparisons only compare numbers.
   const std::vector<OriginPtr> origins = Origins();
   std::vector<uint32_t> order(origins.size());
   std::iota(order.begin(), order.end(), 0);
@@ -109,7 +109,7 @@ std::vector<uint32_t> SpanLists::Sorted(int64_t (*slice_of)(int64_t start_ns)) c
     const bool same = i > 0 && key(order[i]) == key(order[i - 1]);
     place[order[i]] = same ? place[order[i - 1]] : i;
   }
-  // Spans are sorted slice by slice, so that keys exist for one slice instead of the whole window.
+  // Spans are sorted one slice at a time, so that only one slice's sort keys are in memory.
   struct Slice {
     uint32_t count = 0;
     uint32_t end = 0;  // by slice: current end of its indexes in `out`

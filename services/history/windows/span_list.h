@@ -1,5 +1,5 @@
 // Packed spans of a window. Names, modes, and origins are stored as indexes into tables, because a
-// step of a rank uses only a few of them while a window contains millions of spans.
+// rank uses only a few of them per step, while a window contains millions of spans.
 #pragma once
 
 #include <cstdint>
@@ -48,8 +48,8 @@ class SpanList {
   SpanList& operator=(SpanList&&) = default;
 
   void Add(const SpanView& span);
-  // These functions return the number of a string or origin, for callers that add many spans with
-  // the same strings or origins.
+  // Return the number of a string or origin, for callers that add many spans with the same strings
+  // or origins.
   uint32_t TextOf(std::string_view text);
   uint32_t OriginOf(const OriginPtr& origin);
   struct Row {
@@ -69,8 +69,7 @@ class SpanList {
 
  private:
   friend class SpanLists;
-  // Row in which all numbers are small, which is true for nearly all rows. It takes 32 bytes
-  // instead of 48.
+  // Row with only small numbers, as in nearly all rows. It takes 32 bytes instead of 48.
   struct Packed {
     int64_t start_ns;
     uint32_t duration_ns;
@@ -95,11 +94,11 @@ class SpanList {
   size_t texts_bytes_ = 0;
 };
 
-// Spans of several concatenated lists, which must outlive this object and must not change.
+// Concatenation of several span lists. The lists must outlive this object and must not change.
 class SpanLists {
  public:
   explicit SpanLists(std::vector<const SpanList*> lists) : lists_(std::move(lists)) {}
-  // Returns a span by its index over all lists.
+  // Returns a span by its index across all lists.
   SpanView operator[](size_t i) const;
   size_t size() const;
   // Returns the origins of all lists. An origin that occurs in two lists is returned twice.

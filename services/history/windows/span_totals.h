@@ -1,5 +1,5 @@
-// Totals of equal spans in a window, and their pages (metric_pages.h). Queries read totals of whole
-// windows without opening their segments.
+// Totals of equal spans in a window, and their pages (metric_pages.h). Queries read the totals for
+// whole windows without opening segments.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace pitwall::history {
 
-// Adds a span with the given length (AddTo) or another total (Merge).
+// Add a span of the given length (AddTo) or another total (Merge).
 void AddTo(OperatorTotal* total, int64_t length_ns);
 void Merge(const OperatorTotal& other, OperatorTotal* total);
 
@@ -25,9 +25,9 @@ void Merge(const OperatorTotal& other, OperatorTotal* total);
 class SpanTotals {
  public:
   void Clear();
-  // Returns a number for the name; equal names have equal numbers.
+  // Returns a number for the name. Equal names have equal numbers.
   uint32_t NameOf(std::string_view name);
-  // Returns the total for the key, which the caller updates.
+  // Returns the total for the key. The caller updates it.
   OperatorTotal* At(int64_t rank, Span::Kind kind, uint32_t name);
   OperatorTotal* At(int64_t rank, Span::Kind kind, std::string_view name) {
     return At(rank, kind, NameOf(name));
@@ -50,11 +50,11 @@ class SpanTotals {
   absl::flat_hash_map<Key, OperatorTotal> totals_;  // the rank, kind, and name fields are unset
 };
 
-// Returns sorted totals. Returns no value if a span ends before it starts. In that case, the
-// window's totals cannot answer a query for a range of start times, so each span must be read.
+// Returns sorted totals, or no value if a span ends before it starts. The window's totals then
+// cannot answer a query for a range of start times, so each span must be read.
 std::optional<std::vector<OperatorTotal>> TotalsOf(const SpanLists& spans);
 
-// Columns of a page of totals.
+// Columns of a totals page.
 struct TotalsPage {
   std::vector<std::string> names;
   std::vector<int64_t> ranks, kinds, name_numbers, counts, sums, least, greatest;

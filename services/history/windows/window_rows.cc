@@ -258,7 +258,7 @@ void SeriesMerger::ReadMixed(const std::vector<Column>& columns, const RowFilter
 void SeriesMerger::Read(uint32_t series, SeriesRows* out, int64_t from_ns, int64_t to_ns) const {
   Clear(out);
   const RowFilter range = {.from_ns = from_ns, .to_ns = to_ns};
-  // If a source changed its schema, its tables do not overlap, so their rows need no sorting.
+  // When a source changes its schema, its tables do not overlap, so their rows need no sorting.
   std::vector<Column> in_turn;
   if (columns_[series].size() > 1 && !InTurn(series, &in_turn)) {
     ReadMixed(columns_[series], range, out);

@@ -1,4 +1,4 @@
-// Content of one window of a job: rows of samples, spans, and source positions.
+// Contents of one window of a job: sample rows, spans, and source positions.
 #pragma once
 
 #include <compare>
@@ -36,7 +36,7 @@ class ModeNames {
   std::vector<std::string> names_ = {""};
 };
 
-// Rows of one origin with one schema, with a subset of the schema's columns.
+// Rows from one origin with one schema, limited to a subset of the schema's columns.
 struct RowTable {
   OriginPtr origin;
   SharedSchema schema{Schema()};
@@ -53,7 +53,7 @@ struct RowTable {
   void Append(const RowTable& other);
 };
 
-// View of some rows of one origin with one schema. The columns belong to `owners` or to a table
+// View of some rows from one origin with one schema. The columns belong to `owners` or to a table
 // that outlives the view.
 struct RowView {
   RowView(OriginPtr from, SharedSchema of) : origin(std::move(from)), schema(std::move(of)) {}
@@ -72,7 +72,7 @@ struct RowView {
   std::vector<std::shared_ptr<const void>> owners;
 };
 
-// Statement in a batch that its source will not send data at or before promise_ns again.
+// Promise in a batch that its source will send no more data at or before promise_ns.
 struct Heartbeat {
   OriginPtr origin;
   int64_t promise_ns = 0;
@@ -81,8 +81,8 @@ struct Heartbeat {
   bool goodbye = false;
 };
 
-// Heartbeats of one boot without silence or a goodbye between them. Only the last heartbeat can end
-// series.
+// Consecutive heartbeats from one boot without silence or a goodbye in between. Only the last
+// heartbeat can end series.
 struct HeartbeatRun {
   int64_t first_ns = 0;  // promise of the first heartbeat
   Heartbeat last;
@@ -105,10 +105,10 @@ struct SeriesRows {
 bool TimesRise(std::span<const int64_t> times);
 
 // Replaces *out with the rows of a column in a sorted table. No other column may contain the
-// series. `rising` is the result of TimesRise.
+// series. `rising` is the return value of TimesRise.
 void ReadColumn(const RowView& table, size_t column, bool rising, SeriesRows* out);
 
-// Selects rows of a series.
+// Selection of rows of a series.
 struct RowFilter {
   int64_t from_ns = INT64_MIN;
   int64_t to_ns = INT64_MAX;
@@ -117,16 +117,16 @@ struct RowFilter {
   int64_t to_step = kMaxPosition;
 };
 
-// Merges the series of tables that were read with the same `set`. Series are read one after
-// another.
+// Merger for the series of tables that were read with the same `set`. Series are read one at a
+// time.
 class SeriesMerger {
  public:
   // `tables` must be sorted and must outlive the merger.
   SeriesMerger(const std::vector<RowView>& tables, SeriesSet* set) : tables_(tables), set_(set) {}
-  // Resolves the columns. Call this first. Returns the errors of SeriesSet::Of.
+  // Resolves the columns. Call this first. Returns any error from SeriesSet::Of.
   Status Prepare();
-  // Returns the tables that share a series with another table at overlapping times. Their sequence
-  // numbers must be added before Read is called.
+  // Returns the tables that share a series with another table at overlapping times. Add their
+  // sequence numbers before calling Read.
   std::vector<size_t> Mixed() const;
   // Returns the series that have a column in the tables, as indexes into set->all() in unspecified
   // order.
@@ -134,9 +134,9 @@ class SeriesMerger {
   // Replaces *out with the series' rows in the time range.
   void Read(uint32_t series, SeriesRows* out, int64_t from_ns = INT64_MIN,
             int64_t to_ns = INT64_MAX) const;
-  // Returns an upper bound for the series' number of rows.
+  // Returns an upper bound on the series' number of rows.
   size_t Rows(uint32_t series) const;
-  // Prefetches the values of the series, which are stored separately from other columns.
+  // Prefetches the series' values. They are stored separately from other columns.
   void Prefetch(uint32_t series) const;
   // Appends rows to the columns and returns their number. Steps are appended only up to the last
   // row from a table with steps.
@@ -149,7 +149,7 @@ class SeriesMerger {
   };
   // Merges the rows of all tables that contain the series at overlapping times.
   void ReadMixed(const std::vector<Column>& columns, const RowFilter& range, SeriesRows* out) const;
-  // Returns false if the columns' time ranges overlap; otherwise sorts the columns by time.
+  // Returns false if the columns' time ranges overlap. Otherwise, sorts the columns by time.
   bool InTurn(uint32_t series, std::vector<Column>* columns) const;
 
   const std::vector<RowView>& tables_;

@@ -6,7 +6,7 @@
 
 namespace pitwall::history {
 
-// Computes the same rows as a Rollup that receives each sample and is then closed.
+// Computes the rows that a Rollup would produce from the same samples after Close.
 TierRows RollUp(const SeriesRows& rows) {
   TierRows out;
   std::vector<RollupRow>& fine = out[0];

@@ -1,6 +1,6 @@
-// Summary of a window without its rows. It contains rollups of each series and the distribution of
-// each metric. It depends only on the window's rows, so it is bit-identical regardless of when it
-// is computed.
+// Summary of a window, without its rows. It contains the rollups of each series and the
+// distribution of each metric. It depends only on the window's rows, so it is bit-identical
+// regardless of when it is computed.
 #pragma once
 
 #include <cstdint>
@@ -22,11 +22,11 @@ inline constexpr size_t kWindowTiers = 2;
 
 using TierRows = std::array<std::vector<RollupRow>, kWindowTiers>;
 TierRows RollUp(const SeriesRows& rows);
-// Returns all rows of the tier over all windows, in order, computed from the rows of the next finer
-// tier.
+// Returns all rows of the tier across all windows, in order, computed from the rows of the next
+// finer tier.
 std::vector<RollupRow> Coarser(const std::vector<RollupRow>& rows, size_t tier);
 
-// Distribution and sum of a metric's values. The result depends on the order of additions.
+// Distribution and sum of a metric's values. The sum depends on the addition order.
 struct Spread {
   Sketch sketch;
   double sum = 0;

@@ -17,7 +17,7 @@
 namespace pitwall::offline {
 namespace {
 
-// Number of cells per batch, large enough to keep the cost per cell low.
+// Number of cells per batch. It is large enough to keep the cost per cell low.
 constexpr size_t kBatchCells = 65'536;
 // Maximum number of cells before `start` for rules with a long look-back.
 constexpr size_t kHistoryCells = 64'000'000;
@@ -31,8 +31,7 @@ engine::EngineOptions OptionsOfRecording(engine::RecordingObserver* recordings) 
   return options;
 }
 
-// Series of one input that have the same sample times and steps. The series are the columns of one
-// frame.
+// Series from one input with the same sample times and steps. They are the columns of one frame.
 struct Columns {
   Schema schema;
   std::string mode;  // empty if the samples have no steps
@@ -48,7 +47,7 @@ struct RankSteps {
   std::string mode;
   std::string rank;
   int64_t step = kNoStep;       // newest step
-  int64_t last = kMinPosition;  // time of the last sample, after which the rank delays no others
+  int64_t last = kMinPosition;  // time of the last sample; after it, the rank delays no others
 };
 
 struct JobInput {
@@ -59,7 +58,7 @@ struct JobInput {
   uint64_t sequence = 0;
 };
 
-// Destination of a series' values in the batches.
+// Destination for a series' values in the batches.
 struct Cell {
   JobInput* input = nullptr;
   uint32_t frame = 0;
@@ -86,8 +85,8 @@ class JobFeed {
   Status Add(const Cell& cell, const TimedSample& sample, engine::EventSink* out) {
     const int64_t time = sample.time_ns;
     if (time > newest_) {
-      // At this point, all samples up to newest_ have been read. A completed step is promised
-      // immediately because the engine needs the previous step if the step numbers fall back.
+      // At this point, all samples up to newest_ have been read. Completed steps are promised
+      // immediately, because the engine needs the previous step if the step numbers fall back.
       const bool due = cells_ >= kBatchCells || (begun_ && steps_moved_);
       if (due || (!begun_ && time > begin_)) RETURN_IF_ERROR(Flush(time > begin_, out));
       newest_ = time;
@@ -158,7 +157,7 @@ class JobFeed {
         step = std::max(step, rank.step);
       }
     }
-    // The promises follow the samples of all inputs, because together the first promises form the
+    // The promises follow the samples of all inputs, because the first promises together form the
     // first watermark.
     for (const auto& input : inputs_) {
       Batch batch = BatchOf(input.get());
@@ -178,9 +177,9 @@ class JobFeed {
   }
 
   // Promises, for each mode, the step that every rank with remaining samples has completed. An
-  // input without such ranks promises the newest step of any rank, so that the input delays no
-  // other input. As with a live client, each batch repeats the promises, because the engine
-  // discards all promises if the step numbers fall back.
+  // input without such ranks promises the newest step of any rank, so that it does not delay other
+  // inputs. As with a live client, each batch repeats the promises, because the engine discards all
+  // promises if the step numbers fall back.
   void PromiseSteps(const JobInput& input, const std::map<std::string, int64_t>& newest,
                     Batch* batch) const {
     for (const std::string& mode : input.modes) {
@@ -241,8 +240,8 @@ std::vector<Cell> BuildFeeds(const Recording& recording,
     if (feeds[series.job] == nullptr) continue;
     JobInput*& input = inputs[{series.job, series.input}];
     if (input == nullptr) {
-      // The source names sort by input number, so that the first input wins if two inputs have a
-      // value for the same series and time.
+      // The source names sort by input number. If two inputs have a value for the same series and
+      // time, the first input wins.
       std::string number = std::to_string(series.input);
       number.insert(0, 6 - std::min<size_t>(number.size(), 6), '0');
       input = feeds[series.job]->AddInput(Cat(number, " ", recording.inputs()[series.input]));

@@ -1,8 +1,7 @@
-// Evaluation of a recording by the streaming engine, for `pitwall backtest`. Several inputs are
-// merged
-// by time.
+// Evaluation of a recording by the streaming engine, for `pitwall backtest`. Multiple inputs are
+// merged by time.
 //
-// Within each of its jobs, an input is one source with lateness 0 that is never idle. The source
+// In each of its jobs, an input acts as one source with lateness 0 that is never idle. The source
 // promises each time that has been read completely, and each step that all of its ranks (label
 // `rank`) have completed. A job starts with its first sample (or at `start`, if that is later), and
 // the job's watermark ends with the last sample. The job's state is freed at that point, so memory
@@ -23,19 +22,19 @@
 namespace pitwall::offline {
 
 struct BacktestOptions {
-  // Time from which the rules are evaluated, rounded up to a second. Earlier samples only fill the
-  // windows.
+  // Time from which the rules are evaluated, rounded up to a second. Earlier samples are only used
+  // to fill the windows.
   int64_t start = kMinPosition;
-  bool end_jobs = false;  // true: end each job with its last sample; false: keep open issues open
+  bool end_jobs = false;  // ends each job with its last sample; if false, open issues stay open
   engine::RecordingObserver* recordings =
       nullptr;  // receives the results of recording rules; may be null
 };
 
-// Returns the maximum time before `start`, in nanoseconds, at which a sample can still affect these
-// rules.
+// Returns the maximum time before `start`, in nanoseconds, from which a sample can still affect
+// these rules.
 int64_t HistoryOf(const engine::CompiledRules& rules);
 
-// Evaluates the rules over `recording`, which must be finished and is read to its end. Appends the
+// Evaluates the rules on `recording`, which must be finished, and reads it to the end. Appends the
 // events, ordered by time within each job. `counters` receives the number of rejected samples.
 Status RunBacktest(Recording* recording, engine::CompiledRulesPtr rules,
                    const BacktestOptions& options, engine::EngineCounters* counters,

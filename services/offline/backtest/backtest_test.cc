@@ -108,8 +108,8 @@ TEST(Backtest, EvaluatesUpToLastSampleAndLeavesIssuesOpen) {
               ElementsAre("0 a found Busy ", "0 a found Gone ", "20 a found High "));
 }
 
-// Returns the events of a recording without status events and job changes. Expects that no sample
-// is dropped.
+// Returns the events from a recording, without status events and job changes. Expects that no
+// sample is dropped.
 std::vector<IssueEvent> IssuesOf(Recording* recording, std::string_view rules) {
   EXPECT_TRUE(recording->Finish().ok());
   engine::EngineCounters counters;
@@ -180,7 +180,7 @@ groups:
   - alert: Apart
     expr: max(train_loss) - min(train_loss) > 5
 )";
-  // Rank 1 completes each step one second later than rank 0 and has one step fewer.
+  // Rank 1 completes each step one second later than rank 0 and has one fewer step.
   EXPECT_THAT(RunSteps({{"0", 0, 10, 100, {1, 9, 9, 9, 1, 1}}, {"1", 1, 10, 100, {1, 1, 9, 1, 1}}},
                        kStepRules),
               ElementsAre("11 step 101 found Apart", "21 step 102 resolved Apart",
@@ -308,7 +308,7 @@ TEST(Backtest, MergesInputsByTimeAndIgnoresEndedInputs) {
 TEST(Backtest, EvaluatesFromStartWithFilledWindows) {
   Backtest test;
   test.Input("a", {Peak(), Series({{"__name__", "y"}}, 0, 200, 5, 1)});
-  // The window is already full at the first tick, so the `for` duration starts there.
+  // The window is already full at the first tick, so the `for` duration starts at that tick.
   EXPECT_THAT(*test.Run(kRules, {.start = engine::ShardForTest::At(100)}),
               ElementsAre("100 a found Busy ", "130 a resolved Busy cleared"));
   EXPECT_EQ(test.dropped(), 0U);

@@ -19,7 +19,7 @@ constexpr size_t kMaxJobs = 10'000;
 constexpr size_t kMaxReadSamples = 5'000'000;
 constexpr std::string_view kFixedTimes = "(at fixed times)";
 
-// Adds a sample time to a hash. A collision only costs memory and cannot change a result.
+// Adds a sample time to a hash. A collision costs some memory but cannot change a result.
 uint64_t Mix(uint64_t hash, uint64_t value) {
   hash = (hash ^ value) * 0x9e3779b97f4a7c15ULL;
   return hash ^ (hash >> 29);

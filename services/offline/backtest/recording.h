@@ -1,5 +1,5 @@
-// Recorded samples of finished jobs. Reads the inputs one after another, assigns their series to
-// jobs, and supplies the samples to `backtest` in time order.
+// Recorded samples of finished jobs. Reads the inputs one at a time, assigns their series to jobs,
+// and supplies the samples to `backtest` in time order.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +46,7 @@ class Recording {
                      size_t memory_samples = SampleSorter::kMemorySamples)
       : from_(from), to_(to), other_times_(std::move(other_times)), sorter_(memory_samples) {}
 
-  // Starts an input. `job` is the job for series without a job label.
+  // Starts an input. Series without a job label belong to `job`.
   void BeginInput(std::string name, std::string job);
   // Adds a series. Within each input, series must be numbered from 0. If `mode` is not empty, the
   // samples must have steps of this mode. Returns InvalidArgument if the job ID is invalid.
@@ -54,8 +54,8 @@ class Recording {
   // Adds a sample. `step` is required if the series has a mode, and must be omitted otherwise.
   Status AddSample(uint32_t series, int64_t time_ns, double value, uint32_t line,
                    int64_t step = kNoStep);
-  // Ends the input phase. The rules are evaluated from `start` if it is later than a job's first
-  // sample. Returns InvalidArgument if an expression at a fixed time fails.
+  // Ends the input phase. The rules are evaluated starting at `start` if it is later than a job's
+  // first sample. Returns InvalidArgument if an expression at a fixed time fails.
   Status Finish(int64_t start = kMinPosition);
 
   // Sets the policy for duplicates. The default is kRefuse. Must be called before the first call to
@@ -90,7 +90,7 @@ class Recording {
 
   StatusOr<uint32_t> FindJob(std::string_view id);
   uint32_t Append(uint32_t job, Labels labels, std::string_view mode = "");
-  // Adds a sample of a generated series.
+  // Adds a sample to a generated series.
   Status AddDerived(uint32_t series, int64_t time_ns, double value, uint32_t line,
                     int64_t step = kNoStep);
   Status AddConstant(const OtherTimes::Constant& constant, uint32_t job, int64_t start,
@@ -105,7 +105,7 @@ class Recording {
   std::vector<Job> jobs_;
   StringMap<uint32_t> jobs_by_id_;
   std::vector<Series> series_;
-  // Samples on which constants depend, keyed by constant and job.
+  // Samples that constants depend on, keyed by constant and job.
   std::map<std::pair<uint32_t, uint32_t>, std::map<Labels, Samples>> read_;
   size_t read_samples_ = 0;
   uint64_t samples_ = 0, left_out_ = 0, replaced_ = 0;

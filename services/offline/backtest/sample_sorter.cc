@@ -60,7 +60,7 @@ Status SampleSorter::Spill() {
 }
 
 Status SampleSorter::Finish() {
-  // Either all samples are in memory, or all samples are in runs on disk.
+  // All samples are in memory, or all samples are in runs on disk.
   if (runs_.empty()) {
     std::sort(memory_.begin(), memory_.end(), Before);
     return OkStatus();

@@ -1,4 +1,4 @@
-// Sorter that orders the samples of any number of series and inputs by time. Samples beyond a
+// Sorter that orders the samples of any number of series and inputs by time. Samples that exceed a
 // memory limit are stored in a temporary file, because a recording may be larger than the available
 // memory.
 #pragma once
@@ -36,9 +36,9 @@ class SampleSorter {
 
   // Adds a sample. Returns ResourceExhausted if the disk is full.
   Status Add(const TimedSample& sample);
-  // Ends the input. Add must not be called afterwards.
+  // Ends the input. Do not call Add afterward.
   Status Finish();
-  // Returns the next sample in the order of (time, series, line), or false at the end.
+  // Returns the next sample in (time, series, line) order, or false at the end.
   StatusOr<bool> Next(TimedSample* sample);
 
   size_t runs_on_disk() const { return runs_.size(); }
@@ -60,7 +60,7 @@ class SampleSorter {
   int file_ = -1;
   uint64_t written_ = 0;
   std::vector<Run> runs_;
-  // Heap of indexes into runs_, with the run that has the earliest sample on top.
+  // Heap of indexes into runs_, with the run containing the earliest sample on top.
   std::vector<size_t> heap_;
 };
 

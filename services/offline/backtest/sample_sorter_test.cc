@@ -33,7 +33,7 @@ TEST(SampleSorter, InMemoryAndOnDisk_ReturnSameOrder) {
     std::sort(expected.begin(), expected.end(), [](const auto& a, const auto& b) {
       return std::tie(a.time_ns, a.series, a.line) < std::tie(b.time_ns, b.series, b.line);
     });
-    // Covers sample counts above and below the size of a run's buffer.
+    // Covers sample counts above and below the buffer size of a run.
     for (const size_t memory : {size_t{1000}, size_t{9000}, size_t{1} << 20}) {
       size_t runs = 0;
       const std::vector<TimedSample> got = Sorted(samples, memory, &runs);

@@ -19,8 +19,8 @@ std::string Number(double value) {
   return absl::StrFormat("%.9g", value);
 }
 
-// Returns the labels as `{a: "b", …}`, without the metric name. Also omits the mode if the mode is
-// a separate field.
+// Returns the labels as `{a: "b", …}`, without the metric name. Also omits the mode if it is a
+// separate field.
 std::string LabelsText(const Labels& labels, std::string_view mode) {
   std::string out;
   for (const Label& label : labels) {

@@ -25,7 +25,7 @@ inline constexpr size_t kMaxSummaryPoints = 8'000'000;
 
 struct SummaryOptions {
   std::string run;                                         // "" for the job ID
-  std::vector<std::pair<std::string, std::string>> match;  // empty: job name and config_hash
+  std::vector<std::pair<std::string, std::string>> match;  // default: job name and config_hash
   // Maximum size of the text. Until the text fits, the series with the most points keeps only every
   // 2nd, 4th, 8th, … point.
   size_t max_bytes = size_t{64} << 10;
@@ -39,9 +39,9 @@ class Summary final : public engine::RecordingObserver {
   void Recorded(const engine::JobIdentity& job, const ClockSpec& clock, const EvalTime& at,
                 const Labels& labels, double value) override;
 
-  // Returns the summary. NotFound: no results were recorded. InvalidArgument: there are several
-  // jobs, and no job was specified. ResourceExhausted: there are too many points, or the text
-  // exceeds the size limit even with one point per series.
+  // Returns the summary. Returns NotFound if no results were recorded, and InvalidArgument if there
+  // are several jobs but no job was specified. Returns ResourceExhausted if there are too many
+  // points, or if the text exceeds the size limit even with one point per series.
   StatusOr<std::string> Text(const SummaryOptions& options) const;
 
  private:

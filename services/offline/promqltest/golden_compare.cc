@@ -34,8 +34,7 @@ const GoldenSeries* Find(const EvalCommand& eval, const Labels& labels) {
   return found == eval.series.end() ? nullptr : &*found;
 }
 
-// Returns false if a tick has two elements with equal labels, because such elements do not form a
-// series.
+// Returns false if a tick has two elements with equal labels, because they do not form a series.
 bool ToSeries(const QueryAnswer& answer, Series* out) {
   for (size_t tick = 0; tick < answer.ticks.size(); ++tick) {
     for (const QueryElement& element : answer.ticks[tick].elements) {

@@ -1,4 +1,4 @@
-// Comparison of the engine's results with the expected results in a golden script, equivalent to
+// Comparison of the engine's results against the expected results in a golden script, equivalent to
 // promqltest.
 #pragma once
 
@@ -15,8 +15,8 @@ namespace pitwall::offline {
 // stale marker equals only another stale marker.
 bool AlmostEqual(double a, double b);
 
-// Compare a result with the expected result. Return a description of the difference, or "" if the
-// results match.
+// Compare a result against the expected result. Return a description of the difference, or "" if
+// the results match.
 //
 // The result of an instant query is one tick. Labels must match exactly, including __name__, and
 // the order must match if the eval is ordered. The result of a range query has one series per label
@@ -24,8 +24,8 @@ bool AlmostEqual(double a, double b);
 std::string CompareInstant(const EvalCommand& eval, QueryType type,
                            const std::vector<QueryElement>& elements, bool ordered);
 std::string CompareRange(const EvalCommand& eval, const QueryAnswer& answer);
-// Compares the error message with the expected failure. The engine adds a position to its messages,
-// so the message only has to contain the expected text.
+// Compares the error message against the expected failure. The engine adds a position to its
+// messages, so the message only has to contain the expected text.
 std::string CompareFailure(const EvalCommand& eval, std::string_view words);
 
 // Format results in the notation of golden scripts, one series per line.

@@ -17,8 +17,8 @@ namespace {
 constexpr std::string_view kBlank = " \t";
 constexpr std::string_view kStartTimestamps = "@st";
 
-// Returns the position where the points of a series start, which is after the closing brace or at
-// the first blank.
+// Returns the position where the points of a series start: after the closing brace or at the first
+// blank.
 StatusOr<size_t> SeriesEnd(std::string_view text) {
   size_t at = text.find_first_of("{ \t");
   if (at == std::string_view::npos) return text.size();
@@ -57,8 +57,8 @@ StatusOr<Labels> ParseLabels(std::string_view text) {
   return ParseSeries(Cat("{\"", name, "\"", inside.empty() ? "" : ",", inside, "}"));
 }
 
-// Removes the next item from `rest` and returns the item. Items are separated by blanks, but a
-// histogram item may contain blanks.
+// Removes the next item from `rest` and returns it. Items are separated by blanks, but a histogram
+// item may contain blanks.
 std::string_view NextItem(std::string_view* rest) {
   const size_t begin = std::min(rest->find_first_not_of(kBlank), rest->size());
   size_t end = begin;

@@ -25,7 +25,7 @@ bool DependsOnRange(std::string_view expr) {
   return false;
 }
 
-// Returns the first line of an error without the position, so that identical errors can be grouped.
+// Returns the first line of an error without the position, for grouping identical errors.
 std::string Reason(const Status& status) {
   std::string_view text = ToStd(status.message());
   text = text.substr(0, text.find('\n'));
@@ -97,7 +97,7 @@ EvalOutcome JudgeAnswer(const EvalCommand& eval, const QueryAnswer& answer) {
   return wrong.empty() ? Passed() : Failed(eval, wrong, InstantLines(answer.type, elements));
 }
 
-// Evaluates an instant eval again as the middle tick of a range query with three ticks.
+// Re-evaluates an instant eval as the middle tick of a range query with three ticks.
 EvalOutcome JudgeMiddleTick(const EvalCommand& eval, const GoldenSamples& samples) {
   Query query = ToQuery(eval);
   query.start -= kMinute;

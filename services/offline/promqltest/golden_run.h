@@ -21,8 +21,8 @@ struct EvalOutcome {
   std::vector<std::string> got;
 };
 
-// Runs one script. Each eval runs through RunQuery over all samples loaded so far, with the
-// settings of promqltest: look-back 5m, and a default step of 1m for subqueries. If an instant eval
+// Runs one script. Each eval runs through RunQuery over all samples loaded so far, with
+// promqltest's settings: look-back 5m, and a default step of 1m for subqueries. If an instant eval
 // passes, it is repeated with the ticks t-1m, t, and t+1m, and the middle result is compared,
 // because state that the engine keeps between ticks must not change a result. As in promqltest, the
 // repetition is skipped for ordered results, strings, and expressions with start(), end(), range(),

@@ -1,5 +1,5 @@
 // Samples loaded by a golden script. Contains the series for RunQuery, and a list of the series
-// whose values the engine does not support.
+// with values that the engine does not support.
 #pragma once
 
 #include <map>
@@ -26,7 +26,7 @@ class GoldenSamples {
     bool native_histograms = false;
     bool start_timestamps = false;
   };
-  // Returns the combined traits of all series that the expression's selectors match. If the
+  // Returns the combined traits of all series that match the expression's selectors. If the
   // expression cannot be parsed, all traits are false.
   Touched TouchedBy(const std::string& expr) const;
 

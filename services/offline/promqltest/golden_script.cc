@@ -19,7 +19,7 @@ namespace {
 constexpr std::string_view kRangeVector = "expect range vector";
 constexpr std::string_view kString = "expect string";
 
-// Removes the first word and the surrounding blanks from `rest`. Returns the word.
+// Removes the first word and the surrounding blanks from `rest`, and returns the word.
 std::string_view NextWord(std::string_view* rest) {
   *rest = Trim(*rest);
   const size_t end = std::min(rest->find_first_of(" \t"), rest->size());

@@ -1,6 +1,6 @@
-// Annotations of firing alerts at the last tick at which the expression had a value for the alert.
-// Events are not a suitable source, because they are emitted at most once a minute and contain only
-// three annotations.
+// Annotations of firing alerts, from the last tick that had a value for the alert. Events are not a
+// suitable source, because they are emitted at most once a minute and contain only three
+// annotations.
 #pragma once
 
 #include <map>
@@ -21,10 +21,10 @@ struct FiringAlert {
 
 class FiringAnnotations {
  public:
-  // Must be called after each successful evaluation of an alerting rule. An alert in the
-  // keep_firing_for period keeps its last annotations.
+  // Call this after each successful evaluation of an alerting rule. An alert in the keep_firing_for
+  // period keeps its last annotations.
   void Update(const alert::AlertInput& input, const alert::AlertState& state);
-  // Must be called when all alerts of the rule have ended.
+  // Call this when all of the rule's alerts have ended.
   void Ended(const alert::AlertRule& rule) { rules_.erase(rule.name()); }
 
   std::vector<FiringAlert> Firing(std::string_view alert) const;

@@ -1,15 +1,12 @@
 // Unit tests for rules, for `pitwall rules test`. The tests use the format of Prometheus's
-// unit-test
-// files and have the same verdicts as in promtool (Prometheus 3.14), but run on the streaming
-// engine:
-// samples are fed in time order, and results are read at ticks.
+// unit-test files and give the same verdicts as promtool (Prometheus 3.14), but run on the
+// streaming engine: samples are fed in time order, and results are read at ticks.
 //
-// Extensions: a test may set `clock: step` (and `mode`). In that case, `interval` is omitted, the
-// i-th value is at step i, eval_time is a step, and each group is evaluated at its own interval. If
-// the rule files contain Pitwall-specific keys, which promtool cannot read, annotations are
-// compared
-// only if exp_annotations is given. Otherwise, a missing exp_annotations means that no annotations
-// are expected.
+// Extensions: a test may set `clock: step` (and `mode`). `interval` is then omitted, the i-th value
+// is at step i, eval_time is a step, and each group is evaluated at its own interval. If the rule
+// files contain Pitwall-specific keys, which promtool cannot read, annotations are compared only if
+// exp_annotations is given. Otherwise, a missing exp_annotations means that no annotations are
+// expected.
 #pragma once
 
 #include <string>

@@ -35,11 +35,11 @@ tests:
   - eval_time: 10s
     alertname: High
     exp_alerts: [{exp_labels: {node: a, level: yellow}, exp_annotations: {summary: x is 6, runbook: see a}}]
-  # Half a tick later, and seconds after the event: what it said at its last tick.
+  # Half a tick later, and seconds after the event: annotations from the last tick.
   - eval_time: 35s
     alertname: High
     exp_alerts: [{exp_labels: {node: a, level: yellow}, exp_annotations: {summary: x is 10, runbook: see a}}]
-  # Only kept firing: what it said last.
+  # In the keep_firing_for period: annotations from the last tick with a value.
   - eval_time: 50s
     alertname: High
     exp_alerts: [{exp_labels: {node: a, level: yellow}, exp_annotations: {summary: x is 10, runbook: see a}}]
@@ -306,13 +306,13 @@ tests:
   - {eval_time: 30s, alertname: Attempt, exp_alerts: [{}]}
   - {eval_time: 30s, alertname: Count, exp_alerts: [{}]}
   - {eval_time: 30s, alertname: First}
-  # Between two ticks: the issues and series of the attempt have ended. The look-back still covers other series.
+  # Between two ticks, the attempt's issues and series have ended. The look-back still covers other series.
   - {eval_time: 35s, alertname: Attempt}
   - {eval_time: 35s, alertname: Job, exp_alerts: [{exp_labels: {at: hw}}]}
   - {eval_time: 40s, alertname: Attempt}
   - {eval_time: 40s, alertname: Count}
   - {eval_time: 50s, alertname: Job, exp_alerts: [{exp_labels: {at: hw}}]}
-  # Samples at the start of an attempt belong to it.
+  # Samples at the start of an attempt belong to that attempt.
   - {eval_time: 60s, alertname: Attempt, exp_alerts: [{}]}
   - {eval_time: 70s, alertname: Count}
   - {eval_time: 70s, alertname: First, exp_alerts: [{}]}
@@ -381,8 +381,8 @@ tests:
   EXPECT_THAT(out_, HasSubstr("status of High at step 4:\n"));
 }
 
-// A requirement that was met once stays met, regardless of the look-back, because jobs may log a
-// metric infrequently.
+// Once met, a requirement stays met regardless of the look-back, because jobs may log a metric
+// infrequently.
 TEST_F(RuleTest, StepClock_RequirementMetOnceStaysMet) {
   Write("rules.yaml", R"(groups:
 - name: g

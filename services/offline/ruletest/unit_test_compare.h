@@ -1,5 +1,5 @@
-// Comparison of a unit test's expected and actual results, equivalent to promtool. Each function
-// returns "" if the results are equal, and otherwise both results as printable lines.
+// Comparison of a unit test's actual results against the expected results, equivalent to promtool.
+// Each function returns "" if the results are equal, and otherwise both results as printable lines.
 #pragma once
 
 #include <string>
@@ -22,8 +22,8 @@ std::string CompareAlerts(const AlertCase& expected, const std::vector<FiringAle
 std::string CompareStatus(const StatusCase& expected,
                           const std::vector<engine::RuleStatusNow>& statuses);
 
-// Labels and values must match exactly, and NaN does not equal any value. With `fuzzy`, adjacent
-// doubles are considered equal.
+// Labels and values must match exactly, and NaN does not equal any value. If `fuzzy` is true,
+// adjacent doubles are considered equal.
 std::string CompareSamples(const ExprCase& expected, std::vector<QueryElement> got, bool fuzzy);
 
 }  // namespace pitwall::offline

@@ -57,7 +57,7 @@ std::optional<int64_t> ReadStep(StrictMap& map, std::string_view key, const Node
   return StepPosition(*number);
 }
 
-// Reads a time on the test's clock, in the form of a duration or a step.
+// Reads a time on the test's clock: a duration or a step.
 int64_t ReadTime(StrictMap& map, std::string_view key, bool step) {
   if (!step) return map.Duration(key).value_or(0);
   const Node* node = map.Get(key);
@@ -93,7 +93,7 @@ std::vector<int64_t> ReadAttempts(StrictMap& map, bool step) {
   return attempts;
 }
 
-// Reads the start time as seconds since the epoch or in RFC 3339 format.
+// Reads the start time, as seconds since the epoch or in RFC 3339 format.
 int64_t ReadStart(StrictMap& map) {
   const auto text = map.String("start_timestamp");
   if (!text.has_value()) return 0;
@@ -185,8 +185,8 @@ void ReadStatusCase(StrictMap& entry, const Node& node, UnitTest* test) {
   test->statuses.push_back(std::move(status));
 }
 
-// Parses a number with the syntax that go-yaml accepts for a float64, including 0x10, 010, 0b11,
-// and 1_000. Other strings, including NaN, are malformed.
+// Parses a number in the syntax that go-yaml accepts for a float64, including 0x10, 010, 0b11, and
+// 1_000. Other strings, including NaN, are malformed.
 double ReadValue(StrictMap& map, std::string_view key) {
   const Node* node = map.Get(key);
   if (node == nullptr) return 0;

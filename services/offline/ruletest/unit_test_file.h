@@ -46,7 +46,7 @@ struct ExprCase {
 struct StatusCase {
   int64_t eval_time = 0;
   std::string alert;
-  // Labels that select one of several rules with the same alertname. They are compared with the
+  // Labels that select one of several rules with the same alertname. They are compared against the
   // labels in the rule definitions.
   std::vector<std::pair<std::string, std::string>> labels;
   RuleStatus status = RuleStatus::kUnknown;
@@ -88,8 +88,8 @@ struct UnitTestFile {
   std::vector<UnitTest> tests;
 };
 
-// Parses a file. Each problem is reported in an InvalidArgument error with FILE:LINE:COL. Native
-// histograms are an error.
+// Parses a file. Returns InvalidArgument with FILE:LINE:COL for each problem. Native histograms are
+// an error.
 StatusOr<UnitTestFile> ParseUnitTestFile(std::string_view name, std::string_view text);
 
 }  // namespace pitwall::offline

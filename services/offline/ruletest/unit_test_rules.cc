@@ -52,7 +52,7 @@ lang::GroupText WatchAll(lang::Diagnostics* diagnostics) {
   return group;
 }
 
-// Group that is separate from its file, so that groups from several files can be ordered freely.
+// Group that is independent of its file, so that groups from several files can be ordered freely.
 struct LooseGroup {
   yaml::FileTextPtr file;
   std::string pack;
@@ -74,7 +74,7 @@ std::string_view NameOf(const templates::Token& token) {
 }
 
 // Returns the value of the external label or URL reference that starts at token `i`, or nullopt for
-// other tokens. `last` receives the index of the last token in the reference.
+// any other token. `last` receives the index of the last token in the reference.
 std::optional<std::string> External(const std::vector<templates::Token>& tokens, size_t i,
                                     const UnitTest& test, size_t* last) {
   using Kind = templates::Token::Kind;

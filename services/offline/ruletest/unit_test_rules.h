@@ -39,8 +39,7 @@ struct TestProgram {
 // URL are substituted into the templates.
 //
 // If `watch_all` is true, the rules select every series on the time clock, including ALERTS, so
-// that
-// the runner reports all recorded samples. A time clock is created even if there are no rules.
+// that the runner reports all recorded samples. A time clock is created even if there are no rules.
 StatusOr<TestProgram> CompileTestRules(const TestRules& rules, const UnitTestFile& file,
                                        const UnitTest& test, bool watch_all,
                                        lang::Diagnostics* diagnostics);

@@ -19,7 +19,7 @@ namespace pitwall::offline {
 
 namespace {
 
-// Query interval. It is a multiple of nearly every common range, so that windows have few panes.
+// Query interval. It is a multiple of nearly every common range, so windows have few panes.
 constexpr int64_t kQueryStep = int64_t{7} * 24 * 3600 * kStepUnit;
 
 // Observes the rules of one test and collects all samples for the test's expressions.
@@ -57,12 +57,12 @@ class Watch final : public engine::RuleObserver {
     }
   }
 
-  // Records a stale marker that comes from the runner and not from a rule.
+  // Records a stale marker that comes from the runner instead of from a rule.
   void Stale(const Labels& labels, int64_t position) {
     recorded_[labels].emplace_back(position, StaleMarker());
   }
 
-  // Error of the first rule that failed, or "".
+  // Error from the first rule that failed, or "".
   const std::string& failure() const { return failure_; }
   const FiringAnnotations& spoken() const { return spoken_; }
 
@@ -180,7 +180,7 @@ class Runner {
       runner_.RestartWindows();
       runner_.ticks().StartAt(Position::FromNs(position));
     } else {
-      // The stale markers are just before the start of the attempt, because a series may have a
+      // The stale markers come just before the start of the attempt, because a series may have a
       // sample exactly at the start.
       std::vector<window::SeriesId> ended;
       for (size_t i = 0; i < ids_.size(); ++i) {

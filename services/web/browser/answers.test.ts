@@ -1,4 +1,4 @@
-// Tests that the recorded responses match their schemas in openapi.yaml, and tests of formats and expressions.
+// Tests that the recorded responses match their schemas in openapi.yaml. Also tests formats and expressions.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
@@ -47,7 +47,7 @@ test("the query is the left side of the criterion for one job", () => {
   const busy = '(1 - avg by (node) (avg_over_time(cpu_ratio{mode="idle"}[$window]) / cpu_ratio_max)) > $busy';
   assert.equal(queryOf(busy, ["cpu_ratio"], 'a "job"', { busy: 0.9, window: "10s" }), '(1 - avg by (node) (avg_over_time(cpu_ratio{pitwall_job="a \\"job\\"",mode="idle"}[10s]) / cpu_ratio_max))');
   assert.equal(queryOf("x / x > 1", ["x"], "j", {}), 'x{pitwall_job="j"} / x{pitwall_job="j"}');
-  // Inputs that the history does not store: series of other rules, windows of steps and attempts, and unknown parameters.
+  // Inputs that the history does not store: other rules' series, windows of steps and attempts, and unknown parameters.
   for (const text of ["rank:own:ratio > 1", "avg_over_time(x[100]) > 1", "max(x[attempt]) > 1", "((x > 1) and (y > 1)) or (z > 2)", "x * $factor > 1"]) assert.equal(queryOf(text, ["x"], "j", {}), "", text);
 });
 
@@ -56,7 +56,7 @@ test("each missing series has a command that supplies it", () => {
   const command: Record<string, string> = { collector: "pitwall collector", client: "import pitwall", foreign: "pack:derive" };
   assert.ok(metrics.length > 100);
   for (const { name, producer } of metrics) {
-    // A rule never lacks a series that the engine derives, except for baselines of earlier runs.
+    // A rule never lacks a series that the engine derives, except for baselines from earlier runs.
     const wanted = name.startsWith("baseline_") ? "pitwall baseline" : command[producer];
     if (wanted) assert.ok(supplies(`no series of ${name}`, false).includes(wanted), `${name} of the ${producer}: ${supplies(`no series of ${name}`, false)}`);
   }

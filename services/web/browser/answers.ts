@@ -1,4 +1,4 @@
-// Handwritten responses for a job with a slow rank (2 nodes, 8 ranks, 2 attempts). They follow the schemas of openapi.yaml.
+// Handwritten responses for a job with a slow rank (2 nodes, 8 ranks, 2 attempts). They follow the schemas in openapi.yaml.
 import { heatMap, phases, spans, stepHeatMap, steps } from "./node_answers.ts";
 import { seriesList, tensorTable, trainingChart } from "./training_answers.ts";
 import type { Attempt, AttemptSummary, Chart, CloudEvent, Differs, Incident, Issue, IssueDetail, Job, JobDetail, JobPage, Labels, Operators, Part, Resources, Rule, RuleDefinition, WhatIf } from "../src/api/types.ts";
@@ -110,7 +110,7 @@ export const action: CloudEvent = {
   data: { ...{ job: { id: base.id }, attempt: 1 }, issue: straggler.id, rule: straggler.rule, alert: "StragglerRank", action: "stop", mode: "dry_run", why: "policy stop-stragglers, evidence holds for 30 s" },
 };
 straggler.actions.push(action);
-// Returns a notification of an incident to a working receiver and to a receiver that no longer exists.
+// Returns an incident's notifications to a working receiver and to a receiver that no longer exists.
 const notificationOf = (receiver: string, kind: string, s: number, issues: string[], error = ""): CloudEvent => ({
   ...{ specversion: "1.0", source: `/jobs/${base.id}`, subject: receiver, datacontenttype: "application/json", id: hex(`notification ${receiver} ${s}`), type: `io.pitwall.notification.${error ? "failed" : "delivered"}`, time: rfc(at(s)) },
   data: { job: base.id, issues, receiver, kind, what: "found", ...(error ? { error } : {}) } as CloudEvent["data"],
@@ -191,7 +191,7 @@ function chart(query: URLSearchParams): Chart {
   const name = /^[a-z_]+/.exec(query.get("match") ?? "")?.[0] ?? "";
   const counters = ["system_network_io_bytes_total", "system_disk_io_bytes_total"];
   if (counters.includes(name)) {
-    // A counter that increases by 1 GB/s in each direction and exceeds the precision of a Float32.
+    // Counter that increases by 1 GB/s in each direction and exceeds Float32 precision.
     const grown = times.map((time) => 4e14 + Number(BigInt(time) - t0));
     return { ...{ axis: "time", width: 900 }, ...whole, tier: "raw", reduction: "min_max_last", bucket_ns: "10000000000", series: (name.includes("disk") ? ["read", "write"] : ["receive", "transmit"]).map((direction) => ({ labels: { __name__: name, device: name.includes("disk") ? "nvme0n1" : "eth0", direction, node: "gpu-a-01" }, kind: "counter" as const, times_ns: times, min: grown, max: grown, last: grown })) };
   }
@@ -217,7 +217,7 @@ export function answers(path: string, query: URLSearchParams, bad: boolean): unk
     case "/differs": return differs;
     case "/captures": return { captures: bad ? [] : [capture] };
     case "/chart": {
-      // Returns the series of all matches.
+      // Returns the series for all matches.
       const [first, ...more] = query.getAll("match").map((match) => {
         const one = new URLSearchParams(query);
         one.set("match", match);

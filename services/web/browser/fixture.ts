@@ -1,5 +1,5 @@
-// Test server with the built page and recorded API responses, without a pipeline. answers.test.ts checks the responses against openapi.yaml. The
-// headers match page_routes.cc.
+// Test server that serves the built page and recorded API responses, without a pipeline. answers.test.ts checks the responses against openapi.yaml.
+// The headers match page_routes.cc.
 import { readFileSync } from "node:fs";
 import { createServer, type Server, type ServerResponse } from "node:http";
 import { extname, join, normalize } from "node:path";
@@ -17,9 +17,9 @@ export interface Fixture {
   address: string;
   streams: Set<ServerResponse>;
   asked: string[];
-  // Events published before a stream is open are kept for the first stream, because a page opens its stream after it renders.
+  // Events published before any stream is open are kept for the first one, because a page opens its stream after it renders.
   publish(topic: string, data: object): void;
-  // Replaces the response of a path; null restores the recorded one.
+  // Replaces the response for a path; null restores the recorded one.
   override(path: string, answer: Answer | null): void;
   close(): Promise<void>;
 }

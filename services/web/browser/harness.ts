@@ -5,8 +5,8 @@ import type { Fixture } from "./fixture.ts";
 
 let opened: string[] = [];
 
-// Opens a page and collects console errors, CSP violations, and requests to other origins. Errors after a test, when its server stops, do not count
-// for the next test.
+// Opens a page and collects console errors, CSP violations, and requests to other origins. Errors from the shutdown of a test's server do not count
+// toward the next test.
 export async function open(page: Page, path: string, server: Fixture): Promise<void> {
   const faults: string[] = [];
   opened = faults;

@@ -1,4 +1,4 @@
-// Nodes and ranks of the simulated job, from formulas that tests can check: cores, GPUs, spans, and steps.
+// Nodes and ranks of the simulated job, computed with formulas that tests can check: cores, GPUs, spans, and steps.
 import type { HeatMap, Labels, Phases, Spans, StepHeatMap, StepRows } from "../src/api/types.ts";
 
 const second = 1_000_000_000n;

@@ -1,4 +1,4 @@
-// Tests of the Nodes tab in a real browser, over the fixture server.
+// Tests for the Nodes tab, in a real browser against the fixture server.
 import { expect, type Page, test } from "@playwright/test";
 import { answers, at, hostile } from "./answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
@@ -25,7 +25,7 @@ async function settled(page: Page): Promise<void> {
   await expect(page.locator(".waiting")).toHaveCount(0);
 }
 const axes = (page: Page) => page.locator(".plots canvas[data-ready]").evaluateAll((all) => all.map((one) => `${(one as HTMLElement).dataset.xMin} ${(one as HTMLElement).dataset.xMax}`));
-// Drags the pointer from one share of the plot's width to another.
+// Drags the pointer from one fraction of the plot's width to another.
 async function drag(page: Page, title: string, from: number, to: number): Promise<[number, number]> {
   const box = canvas(page, title);
   await box.scrollIntoViewIfNeeded();
@@ -76,7 +76,7 @@ test("a zoom applies to all charts and survives a reload", async ({ page }) => {
   expect(new Set(await axes(page))).toEqual(new Set([`${low} ${high}`]));
   await expect(page.getByRole("link", { name: "Nodes" })).toHaveAttribute("aria-current", "page");
   await expect(page.getByText("Fixed range")).toBeVisible();
-  // The key d moves the range by half its length; w halves the range.
+  // The key d moves the range by half its length, and w halves the range.
   await page.keyboard.press("d");
   await expect.poll(async () => Number(((await axes(page))[0] as string).split(" ")[0])).toBeCloseTo(low + (high - low) / 2, -1);
   await page.keyboard.press("w");
@@ -221,7 +221,7 @@ test("the slow rank comes first, and a click lists its spans", async ({ page }) 
   const expected = spansOf(step, slowRank).map((span) => `${slowRank} ${span.kind} ${span.name} ${span.start}`);
   await expect(page.locator("tr[data-span]")).toHaveCount(expected.length);
   expect(await page.locator("tr[data-span]").evaluateAll((all) => all.map((one) => (one as HTMLElement).dataset.span))).toEqual(expected);
-  // The chart of durations has one outlier, which is longer than twice the median.
+  // The chart of durations has one outlier, more than twice the median.
   await expect(page.locator('[data-plot="Step duration"]')).toContainText("1 outlier");
 });
 
@@ -240,7 +240,7 @@ test("live charts move; a fixed range does not", async ({ page }) => {
   await page.mouse.move(5, 5);
   await expect.poll(async () => new Set(await axes(page)).size).toBe(1);
   const pixels = () => page.evaluate(() => [...document.querySelectorAll("canvas")].map((one) => one.toDataURL()));
-  // Charts render one after another.
+  // Charts render one at a time.
   await expect(async () => {
     const before = await pixels();
     await page.waitForTimeout(300);
@@ -252,7 +252,7 @@ test("live charts move; a fixed range does not", async ({ page }) => {
   await expect.poll(() => fixture.asked.slice(asked).filter((line) => line.startsWith("GET /job")).length).toBeGreaterThan(0);
   await expect.poll(() => fixture.asked.slice(asked).filter((line) => line.startsWith("GET /heatmap")).length).toBeGreaterThan(3);
   expect(await axes(page)).toEqual(fixed);
-  // A minute of live data must not change a pixel of any chart, heat map, or timeline.
+  // A minute of live data must not change a single pixel of any chart, heat map, or timeline.
   await settled(page);
   expect(drawn.length).toBeGreaterThan(8);
   expect(await pixels()).toEqual(drawn);

@@ -1,4 +1,4 @@
-// Tests of the job list and the Overview tab in a real browser, over the fixture server.
+// Tests for the job list and the Overview tab, in a real browser against the fixture server.
 import { expect, type Page, test } from "@playwright/test";
 import { action, answers, at, clocks, hostile, resources, straggler, whatIf } from "./answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
@@ -24,7 +24,7 @@ for (const theme of ["light", "dark"] as const) {
       await open(page, path);
       for (const width of [1920, 1280]) {
         await page.setViewportSize({ width, height: 900 });
-        // Each job must have a sparkline of GPU utilization with the mean of the API's values.
+        // Each job must have a sparkline of GPU utilization that shows the mean of the API's values.
         if (path === "/") await expect(page.locator("tbody tr[data-job] .use")).toHaveText(Array(5).fill(/^8[67]\.\d%$/));
         else await expect(page.locator(".chart canvas[data-ready]")).toBeVisible();
         await expect(page.locator(".waiting")).toHaveCount(0);
@@ -218,7 +218,7 @@ test("time travel shows the texts of that time", async ({ page }) => {
   const tabs = ["", "tab=rules", "tab=actions"];
   const live: string[] = [];
   for (const tab of tabs) live.push(await words(`${job}?${tab}`));
-  // Ten minutes later, the job has died and its issues have ended. The server still responds to requests for earlier times.
+  // Ten minutes later, the job has died and its issues have ended. The server still answers requests for earlier times.
   const recorded = (path: string) => (query: URLSearchParams) => answers(path, query, false) as object;
   const later: Record<string, (was: object) => object> = {
     "/job": (was) => ({ ...was, state: "ended", end_detail: "died", end_text: "died", last_ns: at(6000), ended_ns: at(6000) }),
@@ -340,7 +340,7 @@ test("a reload restores the view from the address", async ({ page }) => {
   await page.reload();
   await expect(page.locator(".body .facts")).toBeVisible();
   await expect(page.getByRole("button", { name: "Last hour" })).toHaveAttribute("aria-pressed", "true");
-  // The range must end with the job's newest data and include it.
+  // The range must end with the job's newest data, inclusive.
   expect(fixture.asked.some((line) => line.startsWith("GET /resources") && line.includes(`from=${at(1800, 1n)}&to=${at(5400, 1n)}`))).toBe(true);
   await page.keyboard.press("u");
   await expect(page.locator("h1")).toHaveText("Jobs");
@@ -388,7 +388,7 @@ test("changes arrive live, and tabs share one stream", async ({ page, context })
   await expect(page.locator("[data-incident]")).toHaveCount(0);
   await expect(page.getByText("No issues found so far")).toBeVisible();
   expect(asked()).toBeGreaterThan(before);
-  // An event of another job must not reload anything.
+  // An event for another job must not reload anything.
   fixture.override("/incidents", null);
   fixture.publish("issue", { job: "other", time_ns: at(5401), event: null });
   fixture.publish("resync", {});

@@ -1,4 +1,4 @@
-// Tests of the page's speed and memory. Times are relative to the empty shell in the same run, because machines differ.
+// Tests for the page's speed and memory usage. Times are relative to the empty shell in the same run, because machines differ.
 import { expect, type Page, test } from "@playwright/test";
 import { answers, at, base } from "./answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
@@ -26,7 +26,7 @@ const tabs: [string, string, string][] = [
 
 const median = (values: number[]) => [...values].sort((a, b) => a - b)[values.length >> 1] as number;
 
-// Returns the milliseconds from the navigation to the element's first frame.
+// Returns the milliseconds from navigation to the element's first frame.
 async function drawn(page: Page, path: string, ready: string): Promise<number> {
   await page.goto(fixture.address + path);
   await page.locator(ready).first().waitFor();
@@ -74,7 +74,7 @@ test("the map of 64 ranks and 20,000 steps paints within 100 ms", async ({ page 
   const columns = 20_000;
   const rows = Array.from({ length: 64 }, (_, rank) => ({ rank, node: `n${rank >> 3}`, cells: Array.from({ length: columns }, (_, i) => 1 + ((rank * 31 + i) % 97) / 300) }));
   fixture.override("/heatmap/steps", { status: 200, body: { mode: "train", basis: "own", from_step: 0, to_step: columns, bucket_steps: 1, columns, medians_seconds: Array(columns).fill(1), rows } });
-  // Measures from the image of the cells to its copy on the canvas.
+  // Measures the time from the image of the cells to its copy on the canvas.
   await page.addInitScript(() => {
     const took: number[] = [];
     Object.assign(window, { took });
@@ -107,7 +107,8 @@ test("the map of 64 ranks and 20,000 steps paints within 100 ms", async ({ page 
   checkFaults();
 });
 
-// Each turn is ten seconds of the job: a change arrives, and the parts that show it reload. PITWALL_PAGE_TURNS=2880 is 8 hours; the stage page_long uses 720.
+// Each turn covers ten seconds of the job: a change arrives, and the parts that show it reload. PITWALL_PAGE_TURNS=2880 is 8 hours; the stage
+// page_long uses 720.
 test("the heap does not grow within hours", async ({ page }) => {
   const turns = Number(process.env.PITWALL_PAGE_TURNS ?? 120);
   const first = 60; // ten minutes
@@ -123,7 +124,7 @@ test("the heap does not grow within hours", async ({ page }) => {
     await session.send("HeapProfiler.collectGarbage");
     return ((await session.send("Runtime.getHeapUsage")) as { usedSize: number }).usedSize;
   };
-  // Pending responses take memory temporarily, for longer on a busy machine. The page is idle after ten readings without a new minimum.
+  // Pending responses use memory temporarily, and longer on a busy machine. The page is idle after ten readings without a new minimum.
   const idleHeap = async () => {
     let least = await heap();
     for (let since = 0, all = 0; since < 10 && all < 200; ++since, ++all) {

@@ -46,7 +46,7 @@ async function answer(command: Command): Promise<unknown> {
         for (const one of copy.querySelectorAll(without.join(",") || "none")) one.remove();
         return copy.textContent;
       }, command.without ?? []);
-    // Records the wall time in seconds at which each match first appears in the element. The page records it because the client may be slow.
+    // Records the wall time, in seconds, when each match first appears in the element. The page records it because the client may be slow.
     case "watch":
       return page.evaluate(({ selector, pattern }) => {
         const seen: Record<string, number> = {};

@@ -1,4 +1,4 @@
-// Tests of the tabs Rules, What differs, and Actions, of time travel, and of the report link.
+// Tests for the Rules, What differs, and Actions tabs, for time travel, and for the report link.
 import { expect, type Page, test } from "@playwright/test";
 import { at, base, straggler, whatIf } from "./answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
@@ -30,7 +30,7 @@ for (const theme of ["light", "dark"] as const) {
       await page.screenshot({ path: `test-results/${tab.replaceAll(" ", "-")}-${theme}.png`, fullPage: true });
       await checkAccess(page);
       expect(await page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth)).toBe(true);
-      // The fixture has markup in definitions, labels, and a node's name.
+      // The fixture has markup in definitions, labels, and a node name.
       expect(await page.evaluate(() => (window as { hacked?: number }).hacked)).toBeUndefined();
       expect(await page.locator("main img, main script").count()).toBe(0);
     }
@@ -128,7 +128,7 @@ test("a sampling interval requires a reason and the typed job ID", async ({ page
   expect(fixture.asked).toContain(`POST /job/interval?job=${base.id}&interval=5s&reason=look+closer`);
 });
 
-// Events of a change to StragglerRank's ratio: requested, refused, done.
+// Events for a change to StragglerRank's ratio: requested, refused, done.
 const changes = (["requested", "refused", "done"] as const).map((step, i) => ({
   id: `change-${step}`, type: `io.pitwall.action.${step}`, time: `2026-01-01T01:00:0${i}Z`,
   data: { action: "parameter", mode: "live", rule: "request/parameter", principal: "act", why: step === "refused" ? "job: not found" : "it is slower by design", parameter: { rule: straggler.rule, name: "ratio", value: 1.8, ...(step === "requested" ? {} : { before: 1.5 }) }, ...(step === "done" ? { effect: "in force" } : {}) },

@@ -1,6 +1,6 @@
 // Screenshot tool: `node browser/shoot.ts < requests`. Opens each address in a fresh browser, takes a screenshot of the first screen, and prints its
-// visible text. Requests are [{"url", "png", "hide"}] as JSON; responses are [{"url", "text"}]. Every occurrence of the job name "hide", which would
-// reveal the answer, is replaced by "training". The host name "here" in older recordings is replaced by a realistic one.
+// visible text. Requests are [{"url", "png", "hide"}] as JSON; responses are [{"url", "text"}]. Replaces every occurrence of the job name "hide",
+// which would reveal the answer, with "training". Replaces the host name "here" in older recordings with a realistic one.
 import { readFileSync } from "node:fs";
 import { chromium } from "@playwright/test";
 

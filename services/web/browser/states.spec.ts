@@ -1,4 +1,4 @@
-// Tests of the page in each state of states.ts, in both themes and at two widths.
+// Tests for the page in each state from states.ts, in both themes and at two widths.
 import { expect, test } from "@playwright/test";
 import { startFixture } from "./fixture.ts";
 import { checkAccess, checkFaults, checkFit, open } from "./harness.ts";

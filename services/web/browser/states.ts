@@ -1,4 +1,4 @@
-// States of the page that a user may see, each with API responses and an address.
+// Page states that a user may see, each with API responses and an address.
 import { answers, at, base } from "./answers.ts";
 import type { Answer } from "./fixture.ts";
 import { heatMap, stepHeatMap } from "./node_answers.ts";
@@ -46,7 +46,7 @@ const thousand: JobDetail = {
 const quiet = { "/incidents": ok({ incidents: [] }), "/issues": ok({ issues: [], next: null, total: 0 }), "/actions": ok({ actions: [], notifications: [] }) };
 const judged = (status: Rule["status"], reason: string): Answer =>
   ok({ rules: rules.map((rule) => ({ ...rule, status, verdict: status, reason, verdict_reason: reason, found: 0, open: 0, ever_found: false })) });
-// The simulated job has two nodes; their data is used for the first two nodes of the large job.
+// The simulated job has two nodes. Their data is used for the first two nodes of the large job.
 const ofMany = (answer: (query: URLSearchParams) => unknown): Answer => ({
   status: 200,
   body: (query: URLSearchParams) => {
@@ -55,7 +55,7 @@ const ofMany = (answer: (query: URLSearchParams) => unknown): Answer => ({
     return JSON.parse(JSON.stringify(answer(renamed)).replaceAll("gpu-a-01", "gpu-b-0").replaceAll("gpu-a-02", "gpu-b-1"));
   },
 });
-// Last 20 steps of each of the 1,000 ranks.
+// Last 20 steps for each of 1,000 ranks.
 const pairs = Array.from({ length: 20 }, (_, i) => i).flatMap((step) => Array.from({ length: 1000 }, (_, rank) => ({ step, rank })));
 const stepStart = (step: number, rank: number) => at(5376 + step + (rank % 97) / 1000);
 const spansOfMany = {

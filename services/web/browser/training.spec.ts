@@ -1,4 +1,4 @@
-// Tests of the Training tab in a real browser, over the fixture server.
+// Tests for the Training tab, in a real browser against the fixture server.
 import { expect, type Page, test } from "@playwright/test";
 import { at, jobs } from "./answers.ts";
 import { type Fixture, startFixture } from "./fixture.ts";
@@ -45,7 +45,7 @@ test("charts show train and eval and the last run", async ({ page }) => {
   await expect(page.getByRole("link", { name: earlier })).toBeVisible();
   const legend = plot(page, "Loss").locator(".legend li");
   await expect(legend).toHaveText([/^\s*train/, /^\s*eval/, /last run, train/, /last run, eval/]);
-  // Latest values of both modes, and of the last run, whose values were 20% worse.
+  // Latest values of both modes, and of the last run, which was 20% worse.
   expect(await value(page, "Loss", 0)).toBeCloseTo(loss(3440, "train", ""), 2);
   expect(await value(page, "Loss", 1)).toBeCloseTo(loss(3400, "eval", ""), 2);
   expect((await value(page, "Loss", 2)) / (await value(page, "Loss", 0))).toBeCloseTo(1.2, 1);
@@ -106,15 +106,15 @@ test("the layer map and the table show the API's statistics", async ({ page }) =
     expect(Math.abs(Number(text.replace("−", "-")) / gradient(row, column * 500) - 1)).toBeLessThan(0.03);
   }
   await expect(page.getByRole("row", { name: /gradient\/2.weight/ })).toContainText("3,000");
-  // All thirteen statistics and the names must be untruncated at 1280 px; the table scrolls.
+  // No statistic or name may be truncated at 1280 px. The table has thirteen statistics and scrolls.
   const cut = await page.locator("section[aria-label='Latest tensor statistics']").locator("th, td, .cut").evaluateAll((all) => all.filter((one) => one.scrollWidth > one.clientWidth + 1 && one.clientWidth > 0).map((one) => one.textContent));
   expect(cut).toEqual([]);
 });
 
 test("the ROC curve and the residuals match the scores", async ({ page }) => {
   await open(page, path, fixture);
-  // AUC over all pairs of a class 1 sample and a class 0 sample. A pair counts 1 if class 1 has the higher score, and 0.5 if both are in the same
-  // bin.
+  // AUC over all pairs with one class 1 sample and one class 0 sample. A pair counts 1 if class 1 has the higher score, and 0.5 if both are in the
+  // same bin.
   const [negative, positive] = scores as [number[], number[]];
   let better = 0;
   for (const [i, p] of positive.entries()) for (const [k, n] of negative.entries()) better += i > k ? p * n : i === k ? (p * n) / 2 : 0;

@@ -1,4 +1,4 @@
-// Training data of the simulated job, from formulas that tests can check: scalars by step and time, tensors, and classes.
+// Training data of the simulated job, computed with formulas that tests can check: scalars by step and time, tensors, and classes.
 import type { Labels, SeriesList, Tensors } from "../src/api/types.ts";
 
 const second = 1_000_000_000n;
@@ -43,7 +43,7 @@ export function seriesList(): SeriesList {
   return { series, next: null, total: series.length };
 }
 
-// Chart of a time range; a step takes one second.
+// Chart of a time range. A step takes one second.
 export function trainingChart(query: URLSearchParams): unknown {
   const match = query.get("match") ?? "";
   const name = /^[a-z_0-9]+/.exec(match)?.[0] ?? "";

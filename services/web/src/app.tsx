@@ -1,4 +1,4 @@
-// Frame of the page: bar, view, login, and list of keyboard shortcuts.
+// Page frame: bar, view, login, and list of keyboard shortcuts.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Fault, login, loginWanted } from "./api/client.ts";
 import { JobView } from "./job/job_view.tsx";

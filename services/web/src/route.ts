@@ -1,4 +1,4 @@
-// Route of the page. The path and query of the address contain everything that a link needs.
+// Route of the page. The path and query of the URL contain everything that a link needs.
 import { computed, signal } from "@preact/signals";
 
 const here = () => ({ path: location.pathname, query: new URLSearchParams(location.search) });
@@ -7,7 +7,7 @@ addEventListener("popstate", () => {
   place.value = here();
 });
 
-// Time as of which the page shows the job. Empty: now.
+// Time as of which the page shows the job. If empty, the page shows the present.
 export const asOf = computed(() => place.value.query.get("at") ?? "");
 
 export const jobId = computed(() => {
@@ -28,7 +28,7 @@ export function go(to: string): void {
   scrollTo(0, 0);
 }
 
-// Sets parameters of the query; an empty value removes one. Replaces the history entry, so that typing adds no entries.
+// Sets query parameters. An empty value removes a parameter. Replaces the history entry, so that typing adds no entries.
 export function setQuery(values: Record<string, string>): void {
   const query = new URLSearchParams(location.search);
   for (const [name, value] of Object.entries(values)) {

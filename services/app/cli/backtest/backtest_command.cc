@@ -44,7 +44,7 @@ StatusOr<int64_t> TimeFlag(const Flags& flags, std::string_view name, int64_t ot
 }
 
 // Prints one line per job and rule in the Error state. Without this output, such rules would look
-// healthy under --no-status, because they evaluate nothing and stdout has no status events.
+// healthy with --no-status, because they evaluate nothing and stdout has no status events.
 void PrintRulesInError(const std::vector<IssueEvent>& events) {
   constexpr size_t kShown = 20;
   std::set<std::pair<std::string, std::string>> seen;

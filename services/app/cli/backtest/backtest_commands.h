@@ -1,4 +1,4 @@
-// Tables of the `backtest` and `baseline` commands. Each table is defined next to the command's
+// Tables for the `backtest` and `baseline` commands. Each table is defined next to the command's
 // code.
 #pragma once
 

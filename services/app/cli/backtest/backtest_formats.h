@@ -1,4 +1,4 @@
-// Input formats of `pitwall backtest`, with one function per format. Each function returns the
+// Input formats for `pitwall backtest`, with one function per format. Each function returns the
 // events of the recording in any order.
 #pragma once
 
@@ -23,19 +23,19 @@ namespace pitwall {
 
 struct BacktestRange {
   int64_t start = kMinPosition, end = kMaxPosition;  // event times, both inclusive
-  // Corruption found while reading the log. If the log is corrupt, events may be missing or may
+  // Corruption detected while reading the log. If the log is corrupt, events may be missing or may
   // differ from the live run.
   std::vector<std::string> damage;
 };
 
-// Returns the options that `pitwall backtest` and `pitwall baseline` have in common.
+// Returns the options shared by `pitwall backtest` and `pitwall baseline`.
 std::vector<FlagSpec> ReplayInputOptions();
 std::vector<FlagSpec> ReplayRangeOptions();
 // Returns the options of `pitwall backtest`.
 std::vector<FlagSpec> BacktestFlags();
 
-// Runs `pitwall backtest` according to all options except --verify. Returns the events in any
-// order. `recordings` receives the results of recording rules and may be null.
+// Runs `pitwall backtest` with all options except --verify. Returns the events in any order.
+// `recordings` receives the results of recording rules and may be null.
 StatusOr<std::vector<IssueEvent>> Replay(const Flags& flags, BacktestRange* range,
                                          engine::RecordingObserver* recordings);
 

@@ -1,4 +1,4 @@
-// Reads training logs as inputs of `pitwall backtest`.
+// Readers for training logs, as inputs for `pitwall backtest`.
 #include "services/app/cli/backtest/backtest_formats.h"
 #include "services/app/cli/backtest/recording_sink.h"
 #include "services/base/system/files.h"

@@ -1,4 +1,4 @@
-// Input `--format log`: replays ticks, promises, and rule-set records in offset order.
+// Replay of ticks, promises, and rule-set records in offset order, for `--format log`.
 #include <sys/stat.h>
 
 #include <algorithm>
@@ -24,7 +24,7 @@ namespace pitwall {
 
 namespace {
 
-// Provider of the rule sets recorded in the log. An empty rule set replaces a missing or corrupt
+// Provider for the rule sets recorded in the log. An empty rule set replaces a missing or corrupt
 // one until the log activates the next rule set.
 class RecordedRules final : public engine::RuleSetProvider {
  public:
@@ -49,8 +49,8 @@ class RecordedRules final : public engine::RuleSetProvider {
   size_t missing_ = 0;
 };
 
-// Last commit of the consumer group that all processors share, and the metadata of the commit. All
-// fields are empty if there is no commit.
+// Last commit of the consumer group that all processors share, and the commit's metadata. All
+// fields are empty if the group has no commit.
 struct ProcessorCommit {
   int64_t offset = 0;
   std::string initial_rules;
@@ -159,8 +159,8 @@ size_t EventsBefore(const std::vector<IssueEvent>& events,
   return static_cast<size_t>(first - events.begin());
 }
 
-// Compares the events of each partition, in order, up to the processor's last commit. If a
-// processor is running, later events are counted but not compared.
+// Compares each partition's events, in order, up to the processor's last commit. If a processor is
+// running, later events are counted but not compared.
 StatusOr<int> VerifyPartitions(Log* log, int32_t partitions, RecordedRules* rules) {
   size_t equal = 0;
   size_t undecided = 0;
@@ -172,7 +172,7 @@ StatusOr<int> VerifyPartitions(Log* log, int32_t partitions, RecordedRules* rule
       continue;
     }
     std::vector<IssueEvent> events;
-    // All events of a commit become readable together with the commit. Later events may also be
+    // All events in a commit become readable together with the commit. Later events may also be
     // readable.
     ASSIGN_OR_RETURN(const ProcessorCommit commit, ReadCommit(log, p));
     const size_t known = damage.size() + rules->missing();
@@ -218,7 +218,7 @@ StatusOr<int> VerifyPartitions(Log* log, int32_t partitions, RecordedRules* rule
 }
 
 // Opens the log for reading. The embedded log and Kafka both store an append time with each record,
-// so both give identical results.
+// so they give identical results.
 StatusOr<std::unique_ptr<Log>> OpenLog(const Flags& flags, Clock* clock) {
   if (flags.Has("input") == flags.Has("brokers"))
     return InvalidArgument(

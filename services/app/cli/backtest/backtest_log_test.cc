@@ -1,4 +1,4 @@
-// Tests of `pitwall backtest --format log` on truncated or corrupt logs (issue 10, A8).
+// Tests for `pitwall backtest --format log` on truncated or corrupt logs (issue 10, A8).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -143,7 +143,7 @@ TEST_F(BacktestLogTest, VerifyLog_CompleteLog_IsIdentical) {
   EXPECT_THAT(verdict.text, HasSubstr("bit-identical"));
 }
 
-// Log whose processor commits more events while the backtest verifies the log.
+// Log with a processor that commits more events while the backtest verifies the log.
 class LiveLog final : public Log {
  public:
   LiveLog(Log* log, std::function<void()> run) : log_(log), run_(std::move(run)) {}
@@ -281,7 +281,7 @@ TEST_F(BacktestLogTest, VerifyLog_AfterRetention_ReportsStartOfLog) {
     clock_.Advance(8LL * 24 * 3600 * kNanosPerSecond);
     auto log = log::OpenEmbeddedLog(options_, &clock_);
     ASSERT_TRUE(log.ok()) << log.status();
-    // After a wall clock jump of this size, the log needs another day to trust the clock.
+    // After a wall-clock jump of this size, the log needs another day to trust the clock.
     clock_.Advance(25LL * 3600 * kNanosPerSecond);
     ASSERT_TRUE((*log)->ApplyRetention().ok());
     const auto reader = (*log)->OpenReader({std::string(kTelemetryTopic), 0}, kFromStart);

@@ -1,4 +1,4 @@
-// Reader of `--format openmetrics`, and functions that all file formats share.
+// Reader for `--format openmetrics`, and functions that all file formats share.
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -35,7 +35,7 @@ class SeriesIntoRecording final : public openmetrics::SampleSink {
   offline::Recording* const recording_;
 };
 
-// Detects the dialect from the end of the file. A file that does not support seeking must be in
+// Detects the dialect from the end of the file. Files that do not support seeking must be in
 // OpenMetrics format.
 openmetrics::Dialect DialectOf(std::FILE* file) {
   if (std::fseek(file, 0, SEEK_END) != 0) return openmetrics::Dialect::kOpenMetrics;
@@ -56,7 +56,7 @@ StatusOr<offline::Duplicates> DuplicatesFlag(const Flags& flags) {
       Cat("--duplicates: must be refuse, first, or last (got ", Quote(given), ")"));
 }
 
-// Returns a possible reason why an input has no samples.
+// Returns a possible reason for an input without samples.
 std::string_view NoSamplesHint(std::string_view format) {
   if (format == "csv") return "no row has a value in a column that the mapping's metrics name";
   if (format == "chrome-trace")
@@ -75,8 +75,8 @@ std::string SecondsText(int64_t time_ns) {
                           absl::UTCTimeZone());
 }
 
-// Returns an error if no input contains samples, because a backtest without samples must not look
-// successful.
+// Returns an error if no input contains samples, because a backtest without samples must not appear
+// to succeed.
 Status CheckSamples(const offline::Recording& recording, const std::vector<std::string>& empty,
                     std::string_view format) {
   if (recording.samples() > 0) {

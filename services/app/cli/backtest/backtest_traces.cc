@@ -1,4 +1,4 @@
-// Inputs `--format smdebug`, `chrome-trace`, and `tensorflow`. Each --input is a file, or a
+// Readers for `--format smdebug`, `chrome-trace`, and `tensorflow`. Each --input is a file, or a
 // directory with the files of one job.
 #include <algorithm>
 #include <filesystem>
@@ -23,7 +23,7 @@ constexpr size_t kMaxFiles = 1'000'000;
 
 using Wanted = bool (*)(const std::string& file_name);
 
-// Returns the file itself, or the matching files below a directory sorted by path. Returns
+// Returns the file itself, or the matching files below a directory, sorted by path. Returns
 // InvalidArgument if no file matches.
 StatusOr<std::vector<std::string>> FilesOf(const std::string& input, Wanted wanted,
                                            std::string_view expected) {
@@ -69,14 +69,14 @@ bool IsOfTensorflow(const std::string& file_name) {
 }
 
 // Reads the files of one input in sequence. Unusable files are skipped with a warning if another
-// file is usable. A file is unusable if it is empty, is not a trace, or was truncated because its
+// file is usable. A file is unusable if it is empty, is not a trace, or was truncated when its
 // writer was killed.
 class FileSequence {
  public:
   explicit FileSequence(bool several) : several_(several) {}
 
-  // Records the result of reading one file. Returns an error if reading the remaining files must
-  // stop.
+  // Records the result of reading one file. Returns an error if the remaining files must not be
+  // read.
   Status Take(const Status& read) {
     if (read.ok()) ++used_;
     if (!absl::IsInvalidArgument(read) || !several_) return read;

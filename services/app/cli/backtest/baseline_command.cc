@@ -1,4 +1,4 @@
-// Command `pitwall baseline`: writes a summary of a finished job as the baseline for later jobs.
+// Command `pitwall baseline`: writes a summary of a finished job as a baseline for later jobs.
 #include "services/app/cli/backtest/backtest_commands.h"
 #include "services/app/cli/backtest/backtest_formats.h"
 #include "services/base/system/files.h"

@@ -1,5 +1,5 @@
-// Data directory that a backtest writes. It contains a copy of the source log, with the events that
-// the backtest's rules emitted.
+// Data directory that a backtest writes: a copy of the source log, with the events that the
+// backtest's rules emitted.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@
 
 namespace pitwall {
 
-// Log that a replay writes: telemetry with the append times of the source log, rule sets, issues,
+// Log that a replay writes: telemetry with the source log's append times, rule sets, issues,
 // actions, and captures. `pitwall insights` can serve this log, and `pitwall backtest --verify`
 // accepts it. Not thread-safe.
 class ReplayedLog {
@@ -31,11 +31,11 @@ class ReplayedLog {
   // Copies the topics that a replay does not produce: rule sets, actions, notifications, and
   // captures. Must be called before Telemetry.
   Status CopyOthers(Log* source, std::vector<std::string>* damage);
-  // Append the records of a partition in order. Events get the append time of the preceding
-  // telemetry record. `record` is not used after the call.
+  // Append a partition's records in order. Events get the append time of the preceding telemetry
+  // record. `record` is not used after the call.
   Status Telemetry(int32_t partition, const Record& record);
   Status Events(int32_t partition, const std::vector<IssueEvent>& events, size_t from);
-  // Finishes a partition after its last record. Afterwards, the partition's rule set is active, and
+  // Finishes a partition after its last record. Afterward, the partition's rule set is active, and
   // a processor could continue from this point.
   Status Finish(int32_t partition);
 
@@ -53,7 +53,7 @@ class ReplayedLog {
   std::unique_ptr<Appender> appender_;
   std::vector<OutgoingRecord> waiting_;
   size_t waiting_bytes_ = 0;
-  std::set<int32_t> begun_;  // partitions whose rule set has been written
+  std::set<int32_t> begun_;  // partitions with a written rule set
   std::string rules_hash_;   // hash of the active rule set
 };
 

@@ -11,8 +11,8 @@ namespace {
 constexpr size_t kMaxAnswer = 512u << 20;
 constexpr int64_t kPatienceNs = 120'000'000'000;
 
-// Extracts the error message from a response in Pitwall's format, in Prometheus's format, or in the
-// form of one line of plain text.
+// Extracts the error message from a response in Pitwall's format, in Prometheus's format, or as one
+// line of plain text.
 std::string ErrorMessageOf(const HttpReply& reply) {
   const Json body = Json::parse(reply.body, nullptr, false);
   if (body.is_object() && body.contains("error")) {

@@ -21,8 +21,8 @@ using JsonFault = nlohmann::ordered_json::exception;
 
 // Client for one server. Errors contain the URL or the server's message. The codes are
 // InvalidArgument (400), PermissionDenied (401, 403), NotFound (404), FailedPrecondition (409),
-// OutOfRange (410), ResourceExhausted (422, or a response that is too long), and Unavailable (all
-// other failures). Thread-safe.
+// OutOfRange (410), ResourceExhausted (422, or an oversized response), and Unavailable (all other
+// failures). Thread-safe.
 class Client {
  public:
   // `url` consists of the scheme, the host, the port, and an optional path prefix for a proxy.

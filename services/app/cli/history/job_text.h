@@ -14,7 +14,7 @@ std::string FieldText(const Json& object, const char* name);
 int64_t FieldNs(const Json& object, const char* name);
 
 // Formats the `jobs` array of GET /jobs as a table with a header. Each column is as wide as its
-// content.
+// contents.
 std::string JobTable(const Json& jobs);
 // Formats the response of GET /job: the job's name and owner, attempts and their parts, sources,
 // and issues.

@@ -111,7 +111,7 @@ void PerfettoTrace::Add(std::string_view source, std::string_view node, int64_t 
 
 std::string PerfettoTrace::Bytes() const {
   std::string out;
-  // Interning IDs follow the sorted order of the names and not the order of arrival.
+  // Interning IDs follow the sorted order of the names, not their arrival order.
   std::vector<uint32_t> order(names_.size());
   for (uint32_t i = 0; i < order.size(); ++i) order[i] = i;
   std::sort(order.begin(), order.end(),
@@ -151,7 +151,7 @@ std::string PerfettoTrace::Bytes() const {
     Descriptor(process, 0, group.title, true, &out);
     for (const auto& [kind, unsorted] : group.slices) {
       std::vector<Slice> slices = unsorted;
-      // A span that contains other spans precedes them.
+      // Spans that contain other spans come first.
       std::sort(slices.begin(), slices.end(), [&](const Slice& a, const Slice& b) {
         return std::tuple(a.start_ns, -a.end_ns, iids[a.name], a.step) <
                std::tuple(b.start_ns, -b.end_ns, iids[b.name], b.step);

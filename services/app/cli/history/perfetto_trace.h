@@ -22,8 +22,8 @@ namespace pitwall::history_client {
 // Not thread-safe.
 class PerfettoTrace {
  public:
-  // Adds a span. `rank` is -1 if the source has no rank. If the end precedes the start, the end is
-  // set to the start.
+  // Adds a span. `rank` is -1 if the source has no rank. If the end precedes the start, it is set
+  // to the start.
   void Add(std::string_view source, std::string_view node, int64_t rank, const Span& span);
 
   size_t spans() const { return slices_; }

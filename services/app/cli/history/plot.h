@@ -1,4 +1,4 @@
-// Numbers and curves in the form of terminal text.
+// Numbers and curves as terminal text.
 #pragma once
 
 #include <cstdint>
@@ -25,12 +25,12 @@ struct PlotOptions {
   size_t height = 12;  // number of lines per curve
   int64_t from_ns = 0;
   int64_t to_ns = 0;
-  int64_t step_ns = 0;  // points more than 1.5 steps apart are not connected; 0: connect all
+  int64_t step_ns = 0;  // points more than 1.5 steps apart are not connected; 0 connects all
 };
 
-// Plots each curve in a separate area of braille dots. All curves share one scale. Each plot has a
-// line with the curve's name, and shows the minimum and maximum to the left of its area. The times
-// are below the last area.
+// Plots each curve in a separate area of braille dots. All curves share one scale. Each curve's
+// plot has a line with the curve's name and shows the minimum and maximum to the left of the plot
+// area. The times are below the last area.
 std::string Plot(std::span<const Curve> curves, const PlotOptions& options);
 
 }  // namespace pitwall::history_client

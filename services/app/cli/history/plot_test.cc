@@ -91,7 +91,7 @@ TEST(Plot, Plot_NoFiniteValue_ExplainsEmptyPlot) {
   EXPECT_EQ(Plot({&curve, 1}, Small()), "no finite values to plot\n");
 }
 
-TEST(ShortNumber, ShortNumber_FourSignificantDigitsWithUnit) {
+TEST(ShortNumber, ShortNumber_PrintsFourSignificantDigitsWithUnit) {
   for (const auto& [value, text] :
        {std::pair(0.0, "0"), std::pair(0.12345, "0.1235"), std::pair(9999.0, "9999"),
         std::pair(12345.0, "12.35 k"), std::pair(-1234567.0, "-1.235 M"),

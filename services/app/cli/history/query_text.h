@@ -21,7 +21,7 @@ std::string SeriesText(const Json& metric);
 // last value, or with one line per point if `points` is true. A scalar or string is printed as its
 // value.
 StatusOr<std::string> QueryTable(const Json& data, bool points);
-// Returns the curves in a matrix, or InvalidArgument for any other result type.
+// Returns the curves from a matrix, or InvalidArgument for any other result type.
 StatusOr<std::vector<Curve>> CurvesOf(const Json& data);
 
 }  // namespace pitwall::history_client

@@ -1,4 +1,4 @@
-// Iteration over the spans of a job, page by page.
+// Iteration over a job's spans, page by page.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@ namespace pitwall::history_client {
 
 struct SliceOf {
   std::string job;
-  std::string from;  // in the format of the API; "": from the start of the job
+  std::string from;  // in the API's format; if "", from the start of the job
   std::string to;
-  int64_t from_step = -1;  // only steps in [from_step, to_step) of the mode; -1: all
+  int64_t from_step = -1;  // only steps in [from_step, to_step) of the mode; -1 means all
   int64_t to_step = -1;
   std::string mode = "train";
-  std::vector<int64_t> ranks;  // empty: all ranks
+  std::vector<int64_t> ranks;  // if empty, all ranks
 };
 
 struct SpanOf {
@@ -29,8 +29,8 @@ struct SpanOf {
   Span span;
 };
 
-// Passes each span to `take`. Returns ResourceExhausted if there are more than `most` spans, and
-// DataLoss if a response is malformed.
+// Passes each span to `take`. Returns ResourceExhausted for more than `most` spans, and DataLoss
+// for a malformed response.
 Status ForEachSpan(const Client& client, const SliceOf& slice, uint64_t most,
                    const std::function<void(const SpanOf&)>& take);
 

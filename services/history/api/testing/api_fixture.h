@@ -1,5 +1,4 @@
-// Test fixture with a history of one small job that has every kind of data, and with requests to
-// the API.
+// Test fixture that sends API requests to a history with one small job and every kind of data.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
-// Validator of responses against the schemas in openapi.yaml. It supports the subset of JSON Schema
-// that the file uses and reports an unknown keyword as a mismatch.
+// Validator that checks responses against the schemas in openapi.yaml. It supports the subset of
+// JSON Schema that the file uses. It reports any other keyword as a mismatch.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Fake history that returns given samples.
+// Fake history that returns predefined samples.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace pitwall::promapi {
 
 class HistoryForTest final : public history::History {
  public:
-  // Adds a series, whose samples must be in time order. Stale markers are only returned to readers
+  // Adds a series. Its samples must be in time order. Stale markers are returned only to readers
   // that request them.
   void AddSeries(const std::string& job, history::SampleColumn column) {
     history::JobOverview& life = JobOf(job);
@@ -44,7 +44,7 @@ class HistoryForTest final : public history::History {
     life.id = id;
     return life;
   }
-  // Returns the number of samples that were returned to readers.
+  // Returns the number of samples returned to readers.
   size_t samples_given() const { return given_; }
 
   std::vector<history::JobLifePtr> Jobs() const override {

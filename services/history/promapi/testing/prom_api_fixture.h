@@ -1,4 +1,4 @@
-// Test fixture that calls the routes over a given history, without a socket.
+// Test fixture that calls the routes on a given history, without a socket.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Test fixture with jobs for reports, and access to report blocks by ID.
+// Test fixture that fills jobs for reports and finds report blocks by ID.
 #pragma once
 
 #include <string>

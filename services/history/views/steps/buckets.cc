@@ -11,8 +11,8 @@ namespace {
 
 int64_t CeilDivide(int64_t a, int64_t b) { return a / b + (a % b > 0 ? 1 : 0); }
 
-// Adds rows in time order to the buckets in which they start. This avoids a division per sample,
-// which would take as long as reading the sample.
+// Adds rows in time order to the buckets in which they start. This avoids one division per sample.
+// A division takes as long as reading the sample.
 class Buckets {
  public:
   explicit Buckets(int64_t bucket_ns) : bucket_ns_(bucket_ns) {}
@@ -33,8 +33,9 @@ class Buckets {
   std::vector<RollupRow> rows_;
 };
 
-// 2-minute rows are stored, while 10-second rows are computed from all samples. For a day of 64
-// GPUs on 1,000 pixels, 720 stored rows per series replace eleven million samples.
+// 2-minute rows are stored, while 10-second rows are computed from all samples. For one day of data
+// from 64 GPUs at 1,000 pixels, 720 stored rows per series replace a total of eleven million
+// samples.
 constexpr size_t kCoarse = 1;
 int64_t TierReach(size_t tier) { return tier == kCoarse ? 2 : 1; }
 
@@ -55,7 +56,7 @@ BucketGrid GridOfTier(const BucketQuery& query, std::optional<size_t> tier) {
   BucketGrid grid;
   grid.tier = tier;
   // The bucket length depends only on the length of the range, so buckets do not change while a
-  // chart moves.
+  // chart scrolls.
   grid.bucket_ns = CeilDivide(PixelOf(query), unit_ns) * unit_ns;
   grid.range = {FloorTo(asked.from_ns, grid.bucket_ns), NextAfter(asked.to_ns - 1, grid.bucket_ns)};
   return grid;

@@ -1,5 +1,5 @@
-// Samples in a range, grouped into equal buckets and read from the finest suitable data. Charts and
-// heat maps use these buckets.
+// Samples in a range, grouped into equal buckets for charts and heat maps. The buckets are computed
+// from the coarsest data that suffices.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ struct BucketQuery {
 };
 
 // Buckets start at multiples of their length since 1970, so they do not move while a live chart
-// advances. There is at most one bucket more than the width. The length is a multiple of the tier's
-// length.
+// advances. The number of buckets exceeds the width by at most one. The length is a multiple of the
+// tier's length.
 struct BucketGrid {
   TimeRange range;  // range extended to whole buckets
   int64_t bucket_ns = 1;
@@ -36,7 +36,7 @@ struct BucketGrid {
 inline constexpr uint64_t kMaxNumbers = 250'000;
 // Maximum number of samples read for a response if 2-minute rows are available.
 inline constexpr uint64_t kMaxSamplesRead = 4'000'000;
-// Shorter ranges are read at the resolution of their pixels, regardless of the number of lines.
+// Shorter ranges are read at pixel resolution, regardless of the number of lines.
 inline constexpr int64_t kMinCoarseNs = int64_t{30} * 60 * kNanosPerSecond;
 
 // Chooses the coarsest tier that has at least one row per bucket. For 2-minute rows, one row per
@@ -51,7 +51,7 @@ struct BucketColumn {
 
 // Reads 2-minute rows instead of samples. These rows are stored, and their counts give the number
 // of samples. Returns no value if there are few enough samples or if the range is short. Otherwise,
-// *grid is replaced with the grid of the result.
+// replaces *grid with the grid of the result.
 StatusOr<std::optional<std::vector<BucketColumn>>> ReadCoarse(const History& history,
                                                               const BucketQuery& query,
                                                               BucketGrid* grid);

@@ -46,8 +46,8 @@ struct StepHeatMap {
 // repeated, its later run is used. A column that spans enough steps consists of whole stored
 // blocks. `want_own` requests a rank's own time instead of the duration, because in a synchronous
 // job all ranks wait for the slow rank. If any row has no wait, all cells use durations. Returns
-// ResourceExhausted for more than 33,554,432 cells of steps by ranks without a summary
-// (step_window.h), or as many cells of blocks by ranks.
+// ResourceExhausted for more than 33,554,432 steps × ranks without a summary (step_window.h), or
+// for more than 33,554,432 blocks × ranks.
 StatusOr<StepHeatMap> MakeStepHeatMap(const History& history, const StepQuery& query,
                                       size_t most_columns, bool want_own = false);
 

@@ -1,4 +1,4 @@
-// Ranking of operators by their total time over all ranks.
+// Ranking of operators by total time over all ranks.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct OperatorShare {
 struct OperatorRanking {
   // Sorted by total, longest first, and then by kind and name.
   std::vector<OperatorShare> operators;
-  int64_t total_ns = 0;  // total time of all operators, including omitted operators
+  int64_t total_ns = 0;  // total time of all operators, including omitted ones
   size_t left_out = 0;
 };
 

@@ -1,4 +1,4 @@
-// Time spent in each phase during the last steps, in total and by rank.
+// Time spent in each phase during the last steps, both in total and by rank.
 #pragma once
 
 #include <map>
@@ -31,7 +31,7 @@ struct PhaseTimes {
   std::vector<RankPhases> ranks;
 };
 
-// Sums the time of the last steps by phase. The part of a step outside all reported phases is
+// Sums the time of the last steps by phase. Step time outside all reported phases counts as
 // "other". All runs of a repeated step are included.
 StatusOr<PhaseTimes> MakePhaseTimes(const History& history, const StepQuery& query,
                                     size_t last_steps);

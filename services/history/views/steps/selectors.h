@@ -12,7 +12,7 @@ namespace pitwall::history {
 
 // Selects the series of a metric. If `ranks` is not empty, selects only the series of these ranks.
 Selector SelectorOfMetric(std::string_view metric, const std::vector<int64_t>& ranks = {});
-// Adds an equality matcher on the label.
+// Adds an equality matcher for the label.
 Selector WithLabel(Selector selector, std::string_view label, std::string_view value);
 // Selects series of metrics with a common prefix.
 Selector SelectorOfPrefix(std::string_view prefix);

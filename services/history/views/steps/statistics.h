@@ -1,4 +1,4 @@
-// Medians and other statistics of small sets of values.
+// Medians and other statistics for small sets of values.
 #pragma once
 
 #include <span>
@@ -6,10 +6,10 @@
 
 namespace pitwall::history {
 
-// Returns the median. For an even count, it is the mean of the two middle values. Returns NaN if
-// there are no values.
+// Returns the median, or NaN if there are no values. For an even count, the median is the mean of
+// the two middle values.
 double MedianOf(std::vector<double> values);
-// Returns the median absolute distance of the values from `median`.
+// Returns the median absolute deviation of the values from `median`.
 double MedianDeviation(std::span<const double> values, double median);
 
 // Returns the mean, or NaN if there are no values.

@@ -1,5 +1,5 @@
-// Heat map of ranks by steps. It is computed from window summaries if columns consist of whole
-// blocks, and from samples otherwise.
+// Heat map of ranks by steps, computed from window summaries if columns consist of whole blocks,
+// and from samples otherwise.
 #include <algorithm>
 #include <cmath>
 #include <iterator>
@@ -48,7 +48,7 @@ struct Source {
   }
 };
 
-// Adjacent blocks of one column.
+// Adjacent blocks in one column.
 struct BlockRun {
   size_t column;
   size_t first, end;
@@ -104,12 +104,11 @@ class StepReading {
   bool complete_ = true;
 };
 
-// Returns whether the summary can be used. The query must not cut a block; if it does, samples are
-// read.
+// Returns whether the summary can be used. If the query cuts a block, samples must be read instead.
 bool StepReading::Usable(const StepSummary& summary, Source* source) const {
   if (!query_.ranks.empty()) return false;
   if (!summary.complete) {
-    // The summary does not show which runs have no own time.
+    // The summary does not show which runs lack own time.
     source->cut = query_.from_step > kNoStep + 1 || query_.to_step < kMaxPosition;
     return !source->cut;
   }
@@ -160,7 +159,7 @@ Status StepReading::AddEdges(const Source& source) {
   return OkStatus();
 }
 
-// Windows are added in time order, so that the later run of a repeated step is used.
+// Windows are added in time order, so the later run of a repeated step is used.
 Status StepReading::Gather() {
   matrix_ = StepMatrix();
   for (const Source& source : sources_) {
@@ -182,8 +181,8 @@ Status StepReading::Gather() {
   return OkStatus();
 }
 
-// Detects steps that occur in several windows. The medians of a summary are correct only if no
-// other window has the step, so such windows are read from samples. Returns whether any window was
+// Detects steps that occur in several windows. A summary's medians are correct only if no other
+// window contains the step, so such windows are read from samples. Returns whether any window was
 // affected.
 bool StepReading::Apart() {
   std::vector<std::pair<int64_t, size_t>> steps;  // non-edge steps with their window index
@@ -220,7 +219,7 @@ std::vector<int64_t> StepReading::Ranks() const {
   for (const Source& source : sources_) {
     if (source.summary == nullptr) continue;
     const std::vector<int64_t>& more = source.summary->ranks;
-    // The ranks are the same in most windows.
+    // Most windows have the same ranks.
     if (std::includes(out.begin(), out.end(), more.begin(), more.end())) continue;
     std::vector<int64_t> both;
     std::set_union(out.begin(), out.end(), more.begin(), more.end(), std::back_inserter(both));

@@ -30,14 +30,14 @@ class StepMatrix {
   bool Has(int64_t step) const { return rows_.contains(step); }
   // Returns the steps in ascending order, each with its row.
   std::vector<std::pair<int64_t, size_t>> Steps() const;
-  // Returns the cells of each rank by row, up to the last cell of the rank.
+  // Returns each rank's cells by row, up to the rank's last cell.
   const std::map<int64_t, std::vector<double>>& ranks() const { return ranks_; }
 
  private:
   size_t RowOf(int64_t step);
   Status Grow(size_t rows, std::vector<double>* cells);
 
-  std::vector<int64_t> steps_;  // in the order in which the steps first occurred
+  std::vector<int64_t> steps_;  // in order of first occurrence
   absl::flat_hash_map<int64_t, size_t> rows_;
   std::map<int64_t, std::vector<double>> ranks_;
   size_t cells_ = 0;

@@ -75,8 +75,8 @@ std::vector<StepRow> RowsOf(const std::vector<SampleColumn>& columns, const Step
   return rows;
 }
 
-// Reorders rows from (rank, end) to (step, rank, end) by counting, which is fast because ranks run
-// the same steps.
+// Reorders rows from (rank, end) to (step, rank, end) with a counting sort, which is fast because
+// ranks run the same steps.
 void SortBySteps(std::vector<StepRow>* rows) {
   if (rows->empty()) return;
   const auto by_step = [](const StepRow& a, const StepRow& b) { return a.step < b.step; };
@@ -95,8 +95,8 @@ void SortBySteps(std::vector<StepRow>* rows) {
   *rows = std::move(sorted);
 }
 
-// Index of each rank's rows by end time. Columns are also in time order, so each row is found next
-// to the previous row.
+// Index of each rank's rows by end time. Columns are in time order too, so the row for each value
+// is at or after the previous row.
 class RowsByRank {
  public:
   explicit RowsByRank(const std::vector<StepRow>& rows) : rows_(rows) {
@@ -132,15 +132,14 @@ class RowsByRank {
 
 void AddUp(double* sum, double value) { *sum = std::isnan(*sum) ? value : *sum + value; }
 
-// Time in collectives by the clock that measured it.
+// Time in collectives, by clock.
 class CollectiveTimes {
  public:
   explicit CollectiveTimes(size_t rows) : rows_(rows) {}
   std::vector<double>& Of(std::string_view clock) {
     return clocks_.try_emplace(std::string(clock), rows_, NormalNan()).first->second;
   }
-  // Sets the wait to the larger of the two clocks' sums. Leaves the wait of rows without data
-  // unchanged.
+  // Sets the wait to the larger of the two clocks' sums. Rows without data keep their wait.
   void Fill(std::vector<StepRow>* rows) const {
     for (size_t i = 0; i < rows->size(); ++i) {
       StepRow& row = (*rows)[i];
@@ -251,8 +250,8 @@ SampleQuery QueryOfStepTimes(const StepQuery& query, bool own) {
   return own ? QueryOfWaits(query) : QueryOf(query, kDurations);
 }
 
-// Avoids creating rows if possible, because there may be a million of them. All samples of a step
-// run have the same time, so the run is in a single part.
+// Avoids creating rows if possible, because there may be a million of them. All samples from one
+// run of a step have the same time, so they are in a single part.
 Status VisitStepTimes(const std::vector<SampleColumn>& columns, const StepQuery& query, bool own,
                       const std::function<Status(const RankSteps&)>& visit) {
   StepTimes times;
@@ -277,7 +276,7 @@ Status VisitStepTimes(const std::vector<SampleColumn>& columns, const StepQuery&
 
 namespace {
 
-// Returns the time range from the job's first to its last step, within the query's range.
+// Returns the time range from the job's first step to its last step, within the query's range.
 StatusOr<TimeRange> RangeOfSteps(const History& history, const StepQuery& query) {
   SeriesQuery series = {
       query.job->id, {SelectorOfMetric(kStepDuration, query.ranks)}, query.range, query.limits};
@@ -290,8 +289,8 @@ StatusOr<TimeRange> RangeOfSteps(const History& history, const StepQuery& query)
   return range;
 }
 
-// Estimates the same range without reading series. Most ranks run steps until the time of their
-// last data.
+// Estimates the range that RangeOfSteps returns, without reading series. Most ranks run steps until
+// their last data.
 TimeRange RangeOfRanks(const StepQuery& query) {
   TimeRange range = {kMaxPosition, 0};
   for (const auto& [id, source] : query.job->sources) {

@@ -37,7 +37,7 @@ struct StepRow {
   double wait = 0;  // in seconds
 };
 
-// Movable only, because rows point into `seconds`.
+// Move-only, because rows point into `seconds`.
 struct StepTable {
   StepTable() = default;
   StepTable(StepTable&&) = default;
@@ -65,8 +65,8 @@ Status VisitStepTimes(const std::vector<SampleColumn>& columns, const StepQuery&
 // Reads only durations. The rows have no phases.
 StatusOr<std::vector<StepRow>> ReadStepDurations(const History& history, const StepQuery& query);
 
-// Range of the last `count` distinct steps below `to_step`, which are searched backward from the
-// end. The range is empty if there are no steps.
+// Range of the last `count` distinct steps below `to_step`, found by searching backward from the
+// end. Empty if there are no steps.
 struct StepRange {
   int64_t from_step = 0;
   int64_t to_step = 0;

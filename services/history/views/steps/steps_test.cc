@@ -1,5 +1,5 @@
-// Tests step tables and the views derived from them, which show phases, what-if estimates,
-// operators, and tensors.
+// Tests step tables and the views derived from them: phases, what-if estimates, operators, and
+// tensors.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -51,7 +51,7 @@ class Steps : public ::testing::Test {
   void Add(VectorHistory::Column column) {
     history_.Edit("j", [&](auto* job) { job->columns.push_back(std::move(column)); });
   }
-  // Adds durations of steps 0, 1, and 2, which end at 1, 2, and 3 s.
+  // Adds durations for steps 0, 1, and 2, ending at 1, 2, and 3 s.
   void AddDurations(int rank, std::vector<double> seconds) {
     Add(StepColumn(kStepDuration, rank, "x", "", {1, 2, 3}, std::move(seconds), {0, 1, 2}));
   }
@@ -61,7 +61,7 @@ class Steps : public ::testing::Test {
   VectorHistory history_;
 };
 
-// History that returns samples in parts of 7 s and restarts reading once, halfway.
+// History that returns samples in 7 s parts and restarts reading once, halfway through.
 class HistoryInParts : public VectorHistory {
  public:
   Status VisitSamples(
@@ -82,9 +82,9 @@ class HistoryInParts : public VectorHistory {
 };
 
 // A job with 20 ranks repeats steps 40 to 69 after a restart on other nodes, and one rank has a
-// gap. Each cell is compared with its definition, with the samples in one part and in several
-// parts.
-TEST(StepHeatMaps, MapIsSameIfSamplesAreReadInParts) {
+// gap. Each cell is compared against its definition, both with all samples in one part and with
+// samples in several parts.
+TEST(StepHeatMaps, ReadingSamplesInParts_DoesNotChangeMap) {
   VectorHistory whole;
   HistoryInParts parts;
   constexpr int kRanks = 20;
@@ -275,9 +275,9 @@ TEST(StepMatrix, AddStepEqualsAddForEachRank) {
   EXPECT_EQ(by_step.ranks().at(9)[0], 8);  // the value is from the later run
 }
 
-TEST_F(Steps, LastStepsAreFoundSearchingBackward) {
-  // The job has 2,000 steps of 1 s each. The first search covers 60 s, which is too short for the
-  // last 300 steps.
+TEST_F(Steps, BackwardSearchFindsLastSteps) {
+  // The job has 2,000 steps of 1 s each. The first search covers 60 s, too little for the last 300
+  // steps.
   std::vector<double> ends, seconds;
   std::vector<int64_t> steps;
   for (int i = 0; i < 2000; ++i) {
@@ -304,7 +304,7 @@ TEST_F(Steps, WhatIfTimeIsMaximumOverOtherRanks) {
   EXPECT_EQ(what.steps, 3U);
   EXPECT_THAT(what.with, DoubleNear(5.5 / 3, 1e-12));
   EXPECT_THAT(what.without, DoubleNear(3.75 / 3, 1e-12));
-  // Removing a rank that was never the slowest rank changes nothing.
+  // Removing a rank that was never the slowest changes nothing.
   const WhatIf same = *MakeWhatIf(history_, Ask(), 2);
   EXPECT_EQ(same.with, same.without);
 }

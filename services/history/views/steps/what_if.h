@@ -1,4 +1,4 @@
-// Estimate of the step time without one of the ranks.
+// Estimate of the step time without a given rank.
 #pragma once
 
 #include <cstddef>
@@ -12,11 +12,11 @@ namespace pitwall::history {
 
 struct WhatIf {
   bool computable = false;
-  std::string reason;  // reason why the estimate is unavailable
+  std::string reason;  // reason that the estimate is unavailable
   size_t steps = 0;    // number of steps that every rank reported
   size_t left_out = 0;
   bool own_time = false;  // whether durations exclude the time in collectives
-  double with = 0;        // mean over the steps of the longest time of any rank, in seconds
+  double with = 0;        // mean of each step's longest time across ranks, in seconds
   double without = 0;     // the same mean without the rank
 };
 

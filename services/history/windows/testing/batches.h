@@ -1,4 +1,4 @@
-// Test batches that own their rows, in the form in which sources send them.
+// Test batches that own their rows, in the form that sources send.
 #pragma once
 
 #include <algorithm>
@@ -18,7 +18,7 @@ namespace pitwall::history {
 
 inline constexpr int64_t kBegin = 1'767'225'600 * kNanosPerSecond;  // a multiple of all tiers
 
-// Batch that owns the data to which its frames refer.
+// Batch that owns the data that its frames reference.
 struct OwnedBatch {
   Batch batch;
   std::vector<std::unique_ptr<std::vector<int64_t>>> numbers;

@@ -1,4 +1,4 @@
-// Actions tab: actions of the executor, notifications, sampling interval, and stack captures.
+// Actions tab: executor actions, notifications, the sampling interval, and stack captures.
 import { useState } from "preact/hooks";
 import { Choice, Control } from "../parts/control.tsx";
 import { duration, plural } from "../parts/format.ts";

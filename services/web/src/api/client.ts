@@ -1,4 +1,4 @@
-// Client of the API. Every error becomes a Fault with the server's message.
+// API client. Every error becomes a Fault with the server's message.
 import { signal } from "@preact/signals";
 import { asOf } from "../route.ts";
 import type { Session } from "./types.ts";
@@ -50,7 +50,7 @@ function refuse(response: Response, text: string): never {
     throw new Fault(response.status, code, message);
   } catch (error) {
     if (error instanceof Fault) throw error;
-    // Some error responses are a line of plain text.
+    // Some error responses consist of one line of plain text.
     throw new Fault(response.status, "unavailable", text.trim().slice(0, 300).replace(/^too many connections$/, "Server busy: too many connections.") || `status ${response.status}`);
   }
 }

@@ -1,4 +1,4 @@
-// Live events from the server for this tab, through the SharedWorker or through the leading tab.
+// Live events from the server for this tab, received through the SharedWorker or the leading tab.
 import { signal } from "@preact/signals";
 import { sessions } from "./client.ts";
 import { type LiveEvent, LiveSource } from "./live_source.ts";
@@ -12,7 +12,7 @@ function hear(event: LiveEvent): void {
   if (event.topic === "connected" || event.topic === "disconnected") {
     const was = connected.value;
     connected.value = event.topic === "connected";
-    // This tab missed the events in between.
+    // This tab missed the intervening events.
     if (was === false && connected.value) for (const listener of listeners) listener({ topic: "resync", job: "" });
     return;
   }
@@ -45,7 +45,7 @@ function sharedFeed(): Feed {
   };
 }
 
-// Feed for browsers without SharedWorker. The tab that holds the lock streams the events of all jobs and forwards them to the other tabs.
+// Feed for browsers without SharedWorker. The tab that holds the lock streams events for all jobs and forwards them to the other tabs.
 function electedFeed(): Feed {
   const channel = new BroadcastChannel("pitwall-live");
   const source = new LiveSource((event) => {
@@ -71,7 +71,7 @@ function electedFeed(): Feed {
 
 let feed: Feed | null = null;
 
-// `job`: an ID, "" for all jobs, or null for no job.
+// `job` is an ID, "" for all jobs, or null for no job.
 export function watch(job: string | null): void {
   feed ??= typeof SharedWorker === "undefined" ? electedFeed() : sharedFeed();
   feed.watch(job);

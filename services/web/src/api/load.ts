@@ -1,5 +1,4 @@
-// Data of a view, which is loaded when its key or the underlying data changes. The last response stays until the next one
-// arrives.
+// Data of a view, reloaded when its key or the underlying data changes. The last response stays until the next one arrives.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Fault, get, sessions } from "./client.ts";
 import { listen } from "./live.ts";
@@ -16,8 +15,8 @@ export interface Loaded<T> {
 const pauseMs = 1000; // minimum time between two responses of a live view
 const pauses = 4; // minimum time between two requests, as a multiple of the last response time
 
-// `topics`: changes of `job` ("": any job) that reload the data. `kept`: a response for another `what` with the same `kept` is shown until the new
-// one arrives, such as a chart's while its range changes. `eager`: factor on the rate of reloads.
+// Changes to `job` ("" for any job) in one of the `topics` reload the data. A response for another `what` with the same `kept` stays visible until
+// the new one arrives, for example while a chart's range changes. `eager` is a factor for the reload rate.
 export function useLoad<T>(what: string, read: (abort: AbortSignal) => Promise<T>, topics: Topic[] = [], job = "", kept = what, eager = 1): Loaded<T> {
   const key = `${what} ${asOf.value}`;
   const keep = `${kept} ${asOf.value}`;
@@ -88,7 +87,7 @@ export function useLoad<T>(what: string, read: (abort: AbortSignal) => Promise<T
   return { data: current ? state.data : null, fault: current ? state.fault : null, loading: state.loading, again: () => setTurn((n) => n + 1) };
 }
 
-// Loads a path of the API for a job.
+// Loads an API path for a job.
 export function useJob<T>(path: string, job: string, topics: Topic[], more: Record<string, string | number | undefined> = {}): Loaded<T> {
   return useLoad<T>(`${path} ${job} ${Object.values(more)}`, (abort) => get(path, { job, ...more }, abort), topics, job);
 }

@@ -1,4 +1,4 @@
-// Responses of the API, as documented in docs/api.md. Nanoseconds are strings because a number is not precise enough.
+// API responses, as documented in docs/api.md. Nanoseconds are strings because numbers are not precise enough.
 export type Ns = string;
 export type NsOrNull = Ns | null;
 export type Labels = Record<string, string>;
@@ -102,7 +102,7 @@ export interface JobDetail extends Job {
   summary: { begin_ns: NsOrNull; end_ns: NsOrNull; parts: Part[]; attempts: AttemptSummary[] };
 }
 
-// Number of an event. Values that JSON cannot represent are strings.
+// Number in an event. Values that JSON cannot represent are strings.
 export type EventNumber = number | "NaN" | "+Inf" | "-Inf";
 
 export interface Evidence {

@@ -1,4 +1,4 @@
-// Charts in the compact binary format of the API (docs/api.md, Chart).
+// Charts in the API's compact binary format (docs/api.md, Chart).
 import { address, Fault, fetchAnswer, get } from "../api/client.ts";
 import { msOf } from "../parts/format.ts";
 import type { Chart, Labels } from "../api/types.ts";
@@ -45,7 +45,7 @@ export async function columns(parameters: Record<string, string | number | strin
   return decode(await (await fetchAnswer(address("/chart", { ...parameters, format: "binary" }), abort)).arrayBuffer());
 }
 
-// Reads a chart as JSON. Counters need exact differences, which exceed the precision of a Float32.
+// Reads a chart as JSON. Counters need exact differences, which exceed Float32 precision.
 export async function exactColumns(parameters: Record<string, string | number | string[] | undefined>, abort: AbortSignal): Promise<Columns> {
   const chart = await get<Chart>("/chart", parameters, abort);
   const column = (values: (number | null)[]) => Float64Array.from(values, (value) => value ?? Number.NaN);
@@ -62,7 +62,7 @@ export function lineOf(name: string, series: Series): Line {
   return { name, times: Array.from(series.at), min: numbers(series.min), max: numbers(series.max), last: numbers(series.last) };
 }
 
-// Returns the increase of a counter per `unit` of the axis: 1000 ms or one step. After a reset the new value is the increase. Gaps remain gaps.
+// Returns the increase of a counter per `unit` of the axis: 1000 ms or one step. After a reset, the new value is the increase. Gaps remain gaps.
 export function rateOf(name: string, series: Series, unit = 1000): Line {
   const line: Line = { name, times: [], min: [], max: [], last: [] };
   let [before, at] = [Number.NaN, 0];

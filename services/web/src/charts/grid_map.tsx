@@ -1,4 +1,4 @@
-// Heat map on a canvas: a row per item, a column per period of time or steps, and a color bar.
+// Heat map on a canvas, with a row per item, a column per time or step range, and a color bar.
 import { useState } from "preact/hooks";
 import { css, font, Surface } from "./surface.tsx";
 import { Scroll } from "../parts/parts.tsx";
@@ -27,7 +27,7 @@ export interface GridProps {
   first?: number; // number of rows that are always tall enough for their labels
 }
 
-// Cividis, which is readable with color blindness and in grayscale.
+// Cividis, which is readable in grayscale and for color-blind users.
 const stops = [0x00204d, 0x00336f, 0x39486b, 0x575d6d, 0x707173, 0x8a8779, 0xa69d75, 0xc4b56c, 0xe4cf5b, 0xffea46];
 export const shades = 256;
 const channel = (stop: number, shift: number) => ((stops[stop] as number) >> shift) & 255;
@@ -70,7 +70,7 @@ export function GridMap(props: GridProps) {
       font(c, css(chosen ? "--ink" : "--dim"), chosen);
       const at = (topOf(y) + topOf(y + 1)) / 2;
       const thin = y - first;
-      // The first label may use the space of the next one, because rows of two pixels would truncate it.
+      // The first label may extend into the next label's space, because a row of two pixels would truncate it.
       if (thin <= 0 || (thin % every === 0 && at > begin + 16) || chosen) c.fillText(`${chosen ? "▸" : ""}${row.label}`.slice(0, 40), 0, thin < 0 ? at : Math.max(begin + 6, at), gutter - 4);
     });
     Object.assign(box.dataset, { rows: String(rows.length), columns: String(columns), tall: String(tall), first: String(first) });

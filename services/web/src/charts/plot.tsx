@@ -1,4 +1,4 @@
-// Chart with a title, a legend with each line's value at the crosshair (else its latest value), and a data table.
+// Chart with a title, a legend, and a data table. The legend shows each line's value at the crosshair, or its latest value without a crosshair.
 import type { ComponentChildren } from "preact";
 import { count, digits, plural } from "../parts/format.ts";
 import { shownTheme } from "../parts/theme.ts";

@@ -1,5 +1,5 @@
-// Time range that all tabs share: a period that ends with the job's newest data (range=KEY), or a fixed one (from, to) that
-// live data does not move. Also the interval whose spans are listed (sel=FROM-TO) and the crosshair.
+// Time range that all tabs share: a period that ends with the job's newest data (range=KEY), or a fixed one (from, to) that live data does not move.
+// Also the interval for the span list (sel=FROM-TO) and the crosshair.
 import { signal } from "@preact/signals";
 import { msOf } from "../parts/format.ts";
 import { place, setQuery } from "../route.ts";
@@ -12,7 +12,7 @@ export interface Range {
   to: string;
 }
 
-// Position of the crosshair on the time axis, in ms. All charts show it.
+// Crosshair position on the time axis, in ms. All charts show it.
 export const pointed = signal<number | null>(null);
 
 function rangeOfText(from: string, to: string): Range | null {
@@ -32,7 +32,7 @@ export function rangeName(): string | null {
   return ranges.some(([key]) => key === name) ? name : "";
 }
 
-// Returns the selected range, or nothing for the whole job.
+// Returns the selected range, or an empty range for the whole job.
 export function chosenRange(job: JobDetail): Partial<Range> {
   const fixed = fixedRange();
   if (fixed) return { ...fixed };
@@ -42,8 +42,8 @@ export function chosenRange(job: JobDetail): Partial<Range> {
   return { from: String(to - BigInt(length) * 1_000_000_000n), to: String(to) };
 }
 
-// Returns the range for API requests, or nothing for the whole of a running job. The range of an ended job stops at the end of its last rank, so that
-// charts exclude the time until the end was detected.
+// Returns the range for API requests, or an empty range for a whole running job. The range of an ended job stops when its last rank ends, so charts
+// exclude the time until that end was detected.
 export function rangeOf(job: JobDetail): Partial<Range> {
   const chosen = chosenRange(job);
   const end = job.summary.end_ns;
@@ -60,13 +60,13 @@ export function shownRange(job: JobDetail): Range {
 
 export const bounds = (range: Range): [number, number] => [msOf(range.from), msOf(range.to)];
 
-// Returns the reload key of a table. A moving range reloads once per minute.
+// Returns a table's reload key. A moving range reloads once per minute.
 export function rangeKey(from?: string, to?: string): string {
   if (!from) return "";
   return fixedRange() ? `${from} ${to}` : String(Math.floor(Number(from) / 60e9));
 }
 
-// Returns the key of live charts, which keep the last response while the range moves.
+// Returns the key for live charts. Live charts keep the last response while the range moves.
 export function chartKey(): string {
   const fixed = fixedRange();
   return fixed ? `${fixed.from} ${fixed.to}` : (rangeName() ?? "");
@@ -74,7 +74,7 @@ export function chartKey(): string {
 
 const nsOf = (ms: number) => BigInt(Math.round(ms * 1000)) * 1000n;
 
-// Zooms to a range in ms of at least 1 ms.
+// Zooms to a range of at least 1 ms, given in ms.
 export function zoomTo(from: number, to: number): void {
   const begin = nsOf(Math.max(0, from));
   const end = nsOf(Math.max(to, from + 1));
@@ -98,7 +98,7 @@ export function select(range: Range | null): void {
   setQuery({ sel: range ? `${range.from}-${range.to}` : "", cell: "" });
 }
 
-// Moves the displayed range by a share of its length, and scales it around its middle.
+// Moves the displayed range by a fraction of its length and scales it around its center.
 export function moveRange(job: JobDetail, by: number, factor = 1): void {
   const [from, to] = bounds(shownRange(job));
   const half = ((to - from) / 2) * factor;

@@ -1,5 +1,5 @@
-// Canvas of a chart, with the crosshair that all charts share. It follows the size of its container and repaints when its
-// data changes. Dragging zooms, Shift-dragging selects, dragging the axis moves the range, and a double click shows all.
+// Canvas of a chart, with the crosshair that all charts share. It follows the size of its container and repaints when its data changes. Dragging
+// zooms, Shift-dragging selects, dragging the axis moves the range, and a double-click resets the zoom.
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { shownTheme } from "../parts/theme.ts";

@@ -1,4 +1,4 @@
-// Chart over time or steps: lines with min/max bands, a threshold, shaded periods, and a marked value.
+// Chart by time or step: lines with min/max bands, a threshold, shaded periods, and a marked value.
 import { clock, count, date, digits } from "../parts/format.ts";
 import { css, font, paintOf, Surface, ticks, timeTicks } from "./surface.tsx";
 

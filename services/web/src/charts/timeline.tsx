@@ -1,4 +1,4 @@
-// Timeline of all ranks on a canvas. Each span is a bar in the color of its phase, on the charts' time axis.
+// Timeline of all ranks on a canvas. Each span is a bar in its phase's color, on the charts' time axis.
 import { useState } from "preact/hooks";
 import { clock, duration, msOf, plural } from "../parts/format.ts";
 import type { Spans } from "../api/types.ts";
@@ -80,7 +80,7 @@ export function Timeline({ bars, from, to, pick, zoom }: { bars: Bars; from: num
   );
 }
 
-// Returns the color of a phase, which is the same in all charts. Time outside phases and the client's own time are gray.
+// Returns the color of a phase, which is the same in all charts. Time outside phases and the client's own overhead are gray.
 const known = ["forward", "backward", "optimizer", "collective", "dataloader", "checkpoint"];
 export function phaseColor(name: string): string {
   if (name === "other" || name === "pitwall") return name === "other" ? "--part-4" : "--dim";

@@ -1,4 +1,4 @@
-// Tab that ranks the series of an interval by their difference from their past and from their peers, and estimates step durations without a rank.
+// Tab that ranks an interval's series by their difference from the past and from their peers, and estimates step durations without a rank.
 import { get } from "../api/client.ts";
 import { lineName } from "../issues/evidence_chart.tsx";
 import { count, digits, duration, percent, plural, time } from "../parts/format.ts";
@@ -24,7 +24,8 @@ function Cost({ job, rank }: { job: JobDetail; rank: string }) {
   );
 }
 
-// Returns the selected range. Without one, returns that of the newest open issue, or else the last tenth of the job.
+// Returns the selected range. Without a selection, returns the range of the first open issue, else of the first issue, else the last tenth of the
+// job.
 function intervalOf(job: JobDetail, issues: Issue[]): { from: string; to: string; why: string } | null {
   const chosen = chosenRange(job);
   if (chosen.from && chosen.to) return { from: chosen.from, to: chosen.to, why: "selected range" };

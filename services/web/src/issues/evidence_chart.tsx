@@ -1,5 +1,4 @@
-// Chart of the series behind an issue, with the threshold. If the history has no such series, it shows the values in the
-// issue's events.
+// Chart of the series behind an issue, with the threshold. If the history lacks that series, the chart shows the values in the issue's events.
 import { fetchAnswer, get } from "../api/client.ts";
 import { queryOf } from "./expression.ts";
 import { date, digits, duration, eventNumber, msOf, time } from "../parts/format.ts";
@@ -13,7 +12,7 @@ import type { Chart, Evidence, IssueDetail, JobDetail, Labels, RuleDefinition } 
 const mostLines = 6;
 const nanos = 1_000_000_000n;
 
-// Returns a selector if the evidence is a plain metric, else an empty string. Expressions have no stored series.
+// Returns a selector if the evidence is a plain metric, and otherwise an empty string. Expressions have no stored series.
 export function selectorOf(evidence: Evidence): string {
   const name = evidence.name ?? "";
   const plain = /^([a-zA-Z_][a-zA-Z0-9_]*)(\{.*\})?$/s.exec(name);
@@ -54,11 +53,11 @@ function eventLine(issue: IssueDetail): Line {
   return { name: `value of ${issue.alert}`, times: points.map((point) => point.at), min: values, max: values, last: values };
 }
 
-// Labels that name a place. Series of the issue's rank or node come first.
+// Labels that identify a location. Series from the issue's rank or node come first.
 const places = ["rank", "node", "gpu", "hw_id"];
 const ofIssue = (labels: Labels, issue: IssueDetail) => places.every((place) => !labels[place] || !issue.labels[place] || labels[place] === issue.labels[place]);
 const mostNeeds = 3;
-// Returns how much the mean of a series changed at the onset. Times have the same number of digits, so they compare as strings.
+// Returns the change in a series' mean at the onset. Times have the same number of digits, so they compare as strings.
 function changeOf({ last, times_ns }: Chart["series"][number], onset: string): number {
   const mean = (after: boolean) => {
     let sum = 0;
@@ -78,21 +77,21 @@ function readBy(chart: Chart, needs: string[], issue: IssueDetail): { name: stri
     const own = series.filter((one) => ofIssue(one.labels, issue));
     const rest = series.filter((one) => !own.includes(one));
     const filled = [...own, ...rest].filter((one) => one.last.some((value) => value !== null));
-    // Of many series, keep those that changed most at the onset.
+    // If there are many series, keep the ones that changed most at the onset.
     const changes = filled.length > mostLines ? filled.map((one) => ({ one, change: changeOf(one, issue.onset_ns ?? "") })) : [];
     const drawn = changes.length ? changes.sort((x, y) => y.change - x.change).slice(0, mostLines).map(({ one }) => one) : filled;
-    // Name each line by the labels that differ.
+    // Name each line after the labels that differ.
     const names = drawn.map(({ labels }) => Object.keys(labels).filter((label) => (drawn.length > 1 ? drawn.some((one) => one.labels[label] !== labels[label]) : /^(rank|node|group)$/.test(label))).map((label) => (["rank", "group"].includes(label) ? `${label} ${labels[label]}` : labels[label])).join(" "));
     if (drawn.length) return { name, lines: linesOf({ ...chart, series: drawn }), all: series.length, names };
   }
   return null;
 }
 
-// Returns the selector of the metric in the expression, or the metric without matchers.
+// Returns the metric's selector from the expression, or the metric without matchers.
 const selected = (expression: string, name: string) => expression.match(new RegExp(`\\b${name}\\{[^{}$]*\\}`))?.[0] ?? `${name}{}`;
 
 function WhatItReads({ job, issue, rule, needs, from, to, shades }: { job: JobDetail; issue: IssueDetail; rule: RuleDefinition | null; needs: string[]; from: string; to: string; shades: Shade[] }) {
-  // Metrics of alternating states are hard to read in a chart, so others come first.
+  // Metrics with alternating states are hard to read in a chart, so other metrics come first.
   const named = needs.filter((name) => /^[a-zA-Z_]\w*$/.test(name));
   const asked = [...named.filter((name) => !name.endsWith("_state")), ...named.filter((name) => name.endsWith("_state"))].slice(0, mostNeeds);
   const loaded = useLoad<Chart | null>(
@@ -115,7 +114,7 @@ interface Answer {
   data: { result: { metric: Labels; values: [number, string][] }[] };
 }
 
-// Queries the left side of the criterion over the history. Returns no lines if the history lacks its input or the query fails.
+// Evaluates the left side of the criterion on the history. Returns no lines if the history lacks its input or the query fails.
 async function compared(query: string, issue: IssueDetail, from: string, to: string, abort: AbortSignal): Promise<Line[]> {
   const [start, end] = [msOf(from) / 1000, msOf(to) / 1000];
   const asked = new URLSearchParams({ query, start: String(start), end: String(end), step: String(Math.max(1, Math.ceil((end - start) / 300))), lookback_delta: "1m" });
@@ -137,7 +136,7 @@ export function EvidenceChart({ job, issue, rule }: { job: JobDetail; issue: Iss
   const begin = issue.active_since_ns ?? started;
   const end = issue.ended_ns ?? job.ended_ns ?? job.last_ns;
   const known = begin !== null && end !== null;
-  // Show a period before the issue as long as the issue, from 2 minutes to a day.
+  // Before the issue, show a period of the same length, but at least 2 minutes and at most a day.
   const length = known ? BigInt(end) - BigInt(begin) : 0n;
   const around = length < 120n * nanos ? 120n * nanos : length > 86_400n * nanos ? 86_400n * nanos : length;
   // There is no data before the job.

@@ -1,7 +1,7 @@
-// Conversion of the left side of a rule's criterion, which is compared with the threshold, to a query over the history.
-// The input is the displayed form of a rule, in which every operand with an operator is in parentheses.
+// Conversion of the left side of a rule's criterion, which the rule compares against its threshold, to a history query. The input is the rule in its
+// displayed form, in which every operand with an operator is in parentheses.
 
-// Returns the index of the first operator outside brackets and quotes, and the operator.
+// Returns the first operator outside brackets and quotes, and its index.
 function firstOperator(text: string): [number, string] | null {
   let depth = 0;
   let quote = "";
@@ -21,7 +21,7 @@ function firstOperator(text: string): [number, string] | null {
   return null;
 }
 
-// Returns the left side, or an empty string if there is not exactly one. A condition after `and` or `unless` is ignored.
+// Returns the left side of the comparison, or an empty string for `or` or without a comparison. A condition after `and` or `unless` is ignored.
 export function leftSide(text: string): string {
   const found = firstOperator(text);
   if (!found) return /^\(.*\)$/s.test(text) ? leftSide(text.slice(1, -1)) : "";
@@ -31,7 +31,8 @@ export function leftSide(text: string): string {
   return /^[a-z]/.test(operator) ? leftSide(left) : left;
 }
 
-// Returns the query for one job with the parameters as evaluated. Empty: the history lacks the input, such as series of other rules.
+// Returns the query for one job, with the parameter values that the rule used, or an empty string if the history lacks the input (for example, other
+// rules' series).
 export function queryOf(expression: string, needs: string[], job: string, parameters: Record<string, unknown>): string {
   const left = leftSide(expression).replace(/\$(\w+)/g, (whole, name: string) => String(parameters[name] ?? whole));
   const bare = left.replace(/"[^"]*"/g, "");

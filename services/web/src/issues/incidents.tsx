@@ -1,4 +1,4 @@
-// Open incidents, each with a summary, place, start time, cost, cause, and action taken.
+// Open incidents, each with its summary, location, start time, cost, cause, and action taken.
 import { get } from "../api/client.ts";
 import { count, duration, percent, plural, secondsBetween } from "../parts/format.ts";
 import { useLoad } from "../api/load.ts";
@@ -10,7 +10,7 @@ import type { CloudEvent, Incident, Issue, JobDetail, NsOrNull, Rule, WhatIf } f
 const shown = 3;
 const leastShare = 0.02; // share of a step's time; smaller savings are noise
 
-// Cost of issues that do not slow down steps, by category of the rule.
+// Cost of issues that do not slow down steps, by rule category.
 const free = "no time lost";
 const otherCosts: Record<string, string> = { hang: "no steps complete", numerics: free, optimization: free };
 
@@ -48,7 +48,7 @@ function lastStep(job: JobDetail, issue: Issue): NsOrNull {
 }
 const near = (a: NsOrNull, b: NsOrNull) => Math.abs(secondsBetween(a, b) ?? 60) < 1;
 
-// Onset and duration of an issue. `whole` adds the time of detection and of the last step.
+// Onset and duration of an issue. `whole` adds the times of detection and of the last step.
 const sinceLabel = (cleared: boolean, whole?: boolean) => (whole ? (cleared ? "From" : "Since") : cleared ? "from" : "since");
 function Since({ job, issue, whole }: { job: JobDetail; issue: Issue; whole?: boolean }) {
   const length = duration(secondsBetween(issue.onset_ns, issue.ended_ns ?? job.ended_ns ?? job.last_ns));
@@ -67,7 +67,7 @@ function Since({ job, issue, whole }: { job: JobDetail; issue: Issue; whole?: bo
 const peersOf = (incident: Incident, subject: Issue) => incident.issues.filter((issue) => issue.alert === subject.alert && issue.id !== subject.id && issue.labels.rank && issue.labels.rank !== subject.labels.rank);
 const alone = (incident: Incident, subject: Issue) => !peersOf(incident, subject).length;
 
-// Returns the ranks or places that the alert affects: one place, all ranks simultaneously, or one rank first.
+// Returns the ranks or locations that the alert affects: one location, all ranks simultaneously, or one rank first.
 function whomOf(job: JobDetail, incident: Incident, subject: Issue): [label: string, text: string] {
   const rank = subject.labels.rank;
   const peers = peersOf(incident, subject);
@@ -124,7 +124,7 @@ function Brief({ job, incident: { root, ...incident }, also }: { job: JobDetail;
 
 const isBlind = (rules: Rule[] | null) => rules !== null && !rules.some((rule) => ["NoIssuesFound", "IssuesFound"].includes(verdict(rule)[0]));
 
-// Message for a job without open issues. States how many rules have enough data.
+// Message for a job without open issues. It states the number of rules with enough data.
 function Calm({ incidents, rules }: { incidents: Incident[]; rules: Rule[] | null }) {
   const statuses = (rules ?? []).map((rule) => verdict(rule)[0]);
   const judged = statuses.filter((status) => status === "NoIssuesFound" || status === "IssuesFound").length;
@@ -141,10 +141,10 @@ function Calm({ incidents, rules }: { incidents: Incident[]; rules: Rule[] | nul
 export function Incidents({ job, incidents, actions, rules }: { job: JobDetail; incidents: Incident[]; actions: CloudEvent[] | null; rules: Rule[] | null }) {
   const wanted = place.value.query.get("issue") ?? "";
   const asked = incidents.find((incident) => incident.issues.some((issue) => issue.id === wanted));
-  // Shows the worst incidents first, and the newest of equal severity.
+  // Shows the worst incidents first, newest first within a severity.
   const open = incidents.filter((incident) => !over(incident) && incident !== asked).sort((a, b) => severityRank(a.severity) - severityRank(b.severity));
   const calm = open.length === 0 && (!asked || over(asked));
-  // A job without open incidents shows the newest ones that ended.
+  // A job without open incidents shows its newest ended ones.
   const rest = open.length ? open : asked ? [] : incidents;
   const listed = rest.slice(0, shown);
   return (

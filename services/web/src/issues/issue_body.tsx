@@ -36,11 +36,11 @@ function Done({ issue }: { issue: IssueDetail }) {
   );
 }
 
-// `above`: the incident above already shows the suggestion.
+// `above` is true if the incident above already shows the suggestion.
 export function IssueBody({ job, id, above, rule }: { job: JobDetail; id: string; above: boolean; rule: RuleDefinition | null }) {
   const loaded = useJob<IssueDetail>("/issue", job.id, ["issue", "action", "notification"], { id });
   if (!loaded.data) return <div class="body"><Reading loaded={loaded} what="this issue" /></div>;
-  // The last event of an issue may have no evidence; use the latest one that has.
+  // An issue's last event may have no evidence, so use the latest event that has some.
   const { events, event } = loaded.data;
   const data = { ...[...events].reverse().find((one) => one.data.evidence)?.data, ...event.data };
   const issue = { ...loaded.data, event: { ...event, data } };

@@ -1,4 +1,4 @@
-// Issues of a job. Each expands to its evidence, criterion, and activity.
+// Issues of a job. Each one expands to show its evidence, criterion, and activity.
 import { useEffect, useState } from "preact/hooks";
 import { get } from "../api/client.ts";
 import { duration, plural, secondsBetween, shownNumber } from "../parts/format.ts";
@@ -20,7 +20,7 @@ export function Issues({ job, issues, total, rules }: { job: JobDetail; issues: 
   const wanted = place.value.query.get("issue") ?? "";
   const [marked, setMarked] = useState(-1);
   const [most, setMost] = useState(step);
-  // A link may name an event of the issue or a prefix of its ID.
+  // A link may contain the ID of one of the issue's events, or a prefix of the issue ID.
   const direct = issues.find((issue) => issue.id === wanted)?.id;
   const open = direct ?? "";
   const [missing, setMissing] = useState("");
@@ -51,7 +51,7 @@ export function Issues({ job, issues, total, rules }: { job: JobDetail; issues: 
   const move = (by: number) => {
     const next = Math.max(0, Math.min(listed.length - 1, marked + by));
     setMarked(next);
-    // Move the focus too; the button handles Enter.
+    // Move the focus too, because the button handles Enter.
     document.querySelector<HTMLElement>(`#issue-${listed[next]?.id} > button`)?.focus();
   };
   useKeys({

@@ -15,7 +15,7 @@ import type { JobDetail } from "../api/types.ts";
 
 const loaded = new Map<string, ComponentType<TabProps>>();
 
-// Returns the address of a tab. The range and the selections carry over, the open issue does not.
+// Returns the address of a tab. The range and the selections carry over, but the open issue does not.
 function tabAddress(tab: Tab): string {
   const query = new URLSearchParams(place.value.query);
   query.delete("issue");

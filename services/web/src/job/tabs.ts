@@ -1,4 +1,4 @@
-// Tabs of a job, in the order of their keys 1 to 9. The code of a tab is loaded when it is first opened.
+// Tabs of a job, in the order of their keys 1 to 9. A tab's code is loaded when the tab is first opened.
 import type { ComponentType } from "preact";
 import { Overview } from "../overview/overview.tsx";
 import type { JobDetail } from "../api/types.ts";

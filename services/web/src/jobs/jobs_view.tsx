@@ -95,7 +95,7 @@ export function JobsView() {
   const list = useLoad<List>(JSON.stringify([asked, state, sort]), (abort) => readAll({ name: asked, state, sort, order }, abort), ["job", "issue"]);
   const jobs = list.data?.jobs ?? [];
 
-  // Computes the rows that the window shows. Runs again when the length of the list changes.
+  // Computes the rows that the window shows. Reruns when the length of the list changes.
   useEffect(() => {
     const look = () => {
       const top = body.current?.getBoundingClientRect().top ?? 0;
@@ -112,7 +112,7 @@ export function JobsView() {
     };
   }, [jobs.length]);
 
-  // Focuses the link of the row, which handles Enter.
+  // Focuses the row's link, because the link handles Enter.
   const focusRow = (row: number) => {
     if (row >= 0 && document.activeElement !== search.current) body.current?.querySelector<HTMLElement>(`[aria-rowindex="${row + 2}"] a`)?.focus({ preventScroll: true });
   };

@@ -48,7 +48,7 @@ export function UseLine({ job }: { job: Job }) {
       return;
     }
     const abort = new AbortController();
-    // Rows that are scrolled past send no request.
+    // Rows that are scrolled past do not send a request.
     const timer = setTimeout(() => {
       inTurn(() => (abort.signal.aborted ? Promise.reject(new Error("gone")) : get<Chart>("/chart", { job: job.id, match: "hw_gpu_utilization_ratio", width: 48 }, abort.signal)))
         .then((chart) => {

@@ -1,4 +1,4 @@
-// Time of the last 30 steps by phase, over all ranks and for the ranks with the most own work.
+// Time by phase in the last 30 steps, over all ranks and for the ranks with the most work of their own.
 import { phaseColor } from "../charts/timeline.tsx";
 import { count, duration, missing, percent } from "../parts/format.ts";
 import { useJob } from "../api/load.ts";

@@ -1,4 +1,4 @@
-// Nodes tab: resource usage of the nodes over time, and the events of the ranks.
+// Nodes tab: resource usage by node over time, and the ranks' events.
 import { columns, exactColumns, folded, lineOf, rateOf } from "../charts/columns.ts";
 import { GridMap } from "../charts/grid_map.tsx";
 import { Plot } from "../charts/plot.tsx";
@@ -75,7 +75,7 @@ export function NodesView({ job }: TabProps) {
   const { query } = place.value;
   const [cores, gpus] = [indices(query.get("cores") ?? ""), indices(query.get("gpus") ?? "")];
   const of = `node=~${quoted(nodes)}`;
-  // A bucket is at least as long as the sampling interval.
+  // Buckets are at least as long as the sampling interval.
   const interval = Math.max(0.1, ...job.sources.map((source) => source.interval_seconds ?? 0));
   const width = Math.max(3, Math.min(Math.floor(1200 / Math.max(2, nodes.length)), Math.floor((to - from) / 1000 / interval)));
   const key = `${job.id} ${of} ${chartKey()}`;

@@ -1,4 +1,4 @@
-// Timeline of the ranks, and a list of the spans in the selected interval or in the selected steps of a rank.
+// Timeline of the ranks, and a list of spans in the selected interval or in a rank's selected steps.
 import { useState } from "preact/hooks";
 import { bounds, chartKey, rangeName, select, selection, shownRange, zoomTo } from "../charts/range.ts";
 import { type Bars, Timeline } from "../charts/timeline.tsx";
@@ -15,7 +15,7 @@ const silentMs = 5000; // time without a span end before the bar of a rank is dr
 const page = 200; // rows of the list
 type Answer = { spans: Spans; next: string | null };
 
-// Returns the spans in the range. If there are too many, returns the spans in the newest part that fits.
+// Returns the spans in the range or, if there are too many, the spans in the newest part that fits.
 async function newest(job: JobDetail, range: { from: string; to: string }, abort: AbortSignal): Promise<Answer & { from: string }> {
   let from = BigInt(range.from);
   const to = BigInt(range.to);
@@ -71,7 +71,7 @@ export function Ran({ job, from, to }: { job: JobDetail; from: number; to: numbe
   );
 }
 
-// List of spans: cell=RANK:FROM-TO selects steps of a rank, sel=FROM-TO an interval.
+// List of spans. cell=RANK:FROM-TO selects a rank's steps, and sel=FROM-TO selects an interval.
 export function SpanList({ job }: { job: JobDetail }) {
   const cell = /^(\d+):(\d+)-(\d+)$/.exec(place.value.query.get("cell") ?? "");
   const picked = selection();

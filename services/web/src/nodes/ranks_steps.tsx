@@ -1,4 +1,4 @@
-// Heat map of ranks by steps, which finds slow ranks and their events, and a chart of step durations with outliers.
+// Heat map of ranks by steps, which reveals slow ranks and their events, and a chart of step durations with outliers.
 import { useState } from "preact/hooks";
 import { GridMap } from "../charts/grid_map.tsx";
 import { Plot } from "../charts/plot.tsx";
@@ -39,7 +39,7 @@ export function ranking(map: StepHeatMap): RankRow[] {
   });
 }
 
-// Returns the time range in which any rank ran the steps.
+// Returns the time range in which at least one rank ran the steps.
 export async function timeOfSteps(job: string, from: number, to: number, abort?: AbortSignal): Promise<[number, number] | null> {
   const rows = async (step: number) => (await get<StepRows>("/steps", { job, mode: "train", from_step: step, to_step: step + 1, limit: 10_000 }, abort)).rows;
   const [first, last] = [await rows(from), await rows(Math.max(from, to))];

@@ -1,4 +1,4 @@
-// Conversion of the API's heat maps to lines and rows: the mean over the cores or GPUs of a node, or selected ones.
+// Conversion of the API's heat maps to lines and rows: the mean over a node's cores or GPUs, or selected cores or GPUs.
 import { push } from "../charts/columns.ts";
 import type { GridRow } from "../charts/grid_map.tsx";
 import type { Line } from "../charts/time_chart.tsx";
@@ -15,7 +15,7 @@ export interface Unit {
 export const unitKey = (unit: Unit) => `${unit.node} ${unit.kind} ${unit.index}`;
 const gpuOf = (labels: Labels) => labels.gpu ?? labels.hw_id ?? "";
 
-// Returns the busy share of each core (1 − idle − I/O wait) and its I/O wait.
+// Returns each core's busy share (1 − idle − I/O wait) and I/O wait.
 export function coresOf(map: HeatMap): { busy: Unit[]; wait: Unit[] } {
   const cores = new Map<string, Labels & { idle?: never }>();
   const cells = new Map<string, (number | null)[]>();
@@ -38,7 +38,7 @@ export function gpusOf(map: HeatMap): Unit[] {
   return map.rows.map((row) => ({ node: row.labels.node ?? "", kind: "gpu", index: gpuOf(row.labels), cells: row.cells }));
 }
 
-// Maximum number of consecutive empty cells that are not a gap. A bucket may be shorter than the distance between samples.
+// Maximum number of consecutive empty cells that do not count as a gap. A bucket may be shorter than the sampling interval.
 const bridged = 2;
 
 export function linesOf(map: HeatMap, units: Unit[], nodes: string[], chosen: string[]): Line[] {

@@ -1,4 +1,4 @@
-// Time of the job by part, and its details.
+// The job's time by part, and its details.
 import { duration, missing, percent, secondsBetween } from "../parts/format.ts";
 import { Cut, Num, Panel, Time } from "../parts/parts.tsx";
 import type { JobDetail, PartName } from "../api/types.ts";

@@ -1,4 +1,4 @@
-// Progress of the job on one line: parts of its attempts, interruptions, and periods with open issues.
+// Progress of the job on one line: the parts of its attempts, interruptions, and periods with open issues.
 import { duration, plural, secondsBetween } from "../parts/format.ts";
 import { partNames } from "./details.tsx";
 import { Panel, Time } from "../parts/parts.tsx";

@@ -1,4 +1,4 @@
-// Tables of resource usage and of time by operation.
+// Tables of resource usage and time by operation.
 import { get } from "../api/client.ts";
 import { count, duration, missing, percent, quantity, sentence } from "../parts/format.ts";
 import { useLoad } from "../api/load.ts";

@@ -1,11 +1,11 @@
-// Form that triggers an action. It requires the role act and the typed job ID, so that no accidental click stops a job.
+// Form that triggers an action. It requires the "act" role and the typed job ID, so that an accidental click cannot stop a job.
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { Fault, get, login, post } from "../api/client.ts";
 import { useLoad } from "../api/load.ts";
 import type { JobDetail, Session } from "../api/types.ts";
 
-// `children`: labels with inputs for `values`, which are sent with the request.
+// `children` contains labels with inputs for `values`. The request contains the values.
 export function Control({ job, path, button, reason, values, done, children }: { job: JobDetail; path: string; button: string; reason?: boolean; values?: Record<string, string>; done: string; children?: ComponentChildren }) {
   const session = useLoad<Session>("session", (abort) => get("/session", {}, abort));
   const [typed, setTyped] = useState("");

@@ -1,4 +1,4 @@
-// Formats of numbers and times. Times are in UTC, as in logs. Nanoseconds are computed as BigInt.
+// Formats for numbers and times. Times are in UTC, as in logs. Computations with nanoseconds use BigInt.
 import type { NsOrNull } from "../api/types.ts";
 
 export const missing = "–";
@@ -9,7 +9,7 @@ export function msOf(ns: string): number {
   return Number(n / 1_000_000n) + Number(n % 1_000_000n) / 1e6;
 }
 
-// Returns the seconds from `from` to `to`. The difference is exact before its conversion to a number.
+// Returns the seconds from `from` to `to`. The difference is computed exactly and then converted to a number.
 export function secondsBetween(from: NsOrNull, to: NsOrNull): number | null {
   if (from === null || to === null) return null;
   return Number(BigInt(to) - BigInt(from)) / 1e9;
@@ -33,7 +33,7 @@ export function time(ns: NsOrNull): string {
   return `${date(ms)} ${clock(ms)}`;
 }
 
-// Returns RFC 3339 with nanoseconds, for titles and the attribute of <time>.
+// Returns RFC 3339 with nanoseconds, for titles and the datetime attribute of <time>.
 export function exactTime(ns: NsOrNull): string {
   if (ns === null) return "";
   const n = BigInt(ns);
@@ -46,7 +46,7 @@ export function duration(seconds: number | null): string {
   const s = Math.abs(seconds);
   const sign = seconds < 0 ? "−" : "";
   if (s === 0) return `0${narrow}s`;
-  // A value that would round to 1000 is shown as 1 of the next unit.
+  // A value that would round to 1000 is shown as 1 in the next unit.
   if (s < 9.995e-7) return `${sign}${digits(s * 1e9)}${narrow}ns`;
   if (s < 9.995e-4) return `${sign}${digits(s * 1e6)}${narrow}µs`;
   if (s < 0.9995) return `${sign}${digits(s * 1e3)}${narrow}ms`;
@@ -98,21 +98,21 @@ export function count(n: number): string {
   return String(n).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
-// Returns the text with a capital first letter, except percentiles such as p50.
+// Returns the text with a capital first letter, except for percentiles such as p50.
 export const sentence = (text: string) => /^p\d/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1);
 
 export function plural(n: number, word: string): string {
   return `${count(n)} ${word}${n === 1 ? "" : "s"}`;
 }
 
-// Parses a number of an event, in which NaN and infinities are strings.
+// Parses a number from an event, where NaN and infinities are strings.
 export function eventNumber(value: number | string | undefined | null): number | null {
   if (value === undefined || value === null) return null;
   if (typeof value === "number") return value;
   return value === "+Inf" ? Number.POSITIVE_INFINITY : value === "-Inf" ? Number.NEGATIVE_INFINITY : Number.NaN;
 }
 
-// Returns the number of an event as text. A missing value is a dash.
+// Returns an event's number as text. A missing value becomes a dash.
 export function shownNumber(value: number | string | undefined | null): string {
   const n = eventNumber(value);
   return n !== null && Number.isNaN(n) ? "NaN" : digits(n);

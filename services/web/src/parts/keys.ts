@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 export type Keys = Record<string, () => void>;
 
 export function useKeys(keys: Keys): void {
-  // Keys must act on the latest render; an effect per render would run a frame later.
+  // Keys must act on the latest render. An effect per render would run one frame too late.
   const now = useRef(keys);
   now.current = keys;
   useEffect(() => {
@@ -17,7 +17,7 @@ export function useKeys(keys: Keys): void {
       if (event.key === "Enter" && target.closest("button, a, summary")) return;
       const act = now.current[event.key];
       if (!act) return;
-      // Escape keeps its default action, which closes dialogs.
+      // Escape keeps its default action of closing dialogs.
       if (event.key !== "Escape") event.preventDefault();
       act();
     };

@@ -1,11 +1,11 @@
-// Shared components and texts of all views.
+// Components and texts that all views share.
 import type { ComponentChildren, JSX } from "preact";
 import type { Fault } from "../api/client.ts";
 import type { Loaded } from "../api/load.ts";
 import { clock, duration, exactTime, msOf, plural, secondsBetween, sentence, time } from "./format.ts";
 import type { CloudEvent, EventData, Issue, Job, JobDetail, Labels, NsOrNull } from "../api/types.ts";
 
-// Shape and word convey the state; the color is redundant.
+// The shape and the word convey the state. The color is redundant.
 const severities: Record<string, { mark: string; tone: string }> = {
   critical: { mark: "▲", tone: "bad" },
   error: { mark: "▲", tone: "bad" },
@@ -13,7 +13,7 @@ const severities: Record<string, { mark: string; tone: string }> = {
   info: { mark: "●", tone: "note" },
 };
 
-// Decorative mark; the word next to it has the same meaning.
+// Decorative mark. The word next to it has the same meaning.
 export function Mark({ of }: { of: string }) {
   return <span aria-hidden="true">{of} </span>;
 }
@@ -32,7 +32,7 @@ export function severityRank(name: string): number {
   return { critical: 0, error: 1, warning: 2, info: 3 }[name] ?? 4;
 }
 
-// State of a job. A running job with serious open issues has their tone. `row`: in a list, where other columns show the issues.
+// State of a job. A running job takes the tone of its serious open issues. `row` is true in a list, where other columns show the issues.
 export function JobState({ job, row }: { job: Job; row?: boolean }) {
   const running = job.state === "running";
   const detail = (!row && job.end_text) || job.end_detail;
@@ -48,7 +48,7 @@ export function JobState({ job, row }: { job: Job; row?: boolean }) {
   );
 }
 
-// `short`: time of day only, next to a time with a date.
+// If `short` is true, shows only the time of day, for use next to a time with a date.
 export function Time({ ns, field, short }: { ns: NsOrNull; field?: string; short?: boolean }) {
   return (
     <time dateTime={exactTime(ns)} title={exactTime(ns)} data-field={field} data-ns={ns ?? ""} class="number">
@@ -57,13 +57,13 @@ export function Time({ ns, field, short }: { ns: NsOrNull; field?: string; short
   );
 }
 
-// Returns the time of the numbers in the summary of an open issue if its last event is over 5 s old: " (as of 03:04:05)".
+// Returns the time of the numbers in an open issue's summary, such as " (as of 03:04:05)", if the last event is over 5 s old.
 export function asOfText(job: JobDetail, { open, summary, event }: Issue): string {
   const old = open && msOf(job.last_ns ?? "0") - Date.parse(event.time) > 5000;
   return old && /\d/.test(summary.replace(/\b(rank|node|gpu) \S+/gi, "")) ? ` (as of ${event.time.slice(11, 19)})` : "";
 }
 
-// Text that is truncated to its cell, with up to 500 characters in the title.
+// Text truncated to its cell, with up to 500 characters in the title.
 export function Cut({ text, class: extra }: { text: string; class?: string }) {
   return (
     <span class={`cut ${extra ?? ""}`} title={text.length > 500 ? `${text.slice(0, 500)}…` : text}>
@@ -84,7 +84,7 @@ export function Waiting({ what }: { what: string }) {
   return <p class="dim waiting" role="status">Loading {what}…</p>;
 }
 
-// Error or loading message instead of missing data.
+// Error or loading message, shown in place of missing data.
 export function Reading({ loaded, what }: { loaded: Loaded<unknown>; what: string }) {
   return loaded.fault ? <Failed fault={loaded.fault} again={loaded.again} what={what} /> : loaded.data ? null : <Waiting what={what} />;
 }
@@ -101,7 +101,7 @@ export function Panel({ title, note, id, children }: { title: string; note?: Com
   );
 }
 
-// Header of a table. Each entry is the name of a column, optionally followed by "|CLASS".
+// Table header. Each entry is the name of a column, optionally followed by "|CLASS".
 export function Head({ of }: { of: string[] }) {
   return (
     <thead>
@@ -119,7 +119,7 @@ export function Num(props: JSX.IntrinsicElements["td"] & { [data: `data-${string
   return <td {...props} class="number" />;
 }
 
-// Scrollable region that is reachable by keyboard.
+// Scrollable region that can be reached by keyboard.
 export function Scroll({ label, class: look = "scroll", children }: { label: string; class?: string; children: ComponentChildren }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard scrolling requires the focus.
@@ -134,7 +134,7 @@ export function silencedText({ silenced }: Issue): string {
   return silenced ? `⊘ Silenced by ${silenced.by} until ${time(silenced.until_ns)}${silenced.comment && `: ${silenced.comment}`}` : "";
 }
 
-// Returns the place that an issue is about, from the labels that name one.
+// Returns the location of an issue, from the labels that identify one.
 const placeLabels = ["rank", "node", "gpu", "hw_id", "stage", "phase", "tensor", "collection", "worker"];
 export function whoOf(labels: Labels): string {
   const words = placeLabels.filter((name) => labels[name]).map((name) => `${name} ${labels[name]}`);

@@ -1,4 +1,4 @@
-// Light or dark theme. Follows the system until the user chooses one.
+// Light or dark theme. Follows the system setting until the user chooses one.
 import { effect, signal } from "@preact/signals";
 
 export type Theme = "system" | "light" | "dark";
@@ -30,7 +30,7 @@ effect(() => {
     if (theme.value === "system") localStorage.removeItem(key);
     else localStorage.setItem(key, theme.value);
   } catch {
-    // Without storage, the choice lasts until the tab is closed.
+    // If storage is unavailable, the choice lasts until the tab is closed.
   }
 });
 

@@ -14,11 +14,11 @@ const looks: Record<string, [string, string, string]> = {
   NoIssuesFound: ["✓", "No issues", "good"],
   Unknown: ["–", "Not evaluated", "calm"],
 };
-// Returns the verdict of the rule on the job: its status, or its last status while the job had data.
+// Returns the rule's verdict on the job: its status, or its last status while the job had data.
 export function verdict(rule: Rule): [status: string, reason: string] {
   return [rule.verdict, rule.verdict_reason];
 }
-// Returns the rule with its verdict as status. `over`: the rule has since been removed.
+// Returns the rule with its verdict as its status. `over` is true if the rule has since been removed.
 export function judged(rule: Rule): Rule & { over: boolean } {
   const [status, reason] = verdict(rule);
   return { ...rule, over: rule.status === "Stopped", status, reason };
@@ -37,7 +37,7 @@ export function RuleTable({ job, loaded }: { job: JobDetail; loaded: Loaded<{ ru
   rules.sort((a, b) => order.indexOf(a.status) - order.indexOf(b.status) || (a.rule < b.rule ? -1 : 1));
   const tally = order.map((status) => [status, rules.filter((rule) => rule.status === status).length] as const).filter(([, n]) => n > 0);
   const quiet = rules.filter((rule) => rule.status === "NoIssuesFound");
-  // Rules whose missing input the same command supplies share a row.
+  // Rules share a row if the same command supplies their missing input.
   const rows = new Map<string, (typeof rules)[0][]>();
   for (const rule of all ? rules : rules.filter((one) => !quiet.includes(one))) {
     const key = rule.status === "NoData" ? supplies(rule.reason, job.ranks > 0) || rule.reason : rule.rule;

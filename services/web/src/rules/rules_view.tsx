@@ -1,4 +1,4 @@
-// Rules tab: every rule with its verdict, criterion, parameters, and missing input.
+// Rules tab: all rules with their verdicts, criteria, parameters, and missing inputs.
 import { count, plural, shownNumber } from "../parts/format.ts";
 import { useIssues, useJob, useRules } from "../api/load.ts";
 import { Cut, Head, Num, Panel, Reading, Time } from "../parts/parts.tsx";

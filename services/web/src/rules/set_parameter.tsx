@@ -1,4 +1,4 @@
-// Form that sets a rule's parameter for this job, and the results of such requests.
+// Form that sets a rule parameter for this job, and the results of earlier requests.
 import { useState } from "preact/hooks";
 import { Choice, Control } from "../parts/control.tsx";
 import { actionText, eventTime } from "../parts/parts.tsx";

@@ -1,4 +1,4 @@
-// Commands that supply the missing input of a rule, by prefix of the series.
+// Commands that supply a rule's missing input, by series prefix.
 const commands: [RegExp, string][] = [
   [/^(node_|DCGM|system_(filesystem|memory_(oom|errors)))/, "Run an exporter on the nodes, and load pack:derive first"],
   [/^(hw|system|process|cgroup|ib|nfs|gpu|node|pitwall_c)/, "Run the collector on the job's nodes: pitwall collector"],
@@ -6,7 +6,7 @@ const commands: [RegExp, string][] = [
   [/^(train_|rank:|job:|stage:|tensor_|loss)/, "Use the Python client in the training script: import pitwall"],
 ];
 
-// `connected`: the client of some rank has sent data.
+// `connected` is true if at least one rank's client has sent data.
 export function supplies(reason: string, connected: boolean): string {
   if (!reason.startsWith("no series of ") || reason.includes("withheld")) return "";
   const names = reason.slice("no series of ".length).split(/[;,]\s*/);

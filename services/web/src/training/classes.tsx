@@ -1,4 +1,4 @@
-// Charts of classifiers and XGBoost: feature importance, confusion matrix, and correct predictions by class over steps.
+// Charts for classifiers and XGBoost: feature importance, confusion matrix, and correct predictions by class over steps.
 import { useState } from "preact/hooks";
 import { columns, exactColumns, push, type Series } from "../charts/columns.ts";
 import { Plot } from "../charts/plot.tsx";
@@ -13,7 +13,7 @@ import type { JobDetail, SeriesList } from "../api/types.ts";
 const mostFeatures = 20;
 const mostClasses = 12; // number of curves
 const last = (series: Series) => Array.from(series.last).reverse().find((value) => !Number.isNaN(value));
-// Returns the series with a value at the latest step. Bins of an earlier attempt may have had other edges.
+// Returns the series with a value at the latest step. Bins from an earlier attempt may have had different edges.
 function current(all: Series[]): Series[] {
   const ends = all.map((one) => one.at.reduce((end, step, i) => (Number.isNaN(one.last[i]) ? end : step), -1));
   const newest = Math.max(...ends);
@@ -101,7 +101,7 @@ function Confusion({ job, list }: { job: JobDetail; list: SeriesList }) {
   );
 }
 
-// Returns the share of correct predictions by class among the samples counted since the previous step.
+// Returns the share of correct predictions by class, among the samples counted since the previous step.
 export function curves(samples: Series[], wrong: Series[]): Line[] {
   const of = (series: Series[]) => {
     const out = new Map<string, Map<number, number>>();
@@ -141,7 +141,8 @@ function Curves({ job, list }: { job: JobDetail; list: SeriesList }) {
   return <Plot title="Correct predictions by class" note={samples.mode} lines={lines} steps ratio format={percent} from={steps.reduce((a, b) => Math.min(a, b), steps[0] ?? 0)} to={steps.reduce((a, b) => Math.max(a, b), 1)} zoom={(a, b) => void zoomToSteps(job.id, a, b)} empty="No steps with predictions in this range." />;
 }
 
-// Returns the points of the ROC curve and the area under it, from counts (summed over ranks) by bin of the probability of class 1.
+// Returns the points of the ROC curve and the area under it. Both come from counts that are summed over ranks and binned by the probability of class
+// 1.
 export function rocOf(counts: [negative: number, positive: number][]): { points: [number, number][]; area: number } | null {
   const all = counts.reduce(([a, b], [c, d]) => [a + c, b + d] as [number, number], [0, 0] as [number, number]);
   if (!all[0] || !all[1]) return null;

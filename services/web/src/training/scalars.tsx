@@ -1,4 +1,4 @@
-// Charts of scalars (loss, learning rate, gradient norm, and all others) by step or time, compared with the last run of the same name.
+// Charts of scalars (loss, learning rate, gradient norm, and all others) by step or time, compared with the last run that has the same name.
 import { columns, exactColumns, folded, lineOf, rateOf, type Series } from "../charts/columns.ts";
 import { Plot } from "../charts/plot.tsx";
 import { bounds, chartKey, rangeOf, shownRange, zoomTo } from "../charts/range.ts";
@@ -36,7 +36,7 @@ export function scalarsOf(list: SeriesList): Scalar[] {
 
 export const firstRank = (job: JobDetail) => Math.min(...job.sources.flatMap((source) => (source.rank === null ? [] : [source.rank])));
 
-// Name of a line: the mode and all labels except rank and node.
+// Name of a line, which consists of the mode and all labels except rank and node.
 function nameOf(series: Series): string {
   const rest = Object.entries(series.labels).filter(([label, value]) => !["__name__", "rank", "node", "mode"].includes(label) && value);
   return [series.labels.mode ?? "train", ...rest.map(([, value]) => value)].join(" ").slice(0, 200);
@@ -48,7 +48,7 @@ interface Answer {
   to?: number;
 }
 
-// Each mode counts its own steps.
+// Each mode counts its steps separately.
 async function read(job: string, scalar: Scalar, steps: boolean, range: object, ranks: string, abort: AbortSignal): Promise<Answer> {
   const modes = steps ? scalar.modes : [""];
   const all = await Promise.all(modes.map((mode) => (scalar.counter ? exactColumns : columns)({ job, match: `${scalar.name}{${ranks}}`, width: 500, ...range, ...(steps ? { axis: "step", mode } : {}) }, abort)));
@@ -59,14 +59,14 @@ async function read(job: string, scalar: Scalar, steps: boolean, range: object, 
 function linesOf(series: Series[], scalar: Scalar, steps: boolean): Line[] {
   const groups = new Map<string, Series[]>();
   for (const one of series) groups.set(nameOf(one), [...(groups.get(nameOf(one)) ?? []), one]);
-  // Lines of the mode train come first.
+  // Lines for the mode "train" come first.
   const inOrder = [...groups].sort(([a], [b]) => Number(b.startsWith("train")) - Number(a.startsWith("train")) || a.localeCompare(b));
   return inOrder.map(([name, of]) => folded(of.length > 1 ? `${name}, mean of ${of.length} ranks` : name, of.map((one) => (scalar.counter ? rateOf(name, one, steps ? 1 : 1000) : lineOf(name, one)))));
 }
 
 export function ScalarChart({ job, scalar, steps, last }: { job: JobDetail; scalar: Scalar; steps: boolean; last: Job | null }) {
   const range = rangeOf(job);
-  // Samples of two ranks have no common times, so the time axis shows a single rank.
+  // Samples from two ranks have no times in common, so the time axis shows a single rank.
   const rank = firstRank(job);
   const ranks = steps && job.ranks <= 64 ? "" : `rank=~"|${Number.isFinite(rank) ? rank : 0}"`;
   const name = `${scalar.name} ${job.id} ${steps} ${ranks}`;
@@ -77,7 +77,7 @@ export function ScalarChart({ job, scalar, steps, last }: { job: JobDetail; scal
   if (loaded.fault || !loaded.data) return <div class="plot"><h3>{title}</h3><Reading loaded={loaded} what={words} /></div>;
   const lines = linesOf(loaded.data.series, scalar, steps);
   const shown = lines.slice(0, mostLines);
-  // Shifts the last run to the start of this one.
+  // Shifts the last run to align with the start of this one.
   const shift = !steps && last ? msOf(job.started_ns ?? job.first_ns ?? "0") - msOf(last.started_ns ?? last.first_ns ?? "0") : 0;
   const ghosts = ghost.data ? linesOf(ghost.data.series, scalar, steps).slice(0, Math.min(2, shown.length)) : [];
   for (const [color, line] of ghosts.entries()) shown.push({ ...line, name: `last run, ${line.name}`, times: line.times.map((at) => at + shift), ghost: true, color });

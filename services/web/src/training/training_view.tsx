@@ -19,7 +19,7 @@ export function TrainingView({ job }: TabProps) {
   const ghost = query.get("ghost") !== "off";
   const [most, setMost] = useState(page);
   const rank = firstRank(job);
-  // New names appear while the job runs, but rarely.
+  // New names rarely appear while the job runs.
   const list = useLoad<SeriesList>(`scalars ${job.id} ${job.state}`, (abort) => get("/series", { job: job.id, match: `{__name__=~"train_.+",rank=~"|${Number.isFinite(rank) ? rank : 0}"}`, limit: 20_000 }, abort), ["job", "samples"], job.id);
   const runs = useLoad<JobPage | null>(`runs ${job.name}`, (abort) => (job.name ? get<JobPage>("/jobs", { name: job.name.slice(0, 200), sort: "started", limit: 50 }, abort) : Promise.resolve(null)));
   const started = (one: Job) => BigInt(one.started_ns ?? one.first_ns ?? 0);
