@@ -12,9 +12,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-EventTime DeathAt(double seconds) {
-  return EventTime::FromNs(static_cast<int64_t>(seconds * kNanosPerSecond));
-}
+EventTime DeathAt(double seconds) { return EventTime() + Duration::Nanos(seconds * 1e9); }
 
 RankDeath Signalled(double at, int64_t rank, int32_t signal) {
   return {.at = DeathAt(at), .rank = rank, .node = "n", .signal = signal, .exit_code = {}};

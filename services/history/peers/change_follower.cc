@@ -27,10 +27,9 @@ ChangeFollower::ChangeFollower(const History* own, const JobLocator* fleet, Cloc
       feed_(FirstPlace(fleet->index(), clock->WallNs())) {}
 
 void ChangeFollower::Start() {
-  for (int i = 0; i < fleet_.size(); ++i) {
-    wakeups_.push_back(clock_->NewWakeup());
-    followers_.emplace_back([this, i] { Follow(i); });
-  }
+  // The vector must not grow once a follower reads it.
+  for (int i = 0; i < fleet_.size(); ++i) wakeups_.push_back(clock_->NewWakeup());
+  for (int i = 0; i < fleet_.size(); ++i) followers_.emplace_back([this, i] { Follow(i); });
 }
 
 void ChangeFollower::Stop() {
