@@ -217,14 +217,14 @@ class TurnoverTest : public ::testing::Test {
   void Drain() {
     const auto pause = system_.NewWakeup();
     const auto drained = [&] {
-      return static_cast<uint64_t>(processor_->stats()[0].next_offset) >= appended_ &&
+      return static_cast<uint64_t>(processor_->stats()[0].commits.next_offset) >= appended_ &&
              history_->counters().records >= appended_;
     };
     for (int i = 0; i < 60'000 && !drained(); ++i) {
       clock_.Advance(5 * kNanosPerMilli);
       pause->Wait(kNanosPerMilli);
     }
-    ASSERT_TRUE(drained()) << processor_->stats()[0].next_offset << " and "
+    ASSERT_TRUE(drained()) << processor_->stats()[0].commits.next_offset << " and "
                            << history_->counters().records << " of " << appended_;
   }
   Usage RunHour() {
