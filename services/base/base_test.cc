@@ -67,7 +67,7 @@ TEST(StableHash, BothCrcImplementationsAgree) {
 }
 
 TEST(StableHash, MatchesPublishedValues) {
-  // Published check values: the CRC-32C of "123456789" and Kafka's test vectors for Utils.murmur2.
+  // Published values: the CRC-32C of "123456789", and Kafka's test vectors for Utils.murmur2.
   EXPECT_EQ(Crc32c("123456789"), 0xe3069283U);
   EXPECT_EQ(static_cast<int32_t>(Murmur2("21")), -973932308);
   EXPECT_EQ(static_cast<int32_t>(Murmur2("foobar")), -790332482);

@@ -33,8 +33,8 @@ void BinaryWriter::I64s(std::span<const int64_t> v) {
   U64(v.size());
   uint64_t last = 0;
   for (const int64_t x : v) {
-    // Unsigned arithmetic wraps around instead of overflowing if values jump between the ends of
-    // the range.
+    // Unsigned arithmetic wraps around instead of overflowing if values jump from one end of the
+    // range to the other.
     I64(static_cast<int64_t>(static_cast<uint64_t>(x) - last));
     last = static_cast<uint64_t>(x);
   }

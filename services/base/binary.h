@@ -51,9 +51,10 @@ class BinaryCursor {
   size_t Count(size_t min_bytes = 1);
   bool ok() const { return ok_; }
   bool AtEnd() const { return at_ == data_.size(); }
-  // Returns OK if all data was read without errors. Otherwise, returns DataLoss with the position.
+  // Returns OK if all data was read without errors. Returns DataLoss with the position of the first
+  // error otherwise.
   Status Finish(std::string_view what) const;
-  // Marks the input as invalid. Called if a decoded value is impossible.
+  // Marks the input as invalid. Call it if a decoded value is impossible.
   void Fail() { ok_ = false; }
 
  protected:

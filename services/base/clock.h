@@ -1,6 +1,6 @@
 // Clock interface for the outer layers (never the engine). services/adapters/clock is the only
-// production implementation; tests use tests/fakes/fake_clock.h. A lint check rejects other code
-// that reads a clock or sleeps.
+// production implementation; tests use tests/fakes/fake_clock.h. A lint check rejects any other
+// code that reads a clock or sleeps.
 #pragma once
 
 #include <cstdint>

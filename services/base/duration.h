@@ -10,8 +10,8 @@
 
 namespace pitwall {
 
-// Parses a duration and returns nanoseconds. "0" needs no unit. InvalidArgument contains the error
-// without a position.
+// Parses a duration and returns it in nanoseconds. "0" needs no unit. Returns InvalidArgument
+// without a position if the text is malformed.
 StatusOr<int64_t> ParseDuration(std::string_view text);
 
 // Returns the shortest string of whole units that ParseDuration parses to the same value. Fractions

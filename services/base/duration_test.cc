@@ -54,7 +54,7 @@ TEST(Duration, FormatRoundTrips) {
   }
 }
 
-TEST(Nearest, SuggestsOnlyLikelyMistakes) {
+TEST(Nearest, SuggestsOnlyLikelyCorrections) {
   const std::string_view kNames[] = {"interval", "limit", "lookback", "hw_gpu_utilization_ratio"};
   EXPECT_EQ(NearestName("intervall", kNames), "interval");
   EXPECT_EQ(NearestName("intevral", kNames), "interval");

@@ -1,4 +1,4 @@
-// Detection of numbers of seconds that were probably meant as a date.
+// Detection of timestamps in seconds that were probably meant as dates.
 #pragma once
 
 #include <optional>
@@ -7,8 +7,8 @@
 
 namespace pitwall {
 
-// Returns a message if a string that should be seconds since 1970 looks like a year (2023) or a
-// date (20231114) from 1970 to 2100. Otherwise, returns nothing.
+// Returns a message if a string that should contain seconds since 1970 looks like a year (2023) or
+// a date (20231114) between 1970 and 2100, and nothing otherwise.
 std::optional<std::string> DateTakenForSeconds(std::string_view text);
 
 }  // namespace pitwall

@@ -15,7 +15,7 @@ struct ListenAddress {
   bool loopback = false;
 };
 // Parses "127.0.0.1:9870", "[::1]:9870", "localhost:0", or ":9870". Returns InvalidArgument for any
-// other string; host names are not resolved.
+// other string. Host names are not resolved.
 StatusOr<ListenAddress> ParseListenAddress(std::string_view text);
 
 }  // namespace pitwall

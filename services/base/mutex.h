@@ -1,6 +1,6 @@
 // Mutex that both clang's -Wthread-safety and ThreadSanitizer support. absl::Mutex from a Debian
-// package is not instrumented, so TSan reports false races; std::mutex is intercepted. It has no
-// timed wait: timeouts use Clock (clock.h).
+// package is not instrumented, so TSan reports false races; std::mutex is intercepted. Does not
+// support timed waits: timeouts use Clock (clock.h).
 #pragma once
 
 #include <condition_variable>

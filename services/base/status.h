@@ -1,5 +1,5 @@
-// Status of functions: absl::Status under project names, and two macros that abseil does not
-// export.
+// Status types for return values: absl::Status under project names, and two macros that abseil does
+// not export.
 #pragma once
 
 #include <string>

@@ -9,7 +9,7 @@ namespace {
 
 enum class Style { kLine, kText, kJson };
 
-// First character of a string: its length in bytes and whether it is printable.
+// First character in a string: its length in bytes, and true if it is printable.
 struct Character {
   size_t bytes = 1;
   uint32_t code = 0;

@@ -1,5 +1,5 @@
-// Output of untrusted text to a terminal, and the only writer to stdout and stderr. A label, path,
-// or message cannot move the cursor, change the window, or reverse the text.
+// Safe output of untrusted text to a terminal. No other code writes to stdout or stderr. A label,
+// path, or message cannot move the cursor, change the window, or reverse the text.
 //
 // Escapes C0 and C1 controls, DEL, bidirectional controls, and invalid UTF-8.
 #pragma once

@@ -1,8 +1,9 @@
-// Points and distances in time as types, so that the compiler rejects a mix of clocks. Each type is
-// one int64_t and costs the same: copying is trivial, all functions are constexpr and inline.
+// Types for points in time and durations. The compiler rejects code that mixes clocks. Each type
+// holds one int64_t and costs the same: copies are trivial, and all functions are constexpr and
+// inline.
 //
-// Plain operators compute as on int64_t: a result outside the range is undefined behavior.
-// Saturating functions accept any numbers, such as times that a client sent.
+// Plain operators behave as on int64_t, so overflow is undefined behavior. Saturating functions
+// accept any numbers, such as times that a client sent.
 #pragma once
 
 #include <compare>
@@ -13,7 +14,7 @@
 
 namespace pitwall {
 
-// A distance in nanoseconds between two points of one clock. May be negative.
+// Distance in nanoseconds between two points on one clock. May be negative.
 class Duration final {
  public:
   constexpr Duration() = default;
@@ -56,8 +57,8 @@ class Duration final {
   int64_t ns_ = 0;
 };
 
-// A point on the axis of one clock, in nanoseconds from the clock's origin. `Tag` names the clock.
-// Points of different clocks neither compare nor convert, except by ns() and FromNs.
+// Point on the axis of one clock, in nanoseconds from the clock's origin. `Tag` names the clock.
+// Points on different clocks can be neither compared nor converted, except through ns() and FromNs.
 template <typename Tag>
 class TimePoint final {
  public:
@@ -67,13 +68,13 @@ class TimePoint final {
   static constexpr TimePoint FromNs(int64_t ns) { return TimePoint(ns); }
   static constexpr TimePoint Min() { return TimePoint(std::numeric_limits<int64_t>::min()); }
   static constexpr TimePoint Max() { return TimePoint(std::numeric_limits<int64_t>::max()); }
-  // The bounds of valid points. The difference of two valid points does not overflow, and neither
-  // does a valid point plus or minus such a difference.
+  // Bounds of valid points. The difference of two valid points does not overflow, and neither does
+  // a valid point plus or minus such a difference.
   static constexpr TimePoint Earliest() { return TimePoint(Min().ns_ / 4); }
   static constexpr TimePoint Latest() { return TimePoint(Max().ns_ / 4); }
 
   constexpr int64_t ns() const { return ns_; }
-  // The neighbors at a distance of one nanosecond.
+  // The points one nanosecond before and after this point.
   constexpr TimePoint Next() const { return TimePoint(ns_ + 1); }
   constexpr TimePoint Previous() const { return TimePoint(ns_ - 1); }
 
@@ -110,16 +111,16 @@ class TimePoint final {
 using EventTime = TimePoint<struct EventTimeTag>;
 // Time at which the log appended a record, in Unix nanoseconds.
 using AppendTime = TimePoint<struct AppendTimeTag>;
-// Time of the system clock, in Unix nanoseconds. May jump.
+// System clock time, in Unix nanoseconds. May jump.
 using WallTime = TimePoint<struct WallTimeTag>;
 // Time since an arbitrary origin. Never decreases.
 using MonotonicTime = TimePoint<struct MonotonicTimeTag>;
-// A point on the axis of one clock domain: event time on the time clock, and a step on a step
-// clock, as if one step took one second.
+// Point on the axis of one clock domain: event time on the time clock, or a step on a step clock,
+// as if one step took one second.
 using Position = TimePoint<struct PositionTag>;
 
-// An integer that neither converts to nor mixes with other integers. The difference of two values
-// is a count.
+// Integer that neither converts to nor mixes with other integers. The difference of two values is a
+// count.
 template <typename Tag>
 class StrongInteger final {
  public:
@@ -131,7 +132,7 @@ class StrongInteger final {
   static constexpr StrongInteger Max() {
     return StrongInteger(std::numeric_limits<int64_t>::max());
   }
-  // The value for "unknown": -1.
+  // Value for "unknown": -1.
   static constexpr StrongInteger None() { return StrongInteger(-1); }
 
   constexpr int64_t value() const { return value_; }
@@ -174,7 +175,7 @@ constexpr Position PositionOf(Step step) {
   return Position::FromNs(step.value() * kStepLength.ns());
 }
 constexpr EventTime EventTimeOf(Position position) { return EventTime::FromNs(position.ns()); }
-// Returns the step at the position, rounded towards zero.
+// Returns the step at the position, rounded toward zero.
 constexpr Step StepOf(Position position) { return Step(position.ns() / kStepLength.ns()); }
 
 // Returns the largest multiple of `unit`, counted from `origin`, that is <= t. unit > 0.
@@ -185,13 +186,13 @@ constexpr TimePoint<Tag> FloorTo(TimePoint<Tag> t, Duration unit, TimePoint<Tag>
   if (d % unit < Duration::Zero()) --count;
   return origin + count * unit;
 }
-// Returns the smallest multiple > t.
+// Returns the smallest such multiple that is > t.
 template <typename Tag>
 constexpr TimePoint<Tag> NextAfter(TimePoint<Tag> t, Duration unit, TimePoint<Tag> origin = {}) {
   return FloorTo(t, unit, origin) + unit;
 }
 
-// Sums and differences that end at the limits of int64_t instead of overflowing.
+// Sums and differences that saturate at the limits of int64_t instead of overflowing.
 constexpr Duration SaturatingAdd(Duration a, Duration b) {
   int64_t sum = 0;
   if (!__builtin_add_overflow(a.ns(), b.ns(), &sum)) return Duration::Nanos(sum);
@@ -215,7 +216,7 @@ constexpr Duration SaturatingSubtract(TimePoint<Tag> a, TimePoint<Tag> b) {
   return SaturatingSubtract(Duration::Nanos(a.ns()), Duration::Nanos(b.ns()));
 }
 
-// Writes the plain number, for messages of tests.
+// Writes the plain number, for test failure messages.
 template <typename Char, typename Traits>
 std::basic_ostream<Char, Traits>& operator<<(std::basic_ostream<Char, Traits>& out, Duration d) {
   return out << d.ns();

@@ -30,7 +30,7 @@ static_assert(!Comparable<EventTime, AppendTime> && !Subtractable<EventTime, App
 static_assert(!Comparable<Position, EventTime> && !Comparable<Position, Step>);
 static_assert(!Comparable<Step, LogOffset> && !Comparable<EventTime, int64_t>);
 
-TEST(Time, DurationsComputeLikeIntegers) {
+TEST(Time, DurationArithmeticMatchesIntegers) {
   EXPECT_EQ(Duration::Seconds(2) + Duration::Millis(5), Duration::Nanos(2'005'000'000));
   EXPECT_EQ(-Duration::Micros(3), Duration::Nanos(-3'000));
   EXPECT_EQ(Duration::Days(1), 24 * Duration::Hours(1));
@@ -51,13 +51,13 @@ TEST(Time, PointsAndDurationsCombine) {
   EXPECT_LT(EventTime::Latest(), EventTime::Max());
 }
 
-TEST(Time, PositionsConvertOnlyByName) {
+TEST(Time, PositionsConvertOnlyExplicitly) {
   EXPECT_EQ(PositionOf(Step(3)).ns(), 3'000'000'000);
   EXPECT_EQ(StepOf(PositionOf(Step(3)).Next()), Step(3));
   EXPECT_EQ(EventTimeOf(PositionOf(EventTime::FromNs(7))), EventTime::FromNs(7));
 }
 
-TEST(Time, MultiplesCountFromTheOrigin) {
+TEST(Time, MultiplesCountFromOrigin) {
   const auto at = [](int64_t ns) { return Position::FromNs(ns); };
   EXPECT_EQ(FloorTo(at(7), Duration::Nanos(5)), at(5));
   EXPECT_EQ(FloorTo(at(-1), Duration::Nanos(5)), at(-5));
@@ -65,7 +65,7 @@ TEST(Time, MultiplesCountFromTheOrigin) {
   EXPECT_EQ(NextAfter(at(5), Duration::Nanos(5)), at(10));
 }
 
-TEST(Time, SaturatingFunctionsEndAtTheLimits) {
+TEST(Time, SaturatingFunctionsStopAtLimits) {
   constexpr Duration kOne = Duration::Nanos(1);
   EXPECT_EQ(SaturatingAdd(Duration::Max(), kOne), Duration::Max());
   EXPECT_EQ(SaturatingSubtract(Duration::Min(), kOne), Duration::Min());
@@ -76,7 +76,7 @@ TEST(Time, SaturatingFunctionsEndAtTheLimits) {
   EXPECT_EQ(SaturatingSubtract(EventTime::FromNs(5), EventTime::FromNs(7)), Duration::Nanos(-2));
 }
 
-TEST(Time, StepsAndOffsetsCount) {
+TEST(Time, StepsAndOffsetsSupportCounting) {
   Step step(4);
   EXPECT_EQ(++step, Step(5));
   EXPECT_EQ(step + 2 - Step(1), 6);

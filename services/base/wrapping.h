@@ -1,5 +1,5 @@
 // Sums and differences of 64-bit integers that wrap around instead of overflowing. Each operation
-// reverses the other for any two numbers, including numbers from damaged files.
+// reverses the other for all numbers, including those from damaged files.
 #pragma once
 
 #include <cstdint>

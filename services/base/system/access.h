@@ -14,7 +14,7 @@ struct AccessTokens {
   bool empty() const { return view.empty() && act.empty(); }
 };
 
-// Compares two strings in a time that depends only on the length of the secret.
+// Compares two strings in time that depends only on the length of the secret.
 bool SameSecret(std::string_view given, std::string_view secret);
 // Returns the role of a token.
 Role RoleOfToken(const AccessTokens& tokens, std::string_view token);

@@ -22,7 +22,7 @@ class AgeClock {
   // Returns the time for measuring ages, or nothing if no time has been accepted yet.
   std::optional<int64_t> Advance(int64_t wall_ns, int64_t monotonic_ns);
 
-  // Returns true while a forward step has not been accepted.
+  // Returns true while a forward step is pending.
   bool suspended() const { return held_since_ns_.has_value(); }
 
  private:

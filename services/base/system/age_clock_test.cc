@@ -15,8 +15,8 @@ constexpr int64_t kStart = 20'000 * kDay;
 class AgeClockTest : public ::testing::Test {
  protected:
   AgeClockTest() { clock_.Restore(kStart); }
-  // Advances with a wall clock that is `ahead_ns` ahead of the true time. Returns the difference
-  // between the accepted time and the true time.
+  // Advances the clock, with a wall clock that is `ahead_ns` ahead of the true time. Returns the
+  // difference between the accepted time and the true time.
   int64_t Pass(int64_t ahead_ns, int64_t after_ns = 10 * kSecond) {
     monotonic_ns_ += after_ns;
     const auto accepted = clock_.Advance(kStart + monotonic_ns_ + ahead_ns, monotonic_ns_);

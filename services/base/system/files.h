@@ -1,4 +1,4 @@
-// Functions for small files that are read and written completely.
+// Functions for reading and writing small files as a whole.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace pitwall {
 
-// Reads a whole file. Errors contain the path and the cause: NotFound, "Is a directory", …
-// ResourceExhausted: the file is larger than `limit` bytes.
+// Reads a whole file. Errors contain the path and the cause: NotFound, "Is a directory", … Returns
+// ResourceExhausted if the file is larger than `limit` bytes.
 StatusOr<std::string> ReadFile(const std::string& path, size_t limit = 64 << 20);
 // Replaces the file atomically by writing ".new" and renaming it. After an error, the old file is
 // unchanged.

@@ -16,7 +16,7 @@
 
 namespace pitwall {
 
-// Largest component of a holder's memory use.
+// Largest component of a holder's memory usage.
 struct LargestPart {
   std::string name;
   size_t bytes = 0;
@@ -48,8 +48,8 @@ class MemoryBudget {
   std::vector<Entry> Entries() const;
 
  private:
-  // Thresholds in percent of the limit. Above the first, the largest holder pauses (at the limit,
-  // all holders do). Below the second, holders resume.
+  // Thresholds in percent of the limit. Above the first threshold, the largest holder pauses (at
+  // the limit, all holders do). Below the second threshold, holders resume.
   static constexpr size_t kPauseAt = 90;
   static constexpr size_t kGoOnBelow = 85;
 

@@ -8,8 +8,8 @@
 
 namespace pitwall {
 
-// Returns `bytes` (at most 64) random bytes from /dev/urandom as hex, two digits per byte.
-// Internal: /dev/urandom is not readable. Thread-safe.
+// Returns `bytes` (at most 64) random bytes from /dev/urandom as hex, two digits per byte. Returns
+// Internal if /dev/urandom is not readable. Thread-safe.
 StatusOr<std::string> RandomHex(size_t bytes);
 
 }  // namespace pitwall

@@ -11,9 +11,9 @@
 
 namespace pitwall {
 
-// Runs `body` in a child process that may map `bytes` more than it does now. Returns its exit
-// status, or -1 if a signal or a failed allocation ended it. Sanitizers reserve address space, so
-// they disable the limit.
+// Runs `body` in a child process that may map at most `bytes` of additional memory. Returns its
+// exit status, or -1 if a signal or a failed allocation ended it. Sanitizers reserve address space,
+// so they disable the limit.
 template <typename Body>
 int RunWithMemoryLimit(size_t bytes, Body body) {
   const pid_t child = fork();

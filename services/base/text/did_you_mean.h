@@ -11,9 +11,9 @@ namespace pitwall {
 // limit + 1 if there are more than `limit`.
 int EditDistance(std::string_view a, std::string_view b, int limit);
 
-// Returns the candidate with the fewest edits from `name`; ties are resolved by the longest common
-// prefix. Returns "" if no candidate is close enough (a quarter of the name's length, at least one
-// edit).
+// Returns the candidate with the fewest edits from `name`. The longest common prefix breaks ties.
+// Returns "" if no candidate is close enough (within a quarter of the name's length, but at least
+// one edit).
 std::string_view NearestName(std::string_view name, std::span<const std::string_view> candidates);
 
 // Returns ` (did you mean "x"?)`, or "" if no candidate is close.

@@ -1,4 +1,4 @@
-// Entities for the special characters of HTML and XML.
+// Entities for special characters in HTML and XML.
 #pragma once
 
 #include <string>

@@ -150,7 +150,7 @@ constexpr auto kPairs = [] {
   return out;
 }();
 
-// Writes eight digits that end before `end`, with independent divisions.
+// Writes eight digits that end before `end`, using independent divisions.
 void WriteEight(uint32_t digits, char* end) {
   const uint32_t high = digits / 10'000, low = digits % 10'000;
   std::memcpy(end - 8, &kPairs[2 * (high / 100)], 2);

@@ -43,8 +43,7 @@ TEST(AppendDouble, EdgeCasesMatchFormatDouble) {
                              9007199254740993.0,
                              0.30000000000000004})
     ExpectAsFormatted(value);
-  // Test values: powers of two, whose lower neighbor is nearer, and the neighbors of powers of two
-  // and ten.
+  // Powers of two, which have a closer lower neighbor, and the neighbors of powers of two and ten.
   for (int exponent = -20; exponent < 60; ++exponent) {
     for (const double value : {std::ldexp(1, exponent), std::pow(10, exponent / 2)}) {
       ExpectAsFormatted(value);

@@ -10,7 +10,7 @@
 namespace pitwall {
 
 uint64_t StableHash64(std::string_view bytes);
-// Returns 128 bits as 32 lower-case hex digits.
+// Returns 128 bits as 32 lowercase hex digits.
 std::string StableHashHex(std::string_view bytes);
 // Returns XXH64 with seed 0, the hash that Prometheus uses to sample label sets.
 uint64_t XxHash64(std::string_view bytes);

@@ -12,7 +12,8 @@ std::string FormatDouble(double value) {
   if (std::isnan(value)) return "NaN";
   if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
   char buffer[32];
-  // The format follows Go's 'g' with shortest precision: exponent form below 1e-4 and from 1e21.
+  // The format follows Go's 'g' with shortest precision: exponent form below 1e-4 and at 1e21 or
+  // above.
   const double magnitude = std::fabs(value);
   const bool exponent = magnitude != 0 && (magnitude < 1e-4 || magnitude >= 1e21);
   const auto result =

@@ -1,4 +1,4 @@
-// Text of one file with its line starts: converts byte offsets to lines and columns for messages.
+// Text of one file with its line starts. Converts byte offsets to lines and columns for messages.
 #pragma once
 
 #include <cstdint>

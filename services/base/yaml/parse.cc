@@ -16,7 +16,7 @@
 namespace pitwall::yaml {
 namespace {
 
-// Rejection of input by this file, thrown from callbacks of yaml-cpp.
+// Error for rejected input, thrown from yaml-cpp callbacks.
 struct Refusal {
   size_t offset;
   std::string what;

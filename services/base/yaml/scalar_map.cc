@@ -1,6 +1,6 @@
 // Mapping from each byte of a scalar's value to its byte in the file. yaml-cpp provides only the
-// start, so this code walks text and value in parallel. In every style, the non-whitespace bytes
-// have the same order in both; styles differ in whitespace, quotes, and escapes.
+// start, so this code walks the text and the value in parallel. In every style, the non-whitespace
+// bytes have the same order in both; styles differ in whitespace, quotes, and escapes.
 #include "services/base/yaml/node_data.h"
 
 #include <algorithm>

@@ -10,8 +10,8 @@
 
 namespace pitwall::yaml {
 
-// The following functions return InvalidArgument with the position of the node and the kind or
-// value that was found.
+// The following functions return InvalidArgument with the position of the node and its actual kind
+// or value.
 StatusOr<std::string> ToString(const Node& node);  // any scalar
 StatusOr<int64_t> ToInt(const Node& node);
 StatusOr<double> ToNumber(const Node& node);

@@ -24,8 +24,8 @@ inline constexpr size_t kMaxNodes = 200'000;  // after alias expansion
 
 class Builder;
 
-// Node of the tree. Cheap to copy: it references the shared tree, which lives as long as any of its
-// nodes. Thread-safe.
+// Node of the tree. Cheap to copy: it references the shared tree, which stays alive while any of
+// its nodes exists. Thread-safe.
 class Node {
  public:
   enum class Kind { kNull, kScalar, kSequence, kMap };
@@ -55,7 +55,7 @@ class Node {
   // quotes, escapes, folding, and block indentation. Computed on each call.
   std::vector<uint32_t> ScalarOffsets() const;
 
-  // Returns InvalidArgument "file:line:col: what".
+  // Returns InvalidArgument with the message "file:line:col: what".
   Status Error(std::string_view what) const;
 
  private:
@@ -71,10 +71,10 @@ struct Node::Entry {
   Node value;
 };
 
-// Parses a YAML text. `file_name` is used only in messages. An empty text is a null node.
+// Parses YAML text. `file_name` is used only in messages. Empty text results in a null node.
 StatusOr<Node> ParseYaml(std::string_view file_name, std::string_view text);
 
-// Problem found at a position.
+// Problem at a position.
 struct Problem {
   Position position;
   std::string what;
