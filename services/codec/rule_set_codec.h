@@ -1,4 +1,4 @@
-// Codec of rule sets and the records on pitwall.rules (state.proto, RuleSet).
+// Codec for rule sets and the records on pitwall.rules (state.proto, RuleSet).
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ using FindBase = std::function<StatusOr<RuleSet>(const std::string& hash)>;
 // match its hash. Returns FailedPrecondition if the set has a base but `find_base` is empty.
 StatusOr<RuleSet> DecodeRuleSet(std::string_view bytes, const FindBase& find_base = {});
 
-// Parameter that a user set for a job, and the request that set it. A restarted processor restores
+// Parameter that a user set for a job, with the request that set it. A restarted processor restores
 // the second layer of overrides from these records.
 struct SetParameter {
   JobParameter parameter;

@@ -39,7 +39,7 @@ RuleSet WithParameters() {
   return rules;
 }
 
-// The topic contains the base only once, however often parameters change.
+// The topic contains the base only once, no matter how often parameters change.
 TEST(RuleSetCodec, SetWithJobParametersRefersToBaseByHash) {
   const std::string bytes = EncodeRuleSet(WithParameters());
   EXPECT_EQ(bytes.find("groups"), std::string::npos);

@@ -1,6 +1,6 @@
 // Cache of decoded schemas. A source repeats its schema every few seconds for consumers that start
-// in the middle of the log. For all other consumers the bytes are repeated, and decoding them would
-// cost more than all values in between. Private to this module.
+// in the middle of the log. All other consumers have already seen these bytes, and decoding them
+// again would cost more than decoding all values in between. Private to this module.
 #pragma once
 
 #include <cstddef>
@@ -14,15 +14,14 @@
 
 namespace pitwall::codec {
 
-// Schemas by their encoded bytes. Entries in use elsewhere are kept and cost only their bytes.
-// Unused entries are kept until their total exceeds kMaxBytes; then all unused entries are evicted.
-// Not thread-safe.
+// Schemas by their encoded bytes. Entries in use elsewhere are kept and cost only their bytes. Once
+// the total of unused entries exceeds kMaxBytes, all of them are evicted. Not thread-safe.
 class SchemaCache {
  public:
   static constexpr size_t kMaxBytes = 1u << 20;
 
   std::shared_ptr<const Schema> Find(std::string_view bytes) const;
-  // Replaces the entry for these bytes, if there is one.
+  // Replaces any existing entry for these bytes.
   void Add(std::string_view bytes, std::shared_ptr<const Schema> schema);
 
  private:

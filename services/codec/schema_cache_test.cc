@@ -1,4 +1,4 @@
-// Tests of a decoder's schema cache.
+// Tests for a decoder's schema cache.
 #include "services/codec/schema_cache.h"
 
 #include <gtest/gtest.h>

@@ -106,7 +106,7 @@ StatusOr<std::string> UnpackSnapshot(const Snapshot& snapshot) {
   const unsigned long long stated = ZSTD_getFrameContentSize(first.data(), first.size());
   if (stated == ZSTD_CONTENTSIZE_ERROR)
     return DataLoss(Cat(place, ": the payload is not a zstd frame"));
-  // The payload must state the same length before memory of that length is allocated.
+  // The payload must state the same length before that much memory is allocated.
   if (stated != snapshot.payload_bytes) {
     return DataLoss(Cat(place,
                         ": the length in the payload header does not match the expected length of ",

@@ -1,4 +1,4 @@
-// Codec of job snapshots and their chunks on pitwall.state (state.proto).
+// Codec for job snapshots and their chunks on pitwall.state (state.proto).
 #pragma once
 
 #include <cstddef>
@@ -47,7 +47,7 @@ StatusOr<std::vector<std::string>> SplitSnapshot(std::string_view job, int64_t o
 // Returns the payload of an assembled snapshot, or DataLoss if it is damaged.
 StatusOr<std::string> UnpackSnapshot(const Snapshot& snapshot);
 
-// Assembles snapshots from chunks in any order and of any number of jobs. Rejects a chunk that is
+// Assembles snapshots from chunks in any order and for any number of jobs. Rejects a chunk that is
 // damaged (not a chunk, wrong CRC), too large, or inconsistent with other chunks of the snapshot.
 // The error contains job, offset, and index, and that snapshot is never completed. Not thread-safe.
 class SnapshotAssembler {

@@ -168,7 +168,8 @@ TEST(SnapshotCodec, ChunkWithFlippedBitIsRejected) {
     damaged[bit / 8] = static_cast<char>(damaged[bit / 8] ^ (1 << (bit % 8)));
     const auto added = SnapshotAssembler().Add(damaged);
     if (!added.ok() || !added->has_value()) continue;
-    // The flip may only hide the CRC by turning its field into an unknown field.
+    // The only acceptable effect of a flip is to hide the CRC by turning its field into an unknown
+    // field.
     const Snapshot& snapshot = **added;
     EXPECT_EQ(snapshot.job, "job") << bit;
     EXPECT_EQ(snapshot.offset, 10) << bit;

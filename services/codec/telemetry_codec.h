@@ -1,4 +1,4 @@
-// Codec of the records on pitwall.telemetry. No other code depends on the layout of
+// Codec for the records on pitwall.telemetry. No other code depends on the layout of
 // telemetry.proto.
 #pragma once
 
@@ -38,12 +38,11 @@ struct DecodedRecord {
   const ControlRecord* control = nullptr;
 };
 
-// Decodes records of pitwall.telemetry. All calls reuse one message object, one Batch, and one
+// Decodes records from pitwall.telemetry. All calls reuse one message object, one Batch, and one
 // scratch buffer, so a frame needs no allocation and its values are not copied. The frames' spans
 // point into these buffers until the next Decode. Not thread-safe: use one decoder per thread.
 //
-// Decode rejects the following with InvalidArgument, whose message contains the location
-// ("frames[2]: …"):
+// Decode rejects the following with InvalidArgument and the location ("frames[2]: …"):
 //  * truncated bytes, bytes in another format, and text that is not UTF-8;
 //  * a missing or unknown body; an empty job, source, or boot ID; a job ID that begins with "__";
 //    sequence 0, or a sequence below the first; missing source info or an unknown kind; a rank
@@ -71,8 +70,9 @@ class BatchDecoder {
   std::unique_ptr<Impl> impl_;
 };
 
-// Encodes records with one reused message object, for callers that encode many. Deterministic on
-// every machine. Does not validate its input: times are written unchanged. Not thread-safe.
+// Encodes records with one reused message object, for callers that encode many records.
+// Deterministic on every machine. Does not validate its input: times are written unchanged. Not
+// thread-safe.
 class BatchEncoder {
  public:
   BatchEncoder();

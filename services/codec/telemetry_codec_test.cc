@@ -438,7 +438,7 @@ TEST(TelemetryCodec, DamagedBytesDoNotCrashDecoder) {
   }
 }
 
-// A known schema is not decoded again, but a schema that differs in one byte is.
+// A known schema is not decoded again, but a schema that differs in one byte is decoded.
 TEST(BatchDecoder, RepeatedSchemaIsDecodedOnce) {
   const Example example;
   std::string bytes;

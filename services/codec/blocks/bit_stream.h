@@ -1,4 +1,4 @@
-// Writer and reader for bits in a string, most significant bit first.
+// Writer and reader for bit strings, most significant bit first.
 #pragma once
 
 #include <cstdint>

@@ -94,8 +94,7 @@ TEST(BlockCodec, EveryKindRoundTripsBitIdentically) {
   }
 }
 
-// The limits are the sizes in bytes per value from docs/decisions/0043, plus a margin for other
-// zstd versions.
+// The limits are the bytes per value in docs/decisions/0043, plus a margin for other zstd versions.
 TEST(BlockCodec, BytesPerValueStayWithinMeasuredLimits) {
   const std::map<std::string, double> most = {
       {"constant", 0.02},       {"busy core ratio", 0.9}, {"idle core ratio", 0.25},

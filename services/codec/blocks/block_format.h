@@ -11,8 +11,8 @@
 
 namespace pitwall::blocks {
 
-// Maximum number of values in a block. For comparison, ten minutes at one value per 500 ms are
-// 1,200 values.
+// Maximum number of values in a block. For comparison, ten minutes of data at one value per 500 ms
+// contain 1,200 values.
 inline constexpr size_t kMaxBlockValues = 4096;
 
 // Form of a block's values before compression. Files contain these numbers, so a number must never

@@ -1,4 +1,4 @@
-// Codec for integer columns that increase almost evenly (times in ns, steps). It stores either
+// Codec for integer columns with almost constant increments (times in ns, steps). It stores either
 // second differences in the largest lossless unit, compressed with zstd, or prediction errors.
 #pragma once
 

@@ -1,8 +1,8 @@
-// Codec of integers as bits of their prediction errors. The prediction depends on the entries a
+// Codec that stores integers as their prediction errors. The prediction depends on the entries a
 // fixed number of positions earlier. For example, phases alternate within a step, so the length of
 // a phase is close to its length in the previous step, not to the length of the phase before it.
 //
-//   u8 order (0: entries, 1: differences) | u8 turn (0 to kMostTurn; 0: 0 is expected) | bits
+//   u8 order (0: entries, 1: differences) | u8 turn (0 to kMostTurn; 0: predicts 0) | bits
 //
 // The bits are Rice codes in runs of 64 entries: 6 bits k, then for each entry q zeros, a one, and
 // k bits. After kMostZeros zeros, the 64 bits of the entry follow.

@@ -63,7 +63,7 @@ bool WriteDictionary(std::span<const uint64_t> bits, Distinct* scratch, std::str
   for (const uint64_t value : bits) {
     const auto [it, added] = scratch->try_emplace(value, static_cast<uint32_t>(scratch->size()));
     if (added) {
-      // Indexes save no space if half of the values are distinct.
+      // Indexes do not save space if half of the values are distinct.
       if (scratch->size() > kMaxDistinct || scratch->size() * 2 > bits.size() + 2) return false;
       PutBits(value, &table);
     }

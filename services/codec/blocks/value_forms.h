@@ -21,8 +21,8 @@ using Distinct = absl::flat_hash_map<uint64_t, uint32_t>;
 // Maximum number of distinct values in a dictionary.
 inline constexpr size_t kMaxDistinct = 4096;
 
-// Writes the dictionary form. Returns false if the form does not fit the values; `out` is then
-// undefined. A dictionary consists of the number of distinct values (varint), their bits, and an
+// Writes the dictionary form. Returns false, and leaves `out` undefined, if the form does not fit
+// the values. A dictionary consists of the number of distinct values (varint), their bits, and an
 // index per value: one byte each, or the low bytes of all indexes followed by the high bytes.
 bool WriteDictionary(std::span<const uint64_t> bits, Distinct* scratch, std::string* out);
 // Writes the decimal form: u8 exponent, the first integer as a zigzag varint, then the differences

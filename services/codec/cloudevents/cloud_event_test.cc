@@ -399,8 +399,8 @@ TEST(IssueId, AllEventsOfIssue_HaveSameIssueId) {
     later.time_ns += 1;
     later.id = MakeEventId(later);
     EXPECT_THAT(EncodeCloudEvent(later), HasSubstr(field));
-    // The issue ID is derived from other fields, so events from versions that did not write the key
-    // have the same issue ID.
+    // The issue ID is derived from other fields, so events from versions without the key have the
+    // same issue ID.
     EXPECT_EQ(IssueId(*DecodeCloudEvent(EncodeCloudEvent(later))), first.id);
   }
   for (const EventType type : {EventType::kRuleStatus, EventType::kJobChanged}) {

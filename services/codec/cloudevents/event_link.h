@@ -13,7 +13,7 @@ namespace pitwall::cloudevents {
 std::string JobLink(std::string_view job);
 // Returns "/jobs/<job>?issue=<issue ID>".
 std::string IssueLink(std::string_view job, std::string_view issue);
-// Returns the issue link, or the job link for rule status events and job changes.
+// Returns the issue link, or the job link if the event is a rule status or a job change.
 std::string EventLink(const IssueEvent& event);
 // Appends `path` to the server URL, which may end with '/'. Returns `path` if the URL is empty.
 std::string ExternalLink(std::string_view external_url, std::string_view path);

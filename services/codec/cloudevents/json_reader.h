@@ -1,4 +1,4 @@
-// Typed, strict reader of JSON objects. Every error contains the path of the key.
+// Typed, strict reader for JSON objects. Every error contains the path of the key.
 #pragma once
 
 #include <cstdint>

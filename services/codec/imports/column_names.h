@@ -1,4 +1,4 @@
-// Names of the columns in one input.
+// Names of columns in an input.
 #pragma once
 
 #include <cstddef>
@@ -35,18 +35,18 @@ class ColumnNames {
     if (named_.size() < limit_) named_.insert(std::move(column));
   }
 
-  // Returns the column names in the text.
+  // Returns the column names in the input.
   const std::set<std::string, std::less<>>& names() const { return names_; }
-  // Returns true if the header contains the column twice, so that its cells are ambiguous.
+  // Returns true if the header contains the column twice, which makes its cells ambiguous.
   bool Twice(std::string_view column) const { return twice_.contains(column); }
-  // Returns true if the text contains the column, even without a cell: in a CSV header, or as a
-  // JSON key whose value is null.
+  // Returns true if the input contains the column, even if it has no cells: in a CSV header, or as
+  // a JSON key with a null value.
   bool Names(std::string_view column) const { return named_.contains(column); }
 
  private:
   const size_t limit_;
   std::set<std::string, std::less<>> twice_;
-  // Columns that occurred with an empty cell.
+  // Columns with an empty cell.
   std::set<std::string, std::less<>> named_;
   std::set<std::string, std::less<>> names_;
 };

@@ -1,4 +1,4 @@
-// Parser of CSV rows (RFC 4180, with a header).
+// Parser for CSV rows (RFC 4180, with a header).
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace pitwall::imports {
 
-// Parser of one input, from which the byte order mark was removed. The pointers are borrowed. Not
-// thread-safe. rows.h defines which rows are skipped.
+// Parser for one input without a byte order mark. The pointers are borrowed. Not thread-safe.
+// rows.h defines which rows are skipped.
 class CsvRows {
  public:
   CsvRows(char delimiter, const RowLimits& limits, ColumnNames* names, RowOutput* output);
@@ -21,15 +21,14 @@ class CsvRows {
   // Reads the next bytes. Returns InvalidArgument if the header is invalid, and ResourceExhausted
   // if the header exceeds a limit or a row has too many columns.
   Status Feed(std::string_view bytes);
-  // Reads the last row if it has no end.
+  // Reads the last row if it has no line break.
   Status Finish();
-  // Skips the last row if it has no end. Returns InvalidArgument if that row is the header.
+  // Skips the last row if it has no line break. Returns InvalidArgument if that row is the header.
   Status SkipCutRow(std::string_view cause);
 
  private:
   Status TakeByte(char c);
-  // Skips the first line of the current record, which is malformed, and reads its other lines
-  // again.
+  // Skips the first line of the current record, which is malformed, and rereads its other lines.
   Status SkipLine(std::string_view cause);
   Status TakeHeader();
   bool RepeatsHeader() const;

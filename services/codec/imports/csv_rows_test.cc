@@ -32,14 +32,14 @@ TEST_F(CsvRowsTest, ReadsQuotedCells) {
             (std::vector<std::string>{"2: a=x,\"y\" b=1", "3: a=two\nlines b=2"}));
 }
 
-TEST_F(CsvRowsTest, SkipsRowsOfOtherWidthAndLongRows) {
+TEST_F(CsvRowsTest, SkipsRowsOfWrongWidthAndLongRows) {
   EXPECT_EQ(Read("a,b\n1\n1,2\n1,1234567890123456789012345678901234567890\n3,4\n"),
             (std::vector<std::string>{"3: a=1 b=2", "5: a=3 b=4"}));
   EXPECT_EQ(output_.skipped().skipped(), 2U);
   EXPECT_EQ(output_.rows_before(), 3U);
 }
 
-TEST_F(CsvRowsTest, ReadsLinesAfterStrayQuoteAgain) {
+TEST_F(CsvRowsTest, RereadsLinesAfterStrayQuote) {
   EXPECT_EQ(Read("a,b\n\"1,2\n3,4\n"), (std::vector<std::string>{"3: a=3 b=4"}));
 }
 
@@ -48,7 +48,7 @@ TEST_F(CsvRowsTest, RepeatedHeaderReordersColumns) {
   EXPECT_FALSE(names_.Twice("a"));
 }
 
-TEST_F(CsvRowsTest, CutHeaderIsAnError) {
+TEST_F(CsvRowsTest, TruncatedHeaderIsRejected) {
   ASSERT_TRUE(csv_.Feed("a,b").ok());
   EXPECT_EQ(ToStd(csv_.SkipCutRow("truncated").message()), "a.csv:1:1: truncated");
 }

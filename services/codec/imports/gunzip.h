@@ -1,4 +1,4 @@
-// Streaming decompressor for input that may be compressed with gzip.
+// Streaming decompressor for input that may be gzip data.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace pitwall::imports {
 
-// Decompresses gzip input, and passes other input through unchanged. The output of concatenated
-// members is joined. Not thread-safe.
+// Decompresses gzip input and passes through other input unchanged. Concatenates the output of all
+// members. Not thread-safe.
 class Gunzip {
  public:
   using Next = std::function<Status(std::string_view piece)>;
@@ -21,11 +21,11 @@ class Gunzip {
   ~Gunzip();
 
   // Decompresses the next bytes. Returns InvalidArgument with the offset in the decompressed data
-  // if the gzip data is corrupt, and returns errors of `next`. Bytes after the last member that are
+  // if the gzip data is corrupt, and the errors from `next`. Bytes after the last member that are
   // not gzip are skipped with a warning, as in gzip(1).
   Status Feed(std::string_view bytes);
-  // Logs a warning if the gzip data is truncated, for example because its writer was killed. `next`
-  // has then received the data before the truncation. Does not call Finish on `next`.
+  // Logs a warning if the gzip data is truncated, for example because its writer was killed. At
+  // that point, `next` has received the data before the truncation. Does not call Finish on `next`.
   Status Finish();
   // Returns true if the gzip data is truncated. Valid after Finish.
   bool cut() const { return cut_; }

@@ -85,7 +85,7 @@ TEST(Gunzip, BytesAfterLastMember_AreSkipped) {
 TEST(Gunzip, CorruptInput_ReturnsError) {
   const std::string packed = Gzip("some text that is packed");
   std::string damaged = packed;
-  // This byte is part of the checksum.
+  // The flipped byte is part of the checksum.
   damaged[packed.size() - 6] = static_cast<char>(damaged[packed.size() - 6] ^ 1);
   EXPECT_THAT(
       Read(damaged, 100),

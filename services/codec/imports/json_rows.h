@@ -1,4 +1,4 @@
-// Parsers of JSON rows, from JSON lines or from a JSON document.
+// Parsers for JSON rows in JSON lines or in a JSON document.
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,16 @@
 
 namespace pitwall::imports {
 
-// Parser of an input with one JSON object per line. The pointers are borrowed. Not thread-safe.
+// Parser for input with one JSON object per line. The pointers are borrowed. Not thread-safe.
 class JsonLines {
  public:
   // Skips rows with more than `row_bytes` bytes.
   JsonLines(size_t row_bytes, ColumnNames* names, RowOutput* output);
 
   Status Feed(std::string_view bytes);
-  // Reads the last row if it has no end.
+  // Reads the last row if it has no line break.
   Status Finish();
-  // Skips the last row if it has no end.
+  // Skips the last row if it has no line break.
   void SkipCutRow(std::string_view cause);
 
  private:
@@ -36,7 +36,7 @@ class JsonLines {
   std::string rest_;        // the incomplete line
 };
 
-// Parser of a document with a list of rows. The pointers are borrowed. Not thread-safe.
+// Parser for a document with a list of rows. The pointers are borrowed. Not thread-safe.
 class JsonDocument {
  public:
   // `path` contains the keys, joined with dots, that lead to the list of rows, or is "" for the

@@ -29,7 +29,7 @@ TEST_F(JsonRowsTest, LinesFlattenObjects) {
   EXPECT_EQ(names_.names().size(), 2U);
 }
 
-TEST_F(JsonRowsTest, LinesSkipLongAndCutRows) {
+TEST_F(JsonRowsTest, LinesSkipLongAndTruncatedRows) {
   JsonLines lines(10, &names_, &output_);
   ASSERT_TRUE(lines.Feed("{\"a\":1234567890}\n{\"a\":1}\n{\"a\"").ok());
   lines.SkipCutRow("truncated");

@@ -42,8 +42,8 @@ enum class TimeUnit { kSeconds, kMillis, kMicros, kNanos, kRfc3339, kDateTime };
 struct MappedMetric {
   std::string column;
   std::string name;
-  // Factor applied to numbers in the column's own unit. If the factor is absent, numbers with a
-  // unit (45 %, 1234 MiB) are converted to base units (0.45, bytes).
+  // Factor for numbers in the column's own unit. Without a factor, numbers with a unit (45 %, 1234
+  // MiB) are converted to base units (0.45, bytes).
   std::optional<double> factor;
   std::vector<std::pair<std::string, CellOrText>> labels;
   std::optional<CellOrText> mode;

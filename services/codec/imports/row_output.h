@@ -1,4 +1,4 @@
-// Output of a row reader: passes rows to a sink, and counts the rows that the reader skips.
+// Output of a row reader. Passes rows to a sink and counts the rows that the reader skips.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@
 
 namespace pitwall::imports {
 
-// Pairs of column and cell. Valid only during the call.
+// Pairs of a column and a cell. Valid only during the call.
 using Row = std::vector<std::pair<std::string_view, std::string_view>>;
 // Receives a row. InvalidArgument skips the row, and any other error stops the reader. The reader
-// prefixes both with file and line.
+// prefixes both kinds of errors with file and line.
 using RowSink = std::function<Status(uint32_t line, const Row& row)>;
 
 struct RowLimits {

@@ -1,4 +1,4 @@
-// Reader of the rows in a training log: CSV (RFC 4180, with a header), JSON lines, or a JSON
+// Reader for the rows in a training log: CSV (RFC 4180, with a header), JSON lines, or a JSON
 // document.
 #pragma once
 
@@ -18,9 +18,9 @@
 namespace pitwall::imports {
 
 // Skips and counts invalid rows: rows with a different number of cells than the header, text after
-// a quoted cell, too many bytes, or no JSON object. A row that repeats the header's names, as
-// restarted writers produce, becomes the header of the following rows. Padding around names is
-// removed. If a JSON document is truncated, its complete rows are read.
+// a quoted cell, too many bytes, or text that is not a JSON object. A row that repeats the header's
+// names, as restarted writers produce, becomes the header of the following rows. Padding around
+// names is removed. If a JSON document is truncated, its complete rows are read.
 //
 // The first character that is not blank determines the format: { means JSON lines (or a document,
 // if `path` is set), [ means a document, and anything else means CSV. JSON cells are numbers,
@@ -41,26 +41,26 @@ class RowReader {
   // further.
   Status Feed(std::string_view bytes);
   Status Finish();
-  // Skips the last row if it has no end, because it may be incomplete. Call it before Finish if the
-  // input is truncated. Returns InvalidArgument if the incomplete row is the header.
+  // Skips the last row if it has no line break, because it may be incomplete. Call it before Finish
+  // if the input is truncated. Returns InvalidArgument if the incomplete row is the header.
   Status SkipCutRow();
 
   // Returns the number of rows before the current one, including skipped rows.
   uint64_t rows_before() const { return output_.rows_before(); }
   const lenient::SkippedRecords& skipped() const { return output_.skipped(); }
-  // Returns the column names in the text, at most RowLimits::columns.
+  // Returns the column names in the input, at most RowLimits::columns.
   const std::set<std::string, std::less<>>& names() const { return names_.names(); }
-  // Returns true if the header contains the column twice, so that its cells are ambiguous.
+  // Returns true if the header contains the column twice, which makes its cells ambiguous.
   bool Twice(std::string_view column) const { return names_.Twice(column); }
 
-  // Returns true if the text contains the column, even without a cell: in a CSV header, or as a
-  // JSON key whose value is null.
+  // Returns true if the input contains the column, even if it has no cells: in a CSV header, or as
+  // a JSON key with a null value.
   bool Names(std::string_view column) const { return names_.Names(column); }
 
  private:
   enum class Kind { kUnknown, kCsv, kJsonLines, kDocument };
 
-  // Reads bytes of the format `kind_`.
+  // Reads bytes in the format `kind_`.
   Status Take(std::string_view bytes);
 
   const bool has_path_;

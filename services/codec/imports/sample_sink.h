@@ -1,4 +1,4 @@
-// Sink of the importers in this folder, which read samples of finished jobs with their steps.
+// Sink for the importers in this folder, which read the samples and steps of finished jobs.
 //
 //   training logs: CSV, JSON         table_reader.h, with a mapping (mapping.h)
 //   SageMaker Debugger metrics       system_metrics.h

@@ -57,7 +57,7 @@ StatusOr<int64_t> Time(double seconds) {
   return nanos;
 }
 
-// Returns "3" for "cpu3", because our collector numbers cores and GPUs the same way.
+// Returns "3" for "cpu3", because Pitwall's collector labels cores and GPUs this way.
 std::string Without(std::string_view prefix, const std::string& name) {
   return StartsWith(name, prefix) && name.size() > prefix.size() ? name.substr(prefix.size())
                                                                  : name;

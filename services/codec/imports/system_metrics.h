@@ -47,11 +47,11 @@ class SystemMetricsReader {
   // Reads the next bytes. Returns ResourceExhausted if a limit is exceeded.
   Status Feed(std::string_view bytes);
   // Ends the current file. Returns InvalidArgument with the first error if the file has lines but
-  // no valid one. The reader then discards the file, and the next file may begin.
+  // none is valid. The reader then discards the file, and the next file may begin.
   Status EndFile();
-  // Emits the rows that were held for rows in other files. Call it after the last file.
+  // Emits the rows that were waiting for rows in other files. Call it after the last file.
   Status Finish();
-  // Skipped lines in the files that have a valid line.
+  // Skipped lines in files with at least one valid line.
   const lenient::SkippedRecords& skipped() const { return skipped_; }
 
  private:

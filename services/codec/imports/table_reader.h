@@ -1,10 +1,10 @@
 // Importer of training logs in tables (CSV, JSON lines, or a JSON document) with a mapping.
 //
-// If a row has no cell for a metric, or a cell with a text for a missing value (IsMissingCell), it
-// has no sample of that metric. The importer skips and counts, with file:line and column: cells
-// that are not numbers where the mapping requires them, rows without a time, and rows with a step
-// that is not a non-negative integer. It rejects mappings with a column that no row has or that
-// occurs twice in the header, and inputs without a valid row or cell.
+// If a row has no cell for a metric, or a cell with a placeholder (IsMissingCell), it has no sample
+// of that metric. The importer skips and counts, with file:line and column: cells that are not
+// numbers where the mapping requires them, rows without a time, and rows with a step that is not a
+// non-negative integer. It rejects mappings with a column that no row has or that occurs twice in
+// the header, and inputs without a valid row or cell.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class TableReader {
     fed_ = fed_ || !bytes.empty();
     return rows_.Feed(bytes);
   }
-  // Skips the last row if it has no end. Call it before Finish if the input is truncated.
+  // Skips the last row if it has no line break. Call it before Finish if the input is truncated.
   Status SkipCutRow() { return rows_.SkipCutRow(); }
   Status Finish();
   const lenient::SkippedRecords& skipped_rows() const { return rows_.skipped(); }
@@ -51,7 +51,7 @@ class TableReader {
   // Returns the cell's value in the unit of its series.
   StatusOr<double> Value(std::string_view column, std::string_view text,
                          const MappedMetric& metric);
-  // Returns a hint with the input's column that the mapping probably means: ` (did you mean "x"?)`,
+  // Returns a hint that names the input column the mapping probably means: ` (did you mean "x"?)`,
   // or "".
   std::string Similar(std::string_view column) const;
 

@@ -275,7 +275,7 @@ TEST(TableReader, StrayQuote_InvalidatesOnlyItsLine) {
   }
 }
 
-TEST(TableReader, QuotesJoinLines_LaterLinesAreReadAgain) {
+TEST(TableReader, QuotesJoinLines_LaterLinesAreReread) {
   for (const size_t piece : {1, 5, 1000}) {
     SCOPED_TRACE(piece);
     const Outcome outcome = Read(kLoss, "t,x\n1,1\n\"2,2\n3,3\n4,4\"\n5,5\n", piece);

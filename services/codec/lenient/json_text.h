@@ -7,7 +7,7 @@
 
 namespace pitwall::lenient {
 
-// Repairs writer errors with an unambiguous meaning. NaN, Infinity, and -Infinity become the
+// Repairs writer errors whose meaning is unambiguous. NaN, Infinity, and -Infinity become the
 // strings "NaN", "+Inf", and "-Inf". Non-UTF-8 bytes and control characters in strings become "?".
 // A backslash that escapes nothing becomes a literal backslash. Returns valid JSON unchanged.
 std::string RepairJson(std::string_view text);

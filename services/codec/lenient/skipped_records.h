@@ -27,7 +27,7 @@ class SkippedRecords {
   // unchanged, because the input cannot be read any further (limit exceeded, failing sink).
   Status SkipInvalid(const Status& status);
 
-  // Adds the counts of another input with the same record type.
+  // Adds the counts from another input with the same record type.
   void Add(const SkippedRecords& other);
 
   uint64_t skipped() const { return skipped_; }

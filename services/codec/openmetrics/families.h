@@ -44,7 +44,7 @@ class Families {
 
   // Returns the type in a TYPE line, or nullopt if the dialect does not define it.
   std::optional<FamilyType> TypeOf(std::string_view word) const;
-  // Returns the family with exactly this name, and adds the family if it is new.
+  // Returns the family with exactly this name. Adds it if it is new.
   uint32_t Named(std::string_view name);
   // Returns the sample's family, which may be new and without metadata, and sets *part to the
   // sample's role. Returns nullopt and sets *error if the family's type does not allow this sample.
@@ -56,7 +56,7 @@ class Families {
   Family& at(uint32_t family) { return families_[family]; }
   size_t size() const { return families_.size(); }
 
-  // Returns the error in the sample's labels or value, or "" if they are valid.
+  // Returns the error in the sample's labels or value, or "" if both are valid.
   std::string CheckLabels(uint32_t family, Part part, std::span<const Label> labels) const;
   std::string CheckValue(uint32_t family, Part part, double value) const;
   // Rewrites numeric label values in the form that Prometheus uses.

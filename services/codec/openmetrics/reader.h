@@ -1,10 +1,10 @@
-// Reader of OpenMetrics 1.0 and the Prometheus text format, both with timestamps, as written by
+// Reader for OpenMetrics 1.0 and the Prometheus text format, both with timestamps, as written by
 // exporters, client libraries, and `promtool tsdb dump-openmetrics`. Accepts bytes in pieces of any
 // size and emits samples in file order.
 //
-// The reader is strict if `skipped` is null. Otherwise it skips and counts lines that have one of
-// the errors below, and accepts interleaved families. It then rejects a file only if the file has
-// no valid sample, is truncated, or continues after # EOF.
+// The reader is strict if `skipped` is null. If `skipped` is set, the reader skips and counts lines
+// with one of the errors below, and accepts interleaved families. It then rejects a file only if
+// the file has no valid sample, is truncated, or continues after # EOF.
 //
 // Errors, reported with file:line:col:
 //  * text that is not UTF-8; a line without a line break, or over a limit;
@@ -50,7 +50,7 @@ class SampleSink {
   virtual Status Sample(uint32_t series, int64_t time_ns, double value, uint32_t line) = 0;
 };
 
-// Limits of a reader. Memory grows with the number of series in the file, not with its length.
+// Limits for a reader. Memory grows with the number of series in the file, not with its length.
 struct ReaderLimits {
   size_t line_bytes = size_t{1} << 20;
   size_t series = 5'000'000;  // maximum number of distinct label set spellings, and of families

@@ -25,8 +25,8 @@ class FrameWriter {
   // Limits the number of cells per frame, so that a batch can be split across frames.
   explicit FrameWriter(size_t cells_per_frame) : cells_per_frame_(cells_per_frame) {}
 
-  // Appends the rows to batch->frames, ordered by time, then by mode and step. Merges rows with
-  // equal time, mode, and step. Returns the number of rows dropped from the end because they exceed
+  // Appends the rows to batch->frames, ordered by time, then by mode and step. Merges rows with the
+  // same time, mode, and step. Returns the number of rows dropped from the end because they exceed
   // `max_cells`.
   size_t Write(std::vector<Row> rows, uint64_t schema_id, size_t width, size_t max_cells,
                Batch* batch);

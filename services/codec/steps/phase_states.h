@@ -1,4 +1,4 @@
-// Stream of the phase states of one rank: 1 for the running phase, and 0 for the other phases.
+// Stream of phase states for one rank: 1 for the running phase and 0 for all others.
 #pragma once
 
 #include <cstddef>

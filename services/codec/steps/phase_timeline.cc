@@ -36,8 +36,8 @@ std::vector<PhaseChange> PhaseTimeline::Take(int64_t floor_ns) {
     return std::tie(a.time_ns, a.begins, a.interval) < std::tie(b.time_ns, b.begins, b.interval);
   });
 
-  // Orders open intervals so that the innermost is last: the one that started last, or of several
-  // that started together, the one that ends first.
+  // Orders open intervals so that the innermost is last: the one that started last or, if several
+  // started together, the one that ends first.
   using Nesting = std::tuple<int64_t, int64_t, size_t>;
   auto nesting = [&](size_t i) { return Nesting(intervals[i].start_ns, -intervals[i].end_ns, i); };
   std::set<Nesting> open;
@@ -60,7 +60,7 @@ std::vector<PhaseChange> PhaseTimeline::Take(int64_t floor_ns) {
       changes.push_back({at, phase});
     }
   }
-  // If there are no boundaries at all, no phase runs any longer.
+  // Without boundaries, no phase is running.
   if (boundaries.empty() && running_ != kNoPhase) {
     changes.push_back({std::max(floor_ns, emitted_until_ns_) + 1, kNoPhase});
   }

@@ -14,8 +14,8 @@ struct PhaseChange {
 };
 inline constexpr int kNoPhase = -1;
 
-// Merges spans and the open phase into one timeline. Phases may nest; the phase that started last
-// is the running one. A span is added when the phase ends, and SetCurrent sets the open phase.
+// Merges spans and the open phase into one timeline. Phases may nest. The phase that started last
+// is the running phase. A span is added when the phase ends, and SetCurrent sets the open phase.
 // Changes at or before the last time returned by Take are not emitted again. Not thread-safe.
 class PhaseTimeline {
  public:

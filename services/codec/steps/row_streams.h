@@ -4,9 +4,9 @@
 // A step's own series and values logged without labels (such as a loss) arrive with every step and
 // stay narrow, in the main stream. Series with labels may number in the thousands (tensor
 // statistics, one series per histogram bucket) and arrive with one step in hundreds. They get
-// streams by metric, so that other steps need no empty cells for them. The columns per stream are
-// limited so that a schema fits into a record, and the streams are limited so that a reader can
-// keep all their schemas (engine: max_schemas_per_source).
+// streams by metric, so other steps need no empty cells for them. The number of columns per stream
+// is limited so that a schema fits into a record. The number of streams is limited so that a reader
+// can keep all their schemas (engine: max_schemas_per_source).
 #pragma once
 
 #include <cstddef>
@@ -30,7 +30,7 @@ inline constexpr size_t kMaxWideColumns = 1024;
 // streams, and the rows passed to Write use them. Not thread-safe.
 class RowStreams {
  public:
-  // Uses the stream `main_stream` and the streams from `first_wide_stream` on.
+  // Uses the stream `main_stream` and the streams starting at `first_wide_stream`.
   RowStreams(uint32_t main_stream, uint32_t first_wide_stream, size_t max_cells,
              size_t cells_per_frame);
 
@@ -43,10 +43,10 @@ class RowStreams {
   // are full.
   std::optional<uint32_t> AddWide(std::string_view metric, const Labels& series, SeriesKind kind);
 
-  // Appends the rows to batch->frames, and new or changed schemas to batch->schemas. With
-  // repeat_schemas, it also repeats unchanged schemas: the main stream's schema immediately, a wide
-  // stream's schema with its next frame. Returns the number of rows (per stream) dropped because
-  // they exceed the limit.
+  // Appends the rows to batch->frames, and new or changed schemas to batch->schemas. If
+  // `repeat_schemas` is true, also repeats unchanged schemas: the main stream's schema immediately,
+  // and a wide stream's schema with its next frame. Returns the number of rows (per stream) dropped
+  // because they exceed the limit.
   size_t Write(std::vector<Row> rows, bool repeat_schemas, Batch* batch);
 
  private:

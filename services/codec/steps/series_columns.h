@@ -1,4 +1,4 @@
-// Growing list of columns in one stream.
+// Growing list of the columns in one stream.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ class SeriesColumns {
  public:
   explicit SeriesColumns(uint32_t stream) { schema_.stream = stream; }
 
-  // Returns the series' column, and adds it at the end if it is new.
+  // Returns the series' column, which is appended if it is new.
   uint32_t Column(const Labels& labels, SeriesKind kind);
   std::optional<uint32_t> Find(const Labels& labels) const;
   size_t size() const { return schema_.series.size(); }

@@ -1,4 +1,4 @@
-// Modes of the steps of one rank, such as "train" and "eval".
+// Step modes of one rank, such as "train" and "eval".
 #pragma once
 
 #include <algorithm>
@@ -22,8 +22,8 @@ struct StepMode {
   std::vector<bool> phases;  // phases that a step of this mode has had
 };
 
-// At most kMaxModes modes, numbered from 0 in order of first appearance. Names stay valid as long
-// as the object. Not thread-safe.
+// At most kMaxModes modes, numbered from 0 in order of first appearance. Names stay valid for the
+// lifetime of the object. Not thread-safe.
 class StepModes {
  public:
   static constexpr size_t kMaxModes = 64;

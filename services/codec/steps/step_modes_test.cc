@@ -15,7 +15,7 @@ TEST(StepModes, NumbersModesInOrderOfAppearance) {
   EXPECT_EQ(modes.At(1).name, "train");
 }
 
-TEST(StepModes, RefusesInvalidNamesAndTooManyModes) {
+TEST(StepModes, RejectsInvalidNamesAndTooManyModes) {
   StepModes modes;
   EXPECT_EQ(modes.FindOrAdd("a\nb"), -1);
   for (size_t i = 0; i < StepModes::kMaxModes; ++i)

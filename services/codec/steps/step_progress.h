@@ -1,4 +1,4 @@
-// Progress of one rank: the series of its steps, and the step that ended last.
+// Progress of one rank: its step series and the step that ended last.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace pitwall::steps {
 // Writes train_step, train_step_duration_seconds, and train_world_size. Not thread-safe.
 class StepProgress {
  public:
-  // Adds the columns to `columns`. `world_size` is 0 if it is unknown, then its series is omitted.
+  // Adds the columns to `columns`. `world_size` is 0 if unknown, and its series is then omitted.
   StepProgress(std::string_view rank, int64_t world_size, RowStreams* columns);
 
   // Appends the cells of a step that ended.

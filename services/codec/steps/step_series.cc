@@ -284,8 +284,8 @@ void StepSeries::Impl::PlaceValues(bool finish) {
   }
 }
 
-// Gives values of steps that stopped without ending a row of their own, at the earliest time that
-// can still be emitted.
+// Adds a row for each value of a step that never ended, at the earliest time that can still be
+// emitted.
 void StepSeries::Impl::ReleaseHeld(bool finish) {
   for (auto& [key, step] : open) {
     if (!finish && modes.At(key.first).open_step == key.second) continue;
@@ -298,8 +298,8 @@ void StepSeries::Impl::ReleaseHeld(bool finish) {
     }
     step.values.clear();
   }
-  // The phases of running steps are reduced to sums, so that memory stays small however long a step
-  // takes.
+  // The phases of running steps are reduced to sums, so memory stays small regardless of the step's
+  // length.
   for (auto& [key, step] : open) {
     for (const PhasePart& part : step.parts) {
       step.sums.resize(phases.size(), -1);
@@ -321,8 +321,8 @@ void StepSeries::Impl::WriteRows(bool repeat_schemas, Batch* batch) {
 void StepSeries::Impl::Flush(int64_t promise_ns, bool repeat_schemas, bool finish, Batch* batch) {
   // The previous StepSeries' promise is unknown, but the process keeps it: everything sent since
   // then ends later, and promises never decrease. So that promise is earlier than the first end and
-  // at or before the current promise. A floor at that point drops nothing that was added, and does
-  // not depend on a local clock.
+  // at or before the current promise. A floor at that promise drops nothing that was added, and
+  // does not depend on a local clock.
   if (std::exchange(resuming, false) && earliest_ns > floor_ns)
     floor_ns = std::max(floor_ns, std::min(promise_ns, earliest_ns - 1));
   promise_ns = std::clamp(promise_ns, floor_ns, INT64_MAX - 1);

@@ -15,7 +15,7 @@
 
 namespace pitwall::steps {
 
-// A number that the training code logged.
+// Number that the training code logged.
 struct LoggedValue {
   std::string metric;  // name in selectors, such as train_loss
   std::vector<Label> labels;
@@ -40,15 +40,15 @@ std::string_view DropName(Drop drop);
 
 struct Options {
   int64_t rank = 0;
-  // Number of ranks in the attempt; 0 if unknown, then the series is omitted.
+  // Number of ranks in the attempt. 0 if unknown; the series is then omitted.
   int64_t world_size = 0;
   int64_t promised_ns = INT64_MIN;  // time promised before the first Flush
   // True if an earlier StepSeries of this rank may have promised more than `promised_ns`, by an
   // unknown amount. Added spans and values already respect that promise. States and repetitions get
   // their times from this object, so they must respect the promise too.
   bool resumed = false;
-  // First stream. It contains steps and values logged without labels. The next stream contains
-  // phase states, and at most kMaxWideStreams further streams contain values logged with labels.
+  // First stream, for steps and values logged without labels. The next stream contains phase
+  // states, and at most kMaxWideStreams further streams contain values logged with labels.
   uint32_t first_stream = 1;
   size_t max_phases = 64;
   size_t max_metrics = 16384;    // maximum number of logged series
@@ -72,9 +72,9 @@ struct Options {
 // change, and at least every state_repeat_ns, these samples are emitted without a step:
 //   train_phase_state{rank,phase}             1 for the running phase, 0 for the others
 // While no step ends, train_step and train_world_size are repeated at the same interval, because
-// rules on the time clock must see that a rank does not progress. Data that belongs to no step row
-// (a phase between steps, a value logged outside a step or after its step's row was emitted) gets a
-// row at its own time (for a phase: its end).
+// rules on the time clock must see that a rank does not progress. Data that does not belong to a
+// step's row (a phase between steps, or a value logged outside a step or after its step's row was
+// emitted) gets a row at its own time (for a phase, its end).
 //
 // Not thread-safe. The owner keeps one object per boot of a rank. Times are event time in
 // nanoseconds.

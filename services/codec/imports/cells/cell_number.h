@@ -31,7 +31,7 @@ bool IsMissingCell(std::string_view cell);
 class ColumnUnit {
  public:
   // Returns the number in base units, or in the unit of the column's first number if `keep_unit` is
-  // true. Returns nullopt if the number's unit cannot be converted to the column's unit.
+  // set. Returns nullopt if the number's unit cannot be converted to the column's unit.
   std::optional<double> Convert(const CellNumber& number, bool keep_unit);
 
  private:

@@ -12,7 +12,8 @@ namespace {
 
 bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
-// Parses a number with exactly `digits` digits at the start of `text`, and removes it from `text`.
+// Parses a number with exactly `digits` digits at the start of `text`, and removes the number from
+// `text`.
 std::optional<int32_t> TakeDigits(std::string_view* text, size_t digits) {
   if (text->size() < digits) return std::nullopt;
   int32_t number = 0;

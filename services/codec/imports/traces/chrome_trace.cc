@@ -260,8 +260,7 @@ void ChromeTraceReader::TakePhases(RankTrace* trace) const {
 }
 
 void ChromeTraceReader::TakeOperators(RankTrace* trace) const {
-  // Sorted by start time, and the longer of two that start together first, so callers precede
-  // callees.
+  // Sorted by start time. If two start together, the longer is first, so callers precede callees.
   std::vector<const Event*> operators;
   for (const Event& event : events_) {
     const std::string_view name = names_[event.name];
@@ -347,7 +346,7 @@ void ChromeTraceReader::TakeKernels(const std::vector<DeviceWork>& works, RankTr
     const int64_t step = StepOf(*work++, steps_);
     if (step < 0 || event.kind == Kind::kCopy) continue;
     const auto caller = operators.find(event.id);
-    // The operator is counted in the step on the host.
+    // The operator counts toward the step on the host.
     trace->AddOperator(names_[caller == operators.end() ? event.name : caller->second], "gpu",
                        steps_[static_cast<size_t>(step)].start_ns, event.end_ns - event.start_ns);
   }

@@ -64,7 +64,7 @@ class ChromeTraceReader {
   Status Feed(std::string_view bytes) { return document_->Feed(bytes); }
   Status EndFile();
   Status Finish();
-  // Skipped events of the last file.
+  // Skipped events in the last file.
   const lenient::SkippedRecords& skipped() const { return skipped_; }
 
  private:
@@ -94,7 +94,7 @@ class ChromeTraceReader {
   // its events.
   Status CheckCut();
   void SkipImpossibleTimes();
-  // Steps of EndFile.
+  // Parts of EndFile.
   void TakeSteps();
   void TakePhases(RankTrace* trace) const;
   void TakeOperators(RankTrace* trace) const;

@@ -113,7 +113,7 @@ TEST(ChromeTraceReader, SeparatesCommunicationFromComputation) {
                      X(kernel, "gemm", 1030, 30, id), X(kernel, "gemm", 1050, 20, id),
                      X(kernel, "other", 1075, 5), X(kernel, nccl, 1060, 30),
                      X(old ? "Memcpy" : "gpu_memcpy", "Memcpy HtoD", 1000, 50),
-                     // The kernel ends after the step, and belongs to the step entirely.
+                     // The kernel ends after the step but belongs to it entirely.
                      X(kernel, nccl, 1095, 20), X(old ? "Runtime" : "cuda_runtime", "x", 1000, 9)),
                  ", \"distributedInfo\": {\"rank\": 3, \"world_size\": 8}");
   };
@@ -141,7 +141,7 @@ TEST(ChromeTraceReader, SeparatesCommunicationFromComputation) {
   }
 }
 
-// Returns a launch on the host and the kernel that it runs on the device.
+// Returns a launch on the host and the launched kernel on the device.
 std::string Launched(std::string_view kernel, int correlation, int64_t launch, int64_t start,
                      int64_t duration, int stream = 7) {
   return Cat(
@@ -397,7 +397,7 @@ TEST(ChromeTraceReader, TruncatedTrace_EarlierStepsAreRead) {
   EXPECT_EQ(Read({no_rank}).error, "");
   EXPECT_THAT(Read({no_rank, head + events + "]}"}).error,
               HasSubstr("t0.json: the trace is truncated before distributedInfo"));
-  // A trace truncated anywhere is an error or has fewer events.
+  // Truncating a trace at any position results in an error or fewer events.
   const std::string text = File("torch_2_cpu.json");
   for (size_t at = 0; at + 3 < text.size(); at += 101) {
     const Outcome part = Read({text.substr(0, at)});

@@ -42,8 +42,8 @@ constexpr CommunicationPattern kPatterns[] = {
     {"cross_device_reduce", "vLLM, SGLang, AITER", "csrc/custom_all_reduce.cuh"},
 };
 
-// Returns a kernel's name in lower case, with _ for -, and without template arguments (in <>) and
-// parameters (in ()).
+// Returns a kernel's name in lower case, with - replaced by _, and without template arguments (in
+// <>) and parameters (in ()).
 std::string Plain(std::string_view name) {
   std::string plain;
   int depth = 0;

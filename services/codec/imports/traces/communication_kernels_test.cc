@@ -8,7 +8,7 @@
 namespace pitwall::imports {
 namespace {
 
-// Names as traces and kernel summaries show them.
+// Names as they appear in traces and kernel summaries.
 constexpr std::string_view kCommunication[] = {
     "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)",
     "ncclKernel_AllReduce_RING_LL_Sum_float(ncclWorkElem)",

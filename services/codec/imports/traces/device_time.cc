@@ -39,7 +39,7 @@ std::vector<Interval> Busy(const std::vector<DeviceWork>& works) {
   return Merge(std::move(busy));
 }
 
-// `computation` contains the merged computation of all steps.
+// `computation` contains the merged computation intervals of all steps.
 DeviceShares SharesOf(const ByKind& own, const std::vector<Interval>& computation) {
   DeviceShares shares;
   shares.computation_ns = Length(own.computation);

@@ -1,4 +1,4 @@
-// Device time of one trace by kind of work and by step, computed from its kernels and copies.
+// Device time in one trace by kind of work and by step, computed from its kernels and copies.
 #pragma once
 
 #include <cstdint>
@@ -37,22 +37,22 @@ struct DeviceShares {
 // metrics) for each step. Steps must be sorted by start.
 void AddShares(const std::vector<DeviceWork>& works, const std::vector<TracedStep>& steps,
                RankTrace* trace);
-// Returns a log text with the shares of a whole trace: "the device computed 40.1 % of 1.23 s, …",
-// or that the device had no work.
+// Returns log text with the shares for a whole trace: "the device computed 40.1 % of 1.23 s, …", or
+// a note that the device had no work.
 std::string Describe(const std::vector<DeviceWork>& works);
 
-// Returns the index of the step that requested the work, or -1 if there is no such step or it is
-// unknown. `steps` must be sorted by start. If the launch is known, this is the step that was
-// running on the host at that time. Otherwise it is the step in which the work started, including
+// Returns the index of the step that requested the work, or -1 if there is no such step or the step
+// is unknown. `steps` must be sorted by start. If the launch is known, this is the step that was
+// running on the host at that time. If not, this is the step in which the work started, including
 // the gap to the next step if the gap is at most a quarter of the step. Work after the last step
 // has no known step, because it may belong to later, unmarked steps.
 int64_t StepOf(const DeviceWork& work, const std::vector<TracedStep>& steps);
 
-// Sets `on_device` of the steps, which must be sorted by start. A step starts when the device has
+// Sets `on_device` for the steps, which must be sorted by start. A step starts when the device has
 // finished all work launched earlier, and ends when its own work has finished. Neither time is
 // before the host's marks. If the host only fills a queue, the durations thus add up to the time of
 // the work. Copies and work with an unknown launch are ignored. A step keeps the host's times if it
-// has no work, or its work ends before that of earlier steps.
+// has no work or if its work ends before the work of earlier steps.
 void PlaceOnDevice(const std::vector<DeviceWork>& works, std::vector<TracedStep>* steps);
 
 // Returns the shares of each step.

@@ -1,4 +1,4 @@
-// Sets of times, represented as sorted intervals that neither overlap nor touch.
+// Sets of points in time, represented as sorted intervals that neither overlap nor touch.
 #pragma once
 
 #include <cstdint>

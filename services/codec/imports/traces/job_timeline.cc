@@ -40,7 +40,7 @@ std::string_view DeviceOf(std::string_view track) {
   return {};
 }
 
-// Recognizes collectives of Horovod, SMDataParallel, and TensorFlow's NcclManager (kAllReduce).
+// Recognizes collectives from Horovod, SMDataParallel, and TensorFlow's NcclManager (kAllReduce).
 bool IsCollective(std::string_view name) {
   std::string event;
   for (const char c : name) event += c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
@@ -223,7 +223,7 @@ void JobTimelineReader::Traced::Add(Traced other) {
 }
 
 Status JobTimelineReader::EndFile() {
-  // The end of an event that has not ended is in the next file, or missing.
+  // The end of an open event is in the next file, or missing.
   RETURN_IF_ERROR(document_->Finish());
   RETURN_IF_ERROR(skipped_.Finish(document_->name()));
   processes_[process_].Add(std::move(traced_));

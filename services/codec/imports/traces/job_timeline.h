@@ -1,4 +1,4 @@
-// Importer of framework traces written by Amazon SageMaker Debugger
+// Importer for framework traces written by Amazon SageMaker Debugger
 // (`<end>_<pid>-<node>_pythontimeline.json` and similar), which become samples with steps.
 //
 //   Step:ModeKeys.TRAIN, .EVAL, …            steps of the modes train, eval, … (args step_num)
@@ -16,7 +16,7 @@
 //                                            emitted at the end of that second
 //
 // Ranks are the processes that have steps, ordered by node and process: algo-1 is rank 0 if each
-// node has one process. Events of a process without steps belong to the first rank of its node.
+// node has one process. Events from a process without steps belong to the first rank on its node.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@
 
 namespace pitwall::imports {
 
-// Returns true if the file has the name of such a trace.
+// Returns true if the path is named like such a trace.
 bool IsJobTimeline(std::string_view file_name);
 
 // Reads files sequentially, in any order. Emits all samples at Finish. Not thread-safe.
@@ -48,8 +48,8 @@ class JobTimelineReader {
   JobTimelineReader(std::string name, SeriesIndex* out, const TraceLimits& limits = {})
       : name_(std::move(name)), out_(out), limits_(limits) {}
 
-  // Starts a file; `path` ends with its name. Returns InvalidArgument if the name is not a
-  // timeline's name.
+  // Starts a file. `path` ends with the file name. Returns InvalidArgument if it is not the name of
+  // a timeline.
   Status BeginFile(const std::string& path);
   // Reads the next bytes. Invalid events are skipped and counted. Returns InvalidArgument, with
   // file:line, if the file is not a trace or has no valid event. The reader then discards the file,
@@ -57,7 +57,7 @@ class JobTimelineReader {
   Status Feed(std::string_view bytes) { return document_->Feed(bytes); }
   Status EndFile();
   Status Finish();
-  // Skipped events of the last file.
+  // Skipped events in the last file.
   const lenient::SkippedRecords& skipped() const { return skipped_; }
 
  private:
@@ -73,7 +73,7 @@ class JobTimelineReader {
     std::set<Worker> workers;  // loader workers by second
 
     void AddValue(std::string_view metric, double value, int64_t time_ns);
-    // Adds all data of another object.
+    // Adds all data from another object.
     void Add(Traced other);
   };
   // Phase of the events with the same JSON pid in one file.

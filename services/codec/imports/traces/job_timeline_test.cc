@@ -232,7 +232,7 @@ TEST(JobTimelineReader, InvalidEvents_AreSkippedAndReportedWithLocation) {
             Cat(kFile, ":13:1: event ends before it begins"));
 }
 
-// The phase keeps its own times although an event inside it has no time.
+// The phase keeps its own times even if an event inside it has no time.
 TEST(JobTimelineReader, BeginOrEndWithoutTime_DoesNotEndOtherEvents) {
   const std::string head(kHead);
   const std::string inner = R"({"name":"b","ph":"B","pid":2,"ts":null},

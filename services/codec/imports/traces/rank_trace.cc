@@ -123,7 +123,7 @@ std::vector<Span> RankTrace::Spans() const {
     const Interval timed = step.on_device.value_or(Interval{step.start_ns, step.end_ns});
     spans.push_back({Span::Kind::kStep, "", timed.start_ns, timed.end_ns, step.step, step.mode});
   }
-  // A step comes after its phases, so that the phases are known when the step closes.
+  // A step is added after its phases, so the phases are known when the step closes.
   std::stable_sort(spans.begin(), spans.end(),
                    [](const Span& a, const Span& b) { return a.end_ns < b.end_ns; });
   return spans;
@@ -174,8 +174,7 @@ Status RankTrace::Write(int64_t rank, int64_t world_size, std::string_view name,
   options.world_size = world_size;
   options.max_metrics = kMaxMetrics;
   options.max_cells = size_t{1} << 24;
-  // A trace contains no information about the time that it does not cover, so states are not
-  // repeated.
+  // States are not repeated, because a trace contains no information about the time outside it.
   options.state_repeat_ns = INT64_MAX;
   steps::StepSeries series(options);
   absl::flat_hash_map<uint64_t, Schema> schemas;

@@ -1,5 +1,5 @@
-// Samples of one rank, computed from its traces by services/codec/steps, which converts spans to
-// per-step series everywhere.
+// Samples of one rank, computed from its traces. As everywhere, services/codec/steps converts spans
+// to per-step series.
 #pragma once
 
 #include <cstdint>
@@ -28,20 +28,20 @@ struct TracedStep {
   std::optional<Interval> on_device = std::nullopt;
 };
 
-// Accepts data in any order; Write evaluates all of it. Not thread-safe.
+// Accepts data in any order. Write evaluates all of it. Not thread-safe.
 class RankTrace {
  public:
   void AddStep(TracedStep step) { steps_.push_back(std::move(step)); }
   // Adds a span. Overlapping spans of a phase count only once. A gap of at most `gap_ns` between
-  // two spans counts too.
+  // two spans also counts.
   void AddPhase(std::string_view phase, int64_t start_ns, int64_t end_ns, int64_t gap_ns = 0);
-  // Adds time of an operator to the step in which it started. `device` is cpu or gpu.
+  // Adds operator time to the step in which the operator started. `device` is cpu or gpu.
   void AddOperator(std::string_view name, std::string_view device, int64_t start_ns,
                    int64_t taken_ns);
   // Adds a value with or without a step (steps::LoggedValue).
   void AddValue(steps::LoggedValue value) { values_.push_back(std::move(value)); }
 
-  // Adds all data of another object.
+  // Adds all data from another object.
   void Add(RankTrace other);
 
   // Sorts the steps by start. Call it after the last AddStep and before StepAt.
@@ -52,8 +52,8 @@ class RankTrace {
   int64_t StepAt(int64_t time_ns) const;
   bool empty() const { return steps_.empty() && phases_.empty() && values_.empty(); }
 
-  // Emits the rank's samples. A phase is split at the start and end of steps, because each step has
-  // its own part. Data dropped by StepSeries is logged under `name`. The object is empty
+  // Emits the rank's samples. A phase is split at the starts and ends of steps, because each step
+  // gets its own part. Data dropped by StepSeries is logged under `name`. The object is empty
   // afterwards.
   Status Write(int64_t rank, int64_t world_size, std::string_view name, SeriesIndex* out);
 

@@ -52,7 +52,7 @@ bool IsOnDevice(const ProfileEvent& event) { return StartsWith(event.plane, "/de
 
 bool IsUsed(const ProfileEvent& event) {
   if (!IsOnDevice(event)) return StartsWith(event.plane, "/host:CPU");
-  // A device's other lines show the same work again, by operator, module, or step.
+  // The other lines of a device repeat the same work by operator, module, or step.
   return StartsWith(event.line, "Stream") ||
          (StartsWith(event.plane, "/device:TPU") && event.line == "XLA Ops");
 }

@@ -1,4 +1,4 @@
-// Importer of TensorFlow and JAX profiles (`plugins/profile/RUN/HOST.xplane.pb`, or
+// Importer for TensorFlow and JAX profiles (`plugins/profile/RUN/HOST.xplane.pb`, or
 // `HOST.trace.json.gz` if there is no other file), which become samples with steps.
 //
 //   events on /host:CPU with step_num        steps: mode eval if the name contains eval, test, or
@@ -31,10 +31,10 @@
 
 namespace pitwall::imports {
 
-// Returns true if the file has the name of such a profile.
+// Returns true if the path is named like such a profile.
 bool IsTensorflowProfile(std::string_view file_name);
-// Returns the path of the binary form if `path` is a profile in text form, which has less data.
-// Otherwise returns "".
+// Returns the path of the binary form if `path` is a profile in text form, which has less data, and
+// "" otherwise.
 std::string XSpacePathFor(std::string_view path);
 
 struct ProfileLimits {
@@ -50,7 +50,7 @@ class TensorflowProfileReader {
   TensorflowProfileReader(std::string name, SeriesIndex* out, const ProfileLimits& limits = {})
       : name_(std::move(name)), out_(out), limits_(limits) {}
 
-  // Starts a file. Returns InvalidArgument if the name is not a profile's name.
+  // Starts a file. Returns InvalidArgument if it is not the name of a profile.
   Status BeginFile(const std::string& path);
   // Reads the next bytes. Invalid events are skipped and counted. Returns InvalidArgument, with
   // file and location, if the file is not a profile or has no valid event. The reader then discards

@@ -179,8 +179,8 @@ TEST(TensorflowProfileReader, ErrorsIncludeLocationAndCause) {
               HasSubstr("too many events in one input (limit 2)"));
   EXPECT_THAT(ReadProfiles({{"h.trace.json", "{\"traceEvents\":["}}).error,
               HasSubstr("h.trace.json:1:1: the trace is truncated"));
-  // A profile that is truncated or changed anywhere is an error or another profile, and never
-  // crashes the process.
+  // A profile with arbitrary truncation or changes results in an error or a different profile, but
+  // never in a crash.
   for (const std::string& whole : {Space(), Recorded("tensorflow_cpu.xplane.pb")}) {
     for (size_t cut = 1; cut < whole.size(); cut += 1 + whole.size() / 300) {
       (void)ReadProfiles({{"h.xplane.pb", whole.substr(0, cut)}});

@@ -142,7 +142,7 @@ Status TraceDocument::Take(char c) {
         state_ = object_ ? State::kAfterMember : State::kEnd;
         return OkStatus();
       }
-      // Appending writers leave two commas or none between events.
+      // Writers that append leave two commas or none between events.
       if (c == ',') {
         state_ = State::kEvent;
         return OkStatus();
@@ -168,7 +168,7 @@ Status TraceDocument::Finish() {
   if (state_ == State::kStart) return Error("not a trace: the file is empty");
   if (!had_events_) return Error(state_ == State::kLost ? kNoEvents : kCutShort);
   if (state_ == State::kLost) return OkStatus();
-  // Text without a closing bracket may be half an event.
+  // Text without a closing bracket may be an incomplete event.
   if (object_ || value_.reading()) return Lose(kCutShort);
   return OkStatus();
 }

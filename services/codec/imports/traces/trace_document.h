@@ -19,11 +19,11 @@ struct TraceLimits {
 };
 
 // Skips and counts invalid events: those that are not objects, are too long, or are rejected by the
-// reader, and the rest of the file after an error that destroys the structure. The closing bracket
-// of an array may be missing, because writers that crash do not write it. Not thread-safe.
+// reader, and the rest of the file after an error that breaks the structure. The closing bracket of
+// an array may be missing, because crashed writers do not write it. Not thread-safe.
 class TraceDocument {
  public:
-  // Receives the text of one event, which is an object; the text is valid during the call.
+  // Receives the text of one event, which is an object. The text is valid only during the call.
   // InvalidArgument skips the event, and any other error stops the reader. The parser prefixes both
   // with file and line.
   using OnEvent = std::function<Status(std::string_view json, uint32_t line)>;
@@ -31,7 +31,7 @@ class TraceDocument {
   // reader.
   using OnMember = std::function<Status(std::string_view key, std::string_view json)>;
 
-  // `wanted` returns true if a member is passed on; other members may have any length. `skipped` is
+  // `wanted` returns true for members to pass on. Other members may have any length. `skipped` is
   // not owned.
   TraceDocument(std::string name, OnEvent on_event, OnMember on_member,
                 std::function<bool(std::string_view key)> wanted, lenient::SkippedRecords* skipped,

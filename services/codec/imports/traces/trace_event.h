@@ -1,4 +1,4 @@
-// Parser of a single Chrome trace event.
+// Parser for a single Chrome trace event.
 #pragma once
 
 #include <cstdint>
@@ -15,15 +15,15 @@ namespace pitwall::imports {
 // profile or a machine.
 inline constexpr int64_t kFirstUnixTimeNs = 100'000'000'000'000'000;
 
-// Absent strings are empty. Numbers in place of strings (pid, tid, step_num) are converted to
+// Absent strings are empty. Numbers given instead of strings (pid, tid, step_num) are converted to
 // strings.
 struct TraceEvent {
   char phase = 0;  // M, X, B, or E
   std::string name, category, pid, tid;
   int64_t start_ns = 0;     // since the start of the trace's clock; for X, B, and E
   int64_t duration_ns = 0;  // for X
-  // InvalidArgument if the event has no valid times. Readers check this only for events that they
-  // use, because writers leave invalid times in others.
+  // InvalidArgument if the event has no valid times. Readers check the status only for events that
+  // they use, because writers leave invalid times in other events.
   Status times;
   // Arguments that are numbers, strings, or booleans.
   std::vector<std::pair<std::string, std::string>> args;

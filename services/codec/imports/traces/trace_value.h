@@ -1,4 +1,4 @@
-// Scanner for one JSON value of a Chrome trace, which finds the end of the value.
+// Scanner that finds the end of a JSON value in a Chrome trace.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace pitwall::imports {
 
-// Scanner for values that follow each other. Checks only the brackets. Not thread-safe.
+// Scanner for consecutive values. Checks only the brackets. Not thread-safe.
 class TraceValue {
  public:
   enum class Progress {

@@ -38,7 +38,7 @@ TEST(TraceValue, ScalarEndsBeforeSeparator) {
   EXPECT_EQ(value.text(), "12");
 }
 
-TEST(TraceValue, CutsLongTextAndDiscardsOtherText) {
+TEST(TraceValue, TruncatesLongTextAndDiscardsUnwantedText) {
   TraceValue value(3);
   EXPECT_EQ(ReadValue("[1234]", &value), Progress::kEnded);
   EXPECT_TRUE(value.too_long());

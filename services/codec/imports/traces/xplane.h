@@ -1,6 +1,6 @@
-// Reader of profiles stored by TensorFlow, JAX, and XLA (`HOST.xplane.pb`, an XSpace of the public
-// schema xplane.proto). They contain lines of events on planes, with one plane per device and one
-// for the host.
+// Reader for profiles stored by TensorFlow, JAX, and XLA (`HOST.xplane.pb`, an XSpace in the public
+// schema xplane.proto). Profiles contain lines of events on planes, with one plane per device and
+// one for the host.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct ProfileEvent {
 // Passes all events of a file to `take`. Skips and counts events that are invalid or rejected by
 // `take` with InvalidArgument, and the last plane of a truncated file. Returns InvalidArgument,
 // with `name` and the byte offset, if the file is not an XSpace or was truncated before its start
-// time. Returns other errors of `take`.
+// time. Returns other errors from `take`.
 Status ReadXSpace(std::string_view name, std::string_view bytes, lenient::SkippedRecords* skipped,
                   const std::function<Status(const ProfileEvent&)>& take);
 
