@@ -1,5 +1,4 @@
-// Reader of pitwall.actions, which contains the decisions of this executor and of all other
-// executors.
+// Reader for pitwall.actions, with the decisions of this executor and all other executors.
 #pragma once
 
 #include <atomic>
@@ -33,13 +32,13 @@ class ActionsTopic {
   // Adds committed records that have not been read yet to the index. The first call reads at most
   // the last `max_decisions` records of each partition. After an error, no thread may act, because
   // decisions may be missing. Returns FailedPrecondition with a message that starts with
-  // "log_truncated" if the topic is not the topic that this process, or an earlier process on this
-  // node, read before.
+  // "log_truncated" if this process, or an earlier process on this node, previously read a
+  // different topic.
   Status ReadAll();
   // Reads only the partitions that may contain decisions about these jobs.
   Status ReadOf(const std::set<std::string>& jobs);
   // Returns the event time up to which issues may have been decided in a lost log. Issues that
-  // started at or before this time are affected. INT64_MIN: no such issues.
+  // started at or before this time are affected. Returns INT64_MIN if there are none.
   int64_t floor_ns() const { return floor_ns_; }
   // Permanently stops reading. May be called from another thread.
   void Stop() { stop_ = true; }

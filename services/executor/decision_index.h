@@ -1,5 +1,4 @@
-// Index of the decisions in all partitions. The index ensures that each action happens at most
-// once.
+// Index of the decisions in all partitions. It ensures that each action happens at most once.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +12,7 @@
 
 namespace pitwall::executor {
 
-// Returns the outcome record of a live decision, which is either done or refused by the target. A
+// Returns the outcome record of a live decision, which is either kDone or the target's refusal. A
 // decision has exactly one outcome, so both kinds of records have the same ID. A refusal that
 // precedes the decision has a different ID.
 ActionEvent OutcomeOf(const ActionEvent& decision, ActionEventType type);
@@ -38,8 +37,7 @@ class DecisionIndex {
   bool Refused(std::string_view issue, ActionMode mode) const;
   // Returns true if the index contains the outcome of a live decision.
   bool Done(std::string_view issue) const;
-  // Reserves a live action on the job. Returns "" on success, or the limit that prevents the
-  // action.
+  // Reserves a live action on the job. Returns "" on success, or the limit that blocked the action.
   std::string Reserve(std::string_view issue, std::string_view job, int64_t time_ns);
   // Cancels a reservation if the decision was not committed.
   void Release(std::string_view issue);

@@ -45,8 +45,7 @@ class LogExecutor final : public Executor {
       config.partitions = partitions;
       RETURN_IF_ERROR(log_->EnsureTopic(options_.actions_topic, config));
     }
-    // Create the committers first, because this fences an older executor before its last decisions
-    // are read.
+    // Create the committers first to fence an older executor before its last decisions are read.
     for (int32_t p = 0; p < partitions; ++p) {
       workers_.push_back(std::make_unique<PartitionWorker>(clock_, log_, &targets_, &options_,
                                                            &index_, &decisions_, &counters_, p));

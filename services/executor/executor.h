@@ -46,16 +46,16 @@ namespace pitwall::executor {
 enum class PolicyMode { kOff, kDryRun, kLive };
 
 struct Policy {
-  // Glob over "pack/group/alert" with * and ?, where * also matches slashes. The first matching
+  // Glob for "pack/group/alert" with ? and * (which also matches slashes). The first matching
   // policy applies.
   std::string rule;
   PolicyMode mode = PolicyMode::kDryRun;
-  // Maximum time after the signal during which the executor checks the effect.
+  // Maximum time after the signal for checking its effect.
   int64_t grace_ns = 30 * kNanosPerSecond;
 };
 
-// Jobs that the executor never stops, regardless of policies. The fields are globs. All fields that
-// are set must match.
+// Jobs that the executor never stops, regardless of policies. Fields are globs. All nonempty fields
+// must match.
 struct Exempt {
   std::string job;             // job ID or name
   std::string namespace_name;  // namespace of the job's reference
@@ -67,8 +67,8 @@ struct ExecutorOptions {
   std::string actions_topic = "pitwall.actions";
   std::string telemetry_topic = "pitwall.telemetry";  // receives the end of stopped jobs
   std::string group = "pitwall-executor";  // prefix of the node's consumer group: <group>-<node>
-  // Policies in order of precedence. A rule without a policy gets a dry run if the issue's labels
-  // contain action="stop". Otherwise, the executor does not act.
+  // Policies in order of precedence. If no policy matches a rule, the executor performs a dry run
+  // for issues with the label action="stop" and ignores all others.
   std::vector<Policy> policies;
   std::vector<Exempt> exempt;
   std::string node;  // if empty, the host name is used
@@ -79,7 +79,7 @@ struct ExecutorOptions {
   // If true, jobs without a target belong to another executor and are skipped. If false, such jobs
   // are refused.
   bool others_elsewhere = false;
-  // Maximum number of live actions over all jobs per window of event time. Each job gets at most
+  // Maximum number of live actions across all jobs per window of event time. Each job gets at most
   // one live action per cool-down.
   int budget = 5;
   int64_t budget_window_ns = int64_t{3600} * kNanosPerSecond;
@@ -87,8 +87,8 @@ struct ExecutorOptions {
   // Maximum number of decisions in memory. At startup, the executor reads at most this number of
   // records from the end of each pitwall.actions partition.
   size_t max_decisions = 100'000;
-  // If true, the executor resumes once although the log of decisions was deleted, replaced, or
-  // truncated. From then on, issues that started before this start of the executor are refused.
+  // If true, the executor resumes once even if the decision log was deleted, replaced, or
+  // truncated. It then refuses issues that started before the executor did.
   bool accept_log_reset = false;
 };
 
@@ -101,8 +101,8 @@ struct ExecutorCounters {
 // borrowed.
 class Executor {
  public:
-  // Returns InvalidArgument if a policy has no rule, an exemption matches every job, or the budget
-  // is negative.
+  // Returns InvalidArgument if a policy does not name a rule, an exemption matches every job, or
+  // the budget is negative.
   static StatusOr<std::unique_ptr<Executor>> Make(Clock* clock, Log* log, ProcessControl* processes,
                                                   ExecutorOptions options);
   virtual ~Executor() = default;  // stops the executor

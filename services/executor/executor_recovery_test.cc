@@ -1,4 +1,4 @@
-// Tests of commits with an unknown result. The executor reads the log and never signals twice.
+// Tests for commits with an unknown result. The executor reads the log and never signals twice.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -182,8 +182,8 @@ TEST_F(ExecutorRecoveryTest, HealthReportsPausedPartition) {
   EXPECT_THAT(processes_.signals(), ElementsAre(17));
 }
 
-// Another executor of this node decides the issue while the result of this executor's commit is
-// unknown.
+// Another executor on this node decides the issue while this executor does not know the result of
+// its commit.
 TEST_F(ExecutorRecoveryTest, DecisionOfAnotherExecutor_IsNotRepeated) {
   processes_.Run(17, 170);
   RunUnsure();

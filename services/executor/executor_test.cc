@@ -277,7 +277,7 @@ TEST_F(ExecutorTest, BudgetIsSharedAndCoolDownIsPerJob) {
   Pass([&] { return Actions().size() == 3 * 2 + 5; });
   EXPECT_EQ(processes_.signals().size(), 3U);
   EXPECT_EQ(executor_->counters().refused.value(), 5U);
-  // An action of another rule on the same job waits for the cool-down, regardless of the budget.
+  // An action by another rule on the same job waits for the cool-down, regardless of the budget.
   executor_.reset();
   options.budget = 100;
   Run(options);
@@ -387,8 +387,8 @@ TEST_F(ExecutorTest, StopRecordsPendingOutcome) {
   EXPECT_EQ(Actions()[1].effect, "SIGTERM sent; the executor stopped before it observed an effect");
 }
 
-// A new executor starts before the old executor stops. Each executor fences the other in turn and
-// does not repeat the other's actions.
+// A new executor starts before the old executor stops. The two fence each other, and neither
+// repeats the other's actions.
 TEST_F(ExecutorTest, TwoExecutorsOfOneNode_SignalOnce) {
   processes_.Run(17, 170);
   Run(Options());
@@ -405,7 +405,7 @@ TEST_F(ExecutorTest, TwoExecutorsOfOneNode_SignalOnce) {
   EXPECT_EQ(Actions().size(), 2U);
 }
 
-// Decisions by executors of other nodes also count, although they are read only before a new
+// Decisions by executors on other nodes also count, even though they are read only before a new
 // decision.
 TEST_F(ExecutorTest, DecisionOfAnotherNode_IsNotRepeated) {
   processes_.Run(17, 170);

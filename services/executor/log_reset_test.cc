@@ -1,5 +1,5 @@
-// Tests of logs that were deleted, recreated, or truncated. The executor neither acts on old issues
-// nor misses new issues.
+// Tests for logs that were deleted, recreated, or truncated. The executor neither acts on old
+// issues nor misses new issues.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -13,8 +13,8 @@ constexpr size_t kPollRecords = 500;
 constexpr size_t kPollBytes = size_t{2} << 20;
 constexpr int64_t kPollNs = kNanosPerSecond;
 constexpr int64_t kRetryNs = kNanosPerSecond;
-// Maximum number of candidates per decision, which only a flood of issues can reach. At this limit,
-// the worker decides before it reaches the end of the log.
+// Maximum number of candidates per decision round. Only a flood of issues can reach it. At this
+// limit, the worker decides before it reaches the end of the log.
 constexpr size_t kMaxCandidates = 10'000;
 
 std::string GroupOf(const ExecutorOptions& options) {
@@ -161,7 +161,7 @@ Status PartitionWorker::Step() {
   }
   executed_.CheckEffects();
   if (candidates_.size() == 0 && committed_stops_.empty()) {
-    // The position may be stored late, because no other state depends on the position.
+    // The position may be stored late, because no other state depends on it.
     if (reader_.IsCommitDue()) RETURN_IF_ERROR(committer_.Apply({}, reader_.position()));
     return OkStatus();
   }

@@ -42,7 +42,7 @@ class PartitionWorker {
   // Takes over the partition from any other executor of this node. The other executor's commits
   // fail until that executor takes over the partition again.
   Status Fence();
-  // `unfinished` contains live decisions of an earlier process whose outcome is unknown. The worker
+  // `unfinished` contains live decisions from an earlier process with unknown outcomes. The worker
   // checks and records their effect, but does not execute them again.
   Status Open(std::vector<ActionEvent> unfinished);
   // Pauses actions for the given reason until the decisions can be read. Must be called after Open.
@@ -76,7 +76,7 @@ class PartitionWorker {
   std::thread thread_;
   std::atomic<bool> stop_{false};
 
-  // The following members are used only by the worker's thread.
+  // Only the worker's thread uses the following members.
   IssueReader reader_;
   StopRequests requests_;
   StopOutcomes outcomes_;

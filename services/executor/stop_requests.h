@@ -1,4 +1,4 @@
-// Stop requests from users in pitwall.actions, presented to a worker as issue events.
+// User stop requests from pitwall.actions, presented to a worker as issue events.
 #pragma once
 
 #include <memory>
@@ -14,14 +14,14 @@
 
 namespace pitwall::executor {
 
-// Returns the event that policies evaluate and that decisions refer to. The event's ID is the ID of
-// the request.
+// Returns the event for policies to evaluate and decisions to reference. Its ID is the request's
+// ID.
 IssueEvent EventOfRequest(const ActionEvent& request);
 
 // Unexpired stop requests for one worker. Reading starts at the last records of each partition, so
-// that a restarted worker does not miss requests. This topic and the workers' topic may have
-// different numbers of partitions: worker w of n reads partitions w, w + n, … The caller must keep
-// track of the requests that were already decided. Not thread-safe. The clock and log are borrowed.
+// a restarted worker does not miss requests. This topic and the workers' topic may have different
+// numbers of partitions: worker w of n reads partitions w, w + n, … The caller must track which
+// requests were already decided. Not thread-safe. The clock and log are borrowed.
 class StopRequests {
  public:
   static constexpr int64_t kReadBack = 1000;  // records to read from each partition at startup

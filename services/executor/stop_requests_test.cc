@@ -1,4 +1,4 @@
-// Tests of user stop requests under the executor's policies.
+// Tests for user stop requests under the executor's policies.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -98,7 +98,7 @@ TEST_F(StopRequestsTest, ReadsRequestsOfEveryPartition) {
   EXPECT_THAT(processes_.signals(), ElementsAre(7));
 }
 
-// Earlier requests are not read again, because they have either expired or been decided.
+// Earlier requests are not reread, because they have either expired or been decided.
 TEST_F(StopRequestsTest, RecreatedTopicIsReadFromStart) {
   Run(Policies(PolicyMode::kLive));
   ActionEvent old = Request("request-0");

@@ -58,7 +58,7 @@ std::string MessageOf(const HttpReply& reply) {
   return TerminalLine(message);
 }
 
-// Returns OK for 2xx, and otherwise an error with the reason why the call failed.
+// Returns OK for 2xx, or an error with the reason for the failure.
 Status Fault(const HttpReply& reply, std::string_view verb, const JobReference& r) {
   if (reply.status >= 200 && reply.status < 300) return OkStatus();
   const std::string text =
@@ -248,7 +248,7 @@ StatusOr<bool> KubernetesTarget::IsOfPod(const JobReference& r, std::string_view
     if (!in->status().ok()) return Annotate(in->status(), "response to list pods");
     if (found) return true;
     if (next.empty()) return false;
-    // The token for the server must consist of letters, digits, and base64 characters.
+    // The server's token must consist of letters, digits, and base64 characters.
     if (next.find_first_of(" &#?/") != next.npos)
       return Internal("list pods: malformed continue token");
   }

@@ -21,7 +21,7 @@ struct KubernetesOptions {
   std::string token_file;  // read for every call, because the kubelet rotates the token
   std::string cluster;     // cluster name in references; "" matches all clusters
   bool delete_objects = false;
-  // If true and the annotation is missing, the owner is searched for among the object's pods.
+  // If true and the annotation is missing, the target looks for the owner among the object's pods.
   // Requires permission to list pods.
   bool list_pods = false;
   CallLimits limits;
@@ -30,8 +30,7 @@ struct KubernetesOptions {
 // Handles references of platform "kubernetes". Acts only on the object with the uid in the
 // reference. The uid is a precondition of the call itself. Required permissions: get and patch (or
 // delete) for these kinds in the namespaces of the jobs. Check sends the call to the API server
-// with
-// dryRun=All, so that missing permissions are reported before a decision.
+// with dryRun=All, so missing permissions are reported before a decision.
 //
 // Thread-safe. The clock and transport are borrowed. The transport must trust the server's
 // certificate.

@@ -133,8 +133,7 @@ class LinuxProcessControl final : public ProcessControl {
       return ErrnoStatus(open_error, Cat("process ", process.pid));
     }
     // The handle refers to the process that had the pid when the handle was opened. The requested
-    // process has kept this pid since its start. If the requested process exists now, the handle
-    // therefore refers to it.
+    // process has had this pid since it started, so the handle refers to it if it still exists.
     Status status = Check(process);
     if (status.ok() && (fd >= 0 ? PidfdSignal(fd, SIGTERM) : kill(pid, SIGTERM)) != 0) {
       status = errno == ESRCH ? NotFound(Cat("process ", process.pid, " is gone"))

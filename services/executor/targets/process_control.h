@@ -40,17 +40,16 @@ enum class ProcessState {
 class ProcessControl {
  public:
   virtual ~ProcessControl() = default;
-  // Returns the state of the process. Unavailable: the state cannot be read and is therefore
-  // unknown.
+  // Returns the state of the process, or Unavailable if the state cannot be read.
   virtual StatusOr<ProcessState> Look(const ProcessIdentity& process) = 0;
-  // Sends SIGTERM to exactly this process. NotFound: the process has exited or was replaced.
-  // Unavailable: the process state cannot be read. PermissionDenied: the executor lacks the
-  // permission, or the owner is different. If an error is returned, no signal was sent.
+  // Sends SIGTERM to exactly this process. Returns NotFound if the process has exited or was
+  // replaced, Unavailable if its state cannot be read, and PermissionDenied if the executor lacks
+  // permission or the owner differs. After an error, no signal was sent.
   virtual Status Terminate(const ProcessIdentity& process) = 0;
 };
 
-// Uses /proc and pidfd. The identity is checked on the handle that is then signaled, so the pid
-// cannot be reused in between. (On kernels before 5.3, kill is called immediately after the check.)
+// Uses /proc and pidfd. The identity check and the signal use the same handle, so the pid cannot be
+// reused in between. (On kernels before 5.3, kill is called immediately after the check.)
 std::unique_ptr<ProcessControl> MakeLinuxProcessControl();
 // Returns the start time of a live process in clock ticks, for use in references. Returns NotFound
 // if the process does not exist.

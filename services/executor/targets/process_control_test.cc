@@ -77,7 +77,7 @@ TEST(LinuxProcessControl, TerminatesOnlyMatchingProcess) {
   const ProcessIdentity identity = child.Identity();
   EXPECT_EQ(*control->Look(identity), ProcessState::kRunning);
   ASSERT_TRUE(control->Terminate(identity).ok());
-  // The child is a zombie until it is reaped. A zombie counts as gone.
+  // The child is a zombie until it is reaped. A zombie counts as exited.
   siginfo_t info{};
   waitid(P_PID, static_cast<id_t>(child.pid()), &info, WEXITED | WNOWAIT);
   EXPECT_EQ(*control->Look(identity), ProcessState::kGone);
@@ -122,8 +122,8 @@ TEST(LinuxProcessControl, NeverSignalsInitOrItself) {
   EXPECT_FALSE(control->Terminate({-1, "n", 0, ""}).ok());
 }
 
-// Issue 26, F3: a process whose state cannot be read counts neither as gone nor as a process of
-// another owner.
+// Issue 26, F3: a process with an unreadable state counts neither as exited nor as owned by someone
+// else.
 TEST(LinuxProcessControl, NoFileDescriptors_StateIsUnavailable) {
   const auto control = MakeLinuxProcessControl();
   Child child;

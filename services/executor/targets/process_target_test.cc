@@ -1,5 +1,5 @@
-// Tests of jobs with several processes. The executor signals all processes, and the job has stopped
-// once all processes have exited.
+// Tests for jobs with several processes. The executor signals all processes, and the job has
+// stopped once all processes have exited.
 #include "services/executor/targets/process_target.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Tests of stops over HTTP with scripted replies. tests/kube uses a real API server.
+// Tests for stops over HTTP with scripted replies. tests/kube uses a real API server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -133,8 +133,8 @@ TEST_F(KubernetesTargetTest, SuspendsPyTorchJobAndDeletesIfConfigured) {
   EXPECT_THAT(http_.calls.back().body, HasSubstr(R"("preconditions":{"uid":"u-1"})"));
 }
 
-// With a body, the server ignores query options, so a dry run that is requested by a query option
-// would delete the object.
+// If the request has a body, the server ignores query options. A dry run requested through a query
+// option would then delete the object.
 TEST_F(KubernetesTargetTest, DeletionSendsDryRunInBody) {
   http_.Answer(200, JobText("u-1", "", ""));
   KubernetesTarget target = Target(true);

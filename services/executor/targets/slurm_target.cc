@@ -43,8 +43,8 @@ std::string FirstLine(std::string_view text) {
   return TerminalLine(text.substr(0, std::min<size_t>(text.find('\n'), 300)));
 }
 
-// Returns the first line of the error output. Omits the program's name because messages already
-// contain it.
+// Returns the first line of the error output without the program's name, which messages already
+// contain.
 std::string ErrorOf(const CommandResult& result) {
   std::string_view text = Trim(result.errors);
   for (const std::string_view prefix : {"scancel: ", "scontrol: ", "error: "}) {

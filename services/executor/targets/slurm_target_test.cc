@@ -129,7 +129,7 @@ TEST_F(SlurmTargetTest, FailedStop_ReportsReason) {
                   .ok());
   EXPECT_EQ(stop(1, "scancel: error: Unable to contact slurm controller\n").status().code(),
             absl::StatusCode::kUnavailable);
-  // The job has a different user after the decision.
+  // The job belongs to a different user after the decision.
   slurm_.Shows("RUNNING", "bob(1001)");
   EXPECT_EQ(target_.Stop(Decision()).status().code(), absl::StatusCode::kPermissionDenied);
 }

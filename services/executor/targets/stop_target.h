@@ -1,5 +1,5 @@
-// Ways to stop a job. The job's reference selects the target: a process on this node, a Kubernetes
-// object, a Slurm job, or a call to a program of the administrator.
+// Targets for stopping jobs. The job's reference selects the target: a process on this node, a
+// Kubernetes object, a Slurm job, or a call to an administrator's program.
 //
 // Requirements for an implementation:
 //  * Check has no side effects. It refuses the stop if the job is not the job in the reference
@@ -60,7 +60,7 @@ class StopTarget {
   virtual void Cancel() {}
 };
 
-// Targets of one executor, in the order in which they are tried. The targets are borrowed.
+// Targets of one executor, in the order they are tried. The targets are borrowed.
 class StopTargets {
  public:
   // If `others_elsewhere` is true, jobs that no target claims belong to another executor and are

@@ -1,5 +1,5 @@
-// Target for jobs that an administrator's program stops. A signed POST request contains the job and
-// the reason. The reply contains the result.
+// Target for jobs that an administrator's program stops. Sends the job and the reason in a signed
+// POST request. The reply contains the result.
 #pragma once
 
 #include <map>
@@ -25,8 +25,8 @@ struct WebhookTargetOptions {
 };
 
 // The body is the decision as a CloudEvent, io.pitwall.action.decided, with the rule, the evidence,
-// and the job's owner and reference. The header webhook-id contains the decision's ID, which is the
-// same for all attempts, so that a receiver can ignore duplicates. The receiver replies 200 with
+// and the job's owner and reference. The webhook-id header contains the decision's ID. It is the
+// same for all attempts, so a receiver can ignore duplicates. The receiver replies 200 with
 // {"result": "done"} or {"result": "refused"}, and optionally {"reason": "…"}. Any other reply is a
 // failure. The receiver must check that the owner may stop the job, because the job's clients
 // supply the reference.

@@ -12,11 +12,11 @@
 namespace pitwall::executor {
 namespace {
 
-// Returns the record about an action for the job's telemetry. The record is committed in one
-// transaction with the action, so it is sent exactly once. A decision announces the end of the job,
-// so that subsequent process exits do not count as failures. A refusal withdraws the announcement.
-// The outcome of the action ends the job (time-model.md, section 4). The source makes no promises,
-// so no watermark waits for it. Its boot ID is the action's ID.
+// Returns the job telemetry record for an action. The record is committed in one transaction with
+// the action, so it is sent exactly once. A decision announces the end of the job, so that
+// subsequent process exits do not count as failures. A refusal withdraws the announcement. The
+// outcome of the action ends the job (time-model.md, section 4). The source makes no promises, so
+// no watermark waits for it. Its boot ID is the action's ID.
 OutgoingRecord StopNotice(const ActionEvent& action, const ExecutorOptions& options,
                           int64_t now_ns) {
   Batch batch;

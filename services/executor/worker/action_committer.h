@@ -43,8 +43,7 @@ class ActionCommitter {
   void AddRecords(const ActionEvent& action, Commit* commit) const;
   // Updates the index, the outcomes, and the counters.
   void NoteCommit(const ActionEvent& action);
-  // Reads the decisions back, so that a later start detects whether the log that contains them was
-  // lost.
+  // Reads the decisions back, so that a later start can detect the loss of their log.
   void ReadBack(const std::vector<ActionEvent>& actions);
 
   Clock* const clock_;

@@ -19,11 +19,11 @@ class ExecutedStops {
  public:
   ExecutedStops(const Clock* clock, StopOutcomes* outcomes) : clock_(clock), outcomes_(outcomes) {}
 
-  // Stops the job, and checks the effect from now on. Requires a live decision that is committed.
+  // Stops the job and starts checking the effect. Requires a committed live decision.
   void Execute(const StopDecision& decision);
-  // Checks the stops that are due, and finishes those that had an effect or whose grace has ended.
+  // Checks the stops that are due. Finishes a stop if it took effect or its grace period has ended.
   void CheckEffects();
-  // Finishes all stops because the executor stops.
+  // Finishes all stops because the executor is shutting down.
   void Abandon();
   bool empty() const { return watched_.empty(); }
 

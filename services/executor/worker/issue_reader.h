@@ -1,4 +1,4 @@
-// Reader of one partition of pitwall.issues.
+// Reader for one partition of pitwall.issues.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace pitwall::executor {
 
-// Reader with the position that the worker commits. Detects a replaced log
+// Reader that tracks the position for the worker to commit. Detects a replaced log
 // (docs/decisions/0022-store-a-log-mark-with-each-position.md). Not thread-safe, except Interrupt.
 // All pointers are borrowed.
 class IssueReader {
@@ -27,7 +27,7 @@ class IssueReader {
 
   // Opens the partition at the committed position, or at the end on the first start.
   Status Open();
-  // Returns to the committed position. Returns whether this worker made the last commit.
+  // Rewinds to the committed position. Returns true if this worker made the last commit.
   StatusOr<bool> Rewind();
   Status Poll(size_t max_records, size_t max_bytes, int64_t wait_ns, std::vector<Record>* records);
   // Marks the record as read.
@@ -35,16 +35,16 @@ class IssueReader {
   int64_t position() const { return reader_->position(); }
   StatusOr<int64_t> EndOffset() { return reader_->EndOffset(); }
   // Resumes at the end of a replaced log. `before` is the reader's position in the previous log.
-  // Returns whether the log was replaced.
+  // Returns true if the log was replaced.
   StatusOr<bool> FollowReplaced(int64_t before);
   // Ends a blocked Poll. May be called from another thread.
   void Interrupt() { reader_->Interrupt(); }
 
-  // Returns the metadata of the next commit of a position.
+  // Returns the metadata for the next position commit.
   std::string NextCommit();
   // Handles a successful commit. `next_offset` is negative if the commit had no position.
   void NoteCommit(int64_t next_offset);
-  // Returns whether the position has changed and the last commit is old enough for the next one.
+  // Returns true if the position has changed and the next commit is due.
   bool IsCommitDue() const;
 
  private:

@@ -1,4 +1,4 @@
-// Candidates for a stop in one partition.
+// Stop candidates in one partition.
 #pragma once
 
 #include <cstddef>
@@ -36,9 +36,9 @@ class StopCandidates {
   void Clear() { issues_.clear(); }
   size_t size() const { return issues_.size(); }
 
-  // Returns the decisions on all candidates, in the order of event time. The index keeps a
-  // reservation for each live decision. The candidates are kept. Returns an error if the decisions
-  // of other executors cannot be read.
+  // Returns the decisions on all candidates, in order of event time. The index keeps a reservation
+  // for each live decision. Candidates are not removed. Returns an error if the decisions of other
+  // executors cannot be read.
   StatusOr<std::vector<StopDecision>> Decide();
 
  private:

@@ -16,7 +16,7 @@ class StopCandidatesTest : public ExecutorTest {
     EXPECT_TRUE(log_.EnsureTopic("pitwall.actions", {2, false, -1}).ok());
     EXPECT_TRUE(decisions_.ReadAll().ok());
   }
-  // Returns an issue of a job on the fake platform.
+  // Returns an issue for a job on the fake platform.
   static IssueEvent IssueOf(const std::string& job, uint64_t sequence = 1) {
     IssueEvent event = Issue(job, 17, sequence);
     event.reference.platform = "p";

@@ -1,4 +1,4 @@
-// Decision on a stop.
+// Decision about a stop.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 
 namespace pitwall::executor {
 
-// Decision to stop a job, or its refusal.
+// Decision to stop a job or to refuse the stop.
 struct StopDecision {
   ActionEvent action;
   StopTarget* target = nullptr;  // borrowed; null if this executor has no target for the job
   int64_t grace_ns = 0;          // period during which the effect is checked
-  // Returns whether the target must stop the job once the decision is committed.
+  // Returns true if the target must stop the job once the decision is committed.
   bool live() const {
     return action.type == ActionEventType::kDecided && action.mode == ActionMode::kLive;
   }

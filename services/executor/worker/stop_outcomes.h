@@ -11,7 +11,7 @@
 
 namespace pitwall::executor {
 
-// Outcomes that wait for their commit. Not thread-safe.
+// Outcomes waiting to be committed. Not thread-safe.
 class StopOutcomes {
  public:
   // Adds the outcome of a decision. `stopped` is true if the action ended the job.
@@ -20,9 +20,9 @@ class StopOutcomes {
   void Refuse(const ActionEvent& decision, std::string_view reason);
 
   const std::vector<ActionEvent>& pending() const { return pending_; }
-  // Returns whether the action is an outcome that ended its job and that is not committed yet.
+  // Returns true if the action is an uncommitted outcome that ended its job.
   bool EndsJob(const ActionEvent& action) const { return stopped_.contains(action.id); }
-  // Handles the commit of any action of the worker.
+  // Handles the commit of any of the worker's actions.
   void NoteCommit(const ActionEvent& action) { stopped_.erase(action.id); }
   // Drops all pending outcomes after their commit.
   void Clear() { pending_.clear(); }

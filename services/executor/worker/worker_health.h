@@ -19,13 +19,13 @@ class WorkerHealth {
     MutexLock lock(&mutex_);
     status_ = status;
   }
-  // Reports for a limited time that the log of issues was replaced.
+  // Reports for a limited time that the issue log was replaced.
   void NoteReset(std::string text, int64_t now_ns) {
     MutexLock lock(&mutex_);
     notice_.Set(std::move(text), now_ns);
   }
-  // Returns the error of the last step. If the step succeeded, returns the notice of a replaced log
-  // while it is shown.
+  // Returns the error of the last step. If the step succeeded, returns the notice about a replaced
+  // log until the notice expires.
   Status Read(int64_t now_ns) const {
     MutexLock lock(&mutex_);
     return status_.ok() ? notice_.Read(now_ns) : status_;
