@@ -1,4 +1,4 @@
-// Time of an evaluation: its position on the rule's clock, its event time, step, and attempt.
+// Evaluation time: position on the rule's clock, event time, step, and attempt.
 #pragma once
 
 #include <cstdint>

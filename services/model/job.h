@@ -6,7 +6,7 @@
 
 namespace pitwall {
 
-// Reference that actions use to find a job on its platform. Empty fields are unknown.
+// Reference for actions to find a job on its platform. Empty fields are unknown.
 struct JobReference {
   std::string platform;  // kubernetes, slurm, process
   std::string cluster;
@@ -14,7 +14,7 @@ struct JobReference {
   std::string kind;  // Job, PyTorchJob, …; for platform "process": "pid"
   std::string name;
   // For platform "process": <pid>@<node>/<process start time>, followed by +<pid>/<start time> for
-  // each further process of the job on that node.
+  // each additional process of the job on that node.
   std::string uid;
   std::string queue;
   friend bool operator==(const JobReference&, const JobReference&) = default;

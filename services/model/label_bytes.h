@@ -7,8 +7,8 @@
 
 namespace pitwall {
 
-// Returns the total size of names and values plus a constant per label. The result does not depend
-// on the machine.
+// Returns the total size of the names and values, plus a constant per label. The result does not
+// depend on the machine.
 inline size_t LabelBytes(const Labels& labels) {
   constexpr size_t kOverhead = 64;  // overhead of two strings
   size_t bytes = 0;

@@ -21,8 +21,8 @@ struct Label {
   friend auto operator<=>(const Label&, const Label&) = default;
 };
 
-// Immutable once built, except through assignment. Copies share the labels and cache the hash, so a
-// copy only increments a reference count. The metric name is the label __name__.
+// Immutable once built, except by assignment. Copies share the labels and cache the hash, so a copy
+// only increments a reference count. The metric name is the label __name__.
 class Labels {
  public:
   Labels() = default;
@@ -37,7 +37,7 @@ class Labels {
   }
   ~Labels() = default;
   // Sorts labels by name. Drops labels with empty values, which PromQL treats as absent. If a name
-  // occurs several times, the last one is kept.
+  // occurs several times, the last label is kept.
   static Labels FromPairs(std::vector<Label> pairs);
 
   // Returns the value, or "" if the label is absent.
@@ -50,7 +50,7 @@ class Labels {
   const Label* begin() const { return pairs_.get(); }
   const Label* end() const { return begin() + size_; }
 
-  // These functions return copies with one label set (an empty value removes it), with only
+  // The following functions return copies with one label set (an empty value removes it), with only
   // `names`, without `names`, or without __name__.
   Labels With(std::string_view name, std::string_view value) const;
   Labels Keep(std::span<const std::string> names) const;

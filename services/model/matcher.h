@@ -1,4 +1,4 @@
-// Label matchers of a selector: =, !=, =~, !~. Regular expressions use RE2 and are anchored at both
+// Label matchers in a selector: =, !=, =~, !~. Regular expressions use RE2 and are anchored at both
 // ends as in PromQL.
 #pragma once
 
@@ -20,7 +20,7 @@ enum class MatchOp { kEqual, kNotEqual, kRegex, kNotRegex };
 
 class Matcher {
  public:
-  // Creates a matcher. InvalidArgument, with RE2's message, if the pattern is malformed.
+  // Creates a matcher. Returns InvalidArgument with RE2's message if the pattern is malformed.
   static StatusOr<Matcher> Make(std::string_view label, MatchOp op, std::string_view value);
   bool Matches(std::string_view value) const;
   const std::string& label() const { return label_; }
@@ -41,7 +41,7 @@ struct Selector {
   std::vector<Matcher> matchers;
 
   bool Matches(const Labels& labels) const;
-  // Returns the metric name if a matcher fixes it with '=', or "".
+  // Returns the metric name if a matcher specifies it with '=', or "".
   std::string_view MetricName() const;
   // Returns the canonical text with sorted matchers. Equal selectors have equal keys.
   std::string Key() const;

@@ -99,7 +99,7 @@ TEST(SchemaId, DependsOnStreamOrderAndKind) {
   EXPECT_EQ(SchemaId(0, ab), SchemaId(0, ab));
 }
 
-// Windows start and end at pane boundaries, regardless of their lengths, and there are no other
+// Windows start and end at pane boundaries, regardless of the window length, and there are no other
 // boundaries.
 TEST(PaneGrid, EveryWindowConsistsOfWholePanes) {
   for (const int64_t interval : {1, 7, 10}) {

@@ -31,8 +31,8 @@ bool IsPod(std::string_view text) {
          std::all_of(text.begin(), text.end(), IsPodChar);
 }
 
-// Parses "kubepods-burstable-pod1234_5678.slice" (systemd) or "pod1234-5678" (cgroupfs) to
-// "1234-5678".
+// Returns "1234-5678" for "kubepods-burstable-pod1234_5678.slice" (systemd) and "pod1234-5678"
+// (cgroupfs).
 std::string PodOfGroup(std::string_view name) {
   if (EndsWith(name, ".slice")) name.remove_suffix(6);
   if (StartsWith(name, "kubelet-")) name.remove_prefix(8);
@@ -44,7 +44,7 @@ std::string PodOfGroup(std::string_view name) {
   if (!StartsWith(name, "pod")) return "";
   std::string pod(name.substr(3));
   std::replace(pod.begin(), pod.end(), '_', '-');
-  // Matches a UUID or the hash of a static pod. Other cgroups of the kubelet have different names.
+  // Matches a UUID or the hash of a static pod. The kubelet's other cgroups have different names.
   return pod.size() >= 32 && IsPod(pod) ? pod : "";
 }
 

@@ -1,4 +1,4 @@
-// Owner of a job as a string: "uid:1000" or "pod:<UID of a Kubernetes pod>"; "" is unknown.
+// Owner of a job as a string: "uid:1000", "pod:<UID of a Kubernetes pod>", or "" if unknown.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ std::string OwnerOf(int64_t uid, std::string_view pod);
 Status CheckOwner(std::string_view owner);
 
 // Returns the pod of a process from the text of its /proc/<pid>/cgroup, or "". Considers only
-// cgroups below those of the kubelet because users can create cgroups with arbitrary names.
+// cgroups below the kubelet's, because users can create cgroups with arbitrary names.
 std::string PodOfCgroup(std::string_view text);
 
 // Returns a short name for metrics: root, user, pod, or unknown.

@@ -1,9 +1,9 @@
 // Position of a sample on its clock.
 //
 // The engine works on int64 positions. On the time clock, a position is event time in Unix
-// nanoseconds. On the step clock, step s is at s * kStepUnit, as if one step took one second.
-// Durations written as plain numbers, rates per step, a look-back of 1000 steps, and time() == step
-// then need no separate code.
+// nanoseconds. On the step clock, step s is at s * kStepUnit, as if one step took one second. As a
+// result, durations written as plain numbers, rates per step, a look-back of 1000 steps, and time()
+// == step need no separate code.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace pitwall {
 
 inline constexpr int64_t kStepUnit = 1'000'000'000;
 inline constexpr int64_t kNoStep = -1;
-// Minimum position, which leaves room to subtract a window without overflow.
+// Minimum position. Leaves room to subtract a window without overflow.
 inline constexpr int64_t kMinPosition = INT64_MIN / 4;
 inline constexpr int64_t kMaxPosition = INT64_MAX / 4;
 
@@ -28,7 +28,7 @@ inline constexpr int64_t FloorTo(int64_t position, int64_t unit, int64_t origin 
   if (d % unit < 0) --q;
   return origin + q * unit;
 }
-// Returns the smallest multiple > position.
+// Returns the smallest such multiple that is > position.
 inline constexpr int64_t NextAfter(int64_t position, int64_t unit, int64_t origin = 0) {
   return FloorTo(position, unit, origin) + unit;
 }

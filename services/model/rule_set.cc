@@ -6,7 +6,7 @@
 namespace pitwall {
 
 std::string RuleSetHash(const RuleSet& rules) {
-  // Lengths precede texts so that different rule sets have different bytes.
+  // Each text is preceded by its length, so different rule sets have different bytes.
   BinaryWriter bytes;
   bytes.I64(rules.evaluation_interval_ns);
   bytes.U64(rules.files.size());

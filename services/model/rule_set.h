@@ -1,4 +1,4 @@
-// Source of a rule set with its hash, as passed from files to the log and to the compiler
+// Source form of a rule set and its hash, as passed from files to the log and the compiler
 // (rules/plan/compile.h).
 #pragma once
 
@@ -17,8 +17,7 @@ struct RuleSetFile {
   friend bool operator==(const RuleSetFile&, const RuleSetFile&) = default;
 };
 
-// Rule parameter set by a user for one job. This second layer of overrides takes precedence over
-// the file's overrides.
+// Rule parameter set by a user for one job. It takes precedence over the overrides in the file.
 struct JobParameter {
   std::string job;   // complete job ID
   std::string rule;  // pack/group/alert, plus #n
@@ -41,8 +40,8 @@ struct RuleSet {
 // has job parameters, they are hashed together with the hash of the rest. This hash is the set's
 // key on pitwall.rules, so the inputs of the hash must never change.
 std::string RuleSetHash(const RuleSet& rules);
-// Combines the job parameters with a hash of the rest. Returns `base` if there are no job
-// parameters.
+// Combines the job parameters with the hash of the rest of the set. Returns `base` if there are no
+// job parameters.
 std::string RuleSetHash(const std::string& base, const std::vector<JobParameter>& parameters);
 
 }  // namespace pitwall

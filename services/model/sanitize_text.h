@@ -1,6 +1,6 @@
 // Normalization of external text and labels. Control characters are escaped, so texts that differ
-// only in their escapes become equal. Line breaks and tabs are kept because they are ordinary text
-// and OpenMetrics can escape them.
+// only in these characters and their escapes become equal. Line breaks and tabs are kept because
+// they are ordinary text and OpenMetrics can escape them.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Decoded records of pitwall.telemetry. services/codec converts between bytes and these types.
+// Decoded records from pitwall.telemetry. services/codec converts between bytes and these types.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace pitwall {
 
-// kCounter only increases, except when it is reset to zero.
+// A kCounter only increases, except when it is reset to zero.
 enum class SeriesKind { kGauge, kCounter };
 
 struct SeriesDescriptor {
@@ -75,8 +75,8 @@ struct RankLost {
   int64_t rank = -1;
   std::string source;  // source ID of the rank's own batches
   std::string boot_id;
-  std::optional<int32_t> signal;     // signal that terminated the process; nothing: unknown
-  std::optional<int32_t> exit_code;  // nothing: unknown
+  std::optional<int32_t> signal;     // signal that terminated the process; nullopt: unknown
+  std::optional<int32_t> exit_code;  // nullopt: unknown
   bool oom_killed = false;
   std::string exception;  // type and one line of the reported exception, or ""
   friend bool operator==(const RankLost&, const RankLost&) = default;
@@ -92,10 +92,10 @@ struct JobEvent {
   std::vector<Label> labels;  // labels of the job, for example parameter overrides
   // Depends on the kind. kEnded: completed, failed, cancelled, or stopped. kNotice:
   // gpu_split_unknown, …, or kStopping if the executor is about to stop the job. kRankLost:
-  // "failed" if the rank sent a goodbye with it, so its process did not vanish.
+  // "failed" if the rank reported it in a goodbye, so its process did not vanish.
   std::string reason;
   std::vector<std::string>
-      series;  // kNotice: names of withheld series; an empty list ends the withholding of series
+      series;          // kNotice: names of suppressed series; an empty list ends the suppression
   RankLost rank_lost;  // kRankLost only
 };
 
@@ -130,7 +130,7 @@ struct Batch {
   std::string source;
   std::string boot_id;
   uint64_t sequence = 0;  // per (source, boot ID, job), starting at 1
-  // If not 0, counting restarted at this sequence, so missing earlier batches are not a gap.
+  // If not 0, counting restarted at this sequence number, so missing earlier batches are not a gap.
   uint64_t first_sequence = 0;
   SourceInfo info;
   // The source promises to send no more data at or before this time. 0 for foreign sources.

@@ -1,4 +1,4 @@
-// Decision or action on an issue: a record of pitwall.actions.
+// Decision or action on an issue: a record on pitwall.actions.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ namespace pitwall {
 
 // kDecided: the action will be performed (live mode) or would be performed (dry run). kDone: it was
 // performed, and the record contains its effect. kRefused: a check or the target rejected it.
-// kRequested: a person requested it; a record of another type is the reply.
+// kRequested: a person requested it, and a record of another type is the reply.
 enum class ActionEventType { kDecided, kDone, kRefused, kRequested };
-// kInterval has only requests: collectors apply it, and their samples show the result. For
+// kInterval has only requests: collectors apply them, and their samples show the result. For
 // kParameter, the processor that owns the job replies.
 enum class ActionKind { kStop, kInterval, kParameter };
 enum class ActionMode { kDryRun, kLive };
@@ -34,15 +34,15 @@ inline constexpr std::string_view kStopRequestRule = "request/stop";
 inline constexpr std::string_view kIntervalRequestRule = "request/interval";
 inline constexpr std::string_view kParameterRequestRule = "request/parameter";
 
-// New value of a rule parameter for one job.
+// New rule parameter value for one job.
 struct ParameterChange {
   std::string rule;  // pack/group/alert, plus #n
   std::string name;
-  std::optional<double> value;   // nothing: reset to the value of the rule files and overrides
-  std::optional<double> before;  // nothing: unknown
+  std::optional<double> value;   // nullopt: reset to the value of the rule files and overrides
+  std::optional<double> before;  // nullopt: unknown
   friend bool operator==(const ParameterChange&, const ParameterChange&) = default;
 };
-// Returns a text like "gpu_threshold of pack/group/Alert: 10 -> 20", or "… -> the value of the rule
+// Returns text like "gpu_threshold of pack/group/Alert: 10 -> 20", or "… -> the value of the rule
 // files".
 std::string ChangeText(const ParameterChange& change);
 
@@ -73,7 +73,7 @@ struct ActionEvent {
 
 std::string MakeActionId(const ActionEvent& event);
 
-// Returns true if the action belongs to an issue of the job's rule: it was decided for the issue,
+// Returns true if the action belongs to an issue from the job's rule: it was decided for the issue,
 // or it changes the rule's parameters for the job.
 inline bool BelongsTo(const ActionEvent& action, std::string_view issue, std::string_view job,
                       std::string_view rule) {

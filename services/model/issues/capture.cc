@@ -13,8 +13,8 @@ bool Has(std::string_view text, std::string_view part) {
   return text.find(part) != std::string_view::npos;
 }
 
-// Returns the state derived from the main thread's stack, because scripts need not declare their
-// phases.
+// Returns the state derived from the main thread's stack. Used because scripts need not declare
+// their phases.
 std::optional<CaptureState> PlaceOfStack(const CaptureLook& look) {
   if (!look.python || look.threads.empty()) return std::nullopt;
   for (const std::string& frame : look.threads.front().frames) {
@@ -43,7 +43,7 @@ bool SameStacks(const CaptureLook& a, const CaptureLook& b) {
                     });
 }
 
-// The state that the system copied is older than the client's state.
+// The state copied by the system is older than the client's state.
 bool WentOn(const CaptureLook& a, const CaptureLook& b) {
   if (a.python != b.python) return false;
   const uint64_t before = a.collective.has_value() ? a.collective->sequence : 0;

@@ -1,4 +1,4 @@
-// Capture of a job's processes at one moment, requested by a user or a rule.
+// Capture of a job's processes at one point in time, requested by a user or a rule.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace pitwall {
 
-// Limits for the reply of one rank.
+// Limits for one rank's reply.
 inline constexpr size_t kMaxCaptureThreads = 64;
 inline constexpr size_t kMaxCaptureFrames = 64;        // frames per thread
 inline constexpr size_t kMaxCaptureText = 200;         // bytes per frame or name
@@ -19,7 +19,7 @@ inline constexpr size_t kMaxCaptureRanks = 4096;       // ranks per request
 inline constexpr int64_t kCaptureGapNs =
     2'000'000'000;  // time between the two observations of a process
 
-// Capture request, a record of pitwall.control.
+// Capture request, a record on pitwall.control.
 struct CaptureRequest {
   std::string id;              // duplicates are ignored
   std::string job;             // ID or name
@@ -59,7 +59,7 @@ struct CapturedThread {
   friend bool operator==(const CapturedThread&, const CapturedThread&) = default;
 };
 
-// State of a process at one moment, as reported by the process or by the operating system.
+// State of a process at one point in time, as reported by the process or the operating system.
 struct CaptureLook {
   bool stopped = false;  // stopped by a signal or a debugger
   std::string phase;
@@ -69,7 +69,7 @@ struct CaptureLook {
   std::vector<CapturedThread> threads;  // the main thread first
   bool python = false;                  // the frames are Python frames
   double cpu_seconds = 0;               // CPU time since the process started
-  std::optional<uint64_t> io_bytes;     // bytes read and written; nothing: unknown
+  std::optional<uint64_t> io_bytes;     // bytes read and written; nullopt: unknown
 };
 
 // Change of a process between two observations that are kCaptureGapNs apart.
@@ -77,15 +77,15 @@ struct CaptureChange {
   bool went_on = false;              // reached another step or collective
   double cpu_share = 0;              // share of one core
   std::optional<uint64_t> io_bytes;  // bytes read and written between the observations
-  std::optional<bool> same_stacks;   // equal stacks of all threads; nothing: not comparable
+  std::optional<bool> same_stacks;   // equal stacks of all threads; nullopt: not comparable
 };
 CaptureChange ChangeBetween(const CaptureLook& first, const CaptureLook& second, double seconds);
 
-// Returns the state of a rank from two observations. A state seen in both takes precedence:
-// stopped, or in a collective, loader, checkpoint, or evaluation. A rank that made progress is not
-// stuck in a collective or loader. Otherwise, the rank is busy if it made progress, its stack
-// changed, it used at least a twentieth of a core, or it transferred bytes; in all other cases it
-// is blocked.
+// Returns the state of a rank from two observations. A state seen in both observations takes
+// precedence: stopped, or in a collective, loader, checkpoint, or evaluation. A rank that made
+// progress is not stuck in a collective or loader. Otherwise, the rank is busy if it made progress,
+// its stack changed, it used at least a twentieth of a core, or it transferred bytes. In all other
+// cases, it is blocked.
 CaptureState StateOf(const CaptureLook& first, const CaptureLook& second,
                      const CaptureChange& change);
 
@@ -93,7 +93,7 @@ CaptureState StateOf(const CaptureLook& first, const CaptureLook& second,
 inline constexpr double kBlockedCpuShare = 0.05;
 inline constexpr uint64_t kBlockedIoBytes = 64u << 10;
 
-// Reply of one rank, a record of pitwall.captures.
+// One rank's reply, a record on pitwall.captures.
 struct RankCapture {
   std::string request;
   std::string issue;

@@ -21,10 +21,10 @@ namespace pitwall {
 // RE2 pattern, anchored at both ends; the dot matches line breaks. Immutable and cheap to copy.
 class CapturePattern {
  public:
-  // Compiles a pattern. InvalidArgument, with RE2's message, if it is malformed.
+  // Compiles a pattern. Returns InvalidArgument with RE2's message if the pattern is malformed.
   static StatusOr<CapturePattern> Make(std::string_view pattern);
   // Returns `replacement` with $1, $name, ${name}, and $$ expanded, or nothing if the pattern does
-  // not match. The expansion stops once it exceeds `max_bytes`, so a longer result is incomplete.
+  // not match. The expansion stops once it exceeds `max_bytes`, so longer results are incomplete.
   std::optional<std::string> Expand(std::string_view value, std::string_view replacement,
                                     size_t max_bytes) const;
 

@@ -30,10 +30,10 @@ enum class CauseDomain : uint8_t { kMachine, kProcess, kNumerics, kPerformance, 
 
 CauseDomain CauseDomainOf(std::string_view category);
 
-// Returns true if an issue of category `cause` can explain one of category `symptom`. Performance
-// issues do not explain hardware faults, deaths, or numerical problems. Numerical problems do not
-// explain hardware faults or deaths. Deaths and hangs do not explain numerical problems or hardware
-// faults.
+// Returns true if an issue of category `cause` can explain an issue of category `symptom`.
+// Performance issues do not explain hardware faults, deaths, or numerical problems. Numerical
+// problems do not explain hardware faults or deaths. Deaths and hangs do not explain numerical
+// problems or hardware faults.
 bool MayExplain(std::string_view cause, std::string_view symptom);
 
 // Order of root causes, strongest first: class, severity, onset, rule, labels.
@@ -45,7 +45,7 @@ struct RootOrder {
   friend auto operator<=>(const RootOrder&, const RootOrder&) = default;
 };
 RootOrder RootOrderOf(const Labels& labels, EventTime onset);
-// Returns the order of an issue based on its event.
+// Returns an issue's order, based on its event.
 RootOrder RootOrderOf(const IssueEvent& event);
 
 // Returns true if the two issues are equally likely roots: class and severity are equal, and the

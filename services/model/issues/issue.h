@@ -40,17 +40,17 @@ std::optional<EndDetail> ParseEndDetail(std::string_view name);
 std::optional<JobChange> ParseJobChange(std::string_view name);
 std::optional<RuleStatus> ParseRuleStatus(std::string_view name);
 
-// Rank whose process ended without a goodbye.
+// Rank with a process that ended without a goodbye.
 struct LostRank {
   int64_t rank = -1;
   std::string node;
-  std::optional<int32_t> signal;     // signal that terminated the process; nothing: unknown
-  std::optional<int32_t> exit_code;  // nothing: unknown
+  std::optional<int32_t> signal;     // signal that terminated the process; nullopt: unknown
+  std::optional<int32_t> exit_code;  // nullopt: unknown
   bool oom_killed = false;
   friend bool operator==(const LostRank&, const LostRank&) = default;
 };
 
-// Input value of the rule at the time it fired.
+// Input value of a rule when it fired.
 struct Evidence {
   std::string name;  // expression text of the operand, or the metric
   Labels labels;
@@ -103,12 +103,12 @@ struct IssueEvent {
   std::optional<LostRank> lost_rank;  // kRankLost only
 };
 
-// Returns the event ID, a hash of some fields of `event`.
+// Returns the event ID, which is a hash of some of the fields in `event`.
 std::string MakeEventId(const IssueEvent& event);
 // Returns the issue ID, which is the same for all events of the issue.
 std::string IssueId(const IssueEvent& event);
 // Returns true if `wanted` matches the rule: pack/group/alert or a suffix of it (alert,
-// group/alert), with or without the #n of repeats. "" matches every rule.
+// group/alert), with or without the #n for repeats. "" matches every rule.
 bool RuleMatches(std::string_view wanted, std::string_view rule);
 // Returns the key of an issue within its job, derived from rule and labels.
 std::string IssueKey(const IssueEvent& event);

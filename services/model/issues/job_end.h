@@ -9,14 +9,13 @@
 
 namespace pitwall {
 
-// Label of the executor's kStopping notice and of the following kEnded event: "rule <name>", or the
+// Label on the executor's kStopping notice and the following kEnded event: "rule <name>", or the
 // user who requested the stop.
 inline constexpr std::string_view kStoppedBy = "stopped_by";
 // Returns the value of the label, or "" if the event does not have it.
 std::string StoppedByOf(const JobEvent& event);
 
-// Reason of the executor's notice that follows kStopping if the stop was refused and the job
-// continues.
+// Reason in the executor's notice after kStopping if the stop was refused and the job continues.
 inline constexpr std::string_view kStopRefused = "stop_refused";
 
 // Returns the end of a job or attempt as text: "died", "cancelled (time limit)", "stopped by rule

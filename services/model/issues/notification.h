@@ -1,5 +1,4 @@
-// Record of a delivered or failed notification. Each notification has one record per receiver and
-// job.
+// Record of a delivered or failed notification, one per receiver and job.
 #pragma once
 
 #include <cstddef>

@@ -13,17 +13,17 @@ namespace pitwall {
 // End reported by a platform. It may arrive after the job has ended and amends the collector's
 // observations of the processes.
 struct PlatformEnd {
-  std::optional<int32_t> signal;     // signal that terminated it; nothing: unknown
-  std::optional<int32_t> exit_code;  // nothing: unknown
+  std::optional<int32_t> signal;     // signal that terminated it; nullopt: unknown
+  std::optional<int32_t> exit_code;  // nullopt: unknown
   bool oom_killed = false;           // the kernel killed a process for lack of memory
   bool on_purpose =
       false;          // ended on purpose by a user, a time limit, or preemption, so not a failure
   std::string cause;  // text from the platform: "time limit", "Evicted"; may be empty
-  std::optional<int64_t> rank;  // affected rank; nothing: all ranks that ended
+  std::optional<int64_t> rank;  // affected rank; nullopt: all ranks that ended
   friend bool operator==(const PlatformEnd&, const PlatformEnd&) = default;
 };
 
-// Reason of a kNotice that reports a platform end while the job continues.
+// Reason in a kNotice that reports a platform end while the job continues.
 inline constexpr std::string_view kPlatformEnd = "platform_end";
 
 // Adds the labels signal, exit_code, oom_killed, on_purpose, cause, and rank to an event (kEnded,

@@ -1,4 +1,4 @@
-// Open issue whose notifications are suppressed by a silence.
+// Open issue with notifications suppressed by a silence.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Phrases in status reasons that programs parse. Writers and readers share these constants.
+// Phrases in status reasons that programs parse, shared by writers and readers.
 #pragma once
 
 #include <string_view>

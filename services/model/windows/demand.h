@@ -1,9 +1,9 @@
 // Demand of a compiled program for stored samples, and the view through which evaluation reads
 // them.
 //
-// The plan defines the demands. services/window incrementally maintains exactly the required state.
-// rules/eval reads one column per demand and tick, with one virtual call per column and none per
-// sample.
+// The plan defines the demands, and services/window incrementally maintains exactly the required
+// state. rules/eval reads one column per demand and tick, with one virtual call per column instead
+// of one per sample.
 #pragma once
 
 #include <cstddef>
@@ -23,12 +23,12 @@ namespace pitwall {
 enum class WindowKind {
   kInstant,  // the newest sample at or before the tick, if within look-back and not stale
   kTime,     // all samples in (tick - offset - range, tick - offset]
-  // The last N samples since the series appeared; a stale marker or a gap of the look-back ends the
-  // series.
+  // The last N samples since the series appeared. A stale marker or a gap of at least the look-back
+  // ends the series.
   kSamples,
   kAttempt,  // all samples since the start of the attempt
-  // The first N samples of the attempt that are not NaN, after skipping `skip`; empty until there
-  // are N samples.
+  // The first N non-NaN samples of the attempt, after skipping `skip`. Empty until there are N
+  // samples.
   kFirst,
 };
 
@@ -40,8 +40,8 @@ struct Demand {
   int64_t range = 0;   // in position units; kSamples, kFirst: number of samples; 0 for kInstant
   int64_t skip = 0;    // kFirst only
   int64_t offset = 0;  // >= 0
-  // Interval of the group: ticks are multiples of it, so panes are gcd(interval, range, offset)
-  // long.
+  // Interval of the group. Ticks are multiples of the interval, so panes are gcd(interval, range,
+  // offset) long.
   int64_t interval = 0;
   int64_t lookback = 0;    // kInstant, kSamples, and kShare only
   bool align_job = false;  // ticks and panes are aligned to the job's origin instead of the epoch
@@ -49,7 +49,7 @@ struct Demand {
   // read. Columns with different arguments are different columns over the same window.
   std::string arguments;
 
-  // Returns the key without the function: demands with equal window keys can share panes.
+  // Returns the key without the function. Demands with equal window keys can share panes.
   std::string WindowKey(const Selector& s) const;
   std::string Key(const Selector& s) const;
 };
@@ -75,23 +75,23 @@ inline size_t ValuesPerSeries(WindowFunction function, size_t arguments) {
   return function == WindowFunction::kHistogram ? arguments + 1 : 1;
 }
 
-// One value per series of the demand's selector, in the selector's series order, or ValuesPerSeries
-// consecutive values each. If present[i] is 0, the values of series i are undefined. Valid until
-// the next call that changes the store.
+// One value, or ValuesPerSeries consecutive values, for each series of the demand's selector, in
+// the selector's series order. If present[i] is 0, the values of series i are undefined. Valid
+// until the next call that changes the store.
 struct Column {
   std::span<const double> values;
   std::span<const uint8_t> present;
 };
 
-// View of a job's samples on one clock at one tick.
+// View of a job's samples on one clock at a given tick.
 class ColumnView {
  public:
   virtual ~ColumnView() = default;
-  // Returns a number that increases with every change of Series(selector). Bindings of another
+  // Returns a number that increases with every change of Series(selector). Bindings from another
   // generation are invalid.
   virtual uint64_t Generation(uint32_t selector) const = 0;
-  // Returns all series in the store that match the selector, present or not, in unspecified order.
-  // (Evaluation sorts them when it binds.)
+  // Returns all series in the store that match the selector, even those not present at the tick, in
+  // unspecified order. (Evaluation sorts them when it binds.)
   virtual std::span<const Labels* const> Series(uint32_t selector) const = 0;
   // Reads a column. `arguments`: as defined by the demand's function.
   virtual Column Read(uint32_t demand, std::span<const double> arguments) = 0;

@@ -5,7 +5,7 @@
 
 namespace pitwall {
 
-// Functions over the samples of a window.
+// Functions over the samples in a window.
 enum class WindowFunction {
 #define PITWALL_WINDOW_OF_PARTIALS(id, ...) id,
 #define PITWALL_WINDOW_OF_SAMPLES(id, ...) id,

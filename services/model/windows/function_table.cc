@@ -100,7 +100,8 @@ static_assert(All([](const FunctionRow& row) {
               }),
               "a window function without .arguments");
 
-// The macro that lists a window function determines which switches must have a kernel for it.
+// The macro that lists a window function determines which switch statements must have a kernel for
+// the function.
 constexpr bool ListedAsItsState() {
   constexpr auto of_partials = [](StateFamily state) { return HasPartials(state); };
   constexpr auto of_samples = [](StateFamily state) {

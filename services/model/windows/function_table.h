@@ -30,7 +30,7 @@ struct ArgumentBound {
 
 struct ArgumentRow {
   constexpr ArgumentRow() = default;
-  // Implicit because a type alone is an argument without bounds.
+  // Implicit, because a type alone denotes an argument without bounds.
   constexpr ArgumentRow(ExprType t, std::string_view w = "", ArgumentBound b = {})  // NOLINT
       : type(t), what(w), bound(b) {}
 
@@ -120,8 +120,8 @@ constexpr bool NeedsEverySample(const FunctionRow& row) {
          row.state == StateFamily::kSamples;
 }
 
-// Returns the functions sorted by name, without the unlisted ones: all functions of Prometheus 3,
-// including experimental ones, and those in docs/functions.md.
+// Returns the listed functions, sorted by name: all functions in Prometheus 3, including
+// experimental functions, and the functions in docs/functions.md.
 std::span<const FunctionRow* const> Functions();
 const FunctionRow* FindFunction(std::string_view name);  // nullptr if the name is unknown
 const FunctionRow& RowOf(WindowFunction function);

@@ -1,4 +1,4 @@
-// Tests of the function table: properties that static_assert cannot check, and its documentation.
+// Tests for the function table's documentation and the properties that static_assert cannot check.
 #include "services/model/windows/function_table.h"
 
 #include <gmock/gmock.h>

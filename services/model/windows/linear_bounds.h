@@ -1,4 +1,4 @@
-// Upper bounds of a histogram with buckets of equal width.
+// Upper bounds for a histogram with equal-width buckets.
 #pragma once
 
 #include <cstddef>

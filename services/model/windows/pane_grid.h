@@ -1,5 +1,5 @@
-// Grid of a demand's panes. No window of the demand starts or ends between two neighboring cuts, so
-// all samples in between form one unit.
+// Grid of panes for a demand. No window of the demand starts or ends between two neighboring cuts,
+// so all samples in between form one unit.
 //
 // Windows end at the ticks minus the offset, one interval apart, and start one range earlier. If
 // the interval divides the range, starts and ends fall on the same cuts. Otherwise, each interval
@@ -41,7 +41,7 @@ struct PaneGrid {
 
 struct WindowShape {
   PaneGrid grid;
-  // Number of panes in the window; 0: from the start (kAttempt, or kInstant with an offset).
+  // Number of panes in the window. 0: from the start (kAttempt, or kInstant with an offset).
   int64_t panes = 0;
   int64_t delay = 0;  // number of panes between the current pane and the window's last pane
 };

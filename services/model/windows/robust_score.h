@@ -3,9 +3,9 @@
 // standard deviation of a normal distribution (B. Iglewicz, D. Hoaglin, "How to Detect and Handle
 // Outliers", 1993, section 3.3).
 //
-// The scale is at least 1% of the median's magnitude. Otherwise, in a population with little
-// variation, such as the step times of ranks in lockstep, an irrelevant difference would be many
-// deviations.
+// The scale is at least 1% of the median's magnitude. Without this minimum, an irrelevant
+// difference would be many deviations in a population with little variation, such as the step times
+// of ranks in lockstep.
 #pragma once
 
 #include <algorithm>

@@ -1,11 +1,12 @@
-// Limits for the size of a window per series, checked in rules and enforced by stores.
+// Limits on window size per series, checked in rules and enforced by stores.
 #pragma once
 
 #include <cstdint>
 
 namespace pitwall {
 
-// Maximum number of panes per window. For comparison, 30 days at 1 minute have 43,200 panes.
+// Maximum number of panes per window. For comparison, a window of 30 days at 1 minute has 43,200
+// panes.
 inline constexpr int64_t kMaxPanes = 65'536;
 // Maximum number of samples per series, and of panes, if every sample is kept (KeepsSamples in
 // window_state.h).

@@ -1,5 +1,5 @@
-// State of a window per series, by kind and function. Memory estimates are based on it. A test in
-// services/window compares these numbers with actual allocations.
+// Window state per series, by kind and function. Memory estimates are based on this state. A test
+// in services/window compares these numbers with actual allocations.
 #pragma once
 
 #include <algorithm>
@@ -96,7 +96,7 @@ inline WindowState WindowStateOf(WindowKind kind, StateFamily family) {
   return state;
 }
 
-// Returns true if every sample of the window is kept individually.
+// Returns true if every sample in the window is kept individually.
 inline bool KeepsSamples(const WindowState& state) {
   return state.storage == WindowStorage::kRanked || state.storage == WindowStorage::kSorted ||
          state.storage == WindowStorage::kSamples || state.storage == WindowStorage::kFrozen;
@@ -104,8 +104,8 @@ inline bool KeepsSamples(const WindowState& state) {
 
 // Returns the estimated bytes for one series. `panes`: panes of the window and its offset
 // (WindowShape). `samples`: samples in the window and its offset. Excludes the state shared by all
-// windows of a series (its labels and indexes, about 300 bytes). Rows have little spare capacity;
-// lists of samples may use up to twice their size. Older panes of long windows are packed, to a
+// windows of a series (its labels and indexes, about 300 bytes). Rows have little spare capacity.
+// Lists of samples may use up to twice their size. Older panes of long windows are packed, to a
 // fraction of their size if values repeat.
 inline double WindowStateBytes(const WindowState& state, double panes, double samples) {
   // A series with more samples than this maximum has no result.
