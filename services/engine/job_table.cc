@@ -68,7 +68,7 @@ void JobTable::EvictTombstones(LogOffset offset, const std::string& owner) {
   if (evicted == nullptr) return;
   evicted->job.reset();
   evicted->gone_at = offset + 1;
-  // The log need not retain any record for this job.
+  // The log does not need to retain any records for this job.
   evicted->tombstone_kept = false;
   evicted->snapshot_offset = std::max(evicted->snapshot_offset, offset);
 }
@@ -102,7 +102,7 @@ std::vector<std::string> JobTable::NeedsReconcile() const {
 LogOffset JobTable::ReplayOffset(LogOffset next_offset) const {
   LogOffset least = next_offset;
   for (const auto& [id, entry] : jobs_) {
-    // The only state of a tombstone is its age, which its next snapshot corrects.
+    // A tombstone's only state is its age. The next snapshot corrects it.
     if (entry.tombstone_kept && entry.is_tombstone()) continue;
     least = std::min(least, entry.replay_offset());
   }

@@ -18,7 +18,7 @@ namespace pitwall::engine {
 struct JobEntry {
   std::unique_ptr<Job> job;  // null if the job is gone
   LogOffset first_offset;    // offset of its first record, if it has no snapshot
-  LogOffset from_offset;     // earlier records are part of the restored state
+  LogOffset from_offset;     // the restored state includes earlier records
   LogOffset snapshot_offset = LogOffset::None();  // offset of its newest committed snapshot
   Duration snapshot_log_time;
   LogOffset gone_at = LogOffset::None();  // offset after the record that removed the job
@@ -42,7 +42,7 @@ class JobTable {
 
   // Returns null if the job is unknown.
   JobEntry* FindEntry(std::string_view id);
-  // Adds the entry of a new job at its first record. If there are too many tombstones, in total or
+  // Adds an entry for a new job at its first record. If there are too many tombstones, in total or
   // for the owner, evicts the tombstone of the job that ended first. Returns null if too many jobs
   // are running.
   JobEntry* Admit(const std::string& id, const std::string& owner, LogOffset offset);
@@ -59,21 +59,21 @@ class JobTable {
   // Returns all jobs that are not gone, in ID order.
   std::vector<const Job*> All() const;
   size_t size() const;
-  // Returns the jobs whose history was lost since the last reconciliation of their alerts. After
-  // the jobs are live, the emitted alerts must be reconciled with their state.
+  // Returns the jobs whose history was lost since the last reconciliation of their alerts. Once the
+  // jobs are live, their emitted alerts must be reconciled with their state.
   std::vector<std::string> NeedsReconcile() const;
   // Returns the minimum offset from which records must be read to rebuild the state, or
   // `next_offset` if snapshots contain all records.
   LogOffset ReplayOffset(LogOffset next_offset) const;
-  // Returns at most `limit` jobs whose snapshot is older than `interval` of log time, or that
-  // went away after their snapshot.
+  // Returns at most `limit` jobs with a snapshot older than `interval` in log time, or that went
+  // away after their snapshot.
   std::vector<std::string> SnapshotsDue(Duration interval, size_t limit) const;
   // Returns the ended jobs whose markers are no longer needed, and removes them from the table.
   std::vector<std::string> TakeForgotten(LogOffset next_offset);
 
  private:
   bool IsFull() const;
-  // Returns whether the owner has reached the limit of jobs per owner.
+  // Returns whether the owner has reached the per-owner job limit.
   bool ShareIsFull(const std::string& owner) const;
   void EvictTombstones(LogOffset offset, const std::string& owner);
 

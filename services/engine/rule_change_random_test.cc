@@ -1,4 +1,4 @@
-// Random edits of rule sets while a job has permanent issues, with and without restarts in between.
+// Tests that edit rule sets at random while a job has permanent issues, with and without restarts.
 // Each issue must start and end exactly once, each event must match the rule that caused it, and a
 // restart must not change the events.
 #include <gtest/gtest.h>
@@ -158,7 +158,7 @@ class Edits {
   int overridden_ = -1;
 };
 
-// Expected properties of a rule for the job, according to the rule set.
+// Expected properties of a rule for the job, based on the rule set.
 struct Expected {
   std::vector<std::pair<std::string, double>> parameters;
   std::string severity;
@@ -210,7 +210,7 @@ std::string Bits(const IssueEvent& e) {
   return out.Take();
 }
 
-// Checks the invariants of one job's events under arbitrary edits of the rules.
+// Checks invariants of one job's events under arbitrary rule edits.
 class Checker {
  public:
   // `judged` contains the rules that were active at the last tick, and `now` the rules at the ticks
@@ -290,7 +290,7 @@ void FeedGoodbye(ShardForTest* shard, int second, int attempt) {
   shard->Feed(batch, second - 0.5);
 }
 
-// Feeds one second of two GPUs from one rank that finishes a step.
+// Feeds one second of data for two GPUs from one rank that finishes a step.
 void FeedTrouble(ShardForTest* shard, int second, int attempt, double first, double other) {
   const Schema schema =
       SchemaOf({{Labels({{kMetricName, "m"}, {"gpu", "0"}}), SeriesKind::kGauge},

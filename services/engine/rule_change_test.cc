@@ -1,5 +1,5 @@
-// Tests of rule changes during a running job. Each event of a rule that is no longer active must
-// have that rule's own properties.
+// Tests for rule changes in a running job. Each event of a rule that is no longer active must have
+// the properties of that rule.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
-// A rule split into parts, so that an edit is one line in a test.
+// A rule split into parts. A test can edit it in one line.
 struct RuleText {
   std::string name;
   std::string params;  // "limit: 1, other: 2"; the first parameter is the threshold
@@ -57,7 +57,7 @@ std::vector<GroupText> Before() {
           {"steps", true, {{"S", "s: 4, s2: 14"}, {"T", "t: 5"}}}};
 }
 
-// One rank with m = 9, which violates every rule at every second and step.
+// One rank with m = 9. This value violates every rule at every second and step.
 class Trouble {
  public:
   explicit Trouble(const std::vector<GroupText>& groups) : shard_(File(groups)) { Run(10); }
@@ -123,7 +123,7 @@ const std::vector<std::string> kEnds = {"resolved one/A rule_removed a=1 a2=11 |
                                         "resolved steps/T rule_removed t=5 | T 9 above 5"};
 std::string Stopped(const std::string& rule) { return Cat("Stopped ", rule, " after IssuesFound"); }
 
-// In the new program, the parameters of a removed rule have other indexes or do not exist.
+// In the new program, a removed rule's parameters have different indexes or do not exist.
 TEST(RuleChangeTest, RemovedRuleEndsWithItsOwnParameters) {
   const char* names[] = {"one/A", "one/B", "two/C", "steps/S", "steps/T"};
   for (size_t gone = 0; gone < 5; ++gone) {
@@ -228,8 +228,8 @@ TEST(RuleChangeTest, RuleMovesToOtherClock_IssueEnds) {
                                    Stopped("two/C"), "found two/C c=3 c2=13 c3=23 | C 9 above 3"));
 }
 
-// An issue may survive the first change and end before the new rules have evaluated any tick. It
-// was then evaluated only by the old rules.
+// An issue may survive the first change but end before the new rules evaluate a tick. Only the old
+// rules have then evaluated it.
 TEST(RuleChangeTest, ContinuedIssueEndsWithEvaluatedParameters) {
   Trouble job(Before());
   std::vector<GroupText> after = Before();
@@ -237,7 +237,7 @@ TEST(RuleChangeTest, ContinuedIssueEndsWithEvaluatedParameters) {
       "    labels: {severity: info}\n";  // The neighboring rules are unchanged.
   for (GroupText& group : after) {
     for (RuleText& rule : group.rules) {
-      // The values are unchanged; only the text differs.
+      // The values are unchanged. Only the text differs.
       rule.more += "    explains: [Nothing]\n";
     }
   }
@@ -304,8 +304,8 @@ TEST(RuleChangeTest, EndBetweenTicksHasThresholdAndEvidence) {
   }
 }
 
-// Windows can be read only at ticks of their group, but the last tick of the job belonged to
-// another group.
+// Windows can be read only at their group's ticks, but the job's last tick belonged to another
+// group.
 TEST(RuleChangeTest, EndBetweenTicksOfSlowGroup_HasNoEvidence) {
   ShardForTest shard(R"(groups:
 - name: fast

@@ -64,7 +64,7 @@ Status Shard::RestoreJob(const JobSnapshot& snapshot) {
     entry.gone_at = snapshot.offset;
     entry.marked = true;
   } else if (ReadsSnapshot(snapshot.format)) {
-    // A job that is over has no rules of its own. If the job resumes, the active rules evaluate it.
+    // A job that is over does not keep its rules. If it resumes, the active rules apply.
     const bool over = SavedAsEnded(snapshot.payload);
     CompiledRulesPtr rules = over ? rule_set_ : nullptr;
     if (!over && !snapshot.rule_set_hash.empty()) {
@@ -130,7 +130,7 @@ void Shard::ApplyBatch(LogOffset offset, AppendTime append_time, const Batch& ba
     entry.tombstone_kept = false;
     entry.marked = false;
     entry.snapshot_log_time = Duration::Zero();
-    // By that time, any earlier job with this ID has been silent for too long.
+    // By this time, any earlier job with this ID has been silent for too long.
     if (offset < rebuild_upto_ && !rebuild_whole_ && log_time_read_ <= options_.ends.silence) {
       entry.job->LoseHistory();
       entry.needs_reconcile = true;
@@ -138,8 +138,8 @@ void Shard::ApplyBatch(LogOffset offset, AppendTime append_time, const Batch& ba
   }
   entry.job->OnBatch({offset, append_time}, batch, raw, out);
   if (entry.tombstone_kept && !entry.job->lifecycle().ended()) {
-    // The ended job resumes. Since its snapshot, it received only ticks, which aged its tombstone.
-    // The job is rebuilt from this record and soon gets another snapshot.
+    // The ended job resumes. Since its snapshot, it has received only ticks, which aged its
+    // tombstone. The job is rebuilt from this record, and its next snapshot follows soon.
     entry.tombstone_kept = false;
     entry.snapshot_offset = offset;
     entry.snapshot_log_time = Duration::Min() / 2;
@@ -200,7 +200,7 @@ void Shard::SnapshotCommitted(const JobSnapshot& snapshot) {
   entry->marked = snapshot.format == kSnapshotGone;
   entry->tombstone_kept = entry->is_tombstone();
   if (entry->job != nullptr) entry->snapshot_log_time = entry->job->log_time();
-  // Only the rule set that is active at the replay offset, and later rule sets, can still be
+  // Only the rule set that is active at the replay offset and later rule sets can still be
   // requested.
   rule_sets_.ForgetBefore(replay_offset());
 }

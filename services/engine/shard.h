@@ -1,11 +1,11 @@
-// State of one partition: all its jobs, fed with the partition's records in offset order.
+// State of one partition: all of its jobs. Consumes the partition's records in offset order.
 // Deterministic: the same records with the same append times produce bit-identical outputs.
 // Single-threaded, independent of the system clock.
 //
 // The partition's owner (services/processor) polls, commits outputs and input offset together,
-// writes clock ticks and snapshots, and recovers. For recovery, it restores jobs from snapshots and
-// feeds records again from the minimum offset that any job needs. A job ignores records below the
-// offset of its own snapshot.
+// writes clock ticks and snapshots, and recovers. To recover, it restores jobs from snapshots and
+// feeds the records again, starting at the minimum offset that any job needs. A job ignores records
+// below the offset of its own snapshot.
 #pragma once
 
 #include <cstdint>
@@ -31,14 +31,14 @@ namespace pitwall::engine {
 // payload.
 inline constexpr uint32_t kSnapshotGone = 1;
 inline constexpr uint32_t kSnapshotJob = 7;
-// The previous format can be read too (time-model.md, section 6). After a format change,
-// kSnapshotJob is incremented and this constant gets the previous value. tests/upgrade enforces
-// this.
+// Previous format, which can still be read (time-model.md, section 6). After a format change,
+// increment kSnapshotJob and set this constant to its previous value. tests/upgrade enforces this
+// rule.
 inline constexpr uint32_t kSnapshotJobBefore = 6;  // read, never written
 static_assert(kSnapshotJobBefore == kSnapshotJob - 1,
               "format n reads n - 1: Job::Restore gets the format that a snapshot has");
 
-// Returns whether this version reads snapshots of that format.
+// Returns whether this version can read snapshots in `format`.
 inline bool ReadsSnapshot(uint32_t format) {
   return format == kSnapshotGone || (format >= kSnapshotJobBefore && format <= kSnapshotJob);
 }
@@ -62,15 +62,15 @@ class Shard {
   // read. Jobs that were not restored start at or after `strangers_from`, because jobs in earlier
   // records are over.
   void StartAt(LogOffset offset, LogOffset strangers_from = LogOffset::Min());
-  // Rebuilds the jobs found below `upto` after the state of jobs was lost. `whole` means that the
-  // log reaches back to its first record. Otherwise, a job found within the first `silence` may
-  // have started earlier, so its history is lost.
+  // Rebuilds the jobs found below `upto` after job state was lost. `whole` means that the log
+  // reaches back to its first record. Otherwise, a job found within the first `silence` may have
+  // started earlier, so its history is lost.
   void RebuildStrangers(LogOffset upto, bool whole);
-  // Records that jobs have missed records below `upto`, because those no longer exist.
+  // Records that jobs have missed records below `upto` that no longer exist.
   void LoseHistory(LogOffset upto);
   // Drops the job as if it had not been restored.
   void DropJob(const std::string& job) { jobs_.Drop(job); }
-  // Postpones by one interval a snapshot that cannot be written now.
+  // Postpones a snapshot that cannot be written now by one interval.
   void PostponeSnapshot(const std::string& job);
   // Resets the job's alerts and makes its snapshot due.
   void ReconcileAlerts(const std::string& job);
@@ -81,7 +81,7 @@ class Shard {
   // must be fed again.
   Status Apply(LogOffset offset, AppendTime append_time, std::string_view key,
                std::string_view value, EventSink* out);
-  // Finishes the input by applying all input that was read. With `end_jobs`, ends all jobs.
+  // Applies all remaining input. With `end_jobs`, ends all jobs.
   void FinishInput(bool end_jobs, EventSink* out);
 
   // RuleSetHistory::HashAt returns hashes back to replay_offset().

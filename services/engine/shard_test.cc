@@ -31,7 +31,7 @@ groups:
                                  "in a window that keeps all of them")));
   EXPECT_THAT(shard.Events(), Not(Contains(HasSubstr("Error Mean"))));
   EXPECT_GT(shard.shard().counters().rule_errors, 0U);
-  // The error ends when the window has space again.
+  // The error clears when the window has space again.
   for (int t = 16; t <= 40; ++t) FeedSecond(&shard, "n", schema, t, 100, 1.0);
   EXPECT_THAT(shard.Events().back(), HasSubstr("status NoIssuesFound Median"));
 }

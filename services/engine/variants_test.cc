@@ -1,5 +1,5 @@
-// Tests of jobs with overrides that change a window length or a matcher. Each job must be evaluated
-// with its own variant of the rules, even after a restart or a late label.
+// Tests for jobs with overrides that change a window length or a matcher. Each job must be
+// evaluated with its own variant of the rules, even after a restart or a late label.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

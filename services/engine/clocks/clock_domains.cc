@@ -55,8 +55,8 @@ void ClockDomains::Replace(const EvalTime& at, EventTime origin, EventSink* out)
   Observe();
 }
 
-// A step clock keeps its state if the new program still has rules for its mode. All other step
-// clocks end.
+// A step clock keeps its state if the new program has rules for its mode. All other step clocks
+// end.
 void ClockDomains::ReplaceSteps(const EvalTime& at, EventSink* out) {
   StepClocks::Runners before = steps_.Release();
   const auto domain_of = [&](const ClockSpec& clock) {

@@ -31,7 +31,7 @@ class ClockDomains {
   const plan::Program* program() const { return program_.get(); }
   // Takes effect with the next Begin or Replace. Null means no rules.
   void SetRules(CompiledRulesPtr rules) { rules_ = std::move(rules); }
-  // Returns whether the job's name or labels select overrides that require another variant of the
+  // Returns whether the overrides for the job's name or labels require a different variant of the
   // program.
   bool NeedsOtherProgram() const;
   // Creates all domains, without state.
@@ -39,7 +39,7 @@ class ClockDomains {
   // Applies the rules from SetRules to the running domains. Unchanged rules keep their state; state
   // that no rule uses is dropped. `origin` is the origin of a new time clock.
   void Replace(const EvalTime& at, EventTime origin, EventSink* out);
-  // Applies the job's own parameter values after its name or labels have changed.
+  // Applies the job's parameter values after a change to its name or labels.
   void SetParameters();
   void Clear();
 
@@ -55,7 +55,7 @@ class ClockDomains {
   // reached.
   ClockDomain* AddSeparate(const std::string& mode);
 
-  // Marks the history as lost, also for domains created later.
+  // Marks the history as lost, including in domains created later.
   void LoseHistory();
   bool history_lost() const;
 
@@ -63,7 +63,7 @@ class ClockDomains {
   // Restores a snapshot's state. Must be called after Begin with the rules that were active at the
   // time of the snapshot. `format` is the snapshot's format (shard.h).
   Status Restore(BinaryReader& in, uint32_t format);
-  // Saves the history loss separately, because a snapshot stores other data in between.
+  // Saves the history loss. Separate from Save because a snapshot stores other data in between.
   void SaveHistoryLost(BinaryWriter& out) const;
   void RestoreHistoryLost(BinaryReader& in);
 

@@ -75,8 +75,8 @@ void EngineSeries::WriteSilentNodes(std::map<std::string, uint64_t, std::less<>>
                          static_cast<double>(ranks));
   }
   if (changes.empty()) return;
-  // The series are written right after the watermark. Ticks that wait for promises of the nodes
-  // then see them too.
+  // Writes the series right after the watermark, so that ticks that wait for promises from the
+  // nodes see them too.
   written_at_ = TimeAfter(clock_->watermark());
   for (const auto& [labels, value] : changes) {
     Write(*written_at_, labels, value);
@@ -92,7 +92,7 @@ void EngineSeries::Repeat(EventTime upto) {
   ClockDomain* time = domains_->time();
   if ((series_.empty() && baselines_->empty()) || time == nullptr) return;
   // Points older than the horizon are skipped because no window looks back further. A long silence
-  // therefore costs no more than one horizon.
+  // therefore costs no more than one horizon of points.
   EventTime at = !written_at_.has_value()
                      ? upto
                      : NextAfter(std::max(*written_at_, upto - time->ticks().quiet_horizon()),

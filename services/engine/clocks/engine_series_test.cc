@@ -1,4 +1,4 @@
-// Tests of the series that the engine writes, as rules see them: attempts, and sources with wrong
+// Tests for the series that the engine writes, as seen by rules: attempts and sources with wrong
 // clocks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -64,7 +64,7 @@ void Send(ShardForTest* shard, const SourceBatch& sent) {
   shard->Feed(batch, sent.at);
 }
 
-// Returns issue events such as "found Second at 101", in order. Omits statuses.
+// Returns issue events in order, such as "found Second at 101". Omits statuses.
 std::vector<std::string> Issues(const ShardForTest& shard) {
   std::vector<std::string> out;
   for (const IssueEvent& e : shard.outputs().events) {
@@ -149,7 +149,7 @@ TEST(OwnSeriesTest, RulesAddedLaterSeeExistingSeries) {
 }
 
 // A flag that is cleared before the watermark advances must not remain visible for the whole
-// lookback.
+// lookback period.
 TEST(OwnSeriesTest, FlagClearedImmediately_DoesNotPersist) {
   ShardForTest shard(R"rules(
 groups:

@@ -1,4 +1,4 @@
-// Summaries of finished jobs, written as series of a running job. Constant values are written with
+// Summaries of finished jobs, written to a running job as series. Constant values are written with
 // the engine's own series and at every step. Per-step values are written at their steps.
 #pragma once
 
@@ -26,7 +26,7 @@ class JobBaselines {
   // Selects the summaries again. Ends the series of summaries that no longer apply: on the time
   // clock at `position`, on a step clock after its watermark.
   void Change(Position position);
-  // Must be called after the domains have changed, because their addresses may be different.
+  // Must be called after the domains change, because their addresses may differ.
   void ForgetColumns() { columns_.clear(); }
   void Clear() { Take({}); }
   bool empty() const { return runs_.empty(); }

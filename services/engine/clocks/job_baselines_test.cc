@@ -1,4 +1,4 @@
-// Tests, in a running engine, of windows over the first samples of an attempt.
+// Tests for windows over the first samples of an attempt, in a running engine.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

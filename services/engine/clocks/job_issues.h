@@ -1,7 +1,7 @@
-// Issues of one job on all its clocks. Each function assigns incidents to the issues that it finds
-// or ends, reports changed root causes to the rules, and then emits the events. The events of one
-// call form one batch, because an issue that ends in the batch may still cause an issue found in
-// it.
+// Issues in one job, across all its clocks. Each function assigns incidents to the issues that it
+// finds or ends, reports changed root causes to the rules, and then emits the events. The events of
+// one call form one batch, because an issue that ends in the batch may still cause an issue found
+// in it.
 #pragma once
 
 #include <span>
@@ -26,7 +26,7 @@ class JobIssues {
   void ReplaceRules(const EvalTime& at, EventTime origin, EventSink* out);
   // Evaluates the rules of one domain at a tick on the domain's clock.
   void Evaluate(ClockDomain* domain, const EvalTime& at, EventSink* out);
-  // Ends the issues on one step clock, whose windows restart.
+  // Ends the issues on a step clock whose windows restart.
   void EndOnClock(ClockDomain* domain, const EvalTime& at, EventSink* out);
   // Ends the issues of an attempt. On the time clock, this applies only to issues of scope attempt.
   void EndAttempt(const EvalTime& at, EndDetail detail, EventSink* out);

@@ -1,5 +1,5 @@
-// The active rules of one job with their inputs and outputs: clock domains, the components that
-// write to them, and the issues.
+// Active rules for one job, with their inputs and outputs: clock domains, the components that write
+// to them, and issues.
 #pragma once
 
 #include "services/base/time.h"
@@ -34,8 +34,7 @@ class JobRules {
   void Begin();
   // Replaces the rules of a running job. `at` is the job's watermark.
   void Replace(CompiledRulesPtr rules, const EvalTime& at, EventSink* out);
-  // Applies a change of the job's name or labels at `time`. `at` is the job's
-  // watermark.
+  // Applies a change to the job's name or labels at `time`. `at` is the job's watermark.
   void UpdateIdentity(EventTime time, const EvalTime& at, EventSink* out);
   // Must be called when the job has ended.
   void Clear();

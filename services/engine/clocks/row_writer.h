@@ -1,5 +1,5 @@
-// Writer of source rows and engine samples to the stores of a job's clocks. Counts the rows and
-// samples that a store rejects.
+// Writer for source rows and engine samples. Writes to the stores of a job's clocks. Counts the
+// rows and samples that a store rejects.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ class RowWriter {
   // Both pointers are borrowed.
   RowWriter(ClockDomains* domains, LimitReport* limits) : domains_(domains), limits_(limits) {}
 
-  // Must be called when the domains are new or have another program. The columns are then resolved
+  // Must be called when the domains are new or their program has changed. Columns are then resolved
   // again.
   void Rebind() { ++generation_; }
 
@@ -28,13 +28,13 @@ class RowWriter {
   void WriteRow(const RowRef& row);
   // Writes the row on a step clock.
   void WriteStepRow(const RowRef& row, Step step, ClockDomain* domain);
-  // Writes one sample of the engine itself. `domain` may be null.
+  // Writes one of the engine's own samples. `domain` may be null.
   void WriteSample(ClockDomain* domain, Position position, const Labels& labels, double value);
-  // Writes a row of the engine itself with the series of `schema`. `columns` caches the resolved
-  // columns.
+  // Writes a row of the engine's own samples for the series in `schema`. `columns` caches the
+  // resolved columns.
   void WriteOwnRow(ClockDomain* domain, Position position, const Schema& schema,
                    BoundColumns* columns, std::span<const double> values);
-  // Ends all series of the source. They end on the time clock at `at`, and on a step clock
+  // Ends all series of the source. On the time clock, they end at `at`; on a step clock, they end
   // after the last step that the source has logged.
   void MarkStale(const Source& source, EventTime at);
   // Ends the source's series on its clock in that mode.

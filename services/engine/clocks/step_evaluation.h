@@ -19,7 +19,7 @@ class StepEvaluation {
   // Evaluates every logged step. Later data does not belong to these steps.
   void Finish(ClockDomain* domain, EventTime at, EventSink* out);
   void FinishAll(EventTime at, EventSink* out);
-  // Updates the status and the needs of step rules. `carried(metric)` returns whether any rank that
+  // Updates the status and needs of step rules. `carried(metric)` returns whether any rank that
   // reports steps sends the metric.
   template <typename F>
   void JudgeNeeds(EventTime time, const F& carried, const JobIdentity& job, EventSink* out) {

@@ -75,8 +75,8 @@ void StepInput::AdvanceWithout(const Source& source, bool ended, EventTime at, E
     }
     const auto progress = source.steps.find(mode);
     if (progress == source.steps.end() || progress->second.clock != domain->id().clock) continue;
-    // The source was the last one on this clock. If it returns later, it has still not promised any
-    // later step.
+    // This was the last source on the clock. If it returns, it has not promised any step after its
+    // last promise.
     if (ended) {
       evaluation_.Finish(domain.get(), at, out);
     } else if (progress->second.promise != Step::None()) {
@@ -110,8 +110,8 @@ void StepInput::Apply(const RowRef& row, Step step, EventSink* out) {
   rules_->writer().WriteStepRow(row, step, domain);
 }
 
-// As for a new attempt, windows on the rank's clock restart, and every rank on the clock must
-// promise again. If the shared clock restarts, all ranks return to it.
+// As in a new attempt, windows on the rank's clock restart, and every rank on the clock must send a
+// new promise. If the shared clock restarts, all ranks return to it.
 void StepInput::Restart(Source* source, const std::string& mode, EventTime at, EventSink* out) {
   StepProgress& its = source->steps[mode];
   const uint32_t clock = its.clock;

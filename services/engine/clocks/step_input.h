@@ -25,7 +25,7 @@ class StepInput {
   void Announce(Source* source, const std::vector<std::string>& modes);
   // Applies a rank's promise that it will log no further data at or before the step.
   void Promise(Source* source, const std::string& mode, Step step, EventTime at, EventSink* out);
-  // Applies a row of a step.
+  // Applies one row for a step.
   void Apply(const RowRef& row, Step step, EventSink* out);
   // Stops waiting for a source that will promise no further steps. `ended` means that its process
   // has ended for good.
@@ -36,17 +36,17 @@ class StepInput {
   void BeginAttempt();
   // Must be called when a rank has stopped running.
   void OnRankLeft(const Source& source) { placement_.OnRankLeft(source); }
-  // Updates the status and the needs of step rules at event time `at`.
+  // Updates the status and needs of step rules at event time `at`.
   void JudgeNeeds(EventTime at, const JobIdentity& job, EventSink* out);
-  // Must be called after a snapshot has been restored.
+  // Must be called after a snapshot is restored.
   void NameMissingRanks();
 
  private:
   void Advance(ClockDomain* domain, EventTime at, EventSink* out);
-  // Handles a step that goes back within the attempt, after the rank returned to a checkpoint.
+  // Handles a step number that decreases within the attempt because the rank resumed from a
+  // checkpoint.
   void Restart(Source* source, const std::string& mode, EventTime at, EventSink* out);
-  // Returns whether the source may have another mode. At the limit, returns false and counts the
-  // drop.
+  // Returns whether the source may add a mode. At the limit, returns false and counts the drop.
   bool HasRoomForMode(const Source& source, const std::string& mode);
 
   const EngineOptions& options_;

@@ -12,8 +12,8 @@ namespace {
 
 constexpr size_t kRanksNamed = 8;
 
-// Returns text such as "rank 1" or "ranks 1, 4, 5" with at most kRanksNamed ranks. `ranks` must
-// ascend.
+// Returns text such as "rank 1" or "ranks 1, 4, 5" that names at most kRanksNamed ranks. `ranks`
+// must ascend.
 std::string RanksText(const std::vector<int64_t>& ranks) {
   if (ranks.empty()) return "";
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
@@ -46,7 +46,7 @@ ClockDomain* StepPlacement::ClockOfStep(Source* source, const std::string& mode,
 }
 
 // Returns a clock that can still evaluate `position`, for ranks that fell behind the shared clock.
-// Reuses the clock of ranks that are equally far behind, or creates a clock.
+// Reuses the clock of ranks that are equally far behind, or creates one.
 ClockDomain* StepPlacement::Separate(const std::string& mode, Position position) {
   ClockDomain* shared = domains_->steps().Shared(mode);
   ClockDomain* below = domains_->steps().SeparateBelow(mode, position);
@@ -92,8 +92,7 @@ void StepPlacement::DropLaggards(ClockDomain* domain) {
     const Source* slowest = sources_->order().AnySlowest(mode, domain->id().clock);
     if (slowest == nullptr || !Lags(*slowest, domain)) return;
     const std::vector<Source*> all = sources_->order().Slowest(mode, domain->id().clock);
-    // While at least one of these ranks does not lag, the clock has to wait for that rank's
-    // promise.
+    // If at least one of these ranks does not lag, the clock must wait for its promise.
     if (!std::all_of(all.begin(), all.end(),
                      [&](const Source* source) { return Lags(*source, domain); }))
       return;

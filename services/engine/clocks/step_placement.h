@@ -1,5 +1,5 @@
 // Assignment of each rank to a step clock in each mode: the shared clock, or a separate clock for
-// ranks that fell behind it (time-model.md, section 3).
+// ranks that have fallen behind (time-model.md, section 3).
 #pragma once
 
 #include <string>
@@ -12,7 +12,7 @@
 
 namespace pitwall::engine {
 
-// Reports to the shared clock the ranks that it does not wait for. Not thread-safe.
+// Reports ranks to the shared clock if it does not wait for them. Not thread-safe.
 class StepPlacement {
  public:
   // The pointers are borrowed.
@@ -20,7 +20,8 @@ class StepPlacement {
       : sources_(sources), domains_(domains), writer_(writer), limits_(limits) {}
 
   // Returns the clock for the rank's row at a step, or null if the step has already been evaluated.
-  // `first` marks the rank's first row at that step. Some rule must read steps of the mode.
+  // `first` marks the rank's first row at that step. At least one rule must read steps in that
+  // mode.
   ClockDomain* ClockOfStep(Source* source, const std::string& mode, Step step, bool first);
   void Move(Source* source, const std::string& mode, uint32_t clock);
   // Removes ranks from the clock after it has waited too long for them (time-model.md 3.2).

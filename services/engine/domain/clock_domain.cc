@@ -89,8 +89,8 @@ void ClockDomain::Replace(plan::ProgramPtr program, size_t domain, const EvalTim
   inputs_.Replace(std::move(program), domain, start);
   ticks_.Replace(start);
   const std::vector<window::SeriesId> ended = recorded.Inherit(&recorded_, old_domain, new_domain);
-  // If the store is full, stale markers cannot be written, and the series end by the lookback
-  // instead.
+  // If the store is full, stale markers cannot be written, and the series end after the lookback
+  // period instead.
   if (!ended.empty() &&
       !inputs_.store()->AppendStale({.position = at.position.Next().ns()}, ended).ok())
     counters_->Count(Drop::kLimit, ended.size());

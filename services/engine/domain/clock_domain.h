@@ -1,5 +1,5 @@
-// Rules of one job on one clock: their windows, evaluation, alerts, and statuses. Takes rows in
-// event order and evaluates them at ticks. Deterministic, single-threaded, independent of the
+// Rules for one job on one clock, with their windows, evaluation, alerts, and statuses. Takes rows
+// in event order and evaluates them at ticks. Deterministic, single-threaded, independent of the
 // system clock.
 //
 // Parts: DomainInputs (windows, subqueries, evaluator), TickScheduler (due ticks), RuleTable (state
@@ -37,15 +37,15 @@
 
 namespace pitwall::engine {
 
-// Identity of a domain within one job.
+// Identity of a domain within a job.
 struct DomainId {
   size_t index = 0;               // Index in plan::Program::domains.
-  uint32_t clock = kSharedClock;  // kSharedClock, or a clock of ranks behind it.
+  uint32_t clock = kSharedClock;  // kSharedClock, or a clock for ranks behind it.
 
   bool is_shared() const { return clock == kSharedClock; }
 };
 
-// Evaluation pace of a step clock.
+// Evaluation rate of a step clock.
 struct StepPace {
   StepTimes times;
   StepPatience patience;
@@ -79,16 +79,16 @@ class ClockDomain {
   void Evaluate(const EvalTime& at, const JobIdentity& job, EventSink* out);
   // On the time clock, starts the attempt's windows at `time`. All other windows continue.
   void BeginAttempt(EventTime time);
-  // Empties the windows for another attempt or after the step went back. All issues must have ended
-  // before the call.
+  // Empties the windows for a new attempt or after the step number has decreased. All issues must
+  // have ended before the call.
   void RestartWindows();
-  // Returns whether the history is lost, in part or completely (time-model.md, section 6). A step
-  // domain of a job without steps (such as a node job) has no history to lose.
+  // Returns whether all or part of the history is lost (time-model.md, section 6). A step domain of
+  // a job without steps (such as a node job) has no history to lose.
   bool history_lost() const;
-  // Drops series that are outside all windows. The call is expensive and should be rare.
+  // Drops series that are outside all windows. Expensive; call rarely.
   void Expire();
   // Installs another program for the same clock (docs/time-model.md, section 7). Unchanged rules
-  // keep their state; issues of other rules end.
+  // keep their state; issues from all other rules end.
   void Replace(plan::ProgramPtr program, size_t domain, const EvalTime& at, const JobIdentity& job,
                EventSink* out);
 

@@ -1,4 +1,4 @@
-// Tests of recording rules, their limits, and their stale markers. The behavior matches Prometheus
+// Tests for recording rules, their limits, and their stale markers. The behavior matches Prometheus
 // (rules/group.go).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -21,8 +21,7 @@ using ::testing::IsEmpty;
 
 constexpr int64_t kSecond = kNanosPerSecond;
 
-// One domain that reads series m{i="…"}. Reports the recorded samples and the failed rules at each
-// tick.
+// Domain that reads series m{i="…"}. Reports the recorded samples and failed rules at each tick.
 class DomainPlan final : public RuleObserver {
  public:
   explicit DomainPlan(std::string_view rules) : program_(ProgramForTest(rules)) {
@@ -91,7 +90,7 @@ std::string Group(std::string_view head, std::string_view rules) {
 TEST(ClockDomainRecordTest, LimitBoundsRecordedSeries) {
   DomainPlan domain(Group("  limit: 2\n", Cat("- {record: r, expr: m}\n", kReader)));
   EXPECT_THAT(domain.Tick(1, {{"1", 1}, {"2", 2}}), ElementsAre("r{i=\"1\"} 1", "r{i=\"2\"} 2"));
-  // The failed tick does not end any series, because it counts as not evaluated.
+  // The failed tick counts as not evaluated, so it does not end any series.
   EXPECT_THAT(domain.Tick(2, {{"3", 3}}),
               ElementsAre("r fails: exceeded limit of 2 with 3 series"));
   EXPECT_THAT(domain.Tick(3, {{"1", StaleMarker()}}),
@@ -126,7 +125,7 @@ TEST(ClockDomainRecordTest, EditedRuleEndsItsSeriesBeforeLaterRulesReadThem) {
 TEST(ClockDomainRecordTest, RemovedRule_SeriesEndAtNextGroupEvaluation) {
   DomainPlan domain(Group("", Cat("- {record: r, expr: m}\n", kReader)));
   EXPECT_THAT(domain.Tick(1, {{"1", 1}}), ElementsAre("r{i=\"1\"} 1"));
-  // Another group is due earlier, but that group has no series to end.
+  // Another group is due earlier but has no series to end.
   domain.Reload(
       1,
       Cat("groups:\n- name: often\n  interval: 1s\n  rules:\n",

@@ -1,4 +1,5 @@
-// Observer of the samples that recording rules write during a replay, for tools that store them.
+// Observer for samples that recording rules write during a replay. Used by tools that store the
+// samples.
 #pragma once
 
 #include "services/engine/program/event_sink.h"
@@ -10,8 +11,8 @@ namespace pitwall::engine {
 class RecordingObserver {
  public:
   virtual ~RecordingObserver() = default;
-  // Receives a sample of a recording rule on the clock of its group. Also receives ALERTS samples
-  // if a selector reads ALERTS. Stale markers are not passed.
+  // Receives a sample from a recording rule, on the clock of the rule's group. Also receives ALERTS
+  // samples if a selector reads ALERTS. Stale markers are not passed.
   virtual void Recorded(const JobIdentity& job, const ClockSpec& clock, const EvalTime& at,
                         const Labels& labels, double value) = 0;
 };

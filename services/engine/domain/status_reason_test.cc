@@ -1,4 +1,4 @@
-// Tests of the reasons in rule statuses (time-model.md, section 8): missing series, and conditions
+// Tests for the reasons in rule statuses (time-model.md, section 8): missing series and conditions
 // that a rule waits for.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,8 +14,8 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-// Feeds series m{gpu="…"} of one node at this second. If a step is set, feeds them on the step
-// clock too.
+// Feeds series m{gpu="…"} from one node at this second. If a step is set, also feeds them on the
+// step clock.
 void Feed(ShardForTest* shard, int second, const std::map<std::string, double>& values,
           int64_t step = kNoStep) {
   Schema schema;
@@ -46,8 +46,8 @@ std::string Rules(std::string_view group, std::string_view rules) {
   return Cat("groups:\n- name: g\n  ", group, "\n  rules:\n", rules);
 }
 
-// The label has 4^20 bytes, but the child process may map only 600 MiB more. The log can already
-// contain such a rule, because the limits on new rules do not remove existing ones.
+// The label is 4^20 bytes long, but the child process may map only another 600 MiB. The log may
+// already contain such a rule, because limits on new rules do not remove existing ones.
 TEST(StatusReasonTest, RuleThatExhaustsMemory_HasStatusError) {
   std::string expr = "m";
   for (int i = 0; i < 20; ++i)
@@ -181,8 +181,8 @@ TEST(StatusReasonTest, ReasonContainsMinimumHistoryAsTime) {
   EXPECT_EQ(shard.outputs().events.back().time_ns, ShardForTest::At(31));
 }
 
-// For an `or`, one side that can be evaluated is enough. A count that is the subject of the rule is
-// not a minimum history.
+// For an `or`, it is enough if one side can be evaluated. A count that is the subject of the rule
+// is not a minimum history.
 TEST(StatusReasonTest, UnrelatedConditionsAreNotMinimumHistory) {
   for (const char* expression :
        {"m > 5 and count_over_time(m[attempt]) > 100 or m < 0", "count_over_time(m[attempt]) > 100",
@@ -229,7 +229,7 @@ TEST(StatusReasonTest, ReasonNamesMissingSeries) {
                                           "status NoData High without input of m: {gpu=\"1\"}"));
 }
 
-// An element that oscillates around the threshold updates the status once a minute in event time.
+// An element that oscillates around the threshold updates the status once per minute of event time.
 TEST(StatusReasonTest, OscillatingElementDoesNotFloodStatuses) {
   const auto run = [](int restart) {
     ShardForTest shard(Rules("interval: 1s", "  - {alert: High, expr: m > 5, for: 1m}\n"));

@@ -1,6 +1,6 @@
-// Step clocks of a job: for each mode the shared clock, and separate clocks of ranks that fell
-// behind it (time-model.md, section 3). Iterates over all clocks: shared clocks in program order,
-// then separate clocks in order of creation. Not thread-safe.
+// Step clocks of a job: for each mode, the shared clock and separate clocks for ranks that have
+// fallen behind (time-model.md, section 3). Iteration covers all clocks: shared clocks in program
+// order, then separate clocks in creation order. Not thread-safe.
 #pragma once
 
 #include <memory>
@@ -33,7 +33,7 @@ class StepClocks {
   // Removes and returns all clocks, shared clocks first.
   Runners Release();
 
-  // Returns null if no rule reads steps of that mode, or if that clock does not exist.
+  // Returns null if no rule reads steps of that mode, or if the clock does not exist.
   ClockDomain* Find(std::string_view mode, uint32_t clock) const;
   ClockDomain* Shared(std::string_view mode) const { return Find(mode, kSharedClock); }
   // Returns the mode's separate clock with the highest watermark below `position`, or null.

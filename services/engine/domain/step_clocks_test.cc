@@ -1,4 +1,4 @@
-// Tests of ranks that stop stepping, fall behind, or return (time-model.md, section 3).
+// Tests for ranks that stop stepping, fall behind, or return (time-model.md, section 3).
 #include "services/engine/domain/step_clocks.h"
 
 #include <gmock/gmock.h>
@@ -23,8 +23,7 @@ groups:
   - {alert: MeanLossHigh, expr: "avg without (rank) (train_loss) > 5", annotations: {description: High.}}
 )rules";
 
-// A rank that logs a loss at each step and promises the step, in one batch per step, like a Python
-// client.
+// Rank that logs a loss and promises the step, in one batch per step, like a Python client.
 class RankForTest {
  public:
   RankForTest(ShardForTest* shard, int64_t rank, double clock_error = 0)
@@ -104,7 +103,7 @@ constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 class StepClockTest : public ::testing::TestWithParam<bool> {
  protected:
-  // If the test parameter is set, restores everything from a snapshot now and then.
+  // If the test parameter is set, occasionally restores everything from a snapshot.
   void MayRestart() {
     if (GetParam()) shard_.Restart();
   }
@@ -189,7 +188,7 @@ TEST_P(StepClockTest, RanksWithDifferentStepRates_AreEvaluatedWithoutDelay) {
     zero_.Step(1 + s * 0.1, s, s == 1500 ? kNaN : 1);
     if (s % 10 == 0) one_.Step(1 + s * 0.1, s / 10, s >= 1000 ? kNaN : 1);
     if (s % 300 == 299) MayRestart();
-    // No clock waits longer than a fraction of the job's duration.
+    // No clock waits longer than a small part of the job's duration.
     if (s == 1800) {
       EXPECT_THAT(Issues(shard_),
                   ElementsAre("LossNotFinite rank 1 step 100", "LossNotFinite rank 0 step 1500"));
@@ -260,7 +259,7 @@ TEST_P(StepClockTest, MissingRankEnds_IsNoLongerNamed) {
   EXPECT_THAT(descriptions, ElementsAre("High."));
 }
 
-TEST_P(StepClockTest, JobOfThreeStepsEnds_PendingStepsAreEvaluated) {
+TEST_P(StepClockTest, ThreeStepJobEnds_PendingStepsAreEvaluated) {
   for (int s = 0; s < 3; ++s) zero_.Step(s + 1.0, s, s == 2 ? kNaN : 1);
   one_.Step(1.0, 0);  // The rank promised only one step.
   MayRestart();
@@ -324,7 +323,7 @@ TEST_P(StepClockTest, RankClock45SecondsAhead_OthersAreNotLost) {
   EXPECT_THAT(Issues(shard_), ElementsAre("LossNotFinite rank 0 step 95"));
 }
 
-// At 1,000 steps per second in one batch, a rank that is half a second behind another rank does not
+// With 1,000 steps per second in one batch, a rank that is half a second behind another does not
 // lag.
 TEST_P(StepClockTest, FastStepsInBatches_NoRankLeaves) {
   zero_.Step(1, 0, 0);

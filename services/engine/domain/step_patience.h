@@ -28,9 +28,9 @@ class StepPatience {
     const double longest = std::min(4 * times.Spread(), static_cast<double>(kMost));
     return std::clamp(std::max(static_cast<uint64_t>(longest), 4 * hop_), kFewest, kMost);
   }
-  // Returns the distance in steps behind the leading rank after which a rank leaves even though it
-  // promises. Otherwise, its clock would fall further and further behind, and the rows of the other
-  // ranks would accumulate without bound.
+  // Returns the number of steps behind the leading rank after which a rank leaves even if it still
+  // sends promises. If it stayed, the clock would fall further and further behind, and rows from
+  // the other ranks would accumulate without bound.
   uint64_t Distance(const StepTimes& times) const { return 2 * Steps(times); }
 
   void Save(BinaryWriter& out) const { out.U64(hop_); }

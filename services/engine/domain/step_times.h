@@ -1,4 +1,4 @@
-// Steps that the ranks of one step clock have reached, with their event times ("the newest event
+// Steps that the ranks on one step clock have reached, with their event times ("the newest event
 // time among the samples of its step", time-model.md, section 3) and the spread of their durations.
 // Not thread-safe.
 #pragma once
@@ -34,14 +34,14 @@ class StepTimes {
     if (times_.size() > limit_) times_.erase(times_.begin());
   }
 
-  // Returns the event time of the step if known. Otherwise, returns that of the nearest earlier
-  // known step, or of the first known step. Returns EventTime() if no step is known.
+  // Returns the event time of the step. If it is unknown, returns the event time of the nearest
+  // earlier known step, or of the first known step. Returns EventTime() if no step is known.
   EventTime At(Step step) const {
     auto it = times_.upper_bound(step);
     if (it == times_.begin()) return it == times_.end() ? EventTime() : it->second.time;
     return std::prev(it)->second.time;
   }
-  // Returns the first known step after that step, or the step after kMaxStep.
+  // Returns the first known step after the given step, or the step after kMaxStep.
   Step FirstAfter(Step step) const {
     const auto it = times_.upper_bound(step);
     return it == times_.end() ? Step(kMaxStep + 1) : it->first;
@@ -50,7 +50,7 @@ class StepTimes {
   Step Newest() const { return times_.empty() ? Step::None() : times_.rbegin()->first; }
 
   // Number of steps that the leading rank has reached. Grows by one with each new maximum step,
-  // regardless of the step's distance, and never decreases.
+  // however large the jump, and never decreases.
   uint64_t count() const { return count_; }
   // Returns the number of steps reached after `step`. Step::None() counts all known steps.
   uint64_t CountAfter(Step step) const {
@@ -87,8 +87,8 @@ class StepTimes {
     out.U64(count_);
     for (const auto& [step, entry] : times_) out.U64(entry.ordinal);
   }
-  // `ordinals` is false for snapshots of format 6, which do not contain ordinals. Each step then
-  // counts once.
+  // `ordinals` is false for snapshots in format 6, which have no ordinals. Each step then counts
+  // once.
   void Restore(BinaryReader& in, bool ordinals) {
     times_.clear();
     count_ = 0;

@@ -1,5 +1,5 @@
-// Tests of queries in rule templates through a complete job. The queries are compiled into the
-// program and evaluated at the tick that opens the issue.
+// Tests for queries in rule templates, run through a complete job. The queries are compiled into
+// the program and evaluated at the tick that opens the issue.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

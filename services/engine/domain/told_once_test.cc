@@ -1,4 +1,4 @@
-// Tests of issue events. The value and the evidence come from the same tick, and `fold` combines
+// Tests for issue events. The value and the evidence come from the same tick, and `fold` combines
 // elements into one issue.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -76,7 +76,7 @@ TEST_F(IssueEventsTest, ValueAndEvidenceComeFromSameTick) {
               ElementsAre("resolved {alertname=\"A\",x=\"a\"} value 3 'a at 13' ma=3 cleared"));
 }
 
-// A condition that oscillates around its limit is found ten times but yields only two issues. The
+// A condition that oscillates around its limit is found ten times but produces only two issues. The
 // summary of the second issue contains the count.
 TEST_F(IssueEventsTest, OscillatingElementBecomesOneFlappingIssue) {
   Start(Compile("unsteady: 10s, "));

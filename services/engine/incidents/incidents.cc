@@ -60,7 +60,7 @@ std::vector<IncidentTracker::RootCauseChange> IncidentTracker::Apply(std::span<I
     NoteRise(issue, event);
   }
   // An issue found when the last issue of an incident ends (for example, because a label changed)
-  // belongs to that incident. Therefore, ends are applied after all other events.
+  // belongs to that incident. Ends are therefore applied after all other events.
   for (const auto& [issue, event] : ended) End(issue, *event, nodes_of);
   if (dirty_) FindRootCauses(&changed);
   for (const auto& [issue, event] : told) {
@@ -143,7 +143,7 @@ void IncidentTracker::FindEverywhere(TrackedIssue* changed, const NodesOfRanks& 
     const auto is_alike = [&](const TrackedIssue* issue) {
       return issue->labels.Has("rank") == of_rank;
     };
-    // Skips the scan if there are too few issues to cover all ranks, both now and before.
+    // Skips the scan if there are, and were, too few issues to cover all ranks.
     const auto alike = std::ranges::find_if(*same, is_alike);
     const bool was_everywhere = alike != same->end() && (*alike)->everywhere;
     if (of_rank && same->size() + 1 < ranks.size() && !was_everywhere) return;
@@ -175,7 +175,7 @@ void IncidentTracker::End(TrackedIssue* issue, const IssueEvent& event,
   explanations_.Add(*issue);
   ended_.emplace(issue->ended_at, issue->id);
   dirty_ = true;
-  // A removed rule explains nothing, and the effects of an attempt end with it.
+  // A removed rule explains nothing, and the effects of an attempt end with the attempt.
   if (event.end_reason != EndReason::kCleared && event.end_reason != EndReason::kNoData)
     Forget(issue->id);
 }
@@ -226,8 +226,8 @@ void IncidentTracker::FindRootCauses(std::vector<RootCauseChange>* changed) {
       root = TopOf(cause)->id;
       issue.cause_rule = cause->rule;
     } else if (issue.fresh) {
-      // An issue that has just ended can still be the cause of a new issue. For older issues, it
-      // was considered while it was open.
+      // An issue that has just ended can still be the cause of a new issue. Older issues considered
+      // it while it was open.
       if (const TrackedIssue* past = explanations_.StrongestCause(issue, /*open=*/false)) {
         root = past->root_cause.empty() ? past->id : past->root_cause;
         issue.cause_rule = past->rule;
@@ -235,7 +235,7 @@ void IncidentTracker::FindRootCauses(std::vector<RootCauseChange>* changed) {
     } else if (const auto told = issues_.find(root);
                issue.cause_rule.empty() ||
                (told != issues_.end() && told->second->open && !Separates(*told->second, issue))) {
-      root.clear();  // no longer a cause by the rules, or it now affects all ranks or nodes
+      root.clear();  // no longer a cause under the rules, or now affects all ranks or nodes
       issue.cause_rule.clear();
     }
     if (root == issue.root_cause) continue;

@@ -8,10 +8,10 @@
 //  * its cause, if recently ended,
 //  * an issue of the same alert with a close onset,
 //  * a job-wide issue that could have the same cause, if the new issue is job-wide too.
-// Otherwise the issue opens an incident, because simultaneous issues that no rule relates are
-// separate incidents. The incident of an issue never changes. Its root cause is the top of the
-// chain of open issues that explain it, and can change. When all of these issues have ended, the
-// last root cause stays. All results depend only on the events and their order.
+// Otherwise, the issue opens an incident, because simultaneous issues are separate incidents unless
+// a rule relates them. An issue never moves to another incident. The root cause of an issue is the
+// top of the chain of open issues that explain it, and can change. When all issues in the chain
+// have ended, the last root cause stays. All results depend only on the events and their order.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@
 
 namespace pitwall::engine {
 
-// Tracker of one job's incidents on all clocks. Not thread-safe.
+// Tracker for one job's incidents across all clocks. Not thread-safe.
 class IncidentTracker {
  public:
   struct RootCauseChange {
@@ -48,8 +48,8 @@ class IncidentTracker {
   // `counters` is borrowed.
   IncidentTracker(const EngineOptions& options, EngineCounters* counters);
 
-  // Sets another rule set. From the next Apply on, relations that it does not contain no longer
-  // apply. Null means no rules.
+  // Replaces the rule set. Relations missing from the new rule set no longer apply, starting with
+  // the next Apply. Null means no rules.
   void SetProgram(const plan::Program* program);
 
   // Returns the node of each rank of the job, or "" if the node is unknown.
@@ -77,13 +77,13 @@ class IncidentTracker {
  private:
   // Returns null if the limit on tracked issues is reached.
   TrackedIssue* Begin(const IssueEvent& event, const std::string& id, const NodesOfRanks& nodes_of);
-  // Records the event's time if the value of the issue has risen by half.
+  // Records the event's time if the issue's value has risen by half.
   void NoteRise(TrackedIssue* issue, const IssueEvent& event);
   void Join(TrackedIssue* issue);
   void Open(TrackedIssue* issue);
   void End(TrackedIssue* issue, const IssueEvent& event, const NodesOfRanks& nodes_of);
-  // Sets `everywhere` of the open issues of this alert: whether they cover all nodes, or all ranks,
-  // of the job.
+  // Sets `everywhere` on the open issues of this alert: whether they cover all of the job's nodes
+  // or ranks.
   void FindEverywhere(TrackedIssue* changed, const NodesOfRanks& nodes_of);
   void Forget(const std::string& id);
   void ForgetEndedBefore(EventTime time);

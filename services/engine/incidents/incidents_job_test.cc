@@ -1,4 +1,4 @@
-// Tests of the incidents of a whole job: rules on both clocks, reloads, and restarts.
+// Tests for incidents in a complete job: rules on both clocks, reloads, and restarts.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,12 +28,12 @@ groups:
   - {alert: LowThroughput, expr: train_throughput < 10, for: 3s}
 )rules";
 
-// Two ranks that finish one step per second. Rank 0 also reports the throughput.
+// Two ranks that each finish one step per second. Rank 0 also reports the throughput.
 class TwoRanks {
  public:
   explicit TwoRanks(std::string_view rules) : shard_(rules) {}
 
-  // Feeds second `s`, in which the step of rank 1 took `seconds`.
+  // Feeds second `s`. In it, the step of rank 1 took `seconds`.
   void Second(int s, double seconds, double throughput) {
     for (int64_t rank = 0; rank < 2; ++rank) {
       Schema schema;
@@ -91,7 +91,7 @@ class TwoRanks {
   ShardForTest shard_;
 };
 
-TEST(IncidentsOfAJob, StragglerOnStepClockExplainsIssueOnTimeClock) {
+TEST(JobIncidents, StragglerOnStepClockExplainsIssueOnTimeClock) {
   TwoRanks job(kBothClocks);
   for (int s = 1; s <= 20; ++s)
     job.Second(s, s >= 10 && s < 16 ? 3 : 1, s >= 11 && s < 18 ? 5 : 50);
@@ -104,7 +104,7 @@ TEST(IncidentsOfAJob, StragglerOnStepClockExplainsIssueOnTimeClock) {
                           "18 resolved LowThroughput of StepOutlier because of StragglerRank/1"));
 }
 
-TEST(IncidentsOfAJob, LateCauseIsReportedByNextUpdate) {
+TEST(JobIncidents, LateCauseIsReportedByNextUpdate) {
   TwoRanks job(kBothClocks);
   for (int s = 1; s <= 400; ++s) job.Second(s, s >= 30 ? 1.8 : 1, s >= 5 ? 5 : 50);
   EXPECT_THAT(job.Told(),
@@ -115,12 +115,12 @@ TEST(IncidentsOfAJob, LateCauseIsReportedByNextUpdate) {
                           "368 updated LowThroughput of LowThroughput because of StragglerRank/1"));
 }
 
-// Step duration of rank 1 and throughput at a second. Both alternate between normal and bad, so
-// that issues on both clocks open, close, and change their root causes.
+// Step duration of rank 1 and throughput at a second. Both alternate between normal and bad, which
+// opens and closes issues on both clocks and changes their root causes.
 double Slowness(int s) { return s % 97 < 40 ? 1 : s % 97 < 70 ? 1.7 : 2.5; }
 double Throughput(int s) { return s % 61 < 20 ? 50 : 5; }
 
-TEST(IncidentsOfAJob, RestartDoesNotChangeEvents) {
+TEST(JobIncidents, RestartDoesNotChangeEvents) {
   TwoRanks straight(kBothClocks), restarted(kBothClocks);
   for (int s = 1; s <= 400; ++s) {
     for (TwoRanks* job : {&straight, &restarted}) job->Second(s, Slowness(s), Throughput(s));
@@ -143,7 +143,7 @@ TEST(IncidentsOfAJob, RestartDoesNotChangeEvents) {
   }
 }
 
-TEST(IncidentsOfAJob, IssueOfRemovedRuleLeavesIncident) {
+TEST(JobIncidents, IssueOfRemovedRuleLeavesIncident) {
   TwoRanks job(kBothClocks);
   for (int s = 1; s <= 20; ++s) job.Second(s, s >= 5 ? 3 : 1, 50);
   const std::string all(kBothClocks);
@@ -158,7 +158,7 @@ TEST(IncidentsOfAJob, IssueOfRemovedRuleLeavesIncident) {
                           "83 found LowThroughput of LowThroughput"));
 }
 
-TEST(IncidentsOfAJob, JobEndResolvesIssuesWithTheirIncidents) {
+TEST(JobIncidents, JobEndResolvesIssuesWithTheirIncidents) {
   TwoRanks job(kBothClocks);
   for (int s = 1; s <= 10; ++s) job.Second(s, s >= 5 ? 3 : 1, 5);
   EventSink out;
@@ -270,7 +270,7 @@ groups:
   StringMap<std::string> nodes_;  // node by rank
 };
 
-TEST_F(SharedNodes, ConditionOfAllRanks_DoesNotExplainSlowRank) {
+TEST_F(SharedNodes, ConditionOnAllRanks_DoesNotExplainSlowRank) {
   for (int rank = 0; rank < 8; ++rank) nodes_[Cat(rank)] = "a";
   std::vector<IssueEvent> events = {
       Busy(1, "a"), Slow(5, "3"),

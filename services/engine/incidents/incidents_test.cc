@@ -1,4 +1,4 @@
-// Tests of incidents and root causes based only on events.
+// Tests for incidents and root causes based only on events.
 #include "services/engine/incidents/incidents.h"
 
 #include <gmock/gmock.h>
@@ -36,15 +36,15 @@ TEST(Incidents, SameAlertWithCloseOnsets_IsOneIncident) {
   EXPECT_EQ(t.Incident("LowGPU/c"), "LowGPU/a");
   t.At(361, {"+LowGPU/d"});
   EXPECT_EQ(t.Incident("LowGPU/d"), "LowGPU/d");
-  // Issue e began before it was found: 60 s after c and 61 s before d. Issue f began between c and
-  // d too, but closer to d.
+  // Issue e began before it was found: 60 s after c and 61 s before d. Issue f also began between c
+  // and d, but closer to d.
   t.At(362, {"+LowGPU/e"}, /*began=*/300);
   EXPECT_EQ(t.Incident("LowGPU/e"), "LowGPU/a");
   t.At(363, {"+LowGPU/f"}, /*began=*/340);
   EXPECT_EQ(t.Incident("LowGPU/f"), "LowGPU/d");
 }
 
-// Straggler could explain both SlowStep and LowGPU, although no event reports a straggler.
+// Straggler could explain both SlowStep and LowGPU, even though no event reports a straggler.
 TEST(Incidents, SymptomSeenEarlierOnOtherNode_CauseOpensIncident) {
   Tracked t;
   t.At(0, {"+LowGPU/a", "+LowGPU/b"});
@@ -53,12 +53,12 @@ TEST(Incidents, SymptomSeenEarlierOnOtherNode_CauseOpensIncident) {
   EXPECT_EQ(t.Incident("IO/a"), "IO/a");
   EXPECT_EQ(t.Root("LowGPU/a"), "IO/a");
   EXPECT_EQ(t.Root("LowGPU/b"), "");
-  // Onsets are not exact, so an earlier onset by 30 s does not count.
+  // Onsets are not exact, so an onset that is 30 s earlier does not count.
   Tracked close;
   close.At(0, {"+LowGPU/a", "+LowGPU/b"});
   close.At(30, {"+IO/a"});
   EXPECT_EQ(close.Incident("IO/a"), "LowGPU/a");
-  // A cause without a node explains the issues of all nodes.
+  // A cause without a node explains issues on all nodes.
   Tracked all;
   all.At(0, {"+LowGPU/a", "+LowGPU/b"});
   all.At(40, {"+IO"});
@@ -71,7 +71,7 @@ TEST(Incidents, JobWideIssuesWithPossibleCommonCause_AreOneIncident) {
   t.At(60, {"+LowGPU"});
   EXPECT_EQ(t.Incident("LowGPU"), "SlowStep");
   EXPECT_EQ(t.Root("LowGPU"), "");
-  // An issue of a single node is separate until some relation connects it.
+  // An issue on a single node is separate until a relation connects it to others.
   t.At(61, {"+LowGPU/a"});
   EXPECT_EQ(t.Incident("LowGPU/a"), "SlowStep");  // same alert
   Tracked other;
@@ -80,7 +80,7 @@ TEST(Incidents, JobWideIssuesWithPossibleCommonCause_AreOneIncident) {
   EXPECT_EQ(other.Incident("LowGPU/a"), "LowGPU/a");
 }
 
-TEST(Incidents, KnownCauseExplainsOnlyOneIssue_AreTwoIncidents) {
+TEST(Incidents, KnownCauseExplainsOnlyOneIssue_IncidentsAreSeparate) {
   Tracked t(R"rules(
 groups:
 - name: g
@@ -180,7 +180,7 @@ TEST(Incidents, CauseRises_ExplainsSymptomAtThatTime) {
   EXPECT_EQ(t.Root("Slow/b"), "Busy");
 }
 
-// Although an ended cause explains the symptom, an open cause joins the symptom's incident.
+// An open cause joins the symptom's incident even if an ended cause explains the symptom.
 TEST(Incidents, CauseJoinsSymptomWhoseOnlyCauseHasEnded) {
   Tracked t;
   t.At(0, {"+IO"});
@@ -195,7 +195,7 @@ TEST(Incidents, CauseJoinsSymptomWhoseOnlyCauseHasEnded) {
 }
 
 // First, all nodes stall while they wait for data. Then one rank becomes slow, and its Wait issue
-// is found first. The stall concerns the whole job, but the wait concerns that rank only.
+// is found first. The stall affects the whole job, but the wait affects only that rank.
 TEST(Incidents, CauseJoinsItsOwnSymptomNotJobWideSymptom) {
   Tracked t(R"rules(
 groups:
@@ -301,7 +301,7 @@ TEST(Incidents, RootIsTopOfCauseChain) {
   t.At(10, {"+SlowStep"});
   EXPECT_EQ(t.Root("LowThroughput"), "SlowStep");
   EXPECT_THAT(t.Changes(), ElementsAre("LowThroughput"));
-  t.At(120, {"+Straggler"});  // its rule is slower than those of its symptoms
+  t.At(120, {"+Straggler"});  // its rule is slower than the rules for its symptoms
   EXPECT_EQ(t.Root("LowThroughput"), "Straggler");
   EXPECT_EQ(t.Root("SlowStep"), "Straggler");
   EXPECT_EQ(t.Incident("Straggler"), "LowThroughput");
@@ -319,7 +319,7 @@ TEST(Incidents, TopOfChainEnds_NextOpenCauseIsRoot) {
   EXPECT_EQ(t.Root("LowThroughput"), "Straggler");
   t.At(300, {"-Straggler"});
   EXPECT_EQ(t.Root("LowThroughput"), "SlowStep");
-  EXPECT_EQ(t.Root("SlowStep"), "Straggler");  // the cause existed, although it has ended
+  EXPECT_EQ(t.Root("SlowStep"), "Straggler");  // the cause existed, even though it has ended
   t.At(900, {"+Alone"});
   EXPECT_EQ(t.Root("SlowStep"), "Straggler");
   const auto events = t.At(901, {"~SlowStep"});
@@ -362,13 +362,13 @@ TEST(Incidents, CauseWithCloseOnsetIsStronger) {
   EXPECT_EQ(t.Root("LowGPU"), "IO");
   t.At(7231, {"-IO"});
   EXPECT_EQ(t.Root("LowGPU"), "Straggler");
-  // If both onsets are close, the earlier cause wins.
+  // If both onsets are close to the symptom's, the earlier cause wins.
   Tracked both;
   both.At(0, {"+IO"});
   both.At(1, {"+Straggler"});
   both.At(2, {"+LowGPU"});
   EXPECT_EQ(both.Root("LowGPU"), "IO");
-  // If the onsets are equal, the rule name decides, regardless of the event order.
+  // If the onsets are equal, the rule name decides, regardless of event order.
   Tracked same;
   same.At(0, {"+LowGPU", "+Straggler", "+IO"});
   EXPECT_EQ(same.Root("LowGPU"), "IO");
@@ -417,7 +417,7 @@ TEST(Incidents, IssueAboveLimitIsSeparateAndCounted) {
   EXPECT_EQ(t.Root("LowThroughput"), "");
   const auto events = t.At(1, {"~LowThroughput"});
   EXPECT_EQ(t.NameOfId(events[0].incident), "LowThroughput");
-  // An ended issue makes room, although it could still have been a cause for a while.
+  // An ended issue makes room even if it could still be a cause for a while.
   t.At(2, {"-Alone"});
   EXPECT_EQ(t.tracker().issues(), 3U);
   t.At(3, {"+LowGPU"});

@@ -61,7 +61,7 @@ void IssueCauses::SetProgram(const plan::Program* program) {
 }
 
 // Two rules are in the same cycle if each reaches the other. The search covers only rules that
-// explain something, and a pack has only dozens of these.
+// explain an alert. A pack has only a few dozen.
 void IssueCauses::FindCircles(const std::vector<std::string>& names,
                               const StringMap<std::vector<uint32_t>>& rules_of_alert) {
   std::vector<std::vector<uint32_t>> next(names.size());
@@ -199,7 +199,7 @@ bool IssueCauses::IsInTime(const TrackedIssue& cause, const TrackedIssue& sympto
 
 const TrackedIssue* IssueCauses::StrongestOf(const Ordered& causes, const TrackedIssue& symptom,
                                              const Relation& relation, bool circle) const {
-  // Causes are sorted by onset, so every cause after one that began too late is too late as well.
+  // Causes are sorted by onset. If one began too late, all later causes did too.
   const auto too_late = [&](const TrackedIssue* cause) {
     return cause->onset > symptom.onset + relation.lag;
   };

@@ -4,13 +4,13 @@
 // An issue of a rule is a cause of issues of the alerts that the rule lists if
 //  * the labels listed in `equal` have equal values (absent means empty, as in Alertmanager's
 //    inhibition),
-//  * the relation is job-wide, or both issues have the same rank and node, as far as both have one.
+//  * the relation is job-wide, or the issues have equal ranks and nodes wherever both specify them.
 //    A condition that slows rank 3 never explains why rank 5 is slow. If the labels have no node,
 //    the node of the rank counts,
 //  * the symptom began at most the relation's lag before the cause,
 //  * the cause began, or its value rose by half, at most the relation's `within` before the
 //    symptom, because an hour-old condition did not cause an issue that begins now,
-//  * the cause separates the symptom's rank from the others, if the symptom is that this rank loses
+//  * the cause separates the symptom's rank from the others, if the symptom is that one rank loses
 //    time. A condition on all nodes or ranks (TrackedIssue::everywhere) does not. Conversely, only
 //    such a condition explains a symptom of all ranks (label ranks="all").
 // A new rule set has no cycles (rules/plan/cause_graph.h), but an older one may. Between issues of
@@ -49,12 +49,12 @@ struct TrackedIssue {
   EventTime ended_at;
   std::string root_cause;  // issue ID; "": a root itself, or no cause
   std::string cause_rule;  // rule of the direct cause behind root_cause
-  // For an issue of a node or rank: the alert is open on every node of the job, or for every rank,
-  // and the job has several ranks. Such a condition does not explain why a single rank loses time.
+  // For a node or rank issue: the alert is open on every node or rank of the job, and the job has
+  // several ranks. Such a condition does not explain why a single rank loses time.
   bool everywhere = false;
   RootOrder order;  // derived from the labels and the onset
 
-  // Scratch space of IncidentTracker::Apply.
+  // Scratch space for IncidentTracker::Apply.
   bool fresh = false;       // found in the current Apply
   uint64_t told = 0;        // number of the last Apply with an event that reports root_cause
   uint64_t top_serial = 0;  // number of the Apply that set `top`
@@ -77,7 +77,7 @@ class IssueCauses {
   // earlier cause. The window is also the default lag of relations.
   explicit IssueCauses(Duration window) : window_(window) {}
 
-  // Sets the program and forgets all issues. Null means that there are no rules.
+  // Sets the program and forgets all issues. Null means no rules.
   void SetProgram(const plan::Program* program);
 
   void Add(const TrackedIssue& issue);     // an open or an ended issue
@@ -93,12 +93,12 @@ class IssueCauses {
                                    const std::function<bool(const TrackedIssue&)>& own) const;
   // Returns whether `cause` may explain `symptom`, based on relations, rank, node, and onset.
   bool MayExplain(const TrackedIssue& cause, const TrackedIssue& symptom) const;
-  // Returns whether any rule, or the given rule, explains issues of `alert`.
+  // Returns whether any rule (or the given rule) explains issues of `alert`.
   bool IsExplained(std::string_view alert) const { return explained_.contains(alert); }
   bool Explains(std::string_view rule, std::string_view alert) const;
   // Returns whether `rule` explains any alert.
   bool IsCause(std::string_view rule) const;
-  // Returns whether some alert explains both alerts.
+  // Returns whether a single alert explains both alerts.
   bool ShareACause(std::string_view alert, std::string_view other) const;
 
  private:
@@ -109,7 +109,7 @@ class IssueCauses {
   using ByKey =
       std::map<std::string, Ordered, std::less<>>;  // key: values of the labels in `equal`
 
-  // One item of a rule's `explains`.
+  // One entry in a rule's `explains` list.
   struct Relation {
     std::string alert;
     std::vector<std::string> equal;
@@ -143,7 +143,7 @@ class IssueCauses {
   // onset.
   static bool IsInTime(const TrackedIssue& cause, const TrackedIssue& symptom,
                        const Relation& relation);
-  // Returns the strongest of the causes with one key.
+  // Returns the strongest cause under one key.
   const TrackedIssue* StrongestOf(const Ordered& causes, const TrackedIssue& symptom,
                                   const Relation& relation, bool circle) const;
 

@@ -1,4 +1,4 @@
-// Open issues of a job, by alert and onset.
+// Index of a job's open issues by alert and onset.
 #pragma once
 
 #include <cstdint>
@@ -32,12 +32,12 @@ class OpenIssues {
   const Ordered* OfAlert(std::string_view alert) const;
 
   // Returns the open issue of the same alert with the closest onset within the window. If there is
-  // none and the issue is job-wide, returns the first job-wide issue with a close onset that the
-  // same cause could explain. Otherwise returns null.
+  // no such issue and the given issue is job-wide, returns the first job-wide issue with a close
+  // onset that the same cause could explain. Returns null if neither exists.
   const TrackedIssue* Sibling(const TrackedIssue& issue) const;
-  // Returns the first symptom of `issue` without a known cause, or null. Skips symptoms that other
-  // ranks or nodes had before `issue` began if `issue` does not explain those, because they belong
-  // to another problem.
+  // Returns the first symptom of `issue` without a known cause, or null. Skips a symptom that other
+  // ranks or nodes had before `issue` began, unless `issue` explains the earlier occurrences too,
+  // because it belongs to another problem.
   const TrackedIssue* OwnSymptom(const TrackedIssue& issue) const;
 
  private:

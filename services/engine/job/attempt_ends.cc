@@ -56,8 +56,8 @@ void AttemptEnds::DieWithoutRanks(EventTime at, EventSink* out) {
     const bool seen = at >= failures.seen_by();
     // The platform may still report the reason for the end.
     if (seen || !failures.waits_for_platform()) lifecycle_->EmitAttemptEnded(at, out);
-    // The cause of death stays open until the rules have seen the death, so that both join the same
-    // incident.
+    // The issue that caused the death stays open until the rules have seen the death, so that both
+    // join the same incident.
     if (seen) {
       lifecycle_->EndIssues(at, ranks_->DetailOfDeath(), out);
     } else {
@@ -99,8 +99,8 @@ void AttemptEnds::OnCheck(EventTime at, EventSink* out) {
   const AttemptFailures& failures = ranks_->failures();
   const bool over = at >= *died_at + options_.ends.restart_grace ||
                     (ranks_->LaunchersGone() && !failures.covers_job() && at >= ranks_->OverBy());
-  // This check was scheduled for another death, or the wait for the platform's report was extended
-  // in the meantime.
+  // This check was scheduled for another death, or the wait for the platform's report has since
+  // been extended.
   if (!over && at < failures.seen_by()) return ScheduleCheck(failures.seen_by());
   ticks_->RunBelow(at.Next(), out);
   if (over) {

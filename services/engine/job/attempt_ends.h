@@ -21,7 +21,7 @@ class AttemptEnds {
               JobAttempt* attempt, JobLifecycle* lifecycle);
 
   void OnRankLost(const JobEvent& event, EventTime at, EventSink* out);
-  // Handles the end of the launcher on the node of `reporter`.
+  // Handles the end of the launcher on the same node as `reporter`.
   void OnLauncherGone(const Source& reporter, EventTime at, EventSink* out);
   // Runs a due check that ScheduleCheck has scheduled.
   void OnCheck(EventTime at, EventSink* out);
@@ -31,19 +31,19 @@ class AttemptEnds {
   void OnJobEnded(const JobEvent& event, EventTime at, EventSink* out);
   // Ends the attempt if no rank is running and at least one was lost.
   void DieWithoutRanks(EventTime at, EventSink* out);
-  // Removes sources that were silent for too long, and treats their ranks as stopped. `at` is the
-  // watermark, or empty if the job has none yet.
+  // Removes sources that have been silent for too long and treats their ranks as stopped. `at` is
+  // the watermark, or empty if the job has none yet.
   void RemoveExpired(std::optional<EventTime> at, EventSink* out);
   SourceEnds& sources() { return source_ends_; }
 
  private:
-  // Adds a death to the failures of the attempt.
+  // Adds a death to the attempt's failures.
   void CountDeath(const Source& source, const JobEvent& event, EventTime at);
   void EndWithoutLauncher(EventTime at, EventSink* out);
   // Schedules a check. It runs after an `ended` event at the same time, because that event has more
   // details.
   void ScheduleCheck(EventTime at);
-  // Returns whether an epilog will report how the job ended, as the prolog (run as root) declared.
+  // Returns whether the prolog (run as root) declared that an epilog will report how the job ended.
   // A pod watcher announces such a report for each rank.
   bool PlatformReports() const;
 

@@ -1,5 +1,5 @@
-// Starts of sources, and the attempts that result from them (time-model.md, section 4), in
-// event-time order.
+// Source starts and the attempts that result from them (time-model.md, section 4), in event-time
+// order.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,8 @@ class AttemptStarts {
                 SourceEnds* ends)
       : sources_(sources), attempt_(attempt), lifecycle_(lifecycle), ends_(ends) {}
 
-  // Handles the start of a source. Its earlier boots end. A rank joins its attempt or starts it.
+  // Handles the start of a source and ends its earlier boots. A rank joins its attempt or starts
+  // it.
   void OnBoot(Source* source, EventTime at, EventSink* out);
   // Handles the first finished step of a rank, which joins the running attempt or starts one.
   void OnFirstStep(Source* source, EventTime at, EventSink* out);

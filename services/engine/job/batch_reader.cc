@@ -166,15 +166,15 @@ void BatchReader::ReadForeignPromise(const RecordPosition& at, const Batch& batc
 void BatchReader::ReadEvents(const RecordPosition& at, const Batch& batch, bool believed,
                              Source* source) {
   // Events in a batch take effect at the batch's promise, because the source has sent all earlier
-  // data by then. A promise from a wrong clock would never become due.
+  // data by then. An event at a promise from a wrong clock would never become due.
   const EventTime stamp = !believed               ? EventTimeAt(at.append_time)
                           : batch.promise_ns != 0 ? EventTime::FromNs(batch.promise_ns)
                                                   : source->newest_sample;
   uint32_t index = 0;
   ReadSteps(batch, stamp, believed, &index, source);
   for (const JobEvent& event : batch.events) {
-    // The time must not exceed the source's own promise, because the event would then wait
-    // while the source is live. A source without promises and samples gets the append time of its
+    // The time must not exceed the source's own promise. If it did, the event would wait while the
+    // source is live. For a source without promises or samples, the time is the append time of its
     // record.
     const EventTime latest = stamp == EventTime::Earliest() ? EventTimeAt(at.append_time) : stamp;
     ReadEvent(event, batch, std::min(EventTime::FromNs(event.time_ns), latest), &index, source);

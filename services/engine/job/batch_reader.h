@@ -1,5 +1,5 @@
-// Reader of batches into a job. Rows, promises, and events wait there until the watermark passes
-// them (time-model.md, section 2).
+// Reader that adds batches to a job. Rows, promises, and events wait in the job until the watermark
+// passes them (time-model.md, section 2).
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ class BatchReader {
   // Returns the reason why the frame is invalid, or "" if the frame is valid. An invalid frame does
   // not match its schema or has an invalid step.
   static std::string ProblemOf(const Frame& frame, const Source& source);
-  // Copies the rows that are neither late nor ahead of the clock. Returns true if any row is ahead.
+  // Copies rows that are neither late nor ahead of the clock. Returns true if any row is ahead.
   bool CopyRows(const Frame& frame, EventTime latest, PendingFrame* pending);
   // Returns false if the promise is rejected because the source's clock runs ahead.
   bool ReadPromise(const RecordPosition& at, const Batch& batch, Source* source);

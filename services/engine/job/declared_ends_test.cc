@@ -1,4 +1,4 @@
-// Tests of job ends reported by the platform.
+// Tests for job ends reported by the platform.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// A job on two nodes, declared by Slurm's prolog.
+// Job on two nodes, declared by Slurm's prolog.
 class DeclaredEnds : public JobEnds {
  public:
   using JobEnds::shard_;

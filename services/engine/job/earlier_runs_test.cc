@@ -1,4 +1,4 @@
-// Tests of a running job compared with summaries of finished jobs (rules/plan/baseline.h).
+// Tests for comparisons of a running job with summaries of finished jobs (rules/plan/baseline.h).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -69,7 +69,7 @@ void Feed(ShardForTest* shard, int from, int to, double power, double loss, int 
   }
 }
 
-// Returns issue events such as "found Differs a at step 20". Omits statuses and updates.
+// Returns issue events, such as "found Differs a at step 20". Omits statuses and updates.
 std::vector<std::string> Issues(const ShardForTest& shard) {
   std::vector<std::string> out;
   for (const IssueEvent& e : shard.outputs().events) {
@@ -155,8 +155,8 @@ TEST(EarlierRuns, StepGoesBack_BaselineAppliesAgain) {
                           "found Differs a at step 40", "resolved Differs a at step 50"));
 }
 
-// A jump of a billion steps must not cost a billion evaluations, even if a summary has values for
-// all steps.
+// A billion-step jump must not cost a billion evaluations, even if a summary has values for all
+// steps.
 TEST(EarlierRuns, StepJumpCostsFewEvaluations) {
   std::string points;
   for (int64_t step = 0; step < 2'000'000; step += 100) CatTo(points, step, ":2 ");
@@ -191,7 +191,7 @@ TEST(EarlierRuns, BaselineAppliesToJobsWithMatchingLabels) {
     ShardForTest shard(kRules, {}, runs);
     started(&shard, "r0", 0, 1, {{"config", "x"}, {"team", "nlp"}});
     Feed(&shard, 1, 20, 250, 1);
-    started(&shard, "r0", 20, 20, {{"team", "vision"}});  // The label `config` stays.
+    started(&shard, "r0", 20, 20, {{"team", "vision"}});  // The label `config` remains.
     Feed(&shard, 21, 30, 250, 1, 200);
     if (node_first) Feed(&shard, 31, 60, 250, 1, 300);
     started(&shard, "r0", 35, 40, {{"config", "y"}});

@@ -43,7 +43,7 @@ void EventApplier::ApplyInOrder(const std::vector<RowRef>& rows, EventTime to, E
   while (!lifecycle_->ended()) {
     const TimelineEventKey* first = schedule.FirstUpTo(to);
     if (first == nullptr && next_row == rows.size()) break;
-    // Events never share the phase of rows, so time and phase determine the order.
+    // Events and rows never share a phase, so time and phase determine their order.
     const bool row_first =
         first == nullptr || (next_row < rows.size() &&
                              (rows[next_row].time != first->time ? rows[next_row].time < first->time
@@ -111,8 +111,8 @@ void EventApplier::ApplyEvent(const TimelineEventKey& key, const TimelineEvent& 
 void EventApplier::ApplySourceEvent(const TimelineEvent& event, EventTime at, Source* source,
                                     EventSink* out) {
   if (event.kind == TimelineEvent::Kind::kBoot) return starts_.OnBoot(source, at, out);
-  // The source may have ended in the meantime, and an event from the engine may be older than the
-  // source's return.
+  // The source may have ended since then, and an engine event may be older than the source's
+  // return.
   if (at >= source->ended_at) return;
   switch (event.kind) {
     case TimelineEvent::Kind::kModes:

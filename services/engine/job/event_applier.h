@@ -1,5 +1,5 @@
-// Application of all input below a job's watermark in event-time order, with the ticks of the rules
-// in between (time-model.md 2.6).
+// Applier for all input below a job's watermark, in event-time order, with rule ticks in between
+// (time-model.md 2.6).
 #pragma once
 
 #include <cstdint>

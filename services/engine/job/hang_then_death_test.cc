@@ -1,4 +1,4 @@
-// Tests of a hang that kills the job. The hang and the death are one incident, and the hang ends
+// Tests for a hang that kills the job. The hang and the death form one incident, and the hang ends
 // with the detail "died".
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,7 +30,7 @@ groups:
     labels: {severity: critical, category: hang}
 )rules";
 
-// Two ranks that hang from second 3 on. The collector on their node reports their deaths.
+// Two ranks that hang starting at second 3. The collector on their node reports their deaths.
 class HangThenDeath : public ::testing::Test {
  protected:
   void SetUp() override {

@@ -179,7 +179,7 @@ void Job::Save(BinaryWriter& out) const {
   attempt_.ranks().failures().Save(out);
 }
 
-// Fields that the previous format lacks get an empty default value, depending on `format`.
+// Depending on `format`, fields missing from the previous format get an empty default value.
 Status Job::Restore(BinaryReader& in, uint32_t format) {
   const std::string id = in.Str();
   if (id != identity_.id)

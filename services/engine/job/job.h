@@ -1,11 +1,11 @@
-// The state of one job: sources, watermark, attempts, step clocks, windows, rules. A deterministic
-// state machine over the log's records in offset order, with the rules of time-model.md.
+// State of one job: sources, watermark, attempts, step clocks, windows, and rules. A deterministic
+// state machine over the log's records in offset order that follows the rules in time-model.md.
 // Single-threaded, independent of the system clock.
 //
 // All data of a record waits until the job's watermark passes its event time. The data is then
-// applied in the order (time, phase, source, boot, sequence, index). Attempts, steps that go
-// back, and ends of sources are decided in the same order. Therefore the order in which sources'
-// batches arrive does not change any event.
+// applied in the order (time, phase, source, boot, sequence, index). Attempts, steps that go back,
+// and source ends are decided in the same order. The arrival order of batches from different
+// sources therefore does not change any event.
 #pragma once
 
 #include <cstddef>
@@ -45,19 +45,19 @@ class Job {
 
   // `raw` is the record's value, which is dead-lettered if its schema never arrives.
   void OnBatch(const RecordPosition& at, const Batch& batch, std::string_view raw, EventSink* out);
-  // Ends the job if the batch makes it pass to another owner, and returns true in that case. The
-  // batch then starts the job again in another Job object.
+  // Ends the job and returns true if the batch gives the job to another owner. The batch then
+  // starts the job again in a new Job object.
   bool DisplaceFor(const Batch& batch, EventSink* out);
   // Handles a clock tick of the partition.
   void OnTick(Duration elapsed, EventSink* out);
-  // Installs another rule set from the next evaluation on. Unchanged rules keep their state.
+  // Installs another rule set, starting at the next evaluation. Unchanged rules keep their state.
   void SetRules(CompiledRulesPtr rules, EventSink* out);
   // Marks earlier data as lost (time-model.md, section 6). The rules have status Error until their
   // windows are full.
   void LoseHistory() { rules_.domains().LoseHistory(); }
   // Drops the alerts without emitting events.
   void DropAlerts();
-  // Advances the watermark past all data that was read, because a finished input has no further
+  // Advances the watermark past all data read so far, because a finished input has no further
   // sources.
   void FinishInput(bool end_job, EventSink* out);
 
@@ -66,7 +66,7 @@ class Job {
   const JobLifecycle& lifecycle() const { return lifecycle_; }
   const ClockDomains& domains() const { return rules_.domains(); }
   const SourceTable& sources() const { return input_.sources(); }
-  // Returns the log time, in ticks, that the job has read. It paces the job's snapshots.
+  // Returns the log time, in ticks, that the job has read. Determines when snapshots are due.
   Duration log_time() const { return log_time_.ticks(); }
   size_t MemoryBytes() const;
 

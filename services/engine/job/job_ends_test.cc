@@ -1,4 +1,4 @@
-// Tests of the ends of ranks, attempts, and jobs that a scenario over a complete log would not
+// Tests for ends of ranks, attempts, and jobs that a scenario with a complete log would not
 // isolate.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,9 +22,9 @@ TEST_F(JobEnds, WatermarkJumpsPastGrace_JobEndsWhenGraceExpires) {
                                      "11 1 attempt_ended died", "131 1 ended died"));
 }
 
-// A process may react to the executor's SIGTERM, for example with an exception. The reaction is not
-// a separate death, even if a tick comes between the process end and the record that completes the
-// action.
+// A process may react to the executor's SIGTERM with an exception, for example. The reaction is not
+// a separate death, even if there is a tick between the process end and the record that completes
+// the action.
 TEST_F(JobEnds, AnnouncedEndIsNotDeath) {
   Boot("one", 1);
   Stop(9, kStopping);
@@ -106,8 +106,8 @@ TEST_F(JobEnds, GoodbyesOfAllRanksAreNotDeath) {
   EXPECT_THAT(Changes(), ElementsAre("1 0 started ", "1 1 attempt_began "));
 }
 
-// A collector that was disconnected for a long time reports dead ranks after the job has already
-// ended because of silence.
+// A collector that was disconnected for a long time reports dead ranks after the job has ended due
+// to silence.
 TEST_F(JobEnds, LateDeathReport_DoesNotResumeJob) {
   Boot("one", 1);
   Ticks(1900);
@@ -188,7 +188,7 @@ TEST_F(JobEnds, RankFasterThanRankZeroIsNotZombie) {
   boot_ = "two";
   start_ = 19;
   step(25);
-  start_ = 19.5;  // Rank 0 also started later.
+  start_ = 19.5;  // Rank 0 also started, but later.
   Send(0, 26);
   start_ = 19;
   step(27);
@@ -256,7 +256,7 @@ TEST_F(JobEnds, NodeCannotReportLossOfOtherNodesRank) {
   EXPECT_EQ(shard_.drops(Drop::kMalformed), 1U);
 }
 
-// Neither the arrival order nor a restart of the processor in between may change the events.
+// Neither the arrival order nor a processor restart may change the events.
 TEST(JobEndsOrder, ArrivalOrderAndRestartsDoNotChangeEvents) {
   const auto play = [](bool swapped, int restart_at) {
     class Player : public JobEnds {
@@ -293,8 +293,7 @@ TEST(JobEndsOrder, ArrivalOrderAndRestartsDoNotChangeEvents) {
   for (int at = 0; at < 10; ++at) EXPECT_EQ(play(at % 2 == 1, at), straight) << at;
 }
 
-// The executor finishes when the last process has ended, before the tick at which rules see the
-// death.
+// The executor finishes when the last process has ended, before the tick where rules see the death.
 TEST_F(JobEnds, RulesSeeDeathJustBeforeEnd) {
   Boot("one", 1);
   Stop(9, kStopping);

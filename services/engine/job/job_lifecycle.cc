@@ -73,8 +73,8 @@ void JobLifecycle::EmitRankLost(const Source& source, const RankLost& lost, Even
 void JobLifecycle::BeginAttempt(uint64_t number, const Source& first, const SourceMap& sources,
                                 EventTime at, EventSink* out) {
   if (attempt_->started()) {
-    // No event reported the end of this attempt: its ranks were replaced, or some were lost in the
-    // meantime.
+    // No event reported the end of this attempt: its ranks were replaced, or some have since been
+    // lost.
     const AttemptRanks& ranks = attempt_->ranks();
     const EndDetail detail = ranks.has_lost() ? ranks.DetailOfDeath() : EndDetail::kNone;
     if (attempt_->open())

@@ -1,4 +1,5 @@
-// Start and end of a job and of its attempts, with the events for both (time-model.md, section 4).
+// Starts and ends of a job and its attempts, with the corresponding events (time-model.md, section
+// 4).
 #pragma once
 
 #include <cstdint>
@@ -36,7 +37,7 @@ class JobLifecycle {
   void EmitStarted(EventTime at, EventSink* out);
   // Emits an event for the loss of a rank.
   void EmitRankLost(const Source& source, const RankLost& lost, EventTime at, EventSink* out);
-  // Ends the running attempt with its issues, steps, and windows. Then starts the next attempt with
+  // Ends the running attempt and its issues, steps, and windows. Then starts the next attempt with
   // `first`.
   void BeginAttempt(uint64_t number, const Source& first, const SourceMap& sources, EventTime at,
                     EventSink* out);
@@ -49,14 +50,14 @@ class JobLifecycle {
   // Ends the job. Returns the `ended` event, which the caller may complete.
   IssueEvent* End(EventTime at, EndDetail detail, bool by_event, EventSink* out);
 
-  // Advances the tombstone of an ended job by a tick.
+  // Ages the tombstone of an ended job by one tick.
   void TickTombstone(Duration elapsed);
   // Returns whether the batch resumes an ended job.
   bool IsResumedBy(const Batch& batch) const;
   // Starts the job again as its next attempt. The job has no watermark until the next batch.
   void Resume();
-  // Changes the end of a job from grace or silence to an end by event. The reason is a completed
-  // action that stopped the job, or a report from the platform.
+  // Changes the end of a job from grace or silence to an end by event, because a completed action
+  // stopped the job or the platform reported its end.
   void Amend(AppendTime append_time, const Batch& batch, EventSink* out);
 
   // Saves whether the job has ended, and the age of the tombstone.

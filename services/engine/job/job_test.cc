@@ -1,4 +1,4 @@
-// Tests of the single-job rules in time-model.md that a scenario over a complete log would not
+// Tests for the single-job rules in time-model.md that a scenario with a complete log would not
 // isolate.
 #include "services/engine/job/job.h"
 
@@ -98,7 +98,7 @@ TEST(JobTest, StepSeriesOfDeadRankEndEvenAfterRestart) {
 TEST(JobTest, LateBatchOfOlderBoot_DoesNotEndAttempt) {
   ShardForTest shard(kFewRanks);
   // The job moved from node a to node b at 100 s. Data spooled on node a arrives after the job has
-  // run on node b for a while.
+  // been running on node b for a while.
   for (int s = 1; s <= 10; ++s)
     Send(&shard, {.source = "rank-0@b", .start = 100, .at = 100.0 + s, .step = s});
   shard.SetAppendTime(112);
@@ -127,7 +127,8 @@ TEST(JobTest, AttemptNumbersMayStartAtZero) {
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.resolved FewRanks"));
 }
 
-// A window over the attempt counts only samples of the current run, despite silence and snapshots.
+// A window over the attempt counts only samples from the current run, despite silence and
+// snapshots.
 TEST(JobTest, AttemptWindowsEndWithAttempt) {
   ShardForTest shard(R"rules(
 groups:
@@ -158,9 +159,8 @@ TEST(JobTest, StepJumpDoesNotEvaluateSkippedSteps) {
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found FewRanks"));
 }
 
-// Runs the same test with a window of 60,000 steps. The issue of the rule ends when the window is
-// empty.
-TEST(JobTest, JumpOfStepBeyondLongWindow_CostsFewEvaluations) {
+// Same test with a window of 60,000 steps. The rule's issue ends when the window is empty.
+TEST(JobTest, StepJumpBeyondLongWindow_CostsFewEvaluations) {
   ShardForTest shard(R"rules(
 groups:
 - name: g

@@ -1,4 +1,4 @@
-// Ends of sources in event-time order.
+// Source ends in event-time order.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,8 @@ class SourceEnds {
   SourceEnds(SourceTable* sources, RowWriter* writer, StepInput* steps, JobAttempt* attempt)
       : sources_(sources), writer_(writer), steps_(steps), attempt_(attempt) {}
 
-  // Ends the source's boot or attempt at `at`, together with its series. Later samples are dropped
-  // as zombie samples.
+  // Ends the source's boot or attempt, and its series, at `at`. Later samples are dropped as
+  // zombies.
   void End(Source* source, EventTime at) {
     CountLeft(source);
     writer_->MarkStale(*source, at);

@@ -1,5 +1,5 @@
-// Set of a job's sources that hold back its watermark. A source belongs to the set if it promises
-// and is neither idle nor far behind the others (time-model.md 2.2 and 2.3).
+// Set of a job's sources that hold back its watermark. A source belongs to the set if it sends
+// promises and is neither idle nor far behind the others (time-model.md 2.2 and 2.3).
 #pragma once
 
 #include <cstdint>
@@ -22,8 +22,8 @@ class SourceLiveness {
         series_(series) {}
 
   // Records a batch of the source. `goodbye` marks the source's last batch. Returns the minimum
-  // promise of all sources, or EventTime::Earliest() without sources. A source that sends a goodbye
-  // counts for the last time.
+  // promise of all sources, or EventTime::Earliest() if there are no sources. A source that sends a
+  // goodbye is counted one last time.
   EventTime OnBatch(Source* source, bool goodbye);
   // Handles a clock tick. Sources that were silent or behind the others for too long no longer hold
   // back the watermark.

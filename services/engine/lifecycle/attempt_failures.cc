@@ -13,26 +13,26 @@ namespace {
 // death, but is reported after a delay in which a second SIGTERM may arrive.
 constexpr Duration kOneSignal = Duration::Millis(1500);
 constexpr Duration kCancelWithin = Duration::Seconds(5);
-// After a rank dies, its peers fail in their collective operation. According to the clock of
-// another node, a peer can even fail before the rank died.
+// After a rank dies, its peers fail in their collective operation. Because clocks differ between
+// nodes, a peer's failure may even appear to precede the rank's death.
 constexpr Duration kPeersFail = Duration::Millis(100);
-// Maximum delay between the failure of a peer on the same node and the moment when the collector
-// sees the kill that caused it. A launcher that kills the other ranks first has to see that the
-// failed rank's process has ended.
+// Maximum delay between the failure of a peer on the same node and the time the collector sees the
+// kill that caused it. Before a launcher kills the other ranks, it must see the failed rank's
+// process end.
 constexpr Duration kSeenLate = Duration::Millis(50);
-// Maximum delay after which a collector sees an exit status that the launcher has already seen. The
-// launcher then ends the other ranks by SIGTERM.
+// Maximum delay before a collector sees an exit status that the launcher has already seen. The
+// launcher then ends the other ranks with SIGTERM.
 constexpr Duration kStatusLate = Duration::Millis(400);
 // Maximum delay between a peer's report that a rank was lost and the observed end of that rank. A
 // process is torn down after its connections have closed, or a different node reports its end.
 constexpr Duration kLostPeerLate = Duration::Seconds(2);
-// Delay from the verdict to the tick of a rule.
+// Delay from the verdict to a rule's tick.
 constexpr Duration kTick = Duration::Millis(500);
 // Bits in saved state.
 constexpr uint8_t kHasFirst = 1, kHasStop = 2, kHasPlatform = 4, kExpectsPlatform = 8,
                   kHasWrittenCause = 16, kGone = 32, kHasStoppedBy = 64, kHasException = 128;
 
-// Parts of the error messages in which gloo, NCCL, and sockets report the loss of another rank.
+// Parts of the error messages with which gloo, NCCL, and sockets report the loss of another rank.
 constexpr std::array<std::string_view, 9> kLostPeer = {
     "closed by peer",        "closed by remote peer",       "reset by peer",
     "remote process exited", "remote process exiting",      "remote worker",
@@ -52,8 +52,8 @@ bool IsFailure(const RankDeath& death) {
   return SignalOf(death).has_value() || death.exit_code.value_or(0) != 0;
 }
 
-// Returns whether `first` is by nature a consequence of another end, and `death` was that end but
-// was observed later.
+// Returns whether `first` must be a consequence of another end, and `death` was that end but was
+// observed later.
 bool IsEffectOf(const RankDeath& death, const RankDeath& first) {
   if (IsTerminated(death) || ReportsLostPeer(death)) return false;
   const Duration later = death.at - first.at;
@@ -152,8 +152,8 @@ AttemptFailures::Values AttemptFailures::Judge(EventTime now) {
 }
 
 void AttemptFailures::Save(BinaryWriter& out) const {
-  // Before announcements existed, this byte was a bool. A value without an announcement has the
-  // same encoding.
+  // This byte was a bool before announcements existed. The encoding of a value without an
+  // announcement is unchanged.
   const bool other_cause = written_ && written_cause_ != Cause();
   out.U8((first_.has_value() ? kHasFirst : 0) | (stop_.at().has_value() ? kHasStop : 0) |
          (platform_.received() ? kHasPlatform : 0) | (expects_platform_ ? kExpectsPlatform : 0) |

@@ -21,10 +21,10 @@ namespace pitwall::engine {
 //   pitwall_rank_lost{rank,node,cause,verdict,exception}
 //                            1 for the attempt's first death; `exception` only for that cause
 //   pitwall_job_ranks_lost   number of lost ranks, including teardown
-// The executor may announce that it ends the job. Every death within ExecutorStop::kWithin of
-// the announcement is then "cancelled" with cause "stopped by the executor", however the process
-// handled the signal. If the platform reports how the job ends (platform_report.h), a death that
-// is not a crash waits kPlatformWait for the report, or kPlatformWaitIfGone if all ranks and
+// The executor may announce that it ends the job. Every death within ExecutorStop::kWithin of the
+// announcement is then "cancelled" with cause "stopped by the executor", regardless of how the
+// process handled the signal. If the platform reports how the job ends (platform_report.h), a death
+// that is not a crash waits kPlatformWait for the report, or kPlatformWaitIfGone if all ranks and
 // launchers are gone and the platform has nothing left to wait for. A later report changes the
 // verdict. cause: "out of memory", "signal 9", "exit code 3", "exception", "unknown". verdict:
 // "died", or "cancelled" if the ranks were ended on purpose. Later deaths are teardown and have no
@@ -61,16 +61,16 @@ class AttemptFailures {
   bool covers_job() const { return platform_.covers_job(); }
   // Returns whether the first rank was ended on purpose, based on the information so far.
   bool cancelled() const;
-  // Returns the values that have become known by `now`, to be written at `now`. Returns each change
+  // Returns the values that became known by `now` and must be written at `now`. Returns each change
   // once.
   Values Judge(EventTime now);
-  // Returns the time by which the rules have seen the first death. The end of the job waits until
-  // then. EventTime::Min() if there is no death.
+  // Returns the time by which the rules have seen the first death. The job does not end before this
+  // time. EventTime::Min() if there is no death.
   EventTime decided_by() const;
   // Returns the time by which the rules have seen the current information about the first death.
   // EventTime::Min() if there is no death.
   EventTime seen_by() const;
-  // Resets the state for another attempt.
+  // Resets the state for a new attempt.
   void Clear() { *this = AttemptFailures(); }
 
   void Save(BinaryWriter& out) const;
@@ -88,7 +88,7 @@ class AttemptFailures {
   uint64_t terminated_ = 0;  // Ended by SIGTERM within kCancelWithin of the first death.
   uint64_t written_count_ = 0;
   bool written_ = false;
-  bool cancelled_ = false;  // As last reported.
+  bool cancelled_ = false;  // Value in the last report.
   std::string written_cause_;
   bool expects_platform_ = false;
   bool gone_ = false;

@@ -24,7 +24,7 @@ RankDeath Exited(double at, int64_t rank, std::optional<int32_t> code) {
   return {.at = DeathAt(at), .rank = rank, .node = "n", .signal = {}, .exit_code = code};
 }
 
-// Returns values as "<rank> <verdict>: <cause> = <value>" or "count = <value>".
+// Formats values as "<rank> <verdict>: <cause> = <value>" or "count = <value>".
 std::vector<std::string> ValuesAt(AttemptFailures* deaths, double at) {
   std::vector<std::string> out;
   for (const auto& [labels, value] : deaths->Judge(DeathAt(at))) {
@@ -186,7 +186,7 @@ TEST(AttemptFailures, DeathAfterRefusedStopIsDeath) {
   EXPECT_EQ(deaths.stop().by(), "");
 }
 
-// A rank can send the notice too, with an arbitrary time. The time must not cause an overflow or
+// A rank can also send the notice, with an arbitrary time. That time must not cause an overflow or
 // hide a death.
 TEST(AttemptFailures, StopWithInvalidTimeDoesNotHideDeaths) {
   for (const EventTime at :
@@ -264,7 +264,7 @@ TEST(AttemptFailures, PeersFailBeforeDeathIsObserved_DeathIsNamed) {
   killing_launcher.Add(Signalled(10.06, 1, 9));
   EXPECT_THAT(ValuesAt(&killing_launcher, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
 
-  AttemptFailures unknown;  // The cause of rank 1's end is unknown; its launcher may have ended it.
+  AttemptFailures unknown;  // It is unknown why rank 1 ended; its launcher may have ended it.
   unknown.Add(Failed(10, 0));
   unknown.Add(Exited(10.01, 1, std::nullopt));
   EXPECT_THAT(ValuesAt(&unknown, 10.5), ElementsAre("0 died: exception = 1", "count = 2"));
@@ -305,7 +305,7 @@ TEST(AttemptFailures, CauseUsesMostSpecificInformation) {
   EXPECT_EQ(cause(oom), "0 died: out of memory = 1");
 }
 
-TEST(AttemptFailures, RestoredStateGivesSameVerdicts) {
+TEST(AttemptFailures, RestoreDoesNotChangeVerdicts) {
   for (const double judged : {9.0, 12.0}) {
     AttemptFailures deaths;
     deaths.Add(Signalled(10, 1, 15));

@@ -1,5 +1,5 @@
-// Ranks of a job's attempt in event order: the numbers of running and lost ranks, the launchers on
-// their nodes, and the cause of death when no rank is left.
+// Ranks of a job's attempt, in event order: the numbers of running and lost ranks, the launchers on
+// their nodes, and the cause of death when no ranks remain.
 #pragma once
 
 #include <cstddef>
@@ -21,10 +21,10 @@ namespace pitwall::engine {
 // Not thread-safe.
 class AttemptRanks {
  public:
-  // Records that a rank's process runs as far as is known, so that the attempt is not dead. Returns
+  // Records that a rank's process is believed to be running, so the attempt is not dead. Returns
   // false if the rank is already counted or has ended.
   bool Join(Source* source);
-  // Records that the rank no longer runs. Returns false if it was not running.
+  // Records that the rank is no longer running. Returns false if it was not running.
   bool Leave(Source* source);
   // Counts the loss of a running rank.
   void CountLost() { ++lost_; }
@@ -35,7 +35,7 @@ class AttemptRanks {
   // Returns whether the launchers of all nodes with ranks of the attempt are gone.
   bool LaunchersGone() const;
 
-  // Returns whether no rank runs, at least one was lost, and the attempt has not died yet.
+  // Returns whether no rank is running, at least one was lost, and the attempt has not died yet.
   bool MustDie() const { return running_ == 0 && lost_ > 0 && !died_at_.has_value(); }
   void Die(EventTime at);
   // Time of the attempt's death. Empty while a rank is running.
@@ -44,8 +44,8 @@ class AttemptRanks {
   // about the deaths.
   EndDetail DetailOfDeath() const;
   // Returns how the job ended according to the event. If the platform reports a failure, the detail
-  // comes from the lost ranks, if any. A cancellation that the executor requested counts as the
-  // executor's stop.
+  // comes from the lost ranks, if any. A cancellation requested by the executor counts as a stop by
+  // the executor.
   EndDetail DetailOfEnd(const JobEvent& event, EventTime at) const;
   // Returns the time at which a job without launchers is over. The platform may report the end only
   // after the last rank has ended, which may be long after the first death.

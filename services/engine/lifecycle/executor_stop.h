@@ -1,4 +1,4 @@
-// Announcement that the executor ends a job, with the initiator of the stop (docs/security.md).
+// Announcement that the executor is ending a job, and the initiator of the stop (docs/security.md).
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@ class ExecutorStop {
   // Every death within this time after the announcement belongs to the stop.
   static constexpr Duration kWithin = Duration::Minutes(5);
 
-  // `at` may be any time, because a rank with an arbitrary clock can announce a stop too.
+  // `at` may be any time, because a rank with an arbitrary clock can also announce a stop.
   void Announce(EventTime at, std::string by = "") {
     at_ = std::max(at, EventTime::Earliest().Next());
     NameBy(std::move(by));
@@ -30,7 +30,7 @@ class ExecutorStop {
     at_.reset();
     by_.clear();
   }
-  // Returns whether a death at that time belongs to the announced stop.
+  // Returns whether a death at `at` belongs to the announced stop.
   bool Covers(EventTime at) const { return at_.has_value() && at >= *at_ && *at_ >= at - kWithin; }
   const std::optional<EventTime>& at() const { return at_; }
   // Initiator of the stop; "" if unknown.

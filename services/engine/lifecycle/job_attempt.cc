@@ -17,8 +17,8 @@ JobAttempt::Place JobAttempt::PlaceBoot(const Source& source) {
   }
   if (source.info.rank != 0) return Place::kFollowing;
   if (started_ && open_ && !by_rank_0_) {
-    // Another rank finished a step before this rank was known, and thereby started the attempt of
-    // both.
+    // Another rank finished a step before this rank was known. That step started the attempt for
+    // both ranks.
     boot_ = source.start();
     by_rank_0_ = true;
     return Place::kCurrent;

@@ -1,4 +1,4 @@
-// The attempt of a job: its number, its open state, and the state of its ranks (time-model.md,
+// Attempt of a job: its number, whether it is open, and the state of its ranks (time-model.md,
 // section 4).
 #pragma once
 
@@ -23,7 +23,7 @@ class JobAttempt {
     kFollowing  // follows rank 0, whose start decides
   };
 
-  // Number of the attempt. Before the first attempt of a job without explicit attempt numbers, 0.
+  // Number of the attempt. 0 before the first attempt of a job without explicit attempt numbers.
   uint64_t number() const { return number_; }
   // Returns whether any attempt has started.
   bool started() const { return started_; }
@@ -40,15 +40,15 @@ class JobAttempt {
   uint64_t NextNumber() const { return started_ ? number_ + 1 : next_number_; }
   // Starts an attempt with `first`. Running ranks continue to count as running.
   void Begin(uint64_t number, const Source& first);
-  // Returns the place of a rank's boot. If another rank started the attempt that a rank 0 belongs
-  // to, that rank 0 replaces it as the rank that started the attempt.
+  // Returns the place of a rank's boot. If another rank started the attempt that rank 0 belongs to,
+  // rank 0 replaces it as the starting rank.
   Place PlaceBoot(const Source& source);
   // Reopens the closed attempt when one of its sources returns. Returns false if there was nothing
   // to reopen.
   bool Reopen(const Source& source);
   // Marks the attempt's end as reported.
   void Close() { open_ = false; }
-  // Prepares for a job that starts again after its end: the next attempt gets the next number.
+  // Prepares for a restart of the job after its end. The next attempt gets the next number.
   void Resume();
 
   // Saves the number and the state, then the ranks.

@@ -26,7 +26,7 @@ class JobChanges {
                    EventSink* out);
   // Emits the start of the job in the attempt, unless it has been emitted.
   void EmitStarted(EventTime at, uint64_t attempt, EventSink* out);
-  // Prepares for a job that starts again. The start event is emitted again unless `had_attempts` is
+  // Prepares for a restart of the job. The start event is emitted again unless `had_attempts` is
   // set.
   void Resume(bool had_attempts) { started_emitted_ = had_attempts; }
 

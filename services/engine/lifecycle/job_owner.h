@@ -12,9 +12,9 @@
 
 namespace pitwall::engine {
 
-// A job belongs to the owner in the first batch that has one, unless root declares another owner
-// (architecture.md, section 5). docs/security.md lists the rights of each kind of batch. The owner
-// depends only on the log.
+// A job belongs to the owner named in the first batch with an owner, unless root declares another
+// owner (architecture.md, section 5). docs/security.md lists the rights of each kind of batch. The
+// owner depends only on the log.
 //
 //  * A batch with an unknown owner (from an OTLP source or an older collector) is accepted until an
 //    owner is declared for the job.
@@ -29,15 +29,15 @@ class JobOwner {
     kDisplaces,  // another owner gets the job: its previous state is a squatter's, or the job is
                  // over
   };
-  // `ended` means that the job is over and only its tombstone remains.
+  // `ended` is true if the job is over and only its tombstone remains.
   Verdict Judge(const Batch& batch, bool ended) const;
-  // Adopts the owner in an accepted batch.
+  // Adopts the owner named in an accepted batch.
   void Adopt(const Batch& batch);
 
   const std::string& text() const { return owner_; }  // "" if unknown.
   bool declared() const { return declared_; }
 
-  // Source and node in a batch.
+  // Source and node of a batch.
   using Sender = std::pair<std::string, std::string>;
   // Counts a batch from another owner. Returns true if the sender has not been reported yet. At
   // most kMaxSenders senders are reported at a time.

@@ -9,7 +9,7 @@ bool JobTombstone::IsResumedBy(const Batch& batch, const std::optional<EventTime
     return batch.info.kind == SourceKind::kRank &&
            EventTime::FromNs(batch.info.start_ns) > *died_at;
   }
-  // A report that a rank was found dead is not a sign of life of the job.
+  // A report that a rank is dead does not show that the job is alive.
   if (std::any_of(batch.events.begin(), batch.events.end(), [](const JobEvent& event) {
         return event.kind == JobEvent::Kind::kRankLost ||
                event.kind == JobEvent::Kind::kLauncherGone;

@@ -28,13 +28,13 @@ class JobTombstone {
     ended_at_ = at;
     age_ = Duration::Zero();
   }
-  // Changes an end without an event to an end by event, at `at` or later.
+  // Changes an end by grace or silence to an end by event, at `at` or later.
   void Amend(EventTime at) {
     by_event_ = true;
     age_ = Duration::Zero();
     ended_at_ = std::max(ended_at_, at);
   }
-  // Advances the tombstone of an ended job. `lasts` is EngineOptions::Ends::tombstone.
+  // Ages the tombstone of an ended job. `lasts` is EngineOptions::Ends::tombstone.
   void Tick(Duration elapsed, Duration lasts) {
     age_ += elapsed;
     gone_ = age_ > lasts;

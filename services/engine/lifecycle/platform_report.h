@@ -24,16 +24,16 @@ struct RankDeath {
   std::string exception;          // reported exception text, or ""
 };
 
-// Cause of death if the rank itself reported an exception.
+// Cause of death for a rank that reported an exception.
 inline constexpr std::string_view kException = "exception";
 
 // Returns the signal that ended the rank. If a shell started the rank, signals 9 and 15 can appear
 // as exit codes.
 std::optional<int32_t> SignalOf(const RankDeath& death);
-// Returns whether the rank was ended by SIGTERM, the usual request to end a job's ranks.
+// Returns whether SIGTERM, the usual request to stop a job's ranks, ended the rank.
 bool IsTerminated(const RankDeath& death);
-// Returns whether the rank ran out of memory or died of a signal other than 9 and 15. Processes are
-// never ended like this on purpose.
+// Returns whether the rank ran out of memory or died from a signal other than 9 or 15. No one ends
+// a process on purpose in these ways.
 bool IsCrash(const RankDeath& death);
 // Returns "out of memory", "exception", "signal 9", "exit code 3", or "unknown", based only on the
 // collector's data.
@@ -51,8 +51,8 @@ class PlatformReport {
   // A report explains an end of unknown cause if it arrives at most this long afterwards.
   static constexpr Duration kExplainedWithin = Duration::Seconds(60);
 
-  // Records a report. `alone` means that at most one rank was lost by then, so that a report about
-  // the whole job applies to that rank.
+  // Records a report. `alone` means that at most one rank had been lost when the report arrived, so
+  // a report about the whole job applies to that rank.
   void Receive(EventTime at, const PlatformEnd& end, bool alone);
   bool received() const { return end_.has_value(); }
   // Returns whether the report covers the whole job, not one rank.
@@ -61,7 +61,7 @@ class PlatformReport {
   EventTime at() const { return at_; }
 
   // Returns whether the platform ended that rank on purpose. Never true for a crash before the
-  // report: a signal other than 9 and 15, or lack of memory.
+  // report (a signal other than 9 or 15, or lack of memory).
   bool OnPurpose(const RankDeath& death) const;
   // Returns the cause with the platform's information added.
   std::string Cause(const RankDeath& death) const;

@@ -44,7 +44,7 @@ plan::ProgramPtr CompiledRules::ProgramFor(const JobIdentity& job) const {
     if (plan::ProgramPtr live = found->second.lock()) return live;
   }
   StatusOr<plan::ProgramPtr> variant = Variant(bindings);
-  // Each override compiled on its own, so the combination can fail only because of a limit.
+  // Each override compiles on its own, so the combination can fail only because of a limit.
   if (!variant.ok()) {
     PITWALL_LOG(kError, "rules", "job ", job.id,
                 " ignores its text and window overrides, which do not compile together: ",

@@ -1,4 +1,4 @@
-// A rule set as used by the engine: the source text with the compiled program, so that each rule
+// Rule set in the form that the engine uses: the source text and the compiled program. Each rule
 // set is compiled only once.
 #pragma once
 
@@ -25,7 +25,8 @@ class CompiledRules final {
   // file:line:col. `diagnostics` (may be null) receives all errors and warnings.
   static StatusOr<CompiledRulesPtr> Compile(RuleSet rules, const plan::CompileOptions& options = {},
                                             lang::Diagnostics* diagnostics = nullptr);
-  // Like Compile, but for a new rule set: also rejects rules that could only have the status Error.
+  // Like Compile, but for a new rule set. Also rejects rules that could never have a status other
+  // than Error.
   static StatusOr<CompiledRulesPtr> Accept(RuleSet rules, const plan::CompileOptions& options = {},
                                            lang::Diagnostics* diagnostics = nullptr);
 
@@ -34,8 +35,8 @@ class CompiledRules final {
   // users.
   const std::string& hash() const { return program_->hash; }
   const plan::ProgramPtr& program() const { return program_; }
-  // Returns the job's program. If the job has overrides, this is a variant with their matcher texts
-  // and window lengths. Variants for single overrides are compiled with the set; a variant for
+  // Returns the job's program. If the job has overrides, returns a variant with their matcher texts
+  // and window lengths. Variants for single overrides are compiled with the rule set; a variant for
   // several overrides is compiled when the job arrives.
   plan::ProgramPtr ProgramFor(const JobIdentity& job) const;
   // Returns the job's parameters in one domain, including overrides.
@@ -57,7 +58,7 @@ class CompiledRules final {
   mutable std::mutex mutex_;
   // Variants for single overrides; immutable after Compile.
   std::map<lang::JobRegistry, plan::ProgramPtr> variants_;
-  // Variants for several overrides. Each one exists as long as a job uses it.
+  // Variants for several overrides. A variant exists while a job uses it.
   mutable std::map<lang::JobRegistry, std::weak_ptr<const plan::Program>> combined_;
 };
 

@@ -1,5 +1,5 @@
-// Outputs of a partition's state machine: events for pitwall.issues and records for pitwall.dlq,
-// in order.
+// Outputs from a partition's state machine, in order: events for pitwall.issues and records for
+// pitwall.dlq.
 #pragma once
 
 #include <cstddef>
@@ -34,13 +34,13 @@ struct EventSink {
 
   void Emit(IssueEvent event) { events.push_back(std::move(event)); }
 
-  // Adds a dead letter, at most one per record, with the first reason. Otherwise, a record with
-  // thousands of invalid frames could fill the memory with copies of itself.
+  // Adds a dead letter. Keeps only the first one for each record, because a record with thousands
+  // of invalid frames could otherwise fill the memory with copies of itself.
   void AddDeadLetter(std::string_view key, std::string_view value, std::string reason,
                      LogOffset offset);
 };
 
-// Identity of the job that events refer to.
+// Identity of the job in events.
 struct JobIdentity {
   std::string id;
   std::string name;
@@ -48,9 +48,9 @@ struct JobIdentity {
   JobReference reference;
   std::vector<Label> labels;
   // Metrics that a collector withholds from this job, and the reason for each (such as
-  // gpu_split_unknown). A rule that needs such a metric reports the reason.
+  // gpu_split_unknown). A rule that needs a withheld metric reports the reason.
   std::map<std::string, std::string, std::less<>> withheld;
-  // Not empty after a limit of the job was exceeded. The job's rules are in Error because they do
+  // Not empty after the job has exceeded a limit. The job's rules have status Error because they do
   // not see all data.
   std::string limit_reason;
 };

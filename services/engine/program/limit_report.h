@@ -1,6 +1,6 @@
-// Reporter of data that one job rejects. Counts each rejection as a drop and sets the reason for
-// the Error status of the job's rules. Every new reason causes a status event of every rule, so the
-// reasons are fixed texts.
+// Reporter for data that one job rejects. Counts each rejection as a drop and sets the reason for
+// the Error status of the job's rules. Every new reason causes a status event for every rule, so
+// the reasons are fixed strings.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Check for parts of a compiled rule set that this engine cannot run. It reports them at load time,
-// before they appear as the Error status of every job.
+// Check for parts of a compiled rule set that this engine cannot run. Reports them at load time,
+// before they cause the status Error in every job.
 #pragma once
 
 #include <cstdint>

@@ -28,7 +28,7 @@ class RuleSetHistory {
     }
     return hash;
   }
-  // Drops rule sets that are needed only for offsets below this one.
+  // Drops rule sets needed only for offsets below `offset`.
   void ForgetBefore(LogOffset offset) {
     while (changes_.size() > 1 && changes_[1].first < offset) changes_.erase(changes_.begin());
   }

@@ -18,7 +18,7 @@ struct Writer {
   RuleOutput* output;
 };
 
-// Returns a key that is equal for rules that write the same name and labels.
+// Returns a key shared by rules that write the same name and labels.
 std::string KeyOfSeries(const plan::Rule& rule) {
   std::string key = Cat(rule.kind == plan::RuleKind::kAlert ? "alert " : "record ", rule.alert);
   for (const plan::Template& label : rule.labels)
@@ -26,7 +26,7 @@ std::string KeyOfSeries(const plan::Rule& rule) {
   return key;
 }
 
-// Returns a key that is equal for unchanged rules.
+// Returns a key that stays the same for an unchanged rule.
 std::string KeyOfRule(const plan::Rule& rule) {
   return Cat(KeyOfSeries(rule), "\n", rule.name, "\n", rule.fingerprint);
 }

@@ -1,5 +1,5 @@
-// Series that the rules in one domain write: recorded series, ALERTS, and stale markers at the ends
-// of series, as in Prometheus (rules/group.go). Private to the engine.
+// Series that the rules in one domain write: recorded series, ALERTS, and stale markers where
+// series end, as in Prometheus (rules/group.go). Private to the engine.
 #pragma once
 
 #include <cstddef>
@@ -20,17 +20,17 @@ class RecordedSeries {
  public:
   explicit RecordedSeries(const plan::DomainPlan& domain);
 
-  // Returns the output of a rule. The pointer stays valid as long as this object, or an object that
-  // it was moved to, exists.
+  // Returns the output of a rule. The pointer stays valid for the lifetime of this object, or of
+  // the object that it is moved to.
   RuleOutput* OutputOf(size_t group, size_t rule) { return &groups_[group].outputs[rule]; }
 
   // Writes stale markers for the orphans of the group: series that its rules wrote before a reload
   // and that no current rule writes. Returns false if no such series exists.
   bool EndOrphans(size_t group, Position position, SeriesWriter* writer);
 
-  // Handles a reload. Rules of `domain` inherit the series of rules of `old_domain` with the same
+  // Handles a reload. Rules in `domain` inherit the series of rules in `old_domain` with the same
   // group, name, and labels. All other series become orphans of their group. Returns the series
-  // whose groups `domain` does not have.
+  // whose groups are missing from `domain`.
   std::vector<window::SeriesId> Inherit(RecordedSeries* old, const plan::DomainPlan& old_domain,
                                         const plan::DomainPlan& domain);
 

@@ -22,7 +22,7 @@ groups:
 - {name: reader, interval: 1s, rules: [{alert: A, expr: "{__name__=~\"a|b|c\"} > 1"}]}
 )rules";
 
-// Recorded series of one program. The tests write the series directly.
+// Recorded series in one program. The tests write the series directly.
 class RecordedSeriesTest : public testing::Test, public RuleObserver {
  protected:
   RecordedSeriesTest() : program_(ProgramForTest(kTwoRecords)), recorded_(domain()) {}
@@ -41,7 +41,7 @@ class RecordedSeriesTest : public testing::Test, public RuleObserver {
     store_.BeginTick(tick_.ns());
     written_.clear();
   }
-  // Records one element per value of label x for the rule.
+  // Records one element of the rule for each value of label x.
   Status Record(RecordedSeries* recorded, const plan::DomainPlan& domain, size_t group, size_t rule,
                 const std::vector<std::string>& xs, uint32_t limit = 0) {
     std::vector<Labels> labels;

@@ -1,4 +1,4 @@
-// Observer of one domain's evaluations, for tools that need more than events.
+// Observer for one domain's evaluations. Used by tools that need more than events.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace pitwall::engine {
 
-// All calls come from the domain's thread. References are valid during the call only.
+// All calls come from the domain's thread. References are valid only during the call.
 class RuleObserver {
  public:
   virtual ~RuleObserver() = default;
@@ -24,7 +24,7 @@ class RuleObserver {
   // Called when all alerts of the rule ended between ticks.
   virtual void Ended(const alert::AlertRule& /*rule*/) {}
   // Called when a rule has written a sample or a stale marker. The rule is a recording rule, or an
-  // alerting rule if some selector reads ALERTS. Also called if the series already has a sample at
+  // alerting rule if any selector reads ALERTS. Also called if the series already has a sample at
   // the position; the existing sample is kept.
   virtual void Recorded(const Labels& labels, Position position, double value) = 0;
   // Called when a recording rule has a sample that no selector reads. Stale markers are not

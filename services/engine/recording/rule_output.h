@@ -1,5 +1,5 @@
-// Series that one rule writes: the samples of a tick, and stale markers for series that are missing
-// at that tick. Private to the engine.
+// Series that one rule writes: the samples at a tick, and stale markers for series missing from
+// that tick. Private to the engine.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace pitwall::engine {
 
-// Not thread-safe. In the steady state a tick does not allocate memory.
+// Not thread-safe. In the steady state, a tick does not allocate memory.
 class RuleOutput {
  public:
   // Replaces the collected samples with the elements of a result. Returns InvalidArgument if the
@@ -28,7 +28,7 @@ class RuleOutput {
   // Replaces the collected samples with the ALERTS and ALERTS_FOR_STATE samples of the alerts.
   void CollectAlerts(const alert::AlertState& alerts, SeriesWriter* writer);
   void CollectNothing() { samples_.clear(); }
-  // Writes the collected samples. Also writes stale markers for series of the last tick that have
+  // Writes the collected samples. Also writes stale markers for series from the last tick that have
   // no collected sample. Returns false if there was nothing to write.
   bool Flush(Position position, SeriesWriter* writer);
 
@@ -47,12 +47,12 @@ class RuleOutput {
   void Restore(BinaryReader& in);
 
  private:
-  // IDs of the elements of a result, valid while their binding is unchanged.
+  // Series IDs of a result's elements. Valid while the binding is unchanged.
   struct Elements {
     uint64_t binding = 0;
     std::vector<window::SeriesId> ids;
-    // Index of each element among the distinct label sets, and the serial number of the last tick
-    // with the label set. Empty if all label sets are distinct.
+    // Index of each element in the distinct label sets, and the serial number of the last tick with
+    // that label set. Empty if all label sets are distinct.
     std::vector<uint32_t> outputs;
     std::vector<uint64_t> seen;
     uint64_t serial = 0;

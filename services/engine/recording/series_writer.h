@@ -1,4 +1,4 @@
-// Writer of recorded series to the domain's store. Reports each sample to the domain's observer.
+// Writer for recorded series in the domain's store. Reports each sample to the domain's observer.
 // Private to the engine.
 #pragma once
 
@@ -22,7 +22,7 @@ class SeriesWriter {
 
   StatusOr<window::SeriesId> Intern(const Labels& labels) { return store_->Intern(labels); }
 
-  // Returns false if the series already has a sample at the position, which is kept.
+  // Returns false and keeps the existing sample if the series already has one at the position.
   bool Write(window::SeriesId id, Position position, double value) {
     const bool taken = store_->Record(id, position.ns(), value);
     if (observer_ == nullptr) return taken;

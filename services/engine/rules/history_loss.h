@@ -20,17 +20,16 @@ class HistoryLoss {
 
   // Marks all samples before the next tick as lost.
   void Lose();
-  // Starts a new attempt, whose samples are all known.
+  // Starts a new attempt. All of its samples are known.
   void BeginAttempt() { attempt_lost_ = false; }
-  // Must be called when the windows restart empty, because their contents are complete from then
-  // on.
+  // Must be called when the windows restart empty, because their contents are then complete.
   void Clear() { lost_ = attempt_lost_ = false; }
   // Starts a tick. The first tick after the loss is the first known position.
   void BeginTick(Position position);
   // Must be called when no rule is affected by the loss.
   void Recover() { lost_ = false; }
 
-  // Returns whether some rule may be affected.
+  // Returns whether any rule may be affected.
   bool lost() const { return lost_; }
   // Returns whether the loss prevents the evaluation of a rule with that reach at the position.
   bool Affects(const Reach& reach, Position position) const;

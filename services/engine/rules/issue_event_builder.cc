@@ -20,7 +20,8 @@ EventTime OnsetOf(EventTime time, double seconds) {
                                                         : EventTime();
 }
 
-// Adds the elements of a folded issue in the form of all folded events: first, worst, count, names.
+// Adds the elements of a folded issue in the format common to all folded events: first, worst,
+// count, names.
 void AddFolded(const alert::FoldSummary& folded, IssueEvent* event) {
   if (folded.count == 0) return;
   const auto add = [event](std::string_view name, const Labels& labels, double value) {
@@ -86,8 +87,8 @@ IssueEvent IssueEventBuilder::EventOf(const RuleState& state, const alert::Trans
   if (transition.kind == alert::TransitionKind::kFound)
     event.capture = std::string(transition.Annotation("capture"));
   event.root_cause = transition.root_cause;
-  // The event contains the parameters of the evaluation, because the job or the program may have
-  // other values by now.
+  // The event contains the parameters of the evaluation, because the values in the job or program
+  // may have changed since.
   const auto parameters = state.alerts->parameters();
   event.parameters.assign(parameters.begin(), parameters.end());
   AddFolded(transition.folded, &event);
@@ -104,8 +105,8 @@ void IssueEventBuilder::EmitTransitions(const RuleState& state,
         transition.kind == alert::TransitionKind::kDropped)
       continue;
     IssueEvent event = EventOf(state, transition, scope);
-    // The value and the evidence come from the same tick. If the rule has input at the tick that
-    // was read, that tick is used.
+    // The value and the evidence come from the same tick: the tick that was read, if the rule has
+    // input at that tick.
     const bool seen =
         transition.last_seen.position == (at_tick ? scope.at.position : ticks_->last_tick());
     if (read && (seen || ReadSubject(rule, transition.element, &event.value)))

@@ -1,4 +1,4 @@
-// Builder of the events of one domain's rules from alert transitions and status changes. The
+// Builder for the events of one domain's rules, based on alert transitions and status changes. The
 // incident tracker adds incidents and root causes. Private to the engine.
 #pragma once
 
@@ -17,7 +17,8 @@
 
 namespace pitwall::engine {
 
-// Context for the events of one evaluation or of one end of issues. All pointers are borrowed.
+// Context for the events of one evaluation, or of one call that ends issues. All pointers are
+// borrowed.
 struct EvalScope {
   const EvalTime& at;
   const JobIdentity& job;
@@ -37,7 +38,7 @@ class IssueEventBuilder {
   void SetMissingRanks(std::string ranks) { missing_ranks_ = std::move(ranks); }
 
   // Emits an event for each transition except kPending and kDropped. `at_tick` means that the
-  // inputs are as of scope.at. Otherwise evidence is as of the last tick.
+  // inputs are as of scope.at. If false, the evidence is as of the last tick.
   void EmitTransitions(const RuleState& state, std::span<const alert::Transition> transitions,
                        bool at_tick, const EvalScope& scope);
   void EmitStatus(const plan::Rule& rule, const alert::StatusChange& change,

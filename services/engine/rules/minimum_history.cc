@@ -63,8 +63,7 @@ bool IsDistance(const plan::DomainPlan& domain, plan::NodeId id) {
          CountIn(domain, intervals.inputs[0]) != nullptr;
 }
 
-// Returns the priority of a gate among several gates. Conditions that waiting cannot fulfill come
-// first.
+// Returns the priority of a gate. Conditions that waiting cannot satisfy come first.
 int Rank(HistoryGate::For what) {
   return what == HistoryGate::For::kNearer ? 0 : what == HistoryGate::For::kSamples ? 1 : 2;
 }

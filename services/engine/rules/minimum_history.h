@@ -1,18 +1,18 @@
 // Minimum history that a rule requires. Until the history is available, the rule's status is
 // InProgress instead of NoIssuesFound. Private to the engine.
 //
-// The requirement is derived from conditions that rules contain anyway:
+// The requirement is derived from conditions in the rule itself:
 //
 //   … and count_over_time(x[attempt]) > $patience              minimum number of samples (steps)
 //   … and on () time() - min(ts_of_first_over_time(x[attempt])) > $grace_seconds      minimum age
 //   … and on () min((ts_of_last_over_time(x[9 samples]) - ts_of_first_over_time(x[9 samples]))
 //       / (count_over_time(x[9 samples]) - 1)) < 1.5                  maximum distance of samples
 //
-// The conditions may be on either side of an `and`, also below functions, aggregations, and
-// arithmetic. For an `or` both sides must wait, and for an `unless` the left side. The comparison
-// that is the subject of the rule does not count: on each side of an `or`, and below aggregations
-// and functions, that is the leftmost comparison without a preceding `and` or `unless`. Conditions
-// inside subqueries are ignored.
+// The conditions may be on either side of an `and`, including inside functions, aggregations, and
+// arithmetic. For an `or`, both sides must be waiting; for an `unless`, the left side must be. The
+// comparison that is the subject of the rule does not count. On each side of an `or`, and inside
+// aggregations and functions, the subject is the leftmost comparison without a preceding `and` or
+// `unless`. Conditions inside subqueries are ignored.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ struct HistoryGate {
   void Restore(BinaryReader& in);
 };
 
-// Minimum-history conditions of one rule. Immutable; borrows no objects.
+// Minimum-history conditions of one rule. Immutable; does not hold references.
 class History {
  public:
   History(const plan::DomainPlan& domain, const plan::Rule& rule);
@@ -54,11 +54,11 @@ class History {
   // does not wait, because the rule's needs report missing input. Evaluates only nodes of the
   // rule's expression.
   HistoryGate At(eval::Evaluator* evaluator, Position position) const;
-  // Returns whether a new attempt has to wait again.
+  // Returns whether each new attempt must wait again.
   bool begins_with_attempt() const { return begins_with_attempt_; }
 
  private:
-  // A comparison, or a combination of conditions of which any or all must be waiting.
+  // A comparison, or a combination that waits if any or all of its parts wait.
   struct Condition {
     enum class Kind { kSamples, kAge, kNearer, kAny, kAll } kind = Kind::kAny;
     plan::NodeId value = plan::kNoNode;  // compared value

@@ -1,5 +1,5 @@
-// Detection of step rules that combine series of several ranks. A rank that fell behind the shared
-// clock is missing for these rules. Its own clock evaluates only the other rules.
+// Detection of step rules that combine series from several ranks. A rank that has fallen behind the
+// shared clock is missing from these rules. Its own clock evaluates only the other rules.
 #pragma once
 
 #include <vector>
@@ -9,9 +9,8 @@
 namespace pitwall::engine {
 
 // Returns, for each rule of each group of `domain`, whether the result depends on the series of
-// more than one rank. This is the case if an aggregation drops the label "rank", if the rule calls
-// absent() or scalar(), if the rule reads no series, or if it reads a series recorded by such a
-// rule.
+// more than one rank. It does if an aggregation drops the label "rank", if the rule calls absent()
+// or scalar(), if the rule reads no series, or if the rule reads a series recorded by such a rule.
 std::vector<std::vector<bool>> RulesAcrossRanks(const plan::DomainPlan& domain);
 
 }  // namespace pitwall::engine

@@ -27,16 +27,15 @@ void RuleEvaluator::EvaluateRule(RuleState* state, const EvalScope& scope) {
   const RuleSpec& spec = state->spec;
   state->needs.Read(&to_.inputs->store()->results());
   Status error = state->broken;
-  // A rule has no result while a need derived from its expression is missing. The exception is a
-  // window that still holds samples that an instant selector does not see. These samples count, as
-  // in Prometheus.
+  // A rule has no result while a need derived from its expression is missing, unless a window still
+  // holds samples that an instant selector does not see. Those samples count, as in Prometheus.
   const bool needed = state->status.Gate(state->needs.met());
   if (error.ok() && (needed || !spec.rule.waits_for_needs)) {
     to_.inputs->subqueries().Run(spec.subqueries, &to_.inputs->evaluator());
     error =
         spec.alerting() ? EvaluateAlert(state, scope) : EvaluateRecord(state, scope.at.position);
-    // The rule was evaluated as far as possible, but a window with missing samples must not look
-    // healthy.
+    // The rule was evaluated as far as possible, but must not look healthy if samples are missing
+    // from a window.
     if (error.ok()) error = to_.inputs->CheckWindows(spec.demands, scope.at.position);
   } else if (error.ok() && !state->output->written().empty()) {
     // The rule inherited these series at a reload and has not been evaluated yet.
@@ -56,7 +55,7 @@ Status RuleEvaluator::EvaluateAlert(RuleState* state, const EvalScope& scope) {
   TickQueries queries(&evaluator);
   alert::AlertInput input{
       .at = scope.at, .parameters = evaluator.parameters(), .queries = &queries};
-  // Results stay valid until the next Begin or Changed, and neither is called in between.
+  // Results stay valid until the next call to Begin or Changed. Neither is called in between.
   ASSIGN_OR_RETURN(input.expr, evaluator.Evaluate(rule.expr));
   if (rule.comparison.subject != plan::kNoNode) {
     ASSIGN_OR_RETURN(input.subject, evaluator.Evaluate(rule.comparison.subject));
@@ -97,8 +96,8 @@ void RuleEvaluator::FlushOutput(RuleState* state, Position position) {
 
 void RuleEvaluator::JudgeNeeds(const std::function<bool(std::string_view)>& is_carried,
                                const EvalScope& scope) {
-  // A recorded series counts as present if the recording rule's own needs are met and the rule
-  // recorded a sample at its last tick.
+  // A recorded series counts as present if the recording rule's needs are met and the rule recorded
+  // a sample at its last tick.
   absl::flat_hash_set<std::string_view> recorded;
   const auto is_present = [&](std::string_view metric) {
     return is_carried(metric) || recorded.contains(metric);

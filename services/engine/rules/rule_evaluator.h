@@ -1,5 +1,5 @@
-// Evaluation of the rules of one domain: alerts, recorded series, needs, and the ends of issues.
-// Private to the engine.
+// Evaluator for the rules in one domain: alerts, recorded series, needs, and issue ends. Private to
+// the engine.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@ namespace pitwall::engine {
 // Not thread-safe.
 class RuleEvaluator {
  public:
-  // Parts of the domain that evaluation changes.
+  // Parts of the domain that an evaluation changes.
   struct Targets {
     DomainInputs* inputs;
     RuleTable* rules;
@@ -35,7 +35,7 @@ class RuleEvaluator {
     EngineCounters* counters;
   };
 
-  // A rule and its successor in another program, with equal name and fingerprint.
+  // A rule and its successor in another program. Both have the same name and fingerprint.
   struct Succession {
     RuleState* from;
     RuleState* to;
@@ -52,8 +52,8 @@ class RuleEvaluator {
   void SetParameters(std::vector<double> values) {
     to_.inputs->evaluator().SetParameters(std::move(values));
   }
-  // Sets the ranks that this step clock does not wait for (such as "rank 1"), or "". Issues of
-  // rules across ranks contain them.
+  // Sets the ranks that this step clock does not wait for (such as "rank 1"), or "". Issues from
+  // rules across ranks list these ranks.
   void SetMissingRanks(std::string ranks) { to_.events->SetMissingRanks(std::move(ranks)); }
 
   // Starts a tick with the inputs as of `at`.
@@ -63,14 +63,14 @@ class RuleEvaluator {
   // Updates the needs and the status of each step rule on the time clock. A metric is present if
   // `is_carried` returns true or if a rule recorded it at its last tick.
   void JudgeNeeds(const std::function<bool(std::string_view)>& is_carried, const EvalScope& scope);
-  // Ends all open issues, or only those of scope attempt, and resets the elements that statuses
-  // have seen. The end of a job or the death of an attempt is not a verdict, so statuses stay
-  // unchanged and no rule looks healthy because of it.
+  // Ends all open issues, or only those of scope attempt, and resets the elements seen by statuses.
+  // The end of a job or the death of an attempt is not a verdict. Statuses stay unchanged, so no
+  // rule looks healthy because its job ended.
   void EndAll(EndReason reason, bool attempt_scope_only, const EvalScope& scope);
   // Emits the final statuses of an ended job, unless they have been emitted.
   void FinishStatuses(const EvalScope& scope) { to_.statuses->Finish(scope); }
   // Prepares a reload. Must be called before any part is replaced, because each event needs the
-  // program and parameters of its evaluation. Ends the rules that changed or are missing from
+  // program and parameters of its evaluation. Ends rules that have changed or are missing from
   // `next`. Returns the remaining rules.
   std::vector<Succession> EndChanged(const RuleTable& next, const EvalScope& scope);
   // Ends every rule as removed, because the new program does not use the clock.

@@ -1,4 +1,4 @@
-// Metrics that one rule needs, with their presence. Private to the engine.
+// Metrics that one rule needs, and whether each is present. Private to the engine.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ class RuleNeeds {
     return names;
   }
 
-  // Handles a tick of the rule. On a step clock, a need only becomes absent after Judge has run.
+  // Handles a tick of the rule. On a step clock, a need becomes absent only after Judge has run.
   void Read(ColumnView* windows) {
     for (size_t i = 0; i < met_.size(); ++i) {
       const Column column = windows->Read(rule_->needs[i].demand);
@@ -52,7 +52,7 @@ class RuleNeeds {
   const std::vector<uint8_t>& met() const { return met_; }
   bool AllMet() const { return std::find(met_.begin(), met_.end(), 0) == met_.end(); }
 
-  // Takes over the state of the same rule from another program if both have the same needs.
+  // Takes over the state of the same rule in another program if both have the same needs.
   void Inherit(RuleNeeds* from) {
     if (Names(*rule_) != Names(*from->rule_)) return;
     met_ = std::move(from->met_);

@@ -27,8 +27,8 @@ RuleSpec::RuleSpec(const plan::DomainPlan& domain, const plan::Group& group,
     if (ref.source > 0) continue;
     const Demand& demand = domain.demands.demands[ref.demand];
     int64_t range = demand.range;
-    // The number of samples per tick is unknown. Rules are written for at least one sample per
-    // tick, so that minimum is assumed.
+    // The number of samples per tick is unknown. Assumes one, because rules are written for at
+    // least one sample per tick.
     if (demand.kind == WindowKind::kSamples) range = demand.range * demand.interval;
     // The length of an attempt is unknown.
     if (demand.kind == WindowKind::kAttempt || demand.kind == WindowKind::kFirst) {

@@ -36,7 +36,7 @@ struct RuleSpec {
   std::vector<plan::DemandRef> demands;
   // Subqueries in all expressions of the rule.
   std::vector<uint32_t> subqueries;
-  HistoryLoss::Reach reach;  // excludes windows of recorded series that the rule reads
+  HistoryLoss::Reach reach;  // excludes windows of the recorded series that the rule reads
 };
 
 // Not thread-safe.
@@ -47,7 +47,7 @@ struct RuleState {
 
   size_t firing() const { return alerts.has_value() ? alerts->firing() : 0; }
 
-  // Takes over the state of the same rule from another program. `domain` contains this rule.
+  // Takes over the state of the same rule in another program. `domain` contains this rule.
   void Inherit(RuleState* from, const plan::DomainPlan& domain);
 
   void Save(BinaryWriter& out) const;

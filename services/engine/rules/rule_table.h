@@ -1,4 +1,4 @@
-// Rules of one domain with their state for one job, by group.
+// Rules in one domain, by group, with their state for one job.
 #pragma once
 
 #include <cstddef>
@@ -45,9 +45,9 @@ class RuleTable {
     }
   }
 
-  // Returns whether some selector of the domain may read ALERTS or ALERTS_FOR_STATE.
+  // Returns whether any selector in the domain may read ALERTS or ALERTS_FOR_STATE.
   bool alerts_wanted() const { return alerts_wanted_; }
-  // Returns whether some alert is pending or firing.
+  // Returns whether any alert is pending or firing.
   bool HasActiveAlerts() const;
   // Returns the number of firing alerts of the alerting rule with that name, or 0 if there is no
   // such rule.

@@ -20,8 +20,7 @@ double Readable(double distance) {
   return distance < 10 ? std::round(distance * 10) / 10 : std::round(distance);
 }
 
-// Returns the status reason of a rule whose samples are too far apart, so that waiting does not
-// help.
+// Returns the status reason of a rule with samples that are too far apart. Waiting does not help.
 std::string NearerText(const HistoryGate& gate, bool steps) {
   if (!steps)
     return Cat(kSampleEvery, Readable(gate.has), " s; needs one every ", Readable(gate.wants),
@@ -79,7 +78,7 @@ std::string StatusReporter::HistoryText(const HistoryGate& gate) const {
 
 std::string StatusReporter::WindowText(const RuleSpec& spec, Position position) const {
   Position full = Position::Earliest();
-  Duration reach;  // A window inside a subquery must be full over the length of the outer window.
+  Duration reach;  // A window inside a subquery must be full throughout the outer window.
   for (const uint32_t subquery : spec.subqueries) {
     full = std::max(full, from_.inputs->subqueries().FullFrom(subquery));
     reach += Duration::Nanos(from_.inputs->domain().subqueries[subquery].reach);
@@ -121,7 +120,7 @@ std::string StatusReporter::ErrorOf(const RuleState& state, const Status& error,
 }
 
 void StatusReporter::Report(RuleState* state, const Status& error, const EvalScope& scope) {
-  // For recording rules, only errors and their end are reported.
+  // For recording rules, only the start and end of errors are reported.
   if (!state->spec.alerting() && error.ok() && state->status.status() != RuleStatus::kError) return;
   const std::string message = ErrorOf(*state, error, scope);
   size_t firing = state->firing();

@@ -1,4 +1,4 @@
-// Reporter of rule statuses in one domain. It derives them from evaluations and emits changes.
+// Reporter for rule statuses in one domain. Derives statuses from evaluations and emits changes.
 // Private to the engine.
 #pragma once
 
@@ -38,8 +38,8 @@ class StatusReporter {
   // Borrowed.
   void SetSeparate(std::vector<const RuleTable*> separate) { separate_ = std::move(separate); }
 
-  // Updates a rule's status after an evaluation and emits a change. `error` is the error of the
-  // evaluation.
+  // Updates a rule's status after an evaluation and emits a change. `error` is the evaluation
+  // error, if any.
   void Report(RuleState* state, const Status& error, const EvalScope& scope);
   // Emits the final statuses of the rules of an ended job, unless they have been emitted.
   void Finish(const EvalScope& scope);
@@ -50,8 +50,8 @@ class StatusReporter {
   void Emit(const RuleState& state, const alert::StatusChange& change, const EvalScope& scope);
   // Returns the rule's error message, or "".
   std::string ErrorOf(const RuleState& state, const Status& error, const EvalScope& scope) const;
-  // Returns the reasons why a rule without an issue is InProgress: `for`, a minimum history, or
-  // windows that are not full. "" if there is no reason. Times in reasons are absolute; minimum
+  // Returns the reason why a rule without an issue is InProgress: `for`, a minimum history, or
+  // windows that are not full. Returns "" if there is no reason. Times are absolute; minimum
   // histories may be in samples.
   std::string WaitsFor(const RuleState& state, Position position) const;
   std::string PendingText(const RuleState& state) const;

@@ -1,4 +1,4 @@
-// Events of a job that wait for its watermark, within the job's memory limit.
+// Events that wait for a job's watermark, within the job's memory limit.
 #pragma once
 
 #include <cstdint>
@@ -24,11 +24,11 @@ class EventSchedule {
   void Add(EventTime time, Phase phase, const Source& source, uint64_t sequence, uint32_t index,
            TimelineEvent event);
   // Like Add, but for an event in a batch. Drops and counts the event if the job holds too much
-  // data. A short event about an end is always accepted.
+  // data. Always accepts a short event about an end.
   void AddRead(EventTime time, Phase phase, const Source& source, uint64_t sequence, uint32_t index,
                TimelineEvent event);
-  // Adds an event that the engine creates about the job. At the same time, it follows the
-  // events of sources.
+  // Adds an event that the engine creates about the job. The event follows source events with the
+  // same time.
   void AddOwn(EventTime time, uint32_t index, TimelineEvent event);
 
   // Returns the next event due at or before `upto`, or null. Valid until the next change.

@@ -1,6 +1,6 @@
-// Rows of a job's sources that cannot be applied yet because the watermark has not passed them or
-// the schema of their frame has not arrived. Frames and schemas are added and removed only through
-// this class, so that their bytes are counted.
+// Rows from a job's sources that cannot be applied yet because the watermark has not passed them or
+// their frame's schema has not arrived. Frames and schemas are added and removed only through this
+// class, so that their bytes are counted.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Event-time progress of one job: its watermark, and the work that becomes due with it
-// (time-model.md, section 2). All times are event times.
+// Event-time progress of one job: its watermark, and work that becomes due as the watermark
+// advances (time-model.md, section 2). All times are event times.
 #pragma once
 
 #include <algorithm>
@@ -24,7 +24,7 @@ class JobClock {
   EventTime floor() const { return floor_; }
   // Time up to which no further input is accepted, or EventTime::Earliest() at first.
   EventTime passed() const { return std::max(watermark_, floor_); }
-  // Returns `time`, or the earliest time that has not been passed if that is later.
+  // Returns `time` or the earliest time that has not been passed, whichever is later.
   EventTime ClampToFuture(EventTime time) const {
     return passed() == EventTime::Earliest() ? time : std::max(time, passed().Next());
   }

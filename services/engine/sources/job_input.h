@@ -1,4 +1,4 @@
-// All input of one job that waits for the watermark, with the sources of that input.
+// All of a job's input that waits for the watermark, and the sources of that input.
 #pragma once
 
 #include "services/engine/sources/event_schedule.h"
@@ -7,7 +7,7 @@
 
 namespace pitwall::engine {
 
-// One PendingBytes counts all of the input. Not thread-safe.
+// A single PendingBytes counts all of the input. Not thread-safe.
 class JobInput {
  public:
   // The pointers are borrowed.

@@ -28,7 +28,7 @@ class LogTime {
 
   // Sum of all ticks.
   Duration ticks() const { return ticks_; }
-  // The newest append time of a batch.
+  // Newest append time of any batch.
   AppendTime last_append() const { return last_append_; }
 
   void SaveTicks(BinaryWriter& out) const { out.I64(ticks_.ns()); }

@@ -1,4 +1,4 @@
-// Bytes of a job that were read but cannot be applied yet, and their limit.
+// Bytes that a job has read but cannot apply yet, and their limit.
 //
 // The count depends only on the input, never on malloc or the machine. A replay must drop the same
 // data, because data dropped at the limit affects verdicts. The count approximates the actual

@@ -1,5 +1,5 @@
-// Tests that one job cannot hold more than its share, that it reports the limit, and that a replay
-// drops the same data.
+// Tests for memory limits: a job cannot hold more than its share, reports the limit, and drops the
+// same data in a replay.
 #include "services/engine/sources/pending_bytes.h"
 
 #include <gmock/gmock.h>
@@ -99,7 +99,7 @@ TEST(PendingBytes, RestartDropsSameData) {
     HostileRank rank(&shard);
     for (int i = 0; i < 60; ++i) {
       rank.LogSteps(1000 + 13 * i);
-      // One restart occurs before the limit is reached, and one afterwards.
+      // One restart occurs before the limit is reached, and another afterward.
       if (restart && (i == 3 || i == 40)) {
         const uint64_t before = shard.drops(Drop::kLimit);
         shard.Restart();
@@ -116,8 +116,8 @@ TEST(PendingBytes, RestartDropsSameData) {
   EXPECT_GT(drops[0], 0U);
 }
 
-// One source sends no promise for a minute while another source sends data. Frames with few samples
-// take more memory than their samples.
+// One source sends no promise for a minute while another source sends data. A frame with few
+// samples takes more memory than its samples.
 TEST(PendingBytes, RowsAboveStalledWatermarkAreBounded) {
   ShardForTest shard(kStepRules, SmallJobs());
   Batch silent;
@@ -138,7 +138,7 @@ TEST(PendingBytes, RowsAboveStalledWatermarkAreBounded) {
   EXPECT_LE(TheJob(shard).sources().memory().total(), kLimit / 2);
   EXPECT_GT(shard.drops(Drop::kLimit), 0U);
   EXPECT_EQ(TheJob(shard).sources().memory().largest(), PendingKind::kSamples);
-  // The watermark finally advances. The held data is then applied and its memory released.
+  // The watermark finally advances. The held data is applied, and its memory is released.
   shard.Feed(silent, 100);
   shard.Feed(rank.Rank(), 100);
   EXPECT_EQ(TheJob(shard).sources().memory().held(PendingKind::kSamples), 0U);

@@ -1,5 +1,5 @@
-// Index of the boots of each rank of a job. With it, a start is compared only with boots that it
-// may succeed. Derived entirely from the sources.
+// Index of the boots of each rank in a job, so that a start is compared only with boots that it may
+// replace. Derived entirely from the sources.
 #pragma once
 
 #include <algorithm>

@@ -1,5 +1,5 @@
-// Window of the last 1024 sequence numbers of one (source, boot ID), with the number of missing
-// ones.
+// Window of the last 1024 sequence numbers of one (source, boot ID), and the count of missing
+// numbers.
 #pragma once
 
 #include <algorithm>
@@ -14,9 +14,8 @@ class SequenceWindow {
  public:
   static constexpr uint64_t kWidth = 1024;
 
-  // Records a sequence number. Returns false for a duplicate, or if the number is too old to
-  // decide. If `first` is not 0, the count restarted there, and no smaller number counts as
-  // missing.
+  // Records a sequence number. Returns false for a duplicate, or if the number is too old to check.
+  // If `first` is not 0, numbering restarted there, and no smaller number counts as missing.
   bool Accept(uint64_t sequence, uint64_t first = 0) {
     if (sequence == 0) return false;  // Sequence numbers start at 1.
     if (sequence > highest_) {

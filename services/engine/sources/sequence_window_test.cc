@@ -20,7 +20,7 @@ TEST(SequenceWindow, CountsGapsAndRejectsDuplicates) {
   EXPECT_FALSE(window.Accept(10));
 }
 
-// A new collector continues the rank of a previous collector (time-model.md, scenario 13).
+// A new collector takes over a rank from a previous collector (time-model.md, scenario 13).
 TEST(SequenceWindow, RestartedCounterHasNoGapBelow) {
   SequenceWindow window;
   EXPECT_TRUE(window.Accept(5));

@@ -1,4 +1,4 @@
-// Nodes of a job that have stopped sending data although some of their ranks have not ended.
+// Nodes of a job that have stopped sending data before all of their ranks have ended.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Tests of a node that stops sending data while other nodes continue (pitwall_node_silent_ranks).
+// Tests for a node that stops sending data while other nodes continue (pitwall_node_silent_ranks).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -29,7 +29,8 @@ class SilentNodesTest : public ::testing::Test {
     batch.goodbye = goodbye;
     shard_.Feed(batch, at);
   }
-  // Feeds a second of two nodes with two ranks each. `active` controls whether node b sends data.
+  // Feeds one second of data from two nodes with two ranks each. `active` controls whether node b
+  // sends data.
   void Second(double at, bool active) {
     Send("a", -1, at);
     for (int64_t rank : {0, 1}) Send("a", rank, at);
@@ -43,7 +44,7 @@ class SilentNodesTest : public ::testing::Test {
   void Seconds(int from, int to, bool active) {
     for (int at = from; at < to; ++at) Second(at, active);
   }
-  // Returns issue events such as "found b 2 at 19.5", in order.
+  // Returns issue events in order, such as "found b 2 at 19.5".
   std::vector<std::string> Issues() const {
     std::vector<std::string> out;
     for (const IssueEvent& e : shard_.outputs().events) {

@@ -37,7 +37,7 @@ Duration Source::IdleAfter(const EngineOptions& options) const {
 bool Source::Accept(const Batch& batch, EngineCounters& counters) {
   const uint64_t before = window.missing();
   if (!window.Accept(batch.sequence, batch.first_sequence)) return false;
-  // A gap that is filled later is subtracted again, so the total can decrease.
+  // A gap that is later filled is subtracted, so the total can decrease.
   counters.gaps += window.missing() - before;
   return true;
 }
@@ -120,7 +120,7 @@ void SaveFrame(const PendingFrame& frame, BinaryWriter& out) {
   out.U64(frame.next);
   out.I64(frame.waited.ns());
   out.I64(frame.offset.value());
-  // A schema may have been evicted from the source while a frame still references it.
+  // A schema may have been evicted from the source although a frame still references it.
   out.Bool(frame.binding != nullptr);
   if (frame.binding != nullptr) codec::SaveSchema(frame.binding->schema, out);
 }
@@ -221,8 +221,8 @@ void Source::Save(BinaryWriter& out) const {
 
 namespace {
 
-// Format 6 stores promises and newest steps separately, and does not contain the clocks of ranks
-// that fell behind.
+// Format 6 stores promises and newest steps separately, and does not include the clocks of ranks
+// that have fallen behind.
 void RestoreStepsOfFormat6(BinaryReader& in,
                            std::map<std::string, StepProgress, std::less<>>* steps) {
   for (size_t n = in.Count(2); n > 0; --n) {

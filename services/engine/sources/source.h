@@ -1,7 +1,7 @@
 // One boot of one telemetry producer in one job: its promise, liveness, schemas, and rows above the
 // watermark. Implements time-model.md, sections 1 and 2. Owned by a Job; single-threaded. A
-// restarted process is another Source beside the previous one, which may still send data. Event
-// time decides when each of them starts and ends.
+// restarted process is a new Source; the previous one may still send data. Event time determines
+// when each one starts and ends.
 #pragma once
 
 #include <deque>
@@ -42,7 +42,7 @@ struct BoundColumns {
   uint32_t clock = 0;       // on a step clock: clock of the mode that owns the store
 };
 
-// Clock numbers within a mode: the shared clock, and clocks of ranks that fell behind it
+// Clock numbers within a mode: the shared clock, and clocks for ranks that have fallen behind
 // (step_clocks.h).
 inline constexpr uint32_t kSharedClock = 0;
 inline constexpr uint32_t kNoClock = UINT32_MAX;
@@ -56,7 +56,7 @@ struct StepProgress {
   uint64_t reached = 0;           // StepTimes::count() at last announcement, return, or promise
 };
 
-// A schema of a source.
+// A source's schema.
 struct Binding {
   Schema schema;
   BoundColumns time;
@@ -81,7 +81,7 @@ struct PendingFrame {
   size_t columns() const { return times.empty() ? 0 : values.size() / times.size(); }
 };
 
-// Source of the engine's own series, beside the sources of collectors. No other ID starts with '#'.
+// Source ID for the engine's own series. No other ID starts with '#'.
 inline constexpr std::string_view kOwnSource = "#pitwall";
 
 struct Source {
@@ -104,9 +104,9 @@ struct Source {
     std::deque<Duration> gaps;  // foreign: last 16 distances between newest samples of frames
   } silence;
   struct Clock {
-    Duration trailing;    // in ticks, with a promise over clock_behind behind others
+    Duration trailing;    // in ticks, with a promise more than clock_behind behind others
     bool behind = false;  // flagged: treated as idle until it catches up
-    bool ahead = false;   // flagged: sent a time over clock_ahead after the append
+    bool ahead = false;   // flagged: sent a time more than clock_ahead after the append
   } clock;
   struct Process {
     bool started = false;        // its start was applied in event-time order
@@ -130,7 +130,8 @@ struct Source {
   EventTime start() const { return EventTime::FromNs(info.start_ns); }
   bool IsForeign() const { return info.kind == SourceKind::kForeign; }
 
-  // Returns the promise that counts for the watermark. Frames with an unknown schema hold it back.
+  // Returns the promise that counts toward the watermark. Frames with an unknown schema hold it
+  // back.
   EventTime EffectivePromise() const;
   // Returns the silence, in ticks, after which the source is idle.
   Duration IdleAfter(const EngineOptions& options) const;
@@ -148,7 +149,7 @@ struct Source {
   // Returns whether the source may send steps in the mode. A new mode is accepted only within
   // max_modes_per_source.
   bool HasRoomForMode(const std::string& mode, const EngineOptions& options) const;
-  // Returns whether any schema of its streams contains a series of that metric.
+  // Returns whether the schema of any stream contains a series of that metric.
   bool Carries(std::string_view metric) const;
 
   void Save(BinaryWriter& out) const;

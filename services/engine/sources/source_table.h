@@ -1,4 +1,4 @@
-// Sources of one job in the order of their promises, with their memory use.
+// Sources of one job, ordered by promise, and their memory use.
 #pragma once
 
 #include <cstddef>
@@ -61,8 +61,8 @@ class SourceTable {
   void Clear();
 
   const WatermarkIndex& order() const { return order_; }
-  // Byte count of the job's waiting data. Callers count their data; this class counts the sources
-  // themselves.
+  // Byte count of the job's waiting data. Callers count their own data; this class counts the
+  // sources.
   PendingBytes* pending() { return &memory_; }
   const PendingBytes& memory() const { return memory_; }
   // Number of sources that hold back the watermark.

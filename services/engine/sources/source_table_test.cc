@@ -84,7 +84,7 @@ TEST_F(SourceTableTest, ReportLoss_OtherNode_IsRejected) {
   EXPECT_EQ(sources().order().LeastPromise(), At(20));
 }
 
-TEST_F(SourceTableTest, RemovedSource_IsUnorderedAndReleasesMemory) {
+TEST_F(SourceTableTest, RemovedSource_LeavesOrderAndReleasesMemory) {
   const size_t before = sources().memory().total();
   Source* source = Live(0, 10);
   EXPECT_GT(sources().memory().total(), before);

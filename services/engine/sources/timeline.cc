@@ -37,7 +37,7 @@ std::pair<TimelineEventKey, TimelineEvent> Timeline::TakeFirst() {
 }
 
 namespace {
-// Bits for a lost rank in saved state.
+// Bits that describe a lost rank in saved state.
 constexpr uint8_t kOomKilled = 1, kHasException = 2;
 
 void SaveEvent(const JobEvent& event, BinaryWriter& out) {
@@ -65,8 +65,8 @@ void SaveEvent(const JobEvent& event, BinaryWriter& out) {
     out.Bool(number.has_value());
     out.I64(number.value_or(0));
   }
-  // Before exceptions existed, this byte was a bool. A value without an exception has the same
-  // encoding.
+  // This byte was a bool before exceptions existed. The encoding of a value without an exception is
+  // unchanged.
   out.U8((lost.oom_killed ? kOomKilled : 0) | (lost.exception.empty() ? 0 : kHasException));
   if (!lost.exception.empty()) out.Str(lost.exception);
 }

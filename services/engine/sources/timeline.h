@@ -1,5 +1,5 @@
 // Events of a job other than samples, in event-time order. The job applies all input (these events
-// and the rows of all sources) only after its watermark has passed it, sorted by (time, phase,
+// and the rows from all sources) only after its watermark has passed it, sorted by (time, phase,
 // source, boot, sequence, index). Therefore, the arrival order of batches has no effect
 // (time-model.md 2.6, 2.8).
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace pitwall::engine {
 
-// Phases at one time. Starts come before the samples; ends and promises come after them.
+// Phases within one event time. Starts come before samples; ends and promises come after them.
 enum class Phase : uint8_t { kBegin, kRow, kEnd };
 
 struct TimelineEventKey {
@@ -41,7 +41,7 @@ struct TimelineEvent {
     kGoodbye,       // ended normally: its series end
     kRankLost,      // `event`
     kLauncherGone,  // on the source's node
-    kGraceOver,     // created by the engine: the grace for a restart has passed
+    kGraceOver,     // created by the engine: the restart grace period has passed
   };
   Kind kind = Kind::kBoot;
   std::string mode;

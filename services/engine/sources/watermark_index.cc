@@ -53,7 +53,7 @@ void WatermarkIndex::UpdateSteps(Source* source) {
   }
 }
 
-// Fast path for a batch of a running rank, where modes and clocks stay the same and only few
+// Fast path for a batch from a running rank: modes and clocks are unchanged, and only a few
 // promises increase. Returns false without a change if modes or clocks have changed.
 bool WatermarkIndex::MoveSteps(Source* source, Places* places) {
   auto place = places->steps.begin();

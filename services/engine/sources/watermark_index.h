@@ -1,5 +1,5 @@
-// Index of a job's sources in the order of their promises. With it, a batch costs O(log n) instead
-// of a scan of all sources. Derived entirely from the sources.
+// Index of a job's sources by promise. A batch costs O(log n) instead of a scan of all sources.
+// Derived entirely from the sources.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ class WatermarkIndex {
   static constexpr Step kNoPromise = Step(kMaxPosition);
 
   void Update(Source* source);
-  // Must be called after a change of the source's step promises or of its participation in step
+  // Must be called after a change to the source's step promises or its participation in step
   // watermarks.
   void UpdateSteps(Source* source);
   void Remove(Source* source);

@@ -1,4 +1,4 @@
-// Test helper: a shard with the rules in a string. Tests feed batches to it.
+// Test helper: a shard that takes its rules from a string. Tests feed batches to it.
 #pragma once
 
 #include <cstdio>
@@ -77,20 +77,21 @@ class ShardForTest {
     return kBase + static_cast<int64_t>(seconds * static_cast<double>(kNanosPerSecond));
   }
 
-  // Feeds a batch from a node source. Fills in job, boot ID, sequence, start, and promise.
+  // Feeds a batch from a node source. Fills in the job, boot ID, sequence number, start, and
+  // promise.
   void Feed(Batch batch, double promise) {
     batch.job = "job";
     if (batch.boot_id.empty()) batch.boot_id = "boot";
     batch.sequence = ++sequences_[Cat(batch.source, "/", batch.boot_id)];
     if (batch.info.start_ns == 0) batch.info.start_ns = kBase;
-    // Foreign sources do not promise.
+    // Foreign sources do not send promises.
     batch.promise_ns = batch.info.kind == SourceKind::kForeign ? 0 : At(promise);
     std::string bytes;
     encoder_.Encode(batch, &bytes);
     FeedBytes(bytes, append_at_ < 0 ? promise : append_at_);
   }
-  // Sets the log's append time for all following records, regardless of the sources' clocks. A
-  // negative value makes it follow each promise.
+  // Sets the log's append time for all following records, regardless of the sources' clocks. If
+  // negative, the append time follows each promise.
   void SetAppendTime(double seconds) { append_at_ = seconds; }
   void Tick(double seconds = 1) {
     std::string bytes;
@@ -143,7 +144,7 @@ class ShardForTest {
     }
     return out;
   }
-  // Returns the current "<status> <reason>" of a rule, even if no event has reported it.
+  // Returns a rule's current "<status> <reason>", even if no event has reported it.
   std::string StatusOf(std::string_view alert) const {
     for (const RuleStatusNow& now : StatusesOf(shard_->jobs().Find("job")->domains())) {
       if (now.rule->alert == alert) return Cat(RuleStatusName(now.status), " ", now.reason);
@@ -177,7 +178,7 @@ inline Schema SchemaOf(std::vector<SeriesDescriptor> series) {
   return schema;
 }
 
-// Feeds a second of samples at `hz` with the same value. The last sample is at `until`.
+// Feeds one second of equal samples at `hz`. The last sample is at `until`.
 inline void FeedSecond(ShardForTest* shard, std::string_view source, const Schema& schema,
                        int until, int hz, double value) {
   std::vector<int64_t> times;

@@ -1,4 +1,4 @@
-// Test helper: issues with short names, and their incidents.
+// Test helper for issues with short names and their incidents.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -79,8 +79,8 @@ class Tracked {
   }
   std::string Incident(const std::string& name) { return ids_[incident_[name]]; }
   std::string Root(const std::string& name) { return ids_[root_[name]]; }
-  // Returns the names of the issues whose root cause changed in the last At. "!" marks a change
-  // that an event already reports.
+  // Returns the names of the issues with a root cause that changed in the last At. "!" marks a
+  // change that an event already reports.
   std::vector<std::string> Changes() const {
     std::vector<std::string> out;
     for (const auto& change : changes_)

@@ -1,4 +1,4 @@
-// Inputs of one domain's rules: the windows over its series, the results of its subqueries, and the
+// Inputs for one domain's rules: windows over its series, results of its subqueries, and the
 // evaluator that reads both. Private to the engine.
 #pragma once
 
@@ -31,7 +31,7 @@ class DomainInputs {
   const plan::DomainPlan& domain() const { return program_->domains[domain_]; }
   size_t domain_index() const { return domain_; }
   bool on_steps() const { return domain().demands.clock.step; }
-  // Shared with row plans, which check whether the store still exists.
+  // Shared with row plans so that they can check whether the store still exists.
   const std::shared_ptr<window::SeriesStore>& store() const { return store_; }
   eval::Evaluator& evaluator() { return *evaluator_; }
   Subqueries& subqueries() { return subqueries_; }

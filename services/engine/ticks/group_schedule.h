@@ -1,4 +1,4 @@
-// Due ticks of the groups of one domain. Private to the engine.
+// Due ticks for the rule groups in one domain. Private to the engine.
 #pragma once
 
 #include <cstddef>

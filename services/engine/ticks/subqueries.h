@@ -1,6 +1,6 @@
-// Subqueries of one domain for one job. Each subquery is evaluated at the multiples of its step.
-// Its results are samples in a separate store, and windows over them work as over any other series.
-// A subquery costs one evaluation per step, regardless of its window.
+// Subqueries in one domain for one job. Each subquery is evaluated at multiples of its step. Its
+// results are samples in a separate store, and windows over them work like windows over any other
+// series. A subquery costs one evaluation per step, regardless of its window.
 //
 // A step is evaluated when a rule first reads it at its tick, or when the tick ends. It sees the
 // series that earlier rules recorded at the tick. Single-threaded, independent of the system clock.
@@ -26,7 +26,7 @@ namespace pitwall::engine {
 // kNoNode.
 std::vector<uint32_t> SubqueriesBelow(const plan::DomainPlan& domain, plan::NodeId node);
 
-// Start of rules and subqueries that a reload adds to a running domain.
+// Start position for rules and subqueries that a reload adds to a running domain.
 struct ReloadStart {
   Position after = Position::Earliest();  // due after this position; Earliest(): not scheduled
   Position origin =

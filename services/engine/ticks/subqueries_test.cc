@@ -1,4 +1,4 @@
-// Tests of subqueries in a running engine, beyond the results of a query over given samples.
+// Tests for subqueries in a running engine. Other tests cover query results over fixed samples.
 #include "services/engine/ticks/subqueries.h"
 
 #include <gmock/gmock.h>
@@ -54,7 +54,7 @@ TEST(SubqueriesTest, RestoredJobEmitsSameEvents) {
   EXPECT_EQ(events(true), events(false));
 }
 
-// A rule change that keeps the expression keeps its results, even if the rule moves within the
+// A rule change that keeps the expression also keeps its results, even if the rule moves within the
 // file.
 TEST(SubqueriesTest, ReloadKeepsResults) {
   ShardForTest shard(kSpike);
@@ -90,7 +90,7 @@ groups:
   EXPECT_THAT(shard.Events(), Contains(HasSubstr("status NoIssuesFound Late")));
 }
 
-// A failed evaluation is an error exactly while a window covers the failed step.
+// A failed evaluation is an error while, and only while, a window covers the failed step.
 TEST(SubqueriesTest, FailedStepIsErrorWhileInWindow) {
   ShardForTest shard(R"rules(
 groups:
@@ -128,8 +128,7 @@ groups:
   EXPECT_EQ(shard.Events().back(), "status NoIssuesFound Joined ");
 }
 
-// The engine does not evaluate every tick of a long silence, and windows are nevertheless complete
-// afterwards.
+// The engine does not evaluate every tick of a long silence, but windows are complete afterward.
 TEST(SubqueriesTest, WindowsAreCompleteAfterLongSilence) {
   ShardForTest shard(R"rules(
 groups:

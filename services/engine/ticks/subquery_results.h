@@ -1,5 +1,4 @@
-// Results of one subquery: samples in a store of its own, and the failed steps. Private to the
-// engine.
+// Results of one subquery: samples in a separate store, and failed steps. Private to the engine.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +38,7 @@ class SubqueryResults {
   // reason is a failed step within the window or a limit of the store.
   Status Check(const Demand& demand, uint32_t index, Position tick) const;
 
-  // Installs another program. Its evaluator has different bindings.
+  // Installs another program, with different bindings in its evaluator.
   void Replace(DemandsPtr demands);
   // Drops all results.
   void Reset();

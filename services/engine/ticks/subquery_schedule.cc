@@ -8,8 +8,8 @@ SubquerySchedule::SubquerySchedule(const plan::DomainPlan& domain) {
   for (const plan::Subquery& subquery : domain.subqueries)
     entries_.push_back(
         {.step = Duration::Nanos(subquery.step), .from_nothing = subquery.from_nothing});
-  // Later subqueries may read a subquery; in the worst case, all of them are nested. A window that
-  // ends at a tick is read until the next tick.
+  // A subquery may be read by later subqueries; in the worst case, all of them are nested. A window
+  // that ends at a tick is read until the next tick.
   Duration reach;
   for (size_t i = entries_.size(); i-- > 0;) {
     Duration interval;

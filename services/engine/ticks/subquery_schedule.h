@@ -1,4 +1,4 @@
-// Due steps of the subqueries of one domain. Private to the engine.
+// Due steps for the subqueries in one domain. Private to the engine.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Executor of queries in rule templates. Private to the engine.
+// Executor for queries in rule templates. Private to the engine.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,8 @@
 
 namespace pitwall::engine {
 
-// Executes template queries on the evaluator's data at the tick. Each distinct query runs once.
+// Executes template queries against the evaluator's data at the tick. Each distinct query runs
+// once.
 class TickQueries final : public templates::TemplateQueries {
  public:
   using Samples = std::vector<templates::QuerySample>;

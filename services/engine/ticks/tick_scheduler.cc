@@ -10,7 +10,7 @@ namespace {
 
 // Distance after the last row within which all ticks are evaluated. It exceeds the number of panes
 // in a window that keeps its samples. Later ticks are spaced by 1/kQuietParts of the time without a
-// row, so that a window of 60,000 steps costs hundreds of evaluations instead of 120,000.
+// row, so a window of 60,000 steps costs hundreds of evaluations instead of 120,000.
 constexpr Duration kDenseQuiet = 4096 * kStepLength;
 constexpr int64_t kQuietParts = 64;
 
@@ -29,8 +29,8 @@ Duration QuietHorizonOf(const plan::DomainPlan& domain) {
       patience =
           std::max(patience, Duration::Nanos(rule.hold + rule.keep_firing + rule.unsteady_ns));
   }
-  // The factor is two because a window may read a recorded series that itself reads a window. The
-  // extra ten minutes are cheap.
+  // The factor is two because a window may read a series recorded by a rule that itself reads a
+  // window. The extra ten minutes are cheap.
   return 2 * (window + patience + interval) + Duration::Minutes(10);
 }
 

@@ -1,4 +1,4 @@
-// Schedule of one domain: the next tick of each rule group and subquery. Skips ticks at which no
+// Schedule for one domain: the next tick of each rule group and subquery. Skips ticks at which no
 // verdict can change. Private to the engine.
 #pragma once
 
@@ -21,14 +21,14 @@ class TickScheduler {
   // Schedules the first multiple of each interval at or after `origin` and after `not_before`.
   // Windows of the inputs are aligned with the origin.
   void SetOrigin(Position origin, Position not_before = Position::Earliest());
-  // Schedules each group of a step clock from `position` on, initially and after Restart. Has no
-  // effect if the groups are already scheduled.
+  // Schedules each group on a step clock, starting at `position`. Used initially and after Restart.
+  // Has no effect if the groups are already scheduled.
   void StartAt(Position position);
   // Clears the schedule when the windows restart empty. No tick is due until StartAt is called.
   void Restart();
-  // Returns the start of the next program's groups after a reload at `position`.
+  // Returns the start position for the next program's groups after a reload at `position`.
   ReloadStart StartOfReload(Position position) const;
-  // Must be called when the inputs have another program. `start` is the result of StartOfReload.
+  // Must be called after the program of the inputs changes. `start` is the result of StartOfReload.
   void Replace(const ReloadStart& start);
 
   // Returns the next position at which a group or a subquery is due, or Position::Latest().
@@ -36,9 +36,9 @@ class TickScheduler {
   // Skips all ticks before the last one of each group at or before `position`.
   void SkipTo(Position position);
   // On a step clock, skips ticks before the next row, up to `to`, that cannot change a verdict
-  // because the last row is older than quiet_horizon(). After 4,096 steps without a row, ticks are
-  // spaced by 1/64 of the steps without a row, so an issue may end that much later. A rank whose
-  // steps jump by millions must not cost millions of evaluations.
+  // because the last row is older than quiet_horizon(). After 4,096 steps without a row, the tick
+  // spacing is 1/64 of the steps without a row, so an issue may end that much later. If a rank
+  // jumps ahead by millions of steps, this avoids millions of evaluations.
   void SkipQuiet(Position to);
   // Time without samples after which every verdict has settled.
   Duration quiet_horizon() const { return quiet_horizon_; }
