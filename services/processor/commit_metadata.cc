@@ -44,7 +44,7 @@ std::string EncodeCommitMetadata(const CommitMetadata& metadata) {
   if (!metadata.snapshots.has_value())
     return Cat("v1;L=", metadata.replay, ";rules=", metadata.rules);
   const AppliedRecord applied = metadata.applied.value_or(AppliedRecord());
-  // Version 3 is written only if it is needed, because older versions of Pitwall cannot read it.
+  // Version 3 is written only if needed, because older versions of Pitwall cannot read it.
   const bool v3 = !metadata.initial_rules.empty();
   return Cat(v3 ? "v3" : "v2", ";L=", metadata.replay, ";rules=", metadata.rules,
              ";jobs=", metadata.snapshots->jobs, ";digest=", metadata.snapshots->digest,

@@ -1,5 +1,5 @@
-// Metadata that each commit stores next to the input offset C. At startup, the metadata shows
-// whether the stored state is complete and unchanged (docs/decisions/0015-detect-lost-state.md).
+// Metadata that each commit stores next to the input offset C. At startup, the processor uses it to
+// check that the stored state is complete and unchanged (docs/decisions/0015-detect-lost-state.md).
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@
 
 namespace pitwall::processor {
 
-// Summary of all jobs that have a snapshot: the number of jobs, and an order-independent sum of
-// hashes over each job and the offset S of its newest snapshot.
+// Summary of all jobs with a snapshot: the number of jobs, and an order-independent sum of the
+// hashes of each job and the offset S of its newest snapshot.
 struct SnapshotSum {
   uint64_t jobs = 0;
   uint64_t digest = 0;
@@ -22,8 +22,8 @@ struct SnapshotSum {
   friend bool operator==(const SnapshotSum&, const SnapshotSum&) = default;
 };
 
-// Last input record that was applied. If the log contains a different record at this offset, the
-// log was replaced.
+// Last applied input record. If the log contains a different record at this offset, the log was
+// replaced.
 struct AppliedRecord {
   int64_t offset = -1;
   int64_t append_time_ns = 0;

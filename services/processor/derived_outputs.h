@@ -1,4 +1,4 @@
-// List of the topics that the processor writes, used to repair a log.
+// List of topics that the processor writes. Used to repair a log.
 #pragma once
 
 #include "services/io/derived_outputs.h"

@@ -1,4 +1,4 @@
-// Log lines for jobs whose attempt died and that may still restart.
+// Log lines for jobs that may still restart after their attempt died.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace pitwall::processor {
 
-// Produces a log line when a job's attempt dies, and then a line with the remaining restart grace
+// Producer of log lines: one when a job's attempt dies, then one with the remaining restart grace
 // period every 30 s of event time. Tracks at most 64 jobs at a time. Not thread-safe.
 class GraceWatch {
  public:

@@ -1,4 +1,4 @@
-// Tests of the log lines for a job whose attempt died and that may still restart (issue 10, A6).
+// Tests for the log lines about a job that may still restart after its attempt died (issue 10, A6).
 #include "services/processor/grace_watch.h"
 
 #include <gmock/gmock.h>

@@ -89,7 +89,7 @@ Status ParameterChangeHandler::Look() {
 }
 
 // Opens readers a fixed number of records before the end of each partition, so that a restarted
-// handler does not miss requests and detects the requests that already have a reply.
+// handler misses no requests and detects requests that already have a reply.
 Status ParameterChangeHandler::OpenReaders() {
   ASSIGN_OR_RETURN(const int32_t partitions, log_->Partitions(kActionsTopic));
   std::vector<std::unique_ptr<PartitionReader>> readers;
@@ -166,7 +166,7 @@ void ParameterChangeHandler::Watch() {
   jobs_->Watch({jobs.begin(), jobs.end()});
 }
 
-// Decides requests in time order, so that the later of two changes to the same parameter wins.
+// Decides requests in time order. Of two changes to the same parameter, the later one wins.
 Status ParameterChangeHandler::Decide() {
   std::set<std::pair<int64_t, std::string>> order;
   for (const auto& [id, one] : waiting_) {

@@ -33,7 +33,7 @@ namespace pitwall::processor {
 struct ParameterChangeOptions {
   int64_t look_ns = kNanosPerSecond / 2;
   int64_t read_back = 1000;    // records to read from each pitwall.actions partition at startup
-  size_t max_waiting = 256;    // maximum number of undecided requests
+  size_t max_waiting = 256;    // maximum number of pending requests
   size_t max_answered = 8192;  // maximum number of answered requests kept in memory
   // Time for which a job's parameters are kept after the job ends. A value of 0 or less means
   // forever.
@@ -57,8 +57,7 @@ class ParameterChangeHandler {
   // Like Over, but for a reload: also activates the combined rules. User-set parameters still
   // override the files.
   StatusOr<engine::CompiledRulesPtr> SetFiles(engine::CompiledRulesPtr files);
-  // Starts the thread that handles requests. The caller must call Over and start the processor
-  // first.
+  // Starts the thread that handles requests. Over must be called and the processor started first.
   void Start(OnChange on_change);
   void Stop();  // idempotent
   // Runs one iteration of the request loop. Public for tests.
@@ -67,7 +66,7 @@ class ParameterChangeHandler {
  private:
   struct Waiting {
     ActionEvent request;
-    bool written = false;  // true if the layer includes the change but the change is not active yet
+    bool written = false;  // true if the layer includes the change, but it is not active yet
   };
 
   StatusOr<engine::CompiledRulesPtr> OverLocked(const engine::CompiledRulesPtr& files)
@@ -89,7 +88,7 @@ class ParameterChangeHandler {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status Answer(ActionEvent answer, ActionEventType type) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status ReportRulesInForce() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Resets the parameters of jobs that ended more than keep_ns ago.
+  // Resets parameters for jobs that ended more than keep_ns ago.
   Status ResetOldParameters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status PutInForce() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Watch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

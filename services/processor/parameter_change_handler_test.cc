@@ -1,5 +1,5 @@
-// Tests of parameter changes against a running partition. Requests arrive on pitwall.actions, and
-// the tests check the resulting events on pitwall.issues.
+// Tests for parameter changes on a running partition. Requests arrive on pitwall.actions, and the
+// tests check the resulting events on pitwall.issues.
 #include "services/processor/parameter_change_handler.h"
 
 #include <gmock/gmock.h>
@@ -88,7 +88,7 @@ class ParameterChangeHandlerTest : public ::testing::Test {
                 {{.topic = std::string(topic), .key = std::move(key), .value = std::move(value)}})
             .ok());
   }
-  // Appends a sample of the job at the current time.
+  // Appends a sample for the job at the current time.
   void Sample(double value, const std::string& job = "job") {
     Schema schema;
     schema.series.push_back({Labels({{kMetricName, "m"}}), SeriesKind::kGauge});
@@ -107,7 +107,7 @@ class ParameterChangeHandlerTest : public ::testing::Test {
     codec::BatchEncoder().Encode(batch, &bytes);
     Append(kTelemetryTopic, job, bytes);
   }
-  // Runs for the given number of seconds. The job sends `value` every second, or sends no sample if
+  // Runs for the given number of seconds. The job sends `value` every second, or no samples if
   // `value` is nullopt.
   void Run(int seconds, std::optional<double> value = 3, const std::string& job = "job") {
     for (int i = 0; i < seconds; ++i) {
@@ -148,8 +148,8 @@ class ParameterChangeHandlerTest : public ::testing::Test {
     }
     return out;
   }
-  // Returns "found" or "resolved", depending on the last issue event of rule High. Returns "" if
-  // there is no event.
+  // Returns "found" or "resolved" for the last issue event of rule High. Returns "" if there is no
+  // event.
   std::string LastOfHigh() {
     std::string last;
     for (const Record& record : log_.Records(kIssuesTopic)) {
@@ -227,11 +227,11 @@ TEST_F(ParameterChangeHandlerTest, ChangeSurvivesRestartAndReload) {
   Run(4);
   EXPECT_THAT(Answers(down), SizeIs(1));  // the restarted handler must not reply again
   EXPECT_EQ(LastOfHigh(), "found");
-  // Simulates a killed processor that did not write a final snapshot.
+  // Simulates a processor that is killed without writing a final snapshot.
   Begin(kRules);
   Run(4);
   EXPECT_EQ(LastOfHigh(), "found");
-  // The reload keeps the rule and adds another one. The user-set value takes precedence over the
+  // The reload keeps the rule and adds another. The user-set value takes precedence over the
   // overrides file.
   const std::string more = Cat(kRules, "  - {alert: More, expr: m > 1}\n");
   const auto reloaded = handler_->SetFiles(
@@ -297,7 +297,7 @@ TEST_F(ParameterChangeHandlerTest, ExpiredRequest_IsRejectedOnce) {
   EXPECT_EQ(LastOfHigh(), "");
 }
 
-// Simulates a processor that was killed after it wrote the parameter but before it replied.
+// Simulates a processor that is killed after writing the parameter but before replying.
 TEST_F(ParameterChangeHandlerTest, ChangeWrittenBeforeRestart_IsAnsweredAfterRestart) {
   Run(3);
   const std::string down = Ask(2);

@@ -11,7 +11,7 @@ namespace pitwall::processor {
 
 namespace {
 
-// Returns the states of the jobs `watch`.
+// Returns the states of the jobs in `watch`.
 WatchedJobs Inspect(const std::vector<std::string>& watch, const engine::Shard& shard) {
   WatchedJobs seen;
   for (const std::string& id : watch) {
@@ -77,7 +77,7 @@ std::string PartitionProcessor::Metadata(const SnapshotSum& snapshots) const {
 Status PartitionProcessor::PollInput(int64_t timeout_ns) {
   const int64_t now = clock_->MonotonicNs();
   int64_t wait = timeout_ns;
-  // A pending commit shortens the wait, which may otherwise be long while ticks are paused.
+  // A pending commit shortens the wait. The wait could be long while ticks are paused.
   if (commits_.Pending(input_.next_offset()))
     wait = std::min(wait, commits_.last_commit_ns() + options_.commit_interval_ns - now);
   if (options_.clock_ticks) wait = std::min(wait, end_.NextNs(options_.tick_interval_ns) - now);
@@ -106,7 +106,7 @@ Status PartitionProcessor::ApplyRecords() {
       return reset_.NoteFault(record->offset, std::move(applied));
     replay_.NoteApplied(record->offset);
     input_.Pop();
-    // Commit events before applying the remaining records, and bound the pending dead letters.
+    // Commits events before applying the remaining records, and bounds the pending dead letters.
     if (commits_.MustCommit()) break;
   }
   input_.SkipEmptyOffsets();
@@ -248,7 +248,7 @@ void PartitionProcessor::Publish() {
   stats.paused = memory_.paused();
   stats.recovering = replay_.Suppresses(input_.next_offset());
   stats.rule_set_hash = shard_->rule_sets().hash();
-  // While old records are replayed, the states of the jobs are old as well.
+  // While old records are replayed, job states are old too.
   WatchedJobs watched;
   if (!stats.recovering) watched = Inspect(shared_.watch(), *shard_);
   shared_.Publish(std::move(stats), std::move(watched));

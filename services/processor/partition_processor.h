@@ -38,7 +38,7 @@
 namespace pitwall::processor {
 
 // Owner of one partition. Interrupt, WantRules, stats, Watch, and Watched may be called from any
-// thread, and the other functions only on the owner's thread.
+// thread; all other functions must be called on the owner's thread.
 class PartitionProcessor {
  public:
   // All pointers must outlive the processor.
@@ -78,7 +78,7 @@ class PartitionProcessor {
   Status PollInput(int64_t timeout_ns);
   // Applies the records that were read, up to the first that requires a commit.
   Status ApplyRecords();
-  // Commits pending outputs, and then waits because reading is paused.
+  // Commits pending outputs and then waits, because reading is paused.
   Status PausedRound(int64_t timeout_ns);
   StatusOr<bool> TickDue(int64_t now);
   // Returns the desired rule set if its activation must be appended, or "".

@@ -57,7 +57,7 @@ class PartitionProcessorTest : public ::testing::Test {
                                .value = std::move(value)}})
                     .ok());
   }
-  // Returns a batch that source "n" sends for job "job" at the current time.
+  // Returns a batch from source "n" for job "job" at the current time.
   std::string Sample(double value, uint64_t frames = 1, bool with_schema = true) {
     Schema schema;
     schema.series.push_back({Labels({{kMetricName, "m"}}), SeriesKind::kGauge});
@@ -110,7 +110,7 @@ class PartitionProcessorTest : public ::testing::Test {
   uint64_t sequence_ = 0;
 };
 
-// The clock advances long past the last commit, as it does while clock ticks are paused after an
+// The clock advances far past the last commit, as it does while clock ticks are paused after an
 // outage.
 TEST_F(PartitionProcessorTest, NothingToCommit_WaitsForInput) {
   options_.clock_ticks = false;
@@ -152,7 +152,7 @@ TEST_F(PartitionProcessorTest, DeadLetterOfLargeRecordIsTruncated) {
   EXPECT_THAT(Dead()[0].headers, Contains(Pair("original_bytes", "1000000")));
 }
 
-TEST_F(PartitionProcessorTest, LogRejectsTooLargeOutput_PartitionContinues) {
+TEST_F(PartitionProcessorTest, LogRejectsOversizedOutput_PartitionContinues) {
   log_.SetLargest(2'000);
   Append(Sample(1));
   Run(2);
@@ -194,7 +194,7 @@ TEST_F(PartitionProcessorTest, ClockTicksPauseAfterLogOutage) {
   Run(5);
   const size_t before = Ticks();
   EXPECT_GE(before, 3U);
-  // The processor detects an outage by failed reads as well as by failed writes.
+  // The processor detects an outage from failed reads as well as failed writes.
   log_.FailPolls(1, Unavailable("broker away"));
   clock_.Advance(kNanosPerSecond);
   ASSERT_FALSE(owner_->RunOnce(0).ok());

@@ -1,4 +1,4 @@
-// Share of the telemetry topic's partitions that one of several processors owns.
+// Share of the telemetry topic's partitions, owned by one of several processors.
 #pragma once
 
 #include <cstdint>

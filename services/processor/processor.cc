@@ -17,8 +17,8 @@ Status EnsureTopics(Log* log, const ProcessorOptions& options) {
   const TopicConfig telemetry{.partitions = options.telemetry_partitions,
                               .retention_ms = options.telemetry_retention_ms};
   Status status = log->EnsureTopic(kTelemetryTopic, telemetry);
-  // An existing topic may have a different number of partitions, so the other topics are created
-  // with that number.
+  // The topics for events and snapshots get the partition count of the existing topic, which may
+  // differ from the configured count.
   if (!status.ok() && !absl::IsFailedPrecondition(status)) return status;
   ASSIGN_OR_RETURN(const int32_t partitions, log->Partitions(kTelemetryTopic));
   RETURN_IF_ERROR(log->EnsureTopic(
@@ -114,8 +114,8 @@ void Processor::Run(Worker* worker) {
     Fail(worker, std::string(ToStd(status.message())));
     if (absl::IsAborted(status)) {
       worker->standby = true;
-      // If this worker owned the partition for a long time, the next conflict starts with the
-      // initial short wait again.
+      // If this worker owned the partition for a long time, the next conflict starts again with the
+      // initial short wait.
       if (clock_->MonotonicNs() - since > options_.fenced_wait_most_ns)
         fenced_wait = options_.fenced_wait_ns;
       StandBy(worker, &fenced_wait);
@@ -140,8 +140,8 @@ void Processor::StandBy(Worker* worker, int64_t* wait_ns) {
     if (const auto committed = log_->Committed(options_.partition.group, input);
         committed.ok() && committed->has_value()) {
       const auto metadata = ParseCommitMetadata((*committed)->metadata);
-      // Either there is no other owner, and one of this processor's own transactions failed with
-      // the same error, or the other owner has stopped.
+      // Either the other owner has stopped, or there is no other owner and one of this processor's
+      // own transactions failed with the same error.
       if (!metadata.ok() || metadata->owner.empty() ||
           metadata->owner == options_.partition.owner) {
         *wait_ns = options_.fenced_wait_ns;

@@ -26,7 +26,7 @@ struct ProcessorOptions {
   // Initial wait of a fenced owner. The wait doubles after each conflict, up to the maximum.
   int64_t fenced_wait_ns = 2 * kNanosPerSecond;
   int64_t fenced_wait_most_ns = 300 * kNanosPerSecond;
-  // Time without commits of the other owner after which a fenced owner takes over. (Owners commit
+  // A fenced owner takes over after this long without commits by the other owner. (Owners commit
   // once a second.)
   int64_t takeover_after_ns = 15 * kNanosPerSecond;
 };
@@ -42,8 +42,7 @@ class Processor final : public RunningJobs {
 
   // If `rules` is null, the rule set recorded in the log remains active.
   Status Start(engine::CompiledRulesPtr rules);
-  // Activates another rule set. The new rule set applies from the first tick after its control
-  // record.
+  // Activates another rule set. It applies starting at the first tick after its control record.
   Status SetRules(engine::CompiledRulesPtr rules) override;
   bool Owns(const std::string& job) const override { return WorkerOf(job) != nullptr; }
   bool MayOwn(int32_t partition, int32_t partitions) const override;

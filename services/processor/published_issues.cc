@@ -20,7 +20,7 @@ void SetStatus(RuleStatus status, std::string_view reason, int64_t time_ns, Issu
   event->time_ns = std::max(event->time_ns, time_ns);
   event->active_since_ns = event->time_ns;
   event->sequence = static_cast<uint64_t>(status);
-  // Two events of the same type may have the same tick, so the reason distinguishes them.
+  // Two events of the same type may share a tick, so the reason distinguishes them.
   event->labels = Labels({{"reason", std::string(reason)}});
   event->id = MakeEventId(*event);
   event->labels = Labels();

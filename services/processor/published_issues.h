@@ -1,5 +1,5 @@
-// Published issues in a partition: open issues, and the last status of each rule. After state was
-// lost, recovery uses this information to end open issues.
+// Published issues in a partition: open issues and the last status of each rule. After a loss of
+// state, recovery uses this information to end open issues.
 #pragma once
 
 #include <cstdint>
@@ -28,11 +28,11 @@ class PublishedIssues {
   // Emits Stopped statuses for the rules of a job that no longer exists.
   void StopRules(const std::string& job, std::string_view reason,
                  std::vector<IssueEvent>* out) const;
-  // Emits the statuses that differ from the published statuses.
+  // Emits statuses that differ from the published statuses.
   void EmitStatuses(const engine::Job& job, std::vector<IssueEvent>* out) const;
 
  private:
-  // Both maps are keyed by job ID, and then by IssueKey or by rule.
+  // Both maps are keyed by job ID, then by IssueKey or rule.
   std::map<std::string, std::map<std::string, IssueEvent, std::less<>>, std::less<>> open_;
   std::map<std::string, std::map<std::string, IssueEvent, std::less<>>, std::less<>> statuses_;
 };

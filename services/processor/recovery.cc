@@ -1,6 +1,6 @@
 // Recovery of a PartitionProcessor. The last commit contains the end of the outputs (C), the first
 // required record (L), and a summary of the snapshots. Recovery rebuilds the state from the
-// snapshots and the records from L on (time-model.md, section 6;
+// snapshots and the records starting at L (time-model.md, section 6;
 // docs/decisions/0015-detect-lost-state.md).
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
@@ -32,7 +32,7 @@ void PartitionProcessor::BeginShard() {
 }
 
 Status PartitionProcessor::Recover() {
-  // Opening the committer fences the previous owner, so the state that is read below is final.
+  // Opening the committer fences the previous owner, so the state read below is final.
   ticks_.Start(clock_->MonotonicNs());
   RETURN_IF_ERROR(commits_.Open(log_));
   BeginShard();

@@ -1,5 +1,5 @@
-// Tests of recovery after a partition lost its state, its log, or its owner (issue 10, A2, A4, and
-// A9). Scenario 18 in tests/scenarios covers both kinds of log.
+// Tests for recovery after a partition loses its state, log, or owner (issue 10, A2, A4, and A9).
+// Scenario 18 in tests/scenarios covers both kinds of log.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -100,8 +100,8 @@ class RecoveryTest : public ::testing::Test {
       events.push_back(*cloudevents::DecodeCloudEvent(record.value));
     return events;
   }
-  // Checks that each issue that ended was found first and ended at most once. Returns the number of
-  // open issues.
+  // Checks that each ended issue was found first and ended at most once. Returns the number of open
+  // issues.
   size_t CheckIssueEvents() {
     std::map<std::string, int> open;  // by issue ID
     std::map<std::string, std::string> by_key;
@@ -171,7 +171,7 @@ TEST_F(RecoveryTest, TruncatedLog_HistoryLossIsReported) {
   EXPECT_EQ(CheckIssueEvents(), 0U);
 }
 
-// Regression found by tests/life: every node has a job without steps, and such a job never filled
+// Regression detected by tests/life: every node has a job without steps, and this job never filled
 // the windows of rules on the step clock.
 TEST_F(RecoveryTest, JobWithoutSteps_RegainsHistory) {
   const auto compiled = engine::CompiledRules::Accept({.files = {{"pack.yaml", Cat(kRules, R"rules(
@@ -297,8 +297,8 @@ TEST_F(RecoveryTest, DamagedRuleRecord_DoesNotHideOthers) {
   EXPECT_TRUE(absl::IsNotFound(another.Load("0123").status()));
 }
 
-// Regression found by tests/life: an ended job whose rule set was lost blocked its partition.
-class RuleSetsOfTheDead : public RecoveryTest {
+// Regression detected by tests/life: an ended job with a lost rule set blocked its partition.
+class EndedJobRuleSets : public RecoveryTest {
  protected:
   static constexpr char kOther[] = R"rules(
 groups:
@@ -308,7 +308,7 @@ groups:
   - {alert: Higher, expr: "avg_over_time(m[10s]) > 0.7"}
 )rules";
 
-  RuleSetsOfTheDead() {
+  EndedJobRuleSets() {
     options_.engine.ends.silence = Duration::Seconds(6);
     EXPECT_TRUE(Open().ok());
   }
@@ -342,7 +342,7 @@ groups:
   std::string old_;
 };
 
-TEST_F(RuleSetsOfTheDead, EndedJobDoesNotRequireItsRules) {
+TEST_F(EndedJobRuleSets, EndedJobDoesNotRequireItsRules) {
   Feed(12, 1);
   Feed(20, 0, "another");
   ASSERT_EQ(Ends(), 1U) << "ended by silence";
@@ -354,7 +354,7 @@ TEST_F(RuleSetsOfTheDead, EndedJobDoesNotRequireItsRules) {
   EXPECT_EQ(owner_->stats().replay.rebuilt_jobs, 0U);
 }
 
-TEST_F(RuleSetsOfTheDead, ResumedJobUsesActiveRules) {
+TEST_F(EndedJobRuleSets, ResumedJobUsesActiveRules) {
   for (const bool restart : {true, false}) {
     Feed(12, 1);
     const size_t ended = Ends();
@@ -372,11 +372,11 @@ TEST_F(RuleSetsOfTheDead, ResumedJobUsesActiveRules) {
   }
 }
 
-TEST_F(RuleSetsOfTheDead, LostRules_AreSkippedByAcceptedReset) {
+TEST_F(EndedJobRuleSets, LostRules_AreSkippedByAcceptedReset) {
   Feed(12, 1);
   ASSERT_EQ(CheckIssueEvents(), 1U);
   Change();
-  LoseOldRules();  // the job has no snapshot that uses the new rules yet
+  LoseOldRules();  // the job does not have a snapshot with the new rules yet
   Status status = Open();
   for (int i = 0; i < 4 && status.ok(); ++i) status = owner_->RunOnce(0);
   EXPECT_THAT(std::string(status.message()), HasSubstr("rule set "));
@@ -412,7 +412,7 @@ TEST(Fencing, TwoProcessorsStopFencingEachOther) {
     for (int round = 0; round < 5000 && !condition(); ++round) {
       const uint64_t before = commits();
       clock.Advance(500 * kNanosPerMilli);
-      // Waits until the owner, which commits once a second, has committed.
+      // Waits for the owner to commit. (Owners commit once a second.)
       for (int i = 0; i < 500 && commits() == before; ++i) std::this_thread::yield();
     }
     return condition();

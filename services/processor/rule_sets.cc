@@ -5,7 +5,7 @@
 
 namespace pitwall::processor {
 
-// Returns a description of the contents of a rule set whose record is too large.
+// Describes the contents of a rule set with a record that is too large.
 static std::string SizesOf(const RuleSet& rules) {
   size_t files = 0;
   size_t baselines = 0;
@@ -74,7 +74,7 @@ StatusOr<RuleSet> RuleSets::Find(const std::string& hash, bool layered) {
   std::string damage;  // error for the last corrupt record
   while (reader->position() < end) {
     records.clear();
-    // Each start publishes its rule set again, so an intact copy of a corrupt record may exist.
+    // Each start republishes its rule set, so an intact copy of a corrupt record may exist.
     if (Status status = reader->Poll(64, 8 << 20, kNanosPerSecond, &records); !status.ok()) {
       if (!absl::IsDataLoss(status)) return status;
       damage = std::string(ToStd(status.message()));

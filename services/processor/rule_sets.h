@@ -32,7 +32,7 @@ class RuleSets final : public engine::RuleSetProvider {
 
   Log* const log_;
   Mutex mutex_;
-  // Rule sets used by at least one job, and the rule set that was published last.
+  // Rule sets in use by at least one job, and the last published rule set.
   StringMap<std::weak_ptr<const engine::CompiledRules>> compiled_ ABSL_GUARDED_BY(mutex_);
   engine::CompiledRulesPtr newest_ ABSL_GUARDED_BY(mutex_);
 };

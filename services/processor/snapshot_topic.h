@@ -16,7 +16,7 @@
 
 namespace pitwall::processor {
 
-// Current slot of a job, and the number of chunks that each slot has on the topic.
+// Current slot of a job, and the number of chunks in each slot on the topic.
 struct JobSlots {
   int newest = 1;
   int64_t offset = -1;  // offset S of the newest snapshot; -1 if no snapshot is usable

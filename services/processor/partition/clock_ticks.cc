@@ -5,8 +5,7 @@
 namespace pitwall::processor {
 
 // If this owner restarts after a failure, other clients have probably lost their connection to the
-// log as well (time-model.md 2.1). Clock ticks therefore pause, so that no source is considered
-// silent.
+// log too (time-model.md 2.1). Clock ticks therefore pause, so no source is considered silent.
 void ClockTicks::Start(int64_t now_ns) {
   if (started_before_) PauseFrom(now_ns);
   started_before_ = true;

@@ -8,8 +8,8 @@
 
 namespace pitwall::processor {
 
-// Clock ticks of one owner: the time since the last tick, and the pause after an outage of the log.
-// All times are monotonic. Not thread-safe.
+// Clock ticks of one owner: the time since the last tick, and the pause after a log outage. All
+// times are monotonic. Not thread-safe.
 class ClockTicks {
  public:
   // `options` must outlive this object.
@@ -29,7 +29,7 @@ class ClockTicks {
   void NoteCommitted(int64_t at_ns) { last_ns_ = at_ns; }
 
  private:
-  // Pauses ticks for the outage grace, so that no source is considered silent.
+  // Pauses ticks for the outage grace period, so no source is considered silent.
   void PauseFrom(int64_t now_ns) { paused_until_ns_ = now_ns + options_.outage_grace_ns; }
 
   const PartitionOptions& options_;

@@ -48,7 +48,7 @@ TEST_F(ClockTicksTest, DisabledTicksAreNeverAllowed) {
   EXPECT_FALSE(ticks_.Allowed(1'000));
 }
 
-TEST(EndProbe, CommitAtTheEnd_IsCaughtUpAtTheProbe) {
+TEST(EndProbe, CommitAtEnd_IsCaughtUpAtProbe) {
   EndProbe probe;
   probe.NoteRecovery(5);
   EXPECT_TRUE(probe.Due(0, 10));

@@ -97,8 +97,9 @@ Status CommitPipeline::Apply(const Commit& commit) {
   return status;
 }
 
-// Replaces the largest output with a dead letter that contains the output's first bytes. Otherwise,
-// an output that the log permanently rejects would block the partition. Small outputs are kept.
+// Replaces the largest output with a dead letter that contains the output's first bytes. Without
+// this, an output that the log permanently rejects would block the partition. Small outputs are
+// kept.
 bool CommitPipeline::DropLargestOutput(Commit* commit, const Status& refusal) {
   const auto largest = std::max_element(
       commit->outputs.begin(), commit->outputs.end(),

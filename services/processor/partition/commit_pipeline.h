@@ -1,5 +1,5 @@
-// Outputs of a partition that are not committed yet, and the transactions that commit them together
-// with the input offset (time-model.md, section 5).
+// Uncommitted outputs of a partition, and the transactions that commit them together with the input
+// offset (time-model.md, section 5).
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 
 namespace pitwall::processor {
 
-// Commits of one partition. Not thread-safe.
+// Commits for one partition. Not thread-safe.
 class CommitPipeline {
  public:
   // `clock`, `ticks`, and `options` must outlive this object.
@@ -25,17 +25,17 @@ class CommitPipeline {
                  const PartitionOptions& options)
       : input_(std::move(input)), clock_(clock), ticks_(ticks), options_(options) {}
 
-  // Fences the previous owner, and drops the outputs that were not committed.
+  // Fences the previous owner and drops uncommitted outputs.
   Status Open(Log* log);
   // Starts at the committed offset `offset`, at the monotonic time `now_ns`.
   void Begin(int64_t offset, int64_t now_ns);
 
-  // Returns the sink of the outputs that the next commit contains.
+  // Returns the sink for outputs of the next commit.
   engine::EventSink* outputs() { return &outputs_; }
   // Returns true if an event waits for a commit.
   bool has_events() const { return !outputs_.events.empty(); }
-  // Returns true if a commit is due before any more records are applied. Bounds the dead letters
-  // that wait for a commit.
+  // Returns true if a commit is due before any more records are applied. Bounds the number of dead
+  // letters that wait for a commit.
   bool MustCommit() const;
   // Returns true if the input up to `next_offset`, or a dead letter, waits for a commit.
   bool Pending(int64_t next_offset) const;
@@ -44,7 +44,7 @@ class CommitPipeline {
     return now_ns - stats_.last_commit_ns >= interval_ns;
   }
 
-  // Returns a commit of the input offset without outputs.
+  // Returns a commit with the input offset and no outputs.
   Commit NewCommit(int64_t next_offset, std::string metadata) const;
   // Adds the outputs that wait for a commit.
   void AddOutputs(Commit* commit) const;
@@ -54,7 +54,7 @@ class CommitPipeline {
   // Applies a commit that contains none of the waiting outputs. Pauses clock ticks if the log fails
   // or is slow.
   Status Apply(const Commit& commit);
-  // Applies a commit of the recovery, which does not affect clock ticks.
+  // Applies a recovery commit. Does not affect clock ticks.
   Status ApplyInRecovery(const Commit& commit) { return committer_->Apply(commit); }
 
   int64_t committed_offset() const { return stats_.next_offset; }
@@ -77,7 +77,7 @@ class CommitPipeline {
   std::string refusal_;
 };
 
-// Returns the record of an event on pitwall.issues.
+// Returns the record for an event on pitwall.issues.
 OutgoingRecord IssueRecord(int32_t partition, const IssueEvent& event);
 
 }  // namespace pitwall::processor

@@ -1,17 +1,17 @@
-// End of a partition's log, which the owner reads at regular intervals.
+// Probe for the end of a partition's log. The owner reads the end at regular intervals.
 #pragma once
 
 #include <cstdint>
 
 namespace pitwall::processor {
 
-// End of the log as of the last probe, and the time at which the owner last had committed all
+// End of the log as of the last probe, and the last time at which the owner had committed all
 // records up to it. All times are monotonic. Not thread-safe.
 class EndProbe {
  public:
   // Forgets the end and makes a probe due.
   void Restart() { probed_ns_ = end_ = -1; }
-  // Forgets the end. Nothing is due at the end of the log until the owner reaches it again.
+  // Forgets the end. Work due at the end of the log waits until the owner reaches it again.
   void ForgetEnd() { end_ = -1; }
   void NoteEnd(int64_t end) { end_ = end; }
   void NoteProbe(int64_t now_ns) { probed_ns_ = now_ns; }

@@ -1,5 +1,5 @@
-// Memory of a partition's jobs, and the pause of reading while the budget of the process is
-// exhausted (docs/decisions/0023-limit-memory-per-job-and-process.md).
+// Memory accounting for a partition's jobs. Pauses reading while the process's budget is exhausted
+// (docs/decisions/0023-limit-memory-per-job-and-process.md).
 #pragma once
 
 #include <cstddef>
@@ -16,17 +16,16 @@ namespace pitwall::processor {
 // Memory account of one partition. Only the partition thread may use it, except for Interrupt.
 class MemoryGate {
  public:
-  // `budget` may be null, which means that reading never pauses. Both pointers must outlive this
-  // object.
+  // If `budget` is null, reading never pauses. Both pointers must outlive this object.
   MemoryGate(int32_t partition, Clock* clock, MemoryBudget* budget);
 
   // Adds input bytes, which make the next measurement due earlier.
   void AddInput(size_t bytes) { uncounted_bytes_ += bytes; }
-  // Measures the memory of all jobs. The measurement visits every pane, so it runs only
+  // Measures the memory use of all jobs. The measurement visits every pane, so it runs only
   // periodically and after large inputs.
   void Measure(const engine::Shard& shard);
 
-  // Returns true if the partition must not read for now.
+  // Returns true if the partition must not read now.
   bool MustPause() const { return account_ != nullptr && account_->MustPause(); }
   // Pauses reading and logs the reason. Returns false if reading is already paused.
   bool Pause();
@@ -40,7 +39,7 @@ class MemoryGate {
   bool paused() const { return paused_; }
   // Returns the reason for the pause. Must not be called unless reading is paused.
   std::string WhyPaused() const { return account_->WhyPaused(); }
-  // Returns the memory of all jobs at the last measurement.
+  // Returns the memory use of all jobs at the last measurement.
   size_t bytes() const { return bytes_; }
 
  private:

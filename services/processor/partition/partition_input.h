@@ -1,4 +1,4 @@
-// Input of a partition: records that were read but not applied yet, and the offset of the next
+// Input of a partition: records that have been read but not applied, and the offset of the next
 // record to apply.
 #pragma once
 
@@ -15,13 +15,13 @@
 
 namespace pitwall::processor {
 
-// Records of one partition of pitwall.telemetry in the order of their offsets. Only the partition
-// thread may use it, except for Interrupt.
+// Records from one pitwall.telemetry partition, in offset order. Only the partition thread may use
+// it, except for Interrupt.
 class PartitionInput {
  public:
   explicit PartitionInput(TopicPartition at) : at_(std::move(at)) {}
 
-  // Drops the records that were read but not applied.
+  // Drops records that have been read but not applied.
   void Clear();
   // Continues at offset `from`. `applied` is the last record that the previous owner applied.
   Status Open(Log* log, int64_t from, const std::optional<AppliedRecord>& applied);
@@ -32,14 +32,14 @@ class PartitionInput {
   // applied. Returns DataLoss if records below reader_offset() no longer exist. The next call
   // continues after a DataLoss.
   Status Poll(size_t max_records, size_t max_bytes, int64_t timeout_ns, size_t* bytes);
-  // Returns true if all records that were read are applied.
+  // Returns true if all records read so far have been applied.
   bool drained() const { return next_record_ == records_.size(); }
   // Returns the next record. Returns FailedPrecondition if its offset is below next_offset(). Must
   // not be called if drained() is true.
   StatusOr<const Record*> Front() const;
   // Records that the front record was applied.
   void Pop();
-  // If all records are applied, advances over offsets without records to the reader's offset.
+  // If all records are applied, skips offsets without records up to the reader's offset.
   void SkipEmptyOffsets();
 
   // Returns the offset after the last applied record.

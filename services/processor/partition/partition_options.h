@@ -1,4 +1,4 @@
-// Options of the owner of a partition, and the remedies that its errors suggest.
+// Options for a partition's owner, and the fixes that its errors suggest.
 #pragma once
 
 #include <cstddef>
@@ -43,12 +43,12 @@ struct PartitionOptions {
   engine::EngineOptions engine;
 };
 
-// Remedy to suggest if the log does not match the last commit.
+// Suggested fix if the log does not match the last commit.
 inline constexpr std::string_view kAcceptReset =
     "restore the log, or start once with --accept-log-reset, which drops the state of the "
     "partition, ends open issues, and continues with the existing log";
 
-// Remedy to suggest if the state cannot be restored.
+// Suggested fix if the state cannot be restored.
 inline constexpr std::string_view kDropState =
     "start once with --accept-log-reset, which drops the state of the partition, ends open issues, "
     "and continues with the existing log";

@@ -1,4 +1,4 @@
-// Public state of a partition, which other threads read.
+// Public state of a partition, for other threads.
 #pragma once
 
 #include <cstddef>
@@ -9,18 +9,18 @@
 
 namespace pitwall::processor {
 
-// Commits of this owner.
+// Commits by this owner.
 struct CommitStats {
   int64_t next_offset = 0;  // committed input offset
   uint64_t count = 0;
-  // Monotonic time of the last commit, or of the recovery if there has been no commit since. 0
-  // before the recovery. Each clock tick is a commit, so an idle partition also commits.
+  // Monotonic time of the last commit, or of recovery if there has been no commit since. 0 before
+  // recovery. Each clock tick is a commit, so an idle partition also commits.
   int64_t last_commit_ns = 0;
   uint64_t failed = 0;
   uint64_t refused_outputs = 0;  // outputs dropped because the log permanently rejects them
 };
 
-// Records and jobs that the owner rebuilt, or lost.
+// Records and jobs that the owner rebuilt or lost.
 struct ReplayStats {
   uint64_t records_replayed = 0;  // records replayed at the last start
   uint64_t rebuilt_jobs = 0;  // jobs that had no snapshot at or after offset L at the last start
@@ -45,8 +45,8 @@ struct PartitionStats {
   JobStats jobs;
   int64_t end_offset = 0;  // end of the log when it was last read
   int64_t replay_offset = 0;
-  // Monotonic time at which the processor last had committed all records in the log. Initially, the
-  // time of this owner's recovery. 0 before the recovery.
+  // Last monotonic time at which the processor had committed all records in the log. Initially, the
+  // time of this owner's recovery. 0 before recovery.
   int64_t caught_up_ns = 0;
   bool standby = false;  // another processor owns the partition
   uint64_t snapshots = 0;

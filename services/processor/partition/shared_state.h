@@ -1,4 +1,4 @@
-// State of a partition that its thread shares with other threads.
+// Partition state that the partition thread shares with other threads.
 #pragma once
 
 #include <map>
@@ -15,7 +15,8 @@ namespace pitwall::processor {
 
 using WatchedJobs = std::map<std::string, WatchedJob, std::less<>>;
 
-// Requests of other threads, and the state at the last commit that they read. Thread-safe.
+// Requests from other threads, and the state at the last commit for those threads to read.
+// Thread-safe.
 class SharedState {
  public:
   void WantRules(std::string hash);

@@ -1,4 +1,4 @@
-// Transactions that write the snapshots of a partition (time-model.md, section 6).
+// Transactions that write a partition's snapshots (time-model.md, section 6).
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,7 @@
 
 namespace pitwall::processor {
 
-// Writer of the snapshots of a partition. Each snapshot has a separate transaction. Not
-// thread-safe.
+// Writer for a partition's snapshots. Each snapshot has a separate transaction. Not thread-safe.
 class SnapshotWriter {
  public:
   // Returns the commit metadata that describes the stored snapshots as `snapshots`.

@@ -1,4 +1,4 @@
-// Snapshots that a partition has on pitwall.state: their slots, and the records that write or
+// Stored snapshots of a partition on pitwall.state: their slots, and the records that write or
 // delete them (time-model.md 6.2).
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace pitwall::processor {
 
-// A snapshot that is not committed yet.
+// Snapshot that has not been committed.
 struct SnapshotWrite {
   std::string job;
   JobSlots slots;   // slots of the job after the commit
@@ -28,7 +28,7 @@ class StoredSnapshots {
   explicit StoredSnapshots(int32_t partition) : partition_(partition) {}
 
   void Clear();
-  // Adds the slots of a job as they are on the topic.
+  // Adds a job's slots as found on the topic.
   void Restore(const std::string& job, const JobSlots& slots);
 
   // Returns the records that write a snapshot at `offset` into the job's older slot, and that
@@ -37,7 +37,7 @@ class StoredSnapshots {
                         const std::vector<std::string>& chunks) const;
   // Records that the snapshot was committed.
   void NoteCommitted(const SnapshotWrite& write);
-  // Records that the snapshot cannot be written because of `why`. Returns the reason.
+  // Records `why` as the reason that the snapshot cannot be written, and returns the reason.
   const std::string& NoteUnsaved(const std::string& job, const Status& why);
   // Forgets the jobs, and returns the records that delete their snapshots.
   std::vector<OutgoingRecord> Forget(const std::vector<std::string>& jobs);
@@ -58,7 +58,7 @@ class StoredSnapshots {
   uint64_t written_ = 0;
 };
 
-// Appends the records that delete the chunks from `from` on of one slot.
+// Appends records that delete one slot's chunks, starting at `from`.
 void DeleteChunks(int32_t partition, const std::string& job, const JobSlots& slots, int slot,
                   uint32_t from, std::vector<OutgoingRecord>* records);
 

@@ -40,7 +40,7 @@ TEST(StoredSnapshots, SlotsAlternate) {
   EXPECT_THAT(Keys(stored.Prepare("a", 30, {"x"}).records), ElementsAre("3/a/0/0", "-3/a/0/1"));
 }
 
-TEST(StoredSnapshots, WriteThatFails_IsPreparedAgainForTheSameSlot) {
+TEST(StoredSnapshots, FailedWrite_IsRetriedInSameSlot) {
   StoredSnapshots stored(0);
   stored.Restore("a", {.newest = 0, .offset = 10, .chunks = {2, 1}});
   EXPECT_THAT(Keys(stored.Prepare("a", 20, {"x"}).records), ElementsAre("0/a/1/0"));
@@ -48,7 +48,7 @@ TEST(StoredSnapshots, WriteThatFails_IsPreparedAgainForTheSameSlot) {
   EXPECT_EQ(stored.sum(), SumOf("a", 10));
 }
 
-TEST(StoredSnapshots, UnusableSnapshotsAreNotInTheSum) {
+TEST(StoredSnapshots, UnusableSnapshotsAreExcludedFromSum) {
   StoredSnapshots stored(0);
   stored.Restore("a", {.newest = 1, .offset = -1, .chunks = {0, 2}});
   EXPECT_EQ(stored.sum(), SnapshotSum());
@@ -56,7 +56,7 @@ TEST(StoredSnapshots, UnusableSnapshotsAreNotInTheSum) {
   EXPECT_THAT(stored.Forget({"a"}), IsEmpty());
 }
 
-TEST(StoredSnapshots, ReasonOfUnsavedSnapshot_IsKeptUntilTheNextWrite) {
+TEST(StoredSnapshots, UnsavedReason_IsKeptUntilNextWrite) {
   StoredSnapshots stored(0);
   EXPECT_EQ(stored.WhyUnsaved(), "");
   EXPECT_EQ(stored.NoteUnsaved("a", ResourceExhausted("too large")), "too large");

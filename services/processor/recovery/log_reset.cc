@@ -23,9 +23,8 @@ int64_t OffsetAfterSnapshots(const SnapshotTopic& state, const ResumePoint& resu
   return std::min(from, resume.log_end);
 }
 
-// Returns the offset of the first record with an append time after `append_time_ns`. Records with
-// an append time up to that of the last applied record count as processed. All later records are
-// new.
+// Returns the offset of the first record with an append time after `append_time_ns`. Records
+// appended no later than the last applied record count as processed. All later records are new.
 StatusOr<int64_t> OffsetAfter(Log* log, const TopicPartition& input, int64_t append_time_ns,
                               int64_t log_end) {
   ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
@@ -43,7 +42,7 @@ StatusOr<int64_t> OffsetAfter(Log* log, const TopicPartition& input, int64_t app
   return log_end;
 }
 
-// Appends the events that end the published issues and rules of the partition.
+// Appends events that end the partition's published issues and rules.
 Status AddEnds(Log* log, int32_t partition, std::vector<OutgoingRecord>* outputs) {
   ASSIGN_OR_RETURN(const PublishedIssues published, PublishedIssues::Read(log, partition));
   std::vector<IssueEvent> events;

@@ -1,5 +1,5 @@
-// Start that drops the state of a partition because the operator accepts a truncated or replaced
-// log (--accept-log-reset).
+// Reset that drops a partition's state at startup because the operator accepts a truncated or
+// replaced log (--accept-log-reset).
 #pragma once
 
 #include <cstdint>
@@ -13,8 +13,8 @@
 
 namespace pitwall::processor {
 
-// Permission to drop unusable state, which applies only once, and the record that stopped the
-// replay. Not thread-safe.
+// One-time permission to drop unusable state, and the record that stopped the replay. Not
+// thread-safe.
 class LogReset {
  public:
   // All pointers and `options` must outlive this object.
@@ -24,10 +24,11 @@ class LogReset {
 
   // Returns true if the operator has allowed this start to drop unusable state.
   bool Allows(const Status& why) const;
-  // Records that the record at `offset` cannot be applied. Returns the error with its remedy.
+  // Marks the record at `offset` as one that cannot be applied. Returns the error and a suggested
+  // fix.
   Status NoteFault(int64_t offset, Status why);
-  // Returns true if the replay stopped at a record because data is gone, and the operator has
-  // allowed this start to skip the record.
+  // Returns true if the replay stopped at a record because data is gone and the operator has
+  // allowed this start to skip it.
   bool AllowsSkip() const { return IsGone(fault_) && Allows(fault_); }
   // Drops the state, ends open issues, and continues with the new log's records.
   Status Accept(ResumePoint* resume, CommitPipeline* commits);

@@ -23,7 +23,7 @@ void Replay::LoseInput(const Status& why, int64_t next_offset, int64_t reader_of
   PITWALL_LOG(kError, "processor", "partition ", partition_, ": ", ToStd(why.message()));
   ++stats_.input_losses;
   if (!Suppresses(next_offset)) return;
-  // The lost records were processed before, so the published issues cannot be derived from the
+  // The lost records were processed earlier, so the published issues cannot be derived from the
   // remaining records.
   shard->LoseHistory(LogOffset(reader_offset));
   shard->RebuildStrangers(LogOffset(suppress_below_), /*whole=*/false);

@@ -1,5 +1,5 @@
-// Replay of records that a previous owner has processed, and the consequences of lost state
-// (time-model.md, section 6; docs/decisions/0015-detect-lost-state.md).
+// Replay of records that a previous owner has processed, and handling of lost state (time-model.md,
+// section 6; docs/decisions/0015-detect-lost-state.md).
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@
 
 namespace pitwall::processor {
 
-// Records below the committed offset C, whose outputs are suppressed. After state was lost, Settle
-// reconciles the published issues at offset C. Not thread-safe.
+// Replay up to the committed offset C. Outputs of records below C are suppressed. After a loss of
+// state, Settle reconciles the published issues at offset C. Not thread-safe.
 class Replay {
  public:
   explicit Replay(int32_t partition) : partition_(partition) {}
@@ -23,7 +23,7 @@ class Replay {
   void Restart();
   // Sets C. Outputs of records below this offset have already been committed.
   void SuppressBelow(int64_t offset) { suppress_below_ = offset; }
-  // Records that `jobs` jobs have no snapshot at or after offset L.
+  // Counts another `jobs` jobs that have no snapshot at or after offset L.
   void NoteRebuilt(uint64_t jobs) { stats_.rebuilt_jobs += jobs; }
   // Records that the published issues cannot be derived from the remaining records. `gap` means
   // that the log no longer has records that the shard needs.

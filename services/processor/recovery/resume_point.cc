@@ -13,7 +13,7 @@ namespace pitwall::processor {
 
 namespace {
 
-// Returns commit_lost if snapshots exist although no commit does.
+// Returns commit_lost if snapshots exist but no commit does.
 Status CheckNoSnapshots(Log* log, const PartitionOptions& options, const TopicPartition& input,
                         const std::string& place) {
   ASSIGN_OR_RETURN(const SnapshotTopic state,

@@ -28,7 +28,7 @@ Status CheckLog(Log* log, const PartitionOptions& options, const TopicPartition&
 
 // Returns true if the error means permanent data loss. An unavailable log returns a different code.
 bool IsGone(const Status& status);
-// Appends the remedy to an error that reports permanent data loss.
+// Appends a suggested fix to an error that reports permanent data loss.
 Status WithRemedy(Status status);
 
 }  // namespace pitwall::processor

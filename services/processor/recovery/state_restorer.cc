@@ -60,8 +60,8 @@ StatusOr<bool> StateRestorer::RestoreJob(const std::string& job, SnapshotTopic::
     if (const Status status = Load(job, *snapshot); !status.ok()) {
       PITWALL_LOG(kError, "processor", "partition ", partition_, ": snapshot in slot ", slot, ": ",
                   ToStd(status.message()));
-      // The snapshot is not corrupt, but it has a different format version or its rule set is
-      // missing. Recovery must not discard such a snapshot.
+      // The snapshot is not corrupt, but has a different format version or a missing rule set.
+      // Recovery must not discard it.
       if (!absl::IsDataLoss(status) || !engine::ReadsSnapshot(snapshot->format)) refused = status;
       continue;
     }

@@ -16,22 +16,22 @@
 
 namespace pitwall::processor {
 
-// One restoration of an empty shard. It determines the offset at which the replay starts, and the
-// rule set that is active at this offset.
+// One restoration of an empty shard. Determines the offset where the replay starts and the rule set
+// that is active there.
 class StateRestorer {
  public:
   // All references and pointers must outlive this object.
   StateRestorer(int32_t partition, const ResumePoint& resume, engine::Shard* shard,
                 StoredSnapshots* stored, Replay* replay);
 
-  // Restores the usable part of the saved state. `initial_rules` is the rule set of the records
-  // before the first rule change. Returns the replay's start offset.
+  // Restores the usable part of the saved state. `initial_rules` is the rule set for records before
+  // the first rule change. Returns the replay's start offset.
   StatusOr<int64_t> Restore(Log* log, const PartitionOptions& options,
                             const std::string& initial_rules);
 
  private:
-  // Restores a job from its newer snapshot, or from the older one if the newer is unusable. Returns
-  // false if no snapshot is usable.
+  // Restores a job from its newer snapshot, or from the older one if the newer one is unusable.
+  // Returns false if no snapshot is usable.
   StatusOr<bool> RestoreJob(const std::string& job, SnapshotTopic::SavedJob* saved);
   // Loads a snapshot into the shard.
   Status Load(const std::string& job, const codec::Snapshot& snapshot);
@@ -46,7 +46,7 @@ class StateRestorer {
   engine::Shard* const shard_;
   StoredSnapshots* const stored_;
   Replay* const replay_;
-  // True if the stored snapshots are exactly those that the commit describes.
+  // True if the stored snapshots match the commit's description exactly.
   bool intact_ = false;
   int64_t read_from_;  // offset at which the replay starts
   std::string rules_;  // rule set that is active at read_from_
