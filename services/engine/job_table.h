@@ -29,7 +29,7 @@ struct JobEntry {
 
   bool running() const { return job != nullptr && !job->lifecycle().ended(); }
   bool is_tombstone() const { return job != nullptr && job->lifecycle().ended(); }
-  // Returns the offset from which records are needed to rebuild the job.
+  // Returns the offset of the first record needed to rebuild the job.
   LogOffset replay_offset() const {
     return snapshot_offset != LogOffset::None() ? snapshot_offset : first_offset;
   }
@@ -59,16 +59,16 @@ class JobTable {
   // Returns all jobs that are not gone, in ID order.
   std::vector<const Job*> All() const;
   size_t size() const;
-  // Returns the jobs whose history was lost since the last reconciliation of their alerts. Once the
+  // Returns the jobs that have lost history since the last reconciliation of their alerts. Once the
   // jobs are live, their emitted alerts must be reconciled with their state.
   std::vector<std::string> NeedsReconcile() const;
-  // Returns the minimum offset from which records must be read to rebuild the state, or
-  // `next_offset` if snapshots contain all records.
+  // Returns the offset of the first record needed to rebuild the state, or `next_offset` if
+  // snapshots contain all records.
   LogOffset ReplayOffset(LogOffset next_offset) const;
   // Returns at most `limit` jobs with a snapshot older than `interval` in log time, or that went
   // away after their snapshot.
   std::vector<std::string> SnapshotsDue(Duration interval, size_t limit) const;
-  // Returns the ended jobs whose markers are no longer needed, and removes them from the table.
+  // Returns ended jobs with markers that are no longer needed, and removes the jobs from the table.
   std::vector<std::string> TakeForgotten(LogOffset next_offset);
 
  private:

@@ -1,5 +1,5 @@
-// Comparison of the cost estimate in rules/plan with the allocations in services/window, which
-// rules/ cannot access.
+// Test that compares the cost estimate in rules/plan with allocations in services/window. Lives
+// here because rules/ cannot access services/window.
 #include <gtest/gtest.h>
 
 #include "rules/plan/compile.h"

@@ -63,8 +63,8 @@ class Shard {
   // records are over.
   void StartAt(LogOffset offset, LogOffset strangers_from = LogOffset::Min());
   // Rebuilds the jobs found below `upto` after job state was lost. `whole` means that the log
-  // reaches back to its first record. Otherwise, a job found within the first `silence` may have
-  // started earlier, so its history is lost.
+  // reaches back to its first record. If it does not, a job found within the first `silence` may
+  // have started earlier, so its history is lost.
   void RebuildStrangers(LogOffset upto, bool whole);
   // Records that jobs have missed records below `upto` that no longer exist.
   void LoseHistory(LogOffset upto);
@@ -87,8 +87,8 @@ class Shard {
   // RuleSetHistory::HashAt returns hashes back to replay_offset().
   const RuleSetHistory& rule_sets() const { return rule_sets_; }
   const JobTable& jobs() const { return jobs_; }
-  // Returns the minimum offset from which records must be read to rebuild the state, given the
-  // snapshots (L of time-model.md).
+  // Returns the offset of the first record needed to rebuild the state from the snapshots (L in
+  // time-model.md).
   LogOffset replay_offset() const { return jobs_.ReplayOffset(next_offset_); }
 
   // Returns the job's state after every record below `offset`. `offset` must be the offset after
@@ -96,7 +96,7 @@ class Shard {
   JobSnapshot Snapshot(const std::string& job, LogOffset offset) const;
   // Must be called after the snapshot has been committed.
   void SnapshotCommitted(const JobSnapshot& snapshot);
-  // Returns the ended jobs whose markers are no longer needed, so that their keys may be deleted.
+  // Returns ended jobs with markers that are no longer needed, so that their keys can be deleted.
   // Forgets these jobs.
   std::vector<std::string> TakeForgotten() { return jobs_.TakeForgotten(next_offset_); }
 

@@ -5,8 +5,8 @@
 
 namespace pitwall::processor {
 
-// Returns the topics whose records are derived from telemetry: events and snapshots. The list
-// excludes dead letters because all partitions share one dead-letter topic.
+// Returns the topics with records derived from telemetry: events and snapshots. The list excludes
+// dead letters because all partitions share one dead-letter topic.
 DerivedOutputs OutputsOfTelemetry();
 
 }  // namespace pitwall::processor

@@ -35,8 +35,7 @@ struct ParameterChangeOptions {
   int64_t read_back = 1000;    // records to read from each pitwall.actions partition at startup
   size_t max_waiting = 256;    // maximum number of pending requests
   size_t max_answered = 8192;  // maximum number of answered requests kept in memory
-  // Time for which a job's parameters are kept after the job ends. A value of 0 or less means
-  // forever.
+  // Retention of a job's parameters after the job ends. A value of 0 or less means forever.
   int64_t keep_ns = 7LL * 24 * 3600 * kNanosPerSecond;
 };
 

@@ -71,8 +71,8 @@ class PartitionProcessor {
 
  private:
   void BeginShard();
-  // Restores the state at the last commit, or begins with an empty state. Returns the offset at
-  // which the input continues (recovery.cc).
+  // Restores the state at the last commit, or starts with an empty state. Returns the offset where
+  // the input continues (recovery.cc).
   StatusOr<int64_t> Restore(ResumePoint* resume);
 
   Status PollInput(int64_t timeout_ns);

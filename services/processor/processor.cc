@@ -27,8 +27,8 @@ Status EnsureTopics(Log* log, const ProcessorOptions& options) {
   RETURN_IF_ERROR(log->EnsureTopic(kRulesTopic, {.partitions = 1, .compacted = true}));
   RETURN_IF_ERROR(log->EnsureTopic(
       kActionsTopic, {.partitions = partitions, .retention_ms = options.telemetry_retention_ms}));
-  // Requests expire long before the retention of one hour. Captures and notifications are rare, so
-  // each topic has a single partition, which keeps all records in order.
+  // Requests expire long before the one-hour retention. Captures and notifications are rare, so
+  // each topic has a single partition. A single partition keeps all records in order.
   RETURN_IF_ERROR(
       log->EnsureTopic(kControlTopic, {.partitions = 1, .retention_ms = int64_t{3600} * 1000}));
   RETURN_IF_ERROR(log->EnsureTopic(

@@ -76,8 +76,8 @@ class Processor final : public RunningJobs {
   const Worker* WorkerOf(const std::string& job) const;
   void Run(Worker* worker);
   void Fail(Worker* worker, std::string fault);
-  // Waits until the other owner has stopped committing, which prevents two processors from fencing
-  // each other endlessly.
+  // Waits until the other owner has stopped committing, so that two processors do not fence each
+  // other endlessly.
   void StandBy(Worker* worker, int64_t* wait_ns);
 
   Clock* const clock_;

@@ -26,7 +26,7 @@ class EngineSeries {
   EngineSeries(const EngineOptions& options, const JobClock* clock, ClockDomains* domains,
                RowWriter* writer, JobBaselines* baselines);
 
-  // Writes pitwall_source_flagged{source,node,reason}, which is 1 while the flag is on.
+  // Writes pitwall_source_flagged{source,node,reason}. The value is 1 while the flag is on.
   void Flag(std::string_view source, std::string_view node, std::string_view reason, bool on);
   // Writes the current attempt number and the number of attempts so far. Both take effect at event
   // time `at`, even if the engine learns of the attempt later. Failures of the previous attempt end

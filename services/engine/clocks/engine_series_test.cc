@@ -120,9 +120,9 @@ TEST(OwnSeriesTest, RestartsAndArrivalOrderDoNotChangeEvents) {
     std::mt19937 random(seed);
     ShardForTest shard(kAttempts);
     std::vector<SourceBatch> sent = ThreeAttempts();
-    // Within each shuffled section, the batches of one source arrive some seconds before those of
-    // the other source, so the watermark advances in different increments. The first batch of a
-    // boot keeps its place.
+    // Within each shuffled section, batches from one source arrive a few seconds before batches
+    // from the other source, so the watermark advances in different increments. The first batch of
+    // a boot is not shuffled.
     for (size_t i = 2; i + 12 < sent.size(); i += 2 * (1 + random() % 6)) {
       const auto from = sent.begin() + static_cast<std::ptrdiff_t>(i);
       if (std::any_of(from, from + 12, [](const SourceBatch& s) { return s.at == s.start + 1; }))

@@ -32,7 +32,7 @@ class StepInput {
   void AdvanceWithout(const Source& source, bool ended, EventTime at, EventSink* out);
   // Evaluates every logged step.
   void FinishAll(EventTime at, EventSink* out) { evaluation_.FinishAll(at, out); }
-  // Starts another attempt: windows restart, and every rank is on the shared clock.
+  // Starts a new attempt: windows restart, and every rank returns to the shared clock.
   void BeginAttempt();
   // Must be called when a rank has stopped running.
   void OnRankLeft(const Source& source) { placement_.OnRankLeft(source); }

@@ -26,8 +26,8 @@ class StepPlacement {
   void Move(Source* source, const std::string& mode, uint32_t clock);
   // Removes ranks from the clock after it has waited too long for them (time-model.md 3.2).
   void DropLaggards(ClockDomain* domain);
-  // Records that the rank announced the mode or participates again. Its promises count from then
-  // on.
+  // Records that the rank announced the mode or participates again. Later promises from the rank
+  // count.
   void NoteReached(const std::string& mode, StepProgress* progress) const;
   // Moves every rank back to the shared clock, in one mode or in all modes.
   void ReturnAll(const std::string& mode);

@@ -52,7 +52,7 @@ class StepClocks {
   void LinkSeparate();
 
   Runners runners_;
-  size_t shared_ = 0;  // Number of shared clocks, which come first in runners_.
+  size_t shared_ = 0;  // Number of shared clocks. They come first in runners_.
   uint32_t last_id_ = kSharedClock;
 };
 

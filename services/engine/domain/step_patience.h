@@ -1,4 +1,4 @@
-// Number of further steps for which a step clock waits for a rank that stops promising steps
+// Number of additional steps that a step clock waits for a rank that stops promising steps
 // (time-model.md 3.2). Depends only on the records in the log.
 #pragma once
 
@@ -23,7 +23,7 @@ class StepPatience {
   }
 
   // Returns the number of steps without a promise after which a rank leaves the clock. The limit
-  // allows for four of the longest steps and four of the usual promise intervals.
+  // allows for four times the longest step and four times the usual promise interval.
   uint64_t Steps(const StepTimes& times) const {
     const double longest = std::min(4 * times.Spread(), static_cast<double>(kMost));
     return std::clamp(std::max(static_cast<uint64_t>(longest), 4 * hop_), kFewest, kMost);

@@ -115,8 +115,8 @@ TEST(JobIncidents, LateCauseIsReportedByNextUpdate) {
                           "368 updated LowThroughput of LowThroughput because of StragglerRank/1"));
 }
 
-// Step duration of rank 1 and throughput at a second. Both alternate between normal and bad, which
-// opens and closes issues on both clocks and changes their root causes.
+// Step duration of rank 1, and throughput, at a given second. Both alternate between normal and
+// bad, which opens and closes issues on both clocks and changes their root causes.
 double Slowness(int s) { return s % 97 < 40 ? 1 : s % 97 < 70 ? 1.7 : 2.5; }
 double Throughput(int s) { return s % 61 < 20 ? 50 : 5; }
 

@@ -73,8 +73,8 @@ bool Separates(const TrackedIssue& cause, const TrackedIssue& symptom);
 // onset must not change. Not thread-safe.
 class IssueCauses {
  public:
-  // A cause whose onset is at most `window` before the symptom's onset is stronger than an
-  // earlier cause. The window is also the default lag of relations.
+  // A cause with an onset at most `window` before the symptom's onset is stronger than an earlier
+  // cause. The window is also the default lag of relations.
   explicit IssueCauses(Duration window) : window_(window) {}
 
   // Sets the program and forgets all issues. Null means no rules.
@@ -88,7 +88,7 @@ class IssueCauses {
   // decide (RootOrder), then Precedes.
   const TrackedIssue* StrongestCause(const TrackedIssue& symptom, bool open) const;
   // Returns the first open symptom, in the order of Precedes, that `cause` may explain, that has no
-  // open cause yet, and for which `own` returns true. Returns null if there is no such symptom.
+  // open cause, and that `own` accepts. Returns null if there is no such symptom.
   const TrackedIssue* FirstSymptom(const TrackedIssue& cause,
                                    const std::function<bool(const TrackedIssue&)>& own) const;
   // Returns whether `cause` may explain `symptom`, based on relations, rank, node, and onset.

@@ -8,8 +8,8 @@
 namespace pitwall::engine {
 
 namespace {
-// Maximum error of an onset. An onset is the time at which an expression first became true, so two
-// rules about the same problem have onsets that differ by their windows.
+// Maximum error of an onset. An onset is the time when an expression first became true, so onsets
+// of two rules about the same problem differ by the length of their windows.
 constexpr Duration kOnsetError = Duration::Seconds(30);
 }  // namespace
 

@@ -22,7 +22,7 @@ class AttemptStarts {
   // Handles the start of a source and ends its earlier boots. A rank joins its attempt or starts
   // it.
   void OnBoot(Source* source, EventTime at, EventSink* out);
-  // Handles the first finished step of a rank, which joins the running attempt or starts one.
+  // Handles a rank's first finished step. The rank joins the running attempt or starts one.
   void OnFirstStep(Source* source, EventTime at, EventSink* out);
 
  private:

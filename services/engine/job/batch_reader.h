@@ -25,7 +25,7 @@ class BatchReader {
   BatchReader(const EngineOptions& options, EngineCounters* counters, const JobClock* clock,
               JobInput* input, EngineSeries* series);
 
-  // Reads the batch. `raw` is the record's value, which is dead-lettered if it is malformed or its
+  // Reads the batch. `raw` is the record's value. It is dead-lettered if it is malformed or its
   // schema never arrives. Returns the source of the batch for SourceLiveness::OnBatch, or null if
   // the batch was rejected.
   Source* Read(const RecordPosition& at, const Batch& batch, std::string_view raw, EventSink* out);

@@ -43,7 +43,7 @@ class Job {
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  // `raw` is the record's value, which is dead-lettered if its schema never arrives.
+  // `raw` is the record's value. It is dead-lettered if its schema never arrives.
   void OnBatch(const RecordPosition& at, const Batch& batch, std::string_view raw, EventSink* out);
   // Ends the job and returns true if the batch gives the job to another owner. The batch then
   // starts the job again in a new Job object.

@@ -30,8 +30,8 @@ class JobLifecycle {
   // Event time of the end. Requires ended().
   EventTime ended_at() const { return tombstone_.ended_at(); }
   uint64_t attempt() const { return attempt_->number(); }
-  // Returns the remaining event time for which a job with a dead attempt waits for a rank to
-  // return. Empty if the job does not wait.
+  // Returns the remaining event time that a job with a dead attempt waits for a rank to return.
+  // Empty if the job is not waiting.
   std::optional<Duration> OverIn() const;
 
   void EmitStarted(EventTime at, EventSink* out);
@@ -47,7 +47,7 @@ class JobLifecycle {
   void EmitAttemptEnded(EventTime at, EventSink* out);
   // Ends the issues of the dead attempt.
   void EndIssues(EventTime at, EndDetail detail, EventSink* out);
-  // Ends the job. Returns the `ended` event, which the caller may complete.
+  // Ends the job. Returns the `ended` event, so that the caller can complete it.
   IssueEvent* End(EventTime at, EndDetail detail, bool by_event, EventSink* out);
 
   // Ages the tombstone of an ended job by one tick.

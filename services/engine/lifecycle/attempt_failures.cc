@@ -10,7 +10,7 @@ namespace pitwall::engine {
 namespace {
 
 // An operator who ends a job signals all of its ranks simultaneously. A single SIGTERM counts as a
-// death, but is reported after a delay in which a second SIGTERM may arrive.
+// death, but is reported after a delay, during which a second SIGTERM may arrive.
 constexpr Duration kOneSignal = Duration::Millis(1500);
 constexpr Duration kCancelWithin = Duration::Seconds(5);
 // After a rank dies, its peers fail in their collective operation. Because clocks differ between
@@ -61,8 +61,8 @@ bool IsEffectOf(const RankDeath& death, const RankDeath& first) {
   return IsTerminated(first) && IsFailure(death) && later <= kStatusLate;
 }
 
-// Returns whether `death`, which was observed slightly later, caused the failure that `first`
-// reported about itself.
+// Returns whether `death`, observed slightly later, caused the failure that `first` reported about
+// itself.
 bool FailedOf(const RankDeath& death, const RankDeath& first) {
   if (!first.reported_failure || death.reported_failure || IsTerminated(death)) return false;
   const Duration later = death.at - first.at;

@@ -387,8 +387,8 @@ TEST(AttemptFailures, JobEndWaitsUntilRulesSeePlatformReport) {
   EXPECT_EQ(deaths.decided_by(), DeathAt(12.3));
 }
 
-// Slurm runs its epilog after all processes of the job have ended, which can take seconds under
-// load.
+// Slurm runs its epilog after all of the job's processes have ended. Under load, this can take
+// seconds.
 TEST(AttemptFailures, DeathOfGoneJobWaitsLongerForPlatform) {
   AttemptFailures cancelled = OfAPlatform();
   cancelled.Add(Signalled(10, 0, 9));

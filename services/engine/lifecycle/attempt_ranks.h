@@ -47,13 +47,13 @@ class AttemptRanks {
   // comes from the lost ranks, if any. A cancellation requested by the executor counts as a stop by
   // the executor.
   EndDetail DetailOfEnd(const JobEvent& event, EventTime at) const;
-  // Returns the time at which a job without launchers is over. The platform may report the end only
-  // after the last rank has ended, which may be long after the first death.
+  // Returns the time at which a job without launchers is over. The platform may not report the end
+  // until the last rank has ended, possibly long after the first death.
   EventTime OverBy() const;
   AttemptFailures& failures() { return failures_; }
   const AttemptFailures& failures() const { return failures_; }
 
-  // Starts another attempt. `nodes` are the nodes on which ranks are currently running.
+  // Starts a new attempt. `nodes` are the nodes with running ranks.
   void BeginAttempt(const absl::flat_hash_set<std::string_view>& nodes);
   // Resets the ranks when the job starts again after its end.
   void Resume();

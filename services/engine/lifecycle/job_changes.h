@@ -20,8 +20,8 @@ class JobChanges {
   JobChanges(const JobIdentity* job, const AttemptFailures* failures, EngineCounters* counters)
       : job_(job), failures_(failures), counters_(counters) {}
 
-  // Emits the event, and first the start event if no event has been emitted yet. Returns the event,
-  // which the caller may complete before emitting another one.
+  // Emits the event. If it is the first one, emits the start event before it. Returns the event, so
+  // that the caller can complete it before emitting another one.
   IssueEvent* Emit(JobChange change, EndDetail detail, EventTime at, uint64_t attempt,
                    EventSink* out);
   // Emits the start of the job in the attempt, unless it has been emitted.

@@ -1,5 +1,5 @@
-// End of a job and the resulting tombstone, which drops later input until it expires
-// (time-model.md, section 4).
+// End of a job, and the tombstone that drops later input until it expires (time-model.md, section
+// 4).
 #pragma once
 
 #include <algorithm>

@@ -48,7 +48,7 @@ class PlatformReport {
   static constexpr Duration kTerminatedWithin = Duration::Minutes(5);
   // Any other end caused by the platform occurs at most this long before its report.
   static constexpr Duration kEndedWithin = Duration::Seconds(5);
-  // A report explains an end of unknown cause if it arrives at most this long afterwards.
+  // A report explains an end of unknown cause if it arrives at most this long after the end.
   static constexpr Duration kExplainedWithin = Duration::Seconds(60);
 
   // Records a report. `alone` means that at most one rank had been lost when the report arrived, so

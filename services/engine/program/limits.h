@@ -43,7 +43,7 @@ struct EngineOptions {
   // Timeouts that determine when a job is over.
   struct Ends {
     Duration silence = Duration::Minutes(30);
-    // Event time for which a job with a dead attempt waits for a restart.
+    // Event time that a job with a dead attempt waits for a restart.
     Duration restart_grace = Duration::Seconds(120);
     Duration tombstone = Duration::Days(7);
   } ends;
@@ -51,9 +51,9 @@ struct EngineOptions {
   struct Intervals {
     // Interval of the engine's own series (time-model.md 1.2).
     Duration own_series_repeat = Duration::Seconds(15);
-    // Interval at which series outside all windows are dropped.
+    // Interval between removals of series outside all windows.
     Duration expiry = Duration::Seconds(60);
-    // Interval at which the status and the needs of step rules are updated on the time clock
+    // Interval between updates of the status and needs of step rules on the time clock
     // (time-model.md, section 3).
     Duration step_status = Duration::Seconds(5);
   } intervals;
@@ -80,11 +80,11 @@ struct EngineOptions {
   // Maximum time that a frame waits for its schema: the repetition interval of descriptors (5 s)
   // plus the lateness.
   Duration schema_wait = Duration::Seconds(20);
-  // Issues whose onsets are within this time belong to one incident. An ended issue may also be the
-  // cause of an issue found within this time after its end.
+  // Issues with onsets within this time of each other belong to one incident. An ended issue may
+  // also be the cause of an issue found within this time after its end.
   // docs/decisions/0012-group-issues-into-incidents.md explains the two minutes.
   Duration incident_window = Duration::Seconds(120);
-  // Interval for rules whose group does not set one.
+  // Default interval for rule groups that do not set one.
   Duration evaluation_interval = Duration::Seconds(60);
 
   // False for inputs that are merged by time first (backtests of foreign formats). If false,

@@ -41,12 +41,12 @@ class RuleEvaluator {
     RuleState* to;
   };
 
-  // The pointers are borrowed. `across_ranks` is false on a separate step clock, which skips rules
-  // across ranks.
+  // The pointers are borrowed. `across_ranks` is false on a separate step clock because it skips
+  // rules across ranks.
   RuleEvaluator(const Targets& targets, bool across_ranks)
       : to_(targets), across_ranks_(across_ranks) {}
 
-  // Sets the observer, which may be null. Borrowed.
+  // Sets the observer. Borrowed; may be null.
   void SetObserver(RuleObserver* observer) { observer_ = observer; }
   // Sets the parameter values of the domain, in plan order.
   void SetParameters(std::vector<double> values) {

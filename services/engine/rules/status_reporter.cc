@@ -51,7 +51,7 @@ std::string StatusReporter::PendingText(const RuleState& state) const {
   const EvalTime* first = state.alerts.has_value() ? state.alerts->FirstPending() : nullptr;
   if (first == nullptr) return "";
   const size_t pending = state.alerts->pending();
-  // The first tick at which `for` has passed.
+  // First tick by which the `for` duration has passed.
   const Duration interval = state.spec.interval;
   const int64_t ticks =
       (Duration::Nanos(state.spec.rule.hold) + interval - Duration::Nanos(1)) / interval;

@@ -29,12 +29,12 @@ class StatusReporter {
     const HistoryLoss* loss;
   };
 
-  // The pointers are borrowed. `emits` is false for a separate step clock, whose issues count
-  // toward the statuses of the shared clock.
+  // The pointers are borrowed. `emits` is false for a separate step clock. Its issues count toward
+  // the statuses of the shared clock.
   StatusReporter(const Sources& sources, IssueEventBuilder* events, bool emits)
       : from_(sources), events_(events), emits_(emits) {}
 
-  // Sets the rules of the separate step clocks, whose issues count toward the statuses here.
+  // Sets the rules of the separate step clocks. Their issues count toward the statuses here.
   // Borrowed.
   void SetSeparate(std::vector<const RuleTable*> separate) { separate_ = std::move(separate); }
 

@@ -18,11 +18,11 @@ class JobClock {
   // Returns whether the job has a watermark.
   bool begun() const { return watermark_ != EventTime::Earliest(); }
   EventTime watermark() const { return watermark_; }
-  // The first second of the job, at which ticks start.
+  // First second of the job. Ticks start at this time.
   EventTime origin() const { return origin_; }
   // End of the job before it resumed; EventTime::Earliest() if it never resumed.
   EventTime floor() const { return floor_; }
-  // Time up to which no further input is accepted, or EventTime::Earliest() at first.
+  // No input up to this time is accepted anymore. Initially EventTime::Earliest().
   EventTime passed() const { return std::max(watermark_, floor_); }
   // Returns `time` or the earliest time that has not been passed, whichever is later.
   EventTime ClampToFuture(EventTime time) const {

@@ -9,7 +9,7 @@
 
 namespace pitwall::engine {
 
-// Returns the event time of a source whose clock agrees with the log's clock.
+// Returns the event time for a source with a clock that matches the log's clock.
 constexpr EventTime EventTimeAt(AppendTime time) { return EventTime::FromNs(time.ns()); }
 
 // Not thread-safe.

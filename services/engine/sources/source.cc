@@ -120,7 +120,7 @@ void SaveFrame(const PendingFrame& frame, BinaryWriter& out) {
   out.U64(frame.next);
   out.I64(frame.waited.ns());
   out.I64(frame.offset.value());
-  // A schema may have been evicted from the source although a frame still references it.
+  // A schema may have been evicted from the source while a frame still references it.
   out.Bool(frame.binding != nullptr);
   if (frame.binding != nullptr) codec::SaveSchema(frame.binding->schema, out);
 }

@@ -133,7 +133,7 @@ struct Source {
   // Returns the promise that counts toward the watermark. Frames with an unknown schema hold it
   // back.
   EventTime EffectivePromise() const;
-  // Returns the silence, in ticks, after which the source is idle.
+  // Returns the length of silence, in ticks, after which the source is idle.
   Duration IdleAfter(const EngineOptions& options) const;
   // Records a sequence number. Returns false for a duplicate. Counts gaps in `counters`.
   bool Accept(const Batch& batch, EngineCounters& counters);

@@ -56,7 +56,7 @@ class Timeline {
   void Add(TimelineEventKey key, TimelineEvent happening);
   bool empty() const { return items_.empty(); }
   size_t size() const { return items_.size(); }
-  // Approximate memory use, which depends only on the contents.
+  // Approximate memory use. Depends only on the contents.
   size_t bytes() const { return bytes_; }
   static size_t Bytes(const TimelineEventKey& key, const TimelineEvent& happening);
   // Returns the next event at or before `upto`, or null. Applying an event may add later events.

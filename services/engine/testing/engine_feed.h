@@ -16,7 +16,7 @@
 
 namespace pitwall::engine {
 
-// Rule sets by hash, like those of pitwall.rules.
+// Rule sets by hash, like the rule sets on pitwall.rules.
 class RulesForTest final : public RuleSetProvider {
  public:
   using Files = std::vector<RuleSetFile>;

@@ -9,8 +9,8 @@ namespace pitwall::engine {
 
 namespace {
 
-// The program owns the demands. The shared pointer keeps the program alive as long as the store
-// uses them.
+// The program owns the demands. The shared pointer keeps the program alive while the store uses
+// them.
 std::shared_ptr<const DemandSet> DemandsOf(const plan::ProgramPtr& program, size_t domain) {
   return {program, &program->domains[domain].demands};
 }

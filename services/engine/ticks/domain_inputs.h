@@ -37,8 +37,7 @@ class DomainInputs {
   Subqueries& subqueries() { return subqueries_; }
   const Subqueries& subqueries() const { return subqueries_; }
 
-  // Sets the position from which windows with align_job count. Must be called once, before the
-  // first tick.
+  // Sets the origin for windows with align_job. Must be called once, before the first tick.
   void SetOrigin(Position origin);
   // Seals all samples up to the tick. Later reads are as of this tick.
   void BeginTick(Position tick);

@@ -24,8 +24,8 @@ Subqueries::Subqueries(plan::ProgramPtr program, size_t domain, const window::Li
   Link();
 }
 
-// The program owns the demands. The shared pointer keeps the program alive as long as the store
-// uses them.
+// The program owns the demands. The shared pointer keeps the program alive while the store uses
+// them.
 SubqueryResults::DemandsPtr Subqueries::DemandsOf(size_t index) const {
   return {program_, &domain().subqueries[index].demands};
 }

@@ -37,8 +37,7 @@ class Subqueries {
  public:
   Subqueries(plan::ProgramPtr program, size_t domain, const window::Limits& limits);
 
-  // Sets the position from which windows with align_job count. Must be called once, before the
-  // first step.
+  // Sets the origin for windows with align_job. Must be called once, before the first step.
   void SetOrigin(Position origin);
   SubquerySchedule& schedule() { return schedule_; }
   const SubquerySchedule& schedule() const { return schedule_; }
@@ -56,8 +55,8 @@ class Subqueries {
   // Returns the reason why the window of the demand is incomplete at the tick, or OK. The reason is
   // a failed step within the window or a limit of the store.
   Status Check(const plan::DemandRef& demand, Position tick) const;
-  // Returns the first tick at which the windows over a subquery added to a running job are full;
-  // Position::Earliest() for a subquery of the first program.
+  // Returns the first tick with full windows over a subquery that was added to a running job, or
+  // Position::Earliest() for a subquery in the first program.
   Position FullFrom(uint32_t subquery) const;
 
   // Drops series that no window can see.

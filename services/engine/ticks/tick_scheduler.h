@@ -1,5 +1,5 @@
-// Schedule for one domain: the next tick of each rule group and subquery. Skips ticks at which no
-// verdict can change. Private to the engine.
+// Schedule for one domain: the next tick of each rule group and subquery. Skips ticks that cannot
+// change a verdict. Private to the engine.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ class TickScheduler {
   // Must be called after the program of the inputs changes. `start` is the result of StartOfReload.
   void Replace(const ReloadStart& start);
 
-  // Returns the next position at which a group or a subquery is due, or Position::Latest().
+  // Returns the next position where a group or subquery is due, or Position::Latest().
   Position NextTick() const;
   // Skips all ticks before the last one of each group at or before `position`.
   void SkipTo(Position position);

@@ -20,7 +20,7 @@ class EndProbe {
   bool Due(int64_t now_ns, int64_t interval_ns) const {
     return probed_ns_ < 0 || now_ns - probed_ns_ >= interval_ns;
   }
-  // Returns the time at which the next probe is due.
+  // Returns the time when the next probe is due.
   int64_t NextNs(int64_t interval_ns) const { return probed_ns_ + interval_ns; }
   // Returns true if the end is known and `offset` has reached it.
   bool Reached(int64_t offset) const { return end_ >= 0 && offset >= end_; }

@@ -15,8 +15,8 @@ namespace pitwall::processor {
 
 namespace {
 
-// Returns the lowest offset at which processing may continue if the commit is lost. The lost offset
-// C was at or above the offset S of every snapshot.
+// Returns the lowest offset where processing may continue if the commit is lost. The lost offset C
+// was at or above the offset S of every snapshot.
 int64_t OffsetAfterSnapshots(const SnapshotTopic& state, const ResumePoint& resume) {
   int64_t from = resume.log_start;
   for (const auto& [job, saved] : state.jobs) from = std::max(from, saved.slots.offset);

@@ -41,7 +41,7 @@ class Replay {
   // retention or corruption. The shard continues with the remaining records.
   void LoseInput(const Status& why, int64_t next_offset, int64_t reader_offset,
                  engine::Shard* shard);
-  // Ends the published issues of jobs whose history is lost, if state was lost. Must be called at
+  // If state was lost, ends the published issues of jobs with lost history. Must be called at
   // offset C.
   Status Settle(Log* log, engine::Shard* shard, std::vector<IssueEvent>* out);
 

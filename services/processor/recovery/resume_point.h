@@ -1,5 +1,4 @@
-// Point at which a new owner of a partition resumes: the last commit, and the log that the owner
-// finds.
+// Point where a new owner of a partition resumes: the last commit and the current log.
 #pragma once
 
 #include <cstdint>

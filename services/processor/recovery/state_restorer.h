@@ -1,4 +1,4 @@
-// Restoration of a partition's jobs from the snapshots on pitwall.state (time-model.md, section 6).
+// Restorer for a partition's jobs from the snapshots on pitwall.state (time-model.md, section 6).
 #pragma once
 
 #include <cstddef>
