@@ -8,8 +8,8 @@
 
 namespace pitwall::window {
 
-// Maps doubles to integers that sort in the same order. As in PromQL, all NaNs map to one key,
-// which sorts before all others.
+// Maps doubles to integers that sort in the same order. As in PromQL, all NaNs map to a single key
+// that sorts before all others.
 int64_t KeyOf(double value);
 double ValueOf(int64_t key);
 

@@ -6,12 +6,12 @@
 
 namespace pitwall::window {
 
-// Counts the values strictly above mean + `deviations` population standard deviations. Mean and
+// Counts the values strictly above mean + `deviations` population standard deviations. The mean and
 // deviation include the outliers. NaN values are skipped. Returns false if there are no numbers,
 // the mean or deviation is not finite, or `deviations` is negative or NaN.
 //
-// Mean and deviation are computed relative to the first value, so that equal values have exactly
-// their own mean and a deviation of 0.
+// The mean and deviation are computed relative to the first value. Equal values therefore have
+// exactly their own mean and a deviation of 0.
 bool CountOutliers(std::span<const double> values, double deviations, double* count);
 
 }  // namespace pitwall::window

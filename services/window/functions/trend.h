@@ -1,5 +1,5 @@
-// Trends of the samples in a window that are robust against outliers. Samples must be in order of
-// position, with at most one sample per position. NaN values are skipped.
+// Outlier-robust trend estimates for the samples in a window. Samples must be sorted by position,
+// with at most one sample per position. NaN values are skipped.
 #pragma once
 
 #include <cstddef>

@@ -1,9 +1,9 @@
 // Partials of the families: one struct per family, for kernels.inc only. The code has no branches
-// and no 64-bit integer comparisons (SSE2 lacks them), so that loops over columns vectorize.
-// A condition is a mask of all ones or all zeros.
+// and no 64-bit integer comparisons (SSE2 lacks them), so loops over columns vectorize. A condition
+// is a mask of all ones or all zeros.
 //
-// The file is compiled once per instruction set, each time in a different namespace, so that the
-// linker cannot mix the versions.
+// The file is compiled once per instruction set, each time in a different namespace, so the linker
+// cannot mix the versions.
 #pragma once
 
 #include <bit>
@@ -51,8 +51,8 @@ inline double Keep(Mask mask, double value) {
   return std::bit_cast<double>(std::bit_cast<int64_t>(value) & mask);
 }
 
-// Computes static_cast<double>(d) for d >= 0 without the conversion instruction, whose vector form
-// exists only in AVX-512. Both halves are exact, so their sum is rounded once.
+// Computes static_cast<double>(d) for d >= 0 without the conversion instruction. Only AVX-512 has a
+// vector form of it. Both halves are exact, so their sum is rounded once.
 inline double ToDouble(int64_t d) {
   constexpr double kTwo52 = 0x1p52;
   constexpr auto kTwo52Bits = std::bit_cast<uint64_t>(kTwo52);
@@ -65,9 +65,9 @@ inline double ToDouble(int64_t d) {
 inline int64_t AsTime(double cell) { return std::bit_cast<int64_t>(cell); }
 inline double AsCell(int64_t time) { return std::bit_cast<double>(time); }
 
-// sum + comp is the sum of the samples in twice the precision. This is Neumaier's summation with
-// the rounding error computed by Knuth's TwoSum, which gives the same number without a branch. As
-// in Prometheus, an infinite sum has no compensation.
+// sum + comp is the sum of the samples as if computed in twice the working precision. This is
+// Neumaier's summation with the rounding error computed by Knuth's TwoSum, which gives the same
+// number without a branch. As in Prometheus, an infinite sum has no compensation.
 struct Sums {
   static constexpr uint32_t kFields = 3;
   static constexpr bool kTimed = false;
@@ -296,7 +296,7 @@ struct ExtremeAt {
 };
 
 // Least squares over (position, value). Means and co-moments are merged with Chan's formula.
-// Positions are relative to the first sample, so that no precision is lost.
+// Positions are relative to the first sample to preserve precision.
 struct Regression {
   static constexpr uint32_t kFields = 8;
   static constexpr bool kTimed = true;

@@ -57,8 +57,9 @@ struct Pane {
   }
 };
 
-// Limit above which a sum of values may overflow although their mean does not. Once a track has
-// received such a value, its deep panes also keep scaled sums. Scaling by a power of two is exact.
+// Values above this limit may have a sum that overflows even though their mean does not. Once a
+// track has received such a value, its deep panes also keep scaled sums. Scaling by a power of two
+// is exact.
 inline constexpr double kHuge = 0x1p960;
 inline constexpr double kHugeScale = 0x1p-64;
 // An infinity does not count as an overflow, because results that include an infinity are really

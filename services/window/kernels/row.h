@@ -81,8 +81,8 @@ class RowPool {
   Row New(uint32_t fields);
   // Creates a row of identity cells. Requires 1 <= fields <= kMaxFields.
   Row NewIdentity(uint32_t fields);
-  // Returns a shared row of identity cells, which spares callers a branch on a null row. The row
-  // must not be modified.
+  // Returns a shared row of identity cells, so callers need no null check. The row must not be
+  // modified.
   const Row& Identity(uint32_t fields);
   size_t MemoryBytes() const { return bytes_; }
 

@@ -1,8 +1,8 @@
 // Exact order statistics over all samples of one sliding window.
 //
-// Quantiles are tracked, and the samples are read again only if a tracker cannot determine the
-// result. The median absolute deviation requires sorted samples. From its first read on, all
-// samples are therefore kept sorted (OrderedColumns).
+// Quantiles are tracked, and the samples are reread only if a tracker cannot determine the result.
+// The median absolute deviation requires sorted samples. Therefore, all samples are kept sorted
+// starting at its first read (OrderedColumns).
 #pragma once
 
 #include <cstdint>

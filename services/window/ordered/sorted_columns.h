@@ -32,7 +32,7 @@ class SortedColumns {
   void Sort(size_t column) { std::sort(columns_[column].begin(), columns_[column].end()); }
 
   // Prefetches the keys of a column that will be used soon. The arrays of many columns do not fit
-  // into the caches near the core, and a search would wait for each cache miss in turn.
+  // into the caches near the core, and a search would wait for one cache miss after another.
   void Prefetch(size_t column) const {
     constexpr size_t kLine = 64 / sizeof(int64_t), kMost = 16 * kLine;
     const std::vector<int64_t>& keys = columns_[column];

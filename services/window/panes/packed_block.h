@@ -35,7 +35,7 @@ class PackedBlock {
   size_t Size() const;
   size_t MemoryBytes() const;
 
-  // Unpacks the block into `panes`, all of which must be empty.
+  // Unpacks the block into `panes`. All of them must be empty.
   void Unpack(const PaneShape& shape, Panes& panes) const;
   // Drops the strips of this kind. Returns whether there were any strips.
   bool Drop(PanePart part, Family family);

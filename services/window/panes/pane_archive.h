@@ -22,7 +22,7 @@ class PaneArchive {
   static constexpr auto kBlock = static_cast<int64_t>(PackedBlock::kPanes);
 
   bool empty() const { return blocks_.empty(); }
-  // Returns the pane index before which every pane is archived or was dropped. Unspecified if the
+  // Returns the index of the first pane that is neither archived nor dropped. Unspecified if the
   // archive is empty.
   int64_t end() const { return (first_ + static_cast<int64_t>(blocks_.size())) * kBlock; }
   // Packs the panes from `first` to the end of their block. `first` must be end() unless the

@@ -33,8 +33,8 @@ class PanePlan {
   bool timed() const { return timed_; }
   bool ordered() const { return ordered_; }
 
-  // Drops the parts of a pane that this plan does not need. `before` is the plan with which the
-  // pane was created.
+  // Drops the parts of a pane that this plan does not need. `before` is the plan that the pane was
+  // created with.
   void Adapt(Pane& pane, const PanePlan& before) const;
 
  private:

@@ -25,7 +25,7 @@ class SampleLayers {
 
   // Returns the number of layers with samples.
   uint32_t used() const { return used_; }
-  // Returns the column's number of samples, which is at most kMax.
+  // Returns the number of samples in the column, at most kMax.
   uint32_t depth(uint32_t column) const { return depth_[column]; }
   // Prepares layer used() for Put.
   void Open(uint32_t layer, const PaneShape& shape);

@@ -26,11 +26,11 @@ class SampleLimits {
   // Moves the samples of the layers to the open pane. A row is moved as a whole if most columns can
   // use it; otherwise, samples are moved individually.
   void Keep(const SampleLayers& layers, size_t columns, DeepPane& deep);
-  // Closes the open pane, which has the index `index`.
+  // Closes the open pane, with index `index`.
   void ClosePane(int64_t index, bool deep, size_t columns);
   // Skips empty panes that extend at least to the end of every block.
   void SkipPanes();
-  // Recounts the samples of the closed panes, the last of which is pane open - 1.
+  // Recounts the samples in the closed panes. The last closed pane is open - 1.
   void Count(const std::deque<Pane>& closed, int64_t open, size_t columns);
 
   void Remap(const RowMapper& mapper);

@@ -35,11 +35,10 @@ struct RowLayout {
 };
 
 // Plans of rows, identified by index. A plan exists while a caller holds it or an open row uses it,
-// and equal layouts share a plan. A plan pins its series, so that they keep their IDs. Not
-// thread-safe.
+// and equal layouts share a plan. A plan pins its series, so they keep their IDs. Not thread-safe.
 class RowPlans {
  public:
-  // Returns the plan of these series, which may be shared. Returns InvalidArgument if an ID is
+  // Returns the plan for these series. It may be shared. Returns InvalidArgument if an ID is
   // unknown. The caller must hold the plan, use it for a row, or call DropIfUnused.
   StatusOr<uint32_t> FindOrAdd(std::vector<SeriesId> ids, const SeriesTable& series);
   bool Has(uint32_t plan) const { return plan < plans_.size() && plans_[plan].live; }

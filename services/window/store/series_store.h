@@ -128,8 +128,7 @@ class SeriesStore final {
   // first sample.
   void BeginAttempt(int64_t position);
 
-  // ---- Ticks. Sets the origin from which demands with align_job count. Call this before the first
-  // seal.
+  // ---- Ticks. Sets the origin for demands with align_job. Call this before the first seal.
   void SetOrigin(int64_t origin);
   // Starts a tick. Reads return the state at this tick. Requires tick == sealed().
   void BeginTick(int64_t tick);

@@ -21,7 +21,7 @@ class StoreProgress {
  public:
   // Returns the sealed position, or kMinPosition before the first seal and after Reset().
   int64_t sealed() const { return sealed_; }
-  // Returns the origin from which demands with align_job count.
+  // Returns the origin for demands with align_job.
   int64_t origin() const { return origin_; }
   // Returns a number that increases with every change that a read can see.
   uint64_t version() const { return version_; }

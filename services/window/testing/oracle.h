@@ -75,7 +75,7 @@ inline std::optional<double> OracleOutliers(const std::vector<OracleSample>& w, 
   return count;
 }
 
-// Computes the slope from at most `most` samples, which are picked at equal distances.
+// Computes the slope from at most `most` evenly spaced samples.
 inline std::optional<double> OracleTheilSen(const std::vector<OracleSample>& all, size_t most) {
   std::vector<OracleSample> numbers, w;
   std::vector<double> slopes;
@@ -154,7 +154,7 @@ inline std::optional<double> OracleBlocks(const std::vector<OracleSample>& all,
   return quantiles[static_cast<size_t>(rank) - 1];
 }
 
-// Parses a demand's arguments, which are comma-separated numbers in tests.
+// Parses a demand's arguments. In tests, they are comma-separated numbers.
 inline std::vector<double> OracleArguments(const Demand& demand) {
   std::vector<double> out;
   std::string text = demand.arguments;

@@ -104,8 +104,8 @@ inline std::optional<double> OracleRate(const std::vector<OracleSample>& w, int6
   return result * factor;
 }
 
-// Computes the linearRegression of Prometheus in long double precision, with positions relative to
-// the first sample.
+// Computes Prometheus's linearRegression in long double precision, with positions relative to the
+// first sample.
 inline double OracleLine(const std::vector<OracleSample>& w, int64_t at, bool slope_only) {
   const bool equal =
       std::all_of(w.begin(), w.end(), [&](const OracleSample& s) { return s.value == w[0].value; });

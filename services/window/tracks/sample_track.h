@@ -61,8 +61,8 @@ class SampleTrack final : public SeriesTrack {
 };
 
 // Computes the function over one non-empty window of samples without stale markers, in order of
-// position. Returns false if there is no result. The result is as exact as that of the families'
-// row kernels. `value` must have space for ValuesPerSeries values.
+// position. Returns false if there is no result. The result is as exact as the families' row
+// kernels. `value` must have space for ValuesPerSeries values.
 bool ValueOfSamples(WindowFunction function, std::span<const int64_t> positions,
                     std::span<const double> values, int64_t range_start, int64_t range_end,
                     int64_t tick, std::span<const double> arguments, double* value);

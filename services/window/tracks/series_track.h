@@ -25,7 +25,7 @@ void KeepColumns(const std::vector<uint32_t>& keep, std::vector<Column>* columns
   *columns = std::move(kept);
 }
 
-// Not thread-safe. Columns are those of the selector; the owner sets their number.
+// Not thread-safe. Has the same columns as the selector; the owner sets their number.
 class SeriesTrack {
  public:
   virtual ~SeriesTrack() = default;

@@ -33,7 +33,7 @@ inline constexpr double kSketchError = 1.0 / 129;
 int32_t SketchBucketOf(double value);
 double SketchValueOf(int32_t bucket);
 
-// Not thread-safe. Columns are those of the selector; the owner sets their number.
+// Not thread-safe. Has the same columns as the selector; the owner sets their number.
 class SketchWindow {
  public:
   // `panes` and `delay` have the same meaning as in WindowShape. A column keeps at most

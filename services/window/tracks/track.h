@@ -18,7 +18,7 @@
 
 namespace pitwall::window {
 
-// Not thread-safe. Columns are those of the selector; the owner sets their number.
+// Not thread-safe. Has the same columns as the selector; the owner sets their number.
 class Track {
  public:
   // If `with_stale` is set, stale markers are samples (instant selectors with an offset); otherwise

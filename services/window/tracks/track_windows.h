@@ -50,7 +50,8 @@ class TrackWindows {
   void Start(int64_t open);
   // Advances the windows. Call this after the pane before the open pane was closed.
   void Advance(PaneSource& source);
-  // Skips panes. The source is empty from pane `from` on, and `open` is the index of the open pane.
+  // Skips panes. The source is empty starting at pane `from`, and `open` is the index of the open
+  // pane.
   void Skip(int64_t from, int64_t open);
   // Restores the state from the panes. Keeps the set of overflowed columns and the contents of
   // windows without a start.
