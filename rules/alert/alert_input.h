@@ -21,7 +21,7 @@ struct AlertInput {
   const eval::Vector* clear = nullptr;          // null if the rule has no hysteresis
   const eval::Vector* clear_subject = nullptr;  // left side in `clear`; null if it equals `subject`
   std::span<const double> parameters;           // one per DomainPlan::parameters
-  // Executes template queries at this tick; IDs are those of nodes. If null, queries fail.
+  // Executes template queries at this tick. Query IDs are node IDs. If null, queries fail.
   TemplateQueries* queries = nullptr;
 };
 

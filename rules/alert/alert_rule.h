@@ -23,8 +23,8 @@ class AlertRule {
     Template text;
     std::string source;  // as written in the rule
   };
-  // `rule` belongs to `domain` and has kind kAlert. `limit` is that of plan::Group (0 means no
-  // limit). InvalidArgument contains file, line, and template.
+  // `rule` belongs to `domain` and has kind kAlert. `limit` is the limit in plan::Group (0 means no
+  // limit). InvalidArgument errors contain the file, line, and template.
   static StatusOr<std::shared_ptr<const AlertRule>> Make(const plan::DomainPlan& domain,
                                                          const plan::Rule& rule, uint32_t limit);
 

@@ -39,7 +39,7 @@ class AlertTemplates {
   // that this step saw the alert. Queries only work at that tick. Returns whether the text has
   // changed.
   bool Refresh(bool seen, Alert* alert) const;
-  // Returns whether annotations may change although neither the rule nor the element does.
+  // Returns whether annotations may change even if neither the rule nor the element does.
   bool annotations_vary() const { return annotations_vary_; }
 
   // The parameters are part of the saved state, because alerts may end before the next step.

@@ -36,8 +36,7 @@ struct MetricInfo {
 // Immutable and thread-safe.
 class MetricCatalog {
  public:
-  // Returns the built-in catalog, which is parsed on the first call. A test verifies that it is
-  // valid.
+  // Returns the built-in catalog. The first call parses it. A test verifies that it is valid.
   static const MetricCatalog& Builtin();
   static StatusOr<MetricCatalog> Parse(std::string_view file_name, std::string_view text);
 

@@ -50,7 +50,7 @@ void CheckWindows(const ExprContext& context, const lang::Expr& expr);
 void CheckClock(const ExprContext& context, const lang::Expr& expr);
 // Reports metric names without a known producer.
 void CheckNames(const ExprContext& context, const lang::Expr& expr);
-// Role of an expression in its rule, which determines some of the warnings.
+// Role of an expression in its rule. Some warnings depend on it.
 enum class Outcomes { kAlert, kClear, kRecord };
 // Reports rules that never fire or always fire.
 void CheckOutcome(const ExprContext& context, const lang::Expr& expr, Outcomes outcomes);

@@ -1,5 +1,5 @@
-// Buckets of classic histograms, which are elements whose labels are equal except for `le`. Binding
-// determines the grouping and the order of the bounds.
+// Buckets of classic histograms: elements with equal labels except for `le`. Binding determines the
+// grouping and the order of the bounds.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,6 @@
-// Distance between the shapes of two classic histograms. It is the Jensen–Shannon distance, which
-// is the square root of the divergence (J. Lin, "Divergence Measures Based on the Shannon Entropy",
-// 1991) and a metric (D. Endres, J. Schindelin, "A New Metric for Probability Distributions",
-// 2003).
+// Distance between the shapes of two classic histograms. This is the Jensen–Shannon distance: the
+// square root of the divergence (J. Lin, "Divergence Measures Based on the Shannon Entropy", 1991)
+// and a metric (D. Endres, J. Schindelin, "A New Metric for Probability Distributions", 2003).
 #pragma once
 
 #include <span>

@@ -19,8 +19,7 @@ namespace pitwall::eval {
 using LabelId = uint32_t;
 inline constexpr LabelId kNoLabel = UINT32_MAX;
 
-// Returns __name__, __type__, and __unit__, which are the labels dropped by operations that compute
-// a new value.
+// Returns __name__, __type__, and __unit__. Operations that compute a new value drop these labels.
 inline std::vector<std::string> MetadataLabels() {
   return {std::string(kMetricName), "__type__", "__unit__"};
 }

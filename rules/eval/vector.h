@@ -81,7 +81,7 @@ using LabelColumnPtr = std::shared_ptr<const LabelColumn>;
 // empty label set.
 //
 // The spans are valid until the evaluator's next call to Begin, Changed, or Evaluate after the
-// store changes. `column` is valid as long as the caller holds the pointer.
+// store changes. `column` is valid while the caller holds the pointer.
 struct Vector {
   plan::ValueType type = plan::ValueType::kVector;
   LabelColumnPtr column;

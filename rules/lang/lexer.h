@@ -53,8 +53,8 @@ struct Token {
   double number = 0;
 };
 
-// Appends the tokens of `source`, ending with kEnd. Returns false after an error, which is added to
-// `diagnostics`.
+// Appends the tokens of `source`, ending with kEnd. On error, adds it to `diagnostics` and returns
+// false.
 bool Lex(const Source& source, std::vector<Token>* tokens, Diagnostics* diagnostics);
 
 // Returns true if the name needs no quotes: [a-zA-Z_][a-zA-Z0-9_]*, and for metrics also ':'.

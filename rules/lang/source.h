@@ -34,8 +34,8 @@ class Source {
   std::string_view Text(Span span) const;
   const yaml::FileTextPtr& file() const { return file_; }
   Position Locate(uint32_t offset) const;
-  // Returns the number of carets to draw, which is the number of characters that `span` covers on
-  // its first line, and at least 1.
+  // Returns the number of carets to draw: the number of characters that `span` covers on its first
+  // line, but at least 1.
   int CaretLength(Span span) const;
 
  private:

@@ -1,4 +1,4 @@
-// Token cursor for the parser, which also formats the parser's errors. Private to this module.
+// Token cursor for the parser. Also formats the parser's errors. Private to this module.
 #pragma once
 
 #include <string_view>
@@ -9,8 +9,8 @@
 
 namespace pitwall::lang {
 
-// Does not own its arguments, which must outlive the parse. The last token is kEnd, and the cursor
-// never moves past it.
+// Does not own its arguments. They must outlive the parse. The last token is kEnd. The cursor never
+// moves past it.
 class TokenCursor {
  public:
   TokenCursor(const Source& source, std::vector<Token> tokens, Diagnostics* diagnostics)

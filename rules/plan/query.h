@@ -15,7 +15,7 @@
 namespace pitwall::plan {
 
 struct QueryOptions {
-  // Interval of ticks, which are multiples of it from `origin` (see SeriesStore::SetOrigin); > 0.
+  // Interval between ticks, counted from `origin` (see SeriesStore::SetOrigin); > 0.
   int64_t interval = kDefaultInterval;
   int64_t lookback = kDefaultLookback;
   // Default step of subqueries.

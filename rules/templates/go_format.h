@@ -23,8 +23,8 @@ std::string_view GoType(const Value& value);
 // Formats values like fmt.Sprintf, including Go's notes about invalid arguments: %!d(string=x),
 // %!s(MISSING), %!(EXTRA int=1).
 std::string GoPrintf(std::string_view format, std::span<const Value> arguments);
-// Formats values like fmt.Sprint, which adds a space between operands if neither is a string. If
-// `line` is true, formats like fmt.Sprintln, which adds spaces and a newline.
+// Formats values like fmt.Sprint: adds a space between operands if neither is a string. If `line`
+// is true, formats like fmt.Sprintln, which adds spaces and a newline.
 std::string GoPrint(std::span<const Value> arguments, bool line);
 // Quotes a string like strconv.Quote.
 std::string GoQuote(std::string_view text);

@@ -81,8 +81,8 @@ class Template {
   static StatusOr<Template> Parse(std::string_view name, std::string_view text,
                                   ParseProblem* problem = nullptr);
 
-  // Returns a copy whose queries have these IDs, which are passed to TemplateQueries::Run. By
-  // default, a query's ID is its index.
+  // Returns a copy with these query IDs. They are passed to TemplateQueries::Run. By default, a
+  // query's ID is its index.
   Template WithQueries(std::vector<uint32_t> ids) const;
 
   // Expands the template. Never fails: a run-time error expands to "<error expanding template: …>",

@@ -57,7 +57,7 @@ class Parser {
   TemplateBody* body_;
   ExpressionParser expressions_;
   int ranges_ = 0;  // number of enclosing `range` actions
-  // Names of called templates, each of which must be defined by the end of the input.
+  // Names of called templates. Each must be defined by the end of the input.
   std::vector<std::pair<std::string, Token>> calls_;
 };
 

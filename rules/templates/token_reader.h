@@ -1,4 +1,4 @@
-// Reader of a template's tokens, which locates errors and expressions in the text. Private to this
+// Reader for a template's tokens. Locates errors and expressions in the text. Private to this
 // module.
 #pragma once
 

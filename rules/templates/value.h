@@ -37,7 +37,7 @@ struct SampleRef {
 struct SampleLabels {
   SampleRef sample;
 };
-// Result of args(), which contains arg0, arg1, …
+// Result of args(): arg0, arg1, …
 struct ArgumentList;
 struct Arguments {
   std::shared_ptr<const ArgumentList> list;

@@ -84,8 +84,7 @@ class RuleStatusMachine {
   // `needs` are the metric names of the rule's needs.
   explicit RuleStatusMachine(std::vector<std::string> needs);
 
-  // Returns whether the rule is evaluated at this tick, which requires that each need has been met
-  // at least once.
+  // Returns whether the rule is evaluated at this tick. Each need must have been met at least once.
   bool Gate(std::span<const uint8_t> needs_met);
   bool gate_open() const { return open_; }
 

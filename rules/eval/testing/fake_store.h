@@ -1,4 +1,4 @@
-// Test helpers: a program that is built by hand, and a store with one value per series.
+// Test helpers: a hand-built program and a store with one value per series.
 #pragma once
 
 #include <algorithm>
@@ -156,8 +156,8 @@ class ProgramBuilder {
   }
 };
 
-// Store with at most one value per series. `generation` increases with every change in the set of
-// series.
+// Store with at most one value per series. `generation` increases whenever the set of series
+// changes.
 class FakeStore : public ColumnView {
  public:
   explicit FakeStore(const plan::DomainPlan& domain) : domain_(domain) { Refresh(); }

@@ -20,7 +20,7 @@
 
 namespace pitwall::lang {
 
-// Returns the text of a pack, or NotFound, which suggests the nearest pack.
+// Returns the text of a pack, or a NotFound error that suggests the nearest pack.
 using PackSource = std::function<StatusOr<RuleSetFile>(std::string_view name)>;
 
 // Rules that a file includes from a pack.

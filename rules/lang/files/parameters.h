@@ -1,5 +1,5 @@
 // Structural parameters of an expression: the text of a matcher (x{tensor=~$tensor_regex}) and the
-// length of a sample window (x[$window samples]). All other parameters are numbers, which are read
+// length of a sample window (x[$window samples]). All other parameters are numbers and are read
 // during evaluation.
 #pragma once
 
@@ -24,7 +24,8 @@ bool IsSampleCount(const RuleText& rule, std::string_view parameter);
 // Substitutes the rule's parameters in its expressions. An invalid count (not a positive integer)
 // becomes 0, which rules/check rejects.
 void BindParameters(RuleText* rule);
-// Substitutes the given values instead. Rule names are those of rules/check: pack/group/rule[#n].
+// Substitutes the given values instead. Rule names are the same as in rules/check:
+// pack/group/rule[#n].
 void BindParameters(const JobRegistry& bindings, RuleFile* file);
 
 }  // namespace pitwall::lang

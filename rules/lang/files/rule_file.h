@@ -19,7 +19,7 @@
 
 namespace pitwall::lang {
 
-// Expression with its text. `expr` is null after a parse error, which is in the diagnostics.
+// Expression with its text. `expr` is null after a parse error; the diagnostics contain the error.
 struct ExprText {
   Source source;
   ExprPtr expr;

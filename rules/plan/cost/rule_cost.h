@@ -1,6 +1,6 @@
-// Cost estimate of rules: state per series and CPU time. The estimate depends only on the plan and
-// is accurate to a factor of about two (docs/performance.md, "What rules check estimates"). This is
-// sufficient to find a rule that costs ten times too much.
+// Cost estimates for rules: state per series and CPU time. The estimate depends only on the plan
+// and is accurate to a factor of about two (docs/performance.md, "What rules check estimates").
+// This is sufficient to find a rule that costs ten times too much.
 //
 // The unit of work is one nanosecond of one core of the machine in docs/performance.md, for one
 // series.
@@ -22,7 +22,7 @@ struct CostOptions {
   int64_t sample_interval = 1'000'000'000;  // time clock: interval between a series' samples; > 0
 };
 
-// State that a demand requires in the store per series.
+// State that a demand requires in the store, per series.
 struct DemandCost {
   int64_t pane = 0;  // position units; 0 if there are no panes
   int64_t panes = 0;

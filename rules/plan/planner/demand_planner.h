@@ -13,7 +13,7 @@
 
 namespace pitwall::plan {
 
-// Adds the demands of the expressions of one group. Does not own its constructor arguments, which
+// Adds the demands for the expressions in one group. Does not own its constructor arguments. They
 // must outlive it.
 class DemandPlanner {
  public:
@@ -27,7 +27,7 @@ class DemandPlanner {
       : group_(group), domain_(domain), times_{group.interval, group.text->align_job} {}
 
   NodeId PlanSelector(const lang::SelectorExpr& selector, WindowFunction function, bool keep_name);
-  // Adds an instant demand on a metric, which is the column of a need.
+  // Adds an instant demand on a metric as the column of a need.
   uint32_t PlanNeed(std::string_view metric);
 
   // Returns a kDemand node over a range vector, complete except for its text and its own inputs.

@@ -13,7 +13,7 @@
 
 namespace pitwall::plan {
 
-// Plans the expressions of one rule. Does not own its constructor arguments, which must outlive it.
+// Plans the expressions of one rule. Does not own its constructor arguments. They must outlive it.
 class ExpressionPlanner {
  public:
   // `first_parameter` is the index of the rule's first parameter in the domain. The other
@@ -27,7 +27,7 @@ class ExpressionPlanner {
   // Returns the node for a rule's result. A scalar becomes a vector of one element without labels.
   NodeId PlanResult(const lang::Expr& expr);
   Comparison PlanComparison(const lang::Expr& expr);
-  // Adds an instant demand on a metric, which is the column of a need.
+  // Adds an instant demand on a metric as the column of a need.
   uint32_t PlanNeed(std::string_view metric) { return demands_.PlanNeed(metric); }
 
  private:

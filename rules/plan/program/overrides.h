@@ -59,8 +59,8 @@ class Overrides {
   std::vector<double> ParametersFor(const DomainPlan& domain, std::string_view job_id,
                                     std::string_view job_name, const Labels& job_labels,
                                     std::vector<ParameterSource>* sources = nullptr) const;
-  // Returns the job's own matcher texts and window lengths, which select its variant of the
-  // program. Empty if the job uses the values in the files.
+  // Returns the job's own matcher texts and window lengths. They select its variant of the program.
+  // Empty if the job uses the values in the files.
   lang::JobRegistry BindingsFor(std::string_view job_id, std::string_view job_name,
                                 const Labels& job_labels) const;
   // Returns the variants of all blocks that define one.
