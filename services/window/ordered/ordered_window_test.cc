@@ -70,7 +70,7 @@ TEST(OrderedWindow, RecoveredStoreEqualsRestoredStore) {
       ASSERT_EQ(f.store.results().StatusOf(d), (*restored)->results().StatusOf(d));
       if (!live) continue;
       ASSERT_EQ(*live, again.values[0]);
-      // φ = 0 gives the minimum, which is the oldest value.
+      // φ = 0 gives the minimum: the oldest value.
       ASSERT_EQ(*live, static_cast<double>(std::max<int64_t>(1, t - (d == 0 ? 9 : 6))));
     }
     full.push_back(f.store.results().StatusOf(0).ok());
@@ -80,8 +80,8 @@ TEST(OrderedWindow, RecoveredStoreEqualsRestoredStore) {
 }
 
 // Reads more quantiles than are tracked at the same time and compares the bits of the results. The
-// data drifts, rises, jumps, or repeats. From tick `mad_from` on, a median absolute deviation is
-// read as well, which requires sorted samples.
+// data drifts, rises, jumps, or repeats. Starting at tick `mad_from`, it also reads a median
+// absolute deviation, which requires sorted samples.
 void ExpectQuantilesOf(int data, int mad_from) {
   constexpr int64_t kRange = 50;
   Fixture f({Window(WindowFunction::kQuantile, kRange), Window(WindowFunction::kMad, kRange)});
@@ -129,7 +129,7 @@ TEST(OrderedWindow, QuantilesMatchSamplesExactly) {
   }
 }
 
-// As long as the rank does not move, the samples are not read again.
+// While the rank does not move, the samples are not reread.
 TEST(RankTracker, NoiseRarelyRequiresFill) {
   RankTracker tracker(0.95);
   tracker.Resize(1);

@@ -46,7 +46,7 @@ Row PaneCodec::LoadRow(BinaryReader& in, uint32_t fields) const {
 
 void PaneCodec::SaveTimes(BinaryWriter& out, const Row& times, const Row& values) const {
   const auto* cells = reinterpret_cast<const int64_t*>(times.cells());
-  // A column without a sample repeats the previous position, which is encoded in one byte.
+  // A column without a sample repeats the previous position, encoded in one byte.
   std::vector<int64_t> packed(shape_.columns, 0);
   for (size_t i = 0; i < shape_.columns; ++i)
     packed[i] = IsMissing(values.cells()[i]) ? (i > 0 ? packed[i - 1] : 0) : cells[i];

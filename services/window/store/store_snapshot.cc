@@ -73,7 +73,7 @@ std::vector<uint32_t> LoadPlans(BinaryReader& in, const SeriesTable& series, Row
   return used;
 }
 
-// Loads what SaveRows wrote. Fails the reader if a row is not after the `sealed` position.
+// Loads the rows that SaveRows wrote. Fails the reader if a row is not after the `sealed` position.
 void LoadRows(BinaryReader& in, const SeriesTable& series, int64_t sealed, RowPlans& plans,
               OpenRows& open) {
   const std::vector<uint32_t> used = LoadPlans(in, series, plans);

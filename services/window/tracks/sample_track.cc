@@ -130,8 +130,8 @@ void SampleTrack::Scatter(int64_t position, std::span<const uint32_t> cells,
 }
 
 // Drops samples that no window ending at or after `position` minus its offset contains. Called when
-// a list has doubled, so that the amortized cost per sample does not depend on how far the windows
-// look back.
+// a list has doubled, so the amortized cost per sample does not depend on how far the windows look
+// back.
 void SampleTrack::Shrink(Samples* samples, int64_t position) const {
   std::vector<Sample>& list = samples->list;
   size_t first = list.size();
@@ -142,8 +142,8 @@ void SampleTrack::Shrink(Samples* samples, int64_t position) const {
     if (!IsStale(sample.value) && sample.position <= position - keep_offset_) ++counted;
     --first;
   }
-  // A window with max_samples_ samples is always complete. The list may be a quarter longer, so
-  // that a full list is not shifted with every sample.
+  // A window with max_samples_ samples is always complete. The list may be a quarter longer to
+  // avoid shifting a full list with every sample.
   const size_t most = max_samples_ + max_samples_ / 4;
   if (list.size() - first >= most) {
     first = list.size() - max_samples_;

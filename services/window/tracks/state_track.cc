@@ -39,8 +39,8 @@ void StateTrack::Add(Column& column, int64_t position, double value) const {
 }
 
 // Drops stretches that no window ending at or after `position` minus its offset contains. Called
-// when a list has doubled, so that the amortized cost per sample does not depend on how far the
-// windows look back.
+// when a list has doubled, so the amortized cost per sample does not depend on how far the windows
+// look back.
 void StateTrack::Shrink(Column& column, int64_t position) const {
   std::vector<Stretch>& list = column.list;
   size_t first = 0;
@@ -121,7 +121,7 @@ void StateTrack::Save(BinaryWriter& out) const {
     out.U64(column.limit);
     out.U64(column.list.size());
     if (column.list.empty()) continue;
-    // The totals of the other stretches follow from those of the first.
+    // The totals of the other stretches follow from the totals of the first.
     out.I64(column.list.front().before.known);
     out.I64(column.list.front().before.on);
     for (const Stretch& stretch : column.list) {
