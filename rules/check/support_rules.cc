@@ -30,7 +30,7 @@ bool IsLabelName(std::string_view name) {
   return !name.empty() && yaml::FindInvalidUtf8(name) == std::string_view::npos;
 }
 
-// Prometheus reports these errors only during evaluation, although they do not depend on data.
+// Prometheus reports these errors only during evaluation, even though they do not depend on data.
 void CheckLabelNames(const ExprContext& context, const lang::CallExpr& call) {
   const bool replace = call.function == "label_replace";
   if (call.function == "histogram_quantiles") {

@@ -291,7 +291,7 @@ TEST(Warnings, ReportsRecordedNamesWithAnotherMeaning) {
               HasSubstr("p.yaml:5:13: warning: \"hw_gpu_utilization_ratio\" is a series of the "
                         "catalog"));
   EXPECT_THAT(OfRecord("a", "ALERTS"), HasSubstr("a series that the engine records for alerts"));
-  // The series is derived from another exporter's series, which is allowed.
+  // Deriving a series from another exporter's series is allowed.
   EXPECT_THAT(OfRecord("DCGM_FI_DEV_GPU_UTIL / 100", "hw_gpu_utilization_ratio"), IsEmpty());
   EXPECT_THAT(OfRecord("my_exporter_busy", "hw_gpu_utilization_ratio"), IsEmpty());
   EXPECT_THAT(OfRecord("node_memory_MemAvailable_bytes", "system_memory_usage_bytes"), IsEmpty());

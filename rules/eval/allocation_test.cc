@@ -75,7 +75,7 @@ TEST(Allocation, SteadyStateDoesNotAllocate) {
   EXPECT_EQ(g_allocations.load() - before, 0u);
   EXPECT_EQ(sum, first * 98);
   EXPECT_EQ(evaluator.binds(), binds);
-  // A new series causes an allocation, which shows that the counter works.
+  // A new series causes an allocation. This shows that the counter works.
   store.Set(Labels({{"__name__", "a"}, {"x", "new"}}), 1);
   const uint64_t again = g_allocations.load();
   tick(100);

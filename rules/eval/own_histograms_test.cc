@@ -63,7 +63,7 @@ StatusOr<Values> Peers(const std::vector<Histogram>& histograms,
   return ValuesOf(evaluator, node);
 }
 
-// Returns the result, which must not be an error.
+// Returns the result. It must not be an error.
 Values DistancesOf(const std::vector<Histogram>& histograms,
                    const std::vector<std::string>& labels = {}) {
   const StatusOr<Values> got = Peers(histograms, labels);

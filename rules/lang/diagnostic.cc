@@ -38,7 +38,7 @@ std::string Diagnostic::ToString() const {
   out += "\n    ";
   out += source_line;
   out += "\n    ";
-  // Tabs are kept, so that the caret is aligned for every tab width.
+  // Tabs are kept so the caret aligns at every tab width.
   int character = 1;
   for (size_t i = 0; i < source_line.size() && character < column; ++i) {
     if ((static_cast<unsigned char>(source_line[i]) & 0xc0) == 0x80) continue;

@@ -51,7 +51,8 @@ std::string PrintModifiers(const Modifiers& modifiers) {
 
 struct Printer {
   std::string operator()(const NumberExpr& e) const {
-    // FormatDouble would print "+Inf", whose sign would apply to the whole expression: +(Inf ^ x).
+    // FormatDouble would print "+Inf", and the sign would apply to the whole expression: +(Inf ^
+    // x).
     if (e.value == std::numeric_limits<double>::infinity()) return "Inf";
     if (!e.duration) return FormatDouble(e.value);
     return FormatDuration(static_cast<int64_t>(std::llround(e.value * 1e3)) * 1'000'000);

@@ -183,7 +183,7 @@ std::optional<StatusChange> RuleStatusMachine::Update(const StatusInput& input) 
           i < input.needs_met.size() ? input.needs_met[i] == 0 : !open_ && met_once_[i] == 0;
       if (missing) CatTo(reason, reason.empty() ? "no series of " : ", ", needs_[i]);
     }
-    // Sources may already send a step rule's needs although no step has been evaluated with them
+    // Sources may already send a step rule's needs even if no step has been evaluated with them
     // yet.
     for (size_t i = 0; reason.empty() && missing_count == 0 && i < needs_.size(); ++i) {
       if (met_once_[i] == 0) reason = Cat("no evaluation with ", needs_[i], " yet");
@@ -241,8 +241,8 @@ bool RuleStatusMachine::TooSoon(int64_t time_ns) const {
     const bool settles = status_ == RuleStatus::kNoData || status_ == RuleStatus::kInProgress;
     return settles && within(first_ns_);
   }
-  // This machine replaces that of another rule with the same name, so its first change is reported
-  // immediately.
+  // This machine replaces the machine of another rule with the same name, so its first change is
+  // reported immediately.
   if (fresh_) return false;
   if (status_ == reported_)
     return within(reason_reported_ns_) || (status_ == RuleStatus::kNoData && within(reason_ns_));

@@ -441,7 +441,7 @@ TEST(RuleStatus, SnapshotsOfFormats2And3AreRestored) {
       const std::vector<uint8_t> met = {1}, unmet = {0};
       input.needs_met = met;
       input.time_ns = 10 * kSecond;
-      // Without a status, the machine replaces that of an earlier rule.
+      // Without a status, the machine replaces the machine of an earlier rule.
       EXPECT_EQ(Show(m.Update(input)), status == RuleStatus::kUnknown
                                            ? "NoIssuesFound -> NoIssuesFound (found before)"
                                            : "");

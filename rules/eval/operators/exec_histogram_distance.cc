@@ -1,4 +1,4 @@
-// Operator histogram_distance, which computes the distance from each histogram on one side to the
+// Operator histogram_distance. Computes the distance from each histogram on one side to the
 // histogram with equal labels on the other side.
 #include <algorithm>
 

@@ -62,7 +62,7 @@ class MapOp : public Operator {
   }
 
  private:
-  // Returns true for a clamp() with an empty range, which has an empty result.
+  // Returns true for a clamp() with an empty range. Its result is empty.
   bool IsEmptyRange(Inputs inputs) const {
     return node_.kind == plan::NodeKind::kFunction &&
            node_.function == static_cast<uint32_t>(FunctionId::kClamp) &&
@@ -104,8 +104,7 @@ class MapOp : public Operator {
   std::vector<uint8_t> present_;
 };
 
-// Comparison of a vector with a scalar, which filters elements. Names, values, and positions do not
-// change.
+// Filtering comparison of a vector with a scalar. Names, values, and positions do not change.
 class FilterOp : public Operator {
  public:
   FilterOp(const plan::Node& node, size_t vector) : op_(node.binary), vector_(vector) {}

@@ -1,5 +1,5 @@
-// Operator peer_histogram_distance, which computes the distance from each histogram to the peer
-// that differs most from it.
+// Operator peer_histogram_distance. Computes the distance from each histogram to the peer that
+// differs most from it.
 #include <algorithm>
 #include <cmath>
 

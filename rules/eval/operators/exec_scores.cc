@@ -20,10 +20,10 @@ double MedianWithout(size_t n, size_t left_out, Sorted sorted) {
   return peers % 2 == 1 ? upper : peer(peers / 2 - 1) * 0.5 + upper * 0.5;
 }
 
-// Base class for functions that compare each element with its peers, which are the other elements
-// of its group. The element itself is excluded, because it would bias the result in a small group.
-// NaN is not a peer, and its own result is NaN if other elements have a result. If an element has
-// fewer than `least` peers, there is no result.
+// Base class for functions that compare each element with its peers: the other elements in its
+// group. The element itself is excluded, because it would bias the result in a small group. NaN is
+// not a peer, and its own result is NaN if other elements have a result. If an element has fewer
+// than `least` peers, there is no result.
 class PeerOp : public Operator {
  public:
   PeerOp(const plan::Node& node, LabelTable* table, size_t least)
@@ -79,7 +79,7 @@ class PeerOp : public Operator {
       raw_present_[i] = 1;
     }
     if (n < least_ + 1) return;
-    // Equal values are ordered by label, which makes the order of 0 and -0 deterministic.
+    // Equal values are ordered by label to make the order of 0 and -0 deterministic.
     std::sort(order_.begin(), order_.begin() + static_cast<ptrdiff_t>(n),
               [v](uint32_t a, uint32_t b) { return v[a] != v[b] ? v[a] < v[b] : a < b; });
     const std::span<const uint32_t> sorted(order_.data(), n);

@@ -329,7 +329,7 @@ class Expander {
     if (!wanted.alerts.empty()) {
       at->second.alerts.insert(wanted.alerts.begin(), wanted.alerts.end());
     } else if (!at->second.whole.has_value()) {
-      // Set before the recursion, so that a cycle of includes ends here.
+      // Set before the recursion so that an include cycle ends here.
       at->second.whole = pack->text;
       ASSIGN_OR_RETURN(std::string text, Follow(*pack));
       parts_.find(wanted.pack)->second.whole = std::move(text);

@@ -21,7 +21,7 @@ Selector MakeSelector(const SelectorExpr& expr) {
   return *std::move(out);
 }
 
-// Renders the selector with sorted matchers, so that their order in the file does not matter.
+// Renders the selector with sorted matchers, so their order in the file does not matter.
 std::string SelectorText(const SelectorExpr& expr) {
   lang::Expr copy;
   SelectorExpr selector = expr;
@@ -69,7 +69,7 @@ Demand DemandPlanner::MakeDemand(const SelectorExpr& selector, WindowFunction fu
       demand.skip = selector.skipped;
       break;
   }
-  // Samples stay valid for as long as in an instant selector.
+  // Samples stay valid for the same time as in an instant selector.
   if (function == WindowFunction::kShare) demand.lookback = group_.lookback;
   return demand;
 }

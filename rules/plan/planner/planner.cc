@@ -39,7 +39,7 @@ std::string Fingerprint(const Rule& rule, const DomainPlan& domain, const ClockS
   out.I64(rule.hold);
   out.I64(rule.keep_firing);
   out.U8(static_cast<uint8_t>(rule.scope));
-  // Defaults are omitted, so that existing fingerprints do not change.
+  // Defaults are omitted so that existing fingerprints do not change.
   for (const std::string& label : rule.fold) out.Str(Cat("fold ", label));
   if (rule.unsteady_ns > 0) out.Str(Cat("unsteady ", rule.unsteady_ns));
   out.U64(rule.labels.size());
