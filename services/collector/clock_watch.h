@@ -11,17 +11,17 @@
 
 namespace pitwall::collector {
 
-// Watch over steps of the wall clock. A clock that is set back is not followed, because rows with
-// equal times could not be distinguished; the watch reports it (pitwall_collector_clock_behind).
-// Owned by the sampler's thread.
+// Detector for wall clock steps. If the clock is set back, event time does not follow it, because
+// rows with equal times could not be distinguished. The watch reports this condition
+// (pitwall_collector_clock_behind). Owned by the sampler's thread.
 class ClockWatch {
  public:
   // The caller owns all arguments.
   ClockWatch(const Clock& clock, MonotonicEventClock* time, Counters* counters);
 
-  // Returns the step of the wall clock in nanoseconds if it requires a new boot of the node.
-  // Otherwise, returns nullopt, and logs when the wall clock falls behind and when it catches up.
-  // Must be called once per tick.
+  // Returns the wall clock step in nanoseconds if it requires a new node boot, or nullopt
+  // otherwise. Logs when the wall clock falls behind and when it catches up. Must be called once
+  // per tick.
   std::optional<int64_t> Check();
   // Starts a new boot of event time at the current wall time.
   void Restart();

@@ -1,5 +1,5 @@
-// Collector, of which there is one per node. It samples the node, receives data from the node's
-// training processes, and publishes both as telemetry.
+// Per-node collector. It samples the node, receives data from the node's training processes, and
+// publishes both as telemetry.
 #pragma once
 
 #include <cstddef>
@@ -29,7 +29,7 @@ struct Options {
   std::string socket_path;
   uint32_t socket_mode = 0666;
   std::string socket_group;  // name or number; if empty, the default group is used
-  // Limits for all clients together and for the clients of one owner.
+  // Limits for all clients together and for each owner's clients.
   struct Limits {
     size_t clients = 1024;  // maximum number of connections
     size_t clients_per_owner = 256;
@@ -37,16 +37,16 @@ struct Options {
     size_t jobs = 256;  // maximum number of jobs known only from clients
     size_t jobs_per_owner = 64;
     int64_t hello_timeout_ns = 10'000'000'000;
-    // Maximum time without a message. Clients send a heartbeat every second, except if the rank is
-    // frozen or holds the GIL. Such a rank must stay connected, because its process is watched and
-    // its stacks are captured only while it is connected.
+    // Maximum time without a message. Clients send a heartbeat every second unless the rank is
+    // frozen or holds the GIL. Such a rank must stay connected, because its process can be watched
+    // and its stacks captured only while it is connected.
     int64_t idle_timeout_ns = 1'800'000'000'000;
   };
   Limits limits;
-  // Directory with one file per job, which a prolog writes and an epilog removes
+  // Directory with one file per job, written by a prolog and removed by an epilog
   // (jobs/job_file_directory.h). If empty, no directory is read.
   std::string drop_dir;
-  // Source of the exit status of ranks in pods and, with `owners`, of the pods' owners
+  // Source for the exit status of ranks in pods and, with `owners`, for the pods' owners
   // (pods/pod_watch.h). Disabled if the URL is empty. The caller owns the transport.
   struct Pods {
     std::string url;
@@ -60,15 +60,15 @@ struct Options {
   std::string spool_dir;
   uint64_t spool_bytes = 1ull << 30;
   size_t queue_bytes = 8u << 20;
-  // Parent directory of /proc and /sys. Used in tests, and in containers in which the host's files
-  // are mounted elsewhere.
+  // Parent directory of /proc and /sys. Used in tests and in containers that mount the host's files
+  // elsewhere.
   std::string root = "/";
   bool gpus = true;
   std::string nvml_library = "libnvidia-ml.so.1";
-  // Delay of the collector's own promise relative to its time. It gives clients time to send a
-  // hello before the promise passes their start (time-model.md 1.3). It is 0 without a socket.
+  // Lag of the collector's own promise behind its time. The lag gives clients time to send a hello
+  // before the promise passes their start (time-model.md 1.3). 0 without a socket.
   int64_t join_slack_ns = 250'000'000;
-  // Times for which a job stays bound after its clients have left.
+  // Periods for which a job stays bound after its clients have left.
   struct Grace {
     // Grace period between the goodbyes of all local ranks and the end of the job. A new hello
     // within this period cancels the end.
@@ -114,15 +114,15 @@ class Collector {
   // Captures the job's ranks on this node. Returns without waiting for the result.
   void RequestCapture(CaptureRequest request);
 
-  // Sets the sampling interval from the next tick on. Returns InvalidArgument if the interval is
-  // not one of Intervals().
+  // Sets the sampling interval, starting at the next tick. Returns InvalidArgument if the interval
+  // is not one of Intervals().
   Status SetInterval(int64_t interval_ns);
   // Returns 100, 200, 500, 1000, 5000, and 60000 ms.
   static const std::vector<int64_t>& Intervals();
 
   // Returns all counters of the collector, including zeros, in a fixed order.
   std::vector<CounterValue> Counters() const;
-  // Returns Unavailable if records have not been published for 10 s. Thread-safe.
+  // Returns Unavailable if pending records have not been published for 10 s. Thread-safe.
   Status Health() const;
   // Returns the sorted IDs of the bound jobs.
   std::vector<std::string> BoundJobs() const;

@@ -1,4 +1,4 @@
-// Lifecycle of the collector, which starts once and stops once.
+// Lifecycle of the collector: it starts once and stops once.
 #pragma once
 
 #include <functional>
@@ -10,13 +10,13 @@
 
 namespace pitwall::collector {
 
-// Thread-safe. Start and Stop exclude each other.
+// Thread-safe. Start and Stop are mutually exclusive.
 class Lifecycle {
  public:
   // The caller owns the clock.
   explicit Lifecycle(Clock& clock) : finished_(clock.NewWakeup()) {}
 
-  // Calls `start`. Returns FailedPrecondition after an earlier call that returned OK.
+  // Calls `start`. Returns FailedPrecondition if an earlier call returned OK.
   Status Start(const std::function<Status()>& start);
   // Calls `stop` and ends Await. Has no effect before Start, and after the first call.
   void Stop(const std::function<void()>& stop);

@@ -1,4 +1,4 @@
-// Unpublished rows of the node: those that all jobs share, and those of one job.
+// Unpublished rows of the node: rows that all jobs share, and rows for one job.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace pitwall::collector {
 
-// The streams of the node are 1 system, 2 cores, 3 GPUs, 4 processes, and 5 cgroup. The classes
-// below are owned by the sampler's thread.
+// The node's streams are 1 system, 2 cores, 3 GPUs, 4 processes, and 5 cgroup. The classes below
+// are owned by the sampler's thread.
 using SeriesReaders = std::vector<std::unique_ptr<SeriesReader>>;
 
 // Returns the readers as a list.
@@ -46,17 +46,17 @@ class SharedStreams {
   StreamTable cores_;
 };
 
-// Streams that one job receives: the shared ones, and its own GPUs, processes, and cgroup. A schema
-// is sent when it changes, and repeated every 5 s.
+// Streams that one job receives: the shared streams, and the job's own GPUs, processes, and cgroup.
+// A schema is sent when it changes, and repeated every 5 s.
 class JobStreams {
  public:
   explicit JobStreams(bool has_cores);
 
-  // Replaces the readers of one stream from the next Sample on.
+  // Replaces the readers of one stream, starting with the next Sample.
   void SetGpus(SeriesReaders readers) { gpus_.table.SetReaders(std::move(readers)); }
   void SetProcesses(SeriesReaders readers) { processes_.table.SetReaders(std::move(readers)); }
   void SetCgroup(SeriesReaders readers) { cgroup_.table.SetReaders(std::move(readers)); }
-  // Starts or ends the cores.
+  // Starts or ends the core series.
   void SetCores(bool on);
 
   // Appends one row of the job's own streams at `tick_ns`.

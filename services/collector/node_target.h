@@ -26,24 +26,25 @@ struct NodeTick {
 class NodeTarget {
  public:
   // Receives only the ID, name, and reference of `job`; Update adds the rest. If the node is the
-  // first that announces the job, the next batch has the job's start.
+  // first to announce the job, the next batch contains the job's start.
   NodeTarget(std::string node, const BoundJob& job, bool is_node, NodeAnnouncer::Source source,
              int64_t tick_ns);
 
   const BoundJob& job() const { return job_; }
   bool is_node() const { return is_node_; }  // whether this is node:<name>
-  // Whether the node sent its goodbye, because the job has no client here.
+  // Whether the node has sent its goodbye because the job has no clients here.
   bool left() const { return left_; }
   JobStreams& streams() { return streams_; }
 
   // Applies the job's binding. Repeats the job's start if its name or reference has changed.
   void Update(const BoundJob& job, int64_t tick_ns);
-  // Returns true if the cgroup differs from the one of the previous call. It is "" at first.
+  // Returns true if the cgroup has changed since the previous call. It is initially "".
   bool SetCgroup(const std::string& path);
-  // Gives the job its declared GPUs, or none if they are withheld. Returns true if this differs
-  // from the previous call, in which case the GPU readers must be replaced.
+  // Assigns the job its declared GPUs, or none if they are withheld. Returns true if the assignment
+  // has changed since the previous call. The GPU readers must then be replaced.
   bool ShareGpus(bool withheld);
-  // Adds a notice to the next batch when GPUs become withheld, and lifts it afterward.
+  // Adds a notice to the next batch when GPUs become withheld, and lifts it when they no longer
+  // are.
   void NotifyWithheldGpus(bool withheld, int64_t tick_ns);
   // Adds the job's end, or the exit data from its file, to the next batch.
   void AddEnd(const EndedJob& over, int64_t at_ns);
@@ -51,7 +52,7 @@ class NodeTarget {
   // Publishes the events and, unless the node has left, all rows.
   void Publish(const SharedStreams& shared, const NodeTick& tick, int64_t promise_ns, bool goodbye,
                BatchSender* sender);
-  // Publishes the node's goodbye. Later batches have only events. The end of the job may still be
+  // Publishes the node's goodbye. Later batches contain only events. The job's end may still be
   // published.
   void Leave(const SharedStreams& shared, const NodeTick& tick, int64_t promise_ns,
              BatchSender* sender);
@@ -63,7 +64,7 @@ class NodeTarget {
   const bool is_node_;
   bool left_ = false;
   BoundJob job_;
-  JobReference reference_;  // the last published reference
+  JobReference reference_;  // last published reference
   NodeAnnouncer::Source source_;
   JobStreams streams_;
   std::optional<std::pair<bool, std::vector<int>>> gpus_given_;  // whether any GPUs, and which

@@ -1,4 +1,4 @@
-// Jobs of this node to which the node publishes its rows.
+// Jobs on this node, as targets for the node's rows.
 #pragma once
 
 #include <cstdint>
@@ -38,9 +38,9 @@ class NodeTargets {
 
   // Discards the rows that all jobs share. Must be called at the start of a boot.
   void Boot(int64_t tick_ns);
-  // Applies changed bindings, and releases the jobs that have ended by `now_ns` (monotonic).
+  // Applies changed bindings and releases jobs that have ended by `now_ns` (monotonic).
   void Sync(const NodeTick& tick, int64_t now_ns);
-  // Divides the GPUs between the jobs.
+  // Assigns the GPUs to the jobs.
   void SplitGpus(int64_t tick_ns);
   // Appends one row to each stream.
   void Sample(int64_t tick_ns);

@@ -1,5 +1,5 @@
-// Client that sends capture requests over a collector's socket. For job owners, whom the kernel
-// identifies.
+// Client that sends capture requests over a collector's socket, for use by job owners. The kernel
+// identifies the owner.
 #pragma once
 
 #include <cstdint>
@@ -10,9 +10,9 @@
 
 namespace pitwall::collector {
 
-// Returns the ID of the request. Returns NotFound if no collector listens on the path, and
-// PermissionDenied if the job belongs to another owner. If the collector refuses the request for
-// another reason, returns that reason.
+// Returns the request ID. Returns NotFound if no collector listens on the path, and
+// PermissionDenied if the job belongs to another owner. For any other refusal, returns the
+// collector's reason.
 StatusOr<std::string> AskCollector(const std::string& path, const std::string& job,
                                    const std::vector<int64_t>& ranks, int64_t timeout_ns);
 

@@ -1,4 +1,4 @@
-// Results of each rank's last capture, published as the series pitwall_capture_state.
+// Result of each rank's last capture, published as the series pitwall_capture_state.
 #pragma once
 
 #include <atomic>
@@ -17,8 +17,8 @@
 
 namespace pitwall::collector {
 
-// A state is kept until the rank enters another step, the rank has ended, or kHoldNs have passed.
-// It is kept for at least kSeenNs, so that rules see it. Thread-safe. The caller owns the clock.
+// A state is kept until the rank enters another step, the rank ends, or kHoldNs has elapsed, but
+// for at least kSeenNs, so that rules see it. Thread-safe. The caller owns the clock.
 class CaptureStates {
  public:
   static constexpr int64_t kHoldNs = 900 * kNanosPerSecond;
@@ -31,7 +31,7 @@ class CaptureStates {
   // Updates the rank's current step.
   void Moved(const std::string& job, int64_t rank, uint64_t step_plus_one);
   void Gone(const std::string& job, int64_t rank);
-  // Returns the capture states of a job by rank.
+  // Returns a job's capture states by rank.
   std::vector<std::pair<int64_t, CaptureState>> Of(const std::string& job);
 
  private:

@@ -1,4 +1,4 @@
-// Bridge between the log and a collector for capture requests and their results.
+// Bridge that carries capture requests and results between the log and a collector.
 #pragma once
 
 #include <atomic>
@@ -20,8 +20,8 @@
 namespace pitwall::collector {
 
 // One thread reads pitwall.control and appends to it and to pitwall.captures. While the log rejects
-// records, the outbox is limited in size and drops the oldest records. Thread-safe. The caller owns
-// all arguments.
+// records, they wait in a bounded outbox, which drops the oldest records first. Thread-safe. The
+// caller owns all arguments.
 class CaptureTopicBridge {
  public:
   static constexpr size_t kMaxRecords = 256;
@@ -33,7 +33,7 @@ class CaptureTopicBridge {
   ~CaptureTopicBridge();
 
   // Starts the thread. The thread calls `give` with each capture request, and `sample` (may be
-  // null) with each interval change that affects the nodes of a job.
+  // null) with each interval change that affects a job's nodes.
   void Start(std::function<void(CaptureRequest)> give,
              std::function<void(const ActionEvent&)> sample = nullptr);
   void Stop();  // idempotent

@@ -1,4 +1,4 @@
-// Captures of the ranks on this node. Each capture takes two samples, kCaptureGapNs apart, from the
+// Captures of ranks on this node. Each capture takes two samples, kCaptureGapNs apart, from the
 // client in the process and from the system.
 #pragma once
 
@@ -28,7 +28,7 @@ namespace pitwall::collector {
 struct NodeCapturesOptions {
   std::string node;
   std::string root = "/";  // parent of /proc
-  // Receives the result of each rank on the socket thread. Must not block.
+  // Receives each rank's result on the socket thread. Must not block.
   std::function<void(RankCapture)> deliver;
   // Sends a client's request to all collectors. Must not block. If null, clients cannot request
   // captures.
@@ -37,7 +37,7 @@ struct NodeCapturesOptions {
 
 // Input of a capture for one rank of this node.
 struct CaptureRank {
-  std::optional<uint64_t> client;  // connection of the client; nullopt if it is lost
+  std::optional<uint64_t> client;  // the client's connection; nullopt if lost
   bool answers = false;            // whether the client supports captures
   std::string job;
   std::string job_name;
@@ -45,20 +45,20 @@ struct CaptureRank {
   int64_t rank = 0;
   int64_t world_size = 0;
   ProcessKey process;
-  // The following values are from the rank's last update.
+  // The fields below are from the rank's last update.
   std::string phase;
   std::string mode;
   uint64_t step_plus_one = 0;
 };
 
-// Runs one capture per job at a time and at most kRunning jobs at the same time, and queues at most
+// Runs at most one capture per job and kRunning captures in total at a time, and queues at most
 // kWaiting requests. Each request ID is accepted only once; expired requests are rejected. Owned by
 // the socket thread; only Request and OnRequest are thread-safe. The caller owns all arguments.
 class NodeCaptures {
  public:
   static constexpr size_t kRunning = 8;
   static constexpr size_t kWaiting = 64;
-  static constexpr size_t kIds = 1024;  // number of request IDs that are remembered
+  static constexpr size_t kIds = 1024;  // number of remembered request IDs
   static constexpr int64_t kAnswerNs = kNanosPerSecond;
   static constexpr int kStepMs = 20;  // interval of Step calls during a capture
 
@@ -75,10 +75,10 @@ class NodeCaptures {
   using RanksOf = std::function<std::vector<CaptureRank>(const CaptureRequest&)>;
   // Starts queued requests, takes second samples, and delivers complete captures.
   void Step(const RanksOf& ranks_of);
-  // Returns the messages for clients that were created since the previous call, by client.
+  // Returns the client messages created since the previous call, by client.
   std::vector<std::pair<uint64_t, std::string>> Messages();
-  // Handles a client's answer of `bytes` bytes on the wire. Unexpected answers are counted and
-  // ignored.
+  // Handles a client's answer that took `bytes` bytes on the wire. Unexpected answers are counted
+  // and ignored.
   void Answered(uint64_t client, const client::v1::Captured& captured, size_t bytes);
   void Closed(uint64_t client);
   // Returns true if Step has work to do.
@@ -91,7 +91,7 @@ class NodeCaptures {
     std::array<std::optional<CaptureLook>, 2> system;
     std::array<std::optional<CaptureLook>, 2> own;
     std::array<bool, 2> asked{};
-    std::string refused;  // reason why an answer was rejected
+    std::string refused;  // reason that an answer was rejected
     std::vector<std::string> operators;
     uint64_t left_out = 0;
   };

@@ -30,21 +30,22 @@ struct ServerOptions {
   size_t max_clients = 1024;
   size_t max_clients_per_owner = 256;
   size_t bytes_per_second_per_owner = size_t{1} << 40;
-  size_t max_buffered_bytes = 64u << 20;  // limit on the incomplete messages of all clients
+  size_t max_buffered_bytes = 64u << 20;  // limit on incomplete messages from all clients
   int64_t hello_within_ns = 10 * kNanosPerSecond;
   // Maximum time without a complete message. Clients send a heartbeat every second. A frozen rank
-  // does not send heartbeats but must stay connected, because it is monitored.
+  // sends no heartbeats but must stay connected, so that it can be monitored.
   int64_t idle_ns = 1800 * kNanosPerSecond;
 };
 
 // Serves all connections in one thread. The server splits the received bytes into messages for the
 // sessions. If a client sends malformed data, the server closes the connection and logs one line.
-// It blocks only in its readiness wait. Start and Stop must be called from the same thread.
+// The thread blocks only while it waits for readiness. Start and Stop must be called from the same
+// thread.
 //
-// Each owner has a share of the connections and of the memory (ServerOptions), and requests beyond
-// this share are refused. When all memory is in use, the server closes a connection of the owner
-// with the largest usage. Refused clients receive the reason. The server reads more slowly from an
-// owner that exceeds its rate, so that the owner's clients block.
+// Each owner has a share of the connections and memory (ServerOptions); requests beyond the share
+// are refused. When all memory is in use, the server closes a connection of the owner with the
+// largest usage. Refused clients receive the reason. If an owner exceeds its rate, the server reads
+// from it more slowly, so that the owner's clients block.
 class ClientServer {
  public:
   // Only the server's thread uses `sessions`. The caller owns all arguments.
@@ -66,7 +67,7 @@ class ClientServer {
     std::string owner;
     int64_t last_message_ns = 0;  // monotonic time of the last complete message or the connect
     bool hello_received = false;
-    bool held = false;  // not read, because its owner sends too fast
+    bool held = false;  // paused because its owner sends too fast
     std::string in;
   };
   static constexpr size_t kChunk = 64u << 10;
@@ -77,8 +78,8 @@ class ClientServer {
   // Adds the connection, or refuses it if it exceeds a limit.
   void Admit(int fd);
   Status CheckLimits(const std::string& owner) const;
-  // Returns false if the connection was closed. If `last` is set, reads all remaining data
-  // from a process that has exited.
+  // Returns false if the connection was closed. If `last` is true, the process has exited and all
+  // remaining data is read.
   bool Serve(Connections::iterator it, bool last = false);
   // If `on` is true, stops reading from the connection because its owner exceeds the rate limit.
   // Otherwise, resumes reading.
@@ -88,7 +89,7 @@ class ClientServer {
   // Closes the connection. `refused` is the reason if the server refuses the client.
   void Close(Connections::iterator it, const Status& refused);
   void CloseSilent();
-  // Returns false if a connection was closed, in which case `it` is invalid.
+  // Returns false if a connection was closed. `it` is then invalid.
   bool CheckBuffered(Connections::iterator it);
   // Notifies clients of newly durable updates.
   void SendNews();
@@ -103,7 +104,7 @@ class ClientServer {
   ReadinessSet ready_;
   ListeningSocket socket_;
   size_t max_clients_ = 0;  // options_.max_clients, reduced to the limit on open files
-  // The following members are used only by the server's thread.
+  // Used only by the server's thread.
   uint64_t next_client_ = 3;  // 0, 1, and 2 are the listening socket, the stop event, and the bell
   int64_t patrolled_ns_ = 0;
   OwnerRateLimiter rates_;

@@ -1,4 +1,4 @@
-// Client sessions, which implement the protocol of proto/pitwall/client/v1 without its socket.
+// Client sessions. They implement the protocol in proto/pitwall/client/v1, without the socket.
 #pragma once
 
 #include <array>
@@ -55,21 +55,21 @@ class ClientSessions {
     captures_ = captures;
     ends_.SetCaptures(captures);
   }
-  // Sets a callback for each rank that has sent its hello. The callback runs on the socket thread
-  // after the rank's job is announced. Must be called before any client connects.
+  // Sets a callback that is called for each rank that sends a hello. The callback runs on the
+  // socket thread after the rank's job is announced. Must be called before any client connects.
   void OnRank(std::function<void(const RankSource::Identity&, int64_t pid)> callback) {
     on_rank_ = std::move(callback);
   }
-  // Resumes tracking the ranks of the previous collector process and reports ranks whose process
-  // has ended. Must be called before any client connects.
+  // Resumes tracking the previous collector's ranks and reports those whose process has ended. Must
+  // be called before any client connects.
   void TakeUpKnown();
 
   struct Answer {
     std::string bytes;   // a CollectorMessage to send back; may be empty
     bool close = false;  // the client has finished
   };
-  // Handles one ClientMessage of a connection. If the function returns an error, the connection
-  // must be closed; the message of the error contains the reason.
+  // Handles one ClientMessage from a connection. After an error, the connection must be closed; the
+  // error message contains the reason.
   StatusOr<Answer> Handle(uint64_t client, const Peer& peer, std::string_view bytes);
   // Handles the loss of a connection, even if no hello was received on it.
   void Closed(uint64_t client);
@@ -79,12 +79,12 @@ class ClientSessions {
   // messages.
   std::vector<std::pair<uint64_t, std::string>> News();
   void OnNews(std::function<void()> call);
-  // Returns connected clients whose process has ended although another process still holds the
-  // connection open. The caller must read their remaining data and then close the connections.
+  // Returns connected clients whose process has ended while another process holds the connection
+  // open. The caller must read their remaining data and then close the connections.
   std::vector<uint64_t> Departed();
   // Checks disconnected processes and launchers.
   void Patrol();
-  // Returns the interval for Departed and Patrol.
+  // Returns the interval at which Departed and Patrol must be called.
   int PatrolMs() const;
 
  private:
@@ -119,7 +119,7 @@ class ClientSessions {
   LaunchWatch launches_;
   RankEnds ends_;
   int64_t closed_at_ns_ =
-      INT64_MIN / 2;  // time when the last connection of a running process was lost
+      INT64_MIN / 2;  // time at which a running process last lost its connection
 };
 
 }  // namespace pitwall::collector

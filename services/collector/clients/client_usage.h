@@ -1,4 +1,4 @@
-// Use of connections and message memory by owner.
+// Per-owner usage of connections and message memory.
 #pragma once
 
 #include <cstddef>
@@ -9,12 +9,12 @@
 
 namespace pitwall::collector {
 
-// Counts of the connections and of the bytes in incomplete messages. Each owner may use at most a
-// quarter of the message memory, but always one message. Used only by the server's thread.
+// Counts connections and the bytes in incomplete messages. Each owner may use up to a quarter of
+// the message memory, and always enough for one message. Used only by the server's thread.
 class ClientUsage {
  public:
-  // `max_buffered_bytes` limits the incomplete messages of all clients. `message_bytes` is the
-  // maximum size of one.
+  // `max_buffered_bytes` limits the total size of all incomplete messages. `message_bytes` is the
+  // maximum size of a message.
   ClientUsage(size_t max_buffered_bytes, size_t message_bytes);
 
   // Adds or removes a connection of the owner. A removed connection must have no buffered bytes.

@@ -1,4 +1,4 @@
-// Validation of a client's hello, and the claim and job events that are derived from it.
+// Validation of a client's hello, and the claim and job events derived from it.
 #pragma once
 
 #include <cstdint>
@@ -18,18 +18,18 @@ namespace pitwall::collector {
 // that is too long or contains control characters.
 Status CheckHello(const client::v1::Hello& hello);
 
-// Returns the claim in a validated hello, without its reference and launcher. The process and owner
-// come from the kernel, because the client may be in another namespace.
+// Returns the claim in a validated hello, without the reference and the launcher. The process and
+// owner come from the kernel, because the client may be in another namespace.
 JobClaim ClaimOf(const client::v1::Hello& hello, const Peer& peer);
 
-// Returns the events that the source must announce: the start of a new job, or new labels of a
+// Returns the events that the source must announce: the start of a new job, or new labels for a
 // known job.
 std::vector<JobEvent> StartEvents(const client::v1::Hello& hello, const JobClaim& claim,
                                   const JobRegistry::Claimed& claimed);
 
-// Returns the first batch sequence of a client whose hello came `late_ns` after its start. The
-// sequence is above all sequences that a previous collector can have used. `known` is the cursor
-// from that collector, if there is one.
+// Returns the first batch sequence for a client that sent its hello `late_ns` after its start. The
+// sequence is above any that a previous collector can have used. `known` is the cursor from that
+// collector, if there is one.
 uint64_t FirstSequence(int64_t late_ns, const std::optional<ClientCursor>& known);
 
 }  // namespace pitwall::collector

@@ -11,14 +11,14 @@
 
 namespace pitwall::collector {
 
-// One token bucket per owner, with a capacity of a quarter of a second. Bytes are charged after
-// they are read, so a bucket may fall below zero. The owner then pauses until its bucket is
+// One token bucket per owner, with a capacity of 250 ms at the full rate. Bytes are charged after
+// they are read, so a bucket may fall below zero. The owner is then paused until its bucket is
 // positive again. No data is lost, but the owner's clients block. Only buckets that are not full
 // are stored. Not thread-safe. Times are monotonic.
 class OwnerRateLimiter {
  public:
-  // Fixed cost of a message in addition to its bytes, because the main cost of small messages is
-  // time.
+  // Fixed cost per message, added to its bytes because the main cost of a small message is
+  // processing time.
   static constexpr size_t kMessageCost = 256;
 
   explicit OwnerRateLimiter(size_t bytes_per_second)

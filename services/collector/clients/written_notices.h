@@ -1,4 +1,4 @@
-// Notices to clients that keep their updates until the updates are durable.
+// Notices for clients that keep their updates until the updates are durable.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace pitwall::collector {
 
-// One boot of one source of a job.
+// One boot of one source in a job.
 struct SourceBoot {
   std::string job;
   std::string source;

@@ -1,4 +1,4 @@
-// Reserve of file descriptors for reads that must succeed even if the process has run out of
+// Reserve of file descriptors for reads that must succeed even when the process has run out of
 // descriptors.
 #pragma once
 
@@ -11,7 +11,7 @@ namespace pitwall::collector {
 // Thread-safe.
 class DescriptorReserve {
  public:
-  // Returns the reserve of this process. The reserve is filled when it is first used.
+  // Returns this process's reserve, which is filled on first use.
   static DescriptorReserve& OfProcess();
 
   explicit DescriptorReserve(size_t size) : size_(size) { Fill(); }
@@ -19,10 +19,10 @@ class DescriptorReserve {
   DescriptorReserve(const DescriptorReserve&) = delete;
   DescriptorReserve& operator=(const DescriptorReserve&) = delete;
 
-  // Closes a spare descriptor, so that the following open succeeds. Returns false if the reserve is
+  // Closes a spare descriptor so that the next open succeeds. Returns false if the reserve is
   // empty.
   bool Lend();
-  // Refills the reserve. Call this after the file that was opened after Lend has been closed.
+  // Refills the reserve. Call this after closing the file that was opened after Lend.
   void TakeBack() { Fill(); }
 
  private:

@@ -10,12 +10,12 @@
 namespace pitwall::collector {
 
 // Returns true if a failed read with this errno proves that the file or process does not exist.
-// Other errors (no descriptor, memory, or permission; I/O errors) prove nothing.
+// Other errors (I/O errors, or lack of descriptors, memory, or permission) prove nothing.
 bool IsAbsence(int error_number);
 
-// Keeps the file open and its buffer allocated, so that reading takes one or two preads. After a
-// failure, the next read opens the file again. If no descriptor is free, a read borrows one from
-// the reserve. Not thread-safe.
+// Keeps the file open and its buffer allocated, so that a read takes one or two preads. After a
+// failure, the next read reopens the file. If no descriptor is free, a read borrows one from the
+// reserve. Not thread-safe.
 class ProcFile {
  public:
   explicit ProcFile(std::string path);
@@ -23,8 +23,8 @@ class ProcFile {
   ProcFile(ProcFile&& other) noexcept;
   ProcFile& operator=(ProcFile&& other) noexcept;
 
-  // Returns the content of the file, at most `limit` bytes, which is valid until the next Read.
-  // Returns nullopt if the file cannot be read; error() then returns the errno.
+  // Returns at most `limit` bytes of the file's content, valid until the next Read. Returns nullopt
+  // if the file cannot be read; error() then returns the errno.
   std::optional<std::string_view> Read(size_t limit = kDefaultLimit);
   int error() const { return error_; }
   const std::string& path() const { return path_; }
@@ -49,8 +49,8 @@ std::string UnderRoot(std::string_view root, std::string_view relative);
 // cannot be read.
 std::vector<std::string> NamesIn(const std::string& folder);
 
-// Returns the path of a file in the host's /proc/net. In a container, the host's /proc/net shows
-// the network of the reader, so the path refers to process 1.
+// Returns the path of a file in the host's /proc/net. In a container, even the host's /proc/net
+// shows the reader's network, so the path refers to process 1.
 std::string HostNetFile(std::string_view root, std::string_view name);
 
 }  // namespace pitwall::collector

@@ -8,7 +8,7 @@
 
 namespace pitwall::collector {
 
-// Scans a text. The returned views refer to the text.
+// Scans the input. The returned views refer to the input.
 class TextScan {
  public:
   explicit TextScan(std::string_view text) : rest_(text) {}

@@ -1,5 +1,5 @@
-// Checks of file permissions. A file is trusted only if no user other than root and this process's
-// user can replace it.
+// File permission checks. A file is trusted only if no user other than root and this process's user
+// can replace it.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ std::string DirectoryOf(std::string_view path);
 // process's user may rename files in the directory. This is the case if the directory belongs to
 // another user, or if other users can write to it and it has no sticky bit.
 Status CheckSharedDirectory(const std::string& path);
-// Checks all parent directories in the same way.
+// Applies the same check to all parent directories.
 Status CheckParents(const std::string& path);
 // Checks the directory and its parents. Other users must not be able to write to the directory,
 // even if it has the sticky bit, because all of its files must come from root or this process's

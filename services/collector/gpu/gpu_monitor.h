@@ -1,5 +1,5 @@
-// Background readings of the node's GPUs. A driver with problems can block its callers for seconds.
-// A separate thread therefore calls the driver, and the sampler's ticks are not delayed.
+// Background readings of the node's GPUs. A faulty driver can block its callers for seconds. A
+// separate thread therefore calls the driver, so that the sampler's ticks are not delayed.
 #pragma once
 
 #include <atomic>
@@ -43,7 +43,7 @@ class GpuMonitor {
   // there are no GPUs. If readings are outdated because the driver blocks, their values are
   // missing, but their XID errors are current.
   std::vector<GpuReading> Readings() const;
-  // Returns the XID errors, by code, that the driver does not attribute to any of the GPUs.
+  // Returns the XID errors, by code, that the driver does not attribute to a GPU.
   std::map<std::string, uint64_t> UnattributedXids() const { return xids_.Unattributed(); }
   // Returns the number of GPUs; 0 until it is known.
   size_t count() const { return count_.load(); }
@@ -61,7 +61,7 @@ class GpuMonitor {
   std::atomic<bool> stopping_{false};
   std::atomic<size_t> count_{0};
   std::thread thread_;
-  // The following members are used only by the monitor's thread.
+  // Used only by the monitor's thread.
   std::unique_ptr<Nvml> nvml_;
   std::vector<std::unique_ptr<GpuProbe>> probes_;
   bool complained_ = false;
@@ -72,8 +72,8 @@ class GpuMonitor {
   int64_t read_at_ns_ ABSL_GUARDED_BY(mutex_) = 0;  // monotonic
 };
 
-// Reads the latest series of some GPUs, or of all GPUs if the list is empty. XID errors that have
-// no GPU are included with the GPU "unknown". The caller owns the monitor.
+// Reads the latest series of some GPUs, or of all GPUs if the list is empty. XID errors without a
+// GPU are included under the GPU "unknown". The caller owns the monitor.
 std::unique_ptr<SeriesReader> NewGpuReader(const ReaderContext& context, const GpuMonitor* monitor,
                                            std::vector<int> only);
 

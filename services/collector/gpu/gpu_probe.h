@@ -1,4 +1,4 @@
-// Readings of one GPU and their availability.
+// Readings from one GPU, and their availability.
 #pragma once
 
 #include <array>
@@ -26,8 +26,8 @@ struct GpuRows {
 };
 
 // Every Read reads the fast-changing values. Other values are read every second or every five
-// seconds, because each reading is equally expensive. A reading that the GPU or its driver does not
-// support (according to Nvml) is not retried and has no series. Not thread-safe.
+// seconds, because all readings are equally expensive. A reading that the GPU or its driver does
+// not support, according to Nvml, is not retried and has no series. Not thread-safe.
 class GpuProbe {
  public:
   // The caller owns the library.

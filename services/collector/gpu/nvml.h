@@ -13,20 +13,20 @@
 
 namespace pitwall::collector {
 
-// This class declares the functions itself, so that the build does not need the NVML header; the
-// ABI of NVML is stable. Functions that an old driver lacks are optional, except for the basic
-// ones.
-// Calls may block while the driver has problems. They are thread-safe once the library is open.
+// This class declares the functions itself, so that the build does not need the NVML header. NVML
+// has a stable ABI. Functions that an old driver may lack are optional, except for the basic
+// functions. Calls may block if the driver is faulty. Calls are thread-safe once the library is
+// open.
 //
-// Errors: Unimplemented means that the driver or GPU does not support the call and never will.
-// InvalidArgument means that the library does not know the request, or no longer knows the GPU. All
-// other errors are Unavailable.
+// Errors: Unimplemented means that the driver or GPU permanently lacks support for the call.
+// InvalidArgument means that the library does not recognize the request, or no longer recognizes
+// the GPU. All other errors are Unavailable.
 class Nvml {
  public:
   using Device = void*;
 
   // Loads and initializes the library. Returns NotFound if the library is missing, and Unavailable
-  // if it does not start because of a missing driver or permission.
+  // if initialization fails because of a missing driver or permission.
   static StatusOr<std::unique_ptr<Nvml>> Open(const std::string& library);
   ~Nvml();
   Nvml(const Nvml&) = delete;
@@ -71,11 +71,11 @@ class Nvml {
   StatusOr<double> PcieGenerationLimit(Device device) const;
   StatusOr<double> PcieWidth(Device device) const;
   StatusOr<double> PcieWidthLimit(Device device) const;
-  // Returns the current throughput. The library measures it for 20 ms and blocks the caller.
+  // Returns the current throughput. Blocks for 20 ms while the library measures it.
   StatusOr<double> PcieBytesPerSecond(Device device, Direction direction) const;
   StatusOr<bool> NvlinkActive(Device device, unsigned link) const;
 
-  // Values that are only available as fields.
+  // Values that are available only as fields.
   enum class FieldId : uint32_t {
     kNvlinkCrcFlitErrors = 38,  // sum over all links
     kNvlinkCrcDataErrors = 45,
@@ -91,7 +91,7 @@ class Nvml {
   struct Field {
     FieldId id{};
     StatusOr<double> value = 0.0;
-    bool wide = false;       // whether the value has 64 bits
+    bool wide = false;       // whether the value is 64 bits wide
     int64_t sampled_us = 0;  // time when the driver read the value; 0 if unknown
   };
   // Reads at most kMaxFields fields in one call. Returns the status of the call; each field also
@@ -99,7 +99,7 @@ class Nvml {
   static constexpr size_t kMaxFields = 16;
   Status ReadFields(Device device, std::span<Field> fields) const;
 
-  // ---- Performance counters (GPM) of the GPU's units (Hopper and later), as ratios of the time
+  // ---- Performance counters (GPM) for the GPU's units (Hopper and later), as ratios of the time
   // between two samples.
   using GpmSample = void*;
   StatusOr<bool> HasGpm(Device device) const;

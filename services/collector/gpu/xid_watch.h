@@ -1,5 +1,5 @@
 // XID errors of the node's GPUs, as reported by the driver. A separate thread waits for XID errors,
-// because they occur when other driver calls block.
+// because they can occur while other driver calls are blocked.
 #pragma once
 
 #include <atomic>
@@ -35,8 +35,8 @@ class XidWatch {
   // Stops the thread. Waits for the current call, which takes as long as the driver blocks.
   void Stop();
   std::vector<Gpu> Now() const;
-  // Returns the errors, by code, that the driver does not attribute to any of the GPUs, for example
-  // after a GPU fell off the bus.
+  // Returns the errors, by code, that the driver does not attribute to a GPU, for example after a
+  // GPU has fallen off the bus.
   std::map<std::string, uint64_t> Unattributed() const;
 
   // Maximum number of codes per GPU. Further codes are counted as "other".
@@ -60,10 +60,10 @@ class XidWatch {
   const Nvml* nvml_ = nullptr;
   uint32_t count_ = 0;
   std::thread thread_;
-  // The following members are used only by the watch's thread.
+  // Used only by the watch's thread.
   struct Registered {
     Nvml::Device device = nullptr;  // null if not registered yet
-    bool never = false;             // whether this GPU cannot report errors
+    bool never = false;             // true if this GPU cannot report errors
   };
   std::vector<Registered> devices_;
   bool complained_ = false;

@@ -1,4 +1,4 @@
-// Claim of a client to belong to a job.
+// A client's claim that it belongs to a job.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +29,8 @@ struct JobClaim {
   std::string launcher;
 };
 
-// Label that a client sets to the number of times that its launcher (torchrun) restarted the
-// workers.
+// Label for the number of times that the client's launcher (torchrun) has restarted the workers.
+// Set by the client.
 inline constexpr std::string_view kRestartCount = "torchelastic_restart_count";
 
 }  // namespace pitwall::collector

@@ -1,4 +1,4 @@
-// Declaration of a job by configuration or by a file of the drop folder.
+// Declaration of a job, from configuration or a file in the drop folder.
 #pragma once
 
 #include <string>
@@ -9,8 +9,8 @@
 
 namespace pitwall::collector {
 
-// A job that is declared either by --job or the environment, in which case it is bound until the
-// collector stops, or by a drop file.
+// A declared job. A job declared by --job or the environment stays bound until the collector stops;
+// other jobs are declared by a drop file.
 struct JobDeclaration {
   std::string id;
   std::string name;

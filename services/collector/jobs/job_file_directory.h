@@ -1,4 +1,4 @@
-// Drop folder of job files, which are written by a scheduler's prolog and epilog.
+// Drop folder for job files written by a scheduler's prolog and epilog.
 #pragma once
 
 #include <ctime>
@@ -44,28 +44,29 @@ class JobFileDirectory {
 
   // Returns true if files were added, removed, or renamed since the last poll.
   bool Changed() const;
-  // Reads the directory in the order of file names. An invalid file is counted, and it is logged
-  // once per content. If two files declare the same job, the first file is used. If files cannot be
-  // read because of missing descriptors, missing memory, or an I/O error, their jobs from the last
-  // poll are kept.
+  // Reads the files in order of their names. An invalid file is counted, and is logged once per
+  // version of its content. If two files declare the same job, the first file is used. If a file
+  // cannot be read because of an I/O error or a lack of descriptors or memory, its job from the
+  // last poll is kept.
   std::vector<JobRegistry::DroppedJob> Poll();
 
-  // Parses a job file. Returns InvalidArgument with line and cause if the text is invalid.
+  // Parses a job file. Returns InvalidArgument, with the line and the cause, if the text is
+  // invalid.
   static StatusOr<JobRegistry::DroppedJob> Parse(std::string_view text);
 
  private:
   StatusOr<JobRegistry::DroppedJob> ParseOnce(const std::string& path,
                                               const std::string& text) const;
-  // Logs and counts the complaints that are new since the last poll.
+  // Logs and counts complaints that are new since the last poll.
   void Report(std::vector<std::string> complaints);
 
   const std::string dir_;
   Counters* const counters_;
-  // Returns the jobs found in the last poll, in the order of file names.
+  // Returns the jobs from the last poll, in order of their file names.
   std::vector<JobRegistry::DroppedJob> KnownJobs() const;
 
   timespec polled_ = {};  // modification time of the directory at the last poll
-  // Text and job of each file found in the last poll, by path.
+  // Text and job of each file from the last poll, by path.
   std::map<std::string, std::pair<std::string, JobRegistry::DroppedJob>, std::less<>> known_;
   std::vector<std::string> complaints_;
 };

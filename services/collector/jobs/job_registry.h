@@ -1,4 +1,4 @@
-// Registry of the jobs that run on this node, with their declarations and clients.
+// Registry of the jobs on this node, with their declarations and clients.
 #pragma once
 
 #include <cstdint>
@@ -36,9 +36,9 @@ struct BoundJob {
   std::vector<int> gpus;              // empty if unknown
   std::string cgroup;                 // empty if unknown
   std::vector<JobProcess> processes;  // processes of the job's clients, sorted
-  bool by_client_only = false;        // whether only clients, which announced the job, declared it
+  bool by_client_only = false;        // known only from clients, which announced it
   bool present = false;               // declared by an option or file, or has a connected client
-  bool deserted = false;  // known only from clients, and none of their processes still runs here
+  bool deserted = false;  // known only from clients whose processes have all ended
 };
 
 // A job that has ended or has left this node.
@@ -68,27 +68,27 @@ struct BindingOptions {
 // process dies.
 //
 // Clients without a job ID and job start belong to one job if they have the same owner and name and
-// run concurrently as different ranks. The same rank in another process is another run of the
-// script.
+// run concurrently as different ranks. If the same rank appears in another process, it belongs to
+// another run of the script.
 //
 // Clients whose launcher has restarted its workers (same launcher, owner, and name, and a higher
-// kRestartCount) are the next attempt of the launcher's job, even if none of its clients is
+// kRestartCount) belong to the next attempt of the launcher's job, even if none of its clients is
 // running.
 //
 // A job's owner is declared by an option or a file; otherwise, it is the first client's owner.
 // Clients of other owners are refused. A declaration displaces an owner that came from a client,
-// with all data from that owner's clients.
+// and all data from that owner's clients.
 //
-// If a file ends a job, the job stays bound for kLastWordsNs, so that pending data of its clients
-// and the ends of their processes can still be published.
+// If a file ends a job, the job stays bound for kLastWordsNs, so that its clients' pending data and
+// the ends of their processes can still be published.
 //
-// A job's reference comes from its option or file, or otherwise from its first client. If the
-// client's reference is a process, it is replaced by the object that owns the pod of one of the
-// job's ranks, if that object is known. Otherwise, if that process has left, the reference is the
-// process of the lowest rank on this node. The other processes of the job on this node are appended
-// ("<pid>@<node>/<start>+<pid>/<start>", or "+more" above the limit). Only clients that have the
-// same user as the first process count, so that no user can substitute their own process for
-// another user's process.
+// A job's reference comes from its option or file if there is one, and otherwise from its first
+// client. If the client's reference is a process, it is replaced by the object that owns the pod of
+// one of the job's ranks, if that object is known. Otherwise, if that process has left, the
+// reference is the process of the lowest rank on this node. The other processes of the job on this
+// node are appended ("<pid>@<node>/<start>+<pid>/<start>", or "+more" above the limit). Only
+// clients that run as the same user as the first process count, so that no user can substitute
+// their own process for another user's process.
 //
 // Thread-safe. Times are monotonic nanoseconds unless stated otherwise.
 class JobRegistry {
@@ -114,7 +114,7 @@ class JobRegistry {
     bool first = false;  // whether the job was not known before
     std::string owner;   // owner of the job
     bool owner_declared = false;
-    // Labels that are new for the job or have a new value.
+    // Labels that are new to the job or have a new value.
     std::vector<Label> news;
   };
   // Adds a client to its job. `client` identifies the connection. Returns InvalidArgument if the
@@ -123,14 +123,14 @@ class JobRegistry {
   StatusOr<Claimed> Claim(uint64_t client, const JobClaim& claim);
   // Returns false if the client was released or its job has since been declared for another owner.
   bool Holds(uint64_t client) const;
-  // Marks the client's source as published to the log. Before that, the sampler does not see a job
-  // known only from clients, so that the node never sends an earlier promise for the job
+  // Marks the client's source as published to the log. Until this call, the sampler does not see a
+  // job known only from clients, so the node never sends an earlier promise for the job
   // (time-model.md 1.3).
   void Announced(uint64_t client);
   // Releases a disconnected client. `goodbye` is the reason in the client's goodbye (may be ""), or
   // nullopt if there was no goodbye.
   void Release(uint64_t client, const std::optional<std::string>& goodbye, int64_t now_ns);
-  // A rank that the previous collector process knew. `goodbye` is the reason in its goodbye, or
+  // A rank known to the previous collector process. `goodbye` is the reason in its goodbye, or
   // nullopt if its process may still be running.
   struct Known {
     std::string job;
@@ -153,9 +153,9 @@ class JobRegistry {
   // Sets the object that owns the pod of one of the job's ranks. Only the first object is used.
   void SetObject(const std::string& job, const JobReference& object);
 
-  // Releases the jobs that have ended and returns them in the order of IDs.
+  // Releases the jobs that have ended and returns them sorted by ID.
   std::vector<EndedJob> Expire(int64_t now_ns);
-  // Returns the bound jobs in the order of IDs. `*version` increases with each change.
+  // Returns the bound jobs sorted by ID. `*version` increases with each change.
   std::vector<BoundJob> Jobs(uint64_t* version) const;
   uint64_t version() const;
 
@@ -173,7 +173,7 @@ class JobRegistry {
     std::optional<int64_t> dropped_end_at_ns;                       // time of the file's `ended`
     JobClients clients;
     int64_t world_size = 0;
-    // Goodbye reasons of the ranks that have not sent another hello since.
+    // Goodbye reasons of ranks that have not sent another hello since.
     std::map<int64_t, std::string> goodbyes;
     std::set<int64_t> lost;  // ranks that disconnected without a goodbye
     std::set<int64_t> away;  // subset of `lost` whose processes may still run
@@ -190,7 +190,7 @@ class JobRegistry {
   // Returns true if another process already runs as this rank.
   static bool RunsElsewhere(const Job& job, const JobClaim& claim);
   std::string IdOf(const JobClaim& claim) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Returns true if the job's end is in the log, in which case later data would be dropped.
+  // Returns true if the job's end is in the log. Later data would be dropped.
   bool HasEnded(std::string_view job) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const BindingOptions options_;

@@ -10,8 +10,9 @@
 
 namespace pitwall::collector {
 
-// Parses "alice", "1000", or "uid:1000" as "uid:1000"; "pod:<uid>" is unchanged. User names must
-// have the same IDs on all nodes. Returns InvalidArgument for unknown users and malformed names.
+// Parses "alice", "1000", or "uid:1000" as "uid:1000". Returns "pod:<uid>" unchanged. User names
+// must map to the same IDs on all nodes. Returns InvalidArgument for unknown users and malformed
+// names.
 StatusOr<std::string> ParseOwner(std::string_view text);
 
 // Parses a comma-separated list of at most 256 owners.

@@ -1,4 +1,4 @@
-// Bounded memory of the recent launches and of the recently ended jobs of this node.
+// Bounded record of this node's recent launches and recently ended jobs.
 #pragma once
 
 #include <cstdint>
@@ -11,14 +11,13 @@
 
 namespace pitwall::collector {
 
-// Last job of each launcher, with the number of times that the launcher restarted its workers. Not
-// thread-safe.
+// Last job of each launcher, with the launcher's restart count. Not thread-safe.
 class RecentLaunches {
  public:
-  // Returns the job of an earlier attempt if the claim is the next attempt of its launcher, or ""
+  // Returns the job of an earlier attempt if the claim is for its launcher's next attempt, or ""
   // otherwise.
   std::string Restarted(const JobClaim& claim) const;
-  // Remembers the job of a claim, if the claim has a launcher with a restart count.
+  // Records the job in a claim if the claim has a launcher with a restart count.
   void Remember(const JobClaim& claim, const std::string& job);
 
  private:
@@ -34,7 +33,7 @@ class RecentLaunches {
   std::deque<Launch> launches_;  // oldest first
 };
 
-// Jobs whose end is in the log, in which case later data would be dropped. Not thread-safe.
+// Jobs whose end is in the log. Later data for them would be dropped. Not thread-safe.
 class RecentEnds {
  public:
   void Add(const std::string& id, const std::string& owner, bool declared);

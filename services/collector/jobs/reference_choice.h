@@ -1,4 +1,4 @@
-// Choice of the reference of a job between its declaration, its clients, and its pod.
+// Choice of a job's reference from its declaration, its clients, and its pod.
 #pragma once
 
 #include <cstddef>
@@ -26,27 +26,27 @@ struct JobClient {
 };
 using JobClients = std::map<uint64_t, JobClient>;  // by client
 
-// References that the clients and the pod of a job offer. The reference of the first client is kept
-// while it is not a process, or while the process has a client. Otherwise, the client with the
-// lowest rank and the same user replaces it. Not thread-safe.
+// References offered by a job's clients and pod. The first client's reference is kept if it is not
+// a process, or while its process has a client. Otherwise, the reference of the same user's client
+// with the lowest rank replaces it. Not thread-safe.
 class ReferenceChoice {
  public:
-  // Chooses again. Must be called after a change of the clients.
+  // Chooses again. Must be called when the clients have changed.
   void Update(const JobClients& clients);
-  // Sets the object that owns the pod of one of the job's ranks. Returns false if there is an
-  // object already, which is kept.
+  // Sets the object that owns the pod of one of the job's ranks. Returns false, and keeps the
+  // existing object, if there is one already.
   bool SetObject(const JobReference& object);
-  // Returns the reference of the job. `declared` is that of an option or file, which is preferred;
-  // it may be empty.
+  // Returns the job's reference. `declared` is the reference from an option or file, and takes
+  // precedence unless it is empty.
   JobReference Reference(const JobReference& declared, const JobClients& clients) const;
 
  private:
   // Appends the other processes of the job to the reference's uid.
   void AddProcesses(const JobClients& clients, std::string* uid) const;
 
-  JobReference by_client_;  // used if neither option nor file has a reference
+  JobReference by_client_;  // used if neither an option nor a file has a reference
   JobReference by_pod_;     // used if the client's reference is a process
-  int64_t user_ = -1;       // user whose clients may set the reference; -1 if not set yet
+  int64_t user_ = -1;       // user whose clients may set the reference; -1 if unset
 };
 
 }  // namespace pitwall::collector

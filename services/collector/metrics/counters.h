@@ -1,4 +1,4 @@
-// Counters of the collector itself.
+// The collector's own counters.
 #pragma once
 
 #include <array>
@@ -23,13 +23,13 @@ struct CounterValue {
   bool monotonic = true;  // true for a counter, false for a gauge
 };
 
-// Atomic numbers that any thread may increment and read. All numbers except gauges only increase.
+// Atomic values that any thread may update and read. All values except gauges only increase.
 struct Counters {
   using Number = std::atomic<uint64_t>;
 
   // ---- Sampler.
   Number ticks{0};
-  Number ticks_missed{0};    // multiples of the interval that had no tick
+  Number ticks_missed{0};    // multiples of the interval without a tick
   Number boots{0};           // 1, plus 1 for each forward step of the wall clock
   Number clock_behind{0};    // gauge: 1 while the wall clock is behind by more than a second
   Number read_errors{0};     // system files that could not be read or parsed
@@ -68,10 +68,10 @@ struct Counters {
   Number records_spooled{0};
   Number dropped_spool_full{0};
   Number dropped_queue_full{0};
-  Number dropped_refused{0};  // permanently rejected by the log: too large or not allowed
+  Number dropped_refused{0};  // rejected permanently by the log: too large or not allowed
   Number dropped_damaged{0};  // records that were damaged in the spool
   Number dropped_at_stop{0};
-  Number spool_bytes{0};  // this and the following numbers are gauges
+  Number spool_bytes{0};  // gauge, like all values below
   Number spool_records{0};
   Number queue_bytes{0};
 

@@ -1,4 +1,4 @@
-// Unix stream socket on which the server accepts clients.
+// Unix stream socket that accepts clients.
 #pragma once
 
 #include <cstdint>
@@ -10,8 +10,8 @@
 
 namespace pitwall::collector {
 
-// Listening socket with its file. Without free file descriptors, a listening socket stays readable
-// forever, so accepting pauses for a second. Not thread-safe.
+// Listening socket and its file. If the process runs out of file descriptors, the socket would stay
+// readable forever, so accepting pauses for a second. Not thread-safe.
 class ListeningSocket {
  public:
   struct Address {
@@ -19,7 +19,7 @@ class ListeningSocket {
     uint32_t mode = 0666;
     int64_t group = -1;  // group of the socket file; -1 means the default group
   };
-  // The events of the socket have the ID `id` in `ready`. The caller owns the clock and `ready`.
+  // The socket's events have the ID `id` in `ready`. The caller owns the clock and `ready`.
   ListeningSocket(Address address, const Clock& clock, ReadinessSet* ready, uint64_t id);
   ~ListeningSocket() { Close(); }
 
@@ -34,8 +34,8 @@ class ListeningSocket {
   void Listen();
   // Listens again if the pause is over.
   void ListenAfterPause();
-  // Returns the next connection, or -1 if no client waits or accepting pauses. The caller owns the
-  // descriptor.
+  // Returns the next connection, or -1 if no client is waiting or accepting is paused. The caller
+  // owns the descriptor.
   int Accept();
 
  private:

@@ -15,8 +15,8 @@ class LogInterval {
  public:
   static constexpr int64_t kIntervalNs = 10 * kNanosPerSecond;
 
-  // Returns the number of lines that were suppressed since the last line. If this line must be
-  // suppressed too, returns nullopt. `now_ns` is monotonic.
+  // Returns the number of lines suppressed since the last logged line, or nullopt if this line must
+  // be suppressed too. `now_ns` is monotonic.
   std::optional<uint64_t> Admit(int64_t now_ns) {
     if (logged_ns_ != 0 && now_ns - logged_ns_ < kIntervalNs) {
       ++suppressed_;

@@ -1,4 +1,4 @@
-// Frames of messages on the client socket: the length as 4 bytes little-endian, then the message.
+// Message framing on the client socket: the length as 4 little-endian bytes, then the message.
 #pragma once
 
 #include <cstdint>
@@ -11,8 +11,8 @@ inline constexpr size_t kFrameHeader = 4;
 // Returns the length in a frame's header. `bytes` must have at least kFrameHeader bytes.
 uint32_t LengthOf(std::string_view bytes);
 
-// Sends a framed message without waiting. Returns false if the socket buffer does not take all of
-// it, or if the connection has failed.
+// Sends a framed message without blocking. Returns false if it does not fit in the socket buffer or
+// the connection has failed.
 bool SendFramed(int fd, std::string_view message);
 
 }  // namespace pitwall::collector

@@ -12,8 +12,8 @@
 
 namespace pitwall::collector {
 
-// Set of the file descriptors for which the server's thread waits. Stop and the bell may be used by
-// any thread while the set is open, and the bell also afterward.
+// Set of file descriptors that the server's thread waits on. Any thread may call Stop while the set
+// is open, and may ring the bell even after the set is closed.
 class ReadinessSet {
  public:
   static constexpr uint64_t kStop = 1;  // ID of the stop event
@@ -26,7 +26,7 @@ class ReadinessSet {
   // Closes the set. Idempotent.
   void Close();
 
-  // Adds a descriptor, whose events have the ID `id`. Returns false on failure.
+  // Adds a descriptor. Its events have the ID `id`. Returns false on failure.
   bool Add(int fd, uint64_t id);
   void Remove(int fd);
   // Waits for events and returns their number. Returns -1 and sets errno on failure.

@@ -59,7 +59,7 @@ class TestClient {
     EXPECT_TRUE(message.has_welcome()) << message.refused().message();
     return message.welcome();
   }
-  // Reads until the collector has reported that everything up to `sequence` is durable.
+  // Reads until the collector reports that all updates up to `sequence` are durable.
   void AwaitWritten(uint64_t sequence) {
     while (connected_ && Read().written().sequence() < sequence) {
     }

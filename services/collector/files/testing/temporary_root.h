@@ -1,4 +1,4 @@
-// Test helper that provides a temporary directory as the root of a machine.
+// Test helper that provides a temporary directory as a machine's root.
 #pragma once
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 namespace pitwall::collector {
 
-// The destructor removes the directory with its contents.
+// The destructor removes the directory and its contents.
 class TestRoot {
  public:
   TestRoot() {
@@ -26,7 +26,7 @@ class TestRoot {
 
   const std::string& path() const { return path_; }
   std::string At(std::string_view relative) const { return path_ + "/" + std::string(relative); }
-  // Rewrites the file in place, because files in /proc change while they are open and are not
+  // Rewrites the file in place, because files in /proc change while they are open and are never
   // replaced.
   void Write(std::string_view relative, std::string_view content) const {
     std::filesystem::create_directories(std::filesystem::path(At(relative)).parent_path());

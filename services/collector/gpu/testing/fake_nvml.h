@@ -8,9 +8,8 @@
 
 namespace pitwall::collector {
 
-// Keeps the library loaded. The state of the library is reset when its last user unloads it.
-// Therefore, at most one FakeNvml may exist at a time, and it must be created before any other user
-// of the library.
+// Keeps the library loaded. The library's state is reset when its last user unloads it, so at most
+// one FakeNvml may exist at a time, and it must be created before any other user of the library.
 class FakeNvml {
  public:
   FakeNvml() : library_(dlopen(PITWALL_FAKE_NVML, RTLD_NOW | RTLD_LOCAL)) {
@@ -31,7 +30,7 @@ class FakeNvml {
   }
   // Waits until all events have been received and the receiver is waiting again.
   void AwaitReceived() { Find<void()>("fake_nvml_await_received")(); }
-  // Sets the return codes of all subsequent registrations and of one wait.
+  // Sets the return code for all subsequent registrations and for one wait.
   void RefuseEvents(int at_register, int at_wait) {
     Find<void(int, int)>("fake_nvml_refuse_events")(at_register, at_wait);
   }
