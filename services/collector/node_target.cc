@@ -19,7 +19,7 @@ NodeTarget::NodeTarget(std::string node, const BoundJob& job, bool is_node,
 }
 
 // Publishes the job's name, reference, and labels. A repeated event replaces the name and the
-// reference but only adds labels.
+// reference but adds to the labels.
 void NodeTarget::Introduce(const BoundJob& job, int64_t tick_ns) {
   JobEvent started;
   started.kind = JobEvent::Kind::kStarted;

@@ -66,8 +66,8 @@ std::vector<EndedJob> NodeTargets::Unbound(const std::vector<BoundJob>& jobs) co
   for (const auto& [id, target] : targets_) {
     const bool bound = std::any_of(jobs.begin(), jobs.end(),
                                    [&id = id](const BoundJob& job) { return job.id == id; });
-    // A job that was declared for another owner has also left, because the node is a new source for
-    // it.
+    // A job that was declared for another owner has also left, because the node must be a new
+    // source for it.
     const bool displaced =
         !target.job().owner.empty() &&
         std::any_of(jobs.begin(), jobs.end(), [&id = id, &target = target](const BoundJob& job) {
@@ -80,7 +80,7 @@ std::vector<EndedJob> NodeTargets::Unbound(const std::vector<BoundJob>& jobs) co
 
 void NodeTargets::SyncTarget(const BoundJob& job, const NodeTick& tick) {
   auto it = targets_.find(job.id);
-  // If a job returns, it receives a new boot of the node.
+  // If a job returns, it receives a new node boot.
   if (it != targets_.end() && it->second.left() && !job.deserted) {
     targets_.erase(it);
     it = targets_.end();
@@ -123,7 +123,7 @@ void NodeTargets::FindCgroups() {
   }
   for (auto& [id, target] : targets_) {
     if (target.is_node() || target.left()) continue;
-    // If two jobs share a group, neither job receives the group's values.
+    // If two jobs share a group, neither receives its values.
     const std::string path = users[found[id]] == 1 ? found[id] : "";
     if (!target.SetCgroup(path)) continue;
     target.streams().SetCgroup(path.empty() ? SeriesReaders()
@@ -191,8 +191,8 @@ void NodeTargets::End(const std::vector<EndedJob>& over, const NodeTick& tick) {
     if (it == targets_.end()) continue;
     NodeTarget& target = it->second;
     if (job.ended) sender_->cursors()->EndJob(job.id);
-    // The end of a job from a file follows the ends of the processes that are known by now. This
-    // source sends nothing more, so it may promise the current time.
+    // A job end from a file follows all process ends known so far. This source sends nothing more,
+    // so it may promise the current time.
     const int64_t at_ns = job.platform_end.has_value() ? time_.Now() : tick.time_ns;
     const bool tells = job.ended || job.platform_end.has_value();
     if (tells) target.AddEnd(job, at_ns);

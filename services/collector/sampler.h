@@ -1,4 +1,4 @@
-// Telemetry source of the node. It samples the node at regular intervals and publishes the rows for
+// Telemetry source of the node. It samples the node at regular intervals and publishes the rows to
 // each job on the node.
 #pragma once
 
@@ -30,12 +30,12 @@ struct SamplerOptions {
 };
 
 // Ticks are at absolute multiples of the interval in event time, regardless of how long a reading
-// takes. Missed multiples are counted and not repeated.
+// takes. Missed multiples are counted but not made up.
 //
-// If the wall clock is set forward by more than a second, the source ends and starts a new boot. A
-// clock that is set back is not followed, because rows with equal times could not be distinguished.
-// The node publishes the offset (pitwall_clock_offset_seconds). The sampler owns its thread. Start
-// and Stop must be called from the same thread.
+// If the wall clock is set forward by more than a second, the source ends and starts a new boot. If
+// the clock is set back, event time does not follow it, because rows with equal times could not be
+// distinguished. Instead, the node publishes the offset (pitwall_clock_offset_seconds). The sampler
+// owns its thread. Start and Stop must be called from the same thread.
 class Sampler {
  public:
   // `gpus`, `drop_folder`, and `capture_states` may be null. The caller owns all arguments.
@@ -70,7 +70,7 @@ class Sampler {
   std::atomic<bool> stopping_{false};
   std::thread thread_;
 
-  // The following members are used only by the sampler's thread.
+  // Used only by the sampler's thread.
   ClockWatch clock_watch_;
   int64_t next_poll_ns_ = 0;  // monotonic time of the next poll of the drop folder
   int64_t last_tick_ns_ = 0;

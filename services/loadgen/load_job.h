@@ -16,8 +16,8 @@ namespace pitwall::loadgen {
 
 class LoadJob {
  public:
-  // Receives each batch at the time at which its source creates the batch. `source` is an index
-  // below actors(). The frame data is valid only during the call.
+  // Receives each batch when its source creates it. `source` is an index below actors(). The frame
+  // data is valid only during the call.
   using Emit = std::function<void(int64_t at_ns, size_t source, const Batch& batch)>;
 
   // `faults` apply to the first attempt, and their times are relative to its start. The plan must
@@ -52,7 +52,7 @@ class LoadJob {
   struct Rank {
     std::unique_ptr<RankTelemetry> telemetry;
     std::unique_ptr<RankWalk> walk;
-    uint64_t attempt = 0;  // attempt that `telemetry` belongs to; 0: no attempt yet
+    uint64_t attempt = 0;  // attempt that `telemetry` belongs to; 0 if none yet
     bool lost = false;
   };
 

@@ -152,7 +152,7 @@ Status CompleteFaults(int64_t count, LoadPlan* plan) {
     if (plan->gpus > 0) kinds.push_back(FaultKind::kGpuDrop);
     if (plan->duration_ns >= 30 * 60 * kNanosPerSecond) kinds.push_back(FaultKind::kLeak);
     fault.kind = kinds[Mix(plan->seed, 0xfa, static_cast<uint64_t>(i)) % kinds.size()];
-    // The faults are distributed across the jobs, so that each job has at most one fault.
+    // The faults are distributed across the jobs, so that no job has more than one.
     fault.job = i * plan->jobs / std::max<int64_t>(count, 1);
     plan->faults.push_back(fault);
   }

@@ -1,4 +1,4 @@
-// Plan of a simulated load: its size, its faults, and the fractions of batches that are lost,
+// Plan for a simulated load: its size, its faults, and the fractions of batches that are lost,
 // delayed, or duplicated on the way to the log.
 #pragma once
 
@@ -42,8 +42,8 @@ struct Fault {
   int64_t restart_ns = -1;  // for death and gpu: delay until the next attempt; -1: no next attempt
 };
 
-// Faults of batches on the way to the log: fractions of the batches that each fault affects, in
-// [0, 1]. The seed of the plan and the batch determine the affected batches.
+// Faults in the delivery of batches to the log: the fraction of batches affected by each fault, in
+// [0, 1]. The plan's seed and the batch determine whether a batch is affected.
 struct DeliveryFaults {
   double late = 0;     // this and all later batches of the source are delayed by up to late_by_ns
   double dropped = 0;  // the batch never arrives
@@ -65,10 +65,10 @@ struct LoadPlan {
   int64_t start_ns = 0;
   int64_t duration_ns = 10 * 60 * kNanosPerSecond;
   int64_t step_ns = 400 * kNanosPerMilli;
-  int64_t steps = kNever;  // maximum number of steps per job
+  int64_t steps = kNever;  // maximum steps per job
   int64_t interval_ns = 500 * kNanosPerMilli;
   int64_t logged_metrics = 3;  // metrics besides the loss that a rank logs per step, up to 100
-  int64_t life_ns = kNever;    // mean lifetime of a job, after which another job replaces it
+  int64_t life_ns = kNever;    // mean lifetime of a job before another job replaces it
   int64_t node_memory_bytes = int64_t{1} << 40;
   std::string name = "load";
   std::vector<Fault> faults;
@@ -91,8 +91,7 @@ StatusOr<Fault> ParseFault(std::string_view text);
 // `count` faults of random kinds, each in a different job.
 Status CompleteFaults(int64_t count, LoadPlan* plan);
 
-// Issues that an injected fault must cause with pack:default, and issues that the fault may also
-// cause.
+// Issues that an injected fault must cause with pack:default, and issues that it may also cause.
 struct Expected {
   std::string rule;
   std::vector<std::pair<std::string, std::string>> labels;

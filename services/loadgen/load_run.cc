@@ -153,7 +153,7 @@ void LoadRun::Send(size_t slot, size_t actor, int64_t at_ns, const Batch& batch)
 Status LoadRun::DeliverUntil(int64_t at_ns) {
   while (!on_the_way_.empty() && on_the_way_.top().arrival_ns <= at_ns) {
     // std::priority_queue does not support moving its top element. The cast is safe because the
-    // queue makes no comparison between the move and pop().
+    // queue makes no comparisons between the move and pop().
     OnTheWay next = std::move(const_cast<OnTheWay&>(on_the_way_.top()));
     on_the_way_.pop();
     if (plan_.ticks) RETURN_IF_ERROR(Tick(next.arrival_ns));

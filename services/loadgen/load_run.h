@@ -1,4 +1,5 @@
-// Complete simulated load: starts and ends jobs, and delivers their batches to the log.
+// Runner for a complete simulated load. It starts and ends jobs and delivers their batches to the
+// log.
 #pragma once
 
 #include <atomic>
@@ -18,15 +19,15 @@
 
 namespace pitwall::loadgen {
 
-// Receives the pitwall.telemetry records in order of arrival.
+// Receives pitwall.telemetry records in order of arrival.
 class LoadSink {
  public:
   virtual ~LoadSink() = default;
   // `partition` is kByKey for all records except control records.
   virtual Status Deliver(int64_t arrival_ns, std::string_view key, std::string value,
                          int32_t partition) = 0;
-  // Guarantees that no later record has a time before `now_ns`. In a live load, this function
-  // blocks until that time.
+  // Promises that no later record has a time before `now_ns`. In a live load, this function blocks
+  // until that time.
   virtual Status Reach(int64_t now_ns) = 0;
   virtual int32_t partitions() const = 0;
 };

@@ -1,5 +1,5 @@
-// Reproducible noise. Each value depends only on the seed and the purpose of the value, so the
-// order of calls does not matter.
+// Reproducible noise. Each value depends only on the seed and its purpose, so the order of calls
+// does not matter.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Telemetry batches for one rank process, in the form that the node's collector would write.
+// Telemetry batches for one rank process, in the form that the node's collector would write them.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace pitwall::loadgen {
 
-// Fields common to all batches of one source.
+// Fields common to all batches from one source.
 struct SourceName {
   std::string job;
   std::string source;

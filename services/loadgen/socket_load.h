@@ -1,5 +1,5 @@
-// Simulated ranks that connect to a collector over its Unix socket like the Python client. This
-// kind of load has no nodes and runs in real time.
+// Simulated ranks that connect to a collector over its Unix socket, as the Python client does. This
+// load has no nodes and runs in real time.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Steps of one attempt of a job: the end times of each rank's phases, and whether the losses are
+// Steps in one attempt of a job: the end times of each rank's phases, and whether the losses are
 // NaN.
 #pragma once
 

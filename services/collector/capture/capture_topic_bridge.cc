@@ -85,7 +85,7 @@ bool CaptureTopicBridge::Flush() {
       record = outbox_.front();
     }
     if (const Status status = appender_->Append({record}); !status.ok()) {
-      // A record that is rejected permanently would block the records after it.
+      // A permanently rejected record would block the records after it.
       const bool refused = absl::IsInvalidArgument(status);
       PITWALL_LOG(kWarning, "capture", record.topic, ": ", ToStd(status.message()),
                   refused ? "; dropping the record" : "; retrying");
@@ -103,7 +103,7 @@ bool CaptureTopicBridge::Flush() {
 Status CaptureTopicBridge::Read() {
   if (reader_ == nullptr) {
     RETURN_IF_ERROR(log_->Partitions(kControlTopic).status());
-    // Reading starts at the beginning of the topic, because requests from before this start are
+    // Reading starts at the beginning of the topic, because requests made before this start are
     // still served unless they have expired.
     ASSIGN_OR_RETURN(reader_, log_->OpenReader({std::string(kControlTopic), 0}, kFromStart));
   }

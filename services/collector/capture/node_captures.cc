@@ -20,8 +20,7 @@ void Count(Counters::Number* number) { number->fetch_add(1, std::memory_order_re
 
 std::string Bounded(std::string_view text) { return SanitizeText(text.substr(0, kMaxCaptureText)); }
 
-// Converts a client's answer. The function enforces all limits again, because the client is a
-// separate program.
+// Converts a client's answer. Enforces all limits again, because the client is a separate program.
 CaptureLook LookOf(const pb::Captured& in, uint64_t* left_out) {
   CaptureLook look;
   look.python = true;
@@ -59,7 +58,7 @@ CaptureLook LookOf(const pb::Captured& in, uint64_t* left_out) {
   return look;
 }
 
-// Adds the kernel's state to the Python threads, and adds the threads that Python does not know.
+// Adds the kernel's state to the Python threads, and adds threads unknown to Python.
 void AddSystem(const CaptureLook& system, CaptureLook* look) {
   // Thread IDs from another PID namespace would identify different threads.
   const auto main_of = [](const CaptureLook& of) {

@@ -23,7 +23,7 @@ constexpr int64_t kUsualAskNs = 10 * kNanosPerSecond;
 }  // namespace
 
 // Accepts requests from the job's owner, root, and the collector's own user, as identified by the
-// kernel. Root and the collector's user can read all of the data in any case.
+// kernel. Root and the collector's user can read all of the data anyway.
 StatusOr<ClientSessions::Answer> ClientSessions::OnAskCapture(const Peer& peer,
                                                               const pb::AskCapture& ask) {
   if (captures_ == nullptr) return InvalidArgument("captures are disabled on this collector");

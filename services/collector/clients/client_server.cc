@@ -25,8 +25,8 @@ constexpr int kMaxLastTurns = 1000;  // turns after the process ended; further b
 constexpr int kHeldMs = 20;          // interval for checking held connections
 constexpr size_t kOtherFiles = 1024;
 
-// Returns how many of the requested connections fit the limit on open files. Raises the soft limit
-// if possible. Some files are reserved for the log.
+// Returns the number of requested connections that fit within the limit on open files. Raises the
+// soft limit if possible. Reserves some files for the log.
 size_t ClientsWithinFileLimit(size_t wanted) {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return wanted;
@@ -212,7 +212,7 @@ bool ClientServer::Messages(Connections::iterator it) {
     }
     connection.hello_received = true;
     connection.last_message_ns = clock_.MonotonicNs();
-    // The reply fits into any socket buffer, so a failed send means that the client does not read.
+    // The reply fits into any socket buffer, so a failed send means that the client is not reading.
     if (!answer->bytes.empty() && !SendFramed(connection.fd, answer->bytes)) {
       open = false;
       break;
@@ -236,8 +236,8 @@ void ClientServer::SendNews() {
   for (const auto& [client, bytes] : sessions_->News()) {
     const auto it = connections_.find(client);
     if (it == connections_.end()) continue;
-    // The message fits into any socket buffer unless the client does not read. The connection of
-    // such a client is closed, and the client has to reconnect.
+    // The message fits into any socket buffer unless the client is not reading. Such a client is
+    // disconnected and has to reconnect.
     if (!SendFramed(it->second.fd, bytes)) Close(it, OkStatus());
   }
 }
@@ -260,7 +260,7 @@ void ClientServer::Close(Connections::iterator it, const Status& refused) {
 void ClientServer::Patrol() {
   patrolled_at_ns_ = clock_.MonotonicNs();
   for (const uint64_t client : sessions_->Departed()) {
-    // Data that was sent before the process ended is read first. Child processes may still hold the
+    // Data sent before the process ended is read first. Child processes may still hold the
     // connection open.
     for (int turn = 0; turn < kMaxLastTurns; ++turn) {
       const auto it = connections_.find(client);

@@ -55,7 +55,7 @@ StatusOr<ClientSessions::Answer> ClientSessions::Handle(uint64_t client, const P
     counters_->client_messages.fetch_add(1, std::memory_order_release);
   };
   RETURN_IF_ERROR(CheckParts(*pb::ClientMessage::descriptor(), bytes, kMaxClientParts));
-  // The arena limits memory use to the lifetime of the message. Most messages fit into block_;
+  // The arena limits memory usage to the message's lifetime. Most messages fit into block_; any
   // additional memory is freed on return.
   google::protobuf::Arena arena(block_.data(), block_.size());
   auto& message = *google::protobuf::Arena::CreateMessage<pb::ClientMessage>(&arena);
@@ -96,8 +96,8 @@ StatusOr<ClientSessions::Answer> ClientSessions::Handle(uint64_t client, const P
                                    Quote(reason.substr(0, 100)), ")"));
       }
       OnGoodbye(client, message.goodbye());
-      // A client that resends updates closes the connection itself after it is notified that all
-      // updates are durable.
+      // A client that resends updates closes the connection itself once it is notified that all of
+      // its updates are durable.
       return Answer{"", !notices_.Expects(client)};
     }
     case pb::ClientMessage::BODY_NOT_SET:
@@ -118,7 +118,7 @@ std::unique_ptr<RankSource> ClientSessions::TakeBack(const SourceBoot& boot,
     bindings_->Release(leaving->client, std::nullopt, clock_.MonotonicNs());
     return std::move(leaving->source);
   }
-  // The client may have reconnected before its old connection was found to be lost.
+  // The client may have reconnected before the loss of its old connection was detected.
   for (auto& [client, source] : sources_) {
     if (source == nullptr || !same(*source)) continue;
     bindings_->Release(client, std::nullopt, clock_.MonotonicNs());

@@ -1,4 +1,4 @@
-// Ranks that the previous collector process knew.
+// Ranks known to the previous collector process.
 #include <set>
 #include <utility>
 
@@ -13,7 +13,7 @@ namespace {
 // (time-model.md 4.5).
 constexpr int64_t kEndsAgainWithinNs = 1800 * kNanosPerSecond;
 
-// Returns true if both values are known and differ. A value that could not be read proves nothing.
+// Returns true if both values are known and differ. An unreadable value proves nothing.
 bool Differs(const std::string& then, const std::string& now) {
   return !then.empty() && !now.empty() && then != now;
 }

@@ -1,5 +1,5 @@
-// Per-owner limits on the collector's socket thread, for the memory of incomplete messages and for
-// the rate.
+// Per-owner limits on the collector's socket thread: the memory for incomplete messages, and the
+// rate.
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
 #include "services/collector/clients/client_server.h"
@@ -51,8 +51,8 @@ bool ClientServer::CheckBuffered(Connections::iterator it) {
     return false;
   }
   if (!usage_.ExceedsTotal()) return true;
-  // The total limit is exceeded, so the server closes the largest connection of the owner with the
-  // most buffered bytes.
+  // The total limit is exceeded, so the server closes the largest connection belonging to the owner
+  // with the most buffered bytes.
   const std::string& owner = usage_.Largest();
   auto largest = connections_.end();
   for (auto other = connections_.begin(); other != connections_.end(); ++other) {

@@ -8,7 +8,7 @@
 namespace pitwall::collector {
 
 void OwnerRateLimiter::Fill(Bucket* bucket, int64_t now_ns) const {
-  // One second suffices to fill any bucket that is not negative. A single read limits how far a
+  // One second is enough to fill any nonnegative bucket. The size of a single read limits how far a
   // bucket can fall below zero.
   const int64_t passed_us = std::max<int64_t>(now_ns - bucket->filled_ns, 0) / 1000;
   if (passed_us == 0) return;

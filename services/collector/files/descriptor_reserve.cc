@@ -5,7 +5,7 @@
 
 namespace pitwall::collector {
 namespace {
-constexpr size_t kSpares = 4;  // a few threads read at the same time, one file each
+constexpr size_t kSpares = 4;  // a few threads may read at the same time, one file each
 }  // namespace
 
 DescriptorReserve& DescriptorReserve::OfProcess() {

@@ -190,8 +190,8 @@ class GpuReader final : public SeriesReader {
     }
   }
   // Rules can only detect an increase of these counters, because the node has no
-  // gpu_xid_watch_state for them. A new code therefore starts at 0. Codes from before the start of
-  // the job keep their count, so that they are not attributed to the job.
+  // gpu_xid_watch_state for them. A new code therefore starts at 0. Codes seen before the job's
+  // start keep their count, so that they are not attributed to the job.
   bool ReadUnattributed() {
     std::map<std::string, uint64_t> now = monitor_->UnattributedXids();
     bool changed = false;

@@ -9,7 +9,7 @@ namespace pitwall::collector {
 namespace {
 
 constexpr int64_t kSlowNs = 5 * kNanosPerSecond;
-constexpr uint32_t kTurns = 8;  // slow readings of different GPUs are taken at different times
+constexpr uint32_t kTurns = 8;  // slow readings from different GPUs are taken at different times
 constexpr double kMaxNvlinks = 64;
 
 struct RowInfo {
@@ -109,14 +109,14 @@ constexpr RowInfo kTable[] = {
     {kCounter, "gpu_nvlink_errors_total", "type", "recovery"},
 };
 
-// A field of the GPU and the row that receives its value.
+// A GPU field and the row that receives its value.
 struct FieldRow {
   Nvml::FieldId id;
   size_t row;
 };
 
-// Returns true if the reading is permanently unavailable. Either the library reports that it is not
-// supported, or an old driver does not know the request although it knows the GPU.
+// Returns true if the reading is permanently unavailable. Either the library reports that it is
+// unsupported, or an old driver recognizes the GPU but not the request.
 bool IsAbsent(const Status& status, bool ever_there) {
   return absl::IsUnimplemented(status) || (absl::IsInvalidArgument(status) && !ever_there);
 }

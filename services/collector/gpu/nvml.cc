@@ -11,7 +11,7 @@
 namespace pitwall::collector {
 namespace {
 
-// Return codes of NVML.
+// NVML return codes.
 constexpr int kInvalidArgument = 2;
 constexpr int kNotSupported = 3;
 constexpr int kInsufficientSize = 7;
@@ -81,8 +81,8 @@ struct GpmMetric {
   double value;
   const char* texts[3];
 };
-// The library supports more than a hundred metrics, and more with each version. It reads only
-// `count` of them but requires memory for all of them.
+// The library supports more than 100 metrics, and each version adds more. It reads only `count` of
+// them but requires memory for all of them.
 struct GpmMetrics {
   unsigned version;
   unsigned count;
@@ -181,7 +181,7 @@ StatusOr<std::unique_ptr<Nvml>> Nvml::Open(const std::string& library) {
   }
   Functions& f = *nvml->functions_;
   const char* missing = nullptr;
-  // Resolves the first available symbol of `names`, which start with the newest version.
+  // Resolves the first available symbol in `names`, ordered from newest to oldest version.
   auto find = [&](auto& function, auto... names) {
     for (const char* name : {names...}) {
       function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(
@@ -205,7 +205,7 @@ StatusOr<std::unique_ptr<Nvml>> Nvml::Open(const std::string& library) {
   if (missing != nullptr) return NotFound(Cat(library, ": symbol ", missing, " is missing"));
   find(f.uuid, "nvmlDeviceGetUUID");
   find(f.name, "nvmlDeviceGetName");
-  // All versions behave in the same way if only the count is requested.
+  // All versions behave the same if only the count is requested.
   find(f.processes, "nvmlDeviceGetComputeRunningProcesses_v3",
        "nvmlDeviceGetComputeRunningProcesses_v2", "nvmlDeviceGetComputeRunningProcesses");
   find(f.clock, "nvmlDeviceGetClockInfo");

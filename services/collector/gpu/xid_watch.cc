@@ -11,7 +11,7 @@ namespace {
 constexpr unsigned kWaitMs = 200;  // maximum delay of Stop
 constexpr int64_t kRetryNs = kNanosPerSecond;
 constexpr int64_t kRegisterAgainNs = 60 * kNanosPerSecond;
-// Maximum time without a response to a wait of kWaitMs. After that, the driver counts as
+// Maximum time without a response to a wait of kWaitMs. After this time, the driver counts as
 // unresponsive.
 constexpr int64_t kOldestAnswerNs = 5 * kNanosPerSecond;
 
@@ -49,7 +49,7 @@ void XidWatch::Loop() {
       for (Gpu& gpu : gpus_) gpu.watched = false;
     }
     if (over == Over::kNeverPossible || stopping_) return;
-    // After a failure, a new event set is created immediately, because the next XID error often
+    // After a failure, a new event set is created immediately, because another XID error often
     // follows soon.
     if (over == Over::kNoneRegistered) {
       wakeup_->Wait(kRegisterAgainNs);

@@ -118,7 +118,7 @@ StatusOr<JobRegistry::DroppedJob> JobFileDirectory::Parse(std::string_view text)
 
 namespace {
 
-// Returns true for a temporary error of this machine that is not caused by the file.
+// Returns true for a temporary error that is caused by this machine, not by the file.
 bool MayPass(const Status& status) {
   return absl::IsResourceExhausted(status) || absl::IsUnavailable(status) ||
          absl::IsInternal(status) || absl::IsUnknown(status);
@@ -153,8 +153,7 @@ bool JobFileDirectory::Changed() const {
 }
 
 std::vector<JobRegistry::DroppedJob> JobFileDirectory::Poll() {
-  // The time is taken before reading, so that a file that is added during the read counts as a
-  // change.
+  // The time is taken before reading, so that a file added during the read counts as a change.
   if (struct stat now{}; stat(dir_.c_str(), &now) == 0) polled_ = now.st_mtim;
   std::vector<std::string> names;
   const Status trusted = CheckOwnDirectory(dir_);

@@ -65,7 +65,7 @@ void JobRegistry::Declare(Job& job, const JobDeclaration& option) {
   job.view.owner_declared = true;
   job.members = option.members;
   for (auto it = job.clients.begin(); it != job.clients.end();) {
-    // If the owner changes, even clients that belong to the new owner must register again.
+    // If the owner changes, even the new owner's clients must register again.
     if (!displaces && MayJoin(job, it->second.owner)) {
       ++it;
       continue;
@@ -132,8 +132,8 @@ bool JobRegistry::RunsElsewhere(const Job& job, const JobClaim& claim) {
   return std::any_of(job.clients.begin(), job.clients.end(), [&claim](const auto& entry) {
     const JobClient& client = entry.second;
     if (client.rank != claim.rank) return false;
-    // If the PIDs are unknown because of another PID namespace, boot IDs are compared. A new boot
-    // of the same process has closed its old connection before.
+    // If the PIDs are unknown because of a different PID namespace, boot IDs are compared. A
+    // process closes its old connection before it starts a new boot.
     return client.pid > 0 && claim.pid > 0 ? client.pid != claim.pid
                                            : client.boot_id != claim.boot_id;
   });

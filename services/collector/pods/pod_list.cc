@@ -53,8 +53,8 @@ void ReadContainer(const JsonReader& in, std::vector<ContainerState>* out) {
   if (before && before->id != id) out->push_back(*std::move(before));
 }
 
-// Reads only controllers of kinds that an executor can stop by name. With other kinds, ranks keep
-// their process references.
+// Reads only controller kinds that an executor can stop by name. For other kinds, ranks keep their
+// process references.
 void ReadController(const JsonReader& metadata, PodState* pod) {
   metadata.ForEachObject("ownerReferences", [&](const JsonReader& owner) {
     if (!owner.Bool("controller")) return;  // at most one of the owners is the controller

@@ -17,7 +17,7 @@ namespace pitwall::collector {
 // End of a container's run.
 struct ContainerEnd {
   int32_t exit_code = 0;  // 128 + n if signal n ended it
-  int32_t signal = 0;     // 0 if unknown, which is the case with most runtimes
+  int32_t signal = 0;     // 0 if unknown, as with most runtimes
   std::string reason;     // Completed, Error, OOMKilled, …
   int64_t finished_at_ns = 0;
 };
@@ -36,23 +36,23 @@ struct PodState {
   std::string disruption;          // reason in its DisruptionTarget condition
   int64_t delete_asked_at_ns = 0;  // time of the delete request; 0 if there was none
   std::vector<ContainerState> containers;
-  // The Job or PyTorchJob that controls the pod. Empty if there is no controller or it is of
+  // The Job or PyTorchJob that controls the pod. Empty if the pod has no controller or one of
   // another kind.
   JobReference controller;
 };
 
-// Parses a PodList. Returns InvalidArgument, with the position, if the text is not a PodList or is
+// Parses a PodList. Returns InvalidArgument, with the position, if the input is not a PodList or is
 // longer than `max_bytes`. Skips pods without a uid. A restarted container appears twice, as its
 // current and its previous instance.
 StatusOr<std::vector<PodState>> ParsePodList(std::string_view json, size_t max_bytes);
 
-// Converts the end of a container to the end of its ranks. The end is intentional if the pod was
-// deleted before that end, was preempted by the scheduler, or exceeded its deadline. An eviction by
-// the kubelet is not intentional, because a resource shortage causes it.
+// Converts a container's end to the end of its ranks. The end is intentional if the pod was deleted
+// before it, was preempted by the scheduler, or exceeded its deadline. An eviction by the kubelet
+// is not intentional, because a resource shortage causes it.
 PlatformEnd EndOf(const PodState& pod, const ContainerEnd& container);
 
-// Returns the container of a process from the text of its /proc/<pid>/cgroup, or "" if the process
-// is not in a container. Only groups that the kubelet created count (services/model/owner.h).
+// Returns a process's container from the text of its /proc/<pid>/cgroup, or "" if the process is
+// not in a container. Only groups created by the kubelet count (services/model/owner.h).
 std::string ContainerOfCgroup(std::string_view text);
 
 }  // namespace pitwall::collector

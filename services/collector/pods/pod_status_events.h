@@ -1,4 +1,4 @@
-// Job events derived from the status of the pods that run the job's ranks.
+// Job events derived from the status of the pods that run a job's ranks.
 #pragma once
 
 #include <map>
@@ -14,7 +14,7 @@
 
 namespace pitwall::collector {
 
-// A separate source, pods@<node>, that sends no promise. Watermarks do not wait for this source,
+// A separate source, pods@<node>, that sends no promises. Watermarks therefore do not wait for it,
 // and it can publish events after the node and the ranks have left the job. Not thread-safe. The
 // caller owns the JobRegistry and the publisher.
 class PodStatusEvents {

@@ -84,8 +84,8 @@ void PodWatch::TakeUp(int64_t now_ns) {
     arrived.swap(arrived_);
   }
   for (const auto& [rank, groups] : arrived) Know(rank, groups);
-  // This is checked after arrivals are processed, because an arrived rank that is not in the list
-  // has already left.
+  // Must follow the processing of arrivals, because an arrived rank that is not in the list has
+  // already left.
   const std::vector<Rank> here = here_();
   std::set<std::tuple<std::string, int64_t, int64_t>> present;
   for (const Rank& rank : here) {

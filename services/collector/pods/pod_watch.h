@@ -1,4 +1,4 @@
-// Watch over the pods of this node's ranks. It finds the exit status of their containers and the
+// Watch over the pods of this node's ranks. It looks up the exit status of their containers and the
 // owners of the pods.
 #pragma once
 
@@ -30,7 +30,7 @@ struct PodWatchOptions {
   // nodes/proxy).
   std::string url;
   std::string token_file;  // read for each request, because the kubelet rotates it; may be empty
-  // If true, reports the object that owns a pod for jobs whose reference is not an object.
+  // If true, reports the pod's owner for jobs whose reference is not an object.
   bool owners = false;
   std::string root = "/";                    // parent of /proc
   int64_t timeout_ns = 5 * kNanosPerSecond;  // timeout per request
@@ -56,8 +56,8 @@ struct KnownPodRank {
 
 // Sends requests only after a rank has ended, and once for each pod whose owner is needed. After
 // the end of a rank, the first request is sent immediately, followed by one request per second
-// until the container's end is known, for at most kAwaitNs. After failures, the pauses double up to
-// kLastPauseNs. Owns its thread. Start and Stop must be called from the same thread.
+// until the container's end is known, for at most kAwaitNs. After each failure, the pause doubles,
+// up to kLastPauseNs. Owns its thread. Start and Stop must be called from the same thread.
 class PodWatch {
  public:
   static constexpr int64_t kLookNs = 500'000'000;
@@ -69,8 +69,8 @@ class PodWatch {
   using Rank = PodRank;
   // Returns the ranks on this node.
   using Here = std::function<std::vector<Rank>()>;
-  // Publishes the end of a rank for its job. With nullopt, announces that the end will follow.
-  // Called on the watch's thread.
+  // Publishes a rank's end to its job. With nullopt, announces that the end will follow. Called on
+  // the watch's thread.
   using Report = std::function<void(const Rank&, const std::optional<PlatformEnd>&)>;
 
   // Reports the object that owns the rank's pod. Called on the watch's thread.

@@ -51,8 +51,8 @@ JobReference ProcessReference(const std::string& root, std::string_view node, co
   ProcFile status(Cat(directory, "/status"));
   const std::optional<uint64_t> start = StartTicks(&stat);
   const std::optional<uint64_t> user = EffectiveUser(&status);
-  // The open `stat` file belongs to one process. If it can be read again, `status` belonged to the
-  // same process.
+  // The open `stat` file belongs to one process. If it can be reread, `status` belonged to the same
+  // process.
   if (!start || !user || static_cast<int64_t>(*user) != peer.uid || StartTicks(&stat) != start)
     return {};
   JobReference reference;

@@ -1,5 +1,4 @@
-// Process at the other end of a connection, and the reference with which actions identify a
-// process.
+// Process at the other end of a connection, and the reference that actions use to identify it.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +16,13 @@ struct Peer {
   std::string pod;   // uid of the process's Kubernetes pod; "" outside of Kubernetes
 };
 
-// Returns the pod of a process according to its control group. Returns "" if the process is not in
-// a pod or has exited.
+// Returns a process's pod according to its control group. Returns "" if the process is not in a pod
+// or has exited.
 std::string PodOf(const std::string& root, int64_t pid);
 
 // Returns a reference to exactly the peer's process. The start time in the reference distinguishes
 // the process from later processes with the same PID. Returns an empty reference if the kernel
-// cannot confirm the process, because the process is unknown, has exited, or its PID now belongs to
+// cannot confirm the process because it is unknown, it has exited, or its PID now belongs to
 // another user's process.
 JobReference ProcessReference(const std::string& root, std::string_view node, const Peer& peer);
 

@@ -8,8 +8,8 @@
 namespace pitwall::collector {
 namespace {
 
-// Copy of the struct in <linux/pidfd.h> of Linux 6.15, because older headers lack it. The kernel
-// accepts any size that is at least the size of this first version.
+// Copy of the struct in <linux/pidfd.h> from Linux 6.15, because older headers lack it. The kernel
+// accepts any size of at least this first version's.
 struct PidfdInfo {
   uint64_t mask = 0;
   uint64_t cgroup_id = 0;

@@ -7,8 +7,8 @@
 
 namespace pitwall::collector {
 
-// Holds a file descriptor that refers to the process even if its PID is reused. Does not require
-// any permission for the process. Thread-safe.
+// Holds a file descriptor that refers to the process even if its PID is reused. Requires no
+// permissions on the process. Thread-safe.
 class ProcessExit {
  public:
   // Opens the process. Returns nullptr if the process does not exist, no descriptor is free, or
@@ -19,10 +19,10 @@ class ProcessExit {
   ProcessExit(const ProcessExit&) = delete;
   ProcessExit& operator=(const ProcessExit&) = delete;
 
-  // Returns true if all threads of the process have ended. Does not open another descriptor.
+  // Returns true if all threads of the process have ended. Opens no additional descriptor.
   bool Ended() const;
-  // Returns the wait(2) status once the parent has reaped the process. Returns nullopt before that
-  // and on older kernels.
+  // Returns the wait(2) status once the parent has reaped the process. Before that, and on older
+  // kernels, returns nullopt.
   std::optional<int> Status() const;
 
  private:

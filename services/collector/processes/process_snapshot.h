@@ -1,5 +1,5 @@
-// State of a process as the system shows it. Used for a process that is stopped or whose
-// interpreter is blocked by native code.
+// State of a process as seen by the system. Used if the process is stopped or its interpreter is
+// blocked by native code.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,8 @@
 
 namespace pitwall::collector {
 
-// Returns the threads with their state, wait channel, system call, and kernel stack, as far as the
-// kernel permits this process to read them. Returns nullopt if the process is unknown or has
-// exited.
+// Returns the threads and, where the kernel permits this process to read them, their state, wait
+// channel, system call, and kernel stack. Returns nullopt if the process is unknown or has exited.
 std::optional<CaptureLook> InspectProcess(const std::string& root, const ProcessKey& process);
 
 }  // namespace pitwall::collector

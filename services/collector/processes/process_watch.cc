@@ -58,7 +58,7 @@ StatusOr<Stat> ReadStat(const std::string& root, int64_t pid) {
   return stat;
 }
 
-// Returns true if the parent of the process has not reaped the process yet. If the main thread
+// Returns true if the process is a zombie that its parent has not reaped yet. If the main thread
 // ended before the other threads, the state is the same, but the thread count is higher.
 bool HasEnded(const Stat& stat) {
   return (stat.state == 'Z' || stat.state == 'X') && stat.threads <= 1;
@@ -147,7 +147,7 @@ std::optional<ProcessEnd> ProcessWatch::EndOf(const WatchedProcess& process) {
   if (unknown && (process.exit == nullptr || !process.exit->Ended())) return std::nullopt;
   ProcessEnd end;
   std::optional<int> status;
-  // If reading is not permitted, the status and the image are shown as 0.
+  // Without read permission, the status and the image are shown as 0.
   if (there && (stat->exit_status != 0 || process.image.known())) {
     status = static_cast<int>(stat->exit_status);
   } else if (process.exit != nullptr) {

@@ -22,7 +22,7 @@ struct ProcessKey {
   friend bool operator==(const ProcessKey&, const ProcessKey&) = default;
 };
 
-// Memory layout of the program that a process runs, which exec changes. All fields are zero if the
+// Memory layout of the program that a process runs. It changes on exec. All fields are zero if the
 // kernel does not permit this process to read the layout.
 struct ProcessImage {
   uint64_t start_code = 0;
@@ -42,9 +42,9 @@ struct WatchedProcess {
 };
 
 // End of a process or of its program (exec counts as exit code 0). If there is neither a signal nor
-// a code, only the fact that the process ended is known. Since Linux 6.15, the kernel keeps the
-// status for processes that opened a pidfd in time. On older kernels, only the parent and readers
-// of the unreaped zombie can get the status.
+// a code, the cause of the end is unknown. Since Linux 6.15, the kernel keeps the status for
+// processes that opened a pidfd in time. On older kernels, only the parent and readers of the
+// unreaped zombie can get the status.
 struct ProcessEnd {
   std::optional<int32_t> signal;
   std::optional<int32_t> exit_code;
@@ -56,11 +56,9 @@ class ProcessWatch {
  public:
   explicit ProcessWatch(std::string root) : root_(std::move(root)) {}
 
-  // Starts watching the peer in its current state. The PID in the result is 0 if /proc does not
-  // show the peer.
+  // Starts watching the peer. The PID in the result is 0 if /proc does not show the peer.
   WatchedProcess Begin(const Peer& peer);
-  // Continues the watch of a process that a previous collector watched, if the process is still
-  // running.
+  // Resumes watching a process that a previous collector watched, if it is still running.
   void Follow(WatchedProcess* process) const;
   // Returns false only if the process has certainly ended. Returns true if the state of the process
   // cannot be read.
@@ -69,8 +67,9 @@ class ProcessWatch {
   std::optional<ProcessKey> ParentOf(int64_t pid) const;
   // Returns the end, or nullopt while the process is running or its state cannot be read.
   std::optional<ProcessEnd> EndOf(const WatchedProcess& process);
-  // Updates the out-of-memory kill counts of these processes and forgets all others. A kill that a
-  // process has survived killed another process in its cgroup, for example a data loader's worker.
+  // Updates the out-of-memory kill counts for these processes and forgets all others. If a process
+  // survives a kill, the victim was another process in its cgroup, for example a data loader
+  // worker.
   void ReadOomCounts(const std::vector<const WatchedProcess*>& watched);
 
  private:
@@ -78,8 +77,8 @@ class ProcessWatch {
   bool IsBeingKilled(int64_t pid) const;
 
   const std::string root_;
-  // Number of kills that each process has survived, by PID and start. If the count of a process
-  // cannot be read, its death is not attributed to the out-of-memory killer.
+  // Number of kills that each process has survived, by PID and start time. If the count of a
+  // process cannot be read, its death is not attributed to the out-of-memory killer.
   std::map<std::pair<int64_t, uint64_t>, uint64_t> survived_;
 };
 

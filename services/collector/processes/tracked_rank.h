@@ -1,4 +1,4 @@
-// State of a rank that a restarted collector needs in order to report the rank's end.
+// Rank state that a restarted collector needs to report the rank's end.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace pitwall::collector {
 
-// Scope in which PIDs identify processes. It is one boot of one machine and one PID namespace.
+// Scope in which a PID identifies a process: one boot of one machine and one PID namespace.
 struct ProcessHome {
   std::string boot;           // boot ID of the kernel; "" if unknown
   std::string pid_namespace;  // target of /proc/self/ns/pid; "" if unknown
@@ -26,7 +26,7 @@ struct TrackedRank {
   bool resends = false;
   ProcessHome home;
   WatchedProcess process;
-  std::optional<std::string> goodbye;  // reason, set once the rank has ended orderly or failed
+  std::optional<std::string> goodbye;  // set once the rank has exited cleanly or failed
 };
 std::string EncodeKnownRank(const TrackedRank& rank);
 // Decodes a rank. Returns nullopt if the bytes are damaged or have an unknown format.

@@ -12,12 +12,12 @@
 
 namespace pitwall::collector {
 
-// Approximate maximum size of a record. A record may be larger if a single part is larger. Logs
+// Approximate maximum size of a record. A record exceeds it if a single part is larger. Logs
 // typically reject records above 1 MB.
 inline constexpr size_t kRecordBytes = 512u * 1024;
 
-// Splits a batch between its frames and spans into pieces of about `limit` bytes. Only the last
-// piece has the promise, step promises, events, and goodbye. The other pieces have the promise
+// Splits a batch at frame and span boundaries into pieces of about `limit` bytes. Only the last
+// piece has the promise, step promises, events, and goodbye; the other pieces have the promise
 // `promise_before`. Schemas are in the first piece.
 std::vector<Batch> SplitBatch(Batch batch, int64_t promise_before, size_t limit);
 

@@ -1,4 +1,4 @@
-// Position up to which the updates of each client are durable, in the log or in the spool.
+// Position up to which each client's updates are durable, in the log or in the spool.
 #pragma once
 
 #include <cstddef>
@@ -19,11 +19,11 @@ namespace pitwall::collector {
 // Cursor of one boot of one rank. `received` and `written` are sequence numbers of its updates.
 struct ClientCursor {
   std::string job, source, boot_id;
-  uint64_t received = 0;   // last update of which any data is durable
-  uint64_t written = 0;    // all updates up to this one are completely durable; at most `received`
+  uint64_t received = 0;   // last update with any durable data
+  uint64_t written = 0;    // all updates up to this one are fully durable; at most `received`
   uint64_t batch = 0;      // sequence of the last batch
   int64_t promise_ns = 0;  // promise of that batch
-  // The rank (tracked_rank.h), which is set once its hello was received. "" means that the rank has
+  // The rank (tracked_rank.h), set once its hello has been received. "" means that the rank has
   // nothing left to report. In a note, nullopt leaves the known rank unchanged.
   std::optional<std::string> rank;
   friend bool operator==(const ClientCursor&, const ClientCursor&) = default;
@@ -33,8 +33,8 @@ struct ClientCursor {
 std::string EncodeCursor(const ClientCursor& cursor);
 std::optional<ClientCursor> DecodeCursor(std::string_view note);
 
-// The newest cursor of each client, for at most `most` clients. Above this limit, the cursors that
-// have not advanced for the longest time are evicted. Thread-safe.
+// Newest cursor of each client, for at most `most` clients. Above this limit, the cursors that have
+// not advanced for the longest time are evicted. Thread-safe.
 class ClientCursors {
  public:
   explicit ClientCursors(size_t most = 4096) : most_(most) {}
@@ -48,8 +48,7 @@ class ClientCursors {
   void EndOthers(const std::string& job, const std::string& source, const std::string& boot_id);
   // Clears the ranks of a job that has ended on this node.
   void EndJob(const std::string& job);
-  // Returns the ranks whose end has not been reported yet, in the order in which they last
-  // advanced.
+  // Returns the ranks whose end has not been reported yet, least recently advanced first.
   std::vector<ClientCursor> Ranks() const;
   // Returns a number that increases with each Advance that changes a cursor.
   uint64_t version() const;
@@ -66,7 +65,7 @@ class ClientCursors {
   using Key = std::tuple<std::string, std::string, std::string>;
   struct Entry {
     ClientCursor cursor;
-    uint64_t moved = 0;  // version at the last change
+    uint64_t moved = 0;  // version as of the last change
   };
   bool Put(ClientCursor cursor) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

@@ -1,4 +1,4 @@
-// Spools of the publisher's lanes, if the publisher has any.
+// Spools for the publisher's lanes, if enabled.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@
 
 namespace pitwall::collector {
 
-// Access to the spools that logs the first of successive failures of the disk. Without Open, all
-// spools are empty, and only the functions that state it may be called. Not thread-safe.
+// Access to the spools, logging only the first of successive disk failures. Until Open is called,
+// all spools are empty, and only functions marked as such may be called. Not thread-safe.
 class LaneSpools {
  public:
   // Opens the spools in a directory. The caller owns the counters and the cursors.
@@ -25,17 +25,17 @@ class LaneSpools {
   bool open() const { return spools_ != nullptr; }
   // Returns whether the last write failed. May be called without Open.
   bool failed() const { return failed_; }
-  // Ends the successive failures, so that the next failure is logged.
+  // Ends a run of failures, so that the next failure is logged.
   void ClearFailure() { failed_ = false; }
 
   // Returns the lanes that have a spool, in ascending order.
   std::vector<uint64_t> Lanes() const { return spools_->Lanes(); }
   // Returns whether the lane has no spooled records. May be called without Open.
   bool Empty(uint64_t lane);
-  // Appends records and sets `*end` to the position after them. Returns false if the disk fails.
+  // Appends records and sets `*end` to the position after them. Returns false on a disk failure.
   bool Append(uint64_t lane, const std::vector<PendingRecord>& records, Spool::Position* end);
   // Reads the next records of a lane that has a spool (see Spool::Read). Skips damaged records.
-  // Returns false if the disk fails.
+  // Returns false on a disk failure.
   bool Read(uint64_t lane, size_t max_records, size_t max_bytes, std::vector<PendingRecord>* out,
             Spool::Position* end);
   // Marks all records of the lane before `position` as published.

@@ -15,8 +15,8 @@ namespace pitwall::collector {
 // Announces the node as a source of a job before any local source sends a promise for that job.
 // Watermarks then wait for the node and cannot pass the node's first row (time-model.md 1.3). The
 // socket thread announces the node when a client sends its hello. The sampler announces the node
-// when it starts sampling a job to which the node is not announced yet, and sends all later
-// batches. Thread-safe.
+// when it starts sampling a job that has no announcement yet, and sends all later batches.
+// Thread-safe.
 class NodeAnnouncer {
  public:
   // `new_boot_id` is called once by the constructor and once per NewBoot. The caller owns the
@@ -24,7 +24,7 @@ class NodeAnnouncer {
   NodeAnnouncer(std::string node, int64_t join_slack_ns, std::function<std::string()> new_boot_id,
                 Publisher* publisher);
 
-  // The node as a source that was announced to one job.
+  // The node as a source announced to one job.
   struct Source {
     std::string boot_id;
     int64_t start_ns = 0;
@@ -36,7 +36,7 @@ class NodeAnnouncer {
   // Forgets a job after the node has sent its goodbye. The next announcement uses a new boot ID.
   void Forget(const std::string& job);
 
-  // Starts a sampler tick. Rows of jobs announced from now on are not older than this tick.
+  // Starts a sampler tick. Jobs announced after this call get no rows older than this tick.
   void Begin(int64_t tick_ns, int64_t interval_ns);
   void NewBoot();  // forgets all jobs
 

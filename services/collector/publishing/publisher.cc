@@ -64,7 +64,7 @@ void Publisher::WakeOne() {
     worker.wakeup->Wake();
     return;
   }
-  // All workers are busy. A worker is added if one of them is stuck and a lane is due.
+  // All workers are busy. Another worker is added if one is stuck and a lane is due.
   if (stopping_ || !lanes_.NeedsThread()) return;
   for (auto it = workers_.begin(); it != workers_.end();) {
     if (it->ended) {

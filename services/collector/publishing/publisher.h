@@ -19,15 +19,16 @@
 namespace pitwall::collector {
 
 // Publishes the records of each job in a separate lane, in the order of Offer. A partition that
-// cannot be written therefore delays only its own jobs. (A job belongs to one partition; the order
-// of records of different jobs does not matter.)
+// cannot be written therefore delays only its own jobs. (A job belongs to one partition, and order
+// does not matter between jobs.)
 //
-// With a spool, every record is on disk before it is appended to the log. A lane publishes its
-// records in flight first, then its spool, and then its queue. Records within the size limits are
+// With a spool, every record is on disk before it is appended to the log. A lane first publishes
+// its records in flight, then its spool, and then its queue. Records within the size limits are
 // therefore never lost, even if the process is killed. Without a spool, or while its disk fails, a
 // full queue drops the oldest records of the largest lane. If the log permanently rejects a record,
-// the record is dropped, counted, and reported by Health. (In this case, an Append of only this
-// record returns InvalidArgument, because the record is malformed or too large for the broker.)
+// the record is dropped, counted, and reported by Health. (A rejection is permanent if an Append of
+// only this record returns InvalidArgument, because the record is malformed or too large for the
+// broker.)
 //
 // One thread serves all lanes while appends are fast. Another thread starts when a lane has waited
 // kStuckNs for slow appends of other lanes.
@@ -40,8 +41,8 @@ class Publisher {
 
   // Opens the spool and starts publishing.
   Status Start();
-  // Enqueues a record without waiting for the log. Thread-safe. `note` is an encoded ClientCursor,
-  // which is applied to the cursors once the record is durable. It may be empty.
+  // Enqueues a record without waiting for the log. Thread-safe. `note` is an encoded ClientCursor
+  // that is applied to the cursors once the record is durable. It may be empty.
   void Offer(std::string key, std::string value, std::string note = "");
   // Publishes the queues and waits for appends in flight. Lanes with a failing log or a non-empty
   // spool move their queues to the spool instead. Idempotent.
@@ -79,7 +80,7 @@ class Publisher {
   std::list<Worker> workers_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopped_ ABSL_GUARDED_BY(mutex_) = false;
-  bool thread_failed_ ABSL_GUARDED_BY(mutex_) = false;  // whether the failure was already logged
+  bool thread_failed_ ABSL_GUARDED_BY(mutex_) = false;  // whether the failure has been logged
 };
 
 }  // namespace pitwall::collector

@@ -24,7 +24,7 @@ struct PublishingLanes::InFlight {
   bool from_spool = false;
   bool spooled = false;  // whether the records are also in the spool, up to `end`
   Spool::Position end;
-  // Returns whether the spool has the records.
+  // Returns whether the records are in the spool.
   bool OnDisk() const { return from_spool || spooled; }
 };
 
@@ -118,8 +118,7 @@ bool PublishingLanes::NeedsThread() {
 void PublishingLanes::Spill(Lane* lane) {
   InFlight& in_flight = lane->in_flight;
   if (!in_flight.records.empty() && !in_flight.OnDisk()) {
-    // The spool is empty at this point, because otherwise Take would have read from the spool
-    // first.
+    // The spool must be empty, because otherwise Take would have read from the spool first.
     if (!spools_.Append(lane->number, in_flight.records, &in_flight.end)) return;
     in_flight.spooled = true;
   }
@@ -178,8 +177,7 @@ void PublishingLanes::TakeFromQueue(Lane* lane) {
   }
   Count(lane, -static_cast<int64_t>(bytes));
   if (!spools_.open() || in_flight.records.empty()) return;
-  // The records are written to disk before the log receives them, so that they still exist after a
-  // kill.
+  // The records are written to disk before the log receives them, so that they survive a kill.
   if (!spools_.Append(lane->number, in_flight.records, &in_flight.end)) return;
   in_flight.spooled = true;
   spools_.ClearFailure();

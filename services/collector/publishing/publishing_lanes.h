@@ -19,7 +19,7 @@ namespace pitwall::collector {
 
 struct PublisherOptions {
   std::string topic;
-  size_t queue_bytes = 8u << 20;  // over all lanes
+  size_t queue_bytes = 8u << 20;  // across all lanes
   std::string spool_dir;          // if empty, there is no spool
   uint64_t spool_bytes = 1ull << 30;
   // Maximum number of records per append. It must be well below 1024, the number of sequences
@@ -31,8 +31,8 @@ struct PublisherOptions {
   size_t most_threads = 32;
 };
 
-// Order in which the records of all lanes are published. Each lane is served by at most one thread
-// at a time, from Begin to End. Never waits for the log. Not thread-safe.
+// Scheduler for publishing the records of all lanes. Each lane is served by at most one thread at a
+// time, from Begin to End. Never waits for the log. Not thread-safe.
 class PublishingLanes {
  public:
   struct Lane;
@@ -47,27 +47,28 @@ class PublishingLanes {
 
   // Opens the spool, if the options have one.
   Status Open();
-  // Enqueues a record. Spools the records of lanes whose log is slow or fails. If the queues are
-  // full, spools or drops the records of the largest lane.
+  // Enqueues a record. Spools the records of a lane whose log is slow or failing. If the queues are
+  // full, spools or drops records from the largest lane.
   void Add(PendingRecord record);
-  // Returns whether a lane is due while the append of another lane may block all threads.
+  // Returns whether a lane is due while another lane's append may block all threads.
   bool NeedsThread();
 
-  // Returns the next lane that is due, and marks it as busy. If no lane is due, returns nullptr and
-  // the time until a lane is due (-1 if no lane has work). If `stopping`, ignores lanes with a
+  // Returns the next lane that is due and marks it as busy. If no lane is due, returns nullptr and
+  // the time until one will be (-1 if no lane has work). If `stopping`, ignores lanes with a
   // failing log or a spool.
   Lane* Begin(bool stopping, int64_t* wait_ns);
-  // Takes the records of the next append from the spool or the queue.
+  // Takes the records for the next append from the spool or the queue.
   std::vector<OutgoingRecord> Take(Lane* lane);
-  // Ends the service of a lane. `status` is the result of the append; OK without records.
+  // Ends the service of a lane. `status` is the result of the append, or OK if there were no
+  // records.
   void End(Lane* lane, const Status& status);
 
-  // Removes lanes without recent records, so that files and memory are limited to active jobs.
+  // Removes lanes without recent records, so that only active jobs use files and memory.
   void ForgetIdle();
   // Spools the remaining records once publishing has ended. Records that cannot be spooled are
   // lost.
   void Finish();
-  // Returns the error of Publisher::Health.
+  // Returns the status for Publisher::Health.
   Status Health() const;
 
  private:

@@ -37,8 +37,8 @@ size_t RecordAt(std::string_view bytes, size_t at) {
   return kRecordHeader + length;
 }
 
-// Returns the format of the file if it is later than this version's format. Returns 0 for this
-// format, for earlier formats, and for a damaged file.
+// Returns the file's format if it is newer than this version's, or 0 for this format, for earlier
+// formats, and for a damaged file.
 int LaterFormat(std::string_view bytes) {
   const std::string_view name = kMagic.substr(0, kMagic.size() - 1);
   if (bytes.size() < kMagic.size() || !StartsWith(bytes, name)) return 0;

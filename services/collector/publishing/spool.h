@@ -26,15 +26,15 @@ struct PendingRecord {
 struct SpoolHooks {
   // Called during Open with each note on disk, regardless of whether its record is acknowledged.
   std::function<void(std::string_view note)> on_note;
-  // Called before a segment and its notes are removed.
+  // Called before the removal of a segment and its notes.
   std::function<void()> before_remove;
 };
 
-// A first-in, first-out queue in the segment files of one directory, limited in bytes. Above the
-// limit, the oldest segment is dropped and its records are counted as dropped. Appended records
-// survive a crash of the process and, after Sync, also a crash of the machine. The acknowledged
-// position is on disk as well. Records that are not acknowledged are returned again after a
-// restart. A damaged record is skipped and counted. A torn record ends its segment.
+// First-in, first-out queue in segment files in one directory, with a size limit in bytes. Above
+// the limit, the oldest segment is dropped and its records are counted as dropped. Appended records
+// survive a process crash and, after Sync, also a machine crash. The acknowledged position is also
+// on disk. Unacknowledged records are returned again after a restart. A damaged record is skipped
+// and counted. A torn record ends its segment.
 //
 // Files:
 //   NNNNNNNNNNNNNNNNNNNN.spool  8 bytes "PWSPOOL2", then the records. A record is the length and
@@ -62,7 +62,7 @@ class Spool {
   // Appends all records and sets `*end` to the position after them. After an error, some records
   // may be on disk; retrying then duplicates them. Returns ResourceExhausted if the disk is full.
   Status Append(std::span<const PendingRecord> records, Position* end);
-  // Reads records from the acknowledged position on: at most `max_records` records and about
+  // Reads records starting at the acknowledged position: at most `max_records` records and about
   // `max_bytes` bytes, but at least one record. Sets `*end` to the position after them. Adds no
   // records if the spool is empty.
   Status Read(size_t max_records, size_t max_bytes, std::vector<PendingRecord>* out, Position* end);
@@ -71,14 +71,14 @@ class Spool {
   Status Acknowledge(const Position& position);
 
   bool empty() const { return records_ == 0; }
-  uint64_t records() const { return records_; }  // bytes that are not acknowledged
+  uint64_t records() const { return records_; }  // unacknowledged bytes
   uint64_t bytes() const { return bytes_; }      // bytes on disk
-  uint64_t pending_bytes() const;                // records that are not acknowledged
+  uint64_t pending_bytes() const;                // unacknowledged records
   // Removes acknowledged segments, including the last one.
   Status Trim();
   // Drops the oldest segment and counts its records. Returns false if the spool has no segments.
   bool DropOne();
-  // Syncs appended records to disk, so that they survive a crash of the machine.
+  // Syncs appended records to disk, so that they survive a machine crash.
   Status Sync();
 
  private:

@@ -1,4 +1,4 @@
-// Reads and writes of spool files, whose numbers are little-endian.
+// I/O for spool files. Numbers are little-endian.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ void Put64(std::string* out, uint64_t v);
 uint32_t Get32(const char* at);
 uint64_t Get64(const char* at);
 
-// Writes all bytes at `offset`. `path` is the file's name in errors.
+// Writes all bytes at `offset`. `path` names the file in errors.
 Status WriteAll(int fd, std::string_view bytes, uint64_t offset, const std::string& path);
 // Reads at most bytes->size() bytes and truncates `bytes` to the number of bytes read.
 Status ReadUpTo(int fd, uint64_t offset, std::string* bytes, const std::string& path);

@@ -1,4 +1,4 @@
-// File with the acknowledged position of a spool.
+// File with a spool's acknowledged position.
 #pragma once
 
 #include <compare>
@@ -23,8 +23,8 @@ struct SpoolPosition {
   }
 };
 
-// The file has two slots, which are written alternately, so that a torn write leaves the previous
-// position. A slot has the number of the save, the segment, and the offset as 8 bytes each, then
+// The file has two slots that are written alternately, so that the previous position survives a
+// torn write. A slot has the number of the save, the segment, and the offset as 8 bytes each, then
 // their CRC-32C. Not thread-safe.
 class SpoolPositionFile {
  public:
@@ -33,7 +33,7 @@ class SpoolPositionFile {
   SpoolPositionFile(const SpoolPositionFile&) = delete;
   SpoolPositionFile& operator=(const SpoolPositionFile&) = delete;
 
-  // Opens or creates the file in `dir`. Returns the newest saved position, whose index is 0; the
+  // Opens or creates the file in `dir`. Returns the newest saved position, with index 0. The
   // segment is 0 if there is no saved position. Must be called once, before the other functions.
   StatusOr<SpoolPosition> Open(const std::string& dir);
   // Saves the segment and the offset.

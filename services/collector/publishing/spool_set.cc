@@ -25,7 +25,7 @@ constexpr size_t kMoveRecords =
 constexpr size_t kMoveBytes = 1u << 20;
 constexpr size_t kMostCursorBytes = 64u << 20;
 
-// Returns the lane number that a directory name encodes.
+// Returns the lane number encoded in a directory name.
 std::optional<uint64_t> LaneNumber(std::string_view name) {
   if (name.size() != kLaneDigits ||
       name.find_first_not_of("0123456789abcdef") != std::string_view::npos)
@@ -96,8 +96,8 @@ StatusOr<std::unique_ptr<SpoolSet>> SpoolSet::Open(const std::string& dir, uint6
 }
 
 Status SpoolSet::Load() {
-  // The cursors are loaded first. Otherwise, a note could not be compared with a newer saved
-  // cursor, and saving could lose cursors.
+  // The cursors are loaded first. Otherwise, a note could override a newer saved cursor, and saving
+  // could lose cursors.
   const std::string path = dir_ + "/cursors";
   auto saved = ReadFile(path, kMostCursorBytes);
   Status status = saved.status();

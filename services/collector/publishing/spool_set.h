@@ -14,13 +14,13 @@
 
 namespace pitwall::collector {
 
-// Returns the lane in which a job's records are published.
+// Returns the lane that publishes a job's records.
 uint64_t LaneOf(std::string_view job);
 
 // Files: one directory per lane, whose name is the lane number as 16 hexadecimal digits, each a
 // Spool; `cursors`, the output of ClientCursors::Save, written before a segment with notes is
-// removed; `lock`. Segments in the top directory are a spool of the previous version. Open moves
-// their records to their lanes.
+// removed; `lock`. Segments in the top directory are a spool from the previous version; Open moves
+// its records to their lanes.
 //
 // Not thread-safe, except for the cursors.
 class SpoolSet {
@@ -34,7 +34,7 @@ class SpoolSet {
   std::vector<uint64_t> Lanes() const;
   // Returns the lane's spool, or nullptr if the lane has no spool.
   Spool* Find(uint64_t lane);
-  // Appends to the lane's spool, which is created if necessary. Above the common size limit,
+  // Appends to the lane's spool, creating it if necessary. Above the common size limit,
   // acknowledged segments are removed first, and then the oldest segments of the largest lane.
   Status Append(uint64_t lane, const std::vector<PendingRecord>& records, Spool::Position* end);
   // Removes the spool of an empty lane.

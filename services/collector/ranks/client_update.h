@@ -16,7 +16,7 @@ inline constexpr size_t kMaxClientText = 1024;
 // Returns InvalidArgument with the reason if any part of the update is invalid.
 Status CheckUpdate(const client::v1::Update& update);
 
-// Returns the step in an update's field, which is 0 if there is no step.
+// Returns the step from an update's field; 0 means no step.
 int64_t StepOf(uint64_t step_plus_one);
 // Returns a valid span. Steps have no name.
 Span SpanOf(const client::v1::Span& in);

@@ -1,4 +1,4 @@
-// Watch over the launchers of the ranks on this node.
+// Watch over the launchers of this node's ranks.
 #pragma once
 
 #include <map>
@@ -25,7 +25,7 @@ class LaunchWatch {
 
   // Adds a rank of the job. `alone` means that no other rank of the job runs here.
   void Started(const std::string& job, const WatchedProcess& process, bool alone);
-  // Keeps a lost rank, which reports the end of the launcher if the launcher ends too.
+  // Keeps a lost rank so that it can report the launcher's end if the launcher ends too.
   void Lost(std::unique_ptr<RankSource> source);
   // Reports launchers that ended after their ranks. `here` contains the jobs that have ranks on
   // this node; `now_ns` is an event time.

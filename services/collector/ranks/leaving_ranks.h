@@ -20,10 +20,10 @@ namespace pitwall::collector {
 // Times are monotonic nanoseconds. Not thread-safe.
 class LeavingRanks {
  public:
-  // Maximum wait for the exit status of an ending process. After that, the goodbye determines the
-  // verdict.
+  // Maximum wait for the exit status of an ending process. After this time, the goodbye determines
+  // the verdict.
   static constexpr int64_t kExitWithinNs = 60 * kNanosPerSecond;
-  // Maximum wait for a process that keeps running after its goodbye. Equals the time that the
+  // Maximum wait for a process that keeps running after its goodbye. Equal to the time that the
   // rank's job waits for a restart.
   static constexpr int64_t kFinishedWithinNs = 5 * kNanosPerSecond;
   // After this time, the goodbye is published, so that the rank no longer delays its job's
@@ -48,14 +48,14 @@ class LeavingRanks {
     ProcessEnd end;  // empty if the process is still running or its status is unknown
   };
   // Removes and returns the ranks whose process has ended, whose wait has timed out, or for which
-  // `now` returns true. Publishes the goodbyes of ranks that have waited for kSendWithinNs.
+  // `now` returns true. Also publishes the goodbyes of ranks that have waited for kSendWithinNs.
   std::vector<Done> TakeDone(ProcessWatch* processes, int64_t now_ns,
                              const std::function<bool(const RankSource&)>& now = nullptr);
 
   void ListTo(std::vector<const WatchedProcess*>* watched,
               std::set<std::string, std::less<>>* jobs) const;
   bool Has(std::string_view job) const;
-  // Returns the time at which the newest rank started to wait. The time is far in the past if there
+  // Returns the time at which the newest rank started to wait, or a time far in the past if there
   // are no ranks.
   int64_t newest_ns() const { return ranks_.empty() ? INT64_MIN / 2 : ranks_.back().since_ns; }
 

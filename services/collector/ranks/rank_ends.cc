@@ -10,7 +10,7 @@
 namespace pitwall::collector {
 
 void RankEnds::Conclude(LeavingRanks::Done done) {
-  // The job has been declared for another owner in the meantime.
+  // The job has since been declared for another owner.
   if (done.leaving.farewell.exiting && !jobs_->Holds(done.leaving.client)) return;
   std::unique_ptr<RankSource> source = std::move(done.leaving.source);
   const RankVerdict verdict = JudgeEnd(&done.leaving.farewell, done.end, source->doing().loop_open);
@@ -51,8 +51,8 @@ void RankEnds::Lose(std::unique_ptr<RankSource> source, const ProcessEnd& end) {
   if (end.oom_killed) CatTo(how, ", by the out-of-memory killer");
   PITWALL_LOG(kWarning, "collector", "rank ", identity.info.rank, " of job ", Quote(identity.job),
               " ended without a goodbye: pid ", identity.process.self.pid, how);
-  // The kernel closes the connection when the process ends. Using the time of the close keeps the
-  // deaths on one node in order.
+  // The kernel closes the connection when the process ends. Using that time keeps the deaths on one
+  // node in order.
   const int64_t now = time_.Now();
   const int64_t closed = source->closed_at_ns();
   source->Lost(now - closed < kEndsWithinNs ? closed : now, end);

@@ -1,4 +1,4 @@
-// Handling of the ends of ranks: the last batch, and the consequences for the rank's job.
+// Handling of rank ends: the last batch, and the consequences for the rank's job.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace pitwall::collector {
 
-// Not thread-safe. The caller owns the arguments of the constructor.
+// Not thread-safe. The caller owns the constructor's arguments.
 class RankEnds {
  public:
   RankEnds(JobRegistry* jobs, LaunchWatch* launches, const MonotonicEventClock& time,
@@ -27,11 +27,11 @@ class RankEnds {
   void Conclude(LeavingRanks::Done done);
   // Ends a rank whose process ended without a goodbye.
   void Conclude(std::unique_ptr<RankSource> source, const ProcessEnd& end);
-  // Reports a rank as lost, at the time of its disconnect if the disconnect was shortly before.
+  // Reports a rank as lost, using the time of its disconnect if that was recent.
   void Lose(std::unique_ptr<RankSource> source, const ProcessEnd& end);
 
-  // Maximum time between the close of a connection and the end of its process. The exit status can
-  // be read only until the parent reaps the process.
+  // Maximum time between the closing of a connection and the end of its process. The exit status
+  // can be read only until the parent reaps the process.
   static constexpr int64_t kEndsWithinNs = 500 * kNanosPerMilli;
 
  private:

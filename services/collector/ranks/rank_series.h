@@ -1,4 +1,4 @@
-// Series of one rank from the updates of its client.
+// Series for one rank, built from its client's updates.
 #pragma once
 
 #include <array>
@@ -14,8 +14,8 @@
 
 namespace pitwall::collector {
 
-// Series per step with the modes of the steps. The object repeats the schemas every 5 s, and counts
-// spans and values that the series drop. Owned by the socket thread.
+// Per-step series, with the step modes. The object repeats the schemas every 5 s and counts dropped
+// spans and values. Owned by the socket thread.
 class RankSeries {
  public:
   // The caller owns the counters.
@@ -23,7 +23,7 @@ class RankSeries {
       : counters_(counters), series_(options) {}
 
   // Adds a valid update that `progress` has received, and publishes it with the promise of `batch`:
-  // appends the spans, the step promises, and the complete rows. Drops of a replayed update are not
+  // appends the spans, the step promises, and the complete rows. Drops in a replayed update are not
   // counted again.
   void Add(const client::v1::Update& update, UpdateProgress* progress, Batch* batch);
   // Appends all remaining rows at the end of the rank.

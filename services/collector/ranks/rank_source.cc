@@ -107,9 +107,9 @@ ClientCursor RankSource::Cursor(std::optional<std::string> rank) const {
   return cursor;
 }
 
-// Counts gaps in the sequence. A client that resends updates counts the updates that it dropped
-// itself (`dropped`), so a gap means that it kept updates for too long. For other clients, a gap
-// contains the updates that were in flight when the connection broke.
+// Counts gaps in the sequence. A client that resends updates counts its own drops (`dropped`), so a
+// gap means that it kept updates for too long. For other clients, a gap consists of the updates in
+// flight when the connection broke.
 void RankSource::Receive(const pb::Update& update) {
   if (const uint64_t missed = progress_.Receive(update.sequence()); missed > 0) {
     counters_->client_updates_missed.fetch_add(missed, std::memory_order_relaxed);
@@ -189,7 +189,7 @@ void RankSource::LauncherGone(int64_t at_ns) {
   SendEvent(std::move(event));
 }
 
-// Sends the event with a promise that no earlier or simultaneous data will follow.
+// Sends the event with a promise that no data at or before its time will follow.
 void RankSource::SendEvent(JobEvent event) {
   Batch batch = Begin();
   batch.promise_ns = event.time_ns = std::max(batch.promise_ns, event.time_ns);

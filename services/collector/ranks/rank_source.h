@@ -20,10 +20,10 @@
 namespace pitwall::collector {
 
 // Converts the updates of one boot of one rank into batches. The source survives a lost connection,
-// so that a reconnected client continues its sequence. Each batch has a cursor that describes the
-// updates that are in the log together with the batch. After a crash, the next collector uses the
-// cursor to resume the rank: updates that are resent and already in the log do not produce a second
-// batch. Owned by the socket thread. The caller owns the sender and the counters.
+// so that a reconnected client continues its sequence. Each batch has a cursor that identifies the
+// updates in the log up to and including the batch. After a crash, the next collector resumes the
+// rank from the cursor: resent updates that are already in the log do not produce a second batch.
+// Owned by the socket thread. The caller owns the sender and the counters.
 class RankSource {
  public:
   struct Identity {
@@ -42,7 +42,7 @@ class RankSource {
   };
   RankSource(Identity identity, BatchSender* sender, Counters* counters);
 
-  // Sends the first batch of the source with its promise and, for a new job, the job's event.
+  // Sends the source's first batch, with its promise and, for a new job, the job's event.
   void Announce(std::vector<JobEvent> events);
   // Publishes an update. If any part of the update is invalid, returns InvalidArgument with the
   // reason and publishes nothing.
@@ -55,12 +55,11 @@ class RankSource {
   // Reports that the process ended without a goodbye at `at_ns` (event time). All of its data must
   // have been sent.
   void Lost(int64_t at_ns, const ProcessEnd& end);
-  // Reports that the process that started the ranks has ended too. Called after Lost().
+  // Reports that the launcher has ended too. Called after Lost().
   void LauncherGone(int64_t at_ns);
 
   const Identity& identity() const { return identity_; }
-  // Time at which the connection closed, in event time. It is far in the past while the connection
-  // is open.
+  // Event time at which the connection closed; far in the past while the connection is open.
   void NoteClosed(int64_t at_ns) { closed_at_ns_ = at_ns; }
   int64_t closed_at_ns() const { return closed_at_ns_; }
   // Returns the last received update. The client need not resend it to this collector.
@@ -81,8 +80,8 @@ class RankSource {
  private:
   void Receive(const client::v1::Update& update);
   SourceInfo Info() const;
-  // Returns the cursor of the next batch. `rank` is the rank of the cursor; "" marks the rank as
-  // completely reported.
+  // Returns the cursor for the next batch. `rank` is the cursor's rank; "" means that the rank has
+  // nothing left to report.
   ClientCursor Cursor(std::optional<std::string> rank) const;
   Batch Begin();
   void SendEvent(JobEvent event);

@@ -41,7 +41,7 @@ RankVerdict JudgeEnd(const Farewell* farewell, const ProcessEnd& end,
   ProcessEnd known = end;
   if (!IsKnown(end)) known.exit_code = farewell->exit_status;
   const bool with_exception = !farewell->exception.empty();
-  // After os._exit, only the status that the client reported is reliable.
+  // After os._exit, only the status reported by the client is reliable.
   if (farewell->exiting && farewell->reason.empty() && IsKnown(known) &&
       (IsSuccess(known) || !with_exception)) {
     return IsSuccess(known) && loop_open != true ? Orderly("completed") : Died(known);

@@ -9,11 +9,11 @@
 
 namespace pitwall::collector {
 
-// Goodbye as it was received from a client.
+// Goodbye as received from a client.
 struct Farewell {
   std::string reason;     // completed, failed, or cancelled; "" if the client does not know it
   std::string exception;  // "" if not reported
-  bool exiting = false;   // whether the process is ending, in which case its status decides
+  bool exiting = false;   // whether the process is ending and its status therefore decides
   std::optional<int32_t> exit_status;  // reported by the client; for kernels that do not provide it
 };
 

@@ -17,7 +17,7 @@
 namespace pitwall::collector {
 
 // Keeps at most `most` ranks. Above the limit, the oldest rank of the owner with the most ranks is
-// evicted, so that an owner cannot cause the eviction of other owners' ranks. Not thread-safe.
+// evicted, so that no owner can evict other owners' ranks. Not thread-safe.
 class RetainedRanks {
  public:
   explicit RetainedRanks(size_t most) : most_(most) {}

@@ -1,4 +1,4 @@
-// Progress of one rank through the updates of its client.
+// Progress of one rank through its client's updates.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@
 
 namespace pitwall::collector {
 
-// The progress knows which updates were received, and which of them are completely in the log. An
-// update is incomplete in the log while a step holds some of its data. After a restart of the
-// collector, updates up to the cursor of the previous collector are replayed: they are in the log,
-// but only they can restore the pending steps. Owned by the socket thread.
+// Tracks which updates have been received and which of them are completely in the log. An update is
+// incomplete in the log while a step holds some of its data. After a collector restart, updates up
+// to the previous collector's cursor are replayed. They are in the log already, but the pending
+// steps can be restored only from them. Owned by the socket thread.
 class UpdateProgress {
  public:
   // `known` is the cursor that the previous collector made durable. `resends` is whether the client
@@ -29,8 +29,8 @@ class UpdateProgress {
   uint64_t Receive(uint64_t sequence);
   // Returns whether the last received update is already in the log.
   bool replayed() const { return last_ <= replayed_until_; }
-  // Returns the number of dropped spans and values since the previous call. `total` is the count of
-  // the client.
+  // Returns the number of dropped spans and values since the previous call. `total` is the client's
+  // own count.
   uint64_t CountDropped(uint64_t total);
 
   // Marks data of the last received update as pending until the step ends.
@@ -40,7 +40,7 @@ class UpdateProgress {
   // Releases all steps at the end of the rank.
   void ReleaseAll() { held_.clear(); }
 
-  // Sets the received and the completely written update of a cursor.
+  // Sets the last received and the last completely written update in a cursor.
   void Describe(ClientCursor* cursor) const;
 
  private:

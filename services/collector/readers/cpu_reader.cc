@@ -39,8 +39,8 @@ class CpuReader final : public SeriesReader {
       valid_ = false;
       return false;
     }
-    // The core lines come first. The interrupt line, which follows them, can have many kilobytes
-    // and is not needed.
+    // The core lines come first. The interrupt line after them can be many kilobytes long and is
+    // not needed.
     if (text->size() == limit_ && limit_ < kMaxBytes &&
         text->find("\nintr") == std::string_view::npos) {
       limit_ *= 2;

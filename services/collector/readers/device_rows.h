@@ -23,7 +23,8 @@ class DeviceRows {
     seen_ = 0;
     changed_ = false;
   }
-  // Returns the values of the next device, to be overwritten. Returns nullptr beyond kMaxDevices.
+  // Returns the next device's values for the caller to overwrite. Returns nullptr beyond
+  // kMaxDevices.
   std::array<double, kColumns>* Next(std::string_view name) {
     if (seen_ == kMaxDevices) return nullptr;
     if (seen_ == devices_.size() || devices_[seen_].name != name) {

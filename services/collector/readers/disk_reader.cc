@@ -1,4 +1,4 @@
-// Reader of /proc/diskstats: traffic of each whole disk.
+// Reader of /proc/diskstats: traffic per whole disk.
 #include <unistd.h>
 
 #include <array>

@@ -17,7 +17,7 @@ namespace pitwall::collector {
 namespace {
 
 // Buffer capacity. The kernel writes all current counters regardless of the buffer size in the
-// request, and a driver may have more counters than before if it was reconfigured.
+// request, and a reconfigured driver may have more counters than before.
 constexpr uint32_t kMaxCounters = 1u << 16;
 
 class Socket {
@@ -29,7 +29,7 @@ class Socket {
   Socket(const Socket&) = delete;
   Socket& operator=(const Socket&) = delete;
 
-  // `command` points to a struct of linux/ethtool.h, whose first field is the command number.
+  // `command` points to a struct from linux/ethtool.h. Its first field is the command number.
   Status Ask(const std::string& device, void* command) const {
     if (fd_ < 0) return ErrnoStatus(errno, "socket");
     if (device.size() >= IFNAMSIZ) return Unimplemented(Cat(device, ": not a valid device name"));
@@ -46,7 +46,7 @@ class Socket {
   const int fd_;
 };
 
-// Memory for a struct that is followed by an array of variable length. It is aligned for both.
+// Memory for a struct followed by a variable-length array, aligned for both.
 template <typename Head>
 class WithArray {
  public:
@@ -78,7 +78,7 @@ StatusOr<std::vector<DriverCounter>> EthtoolCounters::Read(const std::string& de
   WithArray<ethtool_stats> values(ETHTOOL_GSTATS, size_t{kMaxCounters} * sizeof(uint64_t));
   values.head()->n_stats = count;
   RETURN_IF_ERROR(socket.Ask(device, values.head()));
-  // If the number is different, the driver was reconfigured between the calls.
+  // If the number differs, the driver was reconfigured between the calls.
   if (names.head()->len != count || values.head()->n_stats != count)
     return Internal(Cat("ethtool ", device, ": the counters changed during the read"));
   std::vector<DriverCounter> counters(count);

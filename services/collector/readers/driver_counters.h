@@ -22,7 +22,7 @@ class DriverCounters {
   virtual StatusOr<std::vector<DriverCounter>> Read(const std::string& device) const = 0;
 };
 
-// Reads devices in this process's network namespace with the ioctl SIOCETHTOOL (linux/ethtool.h),
+// Reads devices in this process's network namespace using the SIOCETHTOOL ioctl (linux/ethtool.h),
 // which requires no privileges.
 class EthtoolCounters final : public DriverCounters {
  public:

@@ -53,7 +53,7 @@ std::optional<double> LeadingNumber(std::string_view text) {
   return number;
 }
 
-// Returns true for errors with which drivers report that a counter is not supported.
+// Returns true for errors that drivers use to report an unsupported counter.
 bool IsNone(int error) {
   return error == ENOENT || error == ENOTDIR || error == EINVAL || error == EOPNOTSUPP;
 }

@@ -1,4 +1,4 @@
-// Lookup of a job's control group by its processes.
+// Lookup of a job's control group from the job's processes.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Clock of the collector for event time.
+// The collector's event-time clock.
 #pragma once
 
 #include <atomic>
@@ -8,9 +8,9 @@
 
 namespace pitwall::collector {
 
-// Event time, which starts at wall time and then follows monotonic time (time-model.md 1.1), so
-// that it never decreases within a boot. Any thread may read it; only the sampler may start a new
-// boot. The caller owns the clock.
+// Event time starts at wall time and then follows monotonic time (time-model.md 1.1), so it never
+// decreases within a boot. Any thread may read it; only the sampler may start a new boot. The
+// caller owns the clock.
 class MonotonicEventClock {
  public:
   explicit MonotonicEventClock(const Clock& clock) : clock_(clock) { Restart(); }

@@ -1,4 +1,4 @@
-// Reader of /proc/net/dev: traffic of each interface.
+// Reader of /proc/net/dev: traffic per interface.
 #include <array>
 
 #include "services/base/text/strings.h"

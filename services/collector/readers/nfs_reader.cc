@@ -1,4 +1,4 @@
-// Reader of /proc/net/rpc/nfs: calls of the node's NFS client.
+// Reader of /proc/net/rpc/nfs: calls by the node's NFS client.
 #include <array>
 #include <cerrno>
 

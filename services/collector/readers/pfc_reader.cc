@@ -1,4 +1,4 @@
-// Reader of priority flow control pauses, which network devices report in their driver counters.
+// Reader of priority flow control pauses in the driver counters of network devices.
 #include <algorithm>
 #include <array>
 #include <optional>

@@ -1,4 +1,4 @@
-// Reader of /proc/pressure (PSI): time in which some or all tasks were stalled on a resource.
+// Reader of /proc/pressure (PSI): time during which some or all tasks were stalled on a resource.
 #include <array>
 
 #include "services/base/text/strings.h"

@@ -40,8 +40,7 @@ class ProcessReader final : public SeriesReader {
       : context_(context),
         jiffies_per_second_(static_cast<double>(sysconf(_SC_CLK_TCK))),
         page_bytes_(static_cast<double>(sysconf(_SC_PAGESIZE))) {
-    // Only one process per rank is used, the one with the highest PID. It is normally the newest
-    // process.
+    // Only the process with the highest PID, normally the newest, is used for each rank.
     std::sort(processes.begin(), processes.end());
     for (size_t i = 0; i < processes.size(); ++i) {
       if (i + 1 < processes.size() && processes[i + 1].rank == processes[i].rank) continue;
@@ -54,7 +53,7 @@ class ProcessReader final : public SeriesReader {
   bool Read() override {
     bool changed = false;
     for (Process& process : processes_) {
-      // A process that has ended does not return. An unrelated process may reuse its PID.
+      // An ended process does not return, but an unrelated process may reuse its PID.
       if (process.gone) continue;
       const bool alive = ReadOne(process);
       const bool waited = process.wait_seconds.has_value();

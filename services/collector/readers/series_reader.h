@@ -1,5 +1,4 @@
-// Interface of readers that produce this node's series, and factories of the readers of system
-// files.
+// Interface for readers that produce this node's series, and factories for system file readers.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +19,7 @@ namespace pitwall::collector {
 
 // Owned and called by the sampler thread. Read stores a reading in the reader's own memory. Fill
 // copies the reading without allocating memory. Values that cannot be read are counted and returned
-// as missing. If an object is removed, its series are removed too.
+// as missing. When a device or process disappears, so do its series.
 class SeriesReader {
  public:
   virtual ~SeriesReader() = default;
@@ -33,7 +32,7 @@ class SeriesReader {
   virtual double* Fill(double* row) const = 0;
 };
 
-// Context that all readers share. `root` is the parent of /proc and /sys.
+// Context shared by all readers. `root` is the parent of /proc and /sys.
 struct ReaderContext {
   std::string root;
   std::string node;
@@ -45,9 +44,9 @@ std::unique_ptr<SeriesReader> NewMemoryReader(const ReaderContext& context);
 std::unique_ptr<SeriesReader> NewNetworkReader(const ReaderContext& context);
 std::unique_ptr<SeriesReader> NewTcpReader(const ReaderContext& context);
 // Reads the ports once per second, regardless of the interval, because reading a counter may
-// require a command to the adapter. The caller owns the clock.
+// involve a command to the adapter. The caller owns the clock.
 std::unique_ptr<SeriesReader> NewInfinibandReader(const ReaderContext& context, const Clock& clock);
-// Reads the priority flow control pauses of network devices behind RDMA adapters. Reads once in ten
+// Reads priority flow control pauses from network devices behind RDMA adapters, once every 10
 // seconds, because drivers query the adapter's firmware. The caller owns the clock and the
 // counters.
 std::unique_ptr<SeriesReader> NewPfcReader(const ReaderContext& context, const Clock& clock,

@@ -35,8 +35,8 @@ void StreamTable::Sample(int64_t time_ns) {
   Segment& segment = segments_[used_ - 1];
   const size_t width = segment.schema.series.size();
   ever_had_series_ |= width > 0;
-  // A stream without remaining series still appends rows, so that receivers can detect the end of
-  // the series.
+  // A stream with no series left still appends rows, so that receivers can detect the end of the
+  // series.
   if (!ever_had_series_) return;
   segment.times.push_back(time_ns);
   const size_t row = segment.values.size();

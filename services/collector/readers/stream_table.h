@@ -1,4 +1,4 @@
-// Sampled rows of one stream of the node that have not been published yet.
+// Unpublished rows of one of the node's streams.
 #pragma once
 
 #include <cstdint>
@@ -11,22 +11,22 @@
 namespace pitwall::collector {
 
 // The columns come from a set of readers. If the series change, a new schema starts, and earlier
-// rows keep their schema. Buffers are reused, so a row does not allocate memory. Owned by the
-// sampler thread.
+// rows keep their schema. Buffers are reused, so adding a row does not allocate memory. Owned by
+// the sampler thread.
 class StreamTable {
  public:
   StreamTable(uint32_t stream, std::vector<std::unique_ptr<SeriesReader>> readers);
 
   // Reads and appends one row at `time_ns`, which must increase from call to call. Appends nothing
-  // until there is a series.
+  // until the first series appears.
   void Sample(int64_t time_ns);
-  // Replaces the readers. The new readers are used from the next Sample on.
+  // Replaces the readers, starting with the next Sample.
   void SetReaders(std::vector<std::unique_ptr<SeriesReader>> readers);
 
   // Appends one frame to `batch` for each schema in use. The frames' spans point into this table
   // and are valid until Clear or Sample. Also appends each schema that differs from `*announced`.
-  // If `repeat` is set, appends the newest schema in any case. Sets `*announced` to the ID of the
-  // newest schema.
+  // If `repeat` is set, always appends the newest schema. Sets `*announced` to the ID of the newest
+  // schema.
   void AppendTo(bool repeat, uint64_t* announced, Batch* batch) const;
   // Discards the rows.
   void Clear();

@@ -1,5 +1,5 @@
-// Test fixture that runs a whole collector with a fake clock, a machine made of files, and a log in
-// memory.
+// Test fixture that runs a complete collector with a fake clock, a file-based fake machine, and an
+// in-memory log.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Stream of a node's CPU cores in a simulated load.
+// Stream for a node's CPU cores in a simulated load.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace pitwall::loadgen {
 
-// CPU ratios are k/n jiffies. Not thread-safe.
+// CPU ratios are fractions k/n of whole jiffies. Not thread-safe.
 class CoreSeries {
  public:
   CoreSeries(int64_t cores, uint64_t seed, const std::string& node);

@@ -17,8 +17,8 @@ constexpr SeriesKind kGauge = SeriesKind::kGauge;
 constexpr SeriesKind kCounter = SeriesKind::kCounter;
 constexpr double kGibi = 1024.0 * 1024 * 1024;
 
-// GPU series as the collector's probe emits it: kind, name, one or two labels, and the value for an
-// idle GPU. The enum below contains the row indices of the values that change.
+// GPU series as emitted by the collector's probe: kind, name, one or two labels, and the value for
+// an idle GPU. The enum below contains the row indices of the values that change.
 struct GpuRow {
   SeriesKind kind;
   std::string_view name;

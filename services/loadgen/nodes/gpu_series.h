@@ -1,4 +1,4 @@
-// Stream of a node's GPUs in a simulated load.
+// Stream for a node's GPUs in a simulated load.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class GpuSeries {
  public:
   GpuSeries(int64_t gpus, uint64_t seed, std::string node);
 
-  // Adds one row. If another GPU is lost than before, the schema changes for all rows of the batch.
+  // Adds one row. If the lost GPU changes, the schema changes for all rows in the batch.
   void Sample(const NodeTick& tick, const NodeMood& mood);
   NodeStream& stream() { return stream_; }
 

@@ -1,4 +1,4 @@
-// Stream of one node in a simulated load.
+// Stream for one node in a simulated load.
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ struct NodeTick {
 // last AppendTo call refer to. Not thread-safe.
 class NodeStream {
  public:
-  // `number` starts at 1. Every series gets the label node.
+  // `number` starts at 1. Every series gets the `node` label.
   NodeStream(uint32_t number, std::string node) : number_(number), node_(std::move(node)) {}
 
   SeriesDescriptor Series(
@@ -42,7 +42,7 @@ class NodeStream {
   void SetSchema(std::vector<SeriesDescriptor> series);
   // Returns the number of series in the schema.
   size_t width() const { return schema_->series.size(); }
-  // Values of all rows, one row after the other.
+  // Values of all rows, row by row.
   std::vector<double>& values() { return values_; }
   // Appends a frame with the rows and, if the schema is new or `repeat` is true, the schema. Does
   // nothing before the first series. Returns the number of cells.

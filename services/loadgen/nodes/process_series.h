@@ -1,4 +1,4 @@
-// Stream of the ranks' processes on a node in a simulated load.
+// Stream for the rank processes on a node in a simulated load.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ class ProcessSeries {
  public:
   ProcessSeries(uint64_t seed, std::string node) : stream_(4, std::move(node)), seed_(seed) {}
 
-  // Adds one row. If the set of ranks changes, earlier rows of the batch get missing values.
+  // Adds one row. If the set of ranks changes, earlier rows in the batch get missing values.
   void Sample(const NodeTick& tick, const NodeMood& mood);
   NodeStream& stream() { return stream_; }
 

@@ -1,4 +1,4 @@
-// Stream of a node's memory, network, disks, pressure, and load in a simulated load.
+// Stream for a node's memory, network, disks, pressure, and load in a simulated load.
 #pragma once
 
 #include <cstdint>

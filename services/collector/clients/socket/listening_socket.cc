@@ -25,7 +25,7 @@ sockaddr_un AddressOf(const std::string& path) {
   return address;
 }
 
-// Removes a socket file on which no process listens.
+// Removes a socket file that no process listens on.
 Status RemoveStale(const std::string& path, const sockaddr_un& address) {
   struct stat info {};
   if (lstat(path.c_str(), &info) != 0) return OkStatus();
@@ -113,7 +113,7 @@ void ListeningSocket::Pause() {
   ready_->Remove(fd_);
 }
 
-// The pause is measured with the clock, because no wait times out while clients send continuously.
+// The pause is measured using the clock, because no wait times out while clients send continuously.
 void ListeningSocket::ListenAfterPause() {
   if (!listening_ && clock_.MonotonicNs() - paused_since_ns_ >= kPauseNs) Listen();
 }

@@ -1,4 +1,4 @@
-// Test decoder for the records of a FakeAppender.
+// Test decoder for records in a FakeAppender.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -75,7 +75,7 @@ inline std::vector<ReadBatch> DecodeAll(const std::vector<OutgoingRecord>& recor
           << batch.source;
     }
     source.sequence = batch.sequence;
-    // A collector that resumes a rank does not know the promises that the previous collector sent.
+    // A collector that resumes a rank does not know the promises sent by the previous collector.
     if (batch.sequence != batch.first_sequence) {
       EXPECT_GE(batch.promise_ns, source.promise_ns);
     }

@@ -13,7 +13,7 @@
 
 namespace pitwall::collector {
 
-// Returns the catalog. It is empty if the test does not run in the source directory.
+// Returns the catalog. Empty if the test is not run in the source directory.
 class Catalogue {
  public:
   Catalogue() {

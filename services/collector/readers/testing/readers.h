@@ -1,4 +1,4 @@
-// Test fixture for readers. It provides a machine made of files and the values that a reader
+// Test fixture for readers. It provides a file-based fake machine and the values that a reader
 // returns.
 #pragma once
 
@@ -16,7 +16,7 @@
 
 namespace pitwall::collector {
 
-// Fake drivers whose counters the test sets.
+// Fake drivers with counters set by the test.
 class TestDriverCounters final : public DriverCounters {
  public:
   using Devices = std::map<std::string, StatusOr<std::vector<DriverCounter>>>;
@@ -32,7 +32,7 @@ class TestDriverCounters final : public DriverCounters {
 
 class ReadersTest : public ::testing::Test {
  protected:
-  // Returns the values of one reading by series. Missing values are excluded.
+  // Returns the values from one reading, by series. Missing values are excluded.
   std::map<std::string, double> Values(SeriesReader& reader) {
     changed_ = reader.Read();
     std::vector<SeriesDescriptor> series;
