@@ -1,5 +1,5 @@
-// Tests captures on their way from the log to the clients and back, with the bridge alone and with
-// the whole collector.
+// Tests captures on their way from the log to the clients and back, using the bridge alone and a
+// complete collector.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -181,8 +181,8 @@ class CaptureCollectorTest : public CollectorTest {
     changed_.wait(lock, [&] { return got_.size() >= count; });
     return got_;
   }
-  // Advances the clock until the captures are delivered. A single step is not enough, because
-  // NodeCaptures may read the clock just after that step.
+  // Advances the clock until the captures are delivered. A single step may not be enough, because
+  // NodeCaptures may read the clock just after it.
   std::vector<RankCapture> AdvanceToCaptures(size_t count) {
     Advance(kCaptureGapNs);
     while (true) {

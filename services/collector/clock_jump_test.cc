@@ -1,4 +1,4 @@
-// Tests jumps of the wall clock while a collector runs (time-model.md 1.1).
+// Tests wall clock jumps while a collector is running (time-model.md 1.1).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Tests the whole collector with a fake clock.
+// Tests a complete collector with a fake clock.
 #include "services/collector/collector.h"
 
 #include <gmock/gmock.h>
@@ -61,9 +61,9 @@ TEST_F(CollectorTest, LateTicksAreAtMultiplesOfInterval) {
     before = batch.promise_ns;
   }
   EXPECT_TRUE(batches.back().goodbye);
-  EXPECT_TRUE(batches[0].ticks.empty());  // the announcement of the node
+  EXPECT_TRUE(batches[0].ticks.empty());  // the node's announcement
   EXPECT_GT(batches[1].schemas, 0u);
-  // CPU ratios appear from the second tick on. They are published because no job is bound.
+  // CPU ratios appear starting with the second tick. They are published because no job is bound.
   EXPECT_TRUE(batches[2].Has("system_cpu_time_seconds_total{cpu=0"));
 }
 
@@ -132,7 +132,7 @@ TEST_F(CollectorTest, ClientProcessBecomesReferenceOfJob) {
   options_.jobs.push_back({"job-1", "bert", {}, {}, {}, ""});
   Start();
   Advance(kSecond);
-  // The job has two incarnations with two ranks each. The process start differs in the second
+  // The job has two incarnations with two ranks each. The process start time differs in the second
   // incarnation.
   for (const int start : {777, 888}) {
     WriteProcess(start);
@@ -191,8 +191,8 @@ TEST_F(CollectorTest, SecondIncarnationOfClientJob_UpdatesReference) {
   EXPECT_THAT(references, ElementsAre(Cat(pid, 777), Cat(pid, 888)));
 }
 
-// After kill -9, the rank is lost, the node sends no further frames to the job, and the end of the
-// launcher is reported after the end of the rank.
+// After kill -9, the rank is lost, the node sends no further frames to the job, and the launcher's
+// end is reported after the rank's.
 TEST_F(CollectorTest, KilledProcess_IsReportedAsLostRank) {
   options_.socket_path = root_.At("socket");
   const auto stat = [&](int pid, int parent, char state, int status) {

@@ -1,4 +1,4 @@
-// Tests how GPU series are assigned to several jobs on one node, and the notices about this.
+// Tests the assignment of GPU series to several jobs on one node, and the related notices.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -117,7 +117,7 @@ TEST_F(GpuSplitTest, NodeReceivesXidErrorsOfJobsGpu) {
   EXPECT_GT(count("node:n1"), 0);
 }
 
-// After a kill without a goodbye, the job stays bound for a long time, but the next job gets the
+// A job that was killed without a goodbye stays bound for a long time, but the next job gets the
 // GPUs.
 TEST_F(GpuSplitTest, JobWithoutClients_FreesItsGpus) {
   options_.socket_path = root_.At("socket");

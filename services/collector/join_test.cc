@@ -1,4 +1,4 @@
-// Tests the order of a job's sources, in which no sample of the node may be late (time-model.md
+// Tests the order in which sources join a job. No sample from the node may be late (time-model.md
 // 1.3).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -66,8 +66,8 @@ class JoinTest : public ::testing::Test {
     }
   }
 
-  // Checks for late samples in the same way as the processor: the watermark is the minimum promise
-  // of the known sources, in log order.
+  // Checks for late samples as the processor does: the watermark is the minimum promise of the
+  // known sources, in log order.
   static void ExpectNothingLate(const std::vector<ReadBatch>& batches) {
     std::map<std::string, int64_t> promises;
     int64_t watermark = INT64_MIN;

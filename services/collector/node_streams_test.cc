@@ -16,7 +16,7 @@ constexpr int64_t kSecond = kNanosPerSecond;
 constexpr uint32_t kCoreStream = 2;
 constexpr uint32_t kGpuStream = 3;
 
-// Reader of one series whose value is always 1.
+// Reader for one series with the constant value 1.
 class OneReader final : public SeriesReader {
  public:
   bool Read() override { return std::exchange(first_, false); }

@@ -1,4 +1,4 @@
-// Tests how ranks end according to exit status and goodbye, with the whole collector.
+// Tests the reported ends of ranks, by exit status and goodbye, in a complete collector.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

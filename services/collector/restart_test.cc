@@ -23,9 +23,9 @@ using ::testing::Not;
 constexpr int64_t kMs = kNanosPerMilli;
 constexpr int64_t kSecond = kNanosPerSecond;
 
-// A rank whose steps take 200 ms each: 80 ms for the forward phase and the rest for the backward
-// phase. Its client reports finished steps and the current phase. DecodeAll checks for duplicates,
-// late data, and gaps.
+// Rank with 200 ms steps: 80 ms for the forward phase and the rest for the backward phase. Its
+// client reports finished steps and the current phase. DecodeAll checks for duplicates, late data,
+// and gaps.
 class RestartTest : public CollectorTest {
  protected:
   RestartTest() { options_.socket_path = root_.At("socket"); }
@@ -38,7 +38,7 @@ class RestartTest : public CollectorTest {
     client_->Send(hello);
     return client_->ReadWelcome();
   }
-  // Resends the updates from sequence `from` on.
+  // Resends the updates starting at sequence `from`.
   void Resend(uint64_t from) {
     for (; from <= sent_.size(); ++from) {
       const double before = Counter("pitwall_collector_client_messages_total");
@@ -54,7 +54,7 @@ class RestartTest : public CollectorTest {
     EXPECT_EQ(Counter(name), value) << name;
   }
   // Simulates a kill: the next collector uses a copy of the current files. (The current collector
-  // continues with files that are no longer used.)
+  // continues, but nothing uses its files.)
   void Kill() {
     Settle();
     options_.spool_dir = root_.At(Cat("spool-", ++kills_));
@@ -93,7 +93,7 @@ class RestartTest : public CollectorTest {
     }
     update_.Clear();
   }
-  // Advances the clock. A collector may be running or not.
+  // Advances the clock. A collector need not be running.
   void Pass(int64_t ns) { collector_ == nullptr ? clock_.Advance(ns) : Advance(ns, 40 * kMs); }
   void StopIt() {
     collector_->Stop();
@@ -138,8 +138,8 @@ TEST_F(RestartTest, Restart_DoesNotLoseDelayOrDuplicateData) {
   EXPECT_THAT(Samples("train_step{"),
               ElementsAre("200/0 0", "400/1 1", "600/2 2", "800/3 3", "1000/4 4", "1200/5 5",
                           "1400/6 6", "1600/7 7", "1800/8 8", "2000/9 9", "2200/10 10"));
-  // Phases during the restart are included. The first of them is the first phase that no promise
-  // can have passed.
+  // Phases during the restart are included, beginning with the first phase that no promise can have
+  // passed.
   EXPECT_THAT(Samples("train_phase_state{phase=backward"),
               IsSupersetOf({"1080 1", "1200 0", "1280 1", "1400 0", "1680 1", "1800 0", "2080 1"}));
 }
@@ -167,8 +167,8 @@ TEST_F(RestartTest, CurrentPhaseIsPublishedAgainAfterRestart) {
   EXPECT_THAT(states, Not(Contains("4300 0")));
 }
 
-// The client resends updates from the collector's position on. They include data that waited for
-// the end of a step.
+// The client resends updates starting at the collector's position. They include data that waited
+// for the end of a step.
 TEST_F(RestartTest, Kill_ResendsMissingUpdatesWithoutDuplicates) {
   options_.spool_dir = root_.At("spool");
   Start();
@@ -216,7 +216,7 @@ TEST_F(RestartTest, Kill_ResendsMissingUpdatesWithoutDuplicates) {
   EXPECT_EQ(spans, 12u);
 }
 
-// Records that are not in the log yet are in the spool, so the client need not resend their
+// Records that have not reached the log are in the spool, so the client need not resend their
 // updates.
 TEST_F(RestartTest, KillWhileLogIsUnavailable_KeepsSpooledUpdates) {
   options_.spool_dir = root_.At("spool");
@@ -251,7 +251,8 @@ TEST_F(RestartTest, OldClient_CountsMissingUpdates) {
   StopIt();
 }
 
-// Without a spool, data in the collector is lost on a kill, but updates in the log are confirmed.
+// Without a spool, data held by the collector is lost on a kill, but updates in the log are
+// confirmed.
 TEST_F(RestartTest, WithoutSpool_WrittenMeansInLog) {
   Start();
   Hello(true);
@@ -261,7 +262,7 @@ TEST_F(RestartTest, WithoutSpool_WrittenMeansInLog) {
   StopIt();
 }
 
-// Tests ends of ranks while no collector is running (issue 10, A6).
+// Tests rank ends while no collector is running (issue 10, A6).
 class UnseenTest : public RestartTest {
  protected:
   UnseenTest() {

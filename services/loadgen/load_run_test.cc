@@ -53,7 +53,7 @@ LoadPlan Small() {
 
 using Key = std::tuple<std::string, std::string, std::string, uint64_t>;
 
-// Decodes the sink's records like the engine does, and collects the identities of the batches.
+// Decodes the sink's records as the engine does, and collects the batch identities.
 struct Read {
   explicit Read(const Kept& kept) {
     codec::BatchDecoder decoder;
@@ -125,8 +125,8 @@ TEST(LoadRun, TotalsMatchRecords) {
   EXPECT_EQ(read.spans, totals.spans);
   EXPECT_EQ(read.batches.size(), totals.batches);
   EXPECT_EQ(read.duplicates, 0u);
-  // The load has 2 nodes with 60 ticks each. The series per node are 29 for the system, 3 x 16 for
-  // cores, 2 x 52 for GPUs, and 2 x 2 for processes.
+  // The load has 2 nodes with 60 ticks each. Each node has 29 system series, 3 x 16 core series, 2
+  // x 52 GPU series, and 2 x 2 process series.
   EXPECT_GT(totals.samples, 2u * 58 * (29 + 48 + 104 + 4));
 }
 

@@ -1,4 +1,4 @@
-// Tests the captures of a node: the two samples, their source, and misbehaving clients.
+// Tests a node's captures: the two samples, their source, and misbehaving clients.
 #include "services/collector/capture/node_captures.h"
 
 #include <gmock/gmock.h>

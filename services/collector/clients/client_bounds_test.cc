@@ -1,5 +1,5 @@
-// Tests limits on the resources that a client can use, for arbitrary input. Every user can open the
-// socket.
+// Tests limits on the resources that a client can consume with arbitrary input. Any user can open
+// the socket.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <malloc.h>
@@ -48,7 +48,7 @@ class ClientBoundsTest : public ::testing::Test {
     const auto answer = sessions_.Handle(2, {}, bytes);
     return answer.ok() ? "" : std::string(answer.status().message());
   }
-  // Returns the number of allocated bytes. With a sanitizer's allocator, returns 0.
+  // Returns the number of allocated bytes, or 0 with a sanitizer's allocator.
   static size_t Allocated() {
     const struct mallinfo2 info = mallinfo2();
     return info.uordblks + info.hblkhd;

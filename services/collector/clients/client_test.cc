@@ -1,4 +1,4 @@
-// Tests clients over a real socket: the protocol, ranks as sources, and malformed input.
+// Tests clients over a real socket: the protocol, ranks as telemetry sources, and malformed input.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -427,8 +427,8 @@ TEST_F(ClientTest, ExcessAndSilentClientsAreClosed) {
   EXPECT_EQ(no_hello, 2u);
 }
 
-// Other clients keep the server awake continuously. The client that was not accepted for lack of
-// file descriptors must still be accepted.
+// Other clients keep the server busy continuously. A client that could not be accepted for lack of
+// file descriptors must still be accepted later.
 TEST_F(ClientTest, RecoversAfterRunningOutOfFileDescriptors) {
   StartServer();
   const int64_t start = Now();
@@ -482,7 +482,7 @@ TEST_F(ClientTest, SocketPathIsChecked) {
   EXPECT_THAT(std::string(second.Start().message()), HasSubstr("already listening"));
   server_->Stop();
   EXPECT_FALSE(std::filesystem::exists(options_.path));
-  {  // stale socket file that a killed process left behind
+  {  // stale socket file left behind by a killed process
     const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     sockaddr_un address{};
     address.sun_family = AF_UNIX;

@@ -1,4 +1,4 @@
-// Tests the rate limit of an owner at the socket (issue 10, B2).
+// Tests the per-owner rate limit on the socket (issue 10, B2).
 #include "services/collector/clients/owner_rate_limiter.h"
 
 #include <gtest/gtest.h>

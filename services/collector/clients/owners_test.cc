@@ -1,5 +1,5 @@
-// Tests job ownership on one node with access by other users, squatters, and users that exceed
-// their share.
+// Tests job ownership on one node: access by other users, squatters, and users that exceed their
+// share.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
@@ -176,7 +176,7 @@ TEST_F(OwnersTest, JobLimitsExemptDeclaredJobs) {
   EXPECT_EQ(Claim(10, Rank(kAlice, "a")), "a of uid:1000");
   EXPECT_EQ(Claim(11, Rank("uid:7", "b")), "b of uid:7");
   EXPECT_THAT(Claim(12, Rank("uid:8", "c")), StartsWith("jobs: "));
-  // Declared jobs are exempt from the limits on clients' jobs.
+  // Declared jobs are exempt from the limits on jobs known only from clients.
   bindings_.SetDropped({Dropped("d", kAlice), Dropped("e", "")});
   EXPECT_THAT(Jobs(), ::testing::Contains("d of uid:1000, declared"));
   EXPECT_EQ(Claim(13, Rank("uid:8", "e")), "e of uid:8");
@@ -427,8 +427,8 @@ TEST_F(SharesTest, BatchesContainOwnerOfJob) {
   EXPECT_EQ(seen, 4u);
 }
 
-// The buffers of incomplete messages are charged to their owner's share, so the shares of other
-// owners are not affected.
+// Buffers for incomplete messages are charged to their owner's share, so other owners' shares are
+// not affected.
 TEST_F(SharesTest, IncompleteMessagesUseOnlyTheirOwnersShare) {
   options_.max_buffered_bytes = 2 * (kMaxClientMessage + (64u << 10));
   Start();

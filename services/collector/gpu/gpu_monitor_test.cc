@@ -254,7 +254,7 @@ TEST_F(GpuMonitorTest, XidErrorsAreCountedByCode) {
   EXPECT_EQ(many.at("gpu_xid_errors_total 1000"), 1);
 }
 
-// The XID error belongs to an unknown or removed device, so it is attributed to the node and to
+// The XID error comes from an unknown or removed device, so it is attributed to the node and to
 // each job on it.
 TEST_F(GpuMonitorTest, XidOfUnknownGpu_IsSentToReadersOfAllGpus) {
   GpuMonitor monitor(PITWALL_FAKE_NVML, clock_, &counters_);

@@ -43,7 +43,7 @@ class JobRegistryTest : public ::testing::Test {
     claim.pid = 100 + rank;
     return claim;
   }
-  // A rank whose process is identified by the kernel.
+  // Rank with a process identified by the kernel.
   static JobClaim Process(int64_t rank, int64_t pid, int64_t user = 1000) {
     JobClaim claim = Rank(rank);
     claim.pid = pid;
@@ -52,7 +52,7 @@ class JobRegistryTest : public ::testing::Test {
     claim.reference.uid = Cat(pid, "@n/1");
     return claim;
   }
-  // Returns the uid in the reference of the only job.
+  // Returns the uid in the only job's reference.
   std::string Reference() const {
     uint64_t version;
     const auto jobs = bindings_.Jobs(&version);
@@ -164,7 +164,7 @@ TEST_F(JobRegistryTest, SecondRunOfScript_IsSeparateJob) {
   EXPECT_EQ(Claim(3, claim(1, 21, 82 * kSecond)), "train:77000")
       << "assigned to the first run, because the runs cannot be distinguished";
   EXPECT_EQ(Claim(4, claim(1, 11, 82 * kSecond)), "train:81000");
-  // The client reconnects before the old connection is found to be lost.
+  // The client reconnects before the loss of its old connection is detected.
   EXPECT_EQ(Claim(5, claim(0, 20, 81 * kSecond)), "train:81000");
   EXPECT_EQ(Claim(6, claim(0, 10, 77 * kSecond)), "train:77000");
   // Two runs start within the same millisecond.
@@ -327,12 +327,12 @@ TEST(JobFileDirectory, NewFileIsDetectedImmediately) {
   EXPECT_TRUE(folder.Changed());
   folder.Poll();
   EXPECT_FALSE(folder.Changed());
-  // A directory's timestamps are only as precise as the clock tick of the kernel.
+  // A directory's timestamps are only as precise as the kernel's clock tick.
   for (int i = 0; i < 1000 && !folder.Changed(); ++i) root.Write(Cat("d/", 100 + i), "job_id=x\n");
   EXPECT_TRUE(folder.Changed());
 }
 
-// Pending data and deaths of the ranks must be published before the end of the job.
+// Pending data and rank deaths must be published before the job's end.
 TEST_F(JobRegistryTest, EndByFile_WaitsOneSecondForRanks) {
   JobRegistry::DroppedJob job{{"j", "x", {}, {}, {}, ""}, "", {}};
   bindings_.SetDropped({job});
@@ -409,7 +409,7 @@ TEST_F(JobRegistryTest, ReferenceFollowsRunningProcesses) {
   EXPECT_EQ(Reference(), "20@n/1") << "no other process is left";
   Claim(5, Process(1, 31));
   EXPECT_EQ(Reference(), "31@n/1");
-  // The same process reconnects before its old connection is found to be lost.
+  // The same process reconnects before the loss of its old connection is detected.
   Claim(6, Process(1, 31));
   Claim(7, Process(0, 30));
   bindings_.Release(5, std::nullopt, kSecond);

@@ -1,4 +1,4 @@
-// Tests jobs whose launcher restarts the workers.
+// Tests jobs with a launcher that restarts the workers.
 #include <gtest/gtest.h>
 
 #include "services/base/clock.h"

@@ -264,7 +264,7 @@ TEST_F(PodWatchTest, FaultsAreReportedInHealth) {
     EXPECT_THAT(std::string(watch_.health().message()), ::testing::Not(HasSubstr("\x1b")));
     if (clock_.MonotonicNs() > PodWatch::kAwaitNs / 2) break;
   }
-  // No fault changes the reported end.
+  // None of the faults changes the reported end.
   EXPECT_THAT(reported_, ElementsAre("0: pending"));
 }
 

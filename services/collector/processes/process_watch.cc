@@ -58,8 +58,8 @@ StatusOr<Stat> ReadStat(const std::string& root, int64_t pid) {
   return stat;
 }
 
-// Returns true if the process is a zombie that its parent has not reaped yet. If the main thread
-// ended before the other threads, the state is the same, but the thread count is higher.
+// Returns true if the process has ended but has not been reaped by its parent yet. If the main
+// thread ended before the other threads, the state is the same, but the thread count is higher.
 bool HasEnded(const Stat& stat) {
   return (stat.state == 'Z' || stat.state == 'X') && stat.threads <= 1;
 }

@@ -1,5 +1,5 @@
-// Tests whether the end of a rank is attributed to the out-of-memory killer according to the
-// counter of its cgroup (issue 10, A6).
+// Tests whether a rank's end is attributed to the out-of-memory killer, based on its cgroup's
+// counter (issue 10, A6).
 #include "services/collector/processes/process_watch.h"
 
 #include <gtest/gtest.h>
@@ -135,7 +135,7 @@ INSTANTIATE_TEST_SUITE_P(Cgroups, OomKills, ::testing::Values(1, 2, 3), [](const
                            : std::string("Version2Local");
 });
 
-// Tests the ends of processes that their parent has reaped immediately.
+// Tests the ends of processes that their parents reap immediately.
 TEST(ProcessExits, StatusComesFromKernel) {
   for (const auto& [ends, signal, code] :
        std::vector<std::tuple<int, std::optional<int32_t>, std::optional<int32_t>>>{

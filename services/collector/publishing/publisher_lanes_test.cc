@@ -1,4 +1,4 @@
-// Tests that the jobs of other partitions are not delayed if one job's partition cannot be written
+// Tests that if one job's partition cannot be written, jobs in other partitions are not delayed
 // (time-model.md, scenario 17).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ class PublisherLanesTest : public ::testing::Test {
   }
   // Waits in real time, but only until the publisher's thread has appended the records.
   void AwaitNumbers(const std::string& job, size_t count) {
-    // The appender counts records before this check, which would otherwise miss a record that is
+    // The appender's records are counted before this check, which would otherwise miss a record
     // appended in between.
     for (size_t records = appender_.records().size(); Numbers()[job].size() < count;
          records = appender_.records().size())

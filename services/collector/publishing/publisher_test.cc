@@ -62,8 +62,8 @@ class PublisherTest : public ::testing::Test {
   std::unique_ptr<Publisher> publisher_;
 };
 
-// Waits for `count` distinct numbers and returns them in the order in which they first arrived. If
-// a failed append keeps its records, they arrive twice.
+// Waits for `count` distinct numbers and returns them in order of first arrival. If the log stores
+// the records of a failed append, they arrive twice.
 std::vector<int> AwaitNumbers(fakes::FakeAppender* appender, size_t count) {
   for (;;) {
     const std::vector<OutgoingRecord> records = appender->records();

@@ -96,8 +96,8 @@ StatusOr<std::unique_ptr<SpoolSet>> SpoolSet::Open(const std::string& dir, uint6
 }
 
 Status SpoolSet::Load() {
-  // The cursors are loaded first. Otherwise, a note could override a newer saved cursor, and saving
-  // could lose cursors.
+  // The cursors are loaded first. Otherwise, notes could not be compared against newer saved
+  // cursors, and saving could lose cursors.
   const std::string path = dir_ + "/cursors";
   auto saved = ReadFile(path, kMostCursorBytes);
   Status status = saved.status();

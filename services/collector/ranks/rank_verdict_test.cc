@@ -1,4 +1,4 @@
-// Tests verdicts on the ends of ranks for every combination of goodbye and exit status.
+// Tests verdicts on rank ends for every combination of goodbye and exit status.
 #include "services/collector/ranks/rank_verdict.h"
 
 #include <gtest/gtest.h>

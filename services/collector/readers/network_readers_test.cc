@@ -155,7 +155,7 @@ TEST_F(NetworkReadersTest, DamagedInfinibandFilesResultInMissingValues) {
     EXPECT_FALSE(changed_) << text;
     EXPECT_EQ(Errors(), ++errors) << text;
   }
-  // Entries other than ports and adapters are ignored.
+  // Entries that are not ports or adapters are ignored.
   root_.Write("sys/class/infiniband/README", "x");
   root_.Write("sys/class/infiniband/mlx5_1/ports/README", "x");
   Port("mlx5_0", 1, "state", "4: ACTIVE\n");
@@ -250,7 +250,7 @@ TEST_F(PfcReaderTest, FailedDriverKeepsSeriesButRemovedDeviceDropsThem) {
   EXPECT_EQ(Errors(), 2u);
 }
 
-// The machine's counters are unknown, so this checks only the status.
+// The machine's counters are unknown, so only the status is checked.
 TEST(EthtoolCountersTest, ReadsCountersFromKernel) {
   const EthtoolCounters ethtool;
   for (const char* device : {"", "no-such-dev", "a-name-that-is-longer-than-16"}) {

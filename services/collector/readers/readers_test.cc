@@ -342,7 +342,7 @@ TEST_F(ReadersTest, NamesAndLabelsMatchCatalog) {
   EXPECT_EQ(names.size(), 32u);
 }
 
-// A reader with values set by the test.
+// Reader with values set by the test.
 class FakeReader final : public SeriesReader {
  public:
   std::vector<std::pair<std::string, double>> values;
