@@ -44,7 +44,7 @@ TEST_F(ClockWatchTest, StepBack_IsBehindUntilCaughtUp) {
   EXPECT_EQ(counters_.clock_behind.load(), 0);
 }
 
-TEST_F(ClockWatchTest, LargeStepBack_RequiresBootAfterMinute) {
+TEST_F(ClockWatchTest, LargeStepBack_RequiresBootAfterOneMinute) {
   Step(-2 * ClockStep::kLargeNs);
   EXPECT_EQ(watch_.Check(), std::nullopt);
   clock_.Advance(ClockStep::kHoldNs);

@@ -127,7 +127,7 @@ TEST_F(CollectorTest, JobFromOption_ReceivesNodeSeries) {
   EXPECT_TRUE(Of(batches, "node:n1")[1].Has("system_memory_limit_bytes"));
 }
 
-TEST_F(CollectorTest, ClientProcessBecomesReferenceOfJob) {
+TEST_F(CollectorTest, ClientProcessBecomesJobReference) {
   options_.socket_path = root_.At("socket");
   options_.jobs.push_back({"job-1", "bert", {}, {}, {}, ""});
   Start();

@@ -61,7 +61,7 @@ class GpuSplitTest : public CollectorTest {
   FakeNvml nvml_;
 };
 
-TEST_F(GpuSplitTest, UnknownSplit_GivesGpusOnlyToNode) {
+TEST_F(GpuSplitTest, UnknownSplit_AssignsGpusOnlyToNode) {
   options_.drop_dir = root_.At("jobs");
   root_.Write("jobs/a", "job_id=a\n");
   Start();

@@ -144,7 +144,7 @@ TEST_F(RestartTest, Restart_DoesNotLoseDelayOrDuplicateData) {
               IsSupersetOf({"1080 1", "1200 0", "1280 1", "1400 0", "1680 1", "1800 0", "2080 1"}));
 }
 
-TEST_F(RestartTest, CurrentPhaseIsPublishedAgainAfterRestart) {
+TEST_F(RestartTest, CurrentPhaseIsRepublishedAfterRestart) {
   Start();
   Hello();
   Train(6, true);
@@ -253,7 +253,7 @@ TEST_F(RestartTest, OldClient_CountsMissingUpdates) {
 
 // Without a spool, data held by the collector is lost on a kill, but updates in the log are
 // confirmed.
-TEST_F(RestartTest, WithoutSpool_WrittenMeansInLog) {
+TEST_F(RestartTest, WithoutSpool_WrittenUpdatesAreInLog) {
   Start();
   Hello(true);
   Train(2, true);
@@ -365,7 +365,7 @@ TEST_F(UnseenTest, MachineReboot_IsReportedAsLost) {
   StopIt();
 }
 
-TEST_F(UnseenTest, EndOfLauncherIsReported) {
+TEST_F(UnseenTest, LauncherEndIsReported) {
   Kill();
   Gone();
   root_.Remove("proc/4000/stat");

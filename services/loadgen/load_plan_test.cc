@@ -80,7 +80,7 @@ TEST(LoadPlan, FaultStartsWithinMinimumJobLifetime) {
   EXPECT_LT(plan.faults[0].from_ns, 45 * kNanosPerSecond / 2);
 }
 
-TEST(LoadPlan, FaultOfUnknownRank_IsRejected) {
+TEST(LoadPlan, FaultForUnknownRank_IsRejected) {
   LoadPlan plan;
   plan.faults = {*ParseFault("hang,rank=8")};
   EXPECT_THAT(std::string(CompleteFaults(0, &plan).message()),

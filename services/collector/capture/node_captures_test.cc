@@ -108,7 +108,7 @@ class NodeCapturesTest : public ::testing::Test {
   NodeCaptures captures_;
 };
 
-TEST_F(NodeCapturesTest, UnchangedSamples_GiveBlockedState) {
+TEST_F(NodeCapturesTest, UnchangedSamples_YieldBlockedState) {
   Ask();
   EXPECT_EQ(Asked(), std::vector<std::string>{"10:r1:1"});
   Answer(10, AnswerOf(1));
@@ -140,7 +140,7 @@ TEST_F(NodeCapturesTest, UnchangedSamples_GiveBlockedState) {
   EXPECT_FALSE(captures_.active());
 }
 
-TEST_F(NodeCapturesTest, ProgressBetweenSamples_GivesBusyState) {
+TEST_F(NodeCapturesTest, ProgressBetweenSamples_YieldsBusyState) {
   Ask();
   Answer(10, AnswerOf(1));
   Step(kCaptureGapNs);
@@ -153,7 +153,7 @@ TEST_F(NodeCapturesTest, ProgressBetweenSamples_GivesBusyState) {
   EXPECT_TRUE(got_[0].change.went_on);
 }
 
-TEST_F(NodeCapturesTest, ChangedStacks_GiveBusyState) {
+TEST_F(NodeCapturesTest, ChangedStacks_YieldBusyState) {
   Ask();
   Answer(10, AnswerOf(1));
   Step(kCaptureGapNs);

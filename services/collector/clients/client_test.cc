@@ -201,13 +201,13 @@ TEST_F(ClientTest, SchedulerReferenceComesFromClient) {
 }
 
 // The connecting process has exited, and its PID now belongs to another user's process.
-TEST_F(ClientTest, PidReusedByOtherUser_GivesNoReference) {
+TEST_F(ClientTest, PidReusedByOtherUser_HasNoReference) {
   WriteProcess(getuid() + 1, 888);
   StartServer();
   EXPECT_EQ(ReferenceAfter(HelloOf(0, Now())), JobReference{});
 }
 
-TEST_F(ClientTest, ExitedProcess_GivesNoReference) {
+TEST_F(ClientTest, ExitedProcess_HasNoReference) {
   root_.Remove(Cat("proc/", getpid(), "/stat"));
   StartServer();
   EXPECT_EQ(ReferenceAfter(HelloOf(0, Now())), JobReference{});

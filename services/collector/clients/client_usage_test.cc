@@ -18,7 +18,7 @@ TEST(ClientUsageTest, Clients_CountedPerOwner) {
   EXPECT_EQ(usage.Clients("uid:2"), 0u);
 }
 
-TEST(ClientUsageTest, QuarterOfMemory_IsShare) {
+TEST(ClientUsageTest, OwnerShare_IsQuarterOfMemory) {
   ClientUsage usage(kTotal, kMessage);
   usage.Connect("uid:1");
   usage.Buffer("uid:1", 250);

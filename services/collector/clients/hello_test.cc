@@ -63,7 +63,7 @@ TEST(HelloTest, StartEvents_AnnouncesNewJobOrNewLabels) {
   EXPECT_EQ(events[0].time_ns, 5);
 }
 
-TEST(HelloTest, FirstSequence_IsAboveAllSequencesOfPreviousCollector) {
+TEST(HelloTest, FirstSequence_ExceedsPreviousCollectorsSequences) {
   EXPECT_EQ(FirstSequence(0, std::nullopt), 1u);
   EXPECT_EQ(FirstSequence(2 * kNanosPerSecond, std::nullopt), 201u);
   ClientCursor known;

@@ -403,7 +403,7 @@ TEST_F(SharesTest, DeclarationClosesSquattersConnection) {
   EXPECT_EQ(counters_.clients_lost, 0u) << "the displaced client cannot be resumed";
 }
 
-TEST_F(SharesTest, BatchesContainOwnerOfJob) {
+TEST_F(SharesTest, BatchesContainJobOwner) {
   Start();
   JobRegistry::DroppedJob dropped;
   dropped.job.id = "declared";

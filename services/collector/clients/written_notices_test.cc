@@ -44,7 +44,7 @@ TEST_F(WrittenNoticesTest, EachPosition_IsReportedOnce) {
   EXPECT_EQ(Take(), std::vector<uint64_t>{6});
 }
 
-TEST_F(WrittenNoticesTest, PositionOfWelcome_IsNotReportedAgain) {
+TEST_F(WrittenNoticesTest, PositionInWelcome_IsNotReportedAgain) {
   notices_.Expect(3, boot_, 4);
   Advance(4);
   EXPECT_TRUE(Take().empty());

@@ -38,7 +38,7 @@ struct PublishingLanes::Lane {
   int64_t ready_ns = 0;  // earliest time of the next append
   int64_t backoff_ns = 0;
   size_t append_records = 0;  // 1 during the search for a rejected record
-  uint64_t served = 0;        // turn of the last service; the longest-waiting lane is next
+  uint64_t served = 0;        // turn in which it was last served; the longest-waiting is next
   bool log_failed = false;
   int64_t failing_since_ns = 0;  // monotonic; valid while log_failed
   std::string failure;           // last error; valid while log_failed

@@ -314,7 +314,7 @@ Status Spool::Read(size_t max_records, size_t max_bytes, std::vector<PendingReco
         payload.resize(length);
         RETURN_IF_ERROR(ReadUpTo(read_fd_, end->offset + kRecordHeader, &payload, path));
       }
-      if (payload.size() < 4) {  // the file has changed; no record after this position can be found
+      if (payload.size() < 4) {  // the file has changed; later records cannot be found
         counters_->dropped_damaged.fetch_add(segment.records - end->index,
                                              std::memory_order_relaxed);
         *end = {segment.number, segment.size, segment.records};

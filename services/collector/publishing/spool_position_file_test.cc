@@ -21,7 +21,7 @@ TEST(SpoolPositionFileTest, NewFile_HasNoPosition) {
   EXPECT_EQ(Read(root), SpoolPosition{});
 }
 
-TEST(SpoolPositionFileTest, NewestSave_IsReadAgain) {
+TEST(SpoolPositionFileTest, NewestSave_IsRestored) {
   const TestRoot root;
   {
     SpoolPositionFile file;

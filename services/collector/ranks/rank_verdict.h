@@ -14,7 +14,7 @@ struct Farewell {
   std::string reason;     // completed, failed, or cancelled; "" if the client does not know it
   std::string exception;  // "" if not reported
   bool exiting = false;   // whether the process is ending and its status therefore decides
-  std::optional<int32_t> exit_status;  // reported by the client; for kernels that do not provide it
+  std::optional<int32_t> exit_status;  // reported by the client, for kernels that do not provide it
 };
 
 struct RankVerdict {

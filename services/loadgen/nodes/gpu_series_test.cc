@@ -16,7 +16,7 @@ TEST(GpuSeries, EachTickAddsOneRow) {
   EXPECT_EQ(gpus.stream().values().size(), 2 * width);
 }
 
-TEST(GpuSeries, EqualSeedsGiveEqualValues) {
+TEST(GpuSeries, SameSeedProducesSameValues) {
   GpuSeries one(2, 7, "n1"), same(2, 7, "n1"), other(2, 8, "n1");
   for (GpuSeries* gpus : {&one, &same, &other}) gpus->Sample({1, 1, 0}, {});
   EXPECT_EQ(one.stream().values(), same.stream().values());

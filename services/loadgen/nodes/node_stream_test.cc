@@ -43,7 +43,7 @@ TEST(NodeStream, StreamWithoutSeriesIsNotSent) {
   EXPECT_TRUE(batch.frames.empty());
 }
 
-TEST(NodeStream, PagesRoundDown) {
+TEST(NodeStream, SizesAreRoundedDownToPages) {
   EXPECT_EQ(Pages(4096), 4096);
   EXPECT_EQ(Pages(8191), 4096);
   EXPECT_EQ(Pages(100), 0);

@@ -22,7 +22,7 @@ TEST(ProcessSeries, EachRankHasTwoSeries) {
   EXPECT_EQ(values[1], Pages(values[1])) << "memory is whole pages";
 }
 
-TEST(ProcessSeries, ChangedRanks_ReplaceEarlierRowsByMissingValues) {
+TEST(ProcessSeries, ChangedRanks_EarlierRowsGetMissingValues) {
   ProcessSeries processes(1, "n1");
   const std::vector<int64_t> ranks = {3, 4};
   const std::vector<double> leaked = {0, 0};

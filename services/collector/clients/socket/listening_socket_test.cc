@@ -66,7 +66,7 @@ TEST_F(ListeningSocketTest, Close_RemovesFileAndAllowsReopening) {
   EXPECT_TRUE(second.Open().ok());
 }
 
-TEST_F(ListeningSocketTest, NoDescriptors_PauseForSecond) {
+TEST_F(ListeningSocketTest, NoDescriptors_PausesForOneSecond) {
   ASSERT_TRUE(socket_.Open().ok());
   socket_.Listen();
   const int client = Connect();
