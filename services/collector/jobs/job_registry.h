@@ -38,7 +38,7 @@ struct BoundJob {
   std::vector<JobProcess> processes;  // processes of the job's clients, sorted
   bool by_client_only = false;        // known only from clients, which announced it
   bool present = false;               // declared by an option or file, or has a connected client
-  bool deserted = false;  // known only from clients whose processes have all ended
+  bool deserted = false;              // known only from clients whose processes have all ended
 };
 
 // A job that has ended or has left this node.

@@ -71,9 +71,9 @@ class Spool {
   Status Acknowledge(const Position& position);
 
   bool empty() const { return records_ == 0; }
-  uint64_t records() const { return records_; }  // unacknowledged bytes
+  uint64_t records() const { return records_; }  // unacknowledged records
   uint64_t bytes() const { return bytes_; }      // bytes on disk
-  uint64_t pending_bytes() const;                // unacknowledged records
+  uint64_t pending_bytes() const;                // unacknowledged bytes
   // Removes acknowledged segments, including the last one.
   Status Trim();
   // Drops the oldest segment and counts its records. Returns false if the spool has no segments.
