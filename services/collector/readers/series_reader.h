@@ -19,7 +19,7 @@ namespace pitwall::collector {
 
 // Owned and called by the sampler thread. Read stores a reading in the reader's own memory. Fill
 // copies the reading without allocating memory. Values that cannot be read are counted and returned
-// as missing. When a device or process disappears, so do its series.
+// as missing. When an object is removed, so are its series.
 class SeriesReader {
  public:
   virtual ~SeriesReader() = default;
