@@ -32,8 +32,8 @@ struct CaptureCoordinatorOptions {
 };
 
 // One thread follows pitwall.captures and appends requests. Another thread follows the issues. The
-// first event of an issue requests a capture if the event has the field `capture`, which the rule's
-// annotation sets. Each event requests at most one capture. Events that precede the start do not
+// first event of an issue requests a capture if it has the field `capture`, which is set by the
+// rule's annotation. Each event requests at most one capture. Events from before startup do not
 // request captures, because a capture would show a different moment. Thread-safe. The clock, log,
 // and issues are borrowed.
 class CaptureCoordinator final : public CaptureSource {

@@ -1,5 +1,5 @@
-// End-to-end tests of gRPC watches on loopback (log -> notifier -> gRPC -> client). The tests cut
-// and resume streams while the topic grows.
+// End-to-end tests for gRPC watches over loopback (log -> notifier -> gRPC -> client). The tests
+// cut and resume streams while the topic grows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -104,8 +104,8 @@ TEST_P(GrpcWatchTest, RandomlyCutAndResumedWatchMissesNoEvent) {
       token = batch.resume_token;
       return --left > 0 && seen.size() < published.size();
     });
-    // Either the client canceled the stream, or the server closed the stream because the client was
-    // slow. The client resumes both kinds of streams.
+    // Either the client canceled the stream, or the server closed it because the client was slow.
+    // The client resumes in both cases.
     ASSERT_TRUE(status.ok() || status.code() == absl::StatusCode::kResourceExhausted) << status;
     ++cuts;
   }

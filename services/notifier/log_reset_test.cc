@@ -1,4 +1,4 @@
-// Tests of topics that were recreated or truncated after positions had been stored.
+// Tests for topics that were recreated or truncated after positions had been stored.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -84,7 +84,7 @@ class TopicNotifier final : public Notifier {
       tails_.push_back(std::move(tail));
     }
     if (!deliveries_.empty()) RETURN_IF_ERROR(acted_.ReadAll());
-    // The notifier can run without silences, because it then only sends more notifications.
+    // The notifier can run without silences; it then only sends more notifications.
     if (const Status opened = silences_.Open(); !opened.ok())
       PITWALL_LOG(kError, "notifier", "silences are disabled: ", options_.silences_topic, ": ",
                   ToStd(opened.message()));
@@ -304,8 +304,7 @@ class TopicNotifier final : public Notifier {
                          record.append_time_ns});
         index_.Apply(items.back().event);
       }
-      // The index is updated first, so that the index contains every event before the window's
-      // position.
+      // Update the index first so that it contains every event before the window's position.
       window_.Add(tail->partition, std::move(items), tail->reader->position());
       if (tail->reader->position() >= tail->caught_up_at) tail->ready = true;
       {

@@ -36,7 +36,7 @@ struct NotifierOptions {
   std::string group = "pitwall-notifier";
   // Number of offsets per partition that are read at startup to rebuild the index.
   int64_t history_records = 200'000;
-  // Maximum number of recent events in memory over all partitions, for watchers and receivers.
+  // Maximum number of recent events in memory across all partitions, for watchers and receivers.
   size_t window_events = 16'384;
   size_t window_bytes = size_t{64} << 20;
   size_t max_open_issues = 20'000;
@@ -48,7 +48,7 @@ struct NotifierOptions {
   // and counted.
   int64_t open_age_ns = int64_t{7} * 24 * 3600 * kNanosPerSecond;
   size_t max_events_per_issue = 64;
-  // Maximum number of events over all issues. Above this limit, an issue keeps only its first and
+  // Maximum number of events across all issues. Above this limit, an issue keeps only its first and
   // last events.
   size_t max_issue_events = 50'000;
   size_t max_acts = 10'000;  // maximum number of executor records in memory
@@ -64,14 +64,13 @@ class Notifier : public IssueSource {
                                                   NotifierOptions options);
   ~Notifier() override = default;  // stops the notifier
 
-  // Receivers without a stored position start with the first record that is appended after this
-  // call.
+  // Receivers without a stored position start with the first record appended after this call.
   virtual Status Start() = 0;
   // Stops all threads. Watchers get Unavailable. Idempotent.
   virtual void Stop() = 0;
   // Returns true once the notifier has read the history that the topic contained at startup.
   virtual bool Ready() const = 0;
-  // Returns OK if every thread is running normally, and otherwise the error. Used by /healthz.
+  // Returns OK if all threads are running normally, or an error otherwise. Used by /healthz.
   virtual Status Health() const = 0;
 
   // Registers pitwall_issues_open{rule,severity} and the notifier's own counters. The notifier's

@@ -1,4 +1,4 @@
-// Tests of listing and watching issues.
+// Tests for listing and watching issues.
 #include "services/notifier/notifier.h"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-// Tests of webhook messages about executor decisions and their results.
+// Tests for webhook messages about executor decisions and their results.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -109,7 +109,7 @@ TEST_F(WebhookActsTest, IssueActedOn_IsAlwaysSent) {
   EXPECT_THAT(fresh("w"), ElementsAre("stopper"));
   EXPECT_THAT(fresh("critical"), ElementsAre("stopper"));
   // A receiver that got the issue also gets its end, even after another restart. Other issues
-  // remain withheld.
+  // remain suppressed.
   notifier_.reset();
   Run({Webhook(), critical});
   Publish(&log_, MakeEvent("a", "other", 2, EventType::kIssueResolved));
@@ -175,7 +175,7 @@ TEST_F(WebhookActsTest, RefusalsAreFilteredAndDryRunsAreOptional) {
   Run({Webhook(), critical, all, none});
   const IssueEvent issue = MakeEvent("a", "r", 1);
   Publish(&log_, issue);
-  // The test waits for the issue first, because the order of topics is undefined.
+  // The test waits for the issue first, because the order between topics is undefined.
   Pass([&] {
     return Stored("w") == 1 && Stored("critical") == 1 && Stored("all") == 1 && Stored("none") == 1;
   });

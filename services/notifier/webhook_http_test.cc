@@ -1,4 +1,4 @@
-// Tests of webhooks over real sockets: notifier -> libcurl -> a scripted server.
+// Tests for webhooks over real sockets: notifier -> libcurl -> a scripted server.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-// Tests of issue links in messages to receivers.
+// Tests for issue links in messages to receivers.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

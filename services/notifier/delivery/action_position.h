@@ -20,9 +20,9 @@ class ActionPosition {
                  ReceiverReport* report);
 
   // Loads the stored position. If no position is stored, stores the start of the topic if
-  // `from_start` is true, and otherwise the end.
+  // `from_start` is true, or the end otherwise.
   Status Open(bool from_start);
-  // Returns true if the action precedes the position, so it was sent or is queued.
+  // Returns true if the action precedes the position (it was sent or is queued).
   bool IsPast(const IssueActions::Act& act) const {
     return act.offset < next_[static_cast<size_t>(act.partition)];
   }
@@ -30,10 +30,10 @@ class ActionPosition {
   // which `send` returns false.
   void Advance(const std::function<bool(const IssueActions::Act&)>& send);
 
-  // Stores the position if it has changed and the time of the next store has come. The caller has
-  // delivered all actions before the position.
+  // Stores the position if it has changed and the next store is due. All actions before the
+  // position must have been delivered.
   void StoreIfDue(int64_t now_ns);
-  // Returns the monotonic time of the next store, or INT64_MAX if the position is stored.
+  // Returns the monotonic time of the next store, or INT64_MAX if no store is pending.
   int64_t NextStoreNs() const { return next_ == stored_ ? INT64_MAX : retry_ns_; }
 
  private:

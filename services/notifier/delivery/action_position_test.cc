@@ -75,7 +75,7 @@ TEST_F(ActionPositionTest, RefusedActionIsPassedAgain) {
   EXPECT_EQ(Advance(), std::vector<std::string>{"b"});
 }
 
-TEST_F(ActionPositionTest, FailedStoreIsRepeatedAfterInterval) {
+TEST_F(ActionPositionTest, FailedStoreIsRetriedAfterInterval) {
   ASSERT_TRUE(position_.Open(true).ok());
   EXPECT_EQ(Advance().size(), 1U);
   log_.SetWriteFault([](std::string_view) { return Unavailable("down"); });

@@ -1,4 +1,4 @@
-// Writer for the notices of one receiver that move to the dead-letter topic.
+// Writer that moves one receiver's undeliverable notices to the dead-letter topic.
 #pragma once
 
 #include <memory>
@@ -14,12 +14,13 @@ namespace pitwall::notifier {
 // The pointers are borrowed. Used by a single thread.
 class DeadLetterWriter {
  public:
-  // `topic` is the topic of the events, and `kind` and `name` belong to the receiver.
+  // `topic` is the event topic; `kind` and `name` identify the receiver.
   DeadLetterWriter(Log* log, std::string topic, std::string kind, std::string name,
                    ReceiverReport* report);
 
-  // Appends the item. Returns false if the log did not accept it, so the caller must retry. An item
-  // that is too large is appended without its body, or dropped if the log also rejects that.
+  // Appends the item. Returns false if the log did not accept the item; the caller must then retry.
+  // An item that is too large is appended without its body, and dropped if the log still rejects
+  // it.
   bool Write(const FeedItem& item, std::string_view reason);
 
  private:

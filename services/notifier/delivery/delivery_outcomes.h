@@ -1,4 +1,5 @@
-// Outcomes of the calls to one receiver: keeps, drops, or gives up each notice, and records it.
+// Handler for the outcomes of calls to one receiver. Keeps, drops, or gives up on each notice, and
+// records the outcome.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +21,21 @@ namespace pitwall::notifier {
 // All pointers are borrowed. Used by a single thread.
 class DeliveryOutcomes {
  public:
-  // `kind` and `name` belong to the receiver.
+  // `kind` and `name` identify the receiver.
   DeliveryOutcomes(Clock* clock, Log* log, const std::string& kind, const std::string& name,
                    DeliveryQueue* queue, NoticeSelection* selection, StoredPosition* position,
                    ReceiverReport* report);
 
   // Applies the result of a call to its entry in the queue.
   void Apply(DeliveryQueue::Entry* entry, const ReceiverCaller::Result& result);
-  // Returns the recorder of the notifications.
+  // Returns the notification recorder.
   NotificationRecorder& recorder() { return recorder_; }
 
  private:
   // Moves the entry to the dead-letter topic, or postpones it if the log does not accept it.
   void GiveUp(DeliveryQueue::Entry* entry, const FeedItem& item, const Verdict& verdict,
               int64_t now_ns);
-  // Logs an error that an operator must resolve. Repetitions of the same error are not logged.
+  // Logs an error that an operator must resolve. Repeated errors are not logged.
   void LogOnce(std::string_view error, std::string_view consequence);
 
   const std::string kind_;

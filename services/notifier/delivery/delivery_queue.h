@@ -1,5 +1,5 @@
-// Queue of the notices that a receiver has not accepted yet, each with the time of its next
-// attempt. Does not use threads, a clock, or the network.
+// Queue of notices that a receiver has not accepted yet, each with the time of its next attempt.
+// Uses no threads, clock, or network.
 #pragma once
 
 #include <cstdint>
@@ -54,8 +54,8 @@ class DeliveryQueue {
   // Returns the first undelivered offset of each partition. The caller stores these offsets.
   Positions Delivered() const;
 
-  // Returns the entry to send now, or null. The entry stays in the queue until the entry is
-  // delivered or dropped.
+  // Returns the entry to send now, or null. The entry stays in the queue until it is delivered or
+  // dropped.
   Entry* Due(int64_t now_ns);
   // Returns the time of the next attempt, or nullopt if the queue is empty.
   std::optional<int64_t> NextAttemptNs() const;

@@ -1,4 +1,4 @@
-// Reader of the topics for one receiver: fills the queue until it is full or no record is left.
+// Topic reader for one receiver. Fills the queue until it is full or no records are left.
 #pragma once
 
 #include <atomic>
@@ -18,17 +18,17 @@ namespace pitwall::notifier {
 // All pointers are borrowed. Used by a single thread.
 class NoticeReader {
  public:
-  // Setting `stop` ends Fill.
+  // Setting `stop` makes Fill return.
   NoticeReader(Clock* clock, TopicCursor cursor, DeliveryQueue* queue, NoticeSelection* selection,
                StoredPosition* position, ActionPosition* actions, const std::atomic<bool>* stop,
                ReceiverReport* report);
 
-  // Reads until the queue is full, a notice is due, or no record is left.
+  // Reads until the queue is full, a notice is due, or no records are left.
   void Fill();
-  // Returns true if no record was left unread by the last call to Fill.
+  // Returns true if the last call to Fill read all available records.
   bool caught_up() const { return caught_up_; }
   // Returns the monotonic time at which Fill can read more, or INT64_MAX if the queue is full or no
-  // record is left.
+  // records are left.
   int64_t NextReadNs() const { return queue_->room() > 0 && !caught_up_ ? retry_ns_ : INT64_MAX; }
 
  private:

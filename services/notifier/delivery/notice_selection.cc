@@ -89,7 +89,7 @@ void NoticeSelection::Settle(const Positions& read, int64_t now_ns) {
   std::vector<FeedItem> send;
   for (size_t p = 0; policy_->keeps_state() && p < start_.positions.size(); ++p) {
     // If only part of the topic is available, the cursor may have caught up without reaching the
-    // events that were sent before this start.
+    // events that were sent before startup.
     if (read[p] < start_.positions[p]) continue;
     EndReplay(p);
     const uint64_t suppressed = policy_->suppressed();
@@ -132,7 +132,7 @@ bool NoticeSelection::SendAction(const IssueActions::Act& act, const Positions& 
   const ActionEvent& action = *act.action;
   const int32_t p = PartitionOf(action.job, static_cast<int32_t>(start_.positions.size()));
   const auto at = static_cast<size_t>(p);
-  // The events that were sent before this start are not known yet.
+  // The events that were sent before startup are not known yet.
   if (policy_->keeps_state() && replaying_[at] != 0) return false;
   if (queue_->room() < 3) return false;
   const int64_t offset = std::max(read[at] - 1, start_.positions[at]);
@@ -184,7 +184,7 @@ std::optional<FeedItem> NoticeSelection::ItemOf(const ActionEvent& action,
                                                 int32_t partition, int64_t offset) const {
   if (!IsSelected(action, options_.actions)) return std::nullopt;
   const bool states = options_.notify == NotifyMode::kStates;
-  // A state-based receiver gets only issues. It derives all other values from these issues.
+  // A state-based receiver gets only issues and derives everything else from them.
   if (states && (events.empty() || !IsLiveAct(action))) return std::nullopt;
   if (events.empty()) events.push_back(std::make_shared<const IssueEvent>(EventOfAction(action)));
   const IssueEvent& event = *events.back();

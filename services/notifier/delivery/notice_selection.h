@@ -1,5 +1,5 @@
-// Selection of the notices that a receiver gets: by its filters, by inhibition or by incident
-// (docs/decisions/0026-notify-once-per-incident.md), by silences, and by executor actions.
+// Selection of the notices for one receiver, based on its filters, inhibition or incidents
+// (docs/decisions/0026-notify-once-per-incident.md), silences, and executor actions.
 #pragma once
 
 #include <cstddef>
@@ -38,24 +38,22 @@ class NoticeSelection {
 
   // Restarts the partition at `offset` of the log that replaced its current log.
   void Rebase(size_t partition, int64_t offset);
-  // Restores an executor action that was sent before this start.
+  // Restores an executor action that was sent before startup.
   void RememberActed(const std::string& issue) { policy_->RememberActed(issue); }
   // Returns true if the policy needs the events before the start position.
   bool keeps_state() const { return policy_->keeps_state(); }
 
-  // Selects from the next events. All times are monotonic.
+  // Selects notices from the next events. All times are monotonic.
   void Take(std::vector<FeedItem> items, int64_t now_ns);
-  // Decides the current tick after all available events were taken. `read` is the position of the
-  // reader.
+  // Decides the current tick once all available events have been taken. `read` is the reader's
+  // position.
   void Settle(const Positions& read, int64_t now_ns);
-  // Sends notices that are due because of the time, without a new event. Returns the next due time
-  // (Unix ns).
+  // Sends notices that became due without a new event. Returns the next due time (Unix ns).
   int64_t SendDue(int64_t now_ns, int64_t wall_ns);
   // Sends a new executor action. Before the action, sends the events of its issue that filters and
-  // inhibition withheld. Returns false if the action must wait. `read` is the position of the
-  // reader.
+  // inhibition suppressed. Returns false if the action must wait. `read` is the reader's position.
   bool SendAction(const IssueActions::Act& act, const Positions& read, int64_t now_ns);
-  // Returns the positions before which every event is decided.
+  // Returns the positions before which every event has been decided.
   Positions Decided(Positions read) const;
 
   // For state-based receivers: returns the newest events of the issues in the item.
@@ -66,7 +64,7 @@ class NoticeSelection {
   void EndReminder() { policy_->ReminderDone(); }
 
  private:
-  // Ends the replay of events that were sent before this start.
+  // Ends the replay of events that were sent before startup.
   void EndReplay(size_t partition);
   void Enqueue(std::vector<FeedItem> items, int64_t now_ns);
   // Returns the item for the executor action itself at `offset`, or nullopt if the receiver does
@@ -83,7 +81,7 @@ class NoticeSelection {
   ReceiverReport* const report_;
   StartPosition start_;
   std::vector<uint8_t> replaying_;  // by partition: 1 while policy_ receives events before start_
-  // IDs of issues that filters exclude but that were sent because the executor acted on them.
+  // IDs of filtered-out issues that were sent because the executor acted on them.
   std::set<std::string, std::less<>> exempted_;
   std::deque<std::string> exempted_order_;
 };

@@ -1,4 +1,4 @@
-// Recorder of one receiver's notifications on pitwall.notifications.
+// Recorder for one receiver's notifications in the topic pitwall.notifications.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace pitwall::notifier {
 // The pointers are borrowed. Used by a single thread.
 class NotificationRecorder {
  public:
-  // `kind` and `name` belong to the receiver.
+  // `kind` and `name` identify the receiver.
   NotificationRecorder(Clock* clock, Log* log, std::string kind, std::string name,
                        ReceiverReport* report);
 
@@ -23,7 +23,7 @@ class NotificationRecorder {
   void Record(const FeedItem& item, std::string_view error);
   // Appends the waiting records, unless the log rejected records less than a second ago.
   void FlushIfDue(int64_t now_ns);
-  // Returns the monotonic time of the next append, or INT64_MAX if no record waits.
+  // Returns the monotonic time of the next append, or INT64_MAX if no records are waiting.
   int64_t NextFlushNs() const { return writer_.waiting() == 0 ? INT64_MAX : retry_ns_; }
 
  private:

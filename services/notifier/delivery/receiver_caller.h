@@ -1,4 +1,4 @@
-// Caller of one receiver: renders a notice, sends it, and classifies the reply.
+// Caller for one receiver. Renders each notice, sends it, and classifies the reply.
 #pragma once
 
 #include <atomic>

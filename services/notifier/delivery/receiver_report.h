@@ -1,4 +1,4 @@
-// Report of one receiver for operators: its metrics, last error, and health.
+// Operator-facing report about one receiver: metrics, last error, and health.
 #pragma once
 
 #include <atomic>
@@ -17,7 +17,7 @@
 
 namespace pitwall::notifier {
 
-// Thread-safe. The worker's thread records, and any thread may read.
+// Thread-safe. The worker's thread writes, and any thread may read.
 class ReceiverReport {
  public:
   ReceiverReport(std::string name, std::shared_ptr<const Receiver> receiver);
@@ -37,7 +37,7 @@ class ReceiverReport {
   void RecordFailed() { failed_.Add(); }
   void RecordGivenUp() { given_up_.Add(); }
   void RecordSuppressed(uint64_t events) { suppressed_.Add(events); }
-  // Returns the counter of the notification records that the log did not accept.
+  // Returns the counter for notification records that the log did not accept.
   self_metrics::Counter* unrecorded() { return &notifications_unrecorded_; }
 
   void SetPending(size_t events) { pending_ = events; }

@@ -22,7 +22,7 @@ std::string GroupOf(const ReceiverOptions& options) {
              options.delivery.name);
 }
 
-// Returns the metadata of the position of a receiver that is gone.
+// Returns the position metadata for a receiver that is gone.
 std::string DisabledMark(const ReceiverOptions& options) {
   return Cat("disabled ",
              StableHashHex(Cat(options.receiver->identity(), "\xff", options.delivery.generation)));
@@ -75,7 +75,7 @@ Status ReceiverWorker::Open(const Positions& begin) {
       clock_, log_, std::string(options_.receiver->kind()), options.name, queue_.get(),
       selection_.get(), &position_, &report_);
   RETURN_IF_ERROR(actions_.Open(options.from_start));
-  // Issues whose executor actions precede the stored position remain exempt.
+  // Issues with executor actions before the stored position remain exempt.
   for (const IssueActions::Act& act : sources_.acted->Since({})) {
     if (act.first && actions_.IsPast(act)) selection_->RememberActed(act.action->issue);
   }

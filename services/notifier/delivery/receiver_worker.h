@@ -1,5 +1,6 @@
-// Delivery to one receiver: a thread that follows the topic, selects notices, and sends each notice
-// until the receiver accepts it. The receiver defines the format of a call (receivers/receiver.h).
+// Delivery worker for one receiver. Its thread follows the topic, selects notices, and sends each
+// notice until the receiver accepts it. The receiver defines the call format
+// (receivers/receiver.h).
 #pragma once
 
 #include <atomic>
@@ -27,7 +28,7 @@
 
 namespace pitwall::notifier {
 
-// Borrowed sources that the receivers of a notifier share.
+// Borrowed sources shared by all receivers of a notifier.
 struct ReceiverSources {
   RecentEvents* window = nullptr;
   SilenceTable* silences = nullptr;
@@ -44,7 +45,7 @@ struct ReceiverSources {
 class ReceiverWorker {
  public:
   // All pointers are borrowed. At startup, the worker rereads up to `history_records` records
-  // before the stored position to rebuild the open issues and the withheld events, for at most
+  // before the stored position to rebuild the open issues and the suppressed events, for at most
   // `max_issues` issues.
   ReceiverWorker(Clock* clock, Log* log, const ReceiverSources& sources, Transports transports,
                  std::string topic, int64_t history_records, size_t max_issues,
@@ -65,10 +66,11 @@ class ReceiverWorker {
 
  private:
   void Loop();
-  // Reads, sends at most one notice, and stores what is due. Waits if nothing remains to do.
+  // Reads records, sends at most one notice, and stores the positions and notification records that
+  // are due. Waits if there is nothing to do.
   void RunOnce();
-  // Returns the monotonic time of the next work, or INT64_MAX. `due_ns` is the Unix time at which
-  // the policy sends the next notice.
+  // Returns the monotonic time at which work is due next, or INT64_MAX. `due_ns` is the Unix time
+  // at which the policy sends the next notice.
   int64_t NextWorkNs(int64_t now_ns, int64_t due_ns) const;
   // Returns the position from which the worker reads the events before `begin`.
   StatusOr<Positions> StartOfHistory(const Positions& begin);

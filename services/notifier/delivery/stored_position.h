@@ -1,4 +1,4 @@
-// Stored position of a receiver in the topic, with the marks of the log
+// Stored topic position of a receiver, with log marks
 // (docs/decisions/0022-store-a-log-mark-with-each-position.md).
 #pragma once
 
@@ -30,7 +30,7 @@ class StoredPosition {
   // Minimum interval between position stores.
   static constexpr int64_t kStoreIntervalNs = kNanosPerSecond;
 
-  // `disabled_mark` is the metadata of the position of a receiver that is gone.
+  // `disabled_mark` is the position metadata for a receiver that is gone.
   StoredPosition(Clock* clock, Log* log, std::string topic, std::string group,
                  std::string disabled_mark, ReceiverReport* report);
 
@@ -46,18 +46,18 @@ class StoredPosition {
 
   // Requests a store as soon as no notice is due.
   void RequestStore() { store_requested_ = true; }
-  // Stores `delivered` if it differs from the stored position, and either the interval has ended
-  // or, with `idle`, a store was requested.
+  // Stores `delivered` if it differs from the stored position, and either the interval has passed
+  // or `idle` is true and a store was requested.
   void StoreIfDue(const Positions& delivered, int64_t now_ns, bool idle);
   // Stores `delivered` if it differs from the stored position.
   void StoreIfChanged(const Positions& delivered);
-  // Returns the monotonic time of the next store, or INT64_MAX if `delivered` is stored.
+  // Returns the monotonic time of the next store, or INT64_MAX if `delivered` is already stored.
   int64_t NextStoreNs(const Positions& delivered) const;
 
-  // Disables the receiver, which is gone.
+  // Disables a receiver that is gone.
   void Disable();
-  // Stores the mark that the receiver is disabled, unless the log contains it. Returns true if the
-  // log contains it.
+  // Stores the disabled mark unless the log already contains it. Returns true if the log now
+  // contains it.
   bool StoreDisabledMark(const Positions& delivered);
 
  private:
@@ -80,7 +80,7 @@ class StoredPosition {
   int64_t stored_at_ns_ = 0;
   bool store_requested_ =
       false;                  // true if items were delivered after the positions were last stored
-  bool mark_stored_ = false;  // true if the log contains the mark that the receiver is disabled
+  bool mark_stored_ = false;  // true if the log contains the disabled mark
 };
 
 }  // namespace pitwall::notifier

@@ -75,7 +75,7 @@ TEST_F(StoredPositionTest, DisabledMarkSurvivesRestart) {
   EXPECT_TRUE(report.disabled());
 }
 
-TEST_F(StoredPositionTest, FailedStoreIsReportedAndRepeated) {
+TEST_F(StoredPositionTest, FailedStoreIsReportedAndRetried) {
   StoredPosition position = Make();
   ASSERT_TRUE(position.Open({0}).ok());
   log_.SetWriteFault([](std::string_view) { return Unavailable("down"); });

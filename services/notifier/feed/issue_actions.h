@@ -48,7 +48,7 @@ class IssueActions {
   // replaced.
   uint64_t resets() const { return resets_; }
   // Returns the executor actions at or after these positions, in the order in which they were read.
-  // Returns all actions of partitions that `from` does not include.
+  // For partitions missing from `from`, returns all actions.
   std::vector<Act> Since(const Positions& from) const;
   Positions Next() const;  // empty if the topic does not exist
   const std::string& topic() const { return topic_; }
@@ -60,7 +60,7 @@ class IssueActions {
   struct Issue {
     size_t acts = 0;  // number of elements in acts_ for the issue
     bool acted = false;
-    std::shared_ptr<const ActionEvent> newest;  // newest action of which receivers are notified
+    std::shared_ptr<const ActionEvent> newest;  // newest action reported to receivers
   };
 
   Status Open();

@@ -28,7 +28,7 @@ struct IssueIndexLimits {
   int64_t open_age_ns = 0;  // maximum event time since the last event of an open issue
   size_t max_events_per_issue = 64;
   size_t max_events =
-      50'000;  // limit over all issues, above which an issue keeps only its first and last events
+      50'000;  // limit across all issues; above it, an issue keeps only its first and last events
 };
 
 struct IssueIndexStats {
@@ -71,7 +71,7 @@ class IssueIndex {
   mutable Mutex mutex_;
   StringMap<std::unique_ptr<Issue>> issues_ ABSL_GUARDED_BY(mutex_);
   StringMap<std::string> issue_of_event_ ABSL_GUARDED_BY(mutex_);
-  // Ordered by newest issue first. The key is (-active_since, ID).
+  // Newest issue first. The key is (-active_since, ID).
   std::map<std::pair<int64_t, std::string>, Issue*> order_ ABSL_GUARDED_BY(mutex_);
   std::set<AgeKey> open_by_age_ ABSL_GUARDED_BY(mutex_);
   std::set<AgeKey> ended_by_age_ ABSL_GUARDED_BY(mutex_);

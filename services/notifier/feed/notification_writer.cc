@@ -98,8 +98,8 @@ Status NotificationWriter::Flush() {
   return OkStatus();
 }
 
-// Appends the records individually and drops records that the log rejects, so that the other
-// records do not have to wait.
+// Appends the records individually and drops records that the log rejects, so that they do not
+// block other records.
 Status NotificationWriter::FlushOneByOne() {
   for (; !waiting_.empty(); waiting_.pop_front()) {
     const Status one = appender_->Append({waiting_.front()});

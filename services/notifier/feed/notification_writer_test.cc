@@ -1,5 +1,4 @@
-// Tests of delivery records. Each notification has one record per receiver, and not one record per
-// attempt.
+// Tests for delivery records. Each notification has one record per receiver, not one per attempt.
 #include "services/notifier/feed/notification_writer.h"
 
 #include <gmock/gmock.h>

@@ -27,13 +27,13 @@ struct FeedItem {
   int64_t append_time_ns = 0;
   std::shared_ptr<const Notice> notice;        // if null, send the event itself
   std::shared_ptr<const ActionNotice> action;  // if not null, send this action on the event's issue
-  // If not null, the item is a reminder of these issues (resend_policy.h). Reminders are sent
+  // If not null, the item is a reminder about these issues (resend_policy.h). Reminders are sent
   // without retries.
   std::shared_ptr<const std::vector<IssueEventPtr>> states;
 };
 
 // Thread-safe. One thread per partition adds events, and any thread may read. Keeps at most
-// `max_events` events over all partitions and evicts the oldest events first.
+// `max_events` events across all partitions and evicts the oldest events first.
 class RecentEvents {
  public:
   RecentEvents(int32_t partitions, size_t max_events, size_t max_bytes);

@@ -1,4 +1,4 @@
-// Options and status of the deliveries to one receiver of any kind.
+// Options and status for deliveries to one receiver of any kind.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ namespace pitwall::notifier {
 // state-based receivers (Alertmanager).
 enum class NotifyMode { kEvents, kIncidents, kStates };
 
-// Retries of a delivery to a receiver that fails.
+// Retry options for failed deliveries.
 struct RetryOptions {
   // Backoff for retries with full jitter: a random time between 0 and min(max_backoff,
   // first_backoff * 2^n).
@@ -36,7 +36,7 @@ struct RetryOptions {
 
   // Returns the upper limit of the backoff after this many attempts.
   int64_t BackoffLimitNs(int attempts) const;
-  // Returns true if all durations are positive, and max_backoff is not less than first_backoff.
+  // Returns true if all durations are positive, and max_backoff is at least first_backoff.
   bool HasValidDurations() const;
 };
 

@@ -73,8 +73,8 @@ void IncidentPolicy::Feed(FeedItem item, std::vector<FeedItem>* send) {
 
 void IncidentPolicy::Apply(const IssueEventPtr& event, Tick* tick) {
   const IncidentTable::Change change = incidents_.Add(event);
-  // The first update of an issue contains the capture that its rule requested. The update often has
-  // no other change.
+  // The first update of an issue contains the capture that its rule requested. Often, the update
+  // has no other changes.
   if (change.incident->notified && change.previous != nullptr &&
       !change.previous->capture.empty() && event->type == EventType::kIssueUpdated)
     tick->waiting.insert(change.key);
@@ -200,7 +200,7 @@ void IncidentPolicy::OnActed(const Acted& acted, std::vector<FeedItem>* send) {
 bool IncidentPolicy::DecideOne(const std::string& id, Tick* tick, std::vector<FeedItem>* send) {
   Incident& incident = *incidents_.Find(id);
   if (incident.open == 0) {
-    // An incident that starts and ends while it is silenced does not cause any notification.
+    // An incident that starts and ends while it is silenced triggers no notification.
     if (incident.selected &&
         (incident.notified || (!tick->silenced.contains(id) &&
                                SilencedUntil(incident, tick->time_ns, true) <= tick->time_ns))) {

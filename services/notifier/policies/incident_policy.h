@@ -87,7 +87,7 @@ class IncidentPolicy final : public NotificationPolicy {
   // event at that time.
   void FlushDue(Tick* tick, int64_t time_ns, int64_t offset, std::vector<FeedItem>* send);
   // Returns the time until which silences cover every open issue of the incident for the receiver.
-  // The result is at most `time_ns` if an issue is not silenced at `time_ns`.
+  // If any issue is not silenced at `time_ns`, the result is at most `time_ns`.
   int64_t SilencedUntil(const Incident& incident, int64_t time_ns, bool ended_too = false) const;
   // Recomputes the end times of the silences as of `time_ns` if silences were added or ended.
   void RefreshSilenced(Tick* tick, int64_t time_ns) const;

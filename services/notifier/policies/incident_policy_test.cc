@@ -61,7 +61,7 @@ class IncidentPolicyTest : public ::testing::Test {
 
 using Kinds = std::vector<std::string>;
 
-TEST_F(IncidentPolicyTest, IncidentOfTwentyFiveIssues_SendsTwoNotices) {
+TEST_F(IncidentPolicyTest, IncidentWithTwentyFiveIssues_SendsTwoNotices) {
   std::vector<std::string> ids;
   for (int i = 0; i < 25; ++i) {
     const IssueEvent e = Of(Cat("r", i), 1, 1001);

@@ -1,4 +1,4 @@
-// Incidents of one receiver: their issues, and the last notice about each incident.
+// Incidents for one receiver, with their issues and the last notice about each incident.
 #pragma once
 
 #include <cstddef>
@@ -31,8 +31,8 @@ struct Incident {
   std::vector<std::string> aliases;  // job incidents that this node incident includes
 };
 
-// Incidents by key. An incident of one job has its own ID as the key, and an incident of a node has
-// a key for all jobs on the node. Not thread-safe.
+// Incidents by key. The key of a job incident is its own ID. A node incident has one key for all
+// jobs on the node. Not thread-safe.
 class IncidentTable {
  public:
   // Result of adding an event.
@@ -60,7 +60,7 @@ class IncidentTable {
   void DropEndedIssues(Incident* incident);
   // Drops the incident, which must exist.
   void Drop(const std::string& key);
-  // Drops the incidents that have had no events for the longest time, until the limit holds.
+  // Drops the incidents that have had no events for the longest time, until the limit is met.
   void DropOldest();
 
  private:

@@ -74,7 +74,7 @@ void Inhibition::OnOpen(const std::string& id, FeedItem item, Tick* tick,
     tick->undecided_from = std::min(tick->undecided_from, tick->newest_offset);
     return;
   }
-  issue.last.reset();  // the new event replaces the last withheld one
+  issue.last.reset();  // the new event replaces the last suppressed one
   Release(&issue, item.offset, send);
   issue.notified = true;
   send->push_back(std::move(item));
@@ -132,7 +132,7 @@ void Inhibition::Decide(Tick* tick, std::vector<FeedItem>* send) {
 
 bool Inhibition::IsInhibited(const std::string& id, const Issue& issue) const {
   // After a reload that reversed relations, issues may briefly be each other's root causes. A
-  // withheld issue must not withhold other issues, because otherwise none of them would be sent.
+  // suppressed issue must not suppress other issues; otherwise, none of them would be sent.
   constexpr int kMaxChain = 16;
   if (always_.contains(id)) return false;
   const Issue* at = &issue;

@@ -1,10 +1,10 @@
-// Notification inhibition: withholds issues whose root cause is open and was sent to the receiver.
+// Notification inhibition: suppresses issues whose root cause is open and was sent to the receiver.
 // This is similar to inhibition in Alertmanager, but uses the root causes that the engine found.
 //
 // The state is a function of the topic's events in order, so a restart that rereads the recent
 // events reaches the same state:
-//  * An issue found while its root cause is open is withheld. If the cause ends first, the first
-//    and the newest of the withheld events are sent with their original IDs.
+//  * An issue found while its root cause is open is suppressed. If the cause ends first, the first
+//    and the newest of the suppressed events are sent with their original IDs.
 //  * If an issue was sent before its cause was found, its end is always sent.
 //  * An issue on which the executor acted is always sent.
 //  * A cause that the receiver does not get (its severity is filtered out) does not inhibit issues.
@@ -28,7 +28,7 @@
 namespace pitwall::notifier {
 
 // Inhibition for one receiver. Keeps at most `max_issues` open issues. At the limit, sends the
-// withheld events of the issue that has had no events for the longest time, and drops that issue.
+// suppressed events of the issue that has had no events for the longest time, and drops that issue.
 // Not thread-safe.
 class Inhibition final : public NotificationPolicy {
  public:
@@ -37,10 +37,10 @@ class Inhibition final : public NotificationPolicy {
 
   // Feeds the next event of its partition. Appends the events to send now, in order. Withheld
   // events get the offset of the newest event that was fed. This offset must not count as delivered
-  // before the withheld events are sent.
+  // before the suppressed events are sent.
   void Feed(FeedItem item, std::vector<FeedItem>* send) override;
   void Settle(int32_t partition, std::vector<FeedItem>* send) override;
-  // Exempts the issue from inhibition and appends its withheld events with `offset`. Returns true
+  // Exempts the issue from inhibition and appends its suppressed events with `offset`. Returns true
   // if the issue ended without a notification.
   bool Exempt(const std::string& id, int64_t offset, std::vector<FeedItem>* send);
   int64_t UndecidedFrom(int32_t partition) const override;
@@ -57,8 +57,8 @@ class Inhibition final : public NotificationPolicy {
     bool selected = false;  // true if the receiver gets the issue's severity
     bool notified = false;  // true if an event of the issue was sent
     std::optional<FeedItem> first,
-        last;                // withheld events; `first` is set only if nothing was sent
-    uint64_t undecided = 0;  // number of events withheld since the last Decide
+        last;                // suppressed events; `first` is set only if nothing was sent
+    uint64_t undecided = 0;  // number of events suppressed since the last Decide
     int64_t time_ns = 0;     // time of the newest event
   };
   // Events of one job with the same time belong together, because they come from one evaluation or

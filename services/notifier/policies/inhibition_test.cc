@@ -1,4 +1,4 @@
-// Tests of inhibition, which check the events sent for given sequences of events.
+// Tests for inhibition. They check which events are sent for a given event sequence.
 #include "services/notifier/policies/inhibition.h"
 
 #include <gmock/gmock.h>
@@ -15,8 +15,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-// Receiver whose issues are identified by name. Each Feed call is one tick with the events of one
-// job.
+// Receiver that identifies issues by name. Each Feed call is one tick with the events of one job.
 class Receiver {
  public:
   explicit Receiver(std::vector<std::string> severities = {}, size_t max_issues = 100)
@@ -90,7 +89,7 @@ class Receiver {
   std::map<std::string, std::string> ids_;
 };
 
-TEST(Inhibition, CauseFoundFirst_WithholdsSymptom) {
+TEST(Inhibition, CauseFoundFirst_SuppressesSymptom) {
   Receiver r;
   EXPECT_THAT(r.Feed(100, {"+cause"}), ElementsAre("+cause#1"));
   EXPECT_THAT(r.Feed(101, {"+symptom<cause"}), IsEmpty());
@@ -114,15 +113,15 @@ TEST(Inhibition, SymptomFoundFirst_SendsItsEnd) {
   EXPECT_THAT(r.Feed(470, {"-symptom<cause"}), ElementsAre("-symptom#4"));
 }
 
-TEST(Inhibition, CauseEndsFirst_SendsWithheldEvents) {
+TEST(Inhibition, CauseEndsFirst_SendsSuppressedEvents) {
   Receiver r;
   r.Feed(100, {"+cause"});
   EXPECT_THAT(r.Feed(101, {"+never<cause", "+once<cause"}), IsEmpty());
   EXPECT_THAT(r.Feed(200, {"~never<cause"}), IsEmpty());
   EXPECT_THAT(r.Feed(300, {"~never<cause"}), IsEmpty());
-  // Only the first and the newest withheld events are sent.
+  // Only the first and the newest suppressed events are sent.
   EXPECT_THAT(r.Feed(310, {"-cause"}), ElementsAre("-cause#2", "+never#1", "~never#3", "+once#1"));
-  // A withheld event does not count as delivered before the cause ends.
+  // A suppressed event does not count as delivered before the cause ends.
   EXPECT_THAT(r.offsets(), ElementsAre(1, 6, 6, 6, 6));
   EXPECT_THAT(r.Feed(360, {"~never<cause"}), ElementsAre("~never#4"));  // the cause has ended
   EXPECT_THAT(r.Feed(400, {"-never<cause", "-once<cause"}), ElementsAre("-never#5", "-once#2"));
@@ -174,7 +173,7 @@ TEST(Inhibition, CauseNotSentToReceiver_DoesNotInhibit) {
   EXPECT_THAT(r.Feed(103, {"+OTHER<CAUSE"}), IsEmpty());
 }
 
-TEST(Inhibition, IssueOfUnknownState_IsSent) {
+TEST(Inhibition, IssueWithUnknownState_IsSent) {
   Receiver r;
   // The history starts after the issue was found, so the found event may have been sent.
   r.Feed(100, {"+cause"});

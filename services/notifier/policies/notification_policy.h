@@ -26,7 +26,7 @@ class NotificationPolicy {
 
   virtual ~NotificationPolicy() = default;
 
-  // Returns false if each event is decided independently, in which case a restart does not replay
+  // Returns false if each event is decided independently. In that case, a restart does not replay
   // events.
   virtual bool keeps_state() const = 0;
   // Feeds the next event of its partition.
@@ -49,8 +49,8 @@ class NotificationPolicy {
   // Restores an executor action that was sent before a restart.
   virtual void RememberActed(const std::string& /*issue*/) {}
 
-  // Marks the receiver as new, which means that it has received none of the partition's events that
-  // were fed so far.
+  // Marks the receiver as new. A new receiver has received none of the partition's events fed so
+  // far.
   virtual void BeginReceiver(int32_t /*partition*/) {}
 
   // For state-based receivers: returns the newest events of the issues in the item.
@@ -58,7 +58,7 @@ class NotificationPolicy {
   // Must be called after a reminder was sent or dropped.
   virtual void ReminderDone() {}
 
-  virtual uint64_t suppressed() const { return 0; }  // number of events withheld so far
+  virtual uint64_t suppressed() const { return 0; }  // number of events suppressed so far
   virtual size_t withheld() const { return 0; }      // issues that the receiver does not know
 
  protected:

@@ -11,8 +11,8 @@
 namespace pitwall::notifier {
 
 // Passes the items that `inner` sends to Pass, and tracks the newest offset of each partition.
-// Items that are sent without a new event get the newest offset, so that earlier records remain
-// delivered. Not thread-safe.
+// Items that are sent without a new event get the newest offset, so that earlier records still
+// count as delivered. Not thread-safe.
 class PolicyDecorator : public NotificationPolicy {
  public:
   bool keeps_state() const override { return true; }

@@ -32,7 +32,7 @@ void ResendPolicy::Pass(std::vector<FeedItem> items, std::vector<FeedItem>* send
 void ResendPolicy::Put(const FeedItem& item) {
   const std::string id = IssueId(*item.event);
   const auto at = issues_.find(id);
-  // The first event of a withheld issue may arrive after a newer event and be older.
+  // An older event, such as the first event of a suppressed issue, may arrive after a newer one.
   if (at != issues_.end() && at->second.event->sequence > item.event->sequence) return;
   if (at != issues_.end()) Forget(id);
   // Event time is close to wall time, except when a restart replays events.
@@ -40,7 +40,7 @@ void ResendPolicy::Put(const FeedItem& item) {
   issues_[id] = {item.partition, item.event, due_ns};
   DueOf(item.partition).emplace(due_ns, id);
   while (issues_.size() > std::max<size_t>(1, options_.max_issues)) {
-    // The issue with the oldest due time is the issue that has had no events for the longest time.
+    // The issue with the earliest due time has gone the longest without an event.
     std::string oldest;
     int64_t oldest_ns = INT64_MAX;
     for (const Due& due : due_) {

@@ -17,7 +17,7 @@ struct ResendPolicyOptions {
   int64_t resend_ns = 60 * kNanosPerSecond;
   // Time for which an issue that ended without being cleared stays active (alertmanager.h).
   int64_t hold_ended_ns = int64_t{3600} * kNanosPerSecond;
-  // Time for which ends are repeated, so that a receiver that was down also gets the ends.
+  // Time for which ends are repeated, so that a receiver that was down also gets them.
   int64_t repeat_ends_ns = int64_t{15} * 60 * kNanosPerSecond;
   size_t max_issues = 20'000;
   size_t batch = 100;  // maximum number of issues per reminder
@@ -32,7 +32,7 @@ class ResendPolicy final : public PolicyDecorator {
 
   int64_t DueNs(int32_t partition) const override;
   void SendDue(int32_t partition, int64_t wall_ns, std::vector<FeedItem>* send) override;
-  // Drops the ended issues, because the receiver has never received them.
+  // Drops the ended issues, because the receiver never received them.
   void BeginReceiver(int32_t partition) override;
   void OnActed(const Acted& acted, std::vector<FeedItem>* send) override;
   std::vector<IssueEventPtr> StatesOf(const FeedItem& item) const override;

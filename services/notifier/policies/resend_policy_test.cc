@@ -1,4 +1,4 @@
-// Tests of reminders for open issues, and of silences for individual events.
+// Tests for reminders about open issues and for silences of individual events.
 #include "services/notifier/policies/resend_policy.h"
 
 #include <gmock/gmock.h>

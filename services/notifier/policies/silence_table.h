@@ -1,6 +1,5 @@
-// Silences of all receivers, stored in the topic pitwall.silences. Each silence is a record with
-// the silence's ID as its key. Silences therefore survive restarts and apply to every notifier that
-// uses the log.
+// Silences of all receivers, stored in the topic pitwall.silences. Each silence is a record keyed
+// by its ID. Silences therefore survive restarts and apply to every notifier that uses the log.
 #pragma once
 
 #include <cstdint>
@@ -46,8 +45,8 @@ class SilenceTable {
 
  private:
   Status Append(const Silence& silence);
-  // Removes silences that ended more than SilenceSet::kKeepNs ago from the compacted topic. A jump
-  // of the wall clock does not cause removals (AgeClock).
+  // Removes silences that ended more than SilenceSet::kKeepNs ago from the compacted topic. A
+  // wall-clock jump does not remove silences (AgeClock).
   Status ForgetOld();
   Status Write(std::vector<OutgoingRecord> records);
   void Take(const std::vector<Record>& records);

@@ -1,4 +1,4 @@
-// Tests of silences that are stored in their topic.
+// Tests for silences that are stored in their topic.
 #include "services/notifier/policies/silence_table.h"
 
 #include <gmock/gmock.h>

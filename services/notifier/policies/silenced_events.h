@@ -1,8 +1,8 @@
 // Silences for individual events. Incident receivers apply silences in incident_policy.h.
 //
-// An issue that starts during a silence is withheld. If the issue is still open when the silence
+// An issue that starts during a silence is suppressed. If the issue is still open when the silence
 // ends, its first and newest events are sent. If the issue was sent before the silence started, its
-// updates are withheld, but its end is sent so that no receiver keeps an open alert.
+// updates are suppressed, but its end is sent so that no receiver keeps an open alert.
 #pragma once
 
 #include <deque>

@@ -1,4 +1,4 @@
-// Messages about executor actions, for each kind of receiver.
+// Tests for messages about executor actions, for each kind of receiver.
 #include "services/notifier/receivers/action_notice.h"
 
 #include <gmock/gmock.h>

@@ -74,7 +74,7 @@ Notice NoticeOf(const IssueEvent& event) {
   return notice;
 }
 
-TEST(Email, MessagesOfIncidentFormOneThread) {
+TEST(Email, IncidentMessagesFormOneThread) {
   const EmailReceiver receiver = Receiver_();
   const IssueEvent found = Event(EventType::kIssueFound, 1);
   const IssueEvent ended = Event(EventType::kIssueResolved, 2);

@@ -199,7 +199,7 @@ std::string OneLine(const Message& message, size_t max) {
   if (!message.ended.empty() && !message.resolved) CatTo(text, ", ", message.ended);
   if (!message.alert.empty()) CatTo(text, ": ", message.what);
   text = OneLineText(text);
-  // Carriers of short messages count characters and not bytes.
+  // SMS carriers count characters, not bytes.
   const size_t link = message.link.empty() ? 0 : Characters(message.link) + 1;
   if (link >= max) return CutAtWord(text, max);
   const size_t room = max - link;

@@ -11,13 +11,13 @@
 
 namespace pitwall::notifier {
 
-// Place of the root cause of a message. Each value may be "".
+// Location of a message's root cause. Each value may be "".
 struct MessageLocation {
   std::string rank;
   std::string node;
   std::string step;  // as digits
 
-  // Returns " rank 3 node n1 step 120", without the values that are "".
+  // Returns " rank 3 node n1 step 120", omitting empty values.
   std::string Text() const;
 };
 
@@ -54,17 +54,17 @@ Message MessageOf(const Delivery& delivery, std::string_view external_url);
 // Returns "FOUND", "UPDATE", "RESOLVED", or "ENDED". For an action, returns the verb of the action
 // (action_notice.h). For any other event, returns the event's type.
 std::string_view Verb(const Message& message);
-// Returns a headline such as "[critical] UPDATE llm: NonFinite rank 3 step 120", with at most `max`
+// Returns a headline such as "[critical] UPDATE llm: NonFinite rank 3 step 120", of at most `max`
 // bytes. The headline of a found issue has no verb.
 std::string Headline(const Message& message, size_t max);
 // Returns the headline without the verb, for receivers that show the verb separately.
 std::string HeadlineWithoutVerb(const Message& message, size_t max);
 // Returns one line with the verb, severity, job, rule, rank, step, summary, and start time. The
-// link is at the end and is never cut. Text beyond `max` characters is cut at a word.
+// link is at the end and is never cut. Text beyond `max` characters is cut at a word boundary.
 std::string OneLine(const Message& message, size_t max);
 
-// Returns at most the first `max` bytes of the text. The text is cut between characters, and at a
-// word if possible. The cut is marked with "…".
+// Returns at most the first `max` bytes of the text. The text is cut between characters, at a word
+// boundary if possible. The cut is marked with "…".
 std::string CutAtWord(std::string_view text, size_t max);
 // Replaces control characters, including line breaks, with spaces. Replaces invalid UTF-8 with
 // U+FFFD.

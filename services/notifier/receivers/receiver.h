@@ -1,5 +1,5 @@
-// Receiver of one kind, which renders calls and classifies replies. The delivery loop handles
-// positions, order, retries, and dead letters for all kinds
+// Interface for one kind of receiver. Renders calls and classifies replies. The delivery loop
+// handles positions, order, retries, and dead letters for all kinds
 // (services/notifier/delivery/receiver_worker.h).
 #pragma once
 
@@ -33,7 +33,7 @@ struct Delivery {
 
 using Call = std::variant<HttpCall, MailCall>;
 
-// Reply to a call, or the reason why there was no reply.
+// Reply to a call, or the reason for a missing reply.
 struct Answer {
   int code = 0;                      // HTTP status or SMTP reply code; 0 without a reply
   std::string retry_after;           // value of the HTTP header; may be ""
@@ -62,8 +62,8 @@ class Receiver {
   virtual std::string_view kind() const = 0;  // "webhook", "slack", …
   // Returns the receiver's address in readable form, without secrets.
   virtual std::string target() const = 0;
-  // Returns the identity of the receiver, which changes if another receiver gets the same name. A
-  // receiver that is gone stays disabled until its identity changes.
+  // Returns the receiver's identity. It changes if another receiver gets the same name. A receiver
+  // that is gone stays disabled until its identity changes.
   virtual std::string identity() const = 0;
   // Returns InvalidArgument if the delivery cannot be rendered. The delivery then goes to the
   // dead-letter topic.
@@ -71,10 +71,10 @@ class Receiver {
   virtual Verdict Classify(const Answer& answer) const = 0;
 };
 
-// Classifies a status by the convention of most HTTP receivers: 2xx is accepted, 410 is gone, 429
-// is throttled, and statuses that blame the request are rejected. All other statuses are failures.
-// Redirects are not followed, because the address is part of the configuration. The error contains
-// the new address.
+// Classifies a status by the convention that most HTTP receivers follow: 2xx is accepted, 410 is
+// gone, 429 is throttled, and statuses that blame the request are rejected. All other statuses are
+// failures. Redirects are not followed, because the address is part of the configuration. The error
+// contains the new address.
 Verdict ClassifyHttp(const Answer& answer);
 
 }  // namespace pitwall::notifier

@@ -1,4 +1,4 @@
-// Tests of Slack, gateway, and Alertmanager receivers: rendered calls and classification of
+// Tests for Slack, gateway, and Alertmanager receivers: rendered calls and classification of
 // replies.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -229,7 +229,7 @@ TEST(Gateway, OnlyListedStatusesCountAsSuccess) {
   EXPECT_EQ(VerdictOf(*gateway, 429), Kind::kThrottled);
 }
 
-TEST(Alertmanager, AlertHasStableLabelsOfIssue) {
+TEST(Alertmanager, AlertHasStableIssueLabels) {
   const AlertmanagerReceiver receiver({.url = "http://127.0.0.1:9093/am/",
                                        .labels = {{"cluster", "a"}},
                                        .external_url = "https://p.invalid"});

@@ -11,7 +11,7 @@
 
 namespace pitwall::notifier {
 
-// Conjunction of matchers. A label that the issue does not have is equal to "", as in Prometheus.
+// Conjunction of matchers. A missing label equals "", as in Prometheus.
 struct IssueMatchers {
   std::vector<Matcher> matchers;
 

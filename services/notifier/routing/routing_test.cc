@@ -1,4 +1,4 @@
-// Tests of matchers, routes, and silences.
+// Tests for matchers, routes, and silences.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

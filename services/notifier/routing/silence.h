@@ -38,7 +38,7 @@ StatusOr<Silence> DecodeSilence(std::string_view json);
 Status CheckSilence(const Silence& silence);
 
 // Thread-safe. Keeps ended silences for `kKeepNs`, so that a restart can determine which events
-// were withheld.
+// were suppressed.
 class SilenceSet {
  public:
   static constexpr size_t kMaxSilences = 1'000;  // does not count ended silences
@@ -67,8 +67,8 @@ class SilenceSet {
   uint64_t version_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 
-// Returns the author and the end of the silence that applies to an open issue at `wall_ns`. Returns
-// nullopt if the issue is not silenced or has ended.
+// Returns the author and end time of the silence that applies to an open issue at `wall_ns`.
+// Returns nullopt if the issue is not silenced or has ended.
 std::optional<SilencedIssue> SilencedBy(const SilenceSet& silences, const IssueEvent& event,
                                         int64_t wall_ns);
 
