@@ -18,7 +18,8 @@ Status WriteArchive(const HistoryStore& store, const StoredJob& job, const std::
 // Read-only history of an archived job.
 class Archive {
  public:
-  // Opens the archive. Returns NotFound if there is no archive, or DataLoss with the damaged file.
+  // Opens the archive. Returns NotFound if there is no archive, or DataLoss (naming the file) if a
+  // file is damaged.
   static StatusOr<std::unique_ptr<Archive>> Open(const std::string& folder);
   ~Archive();
   const History& history() const;

@@ -1,4 +1,4 @@
-// Options of the history: retention, memory, and sealing.
+// History options: retention, memory, and sealing.
 #pragma once
 
 #include <cstdint>
@@ -32,14 +32,13 @@ struct HistoryOptions {
   size_t head_bytes() const { return memory_bytes - cache_bytes(); }
   // Delay between the end of a window and its sealing, in the job's event time.
   int64_t grace_ns = 60 * kNanosPerSecond;
-  // Maximum age of unsealed rows. It bounds the part of the log that is read again after a restart.
+  // Maximum age of unsealed rows. It bounds the part of the log that is reread after a restart.
   int64_t seal_after_ns = 900 * kNanosPerSecond;
   int64_t save_interval_ns = kNanosPerSecond;
   // Idle time after which a saved and sealed job is unloaded. The actual time may be up to twice as
   // long.
   int64_t unload_after_ns = 60 * kNanosPerSecond;
-  // Time limit for sealing on shutdown. The next start reads rows that were not sealed from the
-  // log.
+  // Time limit for sealing on shutdown. At the next start, unsealed rows are reread from the log.
   int64_t stop_ns = 5 * kNanosPerSecond;
   // Time after which frames with a missing schema are dropped.
   int64_t schema_wait_ns = 60 * kNanosPerSecond;

@@ -1,4 +1,4 @@
-// The history of all jobs. It is written from the log, read through History, and modified through
+// History of all jobs. Written from the log, read through History, and modified through
 // HistoryAdmin.
 #pragma once
 
@@ -24,7 +24,7 @@ namespace pitwall::history {
 // clock and the log are not owned.
 class HistoryService final : public HistoryAdmin {
  public:
-  // Returns DataLoss with the file and the remedy if the catalog is damaged.
+  // Returns DataLoss with the file and the fix if the catalog is damaged.
   static StatusOr<std::unique_ptr<HistoryService>> Open(Clock* clock, Log* log,
                                                         HistoryOptions options);
   ~HistoryService() override;
@@ -59,7 +59,7 @@ class HistoryService final : public HistoryAdmin {
   std::unique_ptr<HistoryStore> store_;
   std::unique_ptr<SegmentQuery> reader_;
   std::vector<std::unique_ptr<PartitionIngest>> ingests_;  // partitions of this process
-  int32_t partitions_ = 0;  // number of partitions over all processes
+  int32_t partitions_ = 0;  // number of partitions across all processes
   std::unique_ptr<Retention> retention_;
   std::vector<self_metrics::Registration> registrations_;
 };

@@ -20,7 +20,7 @@ using ::testing::SizeIs;
 
 constexpr int64_t kS = kNanosPerSecond;
 
-TEST_F(HistoryServiceTest, ChangeOfEvent_ContainsSizeOfItsRecord) {
+TEST_F(HistoryServiceTest, EventChange_ContainsRecordSize) {
   Open();
   const uint64_t place = history().newest_place();
   Changed(JobChange::kStarted, kBegin);
@@ -293,7 +293,8 @@ TEST_F(HistoryServiceTest, ArchivesAndDeletesFinishedJob) {
   std::filesystem::remove_all(folder);
 }
 
-// A damaged segment affects only its own window. The damage is reported, and later data is stored.
+// A damaged segment affects only its own window. The damage is reported, and later data is still
+// stored.
 class DamagedSegmentTest : public HistoryServiceTest,
                            public ::testing::WithParamInterface<const char*> {
  protected:

@@ -1,5 +1,4 @@
-// Tests the limits of the history, which are disk usage, age, a full disk, and one writer per
-// folder.
+// Tests for the limits of the history: disk usage, age, a full disk, and one writer per folder.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -209,7 +208,7 @@ TEST_F(IngestBoundsTest, FullDisk_DropsRawSamplesBeforeRollups) {
   EXPECT_EQ((*history().FindJob("job"))->raw_from_ns, kBegin + kWindow);
 }
 
-TEST_F(IngestBoundsTest, SecondWriterOfFolderIsRejected) {
+TEST_F(IngestBoundsTest, SecondWriterForFolderIsRejected) {
   Open();
   const auto second = HistoryService::Open(&clock_, &log_, options_);
   ASSERT_FALSE(second.ok());

@@ -1,5 +1,5 @@
-// Tests starts whose catalog and segments do not match (issue 26, F1). A start must never delete a
-// segment.
+// Tests for startup with a catalog and segments that do not match (issue 26, F1). Startup must
+// never delete a segment.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/resource.h>

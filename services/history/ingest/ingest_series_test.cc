@@ -1,4 +1,4 @@
-// Tests the derived series of the history (means over a node's cores and GPUs), span queries by
+// Tests for the derived series of the history (means over a node's cores and GPUs), span queries by
 // index, and clock jumps.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -334,7 +334,7 @@ TEST_F(IngestWholeJobsTest, QueriesDoNotOpenSegments) {
 }
 
 // A shutdown must not wait until a large backlog of windows is sealed.
-TEST_F(IngestWholeJobsTest, StopTimeout_NextStartReadsLogAgain) {
+TEST_F(IngestWholeJobsTest, StopTimeout_NextStartRereadsLog) {
   const auto segments = [&] {
     size_t count = 0;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_))

@@ -1,4 +1,4 @@
-// Tests unsealed rows, both packed and in files, and the ends of series.
+// Tests for unsealed rows, both packed and in files, and for the ends of series.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -216,9 +216,9 @@ TEST_F(MemTableRestoreTest, SeriesMissingFromNextSchemaEnds) {
   }
 }
 
-// The test has three sources. One changes among schemas of a stream in which no, one, or several
-// schemas contain the series; one becomes silent; and one sends a goodbye. The end of one source's
-// series must not affect other sources.
+// The test has three sources. The first switches between schemas of a stream, with the series in
+// none, one, or several of them. The second becomes silent, and the third sends a goodbye. The end
+// of one source's series must not affect other sources.
 TEST_F(MemTableRestoreTest, SilentSource_OnlyItsSeriesEnd) {
   Open();
   const auto series = [](std::string_view name, std::string_view node) {

@@ -1,4 +1,4 @@
-// Retention, which keeps the history within its limits on disk usage and age. Raw samples of the
+// Retention that keeps the history within its limits on disk usage and age. Raw samples of the
 // oldest finished jobs are dropped first, and then those jobs. A running job loses raw samples only
 // if no finished job is left, oldest window first.
 //

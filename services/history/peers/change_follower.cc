@@ -60,8 +60,8 @@ StatusOr<std::vector<Change>> ChangeFollower::ChangesAfter(int index, uint64_t p
 Status ChangeFollower::Look(int index, std::optional<uint64_t>* place, bool* first) {
   if (!place->has_value()) {
     ASSIGN_OR_RETURN(*place, NewestPlace(index));
-    // Clients read all data before they poll for changes. The first look at this process's own
-    // changes therefore need not invalidate positions.
+    // Clients read all data before they poll for changes. Therefore, the first poll of this
+    // process's own changes need not invalidate positions.
     if (!*first || index != fleet_.index()) feed_.Break();
     *first = false;
   }

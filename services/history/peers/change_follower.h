@@ -30,8 +30,8 @@ class ChangeFollower {
 
  private:
   void Follow(int index);
-  // Adds new changes to the feed. `place` is empty if it is unknown, in which case changes may have
-  // been missed. `first` is true until the process responds for the first time.
+  // Adds new changes to the feed. An empty `place` means that the position is unknown and changes
+  // may have been missed. `first` is true until the process responds for the first time.
   Status Look(int index, std::optional<uint64_t>* place, bool* first);
   StatusOr<uint64_t> NewestPlace(int index) const;
   StatusOr<std::vector<Change>> ChangesAfter(int index, uint64_t place) const;

@@ -1,6 +1,6 @@
-// Routes of a history that several processes store. Every process responds for all of them. A
-// request about one job goes to the job's holder; lists and queries go to all processes. Requests
-// from a peer are handled locally, so that requests cannot loop.
+// Routes for a history that is stored by several processes. Every process responds on behalf of all
+// of them. A request about one job goes to the job's holder; lists and queries go to all processes.
+// Requests from a peer are handled locally, so that requests cannot loop.
 #pragma once
 
 #include <vector>
@@ -11,14 +11,13 @@
 
 namespace pitwall::history {
 
-// Handlers wait for peers whose handlers may be waiting for this process. Some server threads
-// therefore stay free for requests from peers.
+// Handlers wait for peers whose handlers may be waiting for this process. Therefore, some server
+// threads are reserved for requests from peers.
 inline constexpr int kFleetHandlerThreads = 32;
 inline constexpr int kMaxWaiting = 28;
 
 // `all` contains the routes over all processes. `own` contains the same routes, in the same order,
-// over this process's history. The result does not extend
-// any lifetime beyond that of the handlers.
+// over this process's history. `fleet` and `own_history` must outlive the returned routes.
 std::vector<http::HttpRoute> FleetRoutes(const FederatedHistory* fleet, const History* own_history,
                                          std::vector<http::HttpRoute> all,
                                          std::vector<http::HttpRoute> own);

@@ -64,7 +64,7 @@ StatusOr<int> JobLocator::HolderOf(const std::string& id) const {
 }
 
 std::vector<JobLocator::Held> JobLocator::AllJobs(int* missing) const {
-  std::map<std::string_view, Held> by_id;  // keys are views of strings in the overviews
+  std::map<std::string_view, Held> by_id;  // keys are views into strings of the overviews
   const auto take = [&](int index, JobLifePtr job) {
     const auto known = by_id.find(job->id);
     if (known == by_id.end()) {

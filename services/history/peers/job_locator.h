@@ -22,15 +22,16 @@ struct FleetOptions {
   int64_t follow_ns = 250 * kNanosPerMilli;  // interval between polls of a peer's changes
 };
 
-// The process that stores a job, and the job's ID.
+// Process that stores a job, and the job's ID.
 struct JobHolder {
   int index = 0;
   std::string id;
 };
 
 // Locator of jobs among this process and its peers. The hash of a job's ID determines the job's
-// owner, which responds for the job. If the owner has no data of the job, any process that has data
-// responds (such data was stored before partitions moved). Thread-safe. Does not own its arguments.
+// owner, which serves requests about the job. If the owner has no data for the job, any process
+// that has data responds (such data was stored before partitions moved). Thread-safe. Does not own
+// its arguments.
 class JobLocator {
  public:
   JobLocator(const History* own, const Clock* clock, HttpTransport* transport,
@@ -50,9 +51,9 @@ class JobLocator {
 
   using Held = std::pair<int, JobLifePtr>;
   // Lists one holder per job from all peers that respond, sorted by last data, newest first.
-  // Records peers that do not respond in PartialResult and their number in `missing`.
+  // Records unresponsive peers in PartialResult and their number in `missing`.
   std::vector<Held> AllJobs(int* missing) const;
-  // Sends a question to a peer. Records a peer that does not respond in PartialResult.
+  // Sends a question to a peer. Records an unresponsive peer in PartialResult.
   StatusOr<std::string> Ask(int index, PeerQuestion question, std::string_view words) const;
   // Queries the owner or, if the owner does not have the job, the process that has it.
   template <typename T>

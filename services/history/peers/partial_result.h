@@ -7,7 +7,7 @@
 
 namespace pitwall::history {
 
-// While an instance exists, it collects the missing peers that are noted on its thread.
+// While an instance exists, it collects the missing peers that are reported on its thread.
 class PartialResult {
  public:
   PartialResult();

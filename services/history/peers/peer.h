@@ -1,4 +1,4 @@
-// Another process of the history. It stores the jobs of other partitions.
+// Another history process. It stores the jobs of other partitions.
 #pragma once
 
 #include <atomic>

@@ -44,7 +44,7 @@ StatusOr<std::vector<IssueEventPtr>> TakeEvents(BinaryReader* in);
 void PutChanges(const std::vector<Change>& changes, BinaryWriter* out);
 StatusOr<std::vector<Change>> TakeChanges(BinaryReader* in);
 
-// Encodes the status of an answer, followed by the answer's bytes if the status is OK.
+// Encodes an answer's status, followed by the answer's bytes if the status is OK.
 std::string PutAnswer(const StatusOr<std::string>& answer);
 StatusOr<std::string> TakeAnswer(std::string_view bytes);
 

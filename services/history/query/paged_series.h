@@ -22,7 +22,7 @@ std::vector<std::string_view> MetricNamesOf(const std::vector<Selector>& selecto
 // `facts` must outlive the result.
 MetricPages PagesOf(const HistoryStore& store, const SegmentMeta& facts);
 
-// Resolves the columns of each schema to series, only once for all windows. Not thread-safe.
+// Resolves the columns of each schema to series, once for all windows. Not thread-safe.
 class PagedSeries {
  public:
   // All arguments must outlive this object.

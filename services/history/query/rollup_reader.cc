@@ -22,7 +22,7 @@ TimeRange WholeRows(const TimeRange& range, size_t tier) {
   return {CeilTo(range.from_ns, kTiers[tier]), CeilTo(range.to_ns, kTiers[tier])};
 }
 
-// Returns those of the given rows that start in the range. `rows` must be in time order.
+// Returns the given rows that start in the range. `rows` must be in time order.
 RollupRows Within(const RollupRows& rows, const TimeRange& range) {
   size_t from = 0, to = rows.size();
   while (from < to && rows.start_ns(from) < range.from_ns) ++from;
@@ -44,7 +44,7 @@ class PartMaker {
     rows_ += rows.size();
     parts_.push_back({series, &set_.all()[series], rows});
   }
-  // The set must not change between the first call of Add and Visit.
+  // The set must not change between the first call to Add and the call to Visit.
   Status Visit() {
     const Status visited = visit_(parts_);
     parts_.clear();

@@ -19,7 +19,7 @@ Status ForEachRecord(const HistoryStore& store, std::string_view id, EventTopic 
                      const std::function<Status(const std::string&)>& value) {
   ASSIGN_OR_RETURN(const StoredJobPtr job, FindStoredJob(store, id));
   // The records in memory are read first. If a transaction saves some of them before the catalog is
-  // read, their record numbers show which records occur twice.
+  // read, their record numbers identify the duplicates.
   std::vector<KeptRecord> unsaved;
   {
     MutexLock lock(&job->mutex());

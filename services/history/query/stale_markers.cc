@@ -25,7 +25,7 @@ struct Run {
 class Sources {
  public:
   using Table = RowsTable;
-  // A source that has selected series in any window or in memory.
+  // Source with selected series in any window or in memory.
   struct Source {
     std::map<uint32_t, std::vector<Run>> streams;
     std::set<uint64_t> schemas;  // schemas that contain selected series
@@ -157,7 +157,7 @@ Status ForEachDropped(const Schema& before, const Schema& after, SeriesSet* set,
 Status AddStaleMarkers(const HistoryStore& store, const StoredJob& job, const SampleQuery& query,
                        SeriesSet* set, std::vector<SampleColumn>* columns) {
   if (columns->empty()) return OkStatus();
-  // A silence may start before the range and end within it.
+  // A period of silence may start before the range and end within it.
   TimeRange range = query.range;
   if (range.from_ns > kMinPosition + kWindowNs) range.from_ns -= kWindowNs;
   std::optional<Sources> sources;

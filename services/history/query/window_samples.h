@@ -40,8 +40,8 @@ bool HasOtherSteps(const SampleQuery& query, const WindowView& view);
 // the approximate number of windows to be added, including this one.
 Status AddSamples(const SampleQuery& query, WindowView* view, SeriesSet* set,
                   std::vector<SampleColumn>* found, size_t* count, size_t windows = 1);
-// Returns the columns with samples, sorted by labels. A column has steps only if any of its samples
-// has one.
+// Returns the columns with samples, sorted by labels. A column has steps only if at least one of
+// its samples has a step.
 std::vector<SampleColumn> InOrder(const SeriesSet& set, std::vector<SampleColumn>* found);
 
 }  // namespace pitwall::history

@@ -1,4 +1,4 @@
-// One window of a job as a query sees it: its sealed part and a copy of its unsealed rows.
+// Query view of one window: its sealed part and a copy of its unsealed rows.
 #pragma once
 
 #include <functional>
@@ -33,7 +33,7 @@ struct WindowView {
   bool only_pages() const {
     return sealed.has_value() && sealed->metrics.bytes > 0 && (head.empty() || rows_are_gone());
   }
-  // Fills `rows` with the rows of `tables` and the segment in the range. Mode numbers are those of
+  // Fills `rows` with the rows of `tables` and the segment in the range. Mode numbers refer to
   // `modes`.
   Status AddRows(SeriesSet* set, const TimeRange& range);
   // Adds sequences for the tables that SeriesMerger::Mixed returned.

@@ -12,8 +12,8 @@
 
 namespace pitwall::history {
 
-// Position of one partition, which the log stores for a consumer group. Not thread-safe. Does not
-// own the log.
+// Position in one partition, stored in the log for a consumer group. Not thread-safe. Does not own
+// the log.
 class MirrorPosition {
  public:
   MirrorPosition(Log* log, std::string group, TopicPartition at)
@@ -22,7 +22,7 @@ class MirrorPosition {
   // Continues at `committed`, or at the start of the log, `log_start`, if the log was replaced.
   // Returns true if records were deleted before they were sent.
   StatusOr<bool> Restore(const CommittedOffset& committed, int64_t log_start);
-  // Starts at the start of the log, and forgets a position that was restored before.
+  // Starts at the beginning of the log, and forgets any position that was restored before.
   void RestoreStart(int64_t log_start);
   // Skips the records below `offset`, if the position is lower.
   void SkipTo(int64_t offset);
@@ -37,7 +37,7 @@ class MirrorPosition {
   void NoteRead(const Record& record) { mark_ = {record.offset, record.append_time_ns}; }
 
   // Returns true if the samples that were in flight at the last stop are gathered into the same
-  // request again, so that the receiver has either all samples of a request or none.
+  // request again. The receiver then has either all samples of a request or none.
   bool repeating() const { return doubtful_end_ >= 0; }
   // Returns true if `offset` is at or after the end of the request to repeat.
   bool EndsRepetition(int64_t offset) const { return repeating() && offset >= doubtful_end_; }

@@ -36,8 +36,8 @@ class RecordQueue {
   // caller must call Seek.
   StatusOr<int64_t> OffsetAt(int64_t time_ns);
   Status Seek(int64_t offset) { return reader_->Seek(offset); }
-  // Adds records to the queue. Returns DataLoss if the log has lost records before those that were
-  // added.
+  // Adds records to the queue. Returns DataLoss if the log has lost records that precede the added
+  // records.
   Status Read(size_t max_records, size_t max_bytes, int64_t timeout_ns);
 
   bool empty() const { return records_.empty(); }

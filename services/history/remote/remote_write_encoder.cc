@@ -10,7 +10,7 @@ namespace pitwall::history {
 namespace {
 
 constexpr std::string_view kJobLabel = "pitwall_job";  // same label as in promapi
-// The history's limit for samples whose time is ahead of their record.
+// The history's limit for samples that are ahead of their record.
 constexpr int64_t kAheadNs = 60 * kNanosPerSecond;
 constexpr int64_t kIdleNs = 5 * kNanosPerSecond;
 constexpr int64_t kLookEveryNs = kNanosPerSecond;

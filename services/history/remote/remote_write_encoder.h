@@ -1,5 +1,5 @@
 // Encoder of batches into samples for Prometheus remote write. Produces the same series and labels
-// as PromQL queries of the history, with stale markers at the ends of series (time-model.md,
+// as PromQL queries over the history, with stale markers at the ends of series (time-model.md,
 // sections 1.6 and 2.2).
 #pragma once
 
@@ -33,7 +33,7 @@ struct MirrorCounts {
   uint64_t merged = 0;  // duplicates within a millisecond, or of series that the filter makes equal
 };
 
-// Encoder of one partition, whose records must be added in order. Not thread-safe.
+// Encoder for one partition. Records must be added in order. Not thread-safe.
 class RemoteWriteEncoder {
  public:
   explicit RemoteWriteEncoder(MirrorFilter filter) : filter_(std::move(filter)) {}

@@ -1,4 +1,4 @@
-// Tests mirrored samples and the ends of series.
+// Tests for mirrored samples and the ends of series.
 #include "services/history/remote/remote_write_encoder.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Tests mirroring from the log to a receiver that accepts and rejects requests, becomes
+// Tests for mirroring from the log to a receiver that accepts and rejects requests, becomes
 // unreachable, and recovers.
 #include "services/history/remote/remote_write.h"
 
@@ -204,7 +204,7 @@ TEST_F(RemoteWriteTest, LateSampleDoesNotAffectOtherSamples) {
   EXPECT_EQ(remote_->counters().refused.value(), 1U);
 }
 
-TEST_F(RemoteWriteTest, TooOldSamplesAreDroppedAndCounted) {
+TEST_F(RemoteWriteTest, ExpiredSamplesAreDroppedAndCounted) {
   receiver_.Script({Unavailable("connection refused")}, true);
   options_.max_behind_ns = 3 * kNanosPerSecond;
   Append(20);

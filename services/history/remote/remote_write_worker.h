@@ -26,8 +26,8 @@ struct MirrorOptions {
   ReceiverOptions receiver;
   int64_t max_behind_ns = 7200 * kNanosPerSecond;
   int64_t linger_ns = kNanosPerSecond;  // maximum wait for more samples before a request is sent
-  // Time span that is read before the first sample to learn schemas. Sources repeat their schemas
-  // more often than that.
+  // Time span that is read before the first sample to learn schemas. Sources resend their schemas
+  // more often than this.
   int64_t warm_up_ns = 60 * kNanosPerSecond;
 };
 

@@ -1,4 +1,4 @@
-// Age limit of samples to send, measured in the wall time that AgeClock accepts (time-model.md
+// Age limit for samples to send, measured in the wall time that AgeClock accepts (time-model.md
 // 2.9).
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace pitwall::history {
 
-// Age limit of one partition. Thread-safe. Does not own the clock.
+// Age limit for one partition. Thread-safe. Does not own the clock.
 class SampleAge {
  public:
   SampleAge(Clock* clock, int64_t limit_ns) : clock_(clock), limit_ns_(limit_ns) {
@@ -20,7 +20,7 @@ class SampleAge {
 
   // Returns the wall time before which samples are too old to be sent.
   int64_t OldestNs() const { return NowNs() - limit_ns_; }
-  // Returns true if samples of `time_ns` are too old to be sent.
+  // Returns true if samples at `time_ns` are too old to be sent.
   bool Expired(int64_t time_ns) const { return NowNs() - time_ns > limit_ns_; }
 
  private:

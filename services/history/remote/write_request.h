@@ -9,7 +9,7 @@
 
 namespace pitwall::history {
 
-// A series as sent to the receiver. IDs increase in order of first use, so among series with equal
+// Series as sent to the receiver. IDs increase in order of first use, so among series with equal
 // labels, the older series has the lower ID.
 struct MirroredSeries {
   uint64_t id = 0;

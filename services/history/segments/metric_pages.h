@@ -1,5 +1,5 @@
-// Rollups, spreads, and extents of a sealed window's series by metric, and totals of its spans.
-// They are read for all series together, without opening the segment.
+// Rollups, spreads, and extents of a sealed window's series by metric, and totals of the window's
+// spans. These are read for all series together, without opening the segment.
 //
 // The table "metrics" has one row and one group per page. A page contains as many consecutive
 // metrics as are worth one read. Pages of rollups come first, then spreads, extents by schema, and
@@ -62,11 +62,11 @@ struct MetricRollups {
   }
 };
 
-// Builder of a window's pages.
+// Builder for a window's pages.
 class MetricPagesWriter {
  public:
-  // Adds a series. Each series must be added exactly once. The order must depend only on the
-  // window's rows.
+  // Adds a series. Each series must be added exactly once. The order of series must depend only on
+  // the window's rows.
   void Add(std::string_view metric, uint64_t schema, uint32_t column, const SeriesExtent& extent,
            const std::vector<RollupRow>& rows) {
     rollups_[std::string(metric)].Add(schema, column, rows);
@@ -82,7 +82,7 @@ class MetricPagesWriter {
     uint32_t column;
     SeriesExtent extent;
   };
-  // Writer of finished pages to the segment.
+  // Writer that adds finished pages to the segment.
   class Pages;
   Status WriteSeries(const std::vector<uint64_t>& schemas, Pages* pages);
 
@@ -100,7 +100,7 @@ class MetricPages {
   Status ForEachSpread(
       const std::vector<std::string_view>& names,
       const std::function<void(const Spreads::key_type&, const Spread&)>& take) const;
-  // Returns whether the pages list series. The pages of older windows do not.
+  // Returns true if the pages list series. Pages of older windows do not.
   StatusOr<bool> HasSeries() const;
   // Visits each schema once, with ascending runs of its columns. A series that occurs in several
   // schemas is listed under the first of these schemas.
@@ -133,7 +133,7 @@ class MetricPages {
   StatusOr<std::shared_ptr<const Directory>> ReadDirectory() const;
   StatusOr<std::shared_ptr<const std::string>> ReadPage(const Directory& directory,
                                                         const Place& place) const;
-  // Visits the metrics of one page kind with their content.
+  // Visits the metrics of one page kind and their content.
   Status ForEach(const Directory& directory, Kind kind, const std::vector<std::string_view>& names,
                  const std::function<Status(std::string_view metric, std::string_view content,
                                             const store::Page& page)>& take) const;

@@ -13,7 +13,7 @@ namespace pitwall::history {
 namespace {
 
 // Target page size. The metrics of a small job's window fit into one page, while each metric of a
-// large job has a separate page. A page costs about fifty bytes in the footer and one read.
+// large job has a separate page. A page costs about 50 bytes in the footer and one read.
 constexpr size_t kPageBytes = size_t{48} << 10;
 
 template <typename T>
@@ -74,7 +74,7 @@ std::string Encode(const MetricRollups& of, const std::vector<uint32_t>& first_r
   return out.Take();
 }
 
-// Encoder of pages of one kind. A page is a sequence of metrics with their contents.
+// Encoder for pages of one kind. A page is a sequence of metrics with their contents.
 class PageMaker {
  public:
   struct Made {

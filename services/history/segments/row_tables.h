@@ -16,8 +16,8 @@ namespace pitwall::history {
 
 inline constexpr TimeRange kAllTimes = {INT64_MIN, INT64_MAX};
 
-// Description of a row table, which contains the series that a source sent over time. It is
-// available without reading the table.
+// Description of a row table (the series that a source sent over time). Available without reading
+// the table.
 struct RowsTable {
   OriginPtr origin;
   SharedSchema schema;
@@ -28,7 +28,7 @@ struct RowsTable {
 // Reader of the tables with rows. Thread-safe.
 class RowTables {
  public:
-  // The arguments must outlive this object. Without a cache, no column is kept.
+  // The arguments must outlive this object. Without a cache, no columns are kept.
   RowTables(const SegmentTables* tables, const WindowDescription* window, SegmentCache* cache)
       : tables_(*tables), window_(*window), cache_(cache) {}
 

@@ -1,4 +1,4 @@
-// Code that the writers of a window's tables share.
+// Code shared by the writers of a window's tables.
 #pragma once
 
 #include <functional>

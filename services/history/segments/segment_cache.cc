@@ -16,7 +16,7 @@ std::shared_ptr<const void> SegmentCache::FindAny(const Key& key) {
 
 void SegmentCache::Put(const Key& key, std::shared_ptr<const void> entry, size_t bytes) {
   // Larger entries would evict too many other entries. The limit is higher for an open segment,
-  // because otherwise each query would read the footer again.
+  // because otherwise each query would reread the footer.
   if (bytes > most_bytes_ / (key.table == kNoTable ? 2 : 4)) return;
   MutexLock lock(&mutex_);
   const auto [at, added] = index_.try_emplace(key);

@@ -36,7 +36,7 @@ class SegmentCache {
       return H::combine(std::move(h), key.segment, key.table, key.column);
     }
   };
-  // Returns the key of the open segment, whose entry holds a file descriptor.
+  // Returns the key of the open segment. Its entry holds a file descriptor.
   static Key OpenKey(uint64_t segment) { return {segment, kNoTable, 0}; }
   // Returns the key of a page of the segment's step summary.
   static Key StepsKey(uint64_t segment, uint32_t page) { return {segment, kNoTable - 1, page}; }

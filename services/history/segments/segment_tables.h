@@ -44,15 +44,16 @@ class SegmentTables {
   // `window_ns` is the start of the window for error messages, or 0 if it is unknown.
   SegmentTables(std::string path, int64_t window_ns);
 
-  // Opens the file and locates its tables. Returns DataLoss if the file is missing, is damaged, or
-  // does not have the CRC of the catalog, unless `footer_crc` is null.
+  // Opens the file and locates its tables. Returns DataLoss if the file is missing or damaged, or
+  // if its CRC differs from `footer_crc`, the CRC in the catalog. A null `footer_crc` is not
+  // checked.
   Status Open(const uint32_t* footer_crc, std::function<void(const Status&)> on_damage);
   // Sets the window's start after it was read from the file.
   void NoteWindow(int64_t window_ns) { window_ns_ = window_ns; }
 
   const std::string& path() const { return path_; }
   const store::SegmentReader& reader() const { return *reader_; }
-  // Returns the tables "rows/…" and "series/…", in the order of the file.
+  // Returns the tables "rows/…" and "series/…", in file order.
   const std::vector<Place>& rows() const { return rows_; }
   const std::vector<Place>& series() const { return series_; }
   bool Has(Single table) const { return NumberOf(table) != kNoTable; }
@@ -61,7 +62,7 @@ class SegmentTables {
   // Returns whether span lengths are stored as differences from expected values.
   bool usual_lengths() const { return usual_lengths_; }
   size_t bytes() const;  // memory used
-  // Returns DataLoss with the place of the file and the window.
+  // Returns DataLoss with the file's path and the window's start.
   Status Damaged(std::string_view what) const;
 
  private:

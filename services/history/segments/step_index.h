@@ -30,7 +30,7 @@ struct StepIndex {
   std::vector<ModeSteps> modes;
 
   const ModeSteps* Find(const std::string& mode) const;
-  // Returns true if no row has a step of that mode in [from, to).
+  // Returns true if no row has a step of this mode in [from, to).
   bool Without(const std::string& mode, int64_t from_step, int64_t to_step) const;
   // Saves all fields except the page locations, which follow from the order of modes, bases, and
   // levels.

@@ -38,7 +38,7 @@ class WindowDescription {
   size_t bytes() const;  // memory used, excluding schemas
   // Returns the origin with the number from a table, or DataLoss if it is unknown.
   StatusOr<const OriginPtr*> OriginAt(int64_t index) const;
-  // Returns DataLoss if any of the mode numbers is unknown.
+  // Returns DataLoss if any mode number is unknown.
   Status CheckModes(std::span<const int64_t> modes) const;
 
  private:

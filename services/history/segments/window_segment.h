@@ -1,5 +1,5 @@
-// A sealed window: one self-describing segment of the store, so that a lost catalog can be rebuilt
-// from segments.
+// Sealed window, stored as one self-describing segment so that a lost catalog can be rebuilt from
+// segments.
 //
 // Tables by key: "window" (sources, schemas, and batches), "schemas" (pages of many schemas each),
 // "rows/<origin>/<schema>", "series/<origin>/<schema>" (first and last times and finest rollups of
@@ -30,14 +30,14 @@
 
 namespace pitwall::history {
 
-// Bounds that select the spans that overlap the range and have steps in [from_step, to_step).
+// Bounds that select spans overlapping the range with steps in [from_step, to_step).
 struct SpanBounds {
   TimeRange range = {kMinPosition, kMaxPosition};
   int64_t from_step = kNoStep;
   int64_t to_step = kMaxPosition;
 };
 
-// A series of a sealed window.
+// Series in a sealed window.
 struct StoredSeries {
   uint32_t series = 0;  // index in the SeriesSet
   int64_t first_ns = 0;
@@ -52,7 +52,7 @@ struct StoredSeries {
 struct SharedBySegments {
   SegmentCache* cache = nullptr;
   SchemaPool* schemas = nullptr;
-  std::function<void(const Status&)> on_damage;  // called if a read finds damage
+  std::function<void(const Status&)> on_damage;  // called if a read detects damage
 };
 
 // Reader of one sealed window. Thread-safe.
@@ -77,17 +77,17 @@ class WindowSegment {
   size_t bytes() const { return bytes_; }
 
   const RowTables& rows() const { return rows_; }
-  // Reads series. For segments that have no rows or whose `metrics` do not list series.
+  // Reads series. Only for segments that have no rows or whose `metrics` do not list series.
   Status ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out) const;
-  // Reads all spans within the bounds. The result may contain other spans as well.
+  // Reads all spans within the bounds. The result may include other spans.
   Status ReadSpans(const SpanBounds& bounds, SpanList* out, bool keep = true) const;
   // Reads totals of all spans by origin, kind, and name. Returns false if the segment has no
   // totals.
   StatusOr<bool> ReadTotals(const std::function<void(const Origin&, OperatorTotal)>& take) const;
   Status ReadHeartbeats(std::vector<Heartbeat>* out) const;
-  // Reads the same heartbeats in the form of runs, which take a few rows instead of thousands.
+  // Reads the same heartbeats as runs, which take a few rows instead of thousands.
   Status ReadHeartbeatRuns(std::vector<HeartbeatRun>* out) const;
-  // Reads spreads. For segments without `metrics`.
+  // Reads spreads. Only for segments without `metrics`.
   StatusOr<Spreads> ReadSpreads() const;
   Status CheckAll() const { return tables_.reader().CheckAll(); }
 

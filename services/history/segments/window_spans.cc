@@ -1,13 +1,13 @@
 // Spans of a sealed window.
 //
-// Table "span-ends" is sorted by slice of 10 s, origin, kind, and start. The start of a span is
+// Table "span-ends" is sorted by 10-second slice, origin, kind, and start. The start of a span is
 // stored as the distance from the end of the previous span with the same slice, origin, and kind.
 // The distance is mostly 0, because phases follow each other. Most spans end at the time of a row
 // from the same source (a phase change or a step's metrics). "span-metrics" identifies the table of
 // these rows by kind. The length is stored as the distance from the first such time after the
 // start. If no such time exists, it is stored as the distance from the usual length of earlier
-// spans with that name. "span-index" has a row for each group of spans, with which a query skips
-// most groups. Equal spans are totaled in the metric pages (span_totals.h).
+// spans with that name. "span-index" has a row for each group of spans. Queries use it to skip most
+// groups. Equal spans are totaled in the metric pages (span_totals.h).
 //
 // Version 3 has a table "span-totals" by origin instead. Version 2 has a table "span-rows" whose
 // lengths are all differences from usual lengths. Version 1 has a table "spans" with plain lengths,
@@ -147,7 +147,7 @@ struct SpanColumns {
 // Starts come from the source and can have any value.
 int64_t SliceOf(int64_t start_ns) { return start_ns < 0 ? 0 : FloorTo(start_ns, kSliceNs); }
 
-// Index of span groups, which contains bounds of each group's content.
+// Index of span groups, with the bounds of each group's content.
 struct GroupIndex {
   std::vector<int64_t> slice, least_start, greatest_end, least_step, greatest_step;
 };

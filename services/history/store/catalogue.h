@@ -68,7 +68,7 @@ StatusOr<store::DatabaseRow> PackedSchemaRow(const std::string& job, const Schem
 // Decodes a schema row of either kind.
 StatusOr<Schema> DecodeSchema(const store::DatabaseRow& row);
 
-// A sealed window and the sequence numbers of the batches in its segment.
+// Sealed window and the sequence numbers of the batches in its segment.
 struct SealedWindow {
   SegmentMeta facts;
   std::map<OriginKey, SequenceRanges> seen;
@@ -86,7 +86,7 @@ struct KeptRecord {
 std::string EncodeRecord(const KeptRecord& record);
 StatusOr<KeptRecord> DecodeRecord(const store::DatabaseRow& row);
 
-// Marker of a deleted job. Records below these offsets are not ingested again.
+// Marker for a deleted job. Records below these offsets are not ingested again.
 struct Tombstone {
   int64_t telemetry = 0;
   int64_t issues = 0;

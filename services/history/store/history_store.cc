@@ -22,7 +22,7 @@ Status RestoreSchema(const DatabaseRow& row, SchemaPool* schemas, StoredJob* job
   ASSIGN_OR_RETURN(Schema schema, DecodeSchema(row));
   const SharedSchema shared(std::move(schema));
   schemas->Add(row.job, shared);
-  // Segments also contain derived schemas, but these follow from the received schemas.
+  // Segments also contain derived schemas, but these can be rebuilt from the received schemas.
   if (const auto made = NodeMeans::Of(*shared); made != nullptr)
     schemas->Add(row.job, made->schema());
   job->telemetry().Restore(shared);

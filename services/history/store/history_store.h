@@ -1,4 +1,4 @@
-// Folder of the history and its state, which consists of the catalog, segments, and jobs.
+// History folder and its state: the catalog, segments, and jobs.
 //
 // <dir>/LOCK
 // <dir>/catalogue.db
@@ -37,8 +37,8 @@ struct StoreCounters {
 class HistoryStore {
  public:
   // Opens the store, checks the catalog, and reconciles it with the segments (segment_recovery.h):
-  // unlisted segments are adopted or quarantined. If `read_only` is set, which is intended for
-  // archives, the call does not create, lock, move, or remove anything.
+  // unlisted segments are adopted or quarantined. If `read_only` is set (for archives), Open does
+  // not create, lock, move, or remove anything.
   static StatusOr<std::unique_ptr<HistoryStore>> Open(const std::string& dir, bool read_only,
                                                       uint64_t first_place,
                                                       std::shared_ptr<files::DiskFaults> faults,

@@ -13,7 +13,7 @@ namespace pitwall::history {
 class JobEventFold {
  public:
   void OnEvent(const IssueEvent& event);
-  // Sets the fields that follow from events. Other fields are unchanged.
+  // Sets the fields that are derived from events. Other fields are unchanged.
   void Fill(JobOverview* life) const;
   bool ended() const { return life_.ended_ns != 0; }
   int64_t ended_ns() const { return life_.ended_ns; }  // 0 while running

@@ -1,4 +1,4 @@
-// Schemas of one job, and what follows from them: the ends of steps and the derived series.
+// Schemas of one job, and the step ends and derived series that follow from them.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace pitwall::history {
 
-// Schemas by ID. The rules of StoredJob for threads apply.
+// Schemas by ID. The threading rules of StoredJob apply.
 class JobSchemas {
  public:
   // Restores a schema from the catalog.
@@ -26,7 +26,7 @@ class JobSchemas {
   // Returns whether the row ends a step.
   bool EndsStep(const Frame& frame, size_t row) const;
 
-  // Returns whether schemas were added since the last call of MarkSaved.
+  // Returns whether schemas were added since the last call to MarkSaved.
   bool dirty() const { return !new_.empty(); }
   void Collect(const std::string& job, store::DatabaseChange* change) const;
   void MarkSaved() { new_.clear(); }

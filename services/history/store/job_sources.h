@@ -48,7 +48,7 @@ class SourceState {
   SeenCursor seen_;
 };
 
-// Sources of one job. The rules of StoredJob for threads apply.
+// Sources of one job. The threading rules of StoredJob apply.
 class JobSources {
  public:
   // Restores a boot from the catalog.
@@ -57,16 +57,16 @@ class JobSources {
   // Returns the boot.
   const SourceMeta& RestoreSeen(const SourceMeta& boot);
 
-  // Updates the boot that sent the batch with the batch's description. Adds the boot if it is
-  // unknown. The result is valid until the sources are freed.
+  // Updates the sending boot from the batch's description. Adds the boot if it is unknown. The
+  // result is valid until the sources are freed.
   SourceState* Describe(const Batch& batch);
 
-  // Returns whether boots changed since the last call of MarkSaved.
+  // Returns whether boots changed since the last call to MarkSaved.
   bool dirty() const { return !dirty_.empty(); }
   void Collect(const std::string& job, store::DatabaseChange* change) const;
   void MarkSaved();
 
-  // Sets the sources, and the names and times that follow from them.
+  // Sets the sources, and the names and times derived from them.
   void FillSources(JobOverview* life) const;
   // Extends the steps of the attempts.
   void FillSteps(JobOverview* life) const;

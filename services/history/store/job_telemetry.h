@@ -24,7 +24,7 @@ struct IngestCounts {
   uint64_t after_raw = 0;   // batches for windows whose raw samples were dropped
 };
 
-// Telemetry of one job. The rules of StoredJob for threads apply.
+// Telemetry of one job. The threading rules of StoredJob apply.
 class JobTelemetry {
  public:
   // Restores data from the catalog when the job is loaded.
@@ -51,7 +51,7 @@ class JobTelemetry {
   void Collect(const std::string& job, store::DatabaseChange* change) const;
   void MarkSaved();
 
-  // Sets the fields that follow from the telemetry and the events.
+  // Sets the fields that are derived from telemetry and events.
   void Fill(const JobEventFold& story, JobOverview* life) const;
   // Frees the parts that an unloaded job does not have.
   void Free();
@@ -67,8 +67,8 @@ class JobTelemetry {
   };
 
   void AddFrame(const Frame& whole, Reading* reading);
-  // Adds the frame's rows to the heads that `head_of` returns for their windows, unless it returns
-  // nullptr.
+  // Adds the frame's rows to the heads that `head_of` returns for their windows. Skips windows for
+  // which it returns nullptr.
   template <typename HeadOf>
   void AddRows(const SharedSchema& schema, const Frame& frame, const OriginPtr& origin,
                uint64_t sequence, const HeadOf& head_of, IngestCounts* counts);

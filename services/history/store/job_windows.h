@@ -37,7 +37,7 @@ struct SeenCursor {
   SequenceRanges* seen = nullptr;  // null if not looked up yet
 };
 
-// Windows of one job, by start. The rules of StoredJob for threads apply.
+// Windows of one job, by start. The threading rules of StoredJob apply.
 class JobWindows {
  public:
   // Restores a sealed window from the catalog.

@@ -1,4 +1,4 @@
-// Segment files of a store: their paths, the open segments, and their damage and removal.
+// Segment files of a store: paths, open segments, damage, and removal.
 //
 // <dir>/<hash of the job ID>/<window>-<generation>.seg
 #pragma once
@@ -21,7 +21,7 @@
 
 namespace pitwall::history {
 
-// Segment files in one folder, and the data that is read from them. Thread-safe.
+// Segment files in one folder, and the data read from them. Thread-safe.
 class SegmentFiles {
  public:
   SegmentFiles(std::string dir, size_t cache_bytes)

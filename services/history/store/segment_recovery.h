@@ -1,6 +1,6 @@
 // Recovery of segments that are missing from the catalog. It runs when a store starts.
 //
-// The catalog may be empty, an older copy, or without its write-ahead file. Segments describe
+// The catalog may be empty, outdated, or missing its write-ahead file. Segments describe
 // themselves, so the catalog is only an index. The catalog alone is never a reason to delete a
 // segment.
 #pragma once

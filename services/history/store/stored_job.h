@@ -58,8 +58,8 @@ class StoredJob {
   void Collected(size_t records);
 
   // Returns whether few further rows are expected in the window. `behind` means that much telemetry
-  // is unread. In that case, the job's progress counts instead of its end, because the end is read
-  // long before the telemetry.
+  // is still unread. In that case, the job's progress counts instead of its end, because the end is
+  // read long before the telemetry.
   bool IsOver(int64_t window_ns, int64_t grace_ns, bool behind) const {
     const int64_t newest_ns = telemetry_.newest_ns();
     return newest_ns - (window_ns + kWindowNs) > grace_ns ||
@@ -76,7 +76,7 @@ class StoredJob {
   // Ends a load. OK means that all data in the catalog was restored; after an error, the job stays
   // unloaded.
   void EndLoad(const Status& loaded);
-  // Returns a pointer that keeps the job loaded. Its release does not require the mutex.
+  // Returns a pointer that keeps the job loaded. Releasing the pointer does not require the mutex.
   static std::shared_ptr<StoredJob> Pin(std::shared_ptr<StoredJob> job);
 
  private:
@@ -93,7 +93,7 @@ class StoredJob {
   std::deque<KeptRecord> records_;          // events that are not saved yet
   std::unique_ptr<const Summary> summary_;  // set while the job is unloaded
   std::atomic<size_t> pins_{0};
-  bool used_ = true;  // since the last call of Unload
+  bool used_ = true;  // since the last call to Unload
 };
 
 }  // namespace pitwall::history

@@ -30,7 +30,7 @@ struct WaitingFrame {
 class WaitingFrames {
  public:
   // Adds a frame. Returns the number of frames that were dropped, oldest first, because the values
-  // exceed the limit.
+  // exceeded the limit.
   size_t Add(WaitingFrame frame);
   // Removes and returns the frames with the schema, oldest first.
   std::vector<WaitingFrame> Take(uint64_t schema_id);

@@ -13,7 +13,7 @@
 
 namespace pitwall::history {
 
-// Saver of the unsaved changes of all jobs and of the read positions, always in one transaction.
+// Saver for the read positions and the unsaved changes of all jobs. Each save is one transaction.
 // Only the partition's thread may use it. Does not own its dependencies.
 class CatalogSaver {
  public:
@@ -24,8 +24,8 @@ class CatalogSaver {
   // Saves `change` and all unsaved changes. The change seals the window `window_ns` of
   // `sealed_job`, which may be null.
   Status Save(store::DatabaseChange change, const StoredJob* sealed_job, int64_t window_ns);
-  // Saves if the save interval has passed and something changed. Removes discarded files now and
-  // then. With `force`, does not wait for the interval.
+  // Saves if the save interval has passed and something changed. Occasionally removes discarded
+  // files. With `force`, does not wait for the interval.
   Status SaveIfDue(bool force);
 
  private:

@@ -21,7 +21,7 @@ TEST(IngestControl, WorkBeforeBeginAndAfterEnd_IsUnavailable) {
   EXPECT_TRUE(absl::IsUnavailable(control.Do(work)));
 }
 
-TEST(IngestControl, WorkRunsOnTheThread) {
+TEST(IngestControl, WorkRunsOnPartitionThread) {
   fakes::FakeClock clock;
   IngestControl control(&clock, 0);
   control.Begin();
@@ -42,7 +42,7 @@ TEST(IngestControl, WorkRunsOnTheThread) {
   thread.join();
 }
 
-TEST(IngestControl, StopRequest_EndsPollAtOnce) {
+TEST(IngestControl, StopRequest_EndsPollImmediately) {
   fakes::FakeClock clock;
   fakes::MemoryLog log(&clock);
   ASSERT_TRUE(log.EnsureTopic("topic", {}).ok());
@@ -53,7 +53,7 @@ TEST(IngestControl, StopRequest_EndsPollAtOnce) {
   EXPECT_TRUE(control.Poll(reader->get(), 10, 1'000, -1, &records).ok());
 }
 
-TEST(IngestControl, HealthPrefersTheErrorOfTheLastStep) {
+TEST(IngestControl, HealthPrefersErrorOfLastStep) {
   fakes::FakeClock clock;
   IngestControl control(&clock, 0);
   EXPECT_TRUE(control.Health().ok());

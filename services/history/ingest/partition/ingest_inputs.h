@@ -42,14 +42,14 @@ class IngestInputs {
   EventTopic topic(size_t input) const { return inputs_[input].topic; }
   // Polls records from an open input. Counts and logs gaps in the input.
   Status Poll(size_t input, int64_t timeout_ns, std::vector<Record>* records);
-  // Records that the record was read.
+  // Marks the record as read.
   void NoteRead(size_t input, const Record& record) {
     inputs_[input].mark = {record.offset, record.append_time_ns};
   }
 
-  // Returns true if the record at `offset` belongs to a job that was deleted afterwards.
+  // Returns true if the record at `offset` belongs to a job that was deleted afterward.
   bool Buried(std::string_view job, size_t input, int64_t offset) const;
-  // Returns the tombstone of a job that is deleted now.
+  // Returns the tombstone for a job that is deleted now.
   Tombstone TombstoneNow() const;
   // Records that the job with this hash was deleted.
   void Bury(const std::string& hash, const Tombstone& tombstone) { tombstones_[hash] = tombstone; }

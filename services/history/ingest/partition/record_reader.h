@@ -1,4 +1,4 @@
-// Reading of a partition's records into the jobs.
+// Ingestion of a partition's records into its jobs.
 #pragma once
 
 #include <cstddef>

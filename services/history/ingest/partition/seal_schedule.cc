@@ -57,7 +57,7 @@ Status SealSchedule::SealDue(IngestCounts* counts) {
   const Heavy& largest = candidates.largest;
   if (head_bytes_ <= share_ || largest.job == nullptr) return OkStatus();
   // Sealing a window twice writes all of its rows twice. Rows are therefore moved to a file first,
-  // as long as movable rows use enough of the memory.
+  // if movable rows use enough of the memory.
   if (candidates.movable >= share_ / kMinMovable && MoveMost(std::move(candidates.to_move)))
     return OkStatus();
   return sealer_->SealWindow(largest.job, largest.window_ns);  // also handles a full disk

@@ -1,4 +1,4 @@
-// Decides which windows of a partition are sealed, and which rows move into a file to free memory.
+// Schedule for sealing a partition's windows and for moving rows into a file to free memory.
 #pragma once
 
 #include <atomic>

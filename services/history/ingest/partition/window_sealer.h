@@ -1,4 +1,4 @@
-// Sealing of windows: writes a window's rows into a segment and frees them in memory.
+// Window sealing: writes a window's rows to a segment and frees their memory.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +43,7 @@ class WindowSealer {
   // Commits the segment to the catalog and frees the window's rows in memory.
   Status Adopt(const StoredJobPtr& job, const FlushInput& content, const SegmentMeta& facts);
   Status SealWithoutRows(const StoredJobPtr& job, const FlushInput& content, int64_t window_ns);
-  // Drops the late rows of a window whose segment is damaged, so that ingestion continues.
+  // Drops the late rows of a window with a damaged segment so that ingestion can continue.
   void GiveUp(const StoredJobPtr& job, int64_t window_ns, const Status& damage);
 
   Clock* const clock_;
