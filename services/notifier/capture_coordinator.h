@@ -23,7 +23,7 @@ namespace pitwall::notifier {
 
 struct CaptureCoordinatorOptions {
   size_t max_captures = 4096;           // at the limit, the oldest captures are dropped
-  size_t max_bytes = size_t{64} << 20;  // total text size of all captures
+  size_t max_bytes = size_t{64} << 20;  // total size of the text of all captures
   size_t max_requests = 64;             // maximum number of requests that wait for the log
   int64_t every_ns =
       60 * kNanosPerSecond;  // minimum interval between rule-requested captures of one job

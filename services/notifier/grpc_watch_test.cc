@@ -162,7 +162,7 @@ TEST_P(GrpcWatchTest, WatchUntilNowEndsAfterExistingEvents) {
   }
   std::vector<std::string> seen;
   const WatchQuery query{.from_start = true, .until_now = true};
-  // The stream ends although the client did not cancel it.
+  // The stream ends even though the client did not cancel it.
   EXPECT_TRUE(client_
                   ->Watch(query,
                           [&](const WatchBatch& batch) {

@@ -320,7 +320,7 @@ TEST_F(NotifierTest, FailingLogIsReportedAndRetried) {
   const auto notifier = Run();
   log_.FailPolls(1, Unavailable("broker away"));
   Publish(&log_, MakeEvent("a", "r", 1), 0);
-  // The poll of one partition fails, and the thread retries the poll after one second.
+  // The poll of one partition fails, and the thread retries it after one second.
   clock_.AwaitWaiters(2);
   EXPECT_EQ(notifier->Health().code(), absl::StatusCode::kUnavailable);
   while (!notifier->Health().ok()) {

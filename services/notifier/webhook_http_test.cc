@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::string_view kSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 
-// Server whose replies depend on the request number.
+// Server with replies that depend on the request number.
 class Receiver {
  public:
   using Script = std::function<http::HttpResponse(size_t)>;

@@ -157,7 +157,7 @@ TEST_F(WebhookTest, GoneEndpointIsDisabledPermanently) {
   EXPECT_TRUE(StatusOf().disabled);
   EXPECT_EQ(transport_.calls().size(), 1U);
   notifier_.reset();
-  // A new generation enables the webhook again without losing events.
+  // A new generation re-enables the webhook without losing events.
   transport_.SetScript([](const HttpCall&, size_t) { return Reply(200); });
   WebhookOptions again = Webhook();
   again.generation = 1;

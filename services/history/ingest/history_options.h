@@ -25,8 +25,8 @@ struct HistoryOptions {
   int64_t max_bytes = int64_t{20} << 30;  // limit on disk usage
   // Maximum age of a job, measured from its last data.
   int64_t retention_ns = int64_t{30} * 24 * 3600 * kNanosPerSecond;
-  // Limit on the memory of unsealed rows. An additional quarter is available for cached data of
-  // sealed windows (open segments and decoded columns).
+  // Memory limit for unsealed rows. An additional quarter is available for cached data of sealed
+  // windows (open segments and decoded columns).
   size_t memory_bytes = size_t{512} << 20;
   size_t cache_bytes() const { return memory_bytes / 4; }
   size_t head_bytes() const { return memory_bytes - cache_bytes(); }
@@ -42,7 +42,7 @@ struct HistoryOptions {
   int64_t stop_ns = 5 * kNanosPerSecond;
   // Time after which frames with a missing schema are dropped.
   int64_t schema_wait_ns = 60 * kNanosPerSecond;
-  // This process owns the partitions whose number modulo share_count equals share_index.
+  // This process owns a partition if its number modulo share_count equals share_index.
   int32_t share_index = 0;
   int32_t share_count = 1;
   HistoryTopics topics;

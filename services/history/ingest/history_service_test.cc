@@ -344,7 +344,7 @@ TEST_P(DamagedSegmentTest, OnlyDamagedWindowIsUnreadable) {
   const auto samples = history().Samples(query);
   ASSERT_TRUE(samples.ok()) << samples.status();
   EXPECT_THAT((*samples)[0].values, SizeIs(2));
-  Close();  // until then, other windows may be partially written
+  Close();  // before that, other windows may be partially written
   for (const auto& entry : std::filesystem::recursive_directory_iterator(dir_))
     EXPECT_NE(entry.path().extension(), ".part") << "partial segment not removed";
 }

@@ -49,7 +49,7 @@ class IngestBoundsTest : public HistoryServiceTest {
     event.id = MakeEventId(event);
     Send(event);
   }
-  // Seals four jobs, the oldest of which is still running.
+  // Seals four jobs. The oldest job is still running.
   void SealJobs() {
     Open();
     SendJob("runs", kBegin, false);

@@ -25,7 +25,7 @@ class UnloadTest : public HistoryServiceTest {
     options_.seal_after_ns = 0;
     Open();
   }
-  // Sends a batch with one row, whose time in seconds is `sequence`.
+  // Sends a batch with one row. The row's time in seconds is `sequence`.
   void SendRow(uint64_t sequence) {
     OwnedBatch b("rank-0", sequence, 0);
     b.batch.info.node = "node-1";

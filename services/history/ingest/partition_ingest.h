@@ -1,4 +1,4 @@
-// Ingestion of one partition. It reads the telemetry and events of the partition's jobs and seals
+// Ingestion for one partition. It reads the telemetry and events of the partition's jobs and seals
 // their windows. Only this class modifies those jobs.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Follower of the changes of all processes of a fleet.
+// Follower for changes from all processes in a fleet.
 #pragma once
 
 #include <atomic>

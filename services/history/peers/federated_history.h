@@ -25,7 +25,7 @@ class FederatedHistory final : public History {
       : own_(own),
         fleet_(own, clock, transport, options),
         changes_(own, &fleet_, clock, options.follow_ns) {}
-  // Starts to follow the changes of all processes.
+  // Starts following the changes of all processes.
   void Start() { changes_.Start(); }
   void Stop() { changes_.Stop(); }
 

@@ -1,4 +1,4 @@
-// Processes of a fleet, and the jobs that each of them stores.
+// Processes in a fleet, and the jobs that each of them stores.
 #pragma once
 
 #include <functional>
@@ -28,7 +28,7 @@ struct JobHolder {
   std::string id;
 };
 
-// Locator of jobs among this process and its peers. The hash of a job's ID determines the job's
+// Locator for jobs among this process and its peers. The hash of a job's ID determines the job's
 // owner, which serves requests about the job. If the owner has no data for the job, any process
 // that has data responds (such data was stored before partitions moved). Thread-safe. Does not own
 // its arguments.

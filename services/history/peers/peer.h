@@ -22,14 +22,14 @@ inline constexpr std::string_view kPeerPath = "/api/pitwall/peer";
 
 struct PeerOptions {
   int64_t timeout_ns = 10 * kNanosPerSecond;
-  // Timeout of a request that is forwarded as a whole. It is slightly longer than the query
+  // Timeout for a request that is forwarded as a whole. It is slightly longer than the query
   // timeout.
   int64_t forward_timeout_ns = 65 * kNanosPerSecond;
   // Pause after a failure. During the pause, the peer counts as unavailable and receives no
   // requests.
   int64_t rest_ns = kNanosPerSecond;
   size_t max_answer_bytes = size_t{256} << 20;
-  AccessTokens tokens;  // tokens of this process, which all processes share
+  AccessTokens tokens;  // this process's tokens; all processes share them
 };
 
 // Thread-safe. The caller owns all pointers.

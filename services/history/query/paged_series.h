@@ -1,4 +1,4 @@
-// Series of a query, read from the metric pages of sealed windows.
+// Series for a query, read from the metric pages of sealed windows.
 #pragma once
 
 #include <cstdint>

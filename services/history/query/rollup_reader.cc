@@ -1,4 +1,4 @@
-// Implementation of the rollup queries of SegmentQuery.
+// Implementation of SegmentQuery's rollup queries.
 #include <algorithm>
 #include <utility>
 

@@ -1,4 +1,4 @@
-// Implementation of queries about jobs over sealed windows and unsealed rows.
+// Implementation of job queries over sealed windows and unsealed rows.
 //
 // The required rows in memory are copied under the job's lock; segments are read without the lock.
 // If a window is sealed in the meantime, the query restarts.

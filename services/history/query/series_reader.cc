@@ -1,4 +1,4 @@
-// Implementation of the series queries of SegmentQuery, which return samples and quantiles.
+// Implementation of SegmentQuery's series queries. They return samples and quantiles.
 #include <algorithm>
 #include <iterator>
 #include <map>
@@ -37,8 +37,8 @@ bool Selected(const std::vector<Selector>& selectors, const std::string& node,
                      [&](const Selector& s) { return s.Matches(labels); });
 }
 
-// Returns the number of windows for which memory is reserved in advance. The number is small,
-// because some windows may not have samples.
+// Returns the number of windows to reserve memory for. The number is small, because some windows
+// may not have samples.
 size_t WindowsIn(const StoredJob& job, const TimeRange& range) {
   constexpr size_t kMost = 8;
   const int64_t first = range.from_ns <= kMinPosition ? kMinPosition : WindowOf(range.from_ns);

@@ -1,4 +1,4 @@
-// Implementation of the span queries of SegmentQuery, which return spans and totals of equal spans.
+// Implementation of SegmentQuery's span queries. They return spans and totals of equal spans.
 #include <algorithm>
 #include <numeric>
 #include <tuple>
@@ -46,7 +46,7 @@ Status TooMany(size_t limit) {
       Cat("spans: more than ", limit, " match; narrow the range, ranks, kinds, or steps"));
 }
 
-// Spans of a result as references into span lists. Rows are created only for the requested page.
+// Spans in a result, as references into span lists. Rows are created only for the requested page.
 class FoundSpans {
  public:
   explicit FoundSpans(size_t limit) : limit_(limit) { Clear(); }

@@ -11,8 +11,8 @@
 
 namespace pitwall::history {
 
-// Adds a stale marker to each column at every time in the query's range at which its series ends.
-// `columns` must be sorted by labels. `set` is the query's set.
+// Adds a stale marker to each column wherever its series ends within the query's range. `columns`
+// must be sorted by labels. `set` is the query's set.
 Status AddStaleMarkers(const HistoryStore& store, const StoredJob& job, const SampleQuery& query,
                        SeriesSet* set, std::vector<SampleColumn>* columns);
 

@@ -1,4 +1,4 @@
-// Implementation of the step queries of SegmentQuery.
+// Implementation of SegmentQuery's step queries.
 #include "services/history/query/segment_query.h"
 #include "services/history/query/window_samples.h"
 #include "services/history/segments/step_summaries.h"

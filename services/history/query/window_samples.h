@@ -1,4 +1,4 @@
-// Samples of one window of a job, merged from all of its tables.
+// Samples from one window of a job, merged from all of the window's tables.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ T& At(std::vector<T>* by_series, size_t series) {
   return (*by_series)[series];
 }
 
-// Merger of all rows in an open window.
+// Merger for all rows in an open window.
 class MergedWindow {
  public:
   MergedWindow(WindowView* view, SeriesSet* set) : view_(view), set_(set) {}

@@ -43,8 +43,8 @@ struct WindowView {
 // Returns the job, loaded, or NotFound if it does not exist.
 StatusOr<StoredJobPtr> FindStoredJob(const HistoryStore& store, std::string_view id);
 
-// Copies a consistent view of the job's windows that overlap the range, in order: the unsealed
-// rows, which OpenWindow unpacks, and the metadata of sealed windows.
+// Copies a consistent view of the job's windows that overlap the range, in order: the unsealed rows
+// (unpacked later by OpenWindow) and the metadata of sealed windows.
 Status CopyWindows(const StoredJob& job, const TimeRange& range, SeriesSet* set,
                    std::vector<WindowView>* out, uint64_t* version);
 Status OpenWindow(const HistoryStore& store, WindowView* view);

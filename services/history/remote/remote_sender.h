@@ -42,8 +42,8 @@ class RemoteSender {
   void set_repeating(bool repeating) { repeating_ = repeating; }
 
   // Returns once every sample has been accepted, or rejected and counted. Returns Cancelled if
-  // `stop` was set, and DeadlineExceeded if `expired`, which is checked before each attempt,
-  // returned true.
+  // `stop` was set, and DeadlineExceeded if `expired` returned true. `expired` is called before
+  // each attempt.
   Status Send(std::span<const MirroredSample> samples, const std::function<bool()>& expired,
               const std::atomic<bool>& stop, Wakeup* wakeup);
 

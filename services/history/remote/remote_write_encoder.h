@@ -19,7 +19,7 @@
 
 namespace pitwall::history {
 
-// Filter of the mirrored series and their labels. An empty list does not filter.
+// Filter for the mirrored series and their labels. An empty list filters nothing.
 struct MirrorFilter {
   std::vector<Matcher> metrics;  // matchers on __name__; a series must match at least one
   std::vector<Matcher> labels;  // matchers on label names; __name__ and pitwall_job are always sent
@@ -28,7 +28,7 @@ struct MirrorFilter {
 // Numbers of unsent samples. They exclude series that the filter drops.
 struct MirrorCounts {
   uint64_t duplicates = 0;  // from batches that were received before
-  uint64_t no_schema = 0;   // samples whose schema is missing
+  uint64_t no_schema = 0;   // samples with a missing schema
   uint64_t ahead = 0;       // samples more than a minute ahead of their record
   uint64_t merged = 0;  // duplicates within a millisecond, or of series that the filter makes equal
 };

@@ -158,7 +158,7 @@ Status RemoteWriteWorker::Flush() {
   Status sent = sender_.Send(all.first(fresh), expired, stop_, wakeup_.get());
   if (sent.ok()) sent = sender_.Send(all.subspan(fresh), expired, stop_, wakeup_.get());
   if (absl::IsCancelled(sent))
-    return OkStatus();  // the position is unchanged, so the records are read again
+    return OkStatus();  // the position is unchanged, so the records are reread
   if (absl::IsDeadlineExceeded(sent)) {
     counters_.behind.Add(samples.size());
   } else {

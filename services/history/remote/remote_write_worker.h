@@ -21,7 +21,7 @@ namespace pitwall::history {
 
 struct MirrorOptions {
   std::string topic;
-  std::string group;  // consumer group whose position the log stores
+  std::string group;  // consumer group under which the position is stored
   MirrorFilter filter;
   ReceiverOptions receiver;
   int64_t max_behind_ns = 7200 * kNanosPerSecond;
@@ -49,7 +49,7 @@ class RemoteWriteWorker {
   void Loop();
   Status Step();
   Status Open();
-  // Restores the position and finds the offset at which reading starts.
+  // Restores the position and finds the offset where reading starts.
   Status FindStart(const std::optional<CommittedOffset>& committed);
   Status Read(int64_t timeout_ns);
   // Encodes the records that were read. Returns true if a request is due because of its size, or

@@ -24,7 +24,7 @@ std::vector<T> InOrder(const std::vector<T>& values, std::span<const uint32_t> o
   return out;
 }
 
-// Maximum number of series per entry, which ensures that no page exceeds the maximum size.
+// Maximum number of series per entry. Ensures that no page exceeds the maximum size.
 constexpr size_t kSeriesOfEntry = 16'384;
 // Maximum number of totals per page, for the same reason.
 constexpr size_t kTotalsOfPage = 65'536;
@@ -39,7 +39,7 @@ std::vector<uint32_t> OrderOf(const MetricRollups& of) {
   return series;
 }
 
-// Writes the schemas as ascending numbers, which compress to almost nothing.
+// Writes the schemas as ascending numbers, because these compress to almost nothing.
 void SaveColumns(const MetricRollups& of, std::span<const uint32_t> series,
                  const std::vector<uint64_t>& schemas, BinaryWriter& out) {
   std::vector<int64_t> numbers, columns;

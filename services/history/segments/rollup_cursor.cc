@@ -10,8 +10,7 @@ namespace {
 
 constexpr std::string_view kWhat = "metric page";
 
-// Decodes the columns of the first format, which stores schema IDs. IDs that are not in `schemas`
-// yet are added to it.
+// Decodes the columns of the first format, which stores schema IDs. Adds new IDs to `schemas`.
 void RestoreFirstColumns(BinaryReader& in, std::vector<uint64_t>* schemas, PagedRollups* out) {
   out->schemas.clear();
   out->columns.clear();

@@ -25,7 +25,7 @@ struct RowsTable {
   int64_t last_ns = 0;
 };
 
-// Reader of the tables with rows. Thread-safe.
+// Reader for the tables with rows. Thread-safe.
 class RowTables {
  public:
   // The arguments must outlive this object. Without a cache, no columns are kept.
@@ -49,7 +49,7 @@ class RowTables {
 
  private:
   using Place = SegmentTables::Place;
-  // An open table, decoded on first use. Private to row_tables.cc.
+  // Open table, decoded on first use. Private to row_tables.cc.
   class OpenTable;
 
   StatusOr<RowTable> ReadTable(const Place& place, const std::vector<uint32_t>& columns,

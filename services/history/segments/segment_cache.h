@@ -1,6 +1,6 @@
-// Cache of data from sealed windows. It contains open segments and decoded columns, which a page of
-// charts reads repeatedly. The total size is bounded, and the least recently used entries are
-// evicted.
+// Cache of data from sealed windows. It contains open segments and decoded columns, because a page
+// of charts reads them repeatedly. The total size is bounded, and the least recently used entries
+// are evicted.
 #pragma once
 
 #include <array>

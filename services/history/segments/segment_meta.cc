@@ -2,7 +2,7 @@
 
 namespace pitwall::history {
 namespace {
-// State of a segment's raw samples. Older versions do not store the time at which the samples were
+// State of a segment's raw samples. Older versions do not store the time when the samples were
 // dropped.
 enum Rows : uint8_t { kWithoutRows = 0, kWithRows = 1, kRowsDroppedAt = 2 };
 }  // namespace

@@ -11,7 +11,7 @@
 
 namespace pitwall::history {
 
-// Metadata of a segment that is known without opening it.
+// Segment metadata that is available without opening the segment.
 struct SegmentMeta {
   std::string job;
   int64_t window_ns = 0;

@@ -14,7 +14,7 @@ namespace pitwall::history {
 // Minimum number of step runs for a summary. With fewer runs, reading samples is just as fast.
 inline constexpr size_t kMinSummedRuns = 4096;
 
-// Builder of step summaries. It receives a window's tables one after another and keeps only the
+// Builder for step summaries. It receives a window's tables one after another and keeps only the
 // series needed for steps. Not thread-safe.
 class StepSummaries {
  public:

@@ -24,8 +24,8 @@ store::Page RestorePage(BinaryReader& in);
 
 // `what` is the content of the page, for example "step summary".
 Status MalformedPage(const std::string& path, const store::Page& page, std::string_view what);
-// Returns the single text of a page. A missing file is reported as DataLoss, like a damaged file,
-// because another file may have replaced it.
+// Returns the single text value of a page. A missing file is reported as DataLoss, like a damaged
+// file, because another file may have replaced it.
 StatusOr<std::string> ReadText(const std::string& path, const store::Page& page,
                                std::string_view what);
 

@@ -49,8 +49,8 @@ void ReadOrigins(BinaryReader& in, std::vector<OriginPtr>* origins,
   }
 }
 
-// Reader of a segment's schemas. The pool usually contains all of them, unless the catalog was lost
-// or an archive is being checked.
+// Reader for a segment's schemas. The pool contains all of them unless the catalog was lost or an
+// archive is being checked.
 class SchemaReader {
  public:
   // `pool` may be null. The arguments must outlive the reader.

@@ -26,9 +26,9 @@ class WindowDescription {
   // `tables` must outlive the description.
   explicit WindowDescription(SegmentTables* tables) : tables_(*tables) {}
 
-  // Reads the description of an open segment. If `catalog` is null, it also reads page locations,
-  // which the catalog contains as well. `pool` may be null. Returns DataLoss if the description is
-  // malformed.
+  // Reads the description of an open segment. If `catalog` is null, it also reads the page
+  // locations that the catalog normally provides. `pool` may be null. Returns DataLoss if the
+  // description is malformed.
   Status Read(const SegmentMeta* catalog, SchemaPool* pool);
 
   const SegmentMeta& facts() const { return facts_; }

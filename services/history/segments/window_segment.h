@@ -55,7 +55,7 @@ struct SharedBySegments {
   std::function<void(const Status&)> on_damage;  // called if a read detects damage
 };
 
-// Reader of one sealed window. Thread-safe.
+// Reader for one sealed window. Thread-safe.
 class WindowSegment {
  public:
   // Opens a segment. Returns DataLoss if the file is damaged or does not match `facts`, unless
@@ -77,7 +77,7 @@ class WindowSegment {
   size_t bytes() const { return bytes_; }
 
   const RowTables& rows() const { return rows_; }
-  // Reads series. Only for segments that have no rows or whose `metrics` do not list series.
+  // Reads series. Only for segments that have no rows or do not list series in `metrics`.
   Status ReadSeries(SeriesSet* set, std::vector<StoredSeries>* out) const;
   // Reads all spans within the bounds. The result may include other spans.
   Status ReadSpans(const SpanBounds& bounds, SpanList* out, bool keep = true) const;

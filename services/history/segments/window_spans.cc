@@ -56,7 +56,7 @@ constexpr size_t kTrialSpans = 1 << 15;  // number of spans that are sampled to 
 // Row times of one origin and metric. Most lookups are in time order.
 class NextTimes {
  public:
-  // Adds times, which must outlive this object.
+  // Adds times. They must outlive this object.
   void Add(std::span<const int64_t> times) {
     if (times.empty()) return;
     if (times_.empty()) {
@@ -245,7 +245,7 @@ Status WriteSpans(const SpanLists& spans, const std::vector<RowTimes>& rows, Seg
 
 namespace {
 
-// Row times at which spans of a kind end.
+// Row times that mark the ends of spans of one kind.
 class SpanEnds {
  public:
   // The arguments must outlive this object.
@@ -341,7 +341,7 @@ Status WindowSegment::ReadSpans(const SpanBounds& bounds, SpanList* out, bool ke
     std::array<std::vector<int64_t>, 7> ints;
     std::array<std::vector<std::string>, 2> distinct;
     std::array<std::vector<int64_t>, 2> texts;
-    std::array<std::vector<uint32_t>, 2> numbers;  // numbers of the texts in `out`
+    std::array<std::vector<uint32_t>, 2> numbers;  // numbers of the strings in `out`
     // The oldest layout stores starts instead of slices and gaps.
     const size_t skipped = columns == kOldColumns ? 1 : 0;
     for (size_t c = 0; c < texts_at; ++c)

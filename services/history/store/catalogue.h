@@ -1,4 +1,4 @@
-// Rows of the catalog: their kinds, keys, and bodies.
+// Catalog rows: their kinds, keys, and bodies.
 #pragma once
 
 #include <cstdint>

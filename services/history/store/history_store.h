@@ -29,11 +29,11 @@ struct StoreCounters {
   std::atomic<uint64_t> records{0}, undecodable{0}, events{0}, input_losses{0};
   std::atomic<uint64_t> sealed{0}, dropped_raw{0}, removed_jobs{0}, failed_saves{0};
   std::atomic<uint64_t> unloaded{0}, reloaded{0};  // number of jobs
-  // Results of the recovery at the last start.
+  // Results of the last startup recovery.
   std::atomic<uint64_t> adopted{0}, quarantined{0}, missing{0};
 };
 
-// Store of all jobs. Thread-safe.
+// Store for all jobs. Thread-safe.
 class HistoryStore {
  public:
   // Opens the store, checks the catalog, and reconciles it with the segments (segment_recovery.h):
@@ -52,7 +52,7 @@ class HistoryStore {
   StatusOr<StoredJobPtr> FindOrAdd(const std::string& id);
   // Returns the job's overview, or nullptr if the job does not exist. Does not load the job.
   JobLifePtr LifeOf(std::string_view id) const;
-  // Returns all jobs, some of which may be unloaded.
+  // Returns all jobs. Some may be unloaded.
   std::vector<StoredJobPtr> All() const { return jobs_.All(); }
   // Unloads the job if it was not used since the last call. Returns whether the job is now
   // unloaded. Call this from the thread of the job's partition.

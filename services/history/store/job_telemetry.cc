@@ -16,8 +16,7 @@ int64_t IdleOf(const SourceInfo& info) {
   return std::max(kIdleNs, 3 * info.interval_ns);
 }
 
-// Returns the range of the frame's rows whose times are in [0, latest]. The times must be
-// ascending.
+// Returns the range of the frame's rows with times in [0, latest]. The times must be ascending.
 std::pair<size_t, size_t> RowsWithin(const Frame& frame, int64_t latest) {
   const auto first = std::lower_bound(frame.times_ns.begin(), frame.times_ns.end(), 0);
   const auto last = std::upper_bound(first, frame.times_ns.end(), latest);
@@ -39,7 +38,7 @@ int64_t LatestOf(const RecordPlace& at) {
   return at.append_time_ns > 0 ? at.append_time_ns + kAheadNs : kMaxPosition;
 }
 
-// Returns the time up to which the batch is complete, or a number <= 0 if it has no such time.
+// Returns the time up to which the batch is complete, or a number <= 0 if there is no such time.
 // Third-party sources send no promise, so the newest sample defines their progress.
 int64_t PromiseOf(const Batch& batch) {
   int64_t promise = batch.promise_ns;
@@ -87,7 +86,7 @@ void JobTelemetry::AddFrame(const Frame& whole, Reading* reading) {
   SourceState* const source = reading->source;
   source->NoteSamples(frame.times_ns.front(), frame.times_ns.back());
   newest_ns_ = std::max(newest_ns_, frame.times_ns.back());
-  // Steps of a client without spans are recorded as well, but only their ends are known.
+  // Steps from clients without spans are also recorded, but only their ends are known.
   for (size_t i = 0; i < frame.steps.size(); ++i) {
     if (frame.steps[i] == kNoStep) continue;
     source->NoteStepStart(frame.times_ns[i]);

@@ -35,7 +35,7 @@ class JobTelemetry {
   void Restore(SharedSchema schema) { schemas_.Restore(std::move(schema)); }
 
   void Ingest(const Batch& batch, const RecordPlace& at, IngestCounts* counts);
-  // Drops frames whose schema has been missing since `before_ns` (monotonic).
+  // Drops frames that have waited for their schema since before `before_ns` (monotonic).
   void GiveUpWaiting(int64_t before_ns, IngestCounts* counts) {
     counts->unread += waiting_.DropBefore(before_ns);
   }

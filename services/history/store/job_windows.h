@@ -33,7 +33,7 @@ struct RecordPlace {
 // Cached position of one boot in WindowEntry::seen. Each batch needs it, and a lookup would compare
 // long names with common prefixes.
 struct SeenCursor {
-  int64_t window_ns = INT64_MIN;   // window to which `seen` belongs
+  int64_t window_ns = INT64_MIN;   // window that `seen` belongs to
   SequenceRanges* seen = nullptr;  // null if not looked up yet
 };
 
@@ -77,7 +77,7 @@ class JobWindows {
   uint64_t version_ = 0;
 };
 
-// Admission of one batch to the windows of its rows. Does not own its arguments.
+// Admission of one batch to the windows that its rows belong to. Does not own its arguments.
 class BatchAdmission {
  public:
   // `key` is the boot that sent the batch, and `cursor` belongs to this boot.

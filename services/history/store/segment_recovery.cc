@@ -34,7 +34,7 @@ std::optional<SegmentName> ParseSegmentName(std::string_view name) {
   return out;
 }
 
-// Returns true for machine errors, which may be temporary, and false for file errors.
+// Returns true for machine errors (possibly temporary), and false for file errors.
 bool MayPass(const Status& status) {
   return absl::IsResourceExhausted(status) || absl::IsUnavailable(status) ||
          absl::IsPermissionDenied(status);

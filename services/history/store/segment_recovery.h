@@ -24,7 +24,7 @@ inline constexpr char kQuarantineFolder[] = "quarantine";
 // Suffix of a job's folder while the job is being deleted.
 inline constexpr char kDeletedSuffix[] = ".deleted";
 
-// Results of a recovery: the number of files in each category.
+// Results of a recovery pass: the number of files in each category.
 struct RecoveredSegments {
   size_t adopted = 0;      // added to the catalog
   size_t quarantined = 0;  // moved to the quarantine folder

@@ -1,4 +1,4 @@
-// Jobs of a store by ID, and the markers of the deleted jobs.
+// Jobs in a store by ID, and the markers for deleted jobs.
 #pragma once
 
 #include <atomic>
@@ -18,7 +18,7 @@ namespace pitwall::history {
 
 using StoredJobPtr = std::shared_ptr<StoredJob>;
 
-// Jobs of a store, some of which may be unloaded. Thread-safe.
+// Jobs in a store. Some may be unloaded. Thread-safe.
 class StoredJobs {
  public:
   // Returns nullptr if the job does not exist.
@@ -29,7 +29,7 @@ class StoredJobs {
   // Returns a number that increases when a job is added or removed.
   uint64_t version() const { return version_; }
 
-  // Returns the markers of deleted jobs, by hash of the job ID.
+  // Returns the markers for deleted jobs, by hash of the job ID.
   std::map<std::string, Tombstone> Tombstones() const;
   void AddTombstone(const std::string& hash, const Tombstone& tombstone);
 

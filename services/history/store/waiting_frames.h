@@ -22,7 +22,7 @@ struct WaitingFrame {
   int64_t since_ns = 0;          // monotonic time
   std::vector<int64_t> windows;  // starts of the windows that accepted the batch
 
-  // Returns the frame, which refers to this copy.
+  // Returns a frame that refers to this copy.
   Frame View() const { return {schema_id, times, steps, mode, values}; }
 };
 

@@ -1,4 +1,4 @@
-// Position of a receiver in pitwall.actions, which contains the executor actions.
+// Receiver position in pitwall.actions, the topic of executor actions.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace pitwall::notifier {
 
-// Position of one receiver. All pointers are borrowed. Used by a single thread.
+// Position for one receiver. All pointers are borrowed. Used by a single thread.
 class ActionPosition {
  public:
   ActionPosition(Clock* clock, Log* log, const IssueActions* acted, std::string group,

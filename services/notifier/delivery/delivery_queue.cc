@@ -78,7 +78,7 @@ DeliveryQueue::Outcome DeliveryQueue::OnResult(Entry* entry, Verdict::Kind verdi
   ++entry->attempts;
   entry->not_before_ns = now_ns + Backoff(entry->attempts);
   if (retry_after_ns > 0) {
-    // Retry-After applies to the whole receiver and not only to this event.
+    // Retry-After applies to the whole receiver, not only to this event.
     blocked_until_ns_ = now_ns + retry_after_ns;
     entry->not_before_ns = std::max(entry->not_before_ns, blocked_until_ns_);
   }

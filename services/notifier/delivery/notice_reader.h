@@ -27,7 +27,7 @@ class NoticeReader {
   void Fill();
   // Returns true if the last call to Fill read all available records.
   bool caught_up() const { return caught_up_; }
-  // Returns the monotonic time at which Fill can read more, or INT64_MAX if the queue is full or no
+  // Returns the monotonic time when Fill can read more, or INT64_MAX if the queue is full or no
   // records are left.
   int64_t NextReadNs() const { return queue_->room() > 0 && !caught_up_ ? retry_ns_ : INT64_MAX; }
 

@@ -36,7 +36,7 @@ class NoticeSelection {
                   StartPosition start, const IssueActions* acted, const IssueIndex* index,
                   DeliveryQueue* queue, ReceiverReport* report);
 
-  // Restarts the partition at `offset` of the log that replaced its current log.
+  // Restarts the partition at `offset` in the log that replaced its current log.
   void Rebase(size_t partition, int64_t offset);
   // Restores an executor action that was sent before startup.
   void RememberActed(const std::string& issue) { policy_->RememberActed(issue); }
@@ -60,7 +60,7 @@ class NoticeSelection {
   std::vector<IssueEventPtr> StatesOf(const FeedItem& item) const {
     return policy_->StatesOf(item);
   }
-  // Must be called after a reminder was sent or dropped.
+  // Must be called after a reminder is sent or dropped.
   void EndReminder() { policy_->ReminderDone(); }
 
  private:

@@ -69,10 +69,10 @@ class ReceiverWorker {
   // Reads records, sends at most one notice, and stores the positions and notification records that
   // are due. Waits if there is nothing to do.
   void RunOnce();
-  // Returns the monotonic time at which work is due next, or INT64_MAX. `due_ns` is the Unix time
-  // at which the policy sends the next notice.
+  // Returns the monotonic time when work is next due, or INT64_MAX. `due_ns` is the Unix time when
+  // the policy sends the next notice.
   int64_t NextWorkNs(int64_t now_ns, int64_t due_ns) const;
-  // Returns the position from which the worker reads the events before `begin`.
+  // Returns the position where the worker starts reading the events before `begin`.
   StatusOr<Positions> StartOfHistory(const Positions& begin);
 
   Clock* const clock_;

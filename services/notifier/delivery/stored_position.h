@@ -17,14 +17,14 @@
 
 namespace pitwall::notifier {
 
-// Position at which a receiver starts.
+// Position where a receiver starts.
 struct StartPosition {
   Positions positions;  // an earlier process sent the events before these positions
   // By partition: 1 if no position was stored, so nothing was sent.
   std::vector<uint8_t> is_new;
 };
 
-// Position of one receiver. All pointers are borrowed. Used by a single thread.
+// Position for one receiver. All pointers are borrowed. Used by a single thread.
 class StoredPosition {
  public:
   // Minimum interval between position stores.
@@ -41,7 +41,7 @@ class StoredPosition {
 
   // Remembers the mark of a record that was read.
   void AddMark(const FeedItem& item);
-  // Switches to the log that replaced the current log. Returns the offset from which to read it.
+  // Switches to the log that replaced the current log. Returns the offset to start reading from.
   StatusOr<int64_t> FollowReplaced(int32_t partition);
 
   // Requests a store as soon as no notice is due.

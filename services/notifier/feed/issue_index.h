@@ -1,5 +1,4 @@
-// Index of the issues of all jobs. Keeps all open issues, and keeps ended issues for a limited
-// time.
+// Index of issues from all jobs. Keeps all open issues, and keeps ended issues for a limited time.
 #pragma once
 
 #include <cstdint>
@@ -50,8 +49,8 @@ class IssueIndex {
   // with the issue that follows `after`. Sets *more to true if more than `max` issues match.
   std::vector<IssueEventPtr> List(const IssueFilter& filter, bool include_ended,
                                   const PageCursor* after, size_t max, bool* more) const;
-  // Returns all events of the issue to which the given event belongs, oldest first. Returns an
-  // empty list if the event is unknown.
+  // Returns all events of the issue that the given event belongs to, oldest first. Returns an empty
+  // list if the event is unknown.
   std::vector<IssueEventPtr> Events(std::string_view event_id) const;
   // Finds the events of an issue by its ID or a unique prefix of its ID. Returns NotFound if no
   // issue matches, and InvalidArgument if the prefix is ambiguous.

@@ -17,8 +17,7 @@ namespace pitwall::notifier {
 class LogWatch final : public IssueWatch {
  public:
   // The clock, log, and window are borrowed. The destructor decrements `count`. The watch ends at
-  // `until`, which contains the end position of each partition. If `until` is empty, the watch
-  // never ends.
+  // `until`, the end position of each partition. If `until` is empty, the watch never ends.
   LogWatch(Clock* clock, Log* log, RecentEvents* window, std::string topic, IssueFilter filter,
            Positions positions, Positions until, std::shared_ptr<std::atomic<size_t>> count);
   ~LogWatch() override;

@@ -16,7 +16,7 @@
 
 namespace pitwall::notifier {
 
-// Position of a follower, which is its next offset in each partition.
+// Position of a follower: its next offset in each partition.
 using Positions = std::vector<int64_t>;
 
 struct FeedItem {

@@ -48,7 +48,7 @@ struct DeliveryOptions {
   std::vector<std::string>
       severities;  // if empty, all; job changes always pass because they have no severity
   NotifyMode notify = NotifyMode::kEvents;
-  // For kEvents: if true, issues whose root cause is open are also sent (inhibition.h). Always true
+  // For kEvents: if true, issues with an open root cause are also sent (inhibition.h). Always true
   // if `types` excludes found events.
   bool notify_symptoms = false;
   ActionFilter actions = ActionFilter::kLive;

@@ -12,7 +12,7 @@
 //    triggers it.
 //  * A node issue (scope: node) that no other issue of its job explains forms one incident across
 //    all jobs on the node. The incident includes every issue that the node issue explains.
-//  * An incident whose start is unknown counts as notified, because a superfluous end notice is
+//  * An incident with an unknown start counts as notified, because a superfluous end notice is
 //    better than an incident that stays open at its receiver.
 //  * No notices are sent while silences cover all of the incident's open issues for the receiver.
 //    If
@@ -77,21 +77,21 @@ class IncidentPolicy final : public NotificationPolicy {
     std::set<std::string, std::less<>> touched;  // IDs of changed incidents
     std::set<std::string, std::less<>>
         waiting;  // changed incidents with a notice less than a minute ago
-    // Silenced incidents with changes, and the time at which their silences end.
+    // Silenced incidents with changes, and the times when their silences end.
     std::map<std::string, int64_t, std::less<>> silenced;
     uint64_t silences_version = 0;
   };
 
   void Apply(const IssueEventPtr& event, Tick* tick);
-  // Sends the delayed updates whose minute has ended by `time_ns`. `offset` is the offset of the
-  // event at that time.
+  // Sends the delayed updates that are due by `time_ns`, at the end of their minute. `offset` is
+  // the offset of the event at that time.
   void FlushDue(Tick* tick, int64_t time_ns, int64_t offset, std::vector<FeedItem>* send);
   // Returns the time until which silences cover every open issue of the incident for the receiver.
   // If any issue is not silenced at `time_ns`, the result is at most `time_ns`.
   int64_t SilencedUntil(const Incident& incident, int64_t time_ns, bool ended_too = false) const;
   // Recomputes the end times of the silences as of `time_ns` if silences were added or ended.
   void RefreshSilenced(Tick* tick, int64_t time_ns) const;
-  // Sends the incidents whose silences have ended by `time_ns`.
+  // Sends the incidents that are no longer silenced at `time_ns`.
   void FlushSilenced(Tick* tick, int64_t time_ns, int64_t offset, std::vector<FeedItem>* send);
   void Decide(Tick* tick, std::vector<FeedItem>* send);
   // Returns true if the incident has ended and was dropped.

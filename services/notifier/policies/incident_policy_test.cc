@@ -316,7 +316,7 @@ TEST_F(IncidentPolicyTest, RandomRestartsDoNotRepeatIncidents) {
       const int64_t begin = 1000 + static_cast<int64_t>(random() % 50), end = begin + 400;
       const size_t size = 1 + random() % 12;
       for (size_t i = 0; i < size; ++i) {
-        // The first issue lasts as long as the incident.
+        // The first issue lasts for the entire incident.
         const int64_t from = i == 0 ? begin : begin + static_cast<int64_t>(random() % 300);
         const int64_t to = i == 0 ? end : from + 1 + static_cast<int64_t>(random() % 90);
         const std::string rule = Cat("r", n, "-", i);

@@ -47,7 +47,7 @@ class IncidentTable {
 
   // Returns the key of the issue's incident.
   std::string KeyOf(const IssueEvent& event, const std::string& issue_id) const;
-  // Adds the event to its incident. An incident whose start is unknown counts as notified.
+  // Adds the event to its incident. An incident with an unknown start counts as notified.
   Change Add(const IssueEventPtr& event);
 
   // Returns the incident, or null if the key is unknown.

@@ -29,7 +29,7 @@ class NotificationPolicy {
   // Returns false if each event is decided independently. In that case, a restart does not replay
   // events.
   virtual bool keeps_state() const = 0;
-  // Feeds the next event of its partition.
+  // Feeds the next event from its partition.
   virtual void Feed(FeedItem item, std::vector<FeedItem>* send) = 0;
   // Decides the current tick. Must be called after all available events of a partition have been
   // fed.
@@ -37,7 +37,7 @@ class NotificationPolicy {
   // Returns the offset of the partition's first event on which an undecided event depends, or
   // kNever if all events are decided.
   virtual int64_t UndecidedFrom(int32_t partition) const = 0;
-  // Returns the time (Unix ns) at which the partition's next item is due without a new event, or
+  // Returns the time (Unix ns) when the partition's next item is due without a new event, or
   // kNever.
   virtual int64_t DueNs(int32_t /*partition*/) const { return kNever; }
   // Sends the items that are due by `wall_ns`.
@@ -55,14 +55,14 @@ class NotificationPolicy {
 
   // For state-based receivers: returns the newest events of the issues in the item.
   virtual std::vector<IssueEventPtr> StatesOf(const FeedItem& /*item*/) const { return {}; }
-  // Must be called after a reminder was sent or dropped.
+  // Must be called after a reminder is sent or dropped.
   virtual void ReminderDone() {}
 
   virtual uint64_t suppressed() const { return 0; }  // number of events suppressed so far
   virtual size_t withheld() const { return 0; }      // issues that the receiver does not know
 
  protected:
-  // For a receiver whose filters exclude the issue: sends the issue's first event, and also its
+  // For receivers with filters that exclude the issue: sends the issue's first event, and also its
   // last event if the issue has ended.
   static void SendFirstAndEnd(const Acted& acted, std::vector<FeedItem>* send);
 };

@@ -1,5 +1,5 @@
-// Reminders for a state-based receiver such as Alertmanager, which forgets alerts that get no
-// updates. Each issue is repeated while it is open and for some time after its end.
+// Reminders for a state-based receiver such as Alertmanager, which forgets alerts that receive no
+// updates. Each issue is resent while it is open and for some time after its end.
 #pragma once
 
 #include <map>
@@ -17,7 +17,7 @@ struct ResendPolicyOptions {
   int64_t resend_ns = 60 * kNanosPerSecond;
   // Time for which an issue that ended without being cleared stays active (alertmanager.h).
   int64_t hold_ended_ns = int64_t{3600} * kNanosPerSecond;
-  // Time for which ends are repeated, so that a receiver that was down also gets them.
+  // Time for which ends are resent, so that a receiver that was down also gets them.
   int64_t repeat_ends_ns = int64_t{15} * 60 * kNanosPerSecond;
   size_t max_issues = 20'000;
   size_t batch = 100;  // maximum number of issues per reminder

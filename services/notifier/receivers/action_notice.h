@@ -35,7 +35,7 @@ std::string ActionText(const ActionEvent& action);
 // Returns "STOP DECIDED", "STOP DONE", "STOP REFUSED", "STOP REQUESTED", "STOP DRY RUN", "INTERVAL
 // REQUESTED", and so on.
 std::string_view ActionVerb(const ActionEvent& action);
-// Returns a placeholder event for a request, or for an action whose issue is unknown.
+// Returns a placeholder event for a request, or for an action on an unknown issue.
 IssueEvent EventOfAction(const ActionEvent& action);
 // Encodes the notice as a CloudEvent in JSON (docs/notify.md).
 std::string EncodeAction(const ActionNotice& notice);

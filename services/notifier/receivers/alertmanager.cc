@@ -76,7 +76,7 @@ int64_t AlertEndNs(const IssueEvent& event, int64_t hold_ended_ns, int64_t wall_
   if (IsOpen(event)) return wall_ns + hold_ended_ns;
   const int64_t end = event.end_reason == EndReason::kCleared ? event.ended_at_ns
                                                               : event.ended_at_ns + hold_ended_ns;
-  // Alertmanager rejects an alert whose end precedes its start.
+  // Alertmanager rejects an alert that ends before it starts.
   return std::max(end, event.active_since_ns + kNanosPerMilli);
 }
 

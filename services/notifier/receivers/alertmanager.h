@@ -1,5 +1,5 @@
-// Receiver for the Alertmanager v2 API. Each issue is one alert, which is identified by its labels.
-// The labels do not change during the lifetime of the issue.
+// Receiver for the Alertmanager v2 API. Each issue is one alert, identified by its labels. The
+// labels do not change during the lifetime of the issue.
 //
 // Only cleared issues are sent as resolved. An issue that ended for another reason (its job,
 // attempt, or rule ended, or it has no data) continues to fire for `hold_ended` after its end,

@@ -25,7 +25,7 @@ struct GatewayTarget {
   std::string body;  // template whose labels are kGatewayValues and the secrets
   // Secret values with names of the form "secret_<name>". They are escaped like all other values.
   std::vector<std::pair<std::string, std::string>> secrets;
-  size_t max_length = 160;   // maximum length of `text` in characters; cut at a word boundary
+  size_t max_length = 160;   // maximum length of `text` in characters; truncated at a word
   std::vector<int> success;  // accepted HTTP statuses; if empty, all 2xx
   std::string external_url;
   int64_t timeout_ns = 15 * kNanosPerSecond;

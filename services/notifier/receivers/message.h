@@ -60,11 +60,12 @@ std::string Headline(const Message& message, size_t max);
 // Returns the headline without the verb, for receivers that show the verb separately.
 std::string HeadlineWithoutVerb(const Message& message, size_t max);
 // Returns one line with the verb, severity, job, rule, rank, step, summary, and start time. The
-// link is at the end and is never cut. Text beyond `max` characters is cut at a word boundary.
+// link is at the end and is never truncated. Text beyond `max` characters is truncated at a word
+// boundary.
 std::string OneLine(const Message& message, size_t max);
 
-// Returns at most the first `max` bytes of the text. The text is cut between characters, at a word
-// boundary if possible. The cut is marked with "…".
+// Returns at most the first `max` bytes of the text. Truncates between characters, at a word
+// boundary if possible, and marks the truncation with "…".
 std::string CutAtWord(std::string_view text, size_t max);
 // Replaces control characters, including line breaks, with spaces. Replaces invalid UTF-8 with
 // U+FFFD.

@@ -20,7 +20,7 @@ bool Ascii(std::string_view text) {
 }
 
 // Encodes text as =?UTF-8?B?…?= words that contain only whole characters. Each word encodes at most
-// 39 bytes, which results in 64 bytes including the delimiters.
+// 39 bytes and is at most 64 bytes long with its delimiters.
 std::string EncodedWords(std::string_view text, size_t used) {
   std::string out;
   size_t line = used;
@@ -134,8 +134,7 @@ std::string QuotedPrintable(std::string_view text) {
     }
     const auto byte = static_cast<unsigned char>(c);
     const bool last = i + 1 == text.size() || text[i + 1] == '\n';
-    // Encodes a dot at the start of a line, which has a special meaning in SMTP, and "From ", which
-    // some servers change.
+    // Encodes "." at the start of a line (special in SMTP) and "From " (changed by some servers).
     const bool plain =
         (byte > 0x20 && byte < 0x7F && c != '=' && !(column == 0 && (c == '.' || c == 'F'))) ||
         ((c == ' ' || c == '\t') && !last);

@@ -44,7 +44,7 @@ struct Notice {
 };
 
 bool IsOpen(const IssueEvent& event);
-// Returns a title such as "StragglerRank{rank="2"}", which omits the labels alertname and severity.
+// Returns a title such as "StragglerRank{rank="2"}", without the labels alertname and severity.
 std::string IssueTitle(const IssueEvent& event);
 // Returns the CloudEvents type, such as "io.pitwall.incident.found".
 std::string_view NoticeType(EventType kind);

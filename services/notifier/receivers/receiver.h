@@ -19,7 +19,7 @@
 
 namespace pitwall::notifier {
 
-// Input of one call. The pointers are borrowed for the duration of Render.
+// Input for one call. The pointers are borrowed for the duration of Render.
 struct Delivery {
   const IssueEvent* event = nullptr;     // for a notice, the newest event of its root cause
   const Notice* notice = nullptr;        // if null, send the event itself

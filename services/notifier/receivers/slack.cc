@@ -67,7 +67,7 @@ void WriteFields(const Message& message, JsonWriter* out) {
   out->EndObject();
 }
 
-// Escapes the text and cuts it to Slack's section limit of 3,000 characters.
+// Escapes the text and truncates it to Slack's section limit of 3,000 characters.
 std::string Bounded(std::string_view text) {
   std::string escaped = SlackText(text, kSectionBytes);
   for (size_t max = kSectionBytes / 2; escaped.size() > kSectionBytes; max /= 2)

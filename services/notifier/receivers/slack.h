@@ -2,9 +2,9 @@
 // same JSON.
 //
 // Sends blocks in an attachment whose color shows the severity. A found notice contains all values.
-// Updates and ends are one line that names the incident, because an incoming webhook can neither
-// change a message nor reply in a thread. Texts are cut to Slack's limits. "&", "<", and ">" are
-// escaped, so that labels cannot mention people or add links.
+// Each update or end is one line that names the incident, because an incoming webhook can neither
+// change a message nor reply in a thread. Text is truncated to Slack's limits. "&", "<", and ">"
+// are escaped, so that labels cannot mention people or add links.
 #pragma once
 
 #include <string>

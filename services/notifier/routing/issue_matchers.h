@@ -22,7 +22,7 @@ struct IssueMatchers {
 // Parses `severity="critical"`, `{job=~"llm-.*", rank!="0"}`, or `severity=critical`. An
 // InvalidArgument error contains the reason and its position.
 StatusOr<std::vector<Matcher>> ParseMatchers(std::string_view text);
-// Parses all matcher texts. Returns InvalidArgument if there are no matchers.
+// Parses all matchers. Returns InvalidArgument if there are no matchers.
 StatusOr<IssueMatchers> ParseIssueMatchers(const std::vector<std::string>& texts);
 
 // Returns a label of the issue or a derived value: `alertname`, `severity`, `job` (the job's name,

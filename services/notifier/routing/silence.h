@@ -28,13 +28,12 @@ struct Silence {
   int64_t created_ns = 0;
 };
 
-// Encodes the silence as JSON, which is the format of the topic pitwall.silences and of the HTTP
-// API.
+// Encodes the silence as JSON, the format used in the topic pitwall.silences and the HTTP API.
 std::string EncodeSilence(const Silence& silence);
 // Decodes a silence. An InvalidArgument error contains the key.
 StatusOr<Silence> DecodeSilence(std::string_view json);
-// Returns InvalidArgument if the matchers, author, or comment is missing, if a text is too long, or
-// if the silence ends before it starts.
+// Returns InvalidArgument if the matchers, author, or comment is missing, if a field is too long,
+// or if the silence ends before it starts.
 Status CheckSilence(const Silence& silence);
 
 // Thread-safe. Keeps ended silences for `kKeepNs`, so that a restart can determine which events

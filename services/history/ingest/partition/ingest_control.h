@@ -16,8 +16,8 @@
 
 namespace pitwall::history {
 
-// Control of one ingestion thread. RequestStop, Do, and Health may be called from any thread. Begin
-// must be called before the thread starts, and the other functions only on the thread.
+// Control for one ingestion thread. RequestStop, Do, and Health may be called from any thread.
+// Begin must be called before the thread starts, and the other functions only on the thread.
 class IngestControl {
  public:
   IngestControl(Clock* clock, int32_t partition);

@@ -1,5 +1,4 @@
-// Topic partitions that one ingestion thread reads, and the positions from which a restart
-// continues.
+// Topic partitions that one ingestion thread reads, and the positions where a restart continues.
 #pragma once
 
 #include <array>
@@ -35,7 +34,7 @@ class IngestInputs {
 
   // Loads the tombstones of deleted jobs.
   void LoadTombstones() { tombstones_ = store_->Tombstones(); }
-  // Opens the inputs that are not open yet and whose topics exist.
+  // Opens the inputs that are not open yet if their topics exist.
   Status Open();
   bool open(size_t input) const { return inputs_[input].reader != nullptr; }
   // Returns the type of the records. Must not be called for telemetry.

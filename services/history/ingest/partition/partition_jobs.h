@@ -1,4 +1,4 @@
-// Jobs of one partition.
+// Jobs in one partition.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace pitwall::history {
 
-// List of the jobs of a partition, including unloaded jobs. Owns may be called from any thread, and
+// List of the jobs in a partition, including unloaded jobs. Owns may be called from any thread, and
 // the other functions only on the partition's thread.
 class PartitionJobs {
  public:
@@ -31,7 +31,7 @@ class PartitionJobs {
   // Returns whether a job has unsaved changes.
   bool Dirty();
   // Returns the lowest log offset of unsealed rows, or INT64_MAX. Ignores the window `window_ns` of
-  // `sealed`, which may be null.
+  // `sealed`. `sealed` may be null.
   int64_t FirstUnsealed(const StoredJob* sealed, int64_t window_ns);
 
  private:

@@ -41,7 +41,7 @@ Status Decode(EventTopic topic, std::string_view value, Change* change) {
       return OkStatus();
     }
     case EventTopic::kActions:
-      // The topic also contains requests from users, which are not actions.
+      // The topic also contains user requests, but these are not actions.
       return Fill(cloudevents::DecodeActionEvent(value), Change::Topic::kAction, &change->action,
                   change);
     case EventTopic::kNotification:

@@ -16,8 +16,8 @@
 
 namespace pitwall::history {
 
-// Reader of telemetry and events, which decodes the records, adds them to the jobs, and announces
-// the changes on the feed. Only the partition's thread may use it. Does not own its dependencies.
+// Reader of telemetry and events. Decodes the records, adds them to the jobs, and announces the
+// changes on the feed. Only the partition's thread may use it. Does not own its dependencies.
 class RecordReader {
  public:
   RecordReader(Clock* clock, HistoryStore* store, PartitionJobs* jobs, IngestInputs* inputs,

@@ -110,7 +110,7 @@ Status SealSchedule::SealAtStop() {
 }
 
 // Moves several windows at a time, so that memory stays free for a while. Scanning all windows
-// takes as long as moving a few.
+// costs as much as moving a few.
 bool SealSchedule::MoveMost(std::vector<Heavy> windows) {
   std::sort(windows.begin(), windows.end(),
             [](const Heavy& a, const Heavy& b) { return a.bytes > b.bytes; });

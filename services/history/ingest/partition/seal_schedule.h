@@ -18,9 +18,9 @@
 
 namespace pitwall::history {
 
-// Schedule of one partition, which bounds the memory and the age of unsealed rows. head_bytes may
-// be called from any thread, and the other functions only on the partition's thread. Does not own
-// its dependencies.
+// Schedule for one partition. Bounds the memory and age of unsealed rows. head_bytes may be called
+// from any thread, and the other functions only on the partition's thread. Does not own its
+// dependencies.
 class SealSchedule {
  public:
   // `share` is the memory that the partition's unsealed rows may use.

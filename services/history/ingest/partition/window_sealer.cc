@@ -42,7 +42,7 @@ Status WindowSealer::Adopt(const StoredJobPtr& job, const FlushInput& content,
     store_->segments().schemas().Add(job->id(), table.schema);
   {
     MutexLock lock(&job->mutex());
-    job->telemetry().windows().Seal(window_ns, facts);  // frees the head, to which `content` refers
+    job->telemetry().windows().Seal(window_ns, facts);  // frees the head that `content` refers to
   }
   if (before.has_value()) store_->segments().Discard(*before);
   ++store_->counters().sealed;

@@ -17,8 +17,8 @@
 
 namespace pitwall::history {
 
-// Sealer of the windows of a partition's jobs. Only the partition's thread may use it. Does not own
-// its dependencies.
+// Sealer for the windows of a partition's jobs. Only the partition's thread may use it. Does not
+// own its dependencies.
 class WindowSealer {
  public:
   WindowSealer(Clock* clock, HistoryStore* store, CatalogSaver* saver, IngestControl* control)
@@ -37,7 +37,7 @@ class WindowSealer {
 
  private:
   StatusOr<std::unique_ptr<const FlushInput>> Gather(const StoredJob& job, int64_t window_ns) const;
-  // Writes a segment, which is not in the catalog yet. Returns DataLoss if an earlier segment of
+  // Writes a segment without adding it to the catalog. Returns DataLoss if an earlier segment of
   // the window is damaged.
   Status Write(const StoredJob& job, const FlushInput& content, SegmentMeta* facts);
   // Commits the segment to the catalog and frees the window's rows in memory.
