@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "rules/alert/alert_state.h"
 #include "services/base/text/strings.h"
 
 namespace pitwall::alert {
