@@ -59,7 +59,7 @@ class SystemWakeup final : public Wakeup {
 
  private:
   static timespec DeadlineAfter(int64_t timeout_ns) {
-    // A century is effectively infinite, and the limit prevents an overflow of the sum.
+    // A century is effectively infinite, and the limit prevents the sum from overflowing.
     constexpr int64_t kLongest = int64_t{100} * 365 * 86'400 * kNanosPerSecond;
     const int64_t now = ReadClock(CLOCK_MONOTONIC);
     const int64_t at = now + (timeout_ns < kLongest ? timeout_ns : kLongest);

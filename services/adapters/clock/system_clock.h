@@ -1,4 +1,4 @@
-// Clocks of the machine. No other module reads a clock or sleeps.
+// System clocks. No other module reads a clock or sleeps.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace pitwall::clock {
 
 // Clock based on CLOCK_REALTIME and CLOCK_MONOTONIC, in nanoseconds. Thread-safe and stateless. Its
-// wake-ups do not refer to the clock and may outlive it. Never fails.
+// wakeups do not reference the clock and may outlive it. Never fails.
 class SystemClock final : public Clock {
  public:
   int64_t WallNs() const override;

@@ -1,4 +1,4 @@
-// Tests of append times when the wall clock jumps.
+// Tests for append times when the wall clock jumps.
 #include <gtest/gtest.h>
 
 #include "services/adapters/embedded_log/format/append_clock.h"
@@ -21,7 +21,7 @@ class AppendTime : public EmbeddedLogTest {
     Topic("t", partitions);
   }
   void StepWall(int64_t by_ns) { clock_.SetWall(clock_.WallNs() + by_ns); }
-  // Event time of a source that started at the initial wall time and has used its monotonic clock
+  // Event time from a source that started at the initial wall time and has used its monotonic clock
   // since then.
   int64_t SourceTime() const { return begin_ + clock_.MonotonicNs(); }
 
@@ -37,7 +37,7 @@ TEST_F(AppendTime, WallClockSetBack_IsNotFollowed) {
   StepWall(-600 * kSecond);
   for (int second = 0; second < 120; ++second) {
     clock_.Advance(kSecond);
-    // If append times stopped, this record would be 60 s behind a live source after a minute.
+    // If append times stopped, this record would be 60 s behind a live source.
     ASSERT_EQ(Stamp(), SourceTime()) << "after " << second << " s";
   }
   EXPECT_EQ(log_->Stats().clock_ahead_ns, 600 * kSecond);

@@ -1,4 +1,4 @@
-// Background threads of an open log.
+// Background threads for an open log.
 #pragma once
 
 #include <atomic>
@@ -15,19 +15,19 @@
 
 namespace pitwall::log {
 
-// Two threads of a log: the flusher flushes at intervals, and the keeper does retention,
-// compaction, and checkpoints. Errors are logged. One thread starts and stops them.
+// Two threads per log. The flusher flushes periodically. The keeper runs retention, compaction, and
+// checkpoints. Errors are logged. Start and stop both from the same thread.
 class BackgroundThreads {
  public:
   // Borrows `clock`.
   explicit BackgroundThreads(Clock* clock);
   ~BackgroundThreads() { Stop(); }
 
-  // Returns functions that wake the threads. They are valid as long as this object and have no
-  // effect before Start.
+  // Returns functions that wake the threads. They stay valid for the lifetime of this object and
+  // have no effect before Start.
   CommitWriter::Wake wake();
   // Starts the keeper and, if `flush_interval_ns` is positive, the flusher. The keeper also runs
-  // `checks`, the last one first. Borrows `writer` and `maintenance`.
+  // `checks`, starting with the last one. Borrows `writer` and `maintenance`.
   void Start(CommitWriter* writer, Maintenance* maintenance, int64_t flush_interval_ns,
              std::vector<std::function<Status()>> checks);
   // Waits until both threads have ended. Idempotent.
@@ -42,7 +42,7 @@ class BackgroundThreads {
   CommitWriter* writer_ = nullptr;
   Maintenance* maintenance_ = nullptr;
   int64_t flush_interval_ns_ = 0;
-  // Checks of segments that were not verified at open. Used only by the keeper thread.
+  // Checks for segments that were not verified at open. Used only by the keeper thread.
   std::vector<std::function<Status()>> checks_;
   const std::unique_ptr<Wakeup> wake_flusher_;
   const std::unique_ptr<Wakeup> wake_keeper_;

@@ -1,4 +1,4 @@
-// Cleanup of files, and flushes, before a writer starts on an existing log.
+// File cleanup and flushes before a writer starts on an existing log.
 #include <algorithm>
 
 #include "services/adapters/embedded_log/format/segment_reader.h"

@@ -1,5 +1,5 @@
-// Single writer of the log. It turns requests into committed records and commits several waiting
-// requests with one flush.
+// The log's single writer. It turns requests into committed records and commits waiting requests
+// together with one flush.
 #pragma once
 
 #include <atomic>
@@ -24,7 +24,7 @@
 
 namespace pitwall::log {
 
-// Single writer of the log. Several threads submit requests, and the thread that holds the writer
+// The log's single writer. Several threads submit requests, and the thread that holds the writer
 // lock commits all waiting requests as a group. Thread-safe.
 class CommitWriter {
  public:
@@ -40,11 +40,11 @@ class CommitWriter {
                Wake wake);
 
   // Commits the request. If the result is OK, the records are visible and as durable as the fsync
-  // policy guarantees. Otherwise, nothing of the request is visible.
+  // policy guarantees. Otherwise, no part of the request is visible.
   Status Submit(CommitRequest* request);
 
   // Flushes everything written so far. If `durable_mark` is set, it also flushes the journal's note
-  // about this flush, which is required before old segments are deleted.
+  // about this flush. The note must be durable before old segments are deleted.
   Status Sync(bool durable_mark);
   bool dirty() const { return dirty_.load(); }
   bool CheckpointDue();
@@ -55,8 +55,8 @@ class CommitWriter {
   // if it deleted the segment.
   StatusOr<bool> DropExpiredActive(CommittedState::Partition* partition, int64_t cutoff_ns);
   // Appends a frame with `facts` (sets its kind and sequences), flushes the frame, and calls
-  // `apply`. No commit or checkpoint happens in between. Used for changes to closed segments, so
-  // that recovery no longer expects files that are deleted afterwards.
+  // `apply`. No commit or checkpoint happens in between. Used for changes to closed segments:
+  // recovery must stop expecting the files before they are deleted.
   Status Rearrange(Frame facts, const std::function<void()>& apply);
   // Records a new or changed topic. The frame is not flushed because the topic's directory holds
   // the same data.
@@ -94,8 +94,8 @@ class CommitWriter {
   CommittedState* const state_;
   const Wake wake_;
 
-  // Requests that wait for the writer. The next thread that acquires the writer lock processes all
-  // of them. The queue length never exceeds the number of calling threads.
+  // Requests waiting for the writer. The next thread that acquires the writer lock processes all of
+  // them. The queue length never exceeds the number of calling threads.
   Mutex queue_mutex_;
   std::vector<Pending*> queue_ ABSL_GUARDED_BY(queue_mutex_);
 
@@ -107,7 +107,7 @@ class CommitWriter {
   int64_t commits_ ABSL_GUARDED_BY(writer_mutex_) = 0;
   int64_t records_ ABSL_GUARDED_BY(writer_mutex_) = 0;  // appended since open
 
-  std::atomic<bool> dirty_{false};  // there are commits since the last flush
+  std::atomic<bool> dirty_{false};  // there have been commits since the last flush
   std::atomic<bool> rolled_{false};
 };
 

@@ -41,7 +41,7 @@ Status ForEachRecord(const SegmentInfo& info, DamageLog* damage, const Visit& vi
         if (bad.ok()) RETURN_IF_ERROR(visit(record, reader.header().sequence));
       }
     }
-    // The records are lost with or without compaction, but the damage is reported here.
+    // Skipping compaction would not save the records, so the damage is only reported.
     if (!bad.ok()) {
       damage->Report({.kind = DamageKind::kRecords,
                       .place = Cat(info.segment->path(), " at byte ", at),
@@ -51,7 +51,7 @@ Status ForEachRecord(const SegmentInfo& info, DamageLog* damage, const Visit& vi
   }
 }
 
-// Output file of a compaction. The file has a temporary name until Finish renames it.
+// Compaction output file. It has a temporary name until Finish renames it.
 class Output {
  public:
   Output(const CompactionPolicy& policy, const std::string& dir, int64_t base_offset)
@@ -71,7 +71,7 @@ class Output {
     return OkStatus();
   }
   Status Add(const RecordView& record, uint64_t sequence) {
-    // Records of two commits never share a batch. A job writes its two snapshots in two commits,
+    // Records from two commits never share a batch. A job writes its two snapshots in two commits,
     // and one damaged batch must not destroy both.
     if (!builder_.empty() && sequence != sequence_) RETURN_IF_ERROR(EndBatch());
     const size_t size = record.key.size() + record.value.size() + record.headers.size();
@@ -176,7 +176,7 @@ StatusOr<int64_t> CompactPartition(const CompactionPolicy& policy, CommittedStat
   // offset after a power loss. New appends would then start inside their range, and the next
   // recovery would delete those appends as leftovers.
   RETURN_IF_ERROR(writer->Sync(/*durable_mark=*/true));
-  // As long as tombstones are kept, readers receive an error for offsets lost in a repair.
+  // While tombstones are kept, readers receive an error for offsets lost in a repair.
   const std::vector<LostRange> expired_ranges =
       state->ExpiredLost(partition, policy.tombstone_cutoff_ns);
   if (!expired_ranges.empty()) {

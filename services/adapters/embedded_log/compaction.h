@@ -1,5 +1,5 @@
-// Compaction of a topic. It keeps the newest record of each key, with the original order and
-// offsets.
+// Topic compaction. It keeps the newest record for each key, in the original order and at the
+// original offsets.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ namespace pitwall::log {
 
 struct CompactionPolicy {
   int64_t segment_bytes = 0;  // target size of merged output files
-  // Minimum share of dirty bytes in closed segments that triggers a compaction.
+  // Minimum share of dirty bytes in closed segments that triggers compaction.
   double dirty_share = 0.5;
   // Approximate memory limit for the keys in one compaction. At least one segment is always
   // processed.

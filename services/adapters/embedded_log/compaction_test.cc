@@ -25,7 +25,7 @@ class CompactionTest : public EmbeddedLogTest {
     std::string value;
     bool tombstone;
   };
-  // Checks that the newest record of each key is readable, in offset order. Older records that
+  // Checks that the newest record for each key is readable, in offset order. Older records that
   // compaction has not reached yet may also appear, but must be unchanged.
   void ExpectNewest(const std::vector<Written>& all, bool tombstones_gone) {
     std::map<std::string, int64_t> newest;
@@ -103,7 +103,7 @@ TEST_F(CompactionTest, DropsExpiredTombstones) {
   EXPECT_EQ(count(), 0);
 }
 
-// Regression test for issue 10, A2. The two snapshots of a job, written in two commits, stay in two
+// Regression test for issue 10, A2. A job's two snapshots, written in two commits, stay in two
 // batches, so one flipped bit cannot damage both.
 TEST_F(CompactionTest, RecordsOfTwoCommitsNeverShareBatch) {
   const std::string older(200, 'a');
@@ -182,7 +182,7 @@ TEST_F(CompactionTest, RandomWritesCompactionsAndRestarts_KeepNewestRecords) {
   const uint32_t seed = std::random_device()();
   SCOPED_TRACE(Cat("seed ", seed));
   std::mt19937 random(seed);
-  // The memory limit allows few keys, so each compaction covers only some segments.
+  // The memory limit allows only a few keys, so each compaction covers only some segments.
   options_.compaction_map_bytes = 600;
   options_.compress = true;
   MustOpen();
@@ -246,7 +246,7 @@ TEST_F(CompactionTest, RecoveryFinishesInterruptedCompaction) {
   ASSERT_TRUE(log_->Maintain().ok());
   CopyDir(options_.dir, Dir("after"));
   log_.reset();
-  // Simulates a kill after the new files were created and before the old files were deleted.
+  // Simulates a kill between the creation of the new files and the deletion of the old ones.
   const std::string partition = "/topics/t/0/";
   auto old_names = files::ListDirectory(Cat(Dir("before"), partition));
   for (const std::string& name : *old_names) {

@@ -1,4 +1,4 @@
-// Tests of kill -9, torn tails, and power loss. A commit must survive completely or not at all.
+// Tests for kill -9, torn tails, and power loss. A commit must survive completely or not at all.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -121,8 +121,8 @@ TEST_F(CrashTest, CommitWithMissingRecordsIsDropped) {
     for (const bool zeros : {false, true}) {
       std::string content = after.substr(0, size);
       if (zeros) content.resize(after.size(), '\0');
-      // Fewer than 8 zero bytes could also be damage. They count as a missing page only at the
-      // start of a sector.
+      // A run of fewer than 8 zero bytes could also be damage. It counts as a missing page only at
+      // the start of a sector.
       if (zeros && after.size() - size < 8) continue;
       log_.reset();
       CopyDir(Dir("after"), options_.dir);

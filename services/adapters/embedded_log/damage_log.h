@@ -1,5 +1,4 @@
-// Collector of damage reports. It keeps the reports for the owner, counts them, and logs each one
-// once.
+// Collector of damage reports. It keeps and counts the reports, and logs each one once.
 #pragma once
 
 #include <map>
@@ -29,7 +28,7 @@ class DamageLog {
     }
     ++counts_[{report.kind, report.topic, report.healed}];
     if (silent_) {
-      // Adds damage that the caller itself reports in the log.
+      // The caller logs the damage.
     } else if (report.healed) {
       PITWALL_LOG(kWarning, "log", report.place, ": ", report.message);
     } else {

@@ -1,4 +1,4 @@
-// Tests of flipped bits on disk. Damaged records are reported and skipped, and all other records
+// Tests for flipped bits on disk. Damaged records are reported and skipped, and all other records
 // stay readable.
 #include <gtest/gtest.h>
 
@@ -22,8 +22,8 @@ class DamageTest : public EmbeddedLogTest {
     ASSERT_TRUE(log_->StorePosition("g", {"t", 0}, {7, "seven"}).ok());
     log_.reset();
   }
-  // Expects that opening the log fails with the location and the repair command. Then repairs the
-  // log and expects that a second repair finds no damage.
+  // Expects opening the log to fail with the location and the repair command. Then repairs the log
+  // and expects a second repair to find no damage.
   void MustRepair(std::string_view place) {
     const Status opened = Open();
     ASSERT_EQ(opened.code(), absl::StatusCode::kDataLoss) << opened;
@@ -127,8 +127,8 @@ TEST_F(DamageTest, TruncatedOrMissingSegmentIsReportedAsLoss) {
   readout = ReadAll("t");
   EXPECT_EQ(readout.losses.size(), 1U);
   EXPECT_EQ(readout.records.back().value, Expected().back());
-  // The last segment is truncated. Its flushed records are lost, and new offsets continue after
-  // them.
+  // The last segment is truncated. Its flushed records are lost, and new offsets continue after the
+  // lost ones.
   log_.reset();
   CopyDir(Dir("whole"), options_.dir);
   Spill(segments.back(), Slurp(segments.back()).substr(0, 60));

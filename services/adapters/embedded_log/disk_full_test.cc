@@ -1,4 +1,4 @@
-// Tests of a full disk and of failed flushes. No commit may be partly visible, and appends must
+// Tests for full disks and failed flushes. No commit may be partly visible, and appends must
 // succeed after the disk recovers.
 #include <gtest/gtest.h>
 #include <signal.h>

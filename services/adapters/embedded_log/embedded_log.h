@@ -29,9 +29,9 @@ class DiskFaults;  // injects write failures in tests
 namespace pitwall::log {
 
 enum class FsyncPolicy {
-  kAlways,  // a commit returns after it is on disk; waiting commits share a flush
+  kAlways,  // a commit returns once it is on disk; waiting commits share a flush
   // A background thread flushes every fsync_interval_ms. A power loss destroys at most the commits
-  // of one interval, and each of them completely.
+  // of one interval. A lost commit is lost completely.
   kInterval,
   kNever,  // the OS (or Close) flushes: survives kill -9, not a power loss
 };
@@ -39,8 +39,8 @@ enum class FsyncPolicy {
 struct EmbeddedLogOptions {
   std::string dir;         // created if it does not exist (never if read_only)
   bool read_only = false;  // reads the state committed at open; acquires no lock, writes nothing
-  // Opens the log despite damage, so that readers receive errors for the lost records. Without this
-  // option, Open fails, and `pitwall log repair` is required (log_repair.h).
+  // Opens the log despite damage. Readers receive errors for the lost records. Without this option,
+  // Open fails, and `pitwall log repair` is required (log_repair.h).
   bool salvage = false;
   FsyncPolicy fsync = FsyncPolicy::kInterval;
   int64_t fsync_interval_ms = 200;
@@ -50,12 +50,12 @@ struct EmbeddedLogOptions {
   int64_t segment_ms = 6 * 3'600'000;
   size_t max_record_bytes = 16 << 20;  // key + value + headers; at most 16 MiB
   bool compress = true;                // zstd for batches that become smaller
-  // Growth after which the journal is rewritten. The growth must also reach the size of the last
+  // Growth at which the journal is rewritten. The growth must also exceed the size of the last
   // checkpoint.
   int64_t checkpoint_bytes = 4 << 20;
   // Minimum share of uncompacted closed bytes that triggers a compaction.
   double compaction_dirty_share = 0.5;
-  // Memory for keys in one compaction. The remaining keys are left to the next compaction.
+  // Memory for keys in one compaction. The remaining keys are left for the next compaction.
   size_t compaction_map_bytes = 64 << 20;
   int64_t tombstone_retention_ms = 24 * 3'600'000;
   // Number of bytes that Open reads and verifies, newest segments first. A background thread
@@ -104,21 +104,21 @@ struct DamageCount {
 };
 
 struct EmbeddedLogStats {
-  int64_t commits = 0;  // journal frames with records or a position
+  int64_t commits = 0;  // journal frames that contain records or a position
   int64_t records = 0;  // appended since open
   int64_t bytes = 0;    // written to segments since open
   int64_t flushes = 0;  // fsync calls on segments and journal
   int64_t failed_flushes = 0;
   int64_t suspended_partitions =
-      0;                      // number of suspended partitions, whose records cannot be flushed
+      0;                      // partitions whose records cannot be flushed
   int64_t journal_bytes = 0;  // current size of the journal file
   int64_t checkpoints = 0;
   int64_t segments = 0;          // number of files in all partitions
-  int64_t segment_bytes = 0;     // committed bytes of these files
+  int64_t segment_bytes = 0;     // committed bytes in these files
   int64_t segments_deleted = 0;  // files deleted by retention
   int64_t compactions = 0;
   int64_t clock_ahead_ns = 0;        // newest append time minus wall time
-  bool retention_suspended = false;  // the wall clock jumped ahead, so retention by age is paused
+  bool retention_suspended = false;  // true after a wall clock jump; retention by age is paused
 };
 
 // Thread-safe, as io.h requires. Readers, appenders, and committers may outlive the log. Appends
@@ -126,7 +126,7 @@ struct EmbeddedLogStats {
 // and `StorePosition` accept only topics of this log.
 //
 // Errors in addition to io.h:
-//  * ResourceExhausted: the disk is full, or the process has no file descriptor left.
+//  * ResourceExhausted: the disk is full, or the process has no file descriptors left.
 //  * Unavailable: the disk failed. The commit is undone, and later commits succeed after the disk
 //    recovers.
 //  * FailedPrecondition: the log was opened read-only.
@@ -143,7 +143,7 @@ class EmbeddedLog : public Log {
   // Applies retention, then compacts partitions whose dirty share requires it. The call may take
   // long, but appends continue.
   virtual Status Maintain() = 0;
-  // Flushes everything committed so far to the disk.
+  // Flushes everything committed so far to disk.
   virtual Status Sync() = 0;
   // Returns the damage that recovery and readers found since open (at most 1000 reports).
   virtual std::vector<DamageReport> Damage() = 0;

@@ -1,5 +1,5 @@
-// Tests of behavior that the contract (tests/contract) leaves open: limits, directories, flushes,
-// checkpoints, retention, and read-only logs.
+// Tests for behavior that the contract (tests/contract) does not specify: limits, directories,
+// flushes, checkpoints, retention, and read-only logs.
 #include "services/adapters/embedded_log/embedded_log.h"
 
 #include <gtest/gtest.h>
@@ -77,7 +77,7 @@ TEST_F(EmbeddedLogBasics, DamagedTopicFileIsReportedWithLine) {
   MustOpen();
   EXPECT_TRUE(log_->Damage().empty());
   log_.reset();
-  // Without the checksum line, an operator may edit the file.
+  // An operator may edit the file after removing the checksum line.
   Spill(path, text.substr(0, text.find("crc32c")));
   MustOpen();
   EXPECT_EQ(*log_->Partitions("t"), 7);
@@ -182,7 +182,7 @@ TEST_F(EmbeddedLogBasics, ReadersAndAppendersMayOutliveLog) {
   std::vector<Record> got;
   EXPECT_TRUE((*reader)->Poll(10, 100, 0, &got).ok());
   EXPECT_EQ(got.size(), 1U);
-  MustOpen();  // the lock was nevertheless released
+  MustOpen();  // the lock was still released
   EXPECT_EQ(Values("t"), (std::vector<std::string>{"a"}));
 }
 
@@ -248,7 +248,7 @@ TEST_F(EmbeddedLogBasics, RetentionDeletesWholeExpiredSegments) {
   ASSERT_TRUE((*reader)->Poll(10, 100, 0, &got).ok());
   EXPECT_EQ(got.size(), 2U);
   EXPECT_EQ(got[0].offset, 3);
-  // Retention also works after a restart, when append times have to be read from the files.
+  // Retention also works after a restart, when append times must be read from the files.
   MustOpen();
   clock_.Advance(3 * kNanosPerSecond);
   ASSERT_TRUE(log_->ApplyRetention().ok());

@@ -20,7 +20,7 @@
 
 namespace pitwall::log {
 
-// Thread-safe. Shared by the log, its appenders, and its committers; the log closes it.
+// Thread-safe. Shared by the log, its appenders, and its committers, and closed by the log.
 class LogCore {
  public:
   static StatusOr<std::shared_ptr<LogCore>> Open(const EmbeddedLogOptions& options, Clock* clock);
@@ -44,7 +44,7 @@ class LogCore {
   LogCore(const EmbeddedLogOptions& options, Clock* clock);
   Status LockDirectory();
   Status Start();
-  // Creates the writer and its maintenance, without the threads.
+  // Creates the writer and its maintenance, but not the threads.
   Status StartWriter(const Recovered& recovered);
   Status RequireWritable() const;
   Status RequireOpen();  // also requires a writable log
@@ -54,7 +54,7 @@ class LogCore {
   const std::shared_ptr<CommittedState> state_;
   const std::shared_ptr<DamageLog> damage_;
   TopicTable topics_;
-  // The following are nullptr if the log is read-only, and set once in Start.
+  // The following members are nullptr if the log is read-only. Otherwise, Start sets them once.
   std::unique_ptr<CommitWriter> writer_;
   std::unique_ptr<Maintenance> maintenance_;
   std::unique_ptr<BackgroundThreads> threads_;

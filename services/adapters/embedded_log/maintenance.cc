@@ -31,8 +31,9 @@ StatusOr<int64_t> DeleteExpired(CommittedState* state, CommittedState::Partition
     // After this flush, recovery can verify commits that were never marked as flushed without the
     // deleted files.
     RETURN_IF_ERROR(writer->Sync(/*durable_mark=*/true));
-    // The journal is written first, because files that are missing without a note count as damage.
-    // If the disk has no space for the note, the first file is deleted before the note is written.
+    // The journal is written first, because missing files that the journal still lists count as
+    // damage. If the disk has no space for the note, the first file is deleted before the note is
+    // written.
     Frame facts;
     facts.starts.push_back(
         {partition->key(), content.segments[expired].segment->name().base_offset});

@@ -1,4 +1,4 @@
-// Retention by age, which deletes whole segments, oldest first, and compaction.
+// Compaction, and retention by age. Retention deletes whole segments, oldest first.
 #pragma once
 
 #include <atomic>
@@ -16,7 +16,7 @@
 
 namespace pitwall::log {
 
-// Retention and compaction of all partitions. Only one thread at a time changes closed segments.
+// Retention and compaction for all partitions. Only one thread at a time changes closed segments.
 // Thread-safe.
 class Maintenance {
  public:
@@ -35,7 +35,7 @@ class Maintenance {
   Status Retain();
   // Applies retention and then compacts the partitions whose dirty share requires it.
   Status RetainAndCompact();
-  // Waits until no maintenance runs and closes the writer.
+  // Waits for running maintenance to finish and then closes the writer.
   Status CloseWriter();
   void AddTo(EmbeddedLogStats* stats) const;
 
@@ -48,7 +48,7 @@ class Maintenance {
   const Parts log_;
   Mutex mutex_;  // guards deletion and rewriting of closed segments
   RetentionClock clock_ ABSL_GUARDED_BY(mutex_);
-  std::atomic<bool> suspended_;  // the last value of clock_, for readers without the lock
+  std::atomic<bool> suspended_;  // last value of clock_, for readers that do not hold the lock
   std::atomic<int64_t> segments_deleted_{0};
   std::atomic<int64_t> compactions_{0};
 };

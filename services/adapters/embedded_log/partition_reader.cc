@@ -37,7 +37,7 @@ Status SegmentPartitionReader::Poll(size_t max_records, size_t max_bytes, int64_
   for (;;) {
     const Status status = ReadNow(&take);
     if (!status.ok() && take.records > 0) {
-      // The position must not pass a loss that has not been reported to the caller.
+      // The position must not move past a loss before it is reported to the caller.
       pending_ = status;
       pending_position_ = position_;
       position_ = out->back().offset + 1;
@@ -78,7 +78,7 @@ void SegmentPartitionReader::TakeBatch(Take* take, Status* bad) {
     if (!status.ok()) {
       decoder_.Close();
       // Only a forged batch can pass its checksum and still fail to parse. Such a batch may already
-      // have used all its offsets, so no loss remains.
+      // have used all its offsets, so there may be no loss left to report.
       if (position_ < batch_end_) {
         *bad = Lose(batch_end_, Cat(Place(batch_at_), ": ", ToStd(status.message())), true);
       }

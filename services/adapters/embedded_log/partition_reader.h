@@ -36,7 +36,7 @@ class SegmentPartitionReader final : public PartitionReader {
   void Interrupt() override;
 
  private:
-  // Limits and current result of one Poll.
+  // Limits and partial result of one Poll.
   struct Take {
     size_t max_records;
     size_t max_bytes;
@@ -69,10 +69,10 @@ class SegmentPartitionReader final : public PartitionReader {
 
   int64_t position_ = 0;
   int64_t pending_position_ = 0;  // position after the pending loss
-  Status pending_;                // loss found after records that Poll had already collected
+  Status pending_;                // loss detected after Poll had already collected records
   ReadView view_;
   std::optional<SegmentReader> reader_;  // reads view_.segment
-  std::string broken_;                   // reason why the part before the next batch is unreadable
+  std::string broken_;                   // reason why data before the next batch is unreadable
   BatchDecoder decoder_;
   int64_t batch_end_ = 0;  // first offset after the open batch
   int64_t batch_at_ = 0;

@@ -85,7 +85,7 @@ class Recovery {
     return OkStatus();
   }
 
-  // Checks that a log without a journal does not contain records either. Otherwise, the journal was
+  // Checks that a log without a journal does not contain any records. If it does, the journal was
   // removed.
   Status CheckNothingCommitted(const std::vector<TopicFolder>& folders) {
     const std::string dir = CommitsDir(options_);
@@ -154,7 +154,7 @@ class Recovery {
       uint64_t last_good = 0;
       for (size_t i = 0; i < scan.first_behind; ++i) last_good = scan.frames[i].frame.sequence;
       // Later frames or the mark may prove that the damaged frames were on disk. A crash cannot
-      // destroy such frames.
+      // destroy frames that were on disk.
       bool proven = !whole_checkpoint || mark_.sequence > last_good || !scan.looks_torn;
       for (size_t i = scan.first_behind; i < scan.frames.size(); ++i) {
         proven = proven || scan.frames[i].frame.synced_sequence > last_good;
@@ -190,8 +190,8 @@ class Recovery {
     return OkStatus();
   }
 
-  // Prepares to recover from segments. The journal is incomplete, so the records of commits that
-  // are known to have happened are read from the segments.
+  // Prepares to recover from segments. The journal is incomplete, so the records of known commits
+  // are read from the segments.
   void Salvage(uint64_t newest) {
     out_.journal.damaged = true;
     out_.journal.rewrite = true;
@@ -277,7 +277,7 @@ class Recovery {
     return &listed_.emplace(key, std::move(files)).first->second;
   }
 
-  // Drops all frames from the first one whose records did not reach the disk.
+  // Drops the first frame whose records did not reach the disk, and all later frames.
   Status CutUnflushed(const std::string& path) {
     uint64_t synced = mark_.sequence;
     int64_t bytes_left = 0;
@@ -424,7 +424,7 @@ class Recovery {
           VerifySegment(out_.facts[candidate.key], out_.files[candidate.key].dir, content,
                         candidate.index, damage_);
       // In a read-only log, the writer's retention may have deleted the segment. The next attempt
-      // detects that.
+      // detects this.
       if (verified.code() == absl::StatusCode::kNotFound) continue;
       RETURN_IF_ERROR(verified);
     }
@@ -438,7 +438,7 @@ class Recovery {
   bool mark_there_ = false;
   bool complete_ = false;  // the journal lists all segments
   std::vector<ScannedFrame> frames_;
-  std::vector<Frame> facts_behind_;  // facts of dropped frames
+  std::vector<Frame> facts_behind_;  // facts from dropped frames
   uint64_t extend_to_ = 0;           // salvage: records of commits up to this sequence are valid
   std::map<uint32_t, TopicFact> topic_facts_;
   std::set<uint32_t> used_topics_;

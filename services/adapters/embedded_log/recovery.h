@@ -1,4 +1,4 @@
-// Recovery of the committed state of a data directory from its files.
+// Recovery of a data directory's committed state from its files.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@
 
 namespace pitwall::log {
 
-// Segment that was not verified at open and is verified later.
+// Segment to verify later because it was not verified at open.
 struct Unverified {
   PartitionKey key;
   size_t index = 0;
 };
 
-// Newest file of the commit journal, which a writer continues.
+// Newest commit journal file. A writer continues it.
 struct RecoveredJournal {
   uint64_t number = 0;  // 0 if there is no journal yet
   std::string path;     // "" if there is no journal
@@ -47,8 +47,8 @@ struct Recovered {
   // Topics whose directory or topic.conf is missing or damaged.
   std::vector<std::string> topics_to_write;
   std::vector<GroupPosition> positions;
-  // Sequence of the commit that stored each position. For a checkpoint, the newest commit before
-  // it.
+  // Sequence of the commit that stored each position. For a position from a checkpoint, the newest
+  // commit before the checkpoint.
   std::map<std::pair<std::string, PartitionKey>, uint64_t> position_commits;
   std::vector<CommitterEpoch> epochs;
   uint64_t sequence = 0;   // sequence of the newest frame
@@ -65,11 +65,12 @@ struct Recovered {
 // order. Therefore, the frames after the last one known to be flushed are checked against the
 // records that they cover. The log ends before the first frame that fails this check: that frame
 // and all later ones are dropped. This applies only to bytes that look like pages that never
-// reached the disk (the end of the file or zeros); everything else is damage.
+// reached the disk (the end of the file or zeros); any other mismatch is damage.
 StatusOr<Recovered> Recover(const EmbeddedLogOptions& options, DamageLog* damage);
 
 // Prepares the directory for a writer. Removes older journals, records after the committed ends,
-// and files of unfinished operations. Flushes unflushed files and writes automatic repairs to disk.
+// and files left by unfinished operations. Flushes unflushed files and writes automatic repairs to
+// disk.
 Status ClearAway(const EmbeddedLogOptions& options, const Recovered& recovered,
                  const std::vector<DamageReport>& found);
 

@@ -177,8 +177,8 @@ class Examination {
   Examination(const PartitionFiles& files, const PartitionFacts& facts, DamageLog* damage)
       : files_(files), facts_(facts), damage_(damage) {}
 
-  // Opens and checks a segment file. `bytes` is the committed size in the journal; -1 means
-  // unknown, in which case the file size applies.
+  // Opens and checks a segment file. `bytes` is the committed size in the journal. If it is -1
+  // (unknown), the file size applies.
   StatusOr<std::optional<SegmentInfo>> Take(const SegmentName& name, int64_t bytes, int64_t end) {
     const std::string path = PathOf(files_, name);
     auto file = files::File::Open(path, files::File::Mode::kRead);
@@ -325,7 +325,7 @@ Status VerifySegment(const PartitionFacts& facts, const std::string& dir,
   const auto fact = facts.segments.find(info.segment->name().base_offset);
   const int64_t end = facts.complete && fact != facts.segments.end() ? fact->second.end
                                                                      : EndOfSegment(content, index);
-  // A file truncated between two batches can be read without errors, so its committed size is
+  // A file truncated between two batches can be read without errors, so the committed size must be
   // checked too.
   const int64_t bytes = facts.complete && fact != facts.segments.end()
                             ? std::max(info.bytes, fact->second.bytes)

@@ -1,4 +1,4 @@
-// Recovery of a partition's directory.
+// Recovery of a partition directory.
 #pragma once
 
 #include <map>
@@ -36,19 +36,19 @@ struct PartitionFacts {
 // ignored. If `facts` is complete, only the files it lists are valid.
 StatusOr<PartitionFiles> ListPartition(const std::string& dir, const PartitionFacts* facts);
 
-// Checks that the records covered by a commit exist: the file size and, with `checksums`, every
-// batch. DataLoss describes the missing part. Sets *torn if the part may not have reached the disk
-// before a power loss.
+// Checks that the records covered by a commit exist. Compares the file size and, if `checksums` is
+// set, verifies every batch. DataLoss describes the missing part. Sets *torn if that part may not
+// have reached the disk before a power loss.
 Status VerifyCommit(const PartitionFiles& files, const PartitionEnd& end, bool checksums,
                     bool* torn);
 
 // Advances `end` over the batches of commits up to `sequence` and skips damage between them. Used
-// when journal frames are lost. Sets *newest to the highest commit sequence found.
+// when journal frames are lost. Sets *newest to the highest commit sequence in those batches.
 Status ExtendBySequence(const PartitionFiles& files, uint64_t sequence, PartitionEnd* end,
                         uint64_t* newest);
 
-// Returns the committed content. Reports files in the journal that are missing or too short. All
-// other files are valid.
+// Returns the committed content. Reports files that the journal lists but that are missing or too
+// short. All other files are valid.
 StatusOr<PartitionContent> RecoverPartition(const PartitionFiles& files,
                                             const PartitionFacts& facts, DamageLog* damage);
 

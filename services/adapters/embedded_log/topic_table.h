@@ -1,4 +1,4 @@
-// Open topics of a log by name.
+// Open topics in a log, by name.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@
 
 namespace pitwall::log {
 
-// Open topic. Immutable except for its retention.
+// Open topic. Immutable except for the retention.
 struct LiveTopic {
   Topic topic;
   std::vector<CommittedState::Partition*> partitions;
@@ -37,8 +37,8 @@ class TopicTable {
 
   // Adds the recovered topics and moves the contents of their partitions to the committed state.
   void AddRecovered(Recovered* recovered);
-  // Creates the topic, or changes its retention if it exists. Before it creates a topic, it calls
-  // `admit` and returns its error, if any. If `writer` is nullptr, existing topics stay unchanged.
+  // Creates the topic, or changes its retention if it exists. Before creating a topic, it calls
+  // `admit` and returns any error. If `writer` is nullptr, existing topics stay unchanged.
   Status Ensure(std::string_view name, const TopicConfig& config, CommitWriter* writer,
                 const std::function<Status()>& admit);
 

@@ -1,4 +1,4 @@
-// Group of requests that commit with one flush.
+// Group of requests committed with a single flush.
 #pragma once
 
 #include <cstdint>
@@ -14,13 +14,13 @@
 
 namespace pitwall::log {
 
-// Combined effects of the requests that one group commit covers. Nothing is visible before the
-// caller has appended frames() to the journal and published Publish(). Not thread-safe: used under
-// the writer lock.
+// Combined effects of the requests in one group commit. Nothing becomes visible until the caller
+// has appended frames() to the journal and published the result of Publish(). Not thread-safe: used
+// under the writer lock.
 class CommitGroup {
  public:
-  // Numbers the frames after `sequence`. The frames record that those up to `synced_sequence` are
-  // on disk. Borrows `state` and `writers`.
+  // Numbers the frames starting after `sequence`. The frames record that all frames up to
+  // `synced_sequence` are on disk. Borrows `state` and `writers`.
   CommitGroup(CommittedState* state, PartitionWriters* writers, uint64_t sequence,
               uint64_t synced_sequence)
       : state_(state), writers_(writers), synced_sequence_(synced_sequence), sequence_(sequence) {}
@@ -44,7 +44,7 @@ class CommitGroup {
   PartitionWriters* const writers_;
   const uint64_t synced_sequence_;
   std::map<PartitionWriter*, PartitionWriter::Mark> marks_;  // state before the group commit
-  std::vector<PartitionWriter*> touched_;   // in the order in which the group uses them
+  std::vector<PartitionWriter*> touched_;   // in the order of first use
   std::map<std::string, uint64_t> epochs_;  // assigned in this group commit
   std::vector<GroupPosition> positions_;
   std::string frames_;

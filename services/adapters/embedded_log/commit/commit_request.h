@@ -1,4 +1,4 @@
-// Request to the single writer of the log.
+// Request to the log's single writer.
 #pragma once
 
 #include <cstdint>

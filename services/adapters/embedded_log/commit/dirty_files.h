@@ -1,4 +1,4 @@
-// Set of written files that are not flushed yet, and their flush.
+// Set of written files that have not been flushed yet.
 #pragma once
 
 #include <algorithm>
@@ -12,7 +12,7 @@
 
 namespace pitwall::log {
 
-// Files and directories that must be flushed before the written commits are on the disk.
+// Files and directories that must be flushed before the written commits are durable.
 struct DirtyFiles {
   struct Entry {
     std::shared_ptr<files::File> file;
@@ -20,7 +20,7 @@ struct DirtyFiles {
     int64_t from = 0;  // earlier bytes are already flushed
   };
   std::map<const files::File*, Entry> files;
-  // Directories that stay open, so that a flush does not need a file descriptor.
+  // Directories kept open so that a flush does not need a new file descriptor.
   std::map<CommittedState::Partition*, std::shared_ptr<files::Directory>> directories;
   bool empty() const { return files.empty() && directories.empty(); }
   void clear() {

@@ -32,8 +32,8 @@ PartitionWriter::Mark PartitionWriter::mark() const {
 
 void PartitionWriter::Rollback(const Mark& mark) {
   for (size_t i = mark.new_segments; i < new_segments_.size(); ++i) {
-    // If the removal fails, the next recovery or the next segment with the same name removes the
-    // file.
+    // If the removal fails, the file is removed at the next recovery or before a segment with the
+    // same name is created.
     const Status removed = files::Remove(new_segments_[i].segment->path());
     if (!removed.ok()) PITWALL_LOG(kWarning, "log", ToStd(removed.message()));
   }
@@ -128,7 +128,7 @@ Status PartitionWriter::Write(const std::vector<const OutgoingRecord*>& records,
   const bool old = first_time_ns_ >= 0 && time_ns - first_time_ns_ >= policy_->segment_ns;
   if (segment_ == nullptr || bytes_ >= policy_->segment_bytes || old)
     RETURN_IF_ERROR(Roll(dirty, frame));
-  // A tail that could not be truncated is overwritten, so that only bytes beyond the new end
+  // If the tail could not be truncated, it is overwritten so that only bytes beyond the new end
   // remain.
   const bool old_tail = dirty_tail_;
   if (first_time_ns_ < 0) first_time_ns_ = time_ns;

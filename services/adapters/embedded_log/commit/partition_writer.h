@@ -1,4 +1,4 @@
-// Writer of one partition. It encodes records, starts new segments, and rolls back failed commits.
+// Writer for one partition. It encodes records, starts new segments, and rolls back failed commits.
 #pragma once
 
 #include <cstdint>
@@ -45,8 +45,8 @@ class PartitionWriter {
   // Undoes everything since `mark`.
   void Rollback(const Mark& mark);
 
-  // Appends the records. Adds the new end, and a closed segment if any, to `frame`. After an error,
-  // the caller must roll back.
+  // Appends the records. Adds the new end and any closed segment to `frame`. After an error, the
+  // caller must roll back.
   Status Write(const std::vector<const OutgoingRecord*>& records, int64_t now_ns,
                BatchBuilder* builder, DirtyFiles* dirty, Frame* frame);
   // Rejects writes with `status` while earlier records cannot be flushed. OK allows writes again.
@@ -78,7 +78,7 @@ class PartitionWriter {
 
   std::shared_ptr<Segment> segment_;   // null until the next write creates one
   std::shared_ptr<files::File> file_;  // opened for writing when needed
-  int64_t bytes_ = 0;                  // end of the bytes written and not rolled back
+  int64_t bytes_ = 0;                  // end of the bytes that were written and not rolled back
   int64_t first_time_ns_ = -1;         // append time of the segment's first record
   int64_t next_offset_ = 0;
   int64_t last_time_ns_ = 0;

@@ -1,4 +1,4 @@
-// Writers of all partitions, with the files that they wrote since the last flush.
+// Writers for all partitions and the files written since the last flush.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@
 
 namespace pitwall::log {
 
-// Writers of all partitions. Creates a writer for the first record of its partition. Remembers the
-// files that must be flushed, and suspends a partition whose files cannot be flushed. Not
-// thread-safe: guarded by the writer lock.
+// Writers for all partitions. Creates each writer when its partition receives the first record.
+// Tracks the files that must be flushed, and suspends a partition if its files cannot be flushed.
+// Not thread-safe: guarded by the writer lock.
 class PartitionWriters {
  public:
   using Partitions = std::set<CommittedState::Partition*>;
-  // Writers that a request used, in the order of their first record, with their previous state.
+  // Writers used by a request, ordered by their first record, with the previous state of each.
   using Undo = std::vector<std::pair<PartitionWriter*, PartitionWriter::Mark>>;
 
   // Borrows `state` and `clock`. If `suspend` is set, a failed flush suspends its partition;
@@ -39,15 +39,15 @@ class PartitionWriters {
 
   // Flushes all written files. Adds the partitions whose files could not be flushed to *culprits.
   Status Flush(Partitions* culprits);
-  // Returns the files for a flush by the caller, who calls FlushFiles without the writer lock and
-  // then EndFlush with the result. EndFlush returns the first error of the flush.
+  // Returns the files that the caller must flush. The caller runs FlushFiles without holding the
+  // writer lock and then passes the result to EndFlush, which returns the first error.
   DirtyFiles BeginFlush();
   Status EndFlush(const DirtyFiles& flushed, const FlushResult& result);
-  // Removes all files from those to flush. Called after all unflushed writes were rolled back.
+  // Clears the set of files to flush. Called after all unflushed writes were rolled back.
   void ForgetUnflushed() { dirty_.clear(); }
   bool HasUnflushed() const { return !dirty_.empty(); }
 
-  // Removes the writer of a partition, whose next record creates a new one.
+  // Removes a partition's writer. The next record creates a new one.
   void Remove(CommittedState::Partition* partition) { writers_.erase(partition); }
   void Clear() { writers_.clear(); }
 
@@ -60,7 +60,7 @@ class PartitionWriters {
 
  private:
   PartitionWriter* WriterOf(CommittedState::Partition* partition);
-  // Suspends the partitions whose flush failed and resumes those whose flush succeeded.
+  // Suspends each partition whose flush failed, and resumes each partition whose flush succeeded.
   Status Settle(const DirtyFiles& flushed, const FlushResult& result);
 
   const SegmentPolicy policy_;

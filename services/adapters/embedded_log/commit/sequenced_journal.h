@@ -1,4 +1,4 @@
-// Commit journal with the sequences of its frames.
+// Commit journal with frame sequences.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +13,11 @@
 
 namespace pitwall::log {
 
-// Commit journal that numbers its frames and knows which of them are on disk. Counts its flushes.
+// Commit journal that numbers its frames and tracks which of them are on disk. Counts its flushes.
 // Not thread-safe: guarded by the writer lock.
 class SequencedJournal {
  public:
-  // Continues after the frame `sequence`, the newest one of the journal.
+  // Continues after `sequence`, the newest frame in the journal.
   SequencedJournal(std::unique_ptr<CommitJournal> journal, uint64_t sequence)
       : journal_(std::move(journal)), sequence_(sequence), commit_sequence_(sequence) {}
 
@@ -38,15 +38,16 @@ class SequencedJournal {
   // Flushes the file.
   Status Sync();
   // Records the result of a flush of `file`, which the caller obtained from file() and flushed
-  // without the writer lock. A failure distrusts the file unless a checkpoint has replaced it.
+  // without holding the writer lock. After a failure, the file is no longer trusted unless a
+  // checkpoint has replaced it.
   void NoteFlush(const std::shared_ptr<files::File>& file, const Status& synced);
-  // Records that the records of all commits up to `sequence` are on disk. If `durable` is set,
-  // flushes the note.
+  // Notes in the journal that the records of all commits up to `sequence` are on disk. If `durable`
+  // is set, flushes the note.
   Status MarkSynced(uint64_t sequence, bool durable);
-  // Replaces the journal by `frames`, which contain the state up to sequence().
+  // Replaces the journal with `frames`, which contain the state up to sequence().
   Status Checkpoint(const std::vector<Frame>& frames);
 
-  // Returns the error of a failed flush until a checkpoint has replaced the file.
+  // Returns the error of a failed flush until a checkpoint replaces the file.
   const Status& distrusted() const { return journal_->distrusted(); }
   // Returns true if the mark of the newest flushed frame covers all frames.
   bool AllMarked() const { return sequence_ <= journal_->marked(); }

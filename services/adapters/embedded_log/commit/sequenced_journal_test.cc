@@ -1,4 +1,4 @@
-// Tests of the sequences of the commit journal.
+// Tests for the commit journal's sequences.
 #include "services/adapters/embedded_log/commit/sequenced_journal.h"
 
 #include <gtest/gtest.h>

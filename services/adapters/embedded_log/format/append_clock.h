@@ -1,4 +1,4 @@
-// Source of the append time of records (LogAppendTime).
+// Source of append times for records (LogAppendTime).
 #pragma once
 
 #include <algorithm>
@@ -9,11 +9,11 @@
 
 namespace pitwall::log {
 
-// Starts with wall time and advances with monotonic time, like the clocks of the log's sources
-// (time-model.md 1.1). If the wall clock is set back, the append time does not follow, because
-// every sample of a running source would be rejected as ahead of its record. For the same reason,
-// the append time follows a forward step: immediately if the step is at most an hour, otherwise
-// after it has lasted for a minute (ClockStep). Not thread-safe; borrows the clock.
+// Starts with wall time and advances with monotonic time, like the clocks of the sources that write
+// to the log (time-model.md 1.1). If the wall clock is set back, the append time does not follow,
+// because every sample of a running source would be rejected as ahead of its record. For the same
+// reason, the append time follows a forward step: immediately if the step is at most an hour,
+// otherwise once it has lasted for a minute (ClockStep). Not thread-safe; borrows the clock.
 class AppendClock {
  public:
   // If the last record of a log is ahead of wall time by more than this, the clock was wrong when
@@ -32,7 +32,7 @@ class AppendClock {
     return monotonic_ns + offset_;
   }
 
-  // Continues after a record of an earlier process with this append time.
+  // Continues after a record that an earlier process appended at this time.
   void ContinueAfter(int64_t last_ns) {
     if (last_ns - clock_->WallNs() > kMaxLeadNs) return;
     offset_ = std::max(offset_, last_ns - clock_->MonotonicNs());

@@ -235,7 +235,7 @@ Status BatchDecoder::Next(RecordView* record) {
   if (delta > header_.last_delta) return bad("offset outside the batch");
   record->offset = header_.base_offset + static_cast<int64_t>(delta);
   if (record->offset <= previous_offset_) return bad("offset decreases");
-  // The arithmetic is unsigned, so that a forged delta cannot cause undefined overflow.
+  // Unsigned arithmetic prevents a forged delta from causing undefined behavior on overflow.
   record->append_time_ns = static_cast<int64_t>(static_cast<uint64_t>(header_.first_time_ns) +
                                                 static_cast<uint64_t>(Unzigzag(time)));
   record->tombstone = (flags & kTombstone) != 0;

@@ -1,5 +1,5 @@
-// Format of records in a segment: batches with a 64-byte header and a payload. Both have a CRC32C;
-// the payload is compressed with zstd or plain.
+// Record format in a segment: batches with a 64-byte header and a payload. Both have a CRC32C. The
+// payload is either compressed with zstd or uncompressed.
 //
 //   0 magic "PWB1"   4 crc of 8..63   8 base offset   16 commit sequence   24 first append time
 //  32 last append time   40 last offset - base   44 record count   48 stored bytes   52 raw bytes
@@ -28,7 +28,7 @@ inline constexpr size_t kBatchHeaderBytes = 64;
 inline constexpr size_t kBatchTargetBytes = size_t{256} << 10;   // size at which a batch is closed
 inline constexpr size_t kLargestRecordBytes = size_t{16} << 20;  // key + value + headers
 inline constexpr size_t kMaxHeaders = 1024;
-// Maximum size of a batch: one record of maximum size with its framing. This also limits the memory
+// Maximum size of a batch: one record of maximum size and its framing. This also limits the memory
 // that a reader allocates based on an untrusted header.
 inline constexpr size_t kMaxBatchBytes =
     kLargestRecordBytes + kBatchTargetBytes + (size_t{64} << 10);
@@ -52,7 +52,7 @@ struct BatchHeader {
 std::optional<BatchHeader> ParseBatchHeader(std::string_view bytes);
 inline constexpr std::string_view kBatchMagic = "PWB1";
 
-// View of a record in a batch payload. Valid as long as the payload is.
+// View of a record in a batch payload. Valid for as long as the payload is.
 struct RecordView {
   int64_t offset = 0;
   int64_t append_time_ns = 0;
@@ -62,7 +62,8 @@ struct RecordView {
   bool tombstone = false;
 };
 
-// Returns the bytes of key, value, and headers. The record limit applies to this size.
+// Returns the total size of the key, value, and headers in bytes. The record limit applies to this
+// size.
 size_t RecordBytes(const OutgoingRecord& record);
 
 // Collects records with increasing offsets into a batch. Not thread-safe.
@@ -102,7 +103,8 @@ class BatchBuilder {
   uint32_t count_ = 0;
 };
 
-// Decoder of the records of one batch at a time. Not thread-safe; reuses its memory across batches.
+// Decoder for the records in one batch at a time. Not thread-safe; reuses its memory across
+// batches.
 class BatchDecoder {
  public:
   BatchDecoder();
@@ -115,7 +117,7 @@ class BatchDecoder {
   Status Open(const BatchHeader& header, std::string_view stored);
   bool more() const { return left_ > 0; }
   void Close() { left_ = 0; }
-  // Returns the next record. Returns DataLoss if the payload does not parse; the rest of the batch
+  // Returns the next record. If the payload does not parse, returns DataLoss. The rest of the batch
   // is then unreadable.
   Status Next(RecordView* record);
 

@@ -1,4 +1,4 @@
-// Frames of a checkpoint.
+// Checkpoint frames.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace pitwall::log {
 
-// Frames of a checkpoint, each with a limited number of items.
+// Checkpoint frames, each with a limited number of items.
 class CheckpointFrames {
  public:
   explicit CheckpointFrames(uint64_t sequence) : sequence_(sequence) {}

@@ -1,7 +1,7 @@
-// Frame of the commit journal: the changes of one commit. The frames of a checkpoint have the same
-// format and hold the accumulated state.
+// Commit journal frame: the changes made by one commit. Checkpoint frames have the same format and
+// hold the accumulated state.
 //
-// Layout: magic "PWF1", u32 payload length, u32 CRC32C of length and payload, payload.
+// Layout: magic "PWF1", u32 payload length, u32 CRC32C of the length and payload, payload.
 #pragma once
 
 #include <compare>
@@ -50,7 +50,7 @@ struct CommitterEpoch {
   uint64_t epoch = 0;
 };
 
-// Topic metadata in the journal, which must match the topic's directory.
+// Topic metadata in the journal. Must match the topic's directory.
 struct TopicFact {
   uint32_t number = 0;
   std::string name;
@@ -72,7 +72,7 @@ struct PartitionStart {
   int64_t offset = 0;
 };
 
-// Offsets that a repair gave up. Readers receive an error for them instead of a silent gap.
+// Offsets that a repair declared lost. Readers receive an error for them instead of a silent gap.
 struct LostRange {
   PartitionKey key;
   int64_t from = 0;
@@ -125,22 +125,21 @@ struct ScannedFrame {
   int64_t to = 0;
 };
 struct JournalScan {
-  int format = 0;                    // JournalFormat of the content; frames are read regardless
+  int format = 0;                    // JournalFormat of the content; frames are read in any case
   std::vector<ScannedFrame> frames;  // readable frames in file order
-  // Start of the first damaged part, or -1 if there is no damage.
+  // Start of the first damaged section, or -1 if there is no damage.
   int64_t damage_from = -1;
   std::string damage_reason;
-  // True if the damaged part looks like pages that did not reach the disk because it ends the file
-  // or contains zeros. Flipped bits do not look like that.
+  // True if the damaged section is at the end of the file or contains zeros, so it is probably
+  // pages that never reached the disk. Flipped bits do not cause this pattern.
   bool looks_torn = false;
   // Index in `frames` of the first frame after the damage (frames.size() if no frame follows).
   size_t first_behind = 0;
 };
 // Returns true if damaged bytes may be pages that did not reach the disk before a power loss. Such
-// bytes end with zeros or contain a long run of zeros. `position` is the position of the bytes in
-// the file.
+// bytes end with zeros or contain a long run of zeros. `position` is the file offset of the bytes.
 bool LooksTorn(std::string_view bytes, int64_t position);
-// Reads all frames of a journal file, including those after a damaged part.
+// Reads all frames of a journal file, including frames after a damaged section.
 JournalScan ScanJournal(std::string_view content);
 
 }  // namespace pitwall::log

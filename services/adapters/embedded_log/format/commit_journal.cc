@@ -50,8 +50,8 @@ StatusOr<std::unique_ptr<CommitJournal>> CommitJournal::Open(
   journal->bytes_ = journal->undo_bytes_ = bytes;
   journal->checkpoint_bytes_ = checkpoint_bytes;
   RETURN_IF_ERROR(journal->CutTail());
-  // The previous process did not flush the file, but the next mark will claim that all earlier data
-  // is flushed.
+  // The previous process did not flush the file, but the next mark will assert that all earlier
+  // data is flushed.
   if (flush) RETURN_IF_ERROR(journal->file_->Sync());
   return journal;
 }
@@ -82,7 +82,7 @@ Status CommitJournal::CutTail() {
 Status CommitJournal::Append(std::string_view frames) {
   RETURN_IF_ERROR(distrusted_);
   if (folder_dirty_) RETURN_IF_ERROR(SyncFolder());
-  // The rest of a failed commit must be removed. Otherwise, recovery could find its frame.
+  // The rest of a failed commit must be removed. Otherwise, recovery might read its frame.
   if (dirty_tail_) RETURN_IF_ERROR(CutTail());
   if (Status written = file_->WriteAt(bytes_, frames); !written.ok()) {
     (void)CutTail();
@@ -140,7 +140,8 @@ Status CommitJournal::Checkpoint(const std::vector<Frame>& frames) {
     (void)files::Remove(temporary);
     return Annotate(written, "checkpoint of the commit journal");
   }
-  // After the directory is flushed, recovery uses the new file. The old file is kept until then.
+  // Recovery uses the new file once the directory is flushed. Until that flush, the old file is
+  // kept.
   if (file_ != nullptr) replaced_ = Cat(dir_, "/", JournalFileName(number_));
   ++number_;
   file_ = std::move(file);
@@ -170,7 +171,7 @@ StatusOr<LoadedJournal> LoadJournal(const std::string& dir) {
     }
     if (journal.number == 0) return journal;
     auto content = files::ReadWhole(journal.path, kMaxJournalBytes);
-    // In a read-only log, a checkpoint of the writer may just have replaced the file.
+    // In a read-only log, the writer's checkpoint may just have replaced the file.
     if (content.status().code() == absl::StatusCode::kNotFound && attempt < kAttempts) continue;
     RETURN_IF_ERROR(content.status());
     journal.content = *std::move(content);

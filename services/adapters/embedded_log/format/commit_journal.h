@@ -1,5 +1,4 @@
-// Current file of the commit journal. Frames are appended to it, and a checkpoint starts the next
-// file.
+// Current commit journal file. Frames are appended to it, and a checkpoint starts the next file.
 #pragma once
 
 #include <algorithm>
@@ -15,8 +14,8 @@
 
 namespace pitwall::log {
 
-// Conversion between a number and the file name <dir>/commits/<number>.journal. Other names parse
-// as 0.
+// Conversions between a number and the file name <dir>/commits/<number>.journal. Any other name
+// parses as 0.
 std::string JournalFileName(uint64_t number);
 uint64_t ParseJournalFileName(std::string_view name);
 
@@ -55,8 +54,8 @@ class CommitJournal {
   static std::unique_ptr<CommitJournal> ForRepair(const std::string& dir, uint64_t number);
   Status OpenFolder();
 
-  // Appends all of `frames` or nothing. Fails while the remains of an earlier failed append cannot
-  // be truncated.
+  // Appends either all of `frames` or nothing. Fails until the remains of an earlier failed append
+  // can be truncated.
   Status Append(std::string_view frames);
   // Removes the frames of the last Append. If the removal fails, later appends fail.
   void Undo();
@@ -65,7 +64,7 @@ class CommitJournal {
   // current, but appends fail until that flush succeeds.
   Status Checkpoint(const std::vector<Frame>& frames);
   // Flushes the file. After a failure, the file is no longer trusted, so appends fail until a
-  // checkpoint has created a new file.
+  // checkpoint creates a new file.
   Status Sync();
   // Records that a flush of file() by the caller failed.
   void Distrust(const Status& status) { distrusted_ = status; }
@@ -77,8 +76,8 @@ class CommitJournal {
 
   std::shared_ptr<files::File> file() const { return file_; }
   int64_t bytes() const { return bytes_; }
-  // Returns true if the growth of the file since the last checkpoint exceeds both `least` and the
-  // size of that checkpoint.
+  // Returns true if the file's growth since the last checkpoint exceeds both `least` and the size
+  // of that checkpoint.
   bool CheckpointDue(int64_t least) const {
     return bytes_ - checkpoint_bytes_ > std::max(least, checkpoint_bytes_);
   }
@@ -97,7 +96,7 @@ class CommitJournal {
   int64_t undo_bytes_ = 0;
   int64_t checkpoint_bytes_ = 0;
   bool dirty_tail_ = false;
-  // Directory that is kept open, so that a flush does not need a file descriptor.
+  // Directory kept open so that a flush does not need a new file descriptor.
   std::shared_ptr<files::Directory> folder_;
   bool folder_dirty_ = false;
   std::string replaced_;  // path of the previous file until the directory is flushed

@@ -1,4 +1,4 @@
-// Committed positions of groups and epochs of committers.
+// Committed group positions and committer epochs.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace pitwall::log {
 inline constexpr size_t kMaxGroupPositions = 1 << 17;
 inline constexpr size_t kMaxCommitters = 1 << 17;
 
-// Committed positions of groups and epochs of committers. Not thread-safe.
+// Committed group positions and committer epochs. Not thread-safe.
 class CommittedGroups {
  public:
   void Apply(const std::vector<GroupPosition>& positions,

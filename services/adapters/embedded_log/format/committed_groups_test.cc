@@ -1,4 +1,4 @@
-// Tests of committed positions and epochs.
+// Tests for committed positions and epochs.
 #include "services/adapters/embedded_log/format/committed_groups.h"
 
 #include <gtest/gtest.h>

@@ -23,7 +23,7 @@ struct SegmentInfo {
   bool writable = false;
 };
 
-// Offsets that a repair gave up.
+// Offsets that a repair declared lost.
 struct Lost {
   int64_t from = 0;
   int64_t to = 0;
@@ -48,26 +48,26 @@ struct ReadView {
   Kind kind = Kind::kEnd;
   std::shared_ptr<Segment> segment;
   int64_t limit = 0;        // committed bytes of the file
-  int64_t segment_end = 0;  // first offset after the segment at the time of the view
+  int64_t segment_end = 0;  // first offset after the segment when the view was created
   bool last = false;        // the segment may still grow
   int64_t resume = 0;
 };
 
 class CommittedPartition;
 
-// Change of a partition by one group commit.
+// Change to a partition made by one group commit.
 struct PartitionUpdate {
   CommittedPartition* partition = nullptr;
   int64_t end_offset = 0;
   int64_t last_time_ns = 0;
-  int64_t last_segment_bytes = 0;         // size of the segment that is last after the update
-  std::vector<SegmentInfo> new_segments;  // segments after the existing ones
+  int64_t last_segment_bytes = 0;         // size of the last segment after the update
+  std::vector<SegmentInfo> new_segments;  // segments that follow the existing ones
   int64_t sealed_bytes =
       0;  // final size of the previous last segment if `new_segments` is not empty
   int64_t sealed_time_ns = -1;
 };
 
-// Committed content of a partition, and the readers that wait for more. Serves as a handle: name,
+// Committed content of a partition and the readers waiting for more. Serves as a handle: name,
 // directory, and key never change. Only CommittedState uses the other functions, under its lock.
 class CommittedPartition {
  public:

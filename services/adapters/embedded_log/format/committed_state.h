@@ -1,5 +1,5 @@
 // Committed state in memory, shared by all readers. A single lock covers all partitions so that a
-// commit over several partitions becomes visible atomically.
+// commit to several partitions becomes visible atomically.
 #pragma once
 
 #include <cstdint>
@@ -35,7 +35,7 @@ class CommittedState {
 
   Partition* Add(const PartitionKey& key, std::string name, std::string dir,
                  PartitionContent content);
-  // Makes the whole publication visible atomically and wakes the waiters of its partitions.
+  // Makes the entire publication visible atomically and wakes all waiters on its partitions.
   void Publish(const Publication& publication);
 
   // The following functions are for readers.
@@ -60,7 +60,7 @@ class CommittedState {
   void RemoveThrough(Partition* partition, const Segment* last);
   // Replaces the segments from `first` to `last` with `merged`.
   void Replace(Partition* partition, const Segment* first, const Segment* last, SegmentInfo merged);
-  // ExpiredLost returns the lost ranges noted before the cut-off, and ForgetLost removes them.
+  // ExpiredLost returns the lost ranges recorded before the cutoff, and ForgetLost removes them.
   std::vector<LostRange> ExpiredLost(const Partition* partition, int64_t cutoff_ns) const;
   void ForgetLost(Partition* partition, const std::vector<LostRange>& ranges);
   void NoteTopic(const TopicFact& topic);
@@ -68,13 +68,13 @@ class CommittedState {
 
   // Returns the complete state as checkpoint frames.
   std::vector<Frame> Snapshot(uint64_t sequence) const;
-  // Returns the number of files and of committed bytes of all partitions.
+  // Returns the number of files and committed bytes in all partitions.
   std::pair<int64_t, int64_t> Totals() const;
 
  private:
   mutable Mutex mutex_;
-  // Also guards the partitions that the handles point to, except their name, directory, and key,
-  // which never change.
+  // Also guards the partitions that the handles point to. The exceptions are the name, directory,
+  // and key, which never change.
   std::map<PartitionKey, std::unique_ptr<Partition>> partitions_ ABSL_GUARDED_BY(mutex_);
   std::map<uint32_t, TopicFact> topics_ ABSL_GUARDED_BY(mutex_);
   CommittedGroups groups_ ABSL_GUARDED_BY(mutex_);

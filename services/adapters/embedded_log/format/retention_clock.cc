@@ -32,7 +32,7 @@ StatusOr<RetentionClock> RetentionClock::Load(const std::string& dir, bool has_r
   if (accepted.has_value() || !has_records) {
     loaded.age_clock_.Restore(accepted.value_or(clock->WallNs()));
   }
-  loaded.AcceptedTime();  // monotonic time counts from this point on
+  loaded.AcceptedTime();  // monotonic time counts from here
   return loaded;
 }
 

@@ -15,14 +15,14 @@ namespace pitwall::log {
 // <dir>/retention-time. Not thread-safe: guarded by the maintenance lock. Borrows the clock.
 class RetentionClock {
  public:
-  // Reads the last wall time accepted for retention. If the file contains no time, the first time
-  // is accepted after a day.
+  // Reads the last wall time accepted for retention. If the log has records but the file contains
+  // no time, no wall time is accepted for a day.
   static StatusOr<RetentionClock> Load(const std::string& dir, bool has_records, Clock* clock);
 
   // Returns the wall time accepted for deletions, or nothing if no data may currently be deleted by
   // age. Saves the time every ten minutes.
   std::optional<int64_t> AcceptedTime();
-  // Returns true while the wall clock is ahead and its time is not accepted.
+  // Returns true while the wall clock is ahead and its time is rejected.
   bool suspended() const { return suspended_; }
 
  private:

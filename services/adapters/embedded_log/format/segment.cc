@@ -92,8 +92,8 @@ Status Segment::ScanTo(int64_t offset, int64_t limit) {
   while (indexed_offset_ <= offset) {
     ASSIGN_OR_RETURN(const SegmentReader::Step step, reader.Next());
     if (step == SegmentReader::Step::kEnd) break;
-    // Damage is reported when the records are read. In the index, a damaged part is a part without
-    // batches.
+    // Damage is reported when the records are read. In the index, a damaged section counts as a
+    // section without batches.
     if (step == SegmentReader::Step::kDamage) continue;
     NoteBatch(reader.at(), reader.position(), reader.header().base_offset,
               reader.header().last_time_ns);

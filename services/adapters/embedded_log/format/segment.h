@@ -1,4 +1,4 @@
-// Segment file: its name, open file, and sparse index.
+// Segment file, including its name, open file, and sparse index.
 #pragma once
 
 #include <cstdint>
@@ -35,8 +35,8 @@ class Segment {
   const SegmentName& name() const { return name_; }
   const std::string& path() const { return path_; }
 
-  // Returns the file for reading. Readers of a segment share the open file, which closes with the
-  // last reader. Returns NotFound if the file no longer exists.
+  // Returns the file for reading. Readers of a segment share the open file. It is closed when the
+  // last reader releases it. Returns NotFound if the file no longer exists.
   StatusOr<std::shared_ptr<const files::File>> Open();
   // Keeps the file open while the segment exists, so that a read-only log can still read it after a
   // writer deletes it.
@@ -67,7 +67,7 @@ class Segment {
   std::weak_ptr<const files::File> file_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const files::File> pinned_ ABSL_GUARDED_BY(mutex_);
   std::vector<IndexEntry> index_ ABSL_GUARDED_BY(mutex_);  // one entry per kIndexStride bytes
-  int64_t indexed_to_ ABSL_GUARDED_BY(mutex_);           // position of the first batch not indexed
+  int64_t indexed_to_ ABSL_GUARDED_BY(mutex_);           // position of the first unindexed batch
   int64_t indexed_offset_ ABSL_GUARDED_BY(mutex_) = -1;  // base offset of the last indexed batch
   int64_t last_time_ns_ ABSL_GUARDED_BY(mutex_) = -1;
 };

@@ -49,8 +49,8 @@ StatusOr<SegmentCheck> CheckSegment(const std::string& dir, const SegmentName& n
   int64_t bad_at = -1;
   std::string reason;
   const auto missing = [&](int64_t to, int64_t at) {
-    // Compacted files have holes. Damage in such a file counts as the loss of all offsets between
-    // the neighboring batches.
+    // Compacted files have holes. Damage in such a file means that all offsets between the
+    // neighboring batches are lost.
     if (name.compacted() && bad_at < 0) return;
     for (const Lost& part : Uncovered(next, to, lost)) {
       check.unreadable.push_back(

@@ -1,4 +1,4 @@
-// Check that a segment file contains its committed records.
+// Verification that a segment file contains its committed records.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace pitwall::log {
 
-// Unreadable offsets of a segment.
+// Unreadable offsets in a segment.
 struct UnreadableStretch {
   int64_t at = 0;  // byte position
   int64_t from_offset = 0;
@@ -30,8 +30,8 @@ struct SegmentCheck {
 StatusOr<SegmentCheck> CheckSegment(const std::string& dir, const SegmentName& name, int64_t bytes,
                                     int64_t end_offset, const std::vector<Lost>& lost);
 
-// Returns the readable batches in the first `bytes` bytes of the file as the content of a segment
-// file with the same name.
+// Collects the readable batches in the first `bytes` bytes of the file and returns the content of a
+// new segment file with the same name.
 StatusOr<std::string> ReadableBatches(const std::string& path, const SegmentName& name,
                                       int64_t bytes, int64_t end_offset);
 

@@ -43,7 +43,7 @@ StatusOr<std::string_view> SegmentReader::Bytes(int64_t position, size_t size) {
       buffer_.erase(0, static_cast<size_t>(position - buffer_at_));
       kept = buffer_.size();
     } else if (buffer_.capacity() > 4 * kLargestBlock && length <= kLargestBlock) {
-      buffer_ = std::string();  // frees the memory of a huge batch
+      buffer_ = std::string();  // frees the memory after a huge batch
     }
     buffer_.resize(std::max(length, kept));
     buffer_at_ = position;

@@ -1,4 +1,4 @@
-// Reader of the batches in one segment file. It reads in blocks and resynchronizes after damage.
+// Batch reader for one segment file. It reads in blocks and resynchronizes after damage.
 #pragma once
 
 #include <cstddef>
@@ -17,27 +17,27 @@ inline constexpr std::string_view kSegmentMagic = "PWSEG001";
 inline constexpr int64_t kSegmentHeaderBytes = 16;  // magic and base offset
 std::string SegmentHeader(int64_t base_offset);
 
-// Part of the file without a readable batch.
+// Section of the file without a readable batch.
 struct DamagedPart {
   int64_t from = 0;
   int64_t to = 0;
   std::string reason;
 };
 
-// Not thread-safe, because each reader has its own object. Bytes below the limit never change, so
-// buffered data stays valid.
+// Not thread-safe: each reader has its own object. Bytes below the limit never change, so buffered
+// data stays valid.
 class SegmentReader {
  public:
   enum class Step { kBatch, kEnd, kDamage };
 
   // `from` is the position of a batch, or kSegmentHeaderBytes. `limit` is the committed size of the
-  // file. `end_offset` is the exclusive upper bound of the batches' offsets, if known.
+  // file. `end_offset` is the exclusive upper bound for offsets in the batches, if known.
   SegmentReader(std::shared_ptr<const files::File> file, int64_t from, int64_t limit,
                 int64_t end_offset = INT64_MAX);
 
   // Advances to the next batch. After kBatch, header() and at() describe the batch. kEnd means that
-  // the limit is reached. After kDamage, damage() describes the unreadable part, and the next call
-  // continues after that part. An error status is a disk error.
+  // the limit is reached. After kDamage, damage() describes the unreadable section, and the next
+  // call continues after it. An error status is a disk error.
   StatusOr<Step> Next();
   const BatchHeader& header() const { return header_; }
   int64_t at() const { return at_; }          // start of the current batch

@@ -74,7 +74,7 @@ TEST_F(SegmentTest, UnfinishedCompaction_OldAndNewFilesAreBothValid) {
                                       "00000000000000000030.seg"}));
 }
 
-// A segment with many batches, which span several blocks and index entries.
+// A segment with many batches that span several blocks and index entries.
 class LongSegmentTest : public SegmentTest {
  protected:
   static constexpr int kBatches = 3000;

@@ -42,8 +42,7 @@ StatusOr<std::vector<TopicFolder>> LoadTopics(const std::string& data_dir);
 StatusOr<Topic> CreateTopic(const std::string& data_dir, std::string_view name, uint32_t number,
                             const TopicConfig& config,
                             const std::shared_ptr<files::DiskFaults>& faults);
-// Rewrites the file (after a change of retention or if it was damaged) and recreates its directory
-// if it is missing.
+// Rewrites the file after a retention change or damage. Recreates its directory if missing.
 Status RewriteTopic(const Topic& topic, const std::shared_ptr<files::DiskFaults>& faults);
 
 }  // namespace pitwall::log

@@ -152,7 +152,7 @@ class Repair {
     return OkStatus();
   }
 
-  // Rewrites damaged files so that they contain their readable batches.
+  // Rewrites damaged files to contain only their readable batches.
   Status RewriteSegments(const PartitionKey& key, PartitionContent* content) {
     const std::string& dir = recovered_.files[key].dir;
     std::set<std::string> damaged;
@@ -173,8 +173,8 @@ class Repair {
       info.writable = false;
       if (!dry_run_) RETURN_IF_ERROR(files::ReplaceFile(path, kept, nullptr));
     }
-    // A last segment that does not contain the end of the partition is closed, and the next commit
-    // starts a new one.
+    // Closes a last segment that does not contain the end of the partition. The next commit starts
+    // a new segment.
     if (!content->segments.empty()) {
       const SegmentInfo& last = content->segments.back();
       const auto& end = recovered_.facts[key].end;
@@ -193,8 +193,8 @@ class Repair {
     });
   }
 
-  // Replaces missing files of a compacted topic with empty files. The lost ranges are eventually
-  // forgotten, and a later start must then not report the files as missing.
+  // Replaces missing files of a compacted topic with empty files. After the lost ranges are
+  // eventually forgotten, a later start must not report the files as missing.
   Status FillGaps(const PartitionKey& key, PartitionContent* content) {
     const PartitionFacts& facts = recovered_.facts[key];
     const std::string& dir = recovered_.files[key].dir;

@@ -1,5 +1,5 @@
-// Implementation of `pitwall log check|repair`: finds damage in a data directory and makes the log
-// startable again.
+// Implementation of `pitwall log check|repair`: detects damage in a data directory and makes the
+// log startable again.
 #pragma once
 
 #include <cstdint>
@@ -36,9 +36,9 @@ struct LogRepair {
 };
 
 // Makes the log startable. Readable data is kept. Files that are rewritten or dropped are first
-// copied to <dir>/quarantine. Lost offsets are noted in the journal, and their readers receive
-// DataLoss. Without damage, nothing changes. Returns FailedPrecondition if a process has the log
-// open.
+// copied to <dir>/quarantine. Lost offsets are noted in the journal, and readers receive DataLoss
+// for them. If there is no damage, nothing changes. Returns FailedPrecondition if a process has the
+// log open.
 //
 // If the journal is damaged, groups resume at older positions. Outputs in `derived` that were
 // written after those positions are cut if they will be produced again, so no record appears twice

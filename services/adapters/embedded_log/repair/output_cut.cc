@@ -18,7 +18,7 @@ struct CutAt {
   int64_t offset = 0;
 };
 
-// Returns the first batch of a commit after `sequence`.
+// Returns the first batch that was written by a commit after `sequence`.
 StatusOr<std::optional<CutAt>> FindCut(const PartitionContent& content, uint64_t sequence) {
   for (size_t i = 0; i < content.segments.size(); ++i) {
     const SegmentInfo& info = content.segments[i];

@@ -1,4 +1,4 @@
-// Cut of committed outputs that a damaged journal no longer proves. This is the first step of a
+// Removal of outputs that a damaged journal no longer proves to be committed. The first step of a
 // repair.
 #pragma once
 
@@ -23,12 +23,12 @@ struct OutputCut {
   std::vector<std::string> done;  // messages for the operator
 };
 
-// Cuts outputs that were written after the newest position of the group in the journal. Changes
-// only `recovered`; the caller writes the files.
+// Cuts outputs that were written after the group's newest position in the journal. Changes only
+// `recovered`; the caller writes the files.
 //
 // Each batch in a segment records its commit, even after compaction, so the cut is exact. Batches
-// of later commits than that of the position are cut because they will be produced again from the
-// input. If the input does not reach back far enough, nothing is cut.
+// from commits after the one that stored the position are cut because they will be produced again
+// from the input. If the input does not reach back far enough, nothing is cut.
 StatusOr<OutputCut> CutOutputs(const DerivedOutputs& derived,
                                const std::vector<DamageReport>& reports, Recovered* recovered);
 

@@ -1,4 +1,4 @@
-// Tests of a repair after the end of the journal was lost. Only outputs after the remaining
+// Tests for a repair after the end of the journal was lost. Only outputs after the remaining
 // position may be cut.
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ namespace {
 class OutputCutTest : public EmbeddedLogTest {
  protected:
   static constexpr int kCommits = 12;
-  static constexpr int kLeft = 5;  // commits of the maker that remain in the cut journal
+  static constexpr int kLeft = 5;  // maker commits that remain in the cut journal
 
   // Writes an input of kCommits records. The maker group writes two outputs for each record, and
   // the judge group writes one decision for each event.

@@ -1,5 +1,4 @@
-// Fixture for tests of the embedded log: a temporary directory, a fake clock, and helpers to write
-// and read.
+// Fixture for embedded log tests: a temporary directory, a fake clock, and read and write helpers.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -23,7 +22,7 @@ namespace pitwall::log {
 class EmbeddedLogTest : public ::testing::Test {
  protected:
   // Uses a directory in memory if possible, because the tests open logs thousands of times and each
-  // flush to a disk costs milliseconds.
+  // flush to disk takes milliseconds.
   EmbeddedLogTest()
       : root_(Cat(::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : ::testing::TempDir(),
                   "/pitwall_log_XXXXXX")) {
