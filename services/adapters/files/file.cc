@@ -19,7 +19,8 @@ namespace {
 
 Status DiskStatus(int error_number, std::string_view what, std::string_view path) {
   const std::string context = Cat(what, " ", path);
-  // EFBIG means the process's file-size limit. The caller handles it like a full disk.
+  // EFBIG means that the process's file size limit was reached. The caller handles it like a full
+  // disk.
   if (error_number == EFBIG) return ResourceExhausted(Cat(context, ": file size limit reached"));
   if (error_number == EIO || error_number == ENFILE || error_number == ENOMEM) {
     return Unavailable(Cat(context, ": ", std::strerror(error_number)));
@@ -138,7 +139,7 @@ StatusOr<std::shared_ptr<Directory>> Directory::Open(const std::string& path) {
 Directory::~Directory() { ::close(fd_); }
 
 Status Directory::Sync() const {
-  // Some file systems reject a flush of a directory and do not need one.
+  // Some file systems reject directory flushes and do not need them.
   if (::fsync(fd_) == 0 || errno == EINVAL || errno == EROFS) return OkStatus();
   return DiskStatus(errno, "fsync", path_);
 }
@@ -160,13 +161,13 @@ StatusOr<std::unique_ptr<DirectoryLock>> DirectoryLock::Take(const std::string& 
     ::close(fd);
     ::close(folder);
     if (error_number != EWOULDBLOCK) return DiskStatus(error_number, "flock", path);
-    // The content may be damaged, so the message repeats only a number from it.
+    // The content may be damaged, so the message includes only a number from it.
     const auto who = ParseInt(Trim(std::string_view(holder, n > 0 ? static_cast<size_t>(n) : 0)));
     return FailedPrecondition(Cat("data directory ", dir, " is in use by another writer",
                                   who.has_value() ? Cat(" (process ", *who, ")") : std::string(),
                                   "; only one process may write to it at a time"));
   }
-  // The process ID is used only for the message above. The lock is the flock, not the file content.
+  // The process ID is used only for the message above. The flock is the lock, not the file content.
   const int length = std::snprintf(holder, sizeof(holder), "%d\n", static_cast<int>(::getpid()));
   if (::ftruncate(fd, 0) == 0) {
     [[maybe_unused]] const ssize_t n = ::pwrite(fd, holder, static_cast<size_t>(length), 0);

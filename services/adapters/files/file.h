@@ -1,4 +1,4 @@
-// Files and directories of logs and stores. A thin layer that adds the path to errors and injects
+// Files and directories for logs and stores. Thin layer that adds paths to errors and injects
 // faults in tests.
 #pragma once
 
@@ -62,11 +62,11 @@ class File {
   File(const File&) = delete;
   File& operator=(const File&) = delete;
 
-  // Reads up to `size` bytes from position `at`; returns fewer only at the end of the file.
+  // Reads up to `size` bytes starting at position `at`. Returns fewer only at the end of the file.
   StatusOr<size_t> ReadAt(int64_t at, char* into, size_t size) const;
-  // Writes all bytes, or returns an error after a possible partial write. ENOSPC, EDQUOT, EFBIG,
-  // and EMFILE become ResourceExhausted. EIO, ENFILE, and ENOMEM become Unavailable. All of them
-  // may be temporary.
+  // Writes all bytes. After an error, some bytes may have been written. ENOSPC, EDQUOT, EFBIG, and
+  // EMFILE become ResourceExhausted. EIO, ENFILE, and ENOMEM become Unavailable. All of them may be
+  // temporary.
   Status WriteAt(int64_t at, std::string_view bytes);
   Status Truncate(int64_t size);
   Status Sync();  // calls fdatasync
@@ -82,7 +82,7 @@ class File {
   const std::shared_ptr<DiskFaults> faults_;
 };
 
-// Open directory, used to flush created and renamed entries without a new descriptor.
+// Open directory, used to flush new and renamed entries without opening another descriptor.
 class Directory {
  public:
   static StatusOr<std::shared_ptr<Directory>> Open(const std::string& path);
@@ -97,9 +97,9 @@ class Directory {
   const std::string path_;
 };
 
-// Exclusive lock of a directory for the lifetime of the object. It locks the directory itself, so
-// that deleting LOCK does not release the lock. It also locks the file LOCK, which older versions
-// check and which contains the owner's process ID.
+// Exclusive lock on a directory for the lifetime of the object. It locks the directory itself, so
+// deleting LOCK does not release the lock. It also locks the file LOCK, which older versions check
+// and which contains the owner's process ID.
 class DirectoryLock {
  public:
   // Acquires the lock. Returns FailedPrecondition if another process holds the lock; the message
@@ -117,8 +117,8 @@ class DirectoryLock {
 
 Status MakeDirectories(
     const std::string& path);  // like mkdir -p; only the owner can access new directories
-// Removes the permissions of group and others from `path` and its content, for directories that an
-// earlier version created. Returns the number of changed entries.
+// Removes the permissions of the group and others from `path` and its contents. Used for
+// directories created by an earlier version. Returns the number of changed entries.
 StatusOr<int64_t> TightenModes(const std::string& path);
 Status SyncDirectory(const std::string& path);  // makes renames and new files durable
 StatusOr<std::vector<std::string>> ListDirectory(
@@ -132,8 +132,8 @@ bool IsDirectory(const std::string& path);
 StatusOr<int64_t> RegularFileBytes(const std::string& path);
 StatusOr<std::string> ReadWhole(const std::string& path,
                                 size_t limit);  // returns ResourceExhausted above the limit
-// Writes a temporary file, flushes it, and renames it. The path has either the old or the new
-// content, never a partial one.
+// Writes a temporary file, flushes it, and renames it. The file at the path has either the old or
+// the new content, never partial content.
 Status ReplaceFile(const std::string& path, std::string_view content,
                    const std::shared_ptr<DiskFaults>& faults);
 

@@ -1,4 +1,4 @@
-// Tests of captures over loopback: authorization of capture requests and of reading captures.
+// Tests for captures over loopback: authorization for requesting and reading captures.
 #include <gtest/gtest.h>
 
 #include "services/adapters/clock/system_clock.h"

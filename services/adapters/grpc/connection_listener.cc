@@ -95,7 +95,7 @@ void ConnectionListener::Stop() {
   const uint64_t one = 1;
   [[maybe_unused]] const ssize_t written = ::write(stop_, &one, sizeof(one));
   thread_.join();
-  // Refuses new connections from now on.
+  // Refuses new connections.
   ::close(std::exchange(listener_, -1));
 }
 

@@ -1,7 +1,7 @@
 // TCP listener that passes its connections to a gRPC server.
 //
-// gRPC's own listener stops permanently when accept fails, for example if no file descriptor is
-// available, while the server appears healthy (observed in version 1.51).
+// gRPC's own listener stops permanently when accept fails, for example because no file descriptor
+// is available, but the server still appears healthy (observed in version 1.51).
 #pragma once
 
 #include <grpcpp/server_builder.h>
@@ -14,8 +14,8 @@
 
 namespace pitwall::grpc_adapter {
 
-// Accepts connections in its own thread. While the process has no descriptors or memory left, the
-// listener closes each waiting connection, so that clients get an error immediately, and resumes
+// Accepts connections on its own thread. If the process is out of descriptors or memory, the
+// listener closes each waiting connection so that clients get an error immediately. It resumes
 // automatically. Create, Start, and Stop must be called from one thread.
 class ConnectionListener {
  public:

@@ -1,4 +1,4 @@
-// Tests of a listener whose accept fails because no file descriptor is available (issue 26, F3).
+// Tests for the listener when accept fails because no file descriptor is available (issue 26, F3).
 #include "services/adapters/grpc/connection_listener.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,4 @@
-// Credentials, tokens, and status codes of gRPC. Private to this folder.
+// Credentials, tokens, and status codes for gRPC. Private to this folder.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -18,8 +18,8 @@ StatusOr<std::shared_ptr<::grpc::ChannelCredentials>> MakeChannelCredentials(
     const IssueClientOptions& options);
 
 // Returns OK if the call has the role, UNAUTHENTICATED if it has no valid token, and
-// PERMISSION_DENIED if the token's role is too low. Without a view token, every client may view
-// (the server then listens on loopback). Without an act token, no client may act.
+// PERMISSION_DENIED if the token's role is insufficient. Without a view token, every client may
+// view (the server then listens on loopback). Without an act token, no client may act.
 ::grpc::Status CheckRole(std::string_view authorization, const AccessTokens& tokens, Role needed);
 ::grpc::Status CheckRole(const ::grpc::ServerContextBase& context, const AccessTokens& tokens,
                          Role needed);

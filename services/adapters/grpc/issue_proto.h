@@ -12,7 +12,7 @@ namespace issues_v1 = ::pitwall::issues::v1;
 
 void ToProto(const IssueEvent& event, issues_v1::IssueEvent* out);
 // Converts an event. Unknown enum values and types become unspecified or "found", because a client
-// may be older than its server. Parameters are sorted by name.
+// may be older than the server. Parameters are sorted by name.
 IssueEvent FromProto(const issues_v1::IssueEvent& event);
 
 void ToProto(const SilencedIssue& silenced, issues_v1::SilencedIssue* out);

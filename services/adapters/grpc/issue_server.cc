@@ -274,7 +274,7 @@ class GrpcIssueServer final : public IssueServer {
   }
 
  private:
-  // State used by gRPC's threads. The state stays alive if Stop gives up waiting.
+  // State used by gRPC's threads. It stays alive if Stop gives up waiting for them.
   struct Served {
     Served(Clock* clock, IssueSource* source, const IssueServerOptions& options)
         : service(clock, source, options) {}

@@ -1,8 +1,8 @@
-// The gRPC IssueService (proto/pitwall/issues/v1/issue_service.proto) over an IssueSource, with
-// health checks and reflection. It uses the callback API: reactors never block, and each watcher
-// has a thread that waits for events and for the client. A slow watcher is disconnected with
-// RESOURCE_EXHAUSTED; the server buffers at most one of its batches. Only this folder includes
-// grpcpp.
+// Server for the gRPC IssueService (proto/pitwall/issues/v1/issue_service.proto), backed by an
+// IssueSource, with health checks and reflection. It uses the callback API: reactors never block,
+// and each watcher has a thread that waits for events and for the client. A slow watcher is
+// disconnected with RESOURCE_EXHAUSTED; the server buffers at most one batch per watcher. Only this
+// folder includes grpcpp.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace pitwall::grpc_adapter {
 struct GrpcTls {
   std::string certificate_file;  // PEM chain; reloaded when it changes
   std::string key_file;
-  std::string client_ca_file;  // if not empty, clients need a certificate signed by it
+  std::string client_ca_file;  // if not empty, clients need a certificate signed by this CA
   bool empty() const { return certificate_file.empty(); }
 };
 
@@ -39,7 +39,7 @@ struct IssueServerOptions {
   int64_t bookmark_interval_ns = 10 * kNanosPerSecond;
   // Serves AskCapture and ListCaptures. If null, they return UNIMPLEMENTED. Borrowed.
   CaptureSource* captures = nullptr;
-  // Time after which a client that accepts no message is disconnected.
+  // Time after which a client is disconnected if it does not accept messages.
   int64_t stall_limit_ns = 30 * kNanosPerSecond;
   // Maximum time that Stop waits for gRPC's own threads.
   int64_t stop_limit_ns = 10 * kNanosPerSecond;
@@ -47,17 +47,17 @@ struct IssueServerOptions {
 
 class IssueServer {
  public:
-  // Returns a server that is serving. Borrows the clock and the source. Returns InvalidArgument for
-  // invalid options, and Unavailable if the address is in use.
+  // Returns a running server. Borrows the clock and the source. Returns InvalidArgument for invalid
+  // options, and Unavailable if the address is in use.
   static StatusOr<std::unique_ptr<IssueServer>> Start(Clock* clock, IssueSource* source,
                                                       IssueServerOptions options);
   virtual ~IssueServer() = default;  // stops the server
   virtual int port() const = 0;
   virtual void SetServing(bool serving) = 0;  // result of health checks; false until the first call
   // Ends watches with UNAVAILABLE and then stops the server. Returns after stop_limit_ns even if a
-  // call or a thread of gRPC has not ended. The reason is that gRPC 1.51 sleeps until an absolute
-  // wall time, so it sleeps longer if the clock is set back. A call that is still running may
-  // continue to use the source. Idempotent.
+  // call or a gRPC thread has not ended. This limit is necessary because gRPC 1.51 sleeps until an
+  // absolute wall time, so it sleeps longer if the clock is set back. A call that is still running
+  // may continue to use the source. Idempotent.
   virtual void Stop() = 0;
 };
 

@@ -1,4 +1,4 @@
-// Tests of the server and the client over loopback with a scripted source.
+// Tests for the server and the client over loopback, using a scripted source.
 #include "services/adapters/grpc/issue_server.h"
 
 #include <arpa/inet.h>
@@ -344,7 +344,7 @@ TEST_F(IssueServerTest, RespondsToHealthChecks) {
 }
 
 // grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo, encoded by hand: {7:
-// list_services} -> the names.
+// list_services} -> service names.
 TEST_F(IssueServerTest, ReflectionListsServices) {
   Run();
   const auto channel = ::grpc::CreateChannel(Cat("127.0.0.1:", server_->port()),

@@ -100,8 +100,8 @@ void WatchCall::Run() {
   if (!watch.ok()) return ToGrpc(watch.status());
   shared_->SetWatch(watch->get());
   ::grpc::Status verdict;
-  // The first message is sent immediately, so that the client learns that it is connected and from
-  // which position.
+  // The first message is sent immediately so that the client knows that it is connected and where
+  // the stream starts.
   for (int64_t wait_ns = 0; verdict.ok(); wait_ns = options_.bookmark_interval_ns) {
     const StatusOr<WatchBatch> batch = (*watch)->Next(options_.max_events_per_message, wait_ns);
     if (shared_->stopping) {
@@ -146,7 +146,8 @@ void WatchCall::Run() {
     }
     if (!killed && now >= limit) {
       if (verdict.ok()) {
-        // A client that resumes reading within another limit still receives the reason for the end.
+        // A client that resumes reading before the next time limit still receives the reason for
+        // the disconnect.
         verdict = {::grpc::StatusCode::RESOURCE_EXHAUSTED,
                    "the client does not read messages; it may resume with its last token"};
         limit = now + options_.stall_limit_ns;
@@ -155,7 +156,7 @@ void WatchCall::Run() {
         context_->TryCancel();
       }
     }
-    // A write always completes, at the latest when the stream is canceled.
+    // Every write completes when the stream is canceled, if not earlier.
     shared_->wakeup->Wait(killed ? -1 : std::max<int64_t>(0, limit - now));
   }
 }

@@ -14,9 +14,9 @@
 
 namespace pitwall::grpc_adapter {
 
-// Only the thread starts writes and finishes the call. gRPC's callbacks only set flags and wake the
-// thread. Therefore, the reactor (deleted by OnDone, after Finish) exists whenever the thread uses
-// it. Owned by the server.
+// Only the worker thread starts writes and finishes the call. gRPC's callbacks only set flags and
+// wake that thread. Therefore, the reactor (deleted by OnDone, after Finish) exists whenever the
+// thread uses it. Owned by the server.
 class WatchCall {
  public:
   using Response = ::pitwall::issues::v1::WatchIssuesResponse;
@@ -47,7 +47,7 @@ class WatchCall {
   const WatchQuery query_;
   ::grpc::CallbackServerContext* const context_;
   const std::shared_ptr<Shared> shared_;
-  Reactor* reactor_ = nullptr;  // owned by the thread until it has called Finish
+  Reactor* reactor_ = nullptr;  // owned by the thread until it calls Finish
   Response response_;           // message that is being written
   std::thread thread_;
   std::atomic<bool> over_{false};

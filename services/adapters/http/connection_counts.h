@@ -1,4 +1,4 @@
-// Counts of open connections and streams, and their limits. Private to this folder.
+// Counts and limits for open connections and streams. Private to this folder.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace pitwall::http {
 
-// Number of items in total and per address. It has entries only for addresses with items.
+// Number of items in total and per address. Only addresses with items have an entry.
 class AddressCounts {
  public:
   void Add(const std::string& address);
@@ -23,13 +23,13 @@ class AddressCounts {
   std::map<std::string, size_t> of_;
 };
 
-// Open connections. Beyond the limits, a connection takes a reserved place. Used only on the I/O
+// Open connections. A connection beyond the limits takes a reserved slot. Used only on the I/O
 // thread.
 class ConnectionCounts {
  public:
   explicit ConnectionCounts(const HttpLimits& limits) : limits_(limits) {}
 
-  // Counts a new connection and sets *reserved if it takes a reserved place. Returns the reason if
+  // Counts a new connection and sets *reserved if it takes a reserved slot. Returns the reason if
   // the connection is rejected; otherwise, Close must follow with the same arguments.
   std::optional<Refusal> Open(const std::string& peer, bool* reserved);
   void Close(const std::string& peer, bool reserved);

@@ -1,4 +1,4 @@
-// Tests of the limits on connections and streams.
+// Tests for the limits on connections and streams.
 #include "services/adapters/http/connection_counts.h"
 
 #include <gtest/gtest.h>

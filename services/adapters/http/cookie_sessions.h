@@ -23,8 +23,8 @@ struct CookieSessionLimits {
   size_t most = 1024;  // the session that expires first is evicted for a new one
 };
 
-// In-memory session store. A restart ends all sessions. The store contains only hashes of the
-// cookies. Thread-safe.
+// In-memory session store. A restart ends all sessions. The store contains only cookie hashes.
+// Thread-safe.
 class CookieSessions {
  public:
   // `random` returns 32 unpredictable bytes per call, or fewer if not enough are available. Tests

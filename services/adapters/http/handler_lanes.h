@@ -1,4 +1,4 @@
-// Threads and queues of the handlers. Private to this folder.
+// Threads and queues for handlers. Private to this folder.
 #pragma once
 
 #include <array>
@@ -13,8 +13,8 @@
 
 namespace pitwall::http {
 
-// Thread pools that run the handlers, one per lane, with the number of requests that wait or run in
-// each. IsFull and Run are called on the I/O thread.
+// Thread pools that run the handlers. Each lane has its own pool and counts its waiting and running
+// requests. IsFull and Run are called on the I/O thread.
 class HandlerLanes {
  public:
   // Borrows `options` and `io`, the context of the I/O thread.

@@ -1,4 +1,4 @@
-// Tests of request bodies that never end or end too early.
+// Tests for request bodies that never end or end too early.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>

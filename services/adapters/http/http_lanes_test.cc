@@ -1,5 +1,5 @@
-// Tests of health checks and actions while queries use all resources, and of requests whose client
-// has disconnected.
+// Tests for health checks and actions while queries use all resources, and for requests after the
+// client disconnects.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -143,7 +143,7 @@ TEST_F(HttpLanes, LongAction_IsNotCanceled) {
   const RawSocket socket = Send("POST", "/slow");
   ASSERT_EQ(shutdown(socket.fd(), SHUT_WR), 0);
   while (started_ == 0) std::this_thread::yield();
-  socket.WaitReadable(50);  // several intervals of the client check
+  socket.WaitReadable(50);  // several client check intervals
   over_ = true;
   EXPECT_THAT(socket.ReadAll(), HasSubstr("acted: \n"));
 }

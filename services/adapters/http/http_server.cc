@@ -127,7 +127,7 @@ class BeastServer final : public HttpServer, private SessionOwner {
     }
     const Router::Match match = router_.Find(request.method, request.path);
     if (match.route == nullptr) {
-      // Unauthorized clients must not be able to find out which paths exist.
+      // Unauthorized clients must not be able to discover which paths exist.
       static const HttpRoute kNone;
       if (auto turned = gate_.Check(request, kNone)) return Refuse(std::move(*turned), done);
       if (match.allow.empty()) return done(HttpResponse::Text(404, "not found\n"));
@@ -179,7 +179,7 @@ class BeastServer final : public HttpServer, private SessionOwner {
   asio::steady_timer stop_timer_;
   HandlerLanes lanes_;
   std::thread thread_;
-  // The following fields are used only on the I/O thread.
+  // The following members are used only on the I/O thread.
   std::vector<std::weak_ptr<Session>> sessions_;
   ConnectionCounts connections_;
   StreamCounts streams_;

@@ -10,8 +10,8 @@
 // read-only request is not started, and a running handler can observe the cancellation
 // (services/base/cancellation.h). Actions are never canceled. The default address is loopback. On
 // other addresses, a token is required (Authorization: Bearer) except on open routes. On a loopback
-// listener without a token, the Host header must name loopback, so that a web page in a browser
-// cannot reach the server by DNS rebinding.
+// listener without a token, the Host header must name loopback, so that a web page cannot reach the
+// server using DNS rebinding.
 #pragma once
 
 #include <array>
@@ -54,19 +54,19 @@ struct HttpRoute {
 struct TlsFiles {
   std::string certificate_file;  // PEM chain
   std::string key_file;
-  std::string client_ca_file;  // if not empty, clients need a certificate signed by it
+  std::string client_ca_file;  // if not empty, clients need a certificate signed by this CA
   bool empty() const { return certificate_file.empty(); }
 };
 
-// Access to a server.
+// Access control for a server.
 struct HttpAccess {
-  // A token is required beyond loopback. Routes with role kAct require the act token on every
+  // A token is required beyond loopback. Routes with the role kAct require the act token on every
   // address.
   AccessTokens tokens;
   // Host names allowed in addition to loopback names, for listeners without a token.
   std::vector<std::string> allowed_hosts;
-  // Origins (such as "https://pitwall.example") that may send changes, in addition to the request's
-  // own Host.
+  // Origins (such as "https://pitwall.example") that may request changes, in addition to the
+  // request's own Host.
   std::vector<std::string> allowed_origins;
   std::shared_ptr<const CookieSessions> sessions;  // if null, cookies grant no access
 };

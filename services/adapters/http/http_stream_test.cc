@@ -1,4 +1,4 @@
-// Tests of response streams over raw sockets: order, limits, slow clients, disconnected clients,
+// Tests for response streams over raw sockets: order, limits, slow clients, disconnected clients,
 // and server shutdown.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -168,7 +168,7 @@ TEST_F(HttpStream, ClientThatDoesNotReadIsClosed) {
   Serve(options);
   source_.endless = true;
   const RawSocket socket = Get();
-  // The kernel buffers accept the data of a few pulls. After that, the stream is no longer pulled
+  // The kernel buffers hold the data from a few pulls. After that, the stream is no longer pulled
   // and is closed.
   source_.AwaitLive(1);
   source_.AwaitLive(0);

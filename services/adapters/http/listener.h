@@ -1,4 +1,4 @@
-// Listening socket of the HTTP server. Private to this folder.
+// Listening socket for the HTTP server. Private to this folder.
 #pragma once
 
 #include <boost/asio/io_context.hpp>
@@ -17,7 +17,7 @@
 namespace pitwall::http {
 
 // Listening socket that accepts connections until it is closed. After an error, it waits before the
-// next attempt. Used only on the I/O thread, except for Open and the address.
+// next attempt. Used only on the I/O thread, except for Open and the address accessor.
 class Listener {
  public:
   // Called on the I/O thread for each accepted connection.
@@ -26,8 +26,8 @@ class Listener {
   Listener(asio::io_context* io, Accepted accepted)
       : io_(io), acceptor_(*io), accepted_(std::move(accepted)) {}
 
-  // Binds the socket and starts to accept. Returns Unavailable if the address is in use. `listen`
-  // is the address as configured, for messages.
+  // Binds the socket and starts accepting connections. Returns Unavailable if the address is in
+  // use. `listen` is the configured address, used in messages.
   Status Open(const ListenAddress& address, std::string_view listen);
   void Close();
 

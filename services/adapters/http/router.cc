@@ -132,12 +132,12 @@ Role Gate::ShownRole(const HttpRequest& request) const {
   for (std::string_view cookie : Split(cookies, ';')) {
     cookie = Trim(cookie);
     // Browsers also send cookies with requests that other sites trigger, so a cookie with the token
-    // only grants view.
+    // grants only view access.
     if (StartsWith(cookie, "pitwall_token=") &&
         RoleOfToken(tokens_, cookie.substr(14)) != Role::kNone)
       role = std::max(role, Role::kView);
   }
-  // A session may act only if the browser sends the Origin header.
+  // A session may perform actions only if the browser sends the Origin header.
   if (sessions_ != nullptr && (IsSafe(request) || !request.Header("origin").empty())) {
     if (const auto session = sessions_->Find(SessionCookieOf(cookies)))
       role = std::max(role, session->role);

@@ -1,4 +1,4 @@
-// Routing and authorization of requests. Independent of sockets.
+// Request routing and authorization. Independent of sockets.
 #pragma once
 
 #include <memory>
@@ -39,7 +39,7 @@ class Router {
   std::vector<HttpRoute> routes_;
 };
 
-// Authorization of requests.
+// Request authorization.
 class Gate {
  public:
   Gate(AccessTokens tokens, bool loopback, std::vector<std::string> allowed_hosts,
@@ -55,7 +55,7 @@ class Gate {
     Refusal reason = Refusal::kNoToken;
     HttpResponse response;
   };
-  // Returns the response with which the request is rejected, or nothing if the request is allowed.
+  // Returns the rejection response, or nothing if the request is allowed.
   std::optional<Turned> Check(const HttpRequest& request, const HttpRoute& route) const;
   // Returns the role granted to the request, regardless of the route.
   Role RoleOf(const HttpRequest& request) const;

@@ -157,7 +157,7 @@ TEST(Gate, ForeignOriginCannotMakeChanges) {
   };
   EXPECT_EQ(ask("POST", "http://evil.example", false), 403);
   EXPECT_EQ(ask("POST", "http://evil.example", true),
-            403);  // even an open route rejects requests of foreign pages
+            403);  // even an open route rejects requests from foreign pages
   EXPECT_EQ(ask("POST", "http://srv:9870", false), 200);
   EXPECT_EQ(ask("POST", "", false), 200);  // request that does not come from a browser
   EXPECT_EQ(ask("GET", "http://evil.example", false), 200);

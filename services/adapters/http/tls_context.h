@@ -1,4 +1,4 @@
-// TLS context of the server, reloaded when its files change.
+// TLS context for the server, reloaded when its files change.
 #pragma once
 
 #include <boost/asio/ssl/context.hpp>
@@ -12,7 +12,7 @@
 
 namespace pitwall::http {
 
-// Not thread-safe, because it is used only on the I/O thread.
+// Not thread-safe: used only on the I/O thread.
 class TlsContextSource {
  public:
   // Returns InvalidArgument if a file is missing, or if the certificate and key are invalid or do

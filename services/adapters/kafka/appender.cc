@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kPollMs = 1000;
 constexpr int kLastReportsMs = 2000;
-// librdkafka checks for expired records once per second, and lets in-flight requests finish first.
+// librdkafka checks for expired records once per second and lets in-flight requests finish first.
 constexpr int64_t kReportGraceNs = 10 * kNanosPerSecond;
 
 // One Append in flight. The object lives until the caller has returned and all delivery reports
@@ -24,7 +24,7 @@ class Call {
     ++references_;
     ++outstanding_;
   }
-  // Completes one record, or the caller's submission of all records; `topic` may be null.
+  // Completes one record, or the caller's submission of all records. `topic` may be null.
   void Settle(rd_kafka_resp_err_t error, const char* topic) {
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
       MutexLock lock(&mutex_);
@@ -48,8 +48,8 @@ class Call {
   ~Call() = default;
 
   const std::unique_ptr<Wakeup> wakeup_;
-  std::atomic<int64_t> references_{1};   // reference of the caller
-  std::atomic<int64_t> outstanding_{1};  // until the caller has submitted all records
+  std::atomic<int64_t> references_{1};   // the caller's reference
+  std::atomic<int64_t> outstanding_{1};  // held until the caller has submitted all records
   Mutex mutex_;
   rd_kafka_resp_err_t error_ ABSL_GUARDED_BY(mutex_) = RD_KAFKA_RESP_ERR_NO_ERROR;
   std::string topic_ ABSL_GUARDED_BY(mutex_);

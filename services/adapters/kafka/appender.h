@@ -1,4 +1,4 @@
-// Appender over Kafka: an idempotent producer with acks=all. Private to this module.
+// Kafka appender: an idempotent producer with acks=all. Private to this module.
 #pragma once
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 namespace pitwall::kafka {
 
-// A producer and the thread that serves its delivery reports.
+// Producer and the thread that serves its delivery reports.
 class PolledProducer {
  public:
   static StatusOr<std::shared_ptr<PolledProducer>> Open(const KafkaLogOptions& options);

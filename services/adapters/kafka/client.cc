@@ -58,9 +58,9 @@ void OnLog(const rd_kafka_t* client, int level, const char* facility, const char
   // Consumers and producers receive the same settings, so a setting for the other kind of client is
   // not an error.
   if (std::string_view(facility) == "CONFWARN") level = 7;
-  // Without this setting, each client would log an unavailable broker for every request.
+  // Without this setting, each client would log every request to an unavailable broker.
   if (std::string_view(facility) == "REQTMOUT") level = std::max(level, 6);
-  // Log level in syslog numbers. Errors of single connections (3) are retried, and the caller
+  // Log level as a syslog number. Errors on single connections (3) are retried, and the caller
   // receives relevant errors as a Status.
   if (level <= 2) {
     PITWALL_LOG(kError, "kafka", line());

@@ -1,4 +1,4 @@
-// Client of librdkafka: its configuration, its lifetime, and its errors as Status. Private to
+// librdkafka client: configuration, lifetime, and conversion of errors to Status. Private to
 // services/adapters/kafka, the only module that includes librdkafka.
 #pragma once
 
@@ -39,7 +39,7 @@ using ListPtr = std::unique_ptr<rd_kafka_topic_partition_list_t,
 struct ClientState {
   std::atomic<bool> all_brokers_down{false};
   std::atomic<bool> fatal{false};  // fatal error of an idempotent producer
-  // Sets the receiver of delivery reports. It runs in the thread that polls the client. Must be set
+  // Sets the receiver of delivery reports. It runs on the thread that polls the client. Must be set
   // before the client is created.
   std::function<void(const rd_kafka_message_t&)> on_delivery;
 };
@@ -62,8 +62,8 @@ class Client {
 };
 
 // Registers topics with a producer before the producer sends to them. Otherwise, librdkafka would
-// discover a new topic by a timer, up to a second later. Thread-safe; must be destroyed before the
-// client.
+// discover a new topic only on its timer, up to a second later. Thread-safe; must be destroyed
+// before the client.
 class MetTopics {
  public:
   explicit MetTopics(rd_kafka_t* producer) : producer_(producer) {}
@@ -76,8 +76,8 @@ class MetTopics {
   StringMap<TopicPtr> met_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Settings of one client: first the common settings (brokers, security, timeouts), then those of
-// the caller.
+// Settings for one client: first the common settings (brokers, security, timeouts), then the
+// caller's settings.
 class ClientConfig {
  public:
   explicit ClientConfig(const KafkaLogOptions& options);
@@ -96,23 +96,24 @@ class ClientConfig {
 Status CheckOptions(const KafkaLogOptions& options);
 
 // Returns the error as a Status with the text "context: " and librdkafka's message, or `detail` if
-// that is longer.
+// it is longer.
 Status ErrorStatus(rd_kafka_resp_err_t error, std::string_view context,
                    std::string_view detail = "");
 
 // Calls `attempt` with the remaining time until its result is not Unavailable or `timeout_ns` has
 // expired, and returns its last result. While a leader, a coordinator, or the controller moves,
-// brokers reject a request, and librdkafka updates its metadata only for the next one.
+// brokers reject requests, and librdkafka updates its metadata only for the next request.
 Status RetryWhileUnavailable(Clock* clock, int64_t timeout_ns,
                              const std::function<Status(int64_t timeout_ns)>& attempt);
 
-// Converts a timeout to milliseconds, librdkafka's unit: rounded up and never negative.
+// Converts a timeout to milliseconds, the unit used by librdkafka. The result is rounded up and
+// never negative.
 int TimeoutMs(int64_t ns);
 
 std::string Name(const TopicPartition& at);  // such as "topic [3]"
 std::string Name(std::string_view topic, int32_t partition);
 
-// Partition with an offset and its metadata.
+// Partition with an offset and metadata.
 ListPtr OffsetList(const TopicPartition& at, int64_t offset, std::string_view metadata = "");
 // Returns InvalidArgument if the metadata exceeds the broker's limit.
 Status CheckMetadata(std::string_view metadata, std::string_view context);

@@ -1,4 +1,4 @@
-// Tests without a broker. tests/kafka contains the tests with a real broker.
+// Tests without a broker. Tests with a real broker are in tests/kafka.
 #include "services/adapters/kafka/client.h"
 
 #include <gmock/gmock.h>

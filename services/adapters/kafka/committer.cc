@@ -10,7 +10,7 @@ namespace pitwall::kafka {
 namespace {
 
 constexpr int64_t kQueueWaitNs = 100 * kNanosPerMilli;
-// Minimum time for an abort, even if the commit has used all of its own time.
+// Minimum time for an abort, even if the commit has used up its timeout.
 constexpr int64_t kAbortNs = 5 * kNanosPerSecond;
 
 }  // namespace
@@ -35,7 +35,7 @@ StatusOr<std::unique_ptr<KafkaCommitter>> KafkaCommitter::Open(const KafkaLogOpt
       .Set("message.timeout.ms", TimeoutMs(options.commit_timeout_ns))
       .Set("queue.buffering.max.kbytes", options.append_queue_bytes >> 10);
   auto state = std::make_unique<ClientState>();
-  // The functions below call it in their thread.
+  // The functions below invoke this callback on their own thread.
   state->on_delivery = [self = committer.get()](const rd_kafka_message_t& message) {
     if (message.err == RD_KAFKA_RESP_ERR_NO_ERROR || !self->rejected_.ok()) return;
     // Records purged by an abort are not the cause of the error.
@@ -139,7 +139,7 @@ Status KafkaCommitter::Send(const Commit& commit, int64_t deadline) {
         const Status status =
             ErrorStatus(error, Cat("commit by ", id_, ": record for ", record.topic));
         if (!rejected_.ok()) return rejected_;
-        // _STATE means that an earlier record has already failed, so it is not the cause.
+        // _STATE means that an earlier record has already failed, so this error is not the cause.
         return absl::IsFailedPrecondition(status) ? Unavailable(ToStd(status.message())) : status;
       }
       const int64_t left = Left(deadline);

@@ -1,4 +1,4 @@
-// Committer over Kafka, based on a transactional producer. Private to this module.
+// Kafka committer, based on a transactional producer. Private to this module.
 #pragma once
 
 #include <memory>

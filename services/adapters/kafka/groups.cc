@@ -23,7 +23,7 @@ StatusOr<std::shared_ptr<Client>> Groups::ClientOf(std::string_view group) {
   ASSIGN_OR_RETURN(std::shared_ptr<Client> client,
                    config.Build(RD_KAFKA_CONSUMER, std::make_unique<ClientState>()));
   if (clients_.size() >= kMaxClients)
-    clients_.clear();  // clients in use stay alive until their call ends
+    clients_.clear();  // a client in use stays alive until its call ends
   clients_[std::string(group)] = client;
   return client;
 }
@@ -72,7 +72,7 @@ StatusOr<std::optional<CommittedOffset>> Groups::Ask(rd_kafka_t* client, const T
 Status Groups::Tell(rd_kafka_t* client, const TopicPartition& at, const CommittedOffset& to,
                     int64_t timeout_ns, std::string_view context) {
   const ListPtr list = OffsetList(at, to.offset, to.metadata);
-  // Uses a separate queue instead of the blocking call, because the blocking call has no timeout.
+  // Uses a separate queue because the blocking call has no timeout.
   const QueuePtr queue(rd_kafka_queue_new(client));
   if (const auto error = rd_kafka_commit_queue(client, list.get(), queue.get(), nullptr, nullptr);
       error != RD_KAFKA_RESP_ERR_NO_ERROR) {

@@ -1,4 +1,4 @@
-// Positions of consumer groups, read and stored without joining the groups. Thread-safe. Private to
+// Consumer group positions, read and stored without joining the groups. Thread-safe. Private to
 // this module.
 #pragma once
 

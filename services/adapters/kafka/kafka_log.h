@@ -1,4 +1,4 @@
-// Log (services/io/io.h) over Apache Kafka, for deployments on several machines.
+// Log (services/io/io.h) over Apache Kafka, for multi-machine deployments.
 //
 // Implementation of the guarantees in io.h:
 //  * Each reader is manually assigned one partition, reads only committed records, and keeps its
@@ -51,21 +51,21 @@ struct KafkaLogOptions {
 
   // Timeout of metadata calls, admin calls, Committed, StorePosition, and EndOffset.
   int64_t request_timeout_ns = 15 * kNanosPerSecond;
-  // Time after which Append returns Unavailable if the records are not durable.
+  // Time after which Append returns Unavailable if the records are not durable yet.
   int64_t append_timeout_ns = 30 * kNanosPerSecond;
   int64_t commit_timeout_ns = 30 * kNanosPerSecond;  // also for OpenCommitter
   // Time after which the broker aborts the open transaction of a dead committer.
   int64_t transaction_timeout_ns = 60 * kNanosPerSecond;
 
-  // Maximum size of key and value together. The broker's message.max.bytes must allow it.
+  // Maximum combined size of the key and value. The broker's message.max.bytes must allow it.
   int64_t max_record_bytes = 1'000'000;
-  // Number of in-flight bytes of an appender above which Append blocks.
+  // Number of in-flight bytes per appender above which Append blocks.
   int64_t append_queue_bytes = 64 << 20;
   int64_t read_ahead_bytes = 16 << 20;  // per reader: fetched but not polled yet
   // Maximum time that Append waits for more records to share its request.
   int64_t linger_ns = 5 * kNanosPerMilli;
-  int32_t replication_factor = -1;  // for topics created by EnsureTopic; -1: the broker's default
-  // Topics of other owners. Their configuration is not checked, and append_time_ns is the
+  int32_t replication_factor = -1;  // for topics created by EnsureTopic; -1 uses the broker default
+  // Topics with other owners. Their configuration is not checked, and append_time_ns is the
   // producer's timestamp unless the topic uses LogAppendTime.
   std::vector<std::string> foreign_topics = {"otlp_metrics"};
 };

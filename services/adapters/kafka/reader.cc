@@ -12,8 +12,8 @@ namespace {
 // Maximum duration of a Poll without records while the broker appears to be unavailable.
 constexpr int64_t kProbeNs = kNanosPerSecond;
 constexpr int64_t kFetchBytes = 4 << 20;
-// When its queue is full, librdkafka stops fetching and checks again a second later, no matter how
-// fast the queue is emptied. Since version 2.2, a setting controls that delay. In earlier versions,
+// When its queue is full, librdkafka stops fetching and checks again a second later, even if the
+// queue is emptied sooner. Since version 2.2, a setting controls this delay. In earlier versions,
 // the broker thread checks whenever it wakes up; see Poke.
 constexpr int kBackoffIsASetting = 0x02020000;
 constexpr int kQueueBackoffMs = 5;
@@ -77,7 +77,7 @@ Status Reader::Start(int64_t offset) {
   if (rd_kafka_version() >= kBackoffIsASetting)
     config.Set("fetch.queue.backoff.ms", kQueueBackoffMs);
   ASSIGN_OR_RETURN(auto client, config.Build(RD_KAFKA_CONSUMER, std::make_unique<ClientState>()));
-  // Client errors arrive with the records, so that one poll serves both.
+  // Client errors arrive with the records, so one poll serves both.
   if (const auto error = rd_kafka_poll_set_consumer(client->get());
       error != RD_KAFKA_RESP_ERR_NO_ERROR) {
     return ErrorStatus(error, Name(at_));
@@ -169,7 +169,7 @@ void Reader::Poke(size_t consumed) {
       consumed_ < static_cast<size_t>(options_.read_ahead_bytes) / 2)
     return;
   consumed_ = 0;
-  // Any request to the partition's leader wakes that broker thread. The response is ignored.
+  // Any request to the partition's leader wakes its broker thread. The response is ignored.
   const ListPtr list = OffsetList(at_, RD_KAFKA_OFFSET_END);
   (void)rd_kafka_offsets_for_times(client_->get(), list.get(), 0);
 }
@@ -192,7 +192,7 @@ Status Reader::Poll(size_t max_records, size_t max_bytes, int64_t timeout_ns,
   int64_t wait_ns = std::max<int64_t>(timeout_ns, 0);
   bool woken_late = false;
   while (records == 0 || (records < max_records && bytes < max_bytes)) {
-    // Errors are returned after the records that were read before them.
+    // Records read before an error are returned first.
     if (out_of_range_ || !pending_.ok()) {
       if (records > 0) return OkStatus();
       if (!pending_.ok()) return std::exchange(pending_, OkStatus());
@@ -207,8 +207,8 @@ Status Reader::Poll(size_t max_records, size_t max_bytes, int64_t timeout_ns,
     if (message == nullptr) {
       if (have_something || interrupted_.exchange(false)) return OkStatus();
       wait_ns = std::max<int64_t>(deadline - clock_->MonotonicNs(), 0);
-      // The wait may end early because of an Interrupt whose flag an earlier Poll has already seen.
-      // That happens at most once, because the queue's wake-up is consumed here.
+      // The wait may end early because of an Interrupt that an earlier Poll has already handled.
+      // This happens at most once because the queue's wakeup is consumed here.
       if (wait_ns > 0 && !woken_late) {
         woken_late = true;
         continue;

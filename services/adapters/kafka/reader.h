@@ -33,7 +33,7 @@ class Reader final : public PartitionReader {
       : options_(options), clock_(clock), topics_(topics), at_(at) {}
 
   // Starts fetching at `offset` with a new client. The call discards earlier fetches, does not wait
-  // for the fetch in flight, and takes a few milliseconds. The reason for the new client is that
+  // for the fetch in flight, and takes a few milliseconds. A new client is necessary because
   // repeated assignment fails an assertion in librdkafka 2.0.
   Status Start(int64_t offset);
   // Handles a position that the broker rejected. Moves to a readable offset and reports the lost
@@ -43,7 +43,7 @@ class Reader final : public PartitionReader {
   // out_of_range_.
   void Meet(const rd_kafka_message_t& event);
   Status AfterSilence();
-  // Wakes an old librdkafka version after the queue has space again (see reader.cc).
+  // Wakes older librdkafka versions when the queue has space again (see reader.cc).
   void Poke(size_t consumed);
 
   const KafkaLogOptions& options_;

@@ -6,8 +6,8 @@
 namespace pitwall::kafka {
 namespace {
 
-// Limit of the cache. A deployment has few topics, and unknown names from a caller must not let the
-// map grow without bound.
+// Cache limit. A deployment has few topics, but unknown names from callers must not make the map
+// grow without bound.
 constexpr size_t kMaxKnown = 1024;
 constexpr int64_t kLeaderPollNs = 20 * kNanosPerMilli;
 
@@ -159,7 +159,8 @@ Status Topics::Ensure(std::string_view topic, const TopicConfig& config) {
     RETURN_IF_ERROR(Create(topic, config));
     layout = Layout{};
   }
-  // New partitions get leaders after a short delay. Only then do they accept reads and writes.
+  // New partitions get leaders after a short delay. Without a leader, they do not accept reads or
+  // writes.
   const std::unique_ptr<Wakeup> pause = clock_->NewWakeup();
   for (;;) {
     if (layout.ok() && layout->ready) break;

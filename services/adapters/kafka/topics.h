@@ -30,12 +30,11 @@ class Topics {
   StatusOr<int32_t> Partitions(std::string_view topic);
   // Returns the cached partition count, or queries it from the broker.
   StatusOr<int32_t> KnownPartitions(std::string_view topic);
-  // Discards the cached count after a producer received an unknown-topic error.
+  // Discards the cached count after a producer receives an unknown-topic error.
   void Forget(std::string_view topic);
   // Returns the start or the end (last stable offset) of the partition. Retries while the partition
-  // has no leader, for at most `timeout_ns`. Uses a separate client,
-  // because a broker processes the requests of a connection in order, and a reader's fetch may wait
-  // for records.
+  // has no leader, for at most `timeout_ns`. Uses a separate client, because a broker processes
+  // requests on a connection in order, and a reader's fetch may wait for records.
   StatusOr<int64_t> Offset(const TopicPartition& at, Edge edge, int64_t timeout_ns);
   // Checks that the record's topic and partition exist.
   Status CheckTarget(const OutgoingRecord& record);

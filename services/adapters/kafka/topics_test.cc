@@ -1,5 +1,5 @@
-// Requests that brokers reject while leaders move. The simulated cluster of librdkafka returns
-// these errors on demand, which a real broker does not.
+// Tests for requests that brokers reject while leaders move. Unlike a real broker, librdkafka's
+// mock cluster returns these errors on demand.
 #include "services/adapters/kafka/topics.h"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace pitwall::kafka {
 namespace {
 
-constexpr int16_t kListOffsets = 2;  // API key of the Kafka protocol
+constexpr int16_t kListOffsets = 2;  // Kafka protocol API key
 
 class TopicsTest : public ::testing::Test {
  protected:

@@ -50,7 +50,7 @@ size_t OnLine(char* data, size_t size, size_t count, void* user) {
 }
 
 // libcurl does not report which of several recipients the server rejected, so the replies are
-// parsed here. The rest of the conversation is ignored, because it contains the password.
+// parsed here. The rest of the session is ignored because it contains the password.
 int OnDebug(CURL*, curl_infotype type, char* data, size_t size, void* user) {
   auto* const exchange = static_cast<Exchange*>(user);
   const std::string_view line = Trim(std::string_view(data, size).substr(0, kMaxReplyText));

@@ -1,9 +1,9 @@
-// MailTransport over libcurl: SMTP with STARTTLS or TLS, and AUTH PLAIN and LOGIN.
+// MailTransport based on libcurl: SMTP with STARTTLS or TLS, and AUTH PLAIN and LOGIN.
 //
 // Connections are encrypted, and the certificate must match the server's name. Plain SMTP is
-// allowed only to loopback or with allow_insecure. Resolved addresses are checked as for webhooks
-// (services/adapters/http/client/curl_transport.h). Each message uses its own connection. libcurl
-// performs dot-stuffing.
+// allowed only to loopback or with allow_insecure. Resolved addresses are checked in the same way
+// as for webhooks (services/adapters/http/client/curl_transport.h). Each message uses its own
+// connection. libcurl performs dot-stuffing.
 #pragma once
 
 #include <memory>
@@ -18,7 +18,7 @@ namespace pitwall::mail {
 struct CurlMailTransportOptions {
   bool allow_insecure = false;             // plain SMTP to any allowed address
   std::vector<std::string> allowed_cidrs;  // non-public ranges to allow
-  std::string ca_file;  // default if the server has no CA file; replaces system certificates
+  std::string ca_file;  // used if the server has no CA file; replaces the system certificates
   int64_t connect_timeout_ns = 10'000'000'000;
 };
 

@@ -1,4 +1,4 @@
-// Tests of rejections before any connection is made, and of unresponsive servers.
+// Tests for rejections before any connection is made, and for unresponsive servers.
 // tests/e2e/notifier/receivers_test.py uses a real server.
 #include "services/adapters/mail/curl_mail_transport.h"
 

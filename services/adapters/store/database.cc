@@ -38,7 +38,7 @@ void Bind(sqlite3_stmt* statement, int index, std::string_view bytes) {
                     static_cast<int>(bytes.size()), SQLITE_STATIC);
 }
 
-// Statement that is finalized at the end of its scope.
+// Statement that is finalized when it goes out of scope.
 using Statement = std::unique_ptr<sqlite3_stmt, int (*)(sqlite3_stmt*)>;
 
 }  // namespace
@@ -239,8 +239,8 @@ Status Database::ApplyInside(const DatabaseChange& change) {
     const int code = sqlite3_step(raw);
     return code == SQLITE_DONE ? OkStatus() : Fail(code, "write");
   };
-  // Rows are applied in order. If a row occurs twice, the later one is stored, and the row counts
-  // once.
+  // Rows are applied in order. If a row occurs twice, the later version is stored, and the row
+  // counts once.
   for (const DatabaseRow& row : change.put) {
     RETURN_IF_ERROR(remove_row(row));
     RETURN_IF_ERROR(put_row(row.kind, row.job, row.key, row.body));

@@ -1,8 +1,8 @@
-// SQLite database for the catalog of a store. It contains byte rows keyed by (kind, job, key), each
-// with a CRC-32C. No other module uses SQLite.
+// SQLite database for a store's catalog. It contains byte rows keyed by (kind, job, key), each with
+// a CRC-32C. No other module uses SQLite.
 //
-// The database stores the number of rows per kind, so a missing row is detected like a changed one.
-// A committed transaction survives kill -9 and power loss.
+// The database stores the number of rows per kind, so missing rows are detected as well as changed
+// rows. A committed transaction survives kill -9 and power loss.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct DatabaseRow {
   std::string body;
 };
 
-// Changes of one transaction, applied in the order of the fields.
+// Changes in one transaction, applied in field order.
 struct DatabaseChange {
   std::vector<DatabaseRow> removed;       // bodies are ignored; missing rows are allowed
   std::vector<std::string> removed_jobs;  // removes all rows of these jobs
@@ -35,8 +35,8 @@ struct DatabaseChange {
   bool empty() const { return removed.empty() && removed_jobs.empty() && put.empty(); }
 };
 
-// Thread-safe. Methods return DataLoss if the file is damaged, with its name, and ResourceExhausted
-// if the disk is full. In the latter case, the transaction has been rolled back.
+// Thread-safe. If the file is damaged, methods return DataLoss with the file name. If the disk is
+// full, they roll back the transaction and return ResourceExhausted.
 class Database {
  public:
   // Opens the file, or creates it if it does not exist, and checks its structure, CRCs, and row
@@ -47,7 +47,7 @@ class Database {
   Database& operator=(const Database&) = delete;
 
   Status Apply(const DatabaseChange& change);
-  // Visits rows in (job, key) order. An error of `row` ends the iteration and is returned.
+  // Visits rows in (job, key) order. An error from `row` ends the iteration and is returned.
   Status ForEach(uint8_t kind, const std::function<Status(DatabaseRow)>& row) const;
   Status ForEachOf(uint8_t kind, std::string_view job,
                    const std::function<Status(DatabaseRow)>& row) const;

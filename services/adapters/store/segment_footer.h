@@ -53,11 +53,11 @@ struct Page {
   uint32_t crc = 0;
 };
 
-// Rows that were added together. The first column of a table is the time in ns.
+// Group of rows that were added in one call. The first column of a table is the time in ns.
 struct RowGroup {
   uint32_t rows = 0;
-  int64_t first_ns = 0;     // minimum time in the rows
-  int64_t last_ns = 0;      // maximum time in the rows
+  int64_t first_ns = 0;     // minimum time of the rows
+  int64_t last_ns = 0;      // maximum time of the rows
   std::vector<Page> pages;  // one per column
 };
 
@@ -74,8 +74,8 @@ struct TableEntry {
   TableKind kind = TableKind::kSamples;
   std::string_view key;
   size_t groups = 0;
-  int64_t first_ns = INT64_MAX;  // minimum time in its rows
-  int64_t last_ns = INT64_MIN;   // maximum time in its rows
+  int64_t first_ns = INT64_MAX;  // minimum time of its rows
+  int64_t last_ns = INT64_MIN;   // maximum time of its rows
   std::string_view body;
 };
 
@@ -85,7 +85,7 @@ std::string EncodeFooter(const std::vector<Table>& tables);
 // Tables of one segment. Immutable and therefore thread-safe.
 class Footer {
  public:
-  // Decodes the uncompressed footer of a given version. The footer starts at `end` in the file.
+  // Decodes an uncompressed footer of the given version. The footer starts at `end` in the file.
   // Returns DataLoss if the footer is malformed.
   static StatusOr<std::unique_ptr<const Footer>> Read(std::string bytes, int version, uint64_t end);
   Footer(const Footer&) = delete;  // entries point into these bytes
@@ -93,8 +93,8 @@ class Footer {
 
   const std::vector<TableEntry>& entries() const { return entries_; }
   // Returns the table with this index. Version 4 decodes the table on each call; for earlier
-  // versions, the result points into this object. Returns DataLoss if the table is malformed or has
-  // a page beyond the start of the footer.
+  // versions, the result points to data in this object. Returns DataLoss if the table is malformed
+  // or has a page beyond the start of the footer.
   StatusOr<TablePtr> Decode(size_t number) const;
   // Approximate memory use in bytes.
   size_t memory_bytes() const;

@@ -1,4 +1,4 @@
-// Reader of one finished segment. Thread-safe, because each call has its own buffers.
+// Reader for one finished segment. Thread-safe because each call has its own buffers.
 #pragma once
 
 #include <cstdint>
@@ -31,8 +31,8 @@ class SegmentReader {
   // Approximate memory use in bytes.
   size_t memory_bytes() const { return sizeof(*this) + footer_->memory_bytes(); }
 
-  // The following functions append all rows of one column of one group. They return DataLoss if the
-  // page is damaged. The table must come from TableAt, and the column must have the function's
+  // The following functions append all rows for one column in one group. They return DataLoss if
+  // the page is damaged. The table must come from TableAt, and the column must have the function's
   // type.
   Status ReadInts(const Table& table, size_t group, size_t column, std::vector<int64_t>* out) const;
   Status ReadValues(const Table& table, size_t group, size_t column, blocks::BlockDecoder* decoder,
@@ -45,10 +45,10 @@ class SegmentReader {
   // Returns the rows of a text page at a known position without reading the footer. Returns
   // NotFound if the file does not exist, and DataLoss if the page is damaged.
   static StatusOr<std::vector<std::string>> ReadTextPage(const std::string& path, const Page& page);
-  // Sets a callback for damaged pages, which runs in the reading thread. Must be set before other
+  // Sets a callback for damaged pages. It runs on the reading thread. Must be set before other
   // threads read.
   void OnDamage(std::function<void(const Status&)> call) { on_damage_ = std::move(call); }
-  // Reads every page. Returns OK or the error of the first damaged page.
+  // Reads every page. Returns OK or the error for the first damaged page.
   Status CheckAll() const;
 
  private:

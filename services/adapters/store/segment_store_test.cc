@@ -81,7 +81,7 @@ class SegmentTest : public ::testing::Test {
     EXPECT_TRUE(file.ok()) << file.status();
     return all;
   }
-  // Returns the whole content, or the error.
+  // Returns the entire content, or the error.
   static StatusOr<std::vector<std::vector<Rows>>> ReadSegment(const std::string& path) {
     ASSIGN_OR_RETURN(const auto reader, SegmentReader::Open(path));
     blocks::BlockDecoder decoder;

@@ -1,4 +1,4 @@
-// Writer of one history segment. The segment appears under its name completely or not at all.
+// Writer for one history segment. A segment appears under its name only when it is complete.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace pitwall::store {
 
-// Rows of one column. The alternatives are in the order of ColumnType.
+// Rows for one column. The alternatives follow the order of ColumnType.
 using ColumnRows =
     std::variant<std::span<const int64_t>, std::span<const double>, std::span<const std::string>>;
 
@@ -39,7 +39,7 @@ class SegmentWriter {
   // Adds an empty table and returns its index. Returns InvalidArgument if the first column is not
   // kInt (times in ns) or there are more than kMaxColumns columns.
   StatusOr<size_t> AddTable(TableKind kind, std::string key, std::vector<ColumnType> columns);
-  // Adds 1 to kMaxGroupRows rows of each column of the table. Returns InvalidArgument if the
+  // Adds 1 to kMaxGroupRows rows to each column of the table. Returns InvalidArgument if the
   // columns do not match the table or differ in length. `hints` contains one entry per column, or
   // is null.
   Status AddRows(size_t table, std::span<const ColumnRows> columns, blocks::FormHint* hints);

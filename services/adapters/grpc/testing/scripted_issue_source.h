@@ -1,4 +1,4 @@
-// Issue source for tests that returns scripted batches, one at a time or endlessly.
+// Issue source for tests. It returns scripted batches, one at a time or endlessly.
 #pragma once
 
 #include <condition_variable>

@@ -34,8 +34,8 @@ class AddressPolicy {
  public:
   explicit AddressPolicy(std::vector<Cidr> allowed) : allowed_(std::move(allowed)) {}
 
-  // Returns "" if connecting to the address is allowed; otherwise, returns the kind of the blocked
-  // address. An IPv4 address embedded in an IPv6 address (mapped, NAT64, 6to4) is checked as an
+  // Returns "" if connecting to the address is allowed; otherwise, returns the kind of address that
+  // is blocked. An IPv4 address embedded in an IPv6 address (mapped, NAT64, 6to4) is checked as an
   // IPv4 address.
   std::string Refusal(const IpAddress& address, bool loopback_allowed) const;
 

@@ -48,7 +48,7 @@ StatusOr<Url> ParseUrl(std::string_view text) {
   return out;
 }
 
-// State shared with the callbacks of one call.
+// State shared with the callbacks for one call.
 struct Exchange {
   const HttpCall* call = nullptr;
   const AddressPolicy* policy = nullptr;

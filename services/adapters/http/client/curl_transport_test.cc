@@ -172,7 +172,7 @@ TEST(CurlTransport, LimitsResponseSize) {
             absl::StatusCode::kResourceExhausted);
 }
 
-// A receiver that has accepted a request must not receive it again only because the rest of its
+// A receiver that has accepted a request must not receive it again just because the rest of its
 // response is invalid.
 TEST(CurlTransport, InvalidBodyAfterStatusIsIgnored) {
   const auto status = [](std::string_view answer, bool suffices = true) {

@@ -1,4 +1,4 @@
-// Signatures of Standard Webhooks 1.0.0: HMAC-SHA256 over "<id>.<timestamp>.<body>", in a header of
+// Standard Webhooks 1.0.0 signatures: HMAC-SHA256 over "<id>.<timestamp>.<body>", in a header of
 // the form "v1,<base64>".
 #pragma once
 
@@ -13,8 +13,8 @@
 namespace pitwall::http {
 
 // Returns a signer. `secrets` contains at least one "whsec_<base64 of 24 to 64 bytes>". During a
-// rotation, it contains several, and each of them signs. InvalidArgument errors never contain a
-// secret.
+// rotation, it contains several secrets, and each one produces a signature. InvalidArgument errors
+// never contain a secret.
 StatusOr<std::unique_ptr<WebhookSigner>> MakeStandardWebhooksSigner(
     const std::vector<std::string>& secrets);
 

@@ -13,7 +13,7 @@
 namespace pitwall::http {
 namespace {
 
-// Independent implementation for comparison: SHA-256 of FIPS 180-4 and HMAC of RFC 2104.
+// Independent implementation for comparison: SHA-256 from FIPS 180-4 and HMAC from RFC 2104.
 std::string Sha256(std::string message) {
   constexpr uint32_t k[64] = {
       0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4,

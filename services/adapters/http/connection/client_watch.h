@@ -1,4 +1,4 @@
-// Watch over the client of a request that is being handled.
+// Watch on a client while its request is being handled.
 #pragma once
 
 #include <boost/asio/steady_timer.hpp>
@@ -11,17 +11,17 @@
 
 namespace pitwall::http {
 
-// Watch that cancels a request if its client closes the connection or the request takes too long.
-// Used only on the I/O thread.
+// Watch on a request's client. Cancels the request if the client closes the connection or the
+// request takes too long. Used only on the I/O thread.
 class ClientWatch {
  public:
   // Borrows all arguments.
   ClientWatch(ByteStream* stream, const HttpTimeouts& timeouts)
       : stream_(stream), timeouts_(timeouts), timer_(stream->tcp().get_executor()) {}
 
-  // Starts to watch and returns the token of the request. `owner` keeps this object alive.
+  // Starts watching and returns the request's cancellation token. `owner` keeps this object alive.
   std::shared_ptr<CancelToken> Begin(std::shared_ptr<void> owner);
-  // Ends the watch because the request has its response.
+  // Ends the watch because the response is ready.
   void End();
   // Ends the watch and cancels the request, if any, because the connection closes.
   void Abort();

@@ -19,7 +19,7 @@ bool SameName(std::string_view a, std::string_view lower) {
                     [](char x, char y) { return (x >= 'A' && x <= 'Z' ? x + 32 : x) == y; });
 }
 
-// Matches uri-host with an optional port; an empty one is allowed.
+// Matches uri-host with an optional port; an empty host is allowed.
 bool IsHost(std::string_view value) {
   return std::all_of(value.begin(), value.end(), [](char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 ||

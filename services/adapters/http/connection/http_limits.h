@@ -1,4 +1,4 @@
-// Limits on the resources of HTTP clients, and the reasons for rejecting them.
+// Limits on the resources that HTTP clients may use, and the reasons for rejecting clients.
 #pragma once
 
 #include <array>
@@ -10,7 +10,7 @@
 
 namespace pitwall::http {
 
-// Sizes and numbers that clients of a server may use.
+// Limits on sizes and counts for the clients of a server.
 struct HttpLimits {
   size_t max_header_bytes = 16 * 1024;
   size_t max_body_bytes = 1 << 20;
@@ -27,18 +27,18 @@ struct HttpLimits {
   Status Check() const;
 };
 
-// Times that a connection and its requests may take.
+// Time limits for a connection and its requests.
 struct HttpTimeouts {
   int64_t reserved_timeout_ns = 2'000'000'000;   // total time of a request on a reserved connection
   int64_t handler_timeout_ns = 120'000'000'000;  // time after which a request is canceled
-  // Interval for checking that the client of a request is connected.
+  // Interval between checks that a request's client is still connected.
   int64_t watch_interval_ns = 100'000'000;
   int64_t header_timeout_ns = 10'000'000'000;  // first byte to end of the header; TLS handshake
   int64_t body_timeout_ns = 10'000'000'000;    // end of the header to end of the body
   int64_t idle_timeout_ns = 60'000'000'000;    // between requests
   int64_t write_timeout_ns = 30'000'000'000;
   int64_t stream_pause_ns = 100'000'000;  // pause after an empty Pull of a stream
-  // Time for the client to read the last response before the socket closes.
+  // Time that the client has to read the last response before the socket closes.
   int64_t linger_ns = 1'000'000'000;
 
   // Returns InvalidArgument if a time is out of range.
@@ -58,7 +58,7 @@ enum class Refusal {
   kWrongHost,
   kOverloaded,   // too many requests are waiting
   kStreams,      // too many streams are open
-  kWrongOrigin,  // a page from another site requests a change
+  kWrongOrigin,  // a page on another site requested a change
 };
 inline constexpr std::array<std::string_view, 12> kRefusalNames = {
     "connections", "address_connections", "slow_header", "slow_body",  "malformed", "too_large",

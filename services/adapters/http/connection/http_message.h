@@ -1,4 +1,4 @@
-// Request and response of the HTTP server.
+// HTTP server request and response.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@ struct HttpRequest {
   std::vector<std::pair<std::string, std::string>> query;    // decoded, in the order of the request
   std::vector<std::pair<std::string, std::string>> headers;  // with lowercase names
   std::string body;
-  std::string peer;         // address of the client
+  std::string peer;         // client address
   Role role = Role::kNone;  // role granted to the request
 
   std::string_view Query(std::string_view name) const;   // returns the first value, or "" if absent
@@ -25,7 +25,7 @@ struct HttpRequest {
 };
 
 // Response body that is produced over time, for example server-sent events. Belongs to one request.
-// Only the I/O thread uses the object, and calls Pull repeatedly while the client accepts data. The
+// Used only on the I/O thread, which calls Pull repeatedly while the client accepts data. The
 // server buffers the bytes of at most one Pull per client.
 class ResponseStream {
  public:

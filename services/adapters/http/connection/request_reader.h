@@ -1,4 +1,4 @@
-// Reader of the requests of a connection.
+// Reader for the requests on a connection.
 #pragma once
 
 #include <boost/beast/core/flat_buffer.hpp>
@@ -20,17 +20,17 @@ namespace pitwall::http {
 
 using RequestMessage = beast::http::request<beast::http::string_body>;
 
-// Request that is rejected before it is complete.
+// Request that was rejected before it was complete.
 struct BadRequest {
   int status = 0;  // status of the response, or 0 if the stream is closed and cannot respond
   Refusal reason = Refusal::kMalformed;
   std::string text;
 };
 
-// End of a connection that the client closed between two requests.
+// End of a connection, if the client closed it between two requests.
 struct EndOfRequests {};
 
-// Reader of requests that enforces the limits and deadlines of header and body. The connection is
+// Request reader that enforces the limits and deadlines for the header and body. The connection is
 // idle until the first byte of a request arrives. Used only on the I/O thread.
 class RequestReader {
  public:
@@ -42,12 +42,12 @@ class RequestReader {
   RequestReader(ByteStream* stream, const HttpLimits& limits, const HttpTimeouts& timeouts,
                 bool reserved, Done done);
 
-  // Reads the next request and calls `done` once, possibly before the call returns, or never if the
-  // connection fails. `owner` keeps this object alive during the read.
+  // Reads the next request and calls `done` once, possibly before Read returns. If the connection
+  // fails, never calls `done`. `owner` keeps this object alive during the read.
   void Read(const std::shared_ptr<void>& owner);
 
-  bool idle() const { return idle_; }  // no byte of the current request has arrived yet
-  // Returns the time in which a header or TLS handshake must be complete.
+  bool idle() const { return idle_; }  // no bytes of the current request have arrived yet
+  // Returns the time limit for receiving a header or completing a TLS handshake.
   int64_t header_timeout_ns() const { return ArrivalTimeout(timeouts_.header_timeout_ns); }
 
  private:

@@ -1,4 +1,4 @@
-// Writer of the responses of a connection.
+// Writer for the responses on a connection.
 #pragma once
 
 #include <boost/beast/http/empty_body.hpp>
@@ -12,7 +12,7 @@
 
 namespace pitwall::http {
 
-// Writer of responses in the format that their request requires. Each write has a deadline. Only
+// Response writer that uses the format required by each request. Each write has a deadline. Only
 // one write may be pending. Used only on the I/O thread.
 class ResponseWriter {
  public:
@@ -25,25 +25,26 @@ class ResponseWriter {
   // Prepares the response to `request`. The connection stays open after the response if the request
   // and `may_keep_alive` allow it.
   void Begin(const RequestMessage& request, bool may_keep_alive);
-  // Prepares the response to a request that could not be read.
+  // Prepares a response to a request that could not be read.
   void BeginRefusal();
-  // Announces in the next response that the connection closes.
+  // Announces in the next response that the connection will close.
   void CloseAfterResponse() { keep_alive_ = false; }
 
-  // Writes header and body. To HEAD, writes only the header.
+  // Writes the header and body, or only the header for a HEAD request.
   void Write(HttpResponse response, Done done);
   // Frees the memory of the last body.
   void ReleaseBody() { body_text_ = std::string(); }
 
-  // Writes the header of a body with an unknown length. The body consists of chunks, and of a last
-  // chunk if the connection is chunked.
+  // Writes the header of a body with an unknown length. The body consists of pieces, followed by a
+  // final chunk if the connection uses chunked encoding.
   void WriteStreamHead(const HttpResponse& response, Done done);
   void WriteChunk(std::string chunk, Done done);
   void WriteLastChunk(Done done);
 
   bool keep_alive() const { return keep_alive_; }
   bool head_only() const { return head_only_; }
-  // Returns true if chunks have a length. Otherwise, the end of the connection ends the body.
+  // Returns true if the body uses chunked encoding. Otherwise, closing the connection ends the
+  // body.
   bool chunked() const { return version_ >= 11; }
 
  private:

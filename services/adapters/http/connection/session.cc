@@ -156,8 +156,8 @@ void Session::EndStream() {
   writer_.WriteLastChunk([self = shared_from_this()](beast::error_code, size_t) { self->Close(); });
 }
 
-// Closes the connection so that the client can read the response. For a short time, pending input
-// is read and discarded, because closing a socket with unread input would reset the connection, and
+// Closes the connection in a way that lets the client read the response. For a short time, pending
+// input is read and discarded. Closing a socket with unread input would reset the connection, and
 // the client would lose the response.
 void Session::Finish() {
   stream_->tcp().expires_after(std::chrono::nanoseconds(owner_->timeouts().linger_ns));

@@ -1,4 +1,4 @@
-// Connection of the HTTP server. Private to this folder.
+// HTTP server connection. Private to this folder.
 #pragma once
 
 #include <array>
@@ -42,9 +42,8 @@ class SessionOwner {
   virtual void CloseStream(const std::string& peer) = 0;
 };
 
-// Connection that serves one request after the other, or a stream until its end. Exists as long as
-// one of its operations is pending; the server holds only weak pointers. Used only on the I/O
-// thread.
+// Connection that serves one request at a time, or a stream until it ends. Stays alive while any of
+// its operations is pending. The server holds only weak pointers. Used only on the I/O thread.
 class Session final : public std::enable_shared_from_this<Session> {
  public:
   Session(SessionOwner* owner, std::unique_ptr<ByteStream> stream, std::string peer, bool reserved);
@@ -80,7 +79,7 @@ class Session final : public std::enable_shared_from_this<Session> {
   ResponseWriter writer_;
   ClientWatch watch_;
   asio::steady_timer pause_;  // waits between two pulls
-  // If not null, the connection serves a stream until the end.
+  // If not null, the connection serves this stream until it ends.
   std::shared_ptr<ResponseStream> body_;
   bool stream_over_ = false;
   std::array<char, 4096> drained_{};

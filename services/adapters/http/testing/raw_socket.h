@@ -45,7 +45,7 @@ class RawSocket {
   bool Send(std::string_view text) const {
     return send(fd_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size());
   }
-  // Reads until the peer closes the connection or has sent nothing for 10 s.
+  // Reads until the peer closes the connection or sends nothing for 10 s.
   std::string ReadAll() const {
     std::string out;
     char buffer[4096];
