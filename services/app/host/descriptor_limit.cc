@@ -10,8 +10,8 @@
 namespace pitwall {
 namespace {
 
-// Minimum number of descriptors. It is enough for the log, the catalog, the listeners, and the
-// threads of `pitwall standalone` with few connections.
+// Minimum number of descriptors. Sufficient for the log, the catalog, the listeners, and the
+// threads of `pitwall standalone`, plus a few connections.
 constexpr rlim_t kMinimum = 256;
 // Upper bound for the raised limit. Some libraries need time and memory for every possible
 // descriptor.

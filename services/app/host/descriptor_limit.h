@@ -1,4 +1,4 @@
-// Limit on the number of open files of the process.
+// Limit on the number of files that the process may open.
 #pragma once
 
 #include "services/base/status.h"

@@ -14,18 +14,18 @@
 
 namespace pitwall {
 
-// Detects file changes by comparing contents. Modification times are not sufficient because
+// Change detector that compares file contents. Modification times are not sufficient because
 // Kubernetes updates a volume by replacing a symbolic link. For a directory, the detector checks
-// the files directly in the directory but not its subdirectories.
+// the files directly in it but not its subdirectories.
 class FileChangeDetector {
  public:
   // The current contents are the baseline for the next check. If `known` is false, the current
   // contents are reported as the first change.
   explicit FileChangeDetector(std::vector<std::string> paths, bool known = true);
   const std::vector<std::string>& paths() const { return paths_; }
-  // Returns true once per change, after two consecutive checks have seen the same new contents. The
-  // delay prevents a reload from reading a partially written file. Creating or removing a file is
-  // also a change.
+  // Returns true once per change, after two consecutive checks see the same new contents. The delay
+  // prevents a reload from reading a partially written file. Creating or removing a file is also a
+  // change.
   bool Changed();
 
  private:

@@ -49,7 +49,7 @@ TEST_F(FileWatchTest, Changed_ContentRestored_NotReported) {
   EXPECT_FALSE(detector.Changed());
 }
 
-// The kubelet updates a volume by replacing a link to which other links point.
+// The kubelet updates a volume by replacing a link that other links point to.
 TEST_F(FileWatchTest, Changed_KubernetesVolumeReplaced_Reported) {
   namespace fs = std::filesystem;
   for (const std::string version : {"1", "2"}) {

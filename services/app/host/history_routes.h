@@ -1,4 +1,4 @@
-// HTTP routes of the history: the web page, the API, and the Prometheus query API.
+// HTTP routes for the history: the web page, the API, and the Prometheus query API.
 #pragma once
 
 #include <functional>
@@ -19,7 +19,7 @@
 
 namespace pitwall {
 
-// Holds the active rule set. Thread-safe.
+// Holder of the active rule set. Thread-safe.
 class RulesInForce {
  public:
   void Set(engine::CompiledRulesPtr rules) {
@@ -40,7 +40,7 @@ class RulesInForce {
 // All pointers must outlive the server.
 struct HistoryRoutesOptions {
   history::HistoryService* keep = nullptr;
-  const history::History* history = nullptr;  // if null, the history of `keep`
+  const history::History* history = nullptr;  // if null, uses the history of `keep`
   const Clock* clock = nullptr;
   std::function<engine::CompiledRulesPtr()> rules;  // active rule set; null if unknown
   AccessTokens tokens;

@@ -1,4 +1,4 @@
-// Log of one process, embedded or Kafka.
+// Log for one process, either embedded or Kafka.
 #pragma once
 
 #include <memory>

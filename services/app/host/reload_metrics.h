@@ -1,4 +1,4 @@
-// Metrics of the last read of the configuration.
+// Metrics for the last configuration load.
 #pragma once
 
 #include <cstdint>
@@ -9,12 +9,12 @@
 
 namespace pitwall {
 
-// Thread-safe, except Register.
+// Thread-safe, except for Register.
 class ReloadMetrics {
  public:
-  // Adds the metrics for a process that has read its configuration at `now_ns`, a wall time.
+  // Adds the metrics for a process that loaded its configuration at `now_ns` (wall time).
   void Register(self_metrics::Exposition* exposition, int64_t now_ns);
-  // Sets the metrics for a read of the configuration.
+  // Sets the metrics for a configuration load.
   void Report(bool successful, int64_t now_ns);
 
  private:

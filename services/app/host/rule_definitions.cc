@@ -82,7 +82,7 @@ std::string Readable(std::string_view text, const std::vector<history::RuleParam
   return out;
 }
 
-// Parameter values for one job. Both vectors are parallel to DomainPlan::parameters.
+// Parameter values for one job. The elements of both vectors correspond to DomainPlan::parameters.
 struct JobValues {
   std::vector<double> values;
   std::vector<plan::ParameterSource> sources;

@@ -1,4 +1,4 @@
-// Rule definitions of a program, for the history API.
+// Rule definitions in a program, for the history API.
 #pragma once
 
 #include <string_view>

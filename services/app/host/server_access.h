@@ -1,4 +1,4 @@
-// Access to the servers of this process: tokens, and warnings about missing encryption.
+// Access control for the servers in this process: tokens, and warnings about missing encryption.
 #pragma once
 
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace pitwall {
 
-// Reads the tokens of a server. If no location is configured, generates and prints the tokens. On
+// Reads the tokens for a server. If no location is configured, generates and prints the tokens. On
 // loopback, no tokens are generated. `what` is the server's name in messages. Returns
 // InvalidArgument if both roles have the same token.
 StatusOr<AccessTokens> MakeAccessTokens(const std::string& listen, const std::string& view_place,

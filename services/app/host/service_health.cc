@@ -1,4 +1,4 @@
-// Responses of /healthz and /readyz, which report the state of the log and all services.
+// Responses of /healthz and /readyz, reporting the state of the log and all services.
 #include "services/app/host/service_host.h"
 
 namespace pitwall {
@@ -18,7 +18,7 @@ Status ServiceHost::Ready() const {
     return Unavailable("notifier: still loading the issue history");
   if (executor_ != nullptr && !executor_->IsReady())
     return Unavailable("executor: still reading earlier decisions");
-  // Insights affects readiness only if it is the only service in the process.
+  // Insights affects readiness only if no other service runs in the process.
   if (insights_ != nullptr && service_ == "insights") return insights_->Ready();
   return OkStatus();
 }

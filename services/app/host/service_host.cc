@@ -58,8 +58,8 @@ Status ServiceHost::Start() {
   RETURN_IF_ERROR(log_.Open(config_, service_, &clock_, &exposition_));
   if (roles_.processor || roles_.notifier || roles_.executor || roles_.insights) {
     processor::ProcessorOptions topics = ProcessorOptionsOf(config_, nullptr);
-    // A process that only reads the log must not delete any records, even if all records are older
-    // than the retention time.
+    // A process that only reads the log must not delete any records, even if they are older than
+    // the retention time.
     if (service_ == "insights" && config_.log.kind == "embedded")
       topics.telemetry_retention_ms = -1;
     RETURN_IF_ERROR(processor::EnsureTopics(log_.get(), topics));

@@ -22,9 +22,9 @@ class TopicCreatingAppender final : public Appender {
 
   Status Append(std::vector<OutgoingRecord> records) override {
     if (!ensured_) {
-      // Returns every error as Unavailable. For valid records, the broker may still return
-      // InvalidArgument (for the replication factor or because of a policy), and the publisher
-      // drops records on any code other than Unavailable.
+      // Returns every error as Unavailable. Even for valid records, the broker may return
+      // InvalidArgument (because of the replication factor or a policy). The publisher would drop
+      // the records on any code other than Unavailable.
       if (Status status = processor::EnsureTopics(log_, options_); !status.ok())
         return Unavailable(Cat("topics: cannot be created (", ToStd(status.message()), ")"));
       ensured_ = true;

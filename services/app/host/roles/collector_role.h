@@ -1,4 +1,4 @@
-// Collector of this process with its connection to the log.
+// Collector in this process and its connection to the log.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,7 @@ namespace {
 // one. The name is not a valid host name, so it cannot collide with a real node.
 constexpr std::string_view kClusterNode = "_cluster";
 
-// Returns the URL of the API server in the cluster in which this process runs as a pod.
+// Returns the URL of the API server for the cluster where this process runs as a pod.
 StatusOr<std::string> ServerOfPod() {
   const char* const host = std::getenv("KUBERNETES_SERVICE_HOST");
   const char* const port = std::getenv("KUBERNETES_SERVICE_PORT");

@@ -1,4 +1,4 @@
-// Executor of this process with the configured targets for stopping jobs.
+// Executor in this process and the configured targets for stopping jobs.
 #pragma once
 
 #include <memory>

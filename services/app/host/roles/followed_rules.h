@@ -1,4 +1,4 @@
-// Active rule set of a processor that runs in another process, for the history.
+// Active rule set of a processor in another process, used by the history.
 #pragma once
 
 #include <string>

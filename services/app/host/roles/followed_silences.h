@@ -1,4 +1,4 @@
-// Silences that are stored in the log, for the history.
+// Silences stored in the log, used by the history.
 #pragma once
 
 #include <cstdint>

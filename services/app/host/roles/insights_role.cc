@@ -86,8 +86,7 @@ Status InsightsRole::StartRemoteWrite(const RemoteWriteConfig& config,
   RETURN_IF_ERROR(AuthorizationOf(config).status());
   history::MirrorOptions options;
   options.topic = kTelemetryTopic;
-  // The group depends on the URL, so that a new receiver starts at the oldest data within
-  // max_behind.
+  // The group depends on the URL, so a new receiver starts at the oldest data within max_behind.
   options.group = Cat("pitwall-remote-write-", StableHashHex(config.url).substr(0, 8));
   ASSIGN_OR_RETURN(options.filter.metrics, PatternsOf(config.metrics));
   ASSIGN_OR_RETURN(options.filter.labels, PatternsOf(config.labels));

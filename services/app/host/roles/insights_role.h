@@ -1,4 +1,4 @@
-// Insights of this process: the history of all jobs, its peers, and the mirror of the telemetry.
+// Insights in this process: the history of all jobs, its peers, and the telemetry mirror.
 #pragma once
 
 #include <memory>
@@ -36,9 +36,9 @@ class InsightsRole {
   // Starts the history. If the history fails to start, Health reports the failure, and the call
   // fails only if the process has no other role.
   Status Start(const Config& config);
-  // Returns the API routes, and starts the federated history of this process and its peers, if
-  // peers are configured. Sets the sessions and threads of `server`, whose tokens must be set.
-  // Returns no routes if the history failed to start. `captures` may be null.
+  // Returns the API routes. If peers are configured, starts the federated history for this process
+  // and its peers. Sets the sessions and threads of `server`, whose tokens must be set. Returns no
+  // routes if the history failed to start. `captures` may be null.
   StatusOr<std::vector<http::HttpRoute>> Serve(const Config& config, CaptureSource* captures,
                                                http::HttpServerOptions* server);
   void Stop();
@@ -64,7 +64,7 @@ class InsightsRole {
   std::unique_ptr<history::HistoryService> insights_;
   Status insights_fault_;  // reason why insights_ is null; OK otherwise
   std::unique_ptr<HttpTransport> peer_transport_;
-  std::unique_ptr<history::FederatedHistory> fleet_;  // null if one process stores all jobs
+  std::unique_ptr<history::FederatedHistory> fleet_;  // null if a single process stores all jobs
   std::unique_ptr<HttpTransport> remote_transport_;
   std::unique_ptr<history::RemoteWrite> remote_write_;
 };

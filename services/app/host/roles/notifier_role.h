@@ -1,4 +1,4 @@
-// Notifier of this process with its transports, the coordinator of captures, and the gRPC server.
+// Notifier in this process with its transports, the capture coordinator, and the gRPC server.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// Metrics of the processor. Each scrape reads its counters.
+// Processor metrics. Each scrape reads the processor's counters.
 #include <algorithm>
 
 #include "services/app/host/roles/processor_role.h"

@@ -10,8 +10,8 @@
 namespace pitwall {
 namespace {
 
-// Maximum age of the last commit. A partition commits at each clock tick, so without commits its
-// rules are not evaluated.
+// Maximum age of the last commit. A partition commits at each clock tick, so if there are no
+// commits, its rules are not being evaluated.
 constexpr int64_t kMaxCommitAgeNs = 12 * kNanosPerSecond;
 
 size_t BudgetOf(const MemoryConfig& config) {
@@ -59,8 +59,8 @@ Status ProcessorRole::Start(const Config& config) {
   ASSIGN_OR_RETURN(const engine::CompiledRulesPtr rules, parameters_->Over(files));
   RETURN_IF_ERROR(processor_->Start(rules));
   RegisterProcessorMetrics();
-  // A job whose records are read before a rule set is active starts with empty windows, so wait for
-  // the rule set. With a backlog, the rule set may become active only after this wait.
+  // If a job's records are read before a rule set is active, the job starts with empty windows, so
+  // wait for the rule set. With a backlog, the rule set may become active only after this wait.
   rules_in_force_.Set(rules);
   const std::unique_ptr<Wakeup> pause = clock_->NewWakeup();
   const int64_t deadline = clock_->MonotonicNs() + 3 * kNanosPerSecond;

@@ -1,4 +1,4 @@
-// Processor of this process with its rule set.
+// Processor in this process and its rule set.
 #pragma once
 
 #include <memory>
@@ -16,7 +16,7 @@
 
 namespace pitwall {
 
-// Returns the options of a processor. `memory` is borrowed and may be null.
+// Returns the options for a processor. `memory` is borrowed and may be null.
 processor::ProcessorOptions ProcessorOptionsOf(const Config& config, MemoryBudget* memory);
 
 // Start, ReloadRules, and Stop must be called on one thread. Health and Ready may be called from
@@ -29,11 +29,11 @@ class ProcessorRole {
   // Compiles the rules, starts the processor, and waits up to three seconds until the rules are
   // active.
   Status Start(const Config& config);
-  // Compiles and activates the rules of a reload. If an error is returned, nothing has changed.
+  // Compiles and activates the reloaded rules. If an error is returned, nothing has changed.
   Status ReloadRules(const RulesConfig& config);
   void Stop();
 
-  // Returns the first fault of a partition.
+  // Returns the first partition fault, or OK.
   Status Health() const;
   // Returns the reason why the processor does not evaluate rules yet, or OK.
   Status Ready() const;
