@@ -97,7 +97,7 @@ TEST_F(AppendTime, WallClock45DaysAheadFor25Seconds_IsNotFollowed) {
   EXPECT_EQ(Stamp(), clock_.WallNs());
 }
 
-TEST_F(AppendTime, RandomWallClockSteps_TimeNeverGoesBack) {
+TEST_F(AppendTime, RandomWallClockSteps_TimeNeverDecreases) {
   AppendClock clock(&clock_);
   int64_t last = clock.Now();
   SCOPED_TRACE("steps of many sizes");

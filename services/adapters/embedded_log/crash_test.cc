@@ -138,8 +138,7 @@ TEST_F(CrashTest, CommitWithMissingRecordsIsDropped) {
   EXPECT_EQ(last, 5);
 }
 
-// The pages of the journal may reach the disk in any order, which can leave a hole followed by
-// valid frames.
+// Journal pages may reach the disk in any order, so a hole may be followed by valid frames.
 TEST_F(CrashTest, HoleInUnflushedJournalIsTornTail) {
   MustOpen();
   MakeTopics();

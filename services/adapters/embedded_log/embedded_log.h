@@ -137,11 +137,11 @@ class EmbeddedLog : public Log {
   // Returns the topic names in alphabetical order.
   virtual std::vector<std::string> Topics() = 0;
   virtual StatusOr<TopicConfig> Config(std::string_view topic) = 0;
-  // Deletes the segments whose records are all older than their topic's retention. If `background`
-  // is set, deletion also runs at open, whenever a segment is closed, and every minute.
+  // Deletes segments in which every record is older than the topic's retention. If `background` is
+  // set, deletion also runs at open, whenever a segment is closed, and every minute.
   virtual Status ApplyRetention() = 0;
-  // Applies retention, then compacts partitions whose dirty share requires it. The call may take
-  // long, but appends continue.
+  // Applies retention, then compacts partitions whose dirty share requires it. The call may take a
+  // long time, but appends continue.
   virtual Status Maintain() = 0;
   // Flushes everything committed so far to disk.
   virtual Status Sync() = 0;

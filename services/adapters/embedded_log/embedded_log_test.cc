@@ -136,7 +136,7 @@ TEST_F(EmbeddedLogBasics, ReadOnlyLogSeesStateCommittedAtOpen) {
   EXPECT_EQ(Values("t"), (std::vector<std::string>{"a", "b"}));
 }
 
-TEST_F(EmbeddedLogBasics, AppendTimesNeverGoBack) {
+TEST_F(EmbeddedLogBasics, AppendTimesNeverDecrease) {
   MustOpen();
   Topic("t");
   Append({Out("t", "a")});
@@ -186,7 +186,7 @@ TEST_F(EmbeddedLogBasics, ReadersAndAppendersMayOutliveLog) {
   EXPECT_EQ(Values("t"), (std::vector<std::string>{"a"}));
 }
 
-TEST_F(EmbeddedLogBasics, OffsetsOutsideLogAreErrors) {
+TEST_F(EmbeddedLogBasics, OffsetsOutsideLog_ReturnErrors) {
   MustOpen();
   Topic("t");
   Append({Out("t", "a"), Out("t", "b")});

@@ -10,9 +10,9 @@
 namespace pitwall::log {
 namespace {
 
-// Deletes the partition's leading segments whose records were all appended before `cutoff_ns`,
-// including the last segment if it is the only one left. Returns the number of deleted segments.
-// The caller must hold the maintenance lock.
+// Deletes the partition's leading segments that contain only records appended before `cutoff_ns`.
+// Also deletes the last segment if it is the only one left and has expired. Returns the number of
+// deleted segments. The caller must hold the maintenance lock.
 StatusOr<int64_t> DeleteExpired(CommittedState* state, CommittedState::Partition* partition,
                                 CommitWriter* writer, int64_t cutoff_ns) {
   const PartitionContent content = state->Content(partition);

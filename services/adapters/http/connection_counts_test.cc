@@ -6,7 +6,7 @@
 namespace pitwall::http {
 namespace {
 
-TEST(ConnectionCounts, TakesReservedPlacesBeyondTotal) {
+TEST(ConnectionCounts, UsesReservedSlotsBeyondTotal) {
   const HttpLimits limits{.max_connections = 1, .reserved_connections = 1};
   ConnectionCounts counts(limits);
   bool reserved = true;

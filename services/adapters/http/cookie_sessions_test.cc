@@ -59,7 +59,7 @@ TEST(CookieSessions, LimitEvictsFirstExpiringSession) {
   EXPECT_TRUE(sessions.Find(third.cookie));
 }
 
-TEST(CookieSessions, MissingRandomBytesAreAnError) {
+TEST(CookieSessions, TooFewRandomBytes_ReturnsError) {
   fakes::FakeClock clock;
   CookieSessions sessions(&clock, {}, [] { return std::string("few"); });
   EXPECT_EQ(sessions.Open(Role::kView).status().code(), absl::StatusCode::kInternal);

@@ -1,7 +1,7 @@
 // HTTP/1.1 server for metrics, health checks, the JSON API, and the web page, based on Boost.Beast.
 //
 // One thread does all I/O, and each lane has a few threads that run handlers. All resources are
-// limited: header and body size, the time in which header and body must arrive, idle time,
+// limited: header and body size, the time allowed for the header and body to arrive, idle time,
 // connections in total and per address, and waiting requests per lane (503 above the limit).
 // Queries cannot use the threads of health checks and actions or the reserved connections, so
 // health checks and actions respond even if queries do not.

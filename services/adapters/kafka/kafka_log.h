@@ -42,7 +42,7 @@ namespace pitwall::kafka {
 
 struct KafkaLogOptions {
   std::string brokers;  // "host:port,host:port"
-  // Client ID. Also the group ID that readers set, although they never join the group.
+  // Client ID. Also the group ID that readers set, but they never join the group.
   std::string client_id = "pitwall";
   // Settings passed to librdkafka unchanged: security.protocol, sasl.*, ssl.*, socket.*, ... Keys
   // that the guarantees above depend on (isolation.level, enable.idempotence, ...) are rejected.

@@ -62,13 +62,13 @@ TEST_F(TopicsTest, LeaderMoves_OffsetRequestIsRetried) {
   }
 }
 
-TEST_F(TopicsTest, LeaderStaysAway_OffsetRequestEndsAtItsTimeout) {
+TEST_F(TopicsTest, LeaderUnavailable_OffsetRequestTimesOut) {
   FailNext(kListOffsets, std::vector(1000, RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION));
   const Status end = End(200 * kNanosPerMilli).status();
   EXPECT_TRUE(absl::IsUnavailable(end)) << end;
 }
 
-TEST_F(TopicsTest, RequestNotPermitted_FailsAtOnce) {
+TEST_F(TopicsTest, RequestNotPermitted_FailsImmediately) {
   FailNext(kListOffsets, {RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED});
   const Status end = End(30 * kNanosPerSecond).status();
   EXPECT_TRUE(absl::IsPermissionDenied(end)) << end;

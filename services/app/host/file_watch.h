@@ -36,7 +36,7 @@ class FileChangeDetector {
   std::string last_;
 };
 
-// Thread that checks the files at a fixed interval.
+// Thread that checks files at a fixed interval.
 class FileWatch {
  public:
   // `changed` is called on the watch's thread. The clock must outlive the watch.

@@ -36,7 +36,7 @@ TEST_F(PrivateDirectoryTest, ExistingDirectoryKeepsOnlyExecuteForOthers) {
   EXPECT_EQ(Mode(), 0711U);
 }
 
-TEST_F(PrivateDirectoryTest, MissingParentIsError) {
+TEST_F(PrivateDirectoryTest, MissingParent_ReturnsError) {
   EXPECT_FALSE(MakePrivateDirectory(path_ + "/a/b").ok());
 }
 

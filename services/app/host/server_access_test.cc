@@ -21,7 +21,7 @@ std::string TokenFile(const std::string& name, const std::string& token) {
   return path;
 }
 
-TEST(ServerAccess, LoopbackNeedsNoTokens) {
+TEST(ServerAccess, LoopbackDoesNotRequireTokens) {
   const auto tokens = MakeAccessTokens("127.0.0.1:0", "", "", "HTTP");
   ASSERT_TRUE(tokens.ok()) << tokens.status();
   EXPECT_TRUE(tokens->empty());
@@ -43,7 +43,7 @@ TEST(ServerAccess, EqualTokensAreRejected) {
   EXPECT_THAT(std::string(tokens.status().message()), HasSubstr("must differ"));
 }
 
-TEST(ServerAccess, InvalidAddressIsError) {
+TEST(ServerAccess, InvalidAddress_ReturnsError) {
   EXPECT_FALSE(MakeAccessTokens("nowhere", "", "", "HTTP").ok());
   EXPECT_FALSE(WarnWithoutTls("http", "nowhere", TlsConfig()).ok());
   EXPECT_TRUE(WarnWithoutTls("http", "127.0.0.1:0", TlsConfig()).ok());

@@ -31,7 +31,7 @@ class PartitionWriter {
   PartitionWriter(const SegmentPolicy* policy, CommittedState::Partition* partition,
                   std::string dir, const PartitionContent& content);
 
-  // State to which a failed commit is rolled back.
+  // State to restore after a failed commit.
   struct Mark {
     std::shared_ptr<Segment> segment;
     int64_t bytes = 0;

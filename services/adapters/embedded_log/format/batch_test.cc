@@ -95,7 +95,7 @@ TEST(Batch, EveryFlippedBitIsDetected) {
   }
 }
 
-TEST(Batch, ShortInputIsNotHeader) {
+TEST(Batch, ShortHeaderIsRejected) {
   const std::string whole = Encode(false, 3, 0);
   for (size_t size = 0; size < kBatchHeaderBytes; ++size) {
     EXPECT_FALSE(ParseBatchHeader(std::string_view(whole).substr(0, size)).has_value());

@@ -144,7 +144,7 @@ class EmbeddedLogTest : public ::testing::Test {
     ASSERT_TRUE(file.ok()) << file.status();
     EXPECT_TRUE((*file)->WriteAt(0, content).ok());
   }
-  // Returns the paths of the files in a directory whose names end with the suffix.
+  // Returns the paths of all files in a directory that have the given suffix.
   static std::vector<std::string> FilesIn(const std::string& dir, std::string_view suffix) {
     std::vector<std::string> paths;
     const auto names = files::ListDirectory(dir);

@@ -103,8 +103,8 @@ void RequestReader::OnHeaderBytes(beast::error_code error, size_t bytes,
 }
 
 // Passes buffered bytes to the parser and reads until the request is complete. Bytes that the
-// parser cannot use yet, such as an unfinished chunk extension or trailer, stay in the buffer,
-// which has a limited size.
+// parser cannot use yet, such as an unfinished chunk extension or trailer, stay in the size-limited
+// buffer.
 void RequestReader::ReadRest(const std::shared_ptr<void>& owner) {
   beast::error_code error;
   while (!parser_->is_done() && buffer_.size() > 0) {
