@@ -109,9 +109,8 @@ struct EmbeddedLogStats {
   int64_t bytes = 0;    // written to segments since open
   int64_t flushes = 0;  // fsync calls on segments and journal
   int64_t failed_flushes = 0;
-  int64_t suspended_partitions =
-      0;                      // partitions whose records cannot be flushed
-  int64_t journal_bytes = 0;  // current size of the journal file
+  int64_t suspended_partitions = 0;  // partitions whose records cannot be flushed
+  int64_t journal_bytes = 0;         // current size of the journal file
   int64_t checkpoints = 0;
   int64_t segments = 0;          // number of files in all partitions
   int64_t segment_bytes = 0;     // committed bytes in these files

@@ -44,8 +44,8 @@ class CommitGroup {
   PartitionWriters* const writers_;
   const uint64_t synced_sequence_;
   std::map<PartitionWriter*, PartitionWriter::Mark> marks_;  // state before the group commit
-  std::vector<PartitionWriter*> touched_;   // in the order of first use
-  std::map<std::string, uint64_t> epochs_;  // assigned in this group commit
+  std::vector<PartitionWriter*> touched_;                    // in the order of first use
+  std::map<std::string, uint64_t> epochs_;                   // assigned in this group commit
   std::vector<GroupPosition> positions_;
   std::string frames_;
   uint64_t sequence_;

@@ -67,8 +67,8 @@ class Segment {
   std::weak_ptr<const files::File> file_ ABSL_GUARDED_BY(mutex_);
   std::shared_ptr<const files::File> pinned_ ABSL_GUARDED_BY(mutex_);
   std::vector<IndexEntry> index_ ABSL_GUARDED_BY(mutex_);  // one entry per kIndexStride bytes
-  int64_t indexed_to_ ABSL_GUARDED_BY(mutex_);           // position of the first unindexed batch
-  int64_t indexed_offset_ ABSL_GUARDED_BY(mutex_) = -1;  // base offset of the last indexed batch
+  int64_t indexed_to_ ABSL_GUARDED_BY(mutex_);             // position of the first unindexed batch
+  int64_t indexed_offset_ ABSL_GUARDED_BY(mutex_) = -1;    // base offset of the last indexed batch
   int64_t last_time_ns_ ABSL_GUARDED_BY(mutex_) = -1;
 };
 
