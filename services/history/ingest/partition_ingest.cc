@@ -116,7 +116,7 @@ Status PartitionIngest::DeleteJob(const StoredJobPtr& job) {
     if (sealed) RETURN_IF_ERROR(files::Rename(doomed, folder));
     return applied;
   }
-  store_->AddDeadLetter(hash, tombstone);
+  store_->AddTombstone(hash, tombstone);
   inputs_.Bury(hash, tombstone);
   sealer_.ForgetHints(job->id());
   store_->Remove(job->id());

@@ -93,7 +93,7 @@ StatusOr<std::unique_ptr<HistoryStore>> HistoryStore::Open(
 Status HistoryStore::Load() {
   const Status walked = database_->ForEach(kTombstoneRow, [&](DatabaseRow row) -> Status {
     ASSIGN_OR_RETURN(const Tombstone tombstone, DecodeTombstone(row.body));
-    AddDeadLetter(row.key, tombstone);
+    AddTombstone(row.key, tombstone);
     return OkStatus();
   });
   RETURN_IF_ERROR(walked);

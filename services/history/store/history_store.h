@@ -61,7 +61,7 @@ class HistoryStore {
   // Returns a number that increases when a job is added or removed.
   uint64_t jobs_version() const { return jobs_.version(); }
   std::map<std::string, Tombstone> Tombstones() const { return jobs_.Tombstones(); }
-  void AddDeadLetter(const std::string& hash, const Tombstone& tombstone) {
+  void AddTombstone(const std::string& hash, const Tombstone& tombstone) {
     jobs_.AddTombstone(hash, tombstone);
   }
 
