@@ -27,7 +27,7 @@ class IngestControl {
   // Runs `work` on the partition's thread and waits for it. Returns Unavailable if the thread is
   // not running.
   Status Do(std::function<Status()> work);
-  // Returns the error from the last step. If there is none, returns any segment damage.
+  // Returns the error from the last step. If the step succeeded, returns any segment damage.
   Status Health() const;
 
   // Accepts work.

@@ -32,7 +32,7 @@ class IngestInputs {
   IngestInputs(Clock* clock, Log* log, HistoryStore* store, IngestControl* control,
                const HistoryOptions& options, int32_t partition);
 
-  // Loads the tombstones of deleted jobs.
+  // Loads the tombstones of deleted jobs. Must be called before the thread starts.
   void LoadTombstones() { tombstones_ = store_->Tombstones(); }
   // Opens the inputs that are not open yet if their topics exist.
   Status Open();
