@@ -52,7 +52,8 @@ int64_t PromiseOf(const Batch& batch) {
 }  // namespace
 
 void JobTelemetry::Restore(SourceMeta boot) {
-  newest_ns_ = std::max(newest_ns_, boot.last_ns);
+  // A reload does not write the time, because the partition's thread reads it without locking.
+  if (boot.last_ns > newest_ns_) newest_ns_ = boot.last_ns;
   sources_.Restore(std::move(boot));
 }
 
