@@ -120,9 +120,16 @@ class Pitwall:
         return re.search(pattern, self.log())
 
     def metric(self, name):
-        """Returns the sum of the metric over all label sets."""
-        samples = re.findall(r"^%s(?:\{.*\})? (\S+)$" % name, fetch(self.http + "/metrics")[1], re.M)
-        return sum(map(float, samples))
+        """Returns the sum of the metric over all label sets. If the service has ended, the error contains its exit status and log."""
+        try:
+            text = fetch(self.http + "/metrics")[1]
+        except OSError as error:
+            try:
+                status = self.process.wait(2)
+            except subprocess.TimeoutExpired:
+                raise error
+            raise AssertionError("the service ended with status %d:\n%s" % (status, self.log()[-8000:])) from error
+        return sum(map(float, re.findall(r"^%s(?:\{.*\})? (\S+)$" % name, text, re.M)))
 
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
