@@ -16,7 +16,7 @@
 namespace pitwall::log {
 
 // Two threads per log. The flusher flushes periodically. The keeper runs retention, compaction, and
-// checkpoints. Errors are logged. Start and stop both from the same thread.
+// checkpoints. Errors are logged. Start and Stop must not run concurrently.
 class BackgroundThreads {
  public:
   // Borrows `clock`.
