@@ -9,6 +9,7 @@
 #include "services/self_metrics/exposition.h"
 #include "tests/fakes/fake_clock.h"
 #include "tests/fakes/memory_log.h"
+#include "tests/fakes/replaced_log.h"
 
 namespace pitwall::notifier {
 namespace {
@@ -23,14 +24,15 @@ class LogResetTest : public ::testing::Test {
   }
   ~LogResetTest() override { Stop(); }
 
-  void Run() {
+  void Run() { Run(&log_); }
+  void Run(Log* log) {
     NotifierOptions options;
     WebhookOptions webhook;
     webhook.name = "w";
     webhook.url = "https://w.example/hook";
     webhook.jitter_seed = 7;
     options.receivers = {ToReceiver(webhook)};
-    auto notifier = Notifier::Make(&clock_, &log_, {.http = &transport_}, std::move(options));
+    auto notifier = Notifier::Make(&clock_, log, {.http = &transport_}, std::move(options));
     ASSERT_TRUE(notifier.ok()) << notifier.status();
     notifier_ = *std::move(notifier);
     const Status started = notifier_->Start();
@@ -77,6 +79,7 @@ class LogResetTest : public ::testing::Test {
 
   fakes::FakeClock clock_;
   fakes::MemoryLog log_{&clock_};
+  fakes::ReplacedLog replaced_log_{&log_};
   ScriptedTransport transport_{[](const HttpCall&, size_t) { return Reply(200); }};
   std::unique_ptr<Notifier> notifier_;
   std::unique_ptr<self_metrics::Exposition> exposition_;
@@ -100,6 +103,17 @@ TEST_F(LogResetTest, TopicRecreatedWhileRunning_IsReadFromStart) {
   Pass([&] { return Stored() == 2; });
   PassTime(301);
   EXPECT_TRUE(notifier_->Health().ok()) << notifier_->Health();
+}
+
+TEST_F(LogResetTest, RequestFailsAfterReaderMovedBack_ResetIsDetected) {
+  Run(&replaced_log_);
+  PublishJobs("old", 0, 5);
+  Pass([&] { return Stored() == 5; });
+  log_.Recreate("pitwall.issues");
+  PassTime(4);
+  EXPECT_THAT(exposition_->Render(), HasSubstr("pitwall_notifier_log_resets_total 1\n"));
+  PublishJobs("new", 0, 1);
+  Pass([&] { return Sent("new0") == 1; });
 }
 
 TEST_F(LogResetTest, TopicRecreatedWhileStopped_IsReadFromStart) {

@@ -281,12 +281,20 @@ class TopicNotifier final : public Notifier {
 
   void Follow(Tail* tail) {
     std::vector<Record> records;
+    int64_t before = tail->reader->position();
     while (!stop_) {
       records.clear();
-      const int64_t before = tail->reader->position();
-      Status polled = tail->reader->Poll(kPollRecords, kPollBytes, kPollNs, &records);
+      Status polled;
+      // If the last FollowReplaced failed after the reader moved back, it must succeed before the
+      // next Poll. Otherwise, the replaced log would not be detected.
+      if (tail->reader->position() >= before) {
+        before = tail->reader->position();
+        polled = tail->reader->Poll(kPollRecords, kPollBytes, kPollNs, &records);
+      }
       if (records.empty() && !stop_) {
-        if (const Status followed = FollowReplaced(tail, before); polled.ok()) polled = followed;
+        const Status followed = FollowReplaced(tail, before);
+        if (followed.ok()) before = tail->reader->position();
+        if (polled.ok()) polled = followed;
       }
       std::vector<FeedItem> items;
       for (const Record& record : records) {
