@@ -127,8 +127,8 @@ Status PartitionWorker::ReadBack() {
   return OkStatus();
 }
 
-Status PartitionWorker::FollowReplaced(int64_t before) {
-  ASSIGN_OR_RETURN(const bool replaced, reader_.FollowReplaced(before));
+Status PartitionWorker::FollowReplaced() {
+  ASSIGN_OR_RETURN(const bool replaced, reader_.FollowReplaced());
   if (!replaced) return OkStatus();
   // The new log repeats only open issues, so the state of all other issues is unknown.
   candidates_.Clear();
@@ -144,7 +144,6 @@ void PartitionWorker::DropCommittedStops(std::string_view reason) {
 Status PartitionWorker::Step() {
   RETURN_IF_ERROR(committer_.CommitOutcomes());
   std::vector<Record> records;
-  const int64_t before = reader_.position();
   const Status polled =
       reader_.Poll(kPollRecords, kPollBytes,
                    executed_.empty() ? kPollNs : targets_->look_interval_ns(), &records);
@@ -153,7 +152,7 @@ Status PartitionWorker::Step() {
   if (const Status read = requests_.Read(&asked); !read.ok())
     PITWALL_LOG(kWarning, "executor", ToStd(read.message()));
   for (IssueEvent& request : asked) candidates_.Consider(std::move(request));
-  if (records.empty() && !stop_) RETURN_IF_ERROR(FollowReplaced(before));
+  if (records.empty() && !stop_) RETURN_IF_ERROR(FollowReplaced());
   if (polled.code() == absl::StatusCode::kDataLoss) {
     PITWALL_LOG(kWarning, "executor", ToStd(polled.message()));
   } else {

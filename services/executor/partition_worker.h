@@ -56,8 +56,8 @@ class PartitionWorker {
   // Takes over the partition again, and determines from the log which decisions were committed.
   Status Reopen();
   Status ReadBack();
-  // Resumes at the end of a replaced log. `before` is the reader's position in the previous log.
-  Status FollowReplaced(int64_t before);
+  // Resumes at the end of a replaced log.
+  Status FollowReplaced();
   Status Step();
   void Note(const Record& record);
   // Decides on all candidates, commits the decisions, and then acts.

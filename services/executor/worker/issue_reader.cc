@@ -38,7 +38,7 @@ Status IssueReader::Open() {
     ASSIGN_OR_RETURN(from, Resume(*committed));
   }
   ASSIGN_OR_RETURN(reader_, log_->OpenReader(at_, from));
-  begin_ = reader_->position();
+  begin_ = polled_from_ = reader_->position();
   return OkStatus();
 }
 
@@ -49,12 +49,15 @@ StatusOr<bool> IssueReader::Rewind() {
     ASSIGN_OR_RETURN(from, Resume(*committed));
   }
   RETURN_IF_ERROR(reader_->Seek(from));
+  polled_from_ = reader_->position();
   committed_ = -1;
   return committed && committed->metadata == last_commit_;
 }
 
 Status IssueReader::Poll(size_t max_records, size_t max_bytes, int64_t wait_ns,
                          std::vector<Record>* records) {
+  if (reader_->position() < polled_from_) return OkStatus();
+  polled_from_ = reader_->position();
   return reader_->Poll(max_records, max_bytes, wait_ns, records);
 }
 
@@ -68,10 +71,11 @@ StatusOr<int64_t> IssueReader::Resume(const CommittedOffset& committed) {
   return kFromEnd;
 }
 
-StatusOr<bool> IssueReader::FollowReplaced(int64_t before) {
+StatusOr<bool> IssueReader::FollowReplaced() {
   ASSIGN_OR_RETURN(const int64_t end, reader_->EndOffset());
-  if (reader_->position() >= before && reader_->position() <= end) return false;
+  if (reader_->position() >= polled_from_ && reader_->position() <= end) return false;
   RETURN_IF_ERROR(reader_->Seek(kFromEnd));
+  const int64_t before = std::exchange(polled_from_, reader_->position());
   begin_ = reader_->position();
   mark_ = {};
   NoteReset(Cat("log_truncated: ", at_.topic, "/", at_.partition, ": the log ends at offset ", end,

@@ -29,14 +29,16 @@ class IssueReader {
   Status Open();
   // Rewinds to the committed position. Returns true if this worker made the last commit.
   StatusOr<bool> Rewind();
+  // Reads the next records. If the reader moved back because the log was replaced, does not read
+  // until FollowReplaced succeeds.
   Status Poll(size_t max_records, size_t max_bytes, int64_t wait_ns, std::vector<Record>* records);
   // Marks the record as read.
   void Note(const Record& record) { mark_ = {record.offset, record.append_time_ns}; }
   int64_t position() const { return reader_->position(); }
   StatusOr<int64_t> EndOffset() { return reader_->EndOffset(); }
-  // Resumes at the end of a replaced log. `before` is the reader's position in the previous log.
-  // Returns true if the log was replaced.
-  StatusOr<bool> FollowReplaced(int64_t before);
+  // Resumes at the end of a replaced log. Must be called after a Poll without records. Returns true
+  // if the log was replaced.
+  StatusOr<bool> FollowReplaced();
   // Ends a blocked Poll. May be called from another thread.
   void Interrupt() { reader_->Interrupt(); }
 
@@ -61,7 +63,8 @@ class IssueReader {
   const std::string group_;
   const std::string name_;  // globally unique worker name
   std::unique_ptr<PartitionReader> reader_;
-  int64_t begin_ = 0;  // first offset that this process has read
+  int64_t begin_ = 0;        // first offset that this process has read
+  int64_t polled_from_ = 0;  // position before the last Poll; a lower position is in a replaced log
   uint64_t commits_ = 0;
   LogFingerprint mark_;      // mark of the newest record that was read
   std::string last_commit_;  // metadata of the last committed position
