@@ -38,7 +38,7 @@ class ActionsTopic {
   // Reads only the partitions that may contain decisions about these jobs.
   Status ReadOf(const std::set<std::string>& jobs);
   // Returns the event time up to which issues may have been decided in a lost log. Issues that
-  // started at or before this time are affected. Returns INT64_MIN if there are none.
+  // started at or before this time are affected. Returns INT64_MIN if no log was lost.
   int64_t floor_ns() const { return floor_ns_; }
   // Permanently stops reading. May be called from another thread.
   void Stop() { stop_ = true; }

@@ -15,9 +15,8 @@
 //  * An incident with an unknown start counts as notified, because a superfluous end notice is
 //    better than an incident that stays open at its receiver.
 //  * No notices are sent while silences cover all of the incident's open issues for the receiver.
-//    If
-//    the incident is still open when the silences end, a notice is sent. The end notice is sent if
-//    any other notice was sent.
+//    If the incident is still open when the silences end, a notice is sent. The end notice is sent
+//    if any other notice was sent.
 //  * Each notice lists all issues of the incident so far, so each issue is in at least one notice.
 #pragma once
 
