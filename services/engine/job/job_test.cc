@@ -31,6 +31,7 @@ struct SourceBatch {
   int64_t rank = 0;  // -1 for a node
   std::string boot = "boot";
   double start = 0;
+  std::optional<int64_t> start_ns;  // replaces `start`
   std::optional<uint64_t> attempt;
   double at = 0;           // time of the sample and of the promise
   int64_t step = kNoStep;  // step promise in the same batch
@@ -51,7 +52,7 @@ void Send(ShardForTest* shard, const SourceBatch& sent) {
   batch.boot_id = sent.boot;
   batch.info.kind = sent.rank < 0 ? SourceKind::kNode : SourceKind::kRank;
   batch.info.rank = sent.rank;
-  batch.info.start_ns = ShardForTest::At(sent.start);
+  batch.info.start_ns = sent.start_ns.value_or(ShardForTest::At(sent.start));
   batch.info.attempt = sent.attempt;
   batch.goodbye = sent.goodbye;
   if (sent.schema) batch.schemas.push_back(schema);
@@ -149,6 +150,25 @@ groups:
   for (int s = 19; s <= 21; ++s)
     Send(&shard, {.boot = "two", .start = 20, .attempt = 2, .at = 20.0 + s, .step = s});
   EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found ManySteps"));
+}
+
+// A client may send any start time. The start of the attempt must leave room for windows before it,
+// in the state and in snapshots.
+TEST(JobTest, ImpossibleStartTime_DoesNotStopEvaluation) {
+  for (const int64_t start : {INT64_MIN, INT64_MIN + 1, kMinPosition}) {
+    ShardForTest shard(R"rules(
+groups:
+- name: g
+  interval: 1s
+  rules:
+  - {alert: ManySteps, expr: "count_over_time(train_step[attempt]) > 3"}
+)rules");
+    for (int s = 1; s <= 5; ++s) {
+      Send(&shard, {.start_ns = start, .at = s * 1.0, .step = s});
+      shard.Restart();
+    }
+    EXPECT_THAT(shard.Events(), Contains("io.pitwall.issue.found ManySteps")) << start;
+  }
 }
 
 TEST(JobTest, StepJumpDoesNotEvaluateSkippedSteps) {

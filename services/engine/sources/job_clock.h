@@ -25,9 +25,7 @@ class JobClock {
   // No input up to this time is accepted anymore. Initially EventTime::Earliest().
   EventTime passed() const { return std::max(watermark_, floor_); }
   // Returns `time` or the earliest time that has not been passed, whichever is later.
-  EventTime ClampToFuture(EventTime time) const {
-    return passed() == EventTime::Earliest() ? time : std::max(time, passed().Next());
-  }
+  EventTime ClampToFuture(EventTime time) const { return std::max(time, passed().Next()); }
   // Advances the watermark. `to` must be greater than passed().
   void Advance(EventTime to) {
     if (!begun()) {

@@ -29,6 +29,7 @@ TEST(JobClock, ClampToFuture_MovesPassedTimeAfterWatermark) {
   const EngineOptions options;
   JobClock clock(options);
   EXPECT_EQ(clock.ClampToFuture(EventTime::FromNs(-5)), EventTime::FromNs(-5));
+  EXPECT_EQ(clock.ClampToFuture(EventTime::Min()), EventTime::Earliest().Next());
   clock.Advance(At(1));
   EXPECT_EQ(clock.ClampToFuture(At(1)), At(1).Next());
   EXPECT_EQ(clock.ClampToFuture(At(2)), At(2));
