@@ -2,15 +2,13 @@
 // holds one int64_t and costs the same: copies are trivial, and all functions are constexpr and
 // inline.
 //
-// Plain operators behave as on int64_t, so overflow is undefined behavior. Saturating functions
-// accept any numbers, such as times that a client sent.
+// Operators behave as on int64_t, so overflow is undefined behavior.
 #pragma once
 
 #include <compare>
 #include <cstdint>
 #include <iosfwd>
 #include <limits>
-#include <utility>
 
 namespace pitwall {
 
@@ -20,7 +18,6 @@ class Duration final {
   constexpr Duration() = default;
 
   static constexpr Duration Nanos(int64_t count) { return Duration(count); }
-  static constexpr Duration Micros(int64_t count) { return Duration(count * 1'000); }
   static constexpr Duration Millis(int64_t count) { return Duration(count * 1'000'000); }
   static constexpr Duration Seconds(int64_t count) { return Duration(count * 1'000'000'000); }
   static constexpr Duration Minutes(int64_t count) { return Seconds(count * 60); }
@@ -28,10 +25,8 @@ class Duration final {
   static constexpr Duration Days(int64_t count) { return Seconds(count * 86'400); }
   static constexpr Duration Zero() { return Duration(); }
   static constexpr Duration Min() { return Duration(std::numeric_limits<int64_t>::min()); }
-  static constexpr Duration Max() { return Duration(std::numeric_limits<int64_t>::max()); }
 
   constexpr int64_t ns() const { return ns_; }
-  constexpr double seconds() const { return static_cast<double>(ns_) / 1e9; }
 
   constexpr auto operator<=>(const Duration&) const = default;
 
@@ -97,10 +92,6 @@ class TimePoint final {
   friend constexpr Duration operator-(TimePoint a, TimePoint b) {
     return Duration::Nanos(a.ns_ - b.ns_);
   }
-  template <typename H>
-  friend H AbslHashValue(H h, TimePoint t) {
-    return H::combine(std::move(h), t.ns_);
-  }
 
  private:
   constexpr explicit TimePoint(int64_t ns) : ns_(ns) {}
@@ -111,10 +102,6 @@ class TimePoint final {
 using EventTime = TimePoint<struct EventTimeTag>;
 // Time at which the log appended a record, in Unix nanoseconds.
 using AppendTime = TimePoint<struct AppendTimeTag>;
-// System clock time, in Unix nanoseconds. May jump.
-using WallTime = TimePoint<struct WallTimeTag>;
-// Time since an arbitrary origin. Never decreases.
-using MonotonicTime = TimePoint<struct MonotonicTimeTag>;
 // Point on the axis of one clock domain: event time on the time clock, or a step on a step clock,
 // as if one step took one second.
 using Position = TimePoint<struct PositionTag>;
@@ -152,10 +139,6 @@ class StrongInteger final {
   friend constexpr int64_t operator-(StrongInteger a, StrongInteger b) {
     return a.value_ - b.value_;
   }
-  template <typename H>
-  friend H AbslHashValue(H h, StrongInteger a) {
-    return H::combine(std::move(h), a.value_);
-  }
 
  private:
   int64_t value_ = 0;
@@ -190,30 +173,6 @@ constexpr TimePoint<Tag> FloorTo(TimePoint<Tag> t, Duration unit, TimePoint<Tag>
 template <typename Tag>
 constexpr TimePoint<Tag> NextAfter(TimePoint<Tag> t, Duration unit, TimePoint<Tag> origin = {}) {
   return FloorTo(t, unit, origin) + unit;
-}
-
-// Sums and differences that saturate at the limits of int64_t instead of overflowing.
-constexpr Duration SaturatingAdd(Duration a, Duration b) {
-  int64_t sum = 0;
-  if (!__builtin_add_overflow(a.ns(), b.ns(), &sum)) return Duration::Nanos(sum);
-  return a < Duration::Zero() ? Duration::Min() : Duration::Max();
-}
-constexpr Duration SaturatingSubtract(Duration a, Duration b) {
-  int64_t difference = 0;
-  if (!__builtin_sub_overflow(a.ns(), b.ns(), &difference)) return Duration::Nanos(difference);
-  return a < Duration::Zero() ? Duration::Min() : Duration::Max();
-}
-template <typename Tag>
-constexpr TimePoint<Tag> SaturatingAdd(TimePoint<Tag> t, Duration d) {
-  return TimePoint<Tag>::FromNs(SaturatingAdd(Duration::Nanos(t.ns()), d).ns());
-}
-template <typename Tag>
-constexpr TimePoint<Tag> SaturatingSubtract(TimePoint<Tag> t, Duration d) {
-  return TimePoint<Tag>::FromNs(SaturatingSubtract(Duration::Nanos(t.ns()), d).ns());
-}
-template <typename Tag>
-constexpr Duration SaturatingSubtract(TimePoint<Tag> a, TimePoint<Tag> b) {
-  return SaturatingSubtract(Duration::Nanos(a.ns()), Duration::Nanos(b.ns()));
 }
 
 // Writes the plain number, for test failure messages.

@@ -32,19 +32,18 @@ static_assert(!Comparable<Step, LogOffset> && !Comparable<EventTime, int64_t>);
 
 TEST(Time, DurationArithmeticMatchesIntegers) {
   EXPECT_EQ(Duration::Seconds(2) + Duration::Millis(5), Duration::Nanos(2'005'000'000));
-  EXPECT_EQ(-Duration::Micros(3), Duration::Nanos(-3'000));
+  EXPECT_EQ(-Duration::Millis(3), Duration::Nanos(-3'000'000));
   EXPECT_EQ(Duration::Days(1), 24 * Duration::Hours(1));
   EXPECT_EQ(Duration::Minutes(3) / Duration::Seconds(50), 3);
   EXPECT_EQ(Duration::Minutes(3) % Duration::Seconds(50), Duration::Seconds(30));
   EXPECT_EQ(Duration::Seconds(3) / 2, Duration::Millis(1'500));
-  EXPECT_EQ(Duration::Millis(1'500).seconds(), 1.5);
   EXPECT_LT(Duration::Zero(), Duration::Nanos(1));
 }
 
 TEST(Time, PointsAndDurationsCombine) {
   const EventTime t = EventTime::FromNs(1'000);
-  EXPECT_EQ((t + Duration::Micros(1)).ns(), 2'000);
-  EXPECT_EQ((t - Duration::Micros(1)).ns(), 0);
+  EXPECT_EQ((t + Duration::Nanos(200)).ns(), 1'200);
+  EXPECT_EQ((t - Duration::Nanos(200)).ns(), 800);
   EXPECT_EQ(t.Next() - t.Previous(), Duration::Nanos(2));
   EXPECT_EQ(EventTime().ns(), 0);
   EXPECT_LT(EventTime::Min(), EventTime::Earliest());
@@ -63,17 +62,6 @@ TEST(Time, MultiplesCountFromOrigin) {
   EXPECT_EQ(FloorTo(at(-1), Duration::Nanos(5)), at(-5));
   EXPECT_EQ(FloorTo(at(7), Duration::Nanos(5), at(3)), at(3));
   EXPECT_EQ(NextAfter(at(5), Duration::Nanos(5)), at(10));
-}
-
-TEST(Time, SaturatingFunctionsStopAtLimits) {
-  constexpr Duration kOne = Duration::Nanos(1);
-  EXPECT_EQ(SaturatingAdd(Duration::Max(), kOne), Duration::Max());
-  EXPECT_EQ(SaturatingSubtract(Duration::Min(), kOne), Duration::Min());
-  EXPECT_EQ(SaturatingSubtract(Duration::Zero(), Duration::Min()), Duration::Max());
-  EXPECT_EQ(SaturatingAdd(EventTime::Max(), kOne), EventTime::Max());
-  EXPECT_EQ(SaturatingSubtract(EventTime::Min(), kOne), EventTime::Min());
-  EXPECT_EQ(SaturatingSubtract(EventTime::Max(), EventTime::Min()), Duration::Max());
-  EXPECT_EQ(SaturatingSubtract(EventTime::FromNs(5), EventTime::FromNs(7)), Duration::Nanos(-2));
 }
 
 TEST(Time, StepsAndOffsetsSupportCounting) {
