@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "rules/alert/label_codec.h"
-#include "services/base/clock.h"
 
 namespace pitwall::engine {
 

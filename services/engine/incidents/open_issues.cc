@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "services/base/clock.h"
-
 namespace pitwall::engine {
 
 namespace {

@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "services/base/clock.h"
 #include "services/base/text/strings.h"
 
 namespace pitwall::engine {
