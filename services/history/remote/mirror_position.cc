@@ -35,7 +35,7 @@ StatusOr<bool> MirrorPosition::Restore(const CommittedOffset& committed, int64_t
 void MirrorPosition::RestoreStart(int64_t log_start) {
   begin_ = log_start;
   mark_ = {};
-  doubtful_end_ = restored_ = -1;
+  doubtful_end_ = restored_ = sent_ = -1;
 }
 
 void MirrorPosition::SkipTo(int64_t offset) {

@@ -36,6 +36,18 @@ TEST_F(MirrorPositionTest, NothingIsSavedBeforeBegin) {
   EXPECT_EQ(Stored().offset, 3);
 }
 
+// The worker restores the position again if it cannot start reading there.
+TEST_F(MirrorPositionTest, InterruptedRestoration_KeepsStoredPosition) {
+  const CommittedOffset stored{.offset = 2, .metadata = "end=5"};
+  ASSERT_TRUE(log_.StorePosition("group", at_, stored).ok());
+  ASSERT_TRUE(position_.Restore(stored, 4).ok());
+  position_.Begin();
+  position_.RestoreStart(4);
+  ASSERT_TRUE(position_.Save().ok());
+  EXPECT_EQ(Stored().offset, 2);
+  EXPECT_EQ(Stored().metadata, "end=5");
+}
+
 TEST_F(MirrorPositionTest, RequestInFlight_IsRepeatedAfterRestart) {
   position_.RestoreStart(0);
   position_.Begin();
