@@ -9,7 +9,8 @@ from volumes import Volume, can_mount, keep_and_unmount
 
 PARTITIONS = 3
 DATA_MB, PARTITION_MB = 256, 48
-FAKETIME = ("/usr/lib/x86_64-linux-gnu/faketime/libfaketime.so.1", "/usr/lib/aarch64-linux-gnu/faketime/libfaketime.so.1")
+# Variant for multiple threads. In the other one, threads parse the file without a lock, so a change of the offset may result in an invalid time.
+FAKETIME = ("/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1", "/usr/lib/aarch64-linux-gnu/faketime/libfaketimeMT.so.1")
 MAX_RECOVERIES = 3
 RECOVERY = re.compile(r"pitwall log (?:repair|check)|--accept-log-reset|--salvage")
 
@@ -51,7 +52,8 @@ class System:
         if library is not None and not self.kafka:  # with libfaketime, waits in librdkafka never end
             self.offsets[name] = self.clock_file(name)
             variables = {"LD_PRELOAD": library, "FAKETIME_TIMESTAMP_FILE": self.offsets[name], "FAKETIME_NO_CACHE": "1",
-                         "FAKETIME_DONT_FAKE_MONOTONIC": "1"}
+                         "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+                         "FAKETIME_FORCE_MONOTONIC_FIX": "0"}  # otherwise, all timed waits on the monotonic clock end immediately
         return Service(self.binary, name, ["--config", self.config], self.logs, variables)
 
     def clock_file(self, name):

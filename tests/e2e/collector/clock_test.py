@@ -16,7 +16,8 @@ from collections import Counter
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
 import harness  # noqa: E402
 
-LIBRARY = glob.glob("/usr/lib/*/faketime/libfaketime.so.1")
+# Variant for multiple threads. In the other one, threads parse the file without a lock, so a change of the offset may result in an invalid time.
+LIBRARY = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")
 
 TRAINING = """
 import logging, signal, sys, time
@@ -84,7 +85,8 @@ class Clocks(unittest.TestCase):
             self.binary, os.path.join(self.folder.name, "log-%d" % self.starts), "--data-dir", self.data, "--rules",
             "pack:training", variables={
                 "LD_PRELOAD": LIBRARY[0], "FAKETIME_TIMESTAMP_FILE": self.clock, "FAKETIME_NO_CACHE": "1",
-                "FAKETIME_DONT_FAKE_MONOTONIC": "1"})
+                "FAKETIME_DONT_FAKE_MONOTONIC": "1",
+                "FAKETIME_FORCE_MONOTONIC_FIX": "0"})  # otherwise, all timed waits on the monotonic clock end immediately
 
     def train(self):
         self.training = subprocess.Popen(
