@@ -1,8 +1,8 @@
 # Runs every libFuzzer target (bin/*_fuzz) from its corpus (see below), with $PITWALL_FUZZ_RUNS (100000) inputs each, for at most
-# $PITWALL_FUZZ_SECONDS (100) in total. $PITWALL_FUZZ_SEED is 1, so that runs are reproducible; "new" uses a new seed, as in the fuzz_more stage.
+# $PITWALL_FUZZ_SECONDS (60) in total. $PITWALL_FUZZ_SEED is 1, so that runs are reproducible; "new" uses a new seed, as in the fuzz_more stage.
 # Inputs that crash stay in build/asan-ubsan/artifacts; add them to the corpus.
 . "$(dirname "$0")/parts/stage.sh"
-budget=${PITWALL_FUZZ_SECONDS:-100}
+budget=${PITWALL_FUZZ_SECONDS:-60}
 most_runs=${PITWALL_FUZZ_RUNS:-100000}
 longest=${PITWALL_FUZZ_TARGET_SECONDS:-60}
 seed=${PITWALL_FUZZ_SEED:-1}
