@@ -25,16 +25,16 @@ class Topics {
 
   // Implements Log::EnsureTopic. On success, every partition has a leader.
   Status Ensure(std::string_view topic, const TopicConfig& config);
-  // Queries the partition count from the broker. Returns NotFound if the topic does not exist.
-  // Never creates a topic.
+  // Queries the partition count from the broker, and retries while the result is Unavailable, for
+  // at most request_timeout. Returns NotFound if the topic does not exist. Never creates a topic.
   StatusOr<int32_t> Partitions(std::string_view topic);
   // Returns the cached partition count, or queries it from the broker.
   StatusOr<int32_t> KnownPartitions(std::string_view topic);
   // Discards the cached count after a producer receives an unknown-topic error.
   void Forget(std::string_view topic);
-  // Returns the start or the end (last stable offset) of the partition. Retries while the partition
-  // has no leader, for at most `timeout_ns`. Uses a separate client, because a broker processes
-  // requests on a connection in order, and a reader's fetch may wait for records.
+  // Returns the start or the end (last stable offset) of the partition. Retries while the
+  // result is Unavailable, for at most `timeout_ns`. Uses a separate client, because a broker
+  // processes requests on a connection in order, and a reader's fetch may wait for records.
   StatusOr<int64_t> Offset(const TopicPartition& at, Edge edge, int64_t timeout_ns);
   // Checks that the record's topic and partition exist.
   Status CheckTarget(const OutgoingRecord& record);

@@ -43,7 +43,8 @@ class RequestReader {
                 bool reserved, Done done);
 
   // Reads the next request and calls `done` once, possibly before Read returns. If the connection
-  // fails, never calls `done`. `owner` keeps this object alive during the read.
+  // fails or stays idle too long, never calls `done`. `owner` keeps this object alive during the
+  // read.
   void Read(const std::shared_ptr<void>& owner);
 
   bool idle() const { return idle_; }  // no bytes of the current request have arrived yet
