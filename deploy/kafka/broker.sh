@@ -53,7 +53,7 @@ fetch() {
 # Kafka 3.x logs through log4j 1 (reload4j), 4.x through slf4j.
 logging_profile() { [[ ${version%%.*} -ge 4 ]] && echo slf4j-simple || echo reload4j; }
 
-# Uses connect() to check that no process listens on the port.
+# Succeeds if a process listens on the port, according to connect().
 port_taken() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
 
 free_port() {
