@@ -9,7 +9,7 @@
 
 namespace pitwall::check {
 
-// Condition that a comparison imposes on its left operand.
+// Condition that a comparison with a number or parameter imposes on its other operand.
 struct Bound {
   const lang::Expr* subject;
   ValueRange range;

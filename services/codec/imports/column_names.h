@@ -46,7 +46,7 @@ class ColumnNames {
  private:
   const size_t limit_;
   std::set<std::string, std::less<>> twice_;
-  // Columns with an empty cell.
+  // Columns in a CSV header, and JSON keys whose value is null.
   std::set<std::string, std::less<>> named_;
   std::set<std::string, std::less<>> names_;
 };
