@@ -249,7 +249,8 @@ TEST(LabelColumn, DetectsDifferentMetricNames) {
   EXPECT_FALSE(eval::LabelColumn::Of({one, two.With("node", "n")})->IsUniform());
 }
 
-// Eval of Prometheus, based on maps, for the part of the life cycle that both implement.
+// Reimplementation of Prometheus's Eval with maps, for the part of the life cycle that both
+// implement.
 class NaiveAlerts {
  public:
   NaiveAlerts(int64_t hold, int64_t keep) : hold_(hold), keep_(keep) {}

@@ -50,7 +50,7 @@ class EqualTest(unittest.TestCase):
             self.assertEqual(len(found), 1, found)
             self.assertIn("[2]." + ".".join(path), found[0])
 
-    def test_missing_event_is_found(self):
+    def test_missing_event_is_detected(self):
         self.assertEqual(self.events([EVENT, EVENT], [EVENT]), ["the whole: 3 elements, then 2"])
 
     def test_added_field_is_found(self):

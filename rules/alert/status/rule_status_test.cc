@@ -230,7 +230,7 @@ TEST(RuleStatus, NeedsMetBeforeFirstTick_StatusIsNoData) {
   EXPECT_EQ(Show(m.Update(in)), "NoData -> NoIssuesFound");
 }
 
-TEST(RuleStatus, GateOpensAfterEachNeedWasMet) {
+TEST(RuleStatus, GateOpensAfterAllNeedsAreMet) {
   RuleStatusMachine m({"a", "b"});
   EXPECT_FALSE(m.Gate(std::vector<uint8_t>{1, 0}));
   EXPECT_FALSE(m.Gate(std::vector<uint8_t>{0, 0}));

@@ -227,8 +227,9 @@ bool LineParser::Timestamp(int64_t* time_ns) {
     parsed = *millis * 1'000'000;
   }
   if (!parsed.has_value()) {
-    return Fail(first, Cat("the timestamp ", Quote(word), " is not a time before the year 2043 in ",
-                           dialect_ == Dialect::kOpenMetrics ? "seconds" : "whole milliseconds"));
+    return Fail(first,
+                Cat("the timestamp ", Quote(word), " must be a time before the year 2043 in ",
+                    dialect_ == Dialect::kOpenMetrics ? "seconds" : "whole milliseconds"));
   }
   *time_ns = *parsed;
   return true;

@@ -170,7 +170,7 @@ TEST(StatusReasonTest, SamplesTooFarApart_ReasonContainsSpacing) {
   EXPECT_THAT(run(1, 1.5), ElementsAre("status NoIssuesFound High "));
 }
 
-TEST(StatusReasonTest, ReasonContainsMinimumHistoryAsTime) {
+TEST(StatusReasonTest, ReasonContainsMinimumHistoryAsDuration) {
   ShardForTest shard(Rules("interval: 1s",
                            "  - {alert: High, expr: 'm > 5 and on () time() - "
                            "min(ts_of_first_over_time(m[attempt])) >= 30'}\n"));

@@ -7,7 +7,7 @@ namespace pitwall::history {
 namespace {
 
 constexpr int64_t kAheadNs = 60 * kNanosPerSecond;  // same as the engine's clock_ahead_ns
-// Duration of silence after which the series of a source end, as in the engine.
+// A source that is silent for this long loses its series, as in the engine.
 constexpr int64_t kIdleNs = 5 * kNanosPerSecond;
 
 int64_t IdleOf(const SourceInfo& info) {

@@ -271,7 +271,7 @@ void SegmentRecovery::Report(std::string_view line) {
   if (reports_ < kMaxReports) PITWALL_LOG(kWarning, "insights", line);
   if (++reports_ == kMaxReports)
     PITWALL_LOG(kWarning, "insights",
-                "too many segments to log each; further ones are only counted");
+                "too many segments to log individually; the rest are only counted");
 }
 
 }  // namespace pitwall::history

@@ -79,7 +79,8 @@ StatusOr<Issue> FindIssue(const std::vector<Issue>& issues, std::string_view id)
                                       [&](const IssueEventPtr& event) { return event->id == id; });
     if (of_event || (!id.empty() && StartsWith(issue.id, id))) found.push_back(&issue);
   }
-  if (found.empty()) return NotFound(Cat("id: not found (", Quote(id), "); list the issues"));
+  if (found.empty())
+    return NotFound(Cat("id: not found (", Quote(id), "); list the issues to find a valid ID"));
   if (found.size() > 1) {
     return InvalidArgument(
         Cat("id: ", found.size(), " issues match (", Quote(id), "); specify a longer ID"));

@@ -117,7 +117,7 @@ class Idle(unittest.TestCase):
 
     @classmethod
     def issues(cls, job):
-        """Returns (arrival time, data) of the issues of the job. Excludes issues that a busy test machine causes."""
+        """Returns (arrival time, data) for each issue of the job. Excludes issues caused by a busy test machine."""
         return [(when, e["data"]) for when, e in list(cls.received) if e["type"] == "io.pitwall.issue.found" and
                 e["data"]["job"].get("name", "") == job and e["data"]["labels"]["category"] != "bottleneck"]
 

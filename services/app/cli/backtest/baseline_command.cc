@@ -48,7 +48,8 @@ StatusOr<int> WriteBaseline(const Flags& flags) {
   }
   if (options.match.empty() && flags.One("format").value_or("log") != "log")
     return InvalidArgument(
-        "--match: value is missing; files do not name later jobs, so write --match LABEL=GLOB");
+        "--match: missing value; an input file cannot identify later jobs, so add --match "
+        "LABEL=GLOB");
   BacktestRange range;
   offline::Summary summary(flags.One("job").value_or(""));
   RETURN_IF_ERROR(Replay(flags, &range, &summary).status());

@@ -23,7 +23,7 @@ last_operators = ()  # (name, seconds) of the last profiled step, longest first
 
 
 def profile(steps=2, start=None, *, tools=None, trace_dir=None):
-    """Profiles steps in mode train: operator times, communication time, and computation time.
+    """Profiles training steps: operator times, communication time, and computation time.
 
     steps: the number of steps, or a list of step numbers ([100, 200]). At most 100 steps.
     start: number of the first step; defaults to the next step that starts.
