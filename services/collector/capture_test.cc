@@ -52,7 +52,7 @@ class CaptureTopicBridgeTest : public ::testing::Test {
     changed_.wait(lock, [&] { return given_.size() >= count; });
   }
   CaptureRequest RequestOf(std::string id, int64_t for_ns = 10 * kNanosPerSecond) {
-    return {std::move(id), "job-1", {}, "", "act", clock_.WallNs() + for_ns};
+    return {std::move(id), "job-1", {}, "", "act", EventTime::FromNs(clock_.WallNs() + for_ns)};
   }
   void Append(const std::string& value) {
     ASSERT_TRUE(
@@ -89,11 +89,11 @@ TEST_F(CaptureTopicBridgeTest, ForwardsIntervalChangesSeparately) {
   request.id = MakeActionId(request);
   request.job = "job-1";
   request.rule = std::string(kIntervalRequestRule);
-  request.interval_ns = 5 * kNanosPerSecond;
-  request.expires_ns = clock_.WallNs();
+  request.interval = Duration::Seconds(5);
+  request.expires = EventTime::FromNs(clock_.WallNs());
   Append(cloudevents::EncodeCloudEvent(request));
   request.issue = "new";
-  request.expires_ns += kNanosPerSecond;
+  request.expires += Duration::Seconds(1);
   Append(cloudevents::EncodeCloudEvent(request));
   request.kind = ActionKind::kStop;  // collectors ignore this action
   Append(cloudevents::EncodeCloudEvent(request));
@@ -106,7 +106,7 @@ TEST_F(CaptureTopicBridgeTest, ForwardsIntervalChangesSeparately) {
         changed_.notify_all();
       },
       [&](const ActionEvent& action) {
-        sampled.push_back(Cat(action.issue, " ", action.job, " ", action.interval_ns));
+        sampled.push_back(Cat(action.issue, " ", action.job, " ", action.interval.ns()));
       });
   AwaitGiven(1);
   bridge_->Stop();
@@ -173,8 +173,12 @@ class CaptureCollectorTest : public CollectorTest {
     return client;
   }
   void Request(std::string id = "r1") {
-    collector_->RequestCapture(
-        {std::move(id), "job-1", {}, "", "act", clock_.WallNs() + 60 * kNanosPerSecond});
+    collector_->RequestCapture({std::move(id),
+                                "job-1",
+                                {},
+                                "",
+                                "act",
+                                EventTime::FromNs(clock_.WallNs() + 60 * kNanosPerSecond)});
   }
   std::vector<RankCapture> AwaitCaptures(size_t count) {
     std::unique_lock<std::mutex> lock(mutex_);
@@ -278,7 +282,7 @@ TEST_F(CaptureCollectorTest, OwnerRequestsCaptureOverSocket) {
     EXPECT_EQ(asked_[0].job, "job-1");
     EXPECT_EQ(asked_[0].ranks, std::vector<int64_t>{0});
     EXPECT_EQ(asked_[0].principal, Cat("uid:", getuid()));
-    EXPECT_EQ(asked_[0].expires_ns, clock_.WallNs() + 5 * kNanosPerSecond);
+    EXPECT_EQ(asked_[0].expires.ns(), clock_.WallNs() + 5 * kNanosPerSecond);
     ask_ = absl::ResourceExhaustedError("retry later");
   }
   EXPECT_THAT(std::string(AskCollector(options_.socket_path, "job-1", {}, 0).status().message()),

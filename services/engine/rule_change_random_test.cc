@@ -189,8 +189,9 @@ std::string Bits(const IssueEvent& e) {
                                   &e.root_cause, &e.status_reason})
     out.Str(*text);
   out.Str(e.labels.ToString());
-  for (const int64_t number : {e.time_ns, e.active_since_ns, e.started_at_ns, e.last_seen_at_ns,
-                               e.ended_at_ns, e.step, static_cast<int64_t>(e.attempt)})
+  for (const int64_t number :
+       {e.time.ns(), e.active_since.ns(), e.started_at.ns(), e.last_seen_at.ns(), e.ended_at.ns(),
+        e.step, static_cast<int64_t>(e.attempt)})
     out.I64(number);
   for (const int kind : {static_cast<int>(e.type), static_cast<int>(e.end_reason),
                          static_cast<int>(e.status), static_cast<int>(e.previous_status)})

@@ -46,7 +46,7 @@ void DecisionIndex::Record(const ActionEvent& event) {
       (live ? state.live_decided : state.dry_decided) = true;
       if (live) {
         state.decision = event;
-        Count(event.issue, event.job, event.time_ns);
+        Count(event.issue, event.job, event.time.ns());
       }
       break;
     case ActionEventType::kRefused:

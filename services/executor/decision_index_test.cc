@@ -14,7 +14,7 @@ ActionEvent Action(std::string issue, ActionEventType type, ActionMode mode, int
   a.issue = std::move(issue);
   a.type = type;
   a.mode = mode;
-  a.time_ns = time_ns;
+  a.time = EventTime::FromNs(time_ns);
   a.job = std::move(job);
   return a;
 }

@@ -32,7 +32,7 @@ TEST_F(ExecutorTest, StopsProcessOnceAndRecordsEffect) {
   EXPECT_EQ(decided.issue, found.id);
   EXPECT_EQ(decided.issue_event, found.id);
   EXPECT_EQ(decided.target, found.reference);
-  EXPECT_EQ(decided.time_ns, found.time_ns);
+  EXPECT_EQ(decided.time, found.time);
   EXPECT_EQ(decided.evidence, found.evidence);
   EXPECT_EQ(decided.why,
             "policy p/*: live; the issue is open and process 17 on n1 is running as "
@@ -287,13 +287,13 @@ TEST_F(ExecutorTest, BudgetIsSharedAndCoolDownIsPerJob) {
   }
   IssueEvent second = Issue(job, 29);
   second.rule = "p/g/B";
-  second.time_ns += 100 * kNanosPerSecond;
+  second.time += Duration::Seconds(100);
   second.id = MakeEventId(second);
   Publish(second);
   Pass([&] { return executor_->counters().refused.value() == 1; });
   second.sequence = 2;
   second.type = EventType::kIssueUpdated;
-  second.time_ns += 600 * kNanosPerSecond;
+  second.time += Duration::Seconds(600);
   second.id = MakeEventId(second);
   Publish(second);
   Pass([&] { return executor_->counters().done.value() == 1; });

@@ -105,7 +105,8 @@ TEST_F(ExecutorLogResetTest, LostDecisions_PreventActions) {
   Run(Options());
   Publish(Issue("a", 17, 4, EventType::kIssueUpdated));
   IssueEvent fresh = Issue("c", 19);
-  fresh.active_since_ns = fresh.started_at_ns = fresh.time_ns = clock_.WallNs() + kNanosPerSecond;
+  fresh.active_since = fresh.started_at = fresh.time =
+      EventTime::FromNs(clock_.WallNs() + kNanosPerSecond);
   fresh.id = MakeEventId(fresh);
   Publish(fresh);
   Pass([&] { return processes_.signals().size() == 2; });

@@ -30,8 +30,7 @@ IssueEvent EventOfRequest(const ActionEvent& request) {
   event.labels = Labels(
       {{"action", "stop"}, {"alertname", "StopRequested"}, {"principal", request.principal}});
   event.summary = request.why;
-  event.active_since_ns = event.started_at_ns = event.last_seen_at_ns = event.time_ns =
-      request.time_ns;
+  event.active_since = event.started_at = event.last_seen_at = event.time = request.time;
   return event;
 }
 
@@ -75,7 +74,7 @@ Status StopRequests::ReadFrom(PartitionReader* reader, std::vector<IssueEvent>* 
     if (!action.ok() || action->type != ActionEventType::kRequested ||
         action->kind != ActionKind::kStop)
       continue;
-    if (action->expires_ns <= clock_->WallNs()) {
+    if (action->expires.ns() <= clock_->WallNs()) {
       PITWALL_LOG(kInfo, "executor", "job ", action->job, ": the stop request by ",
                   action->principal, " has expired");
       continue;

@@ -38,8 +38,8 @@ class StopRequestsTest : public ExecutorTest {
     request.target = like.reference;
     request.why = "diverges";
     request.principal = "act";
-    request.time_ns = clock_.WallNs();
-    request.expires_ns = request.time_ns + 60 * kNanosPerSecond;
+    request.time = EventTime::FromNs(clock_.WallNs());
+    request.expires = request.time + Duration::Seconds(60);
     request.id = MakeActionId(request);
     return request;
   }
@@ -70,7 +70,7 @@ TEST_F(StopRequestsTest, IntervalRequestIsNotAStop) {
   Run(Policies(PolicyMode::kLive));
   ActionEvent interval = Request("interval-1");
   interval.kind = ActionKind::kInterval;
-  interval.interval_ns = 5 * kNanosPerSecond;
+  interval.interval = Duration::Seconds(5);
   interval.id = MakeActionId(interval);
   Ask(interval);  // has no effect, even with the rule name of a stop
   Ask(Request("request-1"));
@@ -102,7 +102,7 @@ TEST_F(StopRequestsTest, ReadsRequestsOfEveryPartition) {
 TEST_F(StopRequestsTest, RecreatedTopicIsReadFromStart) {
   Run(Policies(PolicyMode::kLive));
   ActionEvent old = Request("request-0");
-  old.expires_ns = 1;
+  old.expires = EventTime::FromNs(1);
   for (int i = 0; i < 5; ++i) Ask(old);
   Settle();
   log_.Recreate("pitwall.actions");
@@ -155,7 +155,7 @@ TEST_F(StopRequestsTest, ExecutesOnceAcrossRestartsAndNotAfterExpiry) {
   executor_->Stop();
   // A request from before the start remains valid until it expires.
   ActionEvent late = Request("request-2");
-  late.expires_ns = clock_.WallNs();
+  late.expires = EventTime::FromNs(clock_.WallNs());
   Ask(late);
   Run(Policies(PolicyMode::kLive));
   for (int i = 0; i < 20; ++i) {

@@ -74,7 +74,7 @@ struct JobOverview {
 // the event does not report a stall.
 inline int64_t StallOnset(const IssueEvent& event) {
   const std::string_view category = event.labels.Get("category");
-  return category == "hang" || category == "progress" ? event.onset_ns : 0;
+  return category == "hang" || category == "progress" ? event.onset.ns() : 0;
 }
 
 using JobLifePtr = std::shared_ptr<const JobOverview>;

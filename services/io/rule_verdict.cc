@@ -11,11 +11,11 @@ RuleVerdict VerdictOf(std::span<const IssueEventPtr> events, int64_t data_until_
     // its own event. Unless it is NoData, the previous status was reported while the job had data.
     const bool without_data =
         judged == RuleStatus::kUnknown ||
-        (judged == RuleStatus::kNoData && (stopped || event->time_ns > data_until_ns));
+        (judged == RuleStatus::kNoData && (stopped || event->time.ns() > data_until_ns));
     if (without_data && verdict.status != RuleStatus::kUnknown) continue;
     if (stopped && judged == verdict.status) continue;  // including its reason
     verdict.status = judged;
-    verdict.since_ns = event->time_ns;
+    verdict.since_ns = event->time.ns();
     verdict.reason = stopped ? "" : event->status_reason;
   }
   return verdict;

@@ -81,7 +81,7 @@ void CaptureCoordinator::AppendRequests() {
       request = std::move(requests_.front());
       requests_.pop_front();
     }
-    if (request.expires_ns <= clock_->WallNs())
+    if (request.expires.ns() <= clock_->WallNs())
       continue;  // the request expired while the log was unavailable
     const Status appended =
         appender_->Append({{.topic = std::string(kControlTopic),
@@ -180,7 +180,7 @@ void CaptureCoordinator::OnEvent(const IssueEvent& event) {
   request.job = event.job;
   request.issue = IssueId(event);
   request.principal = Cat("rule ", event.rule);
-  request.expires_ns = clock_->WallNs() + options_.expires_ns;
+  request.expires = EventTime::FromNs(clock_->WallNs() + options_.expires_ns);
   if (!Ask(std::move(request)).ok()) ++skipped_;
 }
 

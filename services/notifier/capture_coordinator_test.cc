@@ -62,8 +62,10 @@ class CaptureCoordinatorTest : public ::testing::Test {
 
 TEST_F(CaptureCoordinatorTest, AppendsRequestsAndReturnsReplies) {
   Start();
-  const auto id = coordinator_->Ask(
-      {.job = "j", .principal = "act", .expires_ns = clock_.WallNs() + 10 * kNanosPerSecond});
+  const auto id =
+      coordinator_->Ask({.job = "j",
+                         .principal = "act",
+                         .expires = EventTime::FromNs(clock_.WallNs() + 10 * kNanosPerSecond)});
   ASSERT_TRUE(id.ok());
   Turn();
   ASSERT_EQ(Requests().size(), 1u);
@@ -143,7 +145,8 @@ TEST_F(CaptureCoordinatorTest, LimitsRequestsAndCaptures) {
   ASSERT_EQ(kept.size(), 2u);
   EXPECT_EQ(kept[0].rank, 3);
   coordinator_->Stop();
-  const CaptureRequest request{.job = "j", .expires_ns = clock_.WallNs() + kNanosPerSecond};
+  const CaptureRequest request{.job = "j",
+                               .expires = EventTime::FromNs(clock_.WallNs() + kNanosPerSecond)};
   EXPECT_TRUE(coordinator_->Ask(request).ok());
   EXPECT_TRUE(coordinator_->Ask(request).ok());
   EXPECT_TRUE(absl::IsResourceExhausted(coordinator_->Ask(request).status()));
@@ -152,7 +155,9 @@ TEST_F(CaptureCoordinatorTest, LimitsRequestsAndCaptures) {
 TEST_F(CaptureCoordinatorTest, RequestExpiredWhileLogUnavailable_IsDropped) {
   coordinator_ = std::make_unique<CaptureCoordinator>(&clock_, &log_);
   ASSERT_TRUE(
-      coordinator_->Ask({.job = "j", .expires_ns = clock_.WallNs() + kNanosPerSecond}).ok());
+      coordinator_
+          ->Ask({.job = "j", .expires = EventTime::FromNs(clock_.WallNs() + kNanosPerSecond)})
+          .ok());
   clock_.Advance(2 * kNanosPerSecond);
   ASSERT_TRUE(coordinator_->Start(nullptr).ok());
   clock_.AwaitWaiters(1);

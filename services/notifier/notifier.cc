@@ -156,7 +156,7 @@ class TopicNotifier final : public Notifier {
     if (more) {
       const IssueEvent& last = *page.issues.back();
       page.next_page_token =
-          EncodePageToken({last.active_since_ns, IssueId(last), cursor.resume_token});
+          EncodePageToken({last.active_since.ns(), IssueId(last), cursor.resume_token});
     }
     return page;
   }

@@ -26,7 +26,7 @@ class WebhookActsTest : public WebhookTest {
     action.job = issue.job;
     action.rule = issue.rule;
     action.severity = issue.severity;
-    action.time_ns = issue.time_ns;
+    action.time = issue.time;
     action.id = MakeActionId(action);
     return action;
   }
@@ -204,7 +204,7 @@ TEST_F(WebhookActsTest, RequestAndReplyUseRequestIdAsSubject) {
   request.job = "a";
   request.rule = std::string(kStopRequestRule);
   request.principal = "alice";
-  request.time_ns = request.expires_ns = kNanosPerSecond;
+  request.time = request.expires = EventTime::FromNs(kNanosPerSecond);
   Write(request);
   ActionEvent answer = request;
   answer.type = ActionEventType::kRefused;

@@ -170,7 +170,7 @@ void ParameterChangeHandler::Watch() {
 Status ParameterChangeHandler::Decide() {
   std::set<std::pair<int64_t, std::string>> order;
   for (const auto& [id, one] : waiting_) {
-    if (!one.written) order.emplace(one.request.time_ns, id);
+    if (!one.written) order.emplace(one.request.time.ns(), id);
   }
   for (const auto& [time_ns, id] : order) RETURN_IF_ERROR(Decide(&waiting_.at(id)));
   return OkStatus();
@@ -180,7 +180,7 @@ Status ParameterChangeHandler::Decide(Waiting* one) {
   ActionEvent& request = one->request;
   // A previous process may have written the value before a restart.
   const codec::SetParameter* set = Find(request);
-  const bool expired = request.expires_ns <= clock_->WallNs();
+  const bool expired = request.expires.ns() <= clock_->WallNs();
   one->written = set != nullptr ? set->request == request.issue
                                 : expired && !request.parameter.value.has_value();
   if (one->written) return OkStatus();
@@ -241,8 +241,8 @@ StatusOr<codec::JobParameters> ParameterChangeHandler::Judge(ActionEvent* reques
 Status ParameterChangeHandler::Answer(ActionEvent answer, ActionEventType type) {
   answer.type = type;
   answer.id = MakeActionId(answer);
-  answer.time_ns = clock_->WallNs();
-  answer.expires_ns = 0;
+  answer.time = EventTime::FromNs(clock_->WallNs());
+  answer.expires = EventTime();
   if (appender_ == nullptr) {
     ASSIGN_OR_RETURN(appender_, log_->OpenAppender());
   }

@@ -130,8 +130,8 @@ class ParameterChangeHandlerTest : public ::testing::Test {
     request.parameter = {std::string(rule), std::string(parameter), value, std::nullopt};
     request.why = "to see";
     request.principal = "act";
-    request.time_ns = clock_.WallNs();
-    request.expires_ns = request.time_ns + 60 * kNanosPerSecond;
+    request.time = EventTime::FromNs(clock_.WallNs());
+    request.expires = request.time + Duration::Seconds(60);
     request.id = MakeActionId(request);
     Append(kActionsTopic, job, cloudevents::EncodeCloudEvent(request));
     return request.issue;

@@ -12,13 +12,13 @@ namespace pitwall::processor {
 
 namespace {
 
-void SetStatus(RuleStatus status, std::string_view reason, int64_t time_ns, IssueEvent* event) {
+void SetStatus(RuleStatus status, std::string_view reason, EventTime time, IssueEvent* event) {
   event->type = EventType::kRuleStatus;
   event->previous_status = event->status;
   event->status = status;
   event->status_reason = std::string(reason);
-  event->time_ns = std::max(event->time_ns, time_ns);
-  event->active_since_ns = event->time_ns;
+  event->time = std::max(event->time, time);
+  event->active_since = event->time;
   event->sequence = static_cast<uint64_t>(status);
   // Two events of the same type may share a tick, so the reason distinguishes them.
   event->labels = Labels({{"reason", std::string(reason)}});
@@ -81,8 +81,8 @@ void PublishedIssues::EndIssues(const std::string& job, int64_t time_ns,
   for (const auto& [key, last] : found->second) {
     IssueEvent end = last;
     end.type = EventType::kIssueResolved;
-    end.time_ns = std::max(time_ns, last.time_ns);
-    end.ended_at_ns = end.time_ns;
+    end.time = std::max(EventTime::FromNs(time_ns), last.time);
+    end.ended_at = end.time;
     end.end_reason = EndReason::kNoData;
     end.evidence.clear();
     ++end.sequence;
@@ -97,7 +97,7 @@ void PublishedIssues::StopRules(const std::string& job, std::string_view reason,
   if (found == statuses_.end()) return;
   for (const auto& [rule, last] : found->second) {
     IssueEvent event = last;
-    SetStatus(RuleStatus::kStopped, reason, last.time_ns, &event);
+    SetStatus(RuleStatus::kStopped, reason, last.time, &event);
     out->push_back(std::move(event));
   }
 }
@@ -120,7 +120,7 @@ void PublishedIssues::EmitStatuses(const engine::Job& job, std::vector<IssueEven
       }
     }
     event.attempt = job.lifecycle().attempt();
-    SetStatus(now.status, now.reason, job.clock().watermark().ns(), &event);
+    SetStatus(now.status, now.reason, job.clock().watermark(), &event);
     out->push_back(std::move(event));
   }
 }

@@ -165,10 +165,10 @@ std::string EventsText(const engine::EventSink& outputs) {
     out.Text("rule", event.rule);
     out.Key("labels");
     WriteLabels(event.labels, &out);
-    const std::pair<std::string_view, int64_t> times[] = {{"t", event.time_ns},
-                                                          {"active", event.active_since_ns},
-                                                          {"started", event.started_at_ns},
-                                                          {"ended", event.ended_at_ns}};
+    const std::pair<std::string_view, int64_t> times[] = {{"t", event.time.ns()},
+                                                          {"active", event.active_since.ns()},
+                                                          {"started", event.started_at.ns()},
+                                                          {"ended", event.ended_at.ns()}};
     for (const auto& [key, ns] : times) {
       out.Key(key);
       WriteMillis(ns, &out);

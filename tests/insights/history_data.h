@@ -22,7 +22,7 @@ inline std::vector<OutgoingRecord> HistoryRecords(uint64_t seed) {
     event.type = EventType::kJobChanged;
     event.job = job;
     event.job_name = "train of " + job;
-    event.time_ns = time_ns;
+    event.time = EventTime::FromNs(time_ns);
     event.attempt = attempt;
     event.job_change = change;
     event.sequence = sequence;

@@ -91,7 +91,7 @@ class Training {
 
 std::optional<int64_t> TimeOf(const std::vector<IssueEvent>& events, JobChange change) {
   for (const IssueEvent& e : events) {
-    if (e.type == EventType::kJobChanged && e.job_change == change) return e.time_ns;
+    if (e.type == EventType::kJobChanged && e.job_change == change) return e.time.ns();
   }
   return std::nullopt;
 }

@@ -37,8 +37,8 @@ std::vector<std::string> Lines(const std::vector<IssueEvent>& events, const std:
         e.type == EventType::kIssueUpdated)
       continue;
     std::string line =
-        Cat((e.time_ns - base) / kSecond, e.type == EventType::kIssueFound ? " found " : " ended ",
-            e.labels.Get("node"));
+        Cat((e.time.ns() - base) / kSecond,
+            e.type == EventType::kIssueFound ? " found " : " ended ", e.labels.Get("node"));
     for (const auto& [name, value] : e.parameters) {
       CatTo(line, " ", name, "=", FormatDouble(value));
       if (e.type == EventType::kIssueFound) {

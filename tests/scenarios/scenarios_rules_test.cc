@@ -103,7 +103,7 @@ TEST_P(Scenario, S16_RulesWithOpenIssuesAreEdited) {
   const auto at = [&](int64_t from, int64_t to) {
     std::vector<IssueEvent> some;
     for (const IssueEvent& e : events) {
-      const int64_t second = (e.time_ns - Base()) / kSecond;
+      const int64_t second = (e.time.ns() - Base()) / kSecond;
       if (second >= from && second <= to) some.push_back(e);
     }
     return some;

@@ -81,7 +81,7 @@ groups:
   EXPECT_THAT(issues, ElementsAre("found JobStalled"));
   for (const IssueEvent& e : events) {
     if (e.type != EventType::kIssueFound) continue;
-    const int64_t hang = (e.time_ns - (Base() + 20 * kSecond)) / kSecond;
+    const int64_t hang = (e.time.ns() - (Base() + 20 * kSecond)) / kSecond;
     EXPECT_GE(hang, 5 * 60);
     EXPECT_LE(hang, 5 * 60 + 62);
   }
@@ -142,8 +142,8 @@ groups:
     }
     // Series are stale after 5 s of ticks, not after the look-back of 5 minutes.
     if (e.type == EventType::kIssueFound && e.alert == "RanksMissing" &&
-        e.time_ns > Base() + 30 * kSecond) {
-      EXPECT_LE(e.time_ns, Base() + 50 * kSecond);
+        e.time.ns() > Base() + 30 * kSecond) {
+      EXPECT_LE(e.time.ns(), Base() + 50 * kSecond);
     }
   }
   EXPECT_GE(found, 1u);
@@ -315,8 +315,8 @@ groups:
     if (e.type != EventType::kIssueFound) continue;
     // Times are in the job's own time, which was constant without ticks. The outage delays the
     // verdict, which requires 60 s of observed silence.
-    EXPECT_GE(e.time_ns, Base() + 90 * kSecond);
-    EXPECT_LE(e.time_ns, Base() + 100 * kSecond);
+    EXPECT_GE(e.time.ns(), Base() + 90 * kSecond);
+    EXPECT_LE(e.time.ns(), Base() + 100 * kSecond);
   }
 }
 
@@ -403,12 +403,12 @@ TEST_P(Scenario, S07_OneOfTwoHundredRulesIsEdited) {
     if (e.type != EventType::kIssueFound) continue;
     ++found;
     // A `for` that was pending at the edit does not restart.
-    EXPECT_LE(e.time_ns, Base() + 53 * kSecond) << e.alert;
+    EXPECT_LE(e.time.ns(), Base() + 53 * kSecond) << e.alert;
   }
   EXPECT_GE(found, 50u);
   EXPECT_EQ(LastStatus(events, "A199"), "InProgress");
   for (const IssueEvent& e : events) {
-    if (e.type == EventType::kRuleStatus && e.time_ns > edit + kSecond && e.alert != "A199") {
+    if (e.type == EventType::kRuleStatus && e.time.ns() > edit + kSecond && e.alert != "A199") {
       EXPECT_EQ(e.status, RuleStatus::kIssuesFound) << e.alert;
     }
   }

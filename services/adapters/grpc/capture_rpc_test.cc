@@ -71,7 +71,7 @@ TEST_F(CaptureRpcTest, ActRoleMayRequest_ViewRoleMayRead) {
   EXPECT_EQ(captures_.asked[0].job, "j");
   EXPECT_EQ(captures_.asked[0].ranks, (std::vector<int64_t>{0, 3}));
   EXPECT_EQ(captures_.asked[0].principal, "act");
-  EXPECT_GT(captures_.asked[0].expires_ns, clock_.WallNs() + 2 * kNanosPerSecond);
+  EXPECT_GT(captures_.asked[0].expires.ns(), clock_.WallNs() + 2 * kNanosPerSecond);
   EXPECT_FALSE(client->AskCapture("", {}, 0).ok());
   EXPECT_FALSE(client->AskCapture("j", {}, 61 * kNanosPerSecond).ok());
   const auto found = Client("see")->Captures("r1", "");

@@ -32,7 +32,7 @@ void ToProto(const IssueEvent& e, issues_v1::IssueEvent* out) {
   out->set_id(e.id);
   out->set_source(cloudevents::EventSource(e.job));
   out->set_type(std::string(EventTypeName(e.type)));
-  SetTime(e.time_ns, out->mutable_time());
+  SetTime(e.time.ns(), out->mutable_time());
   issues_v1::Job& job = *out->mutable_job();
   job.set_id(e.job);
   job.set_name(e.job_name);
@@ -51,11 +51,11 @@ void ToProto(const IssueEvent& e, issues_v1::IssueEvent* out) {
   out->set_alert(e.alert);
   for (const Label& label : e.labels) (*out->mutable_labels())[label.name] = label.value;
   out->set_severity(e.severity);
-  if (e.active_since_ns != 0) SetTime(e.active_since_ns, out->mutable_active_since());
-  if (e.onset_ns != 0) SetTime(e.onset_ns, out->mutable_onset_at());
-  if (e.started_at_ns != 0) SetTime(e.started_at_ns, out->mutable_started_at());
-  if (e.last_seen_at_ns != 0) SetTime(e.last_seen_at_ns, out->mutable_last_seen_at());
-  if (e.ended_at_ns != 0) SetTime(e.ended_at_ns, out->mutable_ended_at());
+  if (e.active_since != EventTime()) SetTime(e.active_since.ns(), out->mutable_active_since());
+  if (e.onset != EventTime()) SetTime(e.onset.ns(), out->mutable_onset_at());
+  if (e.started_at != EventTime()) SetTime(e.started_at.ns(), out->mutable_started_at());
+  if (e.last_seen_at != EventTime()) SetTime(e.last_seen_at.ns(), out->mutable_last_seen_at());
+  if (e.ended_at != EventTime()) SetTime(e.ended_at.ns(), out->mutable_ended_at());
   // The enums have the same numbers, as a test verifies.
   out->set_end_reason(static_cast<issues_v1::EndReason>(e.end_reason));
   out->set_sequence(e.sequence);
@@ -98,7 +98,7 @@ IssueEvent FromProto(const issues_v1::IssueEvent& in) {
   IssueEvent e;
   e.type = ParseEventType(in.type()).value_or(EventType::kIssueFound);
   e.id = in.id();
-  e.time_ns = GetTime(in.time());
+  e.time = EventTime::FromNs(GetTime(in.time()));
   e.job = in.job().id();
   e.job_name = in.job().name();
   const issues_v1::JobReference& reference = in.job().reference();
@@ -110,11 +110,11 @@ IssueEvent FromProto(const issues_v1::IssueEvent& in) {
   e.alert = in.alert();
   e.labels = GetLabels(in.labels());
   e.severity = in.severity();
-  e.active_since_ns = GetTime(in.active_since());
-  e.onset_ns = GetTime(in.onset_at());
-  e.started_at_ns = GetTime(in.started_at());
-  e.last_seen_at_ns = GetTime(in.last_seen_at());
-  e.ended_at_ns = GetTime(in.ended_at());
+  e.active_since = EventTime::FromNs(GetTime(in.active_since()));
+  e.onset = EventTime::FromNs(GetTime(in.onset_at()));
+  e.started_at = EventTime::FromNs(GetTime(in.started_at()));
+  e.last_seen_at = EventTime::FromNs(GetTime(in.last_seen_at()));
+  e.ended_at = EventTime::FromNs(GetTime(in.ended_at()));
   if (issues_v1::EndReason_IsValid(in.end_reason()))
     e.end_reason = static_cast<EndReason>(in.end_reason());
   e.sequence = in.sequence();
@@ -162,11 +162,12 @@ void ToProto(const SilencedIssue& silenced, issues_v1::SilencedIssue* out) {
   out->set_issue(silenced.issue);
   out->set_by(silenced.by);
   out->set_comment(silenced.comment);
-  SetTime(silenced.until_ns, out->mutable_until());
+  SetTime(silenced.until.ns(), out->mutable_until());
 }
 
 SilencedIssue FromProto(const issues_v1::SilencedIssue& silenced) {
-  return {silenced.issue(), silenced.by(), silenced.comment(), GetTime(silenced.until())};
+  return {silenced.issue(), silenced.by(), silenced.comment(),
+          EventTime::FromNs(GetTime(silenced.until()))};
 }
 
 void ToProto(const IssueFilter& filter, issues_v1::IssueFilter* out) {

@@ -21,12 +21,12 @@ IssueEvent Full() {
   e.alert = "A";
   e.labels = Labels{{"x", "1"}, {"y", "2"}};
   e.severity = "critical";
-  e.time_ns = -1;  // before 1970; nanoseconds stay positive
-  e.active_since_ns = 1'999'999'999;
-  e.onset_ns = 1'888'888'888;
-  e.started_at_ns = 2'000'000'000;
-  e.last_seen_at_ns = 3;
-  e.ended_at_ns = 4;
+  e.time = EventTime::FromNs(-1);  // before 1970; nanoseconds stay positive
+  e.active_since = EventTime::FromNs(1'999'999'999);
+  e.onset = EventTime::FromNs(1'888'888'888);
+  e.started_at = EventTime::FromNs(2'000'000'000);
+  e.last_seen_at = EventTime::FromNs(3);
+  e.ended_at = EventTime::FromNs(4);
   e.end_reason = EndReason::kJobEnded;
   e.sequence = 9;
   e.value = -0.5;
@@ -78,7 +78,7 @@ TEST(IssueProto, AbsentFieldsStayAbsent) {
   const IssueEvent back = FromProto(message);
   EXPECT_EQ(back.step, kNoStep);
   EXPECT_FALSE(back.threshold.has_value());
-  EXPECT_EQ(back.ended_at_ns, 0);
+  EXPECT_EQ(back.ended_at, EventTime());
 }
 
 // The conversion is a cast, so the names and numbers must match.

@@ -90,8 +90,8 @@ class IssueServiceImpl final : public issues_v1::IssueService::CallbackService {
           ask.job = request->job();
           ask.ranks.assign(request->ranks().begin(), request->ranks().end());
           ask.principal = "act";
-          ask.expires_ns =
-              clock_->WallNs() + (request->timeout_ns() > 0 ? request->timeout_ns() : kUsualAskNs);
+          ask.expires = EventTime::FromNs(
+              clock_->WallNs() + (request->timeout_ns() > 0 ? request->timeout_ns() : kUsualAskNs));
           ASSIGN_OR_RETURN(*response->mutable_request(), options_.captures->Ask(std::move(ask)));
           return OkStatus();
         },

@@ -103,7 +103,7 @@ StatusOr<std::string> AskLog(const Flags& flags, const Wanted& wanted, Clock* cl
   request.job = wanted.job;
   request.ranks = wanted.ranks;
   request.principal = "broker";
-  request.expires_ns = clock->WallNs() + wanted.timeout_ns;
+  request.expires = EventTime::FromNs(clock->WallNs() + wanted.timeout_ns);
   RETURN_IF_ERROR(appender->Append({{.topic = std::string(kControlTopic),
                                      .key = request.job,
                                      .value = cloudevents::EncodeCaptureRequest(request)}}));

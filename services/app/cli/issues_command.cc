@@ -73,7 +73,7 @@ Status List(const IssueFilter& filter, bool all, bool json, IssueReader* reader)
   std::map<std::string, std::string> marks;  // by issue ID
   for (const SilencedIssue& one : reader->silenced())
     marks[one.issue] =
-        Cat("  [silenced by ", one.by, " until ", TimeText(one.until_ns), ": ", one.comment, "]");
+        Cat("  [silenced by ", one.by, " until ", TimeText(one.until.ns()), ": ", one.comment, "]");
   for (const IssueEventPtr& event : issues)
     PrintLine(Cat(IssueLine(*event, names), marks[IssueId(*event)]));
   return OkStatus();

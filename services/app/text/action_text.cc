@@ -12,7 +12,7 @@ std::string ActionLine(const ActionEvent& event) {
                                 : event.type == ActionEventType::kDone    ? "DONE   "
                                                                           : "REQUEST";
   std::string line =
-      Cat(absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixNanos(event.time_ns),
+      Cat(absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::FromUnixNanos(event.time.ns()),
                            absl::UTCTimeZone()),
           "  ", what, "  ", ActionKindName(event.kind), "  ",
           event.mode == ActionMode::kLive ? "live   " : "dry run", "  job ",

@@ -13,7 +13,7 @@ using testing::StartsWith;
 
 TEST(ActionLine, Action_NamesDecisionReasonAndEffect) {
   ActionEvent event;
-  event.time_ns = 1'000 * kNanosPerSecond;
+  event.time = EventTime::FromNs(1'000 * kNanosPerSecond);
   event.job = "job-1";
   event.rule = "starter/training/LossNotFinite";
   event.why = "policy *: live; process 7 on n1 is running";

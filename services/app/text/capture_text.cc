@@ -67,7 +67,7 @@ std::vector<RankCapture> NewestOfRanks(const std::vector<RankCapture>& captures)
   std::map<std::pair<std::string, int64_t>, RankCapture> newest;
   for (const RankCapture& capture : captures) {
     const auto [it, first] = newest.try_emplace({capture.job, capture.rank}, capture);
-    if (!first && it->second.time_ns <= capture.time_ns) it->second = capture;
+    if (!first && it->second.time <= capture.time) it->second = capture;
   }
   std::vector<RankCapture> out;
   for (auto& [rank, capture] : newest) out.push_back(std::move(capture));
@@ -116,7 +116,7 @@ std::string CaptureText(const std::vector<RankCapture>& all, const std::vector<i
   if (!captures.empty()) {
     const RankCapture& one = captures.front();
     CatTo(out, "job ", Line(one.job_name.empty() ? one.job : one.job_name), ", captured at ",
-          TimeText(one.time_ns), ", requested by ", Line(one.principal));
+          TimeText(one.time.ns()), ", requested by ", Line(one.principal));
   }
   std::map<std::string, std::vector<const RankCapture*>> alike;
   std::vector<std::string> order;

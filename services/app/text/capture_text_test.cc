@@ -21,7 +21,7 @@ RankCapture Waiting(int64_t rank) {
   c.world_size = 4;
   c.node = "n1";
   c.pid = 100 + rank;
-  c.time_ns = 1'767'225'600'000'000'000;
+  c.time = EventTime::FromNs(1'767'225'600'000'000'000);
   c.state = CaptureState::kCollective;
   c.source = "client";
   c.look.step_plus_one = 42;
@@ -85,7 +85,7 @@ TEST(CaptureLines, RanksText_ConsecutiveRanks_ArePrintedAsRange) {
 
 TEST(CaptureLines, NewestOfRanks_SeveralCapturesPerRank_KeepsNewest) {
   RankCapture later = Stopped(0);
-  later.time_ns += 1;
+  later.time += Duration::Nanos(1);
   const auto newest = NewestOfRanks({Waiting(0), later, Waiting(1)});
   ASSERT_EQ(newest.size(), 2u);
   EXPECT_EQ(newest[0].state, CaptureState::kStopped);

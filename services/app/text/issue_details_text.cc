@@ -28,11 +28,11 @@ std::string EvidenceText(const Evidence& evidence) {
 
 std::string StateText(const IssueEvent& last) {
   if (last.type != EventType::kIssueResolved)
-    return Cat("open since ", TimeText(last.active_since_ns), ", fired at ",
-               TimeText(last.started_at_ns), ", last seen at ", TimeText(last.last_seen_at_ns));
-  return Cat(EndText(last), " at ", TimeText(last.ended_at_ns), ", since ",
-             TimeText(last.active_since_ns), ", lasted ",
-             LastedText(last.ended_at_ns - last.active_since_ns));
+    return Cat("open since ", TimeText(last.active_since.ns()), ", fired at ",
+               TimeText(last.started_at.ns()), ", last seen at ", TimeText(last.last_seen_at.ns()));
+  return Cat(EndText(last), " at ", TimeText(last.ended_at.ns()), ", since ",
+             TimeText(last.active_since.ns()), ", lasted ",
+             LastedText((last.ended_at - last.active_since).ns()));
 }
 
 std::string ParametersText(const IssueEvent& event) {
@@ -43,7 +43,7 @@ std::string ParametersText(const IssueEvent& event) {
 }
 
 std::string NotificationText(const NotificationRecord& record) {
-  return Cat(TimeText(record.time_ns), "  ", record.kind, " ", record.receiver, ": ", record.what,
+  return Cat(TimeText(record.time.ns()), "  ", record.kind, " ", record.receiver, ": ", record.what,
              record.issues.size() > 1
                  ? Cat(", with ", record.issues.size() - 1, " more of the incident")
                  : std::string(),
@@ -77,7 +77,7 @@ std::string IssuePageText(const IssueView& view, const IssueNames& names) {
   if (shown->threshold.has_value())
     CatTo(value, " (threshold ", FormatDouble(*shown->threshold), ")");
   if (shown->step != kNoStep) CatTo(value, " at step ", shown->step);
-  Row("value", Cat(value, " at ", TimeText(shown->time_ns)), &out);
+  Row("value", Cat(value, " at ", TimeText(shown->time.ns())), &out);
   for (size_t i = 0; i < shown->evidence.size(); ++i)
     Row(i == 0 ? "evidence" : "", EvidenceText(shown->evidence[i]), &out);
   Row("parameters", ParametersText(last), &out);

@@ -16,7 +16,8 @@ IssueEvent FoundOnPage() {
   e.alert = "StragglerRank";
   e.labels = Labels({{"alertname", "StragglerRank"}, {"rank", "2"}, {"severity", "warning"}});
   e.severity = "warning";
-  e.time_ns = e.active_since_ns = e.started_at_ns = e.last_seen_at_ns = 1'767'225'600'000'000'000;
+  e.time = e.active_since = e.started_at = e.last_seen_at =
+      EventTime::FromNs(1'767'225'600'000'000'000);
   e.sequence = 1;
   e.value = 1.5;
   e.threshold = 1.2;
@@ -36,7 +37,7 @@ TEST(IssuePage, IssuePageText_EveryField_IsPrinted) {
   const IssueEvent found = FoundOnPage();
   IssueEvent end = found;
   end.type = EventType::kIssueResolved;
-  end.time_ns = end.ended_at_ns = found.time_ns + 75'000'000'000;
+  end.time = end.ended_at = found.time + Duration::Seconds(75);
   end.end_reason = EndReason::kCleared;
   end.sequence = 2;
   end.id = MakeEventId(end);
@@ -49,7 +50,7 @@ TEST(IssuePage, IssuePageText_EveryField_IsPrinted) {
   action.job_name = "llm";
   action.rule = found.rule;
   action.why = "policy";
-  action.time_ns = found.time_ns;
+  action.time = found.time;
   IssueView view;
   view.events = {std::make_shared<const IssueEvent>(found),
                  std::make_shared<const IssueEvent>(end)};
@@ -60,7 +61,7 @@ TEST(IssuePage, IssuePageText_EveryField_IsPrinted) {
   delivered.receiver = "team";
   delivered.kind = "slack";
   delivered.what = "found";
-  delivered.time_ns = found.time_ns;
+  delivered.time = found.time;
   NotificationRecord missed = delivered;
   missed.receiver = "pager";
   missed.kind = "webhook";

@@ -46,7 +46,7 @@ std::string JobLine(const IssueEvent& event, std::string_view job) {
       what = Cat("ended", EndSuffix(event));
       break;
   }
-  return Cat(TimeText(event.time_ns), "  JOB       job ", job, ": ", what);
+  return Cat(TimeText(event.time.ns()), "  JOB       job ", job, ": ", what);
 }
 
 }  // namespace
@@ -103,7 +103,7 @@ std::string IssueNames::Name(std::string_view id) const {
 std::string IssueLine(const IssueEvent& event, const IssueNames& names) {
   const std::string_view job = event.job_name.empty() ? event.job : event.job_name;
   if (event.type == EventType::kRuleStatus) {
-    return Cat(TimeText(event.time_ns), "  ", RuleStatusName(event.status), "  ", event.rule,
+    return Cat(TimeText(event.time.ns()), "  ", RuleStatusName(event.status), "  ", event.rule,
                "  job ", event.job, "  ", event.status_reason);
   }
   if (event.type == EventType::kJobChanged) return JobLine(event, job);
@@ -112,14 +112,14 @@ std::string IssueLine(const IssueEvent& event, const IssueNames& names) {
                                 : event.end_reason == EndReason::kCleared ? "RESOLVED"
                                 : event.type == EventType::kIssueResolved ? "ENDED   "
                                                                           : "UPDATED ";
-  std::string line = Cat(TimeText(event.time_ns), "  ", what, "  ", IssueName(event), "  ",
+  std::string line = Cat(TimeText(event.time.ns()), "  ", what, "  ", IssueName(event), "  ",
                          event.severity, "  job ", job, "  ");
   if (event.type == EventType::kIssueResolved) {
     // The line repeats the summary so that it can be understood without the corresponding FOUND
     // line.
     CatTo(line, EndText(event), event.summary.empty() ? "" : ": ", event.summary, "; since ",
-          TimeText(event.active_since_ns), ", lasted ",
-          LastedText(event.ended_at_ns - event.active_since_ns));
+          TimeText(event.active_since.ns()), ", lasted ",
+          LastedText((event.ended_at - event.active_since).ns()));
   } else {
     line += event.summary;
   }
@@ -136,8 +136,8 @@ std::string IncidentLine(const std::vector<IssueEventPtr>& issues, const IssueNa
   for (const IssueEventPtr& event : issues) {
     if (!event->root_cause.empty()) ++explained[event->root_cause];
     open += event->type != EventType::kIssueResolved;
-    since_ns = std::min(since_ns, event->active_since_ns);
-    until_ns = std::max(until_ns, event->ended_at_ns);
+    since_ns = std::min(since_ns, event->active_since.ns());
+    until_ns = std::max(until_ns, event->ended_at.ns());
   }
   const auto listed = [&](std::string_view id) {
     return std::any_of(issues.begin(), issues.end(),

@@ -16,7 +16,7 @@ IssueEvent Event(std::string_view alert, std::string_view rank, int64_t began_s)
   e.labels = Labels({{"alertname", alert}, {"severity", "warning"}});
   if (!rank.empty()) e.labels = e.labels.With("rank", rank);
   e.severity = "warning";
-  e.time_ns = e.active_since_ns = began_s * 1'000'000'000;
+  e.time = e.active_since = EventTime::FromNs(began_s * 1'000'000'000);
   e.sequence = 1;
   e.summary = "slow";
   e.id = MakeEventId(e);
@@ -40,7 +40,7 @@ TEST(IssueLines, IssueLine_Symptom_NamesRootCause) {
   IssueEvent end = cause;
   end.type = EventType::kIssueResolved;
   end.end_reason = EndReason::kNoData;
-  end.time_ns = end.ended_at_ns = end.active_since_ns + 192'400'000'000;
+  end.time = end.ended_at = end.active_since + Duration::Millis(192'400);
   EXPECT_EQ(
       IssueLine(end, names),
       "2026-01-01T00:03:12.400Z  ENDED     StragglerRank{rank=\"2\"}  warning  job llm  ended: "
@@ -89,7 +89,7 @@ TEST(IssueLines, IssueLine_JobEnded_IsNotPrintedAsResolved) {
   e.type = EventType::kIssueResolved;
   e.end_reason = EndReason::kJobEnded;
   e.end_detail = EndDetail::kDied;
-  e.ended_at_ns = e.active_since_ns + 1'500'000'000;
+  e.ended_at = e.active_since + Duration::Millis(1500);
   EXPECT_EQ(IssueLine(e, IssueNames()),
             "2026-01-01T00:00:00.000Z  ENDED     A  warning  job llm  ended: died: slow; since "
             "2026-01-01T00:00:00.000Z, lasted 1.5s");
@@ -169,7 +169,7 @@ TEST(IssueLines, IncidentLine_NamesLikelyRoots) {
   for (IssueEvent* e : {&s1, &s2}) {
     e->type = EventType::kIssueResolved;
     e->end_reason = EndReason::kCleared;
-    e->ended_at_ns = (t + 60) * 1'000'000'000;
+    e->ended_at = EventTime::FromNs((t + 60) * 1'000'000'000);
     e->root_cause = early.id;
   }
   EXPECT_EQ(

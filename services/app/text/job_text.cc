@@ -98,8 +98,8 @@ void WriteIssues(std::string_view key, const std::map<std::string, IssueEventPtr
     out->Text("name", IssueName(*event));
     out->Text("severity", event->severity);
     out->Text("summary", event->summary);
-    WriteTime("active_since", event->active_since_ns, out);
-    WriteTime("ended_at", event->ended_at_ns, out);
+    WriteTime("active_since", event->active_since.ns(), out);
+    WriteTime("ended_at", event->ended_at.ns(), out);
     out->Text("end_reason", EndReasonName(event->end_reason));
     out->Text("end_detail", EndDetailName(event->end_detail));
     out->Text("incident", event->incident);

@@ -43,7 +43,7 @@ void JobsFromTopic::Apply(const IssueEventPtr& event) {
   JobRecord& job = at->second;
   if (fresh) {
     job.id = event->job;
-    job.first_ns = event->time_ns;
+    job.first_ns = event->time.ns();
     if (jobs_.size() > max_jobs_) {
       auto oldest = jobs_.end();
       for (auto it = jobs_.begin(); it != jobs_.end(); ++it) {
@@ -55,8 +55,8 @@ void JobsFromTopic::Apply(const IssueEventPtr& event) {
   }
   if (!event->job_name.empty()) job.name = event->job_name;
   if (!event->owner.empty()) job.owner = event->owner;
-  job.first_ns = std::min(job.first_ns, event->time_ns);
-  job.last_ns = std::max(job.last_ns, event->time_ns);
+  job.first_ns = std::min(job.first_ns, event->time.ns());
+  job.last_ns = std::max(job.last_ns, event->time.ns());
   switch (event->type) {
     case EventType::kRuleStatus: {
       std::vector<IssueEventPtr>& statuses = job.statuses[event->rule];
@@ -85,18 +85,19 @@ void JobsFromTopic::ApplyChange(const IssueEvent& event, JobRecord* job) {
     case JobChange::kStarted:
       break;
     case JobChange::kAttemptBegan:
-      attempt().began_ns = event.time_ns;
+      attempt().began_ns = event.time.ns();
       break;
     case JobChange::kRankLost:
-      if (event.lost_rank.has_value()) attempt().lost.emplace_back(event.time_ns, *event.lost_rank);
+      if (event.lost_rank.has_value())
+        attempt().lost.emplace_back(event.time.ns(), *event.lost_rank);
       return;
     case JobChange::kAttemptEnded:
-      attempt().ended_ns = event.time_ns;
+      attempt().ended_ns = event.time.ns();
       attempt().end_detail = event.end_detail;
       attempt().end_text = JobEndText(event.end_detail, event.summary);
       return;
     case JobChange::kEnded:
-      job->ended_ns = event.time_ns;
+      job->ended_ns = event.time.ns();
       job->end_detail = event.end_detail;
       job->end_text = JobEndText(event.end_detail, event.summary);
       return;
@@ -119,7 +120,7 @@ void JobsFromTopic::ApplyIssue(const IssueEventPtr& event, JobRecord* job) {
   if (job->ended_issues.size() <= max_ended_issues_) return;
   job->ended_issues.erase(std::min_element(
       job->ended_issues.begin(), job->ended_issues.end(),
-      [](const auto& a, const auto& b) { return a.second->time_ns < b.second->time_ns; }));
+      [](const auto& a, const auto& b) { return a.second->time < b.second->time; }));
 }
 
 std::vector<const JobRecord*> JobsFromTopic::Jobs() const {

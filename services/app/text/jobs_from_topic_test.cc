@@ -18,7 +18,7 @@ class JobsFromTopicTest : public testing::Test {
     event_.type = type;
     event_.job = std::move(job);
     event_.job_name = "llm";
-    event_.time_ns = kBeginNs + at_s * kSecondNs;
+    event_.time = EventTime::FromNs(kBeginNs + at_s * kSecondNs);
     return event_;
   }
   void Take() { book_.Apply(std::make_shared<const IssueEvent>(event_)); }
@@ -44,11 +44,11 @@ class JobsFromTopicTest : public testing::Test {
     IssueEvent& e = New(ends ? EventType::kIssueResolved : EventType::kIssueFound, at_s);
     e.rule = "p/g/" + alert;
     e.alert = alert;
-    e.active_since_ns = kBeginNs;
+    e.active_since = EventTime::FromNs(kBeginNs);
     e.sequence = ends ? 2 : 1;
     e.summary = "bad";
     if (ends) {
-      e.ended_at_ns = e.time_ns;
+      e.ended_at = e.time;
       e.end_reason = EndReason::kJobEnded;
       e.end_detail = EndDetail::kDied;
     }

@@ -44,7 +44,7 @@ std::string EncodeCloudEvent(const ActionEvent& e) { return EncodeCloudEvent(e, 
 std::string EncodeCloudEvent(const ActionEvent& e, std::string_view subject,
                              std::string_view incident) {
   JsonWriter out;
-  WriteEnvelope({e.id, ActionEventTypeName(e.type), e.job, subject, e.time_ns}, &out);
+  WriteEnvelope({e.id, ActionEventTypeName(e.type), e.job, subject, e.time}, &out);
   out.BeginObject();
   WriteJob(e.job, e.job_name, e.owner, JobReference(), &out);
   out.Key("attempt");
@@ -62,8 +62,8 @@ std::string EncodeCloudEvent(const ActionEvent& e, std::string_view subject,
   WriteEvidence(e.evidence, &out);
   out.Text("effect", e.effect);
   out.Text("principal", e.principal);
-  if (e.type == ActionEventType::kRequested) WriteTime("expires", e.expires_ns, &out);
-  if (e.interval_ns > 0) out.Text("interval", FormatDuration(e.interval_ns));
+  if (e.type == ActionEventType::kRequested) WriteTime("expires", e.expires.ns(), &out);
+  if (e.interval > Duration::Zero()) out.Text("interval", FormatDuration(e.interval.ns()));
   if (e.kind == ActionKind::kParameter) WriteParameter(e.parameter, &out);
   out.EndObject();
   out.EndObject();
@@ -74,7 +74,7 @@ StatusOr<ActionEvent> DecodeActionEvent(std::string_view json) {
   ASSIGN_OR_RETURN(const JsonReader in, JsonReader::Parse(json, kMaxEventBytes));
   ActionEvent e;
   std::string type;
-  ReadEnvelope(in, &e.id, &type, &e.time_ns);
+  ReadEnvelope(in, &e.id, &type, &e.time);
   const std::optional<ActionEventType> known = ParseActionEventType(type);
   if (!known) in.Fail("type", Cat("unknown type: ", Quote(type)));
   e.type = known.value_or(ActionEventType::kDecided);
@@ -103,11 +103,11 @@ StatusOr<ActionEvent> DecodeActionEvent(std::string_view json) {
   e.evidence = ReadEvidence(data);
   e.effect = data.String("effect");
   e.principal = data.String("principal");
-  if (e.type == ActionEventType::kRequested) e.expires_ns = data.Time("expires");
+  if (e.type == ActionEventType::kRequested) e.expires = EventTime::FromNs(data.Time("expires"));
   if (data.Has("interval")) {
     const StatusOr<int64_t> interval = ParseDuration(data.String("interval"));
     if (!interval.ok()) data.Fail("interval", std::string(ToStd(interval.status().message())));
-    e.interval_ns = interval.value_or(0);
+    e.interval = Duration::Nanos(interval.value_or(0));
   }
   if (e.kind == ActionKind::kParameter) e.parameter = ReadParameter(data.Object("parameter"));
   RETURN_IF_ERROR(in.status());

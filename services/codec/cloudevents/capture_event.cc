@@ -49,9 +49,9 @@ CapturedThread ReadThread(const JsonReader& in) {
 }
 
 std::string ReadType(const JsonReader& in, std::string_view wanted, std::string* id,
-                     int64_t* time_ns) {
+                     EventTime* time) {
   std::string type;
-  ReadEnvelope(in, id, &type, time_ns);
+  ReadEnvelope(in, id, &type, time);
   if (type != wanted) in.Fail("type", Cat("unknown type: ", Quote(type)));
   return type;
 }
@@ -67,7 +67,7 @@ int64_t ReadNumber(const JsonReader& in, std::string_view key) {
 
 std::string EncodeCaptureRequest(const CaptureRequest& request) {
   JsonWriter out;
-  WriteEnvelope({request.id, kRequested, request.job, "capture", request.expires_ns}, &out);
+  WriteEnvelope({request.id, kRequested, request.job, "capture", request.expires}, &out);
   out.BeginObject();
   out.Text("job", request.job);
   out.Key("ranks");
@@ -76,7 +76,7 @@ std::string EncodeCaptureRequest(const CaptureRequest& request) {
   out.EndArray();
   out.Text("issue", request.issue);
   out.Text("principal", request.principal);
-  WriteTime("expires", request.expires_ns, &out);
+  WriteTime("expires", request.expires.ns(), &out);
   out.EndObject();
   out.EndObject();
   return out.Take();
@@ -85,8 +85,8 @@ std::string EncodeCaptureRequest(const CaptureRequest& request) {
 StatusOr<CaptureRequest> DecodeCaptureRequest(std::string_view json) {
   ASSIGN_OR_RETURN(const JsonReader in, JsonReader::Parse(json, kMaxEventBytes));
   CaptureRequest request;
-  int64_t time_ns;
-  ReadType(in, kRequested, &request.id, &time_ns);
+  EventTime time;
+  ReadType(in, kRequested, &request.id, &time);
   const JsonReader data = in.Object("data");
   request.job = data.Required("job");
   const std::vector<std::string> ranks = data.Strings("ranks");
@@ -100,7 +100,7 @@ StatusOr<CaptureRequest> DecodeCaptureRequest(std::string_view json) {
   }
   request.issue = data.String("issue");
   request.principal = data.String("principal");
-  request.expires_ns = data.Time("expires");
+  request.expires = EventTime::FromNs(data.Time("expires"));
   RETURN_IF_ERROR(in.status());
   return request;
 }
@@ -110,7 +110,7 @@ std::string EncodeRankCapture(const RankCapture& c) {
   // The event ID depends only on request, node, and rank, so a resent capture has the same ID.
   const std::string id =
       StableHashHex(Cat("capture\xff", c.request, "\xff", c.node, "\xff", c.rank));
-  WriteEnvelope({id, kTaken, c.job, "capture", c.time_ns}, &out);
+  WriteEnvelope({id, kTaken, c.job, "capture", c.time}, &out);
   out.BeginObject();
   out.Text("request", c.request);
   WriteJob(c.job, c.job_name, c.owner, JobReference(), &out);
@@ -166,7 +166,7 @@ StatusOr<RankCapture> DecodeRankCapture(std::string_view json) {
   ASSIGN_OR_RETURN(const JsonReader in, JsonReader::Parse(json, kMaxEventBytes));
   RankCapture c;
   std::string id;
-  ReadType(in, kTaken, &id, &c.time_ns);
+  ReadType(in, kTaken, &id, &c.time);
   const JsonReader data = in.Object("data");
   c.request = data.Required("request");
   const JsonReader job = data.Object("job");

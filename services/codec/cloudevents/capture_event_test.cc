@@ -20,7 +20,7 @@ RankCapture SampleCapture() {
   c.world_size = 8;
   c.node = "n1";
   c.pid = 4711;
-  c.time_ns = 1'767'225'600'123'456'789;
+  c.time = EventTime::FromNs(1'767'225'600'123'456'789);
   c.state = CaptureState::kCollective;
   c.source = "client";
   c.look.phase = "backward";
@@ -61,7 +61,8 @@ TEST(CaptureEvent, AbsentFieldsStayAbsent) {
 }
 
 TEST(CaptureEvent, CaptureRequestRoundTrips) {
-  const CaptureRequest request{"id", "job-1", {0, 3}, "issue", "act", 1'767'225'600'000'000'001};
+  const CaptureRequest request{"id",    "job-1", {0, 3},
+                               "issue", "act",   EventTime::FromNs(1'767'225'600'000'000'001)};
   const StatusOr<CaptureRequest> back = DecodeCaptureRequest(EncodeCaptureRequest(request));
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(back->id, "id");
@@ -69,13 +70,14 @@ TEST(CaptureEvent, CaptureRequestRoundTrips) {
   EXPECT_EQ(back->ranks, request.ranks);
   EXPECT_EQ(back->issue, "issue");
   EXPECT_EQ(back->principal, "act");
-  EXPECT_EQ(back->expires_ns, request.expires_ns);
+  EXPECT_EQ(back->expires, request.expires);
 }
 
 TEST(CaptureEvent, ErrorsContainInvalidKey) {
   EXPECT_FALSE(DecodeCaptureRequest("[]").ok());
-  EXPECT_FALSE(DecodeRankCapture(EncodeCaptureRequest({"id", "j", {}, "", "", 1})).ok());
-  std::string json = EncodeCaptureRequest({"id", "j", {1}, "", "", 1});
+  EXPECT_FALSE(
+      DecodeRankCapture(EncodeCaptureRequest({"id", "j", {}, "", "", EventTime::FromNs(1)})).ok());
+  std::string json = EncodeCaptureRequest({"id", "j", {1}, "", "", EventTime::FromNs(1)});
   json.replace(json.find("\"1\"]"), 4, "\"-1\"]");
   EXPECT_THAT(std::string(DecodeCaptureRequest(json).status().message()),
               HasSubstr("data.ranks: must be non-negative integers"));

@@ -31,10 +31,10 @@ IssueEvent Sample() {
   e.alert = "CPUBottleneck";
   e.labels = Labels{{"severity", "warning"}, {"alertname", "CPUBottleneck"}, {"node", "n7"}};
   e.severity = "warning";
-  e.time_ns = 1'795'269'600'000'000'001;
-  e.active_since_ns = 1'795'269'500'000'000'000;
-  e.started_at_ns = 1'795'269'530'000'000'000;
-  e.last_seen_at_ns = 1'795'269'600'000'000'001;
+  e.time = EventTime::FromNs(1'795'269'600'000'000'001);
+  e.active_since = EventTime::FromNs(1'795'269'500'000'000'000);
+  e.started_at = EventTime::FromNs(1'795'269'530'000'000'000);
+  e.last_seen_at = EventTime::FromNs(1'795'269'600'000'000'001);
   e.sequence = 2;
   e.value = 0.1;
   e.parameters = {{"zeta", 10}, {"alpha", -0.0}, {"limit", kInf}};
@@ -45,7 +45,7 @@ IssueEvent Sample() {
   e.description = "d";
   e.suggestion = "s";
   e.capture = "stacks";
-  e.onset_ns = e.active_since_ns - 7;
+  e.onset = e.active_since - Duration::Nanos(7);
   e.incident = "0011";
   e.root_cause = "storage";
   e.id = MakeEventId(e);
@@ -65,11 +65,11 @@ void ExpectSame(const IssueEvent& a, const IssueEvent& b) {
   EXPECT_EQ(a.alert, b.alert);
   EXPECT_EQ(a.labels, b.labels);
   EXPECT_EQ(a.severity, b.severity);
-  EXPECT_EQ(a.time_ns, b.time_ns);
-  EXPECT_EQ(a.active_since_ns, b.active_since_ns);
-  EXPECT_EQ(a.started_at_ns, b.started_at_ns);
-  EXPECT_EQ(a.last_seen_at_ns, b.last_seen_at_ns);
-  EXPECT_EQ(a.ended_at_ns, b.ended_at_ns);
+  EXPECT_EQ(a.time, b.time);
+  EXPECT_EQ(a.active_since, b.active_since);
+  EXPECT_EQ(a.started_at, b.started_at);
+  EXPECT_EQ(a.last_seen_at, b.last_seen_at);
+  EXPECT_EQ(a.ended_at, b.ended_at);
   EXPECT_EQ(a.end_reason, b.end_reason);
   EXPECT_EQ(a.sequence, b.sequence);
   EXPECT_EQ(a.parameters, b.parameters);
@@ -79,7 +79,7 @@ void ExpectSame(const IssueEvent& a, const IssueEvent& b) {
   EXPECT_EQ(a.description, b.description);
   EXPECT_EQ(a.suggestion, b.suggestion);
   EXPECT_EQ(a.capture, b.capture);
-  EXPECT_EQ(a.onset_ns, b.onset_ns);
+  EXPECT_EQ(a.onset, b.onset);
   EXPECT_EQ(a.incident, b.incident);
   EXPECT_EQ(a.root_cause, b.root_cause);
   EXPECT_EQ(a.status, b.status);
@@ -149,7 +149,7 @@ TEST(CloudEvent, IssueEventsRoundTrip) {
   EXPECT_TRUE(std::signbit(back->parameters[1].second));
 
   e.type = EventType::kIssueResolved;
-  e.ended_at_ns = e.time_ns;
+  e.ended_at = e.time;
   e.end_reason = EndReason::kNoData;
   e.value = NormalNan();
   e.threshold.reset();
@@ -167,8 +167,8 @@ TEST(CloudEvent, RandomValuesRoundTrip) {
   IssueEvent e = Sample();
   for (int i = 0; i < 2000; ++i) {
     e.value = std::bit_cast<double>(random());
-    e.time_ns = static_cast<int64_t>(random() >> 2);
-    e.ended_at_ns = e.time_ns - 1;
+    e.time = EventTime::FromNs(static_cast<int64_t>(random() >> 2));
+    e.ended_at = e.time.Previous();
     e.step = static_cast<int64_t>(random() >> 1);
     e.job.assign(1, static_cast<char>(1 + random() % 127));
     const StatusOr<IssueEvent> back = DecodeCloudEvent(EncodeCloudEvent(e));
@@ -205,7 +205,7 @@ TEST(CloudEvent, GoldenJobChange) {
   e.id = "id";
   e.job = "j";
   e.attempt = 2;
-  e.time_ns = e.active_since_ns = 1'795'269'600'000'000'000;
+  e.time = e.active_since = EventTime::FromNs(1'795'269'600'000'000'000);
   e.job_change = JobChange::kRankLost;
   e.end_detail = EndDetail::kDied;
   e.lost_rank = LostRank{3, "n7", 9, std::nullopt, true};
@@ -302,7 +302,7 @@ TEST(ActionEvent, GoldenEventRoundTrips) {
   e.why = "policy p/*";
   e.evidence = {{"x", {}, 1}};
   e.effect = "exited";
-  e.time_ns = 1;
+  e.time = EventTime::FromNs(1);
   e.id = MakeActionId(e);
   const std::string json = EncodeCloudEvent(e);
   EXPECT_EQ(json, Cat(R"({"specversion":"1.0","id":")", e.id,
@@ -330,12 +330,12 @@ TEST(ActionEvent, IntervalRoundTrips) {
   e.issue = "request-1";
   e.job = "j";
   e.rule = std::string(kIntervalRequestRule);
-  e.interval_ns = 100'000'000;
+  e.interval = Duration::Nanos(100'000'000);
   e.id = MakeActionId(e);
   const StatusOr<ActionEvent> back = DecodeActionEvent(EncodeCloudEvent(e));
   ASSERT_TRUE(back.ok()) << back.status();
   EXPECT_EQ(back->kind, ActionKind::kInterval);
-  EXPECT_EQ(back->interval_ns, 100'000'000);
+  EXPECT_EQ(back->interval.ns(), 100'000'000);
   std::string damaged = EncodeCloudEvent(e);
   damaged.replace(damaged.find("100ms"), 5, "soon!");
   EXPECT_FALSE(DecodeActionEvent(damaged).ok());
@@ -396,7 +396,7 @@ TEST(IssueId, AllEventsOfIssue_HaveSameIssueId) {
     IssueEvent later = first;
     later.type = type;
     later.sequence = 2;
-    later.time_ns += 1;
+    later.time += Duration::Nanos(1);
     later.id = MakeEventId(later);
     EXPECT_THAT(EncodeCloudEvent(later), HasSubstr(field));
     // The issue ID is derived from other fields, so events from versions without the key have the

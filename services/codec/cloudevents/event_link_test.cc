@@ -15,7 +15,7 @@ TEST(EventLink, ContainsJobAndIssue) {
   event.type = EventType::kIssueUpdated;
   event.rule = "default/gpu/GpuLost";
   event.sequence = 4;
-  event.active_since_ns = 5;
+  event.active_since = EventTime::FromNs(5);
   event.id = MakeEventId(event);
   const std::string updated = EventLink(event);
   EXPECT_EQ(updated, "/jobs/slurm%2F17%20a%3Fb%23c%25?issue=" + IssueId(event));

@@ -15,7 +15,7 @@ constexpr std::string_view kFailed = "io.pitwall.notification.failed";
 std::string EncodeNotification(const NotificationRecord& record) {
   JsonWriter out;
   WriteEnvelope(
-      {record.id, record.taken ? kDelivered : kFailed, record.job, record.receiver, record.time_ns},
+      {record.id, record.taken ? kDelivered : kFailed, record.job, record.receiver, record.time},
       &out);
   out.BeginObject();
   out.Text("job", record.job);
@@ -36,7 +36,7 @@ StatusOr<NotificationRecord> DecodeNotification(std::string_view json) {
   ASSIGN_OR_RETURN(const JsonReader in, JsonReader::Parse(json, kMaxEventBytes));
   NotificationRecord record;
   std::string type;
-  ReadEnvelope(in, &record.id, &type, &record.time_ns);
+  ReadEnvelope(in, &record.id, &type, &record.time);
   if (type != kDelivered && type != kFailed) in.Fail("type", Cat("unknown type: ", Quote(type)));
   record.taken = type == kDelivered;
   const JsonReader data = in.Object("data");

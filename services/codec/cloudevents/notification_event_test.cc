@@ -18,7 +18,7 @@ NotificationRecord Sample() {
           .what = "found",
           .taken = true,
           .error = "",
-          .time_ns = 1'767'225'600'123'456'789};
+          .time = EventTime::FromNs(1'767'225'600'123'456'789)};
 }
 
 TEST(NotificationEvent, EncodeAndDecode_ReturnsEqualRecord) {
@@ -29,7 +29,7 @@ TEST(NotificationEvent, EncodeAndDecode_ReturnsEqualRecord) {
   EXPECT_TRUE(back->taken);
   EXPECT_THAT(back->issues, ElementsAre("i1", "i2"));
   EXPECT_EQ(back->receiver, record.receiver);
-  EXPECT_EQ(back->time_ns, record.time_ns);
+  EXPECT_EQ(back->time, record.time);
   record.taken = false;
   record.error = "status 400";
   back = DecodeNotification(EncodeNotification(record));

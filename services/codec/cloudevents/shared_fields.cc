@@ -21,12 +21,12 @@ void WriteEnvelope(const Envelope& envelope, JsonWriter* out) {
   out->Text("source", EventSource(envelope.job));
   out->Text("type", envelope.type);
   out->Text("subject", envelope.subject);
-  out->Text("time", FormatTime(envelope.time_ns));
+  out->Text("time", FormatTime(envelope.time.ns()));
   out->Text("datacontenttype", "application/json");
   out->Key("data");
 }
 
-void ReadEnvelope(const JsonReader& in, std::string* id, std::string* type, int64_t* time_ns) {
+void ReadEnvelope(const JsonReader& in, std::string* id, std::string* type, EventTime* time) {
   if (const std::string version = in.Required("specversion");
       version != "1.0" && !version.empty()) {
     in.Fail("specversion", Cat("must be \"1.0\" (got ", Quote(version), ")"));
@@ -35,7 +35,7 @@ void ReadEnvelope(const JsonReader& in, std::string* id, std::string* type, int6
   *type = in.Required("type");
   (void)in.Required("source");
   (void)in.Required("time");
-  *time_ns = in.Time("time");
+  *time = EventTime::FromNs(in.Time("time"));
   const std::string content = in.String("datacontenttype");
   if (!content.empty() && content != "application/json") {
     in.Fail("datacontenttype", Cat("must be application/json (got ", Quote(content), ")"));

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <vector>
 
+#include "services/base/time.h"
 #include "services/codec/cloudevents/json_reader.h"
 #include "services/codec/cloudevents/json_writer.h"
 #include "services/model/issues/issue.h"
@@ -15,11 +16,11 @@ namespace pitwall::cloudevents {
 // outer object.
 struct Envelope {
   std::string_view id, type, job, subject;
-  int64_t time_ns = 0;
+  EventTime time;
 };
 void WriteEnvelope(const Envelope& envelope, JsonWriter* out);
-// Validates specversion, id, type, source, and datacontenttype. Sets *id, *type, and *time_ns.
-void ReadEnvelope(const JsonReader& in, std::string* id, std::string* type, int64_t* time_ns);
+// Validates specversion, id, type, source, and datacontenttype. Sets *id, *type, and *time.
+void ReadEnvelope(const JsonReader& in, std::string* id, std::string* type, EventTime* time);
 
 void WriteTime(std::string_view key, int64_t unix_ns, JsonWriter* out);  // omitted if 0
 void WriteLabels(std::string_view key, const Labels& labels, JsonWriter* out);

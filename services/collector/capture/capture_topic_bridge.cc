@@ -121,7 +121,8 @@ Status CaptureTopicBridge::Read() {
   for (const Record& record : records) {
     // Among the actions, the collector handles only interval changes.
     if (const auto action = cloudevents::DecodeActionEvent(record.value); action.ok()) {
-      if (sample_ && action->kind == ActionKind::kInterval && action->expires_ns > clock_->WallNs())
+      if (sample_ && action->kind == ActionKind::kInterval &&
+          action->expires.ns() > clock_->WallNs())
         sample_(*action);
       continue;
     }
@@ -131,7 +132,7 @@ Status CaptureTopicBridge::Read() {
                   ToStd(request.status().message()));
       continue;
     }
-    if (request->expires_ns > clock_->WallNs()) give_(*std::move(request));
+    if (request->expires.ns() > clock_->WallNs()) give_(*std::move(request));
   }
   return OkStatus();
 }

@@ -122,7 +122,7 @@ bool NodeCaptures::active() {
 std::optional<CaptureRequest> NodeCaptures::Next() {
   MutexLock lock(&mutex_);
   for (auto it = waiting_.begin(); it != waiting_.end();) {
-    if (known_.contains(it->id) || it->expires_ns <= clock_.WallNs()) {
+    if (known_.contains(it->id) || it->expires.ns() <= clock_.WallNs()) {
       if (!known_.contains(it->id)) Count(&counters_->captures_refused);
       it = waiting_.erase(it);
       continue;
@@ -243,7 +243,7 @@ RankCapture NodeCaptures::Judge(const CaptureRequest& request, Rank* rank) const
   out.world_size = rank->who.world_size;
   out.node = options_.node;
   out.pid = rank->who.process.pid;
-  out.time_ns = time_.Now();
+  out.time = EventTime::FromNs(time_.Now());
   const bool own = rank->own[1].has_value();
   // The system's values depend on the process, so they override the client's values.
   for (size_t i = 0; i < 2; ++i) {

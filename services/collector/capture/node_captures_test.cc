@@ -60,7 +60,7 @@ class NodeCapturesTest : public ::testing::Test {
   }
   void Ask(std::string id = "r1", std::string job = "job-1", std::vector<int64_t> ranks = {}) {
     captures_.Request({std::move(id), std::move(job), std::move(ranks), "issue-1", "act",
-                       clock_.WallNs() + 10 * kNanosPerSecond});
+                       EventTime::FromNs(clock_.WallNs() + 10 * kNanosPerSecond)});
     Step();
   }
   void Step(int64_t ns = 0) {
@@ -239,7 +239,7 @@ TEST_F(NodeCapturesTest, DuplicateAndExpiredRequestsAreRejected) {
   Ask();  // repeats the ID
   EXPECT_TRUE(Asked().empty());
   EXPECT_FALSE(captures_.active());
-  captures_.Request({"old", "job-1", {}, "", "act", clock_.WallNs()});
+  captures_.Request({"old", "job-1", {}, "", "act", EventTime::FromNs(clock_.WallNs())});
   Step();
   EXPECT_TRUE(Asked().empty());
   EXPECT_EQ(counters_.captures_refused, 1u);
@@ -258,7 +258,12 @@ TEST_F(NodeCapturesTest, RunsOneCapturePerJobAtATime) {
 TEST_F(NodeCapturesTest, RequestQueueIsLimited) {
   Ask("first");
   for (size_t i = 0; i < NodeCaptures::kWaiting + 5; ++i)
-    captures_.Request({Cat("w", i), "job-1", {}, "", "act", clock_.WallNs() + kNanosPerSecond});
+    captures_.Request({Cat("w", i),
+                       "job-1",
+                       {},
+                       "",
+                       "act",
+                       EventTime::FromNs(clock_.WallNs() + kNanosPerSecond)});
   EXPECT_EQ(counters_.captures_refused, 5u);
 }
 

@@ -62,7 +62,7 @@ StatusOr<ClientSessions::Answer> ClientSessions::OnAskCapture(const Peer& peer,
   for (const uint32_t rank : ask.ranks()) request.ranks.push_back(rank);
   request.principal = owner;
   const int64_t timeout = ask.timeout_ns() > 0 ? ask.timeout_ns() : kUsualAskNs;
-  request.expires_ns = clock_.WallNs() + std::min(timeout, kLongestAskNs);
+  request.expires = EventTime::FromNs(clock_.WallNs() + std::min(timeout, kLongestAskNs));
   request.id = StableHashHex(Cat("ask\xff", options_.node, "\xff", job, "\xff", clock_.WallNs(),
                                  "\xff", clock_.MonotonicNs()));
   answer.mutable_asked()->set_id(request.id);

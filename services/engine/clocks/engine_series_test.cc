@@ -70,7 +70,7 @@ std::vector<std::string> Issues(const ShardForTest& shard) {
   for (const IssueEvent& e : shard.outputs().events) {
     if (e.type != EventType::kIssueFound && e.type != EventType::kIssueResolved) continue;
     out.push_back(Cat(e.type == EventType::kIssueFound ? "found " : "resolved ", e.alert, " at ",
-                      (e.time_ns - ShardForTest::kBase) / kNanosPerSecond));
+                      (e.time.ns() - ShardForTest::kBase) / kNanosPerSecond));
   }
   return out;
 }

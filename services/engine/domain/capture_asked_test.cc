@@ -57,7 +57,7 @@ TEST(OnsetAnnotation, OnsetPrecedesTickByAnnotationValue) {
                 "  - {alert: B, expr: m > 1}\n",
                 {0, 0, 1.5, 0})) {
     lines.push_back(Cat(event.alert, " ", EventTypeName(event.type).substr(17), " ",
-                        event.onset_ns / (kSecond / 10)));
+                        event.onset.ns() / (kSecond / 10)));
   }
   EXPECT_EQ(lines,
             (std::vector<std::string>{"A found 15", "B found 0", "A resolved 0", "B resolved 0"}));
@@ -68,7 +68,7 @@ TEST(OnsetAnnotation, ImplausibleValue_OnsetIsUnset) {
     const auto events =
         EventsOf("  - {alert: A, expr: abs(m) > 1, annotations: {onset: value}}\n", {value});
     ASSERT_EQ(events.size(), 1u);
-    EXPECT_EQ(events[0].onset_ns, 0) << value;
+    EXPECT_EQ(events[0].onset, EventTime()) << value;
   }
 }
 

@@ -78,7 +78,7 @@ TEST(StatusReasonTest, PendingReasonContainsFiringTime) {
                           "and fires at 2026-01-01T00:00:16Z",
                           "io.pitwall.issue.found High", "status IssuesFound High ",
                           "io.pitwall.issue.found High"));
-  EXPECT_EQ(shard.outputs().events[4].time_ns, ShardForTest::At(16));
+  EXPECT_EQ(shard.outputs().events[4].time.ns(), ShardForTest::At(16));
 }
 
 TEST(StatusReasonTest, FirstOfSeveralPendingElementsIsNamed) {
@@ -121,7 +121,7 @@ TEST(StatusReasonTest, ReasonContainsMinimumHistoryInSamples) {
   EXPECT_EQ(shard.StatusOf("High"), "InProgress not judged before there are 5 samples: 1 so far");
   for (int t = 2; t <= 9; ++t) Feed(&shard, t, {{"0", 1}, {"1", 1}});
   EXPECT_THAT(shard.Events(), ElementsAre("status NoIssuesFound High "));
-  EXPECT_EQ(shard.outputs().events.back().time_ns, ShardForTest::At(5));
+  EXPECT_EQ(shard.outputs().events.back().time.ns(), ShardForTest::At(5));
 }
 
 // The next attempt reports the reason again at its start.
@@ -178,7 +178,7 @@ TEST(StatusReasonTest, ReasonContainsMinimumHistoryAsDuration) {
   EXPECT_EQ(shard.StatusOf("High"), "InProgress not judged before 2026-01-01T00:00:31Z");
   for (int t = 2; t <= 50; ++t) Feed(&shard, t, {{"0", 1}, {"1", 1}});
   EXPECT_THAT(shard.Events(), ElementsAre("status NoIssuesFound High "));
-  EXPECT_EQ(shard.outputs().events.back().time_ns, ShardForTest::At(31));
+  EXPECT_EQ(shard.outputs().events.back().time.ns(), ShardForTest::At(31));
 }
 
 // For an `or`, it is enough if one side can be evaluated. A count that is the subject of the rule
@@ -218,7 +218,7 @@ TEST(StatusReasonTest, NewWindow_ReasonContainsTimeWhenFull) {
                   "status InProgress High a window of this rule is new on a running job and "
                   "full at 2026-01-01T00:00:39Z",
                   "status NoIssuesFound High "));
-  EXPECT_EQ(shard.outputs().events.back().time_ns, ShardForTest::At(39));
+  EXPECT_EQ(shard.outputs().events.back().time.ns(), ShardForTest::At(39));
 }
 
 TEST(StatusReasonTest, ReasonNamesMissingSeries) {

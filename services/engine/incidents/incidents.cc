@@ -41,7 +41,7 @@ std::vector<IncidentTracker::RootCauseChange> IncidentTracker::Apply(std::span<I
   ++serial_;
   for (IssueEvent& event : events) {
     if (event.type == EventType::kRuleStatus || event.type == EventType::kJobChanged) continue;
-    now_ = std::max(now_, EventTime::FromNs(event.time_ns));
+    now_ = std::max(now_, event.time);
     ForgetEndedBefore(now_ - window_);
     const std::string id = IssueId(event);
     const auto found = issues_.find(id);
@@ -91,7 +91,7 @@ TrackedIssue* IncidentTracker::Begin(const IssueEvent& event, const std::string&
     const auto node = nodes_of().find(rank);
     if (node != nodes_of().end()) issue->node = node->second;
   }
-  issue->onset = EventTime::FromNs(event.active_since_ns);
+  issue->onset = event.active_since;
   issue->level = event.value;
   issue->order = RootOrderOf(issue->labels, issue->onset);
   issue->fresh = true;
@@ -109,7 +109,7 @@ void IncidentTracker::NoteRise(TrackedIssue* issue, const IssueEvent& event) {
       !(event.value >= kRise * issue->level))
     return;
   issue->level = event.value;
-  issue->rose = EventTime::FromNs(event.time_ns);
+  issue->rose = event.time;
   dirty_ = true;
 }
 
@@ -170,7 +170,7 @@ void IncidentTracker::End(TrackedIssue* issue, const IssueEvent& event,
   explanations_.Remove(*issue);
   issue->open = false;
   FindEverywhere(issue, nodes_of);
-  issue->ended_at = EventTime::FromNs(event.time_ns);
+  issue->ended_at = event.time;
   explanations_.Add(*issue);
   ended_.emplace(issue->ended_at, issue->id);
   dirty_ = true;

@@ -76,7 +76,7 @@ class TwoRanks {
       if (e.type == EventType::kRuleStatus || e.type == EventType::kJobChanged) continue;
       if (e.type == EventType::kIssueUpdated && !updates_too) continue;
       std::string line =
-          Cat((e.time_ns - ShardForTest::kBase) / kNanosPerSecond, " ",
+          Cat((e.time.ns() - ShardForTest::kBase) / kNanosPerSecond, " ",
               EventTypeName(e.type).substr(17), " ", NameOf(e), " of ", name(e.incident));
       if (!e.root_cause.empty()) CatTo(line, " because of ", name(e.root_cause));
       out.push_back(line);
@@ -181,7 +181,7 @@ IssueEvent FoundIssue(int64_t s, const std::string& alert, Labels labels) {
   event.rule = Cat("pack/g/", alert);
   event.labels = labels.With("alertname", alert);
   event.type = EventType::kIssueFound;
-  event.time_ns = event.active_since_ns = ShardForTest::kBase + s * kNanosPerSecond;
+  event.time = event.active_since = EventTime::FromNs(ShardForTest::kBase + s * kNanosPerSecond);
   event.sequence = 1;
   event.id = MakeEventId(event);
   return event;

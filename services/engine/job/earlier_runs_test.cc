@@ -78,7 +78,7 @@ std::vector<std::string> Issues(const ShardForTest& shard) {
                       e.labels.Get("run"), " at ",
                       e.step != kNoStep
                           ? Cat("step ", e.step)
-                          : Cat((e.time_ns - ShardForTest::kBase) / kNanosPerSecond, " s")));
+                          : Cat((e.time.ns() - ShardForTest::kBase) / kNanosPerSecond, " s")));
   }
   return out;
 }

@@ -305,7 +305,7 @@ TEST_F(JobEnds, RulesSeeDeathJustBeforeEnd) {
   shard_.Feed(node, 20);
   EXPECT_EQ(Changes().back(), "10 1 ended stopped");
   const auto ended = shard_.outputs().events.back();
-  EXPECT_EQ(ended.time_ns, ShardForTest::At(10.5));
+  EXPECT_EQ(ended.time.ns(), ShardForTest::At(10.5));
 }
 
 // Neither the platform nor the executor reports a cancellation. The JobCancelled issue is based on

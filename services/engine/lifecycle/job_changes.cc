@@ -19,7 +19,7 @@ IssueEvent* JobChanges::Emit(JobChange change, EndDetail detail, EventTime at, u
   event.reference = job_->reference;
   event.owner = job_->owner;
   event.attempt = attempt;
-  event.time_ns = event.active_since_ns = at.ns();
+  event.time = event.active_since = at;
   event.job_change = change;
   event.end_detail = detail;
   if (detail == EndDetail::kStopped && !failures_->stop().by().empty())

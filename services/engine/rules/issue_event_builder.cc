@@ -44,7 +44,7 @@ IssueEvent EventOfRule(const plan::Rule& rule, const EvalScope& scope) {
   event.owner = scope.job.owner;
   event.rule = rule.name;
   event.alert = rule.alert;
-  event.time_ns = scope.at.time.ns();
+  event.time = scope.at.time;
   event.step = scope.at.step.value();
   return event;
 }
@@ -68,11 +68,11 @@ IssueEvent IssueEventBuilder::EventOf(const RuleState& state, const alert::Trans
   event.attempt = transition.active.attempt;
   event.labels = transition.labels;
   event.severity = std::string(transition.labels.Get("severity"));
-  event.active_since_ns = transition.active.time.ns();
-  event.started_at_ns = transition.started.time.ns();
-  event.last_seen_at_ns = transition.last_seen.time.ns();
+  event.active_since = transition.active.time;
+  event.started_at = transition.started.time;
+  event.last_seen_at = transition.last_seen.time;
   if (transition.kind == alert::TransitionKind::kResolved) {
-    event.ended_at_ns = scope.at.time.ns();
+    event.ended_at = scope.at.time;
     event.end_reason = transition.end_reason;
     event.end_detail = scope.end_detail;
   }
@@ -113,7 +113,7 @@ void IssueEventBuilder::EmitTransitions(const RuleState& state,
       AddEvidence(rule, transition.element, &event);
     const bool has_onset = !transition.Annotation("onset").empty() && scope.at.step == Step::None();
     if (has_onset && seen && event.type != EventType::kIssueResolved)
-      event.onset_ns = OnsetOf(scope.at.time, event.value).ns();
+      event.onset = OnsetOf(scope.at.time, event.value);
     event.sequence = transition.sequence;
     event.id = MakeEventId(event);
     Emit(std::move(event), scope);
@@ -138,7 +138,7 @@ void IssueEventBuilder::EmitStatus(const plan::Rule& rule, const alert::StatusCh
   }
   event.ever_found = change.ever_found;
   // The ID of a status event is derived from its time and the new status.
-  event.active_since_ns = scope.at.time.ns();
+  event.active_since = scope.at.time;
   event.sequence = static_cast<uint64_t>(change.status);
   event.labels = Labels({{"reason", change.reason_only ? change.reason : ""}});
   event.id = MakeEventId(event);

@@ -51,7 +51,7 @@ class SilentNodesTest : public ::testing::Test {
       if (e.type != EventType::kIssueFound && e.type != EventType::kIssueResolved) continue;
       out.push_back(Cat(e.type == EventType::kIssueFound ? "found " : "resolved ",
                         e.labels.Get("node"), " ", e.value, " at ",
-                        static_cast<double>(e.time_ns - ShardForTest::kBase) / 1e9));
+                        static_cast<double>(e.time.ns() - ShardForTest::kBase) / 1e9));
     }
     return out;
   }

@@ -113,7 +113,7 @@ class Tracked {
         e.labels = e.labels.With(label.name, label.text);
     }
     if (slash != std::string::npos) e.labels = e.labels.With("node", name.substr(slash + 1));
-    e.time_ns = Seconds(s);
+    e.time = EventTime::FromNs(Seconds(s));
     if (word[0] == '+') {
       began_[name] = Seconds(began);
       sequence_[name] = 0;
@@ -121,7 +121,7 @@ class Tracked {
     }
     if (word[0] == '^') value_[name] *= 2;
     e.value = value_[name];
-    e.active_since_ns = began_[name];
+    e.active_since = EventTime::FromNs(began_[name]);
     e.sequence = ++sequence_[name];
     e.type = word[0] == '+'                     ? EventType::kIssueFound
              : word[0] == '~' || word[0] == '^' ? EventType::kIssueUpdated

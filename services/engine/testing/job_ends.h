@@ -83,7 +83,7 @@ class JobEnds : public ::testing::Test {
     std::vector<std::string> out;
     for (const IssueEvent& e : shard_.outputs().events) {
       if (e.type != EventType::kJobChanged) continue;
-      out.push_back(Cat((e.time_ns - ShardForTest::kBase) / kNanosPerSecond, " ", e.attempt, " ",
+      out.push_back(Cat((e.time.ns() - ShardForTest::kBase) / kNanosPerSecond, " ", e.attempt, " ",
                         JobChangeName(e.job_change), " ", EndDetailName(e.end_detail),
                         e.lost_rank ? Cat(" ", e.lost_rank->rank, "@", e.lost_rank->node) : ""));
     }

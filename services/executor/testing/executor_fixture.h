@@ -135,8 +135,8 @@ class ExecutorTest : public ::testing::Test {
     e.reference.platform = "process";
     e.reference.kind = "pid";
     e.reference.uid = Cat(pid, "@n1/", pid * 10);
-    e.active_since_ns = 1000 * kNanosPerSecond;
-    e.time_ns = e.active_since_ns + static_cast<int64_t>(sequence) * kNanosPerSecond;
+    e.active_since = EventTime::FromNs(1000 * kNanosPerSecond);
+    e.time = e.active_since + Duration::Seconds(static_cast<int64_t>(sequence));
     e.sequence = sequence;
     e.evidence = {{"train_loss", {}, 7}};
     e.id = MakeEventId(e);

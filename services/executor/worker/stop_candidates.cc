@@ -29,7 +29,7 @@ ActionEvent MakeAction(const IssueEvent& event, ActionEventType type, ActionMode
   action.why = std::move(why);
   if (event.rule == kStopRequestRule) action.principal = std::string(event.labels.Get("principal"));
   action.evidence = event.evidence;
-  action.time_ns = event.time_ns;
+  action.time = event.time;
   action.id = MakeActionId(action);
   return action;
 }
@@ -73,14 +73,14 @@ std::optional<StopDecision> StopCandidates::DecideOn(const IssueEvent& event) {
                                        : StopCheck{.refusal = targets_->Refusal(event.reference)};
   }
   if (check.other_owner) counters_->refused_owner.Add();
-  if (std::max(event.started_at_ns, event.active_since_ns) <= decisions_->floor_ns()) {
+  if (std::max(event.started_at, event.active_since).ns() <= decisions_->floor_ns()) {
     check.refusal =
         "the issue began before the decisions were lost (--accept-log-reset), so it may already "
         "have been acted on";
   }
   if (verdict.mode == PolicyMode::kOff) check.refusal = "the policy is off";
   if (check.refusal.empty() && live)
-    check.refusal = index_->Reserve(issue, event.job, event.time_ns);
+    check.refusal = index_->Reserve(issue, event.job, event.time.ns());
   if (!check.refusal.empty()) {
     if (index_->Refused(issue, mode)) return std::nullopt;  // refuse each issue only once
     decision.action = MakeAction(event, ActionEventType::kRefused, mode,
@@ -101,8 +101,8 @@ StatusOr<std::vector<StopDecision>> StopCandidates::Decide() {
   std::vector<const IssueEvent*> order;
   for (const auto& [issue, event] : issues_) order.push_back(&event);
   std::sort(order.begin(), order.end(), [](const IssueEvent* a, const IssueEvent* b) {
-    return std::pair(a->time_ns, std::string_view(a->id)) <
-           std::pair(b->time_ns, std::string_view(b->id));
+    return std::pair(a->time, std::string_view(a->id)) <
+           std::pair(b->time, std::string_view(b->id));
   });
   std::vector<StopDecision> decisions;
   for (const IssueEvent* event : order) {

@@ -420,7 +420,7 @@ TEST_F(Api, CaptureRequiresRunningJobAndCompleteId) {
   EXPECT_EQ(captures.asked[0].job, "runs");
   EXPECT_THAT(captures.asked[0].ranks, ::testing::ElementsAre(1, 3));
   EXPECT_EQ(captures.asked[0].principal, "act");
-  EXPECT_GT(captures.asked[0].expires_ns, clock_.WallNs());
+  EXPECT_GT(captures.asked[0].expires.ns(), clock_.WallNs());
   EXPECT_EQ(Ask("POST", "/job/capture?job=run").status, 400);    // not the complete ID
   EXPECT_EQ(Ask("POST", "/job/capture?job=job-1").status, 409);  // the job has ended
   EXPECT_EQ(Ask("POST", "/job/capture?job=runs&rank=-1").status, 400);
@@ -449,7 +449,7 @@ TEST_F(Api, StopRequiresReasonAndCompleteId) {
   EXPECT_EQ(asked[0].rule, kStopRequestRule);
   EXPECT_EQ(asked[0].why, "it diverges");
   EXPECT_EQ(asked[0].principal, "act");
-  EXPECT_GT(asked[0].expires_ns, clock_.WallNs());
+  EXPECT_GT(asked[0].expires.ns(), clock_.WallNs());
   (void)Ask("POST", "/job/stop?job=runs&reason=again");
   EXPECT_EQ(Ask("POST", "/job/interval?job=runs&interval=3s&reason=x").status, 400);
   EXPECT_EQ(Ask("POST", "/job/interval?job=job-1&interval=5s&reason=x").status, 409);
@@ -458,7 +458,7 @@ TEST_F(Api, StopRequiresReasonAndCompleteId) {
   EXPECT_EQ(Ask("POST", "/job/interval?job=runs&interval=5s&reason=x").status, 200);
   ASSERT_THAT(asked, SizeIs(3));
   EXPECT_EQ(asked[2].kind, ActionKind::kInterval);
-  EXPECT_EQ(asked[2].interval_ns, 5 * kNanosPerSecond);
+  EXPECT_EQ(asked[2].interval.ns(), 5 * kNanosPerSecond);
   EXPECT_EQ(asked[2].rule, kIntervalRequestRule);
   EXPECT_EQ(asked[0].kind, ActionKind::kStop);
 }

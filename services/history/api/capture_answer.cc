@@ -31,7 +31,7 @@ Answer AskCapture(const ApiCall& call) {
             " ranks are allowed; specify fewer, or omit the parameter for all ranks"));
   request.job = job->id;
   request.principal = "act";
-  request.expires_ns = call.options.clock->WallNs() + kExpiresNs;
+  request.expires = EventTime::FromNs(call.options.clock->WallNs() + kExpiresNs);
   ASSIGN_OR_RETURN(const std::string id, call.options.captures->Ask(std::move(request)));
   JsonWriter out;
   out.BeginObject();

@@ -30,11 +30,11 @@ void WriteIssueFields(const Issue& issue, const ApiOptions& options, JsonWriter*
   TextField("severity", newest.severity, out);
   LabelsField("labels", newest.labels, out);
   BoolField("open", issue.open(), out);
-  TimeField("active_since_ns", newest.active_since_ns, out);
+  TimeField("active_since_ns", newest.active_since.ns(), out);
   TimeField("onset_ns", issue.onset_ns(), out);
-  TimeField("started_ns", newest.started_at_ns, out);
-  TimeField("last_seen_ns", newest.last_seen_at_ns, out);
-  TimeField("ended_ns", newest.ended_at_ns, out);
+  TimeField("started_ns", newest.started_at.ns(), out);
+  TimeField("last_seen_ns", newest.last_seen_at.ns(), out);
+  TimeField("ended_ns", newest.ended_at.ns(), out);
   TextField("end_reason", EndReasonName(newest.end_reason), out);
   NumberField("value", newest.value, out);
   NumberField("threshold", issue.threshold().value_or(NormalNan()), out);
@@ -48,7 +48,7 @@ void WriteIssueFields(const Issue& issue, const ApiOptions& options, JsonWriter*
     out->BeginObject();
     TextField("by", silenced->by, out);
     TextField("comment", silenced->comment, out);
-    TimeField("until_ns", silenced->until_ns, out);
+    TimeField("until_ns", silenced->until.ns(), out);
     out->EndObject();
   } else {
     out->Raw("null");

@@ -47,8 +47,8 @@ StatusOr<ActionEvent> RequestOf(const ApiCall& call, std::string reason) {
   request.target = job->reference;
   request.why = std::move(reason);
   request.principal = "act";
-  request.time_ns = call.options.clock->WallNs();
-  request.expires_ns = request.time_ns + kExpiresNs;
+  request.time = EventTime::FromNs(call.options.clock->WallNs());
+  request.expires = request.time + Duration::Nanos(kExpiresNs);
   return request;
 }
 
@@ -81,7 +81,8 @@ Answer AskInterval(const ApiCall& call) {
   request.kind = ActionKind::kInterval;
   request.rule = std::string(kIntervalRequestRule);
   request.alert = "IntervalRequested";
-  ASSIGN_OR_RETURN(request.interval_ns, ParseDuration(interval));
+  ASSIGN_OR_RETURN(const int64_t interval_ns, ParseDuration(interval));
+  request.interval = Duration::Nanos(interval_ns);
   return Send(call, std::move(request));
 }
 

@@ -41,7 +41,7 @@ class IngestBoundsTest : public HistoryServiceTest {
     IssueEvent event;
     event.type = EventType::kJobChanged;
     event.job = job;
-    event.time_ns = from_ns + 2 * kWindow;
+    event.time = EventTime::FromNs(from_ns + 2 * kWindow);
     event.attempt = 1;
     event.job_change = JobChange::kEnded;
     event.end_detail = EndDetail::kCompleted;

@@ -122,7 +122,7 @@ TEST(PeerCodec, NotificationChangeRoundTrips) {
   notification->job = "j";
   notification->issues = {"0123"};
   notification->receiver = "hook";
-  notification->time_ns = kNanosPerSecond;
+  notification->time = EventTime::FromNs(kNanosPerSecond);
   notification->id = "id";
   Change change;
   change.topic = Change::Topic::kNotification;

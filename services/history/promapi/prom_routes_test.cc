@@ -260,8 +260,8 @@ IssueEvent Event(EventType type, const std::string& job, const std::string& rule
   event.rule = rule;
   event.alert = rule.substr(rule.rfind('/') + 1);
   event.labels = Labels({{"alertname", event.alert}, {"node", "a"}});
-  event.time_ns = kStart + at_s * kSecond;
-  event.active_since_ns = event.started_at_ns = kStart + 10 * kSecond;
+  event.time = EventTime::FromNs(kStart + at_s * kSecond);
+  event.active_since = event.started_at = EventTime::FromNs(kStart + 10 * kSecond);
   event.sequence = 1;
   event.value = 2.5;
   event.summary = "hot";

@@ -47,7 +47,7 @@ void AppendAlert(const IssueEvent& issue, std::string* out) {
                                   {"description", issue.description},
                                   {"suggestion", issue.suggestion}}),
                out);
-  CatTo(*out, ",\"state\":\"firing\",\"activeAt\":\"", FormatInstant(issue.active_since_ns),
+  CatTo(*out, ",\"state\":\"firing\",\"activeAt\":\"", FormatInstant(issue.active_since.ns()),
         "\",\"value\":\"", FormatScientific(issue.value), "\"}");
 }
 
@@ -72,7 +72,7 @@ int64_t PendingSince(const IssueEvent& status) {
   const std::string text = status.status_reason.substr(at, status.status_reason.find(',', at) - at);
   absl::Time time;
   std::string ignored;
-  if (!absl::ParseTime(absl::RFC3339_full, text, &time, &ignored)) return status.time_ns;
+  if (!absl::ParseTime(absl::RFC3339_full, text, &time, &ignored)) return status.time.ns();
   return absl::ToUnixNanos(time);
 }
 
@@ -138,11 +138,11 @@ StatusOr<RuleAnswers::Known> RuleAnswers::Read() const {
     for (const auto& [id, event] : open) {
       Known::Rule& rule = known.rules[event->rule];
       rule.open.push_back(event);
-      rule.newest_ns = std::max(rule.newest_ns, event->time_ns);
+      rule.newest_ns = std::max(rule.newest_ns, event->time.ns());
     }
     for (const auto& [name, event] : statuses) {
       Known::Rule& rule = known.rules[name];
-      rule.newest_ns = std::max(rule.newest_ns, event->time_ns);
+      rule.newest_ns = std::max(rule.newest_ns, event->time.ns());
       if (event->status == RuleStatus::kError) {
         if (rule.error.empty()) rule.error = Cat(event->job, ": ", event->status_reason);
       } else if (IsPending(*event)) {

@@ -154,7 +154,7 @@ Status AddGlance(const ReportContext& context, Document* out) {
     if (++open > 3) continue;
     AddText(&section, Cat("open-", open),
             Cat(root.summary.empty() ? root.alert : root.summary, PlaceOf(root), ", since ",
-                ShownUtc(root.started_at_ns), ". ", root.suggestion),
+                ShownUtc(root.started_at.ns()), ". ", root.suggestion),
             Paragraph::Tone::kBad);
   }
   if (open > 3)

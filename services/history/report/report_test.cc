@@ -280,7 +280,7 @@ TEST_F(Report, WorstOpenIncidentsComeFirst) {
         const auto type = open ? EventType::kIssueFound : EventType::kIssueResolved;
         IssueEvent event = IssueAt(Cat("p/g/Rule", i), type, 1, 14 + i);
         event.severity = i == 1 ? "critical" : "info";
-        event.started_at_ns = AtSecond(13 + i);
+        event.started_at = EventTime::FromNs(AtSecond(13 + i));
         event.summary = Cat("Summary ", i);
         if (!open) event.end_reason = i == 4 ? EndReason::kCleared : EndReason::kJobEnded;
         job->events.push_back(std::make_shared<IssueEvent>(std::move(event)));

@@ -71,12 +71,12 @@ bool IsMetric(std::string_view name) {
 StatusOr<LineChart> EvidenceChart(const ReportContext& context, const Issue& issue,
                                   std::string id) {
   const IssueEvent& newest = issue.newest();
-  const int64_t begin = newest.active_since_ns;
-  const int64_t end =
-      issue.open() ? std::max(newest.last_seen_at_ns, context.life.last_ns) : newest.ended_at_ns;
+  const int64_t begin = newest.active_since.ns();
+  const int64_t end = issue.open() ? std::max(newest.last_seen_at.ns(), context.life.last_ns)
+                                   : newest.ended_at.ns();
   LineChart chart{std::move(id), "", Unit::kTime, Unit::kNumber, {}, issue.threshold(), {}};
-  chart.stretches = {{"pending", begin, newest.started_at_ns},
-                     {"firing", newest.started_at_ns, end}};
+  chart.stretches = {{"pending", begin, newest.started_at.ns()},
+                     {"firing", newest.started_at.ns(), end}};
   const int64_t margin = std::max<int64_t>((end - begin) / 4, 30 * kNanosPerSecond);
   const Evidence* stored = nullptr;
   for (const Evidence& one : issue.evidence()) {
@@ -110,8 +110,8 @@ StatusOr<LineChart> EvidenceChart(const ReportContext& context, const Issue& iss
   const bool have_series = !chart.lines.empty();
   Line values{"value of the rule in its events", {}, {}, true};
   for (const IssueEventPtr& event : issue.events) {
-    if (!values.x.empty() && event->time_ns <= values.x.back()) continue;
-    values.x.push_back(event->time_ns);
+    if (!values.x.empty() && event->time.ns() <= values.x.back()) continue;
+    values.x.push_back(event->time.ns());
     values.y.push_back(event->value);
   }
   chart.lines.push_back(std::move(values));
@@ -143,9 +143,9 @@ Status AddIssue(const ReportContext& context, const Issue& issue, size_t number,
        {"place", "Where", Unit::kText, LabelText(newest.labels)},
        {"state", "State", Unit::kText,
         issue.open() ? std::string("open") : Cat("ended, ", EndReasonName(newest.end_reason))},
-       {"active_since_ns", "Pending since", Unit::kTime, TimeCell(newest.active_since_ns)},
-       {"started_ns", "Firing since", Unit::kTime, TimeCell(newest.started_at_ns)},
-       {"ended_ns", "Ended", Unit::kTime, TimeCell(newest.ended_at_ns)},
+       {"active_since_ns", "Pending since", Unit::kTime, TimeCell(newest.active_since.ns())},
+       {"started_ns", "Firing since", Unit::kTime, TimeCell(newest.started_at.ns())},
+       {"ended_ns", "Ended", Unit::kTime, TimeCell(newest.ended_at.ns())},
        {"value", "Value", Unit::kNumber, newest.value},
        {"threshold", "Threshold", Unit::kNumber, number_or_none(issue.threshold())},
        {"parameters", "Parameters", Unit::kText, ShownParameters(newest.parameters)},
@@ -302,8 +302,8 @@ Status AddIssues(const ReportContext& context, Document* out) {
   for (size_t i = kMaxIssues; i < sorted.size(); ++i) {
     const IssueEvent& newest = sorted[i]->newest();
     table.rows.push_back({newest.summary.empty() ? newest.alert : newest.summary, newest.rule,
-                          newest.severity, TimeCell(newest.started_at_ns),
-                          TimeCell(newest.ended_at_ns), newest.value});
+                          newest.severity, TimeCell(newest.started_at.ns()),
+                          TimeCell(newest.ended_at.ns()), newest.value});
   }
   CutRows(&table, 3 * kMaxRows);
   section.blocks.push_back(std::move(table));
@@ -336,7 +336,7 @@ void AddNotifications(const ReportContext& context, Section* section) {
     const auto first = record.issues.empty() ? issues.end() : issues.find(record.issues.front());
     std::string about = first == issues.end() ? "" : first->second->newest().alert;
     if (record.issues.size() > 1) CatTo(about, " and ", record.issues.size() - 1, " more");
-    table.rows.push_back({TimeCell(record.time_ns), record.receiver, record.kind, record.what,
+    table.rows.push_back({TimeCell(record.time.ns()), record.receiver, record.kind, record.what,
                           std::move(about), record.error});
   }
   CutRows(&table, 3 * kMaxRows);
@@ -365,7 +365,7 @@ Status AddActions(const ReportContext& context, Document* out) {
     for (const ActionEvent& action : context.actions) {
       const std::string_view type = ActionEventTypeName(action.type);
       table.rows.push_back(
-          {TimeCell(action.time_ns), std::string(type.substr(type.rfind('.') + 1)),
+          {TimeCell(action.time.ns()), std::string(type.substr(type.rfind('.') + 1)),
            std::string(ActionKindName(action.kind)), std::string(ActionModeName(action.mode)),
            action.rule, action.why,
            action.kind == ActionKind::kParameter ? ChangeText(action.parameter) : action.effect});
@@ -389,7 +389,7 @@ Status AddActions(const ReportContext& context, Document* out) {
     for (const RankCapture& capture : context.captures) {
       const auto& threads = capture.look.threads;
       const bool framed = !threads.empty() && !threads[0].frames.empty();
-      table.rows.push_back({TimeCell(capture.time_ns), IndexCell(capture.rank), capture.node,
+      table.rows.push_back({TimeCell(capture.time.ns()), IndexCell(capture.rank), capture.node,
                             std::string(CaptureStateName(capture.state)), capture.look.phase,
                             framed ? threads[0].frames[0] : std::string(), capture.principal});
     }

@@ -33,30 +33,30 @@ void JobEventFold::OnJobChanged(const IssueEvent& event) {
     case JobChange::kNone:
       break;
     case JobChange::kStarted:
-      if (life_.started_ns == 0) life_.started_ns = event.time_ns;
+      if (life_.started_ns == 0) life_.started_ns = event.time.ns();
       life_.ended_ns = 0;
       life_.end_detail = EndDetail::kNone;
       life_.end_text.clear();
       break;
     case JobChange::kAttemptBegan:
-      AttemptOf(event.attempt)->began_ns = event.time_ns;
+      AttemptOf(event.attempt)->began_ns = event.time.ns();
       life_.ended_ns = 0;
       life_.end_detail = EndDetail::kNone;
       life_.end_text.clear();
       break;
     case JobChange::kRankLost:
       AttemptOf(event.attempt)
-          ->lost.emplace_back(event.time_ns, event.lost_rank.value_or(LostRank()));
+          ->lost.emplace_back(event.time.ns(), event.lost_rank.value_or(LostRank()));
       break;
     case JobChange::kAttemptEnded: {
       AttemptLife* attempt = AttemptOf(event.attempt);
-      attempt->ended_ns = event.time_ns;
+      attempt->ended_ns = event.time.ns();
       attempt->end_detail = event.end_detail;
       attempt->end_text = JobEndText(event.end_detail, event.summary);
       break;
     }
     case JobChange::kEnded:
-      life_.ended_ns = event.time_ns;
+      life_.ended_ns = event.time.ns();
       life_.end_detail = event.end_detail;
       life_.end_text = JobEndText(event.end_detail, event.summary);
       break;
@@ -73,8 +73,8 @@ void JobEventFold::OnEvent(const IssueEvent& event) {
   if (!event.job_name.empty()) life_.name = event.job_name;
   if (!event.owner.empty()) life_.owner = event.owner;
   if (event.reference != JobReference()) life_.reference = event.reference;
-  if (life_.first_ns == 0 || event.time_ns < life_.first_ns) life_.first_ns = event.time_ns;
-  life_.last_ns = std::max(life_.last_ns, event.time_ns);
+  if (life_.first_ns == 0 || event.time.ns() < life_.first_ns) life_.first_ns = event.time.ns();
+  life_.last_ns = std::max(life_.last_ns, event.time.ns());
   switch (event.type) {
     case EventType::kIssueFound:
       ++life_.found[event.rule];

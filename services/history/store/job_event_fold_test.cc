@@ -16,9 +16,9 @@ IssueEvent EventOf(std::string rule, EventType type, std::string category, int64
   event.severity = "critical";
   event.labels = Labels({{"category", std::move(category)}});
   event.sequence = type == EventType::kIssueFound ? 1 : 2;
-  event.active_since_ns = event.started_at_ns = AtSecond(1);
-  event.time_ns = AtSecond(50);
-  event.onset_ns = onset_ns;
+  event.active_since = event.started_at = EventTime::FromNs(AtSecond(1));
+  event.time = EventTime::FromNs(AtSecond(50));
+  event.onset = EventTime::FromNs(onset_ns);
   event.id = MakeEventId(event);
   return event;
 }
@@ -61,7 +61,7 @@ TEST(StoredJob, EndedJob_WindowIsOverOnceTelemetryIsRead) {
   IssueEvent ended;
   ended.type = EventType::kJobChanged;
   ended.job_change = JobChange::kEnded;
-  ended.time_ns = AtSecond(200);
+  ended.time = EventTime::FromNs(AtSecond(200));
   job.OnEvent(ended);
   // Ranks that died became silent before the job ended.
   EXPECT_TRUE(job.IsOver(window, grace, false));

@@ -88,7 +88,7 @@ StatusOr<JobLifePtr> HistoryAsOf::LifeOf(const JobOverview& now) const {
     }
   }
   if (end != nullptr) {
-    life->ended_ns = end->time_ns;
+    life->ended_ns = end->time.ns();
     life->end_detail = end->end_detail;
     life->end_text = JobEndText(end->end_detail, end->summary);
   }
@@ -234,25 +234,25 @@ StatusOr<std::vector<OperatorTotal>> HistoryAsOf::Operators(const SpanQuery& que
 
 StatusOr<std::vector<IssueEventPtr>> HistoryAsOf::Events(std::string_view job) const {
   ASSIGN_OR_RETURN(std::vector<IssueEventPtr> out, history_.Events(job));
-  std::erase_if(out, [&](const IssueEventPtr& event) { return event->time_ns > at_ns_; });
+  std::erase_if(out, [&](const IssueEventPtr& event) { return event->time.ns() > at_ns_; });
   return out;
 }
 
 StatusOr<std::vector<ActionEvent>> HistoryAsOf::Actions(std::string_view job) const {
   ASSIGN_OR_RETURN(std::vector<ActionEvent> out, history_.Actions(job));
-  std::erase_if(out, [&](const ActionEvent& action) { return action.time_ns > at_ns_; });
+  std::erase_if(out, [&](const ActionEvent& action) { return action.time.ns() > at_ns_; });
   return out;
 }
 
 StatusOr<std::vector<RankCapture>> HistoryAsOf::Captures(std::string_view job) const {
   ASSIGN_OR_RETURN(std::vector<RankCapture> out, history_.Captures(job));
-  std::erase_if(out, [&](const RankCapture& capture) { return capture.time_ns > at_ns_; });
+  std::erase_if(out, [&](const RankCapture& capture) { return capture.time.ns() > at_ns_; });
   return out;
 }
 
 StatusOr<std::vector<NotificationRecord>> HistoryAsOf::Notifications(std::string_view job) const {
   ASSIGN_OR_RETURN(std::vector<NotificationRecord> out, history_.Notifications(job));
-  std::erase_if(out, [&](const NotificationRecord& record) { return record.time_ns > at_ns_; });
+  std::erase_if(out, [&](const NotificationRecord& record) { return record.time.ns() > at_ns_; });
   return out;
 }
 

@@ -23,8 +23,8 @@ IssueEventPtr EventAt(std::string rule, EventType type, double second) {
   event->rule = std::move(rule);
   event->severity = "warning";
   event->sequence = type == EventType::kIssueFound ? 1 : 2;
-  event->active_since_ns = event->started_at_ns = AtSecond(1);
-  event->time_ns = AtSecond(second);
+  event->active_since = event->started_at = EventTime::FromNs(AtSecond(1));
+  event->time = EventTime::FromNs(AtSecond(second));
   event->id = MakeEventId(*event);
   return event;
 }
@@ -97,7 +97,7 @@ void Fill(VectorHistory::Job* job, double now) {
     if (!known(second)) continue;
     auto event = std::make_shared<IssueEvent>(*EventAt("p/g/A", type, second));
     event->labels = Labels({{"category", "hang"}});
-    event->onset_ns = type == EventType::kIssueFound ? AtSecond(25) : 0;
+    event->onset = EventTime::FromNs(type == EventType::kIssueFound ? AtSecond(25) : 0);
     event->id = MakeEventId(*event);
     job->events.push_back(event);
   }
@@ -132,17 +132,17 @@ void Fill(VectorHistory::Job* job, double now) {
   if (known(30) && !known(90)) life.open.stalled_since_ns = AtSecond(25);
   if (known(35)) {
     ActionEvent action;
-    action.time_ns = AtSecond(35);
+    action.time = EventTime::FromNs(AtSecond(35));
     job->actions.push_back(action);
   }
   if (known(36)) {
     RankCapture capture;
-    capture.time_ns = AtSecond(36);
+    capture.time = EventTime::FromNs(AtSecond(36));
     job->captures.push_back(capture);
   }
   if (known(37)) {
     NotificationRecord record;
-    record.time_ns = AtSecond(37);
+    record.time = EventTime::FromNs(AtSecond(37));
     job->notifications.push_back(record);
   }
 }

@@ -18,14 +18,14 @@ bool IsOfIssue(const IssueEvent& event) {
          event.type == EventType::kIssueResolved;
 }
 
-int64_t StartOf(const Issue& issue) { return issue.newest().started_at_ns; }
+int64_t StartOf(const Issue& issue) { return issue.newest().started_at.ns(); }
 
 }  // namespace
 
 int64_t Issue::onset_ns() const {
   for (const IssueEventPtr& event : events)
-    if (event->onset_ns != 0) return event->onset_ns;
-  return newest().active_since_ns;
+    if (event->onset != EventTime()) return event->onset.ns();
+  return newest().active_since.ns();
 }
 
 int64_t Issue::stall_onset_ns() const {
@@ -112,8 +112,8 @@ std::vector<Incident> IncidentsOf(const std::vector<Issue>& issues) {
     const std::string* worst = nullptr;
     for (const Issue& issue : incident.issues) {
       const IssueEvent& newest = issue.newest();
-      incident.started_ns = std::min(incident.started_ns, newest.started_at_ns);
-      incident.ended_ns = std::max(incident.ended_ns, newest.ended_at_ns);
+      incident.started_ns = std::min(incident.started_ns, newest.started_at.ns());
+      incident.ended_ns = std::max(incident.ended_ns, newest.ended_at.ns());
       if (incident.open && !issue.open()) continue;
       if (worst == nullptr || SeverityRank(newest.severity) < SeverityRank(*worst))
         worst = &newest.severity;

@@ -30,10 +30,11 @@ IssueEventPtr EventOf(const EventSpec& spec) {
   event->rule = spec.rule;
   event->severity = spec.severity;
   event->sequence = spec.sequence;
-  event->active_since_ns = AtSecond(spec.rule.size());
-  event->started_at_ns = AtSecond(spec.rule.size());
-  event->time_ns = AtSecond(spec.second);
-  if (spec.type == EventType::kIssueResolved) event->ended_at_ns = AtSecond(spec.second);
+  event->active_since = EventTime::FromNs(AtSecond(spec.rule.size()));
+  event->started_at = EventTime::FromNs(AtSecond(spec.rule.size()));
+  event->time = EventTime::FromNs(AtSecond(spec.second));
+  if (spec.type == EventType::kIssueResolved)
+    event->ended_at = EventTime::FromNs(AtSecond(spec.second));
   event->incident = spec.incident;
   event->root_cause = spec.root_cause;
   event->id = MakeEventId(*event);
@@ -64,15 +65,15 @@ TEST(IssueList, IssuesAreSortedAndHaveNewestEvent) {
 
 TEST(IssueList, OnsetComesFromFirstEvent) {
   auto found = std::make_shared<IssueEvent>(*EventOf({.rule = "aa", .second = 20}));
-  EXPECT_EQ(IssuesOf({found})[0].onset_ns(), found->active_since_ns) << "the rule reports none";
+  EXPECT_EQ(IssuesOf({found})[0].onset_ns(), found->active_since.ns()) << "the rule reports none";
   EXPECT_EQ(IssuesOf({found})[0].stall_onset_ns(), 0);
   found->labels = Labels({{"category", "hang"}});
-  found->onset_ns = AtSecond(7);
+  found->onset = EventTime::FromNs(AtSecond(7));
   found->id = MakeEventId(*found);
   auto updated = std::make_shared<IssueEvent>(*found);
   updated->type = EventType::kIssueUpdated;
   updated->sequence = 2;
-  updated->onset_ns = AtSecond(8);  // the onset came with a slightly newer value
+  updated->onset = EventTime::FromNs(AtSecond(8));  // the onset came with a slightly newer value
   updated->id = MakeEventId(*updated);
   EXPECT_EQ(IssuesOf({updated, found})[0].onset_ns(), AtSecond(7));
   EXPECT_EQ(IssuesOf({updated, found})[0].stall_onset_ns(), AtSecond(7));
@@ -116,7 +117,7 @@ TEST(IssueList, RuleStatesCountIssues) {
     event->rule = std::move(rule);
     event->status = to;
     event->status_reason = "because";
-    event->time_ns = AtSecond(second);
+    event->time = EventTime::FromNs(AtSecond(second));
     return event;
   };
   const std::vector<RuleState> states = RuleStatesOf(
@@ -146,7 +147,7 @@ TEST(IssueList, EndedJob_VerdictIsLastStatusWithData) {
     auto event = std::make_shared<IssueEvent>();
     event->type = EventType::kRuleStatus;
     event->job = "j";
-    event->time_ns = AtSecond(second);
+    event->time = EventTime::FromNs(AtSecond(second));
     event->rule = std::move(rule);
     event->previous_status = from;
     event->status = to;

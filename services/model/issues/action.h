@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "services/base/time.h"
 #include "services/model/issues/issue.h"
 #include "services/model/job.h"
 
@@ -63,12 +64,12 @@ struct ActionEvent {
   JobReference target;
   std::string why;                 // reason from the policy and checks, or of the request
   std::string principal;           // kRequested: the requesting user
-  int64_t expires_ns = 0;          // kRequested: wall time of expiry
-  int64_t interval_ns = 0;         // kInterval: sampling interval of the job's nodes
+  EventTime expires;               // kRequested: wall time of expiry
+  Duration interval;               // kInterval: sampling interval of the job's nodes
   ParameterChange parameter;       // kParameter only
   std::vector<Evidence> evidence;  // evidence of the issue
   std::string effect;              // kDone: signal sent, exited, not found, …
-  int64_t time_ns = 0;             // event time of the issue's event
+  EventTime time;                  // event time of the issue's event
 };
 
 std::string MakeActionId(const ActionEvent& event);

@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "services/base/time.h"
+
 namespace pitwall {
 
 // Limits for one rank's reply.
@@ -26,7 +28,7 @@ struct CaptureRequest {
   std::vector<int64_t> ranks;  // empty: all
   std::string issue;           // IssueId() of the requesting issue; "": requested by a user
   std::string principal;       // requester: "uid:1000", "act", "rule <name>"
-  int64_t expires_ns = 0;      // wall time of expiry
+  EventTime expires;           // wall time of expiry
 };
 
 enum class CaptureState {
@@ -105,7 +107,7 @@ struct RankCapture {
   int64_t world_size = 0;  // 0: unknown
   std::string node;
   int64_t pid = 0;
-  int64_t time_ns = 0;  // time of the second observation
+  EventTime time;  // time of the second observation
   CaptureState state = CaptureState::kBlocked;
   std::string source;      // client, system
   std::string why_system;  // reason why the client did not reply

@@ -72,7 +72,7 @@ RootOrder RootOrderOf(const Labels& labels, EventTime onset) {
 }
 
 RootOrder RootOrderOf(const IssueEvent& event) {
-  return RootOrderOf(event.labels, EventTime::FromNs(event.active_since_ns));
+  return RootOrderOf(event.labels, event.active_since);
 }
 
 bool AreRivals(const RootOrder& a, const RootOrder& b, Duration apart) {

@@ -15,7 +15,7 @@ IssueEvent RootEvent(std::string_view category, std::string_view severity, int64
   IssueEvent event;
   event.labels = Labels({{"category", category}, {"severity", severity}});
   event.severity = std::string(severity);
-  event.active_since_ns = onset_s * kSecondNs;
+  event.active_since = EventTime::FromNs(onset_s * kSecondNs);
   event.type = EventType::kIssueFound;
   event.root_cause = std::move(root_cause);
   return event;

@@ -72,7 +72,7 @@ std::string IssueId(const IssueEvent& event) {
   first.attempt = event.attempt;
   first.rule = event.rule;
   first.labels = event.labels;
-  first.active_since_ns = event.active_since_ns;
+  first.active_since = event.active_since;
   first.sequence = 1;
   return MakeEventId(first);
 }
@@ -83,7 +83,7 @@ std::string MakeEventId(const IssueEvent& event) {
                               : event.type == EventType::kJobChanged ? "job"
                                                                      : "issue";
   return StableHashHex(Cat(of, "\xff", event.job, "\xff", event.attempt, "\xff", event.rule, "\xff",
-                           event.labels.ToString(), "\xff", event.active_since_ns, "\xff",
+                           event.labels.ToString(), "\xff", event.active_since.ns(), "\xff",
                            event.sequence));
 }
 

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "services/base/time.h"
 #include "services/model/job.h"
 #include "services/model/labels.h"
 #include "services/model/position.h"
@@ -58,8 +59,8 @@ struct Evidence {
   friend bool operator==(const Evidence&, const Evidence&) = default;
 };
 
-// All event times are Unix nanoseconds. On the step clock, they are the event times of the steps,
-// and separate fields contain the steps.
+// On the step clock, the times are the event times of the steps, and separate fields contain the
+// steps.
 struct IssueEvent {
   EventType type = EventType::kIssueFound;
   std::string
@@ -73,12 +74,12 @@ struct IssueEvent {
   std::string alert;
   Labels labels;         // after rule labels, with alertname
   std::string severity;  // value of the label severity
-  int64_t time_ns = 0;   // event time of the tick
-  int64_t active_since_ns = 0;
-  int64_t onset_ns = 0;  // onset of the problem according to the rule's annotation; 0: unknown
-  int64_t started_at_ns = 0;
-  int64_t last_seen_at_ns = 0;
-  int64_t ended_at_ns = 0;  // 0 while the issue is open
+  EventTime time;        // event time of the tick
+  EventTime active_since;
+  EventTime onset;  // onset of the problem according to the rule's annotation; 0: unknown
+  EventTime started_at;
+  EventTime last_seen_at;
+  EventTime ended_at;  // 0 while the issue is open
   EndReason end_reason = EndReason::kNone;
   uint64_t sequence = 0;  // 1 for found, incremented with each event of the issue
   double value = 0;

@@ -2,9 +2,10 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <string>
 #include <vector>
+
+#include "services/base/time.h"
 
 namespace pitwall {
 
@@ -19,8 +20,8 @@ struct NotificationRecord {
   std::string kind;                 // webhook, email, slack, …
   std::string what;                 // found, updated, ended, acted on, or not acted on
   bool taken = true;                // accepted by the receiver; false: delivery was abandoned
-  std::string error;    // contains no secrets; "" if the receiver accepted the notification
-  int64_t time_ns = 0;  // wall time of the response
+  std::string error;  // contains no secrets; "" if the receiver accepted the notification
+  EventTime time;     // wall time of the response
 };
 
 }  // namespace pitwall

@@ -26,7 +26,7 @@ class ActionPositionTest : public ::testing::Test {
     action.job = event.job;
     action.rule = event.rule;
     action.severity = event.severity;
-    action.time_ns = event.time_ns;
+    action.time = event.time;
     action.id = MakeActionId(action);
     OutgoingRecord record;
     record.topic = "pitwall.actions";

@@ -27,11 +27,11 @@ void IssueIndex::Apply(const IssueEventPtr& event) {
   if (slot == nullptr) {
     slot = std::make_unique<Issue>();
     slot->id = id;
-    slot->active_since_ns = event->active_since_ns;
+    slot->active_since_ns = event->active_since.ns();
     order_[{-slot->active_since_ns, id}] = slot.get();
   } else {
     if (event->sequence <= slot->last()->sequence) return;
-    (slot->open ? open_by_age_ : ended_by_age_).erase({slot->last()->time_ns, id});
+    (slot->open ? open_by_age_ : ended_by_age_).erase({slot->last()->time.ns(), id});
   }
   Issue& issue = *slot;
   issue.events.push_back(event);
@@ -43,8 +43,8 @@ void IssueIndex::Apply(const IssueEventPtr& event) {
     issue_of_event_.erase(issue.events[1]->id);
     issue.events.erase(issue.events.begin() + 1);
   }
-  (issue.open ? open_by_age_ : ended_by_age_).insert({event->time_ns, id});
-  newest_time_ns_ = std::max(newest_time_ns_, event->time_ns);
+  (issue.open ? open_by_age_ : ended_by_age_).insert({event->time.ns(), id});
+  newest_time_ns_ = std::max(newest_time_ns_, event->time.ns());
   Trim();
 }
 
@@ -66,7 +66,7 @@ void IssueIndex::Forget(const std::string& id) {
   const auto at = issues_.find(id);
   const Issue& issue = *at->second;
   for (const IssueEventPtr& event : issue.events) issue_of_event_.erase(event->id);
-  (issue.open ? open_by_age_ : ended_by_age_).erase({issue.last()->time_ns, id});
+  (issue.open ? open_by_age_ : ended_by_age_).erase({issue.last()->time.ns(), id});
   order_.erase({-issue.active_since_ns, id});
   issues_.erase(at);
 }

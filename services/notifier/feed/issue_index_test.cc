@@ -108,7 +108,7 @@ TEST(IssueIndex, FiltersAndPaginates) {
               ElementsAre("j2"));
   EXPECT_THAT(Jobs(index, {}, false, 2), ElementsAre("j4", "j3", "…"));
   const IssueEvent last = MakeEvent("j3", "odd", 1, EventType::kIssueFound, "warning", 1003);
-  const PageCursor after{last.active_since_ns, IssueId(last), ""};
+  const PageCursor after{last.active_since.ns(), IssueId(last), ""};
   // An update of a listed issue and a new issue must not change the remaining pages.
   Apply(&index, MakeEvent("j2", "even", 2, EventType::kIssueUpdated, "warning", 1002));
   Apply(&index, MakeEvent("new", "even", 1, EventType::kIssueFound, "warning", 5000));

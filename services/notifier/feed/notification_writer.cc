@@ -65,7 +65,7 @@ std::vector<NotificationRecord> NotificationRecordsOf(const FeedItem& item,
     record.what = VerbOf(item);
     record.taken = error.empty();
     record.error = error.substr(0, kMaxNotificationError);
-    record.time_ns = wall_ns;
+    record.time = EventTime::FromNs(wall_ns);
     out.push_back(std::move(record));
   }
   return out;

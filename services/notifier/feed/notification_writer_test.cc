@@ -80,7 +80,7 @@ TEST_F(NotificationRecordsTest, RetriedNotification_HasOneRecord) {
   EXPECT_EQ(records[0].kind, "webhook");
   EXPECT_EQ(records[0].what, "found");
   EXPECT_TRUE(records[0].taken);
-  EXPECT_EQ(records[0].time_ns, clock_.WallNs());
+  EXPECT_EQ(records[0].time.ns(), clock_.WallNs());
 }
 
 TEST_F(NotificationRecordsTest, UndeliveredNotification_IsRecordedWithError) {

@@ -55,12 +55,12 @@ void IncidentPolicy::Feed(FeedItem item, std::vector<FeedItem>* send) {
   Tick& tick = ticks_[p];
   const IssueEventPtr event = item.event;
   tick.partition = item.partition;
-  if (tick.job != event->job || tick.time_ns != event->time_ns) {
+  if (tick.job != event->job || tick.time_ns != event->time.ns()) {
     Decide(&tick, send);
-    FlushSilenced(&tick, event->time_ns, item.offset, send);
-    FlushDue(&tick, event->time_ns, item.offset, send);
+    FlushSilenced(&tick, event->time.ns(), item.offset, send);
+    FlushDue(&tick, event->time.ns(), item.offset, send);
     tick.job = event->job;
-    tick.time_ns = event->time_ns;
+    tick.time_ns = event->time.ns();
   }
   if (event->type == EventType::kRuleStatus || event->type == EventType::kJobChanged) {
     send->push_back(std::move(item));

@@ -37,7 +37,7 @@ class IncidentPolicyTest : public ::testing::Test {
   IssueEvent Of(std::string_view rule, uint64_t sequence, int64_t at_s,
                 EventType type = EventType::kIssueFound, std::string_view severity = "warning") {
     IssueEvent e = MakeEvent("job", rule, sequence, type, severity);
-    e.time_ns = at_s * kNanosPerSecond;
+    e.time = EventTime::FromNs(at_s * kNanosPerSecond);
     e.incident = "incident-1";
     return e;
   }
@@ -94,7 +94,7 @@ TEST_F(IncidentPolicyTest, UpdateIsDelayedUntilEndOfMinute) {
   EXPECT_EQ(Sent(), Kinds({"found"}));
   // The first event at or after the due time triggers the update, regardless of the job.
   IssueEvent other = MakeEvent("other", "x", 2, EventType::kIssueUpdated);
-  other.time_ns = 1061 * kNanosPerSecond;
+  other.time = EventTime::FromNs(1061 * kNanosPerSecond);
   Feed(other);
   EXPECT_EQ(Sent(), Kinds({"found", "updated"}));
   EXPECT_EQ(FieldOf(sent_[1], "issue_count"), "3");
@@ -161,7 +161,7 @@ TEST_F(IncidentPolicyTest, NodeIssue_FormsOneIncidentAcrossJobs) {
     IssueEvent e = MakeEvent(std::string(job), "CPUSaturated", sequence, type, "info");
     e.labels = Labels({{"alertname", "CPUSaturated"}, {"node", node}, {"scope", "node"}});
     e.id = MakeEventId(e);
-    e.time_ns = at_s * kNanosPerSecond;
+    e.time = EventTime::FromNs(at_s * kNanosPerSecond);
     e.incident = IssueId(e);
     return e;
   };
@@ -173,7 +173,7 @@ TEST_F(IncidentPolicyTest, NodeIssue_FormsOneIncidentAcrossJobs) {
   EXPECT_NE(EncodeNotice(*sent_[0].notice).find("\"node\":\"n1\""), std::string::npos);
   // A node issue includes an issue of another job that it explains in the node's incident.
   IssueEvent symptom = MakeEvent("job-2", "StragglerRank", 1, EventType::kIssueFound);
-  symptom.time_ns = 1070 * kNanosPerSecond;
+  symptom.time = EventTime::FromNs(1070 * kNanosPerSecond);
   symptom.incident = second.incident;
   symptom.root_cause = IssueId(second);
   Feed(symptom);
@@ -189,7 +189,7 @@ TEST_F(IncidentPolicyTest, NodeIssue_FormsOneIncidentAcrossJobs) {
   Feed(on_node("job-1", "n1", 2, 1100, EventType::kIssueResolved));
   symptom.sequence = 2;
   symptom.type = EventType::kIssueResolved;
-  symptom.time_ns = 1101 * kNanosPerSecond;
+  symptom.time = EventTime::FromNs(1101 * kNanosPerSecond);
   Feed(symptom);
   EXPECT_EQ(Sent().size(), 3u);
   Feed(on_node("job-2", "n1", 2, 1102, EventType::kIssueResolved));
@@ -335,9 +335,8 @@ TEST_F(IncidentPolicyTest, RandomRestartsDoNotRepeatIncidents) {
         }
       }
     }
-    std::stable_sort(events.begin(), events.end(), [](const IssueEvent& a, const IssueEvent& b) {
-      return a.time_ns < b.time_ns;
-    });
+    std::stable_sort(events.begin(), events.end(),
+                     [](const IssueEvent& a, const IssueEvent& b) { return a.time < b.time; });
     std::vector<FeedItem> all;
     const auto items = [&](size_t i) {
       return FeedItem{

@@ -30,7 +30,7 @@ IncidentTable::Change IncidentTable::Add(const IssueEventPtr& event) {
     incident.node = std::string(event->labels.Get("node"));
   }
   if (!fresh) by_age_.erase({incident.time_ns, id});
-  incident.time_ns = event->time_ns;
+  incident.time_ns = event->time.ns();
   by_age_.emplace(incident.time_ns, id);
   IssueEventPtr& slot = incident.issues[issue_id];
   if (slot == nullptr) {
@@ -40,14 +40,14 @@ IncidentTable::Change IncidentTable::Add(const IssueEventPtr& event) {
   }
   if (fresh && event->sequence > 1) {
     incident.notified = true;
-    incident.notified_at_ns = event->time_ns;
+    incident.notified_at_ns = event->time.ns();
     incident.notified_weight = SeverityRank(event->severity);
     incident.notified_size = 1;
     incident.notified_root = issue_id;
   }
   IssueEventPtr previous = std::exchange(slot, event);
   incident.open += IsOpen(*event) ? 1 : 0;
-  incident.began_ns = std::min(incident.began_ns, event->active_since_ns);
+  incident.began_ns = std::min(incident.began_ns, event->active_since.ns());
   return {id, &incident, std::move(previous)};
 }
 

@@ -27,10 +27,10 @@ void Inhibition::Feed(FeedItem item, std::vector<FeedItem>* send) {
   if (p >= ticks_.size()) ticks_.resize(p + 1);
   Tick& tick = ticks_[p];
   const IssueEventPtr event = item.event;
-  if (tick.job != event->job || tick.time_ns != event->time_ns) {
+  if (tick.job != event->job || tick.time_ns != event->time.ns()) {
     Decide(&tick, send);
     tick.job = event->job;
-    tick.time_ns = event->time_ns;
+    tick.time_ns = event->time.ns();
   }
   tick.newest_offset = item.offset;
   switch (event->type) {
@@ -64,7 +64,7 @@ void Inhibition::OnOpen(const std::string& id, FeedItem item, Tick* tick,
     by_age_.erase({at->second.time_ns, id});
   }
   Issue& issue = at->second;
-  issue.time_ns = event->time_ns;
+  issue.time_ns = event->time.ns();
   by_age_.emplace(issue.time_ns, id);
   issue.selected = selects_(*event);
   SetRootCause(id, &issue, event->root_cause);

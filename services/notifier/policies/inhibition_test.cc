@@ -67,7 +67,7 @@ class Receiver {
     }
     IssueEvent e = MakeEvent("job", name, ++sequence_[name], type,
                              std::isupper(name[0]) != 0 ? "critical" : "warning", began_[name]);
-    e.time_ns = at * kNanosPerSecond;
+    e.time = EventTime::FromNs(at * kNanosPerSecond);
     if (word[0] == '+') ids_[name] = e.id;
     if (cause != std::string::npos) e.root_cause = Id(word.substr(cause + 1));
     return std::make_shared<const IssueEvent>(std::move(e));

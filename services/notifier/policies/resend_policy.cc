@@ -36,7 +36,7 @@ void ResendPolicy::Put(const FeedItem& item) {
   if (at != issues_.end() && at->second.event->sequence > item.event->sequence) return;
   if (at != issues_.end()) Forget(id);
   // Event time is close to wall time, except when a restart replays events.
-  const int64_t due_ns = item.event->time_ns + options_.resend_ns;
+  const int64_t due_ns = item.event->time.ns() + options_.resend_ns;
   issues_[id] = {item.partition, item.event, due_ns};
   DueOf(item.partition).emplace(due_ns, id);
   while (issues_.size() > std::max<size_t>(1, options_.max_issues)) {
@@ -70,7 +70,7 @@ void ResendPolicy::BeginReceiver(int32_t partition) {
 bool ResendPolicy::Over(const IssueEvent& event, int64_t wall_ns) const {
   if (IsOpen(event)) return false;
   const int64_t hold = event.end_reason == EndReason::kCleared ? 0 : options_.hold_ended_ns;
-  return event.ended_at_ns + hold + options_.repeat_ends_ns < wall_ns;
+  return event.ended_at.ns() + hold + options_.repeat_ends_ns < wall_ns;
 }
 
 int64_t ResendPolicy::DueNs(int32_t partition) const {

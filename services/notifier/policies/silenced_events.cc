@@ -43,8 +43,8 @@ void SilencedEvents::PassOne(FeedItem item, std::vector<FeedItem>* send) {
     }
     return;
   }
-  const int64_t until = silences_->SilencedUntil(event, event.time_ns);
-  if (until > event.time_ns) {
+  const int64_t until = silences_->SilencedUntil(event, event.time.ns());
+  if (until > event.time.ns()) {
     ++held_;
     Issue& issue = silenced_[id];
     issue.partition = item.partition;
@@ -80,7 +80,7 @@ void SilencedEvents::Refresh() const {
   version_ = silences_->version();
   for (auto& [id, issue] : silenced_) {
     const IssueEvent& event = *issue.last.event;
-    issue.until_ns = silences_->SilencedUntil(event, event.time_ns);
+    issue.until_ns = silences_->SilencedUntil(event, event.time.ns());
   }
 }
 

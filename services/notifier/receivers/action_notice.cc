@@ -44,7 +44,7 @@ std::string ActionText(const ActionEvent& action) {
     case ActionEventType::kRequested:
       return Cat(action.principal.empty() ? "someone" : action.principal, " requests ",
                  action.kind == ActionKind::kInterval
-                     ? Cat("a sampling interval of ", FormatDuration(action.interval_ns),
+                     ? Cat("a sampling interval of ", FormatDuration(action.interval.ns()),
                            " on the job's nodes")
                      : "that the job be stopped",
                  why);
@@ -97,7 +97,7 @@ IssueEvent EventOfAction(const ActionEvent& action) {
   event.severity = action.severity;
   event.labels = Labels({{"alertname", event.alert}});
   event.evidence = action.evidence;
-  event.time_ns = event.started_at_ns = event.active_since_ns = action.time_ns;
+  event.time = event.started_at = event.active_since = action.time;
   return event;
 }
 

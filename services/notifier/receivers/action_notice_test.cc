@@ -26,7 +26,7 @@ IssueEvent Issue() {
   e.alert = "LossNotFinite";
   e.labels = Labels{{"alertname", "LossNotFinite"}, {"severity", "critical"}, {"rank", "3"}};
   e.severity = "critical";
-  e.time_ns = e.active_since_ns = 1'000'000 * kS;
+  e.time = e.active_since = EventTime::FromNs(1'000'000 * kS);
   e.sequence = 1;
   e.step = 120;
   e.id = MakeEventId(e);
@@ -46,7 +46,7 @@ ActionEvent Act(ActionEventType type, ActionMode mode = ActionMode::kLive) {
   a.severity = issue.severity;
   a.why = "policy */LossNotFinite: live; the issue is open and <pid 7> runs";
   if (type == ActionEventType::kDone) a.effect = "SIGTERM sent; it has ended";
-  a.time_ns = issue.time_ns + kS;
+  a.time = issue.time + Duration::Seconds(1);
   a.id = MakeActionId(a);
   return a;
 }
@@ -60,8 +60,8 @@ ActionEvent Request() {
   a.rule = std::string(kStopRequestRule);
   a.principal = "alice";
   a.why = "wrong data set";
-  a.time_ns = 1'000'000 * kS;
-  a.expires_ns = a.time_ns + 60 * kS;
+  a.time = EventTime::FromNs(1'000'000 * kS);
+  a.expires = a.time + Duration::Seconds(60);
   return a;
 }
 
@@ -94,7 +94,7 @@ TEST(ActionNotice, IntervalRequestIsNotAStop) {
   ActionEvent request = Request();
   request.kind = ActionKind::kInterval;
   request.rule = std::string(kIntervalRequestRule);
-  request.interval_ns = kNanosPerSecond / 10;
+  request.interval = Duration::Millis(100);
   EXPECT_TRUE(IsRequest(request));
   EXPECT_EQ(ActionText(request),
             "alice requests a sampling interval of 100ms on the job's nodes: wrong data set");

@@ -74,10 +74,10 @@ void WriteAnnotations(const IssueEvent& event, std::string_view acted, JsonWrite
 
 int64_t AlertEndNs(const IssueEvent& event, int64_t hold_ended_ns, int64_t wall_ns) {
   if (IsOpen(event)) return wall_ns + hold_ended_ns;
-  const int64_t end = event.end_reason == EndReason::kCleared ? event.ended_at_ns
-                                                              : event.ended_at_ns + hold_ended_ns;
+  const int64_t end = event.end_reason == EndReason::kCleared ? event.ended_at.ns()
+                                                              : event.ended_at.ns() + hold_ended_ns;
   // Alertmanager rejects an alert that ends before it starts.
-  return std::max(end, event.active_since_ns + kNanosPerMilli);
+  return std::max(end, event.active_since.ns() + kNanosPerMilli);
 }
 
 void WriteAlert(const IssueEvent& event, const AlertmanagerTarget& target, int64_t wall_ns,
@@ -85,7 +85,7 @@ void WriteAlert(const IssueEvent& event, const AlertmanagerTarget& target, int64
   out->BeginObject();
   WriteLabelsOf(event, target, out);
   WriteAnnotations(event, acted, out);
-  cloudevents::WriteTime("startsAt", event.active_since_ns, out);
+  cloudevents::WriteTime("startsAt", event.active_since.ns(), out);
   cloudevents::WriteTime("endsAt", AlertEndNs(event, target.hold_ended_ns, wall_ns), out);
   if (!target.external_url.empty()) {
     out->Text("generatorURL",

@@ -22,8 +22,8 @@ IssueEvent Event(EventType type, uint64_t sequence) {
   e.alert = "NonFinite";
   e.labels = Labels{{"alertname", "NonFinite"}, {"severity", "critical"}, {"rank", "3"}};
   e.severity = "critical";
-  e.time_ns = 1'000'000 * kS + static_cast<int64_t>(sequence);
-  e.active_since_ns = 1'000'000 * kS;
+  e.time = EventTime::FromNs(1'000'000 * kS + static_cast<int64_t>(sequence));
+  e.active_since = EventTime::FromNs(1'000'000 * kS);
   e.sequence = sequence;
   e.step = 7;
   e.summary = "it is not finite";
@@ -66,7 +66,7 @@ Notice NoticeOf(const IssueEvent& event) {
   notice.incident = "incident1";
   notice.severity = event.severity;
   notice.summary = event.summary;
-  notice.began_ns = event.active_since_ns;
+  notice.began_ns = event.active_since.ns();
   notice.issue_count = 1;
   notice.open_count = event.type == EventType::kIssueResolved ? 0 : 1;
   notice.issues = {{"i", std::make_shared<const IssueEvent>(event)}};

@@ -93,7 +93,7 @@ void AddEvent(const IssueEvent& event, Message* out) {
   out->incident = event.incident.empty() ? IssueId(event) : event.incident;
   out->severity = event.severity;
   out->what = event.summary.empty() ? out->title : event.summary;
-  out->since = TimeText(event.active_since_ns);
+  out->since = TimeText(event.active_since.ns());
   out->issues = 1;
   out->open = IsOpen(event) ? 1 : 0;
   if (IsOpen(event)) return;
@@ -111,7 +111,7 @@ void AddAction(const ActionNotice& notice, Message* out) {
   out->rule = action.rule;
   out->what = ActionText(action);
   out->suggestion = "";
-  out->since = TimeText(action.time_ns);
+  out->since = TimeText(action.time.ns());
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ void WriteIssue(std::string_view id, const IssueEvent& e, JsonWriter* out) {
   cloudevents::WriteLabels("labels", e.labels, out);
   out->Text("severity", e.severity);
   out->Text("state", IsOpen(e) ? "open" : "ended");
-  cloudevents::WriteTime("active_since", e.active_since_ns, out);
-  cloudevents::WriteTime("ended_at", e.ended_at_ns, out);
+  cloudevents::WriteTime("active_since", e.active_since.ns(), out);
+  cloudevents::WriteTime("ended_at", e.ended_at.ns(), out);
   out->Text("end_reason", EndReasonName(e.end_reason));
   out->Text("end_detail", EndDetailName(e.end_detail));
   out->Text("root_cause", e.root_cause);
@@ -51,7 +51,7 @@ std::string EncodeNotice(const Notice& notice) {
                               .type = NoticeType(notice.kind),
                               .job = root.job,
                               .subject = notice.incident,
-                              .time_ns = notice.time_ns},
+                              .time = EventTime::FromNs(notice.time_ns)},
                              &out);
   out.BeginObject();
   out.Text("incident", notice.incident);

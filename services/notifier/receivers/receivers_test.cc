@@ -27,8 +27,8 @@ IssueEvent Found() {
   e.labels =
       Labels{{"alertname", "NonFinite"}, {"severity", "critical"}, {"rank", "3"}, {"node", "n1"}};
   e.severity = "critical";
-  e.time_ns = 1'000'010 * kS;
-  e.active_since_ns = 1'000'000 * kS;
+  e.time = EventTime::FromNs(1'000'010 * kS);
+  e.active_since = EventTime::FromNs(1'000'000 * kS);
   e.sequence = 1;
   e.step = 120;
   e.summary = "the loss is <NaN> & stays so";
@@ -42,7 +42,7 @@ IssueEvent Ended(EndReason reason) {
   IssueEvent e = Found();
   e.type = EventType::kIssueResolved;
   e.sequence = 2;
-  e.ended_at_ns = e.time_ns + 60 * kS;
+  e.ended_at = e.time + Duration::Seconds(60);
   e.end_reason = reason;
   if (reason == EndReason::kJobEnded) e.end_detail = EndDetail::kFailed;
   e.id = MakeEventId(e);
@@ -260,15 +260,15 @@ TEST(Alertmanager, OnlyClearedIssueResolvesAlertImmediately) {
   const int64_t hold = 3'600 * kS, wall = 2'000'000 * kS;
   EXPECT_EQ(AlertEndNs(Found(), hold, wall), wall + hold);
   const IssueEvent cleared = Ended(EndReason::kCleared);
-  EXPECT_EQ(AlertEndNs(cleared, hold, wall), cleared.ended_at_ns);
+  EXPECT_EQ(AlertEndNs(cleared, hold, wall), cleared.ended_at.ns());
   for (const EndReason reason : {EndReason::kNoData, EndReason::kAttemptEnded, EndReason::kJobEnded,
                                  EndReason::kRuleRemoved}) {
     const IssueEvent ended = Ended(reason);
-    EXPECT_EQ(AlertEndNs(ended, hold, wall), ended.ended_at_ns + hold);
+    EXPECT_EQ(AlertEndNs(ended, hold, wall), ended.ended_at.ns() + hold);
   }
   IssueEvent odd = cleared;
-  odd.ended_at_ns = odd.active_since_ns;
-  EXPECT_GT(AlertEndNs(odd, hold, wall), odd.active_since_ns);
+  odd.ended_at = odd.active_since;
+  EXPECT_GT(AlertEndNs(odd, hold, wall), odd.active_since.ns());
 }
 
 TEST(Alertmanager, ReminderContainsAllStates) {

@@ -153,7 +153,7 @@ std::optional<SilencedIssue> SilencedBy(const SilenceSet& silences, const IssueE
       *std::max_element(holding.begin(), holding.end(),
                         [](const Silence& a, const Silence& b) { return a.ends_ns < b.ends_ns; });
   return SilencedIssue{IssueId(event), last.author, last.comment,
-                       silences.SilencedUntil(event, wall_ns)};
+                       EventTime::FromNs(silences.SilencedUntil(event, wall_ns))};
 }
 
 }  // namespace pitwall::notifier

@@ -33,13 +33,13 @@ inline IssueEvent MakeEvent(std::string_view job, std::string_view rule, uint64_
   e.alert = "A";
   e.labels = Labels{{"alertname", "A"}, {"severity", severity}, {"node", "n1"}};
   e.severity = severity;
-  e.active_since_ns = began_s * kNanosPerSecond;
-  e.started_at_ns = e.active_since_ns;
-  e.time_ns = e.active_since_ns + static_cast<int64_t>(sequence) * kNanosPerSecond;
-  e.last_seen_at_ns = e.time_ns;
+  e.active_since = EventTime::FromNs(began_s * kNanosPerSecond);
+  e.started_at = e.active_since;
+  e.time = e.active_since + Duration::Seconds(static_cast<int64_t>(sequence));
+  e.last_seen_at = e.time;
   e.sequence = sequence;
   if (type == EventType::kIssueResolved) {
-    e.ended_at_ns = e.time_ns;
+    e.ended_at = e.time;
     e.end_reason = EndReason::kCleared;
   }
   if (type == EventType::kRuleStatus) e.status = RuleStatus::kNoData;

@@ -326,8 +326,7 @@ Status RunBacktest(Recording* recording, engine::CompiledRulesPtr rules,
 
 void SortEvents(std::vector<IssueEvent>* events) {
   std::stable_sort(events->begin(), events->end(), [](const IssueEvent& a, const IssueEvent& b) {
-    return std::tie(a.time_ns, a.job, a.rule, a.labels) <
-           std::tie(b.time_ns, b.job, b.rule, b.labels);
+    return std::tie(a.time, a.job, a.rule, a.labels) < std::tie(b.time, b.job, b.rule, b.labels);
   });
 }
 

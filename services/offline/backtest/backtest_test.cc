@@ -65,7 +65,7 @@ class Backtest {
     for (const IssueEvent& e : events) {
       if (e.type == EventType::kRuleStatus || e.type == EventType::kJobChanged) continue;
       const std::string_view type = EventTypeName(e.type);
-      out.push_back(Cat((e.time_ns - kBase) / kSecond, " ", e.job, " ",
+      out.push_back(Cat((e.time.ns() - kBase) / kSecond, " ", e.job, " ",
                         type.substr(type.rfind('.') + 1), " ", e.alert, " ",
                         EndReasonName(e.end_reason)));
     }
@@ -161,7 +161,7 @@ std::vector<std::string> RunSteps(const std::vector<StepsOf>& ranks, std::string
   std::vector<std::string> out;
   for (const IssueEvent& e : IssuesOf(&recording, rules)) {
     const std::string_view type = EventTypeName(e.type);
-    out.push_back(Cat((e.time_ns - kBase) / kSecond, " step ", e.step, " ",
+    out.push_back(Cat((e.time.ns() - kBase) / kSecond, " step ", e.step, " ",
                       type.substr(type.rfind('.') + 1), " ", e.alert, e.labels.Get("rank")));
   }
   return out;
@@ -215,7 +215,7 @@ TEST(Backtest, StepsWithStride_FirstRowIsEvaluatedAtItsStep) {
       });
       ASSERT_NE(found, events.end());
       EXPECT_EQ(found->step, first);
-      EXPECT_EQ(found->time_ns, kBase + first * kSecond);
+      EXPECT_EQ(found->time.ns(), kBase + first * kSecond);
     }
   }
 }
@@ -385,7 +385,7 @@ TEST(Backtest, SupportsTimesAtUnixEpoch) {
     return e.alert != "Gone" || e.type != EventType::kIssueFound;
   });
   ASSERT_EQ(events.size(), 1U);
-  EXPECT_EQ(events[0].time_ns, 0);
+  EXPECT_EQ(events[0].time, EventTime());
   EXPECT_EQ(events[0].job_name, "job");
 }
 

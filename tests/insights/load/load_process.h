@@ -64,7 +64,7 @@ class RecordWriter final : public loadgen::LoadSink {
     IssueEvent event;
     event.type = EventType::kJobChanged;
     event.job = job;
-    event.time_ns = last_ns_;
+    event.time = EventTime::FromNs(last_ns_);
     event.attempt = 1;
     event.sequence = begins ? 1 : 3;
     std::vector<JobChange> changes = {JobChange::kAttemptEnded, JobChange::kEnded};

@@ -73,7 +73,7 @@ StatusOr<int> Backtest(const Flags& flags) {
     // Sample files do not contain events about the job's lifecycle.
     return (flags.Has("no-status") && e.type == EventType::kRuleStatus) ||
            (e.type == EventType::kJobChanged && (format != "log" || flags.Has("no-status"))) ||
-           (format == "log" && (e.time_ns < range.start || e.time_ns > range.end));
+           (format == "log" && (e.time.ns() < range.start || e.time.ns() > range.end));
   });
   offline::SortEvents(&events);
   for (const IssueEvent& event : events) {

@@ -115,10 +115,10 @@ void CollectorRole::Stop() {
 void CollectorRole::FollowInterval(const ActionEvent& request) {
   const std::vector<std::string> jobs = collector_->BoundJobs();
   if (std::find(jobs.begin(), jobs.end(), request.job) == jobs.end()) return;
-  const Status set = collector_->SetInterval(request.interval_ns);
+  const Status set = collector_->SetInterval(request.interval.ns());
   const std::string asked =
       Cat("job ", request.job, ": ", request.principal, " requested a sampling interval of ",
-          FormatDuration(request.interval_ns));
+          FormatDuration(request.interval.ns()));
   if (set.ok()) {
     PITWALL_LOG(kInfo, "collector", asked);
   } else {

@@ -74,11 +74,11 @@ inline IssueEvent TestIssue(std::string rule, EventType type, uint64_t sequence,
   event.severity = "warning";
   event.labels = Labels{{"alertname", "Alert"}, {"rank", "1"}};
   event.sequence = sequence;
-  event.active_since_ns = AtSecond(1);
-  event.started_at_ns = AtSecond(2);
-  event.last_seen_at_ns = AtSecond(second);
-  event.time_ns = AtSecond(second);
-  if (type == EventType::kIssueResolved) event.ended_at_ns = AtSecond(second);
+  event.active_since = EventTime::FromNs(AtSecond(1));
+  event.started_at = EventTime::FromNs(AtSecond(2));
+  event.last_seen_at = EventTime::FromNs(AtSecond(second));
+  event.time = EventTime::FromNs(AtSecond(second));
+  if (type == EventType::kIssueResolved) event.ended_at = EventTime::FromNs(AtSecond(second));
   event.value = NormalNan();
   if (type != EventType::kIssueResolved) event.threshold = 0.5;
   event.evidence = {{"m", Labels{{"rank", "1"}}, INFINITY}};
@@ -165,7 +165,7 @@ inline void FillTestJob(VectorHistory::Job* job) {
   status.type = EventType::kRuleStatus;
   status.job = "job-1";
   status.rule = "default/x/Alert";
-  status.time_ns = AtSecond(3);
+  status.time = EventTime::FromNs(AtSecond(3));
   status.status = RuleStatus::kNoData;
   status.status_reason = "series not found";
   status.id = MakeEventId(status);
@@ -175,7 +175,7 @@ inline void FillTestJob(VectorHistory::Job* job) {
   action.issue_event = found.id;
   action.job = "job-1";
   action.rule = found.rule;
-  action.time_ns = AtSecond(2);
+  action.time = EventTime::FromNs(AtSecond(2));
   action.id = MakeActionId(action);
   job->actions.push_back(action);
   for (const bool taken : {true, false}) {
@@ -187,13 +187,13 @@ inline void FillTestJob(VectorHistory::Job* job) {
                                   .what = "found",
                                   .taken = taken,
                                   .error = taken ? "" : "status 404",
-                                  .time_ns = AtSecond(3)});
+                                  .time = EventTime::FromNs(AtSecond(3))});
   }
   RankCapture capture;
   capture.request = "request-1";
   capture.job = "job-1";
   capture.node = "n1";
-  capture.time_ns = AtSecond(5);
+  capture.time = EventTime::FromNs(AtSecond(5));
   capture.source = "system";
   capture.look.threads = {{.id = 7, .name = "main", .main = true, .frames = {"f (x.py:1)"}}};
   job->captures.push_back(capture);

@@ -21,7 +21,7 @@ Status Fill(StatusOr<Event> event, Change::Topic topic, std::shared_ptr<const Ev
   RETURN_IF_ERROR(event.status());
   change->topic = topic;
   change->job = event->job;
-  change->time_ns = event->time_ns;
+  change->time_ns = event->time.ns();
   *content = std::make_shared<const Event>(*std::move(event));
   return OkStatus();
 }

@@ -73,7 +73,7 @@ class HistoryServiceTest : public ::testing::Test {
     IssueEvent event;
     event.type = EventType::kJobChanged;
     event.job = "job-1";
-    event.time_ns = time_ns;
+    event.time = EventTime::FromNs(time_ns);
     event.attempt = attempt;
     event.job_change = change;
     event.end_detail = detail;

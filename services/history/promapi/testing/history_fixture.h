@@ -33,7 +33,7 @@ class HistoryForTest final : public history::History {
   }
   void AddEvent(IssueEvent event) {
     history::JobOverview& life = JobOf(event.job);
-    life.last_ns = std::max(life.last_ns, event.time_ns);
+    life.last_ns = std::max(life.last_ns, event.time.ns());
     if (event.type == EventType::kIssueFound) ++life.open.count;
     if (event.type == EventType::kIssueResolved) --life.open.count;
     const std::string job = event.job;

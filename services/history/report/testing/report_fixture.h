@@ -94,10 +94,10 @@ inline IssueEvent IssueAt(std::string rule, EventType type, uint64_t sequence, d
   event.severity = "critical";
   event.labels = Labels{{"alertname", "A"}, {"rank", "3"}};
   event.sequence = sequence;
-  event.active_since_ns = AtSecond(12);
-  event.started_at_ns = AtSecond(13);
-  event.last_seen_at_ns = event.time_ns = AtSecond(second);
-  if (type == EventType::kIssueResolved) event.ended_at_ns = AtSecond(second);
+  event.active_since = EventTime::FromNs(AtSecond(12));
+  event.started_at = EventTime::FromNs(AtSecond(13));
+  event.last_seen_at = event.time = EventTime::FromNs(AtSecond(second));
+  if (type == EventType::kIssueResolved) event.ended_at = EventTime::FromNs(AtSecond(second));
   event.value = 2.5;
   event.threshold = 1.5;
   event.parameters = {{"ratio", 1.5}};
