@@ -2,7 +2,7 @@
 
 namespace pitwall {
 
-RuleVerdict VerdictOf(std::span<const IssueEventPtr> events, int64_t data_until_ns) {
+RuleVerdict VerdictOf(std::span<const IssueEventPtr> events, EventTime data_until) {
   RuleVerdict verdict;
   for (const IssueEventPtr& event : events) {
     const bool stopped = event->status == RuleStatus::kStopped;
@@ -11,11 +11,11 @@ RuleVerdict VerdictOf(std::span<const IssueEventPtr> events, int64_t data_until_
     // its own event. Unless it is NoData, the previous status was reported while the job had data.
     const bool without_data =
         judged == RuleStatus::kUnknown ||
-        (judged == RuleStatus::kNoData && (stopped || event->time.ns() > data_until_ns));
+        (judged == RuleStatus::kNoData && (stopped || event->time > data_until));
     if (without_data && verdict.status != RuleStatus::kUnknown) continue;
     if (stopped && judged == verdict.status) continue;  // including its reason
     verdict.status = judged;
-    verdict.since_ns = event->time.ns();
+    verdict.since = event->time;
     verdict.reason = stopped ? "" : event->status_reason;
   }
   return verdict;

@@ -1,10 +1,10 @@
 // A rule's verdict on a job: the rule's last status while the job had data.
 #pragma once
 
-#include <cstdint>
 #include <span>
 #include <string>
 
+#include "services/base/time.h"
 #include "services/io/issue_source.h"
 #include "services/model/issues/issue.h"
 
@@ -13,13 +13,13 @@ namespace pitwall {
 struct RuleVerdict {
   RuleStatus status = RuleStatus::kUnknown;  // kUnknown if the rule was never evaluated
   std::string reason;
-  int64_t since_ns = 0;  // event time of the status; 0 if never evaluated
+  EventTime since;  // event time of the status; 0 if never evaluated
 };
 
 // Returns the verdict. `events` contains the status events of one rule, oldest first; the newest
-// ones suffice. `data_until_ns` is the time at which the ranks of an ended job last sent data, or
-// kMaxPosition if the job is running or the time is unknown. A NoData status after that time, or
-// just before the rule was removed, is ignored if there is an earlier status.
-RuleVerdict VerdictOf(std::span<const IssueEventPtr> events, int64_t data_until_ns);
+// ones suffice. `data_until` is the time at which the ranks of an ended job last sent data, or
+// EventTime::Latest() if the job is running or the time is unknown. A NoData status after that
+// time, or just before the rule was removed, is ignored if there is an earlier status.
+RuleVerdict VerdictOf(std::span<const IssueEventPtr> events, EventTime data_until);
 
 }  // namespace pitwall

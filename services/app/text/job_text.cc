@@ -83,7 +83,7 @@ void WriteStatus(const JobRecord& job, const std::string& rule, JsonWriter* out,
   out->Bool(status.ever_found);
   out->Key("issues_found");
   out->Uint(job.FoundBy(rule));
-  WriteTime("since", verdict.since_ns, out);
+  WriteTime("since", verdict.since.ns(), out);
   if (!set.empty()) WriteSet(rule, set, out);
   out->EndObject();
 }
@@ -135,7 +135,7 @@ std::string RuleStatusLine(const JobRecord& job, const std::string& rule) {
   const RuleVerdict verdict = job.VerdictOf(rule);
   std::string name(RuleStatusName(verdict.status));
   name.resize(std::max<size_t>(name.size(), 13), ' ');
-  std::string out = Cat(name, "  ", rule, "  since ", TimeText(verdict.since_ns));
+  std::string out = Cat(name, "  ", rule, "  since ", TimeText(verdict.since.ns()));
   if (status.status == RuleStatus::kStopped) CatTo(out, "  (stopped: ", status.status_reason, ")");
   if (!verdict.reason.empty()) CatTo(out, "  ", verdict.reason);
   if (verdict.status == RuleStatus::kNoData) {

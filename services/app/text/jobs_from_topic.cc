@@ -18,9 +18,10 @@ constexpr int64_t kGoodbyeToEndNs = 8 * kNanosPerSecond;
 constexpr int64_t kSilenceToEndNs = 128 * kNanosPerSecond;
 
 // Returns the time of the last data from the job's ranks, according to the job's events: the time
-// at which the last rank was lost or sent a goodbye. Returns kMaxPosition if that time is unknown.
-int64_t DataUntil(const JobRecord& job) {
-  if (!job.ended()) return kMaxPosition;
+// at which the last rank was lost or sent a goodbye. Returns EventTime::Latest() if that time is
+// unknown.
+EventTime DataUntil(const JobRecord& job) {
+  if (!job.ended()) return EventTime::Latest();
   const AttemptRecord* last = job.attempts.empty() ? nullptr : &job.attempts.rbegin()->second;
   int64_t end_ns = job.ended_ns;
   if (last != nullptr && last->ended_ns != 0) end_ns = std::min(end_ns, last->ended_ns);
@@ -28,7 +29,7 @@ int64_t DataUntil(const JobRecord& job) {
   int64_t until_ns = end_ns - (detail == EndDetail::kSilent ? kSilenceToEndNs : kGoodbyeToEndNs);
   if (last != nullptr && !last->lost.empty())
     until_ns = std::min(until_ns, last->lost.back().first);
-  return until_ns;
+  return EventTime::FromNs(until_ns);
 }
 
 }  // namespace

@@ -130,22 +130,22 @@ std::vector<Incident> IncidentsOf(const std::vector<Issue>& issues) {
 
 namespace {
 
-// Returns the time of the newest data from an ended job's ranks, or kMaxPosition if the job is
-// running or no rank is known.
-int64_t DataUntil(const JobOverview& life) {
-  if (life.ended_ns == 0) return kMaxPosition;
+// Returns the time of the newest data from an ended job's ranks, or EventTime::Latest() if the
+// job is running or no rank is known.
+EventTime DataUntil(const JobOverview& life) {
+  if (life.ended_ns == 0) return EventTime::Latest();
   int64_t until_ns = kMinPosition;
   for (const auto& [id, source] : life.sources) {
     if (source.rank >= 0) until_ns = std::max(until_ns, source.last_ns);
   }
-  return until_ns == kMinPosition ? kMaxPosition : until_ns;
+  return until_ns == kMinPosition ? EventTime::Latest() : EventTime::FromNs(until_ns);
 }
 
 }  // namespace
 
 std::vector<RuleState> RuleStatesOf(const JobOverview& life,
                                     const std::vector<IssueEventPtr>& events) {
-  const int64_t data_until_ns = DataUntil(life);
+  const EventTime data_until = DataUntil(life);
   std::map<std::string, RuleState> states;
   std::map<std::string, std::vector<IssueEventPtr>> statuses;
   for (const IssueEventPtr& event : events) {
@@ -168,8 +168,8 @@ std::vector<RuleState> RuleStatesOf(const JobOverview& life,
   }
   std::vector<RuleState> out;
   for (auto& [name, state] : states) {
-    state.verdict = VerdictOf(statuses[name], data_until_ns);
-    state.since_ns = state.verdict.since_ns;
+    state.verdict = VerdictOf(statuses[name], data_until);
+    state.since_ns = state.verdict.since.ns();
     out.push_back(std::move(state));
   }
   return out;
