@@ -12,9 +12,9 @@ namespace {
 std::string GraphErrors(std::string_view rules, bool is_new = true) {
   const RuleLimits limits;
   lang::Diagnostics diagnostics;
-  const auto program = CompileRuleSet(
-      {.files = {{"g.yaml", std::string(rules)}}, .evaluation_interval_ns = kDefaultInterval},
-      &diagnostics, {.limits = is_new ? &limits : nullptr});
+  const auto program = CompileRuleSet({.files = {{"g.yaml", std::string(rules)}},
+                                       .evaluation_interval = Duration::Nanos(kDefaultInterval)},
+                                      &diagnostics, {.limits = is_new ? &limits : nullptr});
   std::string out;
   for (const lang::Diagnostic& d : diagnostics.list()) {
     if (d.severity == lang::Severity::kError) CatTo(out, d.Header(), "\n");

@@ -38,7 +38,7 @@ std::vector<BaselinePtr> ParseBaselines(const std::vector<RuleSetFile>& files,
 
 StatusOr<ProgramPtr> CompileRuleSet(const RuleSet& rule_set, lang::Diagnostics* diagnostics,
                                     const CompileOptions& options) {
-  if (rule_set.evaluation_interval_ns <= 0)
+  if (rule_set.evaluation_interval <= Duration::Zero())
     return InvalidArgument("the default evaluation interval must be greater than 0");
   lang::Diagnostics own;
   std::vector<lang::RuleFilePtr> files;
@@ -55,7 +55,7 @@ StatusOr<ProgramPtr> CompileRuleSet(const RuleSet& rule_set, lang::Diagnostics* 
     RETURN_IF_ERROR(options.rewrite(mine));
   }
   check::CheckOptions checks;
-  checks.default_interval = rule_set.evaluation_interval_ns;
+  checks.default_interval = rule_set.evaluation_interval.ns();
   checks.default_lookback = kDefaultLookback;
   checks.default_step_interval = kDefaultStepInterval;
   checks.default_step_lookback = kDefaultStepLookback;
@@ -82,9 +82,9 @@ StatusOr<ProgramPtr> CompileRuleSet(const RuleSet& rule_set, lang::Diagnostics* 
 
 StatusOr<ProgramPtr> CompileRules(std::span<const RuleSetFile> files, int64_t default_interval,
                                   lang::Diagnostics* diagnostics) {
-  return CompileRuleSet(
-      {.files = {files.begin(), files.end()}, .evaluation_interval_ns = default_interval},
-      diagnostics);
+  return CompileRuleSet({.files = {files.begin(), files.end()},
+                         .evaluation_interval = Duration::Nanos(default_interval)},
+                        diagnostics);
 }
 
 std::vector<double> ParametersFor(const Program& program, const DomainPlan& domain,

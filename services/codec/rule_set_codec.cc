@@ -83,7 +83,7 @@ std::string EncodeRuleSet(const RuleSet& rules) {
     f->set_name(file.name);
     f->set_content(file.text);
   }
-  message.set_evaluation_interval_ns(rules.evaluation_interval_ns);
+  message.set_evaluation_interval_ns(rules.evaluation_interval.ns());
   return message.SerializeAsString();
 }
 
@@ -112,7 +112,7 @@ StatusOr<RuleSet> DecodeRuleSet(std::string_view bytes, const FindBase& find_bas
     rules.overrides = RuleSetFile{message.overrides().name(), message.overrides().content()};
   for (const state::v1::RuleFile& file : message.baselines())
     rules.baselines.push_back({file.name(), file.content()});
-  rules.evaluation_interval_ns = message.evaluation_interval_ns();
+  rules.evaluation_interval = Duration::Nanos(message.evaluation_interval_ns());
   std::vector<std::string_view> names;
   for (const RuleSetFile& file : rules.files) names.push_back(file.name);
   std::sort(names.begin(), names.end());

@@ -18,7 +18,7 @@ RuleSet Example() {
   rules.files = {{"a.yaml", "groups: []\n"}, {"b.yaml", std::string("\0\xff not text", 11)}};
   rules.overrides = RuleSetFile{"overrides.yaml", "x"};
   rules.baselines = {{"run-1.yaml", "run: 1\n"}, {"run-2.yaml", "run: 2\n"}};
-  rules.evaluation_interval_ns = 15'000'000'000;
+  rules.evaluation_interval = Duration::Seconds(15);
   return rules;
 }
 
@@ -87,7 +87,7 @@ TEST(RuleSetCodec, HashCoversEveryField) {
       [](RuleSet* r) { r->files.pop_back(); },
       [](RuleSet* r) { r->overrides.reset(); },
       [](RuleSet* r) { r->overrides->text = "y"; },
-      [](RuleSet* r) { r->evaluation_interval_ns += 1; },
+      [](RuleSet* r) { r->evaluation_interval += Duration::Nanos(1); },
       [](RuleSet* r) { r->baselines.pop_back(); },
       [](RuleSet* r) { r->baselines.clear(); },
       [](RuleSet* r) { r->baselines[1].text += " "; },

@@ -8,7 +8,7 @@ namespace pitwall {
 std::string RuleSetHash(const RuleSet& rules) {
   // Each text is preceded by its length, so different rule sets have different bytes.
   BinaryWriter bytes;
-  bytes.I64(rules.evaluation_interval_ns);
+  bytes.I64(rules.evaluation_interval.ns());
   bytes.U64(rules.files.size());
   for (const RuleSetFile& file : rules.files) {
     bytes.Str(file.name);

@@ -2,10 +2,11 @@
 // (rules/plan/compile.h).
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
+
+#include "services/base/time.h"
 
 namespace pitwall {
 
@@ -30,9 +31,9 @@ struct JobParameter {
 struct RuleSet {
   std::vector<RuleSetFile> files;
   std::optional<RuleSetFile> overrides = {};
-  std::vector<RuleSetFile> baselines = {};          // summaries of finished jobs
-  int64_t evaluation_interval_ns = 60'000'000'000;  // for groups without their own interval
-  std::vector<JobParameter> job_parameters = {};    // sorted by job, rule, name; unique
+  std::vector<RuleSetFile> baselines = {};              // summaries of finished jobs
+  Duration evaluation_interval = Duration::Minutes(1);  // for groups without their own interval
+  std::vector<JobParameter> job_parameters = {};        // sorted by job, rule, name; unique
   friend bool operator==(const RuleSet&, const RuleSet&) = default;
 };
 

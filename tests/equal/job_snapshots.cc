@@ -56,9 +56,9 @@ Status Run(const std::string& dir, const std::vector<std::string>& rules) {
   ASSIGN_OR_RETURN(
       const auto log,
       log::OpenEmbeddedLog({.dir = dir + "/log", .read_only = true, .salvage = true}, &clock));
-  ASSIGN_OR_RETURN(
-      auto compiled,
-      CompileNewRules({.files = rules}, RuleSet().evaluation_interval_ns, plan::CompileOptions()));
+  ASSIGN_OR_RETURN(auto compiled,
+                   CompileNewRules({.files = rules}, RuleSet().evaluation_interval.ns(),
+                                   plan::CompileOptions()));
   engine::FixedRules fixed(std::move(compiled));
   ASSIGN_OR_RETURN(const int32_t partitions, log->Partitions(kTelemetryTopic));
   for (int32_t p = 0; p < partitions; ++p) RETURN_IF_ERROR(Replay(log.get(), p, &fixed));

@@ -99,7 +99,7 @@ StatusOr<RuleSetFile> ShippedPack(std::string_view name) {
 StatusOr<RuleSet> ReadRuleSet(const RuleSetPaths& paths, int64_t evaluation_interval_ns,
                               std::vector<lang::Inclusion>* inclusions) {
   RuleSet rules;
-  rules.evaluation_interval_ns = evaluation_interval_ns;
+  rules.evaluation_interval = Duration::Nanos(evaluation_interval_ns);
   for (const std::string& path : paths.files) {
     if (StartsWith(path, kPackPrefix)) {
       ASSIGN_OR_RETURN(RuleSetFile pack, ShippedPack(path.substr(kPackPrefix.size())));

@@ -59,7 +59,7 @@ TEST(RuleLimits, ConfiguredLimit_NewRuleExceedsLimit_IsRejected) {
   EXPECT_EQ(config->rules.limits.subquery_depth, 2);
   EXPECT_EQ(config->rules.limits.work_ns_per_series, plan::RuleLimits().work_ns_per_series);
   RuleSet rules;
-  rules.evaluation_interval_ns = plan::kDefaultInterval;
+  rules.evaluation_interval = Duration::Nanos(plan::kDefaultInterval);
   rules.files.push_back({"p.yaml", kRules});
   EXPECT_TRUE(engine::CompiledRules::Accept(rules).ok());
   const Status refused =

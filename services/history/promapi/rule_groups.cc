@@ -35,7 +35,7 @@ std::vector<RuleGroupInfo> RuleGroupsOf(const RuleSet& rules) {
       info.name = Cat(parsed->pack, "/", group.name);
       info.file = file.name;
       info.interval_seconds =
-          InSeconds(group.interval.value_or(group.step_clock ? 0 : rules.evaluation_interval_ns));
+          InSeconds(group.interval.value_or(group.step_clock ? 0 : rules.evaluation_interval.ns()));
       info.limit = group.limit;
       std::map<std::string, int> seen;
       for (const lang::RuleText& rule : group.rules) {

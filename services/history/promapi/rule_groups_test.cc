@@ -7,7 +7,7 @@ namespace {
 
 TEST(RuleGroups, GroupsMatchRuleFiles) {
   RuleSet rules;
-  rules.evaluation_interval_ns = 15'000'000'000;
+  rules.evaluation_interval = Duration::Seconds(15);
   rules.files.push_back({"dir/cpu.yaml", R"(groups:
 - name: busy
   interval: 5s
