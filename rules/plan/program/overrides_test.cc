@@ -124,7 +124,7 @@ StatusOr<ProgramPtr> CompileVariants(std::string_view overrides) {
 }
 
 // An alert that reads a recording rule also exposes that rule's parameters.
-TEST(Overrides, AlertNameAppliesToRulesItReads) {
+TEST(Overrides, AlertNameAppliesToRulesThatTheAlertReads) {
   const StatusOr<ProgramPtr> compiled =
       CompileVariants("jobs: [{match: {job: a}, rules: {p/g/A: {factor: 3, limit: 9}}}]");
   ASSERT_TRUE(compiled.ok()) << compiled.status();

@@ -88,7 +88,7 @@ TEST(HttpServer, RespondsToRequests) {
   EXPECT_THAT(server->address(), HasSubstr(Cat("127.0.0.1:", server->port())));
 }
 
-TEST(HttpServer, KeepsAliveAndServesPipelinedRequests) {
+TEST(HttpServer, KeepsConnectionAliveAndServesPipelinedRequests) {
   const auto server = Serve();
   const std::string answer =
       Ask(*server,

@@ -69,9 +69,9 @@ class RuleEvaluator {
   void EndAll(EndReason reason, bool attempt_scope_only, const EvalScope& scope);
   // Emits the final statuses of an ended job, unless they have been emitted.
   void FinishStatuses(const EvalScope& scope) { to_.statuses->Finish(scope); }
-  // Prepares a reload. Must be called before any part is replaced, because each event needs the
-  // program and parameters of its evaluation. Ends rules that have changed or are missing from
-  // `next`. Returns the remaining rules.
+  // Prepares for a reload. Must be called before any part is replaced, because each event needs the
+  // program and parameters that its rule was evaluated with. Ends rules that have changed or are
+  // missing from `next`. Returns the remaining rules.
   std::vector<Succession> EndChanged(const RuleTable& next, const EvalScope& scope);
   // Ends every rule as removed, because the new program does not use the clock.
   void RemoveAll(const EvalScope& scope);
