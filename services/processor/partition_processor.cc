@@ -59,11 +59,6 @@ PartitionProcessor::PartitionProcessor(int32_t partition, Clock* clock, Log* log
 
 PartitionProcessor::~PartitionProcessor() = default;
 
-void PartitionProcessor::Interrupt() {
-  memory_.Interrupt();
-  input_.Interrupt();
-}
-
 std::string PartitionProcessor::Metadata(const SnapshotSum& snapshots) const {
   const LogOffset replay = shard_->replay_offset();
   return EncodeCommitMetadata({.replay = replay.value(),

@@ -37,8 +37,8 @@
 
 namespace pitwall::processor {
 
-// Owner of one partition. Interrupt, WantRules, stats, Watch, and Watched may be called from any
-// thread; all other functions must be called on the owner's thread.
+// Owner of one partition. WantRules, stats, Watch, and Watched may be called from any thread; all
+// other functions must be called on the owner's thread.
 class PartitionProcessor {
  public:
   // All pointers must outlive the processor.
@@ -53,8 +53,6 @@ class PartitionProcessor {
   Status RunOnce(int64_t timeout_ns);
   // Commits immediately and writes snapshots of all jobs, so that the next start is fast.
   Status Finish();
-  // Interrupts a waiting RunOnce.
-  void Interrupt();
 
   // Sets the desired rule set. As soon as this owner has caught up, it appends a control record
   // that activates the rule set.

@@ -13,7 +13,7 @@
 
 namespace pitwall::processor {
 
-// Memory account of one partition. Only the partition thread may use it, except for Interrupt.
+// Memory account of one partition. Not thread-safe.
 class MemoryGate {
  public:
   // If `budget` is null, reading never pauses. Both pointers must outlive this object.
@@ -31,10 +31,8 @@ class MemoryGate {
   bool Pause();
   // Resumes reading if it is paused.
   void Resume();
-  // Waits for up to `timeout_ns`, or until Interrupt is called.
+  // Waits for `timeout_ns`.
   void Wait(int64_t timeout_ns) { wakeup_->Wait(timeout_ns); }
-  // May be called from any thread.
-  void Interrupt() { wakeup_->Wake(); }
 
   bool paused() const { return paused_; }
   // Returns the reason for the pause. Must not be called unless reading is paused.

@@ -19,10 +19,6 @@ Status PartitionInput::Open(Log* log, int64_t from, const std::optional<AppliedR
   return OkStatus();
 }
 
-void PartitionInput::Interrupt() {
-  if (reader_ != nullptr) reader_->Interrupt();
-}
-
 Status PartitionInput::Poll(size_t max_records, size_t max_bytes, int64_t timeout_ns,
                             size_t* bytes) {
   Clear();

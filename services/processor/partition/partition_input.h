@@ -15,8 +15,7 @@
 
 namespace pitwall::processor {
 
-// Records from one pitwall.telemetry partition, in offset order. Only the partition thread may use
-// it, except for Interrupt.
+// Records from one pitwall.telemetry partition, in offset order. Not thread-safe.
 class PartitionInput {
  public:
   explicit PartitionInput(TopicPartition at) : at_(std::move(at)) {}
@@ -25,8 +24,6 @@ class PartitionInput {
   void Clear();
   // Continues at offset `from`. `applied` is the last record that the previous owner applied.
   Status Open(Log* log, int64_t from, const std::optional<AppliedRecord>& applied);
-  // Interrupts a waiting Poll. May be called from any thread.
-  void Interrupt();
 
   // Reads records and adds the size of their values to `bytes`. All previous records must have been
   // applied. Returns DataLoss if records below reader_offset() no longer exist. The next call
