@@ -48,8 +48,8 @@ std::string EncodeCommitMetadata(const CommitMetadata& metadata) {
   const bool v3 = !metadata.initial_rules.empty();
   return Cat(v3 ? "v3" : "v2", ";L=", metadata.replay, ";rules=", metadata.rules,
              ";jobs=", metadata.snapshots->jobs, ";digest=", metadata.snapshots->digest,
-             ";applied=", applied.offset, ";at=", applied.append_time_ns, ";owner=", metadata.owner,
-             v3 ? ";initial=" : "", metadata.initial_rules);
+             ";applied=", applied.offset, ";at=", applied.append_time.ns(),
+             ";owner=", metadata.owner, v3 ? ";initial=" : "", metadata.initial_rules);
 }
 
 StatusOr<CommitMetadata> ParseCommitMetadata(std::string_view text) {
@@ -80,7 +80,8 @@ StatusOr<CommitMetadata> ParseCommitMetadata(std::string_view text) {
     return bad;
   }
   metadata.snapshots = sum;
-  if (*ParseInt(*applied) >= 0) metadata.applied = {*ParseInt(*applied), *ParseInt(*at)};
+  if (*ParseInt(*applied) >= 0)
+    metadata.applied = {*ParseInt(*applied), AppendTime::FromNs(*ParseInt(*at))};
   metadata.owner = std::string(*owner);
   if (v3) {
     const auto initial = Field(fields, 8, "initial");

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "services/base/status.h"
+#include "services/base/time.h"
 
 namespace pitwall::processor {
 
@@ -26,7 +27,7 @@ struct SnapshotSum {
 // replaced.
 struct AppliedRecord {
   int64_t offset = -1;
-  int64_t append_time_ns = 0;
+  AppendTime append_time;
   friend bool operator==(const AppliedRecord&, const AppliedRecord&) = default;
 };
 

@@ -74,14 +74,14 @@ std::vector<std::string> PublishedIssues::Jobs() const {
   return jobs;
 }
 
-void PublishedIssues::EndIssues(const std::string& job, int64_t time_ns,
+void PublishedIssues::EndIssues(const std::string& job, EventTime time,
                                 std::vector<IssueEvent>* out) const {
   const auto found = open_.find(job);
   if (found == open_.end()) return;
   for (const auto& [key, last] : found->second) {
     IssueEvent end = last;
     end.type = EventType::kIssueResolved;
-    end.time = std::max(EventTime::FromNs(time_ns), last.time);
+    end.time = std::max(time, last.time);
     end.ended_at = end.time;
     end.end_reason = EndReason::kNoData;
     end.evidence.clear();

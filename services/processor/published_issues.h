@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/engine/job/job.h"
 #include "services/io/io.h"
 #include "services/model/issues/issue.h"
@@ -22,9 +23,9 @@ class PublishedIssues {
 
   // Returns the jobs that have an open issue or an active rule status.
   std::vector<std::string> Jobs() const;
-  // Ends each of the job's open issues with reason `no_data`. The end time is `time_ns` or the time
+  // Ends each of the job's open issues with reason `no_data`. The end time is `time` or the time
   // of the issue's last event, whichever is later.
-  void EndIssues(const std::string& job, int64_t time_ns, std::vector<IssueEvent>* out) const;
+  void EndIssues(const std::string& job, EventTime time, std::vector<IssueEvent>* out) const;
   // Emits Stopped statuses for the rules of a job that no longer exists.
   void StopRules(const std::string& job, std::string_view reason,
                  std::vector<IssueEvent>* out) const;

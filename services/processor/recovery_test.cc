@@ -277,7 +277,7 @@ TEST_F(RecoveryTest, ReadsMetadataOfPreviousVersion) {
   EXPECT_FALSE(old->snapshots.has_value());
   CommitMetadata now{.replay = 3, .rules = "r", .snapshots = SnapshotSum{}, .owner = "me"};
   now.snapshots->Add("a", 5);
-  now.applied = {4, 1234};
+  now.applied = {4, AppendTime::FromNs(1234)};
   const auto again = ParseCommitMetadata(EncodeCommitMetadata(now));
   ASSERT_TRUE(again.ok()) << again.status();
   EXPECT_EQ(again->snapshots, now.snapshots);

@@ -37,7 +37,7 @@ void PartitionInput::Pop() {
   const Record& record = records_[next_record_++];
   next_offset_ = record.offset + 1;
   if (!applied_.has_value() || record.offset > applied_->offset)
-    applied_ = {record.offset, record.append_time_ns};
+    applied_ = {record.offset, AppendTime::FromNs(record.append_time_ns)};
 }
 
 void PartitionInput::SkipEmptyOffsets() {

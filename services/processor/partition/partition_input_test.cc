@@ -57,7 +57,7 @@ TEST_F(PartitionInputTest, PopAdvancesOffsetAndAppliedRecord) {
 
 TEST_F(PartitionInputTest, ReplayKeepsNewerAppliedRecord) {
   Append(2);
-  ASSERT_TRUE(input_.Open(&log_, 0, AppliedRecord{7, 70}).ok());
+  ASSERT_TRUE(input_.Open(&log_, 0, AppliedRecord{7, AppendTime::FromNs(70)}).ok());
   ASSERT_TRUE(Poll().ok());
   input_.Pop();
   EXPECT_EQ(input_.next_offset(), 1);

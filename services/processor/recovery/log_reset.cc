@@ -23,9 +23,9 @@ int64_t OffsetAfterSnapshots(const SnapshotTopic& state, const ResumePoint& resu
   return std::min(from, resume.log_end);
 }
 
-// Returns the offset of the first record with an append time after `append_time_ns`. Records
+// Returns the offset of the first record with an append time after `append_time`. Records
 // appended no later than the last applied record count as processed. All later records are new.
-StatusOr<int64_t> OffsetAfter(Log* log, const TopicPartition& input, int64_t append_time_ns,
+StatusOr<int64_t> OffsetAfter(Log* log, const TopicPartition& input, AppendTime append_time,
                               int64_t log_end) {
   ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
                    log->OpenReader(input, kFromStart));
@@ -36,7 +36,7 @@ StatusOr<int64_t> OffsetAfter(Log* log, const TopicPartition& input, int64_t app
         !status.ok() && !absl::IsDataLoss(status))
       return status;
     for (const Record& record : records) {
-      if (record.append_time_ns > append_time_ns) return record.offset;
+      if (AppendTime::FromNs(record.append_time_ns) > append_time) return record.offset;
     }
   }
   return log_end;
@@ -47,7 +47,7 @@ Status AddEnds(Log* log, int32_t partition, std::vector<OutgoingRecord>* outputs
   ASSIGN_OR_RETURN(const PublishedIssues published, PublishedIssues::Read(log, partition));
   std::vector<IssueEvent> events;
   for (const std::string& job : published.Jobs()) {
-    published.EndIssues(job, 0, &events);
+    published.EndIssues(job, EventTime(), &events);
     published.StopRules(job, "the log was reset", &events);
   }
   for (const IssueEvent& event : events) outputs->push_back(IssueRecord(partition, event));
@@ -77,7 +77,7 @@ Status LogReset::Accept(ResumePoint* resume, CommitPipeline* commits) {
     from = OffsetAfterSnapshots(state, *resume);
   } else if (metadata.applied.has_value()) {
     ASSIGN_OR_RETURN(from,
-                     OffsetAfter(log_, input_, metadata.applied->append_time_ns, resume->log_end));
+                     OffsetAfter(log_, input_, metadata.applied->append_time, resume->log_end));
   }
   // Recovery skips the record that stopped the replay and treats a missing rule set as empty.
   from = std::clamp(fault_offset_ + 1, from, std::max(from, resume->log_end));

@@ -36,14 +36,15 @@ Status Replay::Settle(Log* log, engine::Shard* shard, std::vector<IssueEvent>* o
   for (const std::string& job : published.Jobs()) {
     const engine::Job* found = shard->jobs().Find(job);
     if (found != nullptr && !found->lifecycle().ended()) continue;
-    published.EndIssues(job, 0, out);
+    published.EndIssues(job, EventTime(), out);
     published.StopRules(job, "history lost: state and records of the job are gone", out);
   }
   for (const std::string& job : shard->jobs().NeedsReconcile()) {
     shard->ReconcileAlerts(job);
     const engine::Job* found = shard->jobs().Find(job);
     if (found == nullptr || found->lifecycle().ended()) continue;
-    published.EndIssues(job, found->clock().begun() ? found->clock().watermark().ns() : 0, out);
+    published.EndIssues(job, found->clock().begun() ? found->clock().watermark() : EventTime(),
+                        out);
     published.EmitStatuses(*found, out);
   }
   settle_due_ = false;

@@ -69,12 +69,12 @@ Status CheckLog(Log* log, const PartitionOptions& options, const TopicPartition&
       !status.ok() && !absl::IsDataLoss(status))
     return status;
   if (records.empty() || records[0].offset != applied->offset ||
-      records[0].append_time_ns == applied->append_time_ns)
+      records[0].append_time_ns == applied->append_time.ns())
     return OkStatus();
   return FailedPrecondition(Cat("log_truncated: ", place, ": the record at offset ",
                                 applied->offset, " is not the one that was processed (append time ",
-                                records[0].append_time_ns, " instead of ", applied->append_time_ns,
-                                "; topic replaced); ", kAcceptReset));
+                                records[0].append_time_ns, " instead of ",
+                                applied->append_time.ns(), "; topic replaced); ", kAcceptReset));
 }
 
 }  // namespace pitwall::processor
