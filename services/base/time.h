@@ -102,6 +102,8 @@ class TimePoint final {
 using EventTime = TimePoint<struct EventTimeTag>;
 // Time at which the log appended a record, in Unix nanoseconds.
 using AppendTime = TimePoint<struct AppendTimeTag>;
+// Reading of the monotonic clock, in nanoseconds since an arbitrary origin (clock.h).
+using MonotonicTime = TimePoint<struct MonotonicTimeTag>;
 // Point on the axis of one clock domain: event time on the time clock, or a step on a step clock,
 // as if one step took one second.
 using Position = TimePoint<struct PositionTag>;

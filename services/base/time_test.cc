@@ -28,6 +28,7 @@ concept Subtractable = requires(A a, B b) {
 static_assert(Comparable<EventTime, EventTime> && Subtractable<EventTime, EventTime>);
 static_assert(!Comparable<EventTime, AppendTime> && !Subtractable<EventTime, AppendTime>);
 static_assert(!Comparable<Position, EventTime> && !Comparable<Position, Step>);
+static_assert(!Comparable<MonotonicTime, EventTime>);
 static_assert(!Comparable<Step, LogOffset> && !Comparable<EventTime, int64_t>);
 
 TEST(Time, DurationArithmeticMatchesIntegers) {

@@ -65,7 +65,7 @@ void ParameterChangeHandler::Start(OnChange on_change) {
       if (!status.ok() && problem != logged)
         PITWALL_LOG(kWarning, "processor", "job parameters: ", problem);
       logged = std::move(problem);
-      wakeup_->Wait(options_.look_ns);
+      wakeup_->Wait(options_.look_interval.ns());
     }
   });
 }
@@ -168,11 +168,11 @@ void ParameterChangeHandler::Watch() {
 
 // Decides requests in time order. Of two changes to the same parameter, the later one wins.
 Status ParameterChangeHandler::Decide() {
-  std::set<std::pair<int64_t, std::string>> order;
+  std::set<std::pair<EventTime, std::string>> order;
   for (const auto& [id, one] : waiting_) {
-    if (!one.written) order.emplace(one.request.time.ns(), id);
+    if (!one.written) order.emplace(one.request.time, id);
   }
-  for (const auto& [time_ns, id] : order) RETURN_IF_ERROR(Decide(&waiting_.at(id)));
+  for (const auto& [time, id] : order) RETURN_IF_ERROR(Decide(&waiting_.at(id)));
   return OkStatus();
 }
 
@@ -276,14 +276,14 @@ Status ParameterChangeHandler::ReportRulesInForce() {
 }
 
 Status ParameterChangeHandler::ResetOldParameters() {
-  if (options_.keep_ns <= 0) return OkStatus();
+  if (options_.keep <= Duration::Zero()) return OkStatus();
   const int64_t now = clock_->WallNs();
   for (const std::string& id : table_.Jobs()) {
     const std::optional<WatchedJob> job = jobs_->Watched(id);
     if (!job.has_value()) continue;
     codec::JobParameters all = *table_.Find(id);
     const bool over = !job->found || job->ended;
-    if (over && all.over_since_ns != 0 && now - all.over_since_ns > options_.keep_ns) {
+    if (over && all.over_since_ns != 0 && now - all.over_since_ns > options_.keep.ns()) {
       PITWALL_LOG(kInfo, "processor", "job ", id, " is no longer running; reset ",
                   all.parameters.size(), " of its parameters");
       all.parameters.clear();

@@ -22,6 +22,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
+#include "services/base/time.h"
 #include "services/engine/program/compiled_rules.h"
 #include "services/io/io.h"
 #include "services/model/issues/action.h"
@@ -31,12 +32,12 @@
 namespace pitwall::processor {
 
 struct ParameterChangeOptions {
-  int64_t look_ns = kNanosPerSecond / 2;
+  Duration look_interval = Duration::Millis(500);
   int64_t read_back = 1000;    // records to read from each pitwall.actions partition at startup
   size_t max_waiting = 256;    // maximum number of pending requests
   size_t max_answered = 8192;  // maximum number of answered requests kept in memory
   // Retention of a job's parameters after the job ends. A value of 0 or less means forever.
-  int64_t keep_ns = 7LL * 24 * 3600 * kNanosPerSecond;
+  Duration keep = Duration::Days(7);
 };
 
 // Each processor replies to requests for jobs in its own partitions. All processors activate the
@@ -87,7 +88,7 @@ class ParameterChangeHandler {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status Answer(ActionEvent answer, ActionEventType type) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status ReportRulesInForce() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Resets parameters for jobs that ended more than keep_ns ago.
+  // Resets parameters for jobs that ended more than `keep` ago.
   Status ResetOldParameters() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Status PutInForce() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Watch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);

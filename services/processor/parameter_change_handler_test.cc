@@ -73,7 +73,7 @@ class ParameterChangeHandlerTest : public ::testing::Test {
     owner_.emplace(0, &clock_, &log_, &*rules_, PartitionOptions());
     jobs_.emplace(&*rules_, &*owner_);
     handler_.emplace(&clock_, &log_, &*jobs_,
-                     ParameterChangeOptions{.keep_ns = 100 * kNanosPerSecond});
+                     ParameterChangeOptions{.keep = Duration::Seconds(100)});
     const auto over = handler_->Over(Compiled(text, overrides));
     ASSERT_TRUE(over.ok()) << over.status();
     ASSERT_TRUE(rules_->Publish(*over).ok());
@@ -113,7 +113,7 @@ class ParameterChangeHandlerTest : public ::testing::Test {
     for (int i = 0; i < seconds; ++i) {
       if (value.has_value()) Sample(*value, job);
       clock_.Advance(kNanosPerSecond);
-      for (int round = 0; round < 4; ++round) ASSERT_TRUE(owner_->RunOnce(0).ok());
+      for (int round = 0; round < 4; ++round) ASSERT_TRUE(owner_->RunOnce(Duration::Zero()).ok());
       const Status looked = handler_->Look();
       ASSERT_TRUE(looked.ok()) << looked;
     }
@@ -303,7 +303,7 @@ TEST_F(ParameterChangeHandlerTest, ChangeWrittenBeforeRestart_IsAnsweredAfterRes
   const std::string down = Ask(2);
   ASSERT_TRUE(handler_->Look().ok());  // the first iteration adds the job to the watch list
   clock_.Advance(kNanosPerSecond);
-  for (int round = 0; round < 4; ++round) ASSERT_TRUE(owner_->RunOnce(0).ok());
+  for (int round = 0; round < 4; ++round) ASSERT_TRUE(owner_->RunOnce(Duration::Zero()).ok());
   ASSERT_TRUE(handler_->Look().ok());  // the second iteration writes the parameter
   ASSERT_THAT(Answers(down), IsEmpty());
   Begin(kRules);

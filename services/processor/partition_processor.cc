@@ -69,16 +69,16 @@ std::string PartitionProcessor::Metadata(const SnapshotSum& snapshots) const {
                                .owner = released_ ? "" : options_.owner});
 }
 
-Status PartitionProcessor::PollInput(int64_t timeout_ns) {
-  const int64_t now = clock_->MonotonicNs();
-  int64_t wait = timeout_ns;
+Status PartitionProcessor::PollInput(Duration timeout) {
+  const MonotonicTime now = Now();
+  Duration wait = timeout;
   // A pending commit shortens the wait. The wait could be long while ticks are paused.
   if (commits_.Pending(input_.next_offset()))
-    wait = std::min(wait, commits_.last_commit_ns() + options_.commit_interval_ns - now);
-  if (options_.clock_ticks) wait = std::min(wait, end_.NextNs(options_.tick_interval_ns) - now);
+    wait = std::min(wait, commits_.last_commit() + options_.commit_interval - now);
+  if (options_.clock_ticks) wait = std::min(wait, end_.NextProbe(options_.tick_interval) - now);
   size_t bytes = 0;
-  const Status status =
-      input_.Poll(options_.poll_records, options_.poll_bytes, std::max<int64_t>(wait, 0), &bytes);
+  const Status status = input_.Poll(options_.poll_records, options_.poll_bytes,
+                                    std::max(wait, Duration::Zero()), &bytes);
   memory_.AddInput(bytes);
   if (!absl::IsDataLoss(status)) return status;
   ASSIGN_OR_RETURN(const int64_t end, input_.ReadEnd());
@@ -109,38 +109,37 @@ Status PartitionProcessor::ApplyRecords() {
   return replay_.Settle(log_, shard_.get(), &outputs->events);
 }
 
-Status PartitionProcessor::PausedRound(int64_t timeout_ns) {
+Status PartitionProcessor::PausedRound(Duration timeout) {
   const int64_t next = input_.next_offset();
   if (memory_.Pause() && next > commits_.committed_offset() && !replay_.Suppresses(next))
     RETURN_IF_ERROR(CommitNow(/*with_tick=*/false));
   end_.ForgetEnd();  // no clock tick is due until the processor reaches the end of the log again
   memory_.Measure(*shard_);
   Publish();
-  memory_.Wait(timeout_ns);
+  memory_.Wait(timeout);
   return OkStatus();
 }
 
-Status PartitionProcessor::RunOnce(int64_t timeout_ns) {
+Status PartitionProcessor::RunOnce(Duration timeout) {
   if (input_.drained()) {
     memory_.Measure(*shard_);
-    if (memory_.MustPause()) return PausedRound(timeout_ns);
+    if (memory_.MustPause()) return PausedRound(timeout);
     memory_.Resume();
-    RETURN_IF_ERROR(PollInput(timeout_ns));
+    RETURN_IF_ERROR(PollInput(timeout));
   }
   RETURN_IF_ERROR(ApplyRecords());
 
   const int64_t next = input_.next_offset();
-  const int64_t now = clock_->MonotonicNs();
+  const MonotonicTime now = Now();
   ASSIGN_OR_RETURN(const bool tick, TickDue(now));
   const bool rules_due = input_.drained() && !RulesDue().empty();
   const bool idle_due = options_.clock_ticks && !replay_.Suppresses(next) &&
-                        commits_.Elapsed(now, options_.idle_commit_ns);
-  const bool input_due =
-      commits_.Pending(next) && commits_.Elapsed(now, options_.commit_interval_ns);
+                        commits_.Elapsed(now, options_.idle_commit_interval);
+  const bool input_due = commits_.Pending(next) && commits_.Elapsed(now, options_.commit_interval);
   if (!commits_.MustCommit() && !tick && !rules_due && !idle_due && !input_due) return OkStatus();
   RETURN_IF_ERROR(CommitNow(tick));
-  const std::vector<std::string> due = shard_->jobs().SnapshotsDue(
-      Duration::Nanos(options_.snapshot_interval_ns), options_.snapshots_per_round);
+  const std::vector<std::string> due =
+      shard_->jobs().SnapshotsDue(options_.snapshot_interval, options_.snapshots_per_round);
   if (due.empty() || replay_.Suppresses(commits_.committed_offset()) || replay_.Suppresses(next))
     return OkStatus();
   RETURN_IF_ERROR(snapshots_.Write(due, next, shard_.get()));
@@ -148,8 +147,8 @@ Status PartitionProcessor::RunOnce(int64_t timeout_ns) {
   return OkStatus();
 }
 
-StatusOr<bool> PartitionProcessor::TickDue(int64_t now) {
-  if (!end_.Due(now, options_.tick_interval_ns)) return false;
+StatusOr<bool> PartitionProcessor::TickDue(MonotonicTime now) {
+  if (!end_.Due(now, options_.tick_interval)) return false;
   const bool reached = input_.drained() && end_.Reached(input_.reader_offset());
   if (const StatusOr<int64_t> end = input_.ReadEnd(); end.ok()) {
     end_.NoteEnd(*end);
@@ -176,7 +175,7 @@ Status PartitionProcessor::CommitNow(bool with_tick) {
   commits_.AddOutputs(&commit);
   std::string new_rules = RulesDue();
   if (!new_rules.empty()) commit.outputs.push_back(RuleChangeRecord(topic_, new_rules));
-  const int64_t begin = clock_->MonotonicNs();
+  const MonotonicTime begin = Now();
   if (with_tick) commit.outputs.push_back(ClockTickRecord(topic_, ticks_.ElapsedAt(begin)));
   if (const Status status = commits_.CommitOutputs(&commit); !status.ok()) {
     Publish();
@@ -217,7 +216,7 @@ void PartitionProcessor::Publish() {
   stats.replay = replay_.stats();
   stats.end_offset = std::max(end_.end(), input_.next_offset());
   stats.replay_offset = shard_->replay_offset().value();
-  stats.caught_up_ns = end_.caught_up_ns();
+  stats.caught_up = end_.caught_up();
   stats.snapshots = stored_.written();
   memory_.Measure(*shard_);
   const std::vector<const engine::Job*> jobs = shard_->jobs().All();

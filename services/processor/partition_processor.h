@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "services/base/clock.h"
+#include "services/base/time.h"
 #include "services/engine/shard.h"
 #include "services/io/io.h"
 #include "services/processor/commit_metadata.h"
@@ -48,9 +49,9 @@ class PartitionProcessor {
 
   // Loads the last commit and its snapshots, and fences the previous owner.
   Status Recover();
-  // Runs one iteration: polls for up to `timeout_ns`, applies the records, and commits if a commit
-  // is due. Returns Aborted if another owner has taken over.
-  Status RunOnce(int64_t timeout_ns);
+  // Runs one iteration: polls for up to `timeout`, applies the records, and commits if a commit is
+  // due. Returns Aborted if another owner has taken over.
+  Status RunOnce(Duration timeout);
   // Commits immediately and writes snapshots of all jobs, so that the next start is fast.
   Status Finish();
 
@@ -68,17 +69,18 @@ class PartitionProcessor {
   const engine::Shard& shard() const { return *shard_; }
 
  private:
+  MonotonicTime Now() const { return MonotonicTime::FromNs(clock_->MonotonicNs()); }
   void BeginShard();
   // Restores the state at the last commit, or starts with an empty state. Returns the offset where
   // the input continues (recovery.cc).
   StatusOr<int64_t> Restore(ResumePoint* resume);
 
-  Status PollInput(int64_t timeout_ns);
+  Status PollInput(Duration timeout);
   // Applies the records that were read, up to the first that requires a commit.
   Status ApplyRecords();
   // Commits pending outputs and then waits, because reading is paused.
-  Status PausedRound(int64_t timeout_ns);
-  StatusOr<bool> TickDue(int64_t now);
+  Status PausedRound(Duration timeout);
+  StatusOr<bool> TickDue(MonotonicTime now);
   // Returns the desired rule set if its activation must be appended, or "".
   std::string RulesDue() const;
   Status CommitNow(bool with_tick);

@@ -84,7 +84,7 @@ class PartitionProcessorTest : public ::testing::Test {
   void Run(int seconds) {
     for (int i = 0; i < seconds; ++i) {
       clock_.Advance(kNanosPerSecond);
-      for (int round = 0; round < 4; ++round) ASSERT_TRUE(owner_->RunOnce(0).ok());
+      for (int round = 0; round < 4; ++round) ASSERT_TRUE(owner_->RunOnce(Duration::Zero()).ok());
     }
   }
   size_t Ticks() {
@@ -119,7 +119,7 @@ TEST_F(PartitionProcessorTest, NothingToCommit_WaitsForInput) {
   Run(10);
   std::atomic<bool> done = false;
   std::thread round([&] {
-    EXPECT_TRUE(owner_->RunOnce(kNanosPerSecond).ok());
+    EXPECT_TRUE(owner_->RunOnce(Duration::Seconds(1)).ok());
     done = true;
   });
   while (!done && clock_.waiters() == 0) std::this_thread::yield();
@@ -183,7 +183,7 @@ TEST_F(PartitionProcessorTest, ManyBadRecords_AreCommittedInSeveralTransactions)
   for (int i = 0; i < 1000; ++i) Append("\xff bad");
   for (int i = 0; i < 40 && Dead().size() < 1000; ++i) {
     const size_t before = Dead().size();
-    ASSERT_TRUE(owner_->RunOnce(0).ok());
+    ASSERT_TRUE(owner_->RunOnce(Duration::Zero()).ok());
     EXPECT_LE(Dead().size(), before + 64);
     clock_.Advance(kNanosPerSecond);
   }
@@ -197,7 +197,7 @@ TEST_F(PartitionProcessorTest, ClockTicksPauseAfterLogOutage) {
   // The processor detects an outage from failed reads as well as failed writes.
   log_.FailPolls(1, Unavailable("broker away"));
   clock_.Advance(kNanosPerSecond);
-  ASSERT_FALSE(owner_->RunOnce(0).ok());
+  ASSERT_FALSE(owner_->RunOnce(Duration::Zero()).ok());
   ASSERT_TRUE(owner_->Recover().ok());
   Run(12);
   EXPECT_EQ(Ticks(), before);
@@ -258,7 +258,7 @@ TEST_F(PartitionProcessorTest, ReplayOffsetIsUnchangedWithoutNewRecords) {
 }
 
 TEST_F(PartitionProcessorTest, UnreadableSnapshotFallsBackToOlderOne) {
-  options_.snapshot_interval_ns = kNanosPerSecond;
+  options_.snapshot_interval = Duration::Seconds(1);
   Open();
   for (int i = 0; i < 6; ++i) {
     Append(Sample(0));

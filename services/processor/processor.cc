@@ -97,16 +97,16 @@ void Processor::Fail(Worker* worker, std::string fault) {
 }
 
 void Processor::Run(Worker* worker) {
-  int64_t fenced_wait = options_.fenced_wait_ns;
+  Duration fenced_wait = options_.fenced_wait;
   while (!stopping_) {
     Status status = worker->processor->Recover();
-    const int64_t since = clock_->MonotonicNs();
+    const MonotonicTime since = Now();
     if (status.ok()) {
       worker->standby = false;
       MutexLock lock(&worker->mutex);
       worker->fault.clear();
     }
-    while (status.ok() && !stopping_) status = worker->processor->RunOnce(100 * kNanosPerMilli);
+    while (status.ok() && !stopping_) status = worker->processor->RunOnce(Duration::Millis(100));
     if (status.ok()) {
       status = worker->processor->Finish();
       if (status.ok()) return;
@@ -116,27 +116,26 @@ void Processor::Run(Worker* worker) {
       worker->standby = true;
       // If this worker owned the partition for a long time, the next conflict starts again with the
       // initial short wait.
-      if (clock_->MonotonicNs() - since > options_.fenced_wait_most_ns)
-        fenced_wait = options_.fenced_wait_ns;
+      if (Now() - since > options_.fenced_wait_most) fenced_wait = options_.fenced_wait;
       StandBy(worker, &fenced_wait);
       continue;
     }
     // Recovery restarts from the last commit, so no event is lost or published twice.
-    worker->wakeup->Wait(options_.retry_ns);
+    worker->wakeup->Wait(options_.retry_pause.ns());
   }
 }
 
-void Processor::StandBy(Worker* worker, int64_t* wait_ns) {
+void Processor::StandBy(Worker* worker, Duration* wait) {
   ++fenced_;
   const TopicPartition input{std::string(kTelemetryTopic), worker->partition};
   // The first commit of the other owner identifies that owner.
-  worker->wakeup->Wait(*wait_ns);
-  const int64_t patience = std::max(*wait_ns, options_.takeover_after_ns);
-  *wait_ns = std::min(2 * *wait_ns, options_.fenced_wait_most_ns);
+  worker->wakeup->Wait(wait->ns());
+  const Duration patience = std::max(*wait, options_.takeover_after);
+  *wait = std::min(2 * *wait, options_.fenced_wait_most);
   std::string last;
-  int64_t changed_at = clock_->MonotonicNs();
+  MonotonicTime changed_at = Now();
   bool logged = false;
-  while (!stopping_ && clock_->MonotonicNs() - changed_at < patience) {
+  while (!stopping_ && Now() - changed_at < patience) {
     if (const auto committed = log_->Committed(options_.partition.group, input);
         committed.ok() && committed->has_value()) {
       const auto metadata = ParseCommitMetadata((*committed)->metadata);
@@ -144,21 +143,21 @@ void Processor::StandBy(Worker* worker, int64_t* wait_ns) {
       // own transactions failed with the same error.
       if (!metadata.ok() || metadata->owner.empty() ||
           metadata->owner == options_.partition.owner) {
-        *wait_ns = options_.fenced_wait_ns;
+        *wait = options_.fenced_wait;
         return;
       }
       std::string now = Cat((*committed)->offset, " ", (*committed)->metadata);
-      if (now != last) changed_at = clock_->MonotonicNs();
+      if (now != last) changed_at = Now();
       last = std::move(now);
       if (!logged) {
         logged = true;
         Fail(worker,
              Cat("fenced: ", metadata->owner, " now owns the partition; this processor (",
                  options_.partition.owner, ") stands by until the owner has not committed for ",
-                 FormatDuration(patience), "; stop one of the two"));
+                 FormatDuration(patience.ns()), "; stop one of the two"));
       }
     }
-    worker->wakeup->Wait(options_.retry_ns);
+    worker->wakeup->Wait(options_.retry_pause.ns());
   }
 }
 

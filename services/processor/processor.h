@@ -10,6 +10,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
+#include "services/base/time.h"
 #include "services/io/io.h"
 #include "services/processor/partition_processor.h"
 #include "services/processor/partition_share.h"
@@ -22,13 +23,13 @@ struct ProcessorOptions {
   PartitionShare share;              // all partitions by default
   int32_t telemetry_partitions = 4;  // used only if the topics do not exist yet
   int64_t telemetry_retention_ms = 7LL * 24 * 3600 * 1000;
-  int64_t retry_ns = kNanosPerSecond;  // pause before a restart after a failure
+  Duration retry_pause = Duration::Seconds(1);  // pause before a restart after a failure
   // Initial wait of a fenced owner. The wait doubles after each conflict, up to the maximum.
-  int64_t fenced_wait_ns = 2 * kNanosPerSecond;
-  int64_t fenced_wait_most_ns = 300 * kNanosPerSecond;
+  Duration fenced_wait = Duration::Seconds(2);
+  Duration fenced_wait_most = Duration::Minutes(5);
   // A fenced owner takes over after this long without commits by the other owner. (Owners commit
   // once a second.)
-  int64_t takeover_after_ns = 15 * kNanosPerSecond;
+  Duration takeover_after = Duration::Seconds(15);
 };
 
 // Creates the topics listed in architecture.md, section 5, that do not exist yet.
@@ -72,13 +73,14 @@ class Processor final : public RunningJobs {
     mutable Mutex mutex;
     std::string fault ABSL_GUARDED_BY(mutex);
   };
+  MonotonicTime Now() const { return MonotonicTime::FromNs(clock_->MonotonicNs()); }
   // Returns null if another processor owns the job's partition.
   const Worker* WorkerOf(const std::string& job) const;
   void Run(Worker* worker);
   void Fail(Worker* worker, std::string fault);
   // Waits until the other owner has stopped committing, so that two processors do not fence each
   // other endlessly.
-  void StandBy(Worker* worker, int64_t* wait_ns);
+  void StandBy(Worker* worker, Duration* wait);
 
   Clock* const clock_;
   Log* const log_;

@@ -38,7 +38,7 @@ class RecoveryTest : public ::testing::Test {
     const auto compiled = engine::CompiledRules::Accept({.files = {{"pack.yaml", kRules}}});
     EXPECT_TRUE(compiled.ok() && rules_->Publish(*compiled).ok());
     hash_ = (*compiled)->hash();
-    options_.snapshot_interval_ns = 2 * kNanosPerSecond;
+    options_.snapshot_interval = Duration::Seconds(2);
     options_.owner = "first";
     EXPECT_TRUE(Open().ok());
   }
@@ -83,7 +83,7 @@ class RecoveryTest : public ::testing::Test {
       Append(kTelemetryTopic, job, Sample(value, job));
       clock_.Advance(kNanosPerSecond);
       for (int round = 0; round < 4; ++round) {
-        const Status status = owner_->RunOnce(0);
+        const Status status = owner_->RunOnce(Duration::Zero());
         ASSERT_TRUE(status.ok()) << status;
       }
     }
@@ -231,7 +231,7 @@ TEST_F(RecoveryTest, TopicReplacedAtRuntime_StopsProcessor) {
   log_.Recreate(kTelemetryTopic);
   clock_.Advance(kNanosPerSecond);
   Status status = OkStatus();
-  for (int i = 0; i < 4 && status.ok(); ++i) status = owner_->RunOnce(0);
+  for (int i = 0; i < 4 && status.ok(); ++i) status = owner_->RunOnce(Duration::Zero());
   EXPECT_THAT(std::string(status.message()), HasSubstr("log_truncated"));
   EXPECT_THAT(std::string(status.message()), HasSubstr("--accept-log-reset"));
   EXPECT_THAT(std::string(Open().message()), HasSubstr("log_truncated"));
@@ -378,12 +378,12 @@ TEST_F(EndedJobRuleSets, LostRules_AreSkippedByAcceptedReset) {
   Change();
   LoseOldRules();  // the job does not have a snapshot with the new rules yet
   Status status = Open();
-  for (int i = 0; i < 4 && status.ok(); ++i) status = owner_->RunOnce(0);
+  for (int i = 0; i < 4 && status.ok(); ++i) status = owner_->RunOnce(Duration::Zero());
   EXPECT_THAT(std::string(status.message()), HasSubstr("rule set "));
   EXPECT_THAT(std::string(status.message()), HasSubstr("--accept-log-reset"));
   options_.accept_log_reset = true;
   status = Open();
-  for (int i = 0; i < 4 && status.ok(); ++i) status = owner_->RunOnce(0);
+  for (int i = 0; i < 4 && status.ok(); ++i) status = owner_->RunOnce(Duration::Zero());
   if (!status.ok()) status = owner_->Recover();
   ASSERT_TRUE(status.ok()) << status;
   EXPECT_EQ(CheckIssueEvents(), 0U) << "open issues have ended";

@@ -111,12 +111,12 @@ class DamageMatrix : public ::testing::Test {
     processor::PartitionOptions options;
     options.clock_ticks = false;
     options.poll_records = 40;
-    options.commit_interval_ns = 0;
-    options.snapshot_interval_ns = 20 * kSecond;
+    options.commit_interval = Duration::Zero();
+    options.snapshot_interval = Duration::Seconds(20);
     processor::PartitionProcessor processor(0, &clock_, log, &rules, options);
     RETURN_IF_ERROR(processor.Recover());
     for (int turns = 0; turns < 5000; ++turns) {
-      RETURN_IF_ERROR(processor.RunOnce(0));
+      RETURN_IF_ERROR(processor.RunOnce(Duration::Zero()));
       if (processor.CaughtUp()) return finish ? processor.Finish() : OkStatus();
     }
     return DeadlineExceeded("the processor does not reach the end of its partition");

@@ -24,13 +24,13 @@ int main(int argc, char** argv) {
   options.group = argv[3];
   options.clock_ticks = false;
   options.poll_records = 50;
-  options.commit_interval_ns = 5 * kNanosPerMilli;
+  options.commit_interval = Duration::Millis(5);
   const auto partition = static_cast<int32_t>(std::atoi(argv[2]));
   processor::PartitionProcessor processor(partition, &clock, log->get(), &rules, options);
   Status status = processor.Recover();
   bool reported = false;
   for (int quiet = 0; status.ok();) {
-    status = processor.RunOnce(10 * kNanosPerMilli);
+    status = processor.RunOnce(Duration::Millis(10));
     const processor::PartitionStats stats = processor.stats();
     if (!reported && !stats.recovering) {
       reported = true;

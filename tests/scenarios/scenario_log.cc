@@ -35,7 +35,7 @@ void ScenarioTest::SetUp() {
   partition_ = next_partition++ % kPartitions;
   rules_ = std::make_unique<processor::RuleSets>(log_.get());
   options_.clock_ticks = false;
-  options_.snapshot_interval_ns = 60 * kSecond;
+  options_.snapshot_interval = Duration::Minutes(1);
   // The base time is a whole minute, so that ticks of every interval are at round times. On Kafka,
   // the whole scenario is in the past, because append times are real.
   base_ = kind.stamps_itself ? (static_cast<int64_t>(::time(nullptr)) / 3600 - 4) * 3600 * kSecond
@@ -100,7 +100,7 @@ std::unique_ptr<processor::PartitionProcessor> ScenarioTest::Start() {
 void ScenarioTest::Drain(processor::PartitionProcessor* processor) {
   for (int i = 0; i < 100'000; ++i) {
     const Status status =
-        processor->RunOnce(LogKinds()[GetParam()].stamps_itself ? 20 * kNanosPerMilli : 0);
+        processor->RunOnce(Duration::Millis(LogKinds()[GetParam()].stamps_itself ? 20 : 0));
     ASSERT_TRUE(status.ok()) << status;
     clock_.Advance(kSecond);  // makes commits and snapshots due
     if (processor->CaughtUp()) {

@@ -85,11 +85,11 @@ TEST_P(Scenario, ParametersOfRunningJobChange) {
 
   Write(plan.records);
   options_.poll_records = 7;
-  options_.snapshot_interval_ns = 10 * kSecond;
+  options_.snapshot_interval = Duration::Seconds(10);
   auto processor = Start();
   // The processor handles half of the input, and then another owner replaces it.
   while (processor->stats().counters.records < plan.records.size() / 2) {
-    ASSERT_TRUE(processor->RunOnce(20 * kNanosPerMilli).ok());
+    ASSERT_TRUE(processor->RunOnce(Duration::Millis(20)).ok());
     clock_.Advance(kSecond);
   }
   processor = Start();

@@ -34,7 +34,7 @@ class Recovery : public Scenario {
   void SetUp() override {
     Scenario::SetUp();
     options_.poll_records = 12;
-    options_.snapshot_interval_ns = 10 * kSecond;
+    options_.snapshot_interval = Duration::Seconds(10);
   }
   // Two nodes. One of them is low for 100 seconds in every 150.
   std::vector<PlannedRecord> Input(int seconds) {

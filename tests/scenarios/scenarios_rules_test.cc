@@ -82,12 +82,12 @@ TEST_P(Scenario, S16_RulesWithOpenIssuesAreEdited) {
   Write(plan.records);
   // The test replaces the owner every few records, including before, at, and after each change.
   options_.poll_records = 5;
-  options_.snapshot_interval_ns = 3 * kSecond;
+  options_.snapshot_interval = Duration::Seconds(3);
   auto processor = Start();
   int64_t next_owner = 7;
   int owners = 1;
   for (int round = 1; !processor->CaughtUp(); ++round) {
-    ASSERT_TRUE(processor->RunOnce(20 * kNanosPerMilli).ok());
+    ASSERT_TRUE(processor->RunOnce(Duration::Millis(20)).ok());
     clock_.Advance(kSecond);
     if (const int64_t committed = processor->stats().commits.next_offset; committed >= next_owner) {
       next_owner = committed + 11;

@@ -219,7 +219,7 @@ groups:
     }
     for (int i = 0; i < 3; ++i) {
       const Status status =
-          processor->RunOnce(LogKinds()[GetParam()].stamps_itself ? 50 * kNanosPerMilli : 0);
+          processor->RunOnce(Duration::Millis(LogKinds()[GetParam()].stamps_itself ? 50 : 0));
       ASSERT_TRUE(status.ok()) << status;
     }
   }

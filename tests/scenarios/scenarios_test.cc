@@ -263,7 +263,7 @@ uint64_t RunWithKills(const std::function<std::unique_ptr<processor::PartitionPr
     processor = start();  // the old owner disappears in the middle of processing
   };
   for (int i = 0; i < 1'000'000; ++i) {
-    const Status status = processor->RunOnce(20 * kNanosPerMilli);
+    const Status status = processor->RunOnce(Duration::Millis(20));
     EXPECT_TRUE(status.ok()) << status;
     if (!status.ok()) return again;
     clock->Advance(random() % 3 == 0
@@ -294,7 +294,7 @@ TEST_P(Scenario, S05_OwnerIsKilledWhileSilentJobIsPending) {
   plan.Control(TickRecord(Duration::Zero()));  // the first tick of the next owner
   plan.Run(60, [](int64_t) {});
   options_.poll_records = 1;
-  options_.snapshot_interval_ns = 10 * kSecond;
+  options_.snapshot_interval = Duration::Seconds(10);
   std::vector<PlannedRecord> records = {{plan.base(), "__control", RulesRecord(Publish(R"(
 groups:
 - name: g

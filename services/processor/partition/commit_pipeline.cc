@@ -34,9 +34,9 @@ Status CommitPipeline::Open(Log* log) {
   return OkStatus();
 }
 
-void CommitPipeline::Begin(int64_t offset, int64_t now_ns) {
+void CommitPipeline::Begin(int64_t offset, MonotonicTime now) {
   stats_.next_offset = offset;
-  stats_.last_commit_ns = now_ns;
+  stats_.last_commit = now;
 }
 
 bool CommitPipeline::MustCommit() const {
@@ -85,15 +85,15 @@ Status CommitPipeline::CommitOutputs(Commit* commit) {
   outputs_.dead_letters.clear();
   stats_.refused_outputs += refused;
   stats_.next_offset = commit->next_offset;
-  stats_.last_commit_ns = clock_->MonotonicNs();
+  stats_.last_commit = Now();
   ++stats_.count;
   return OkStatus();
 }
 
 Status CommitPipeline::Apply(const Commit& commit) {
-  const int64_t begin = clock_->MonotonicNs();
+  const MonotonicTime begin = Now();
   Status status = committer_->Apply(commit);
-  ticks_->NoteAppend(begin, clock_->MonotonicNs(), status);
+  ticks_->NoteAppend(begin, Now(), status);
   return status;
 }
 

@@ -9,6 +9,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/engine/program/event_sink.h"
 #include "services/io/io.h"
 #include "services/processor/partition/clock_ticks.h"
@@ -27,8 +28,8 @@ class CommitPipeline {
 
   // Fences the previous owner and drops uncommitted outputs.
   Status Open(Log* log);
-  // Starts at the committed offset `offset`, at the monotonic time `now_ns`.
-  void Begin(int64_t offset, int64_t now_ns);
+  // Starts at the committed offset `offset` at `now`.
+  void Begin(int64_t offset, MonotonicTime now);
 
   // Returns the sink for outputs of the next commit.
   engine::EventSink* outputs() { return &outputs_; }
@@ -39,9 +40,9 @@ class CommitPipeline {
   bool MustCommit() const;
   // Returns true if the input up to `next_offset`, or a dead letter, waits for a commit.
   bool Pending(int64_t next_offset) const;
-  // Returns true if no commit took place in the last `interval_ns`.
-  bool Elapsed(int64_t now_ns, int64_t interval_ns) const {
-    return now_ns - stats_.last_commit_ns >= interval_ns;
+  // Returns true if no commit took place in the last `interval`.
+  bool Elapsed(MonotonicTime now, Duration interval) const {
+    return now - stats_.last_commit >= interval;
   }
 
   // Returns a commit with the input offset and no outputs.
@@ -58,12 +59,13 @@ class CommitPipeline {
   Status ApplyInRecovery(const Commit& commit) { return committer_->Apply(commit); }
 
   int64_t committed_offset() const { return stats_.next_offset; }
-  int64_t last_commit_ns() const { return stats_.last_commit_ns; }
+  MonotonicTime last_commit() const { return stats_.last_commit; }
   const CommitStats& stats() const { return stats_; }
   // Returns the error of the last rejected output.
   const std::string& refusal() const { return refusal_; }
 
  private:
+  MonotonicTime Now() const { return MonotonicTime::FromNs(clock_->MonotonicNs()); }
   // Drops the largest output from the commit. Returns false if no remaining output may be dropped.
   bool DropLargestOutput(Commit* commit, const Status& refusal);
 

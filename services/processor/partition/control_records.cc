@@ -20,9 +20,8 @@ OutgoingRecord Encode(const TopicPartition& input, const ControlRecord& control)
 
 }  // namespace
 
-OutgoingRecord ClockTickRecord(const TopicPartition& input, int64_t elapsed_ns) {
-  return Encode(input,
-                {.kind = ControlRecord::Kind::kClockTick, .elapsed = Duration::Nanos(elapsed_ns)});
+OutgoingRecord ClockTickRecord(const TopicPartition& input, Duration elapsed) {
+  return Encode(input, {.kind = ControlRecord::Kind::kClockTick, .elapsed = elapsed});
 }
 
 OutgoingRecord RuleChangeRecord(const TopicPartition& input, const std::string& rule_set_hash) {

@@ -9,7 +9,7 @@ namespace pitwall::processor {
 
 namespace {
 
-constexpr int64_t kMeasureEveryNs = 5 * kNanosPerSecond;
+constexpr Duration kMeasureEvery = Duration::Seconds(5);
 constexpr size_t kMeasureEveryBytes = 16 << 20;  // measured in input bytes
 
 }  // namespace
@@ -20,9 +20,9 @@ MemoryGate::MemoryGate(int32_t partition, Clock* clock, MemoryBudget* budget)
 }
 
 void MemoryGate::Measure(const engine::Shard& shard) {
-  const int64_t now = clock_->MonotonicNs();
-  if (now < measure_at_ns_ && uncounted_bytes_ < kMeasureEveryBytes) return;
-  measure_at_ns_ = now + kMeasureEveryNs;
+  const MonotonicTime now = MonotonicTime::FromNs(clock_->MonotonicNs());
+  if (now < measure_at_ && uncounted_bytes_ < kMeasureEveryBytes) return;
+  measure_at_ = now + kMeasureEvery;
   uncounted_bytes_ = 0;
   bytes_ = 0;
   const engine::Job* largest = nullptr;

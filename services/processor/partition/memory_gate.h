@@ -9,6 +9,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/system/memory_budget.h"
+#include "services/base/time.h"
 #include "services/engine/shard.h"
 
 namespace pitwall::processor {
@@ -31,8 +32,7 @@ class MemoryGate {
   bool Pause();
   // Resumes reading if it is paused.
   void Resume();
-  // Waits for `timeout_ns`.
-  void Wait(int64_t timeout_ns) { wakeup_->Wait(timeout_ns); }
+  void Wait(Duration timeout) { wakeup_->Wait(timeout.ns()); }
 
   bool paused() const { return paused_; }
   // Returns the reason for the pause. Must not be called unless reading is paused.
@@ -45,7 +45,7 @@ class MemoryGate {
   Clock* const clock_;
   std::unique_ptr<MemoryBudget::Account> account_;
   std::unique_ptr<Wakeup> wakeup_;
-  int64_t measure_at_ns_ = 0;   // monotonic time
+  MonotonicTime measure_at_;
   size_t uncounted_bytes_ = 0;  // input bytes since the last memory measurement
   size_t bytes_ = 0;
   bool paused_ = false;

@@ -19,10 +19,9 @@ Status PartitionInput::Open(Log* log, int64_t from, const std::optional<AppliedR
   return OkStatus();
 }
 
-Status PartitionInput::Poll(size_t max_records, size_t max_bytes, int64_t timeout_ns,
-                            size_t* bytes) {
+Status PartitionInput::Poll(size_t max_records, size_t max_bytes, Duration timeout, size_t* bytes) {
   Clear();
-  const Status status = reader_->Poll(max_records, max_bytes, timeout_ns, &records_);
+  const Status status = reader_->Poll(max_records, max_bytes, timeout.ns(), &records_);
   for (const Record& record : records_) *bytes += record.value.size();
   return status;
 }

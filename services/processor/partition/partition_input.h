@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/io/io.h"
 #include "services/processor/commit_metadata.h"
 
@@ -28,7 +29,7 @@ class PartitionInput {
   // Reads records and adds the size of their values to `bytes`. All previous records must have been
   // applied. Returns DataLoss if records below reader_offset() no longer exist. The next call
   // continues after a DataLoss.
-  Status Poll(size_t max_records, size_t max_bytes, int64_t timeout_ns, size_t* bytes);
+  Status Poll(size_t max_records, size_t max_bytes, Duration timeout, size_t* bytes);
   // Returns true if all records read so far have been applied.
   bool drained() const { return next_record_ == records_.size(); }
   // Returns the next record. Returns FailedPrecondition if its offset is below next_offset(). Must

@@ -29,7 +29,7 @@ class PartitionInputTest : public ::testing::Test {
                       .ok());
     }
   }
-  Status Poll() { return input_.Poll(100, 1 << 20, 0, &bytes_); }
+  Status Poll() { return input_.Poll(100, 1 << 20, Duration::Zero(), &bytes_); }
 
   fakes::FakeClock clock_;
   fakes::MemoryLog log_{&clock_};

@@ -6,8 +6,8 @@
 #include <string>
 #include <string_view>
 
-#include "services/base/clock.h"
 #include "services/base/system/memory_budget.h"
+#include "services/base/time.h"
 #include "services/codec/snapshot_codec.h"
 #include "services/engine/program/limits.h"
 
@@ -15,15 +15,15 @@ namespace pitwall::processor {
 
 struct PartitionOptions {
   std::string group = "pitwall-processor";
-  int64_t commit_interval_ns = kNanosPerSecond;
-  int64_t snapshot_interval_ns = 60 * kNanosPerSecond;  // measured in log time
+  Duration commit_interval = Duration::Seconds(1);
+  Duration snapshot_interval = Duration::Minutes(1);  // measured in log time
   size_t snapshots_per_round = 64;
-  int64_t tick_interval_ns = kNanosPerSecond;
-  int64_t max_tick_ns = 2 * kNanosPerSecond;
-  int64_t outage_grace_ns = 15 * kNanosPerSecond;
+  Duration tick_interval = Duration::Seconds(1);
+  Duration max_tick = Duration::Seconds(2);
+  Duration outage_grace = Duration::Seconds(15);
   // Maximum interval between the commits of a partition without records. Commits continue while
   // clock ticks are paused, so the age of the last commit shows whether the log accepts records.
-  int64_t idle_commit_ns = 5 * kNanosPerSecond;
+  Duration idle_commit_interval = Duration::Seconds(5);
   // If false, the processor does not write clock ticks because the log already contains them
   // (replay of a recorded log, tests).
   bool clock_ticks = true;

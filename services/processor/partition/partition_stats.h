@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "services/base/time.h"
 #include "services/engine/program/counters.h"
 
 namespace pitwall::processor {
@@ -13,9 +14,9 @@ namespace pitwall::processor {
 struct CommitStats {
   int64_t next_offset = 0;  // committed input offset
   uint64_t count = 0;
-  // Monotonic time of the last commit, or of recovery if there has been no commit since. 0 before
-  // recovery. Each clock tick is a commit, so an idle partition also commits.
-  int64_t last_commit_ns = 0;
+  // Time of the last commit, or of recovery if there has been no commit since. 0 before recovery.
+  // Each clock tick is a commit, so an idle partition also commits.
+  MonotonicTime last_commit;
   uint64_t failed = 0;
   uint64_t refused_outputs = 0;  // outputs dropped because the log permanently rejects them
 };
@@ -45,9 +46,9 @@ struct PartitionStats {
   JobStats jobs;
   int64_t end_offset = 0;  // end of the log when it was last read
   int64_t replay_offset = 0;
-  // Last monotonic time at which the processor had committed all records in the log. Initially, the
-  // time of this owner's recovery. 0 before recovery.
-  int64_t caught_up_ns = 0;
+  // Last time at which the processor had committed all records in the log. Initially, the time of
+  // this owner's recovery. 0 before recovery.
+  MonotonicTime caught_up;
   bool standby = false;  // another processor owns the partition
   uint64_t snapshots = 0;
   bool paused = false;  // true if reading is paused because the memory budget is exhausted
@@ -56,7 +57,7 @@ struct PartitionStats {
   std::string rule_set_hash;  // hash of the active rule set
 
   // Returns true if this processor has recovered the partition and no other processor owns it.
-  bool owned() const { return commits.last_commit_ns != 0 && !standby; }
+  bool owned() const { return commits.last_commit != MonotonicTime() && !standby; }
 };
 
 }  // namespace pitwall::processor

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/base/clock.h"
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
 #include "services/processor/partition/stored_snapshots.h"

@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "services/base/clock.h"
 #include "services/base/text/strings.h"
 #include "services/io/topics.h"
 #include "services/processor/snapshot_topic.h"

@@ -91,7 +91,8 @@ class BacktestLogTest : public ::testing::Test {
       EXPECT_TRUE(processor_.Recover().ok());
     }
     void Run(int rounds) {
-      for (int round = 0; round < rounds; ++round) EXPECT_TRUE(processor_.RunOnce(0).ok());
+      for (int round = 0; round < rounds; ++round)
+        EXPECT_TRUE(processor_.RunOnce(Duration::Zero()).ok());
     }
     void Finish() { EXPECT_TRUE(processor_.Finish().ok()); }
 

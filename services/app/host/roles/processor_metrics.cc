@@ -54,17 +54,17 @@ void ProcessorRole::RegisterProcessorMetrics() {
   };
   add_owned("pitwall_processor_commits_total", "Transactions committed.", counter,
             [](const Stats& s) { return s.commits.count; });
-  const auto age = [clock = clock_](int64_t since_ns) {
-    return static_cast<double>(clock->MonotonicNs() - since_ns) / 1e9;
+  const auto age = [clock = clock_](MonotonicTime since) {
+    return static_cast<double>(clock->MonotonicNs() - since.ns()) / 1e9;
   };
   add_owned("pitwall_processor_last_commit_age_seconds",
             "Seconds since the last commit of the partition, which commits at each clock tick, "
             "also without records.",
-            gauge, [age](const Stats& s) { return age(s.commits.last_commit_ns); });
+            gauge, [age](const Stats& s) { return age(s.commits.last_commit); });
   add_owned("pitwall_processor_lag_seconds",
             "Seconds since the partition had committed all records of the log; also grows while "
             "the log is unavailable.",
-            gauge, [age](const Stats& s) { return age(s.caught_up_ns); });
+            gauge, [age](const Stats& s) { return age(s.caught_up); });
   add("pitwall_processor_failed_commits_total", "Failed transactions.", counter,
       [](const Stats& s) { return s.commits.failed; });
   add("pitwall_processor_refused_outputs_total",

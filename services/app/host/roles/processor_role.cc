@@ -39,8 +39,8 @@ processor::ProcessorOptions ProcessorOptionsOf(const Config& config, MemoryBudge
   // CheckConfig has already validated the share.
   if (const auto share = ParseShare(config.processor.share); share.ok()) options.share = *share;
   options.telemetry_retention_ms = config.log.retention_ns / kNanosPerMilli;
-  options.partition.commit_interval_ns = config.processor.commit_interval_ns;
-  options.partition.snapshot_interval_ns = config.processor.snapshot_interval_ns;
+  options.partition.commit_interval = Duration::Nanos(config.processor.commit_interval_ns);
+  options.partition.snapshot_interval = Duration::Nanos(config.processor.snapshot_interval_ns);
   options.partition.clock_ticks = config.processor.clock_ticks;
   options.partition.accept_log_reset = config.processor.accept_log_reset;
   options.partition.engine.max_job_bytes = static_cast<size_t>(config.processor.job_memory);
@@ -54,7 +54,7 @@ Status ProcessorRole::Start(const Config& config) {
                                                       ProcessorOptionsOf(config, memory_.get()));
   parameters_ = std::make_unique<processor::ParameterChangeHandler>(
       clock_, log_, processor_.get(),
-      processor::ParameterChangeOptions{.keep_ns = config.log.retention_ns});
+      processor::ParameterChangeOptions{.keep = Duration::Nanos(config.log.retention_ns)});
   ASSIGN_OR_RETURN(const engine::CompiledRulesPtr files, RulesOf(config.rules));
   ASSIGN_OR_RETURN(const engine::CompiledRulesPtr rules, parameters_->Over(files));
   RETURN_IF_ERROR(processor_->Start(rules));
@@ -102,7 +102,7 @@ Status ProcessorRole::Ready() const {
     return Unavailable(Cat("processor: ", faults[0]));
   if (!processor_->ready()) return Unavailable("processor: still restoring state");
   for (const processor::PartitionStats& stats : processor_->stats()) {
-    const int64_t age_ns = clock_->MonotonicNs() - stats.commits.last_commit_ns;
+    const int64_t age_ns = clock_->MonotonicNs() - stats.commits.last_commit.ns();
     if (age_ns < kMaxCommitAgeNs) continue;
     return Unavailable(Cat("processor: partition ", stats.partition, ": no commit for ",
                            age_ns / kNanosPerSecond, " s; does the log accept records?"));
