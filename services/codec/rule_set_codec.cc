@@ -132,7 +132,7 @@ std::string ParametersKey(std::string_view job) { return Cat(kParametersKeyPrefi
 std::string EncodeJobParameters(const JobParameters& all) {
   state::v1::JobParameters message;
   message.set_job(all.job);
-  message.set_over_since_ns(all.over_since_ns);
+  message.set_over_since_ns(all.over_since.ns());
   for (const SetParameter& one : all.parameters) {
     state::v1::JobParameter* p = message.add_parameters();
     p->set_rule(one.parameter.rule);
@@ -154,7 +154,7 @@ StatusOr<JobParameters> DecodeJobParameters(std::string_view bytes) {
     return InvalidArgument(Cat("not a JobParameters: truncated, damaged, or without a job (",
                                bytes.size(), " bytes)"));
   }
-  JobParameters all{message.job(), {}, message.over_since_ns()};
+  JobParameters all{message.job(), {}, EventTime::FromNs(message.over_since_ns())};
   std::vector<JobParameter> parameters;
   for (const state::v1::JobParameter& one : message.parameters()) {
     parameters.push_back({message.job(), one.rule(), one.name(), one.value()});

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/model/rule_set.h"
 
 namespace pitwall::codec {
@@ -37,7 +38,7 @@ struct SetParameter {
 struct JobParameters {
   std::string job;
   std::vector<SetParameter> parameters;  // sorted
-  int64_t over_since_ns = 0;  // wall time; 0 if the job is running or its state was not checked
+  EventTime over_since;  // wall time; 0 if the job is running or its state was not checked
   friend bool operator==(const JobParameters&, const JobParameters&) = default;
 };
 inline constexpr std::string_view kParametersKeyPrefix = "parameters/";

@@ -60,7 +60,7 @@ TEST(RuleSetCodec, JobParametersRoundTrip) {
   const JobParameters all{"job-1",
                           {{{"job-1", "a/g/A", "high", 0.3}, "act", 17, "request-1"},
                            {{"job-1", "a/g/A", "low", -1}, "act", 18, "request-2"}},
-                          19};
+                          EventTime::FromNs(19)};
   const std::string bytes = EncodeJobParameters(all);
   const auto decoded = DecodeJobParameters(bytes);
   ASSERT_TRUE(decoded.ok()) << decoded.status();

@@ -115,7 +115,7 @@ codec::JobParameters JobParameterTable::Without(const JobParameter& of) const {
   codec::JobParameters all;
   if (const codec::JobParameters* known = Find(of.job)) all = *known;
   all.job = of.job;
-  all.over_since_ns = 0;
+  all.over_since = EventTime();
   std::erase_if(all.parameters,
                 [&](const auto& one) { return NameOf(one.parameter) == NameOf(of); });
   return all;

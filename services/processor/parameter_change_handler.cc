@@ -277,20 +277,21 @@ Status ParameterChangeHandler::ReportRulesInForce() {
 
 Status ParameterChangeHandler::ResetOldParameters() {
   if (options_.keep <= Duration::Zero()) return OkStatus();
-  const int64_t now = clock_->WallNs();
+  const EventTime now = EventTime::FromNs(clock_->WallNs());
   for (const std::string& id : table_.Jobs()) {
     const std::optional<WatchedJob> job = jobs_->Watched(id);
     if (!job.has_value()) continue;
     codec::JobParameters all = *table_.Find(id);
     const bool over = !job->found || job->ended;
-    if (over && all.over_since_ns != 0 && now - all.over_since_ns > options_.keep.ns()) {
+    const bool noted = all.over_since != EventTime();
+    if (over && noted && now - all.over_since > options_.keep) {
       PITWALL_LOG(kInfo, "processor", "job ", id, " is no longer running; reset ",
                   all.parameters.size(), " of its parameters");
       all.parameters.clear();
-    } else if (over == (all.over_since_ns != 0)) {
+    } else if (over == noted) {
       continue;
     }
-    all.over_since_ns = over ? now : 0;
+    all.over_since = over ? now : EventTime();
     RETURN_IF_ERROR(table_.Write(all));
   }
   return OkStatus();
