@@ -83,7 +83,7 @@ Status PartitionProcessor::PollInput(Duration timeout) {
   if (!absl::IsDataLoss(status)) return status;
   ASSIGN_OR_RETURN(const int64_t end, input_.ReadEnd());
   RETURN_IF_ERROR(input_.CheckEnd(end));
-  replay_.LoseInput(status, input_.next_offset(), input_.reader_offset(), shard_.get());
+  replay_.LoseInput(status, input_.next_offset(), LogOffset(input_.reader_offset()), shard_.get());
   return OkStatus();
 }
 
@@ -215,7 +215,7 @@ void PartitionProcessor::Publish() {
   stats.commits = commits_.stats();
   stats.replay = replay_.stats();
   stats.end_offset = std::max(end_.end(), input_.next_offset());
-  stats.replay_offset = shard_->replay_offset().value();
+  stats.replay_offset = shard_->replay_offset();
   stats.caught_up = end_.caught_up();
   stats.snapshots = stored_.written();
   memory_.Measure(*shard_);

@@ -251,7 +251,7 @@ TEST_F(PartitionProcessorTest, ReplayOffsetIsUnchangedWithoutNewRecords) {
   EXPECT_GT(end, 5);
   for (int start = 0; start < 3; ++start) {
     Open();
-    EXPECT_EQ(owner_->stats().replay_offset, end) << "start " << start;
+    EXPECT_EQ(owner_->stats().replay_offset, LogOffset(end)) << "start " << start;
     ASSERT_TRUE(owner_->Finish().ok());
     EXPECT_EQ(owner_->stats().commits.next_offset, end);
   }

@@ -45,7 +45,7 @@ struct PartitionStats {
   ReplayStats replay;
   JobStats jobs;
   int64_t end_offset = 0;  // end of the log when it was last read
-  int64_t replay_offset = 0;
+  LogOffset replay_offset;
   // Last time at which the processor had committed all records in the log. Initially, the time of
   // this owner's recovery. 0 before recovery.
   MonotonicTime caught_up;

@@ -18,14 +18,14 @@ void Replay::NoteLostState(bool gap) {
   if (gap) ++stats_.input_losses;
 }
 
-void Replay::LoseInput(const Status& why, int64_t next_offset, int64_t reader_offset,
+void Replay::LoseInput(const Status& why, int64_t next_offset, LogOffset reader_offset,
                        engine::Shard* shard) {
   PITWALL_LOG(kError, "processor", "partition ", partition_, ": ", ToStd(why.message()));
   ++stats_.input_losses;
   if (!Suppresses(next_offset)) return;
   // The lost records were processed earlier, so the published issues cannot be derived from the
   // remaining records.
-  shard->LoseHistory(LogOffset(reader_offset));
+  shard->LoseHistory(reader_offset);
   shard->RebuildStrangers(LogOffset(suppress_below_), /*whole=*/false);
   settle_due_ = true;
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/engine/shard.h"
 #include "services/io/io.h"
 #include "services/processor/partition/partition_stats.h"
@@ -39,7 +40,7 @@ class Replay {
   }
   // Reports that the records between `next_offset` and `reader_offset` no longer exist because of
   // retention or corruption. The shard continues with the remaining records.
-  void LoseInput(const Status& why, int64_t next_offset, int64_t reader_offset,
+  void LoseInput(const Status& why, int64_t next_offset, LogOffset reader_offset,
                  engine::Shard* shard);
   // If state was lost, ends the published issues of jobs with lost history. Must be called at
   // offset C.
