@@ -9,6 +9,7 @@
 #include "services/base/log.h"
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/cloudevents/cloud_event.h"
 
 namespace pitwall::executor {
@@ -117,7 +118,7 @@ Status ActionsTopic::ReadPartition(int32_t partition) {
   while (reader->position() < end) {
     if (stop_) return Unavailable(Cat(topic_, ": the executor stopped while reading decisions"));
     records.clear();
-    Status polled = reader->Poll(1'000, size_t{4} << 20, kNanosPerSecond, &records);
+    Status polled = reader->Poll(1'000, size_t{4} << 20, Duration::Seconds(1), &records);
     if (!polled.ok() && polled.code() != absl::StatusCode::kDataLoss) return polled;
     // Without the earlier decisions, the executor could act twice on the same issue.
     silent = records.empty() ? silent + 1 : 0;
@@ -126,7 +127,7 @@ Status ActionsTopic::ReadPartition(int32_t partition) {
                              " but has no readable records from ", reader->position()));
     }
     for (const Record& record : records) {
-      place.mark = {record.offset, record.append_time_ns};
+      place.mark = {record.offset, record.append_time};
       const StatusOr<ActionEvent> action = cloudevents::DecodeActionEvent(record.value);
       if (action.ok()) {
         index_->Record(*action);

@@ -4,6 +4,7 @@
 
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/cloudevents/cloud_event.h"
 
 namespace pitwall::executor {
@@ -11,7 +12,7 @@ namespace {
 
 constexpr size_t kPollRecords = 500;
 constexpr size_t kPollBytes = size_t{2} << 20;
-constexpr int64_t kPollNs = kNanosPerSecond;
+constexpr Duration kPoll = Duration::Seconds(1);
 constexpr int64_t kRetryNs = kNanosPerSecond;
 // Maximum number of candidates per decision round. Only a flood of issues can reach it. At this
 // limit, the worker decides before it reaches the end of the log.
@@ -144,9 +145,9 @@ void PartitionWorker::DropCommittedStops(std::string_view reason) {
 Status PartitionWorker::Step() {
   RETURN_IF_ERROR(committer_.CommitOutcomes());
   std::vector<Record> records;
-  const Status polled =
-      reader_.Poll(kPollRecords, kPollBytes,
-                   executed_.empty() ? kPollNs : targets_->look_interval_ns(), &records);
+  const Status polled = reader_.Poll(
+      kPollRecords, kPollBytes,
+      executed_.empty() ? kPoll : Duration::Nanos(targets_->look_interval_ns()), &records);
   for (const Record& record : records) Note(record);
   std::vector<IssueEvent> asked;
   if (const Status read = requests_.Read(&asked); !read.ok())

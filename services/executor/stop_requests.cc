@@ -5,6 +5,7 @@
 
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/cloudevents/cloud_event.h"
 
 namespace pitwall::executor {
@@ -66,7 +67,7 @@ Status StopRequests::Read(std::vector<IssueEvent>* events) {
 
 Status StopRequests::ReadFrom(PartitionReader* reader, std::vector<IssueEvent>* events) {
   std::vector<Record> records;
-  const Status polled = reader->Poll(kPollRecords, kPollBytes, 0, &records);
+  const Status polled = reader->Poll(kPollRecords, kPollBytes, Duration::Zero(), &records);
   if (!polled.ok() && !absl::IsDataLoss(polled)) return polled;
   for (const Record& record : records) {
     // The reader of decisions already reports records that cannot be decoded.

@@ -7,7 +7,7 @@
 //  * Records of a partition are read in offset order. Offsets increase and may have gaps.
 //  * All records of a transaction become visible together with its input offset, or never. Readers
 //    see only committed records.
-//  * append_time_ns is set by the log when the record is appended. Within a partition, the append
+//  * append_time is set by the log when the record is appended. Within a partition, the append
 //    time decreases only if the machine's clock does, and by no more than the clock. The append
 //    time survives export and import.
 //  * Keyed records are routed to partition PartitionOf(key) (stable_hash.h) if their partition is
@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "services/base/status.h"
+#include "services/base/time.h"
 
 namespace pitwall {
 
@@ -40,7 +41,7 @@ using Headers = std::vector<std::pair<std::string, std::string>>;
 
 struct Record {
   int64_t offset = 0;
-  int64_t append_time_ns = 0;  // Kafka has millisecond resolution
+  AppendTime append_time;  // Kafka has millisecond resolution
   std::string key;
   std::string value;
   bool tombstone = false;  // no value; deletes the key in a compacted topic
@@ -80,12 +81,12 @@ struct Commit {
 class PartitionReader {
  public:
   virtual ~PartitionReader() = default;
-  // Appends committed records to `out`, waiting up to timeout_ns for the first one. Appends at most
+  // Appends committed records to `out`, waiting up to `timeout` for the first one. Appends at most
   // max_records and approximately max_bytes, but at least one record if one is available. OK
   // without records means that no record arrived in time. Returns DataLoss if records between the
   // position and the next readable record were lost (retention or damage). The message contains the
   // offsets of the lost records, and the next call continues after them.
-  virtual Status Poll(size_t max_records, size_t max_bytes, int64_t timeout_ns,
+  virtual Status Poll(size_t max_records, size_t max_bytes, Duration timeout,
                       std::vector<Record>* out) = 0;
   // Returns the offset that Poll reads next.
   virtual int64_t position() const = 0;

@@ -4,7 +4,6 @@
 #include <optional>
 #include <vector>
 
-#include "services/base/clock.h"
 #include "services/base/text/strings.h"
 
 namespace pitwall {
@@ -16,7 +15,7 @@ constexpr int kSilentPolls = 30;
 }  // namespace
 
 std::string EncodeLogMark(const LogFingerprint& mark) {
-  return Cat(kField, mark.offset, "@", mark.append_time_ns);
+  return Cat(kField, mark.offset, "@", mark.append_time.ns());
 }
 
 LogFingerprint ParseLogMark(std::string_view metadata) {
@@ -26,7 +25,7 @@ LogFingerprint ParseLogMark(std::string_view metadata) {
     if (parts.size() != 2) continue;
     const std::optional<int64_t> offset = ParseInt(parts[0]);
     const std::optional<int64_t> time = ParseInt(parts[1]);
-    if (offset.has_value() && time.has_value()) return {*offset, *time};
+    if (offset.has_value() && time.has_value()) return {*offset, AppendTime::FromNs(*time)};
   }
   return {};
 }
@@ -42,32 +41,33 @@ Status CheckLogMark(Log* log, const TopicPartition& at, int64_t position,
                                   ", before the stored position ", position,
                                   " (topic deleted, recreated, or truncated)"));
   }
-  if (mark.offset < start || mark.offset >= end || mark.append_time_ns == 0) return OkStatus();
+  if (mark.offset < start || mark.offset >= end || mark.append_time == AppendTime())
+    return OkStatus();
   RETURN_IF_ERROR(reader->Seek(mark.offset));
   std::vector<Record> records;
-  if (Status polled = reader->Poll(1, 1, kNanosPerSecond, &records);
+  if (Status polled = reader->Poll(1, 1, Duration::Seconds(1), &records);
       !polled.ok() && !absl::IsDataLoss(polled))
     return polled;
   if (records.empty() || records[0].offset != mark.offset ||
-      records[0].append_time_ns == mark.append_time_ns)
+      records[0].append_time == mark.append_time)
     return OkStatus();
   return FailedPrecondition(Cat(place, ": the record at offset ", mark.offset,
                                 " differs from the record that was read (append time ",
-                                records[0].append_time_ns, " instead of ", mark.append_time_ns,
+                                records[0].append_time.ns(), " instead of ", mark.append_time.ns(),
                                 "; topic replaced)"));
 }
 
 StatusOr<int64_t> FirstAfter(Log* log, const TopicPartition& at, const LogFingerprint& mark) {
   ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader, log->OpenReader(at, kFromStart));
   ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
-  if (mark.append_time_ns == 0) return reader->position();
+  if (mark.append_time == AppendTime()) return reader->position();
   std::vector<Record> records;
   for (int silent = 0; reader->position() < end;) {
     records.clear();
-    const Status polled = reader->Poll(1'000, size_t{4} << 20, kNanosPerSecond / 5, &records);
+    const Status polled = reader->Poll(1'000, size_t{4} << 20, Duration::Millis(200), &records);
     if (!polled.ok() && !absl::IsDataLoss(polled)) return polled;
     for (const Record& record : records) {
-      if (record.append_time_ns > mark.append_time_ns) return record.offset;
+      if (record.append_time > mark.append_time) return record.offset;
     }
     silent = records.empty() ? silent + 1 : 0;
     if (silent > kSilentPolls) {

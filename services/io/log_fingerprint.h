@@ -7,14 +7,15 @@
 #include <string_view>
 
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/io/io.h"
 
 namespace pitwall {
 
 // Newest record before a position. If the record at that offset differs, the log was replaced.
 struct LogFingerprint {
-  int64_t offset = -1;         // -1 if the log was lost
-  int64_t append_time_ns = 0;  // 0 if unknown
+  int64_t offset = -1;     // -1 if the log was lost
+  AppendTime append_time;  // 0 if unknown
 };
 
 // Returns "mark=<offset>@<append time>", a field in a position's metadata.

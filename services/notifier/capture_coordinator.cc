@@ -5,13 +5,14 @@
 #include "services/base/log.h"
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/io/topics.h"
 
 namespace pitwall::notifier {
 namespace {
 
-constexpr int64_t kPollNs = 50 * kNanosPerMilli;
+constexpr Duration kPoll = Duration::Millis(50);
 constexpr int64_t kRetryNs = kNanosPerSecond;
 constexpr int64_t kWatchNs = kNanosPerSecond;
 constexpr size_t kBatch = 256;
@@ -104,7 +105,7 @@ Status CaptureCoordinator::ReadCaptures(PartitionReader* reader) {
     polled_ = reader;
   }
   std::vector<Record> records;
-  const Status polled = stopping_ ? OkStatus() : reader->Poll(kBatch, 8 << 20, kPollNs, &records);
+  const Status polled = stopping_ ? OkStatus() : reader->Poll(kBatch, 8 << 20, kPoll, &records);
   {
     MutexLock lock(&mutex_);
     polled_ = nullptr;

@@ -9,6 +9,7 @@
 #include "services/base/log.h"
 #include "services/base/mutex.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/io/log_fingerprint.h"
 #include "services/io/log_reset_notice.h"
@@ -25,7 +26,7 @@ namespace {
 
 constexpr size_t kPollRecords = 1'000;
 constexpr size_t kPollBytes = size_t{4} << 20;
-constexpr int64_t kPollNs = kNanosPerSecond;
+constexpr Duration kPoll = Duration::Seconds(1);
 constexpr int64_t kStoreIntervalNs = 5 * kNanosPerSecond;
 constexpr int32_t kDefaultPageSize = 100;
 constexpr int32_t kMaxPageSize = 1'000;
@@ -248,8 +249,8 @@ class TopicNotifier final : public Notifier {
     mutable Mutex mutex;
     Status error ABSL_GUARDED_BY(mutex);
     LogResetNotice notice ABSL_GUARDED_BY(mutex);
-    int64_t append_time_ns =
-        0;  // append time of the newest record read; used only by the tail's thread
+    AppendTime
+        append_time;  // append time of the newest record read; used only by the tail's thread
   };
 
   Status CheckReady() const {
@@ -289,7 +290,7 @@ class TopicNotifier final : public Notifier {
       // next Poll. Otherwise, the replaced log would not be detected.
       if (tail->reader->position() >= before) {
         before = tail->reader->position();
-        polled = tail->reader->Poll(kPollRecords, kPollBytes, kPollNs, &records);
+        polled = tail->reader->Poll(kPollRecords, kPollBytes, kPoll, &records);
       }
       if (records.empty() && !stop_) {
         const Status followed = FollowReplaced(tail, before);
@@ -298,7 +299,7 @@ class TopicNotifier final : public Notifier {
       }
       std::vector<FeedItem> items;
       for (const Record& record : records) {
-        tail->append_time_ns = std::max(tail->append_time_ns, record.append_time_ns);
+        tail->append_time = std::max(tail->append_time, record.append_time);
         StatusOr<IssueEvent> event = cloudevents::DecodeCloudEvent(record.value);
         if (!event.ok()) {
           undecodable_.Add();
@@ -309,7 +310,7 @@ class TopicNotifier final : public Notifier {
         events_.Add();
         items.push_back({tail->partition, record.offset,
                          std::make_shared<const IssueEvent>(*std::move(event)), record.value.size(),
-                         record.append_time_ns});
+                         record.append_time});
         index_.Apply(items.back().event);
       }
       // Update the index first so that it contains every event before the window's position.
@@ -348,7 +349,7 @@ class TopicNotifier final : public Notifier {
     ASSIGN_OR_RETURN(const int64_t end, tail->reader->EndOffset());
     const int64_t position = tail->reader->position();
     if (position >= before && position <= end) return OkStatus();
-    ASSIGN_OR_RETURN(const int64_t from, FirstAfter(log_, at, {-1, tail->append_time_ns}));
+    ASSIGN_OR_RETURN(const int64_t from, FirstAfter(log_, at, {-1, tail->append_time}));
     RETURN_IF_ERROR(tail->reader->Seek(from));
     window_.Restart(tail->partition, from);
     log_resets_.Add();

@@ -35,7 +35,7 @@ Status JobParameterTable::Read() {
   int silent = 0;
   while (reader_->position() < end) {
     records.clear();
-    if (Status status = reader_->Poll(64, 8 << 20, kNanosPerSecond, &records);
+    if (Status status = reader_->Poll(64, 8 << 20, Duration::Seconds(1), &records);
         !status.ok() && !absl::IsDataLoss(status)) {
       reader_ = nullptr;
       return status;

@@ -103,7 +103,7 @@ Status ParameterChangeHandler::OpenReaders() {
     RETURN_IF_ERROR(reader->Seek(std::max(start, end - options_.read_back)));
     while (reader->position() < end) {
       records.clear();
-      if (Status status = reader->Poll(kPollRecords, kPollBytes, kNanosPerSecond, &records);
+      if (Status status = reader->Poll(kPollRecords, kPollBytes, Duration::Seconds(1), &records);
           !status.ok() && !absl::IsDataLoss(status))
         return status;
       if (records.empty())
@@ -121,7 +121,7 @@ Status ParameterChangeHandler::ReadRequests() {
   std::vector<Record> records;
   for (const auto& reader : readers_) {
     records.clear();
-    const Status status = reader->Poll(kPollRecords, kPollBytes, 0, &records);
+    const Status status = reader->Poll(kPollRecords, kPollBytes, Duration::Zero(), &records);
     if (status.ok() || absl::IsDataLoss(status)) {
       Take(records);
       continue;

@@ -168,8 +168,8 @@ class ParameterChangeHandlerTest : public ::testing::Test {
     engine::EventSink outputs;
     for (const Record& record : log_.Records(kTelemetryTopic)) {
       EXPECT_TRUE(shard
-                      .Apply(LogOffset(record.offset), AppendTime::FromNs(record.append_time_ns),
-                             record.key, record.value, &outputs)
+                      .Apply(LogOffset(record.offset), record.append_time, record.key, record.value,
+                             &outputs)
                       .ok());
     }
     std::vector<std::string> events;

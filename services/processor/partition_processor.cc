@@ -94,9 +94,8 @@ Status PartitionProcessor::ApplyRecords() {
     const bool suppressed = replay_.Suppresses(record->offset);
     if (!suppressed) RETURN_IF_ERROR(replay_.Settle(log_, shard_.get(), &outputs->events));
     engine::EventSink scratch;
-    if (Status applied =
-            shard_->Apply(LogOffset(record->offset), AppendTime::FromNs(record->append_time_ns),
-                          record->key, record->value, suppressed ? &scratch : outputs);
+    if (Status applied = shard_->Apply(LogOffset(record->offset), record->append_time, record->key,
+                                       record->value, suppressed ? &scratch : outputs);
         !applied.ok())
       return reset_.NoteFault(record->offset, std::move(applied));
     replay_.NoteApplied(record->offset);

@@ -36,7 +36,7 @@ StatusOr<PublishedIssues> PublishedIssues::Read(Log* log, int32_t partition) {
   std::vector<Record> records;
   while (reader->position() < end) {
     records.clear();
-    if (Status status = reader->Poll(1000, 8 << 20, kNanosPerSecond, &records); !status.ok()) {
+    if (Status status = reader->Poll(1000, 8 << 20, Duration::Seconds(1), &records); !status.ok()) {
       if (!absl::IsDataLoss(status)) return status;
       PITWALL_LOG(kError, "processor",
                   "cannot decode a published event: ", ToStd(status.message()));

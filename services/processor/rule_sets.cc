@@ -75,7 +75,7 @@ StatusOr<RuleSet> RuleSets::Find(const std::string& hash, bool layered) {
   while (reader->position() < end) {
     records.clear();
     // Each start republishes its rule set, so an intact copy of a corrupt record may exist.
-    if (Status status = reader->Poll(64, 8 << 20, kNanosPerSecond, &records); !status.ok()) {
+    if (Status status = reader->Poll(64, 8 << 20, Duration::Seconds(1), &records); !status.ok()) {
       if (!absl::IsDataLoss(status)) return status;
       damage = std::string(ToStd(status.message()));
     }

@@ -115,7 +115,7 @@ StatusOr<SnapshotTopic> ReadSavedState(Log* log, int32_t partition, int64_t comm
   std::vector<Record> records;
   while (reader->position() < end) {
     records.clear();
-    if (Status status = reader->Poll(256, 32 << 20, kNanosPerSecond, &records); !status.ok()) {
+    if (Status status = reader->Poll(256, 32 << 20, Duration::Seconds(1), &records); !status.ok()) {
       if (!absl::IsDataLoss(status)) return status;
       reading.Damaged(std::string(ToStd(status.message())));
     }

@@ -6,7 +6,7 @@
 
 namespace pitwall::contract {
 namespace {
-constexpr int64_t kPollNs = 200 * kNanosPerMilli;
+constexpr Duration kPoll = Duration::Millis(200);
 constexpr size_t kManyRecords = 1000;
 constexpr size_t kManyBytes = size_t{8} << 20;
 }  // namespace
@@ -65,17 +65,17 @@ std::unique_ptr<Committer> LogContract::NewCommitter(std::string_view id) {
 std::vector<Record> LogContract::Read(PartitionReader* reader, size_t count) {
   std::vector<Record> records;
   if (reader == nullptr) return records;
-  for (int64_t waited = 0; records.size() < count && waited < under_test_->patience_ns();) {
+  for (Duration waited; records.size() < count && waited < under_test_->patience();) {
     const size_t before = records.size();
-    const Status polled = reader->Poll(count - before, kManyBytes, kPollNs, &records);
+    const Status polled = reader->Poll(count - before, kManyBytes, kPoll, &records);
     EXPECT_TRUE(polled.ok()) << polled;
     if (!polled.ok()) break;
-    if (records.size() == before) waited += kPollNs;
+    if (records.size() == before) waited += kPoll;
   }
   EXPECT_EQ(records.size(), count) << "records missing after waiting";
   for (size_t i = 1; i < records.size(); ++i) {
     EXPECT_GT(records[i].offset, records[i - 1].offset);
-    EXPECT_GE(records[i].append_time_ns, records[i - 1].append_time_ns);
+    EXPECT_GE(records[i].append_time, records[i - 1].append_time);
   }
   return records;
 }
@@ -91,7 +91,7 @@ std::vector<std::string> LogContract::Values(const TopicPartition& at, size_t co
 
 void LogContract::ExpectNothing(PartitionReader* reader) {
   std::vector<Record> records;
-  const Status polled = reader->Poll(kManyRecords, kManyBytes, under_test_->silence_ns(), &records);
+  const Status polled = reader->Poll(kManyRecords, kManyBytes, under_test_->silence(), &records);
   EXPECT_TRUE(polled.ok()) << polled;
   EXPECT_TRUE(records.empty()) << "first of " << records.size() << " unexpected records: offset "
                                << records.front().offset << " value "
@@ -101,7 +101,7 @@ void LogContract::ExpectNothing(PartitionReader* reader) {
 bool LogContract::Eventually(const std::function<bool()>& predicate) {
   clock::SystemClock clock;
   const auto pause = clock.NewWakeup();
-  const int64_t deadline = clock.MonotonicNs() + under_test_->patience_ns();
+  const int64_t deadline = clock.MonotonicNs() + under_test_->patience().ns();
   while (!predicate()) {
     if (clock.MonotonicNs() > deadline) return false;
     pause->Wait(10 * kNanosPerMilli);

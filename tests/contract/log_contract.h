@@ -28,6 +28,7 @@
 #include <vector>
 
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/io/io.h"
 
 namespace pitwall::contract {
@@ -47,9 +48,9 @@ class LogUnderTest {
   // [a-zA-Z0-9._-], <= 249 characters.
   virtual std::string UniqueTopic(std::string_view hint) = 0;
   // Maximum wait for an expected record.
-  virtual int64_t patience_ns() const { return int64_t{30} * 1'000'000'000; }
+  virtual Duration patience() const { return Duration::Seconds(30); }
   // Time without a record after which the suite assumes that none will arrive.
-  virtual int64_t silence_ns() const { return int64_t{50} * 1'000'000; }
+  virtual Duration silence() const { return Duration::Millis(50); }
   // Largest value that the log must accept. io.h leaves the limit to the configuration.
   virtual size_t largest_value() const { return size_t{1} << 20; }
 };
@@ -76,15 +77,15 @@ class LogContract : public ::testing::TestWithParam<LogContractParam> {
   void Append(std::vector<OutgoingRecord> records);
   std::unique_ptr<PartitionReader> Reader(const TopicPartition& at, int64_t from = kFromStart);
   std::unique_ptr<Committer> NewCommitter(std::string_view id);
-  // Polls until `count` records have arrived; fails the test after patience_ns.
+  // Polls until `count` records have arrived; fails the test after patience.
   std::vector<Record> Read(PartitionReader* reader, size_t count);
   // Returns the values of exactly `count` records starting at `from`. Waits for them, then checks
   // that no further record follows.
   std::vector<std::string> Values(const TopicPartition& at, size_t count,
                                   int64_t from = kFromStart);
-  // Fails the test if a record arrives within silence_ns.
+  // Fails the test if a record arrives within silence.
   void ExpectNothing(PartitionReader* reader);
-  // Retries until `predicate` holds or patience_ns have passed. Records may become visible some
+  // Retries until `predicate` holds or patience have passed. Records may become visible some
   // time after Apply, because Kafka writes its markers later.
   bool Eventually(const std::function<bool()>& predicate);
   // Waits until the group's committed position is `offset`.

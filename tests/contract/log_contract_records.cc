@@ -6,6 +6,7 @@
 
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "tests/contract/log_contract.h"
 
 namespace pitwall::contract {
@@ -15,7 +16,7 @@ void LinkLogContractRecords() {}
 namespace {
 // A wait is this long only if a wake-up or an interrupt is lost; the test then hangs until ctest
 // stops it.
-constexpr int64_t kHourNs = int64_t{3'600} * 1'000'000'000;
+constexpr Duration kHour = Duration::Hours(1);
 }  // namespace
 
 TEST_P(LogContract, RecordsOfPartitionArriveInOrder) {
@@ -53,7 +54,7 @@ TEST_P(LogContract, RecordRoundTripsCompletely) {
   EXPECT_TRUE(got[1].headers.empty());
   EXPECT_EQ(got[2].key, "gone");
   EXPECT_TRUE(got[2].tombstone);
-  for (const Record& record : got) EXPECT_GT(record.append_time_ns, 0);
+  for (const Record& record : got) EXPECT_GT(record.append_time.ns(), 0);
 }
 
 TEST_P(LogContract, LargeRecordsAreAccepted) {
@@ -170,14 +171,14 @@ TEST_P(LogContract, PollRespectsItsLimits) {
   std::vector<Record> got;
   while (got.size() < 10) {
     const size_t before = got.size();
-    ASSERT_TRUE(reader->Poll(3, size_t{1} << 20, under_test_->patience_ns(), &got).ok());
+    ASSERT_TRUE(reader->Poll(3, size_t{1} << 20, under_test_->patience(), &got).ok());
     ASSERT_GT(got.size(), before) << "a poll with available records returns at least one";
     EXPECT_LE(got.size() - before, 3U);
   }
   // The byte limit is soft: at least one record is returned.
   ASSERT_TRUE(reader->Seek(got.front().offset).ok());
   std::vector<Record> one;
-  ASSERT_TRUE(reader->Poll(10, 1, under_test_->patience_ns(), &one).ok());
+  ASSERT_TRUE(reader->Poll(10, 1, under_test_->patience(), &one).ok());
   EXPECT_GE(one.size(), 1U);
 }
 
@@ -204,7 +205,7 @@ TEST_P(LogContract, AppendWakesBlockedPoll) {
   ASSERT_NE(reader, nullptr);
   std::vector<Record> got;
   std::thread poller([&] {
-    const Status polled = reader->Poll(10, size_t{1} << 20, kHourNs, &got);
+    const Status polled = reader->Poll(10, size_t{1} << 20, kHour, &got);
     EXPECT_TRUE(polled.ok()) << polled;
   });
   Append({Out(topic, 0, "k", "hello")});
@@ -219,7 +220,7 @@ TEST_P(LogContract, InterruptEndsBlockedPoll) {
   ASSERT_NE(reader, nullptr);
   std::vector<Record> got;
   std::thread poller([&] {
-    const Status polled = reader->Poll(10, size_t{1} << 20, kHourNs, &got);
+    const Status polled = reader->Poll(10, size_t{1} << 20, kHour, &got);
     EXPECT_TRUE(polled.ok()) << polled;
   });
   reader->Interrupt();
@@ -236,7 +237,7 @@ TEST_P(LogContract, InterruptBeforePollIsNotLost) {
   ASSERT_NE(reader, nullptr);
   reader->Interrupt();
   std::vector<Record> got;
-  const Status polled = reader->Poll(10, size_t{1} << 20, kHourNs, &got);
+  const Status polled = reader->Poll(10, size_t{1} << 20, kHour, &got);
   EXPECT_TRUE(polled.ok()) << polled;
   EXPECT_TRUE(got.empty());
 }
@@ -304,7 +305,7 @@ TEST_P(LogContract, RecordsSurviveRestart) {
     const std::vector<Record> got = Read(reader.get(), 1);
     ASSERT_EQ(got.size(), 1U);
     offset = got[0].offset;
-    time_ns = got[0].append_time_ns;
+    time_ns = got[0].append_time.ns();
   }
   Restart();
   EXPECT_EQ(*log()->Partitions(topic), 2);
@@ -314,7 +315,7 @@ TEST_P(LogContract, RecordsSurviveRestart) {
   ASSERT_EQ(got.size(), 2U);
   EXPECT_EQ(got[0].value, "a");
   EXPECT_EQ(got[0].offset, offset);
-  EXPECT_EQ(got[0].append_time_ns, time_ns);
+  EXPECT_EQ(got[0].append_time.ns(), time_ns);
   EXPECT_EQ(got[1].value, "c");
   EXPECT_EQ(Values({topic, 1}, 1), (std::vector<std::string>{"b"}));
 }

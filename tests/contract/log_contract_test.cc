@@ -8,6 +8,7 @@
 #include "services/adapters/embedded_log/embedded_log.h"
 #include "services/adapters/files/file.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "tests/contract/log_contract.h"
 
 namespace pitwall::contract {
@@ -36,7 +37,7 @@ class EmbeddedUnderTest final : public LogUnderTest {
   }
   // Each test has its own directory.
   std::string UniqueTopic(std::string_view hint) override { return Cat(hint, ".", ++topics_); }
-  int64_t silence_ns() const override { return kNanosPerMilli; }
+  Duration silence() const override { return Duration::Millis(1); }
   size_t largest_value() const override { return options_.max_record_bytes - 1; }
 
  private:

@@ -20,6 +20,7 @@
 #include "services/adapters/embedded_log/repair/log_repair.h"
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/io/topics.h"
 #include "services/processor/derived_outputs.h"
 #include "services/processor/partition_processor.h"
@@ -127,7 +128,7 @@ class DamageMatrix : public ::testing::Test {
     ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
     std::vector<Record> records;
     while (reader->position() < end) {
-      RETURN_IF_ERROR(reader->Poll(1000, 8 << 20, 0, &records));
+      RETURN_IF_ERROR(reader->Poll(1000, 8 << 20, Duration::Zero(), &records));
     }
     std::vector<std::string> values;
     for (Record& record : records) values.push_back(std::move(record.value));
@@ -262,7 +263,7 @@ class DamageMatrix : public ::testing::Test {
       const int64_t end = *(*reader)->EndOffset();
       while (next < end) {
         std::vector<Record> records;
-        const Status polled = (*reader)->Poll(1000, 8 << 20, 0, &records);
+        const Status polled = (*reader)->Poll(1000, 8 << 20, Duration::Zero(), &records);
         if (polled.ok()) {
           ASSERT_FALSE(records.empty() && (*reader)->position() < end) << cell;
           for (const Record& record : records) {

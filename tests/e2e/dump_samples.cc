@@ -9,6 +9,7 @@
 #include "services/adapters/clock/system_clock.h"
 #include "services/adapters/embedded_log/embedded_log.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/io/topics.h"
 #include "services/model/value.h"
@@ -38,7 +39,7 @@ Status Dump(const std::string& dir, const std::string& metric,
     ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
     std::vector<Record> records;
     while (reader->position() < end)
-      RETURN_IF_ERROR(reader->Poll(1000, 1 << 20, kNanosPerSecond, &records));
+      RETURN_IF_ERROR(reader->Poll(1000, 1 << 20, Duration::Seconds(1), &records));
     for (const Record& record : records) {
       const auto decoded = decoder.Decode(record.value);
       if (!decoded.ok() || decoded->batch == nullptr) continue;
@@ -55,7 +56,7 @@ Status Dump(const std::string& dir, const std::string& metric,
           if (IsMissing(frame.values[i]) || labels.Name() != metric) continue;
           std::printf("%s%s %lld %.17g %lld\n", Chosen(labels, names).c_str(), id.c_str(),
                       static_cast<long long>(frame.times_ns[i / width]), frame.values[i],
-                      static_cast<long long>(record.append_time_ns));
+                      static_cast<long long>(record.append_time.ns()));
         }
       }
     }

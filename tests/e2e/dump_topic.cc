@@ -4,6 +4,7 @@
 
 #include "services/adapters/clock/system_clock.h"
 #include "services/adapters/embedded_log/embedded_log.h"
+#include "services/base/time.h"
 
 namespace pitwall {
 namespace {
@@ -18,7 +19,7 @@ Status Dump(const std::string& dir, const std::string& topic) {
     ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
     std::vector<Record> records;
     while (reader->position() < end)
-      RETURN_IF_ERROR(reader->Poll(1000, 1 << 20, kNanosPerSecond, &records));
+      RETURN_IF_ERROR(reader->Poll(1000, 1 << 20, Duration::Seconds(1), &records));
     for (const Record& record : records) std::printf("%s\n", record.value.c_str());
   }
   return OkStatus();

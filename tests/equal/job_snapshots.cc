@@ -10,6 +10,7 @@
 #include "services/adapters/embedded_log/embedded_log.h"
 #include "services/app/config/rule_files.h"
 #include "services/base/text/stable_hash.h"
+#include "services/base/time.h"
 #include "services/engine/shard.h"
 #include "services/io/topics.h"
 
@@ -37,10 +38,9 @@ Status Replay(Log* log, int32_t partition, engine::RuleSetProvider* rules) {
   std::vector<Record> records;
   while (reader->position() < end) {
     records.clear();
-    RETURN_IF_ERROR(reader->Poll(2000, 8 << 20, kNanosPerSecond, &records));
+    RETURN_IF_ERROR(reader->Poll(2000, 8 << 20, Duration::Seconds(1), &records));
     for (const Record& record : records) {
-      RETURN_IF_ERROR(shard.Apply(LogOffset(record.offset),
-                                  AppendTime::FromNs(record.append_time_ns), record.key,
+      RETURN_IF_ERROR(shard.Apply(LogOffset(record.offset), record.append_time, record.key,
                                   record.value, &events));
       events = {};
       next = record.offset + 1;

@@ -9,6 +9,7 @@
 #include "services/base/mutex.h"
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 
 namespace pitwall::fakes {
 namespace {
@@ -69,8 +70,9 @@ struct MemoryLog::State {
     }
     for (size_t i = 0; i < records.size(); ++i) {
       OutgoingRecord& r = records[i];
-      targets[i]->records.push_back({targets[i]->end++, clock->WallNs(), std::move(r.key),
-                                     std::move(r.value), r.tombstone, std::move(r.headers)});
+      targets[i]->records.push_back({targets[i]->end++, AppendTime::FromNs(clock->WallNs()),
+                                     std::move(r.key), std::move(r.value), r.tombstone,
+                                     std::move(r.headers)});
     }
     for (Wakeup* wakeup : waiting) wakeup->Wake();
     return OkStatus();
@@ -94,9 +96,9 @@ class MemoryReader final : public PartitionReader {
     state_->waiting.erase(wakeup_.get());
   }
 
-  Status Poll(size_t max_records, size_t max_bytes, int64_t timeout_ns,
+  Status Poll(size_t max_records, size_t max_bytes, Duration timeout,
               std::vector<Record>* out) override {
-    const int64_t deadline = state_->clock->MonotonicNs() + timeout_ns;
+    const int64_t deadline = state_->clock->MonotonicNs() + timeout.ns();
     while (true) {
       const size_t before = out->size();
       RETURN_IF_ERROR(Read(max_records, max_bytes, out));

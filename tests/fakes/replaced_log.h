@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/io/io.h"
 
 namespace pitwall::fakes {
@@ -20,10 +21,10 @@ class ReplacedReader final : public PartitionReader {
  public:
   explicit ReplacedReader(std::unique_ptr<PartitionReader> inner) : inner_(std::move(inner)) {}
 
-  Status Poll(size_t max_records, size_t max_bytes, int64_t timeout_ns,
+  Status Poll(size_t max_records, size_t max_bytes, Duration timeout,
               std::vector<Record>* out) override {
     ASSIGN_OR_RETURN(const int64_t end, inner_->EndOffset());
-    if (inner_->position() <= end) return inner_->Poll(max_records, max_bytes, timeout_ns, out);
+    if (inner_->position() <= end) return inner_->Poll(max_records, max_bytes, timeout, out);
     RETURN_IF_ERROR(inner_->Seek(kFromEnd));
     fails_ = true;
     return DataLoss("the topic was recreated");

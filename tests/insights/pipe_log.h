@@ -13,6 +13,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/io/io.h"
 #include "services/io/topics.h"
 
@@ -40,7 +41,7 @@ class PipeLog final : public Log {
     pipe.bytes += value.size();
     Record record;
     record.offset = pipe.end++;
-    record.append_time_ns = append_time_ns;
+    record.append_time = AppendTime::FromNs(append_time_ns);
     record.key = key;
     record.value = std::move(value);
     pipe.records.push_back(std::move(record));
@@ -82,12 +83,12 @@ class PipeLog final : public Log {
   class Reader final : public PartitionReader {
    public:
     explicit Reader(std::shared_ptr<Pipe> pipe) : pipe_(std::move(pipe)) {}
-    Status Poll(size_t max_records, size_t max_bytes, int64_t timeout_ns,
+    Status Poll(size_t max_records, size_t max_bytes, Duration timeout,
                 std::vector<Record>* out) override {
       std::unique_lock lock(pipe_->mutex);
       if (pipe_->records.empty() && !pipe_->interrupted) {
         lock.unlock();
-        pipe_->filled->Wait(timeout_ns);
+        pipe_->filled->Wait(timeout.ns());
         lock.lock();
       }
       pipe_->interrupted = false;

@@ -2,6 +2,7 @@
 #include <memory>
 #include <string>
 
+#include "services/base/time.h"
 #include "tests/contract/log_contract.h"
 #include "tests/kafka/broker_under_test.h"
 
@@ -23,7 +24,7 @@ class KafkaUnderTest final : public LogUnderTest {
   }
   std::string UniqueTopic(std::string_view hint) override { return kafka::UniqueName(hint); }
   // A Kafka reader must find the leader, connect, and fetch before it returns records.
-  int64_t silence_ns() const override { return 300 * kNanosPerMilli; }
+  Duration silence() const override { return Duration::Millis(300); }
   size_t largest_value() const override {
     return static_cast<size_t>(kafka::TestOptions().max_record_bytes) - 100;
   }

@@ -13,13 +13,14 @@
 #include <vector>
 
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "tests/kafka/broker_under_test.h"
 
 namespace pitwall::kafka {
 
 inline constexpr size_t kMany = 1000;
 inline constexpr size_t kManyBytes = 8 << 20;
-inline constexpr int64_t kPatienceNs = 30 * kNanosPerSecond;
+inline constexpr Duration kPatience = Duration::Seconds(30);
 
 inline OutgoingRecord Out(const std::string& topic, int32_t partition, std::string_view value) {
   OutgoingRecord record;
@@ -61,7 +62,7 @@ class KafkaTest : public ::testing::Test {
   // Reads until the position is the log's end. Fails the test on timeout.
   static std::vector<std::string> ReadToEnd(PartitionReader* reader) {
     std::vector<Record> records;
-    const int64_t deadline = TestClock()->MonotonicNs() + kPatienceNs;
+    const int64_t deadline = TestClock()->MonotonicNs() + kPatience.ns();
     for (;;) {
       const auto end = reader->EndOffset();
       EXPECT_TRUE(end.ok()) << end.status();
@@ -71,7 +72,7 @@ class KafkaTest : public ::testing::Test {
         }
         break;
       }
-      const Status polled = reader->Poll(kMany, kManyBytes, 100 * kNanosPerMilli, &records);
+      const Status polled = reader->Poll(kMany, kManyBytes, Duration::Millis(100), &records);
       EXPECT_TRUE(polled.ok()) << polled;
       if (!polled.ok() || TestClock()->MonotonicNs() > deadline) {
         ADD_FAILURE() << "at " << reader->position() << ", the end is " << *end;
@@ -89,10 +90,10 @@ class KafkaTest : public ::testing::Test {
   static std::vector<std::string> ReadValues(PartitionReader* reader, size_t count,
                                              std::string_view ignored) {
     std::vector<std::string> values;
-    const int64_t deadline = TestClock()->MonotonicNs() + kPatienceNs;
+    const int64_t deadline = TestClock()->MonotonicNs() + kPatience.ns();
     while (values.size() < count && TestClock()->MonotonicNs() < deadline) {
       std::vector<Record> records;
-      const Status polled = reader->Poll(kMany, kManyBytes, 100 * kNanosPerMilli, &records);
+      const Status polled = reader->Poll(kMany, kManyBytes, Duration::Millis(100), &records);
       EXPECT_TRUE(polled.ok() || absl::IsUnavailable(polled)) << polled;
       for (Record& record : records) {
         if (record.value != ignored) values.push_back(std::move(record.value));
@@ -104,7 +105,7 @@ class KafkaTest : public ::testing::Test {
   // Retries the operation while it returns Unavailable.
   template <typename F>
   static Status Persist(const F& attempt) {
-    const int64_t deadline = TestClock()->MonotonicNs() + kPatienceNs;
+    const int64_t deadline = TestClock()->MonotonicNs() + kPatience.ns();
     for (;;) {
       Status status = attempt();
       if (!absl::IsUnavailable(status) || TestClock()->MonotonicNs() > deadline) return status;

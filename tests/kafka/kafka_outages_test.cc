@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "services/base/time.h"
 #include "tests/kafka/kafka_fixture.h"
 
 namespace pitwall::kafka {
@@ -209,7 +210,7 @@ TEST_F(KafkaOutages, KilledBrokerIsUnavailableAndRecovers) {
   // After a few polls, the reader must also report the outage. Silence is not the end of the log.
   Status polled;
   for (int i = 0; i < 50 && polled.ok(); ++i)
-    polled = reader->Poll(kMany, kManyBytes, 100 * kNanosPerMilli, &none);
+    polled = reader->Poll(kMany, kManyBytes, Duration::Millis(100), &none);
   EXPECT_TRUE(absl::IsUnavailable(polled)) << polled;
   EXPECT_THAT(none, IsEmpty());
   BrokerCommand("start");

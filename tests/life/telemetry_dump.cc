@@ -14,6 +14,7 @@
 #include "services/adapters/embedded_log/embedded_log.h"
 #include "services/adapters/kafka/kafka_log.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/io/topics.h"
 
@@ -43,7 +44,7 @@ StatusOr<std::vector<Record>> ReadAll(Log* log, const std::string& topic, int32_
   while (reader->position() < end) {
     const int64_t before = reader->position();
     const size_t had = records.size();
-    const Status status = reader->Poll(1000, 8 << 20, kNanosPerSecond, &records);
+    const Status status = reader->Poll(1000, 8 << 20, Duration::Seconds(1), &records);
     if (status.ok()) continue;
     if (!absl::IsDataLoss(status)) return status;
     PrintBad(topic, partition, ToStd(status.message()));

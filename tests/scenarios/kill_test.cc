@@ -14,6 +14,7 @@
 
 #include "services/adapters/clock/system_clock.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/engine/shard.h"
 #include "services/io/topics.h"
@@ -137,7 +138,7 @@ std::vector<Record> ReadAll(Log* log, std::string_view topic, int32_t partition)
   const auto end = (*reader)->EndOffset();
   EXPECT_TRUE(end.ok());
   while ((*reader)->position() < *end)
-    EXPECT_TRUE((*reader)->Poll(1000, 8 << 20, kNanosPerSecond, &records).ok());
+    EXPECT_TRUE((*reader)->Poll(1000, 8 << 20, Duration::Seconds(1), &records).ok());
   return records;
 }
 
@@ -213,10 +214,10 @@ TEST(Kill, CommittedEventsEqualThoseOfUninterruptedRun) {
   ASSERT_TRUE(shard.SetInitialRules("").ok());
   engine::EventSink outputs;
   for (const Record& record : ReadAll(log->get(), kTelemetryTopic, kPartition)) {
-    ASSERT_TRUE(shard
-                    .Apply(LogOffset(record.offset), AppendTime::FromNs(record.append_time_ns),
-                           record.key, record.value, &outputs)
-                    .ok());
+    ASSERT_TRUE(
+        shard
+            .Apply(LogOffset(record.offset), record.append_time, record.key, record.value, &outputs)
+            .ok());
   }
   std::vector<std::string> unbroken;
   for (const IssueEvent& event : outputs.events)

@@ -16,6 +16,7 @@
 #include "services/adapters/embedded_log/embedded_log.h"
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/collector/publishing/publisher.h"
 
 namespace pitwall {
@@ -66,7 +67,7 @@ class PartitionFault : public ::testing::Test {
     const auto end = (*reader)->EndOffset();
     std::vector<Record> records;
     while (reader.ok() && (*reader)->position() < *end)
-      EXPECT_TRUE((*reader)->Poll(1000, 1 << 20, 0, &records).ok());
+      EXPECT_TRUE((*reader)->Poll(1000, 1 << 20, Duration::Zero(), &records).ok());
     std::vector<std::string> values;
     for (const Record& record : records) {
       if (values.empty() || values.back() != record.value) values.push_back(record.value);

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/io/topics.h"
 #include "services/processor/processor.h"
@@ -132,7 +133,7 @@ std::vector<IssueEvent> ScenarioTest::Events() {
   EXPECT_TRUE(end.ok()) << end.status();
   std::vector<Record> records;
   while ((*reader)->position() < *end) {
-    const Status status = (*reader)->Poll(1000, 8 << 20, 0, &records);
+    const Status status = (*reader)->Poll(1000, 8 << 20, Duration::Zero(), &records);
     EXPECT_TRUE(status.ok()) << status;
   }
   for (const Record& record : records) {
@@ -153,12 +154,12 @@ std::vector<IssueEvent> ScenarioTest::Reference(int64_t below) {
   std::vector<Record> records;
   while ((*reader)->position() < *end) {
     records.clear();
-    EXPECT_TRUE((*reader)->Poll(1000, 8 << 20, 0, &records).ok());
+    EXPECT_TRUE((*reader)->Poll(1000, 8 << 20, Duration::Zero(), &records).ok());
     for (const Record& record : records) {
       if (record.offset >= below) return outputs.events;
       EXPECT_TRUE(shard
-                      .Apply(LogOffset(record.offset), AppendTime::FromNs(record.append_time_ns),
-                             record.key, record.value, &outputs)
+                      .Apply(LogOffset(record.offset), record.append_time, record.key, record.value,
+                             &outputs)
                       .ok());
     }
   }

@@ -9,6 +9,7 @@
 #include <random>
 #include <set>
 
+#include "services/base/time.h"
 #include "services/io/topics.h"
 #include "services/processor/commit_metadata.h"
 #include "services/processor/snapshot_topic.h"
@@ -70,7 +71,7 @@ class Recovery : public Scenario {
     const auto end = (*reader)->EndOffset();
     std::vector<Record> records;
     while ((*reader)->position() < *end)
-      EXPECT_TRUE((*reader)->Poll(1000, 8 << 20, 0, &records).ok());
+      EXPECT_TRUE((*reader)->Poll(1000, 8 << 20, Duration::Zero(), &records).ok());
     for (Record& record : records) {
       if (record.tombstone) {
         state.erase(record.key);

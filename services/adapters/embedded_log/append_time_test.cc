@@ -14,7 +14,7 @@ class AppendTime : public EmbeddedLogTest {
     Append({Out("t", "v", "k", partition)});
     const Readout readout = ReadAll("t", partition);
     EXPECT_TRUE(readout.losses.empty());
-    return readout.records.empty() ? -1 : readout.records.back().append_time_ns;
+    return readout.records.empty() ? -1 : readout.records.back().append_time.ns();
   }
   void Start(int32_t partitions = 1) {
     MustOpen();

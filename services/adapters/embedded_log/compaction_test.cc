@@ -8,6 +8,7 @@
 
 #include "services/adapters/embedded_log/format/commit_frame.h"
 #include "services/adapters/embedded_log/testing/log_test_fixture.h"
+#include "services/base/time.h"
 
 namespace pitwall::log {
 namespace {
@@ -151,11 +152,11 @@ TEST_F(CompactionTest, ReadersContinueDuringCompaction) {
     Append({Out("t", all.back().value, all.back().key)});
   }
   std::vector<Record> got;
-  ASSERT_TRUE((*early)->Poll(5, 1 << 20, 0, &got).ok());
+  ASSERT_TRUE((*early)->Poll(5, 1 << 20, Duration::Zero(), &got).ok());
   ASSERT_TRUE(log_->Maintain().ok());
   for (size_t before = 0; before != got.size();) {
     before = got.size();
-    const Status polled = (*early)->Poll(1000, 1 << 20, 0, &got);
+    const Status polled = (*early)->Poll(1000, 1 << 20, Duration::Zero(), &got);
     ASSERT_TRUE(polled.ok()) << polled;
   }
   EXPECT_EQ(got[4].offset, 4);

@@ -9,6 +9,7 @@
 
 #include "services/adapters/embedded_log/repair/log_repair.h"
 #include "services/adapters/embedded_log/testing/log_test_fixture.h"
+#include "services/base/time.h"
 
 namespace pitwall::log {
 namespace {
@@ -148,7 +149,7 @@ TEST_F(EmbeddedLogBasics, AppendTimesNeverDecrease) {
   clock_.SetWall(wall + 1);
   Append({Out("t", "d")});
   std::vector<int64_t> times;
-  for (const Record& record : ReadAll("t").records) times.push_back(record.append_time_ns);
+  for (const Record& record : ReadAll("t").records) times.push_back(record.append_time.ns());
   EXPECT_EQ(times, (std::vector<int64_t>{wall, wall, wall, wall + 1}));
 }
 
@@ -157,12 +158,12 @@ TEST_F(EmbeddedLogBasics, PollWaitsForTimeoutOrCommit) {
   Topic("t");
   auto reader = log_->OpenReader({"t", 0}, kFromStart);
   std::vector<Record> got;
-  std::thread poller([&] { EXPECT_TRUE((*reader)->Poll(1, 1, 5, &got).ok()); });
+  std::thread poller([&] { EXPECT_TRUE((*reader)->Poll(1, 1, Duration::Nanos(5), &got).ok()); });
   clock_.AwaitWaiters(1);
   clock_.Advance(5);
   poller.join();
   EXPECT_TRUE(got.empty());
-  poller = std::thread([&] { EXPECT_TRUE((*reader)->Poll(1, 1, 5, &got).ok()); });
+  poller = std::thread([&] { EXPECT_TRUE((*reader)->Poll(1, 1, Duration::Nanos(5), &got).ok()); });
   clock_.AwaitWaiters(1);
   Append({Out("t", "x")});  // time does not advance, so only the commit can end the wait
   poller.join();
@@ -180,7 +181,7 @@ TEST_F(EmbeddedLogBasics, ReadersAndAppendersMayOutliveLog) {
   EXPECT_EQ((*appender)->Append({Out("t", "b")}).code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_EQ((*committer)->Apply({}).code(), absl::StatusCode::kFailedPrecondition);
   std::vector<Record> got;
-  EXPECT_TRUE((*reader)->Poll(10, 100, 0, &got).ok());
+  EXPECT_TRUE((*reader)->Poll(10, 100, Duration::Zero(), &got).ok());
   EXPECT_EQ(got.size(), 1U);
   MustOpen();  // the lock was still released
   EXPECT_EQ(Values("t"), (std::vector<std::string>{"a"}));
@@ -193,7 +194,7 @@ TEST_F(EmbeddedLogBasics, OffsetsOutsideLog_ReturnErrors) {
   EXPECT_EQ(log_->OpenReader({"t", 0}, 3).status().code(), absl::StatusCode::kOutOfRange);
   EXPECT_EQ(log_->OpenReader({"t", 0}, -3).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_TRUE(log_->OpenReader({"t", 0}, 2).ok());
-  EXPECT_EQ((*log_->OpenReader({"t", 0}, 0))->Poll(0, 1, 0, nullptr).code(),
+  EXPECT_EQ((*log_->OpenReader({"t", 0}, 0))->Poll(0, 1, Duration::Zero(), nullptr).code(),
             absl::StatusCode::kInvalidArgument);
 }
 
@@ -241,11 +242,11 @@ TEST_F(EmbeddedLogBasics, RetentionDeletesWholeExpiredSegments) {
   EXPECT_EQ(log_->Stats().segments_deleted, 3);
   // An open reader receives an error for the missed records and then continues.
   std::vector<Record> got;
-  const Status lost = (*reader)->Poll(10, 100, 0, &got);
+  const Status lost = (*reader)->Poll(10, 100, Duration::Zero(), &got);
   EXPECT_EQ(lost.code(), absl::StatusCode::kDataLoss);
   EXPECT_NE(lost.message().find("t/0: records at offsets 0 to 2 are lost"), absl::string_view::npos)
       << lost;
-  ASSERT_TRUE((*reader)->Poll(10, 100, 0, &got).ok());
+  ASSERT_TRUE((*reader)->Poll(10, 100, Duration::Zero(), &got).ok());
   EXPECT_EQ(got.size(), 2U);
   EXPECT_EQ(got[0].offset, 3);
   // Retention also works after a restart, when append times must be read from the files.
@@ -400,7 +401,7 @@ TEST_F(EmbeddedLogBasics, ReadersFollowWriterAcrossSegments) {
       auto reader = log_->OpenReader({"t", p}, kFromStart);
       std::vector<Record> got;
       while (got.size() < kRecords) {
-        const Status polled = (*reader)->Poll(50, 1000, -1, &got);
+        const Status polled = (*reader)->Poll(50, 1000, Duration::Nanos(-1), &got);
         ASSERT_TRUE(polled.ok()) << polled;
       }
       for (int i = 0; i < kRecords; ++i) ASSERT_EQ(got[static_cast<size_t>(i)].value, Cat(i));

@@ -24,7 +24,7 @@ SegmentPartitionReader::~SegmentPartitionReader() {
   state_->RemoveWaiter(partition_, wakeup_.get());
 }
 
-Status SegmentPartitionReader::Poll(size_t max_records, size_t max_bytes, int64_t timeout_ns,
+Status SegmentPartitionReader::Poll(size_t max_records, size_t max_bytes, Duration timeout,
                                     std::vector<Record>* out) {
   if (max_records == 0) return InvalidArgument("max_records must be at least 1");
   if (!pending_.ok()) {
@@ -33,7 +33,7 @@ Status SegmentPartitionReader::Poll(size_t max_records, size_t max_bytes, int64_
   }
   // Poll returns at least one record, regardless of its size.
   Take take{max_records, max_bytes == 0 ? 1 : max_bytes, out};
-  const int64_t begin_ns = timeout_ns > 0 ? clock_->MonotonicNs() : 0;
+  const int64_t begin_ns = timeout > Duration::Zero() ? clock_->MonotonicNs() : 0;
   for (;;) {
     const Status status = ReadNow(&take);
     if (!status.ok() && take.records > 0) {
@@ -46,13 +46,13 @@ Status SegmentPartitionReader::Poll(size_t max_records, size_t max_bytes, int64_
     RETURN_IF_ERROR(status);
     if (take.records > 0) return OkStatus();
     if (interrupted_.exchange(false)) return OkStatus();
-    int64_t left_ns = timeout_ns;
-    if (timeout_ns > 0) {
-      left_ns -= clock_->MonotonicNs() - begin_ns;
-      if (left_ns <= 0) return OkStatus();
+    Duration left = timeout;
+    if (timeout > Duration::Zero()) {
+      left -= Duration::Nanos(clock_->MonotonicNs() - begin_ns);
+      if (left <= Duration::Zero()) return OkStatus();
     }
-    if (timeout_ns == 0) return OkStatus();
-    wakeup_->Wait(left_ns);
+    if (timeout == Duration::Zero()) return OkStatus();
+    wakeup_->Wait(left.ns());
   }
 }
 
@@ -87,7 +87,7 @@ void SegmentPartitionReader::TakeBatch(Take* take, Status* bad) {
     if (view.offset < position_) continue;
     Record& record = take->out->emplace_back();
     record.offset = view.offset;
-    record.append_time_ns = view.append_time_ns;
+    record.append_time = AppendTime::FromNs(view.append_time_ns);
     record.key.assign(view.key);
     record.value.assign(view.value);
     record.tombstone = view.tombstone;

@@ -15,6 +15,7 @@
 #include "services/adapters/embedded_log/format/segment_reader.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/io/io.h"
 
 namespace pitwall::log {
@@ -27,7 +28,7 @@ class SegmentPartitionReader final : public PartitionReader {
                          CommittedState::Partition* partition, Clock* clock);
   ~SegmentPartitionReader() override;
 
-  Status Poll(size_t max_records, size_t max_bytes, int64_t timeout_ns,
+  Status Poll(size_t max_records, size_t max_bytes, Duration timeout,
               std::vector<Record>* out) override;
   int64_t position() const override { return position_; }
   Status Seek(int64_t offset) override;

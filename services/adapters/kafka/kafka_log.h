@@ -14,7 +14,7 @@
 //  * A Committer is a transactional producer. If the broker fails during a commit, the outcome may
 //    be unknown. The committer then returns Aborted, as if fenced. The caller must open a new
 //    committer, which resolves the old transaction, and start from Committed().
-//  * append_time_ns is the LogAppendTime. Topics are created with that setting, and opening a
+//  * append_time is the LogAppendTime. Topics are created with that setting, and opening a
 //    Pitwall topic without it is an error.
 //
 // Threads: as in io.h. Each reader, appender, and committer owns one librdkafka client (a few
@@ -65,7 +65,7 @@ struct KafkaLogOptions {
   // Maximum time that Append waits for more records to share its request.
   int64_t linger_ns = 5 * kNanosPerMilli;
   int32_t replication_factor = -1;  // for topics created by EnsureTopic; -1 uses the broker default
-  // Topics with other owners. Their configuration is not checked, and append_time_ns is the
+  // Topics with other owners. Their configuration is not checked, and append_time is the
   // producer's timestamp unless the topic uses LogAppendTime.
   std::vector<std::string> foreign_topics = {"otlp_metrics"};
 };

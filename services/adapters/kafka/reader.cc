@@ -23,7 +23,7 @@ Record ToRecord(const rd_kafka_message_t& message) {
   record.offset = message.offset;
   rd_kafka_timestamp_type_t type;
   const int64_t ms = rd_kafka_message_timestamp(&message, &type);
-  record.append_time_ns = ms < 0 ? 0 : ms * kNanosPerMilli;
+  record.append_time = AppendTime::FromNs(ms < 0 ? 0 : ms * kNanosPerMilli);
   if (message.key_len > 0)
     record.key.assign(static_cast<const char*>(message.key), message.key_len);
   record.tombstone = message.payload == nullptr;
@@ -182,14 +182,14 @@ Status Reader::AfterSilence() {
   return OkStatus();
 }
 
-Status Reader::Poll(size_t max_records, size_t max_bytes, int64_t timeout_ns,
+Status Reader::Poll(size_t max_records, size_t max_bytes, Duration timeout,
                     std::vector<Record>* out) {
   if (max_records == 0) return OkStatus();
-  const int64_t deadline = clock_->MonotonicNs() + std::max<int64_t>(timeout_ns, 0);
+  const int64_t deadline = clock_->MonotonicNs() + std::max<int64_t>(timeout.ns(), 0);
   const int64_t before = position_;
   size_t records = 0;
   size_t bytes = 0;
-  int64_t wait_ns = std::max<int64_t>(timeout_ns, 0);
+  int64_t wait_ns = std::max<int64_t>(timeout.ns(), 0);
   bool woken_late = false;
   while (records == 0 || (records < max_records && bytes < max_bytes)) {
     // Records read before an error are returned first.

@@ -10,6 +10,7 @@
 #include "services/adapters/kafka/client.h"
 #include "services/adapters/kafka/topics.h"
 #include "services/base/mutex.h"
+#include "services/base/time.h"
 
 namespace pitwall::kafka {
 
@@ -20,7 +21,7 @@ class Reader final : public PartitionReader {
                                                 Topics* topics, const TopicPartition& at,
                                                 int64_t from);
 
-  Status Poll(size_t max_records, size_t max_bytes, int64_t timeout_ns,
+  Status Poll(size_t max_records, size_t max_bytes, Duration timeout,
               std::vector<Record>* out) override;
   int64_t position() const override { return position_; }
   Status Seek(int64_t offset) override;

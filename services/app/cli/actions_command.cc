@@ -9,6 +9,7 @@
 #include "services/base/log.h"
 #include "services/base/terminal.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/io/topics.h"
 
@@ -19,7 +20,7 @@ namespace {
 using Kind = FlagSpec::Kind;
 
 struct Listed {
-  int64_t append_time_ns = 0;
+  AppendTime append_time;
   ActionEvent action;
   std::string json;
 };
@@ -35,7 +36,7 @@ Status ReadActions(Log* log, const Flags& flags, std::vector<Listed>* out) {
       return;
     }
     if ((!job.empty() && action->job != job) || !RuleMatches(rule, action->rule)) return;
-    out->push_back({record.append_time_ns, *std::move(action), std::string(record.value)});
+    out->push_back({record.append_time, *std::move(action), std::string(record.value)});
   });
 }
 
@@ -46,9 +47,8 @@ Status List(const Flags& flags) {
   RETURN_IF_ERROR(ReadActions(log.get(), flags, &all));
   // Sorts by append time, newest last. The sort is stable, so records with equal times stay in log
   // order.
-  std::stable_sort(all.begin(), all.end(), [](const Listed& a, const Listed& b) {
-    return a.append_time_ns < b.append_time_ns;
-  });
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Listed& a, const Listed& b) { return a.append_time < b.append_time; });
   for (const Listed& one : all) {
     flags.Has("json") ? PrintJson(one.json + "\n")
                       : Print(TerminalLine(ActionLine(one.action)) + "\n");

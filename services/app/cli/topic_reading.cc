@@ -9,6 +9,7 @@
 #include "services/adapters/kafka/kafka_log.h"
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 
 namespace pitwall {
 
@@ -54,7 +55,7 @@ Status ReadTopic(Log* log, std::string_view topic,
     ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
     while (reader->position() < end) {
       records.clear();
-      if (const Status polled = reader->Poll(1000, 4 << 20, kNanosPerSecond, &records);
+      if (const Status polled = reader->Poll(1000, 4 << 20, Duration::Seconds(1), &records);
           !polled.ok()) {
         if (!absl::IsDataLoss(polled)) return polled;
         PITWALL_LOG(kWarning, "reader", ToStd(polled.message()));

@@ -5,6 +5,7 @@
 
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/cloudevents/capture_event.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/io/topics.h"
@@ -12,7 +13,7 @@
 namespace pitwall::collector {
 namespace {
 
-constexpr int64_t kPollNs = 100 * kNanosPerMilli;
+constexpr Duration kPoll = Duration::Millis(100);
 constexpr int64_t kRetryNs = kNanosPerSecond;
 
 }  // namespace
@@ -112,7 +113,7 @@ Status CaptureTopicBridge::Read() {
     polled_ = reader_.get();
   }
   std::vector<Record> records;
-  const Status polled = stopping_ ? OkStatus() : reader_->Poll(100, 1 << 20, kPollNs, &records);
+  const Status polled = stopping_ ? OkStatus() : reader_->Poll(100, 1 << 20, kPoll, &records);
   {
     MutexLock lock(&mutex_);
     polled_ = nullptr;
@@ -145,7 +146,7 @@ void CaptureTopicBridge::Loop() {
       reader_.reset();
     }
     const bool flushed = Flush();
-    if (!read.ok() || !flushed) wakeup_->Wait(flushed ? kPollNs : kRetryNs);
+    if (!read.ok() || !flushed) wakeup_->Wait(flushed ? kPoll.ns() : kRetryNs);
   }
   Flush();
 }

@@ -54,11 +54,11 @@ StatusOr<bool> IssueReader::Rewind() {
   return committed && committed->metadata == last_commit_;
 }
 
-Status IssueReader::Poll(size_t max_records, size_t max_bytes, int64_t wait_ns,
+Status IssueReader::Poll(size_t max_records, size_t max_bytes, Duration wait,
                          std::vector<Record>* records) {
   if (reader_->position() < polled_from_) return OkStatus();
   polled_from_ = reader_->position();
-  return reader_->Poll(max_records, max_bytes, wait_ns, records);
+  return reader_->Poll(max_records, max_bytes, wait, records);
 }
 
 StatusOr<int64_t> IssueReader::Resume(const CommittedOffset& committed) {

@@ -9,6 +9,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/executor/executor.h"
 #include "services/executor/worker/worker_health.h"
 #include "services/io/io.h"
@@ -31,9 +32,9 @@ class IssueReader {
   StatusOr<bool> Rewind();
   // Reads the next records. If the reader moved back because the log was replaced, does not read
   // until FollowReplaced succeeds.
-  Status Poll(size_t max_records, size_t max_bytes, int64_t wait_ns, std::vector<Record>* records);
+  Status Poll(size_t max_records, size_t max_bytes, Duration wait, std::vector<Record>* records);
   // Marks the record as read.
-  void Note(const Record& record) { mark_ = {record.offset, record.append_time_ns}; }
+  void Note(const Record& record) { mark_ = {record.offset, record.append_time}; }
   int64_t position() const { return reader_->position(); }
   StatusOr<int64_t> EndOffset() { return reader_->EndOffset(); }
   // Resumes at the end of a replaced log. Must be called after a Poll without records. Returns true

@@ -1,4 +1,5 @@
 #include "services/executor/worker/issue_reader.h"
+#include "services/base/time.h"
 
 #include <gtest/gtest.h>
 
@@ -25,7 +26,9 @@ class IssueReaderTest : public ::testing::Test {
       ASSERT_TRUE((*log_.OpenAppender())->Append({record}).ok());
     }
   }
-  Status Poll(std::vector<Record>* records) { return reader_.Poll(100, 1 << 20, 0, records); }
+  Status Poll(std::vector<Record>* records) {
+    return reader_.Poll(100, 1 << 20, Duration::Zero(), records);
+  }
 
   fakes::FakeClock clock_;
   fakes::MemoryLog log_{&clock_};

@@ -3,12 +3,13 @@
 #include "services/base/log.h"
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/history/store/segment_recovery.h"
 
 namespace pitwall::history {
 namespace {
 
-constexpr int64_t kPollNs = 20 * kNanosPerMilli;
+constexpr Duration kPoll = Duration::Millis(20);
 constexpr int64_t kRetryNs = kNanosPerSecond;
 // Maximum number of unsaved events. Reading pauses above this limit.
 constexpr size_t kMaxUnsaved = 10'000;
@@ -72,9 +73,10 @@ Status PartitionIngest::Step() {
   bool idle = true;
   if (jobs_.CountUnsaved() < kMaxUnsaved) RETURN_IF_ERROR(reader_.ReadEvents(&idle));
   schedule_.NoteMemory();
-  if (schedule_.MayRead()) RETURN_IF_ERROR(reader_.ReadTelemetry(idle ? kPollNs : 0, &idle));
+  if (schedule_.MayRead())
+    RETURN_IF_ERROR(reader_.ReadTelemetry(idle ? kPoll : Duration::Zero(), &idle));
   if (!inputs_.open(IngestInputs::kTelemetry) && idle && !control_.stopping())
-    control_.Wait(kPollNs);
+    control_.Wait(kPoll.ns());
   // Events are saved even if sealing failed.
   const Status sealed = schedule_.SealDue(reader_.counts());
   RETURN_IF_ERROR(saver_.SaveIfDue(false));

@@ -32,9 +32,9 @@ class MirrorPosition {
   // Returns the first offset to send. Earlier records are only for warm-up.
   int64_t begin() const { return begin_; }
   // Returns the append time of the newest record read, or 0.
-  int64_t newest_ns() const { return mark_.append_time_ns; }
+  int64_t newest_ns() const { return mark_.append_time.ns(); }
   // Records that the record was encoded.
-  void NoteRead(const Record& record) { mark_ = {record.offset, record.append_time_ns}; }
+  void NoteRead(const Record& record) { mark_ = {record.offset, record.append_time}; }
 
   // Returns true if the samples that were in flight at the last stop are gathered into the same
   // request again. The receiver then has either all samples of a request or none.

@@ -2,8 +2,6 @@
 
 #include <vector>
 
-#include "services/base/clock.h"
-
 namespace pitwall::history {
 
 Status RecordQueue::Open(Log* log) {
@@ -24,9 +22,9 @@ StatusOr<int64_t> RecordQueue::OffsetAt(int64_t time_ns) {
     const int64_t middle = low + (high - low) / 2;
     RETURN_IF_ERROR(reader_->Seek(middle));
     records.clear();
-    const Status polled = reader_->Poll(1, 1, kNanosPerSecond / 5, &records);
+    const Status polled = reader_->Poll(1, 1, Duration::Millis(200), &records);
     if (!polled.ok() && !absl::IsDataLoss(polled)) return polled;
-    if (records.empty() || records[0].append_time_ns >= time_ns) {
+    if (records.empty() || records[0].append_time.ns() >= time_ns) {
       high = middle;
     } else {
       low = records[0].offset + 1;
@@ -35,14 +33,14 @@ StatusOr<int64_t> RecordQueue::OffsetAt(int64_t time_ns) {
   return low;
 }
 
-Status RecordQueue::Read(size_t max_records, size_t max_bytes, int64_t timeout_ns) {
+Status RecordQueue::Read(size_t max_records, size_t max_bytes, Duration timeout) {
   {
     MutexLock lock(&mutex_);
     polled_ = reader_.get();
   }
   std::vector<Record> records;
-  if (stop_) timeout_ns = 0;
-  Status polled = reader_->Poll(max_records, max_bytes, timeout_ns, &records);
+  if (stop_) timeout = Duration::Zero();
+  Status polled = reader_->Poll(max_records, max_bytes, timeout, &records);
   {
     MutexLock lock(&mutex_);
     polled_ = nullptr;

@@ -10,6 +10,7 @@
 
 #include "services/base/mutex.h"
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/io/io.h"
 
 namespace pitwall::history {
@@ -38,7 +39,7 @@ class RecordQueue {
   Status Seek(int64_t offset) { return reader_->Seek(offset); }
   // Adds records to the queue. Returns DataLoss if the log has lost records that precede the added
   // records.
-  Status Read(size_t max_records, size_t max_bytes, int64_t timeout_ns);
+  Status Read(size_t max_records, size_t max_bytes, Duration timeout);
 
   bool empty() const { return records_.empty(); }
   const Record& front() const { return records_.front(); }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr size_t kPollRecords = 200;
 constexpr size_t kPollBytes = size_t{1} << 20;
-constexpr int64_t kPollNs = 100 * kNanosPerMilli;
+constexpr Duration kPoll = Duration::Millis(100);
 constexpr int64_t kRetryNs = kNanosPerSecond;
 // Maximum number of pending samples. Gathering pauses at the limit.
 constexpr size_t kMaxPending = 200'000;
@@ -108,8 +108,8 @@ Status RemoteWriteWorker::FindStart(const std::optional<CommittedOffset>& commit
   return queue_.Seek(std::min(from, position_.begin()));
 }
 
-Status RemoteWriteWorker::Read(int64_t timeout_ns) {
-  const Status polled = queue_.Read(kPollRecords, kPollBytes, timeout_ns);
+Status RemoteWriteWorker::Read(Duration timeout) {
+  const Status polled = queue_.Read(kPollRecords, kPollBytes, timeout);
   if (!absl::IsDataLoss(polled)) return polled;
   counters_.input_losses.Add();
   PITWALL_LOG(kWarning, "insights", "remote_write: ", ToStd(polled.message()),
@@ -131,10 +131,10 @@ void RemoteWriteWorker::Take(const Record& record) {
   if (!decoded.ok()) {
     if (record.offset >= position_.begin()) counters_.undecodable.Add();
   } else if (decoded->batch != nullptr) {
-    mirror_.Take(*decoded->batch, record.append_time_ns, record.offset < position_.begin());
+    mirror_.Take(*decoded->batch, record.append_time.ns(), record.offset < position_.begin());
   }
   position_.NoteRead(record);
-  if (oldest_ns_ == 0 && record.offset >= position_.begin()) oldest_ns_ = record.append_time_ns;
+  if (oldest_ns_ == 0 && record.offset >= position_.begin()) oldest_ns_ = record.append_time.ns();
 }
 
 void RemoteWriteWorker::CountDropped() {
@@ -174,7 +174,7 @@ Status RemoteWriteWorker::Flush() {
 
 Status RemoteWriteWorker::Step() {
   if (!queue_.open()) RETURN_IF_ERROR(Open());
-  if (queue_.empty()) RETURN_IF_ERROR(Read(kPollNs));
+  if (queue_.empty()) RETURN_IF_ERROR(Read(kPoll));
   bool full = Gather();
   ASSIGN_OR_RETURN(const int64_t end, queue_.EndOffset());
   const int64_t next = queue_.next_offset();

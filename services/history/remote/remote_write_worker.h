@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "services/base/clock.h"
+#include "services/base/time.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/history/remote/mirror_position.h"
 #include "services/history/remote/record_queue.h"
@@ -51,7 +52,7 @@ class RemoteWriteWorker {
   Status Open();
   // Restores the position and finds the offset where reading starts.
   Status FindStart(const std::optional<CommittedOffset>& committed);
-  Status Read(int64_t timeout_ns);
+  Status Read(Duration timeout);
   // Encodes the records that were read. Returns true if a request is due because of its size, or
   // because it repeats the samples that were in flight at the last stop.
   bool Gather();

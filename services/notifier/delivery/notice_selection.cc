@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "services/base/text/stable_hash.h"
+#include "services/base/time.h"
 #include "services/notifier/policies/incident_policy.h"
 #include "services/notifier/policies/inhibition.h"
 #include "services/notifier/policies/resend_policy.h"
@@ -197,7 +198,7 @@ std::optional<FeedItem> NoticeSelection::ItemOf(const ActionEvent& action,
                   .offset = offset,
                   .event = events.back(),
                   .bytes = 0,
-                  .append_time_ns = 0,
+                  .append_time = AppendTime(),
                   .notice = nullptr,
                   .action = std::move(notice),
                   .states = nullptr};

@@ -80,7 +80,7 @@ void StoredPosition::AddMark(const FeedItem& item) {
   // The newest mark may be omitted, because a fallback to an older mark only means that slightly
   // more events are resent.
   if (marks.size() >= kMaxMarks) marks.pop_back();
-  marks.push_back({item.offset, item.append_time_ns});
+  marks.push_back({item.offset, item.append_time});
 }
 
 LogFingerprint StoredPosition::MarkBelow(size_t partition, int64_t position) {

@@ -1,4 +1,5 @@
 #include "services/notifier/delivery/stored_position.h"
+#include "services/base/time.h"
 
 #include <gtest/gtest.h>
 
@@ -26,7 +27,7 @@ class StoredPositionTest : public ::testing::Test {
   static FeedItem ItemAt(int64_t offset) {
     FeedItem item;
     item.offset = offset;
-    item.append_time_ns = 5;
+    item.append_time = AppendTime::FromNs(5);
     return item;
   }
 

@@ -5,6 +5,7 @@
 
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/notifier/receivers/action_notice.h"
 
@@ -12,7 +13,7 @@ namespace pitwall::notifier {
 namespace {
 
 constexpr int64_t kOpenIntervalNs = 5 * kNanosPerSecond;
-constexpr int64_t kReadNs = kNanosPerSecond / 5;
+constexpr Duration kRead = Duration::Millis(200);
 constexpr int kSilentReads = 50;
 constexpr size_t kPollRecords = 1'000;
 constexpr size_t kPollBytes = size_t{4} << 20;
@@ -55,7 +56,7 @@ Status IssueActions::ReadAll() {
     std::vector<Record> records;
     for (int silent = 0; readers_[p]->position() < end;) {
       records.clear();
-      const Status polled = readers_[p]->Poll(kPollRecords, kPollBytes, kReadNs, &records);
+      const Status polled = readers_[p]->Poll(kPollRecords, kPollBytes, kRead, &records);
       if (!polled.ok() && polled.code() != absl::StatusCode::kDataLoss) return polled;
       silent = records.empty() ? silent + 1 : 0;
       if (silent > kSilentReads)
@@ -74,7 +75,7 @@ Status IssueActions::ReadNew() {
   for (size_t p = 0; p < readers_.size(); ++p) {
     std::vector<Record> records;
     const int64_t before = readers_[p]->position();
-    const Status polled = readers_[p]->Poll(kPollRecords, kPollBytes, 0, &records);
+    const Status polled = readers_[p]->Poll(kPollRecords, kPollBytes, Duration::Zero(), &records);
     if (!polled.ok() && polled.code() != absl::StatusCode::kDataLoss) return polled;
     bool replaced = readers_[p]->position() < before;
     if (!replaced && look && records.empty()) {

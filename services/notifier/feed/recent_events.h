@@ -10,6 +10,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
+#include "services/base/time.h"
 #include "services/io/issue_source.h"
 #include "services/notifier/receivers/action_notice.h"
 #include "services/notifier/receivers/notice.h"
@@ -24,7 +25,7 @@ struct FeedItem {
   int64_t offset = 0;
   IssueEventPtr event;
   size_t bytes = 0;  // approximate memory usage, derived from the record size
-  int64_t append_time_ns = 0;
+  AppendTime append_time;
   std::shared_ptr<const Notice> notice;        // if null, send the event itself
   std::shared_ptr<const ActionNotice> action;  // if not null, send this action on the event's issue
   // If not null, the item is a reminder about these issues (resend_policy.h). Reminders are sent

@@ -69,12 +69,12 @@ Status TopicCursor::ReadLog(int32_t p, size_t max, std::vector<FeedItem>* out) {
     return OkStatus();
   }
   std::vector<Record> records;
-  Status polled = reader->Poll(max, kHistoryBytes, kHistoryPollNs, &records);
+  Status polled = reader->Poll(max, kHistoryBytes, kHistoryPoll, &records);
   for (const Record& record : records) {
     StatusOr<IssueEvent> event = cloudevents::DecodeCloudEvent(record.value);
     if (event.ok()) {
       out->push_back({p, record.offset, std::make_shared<const IssueEvent>(*std::move(event)),
-                      record.value.size(), record.append_time_ns});
+                      record.value.size(), record.append_time});
     } else {
       ++undecodable_;
     }

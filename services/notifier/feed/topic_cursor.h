@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/io/io.h"
 #include "services/notifier/feed/recent_events.h"
 
@@ -20,7 +21,7 @@ class TopicCursor {
   TopicCursor(Log* log, const RecentEvents* window, std::string topic, Positions positions);
 
   // Appends at most `max` (> 0) further events and advances the cursor. If no events were appended,
-  // check caught_up(). Waits at most `kHistoryPollNs` for the log. DataLoss: events before the new
+  // check caught_up(). Waits at most `kHistoryPoll` for the log. DataLoss: events before the new
   // position were deleted, and the next call continues after them. FailedPrecondition: the log of
   // partition reset() was replaced. Call Rebase before the next call.
   Status Next(size_t max, std::vector<FeedItem>* out);
@@ -36,7 +37,7 @@ class TopicCursor {
   const Positions& positions() const { return positions_; }
   uint64_t undecodable() const { return undecodable_; }
 
-  static constexpr int64_t kHistoryPollNs = 200'000'000;
+  static constexpr Duration kHistoryPoll = Duration::Millis(200);
 
  private:
   Status ReadLog(int32_t p, size_t max, std::vector<FeedItem>* out);

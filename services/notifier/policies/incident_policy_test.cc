@@ -1,4 +1,5 @@
 #include "services/notifier/policies/incident_policy.h"
+#include "services/base/time.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -42,9 +43,9 @@ class IncidentPolicyTest : public ::testing::Test {
     return e;
   }
   void Feed(IssueEvent event) {
-    notices_.Feed(
-        {0, offset_++, std::make_shared<const IssueEvent>(std::move(event)), 0, 0, nullptr},
-        &sent_);
+    notices_.Feed({0, offset_++, std::make_shared<const IssueEvent>(std::move(event)), 0,
+                   AppendTime(), nullptr},
+                  &sent_);
   }
   std::vector<std::string> Sent() {
     notices_.Settle(0, &sent_);
@@ -147,7 +148,8 @@ TEST_F(IncidentPolicyTest, ClockSendsDelayedUpdateWithoutEvents) {
   int64_t offset = 0;
   for (IssueEvent event : {Of("a", 1, 1001), Of("b", 1, 1010), Of("a", 2, 1300)}) {
     if (event.sequence == 2) event.type = EventType::kIssueUpdated;
-    other.Feed({0, offset++, std::make_shared<const IssueEvent>(event), 0, 0, nullptr}, &sent);
+    other.Feed({0, offset++, std::make_shared<const IssueEvent>(event), 0, AppendTime(), nullptr},
+               &sent);
   }
   ASSERT_EQ(sent.size(), 2u);
   EXPECT_EQ(sent[1].notice->id, sent_[1].notice->id);
@@ -232,8 +234,9 @@ TEST_F(IncidentPolicyTest, FiltersBySeverityAndType) {
   IncidentPolicy critical(options_, nullptr, 1000);
   std::vector<FeedItem> sent;
   const auto feed = [&](IssueEvent event) {
-    critical.Feed(
-        {0, offset_++, std::make_shared<const IssueEvent>(std::move(event)), 0, 0, nullptr}, &sent);
+    critical.Feed({0, offset_++, std::make_shared<const IssueEvent>(std::move(event)), 0,
+                   AppendTime(), nullptr},
+                  &sent);
     critical.Settle(0, &sent);
   };
   feed(Of("a", 1, 1001));
@@ -269,7 +272,8 @@ TEST_F(IncidentPolicyTest, DropsOldIncidents) {
   for (int i = 0; i < 100; ++i) {
     IssueEvent e = Of(Cat("r", i), 1, 1001 + i);
     e.incident = Cat("incident-", i);
-    few.Feed({0, i, std::make_shared<const IssueEvent>(std::move(e)), 0, 0, nullptr}, &sent);
+    few.Feed({0, i, std::make_shared<const IssueEvent>(std::move(e)), 0, AppendTime(), nullptr},
+             &sent);
     few.Settle(0, &sent);
     EXPECT_LE(few.incidents(), 10u);
   }
@@ -285,12 +289,12 @@ TEST_F(IncidentPolicyTest, DropsOldIncidents) {
       const IssueEvent e = Of(Cat("r", i), sequence, 1001,
                               sequence == 1 ? EventType::kIssueFound : EventType::kIssueResolved);
       if (sequence == 1) ids.insert(e.id);
-      one.Feed({0, 0, std::make_shared<const IssueEvent>(e), 0, 0, nullptr}, &sent);
+      one.Feed({0, 0, std::make_shared<const IssueEvent>(e), 0, AppendTime(), nullptr}, &sent);
       one.Settle(0, &sent);
     }
   }
   one.Feed({0, 0, std::make_shared<const IssueEvent>(Of("r0", 2, 1001, EventType::kIssueResolved)),
-            0, 0, nullptr},
+            0, AppendTime(), nullptr},
            &sent);
   one.Settle(0, &sent);
   EXPECT_LE(sent.size(), 5u);
@@ -339,8 +343,12 @@ TEST_F(IncidentPolicyTest, RandomRestartsDoNotRepeatIncidents) {
                      [](const IssueEvent& a, const IssueEvent& b) { return a.time < b.time; });
     std::vector<FeedItem> all;
     const auto items = [&](size_t i) {
-      return FeedItem{
-          0, static_cast<int64_t>(i), std::make_shared<const IssueEvent>(events[i]), 0, 0, nullptr};
+      return FeedItem{0,
+                      static_cast<int64_t>(i),
+                      std::make_shared<const IssueEvent>(events[i]),
+                      0,
+                      AppendTime(),
+                      nullptr};
     };
     // Each simulated process resumes at the stored position and rereads the history before it.
     int64_t stored = 0;

@@ -8,13 +8,14 @@
 #include "services/base/log.h"
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 
 namespace pitwall::notifier {
 namespace {
 
 constexpr size_t kBatch = 256;
 constexpr size_t kBatchBytes = size_t{1} << 20;
-constexpr int64_t kPollNs = 100 * kNanosPerMilli;
+constexpr Duration kPoll = Duration::Millis(100);
 constexpr int kSilentReads = 50;
 
 }  // namespace
@@ -32,7 +33,7 @@ Status SilenceTable::Open() {
   ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
   for (int silent = 0; reader->position() < end && silent < kSilentReads;) {
     std::vector<Record> records;
-    const Status polled = reader->Poll(kBatch, kBatchBytes, kPollNs, &records);
+    const Status polled = reader->Poll(kBatch, kBatchBytes, kPoll, &records);
     if (!polled.ok() && !absl::IsDataLoss(polled)) return polled;
     silent = records.empty() ? silent + 1 : 0;
     Take(records);
@@ -44,7 +45,7 @@ Status SilenceTable::Open() {
 Status SilenceTable::ReadNew() {
   if (reader_ == nullptr) return Open();
   std::vector<Record> records;
-  const Status polled = reader_->Poll(kBatch, kBatchBytes, 0, &records);
+  const Status polled = reader_->Poll(kBatch, kBatchBytes, Duration::Zero(), &records);
   if (!polled.ok() && !absl::IsDataLoss(polled)) return polled;
   if (records.empty()) {
     // A recreated topic is read from its first record.

@@ -21,7 +21,7 @@ Status PartitionInput::Open(Log* log, int64_t from, const std::optional<AppliedR
 
 Status PartitionInput::Poll(size_t max_records, size_t max_bytes, Duration timeout, size_t* bytes) {
   Clear();
-  const Status status = reader_->Poll(max_records, max_bytes, timeout.ns(), &records_);
+  const Status status = reader_->Poll(max_records, max_bytes, timeout, &records_);
   for (const Record& record : records_) *bytes += record.value.size();
   return status;
 }
@@ -36,7 +36,7 @@ void PartitionInput::Pop() {
   const Record& record = records_[next_record_++];
   next_offset_ = record.offset + 1;
   if (!applied_.has_value() || record.offset > applied_->offset)
-    applied_ = {record.offset, AppendTime::FromNs(record.append_time_ns)};
+    applied_ = {record.offset, record.append_time};
 }
 
 void PartitionInput::SkipEmptyOffsets() {

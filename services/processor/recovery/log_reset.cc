@@ -33,11 +33,11 @@ StatusOr<int64_t> OffsetAfter(Log* log, const TopicPartition& input, AppendTime 
   std::vector<Record> records;
   while (reader->position() < log_end) {
     records.clear();
-    if (Status status = reader->Poll(1000, 8 << 20, kNanosPerSecond, &records);
+    if (Status status = reader->Poll(1000, 8 << 20, Duration::Seconds(1), &records);
         !status.ok() && !absl::IsDataLoss(status))
       return status;
     for (const Record& record : records) {
-      if (AppendTime::FromNs(record.append_time_ns) > append_time) return record.offset;
+      if (record.append_time > append_time) return record.offset;
     }
   }
   return log_end;

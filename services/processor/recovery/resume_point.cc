@@ -66,15 +66,15 @@ Status CheckLog(Log* log, const PartitionOptions& options, const TopicPartition&
   ASSIGN_OR_RETURN(const std::unique_ptr<PartitionReader> reader,
                    log->OpenReader(input, applied->offset));
   std::vector<Record> records;
-  if (Status status = reader->Poll(1, 1, kNanosPerSecond, &records);
+  if (Status status = reader->Poll(1, 1, Duration::Seconds(1), &records);
       !status.ok() && !absl::IsDataLoss(status))
     return status;
   if (records.empty() || records[0].offset != applied->offset ||
-      records[0].append_time_ns == applied->append_time.ns())
+      records[0].append_time == applied->append_time)
     return OkStatus();
   return FailedPrecondition(Cat("log_truncated: ", place, ": the record at offset ",
                                 applied->offset, " is not the one that was processed (append time ",
-                                records[0].append_time_ns, " instead of ",
+                                records[0].append_time.ns(), " instead of ",
                                 applied->append_time.ns(), "; topic replaced); ", kAcceptReset));
 }
 

@@ -21,6 +21,7 @@
 #include "services/base/log.h"
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "tests/fakes/fake_clock.h"
 
 namespace pitwall::log {
@@ -162,7 +163,7 @@ void OpenDirectory(std::string_view bytes) {
     std::vector<Record> records;
     for (;;) {
       const int64_t before = (*reader)->position();
-      (void)(*reader)->Poll(100, 1 << 20, 0, &records);
+      (void)(*reader)->Poll(100, 1 << 20, Duration::Zero(), &records);
       if ((*reader)->position() == before) break;
     }
     PITWALL_CHECK((*reader)->position() == *(*reader)->EndOffset());
@@ -173,7 +174,7 @@ void OpenDirectory(std::string_view bytes) {
     record.value = "new";
     PITWALL_CHECK((*(*log)->OpenAppender())->Append({record}).ok());
     records.clear();
-    PITWALL_CHECK((*reader)->Poll(1, 1, 0, &records).ok());
+    PITWALL_CHECK((*reader)->Poll(1, 1, Duration::Zero(), &records).ok());
     PITWALL_CHECK(records.size() == 1 && records[0].value == "new");
   }
 }

@@ -15,6 +15,7 @@
 #include "services/adapters/files/file.h"
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "tests/fakes/fake_clock.h"
 
 namespace pitwall::log {
@@ -97,7 +98,8 @@ class EmbeddedLogTest : public ::testing::Test {
     for (;;) {
       const size_t before = readout.records.size();
       const int64_t position = (*reader)->position();
-      const Status polled = (*reader)->Poll(100, size_t{1} << 20, 0, &readout.records);
+      const Status polled =
+          (*reader)->Poll(100, size_t{1} << 20, Duration::Zero(), &readout.records);
       if (!polled.ok()) {
         EXPECT_EQ(polled.code(), absl::StatusCode::kDataLoss) << polled;
         EXPECT_EQ(readout.records.size(), before);

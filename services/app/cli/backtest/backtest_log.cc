@@ -13,6 +13,7 @@
 #include "services/app/command/command.h"
 #include "services/base/terminal.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/engine/shard.h"
 #include "services/io/topics.h"
@@ -90,14 +91,13 @@ Status ReplayPartition(Log* log, int32_t partition, engine::RuleSetProvider* rul
   };
   while (reader->position() < end) {
     records.clear();
-    if (Status status = reader->Poll(2000, 8 << 20, kNanosPerSecond, &records); !status.ok()) {
+    if (Status status = reader->Poll(2000, 8 << 20, Duration::Seconds(1), &records); !status.ok()) {
       if (!absl::IsDataLoss(status)) return status;
       damage->push_back(Cat("partition ", partition, ": ", ToStd(status.message())));
     }
     for (const Record& record : records) {
       if (record.offset >= until) break;
-      RETURN_IF_ERROR(shard.Apply(LogOffset(record.offset),
-                                  AppendTime::FromNs(record.append_time_ns), record.key,
+      RETURN_IF_ERROR(shard.Apply(LogOffset(record.offset), record.append_time, record.key,
                                   record.value, &outputs));
       if (copy != nullptr) RETURN_IF_ERROR(copy->Telemetry(partition, record));
       RETURN_IF_ERROR(copy_events());
@@ -120,7 +120,7 @@ StatusOr<bool> ReadRecorded(Log* log, int32_t partition, std::vector<std::string
   ASSIGN_OR_RETURN(const int64_t end, reader->EndOffset());
   std::vector<Record> records;
   while (reader->position() < end) {
-    if (Status status = reader->Poll(2000, 8 << 20, kNanosPerSecond, &records); !status.ok()) {
+    if (Status status = reader->Poll(2000, 8 << 20, Duration::Seconds(1), &records); !status.ok()) {
       if (!absl::IsDataLoss(status)) return status;
       damage->push_back(Cat("partition ", partition, ": ", ToStd(status.message())));
     }
@@ -137,15 +137,17 @@ StatusOr<std::string> BeginsLate(Log* log, int32_t partition) {
   ASSIGN_OR_RETURN(const int64_t start, reader->StartOffset());
   if (start == 0) return std::string();
   std::vector<Record> records;
-  if (Status status = reader->Poll(1, 1, 0, &records); !status.ok() && !absl::IsDataLoss(status))
+  if (Status status = reader->Poll(1, 1, Duration::Zero(), &records);
+      !status.ok() && !absl::IsDataLoss(status))
     return status;
   return Cat("partition ", partition, ": log starts at offset ", start,
-             records.empty() ? ""
-                             : Cat(" (",
-                                   absl::FormatTime("%E4Y-%m-%dT%H:%M:%SZ",
-                                                    absl::FromUnixNanos(records[0].append_time_ns),
-                                                    absl::UTCTimeZone()),
-                                   ")"),
+             records.empty()
+                 ? ""
+                 : Cat(" (",
+                       absl::FormatTime("%E4Y-%m-%dT%H:%M:%SZ",
+                                        absl::FromUnixNanos(records[0].append_time.ns()),
+                                        absl::UTCTimeZone()),
+                       ")"),
              "; retention removed earlier records, so its events cannot be verified");
 }
 

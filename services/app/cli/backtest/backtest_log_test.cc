@@ -16,6 +16,7 @@
 #include "services/app/command/command.h"
 #include "services/app/host/roles/followed_rules.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/io/topics.h"
 #include "services/processor/processor.h"
@@ -213,7 +214,7 @@ TEST_F(BacktestLogTest, VerifyLog_RecordsBeforeFirstProcessor_AreEvaluated) {
     const auto reader = log->OpenReader({std::string(kIssuesTopic), 0}, kFromStart);
     ASSERT_TRUE(reader.ok());
     std::vector<pitwall::Record> records;
-    ASSERT_TRUE((*reader)->Poll(1000, 1 << 20, 0, &records).ok());
+    ASSERT_TRUE((*reader)->Poll(1000, 1 << 20, Duration::Zero(), &records).ok());
     const auto found = std::ranges::count_if(records, [](const pitwall::Record& record) {
       return record.value.find("io.pitwall.issue.found") != std::string::npos;
     });

@@ -9,6 +9,7 @@
 
 #include "services/adapters/clock/system_clock.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/io/topics.h"
@@ -100,7 +101,7 @@ Status ReplayedLog::CopyTopic(Log* source, std::string_view topic,
     std::vector<Record> records;
     while (reader->position() < end) {
       records.clear();
-      if (Status status = reader->Poll(kFlushRecords, kFlushBytes, kNanosPerSecond, &records);
+      if (Status status = reader->Poll(kFlushRecords, kFlushBytes, Duration::Seconds(1), &records);
           !status.ok()) {
         if (!absl::IsDataLoss(status)) return status;
         damage->push_back(Cat(topic, " partition ", p, ": ", ToStd(status.message())));
@@ -122,9 +123,9 @@ Status ReplayedLog::Telemetry(int32_t partition, const Record& record) {
   const bool first = begun_.insert(partition).second;
   // The clock moves backward only when a new partition starts. Within a partition, append times
   // never decrease.
-  if (first || record.append_time_ns > clock_->now()) {
+  if (first || record.append_time.ns() > clock_->now()) {
     RETURN_IF_ERROR(Flush());
-    clock_->Set(record.append_time_ns);
+    clock_->Set(record.append_time.ns());
   }
   if (first && rules_ != nullptr) {
     OutgoingRecord change{.topic = std::string(kTelemetryTopic),

@@ -65,14 +65,14 @@ void IngestControl::End() {
 }
 
 Status IngestControl::Poll(PartitionReader* reader, size_t max_records, size_t max_bytes,
-                           int64_t timeout_ns, std::vector<Record>* records) {
+                           Duration timeout, std::vector<Record>* records) {
   {
     MutexLock lock(&mutex_);
-    if (!work_.empty()) timeout_ns = 0;
+    if (!work_.empty()) timeout = Duration::Zero();
     polled_ = reader;
   }
-  if (stop_) timeout_ns = 0;
-  Status polled = reader->Poll(max_records, max_bytes, timeout_ns, records);
+  if (stop_) timeout = Duration::Zero();
+  Status polled = reader->Poll(max_records, max_bytes, timeout, records);
   {
     MutexLock lock(&mutex_);
     polled_ = nullptr;

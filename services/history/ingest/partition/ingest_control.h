@@ -12,6 +12,7 @@
 #include "services/base/clock.h"
 #include "services/base/mutex.h"
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/io/io.h"
 
 namespace pitwall::history {
@@ -40,7 +41,7 @@ class IngestControl {
   // Waits for up to `timeout_ns`, or until work or a stop request arrives.
   void Wait(int64_t timeout_ns) { wakeup_->Wait(timeout_ns); }
   // Polls records. Does not wait for records if work or a stop request is pending.
-  Status Poll(PartitionReader* reader, size_t max_records, size_t max_bytes, int64_t timeout_ns,
+  Status Poll(PartitionReader* reader, size_t max_records, size_t max_bytes, Duration timeout,
               std::vector<Record>* records);
   void SetHealth(const Status& status);
   void SetDamage(const Status& damage);

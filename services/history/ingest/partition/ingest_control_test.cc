@@ -1,4 +1,5 @@
 #include "services/history/ingest/partition/ingest_control.h"
+#include "services/base/time.h"
 
 #include <gtest/gtest.h>
 
@@ -50,7 +51,7 @@ TEST(IngestControl, StopRequest_EndsPollImmediately) {
   IngestControl control(&clock, 0);
   control.RequestStop();
   std::vector<Record> records;
-  EXPECT_TRUE(control.Poll(reader->get(), 10, 1'000, -1, &records).ok());
+  EXPECT_TRUE(control.Poll(reader->get(), 10, 1'000, Duration::Nanos(-1), &records).ok());
 }
 
 TEST(IngestControl, HealthPrefersErrorOfLastStep) {

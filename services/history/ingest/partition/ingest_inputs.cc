@@ -82,9 +82,9 @@ Status IngestInputs::OpenInput(Input* input) {
   return OkStatus();
 }
 
-Status IngestInputs::Poll(size_t input, int64_t timeout_ns, std::vector<Record>* records) {
+Status IngestInputs::Poll(size_t input, Duration timeout, std::vector<Record>* records) {
   const Status polled =
-      control_->Poll(inputs_[input].reader.get(), kPollRecords, kPollBytes, timeout_ns, records);
+      control_->Poll(inputs_[input].reader.get(), kPollRecords, kPollBytes, timeout, records);
   if (!absl::IsDataLoss(polled)) return polled;
   ++store_->counters().input_losses;
   PITWALL_LOG(kWarning, "insights", ToStd(polled.message()),

@@ -14,6 +14,7 @@
 #include "services/adapters/store/database.h"
 #include "services/base/clock.h"
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/history/ingest/history_options.h"
 #include "services/history/ingest/partition/ingest_control.h"
 #include "services/history/store/history_store.h"
@@ -40,10 +41,10 @@ class IngestInputs {
   // Returns the type of the records. Must not be called for telemetry.
   EventTopic topic(size_t input) const { return inputs_[input].topic; }
   // Polls records from an open input. Counts and logs gaps in the input.
-  Status Poll(size_t input, int64_t timeout_ns, std::vector<Record>* records);
+  Status Poll(size_t input, Duration timeout, std::vector<Record>* records);
   // Marks the record as read.
   void NoteRead(size_t input, const Record& record) {
-    inputs_[input].mark = {record.offset, record.append_time_ns};
+    inputs_[input].mark = {record.offset, record.append_time};
   }
 
   // Returns true if the record at `offset` belongs to a job that was deleted afterward.

@@ -55,10 +55,10 @@ Status Decode(EventTopic topic, std::string_view value, Change* change) {
 
 }  // namespace
 
-Status RecordReader::ReadTelemetry(int64_t timeout_ns, bool* idle) {
+Status RecordReader::ReadTelemetry(Duration timeout, bool* idle) {
   if (!inputs_->open(IngestInputs::kTelemetry)) return OkStatus();
   std::vector<Record> records;
-  RETURN_IF_ERROR(inputs_->Poll(IngestInputs::kTelemetry, timeout_ns, &records));
+  RETURN_IF_ERROR(inputs_->Poll(IngestInputs::kTelemetry, timeout, &records));
   for (const Record& record : records) {
     if (!OnTelemetry(record)) return OkStatus();
   }
@@ -83,7 +83,7 @@ bool RecordReader::OnTelemetry(const Record& record) {
   if (job == nullptr) return false;
   {
     MutexLock lock(&job->mutex());
-    job->Ingest(batch, {record.offset, record.append_time_ns, clock_->MonotonicNs()}, &counts_);
+    job->Ingest(batch, {record.offset, record.append_time.ns(), clock_->MonotonicNs()}, &counts_);
   }
   for (const SharedSchema& schema : batch.schemas)
     store_->segments().schemas().Renew(batch.job, schema);
@@ -132,7 +132,7 @@ Status RecordReader::ReadEvents(bool* idle) {
   for (size_t input = 0; input < IngestInputs::kCount; ++input) {
     if (input == IngestInputs::kTelemetry || !inputs_->open(input)) continue;
     std::vector<Record> records;
-    RETURN_IF_ERROR(inputs_->Poll(input, 0, &records));
+    RETURN_IF_ERROR(inputs_->Poll(input, Duration::Zero(), &records));
     for (const Record& record : records) {
       inputs_->NoteRead(input, record);
       OnEvent(input, record);

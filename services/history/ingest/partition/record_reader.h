@@ -8,6 +8,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/history/ingest/partition/ingest_control.h"
 #include "services/history/ingest/partition/ingest_inputs.h"
@@ -24,8 +25,8 @@ class RecordReader {
                IngestControl* control)
       : clock_(clock), store_(store), jobs_(jobs), inputs_(inputs), control_(control) {}
 
-  // Reads telemetry, waiting up to `timeout_ns` for it. Clears `idle` if there were records.
-  Status ReadTelemetry(int64_t timeout_ns, bool* idle);
+  // Reads telemetry, waiting up to `timeout` for it. Clears `idle` if there were records.
+  Status ReadTelemetry(Duration timeout, bool* idle);
   // Reads events from all other inputs. Clears `idle` if there were records.
   Status ReadEvents(bool* idle);
   // Returns the counts that the next ReadTelemetry adds to the counters of the store.
