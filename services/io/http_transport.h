@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "services/base/status.h"
+#include "services/base/time.h"
 
 namespace pitwall {
 
@@ -18,8 +19,8 @@ struct HttpCall {
   std::string url;
   std::vector<std::pair<std::string, std::string>> headers;
   std::string body;
-  int64_t timeout_ns = 15'000'000'000;    // for the whole exchange
-  size_t max_response_bytes = 64 * 1024;  // maximum body size; a larger body fails the call
+  Duration timeout = Duration::Seconds(15);  // for the whole exchange
+  size_t max_response_bytes = 64 * 1024;     // maximum body size; a larger body fails the call
   // If true, only the status and headers matter. A body that is too large, late, or incomplete is
   // ignored, and the call succeeds. This prevents retries of a request that the receiver has
   // already accepted.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/model/issues/issue.h"
 #include "services/model/issues/silenced_issue.h"
 
@@ -67,11 +68,11 @@ struct WatchBatch {
 class IssueWatch {
  public:
   virtual ~IssueWatch() = default;
-  // Returns up to `max_events` matching events, waiting up to timeout_ns for the first one. Returns
+  // Returns up to `max_events` matching events, waiting up to `timeout` for the first one. Returns
   // a bookmark if no event arrived. Returns OutOfRange if the next events were deleted from the
   // topic. Returns ResourceExhausted if a live watcher has fallen behind the events in memory; it
   // may resume with its last token. Returns Cancelled after Cancel().
-  virtual StatusOr<WatchBatch> Next(size_t max_events, int64_t timeout_ns) = 0;
+  virtual StatusOr<WatchBatch> Next(size_t max_events, Duration timeout) = 0;
   virtual void Cancel() = 0;
 };
 

@@ -1,32 +1,32 @@
 // Notice that the log was replaced, shown for a limited time.
 #pragma once
 
-#include <cstdint>
 #include <string>
 #include <utility>
 
-#include "services/base/clock.h"
 #include "services/base/status.h"
+#include "services/base/time.h"
 
 namespace pitwall {
 
 class LogResetNotice {
  public:
   // Period within which every open issue is republished.
-  static constexpr int64_t kShownNs = 300 * kNanosPerSecond;
+  static constexpr Duration kShown = Duration::Minutes(5);
 
-  void Set(std::string text, int64_t now_ns) {
+  // `now` is the monotonic time since the origin of the clock.
+  void Set(std::string text, Duration now) {
     text_ = std::move(text);
-    at_ns_ = now_ns;
+    at_ = now;
   }
-  Status Read(int64_t now_ns) const {
-    if (text_.empty() || now_ns - at_ns_ >= kShownNs) return OkStatus();
+  Status Read(Duration now) const {
+    if (text_.empty() || now - at_ >= kShown) return OkStatus();
     return FailedPrecondition(text_);
   }
 
  private:
   std::string text_;
-  int64_t at_ns_ = 0;  // monotonic time
+  Duration at_;
 };
 
 }  // namespace pitwall

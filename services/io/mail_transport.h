@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "services/base/status.h"
+#include "services/base/time.h"
 
 namespace pitwall {
 
@@ -32,7 +33,7 @@ struct MailCall {
   std::string from;             // addresses without display names
   std::vector<std::string> to;  // at least one
   std::string message;          // RFC 5322 with CRLF line ends; the transport applies dot stuffing
-  int64_t timeout_ns = 30'000'000'000;
+  Duration timeout = Duration::Seconds(30);
   const std::atomic<bool>* cancel = nullptr;  // see HttpCall
 };
 

@@ -12,37 +12,37 @@ namespace pitwall {
 namespace {
 
 constexpr int64_t kMaxSeconds = 3600;
-constexpr int64_t kMaxRetryAfterNs = kMaxSeconds * kNanosPerSecond;
+constexpr Duration kMaxRetryAfter = Duration::Seconds(kMaxSeconds);
 constexpr std::string_view kDateForms[] = {"%a, %d %b %Y %H:%M:%S GMT", "%A, %d-%b-%y %H:%M:%S GMT",
                                            "%a %b %e %H:%M:%S %Y"};
 
 }  // namespace
 
-std::optional<int64_t> ParseHttpDate(std::string_view text) {
+std::optional<EventTime> ParseHttpDate(std::string_view text) {
   for (const std::string_view form : kDateForms) {
     absl::Time at;
     std::string error;
     if (absl::ParseTime(ToAbsl(form), ToAbsl(Trim(text)), absl::UTCTimeZone(), &at, &error))
-      return absl::ToUnixNanos(at);
+      return EventTime::FromNs(absl::ToUnixNanos(at));
   }
   return std::nullopt;
 }
 
-int64_t ParseRetryAfter(std::string_view value, int64_t wall_ns) {
+Duration ParseRetryAfter(std::string_view value, EventTime wall) {
   value = Trim(value);
   if (const std::optional<double> seconds = ParseDouble(value)) {
-    if (!(*seconds > 0)) return 0;
-    return std::llround(std::min<double>(*seconds, kMaxSeconds) * kNanosPerSecond);
+    if (!(*seconds > 0)) return Duration::Zero();
+    return Duration::Nanos(std::llround(std::min<double>(*seconds, kMaxSeconds) * kNanosPerSecond));
   }
   const auto at = ParseHttpDate(value);
-  return at ? std::clamp<int64_t>(*at - wall_ns, 0, kMaxRetryAfterNs) : 0;
+  return at ? std::clamp(*at - wall, Duration::Zero(), kMaxRetryAfter) : Duration::Zero();
 }
 
-int64_t RetryAfterOf(const HttpReply& reply) {
+Duration RetryAfterOf(const HttpReply& reply) {
   const auto date = ParseHttpDate(reply.Header("date"));
   const std::string_view value = reply.Header("retry-after");
-  if (!date && ParseHttpDate(value)) return 0;
-  return ParseRetryAfter(value, date.value_or(0));
+  if (!date && ParseHttpDate(value)) return Duration::Zero();
+  return ParseRetryAfter(value, date.value_or(EventTime()));
 }
 
 bool IsRetriable(int http_status) {

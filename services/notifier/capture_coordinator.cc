@@ -14,7 +14,7 @@ namespace {
 
 constexpr Duration kPoll = Duration::Millis(50);
 constexpr int64_t kRetryNs = kNanosPerSecond;
-constexpr int64_t kWatchNs = kNanosPerSecond;
+constexpr Duration kWatch = Duration::Seconds(1);
 constexpr size_t kBatch = 256;
 
 }  // namespace
@@ -200,7 +200,7 @@ void CaptureCoordinator::FollowIssues(IssueSource* issues) {
     }
     Status status;
     while (!stopping_ && status.ok()) {
-      const StatusOr<WatchBatch> batch = (*watch)->Next(kBatch, kWatchNs);
+      const StatusOr<WatchBatch> batch = (*watch)->Next(kBatch, kWatch);
       status = batch.status();
       if (!batch.ok()) break;
       for (const IssueEventPtr& event : batch->events) OnEvent(*event);

@@ -4,6 +4,7 @@
 
 #include <memory>
 
+#include "services/base/time.h"
 #include "services/notifier/notifier.h"
 #include "services/notifier/testing/notifier_fixture.h"
 #include "services/self_metrics/exposition.h"
@@ -175,14 +176,14 @@ TEST_F(LogResetTest, WatcherOfReplacedLogMustListAgain) {
   ASSERT_TRUE(watch.ok());
   log_.Recreate("pitwall.issues");
   PassTime(2);
-  const auto batch = (*watch)->Next(10, 0);
+  const auto batch = (*watch)->Next(10, Duration::Zero());
   EXPECT_EQ(batch.status().code(), absl::StatusCode::kOutOfRange) << batch.status();
   watch->reset();
   auto fresh = notifier_->WatchIssues({});
   ASSERT_TRUE(fresh.ok());
   PublishJobs("new", 0, 1);
   PassTime(2);
-  const auto events = (*fresh)->Next(10, 0);
+  const auto events = (*fresh)->Next(10, Duration::Zero());
   ASSERT_TRUE(events.ok()) << events.status();
   EXPECT_EQ(events->events.size(), 1U);
 }

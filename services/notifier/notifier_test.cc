@@ -1,5 +1,6 @@
 // Tests for listing and watching issues.
 #include "services/notifier/notifier.h"
+#include "services/base/time.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -17,7 +18,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-constexpr int64_t kLong = 3600 * kNanosPerSecond;  // never expires, because the clock is fake
+constexpr Duration kLong = Duration::Hours(1);  // never expires, because the clock is fake
 
 class NotifierTest : public ::testing::Test {
  protected:
@@ -111,7 +112,7 @@ TEST_F(NotifierTest, WatcherGetsCommittedEventsAndBookmarks) {
   const auto notifier = Run();
   auto watch = notifier->WatchIssues({});
   ASSERT_TRUE(watch.ok());
-  StatusOr<WatchBatch> bookmark = (*watch)->Next(100, 0);
+  StatusOr<WatchBatch> bookmark = (*watch)->Next(100, Duration::Zero());
   ASSERT_TRUE(bookmark.ok());
   EXPECT_THAT(bookmark->events, IsEmpty());
   EXPECT_NE(bookmark->resume_token, "");
@@ -143,7 +144,7 @@ TEST_F(NotifierTest, IdleWatcherGetsPeriodicBookmark) {
     clock_.AwaitWaiters(3);
     clock_.Advance(10 * kNanosPerSecond);
   });
-  const StatusOr<WatchBatch> bookmark = (*watch)->Next(100, 10 * kNanosPerSecond);
+  const StatusOr<WatchBatch> bookmark = (*watch)->Next(100, Duration::Seconds(10));
   later.join();
   ASSERT_TRUE(bookmark.ok());
   EXPECT_THAT(bookmark->events, IsEmpty());
@@ -171,7 +172,7 @@ TEST_F(NotifierTest, ResumesFromLogWithoutGaps) {
   options.window_events = 4;
   const auto notifier = Run(options);
   auto watch = notifier->WatchIssues({});
-  const std::string token = (*watch)->Next(1, 0)->resume_token;
+  const std::string token = (*watch)->Next(1, Duration::Zero())->resume_token;
   std::vector<std::string> published;
   for (int i = 0; i < 50; ++i) {
     const IssueEvent event = MakeEvent(Cat("j", i), "r", 1);
@@ -204,7 +205,7 @@ TEST_F(NotifierTest, SlowWatcherIsCanceledAndResumes) {
   options.window_events = 4;
   const auto notifier = Run(options);
   auto watch = notifier->WatchIssues({});
-  const std::string token = (*watch)->Next(1, 0)->resume_token;
+  const std::string token = (*watch)->Next(1, Duration::Zero())->resume_token;
   for (int i = 0; i < 20; ++i) Publish(&log_, MakeEvent(Cat("j", i), "r", 1), 0);
   clock_.AwaitWaiters(2);
   const StatusOr<WatchBatch> cut = (*watch)->Next(100, kLong);
@@ -219,7 +220,7 @@ TEST_F(NotifierTest, WindowSizeIsLimitedInBytes) {
   options.window_bytes = 2'000;  // only a few events fit
   const auto notifier = Run(options);
   auto watch = notifier->WatchIssues({});
-  (void)(*watch)->Next(1, 0);
+  (void)(*watch)->Next(1, Duration::Zero());
   for (int i = 0; i < 20; ++i) Publish(&log_, MakeEvent(Cat("j", i), "r", 1), 0);
   clock_.AwaitWaiters(2);
   EXPECT_EQ((*watch)->Next(100, kLong).status().code(), absl::StatusCode::kResourceExhausted);
@@ -232,7 +233,7 @@ TEST_F(NotifierTest, RejectsOldFutureAndForeignTokens) {
     return options;
   }());
   auto watch = notifier->WatchIssues({});
-  const std::string token = (*watch)->Next(1, 0)->resume_token;
+  const std::string token = (*watch)->Next(1, Duration::Zero())->resume_token;
   for (int i = 0; i < 10; ++i) Publish(&log_, MakeEvent(Cat("j", i), "r", 1), 0);
   clock_.AwaitWaiters(2);
   const std::string ahead = notifier->ListIssues({})->resume_token;

@@ -6,6 +6,7 @@
 
 #include "services/adapters/grpc/credentials.h"
 #include "services/adapters/grpc/issue_proto.h"
+#include "services/base/time.h"
 
 namespace pitwall::grpc_adapter {
 
@@ -103,7 +104,8 @@ void WatchCall::Run() {
   // The first message is sent immediately so that the client knows that it is connected and where
   // the stream starts.
   for (int64_t wait_ns = 0; verdict.ok(); wait_ns = options_.bookmark_interval_ns) {
-    const StatusOr<WatchBatch> batch = (*watch)->Next(options_.max_events_per_message, wait_ns);
+    const StatusOr<WatchBatch> batch =
+        (*watch)->Next(options_.max_events_per_message, Duration::Nanos(wait_ns));
     if (shared_->stopping) {
       verdict = {::grpc::StatusCode::UNAVAILABLE, "the server is stopping"};
     } else if (shared_->cancelled) {

@@ -9,6 +9,7 @@
 
 #include "services/adapters/http/client/checked_socket.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 
 namespace pitwall::mail {
 namespace {
@@ -167,7 +168,8 @@ class CurlMailTransport final : public MailTransport {
 #else
     set(CURLOPT_PROTOCOLS, static_cast<long>(CURLPROTO_SMTP | CURLPROTO_SMTPS));
 #endif
-    set(CURLOPT_TIMEOUT_MS, static_cast<long>(std::max<int64_t>(1, call.timeout_ns / 1'000'000)));
+    set(CURLOPT_TIMEOUT_MS,
+        static_cast<long>(std::max<int64_t>(1, call.timeout / Duration::Millis(1))));
     set(CURLOPT_CONNECTTIMEOUT_MS,
         static_cast<long>(std::max<int64_t>(1, options_.connect_timeout_ns / 1'000'000)));
     set(CURLOPT_OPENSOCKETFUNCTION, &OpenSocket);

@@ -10,6 +10,7 @@
 #include "services/base/system/files.h"
 #include "services/base/terminal.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/model/owner.h"
 
 namespace pitwall::collector {
@@ -146,7 +147,7 @@ StatusOr<std::vector<PodState>> PodWatch::Ask() {
   call.method = "GET";
   call.url = options_.url;
   call.headers.emplace_back("accept", "application/json");
-  call.timeout_ns = options_.timeout_ns;
+  call.timeout = Duration::Nanos(options_.timeout_ns);
   call.max_response_bytes = options_.max_bytes;
   call.cancel = &stopping_;
   if (!options_.token_file.empty()) {

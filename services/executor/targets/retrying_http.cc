@@ -6,6 +6,7 @@
 
 #include "services/base/terminal.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/io/retry_after.h"
 
 namespace pitwall::executor {
@@ -31,7 +32,7 @@ StatusOr<HttpReply> RetryingHttp::Perform(const std::function<StatusOr<HttpCall>
     if (cancelled_) return Cancelled("the executor is stopping");
     StatusOr<HttpCall> call = make();
     if (!call.ok()) return call.status();
-    call->timeout_ns = limits_.timeout_ns;
+    call->timeout = Duration::Nanos(limits_.timeout_ns);
     call->cancel = &cancelled_;
     StatusOr<HttpReply> reply = transport_->Perform(*call);
     if (!reply.ok()) {
@@ -46,7 +47,7 @@ StatusOr<HttpReply> RetryingHttp::Perform(const std::function<StatusOr<HttpCall>
     if (!again) return reply;
     last = Unavailable(
         Cat("response ", reply->status, ": ", TerminalLine(reply->body.substr(0, 200))));
-    pause_ns = std::max(pause_ns, std::min(RetryAfterOf(*reply), kMaxRetryAfterNs));
+    pause_ns = std::max(pause_ns, std::min(RetryAfterOf(*reply).ns(), kMaxRetryAfterNs));
     if (reply->status != 401) continue;
     again_on_401 = false;
   }

@@ -5,6 +5,7 @@
 
 #include "services/base/text/percent.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 
 namespace pitwall::history {
 namespace {
@@ -71,7 +72,7 @@ StatusOr<HttpReply> Peer::Perform(HttpCall call, Role role) {
 StatusOr<std::string> Peer::Ask(PeerQuestion question, std::string_view words) {
   HttpCall call;
   call.url = Cat(url_, kPeerPath);
-  call.timeout_ns = options_.timeout_ns;
+  call.timeout = Duration::Nanos(options_.timeout_ns);
   call.headers = {{"Content-Type", "application/octet-stream"}};
   call.body.push_back(static_cast<char>(kPeerVersion));
   call.body.push_back(static_cast<char>(question));
@@ -93,7 +94,7 @@ StatusOr<http::HttpResponse> Peer::Forward(const http::HttpRequest& request) {
   call.method = request.method == "HEAD" ? "GET" : request.method;
   call.url = Cat(url_, PercentEncoded(request.path, kPathMarks));
   if (!request.query.empty()) CatTo(call.url, "?", EncodeQuery(request.query));
-  call.timeout_ns = options_.forward_timeout_ns;
+  call.timeout = Duration::Nanos(options_.forward_timeout_ns);
   call.body = request.body;
   for (const auto& [name, value] : request.headers) {
     if (std::find(kPassedOn.begin(), kPassedOn.end(), name) != kPassedOn.end())

@@ -4,6 +4,7 @@
 
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/io/retry_after.h"
 
 namespace pitwall::history {
@@ -50,7 +51,7 @@ Status RemoteSender::Deliver(std::span<const MirroredSample> samples, int splits
   HttpCall call;
   call.url = options_.url;
   call.body = EncodeWriteRequest(samples);
-  call.timeout_ns = options_.timeout_ns;
+  call.timeout = Duration::Nanos(options_.timeout_ns);
   call.cancel = &stop;
   call.status_suffices = true;
   int64_t pause_ns = kFirstPauseNs;
@@ -80,7 +81,7 @@ Status RemoteSender::Deliver(std::span<const MirroredSample> samples, int splits
       LogFault("");
       return OkStatus();
     } else if (IsRetriable(reply->status)) {
-      wish_ns = std::min(RetryAfterOf(*reply), kLongestWishNs);
+      wish_ns = std::min(RetryAfterOf(*reply).ns(), kLongestWishNs);
       LogFault(Cat("the receiver returned ", reply->status, "; retrying"));
     } else if (IsOfOneSample(reply->status) && samples.size() > 1 && splits > 1) {
       const size_t half = samples.size() / 2;

@@ -5,6 +5,7 @@
 #include <variant>
 
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/io/retry_after.h"
 
 namespace pitwall::notifier {
@@ -81,7 +82,8 @@ std::optional<ReceiverCaller::Result> ReceiverCaller::Send(
   if (!answer.has_value()) return std::nullopt;
   report_->RecordAttempt(now - began);
   return Result{receiver_->Classify(*answer),
-                ParseRetryAfter(answer->retry_after, clock_->WallNs()), now};
+                ParseRetryAfter(answer->retry_after, EventTime::FromNs(clock_->WallNs())).ns(),
+                now};
 }
 
 }  // namespace pitwall::notifier

@@ -5,6 +5,7 @@
 #include "services/base/clock.h"
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 
 namespace pitwall::notifier {
 
@@ -23,7 +24,7 @@ void ReceiverReport::RecordReset(const std::string& text, int64_t now_ns) {
   PITWALL_LOG(kError, "notifier", title_, ": ", text);
   resets_.Add();
   MutexLock lock(&mutex_);
-  notice_.Set(Cat(title_, ": ", text), now_ns);
+  notice_.Set(Cat(title_, ": ", text), Duration::Nanos(now_ns));
 }
 
 void ReceiverReport::RecordGap(std::string_view text) {
@@ -42,7 +43,7 @@ void ReceiverReport::RecordAttempt(int64_t duration_ns) {
 
 Status ReceiverReport::Health(int64_t now_ns) const {
   MutexLock lock(&mutex_);
-  return notice_.Read(now_ns);
+  return notice_.Read(Duration::Nanos(now_ns));
 }
 
 ReceiverStatus ReceiverReport::status() const {

@@ -47,8 +47,8 @@ bool LogWatch::Finished() const {
   return true;
 }
 
-StatusOr<WatchBatch> LogWatch::Next(size_t max_events, int64_t timeout_ns) {
-  const int64_t deadline = clock_->MonotonicNs() + timeout_ns;
+StatusOr<WatchBatch> LogWatch::Next(size_t max_events, Duration timeout) {
+  const int64_t deadline = clock_->MonotonicNs() + timeout.ns();
   size_t scanned = 0;
   std::vector<FeedItem> items;
   std::vector<IssueEventPtr> events;

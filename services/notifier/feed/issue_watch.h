@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "services/base/clock.h"
+#include "services/base/time.h"
 #include "services/io/io.h"
 #include "services/io/issue_source.h"
 #include "services/notifier/feed/recent_events.h"
@@ -22,7 +23,7 @@ class LogWatch final : public IssueWatch {
            Positions positions, Positions until, std::shared_ptr<std::atomic<size_t>> count);
   ~LogWatch() override;
 
-  StatusOr<WatchBatch> Next(size_t max_events, int64_t timeout_ns) override;
+  StatusOr<WatchBatch> Next(size_t max_events, Duration timeout) override;
   void Cancel() override;
 
  private:

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/cloudevents/event_link.h"
 #include "services/codec/cloudevents/shared_fields.h"
 #include "services/notifier/receivers/message.h"
@@ -111,7 +112,7 @@ StatusOr<Call> AlertmanagerReceiver::Render(const Delivery& delivery) const {
   call.url = target_.url;
   while (EndsWith(call.url, "/")) call.url.pop_back();
   call.url += "/api/v2/alerts";
-  call.timeout_ns = target_.timeout_ns;
+  call.timeout = Duration::Nanos(target_.timeout_ns);
   call.headers = target_.headers;
   call.headers.emplace_back("Content-Type", "application/json");
   call.body = out.Take();

@@ -5,6 +5,7 @@
 #include "services/base/text/markup.h"
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/notifier/receivers/message.h"
 
 namespace pitwall::notifier {
@@ -123,7 +124,7 @@ StatusOr<Call> EmailReceiver::Render(const Delivery& delivery) const {
   call.from = target_.from.address;
   for (const MailAddress& address : target_.to) call.to.push_back(address.address);
   call.message = std::move(mail);
-  call.timeout_ns = target_.timeout_ns;
+  call.timeout = Duration::Nanos(target_.timeout_ns);
   return call;
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/cloudevents/json_reader.h"
 #include "services/codec/cloudevents/json_writer.h"
 #include "services/notifier/receivers/message.h"
@@ -110,7 +111,7 @@ StatusOr<Call> GatewayReceiver::Render(const Delivery& delivery) const {
   call.method = target_.method;
   call.url = target_.url;
   call.headers = target_.headers;
-  call.timeout_ns = target_.timeout_ns;
+  call.timeout = Duration::Nanos(target_.timeout_ns);
   ASSIGN_OR_RETURN(call.body, Expand(body_, ValuesOf(message, target_)));
   const bool typed = std::any_of(call.headers.begin(), call.headers.end(), [](const auto& header) {
     return header.first.size() == 12 &&

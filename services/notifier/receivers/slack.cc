@@ -2,6 +2,7 @@
 
 #include "services/base/text/markup.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/cloudevents/json_reader.h"
 #include "services/codec/cloudevents/json_writer.h"
 #include "services/notifier/receivers/message.h"
@@ -162,7 +163,7 @@ StatusOr<Call> SlackReceiver::Render(const Delivery& delivery) const {
   out.EndObject();
   HttpCall call;
   call.url = target_.url;
-  call.timeout_ns = target_.timeout_ns;
+  call.timeout = Duration::Nanos(target_.timeout_ns);
   call.headers = {{"Content-Type", "application/json; charset=utf-8"}};
   call.body = out.Take();
   return call;

@@ -1,6 +1,7 @@
 #include "services/notifier/receivers/webhook.h"
 
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/cloudevents/event_link.h"
 
@@ -10,7 +11,7 @@ StatusOr<Call> WebhookReceiver::Render(const Delivery& delivery) const {
   const IssueEvent& event = *delivery.event;
   HttpCall call;
   call.url = target_.url;
-  call.timeout_ns = target_.timeout_ns;
+  call.timeout = Duration::Nanos(target_.timeout_ns);
   call.headers = target_.headers;
   call.headers.emplace_back("Content-Type", std::string(cloudevents::kContentType));
   const std::string& id = delivery.action != nullptr   ? delivery.action->action.id

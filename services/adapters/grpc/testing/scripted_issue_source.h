@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/io/issue_source.h"
 
 namespace pitwall::grpc_adapter {
@@ -91,9 +92,9 @@ class ScriptedSource final : public IssueSource {
       ++source_->closed;
       source_->changed_.notify_all();
     }
-    StatusOr<WatchBatch> Next(size_t, int64_t timeout_ns) override {
+    StatusOr<WatchBatch> Next(size_t, Duration timeout) override {
       std::unique_lock<std::mutex> lock(source_->mutex_);
-      if (timeout_ns == 0) return WatchBatch{{}, "start"};
+      if (timeout == Duration::Zero()) return WatchBatch{{}, "start"};
       ++source_->served;
       if (source_->endless_bytes > 0 && !cancelled_) {
         return WatchBatch{{Event("e", source_->endless_bytes)}, Cat("t", source_->served)};

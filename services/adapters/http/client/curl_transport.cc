@@ -11,6 +11,7 @@
 #include "services/adapters/http/client/checked_socket.h"
 #include "services/base/mutex.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 
 namespace pitwall::http {
 namespace {
@@ -224,7 +225,8 @@ class CurlTransport final : public HttpTransport {
 #endif
     }
     set(CURLOPT_USERAGENT, options_.user_agent.c_str());
-    set(CURLOPT_TIMEOUT_MS, static_cast<long>(std::max<int64_t>(1, call.timeout_ns / 1'000'000)));
+    set(CURLOPT_TIMEOUT_MS,
+        static_cast<long>(std::max<int64_t>(1, call.timeout / Duration::Millis(1))));
     set(CURLOPT_CONNECTTIMEOUT_MS,
         static_cast<long>(std::max<int64_t>(1, options_.connect_timeout_ns / 1'000'000)));
     if (!call.status_suffices)

@@ -10,6 +10,7 @@
 #include "services/adapters/http/http_server.h"
 #include "services/adapters/http/testing/raw_socket.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 
 namespace pitwall::http {
 namespace {
@@ -179,7 +180,7 @@ TEST(CurlTransport, InvalidBodyAfterStatusIsIgnored) {
     OneAnswer server{std::string(answer)};
     HttpCall call = Get(server.Url());
     call.status_suffices = suffices;
-    call.timeout_ns = 2 * kNanosPerSecond;
+    call.timeout = Duration::Seconds(2);
     const StatusOr<HttpReply> reply = Transport()->Perform(call);
     return reply.ok() ? reply->status : -1;
   };
@@ -203,7 +204,7 @@ TEST(CurlTransport, LimitsCallDuration) {
             absl::StatusCode::kUnavailable);
   RawListener silent;  // accepts the connection but never responds
   HttpCall call = Get(Cat("http://127.0.0.1:", silent.port(), "/"));
-  call.timeout_ns = 200'000'000;
+  call.timeout = Duration::Millis(200);
   EXPECT_EQ(Transport()->Perform(call).status().code(), absl::StatusCode::kDeadlineExceeded);
 }
 

@@ -4,12 +4,13 @@
 
 #include "services/base/text/percent.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 
 namespace pitwall::history_client {
 namespace {
 
 constexpr size_t kMaxAnswer = 512u << 20;
-constexpr int64_t kPatienceNs = 120'000'000'000;
+constexpr Duration kPatience = Duration::Minutes(2);
 
 // Extracts the error message from a response in Pitwall's format, in Prometheus's format, or as one
 // line of plain text.
@@ -76,7 +77,7 @@ StatusOr<std::string> Client::Exchange(std::string_view method, std::string_view
     call.headers.emplace_back("content-type", "application/json");
     call.body = std::string(body);
   }
-  call.timeout_ns = kPatienceNs;
+  call.timeout = kPatience;
   call.max_response_bytes = kMaxAnswer;
   const auto reply = transport_->Perform(call);
   if (!reply.ok()) {
