@@ -8,7 +8,7 @@ from pitwall import _lifecycle
 from pitwall._redaction import redact
 
 SECRET = "Zq8vXw4LmN2p"
-# Each pair consists of a text that contains SECRET and the text that may be published.
+# Each pair consists of a text that contains SECRET and its expected redacted form.
 SECRETS = (
     ("could not connect to postgresql://alice:%s@db.example:5432/runs", "could not connect to postgresql://***@db.example:5432/runs"),
     ("clone of https://%s@github.com/org/repo.git failed", "clone of https://***@github.com/org/repo.git failed"),

@@ -65,8 +65,8 @@ def init(job=None, *, job_id=None, rank=None, local_rank=None, world_size=None, 
 def finish(reason="completed", timeout=None):
     """Sends the remaining data and the exit reason of the process: "completed", "failed", "cancelled", or "" if unknown.
 
-    Called automatically at exit. Waits at most `timeout` seconds for the collector. Without a timeout, it waits up to 5 s while the collector reads
-    data, and up to 1 s if it does not. Never raises.
+    Called automatically at exit. Waits at most `timeout` seconds for the collector. Without a timeout, the limit is 5 s while the collector reads
+    data, and 1 s otherwise. Never raises.
     """
     try:
         if reason not in _REASONS:
@@ -144,9 +144,9 @@ def watch(model, optimizer=None, loss=None, collections=None, *, every=500, step
     loss.
     collections: defaults to Collection.defaults(every).
     every: default save interval of collections, in steps.
-    steps: with None, a step is an iteration of pitwall.steps() or step() if one is running. Otherwise a step lasts from forward to the end of the
-    optimizer. With False, only pitwall.steps() and step() create steps.
-    scaler: GradScaler used to unscale the gradient norm and to record train_loss_scale. Defaults to the scaler of the losses.
+    steps: with None, a step is an iteration of pitwall.steps() or step() if one is running. Otherwise a step lasts from the forward pass to the end
+    of the optimizer's step. With False, only pitwall.steps() and step() create steps.
+    scaler: GradScaler used to unscale the gradient norm and to record train_loss_scale. Defaults to the scaler that scales the losses.
     grad_norm_every: interval, in steps, between gradient norms of the whole model. 0 disables norms.
     inputs: "images" or "tokens", the kind of the model's first input. The input is passed to log_images() or log_tokens() every ten steps.
     labels: if True, the inputs of the loss module are passed to log_classification() on each step.
@@ -154,8 +154,8 @@ def watch(model, optimizer=None, loss=None, collections=None, *, every=500, step
     collectives: also calls watch_collectives() if torch.distributed is initialized.
     history_bytes: maximum memory for tensor copies that are used to compute changes.
 
-    Returns a handle whose close() removes every hook. A second watch() of the same model closes the first. Must be called from the training thread.
-    Never raises.
+    Returns a handle whose close() removes every hook. A second watch() call for the same model closes the first handle. Must be called from the
+    training thread. Never raises.
     """
     try:
         from .pytorch import _torch_hooks

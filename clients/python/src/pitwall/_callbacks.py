@@ -34,7 +34,7 @@ def xgboost_callback(*, every=5, trees_every=1, classification=None, loss=None, 
     classification: DMatrix with labels whose predictions are passed to log_classification().
     loss: metric that is also recorded as train_loss. Defaults to the first metric that is known to be a loss.
     train_data: possible names of the training data in evals.
-    eval_data: data whose loss is recorded in mode eval. Defaults to the last data set that is not the training data, as for early stopping.
+    eval_data: data whose loss is recorded in eval mode. Defaults to the last data set that is not the training data, as for early stopping.
     features: maximum number of features to send, most important first.
 
     Raises ImportError.

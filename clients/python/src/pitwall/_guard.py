@@ -11,7 +11,7 @@ _logged = set()
 
 
 class WrongCall(ValueError):
-    """Invalid argument of a public function. The message has the form `cause (value); advice`."""
+    """Invalid argument to a public function. The message has the form `cause (value); advice`."""
 
     def __init__(self, cause, value, advice):
         super().__init__("%s (%s); %s" % (cause, brief(value), advice))
@@ -28,7 +28,7 @@ def brief(value):
 
 
 def swallow(where):
-    """Logs the current exception once per place and exception type. For a WrongCall, logs it once per message."""
+    """Logs the current exception once per function and exception type. Invalid calls are also logged as warnings, once per message."""
     kind, error = sys.exc_info()[:2]
     if kind is not None and issubclass(kind, WrongCall):
         warn_once("%s: %s", where, str(error))
@@ -41,7 +41,7 @@ def swallow(where):
 
 
 def warn_once(message, *arguments):
-    """Logs a warning once per message and arguments. At most 1000 messages are logged in total, including other levels."""
+    """Logs a warning once for each combination of message and arguments. At most 1000 messages are logged in total, including other levels."""
     key = (message, arguments)
     if key not in _logged and len(_logged) < 1000:
         _logged.add(key)
@@ -49,7 +49,7 @@ def warn_once(message, *arguments):
 
 
 def debug_once(message, *arguments):
-    """Logs at debug level that data was omitted, and why. Logs once per message and arguments, within the same limit of 1000 messages."""
+    """Like warn_once(), but at debug level. Used to report that data was omitted, and why."""
     key = (message, arguments)
     if key not in _logged and len(_logged) < 1000:
         _logged.add(key)

@@ -23,7 +23,7 @@ _FALSE = ("", "0", "false", "no", "off")
 
 
 class _Exit:
-    """Hooks for the end of the process and of its threads. Each hook also calls the original hook with unchanged arguments."""
+    """Hooks that run when the process exits or one of its threads fails. Each hook also calls the original hook with unchanged arguments."""
 
     def __init__(self):
         self.failed = False
@@ -88,7 +88,7 @@ class _Exit:
         if isinstance(value, SystemExit):
             self.status = _status_of(value.code)
             self.failed = self.failed or self.status != 0
-            # A launcher such as torch.multiprocessing converts an exception to an exit status.
+            # Launchers such as torch.multiprocessing convert an exception to an exit status, so the original exception is the cause or context.
             cause = value.__cause__ or (None if value.__suppress_context__ else value.__context__)
             if self.status != 0 and isinstance(cause, Exception):
                 self.exception = describe(cause)
@@ -158,7 +158,7 @@ def begin(job, job_id, rank, local_rank, world_size, attempt, labels, socket, qu
                   "init() in its own function")
         return
     if client is not None:
-        # The process continues with another job.
+        # The process is starting another job.
         end("cancelled" if recorder.loops.open else "completed")
     rank, local_rank, world_size, attempt = (_whole(*pair) for pair in (
         ("rank", rank), ("local_rank", local_rank), ("world_size", world_size), ("attempt", attempt)))
@@ -221,8 +221,8 @@ def begin_model(model):
 
 
 def _exception_here(exiting):
-    """Returns the evidence of a failure: the exception being handled (for example if `finally` calls finish()), or the exception that ended the
-    script, even if another hook has replaced ours. The exit status decides whether the process failed."""
+    """Describes the exception being handled (for example, if `finally` calls finish()), or the exception that ended the script, even if another hook
+    has replaced ours. Returns "" if there is none. The exit status decides whether the process failed."""
     value = sys.exc_info()[1]
     if value is None and exiting:
         value = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
@@ -230,7 +230,7 @@ def _exception_here(exiting):
 
 
 def _is_loader_worker():
-    """Returns whether this is a DataLoader worker that reran the script. Such a worker does not report anything, because the rank's own process
+    """Returns whether this is a DataLoader worker that re-executed the script. Such a worker does not report anything, because the rank's own process
     does."""
     torch_data = sys.modules.get("torch.utils.data")
     return torch_data is not None and torch_data.get_worker_info() is not None

@@ -32,7 +32,7 @@ Parameters = List[Tuple[str, str]]
 
 
 class HistoryError(Exception):
-    """Failed request to the history. `status` is the HTTP status, or 0 if the server did not respond."""
+    """Raised if a request to the history fails. `status` is the HTTP status, or 0 if the server did not respond."""
 
     def __init__(self, message: str, status: int = 0) -> None:
         super().__init__(message)
@@ -83,7 +83,7 @@ class History:
     token_file: file that contains the token.
     timeout: seconds per request.
 
-    Requests raise HistoryError. Several threads may share an object.
+    Requests raise HistoryError. An instance may be shared between threads.
     """
 
     def __init__(self, url: str = DEFAULT_URL, token: str = "", token_file: str = "", timeout: float = TIMEOUT_S) -> None:
@@ -127,7 +127,7 @@ class History:
                steps: Optional[Tuple[int, int]] = None, mode: str = "train") -> List[Series]:
         """Returns raw samples with start_ns <= time < end_ns (Unix nanoseconds), sorted by labels. The default range is the whole job.
 
-        steps: limits the samples to a step range (first, last + 1) in the mode.
+        steps: limits the samples to a step range (first, last + 1) of the given mode.
         """
         found: Dict[Tuple[Tuple[str, str], ...], Series] = {}
         for answer in self._stretches(job, _selectors(match), start_ns, end_ns, steps, mode):

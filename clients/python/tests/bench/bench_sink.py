@@ -1,4 +1,4 @@
-"""Benchmark collector in a separate process. It reads and discards all data that a client sends."""
+"""Collector for benchmarks. It runs in a separate process and discards all data that a client sends."""
 import multiprocessing
 import os
 import shutil

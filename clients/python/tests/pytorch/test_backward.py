@@ -1,4 +1,4 @@
-"""Tests for the replaced function that passes a backward pass to autograd's engine: recognized passes, and preserved behavior."""
+"""Tests for the function that replaces the entry point of autograd's engine: recognized backward passes, and preserved behavior."""
 import gc
 import os
 import pickle

@@ -1,4 +1,4 @@
-"""Tests for the time per step that a group's collectives take, measured on the host and using the events of a fake device."""
+"""Tests for the time per step that a rank spends in a group's collectives, measured on the host and with the events of a fake device."""
 import unittest
 
 import support  # noqa: F401

@@ -92,7 +92,7 @@ class Wanted:
 
 
 class Profiler:
-    """Profiler of one recorder. It is the recorder's step_watcher while any step is requested."""
+    """Profiler of one recorder. It is the recorder's step_watcher while any request is pending."""
 
     def __init__(self, recorder):
         self.recorder = recorder
@@ -199,7 +199,7 @@ def _keep(values):
 
 
 class _Torch:
-    """Runner for torch.profiler, for one step."""
+    """Runs torch.profiler for one step."""
 
     def __init__(self, trace_dir):
         try:
@@ -239,7 +239,7 @@ class _Torch:
 
 
 class _Python:
-    """Runner for cProfile, for one step of the training thread. The functions are labeled device="python"."""
+    """Runs cProfile for one step in the training thread. Functions are labeled device="python"."""
 
     def begin(self):
         if sys.getprofile() is not None:

@@ -1,4 +1,4 @@
-"""Progress of a framework's loop, derived from its callbacks: the time between two callbacks, as spans and steps.
+"""Derives the progress of a framework's loop from its callbacks: the time between two callbacks is recorded as spans and steps.
 
 All callbacks of a loop run in one thread. As with steps(), the span of a step starts with the wait for its batch.
 """
@@ -22,7 +22,7 @@ def quiet(method):
 
 
 class Progress:
-    """Progress of one loop. number: the last step that ran; None before the first step. framework: package name of a framework that may leave the
+    """Progress of one loop. number: the last step that ran; None before the first step. framework: package name of the framework if it may leave the
     loop without calling a callback."""
 
     def __init__(self, framework=None):
@@ -30,20 +30,20 @@ class Progress:
         self._loop = Loop(framework)
         self.recorder = _lifecycle.recorder
         self.number = None
-        self._step = None         # result of begin_step() in mode train
+        self._step = None         # result of begin_step() for a training step
         self._fetching = False
         self._phases = {}         # name -> result of begin_phase()
-        self._eval = None         # [outer mode, phase, step of mode eval]
+        self._eval = None         # [outer mode, phase, eval step]
         self._since = None        # phase that covers the time between two callbacks
 
     def begin_loop(self):
         """Starts the training; stop() ends it."""
         self._loop.enter(self.recorder)
 
-    # Steps of mode train.
+    # Training steps.
 
     def fetch(self, number):
-        """Starts the wait for the next batch. The step of that batch gets this number."""
+        """Starts the wait for the batch of the step with this number."""
         self.rest()
         if self._step is None and self.recorder is not None:
             self._step = self.recorder.begin_step(number, fetching=True)
@@ -125,7 +125,7 @@ class Progress:
         for name in list(self._phases):
             self.end_phase(name)
 
-    # Mode eval. An evaluation has its own steps and is a phase of the last training step.
+    # Evaluations. An evaluation has its own steps and is a phase of the last training step.
 
     def begin_eval(self):
         if self.recorder is not _lifecycle.recorder:  # a separate evaluation without prior training

@@ -18,7 +18,7 @@ IMPORTANCE = ("weight", "gain", "cover", "total_gain", "total_cover")
 # Metrics that are losses, in order of preference.
 LOSSES = ("logloss", "mlogloss", "poisson-nloglik", "gamma-nloglik", "cox-nloglik", "tweedie-nloglik", "aft-nloglik",
           "gamma-deviance", "quantile", "expectile", "rmse", "rmsle", "mphe", "mae", "mape", "error", "merror")
-# Objectives with predictions in the units of the labels.
+# Objectives whose predictions are in the units of the labels.
 REGRESSIONS = ("reg:squarederror", "reg:squaredlogerror", "reg:pseudohubererror", "reg:absoluteerror", "reg:gamma", "reg:tweedie",
                "count:poisson")
 MAX_TREES = 128     # maximum per round

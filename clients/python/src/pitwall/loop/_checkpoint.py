@@ -1,4 +1,4 @@
-"""Implementation of checkpoint(). Records the phase of a save, and the saved step once the save completes."""
+"""Implementation of checkpoint(). Records each save as a phase, and the saved step once the save completes."""
 from .. import _lifecycle
 from .._guard import swallow
 from ._loop import Block, _number_or_next

@@ -1,4 +1,4 @@
-"""Metrics for a PyTorch DataLoader in steps(): its arguments, recorded periodically, and the number of workers that deliver batches.
+"""Metrics for a PyTorch DataLoader passed to steps(): its arguments, recorded periodically, and the number of workers that deliver batches.
 
 The loader's iterator stores in advance which worker produces the next batch. This attribute is not public. If it is missing, deliveries are not
 reported.

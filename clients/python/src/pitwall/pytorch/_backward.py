@@ -1,4 +1,4 @@
-"""Start and end of a backward pass, observed at the function that passes it to autograd's engine.
+"""Detects the start and end of a backward pass at the function that hands the pass to autograd's engine.
 
 A hook on the loss and a callback of the engine would provide the same information, but together they take 20 µs, or 70 µs with cold caches.
 Therefore, this module replaces the PyTorch function through which `Tensor.backward`, `torch.autograd.backward`, and `torch.autograd.grad` reach the
@@ -6,8 +6,8 @@ engine, while any model is watched. The replacement calls the original. If the p
 functions before and after. All other passes, and passes inside another pass, are unchanged.
 
 Not every training script uses that function or starts the pass at the loss itself. For example, a GradScaler starts the pass at a product of the
-loss. Therefore, a watched model starts with the hook. Once the hook fires in a pass that was recognized, the model no longer needs the hook. An
-optimizer step without a recognized pass restores the hook, and after MOST_MISSED such steps the hook is permanent.
+loss. Therefore, each watched model starts with a hook on its loss, which is no longer used once it fires in a recognized pass. An optimizer step
+without a recognized pass restores the hook, and after MOST_MISSED such steps the hook is permanent.
 """
 import functools
 import threading
@@ -142,7 +142,7 @@ def _run_in_python(original):
 
 
 def _leave_to_python(code):
-    """Prevents Dynamo from compiling this frame. The frame runs where Dynamo's graphs break."""
+    """Prevents Dynamo from compiling this frame. The frame runs at Dynamo's graph breaks."""
     try:
         from torch._C._dynamo import eval_frame
         if hasattr(eval_frame, "set_code_exec_strategy"):

@@ -1,9 +1,9 @@
 """Time and number of collectives per process group and step.
 
-The time is how long a collective blocks the computation: the wait for the last rank plus the transfer. The k-th collective of a group
-is the same collective on all ranks. Suppose that all ranks counted the same number of collectives in a step. Then a rank's wait for the others is its
-time minus the minimum over the ranks. Rules compute that difference, which does not require comparable clocks on different machines. The client sends
-two numbers per step and group.
+The time is how long a collective blocks the computation: the wait for the last rank plus the transfer. The k-th collective of a group is the same
+collective on all ranks. If all ranks counted the same number of collectives in a step, a rank's wait for the others is its time minus the minimum
+over all ranks. Rules compute that difference, which does not require comparable clocks on different machines. The client sends two numbers per step
+and group.
 
 On a GPU, the times come from pairs of events in the compute stream. The host never waits for the device, because a pair is read at the end of a later
 step. A step whose events complete too late is not reported.
@@ -67,7 +67,7 @@ class CollectiveTimes:
         self._pending = deque()  # pairs, ordered by their end
         self._works = OrderedDict()  # id of an asynchronous collective -> (group, number, device)
 
-    # The recorder calls the following functions for steps, without holding its lock.
+    # The recorder calls the following functions for each step, without holding its lock.
 
     def begin_step(self, mode):
         with self._lock:

@@ -1,6 +1,6 @@
-"""Numbers of collectives that a process has started and completed, per process group. They identify the rank that other ranks wait for.
+"""Counts the collectives that a process has started and completed, per process group. The counts identify the rank that other ranks wait for.
 
-The count of a group is its sequence number, because the same collective has the same number on all ranks. In the training thread, counting costs only
+A group's count serves as a sequence number, because the same collective has the same number on all ranks. In the training thread, counting costs only
 a dictionary lookup. The sender's thread reports the counts as series.
 """
 import threading

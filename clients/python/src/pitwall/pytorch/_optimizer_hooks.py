@@ -7,7 +7,7 @@ _HOOKS = "_optimizer_step_pre_hooks"
 
 
 def unwrapped(optimizer):
-    """Returns the optimizer inside a wrapper that lacks its own hooks, such as the wrappers from accelerate and Lightning Fabric."""
+    """Unwraps an optimizer whose wrapper has no hooks of its own, such as the wrappers from accelerate and Lightning Fabric."""
     while hasattr(torch.optim.Optimizer, "register_step_pre_hook"):
         inner, hooks = getattr(optimizer, "optimizer", None), vars(optimizer).get(_HOOKS)
         if not isinstance(inner, torch.optim.Optimizer) or (hooks is not None and hooks is not vars(inner).get(_HOOKS)):
@@ -38,7 +38,7 @@ def hook_step(optimizer, before, after):
         after(self)
         return result
 
-    # Learning rate schedulers check this attribute and read the function from the bound method.
+    # Learning rate schedulers check this attribute, and read the function of the bound method.
     step._with_counter = getattr(original, "_with_counter", False)
     wrapped = optimizer.step = types.MethodType(step, optimizer)
 

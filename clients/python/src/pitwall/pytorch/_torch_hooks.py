@@ -1,9 +1,9 @@
 """Implementation of watch(): the hooks on a PyTorch model, its loss, and its optimizer, and the schedule for reading tensors.
 
-The permanent hooks are two on the model, one on the loss module, and two on the optimizer. The loss itself is hooked only if its backward pass cannot
-be observed otherwise (_backward.py). Inner modules are hooked only for a forward pass whose tensors are saved, so that all other passes have no
-overhead. A hook never returns a value and therefore never changes a tensor. It catches every Exception and does not keep a tensor beyond its call. In
-a copy or a pickle of the model, the hooks do nothing and do not require pitwall.
+There are five permanent hooks: two on the model, one on the loss module, and two on the optimizer. The loss itself is hooked only if its backward
+pass cannot be observed otherwise (_backward.py). Inner modules are hooked only for a forward pass whose tensors are saved, so that all other passes
+have no overhead. A hook never returns a value and therefore never changes a tensor. It catches every Exception and does not keep a tensor beyond its
+call. In a copy or a pickle of the model, the hooks do nothing and do not require pitwall.
 """
 import contextlib
 import weakref
@@ -188,7 +188,7 @@ class Watch(native.WatchState if native else object):
     # Schedule.
 
     def _due(self, point, mode, step):
-        """Returns the point's collections that save at this step. Each step is checked once per point."""
+        """Returns the point's collections that save at this step, or none if the step was already checked."""
         if step is None:
             return ()
         look = self._looks.get((point, mode))
@@ -342,7 +342,7 @@ class Watch(native.WatchState if native else object):
             passes.note(tensor)
             if passes.state:
                 return
-        # Equivalent to register_hook() for the first hook of such a tensor, but without an unused handle. Each tensor gets its own table, because a
+        # Equivalent to register_hook() for the first hook of such a tensor, but does not create a handle. Each tensor gets its own table, because a
         # script may add hooks to it.
         node = tensor.grad_fn
         if type(tensor) is torch.Tensor and hasattr(node, "_register_hook_dict") and tensor._backward_hooks is None:
@@ -359,7 +359,7 @@ class Watch(native.WatchState if native else object):
             self._passes_over()
 
     def _miss_pass(self):
-        """Handles an optimizer step without a recognized backward pass. At least at first, a hook must report the start of the pass."""
+        """Handles an optimizer step whose backward pass was not recognized. Switches back to the hook, permanently after MOST_MISSED such steps."""
         self._missed += 1
         if self._missed >= _backward.MOST_MISSED:
             self._give_up_passes()

@@ -1,7 +1,7 @@
 """Steps, modes, and phases of a watched model, derived from its forward pass, the backward pass of its loss, and its optimizer.
 
-If the script times a phase itself (`with pitwall.phase("forward")`), the hooks do not record that phase. While the script is in mode train, a model
-in eval state creates steps of mode eval. Each forward pass is one step, inside a phase "eval" of the training step.
+If the script times a phase itself (`with pitwall.phase("forward")`), the hooks do not record that phase. While the script is in train mode, a model
+in eval state creates eval steps. Each forward pass is one such step, inside a phase "eval" of the training step.
 """
 import functools
 

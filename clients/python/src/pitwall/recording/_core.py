@@ -160,7 +160,7 @@ class Core:
                 mode.next = 0
 
     def allow_late(self, steps):
-        """Lets values arrive late by at least this number of steps. Promises are delayed by the same number of steps."""
+        """Allows values to arrive up to `steps` steps late, or later if a previous call allowed more. Promises are delayed accordingly."""
         with self._lock:
             if steps > self._lag:
                 for mode in self._modes.values():
@@ -253,7 +253,7 @@ class Core:
                 self._put(_new(Item, (0, metric, now, now, plus_one, name, value, labels)))
 
     def record(self, values, mode, number):
-        """Records values of one step in a mode that has started, without correcting the step's number. values: (metric, labels, float)."""
+        """Records values of a step. Unlike log(), does not correct the number of the running step. values: (metric, labels, float)."""
         with self._lock:
             known = self._modes.get(mode)
             plus_one = 0
@@ -301,8 +301,8 @@ class Core:
         return len(self._queue)
 
     def abandon(self):
-        """Stops recording in a forked child, where the sender does not run. If another thread held the lock at the fork, that thread does not exist
-        in the child."""
+        """Stops recording in a forked child, where the sender does not run. Replaces the lock, because a thread that held it at the fork does not
+        exist in the child."""
         self._lock = threading.RLock()
         self.finished = True
 

@@ -79,7 +79,7 @@ class OpenLoops:
             self._recorder.set_state(METRIC, (), float(is_open), at_once=True)
 
     def _await_sender(self):
-        """Waits for the sender. The script may then end its process without notice, so the collector must first learn that no loop is open."""
+        """Waits briefly until the sender has reported that no loop is open, because the script may now end its process without notice."""
         began = time.monotonic()
         allowed = FREE_WAIT_S + WAIT_SHARE * (began - self._began) - self._waited
         if self.flush is not None and allowed > 0:

@@ -92,7 +92,7 @@ class Recorder(native.Core if native else _core.Core):
         repeated = now - self._states_repeated >= STATE_REPEAT_NS
         changed, self._changed_states = self._changed_states, set()  # the garbage collector may set a state after this line
         due = list(self._states if repeated else changed)
-        # The timestamp is the end of this Update's promise. It is later than all data promised before.
+        # The timestamp is the end of this Update's promise, and therefore later than all previously promised data.
         items = [Item(0, metric, now - 1, now - 1, 0, "", self._states[metric, labels], labels) for metric, labels in due]
         self._states_sent = now
         if repeated:
@@ -104,7 +104,7 @@ class Recorder(native.Core if native else _core.Core):
         self.finished = True
 
     def abandon(self):
-        """Stops recording in a forked child. If another thread held a lock at the fork, that thread does not exist in the child."""
+        """Stops recording in a forked child. Replaces the locks, because a thread that held one at the fork does not exist in the child."""
         self._states_lock = threading.RLock()
         self.loops = OpenLoops(self)
         self.collective_times = None

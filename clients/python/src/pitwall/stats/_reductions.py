@@ -111,7 +111,7 @@ def reduce(tensor, wanted, bounds=(), limits=None, unit_axis=1):
 
 
 def change(tensor, before, wanted):
-    """Returns the same tuples for the change since the previous saved step. before: the previous values, of the same shape."""
+    """Like reduce(), but for the change since the previous saved step. before: the previous values, of the same shape."""
     before = usable(before.to(tensor.device, non_blocking=True)).to(tensor.dtype)
     difference = (tensor - before).abs_()
     count = tensor.numel()

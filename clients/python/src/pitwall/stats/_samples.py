@@ -74,7 +74,7 @@ def log_experts(tokens, layer=0, *, probabilities=None, step=None):
 
     tokens: the count of each expert, including zero counts.
     layer: value of the label `layer`.
-    probabilities: output of the router, with the experts on the last axis and sums of 1. The entropy of the mean is sent, divided by the logarithm of
+    probabilities: the router's output, which sums to 1 over the last axis (the experts). The entropy of the mean is sent, divided by the logarithm of
     the number of experts.
 
     A rank does not have to see all tokens, because rules add the counts of all ranks and average the entropies. Never raises.
@@ -140,7 +140,7 @@ def classification(recorder, labels, predictions=None, classes=None, mode=None, 
 
 
 def scores(recorder, labels, probabilities, mode=None, step=None):
-    """Counts the samples per class (0 or 1) whose probability of class 1 is in each of SCORE_BINS bins. The ROC curve and its area are computed from
+    """Counts the samples of each class (0 or 1) by their probability of class 1, in SCORE_BINS bins. The ROC curve and its area are computed from
     these counts. The result is exact except for samples of both classes within one bin. NaN and labels other than 0 and 1 are ignored."""
     bins = {}
     for label, probability in zip(_flat(_array(labels)), _flat(_array(probabilities))):
@@ -153,8 +153,8 @@ def scores(recorder, labels, probabilities, mode=None, step=None):
 
 
 def residuals(recorder, labels, predictions, mode=None, step=None):
-    """Counts the samples of a regression whose residual (label minus prediction) is in each of RESIDUAL_BINS bins. The first step sets the range: its
-    1st and 99th percentiles are a quarter of the range away from the ends. Residuals beyond the ends count in the outermost bins."""
+    """Counts the samples of a regression by their residual (label minus prediction), in RESIDUAL_BINS bins. The first step sets the range: its 1st
+    and 99th percentiles are a quarter of the range away from the ends. Residuals beyond the ends count in the outermost bins."""
     differences = [label - prediction for label, prediction in zip(_flat(_array(labels)), _flat(_array(predictions)))]
     differences = [one for one in differences if math.isfinite(one)]
     if not differences:

@@ -45,7 +45,7 @@ class History:
 
 
 class Statistics:
-    """Collector of the numbers computed from the tensors of one step, until send()."""
+    """Collects the numbers computed from one step's tensors until send()."""
 
     def __init__(self, history_bytes):
         self._history = History(history_bytes)
@@ -78,7 +78,7 @@ class Statistics:
         limits = TANH_LIMITS if "tanh" in name else SIGMOID_LIMITS if "sigmoid" in name else None
         wanted = collection.reductions
         found = reduce(numbers, wanted, collection.bounds, limits, collection.unit_axis)
-        # A layer that is frozen on purpose does not change and must not cause an issue.
+        # An intentionally frozen layer does not change and must not raise an issue.
         if wanted & CHANGES and (tensor.requires_grad or not isinstance(tensor, torch.nn.Parameter)):
             before = self._history.exchange((collection.name, name), tensor)
             if before is not None:

@@ -1,11 +1,11 @@
-"""The client's own thread, which sends the Recorder's items to the collector, and heartbeats while training hangs.
+"""The client's own thread. It sends the Recorder's items to the collector, and heartbeats while training hangs.
 
 The thread runs from start() to stop(), and all its waits are bounded. Without a collector, the thread retries with growing pauses, while the
 Recorder's bounded queue fills and then drops new items.
 
 A collector confirms the Updates that are durable (Written). The client keeps unconfirmed Updates and resends them with their sequence numbers after a
-lost connection. The resend follows the collector's Welcome, which reports the Updates that the collector has received. A collector of the previous
-version sends neither of these. For such a collector, the client only resends the whole interrupted frame, because a partial frame cannot have been
+lost connection. The resend follows the collector's Welcome, which reports the Updates that the collector has received. The previous version of the
+collector sends neither message. In this case, the client only resends the interrupted frame as a whole, because a partial frame cannot have been
 decoded.
 
 Wall time is read once per boot. If the wall clock jumps forward, a new boot starts. If it jumps back, the client keeps its own time and reports the
@@ -82,7 +82,7 @@ class Sender:
         self._thread.start()
 
     def stop(self, reason, timeout, *farewell):
-        """Sends the remaining data and a Goodbye, and waits for both, no longer than Patience(timeout) allows. farewell: further arguments of
+        """Sends the remaining data and a Goodbye, and waits for both, no longer than Patience(timeout) allows. farewell: additional arguments for
         _wire.goodbye()."""
         self._farewell = (reason, *farewell)
         self._patience = Patience(timeout)

@@ -1,7 +1,7 @@
-"""Buffer of Updates that the collector has not made durable yet, kept for a resend. The buffer has a limit in bytes.
+"""Buffer of Updates that the collector has not made durable yet, kept for a resend. Its size in bytes is limited.
 
-Updates over the limit are discarded. A discarded Update is lost only if the collector did not receive it. Its spans and values are then counted in
-`lost`.
+Beyond the limit, the oldest Updates are discarded. A discarded Update is lost only if the collector did not receive it. Its spans and values are then
+counted in `lost`.
 """
 from collections import deque
 
