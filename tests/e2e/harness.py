@@ -94,7 +94,7 @@ class Hooks(http.server.ThreadingHTTPServer):
 
 
 class Pitwall:
-    """Running service of the binary. It is ready after construction. It listens on free loopback ports unless the flags specify others."""
+    """Running Pitwall service, ready after construction. It listens on free loopback ports unless the flags specify others."""
 
     def __init__(self, binary, log, *flags, service="standalone", variables=None, user=None):
         self.log_path = log

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Stack captures of real processes: the state of each rank, with captures requested by a user and by a rule.
+"""Tests stack captures of real processes, requested by a user and by a rule. A capture must show the state of each rank.
 
 capture_test.py BINARY
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Tests the collector's sampling through the log. Intervals of 100 ms and 500 ms must be accurate to 5% for each device. CPU ratios must be within 2
-percentage points of /proc/stat, which the test reads itself under its own load. A new interval must take effect within 5 s of SIGHUP or of an API
-request.
+"""Tests the collector's sampling through the log. Intervals of 100 ms and 500 ms must be accurate to within 5% for each device. CPU ratios must be
+within 2 percentage points of /proc/stat, which the test reads itself under its own load. A new interval must take effect within 5 s of SIGHUP or of
+an API request.
 
 The checks use event times and medians, because delays on a busy machine drop ticks but do not shift them. The GPUs come from the fake
 NVML. usage: sampling_test.py PITWALL DUMP_SAMPLES FAKE_NVML

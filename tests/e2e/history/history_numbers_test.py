@@ -83,7 +83,7 @@ def quantile(values, q):
 
 
 class Steps:
-    """Returns durations, phases, and waits of training steps by (step, rank). If a step is repeated, the later run counts."""
+    """Durations, phases, and waits of training steps by (step, rank). If a step is repeated, the later run counts."""
 
     def __init__(self, job):
         self.duration, self.end, self.phases, self.wait = {}, {}, collections.defaultdict(dict), {}

@@ -4,7 +4,7 @@
 openapi_test.py FILE
 
 The package is installed in a virtual environment in the cache. The test creates the environment if it is missing. Without a package index, the test
-is skipped (exit code 77). services/history/api/openapi_test.cc compares the same file with routes, parameters, and responses.
+is skipped (exit code 77). services/history/api/openapi_test.cc checks the same file against the server's routes, parameters, and responses.
 """
 import copy
 import os

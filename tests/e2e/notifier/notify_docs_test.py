@@ -35,7 +35,7 @@ def main():
     if len(kinds) != 6:
         failed += 1
         print("docs/notify.md: some receiver kinds have no example (found %s)" % sorted(kinds), file=sys.stderr)
-    # Executor configurations. tests/helm checks the values and the Role of the chart.
+    # Executor configurations. tests/helm checks the chart's values and Role.
     stops = []
     for name in ("actions.md", "install.md"):
         with open(os.path.join(ROOT, "docs", name), encoding="utf-8") as page:

@@ -170,7 +170,7 @@ class Receivers(unittest.TestCase):
         training = train(self.path("c.sock"), 100_000, nan_from=1_000_000)  # runs until the test ends it
         self.addCleanup(self.end, training)
 
-        # For email, each transport delivers one message and uses its own AUTH mechanism.
+        # Each email transport delivers a message and uses its own AUTH mechanism.
         wait_for("a mail from each transport", lambda: self.mails("starttls") and self.mails("tls"))
         for way, mechanism in (("starttls", "PLAIN"), ("tls", "LOGIN")):
             kept = self.mails(way)[0]
@@ -188,7 +188,7 @@ class Receivers(unittest.TestCase):
         self.assertRegex(self.pitwall.log(), r"email mail: localhost rejected these recipients: gone@example\.org \(550 no such user here\)")
         self.assertIn("Wächter", self.mails("starttls")[0]["mail"]["From"])
 
-        # The gateway receives a short text and its secrets. Slack receives its blocks.
+        # The gateway receives its credentials and a short text. Slack receives blocks.
         headers, body = wait_for("the gateway", lambda: self.said("/sms"))[0]
         message = json.loads(body)
         self.assertEqual((headers["Authorization"], message["key"]), ("Bearer of-the-gateway", 'k"1'))
@@ -230,7 +230,7 @@ class Receivers(unittest.TestCase):
         self.alertmanager = self.start_alertmanager()
         wait_for("the alert after both restarts", lambda: "LossExploded" in self.alerts())
 
-        # The silence was effective. Lists mark silenced issues. When the silence ends, issues that are still open are reported.
+        # Silenced issues are marked in lists but not reported. When the silence ends, those that are still open are reported.
         self.assertEqual(self.said("/info"), [])
         mark = r"Quiet.*\[silenced by ada until \S+Z: a test\]"
         def marked(*source):  # also valid after the restarts

@@ -94,7 +94,7 @@ def series(name, labels):
 
 
 class Data:
-    """Random series with a sample every 15 s and gaps: {series: [value or None, …]}."""
+    """Random series with gaps and a sample every 15 s: {series: [value or None, …]}."""
 
     def __init__(self, samples):
         rng = random.Random(SEED)
@@ -233,7 +233,7 @@ class OpenMetricsBacktest(unittest.TestCase):
         return "http://" + address
 
     def test_at_modifier_and_negative_offsets_match_prometheus(self):
-        """Compares our issues for @ and negative offsets with a range query of a real Prometheus that has all samples."""
+        """Compares our issues for @ and negative offsets against a range query on a real Prometheus that has all samples."""
         data = Data(400)
         run = self.file("run.om", data.openmetrics(BASE))
         self.promtool("tsdb", "create-blocks-from", "openmetrics", "run.om", "tsdb")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests `pitwall backtest` with the formats smdebug, chrome-trace, tensorflow, and csv, on files and directories as the respective tools write them.
+"""Tests `pitwall backtest` with the formats smdebug, chrome-trace, tensorflow, and csv, on files and directories as written by the respective tools.
 
 backtest_traces_test.py BINARY
 """
@@ -57,7 +57,7 @@ def backtest(format_, *arguments):
 
 
 def found(format_, *arguments):
-    """Returns the issues found as sorted (alert, labels without alertname, step or None, job ID)."""
+    """Returns the sorted issues as (alert, labels without alertname, step or None, job ID)."""
     done = backtest(format_, "--no-status", *arguments)
     assert done.returncode == 0, done.stderr
     issues = []

@@ -122,8 +122,8 @@ class Host:
 
 
 def gpu_trace(rank, seed, communication=NCCL):
-    """Returns a trace in which the device runs behind the host. Forward runs on the main thread; backward, its all-reduces, and the optimizer's hooks
-    run on autograd's thread."""
+    """Returns a trace in which the device lags behind the host. The forward pass runs on the main thread; backward, its all-reduces, and the
+    optimizer's hooks run on autograd's thread."""
     rng, host = random.Random(seed * 1000 + rank), Host(rank)
     now = 4553521260280.342
     device = now + 500

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Evaluates the data of `pitwall loadgen`: each planted fault must lead to the issues that its JSON line lists. A healthy job must not lead to
-issues, even if its batches are late, duplicated, reordered, or dropped.
+"""Evaluates data from `pitwall loadgen`: each planted fault must lead to the issues that its JSON line lists. A healthy job must not lead to issues,
+even if its batches are late, duplicated, reordered, or dropped.
 
 loadgen_test.py BINARY
 """

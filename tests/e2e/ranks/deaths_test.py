@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""End-to-end test of rank deaths with pack:default. The first cause must be reported within 3 s. Deaths that follow from it and canceled ranks must
-not be reported.
+"""End-to-end test of rank deaths with pack:default. The first cause must be reported within 3 s. Resulting deaths and canceled ranks must not be reported.
 
 deaths_test.py BINARY FAKE_NVML
 """
@@ -134,8 +133,8 @@ class Deaths(unittest.TestCase):
                 self.assertEqual(self.found(), issues)
 
     def found(self):
-        """Returns (alert, rank, cause, severity) of each issue of the job in report order. Excludes issues that a busy test machine causes and the
-        power brake that the fake driver reports."""
+        """Returns (alert, rank, cause, severity) of each issue of the job in report order. Excludes issues caused by a busy test machine, and the
+        power brake reported by the fake driver."""
         return [(i["alert"], i["labels"].get("rank"), i["labels"].get("cause"), i["severity"])
                 for i in self.events("io.pitwall.issue.found") if i["labels"]["category"] not in ("bottleneck", "hardware")]
 

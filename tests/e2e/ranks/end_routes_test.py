@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests how ranks end, live with pack:default. Each way of ending a process, combined with each way of starting it, must lead to the correct issue
-and end detail.
+"""Tests how ranks end in live runs with pack:default. Each way of ending a process, combined with each way of starting it, must lead to the correct
+issue and end detail.
 
 end_routes_test.py BINARY
 """
@@ -137,7 +137,7 @@ class EndRoutes(unittest.TestCase):
         return [e["end_detail"] for e in self.events("io.pitwall.job.changed", job) if e["job_change"] == "ended"]
 
     def found(self, job):
-        """Returns (alert, part of the summary) of the issues. Excludes issues that a busy test machine causes."""
+        """Returns (alert, part of the summary) of the issues. Excludes issues caused by a busy test machine."""
         return [(e["alert"], e["summary"].partition(" on ")[2].partition(" ")[2])
                 for e in self.events("io.pitwall.issue.found", job) if e["labels"]["category"] not in ("bottleneck", "hardware")]
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Hangs of real processes, with pack:default and pack:hangs. The rank that the others wait for must be reported soon after T, in one incident. A
-healthy job that evaluates and saves checkpoints must not raise an issue.
+"""Tests hangs of real processes with pack:default and pack:hangs. The rank that the others wait for must be reported soon after T (see limit()), in
+one incident. A healthy job that evaluates and saves checkpoints must not raise an issue.
 
 hangs_test.py BINARY [--long]
 """
@@ -168,13 +168,12 @@ class Hangs(unittest.TestCase):
                 e["data"]["job"].get("name", "") == job and data.items() <= e["data"].items()]
 
     def found(self, job):
-        """Returns {(alert, rank, severity): report time} for the issues of the job in report order. Excludes issues that
-        a busy test machine causes."""
+        """Returns {(alert, rank, severity): report time} for the issues of the job in report order. Excludes issues caused by a busy test machine."""
         return {(i["alert"], i["labels"].get("rank"), i["severity"]): when
                 for when, i in self.events("io.pitwall.issue.found", job) if i["labels"]["category"] != "bottleneck"}
 
     def limit(self, job):
-        """Returns T, computed from the steps of the ranks, and the goal of ten seconds plus twenty steps."""
+        """Returns T, computed from the ranks' step durations, and the goal of ten seconds plus twenty steps."""
         slowest = [0, 0]
         for rank in range(self.JOBS[job][0]):
             steps = sorted(self.steps(job, rank)[-100:])
@@ -182,7 +181,7 @@ class Hangs(unittest.TestCase):
         return 10 + max(10 * slowest[0], 3 * slowest[1]), 10 + 20 * slowest[0]
 
     def expect_issue(self, job, issue, times=1):
-        """Expects the issue within `times` times T. The first report (times=1) may also take until the goal: ten seconds plus twenty steps."""
+        """Expects the issue within T * times. With times=1, it may also take as long as the goal."""
         limit, goal = self.limit(job)
         wait_for("%s of %s" % (issue, job), lambda: issue in self.found(job), 60)
         took = self.found(job)[issue] - self.sent

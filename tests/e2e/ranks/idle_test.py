@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Tests idle processes, live with pack:default. Idle time outside a loop is not a fault. Idle time in a declared phase, or in a frozen process, is a
-fault.
+"""Tests idle processes in live runs with pack:default. Idle time outside a loop is not a fault. Idle time in a declared phase, or in a frozen
+process, is a fault.
 
 idle_test.py BINARY [--long]      --long: also tests a process that spins in native code, which takes a minute to report
 """

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests the end of ranks in pods, based on the container status. A server returns PodLists like the API server, through the real HTTP adapter.
+"""Tests how the end of a rank in a pod is determined from the container status. The real HTTP adapter reads PodLists from a fake API server.
 
 pods_test.py BINARY
 """

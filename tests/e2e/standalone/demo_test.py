@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Runs a shortened demo with a real training run, two faults, and a stop by the executor. Live and replayed events must be equal.
+"""Runs a shortened demo of a real training run with three faults. After the last fault, the executor stops the run. Live and replayed events must be
+equal.
 
 demo_test.py BINARY [--kafka]
 
@@ -20,7 +21,7 @@ def main():
     if not os.access(PYTHON, os.X_OK):
         print("SKIPPED: %s is missing; run deploy/install-deps.sh python" % PYTHON)
         return SKIPPED
-    # The script omits cpu_hog, because CPUSaturated may never end on a machine with other load.
+    # The script omits cpu_hog, because CPUSaturated may never end on a loaded machine.
     demo = subprocess.run([PYTHON, "-u", os.path.join(REPO, "deploy", "demo", "demo.py"), "--binary", sys.argv[1], "--script",
                            "3:slow_loader:5,12:hang:10,27:explode:60", "--seconds", "90", "--wait", "3"] + sys.argv[2:],
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A client logs steps without promises, so its rows wait forever. Data of its job beyond the job's memory share must be rejected and reported, and
-the other job must be evaluated as before. usage: memory_test.py PITWALL DUMP_TOPIC"""
+"""A client logs steps without promises, so its rows wait forever. Data beyond its job's memory share must be rejected and reported, and the other job
+must be evaluated as before. usage: memory_test.py PITWALL DUMP_TOPIC"""
 import json
 import os
 import re

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests an operator's tasks with the whole binary: reload, TLS, tokens, exit codes, and a stop by the executor.
+"""Tests operator tasks with the whole binary: reload, TLS, tokens, exit codes, and a job stopped by the executor.
 
 operations_test.py BINARY DUMP_TOPIC
 """
@@ -314,7 +314,7 @@ groups:
         self.assertEqual(command("actions", "list")[0], 2)
 
     def test_documented_dry_run_records_its_decision(self):
-        """Runs the commands in "Try it" in docs/actions.md with this test's directory and addresses."""
+        """Runs the "Try it" commands from docs/actions.md with this test's directory and addresses."""
         with open(os.path.join(REPO, "docs", "actions.md"), encoding="utf-8") as page:
             server, training = re.findall(r"```\n(.*?)```", page.read().partition("## Try it")[2], re.S)
         folder = "/tmp/pitwall-actions"

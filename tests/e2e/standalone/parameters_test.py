@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Overrides a rule's parameter for one live job, and checks the resulting issue, a reload, a kill, the requester, and an equal replay.
+"""Overrides a rule's parameter for one live job. The override must raise an issue, survive a reload and a kill, and record its requester. A replay
+must produce equal events.
 
 usage: parameters_test.py PITWALL
 """
