@@ -1,7 +1,7 @@
 """Training script for one rank of a cell: DistributedDataParallel over gloo, watched by pitwall.watch(), with at most one fault.
 
-train(cell) is called in its own process. The rank, the world, and the rendezvous come from the environment, as torchrun sets them. A step takes about
-100 ms, mostly sleep, so that several ranks fit on two cores. cells.py documents the fields of a cell.
+train(cell) is called in its own process. Rank, world size, and rendezvous address are read from the environment, as under torchrun. A step takes
+about 100 ms, mostly sleep, so that several ranks fit on two cores. cells.py documents the fields of a cell.
 """
 import math
 import os
@@ -45,7 +45,7 @@ class Fault:
         return self.kind in kinds and self.step == self.begins and self.mine
 
     def do(self, part):
-        """Does the work of one part of a step."""
+        """Simulates the work of one part of a step, and the fault if it is due."""
         lost = 0
         if self.is_now("slow") and part == self.where:
             lost = (self.ratio - 1) * STEP_SECONDS

@@ -1,9 +1,9 @@
-"""Cells of the matrix of training runs: the fault of each cell, the expected issues, and the verdict for the actual issues.
+"""Cells of the training matrix: each cell's fault, its expected issues, and the verdict for the actual issues.
 
 A cell is a dictionary. Fields of the training run: world, steps, fault, at (the step where the fault starts), rank (None: all ranks), where, ratio,
 pauses (evaluations and checkpoints that are timed as phases), every, pace (duration of a step in units of 100 ms), and interval (of the collector).
-Fields of the verdict: seconds (maximum time until the report), names (alerts, any of which is right), cause (a label of the issue), soft (right with
-and without a report), beside (further alerts that are allowed), and once (its issues must form one incident).
+Fields of the verdict: seconds (maximum time until the report), names (alerts, each of which is correct), cause (a label of the issue), soft (correct
+with or without a report), beside (additional alerts that are allowed), and once (its issues must form one incident).
 """
 PLACES = ("gap", "dataloader", "forward", "backward", "optimizer")
 WORLDS = (2, 3, 4, 8)
@@ -70,7 +70,7 @@ def hangs():
         yield cell("skipped-%d" % world, world, "skip", HANGS, **stuck)
         for where in ("dataloader", "forward", "optimizer"):
             yield cell("asleep-%s-%d" % (where, world), world, "sleep", HANGS, where=where, **stuck)
-        # Either a hang that blames rank 0 or only a report of one long step is right.
+        # Both a hang that blames rank 0 and a single report of one long step are correct.
         yield cell("evaluation-%d" % world, world, "evaluation", HANGS, rank=0, ratio=60, seconds=75, steps=180, soft=True,
                    beside=HANGS + SYMPTOMS, once=False)
 
@@ -117,7 +117,7 @@ def judge(of, told, began, covered=None):
     first = {}
     ids = {}
     busy = set()    # IDs of open issues of MACHINE
-    loaded = set()  # IDs of LOADED issues found while `busy` is not empty
+    loaded = set()  # IDs of LOADED issues reported while `busy` is not empty
     expected = [name for name in of["names"] if covered is None or name in covered]
     for kind, data, at in told:
         if kind in ("found", "updated", "resolved"):

@@ -4,7 +4,7 @@ of the step.
 
 ddp.py CONTROL [--steps N]
 
-The rank, the world, and the rendezvous come from the environment, as torchrun sets them. CONTROL is a JSON file that is replaced atomically, e.g.
+Rank, world size, and rendezvous address are read from the environment, as under torchrun. CONTROL is a JSON file that is replaced atomically, e.g.
 {"rank": 1, "where": "forward", "seconds": 0.03}. It is read before each step. where: gap, dataloader, forward, backward, or optimizer. A step takes
 about 100 ms, mostly sleep, so that several ranks fit on two cores.
 """

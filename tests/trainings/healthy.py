@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Runs healthy training runs under `pitwall standalone` with all packs, several at a time, and records each reported issue.
+"""Executes healthy training runs under `pitwall standalone` with all packs, several at a time, and records each reported issue.
 
 healthy.py PITWALL PYTHON [--kinds KIND…] [--seeds N…] [--minutes M] [--jobs N] [--results DIR] [--again] [--packs all|default]
 
-PYTHON: an interpreter with the frameworks (the last line of tests/stages/parts/torch.sh). Each run has at least 5,000 steps and lasts at least
+PYTHON: an interpreter with the frameworks (the last line that tests/stages/parts/torch.sh prints). Each run has at least 5,000 steps and lasts at least
 --minutes (10). The results are kept in DIR (build/healthy): KIND-SEED-MINUTES.json and the recording. A run that already has a result for this binary
 is not repeated. The exit code is 1 if a training run failed or if an issue was reported that the state of the machine does not explain.
 """
@@ -32,7 +32,7 @@ CONFIG = "collector: {gpus: false, interval: 500ms}\n"
 
 def issues_of(told):
     """Converts [(kind, data, Unix seconds)] to [{alert, rule, labels, found, ended, of}] in order. of: "machine" for a fact about the shared machine;
-    "loaded" for an effect on a job, found while a "machine" issue was open; "training" for any other issue."""
+    "loaded" for an effect on a job, reported while a "machine" issue was open; "training" for any other issue."""
     issues, busy = {}, set()
     for kind, data, at in told:
         if kind not in ("found", "updated", "resolved"):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Healthy training runs of common kinds. They do not have faults.
+"""Healthy training runs of common kinds.
 
 healthy_kinds.py KIND STEPS STEP_SECONDS SEED CLIENT    CLIENT: folder of the Python client
 
 Models, data, and schedules are real, and the models learn until the end. A step is mostly sleep, with 3% noise, so that several runs fit on two
-cores. Rank, world, and rendezvous come from the environment, as torchrun sets them.
+cores. Rank, world size, and rendezvous address are read from the environment, as under torchrun.
 """
 import math
 import os
@@ -58,8 +58,8 @@ def schedule(torch, optimizer):
 
 
 def classifier(torch, noise=1.0):
-    """Returns a network with one wait in the middle, and batches labeled by a deeper network. noise: label noise; without it, a model with a low
-    learning rate learns until the last step."""
+    """Returns a network with simulated work in the middle, and batches labeled by a deeper network. noise: label noise; without it, a model with a
+    low learning rate learns until the last step."""
     class Net(torch.nn.Module):
         def __init__(self):
             super().__init__()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Replays stored parts of healthy training runs through the packs. There must not be any false reports that did not exist when the parts were stored.
+"""Replays stored parts of healthy training runs through the packs. The only false reports allowed are those that existed when the parts were stored.
 
 healthy_test.py PITWALL [--update]
 healthy_test.py PITWALL --keep RESULT [FROM UNTIL]    RESULT: path of a result of healthy.py without its extension; FROM, UNTIL: seconds of the run

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the matrix of training runs under `pitwall standalone`, with one standalone process per cell.
+"""Runs the training matrix under `pitwall standalone`, with one standalone process per cell.
 
 matrix.py PITWALL PYTHON [--cells PATTERN…] [--results DIR] [--ranks N] [--again] [--packs all|default] [--keep]
 
@@ -117,7 +117,7 @@ class Run:
                 self.told.append((kind, dict(event["data"], event=event["id"]), time.time()))
 
     def group(self):
-        """Creates a cgroup with a memory limit, for a rank that must be killed for lack of memory."""
+        """Creates a cgroup with a memory limit, for a rank that must be OOM-killed."""
         import oom_test
         oom_test.LIMIT = 400 << 20
         return oom_test.make_group()
@@ -214,7 +214,7 @@ class Run:
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def errors(self):
-        """Returns the last output of ranks that did not finish even though their training script should not fail."""
+        """Returns the last output of each unfinished rank, or [] if the cell's fault keeps ranks from finishing."""
         if self.cell["fault"] in ("signal", "exception", "exit", "memory", "stop", "skip", "sleep"):
             return []
         found = []

@@ -3,7 +3,7 @@
 
 ranks.py CONTROL [--steps N]
 
-The rank, the world, and the rendezvous come from the environment, as torchrun sets them. A step trains a small network: forward, backward, an
+Rank, world size, and rendezvous address are read from the environment, as under torchrun. A step trains a small network: forward, backward, an
 all-reduce of the gradients, and the optimizer. Forward and backward are mostly sleep, so that several ranks fit on two cores. A slow rank computes
 longer, like a rank on a throttled GPU.
 
@@ -56,7 +56,7 @@ class Control:
 
 
 class Compute:
-    """Extends a block to a given duration, plus the rank's share if it is slow."""
+    """Extends a block to the given duration, increased by the share `slow`."""
 
     def __init__(self, seconds, slow):
         self._seconds = seconds * (1 + slow)

@@ -94,7 +94,7 @@ def backtest(pitwall, folder, which):
 
 def replay(pitwall, path, which, until):
     """Returns [(kind, data, Unix seconds)] for the issues that a backtest of a recording finds with these packs. until: the time when the cell was
-    ended from outside; later issues do not count."""
+    stopped externally; later issues do not count."""
     with tempfile.TemporaryDirectory(prefix="pitwall-replay-") as folder:
         unpack(path, folder)
         told = []

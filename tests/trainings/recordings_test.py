@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Replays the stored recordings of real training runs through the packs. Every issue that was reported before must still be reported, and no wrong
-issue may be added.
+"""Replays the stored recordings of real training runs through the packs. Every issue that was reported before must still be reported, and no new
+wrong issue may appear.
 
 recordings_test.py PITWALL [--update]
 

@@ -2,7 +2,7 @@
 
 * Spans are omitted. Rules never read them, and series contain the same data.
 * Batches are uncompressed and large. The log compresses each batch separately, and compressing the result again would not make it smaller.
-* Records outside a time range may be omitted if a part is sufficient.
+* Records outside a time range may also be omitted.
 
 services/adapters/embedded_log/format/batch.h defines the layout of a batch, and proto/pitwall/telemetry/v1 defines the layout of a record.
 """

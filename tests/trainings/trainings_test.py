@@ -190,7 +190,7 @@ class Slow(Ranks):
         self.assertLessEqual(straggler["step"], began + 12)
         for symptom in self.found("ThroughputRegress") + self.found("StepOutlier"):
             self.assertEqual(symptom["incident"], straggler["incident"])
-        # An issue found before its cause is linked to the cause a minute later; an issue found after its cause is linked immediately.
+        # An issue reported before its cause is linked to the cause a minute later; an issue reported after its cause is linked immediately.
         for symptom in self.found("ThroughputRegress"):
             self.assertTrue(symptom["root_cause"])
 

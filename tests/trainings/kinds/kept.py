@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Stores recordings of the kinds of training runs and replays them.
+"""Stores and replays recordings of each kind of training run.
 
 kept.py PITWALL [--results DIR]    stores a recording from DIR (build/kinds) for each kind that does not have one yet
 """

@@ -1,9 +1,9 @@
 """Kinds of training runs: how each is started, the issues that it must raise, and the verdict for the events.
 
 A kind is a dictionary. Fields of the run: script, launcher (how the ranks are started; see run.py), world (number of ranks), run (arguments of the
-script). Fields of the verdict: expects (issues that must be raised, each with alerts, any of which is right, rank, cause, and a part of the summary),
-beside (further alerts that are allowed in the same incident), ends (how its jobs end, in start order; None: the ranks are alive until the test kills
-them), attempts (of the first job).
+script). Fields of the verdict: expects (issues that must be raised, each with its accepted alerts, rank, cause, and a part of the summary), beside
+(further alerts that are allowed in the same incident), ends (how its jobs end, in start order; None: the ranks are alive until the test kills them),
+attempts (of the first job).
 """
 import os
 import sys
@@ -139,7 +139,7 @@ KINDS = {made["name"]: made for group in (ends, frameworks, notebooks, after, co
 
 
 def issues_of(events):
-    """Converts [(kind, data, Unix seconds)] to ({ID of the first event: last data}, {ID: seconds}, IDs found while the machine was busy)."""
+    """Converts [(kind, data, Unix seconds)] to ({ID of the first event: last data}, {ID: seconds}, IDs of issues reported while the machine was busy)."""
     issues, first, ids, busy, loaded = {}, {}, {}, set(), set()
     for what, data, at in events:
         if what not in ("found", "updated", "resolved"):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Replays recordings of the kinds of training runs through pack:default and through all packs. Only the expected issues must be raised, with the
+"""Replays the recording of each kind of training run through pack:default and through all packs. Only the expected issues must be raised, with the
 correct cause.
 
 kinds_test.py PITWALL

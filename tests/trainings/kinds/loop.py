@@ -1,6 +1,6 @@
-"""Training run of a toy model in its own loop, under any launcher, with a selected end and numerics and at most one fault.
+"""Training run of a toy model in its own loop, under any launcher, with a configurable end, configurable numerics, and at most one fault.
 
-loop.py                        one rank; RANK, WORLD_SIZE, and the rendezvous come from the environment, as torchrun sets them
+loop.py                        one rank; rank, world size, and rendezvous address are read from the environment, as under torchrun
 loop.py fork|forkserver|spawn  starts the ranks as children of multiprocessing
 
 $PITWALL_KIND contains the arguments of the kind as JSON: steps, pace (seconds per step), at (step of the end or fault), rank (the rank that ends or

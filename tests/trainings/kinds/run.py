@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Runs the kinds of training runs under `pitwall standalone` with all packs, one standalone process per kind, and judges the events.
+"""Runs each kind of training under `pitwall standalone` with all packs, one standalone process per kind, and judges the events.
 
 run.py PITWALL PYTHON [--kinds PATTERN…] [--jobs N] [--results DIR] [--again] [--keep]
 
 PYTHON: the last interpreter that tests/stages/parts/torch.sh prints. The results are kept in DIR (build/kinds); a kind that passed with this binary
-is not rerun. --keep: stores the recording of each kind that does not have one yet. The exit code is 1 if a kind failed, unless
-it is known to be wrong.
+is not rerun. --keep: stores the recording of each kind that does not have one yet. The exit code is 1 if a kind failed, unless the kind is known to
+be wrong.
 """
 import argparse
 import concurrent.futures

@@ -5,7 +5,7 @@ rates_test.py PITWALL [--long] [--table]
 
 Every record on pitwall.issues counts, including statuses. With pack:default, the whole job counts, including its start and end. With all packs
 (141 rules), the end and the first two minutes do not count, because each rule reports its first status in these minutes. Without --long, each kind
-runs with one number of ranks (1, 2, and 8 in turn), and one kind also with 64 ranks. --table: prints both rates, and the rates for whole jobs with
+runs with a single rank count (1, 2, or 8, in turn), and one kind also with 64 ranks. --table: prints both rates, and the rates for whole jobs with
 all packs, as a Markdown table.
 """
 import concurrent.futures
