@@ -159,7 +159,7 @@ struct Change {
 };
 
 // Thread-safe. Calls return NotFound if the job does not exist, and DataLoss if data is damaged.
-// The DataLoss message contains the damaged file and the fix. Calls never return DeadlineExceeded,
+// The DataLoss message names the damaged file and the fix. Calls never return DeadlineExceeded,
 // because the limits bound the work per call.
 class History {
  public:

@@ -43,7 +43,7 @@ struct SourceLife {
 struct OpenIssues {
   uint64_t count = 0;
   std::string worst_severity;  // empty if no issue is open
-  // Earliest onset among open issues that report stalled steps; 0 without such issues.
+  // Earliest onset among open issues that report stalled steps; 0 if there are none.
   int64_t stalled_since_ns = 0;
 };
 

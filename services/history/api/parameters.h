@@ -1,5 +1,5 @@
-// Strict reader for request parameters. An unknown, repeated, or malformed parameter causes an
-// error that states the parameter, the cause, and the accepted values.
+// Strict reader for request parameters. An unknown, repeated, or malformed parameter is rejected
+// with an error that contains its name, the cause, and the accepted values.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Tests for sealing windows in which tables and labels have different orders. The reference
+// Tests for sealing windows whose tables and labels are in different orders. The reference
 // computation keeps all tables in memory.
 #include "services/history/flush/flush_input.h"
 
@@ -366,7 +366,7 @@ TEST_F(FlushInputTest, SchemaMissingFromPoolIsReadFromSegment) {
       EXPECT_EQ(&**pooled == &*(*opened)->schemas()[i], pool != &other);
     }
   }
-  // If the pool has the schemas, the schema pages are not read.
+  // If the schemas are in the pool, the schema pages are not read.
   const auto reader = *store::SegmentReader::Open(segment->path());
   size_t pages = 0;
   for (size_t number = 0; number < reader->entries().size(); ++number) {

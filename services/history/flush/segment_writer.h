@@ -13,7 +13,7 @@
 
 namespace pitwall::history {
 
-// Hints for column encodings that carry over from window to window, by (source, schema).
+// Column encoding hints carried over from one window to the next, by (source, schema).
 using SegmentHints = std::map<std::pair<std::string, uint64_t>, std::vector<blocks::FormHint>>;
 
 // Writes a window by reading one table at a time. The caller sets job, window, generation, and

@@ -73,7 +73,7 @@ class SpreadsInOrder {
 
 class WindowSeries {
  public:
-  // `tables` must be in the order of the later calls to Add. If `fine` is set, the finest rollups
+  // `tables` must be in the same order as later calls to Add. If `fine` is set, the finest rollups
   // are computed too.
   static StatusOr<std::unique_ptr<WindowSeries>> Of(const std::vector<FlushInput::Table>& tables,
                                                     bool fine, const std::string& path,

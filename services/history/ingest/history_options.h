@@ -25,8 +25,8 @@ struct HistoryOptions {
   int64_t max_bytes = int64_t{20} << 30;  // limit on disk usage
   // Maximum age of a job, measured from its last data.
   int64_t retention_ns = int64_t{30} * 24 * 3600 * kNanosPerSecond;
-  // Memory limit for unsealed rows. An additional quarter is available for cached data of sealed
-  // windows (open segments and decoded columns).
+  // Memory limit. A quarter is for cached data of sealed windows (open segments and decoded
+  // columns), and the rest is for unsealed rows.
   size_t memory_bytes = size_t{512} << 20;
   size_t cache_bytes() const { return memory_bytes / 4; }
   size_t head_bytes() const { return memory_bytes - cache_bytes(); }

@@ -1,5 +1,5 @@
-// Tests that rollups read in parts equal rollups read as a whole, regardless of the series that
-// earlier queries cached for the job.
+// Tests that rollups read in parts equal rollups read as a whole, regardless of which series
+// earlier queries cached.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -21,8 +21,8 @@ using RowsBySeries = std::map<Labels, std::vector<Row>>;
 
 class IngestRollupsTest : public HistoryServiceTest {
  protected:
-  // Sends 40 minutes of data from one rank: two series that every rank has, one series that has the
-  // mode, and one series that only this rank has.
+  // Sends 40 minutes of data from one rank: three metrics that every rank has, one of them with a
+  // mode label, and one metric that only this rank has.
   void SendRank(int rank) {
     const std::string r = Cat(rank);
     const Schema schema = SchemaOf(1, {{{"__name__", "m_last"}, {"rank", r}},

@@ -357,7 +357,7 @@ TEST_F(IngestWholeJobsTest, StopTimeout_NextStartRereadsLog) {
   EXPECT_GT(segments(), 0U);
 }
 
-// A read from memory, segments, or pages stops at its next step once the client has disconnected.
+// A canceled read returns the cancellation status, whether it reads memory, segments, or pages.
 TEST_F(IngestWholeJobsTest, CanceledReads_ReturnNoResult) {
   Open();
   SendRows(0, 1800, 1);
@@ -423,7 +423,7 @@ TEST_F(IngestWholeJobsTest, ResultIncludesUnsealedRowsAndPartialWindows) {
   EXPECT_EQ(Answers(none_, part), of_part);
 }
 
-// A source's clock moves back 30 s and then an hour ahead. For repeated times, the first value is
+// A source's clock jumps back 30 s and then an hour ahead. For repeated times, the first value is
 // kept. Rows too far ahead are dropped and counted. All other rows are stored.
 TEST_F(IngestSeriesTest, ClockJumps_RowsFarAheadAreDropped) {
   Open();

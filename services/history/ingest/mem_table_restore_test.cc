@@ -90,7 +90,7 @@ TEST_F(MemTableRestoreTest, RowsInFilesEqualRowsInMemory) {
           ASSERT_EQ(std::bit_cast<uint64_t>(column.values[i]), of[i].second);
         }
       }
-      // Reading a few columns in part of the time range returns the same rows when read in parts.
+      // A query for a few columns and part of the time range returns the same rows in parts.
       query.selectors = {Selector{{*Matcher::Make("c", MatchOp::kRegex, "1|17|38")}}};
       query.range = {kBegin + 500 * kSecond, kBegin + 1900 * kSecond + 1};
       const std::vector<SampleColumn> some = Read(query);
@@ -216,9 +216,9 @@ TEST_F(MemTableRestoreTest, SeriesMissingFromNextSchemaEnds) {
   }
 }
 
-// The test has three sources. The first switches between schemas of a stream, with the series in
-// none, one, or several of them. The second becomes silent, and the third sends a goodbye. The end
-// of one source's series must not affect other sources.
+// The test has three sources. The first sends two streams, and in one of them switches between
+// schemas with and without series x. The second becomes silent, and the third sends a goodbye. The
+// end of one source's series must not affect other sources.
 TEST_F(MemTableRestoreTest, SilentSource_OnlyItsSeriesEnd) {
   Open();
   const auto series = [](std::string_view name, std::string_view node) {

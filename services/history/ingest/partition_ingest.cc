@@ -14,7 +14,7 @@ constexpr int64_t kRetryNs = kNanosPerSecond;
 // Maximum number of unsaved events. Reading pauses above this limit.
 constexpr size_t kMaxUnsaved = 10'000;
 
-// Returns the memory for the unsealed rows of one partition.
+// Returns the memory limit for one partition's unsealed rows.
 size_t MemoryShare(const HistoryOptions& options, int32_t partitions) {
   const auto owned =
       (partitions - options.share_index + options.share_count - 1) / options.share_count;

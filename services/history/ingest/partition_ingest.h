@@ -61,7 +61,7 @@ class PartitionIngest {
   void Loop();
   Status Step();
   Status SaveAtStop();
-  // Unloads jobs that were not used recently.
+  // Unloads jobs that have not been used recently.
   void UnloadUnused();
 
   Clock* const clock_;

@@ -11,8 +11,8 @@ namespace pitwall::history {
 namespace {
 
 constexpr int64_t kPassNs = 10 * kNanosPerSecond;
-// Interval at which the accepted time is saved. A restart within an hour then resumes without
-// waiting.
+// Interval at which the accepted time is saved. It is well below AgeClock::kStepNs, so a short
+// downtime does not suspend retention by age.
 constexpr int64_t kSaveNs = 600 * kNanosPerSecond;
 
 struct Candidate {

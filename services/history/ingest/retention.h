@@ -42,7 +42,7 @@ class Retention {
 
  private:
   Status EnforceTime();
-  // Returns the accepted part of the wall time, or no value if the accepted time is not known yet.
+  // Returns the accepted wall time, or no value if no time has been accepted yet.
   StatusOr<std::optional<int64_t>> AcceptedTime();
   Status EnforceBytes();
 

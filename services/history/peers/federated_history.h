@@ -15,9 +15,9 @@
 namespace pitwall::history {
 
 // Responses about several jobs are complete unless PartialResult reports missing peers. JobLocator
-// determines the process that responds for a job. For a job of another process, only series,
-// samples, and events are available; other queries are forwarded as whole requests. Thread-safe,
-// except for Start and Stop.
+// determines which process serves a job. For a job of another process, only series, samples, and
+// events are available; other queries are forwarded as whole requests. Thread-safe, except for
+// Start and Stop.
 class FederatedHistory final : public History {
  public:
   FederatedHistory(const History* own, Clock* clock, HttpTransport* transport,

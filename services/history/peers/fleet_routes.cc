@@ -187,8 +187,8 @@ class Fleet {
                               ToStd(response.status().message()))));
   }
 
-  // Deletes data of the job that was stored here before its partition moved to its owner. Returns
-  // an error response if the data could not be deleted.
+  // Deletes the job's data from all processes except `holder`. Such data was stored before the
+  // job's partition moved. Returns an error response if the data could not be deleted.
   std::optional<HttpResponse> DeleteElsewhere(const HttpRequest& request, int holder,
                                               const http::HttpHandler& own) const {
     for (int i = 0; i < fleet_.size(); ++i) {

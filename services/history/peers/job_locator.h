@@ -53,7 +53,7 @@ class JobLocator {
   // Lists one holder per job from all peers that respond, sorted by last data, newest first.
   // Records unresponsive peers in PartialResult and their number in `missing`.
   std::vector<Held> AllJobs(int* missing) const;
-  // Sends a question to a peer. Records an unresponsive peer in PartialResult.
+  // Sends a query to a peer. Records an unresponsive peer in PartialResult.
   StatusOr<std::string> Ask(int index, PeerQuestion question, std::string_view words) const;
   // Queries the owner or, if the owner does not have the job, the process that has it.
   template <typename T>

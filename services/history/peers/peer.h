@@ -40,7 +40,7 @@ class Peer {
 
   int index() const { return index_; }
   const std::string& url() const { return url_; }
-  // Sends a question. Returns the peer's own status if the peer responded. Otherwise, returns
+  // Sends a query. Returns the peer's own status if the peer responded. Otherwise, returns
   // Unavailable with the peer's URL.
   StatusOr<std::string> Ask(PeerQuestion question, std::string_view words);
   // Forwards the request with the caller's role. Returns Unavailable if the peer does not respond.

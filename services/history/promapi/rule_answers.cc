@@ -57,8 +57,8 @@ std::string_view AlertOf(std::string_view rule) {
   return last.substr(0, last.find('#'));
 }
 
-// Returns true if elements are pending. The reason of an InProgress status contains their number
-// and the start time of the first one.
+// Returns true if elements are pending. The reason in an InProgress status contains their number
+// and the time at which the first one became pending.
 bool IsPending(const IssueEvent& status) {
   return status.status == RuleStatus::kInProgress &&
          (status.status_reason.find(kElementPending) != std::string::npos ||

@@ -1,4 +1,5 @@
-// Implementation of SegmentQuery's span queries. They return spans and totals of equal spans.
+// Implementation of SegmentQuery's span queries. They return spans or totals by rank, kind, and
+// name.
 #include <algorithm>
 #include <numeric>
 #include <tuple>

@@ -97,7 +97,7 @@ class Sources {
     by_names_[Names(at->first.first, at->first.second)] = &at->second;
     return at->second;
   }
-  // Adds all tables of one stream of a window.
+  // Adds all of a window's tables for one stream.
   Status TakeStream(const std::vector<Table>& tables,
                     const std::function<StatusOr<RowTable>(size_t)>& rows) {
     Source& source = Of(tables[0].origin);
@@ -127,7 +127,7 @@ class Sources {
   std::map<uint64_t, SharedSchema> by_id_;
 };
 
-// Inserts a marker at the time unless the previous sample is already a marker.
+// Inserts a marker unless the previous sample is already a marker.
 void Insert(int64_t time_ns, SampleColumn* column) {
   const auto at = std::lower_bound(column->times_ns.begin(), column->times_ns.end(), time_ns);
   const auto i = at - column->times_ns.begin();

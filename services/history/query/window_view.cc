@@ -81,7 +81,7 @@ Status WhileSealed(const StoredJob& job, const std::function<Status(uint64_t* ve
     status = read(&version);
     if (!absl::IsDataLoss(status)) return status;
     MutexLock lock(&job.mutex());
-    // If the window was sealed again, the old file is gone and the read restarts. Otherwise the
+    // If the window was sealed again, the old file is gone and the read restarts. Otherwise, the
     // file is damaged.
     if (job.telemetry().windows().version() == version) return status;
   }

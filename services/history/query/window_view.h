@@ -36,11 +36,11 @@ struct WindowView {
   // Fills `rows` with the rows of `tables` and the segment in the range. Mode numbers refer to
   // `modes`.
   Status AddRows(SeriesSet* set, const TimeRange& range);
-  // Adds sequences for the tables that SeriesMerger::Mixed returned.
+  // Adds the sequence numbers of the tables returned by SeriesMerger::Mixed.
   Status AddSequences(const std::vector<size_t>& of_rows);
 };
 
-// Returns the job, loaded, or NotFound if it does not exist.
+// Returns the job after loading it, or NotFound if it does not exist.
 StatusOr<StoredJobPtr> FindStoredJob(const HistoryStore& store, std::string_view id);
 
 // Copies a consistent view of the job's windows that overlap the range, in order: the unsealed rows

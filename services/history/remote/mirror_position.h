@@ -33,17 +33,17 @@ class MirrorPosition {
   int64_t begin() const { return begin_; }
   // Returns the append time of the newest record read, or 0.
   int64_t newest_ns() const { return mark_.append_time.ns(); }
-  // Records that the record was encoded.
+  // Marks the record as encoded.
   void NoteRead(const Record& record) { mark_ = {record.offset, record.append_time}; }
 
-  // Returns true if the samples that were in flight at the last stop are gathered into the same
-  // request again. The receiver then has either all samples of a request or none.
+  // Returns true if the samples in flight at the last stop must be resent in one request, so that
+  // the receiver has either all of its samples or none.
   bool repeating() const { return doubtful_end_ >= 0; }
   // Returns true if `offset` is at or after the end of the request to repeat.
   bool EndsRepetition(int64_t offset) const { return repeating() && offset >= doubtful_end_; }
   // Records and saves that a request with the samples below `end` is in flight.
   Status BeginRequest(int64_t end);
-  // Records that all records below `next` are complete.
+  // Marks all records below `next` as complete.
   void EndRequest(int64_t next);
   // Returns the next offset to send. All earlier records are complete.
   int64_t sent() const { return sent_; }

@@ -12,7 +12,7 @@ namespace {
 
 class MirrorPositionTest : public ::testing::Test {
  protected:
-  // The log has ten records, so it does not end before the positions of the tests.
+  // The log has ten records, so it contains all positions used in the tests.
   MirrorPositionTest() {
     EXPECT_TRUE(log_.EnsureTopic("topic", {}).ok());
     const auto appender = log_.OpenAppender();

@@ -15,14 +15,14 @@
 
 namespace pitwall::history {
 
-// Queue in front of the reader of a partition. Only one thread may use it, except for Interrupt.
+// Queue in front of a partition's reader. Only one thread may use it, except for Interrupt.
 class RecordQueue {
  public:
   // While `stop` is true, no call waits for records. `stop` must outlive this object.
   RecordQueue(TopicPartition at, const std::atomic<bool>* stop)
       : at_(std::move(at)), stop_(*stop) {}
 
-  // Opens the reader. Close reverts this.
+  // Opens the reader.
   Status Open(Log* log);
   void Close() { reader_ = nullptr; }
   bool open() const { return reader_ != nullptr; }

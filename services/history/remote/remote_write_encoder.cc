@@ -10,7 +10,7 @@ namespace pitwall::history {
 namespace {
 
 constexpr std::string_view kJobLabel = "pitwall_job";  // same label as in promapi
-// The history's limit for samples that are ahead of their record.
+// Maximum time by which a sample may be ahead of its record, as in the history.
 constexpr int64_t kAheadNs = 60 * kNanosPerSecond;
 constexpr int64_t kIdleNs = 5 * kNanosPerSecond;
 constexpr int64_t kLookEveryNs = kNanosPerSecond;

@@ -46,8 +46,8 @@ class RemoteWriteEncoder {
   const std::vector<MirroredSample>& Pending();
   // Returns the number of samples in Pending that precede the first late sample.
   size_t Fresh() const;
-  // Drops the pending samples after they were sent. Also drops state that was not used for a long
-  // time.
+  // Drops the pending samples after they were sent. Also drops state that has not been used for a
+  // long time.
   void Forget();
   MirrorCounts& counts() { return counts_; }
   size_t series() const { return series_; }  // number of known series

@@ -139,8 +139,8 @@ TEST_F(RemoteWriteTest, ResendDoesNotLoseNewSamples) {
   Start();
   Await([&] { return Received() == 30; });
   ExpectAll(30);
-  // The receiver rejects a repeated request as a whole. For single samples, only a duplicate of the
-  // newest sample is not an error.
+  // The receiver rejects the repeated request as a whole. Of its single samples, it accepts only
+  // the newest one, a duplicate.
   EXPECT_EQ(remote_->counters().repeated.value(), 19U);
   EXPECT_EQ(remote_->counters().refused.value(), 0U);
 }

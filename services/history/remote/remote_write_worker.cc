@@ -87,7 +87,7 @@ Status RemoteWriteWorker::FindStart(const std::optional<CommittedOffset>& commit
     sender_.set_repeating(position_.repeating());
     if (lost) counters_.input_losses.Add();
   }
-  // Append time of the first record to send; 0 uses the offset instead.
+  // Warm-up starts warm_up_ns before this append time.
   int64_t warm_up_before = position_.newest_ns();
   // Older records would be dropped one by one, so they are skipped together.
   const int64_t oldest = age_.OldestNs();

@@ -82,8 +82,8 @@ bool IsShort(std::string_view shown, Unit unit) {
   return (unit == Unit::kText || unit == Unit::kWord) && shown.size() <= kShortText;
 }
 
-// Returns a name that may wrap after a slash. Long expressions are collapsed so that only their
-// beginning is visible.
+// Returns the HTML for a name, which may wrap after a slash. A long expression is collapsed so that
+// only its beginning is visible.
 std::string NameHtml(std::string_view name) {
   if (name.size() > kFoldedName) {
     size_t end = 120;

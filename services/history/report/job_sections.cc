@@ -1,4 +1,4 @@
-// Report sections on the job: description, time by part, and node usage.
+// Report sections on the job: description, time per job part, and node usage.
 #include <algorithm>
 #include <climits>
 #include <map>

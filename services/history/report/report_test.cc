@@ -77,7 +77,7 @@ TEST_F(Report, NumbersMatchSamples) {
   for (const Bar& bar : Get<BarChart>(report, "step-histogram").bars) counted += bar.value;
   EXPECT_EQ(counted, 120);
 
-  // The expected forward time is three quarters of 119 s plus 0.75 of the last step.
+  // The forward phase takes 0.75 s in each of the 120 steps, including the slow one.
   const Table& phases = Get<Table>(report, "phase-times");
   ASSERT_THAT(phases.rows, SizeIs(2));
   EXPECT_EQ(std::get<std::string>(CellOf(phases, 0, "phase")), "forward");

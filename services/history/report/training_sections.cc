@@ -18,7 +18,7 @@ namespace {
 constexpr size_t kMaxClasses = 32;
 constexpr size_t kMaxFeatures = 20;
 
-// Adds a metric's lines by step, with one line per series, for both modes.
+// Adds a chart of a metric by step, with one line per series and mode.
 Status AddCurve(const ReportContext& context, std::string_view metric, std::string caption,
                 Unit unit, Section* section) {
   LineChart chart{Cat("curve-", metric), std::move(caption), Unit::kStep, unit, {}, {}, {}};

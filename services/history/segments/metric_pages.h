@@ -1,11 +1,11 @@
 // Rollups, spreads, and extents of a sealed window's series by metric, and totals of the window's
 // spans. These are read for all series together, without opening the segment.
 //
-// The table "metrics" has one row and one group per page. A page contains as many consecutive
-// metrics as are worth one read. Pages of rollups come first, then spreads, extents by schema, and
-// totals, and finally a directory of all pages. The directory starts with its format. The first
-// format starts with the kind of its first page instead. It has only rollups and spreads, and its
-// rollups reference schemas by ID instead of by a number in the directory.
+// The table "metrics" has one row and one group per page. A page contains consecutive metrics, up
+// to a target size. Pages of rollups come first, then spreads, extents by schema, and totals, and
+// finally a directory of all pages. The directory starts with its format. The first format starts
+// with the kind of its first page instead. It has only rollups and spreads, and its rollups
+// reference schemas by ID instead of by a number in the directory.
 #pragma once
 
 #include <cstdint>

@@ -45,7 +45,7 @@ class SegmentCache {
 
   // Returns the key of the segment's streams.
   static Key StreamsKey(uint64_t segment) { return {segment, kNoTable - 3, 0}; }
-  // Returns the key of the series of the job with this number.
+  // Returns the key of the job's series. `job` is the job's number in the store.
   static Key SeriesKey(uint64_t job) { return {job, kNoTable - 4, 0}; }
 
   SegmentCache(size_t most_bytes, size_t most_open)

@@ -41,7 +41,7 @@ class SegmentTables {
     kSpanTotals,
   };
 
-  // `window_ns` is the start of the window for error messages, or 0 if it is unknown.
+  // `window_ns`, the window's start, is included in error messages; 0 if unknown.
   SegmentTables(std::string path, int64_t window_ns);
 
   // Opens the file and locates its tables. Returns DataLoss if the file is missing or damaged, or

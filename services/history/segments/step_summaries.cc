@@ -101,8 +101,8 @@ std::optional<StepGrid> GridOf(const std::vector<SampleColumn>& columns, bool ow
   return grid;
 }
 
-// Returns the indexes of the first and last steps. They include adjacent steps that fewer ranks
-// reported than most other steps.
+// Returns the indexes of the edge steps: those before the first and after the last step with the
+// most ranks, but at least one and at most kMaxEdges per end.
 std::vector<uint32_t> EdgesOf(const std::vector<size_t>& ranks_of_step) {
   const size_t most = *std::max_element(ranks_of_step.begin(), ranks_of_step.end());
   const size_t count = ranks_of_step.size();

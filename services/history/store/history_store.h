@@ -54,7 +54,7 @@ class HistoryStore {
   JobLifePtr LifeOf(std::string_view id) const;
   // Returns all jobs. Some may be unloaded.
   std::vector<StoredJobPtr> All() const { return jobs_.All(); }
-  // Unloads the job if it was not used since the last call. Returns whether the job is now
+  // Unloads the job if it has not been used since the last call. Returns whether the job is now
   // unloaded. Call this from the thread of the job's partition.
   bool UnloadUnused(const StoredJobPtr& job);
   void Remove(const std::string& id);

@@ -26,7 +26,7 @@ class JobSchemas {
   // Returns whether the row ends a step.
   bool EndsStep(const Frame& frame, size_t row) const;
 
-  // Returns whether schemas were added since the last call to MarkSaved.
+  // Returns whether schemas have been added since the last call to MarkSaved.
   bool dirty() const { return !new_.empty(); }
   void Collect(const std::string& job, store::DatabaseChange* change) const;
   void MarkSaved() { new_.clear(); }
@@ -35,7 +35,7 @@ class JobSchemas {
   void NoteSteps(const Schema& schema);
 
   absl::flat_hash_map<uint64_t, SharedSchema> schemas_;
-  // Column of the duration in each schema with step durations.
+  // Duration column of each schema that has step durations.
   absl::flat_hash_map<uint64_t, size_t> step_columns_;
   std::vector<uint64_t> new_;
 };

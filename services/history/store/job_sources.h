@@ -61,7 +61,7 @@ class JobSources {
   // result is valid until the sources are freed.
   SourceState* Describe(const Batch& batch);
 
-  // Returns whether boots changed since the last call to MarkSaved.
+  // Returns whether boots have changed since the last call to MarkSaved.
   bool dirty() const { return !dirty_.empty(); }
   void Collect(const std::string& job, store::DatabaseChange* change) const;
   void MarkSaved();

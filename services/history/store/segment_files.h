@@ -35,8 +35,7 @@ class SegmentFiles {
   // Returns the schemas of loaded jobs. Segments that are opened later share them.
   SchemaPool& schemas() { return schemas_; }
 
-  // Returns DataLoss if any segment in the catalog is missing or was found damaged when it was
-  // opened.
+  // Returns DataLoss if any segment in the catalog is missing or is known to be damaged.
   Status Damage() const;
   void NoteDamage(const SegmentMeta& facts, std::string_view what);
   // Marks a file that the catalog no longer references. The next Settle removes the file.

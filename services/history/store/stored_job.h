@@ -70,7 +70,7 @@ class StoredJob {
 
   // The following members require the mutex.
   bool loaded() const { return summary_ == nullptr; }
-  // Unloads the job. Returns false if the job is in use, was used since the last call, or has
+  // Unloads the job. Returns false if the job is in use, has been used since the last call, or has
   // unsaved data.
   bool Unload();
   // Ends a load. OK means that all data in the catalog was restored; after an error, the job stays

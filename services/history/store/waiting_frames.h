@@ -1,4 +1,4 @@
-// Frames that wait for their schema.
+// Frames that are waiting for their schema.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace pitwall::history {
 
-// Copy of a frame that waits for its schema.
+// Copy of a frame that is waiting for its schema.
 struct WaitingFrame {
   OriginPtr origin;
   uint64_t schema_id = 0;
@@ -29,8 +29,8 @@ struct WaitingFrame {
 // Queue of waiting frames, oldest first. Its size is bounded. Not thread-safe.
 class WaitingFrames {
  public:
-  // Adds a frame. Returns the number of frames that were dropped, oldest first, because the values
-  // exceeded the limit.
+  // Adds a frame. If the values then exceed the limit, drops the oldest frames. Returns the number
+  // of dropped frames.
   size_t Add(WaitingFrame frame);
   // Removes and returns the frames with the schema, oldest first.
   std::vector<WaitingFrame> Take(uint64_t schema_id);

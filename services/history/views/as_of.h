@@ -12,7 +12,7 @@
 namespace pitwall::history {
 
 // Results contain the samples, events, actions, and captures at or before `at_ns`, the spans that
-// ended by then, and the job state derived from events by then. Event times determine what is
+// ended by then, and the job state derived from these events. Event times determine what is
 // included, so late data is included as well. A job's `samples` and `bytes` are current values. For
 // operators running at `at_ns`, the count and total are exact, but the minimum and maximum may
 // include the running spans. Does not own `history`, and is thread-safe if `history` is.

@@ -155,7 +155,7 @@ TEST(Chart, DroppedRawSamples_ReadsRollups) {
   EXPECT_EQ(MakeChart(history, Ask(job, 60, 90, 800))->tier, std::nullopt);
 }
 
-// Tests the maximum number of values in a response, and then one more line.
+// Tests a response with the maximum number of values, and then a response with one more line.
 TEST(Chart, ManyLinesUseTwoMinuteRows) {
   constexpr int kSeconds = 2400;
   constexpr auto kFew = static_cast<int>(kMaxNumbers / 80);  // number of lines with 80 buckets each

@@ -37,8 +37,8 @@ bool IsShare(std::string_view metric, SeriesKind kind) {
          (kind == SeriesKind::kCounter && EndsWith(metric, "_seconds_total"));
 }
 
-// Returns whether the metric is a flow across devices and directions that together form a whole.
-// The smallest relevant difference between flows is 1% of the largest flow.
+// Returns whether the metric is a flow that is split by device and direction. The smallest relevant
+// difference between flows is 1% of the largest flow.
 bool IsFlow(std::string_view metric) {
   return EndsWith(metric, "_io_bytes_total") || EndsWith(metric, "_operations_total") ||
          EndsWith(metric, "_packets_total");

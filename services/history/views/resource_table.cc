@@ -91,8 +91,8 @@ void AddNetwork(const std::vector<RollupColumn>& columns, std::map<Resource, Mad
   }
 }
 
-// Returns whether any node lacks sampled CPU data, as in windows that were sealed before derived
-// series existed.
+// Returns whether any node lacks derived CPU series, as in windows sealed before derived series
+// existed.
 bool SomeNodeIsNotIn(const std::set<std::string>& sampled, const JobOverview& job) {
   return sampled.empty() ||
          std::any_of(job.sources.begin(), job.sources.end(), [&](const auto& one) {

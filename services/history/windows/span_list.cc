@@ -105,7 +105,7 @@ std::vector<uint32_t> SpanLists::Sorted(int64_t (*slice_of)(int64_t start_ns)) c
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return key(a) < key(b); });
   std::vector<uint32_t> place(origins.size());
   for (uint32_t i = 0; i < order.size(); ++i) {
-    // Two objects that describe the same boot count as the same origin.
+    // Objects that describe the same boot are treated as one origin.
     const bool same = i > 0 && key(order[i]) == key(order[i - 1]);
     place[order[i]] = same ? place[order[i - 1]] : i;
   }

@@ -72,7 +72,7 @@ struct RowView {
   std::vector<std::shared_ptr<const void>> owners;
 };
 
-// Promise in a batch that its source will send no more data at or before promise_ns.
+// A source's promise, sent in a batch, to send no more data at or before promise_ns.
 struct Heartbeat {
   OriginPtr origin;
   int64_t promise_ns = 0;
@@ -134,7 +134,7 @@ class SeriesMerger {
   // Replaces *out with the series' rows in the time range.
   void Read(uint32_t series, SeriesRows* out, int64_t from_ns = INT64_MIN,
             int64_t to_ns = INT64_MAX) const;
-  // Returns an upper bound on the series' number of rows.
+  // Returns an upper bound on the number of rows in the series.
   size_t Rows(uint32_t series) const;
   // Prefetches the series' values. They are stored separately from other columns.
   void Prefetch(uint32_t series) const;

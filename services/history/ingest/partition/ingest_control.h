@@ -1,4 +1,4 @@
-// Link between the thread of a partition and other threads: work, stop requests, and health.
+// Link between a partition's thread and other threads: work, stop requests, and health.
 #pragma once
 
 #include <atomic>
@@ -33,9 +33,9 @@ class IngestControl {
 
   // Accepts work.
   void Begin();
-  // Runs the work that was accepted.
+  // Runs the accepted work.
   void RunWork();
-  // Rejects further work, and runs the work that was accepted.
+  // Rejects further work and runs the accepted work.
   void End();
   bool stopping() const { return stop_; }
   // Waits for up to `timeout_ns`, or until work or a stop request arrives.

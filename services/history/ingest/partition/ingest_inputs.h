@@ -49,12 +49,12 @@ class IngestInputs {
 
   // Returns true if the record at `offset` belongs to a job that was deleted afterward.
   bool Buried(std::string_view job, size_t input, int64_t offset) const;
-  // Returns the tombstone for a job that is deleted now.
+  // Returns the tombstone for a job that is being deleted.
   Tombstone TombstoneNow() const;
   // Records that the job with this hash was deleted.
   void Bury(const std::string& hash, const Tombstone& tombstone) { tombstones_[hash] = tombstone; }
 
-  // Records that telemetry was read.
+  // Updates caught_up() after telemetry was read.
   void NoteProgress();
   // Measures the number of unread telemetry records.
   void MeasureLag();

@@ -26,7 +26,7 @@ class PartitionJobs {
   List All();
   // Returns the number of events that are not saved yet.
   size_t CountUnsaved();
-  // Returns the memory of unsealed rows.
+  // Returns the memory used by unsealed rows.
   size_t HeadBytes();
   // Returns whether a job has unsaved changes.
   bool Dirty();

@@ -29,14 +29,14 @@ class RecordReader {
   Status ReadTelemetry(Duration timeout, bool* idle);
   // Reads events from all other inputs. Clears `idle` if there were records.
   Status ReadEvents(bool* idle);
-  // Returns the counts that the next ReadTelemetry adds to the counters of the store.
+  // Returns the counts that the next ReadTelemetry adds to the store's counters.
   IngestCounts* counts() { return &counts_; }
 
  private:
   // Adds a telemetry record to its job. Returns false if the thread is stopping.
   bool OnTelemetry(const Record& record);
   void OnEvent(size_t input, const Record& record);
-  // Adds the counts to the counters of the store.
+  // Adds the counts to the store's counters.
   void CountRecords(size_t records);
   // Announces the jobs with new samples. Returns false if the thread is stopping.
   bool AnnounceSamples();

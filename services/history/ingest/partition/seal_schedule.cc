@@ -47,7 +47,8 @@ Status SealSchedule::SealDue(IngestCounts* counts) {
       job->telemetry().GiveUpWaiting(now - options_.schema_wait_ns, counts);
     }
     if (job->telemetry().windows().head_bytes() == 0) continue;
-    // Rows that wait for their schema count as seen, so the window must not be sealed without them.
+    // Rows waiting for their schema are already marked as seen, so the window must not be sealed
+    // without them.
     if (job->telemetry().waiting()) continue;
     const Status sealed = SealJobIfDue(job, now, pressed ? &candidates : nullptr);
     if (first_fault.ok()) first_fault = sealed;

@@ -28,7 +28,7 @@ class SealSchedule {
                WindowSealer* sealer, const HistoryOptions& options, int32_t partition,
                size_t share);
 
-  // Measures the memory of unsealed rows.
+  // Measures the memory used by unsealed rows.
   void NoteMemory() { head_bytes_ = jobs_->HeadBytes(); }
   size_t head_bytes() const { return head_bytes_; }
   // Returns whether telemetry may be read. If sealing cannot reduce the memory below twice the
