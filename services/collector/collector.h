@@ -65,7 +65,7 @@ struct Options {
   std::string root = "/";
   bool gpus = true;
   std::string nvml_library = "libnvidia-ml.so.1";
-  // Lag of the collector's own promise behind its time. The lag gives clients time to send a hello
+  // Lag of the node's promise behind its last tick. The lag gives clients time to send a hello
   // before the promise passes their start (time-model.md 1.3). 0 without a socket.
   int64_t join_slack_ns = 250'000'000;
   // Periods for which a job stays bound after its clients have left.

@@ -63,7 +63,7 @@ TEST_F(CollectorTest, LateTicksAreAtMultiplesOfInterval) {
   EXPECT_TRUE(batches.back().goodbye);
   EXPECT_TRUE(batches[0].ticks.empty());  // the node's announcement
   EXPECT_GT(batches[1].schemas, 0u);
-  // CPU ratios appear starting with the second tick. They are published because no job is bound.
+  // The core series are published because no job is bound.
   EXPECT_TRUE(batches[2].Has("system_cpu_time_seconds_total{cpu=0"));
 }
 

@@ -81,8 +81,8 @@ class JoinTest : public ::testing::Test {
       if (!promises.empty()) watermark = std::max(watermark, least);
     }
   }
-  // Checks that the node's announcement precedes the client's first promise and that its promise is
-  // below the node's first row.
+  // Checks that the node's announcement precedes the client's first promise, and that the
+  // announcement's promise is before the node's first row.
   static void ExpectTheNodeAnnouncedFirst(const std::vector<ReadBatch>& batches, int64_t start) {
     const auto node = std::find_if(batches.begin(), batches.end(),
                                    [](const auto& batch) { return batch.source == "node@n1"; });

@@ -21,7 +21,7 @@ struct NodeTick {
   int64_t interval_ns = 0;
 };
 
-// Source of the node in one job, with the job's streams and the events in the next batch. Owned by
+// The node's source in one job, with the job's streams and the events for the next batch. Owned by
 // the sampler's thread.
 class NodeTarget {
  public:

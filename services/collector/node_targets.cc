@@ -61,13 +61,13 @@ void NodeTargets::SyncTargets(const NodeTick& tick) {
 }
 
 std::vector<EndedJob> NodeTargets::Unbound(const std::vector<BoundJob>& jobs) const {
-  // The file of a job that is neither bound nor ended was removed.
+  // If a job is unbound but has not ended, its file was removed.
   std::vector<EndedJob> gone;
   for (const auto& [id, target] : targets_) {
     const bool bound = std::any_of(jobs.begin(), jobs.end(),
                                    [&id = id](const BoundJob& job) { return job.id == id; });
-    // A job that was declared for another owner has also left, because the node must be a new
-    // source for it.
+    // A job that was declared for another owner also counts as gone, because the node must rejoin
+    // it as a new source.
     const bool displaced =
         !target.job().owner.empty() &&
         std::any_of(jobs.begin(), jobs.end(), [&id = id, &target = target](const BoundJob& job) {
@@ -191,8 +191,8 @@ void NodeTargets::End(const std::vector<EndedJob>& over, const NodeTick& tick) {
     if (it == targets_.end()) continue;
     NodeTarget& target = it->second;
     if (job.ended) sender_->cursors()->EndJob(job.id);
-    // A job end from a file follows all process ends known so far. This source sends nothing more,
-    // so it may promise the current time.
+    // A job end from a file gets the current time, so that it follows all known process ends. This
+    // source sends nothing more, so it may promise that time.
     const int64_t at_ns = job.platform_end.has_value() ? time_.Now() : tick.time_ns;
     const bool tells = job.ended || job.platform_end.has_value();
     if (tells) target.AddEnd(job, at_ns);

@@ -138,8 +138,8 @@ TEST_F(RestartTest, Restart_DoesNotLoseDelayOrDuplicateData) {
   EXPECT_THAT(Samples("train_step{"),
               ElementsAre("200/0 0", "400/1 1", "600/2 2", "800/3 3", "1000/4 4", "1200/5 5",
                           "1400/6 6", "1600/7 7", "1800/8 8", "2000/9 9", "2200/10 10"));
-  // Phases during the restart are included, beginning with the first phase that no promise can have
-  // passed.
+  // Phases during the restart are included, starting with the first phase that no promise can
+  // cover.
   EXPECT_THAT(Samples("train_phase_state{phase=backward"),
               IsSupersetOf({"1080 1", "1200 0", "1280 1", "1400 0", "1680 1", "1800 0", "2080 1"}));
 }
@@ -375,7 +375,7 @@ TEST_F(UnseenTest, LauncherEndIsReported) {
   StopIt();
 }
 
-// PIDs in another namespace prove nothing, so the rank ends by silence.
+// PIDs in another namespace prove nothing, so the end of the rank is not reported.
 TEST_F(UnseenTest, OtherPidNamespace_ReportsNoEnd) {
   Kill();
   Gone();

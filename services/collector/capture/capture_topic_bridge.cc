@@ -104,8 +104,8 @@ bool CaptureTopicBridge::Flush() {
 Status CaptureTopicBridge::Read() {
   if (reader_ == nullptr) {
     RETURN_IF_ERROR(log_->Partitions(kControlTopic).status());
-    // Reading starts at the beginning of the topic, because requests made before this start are
-    // still served unless they have expired.
+    // Reading starts at the beginning of the topic, because requests made before the collector
+    // started are still served unless they have expired.
     ASSIGN_OR_RETURN(reader_, log_->OpenReader({std::string(kControlTopic), 0}, kFromStart));
   }
   {
@@ -120,7 +120,7 @@ Status CaptureTopicBridge::Read() {
   }
   if (!polled.ok() && !absl::IsDataLoss(polled)) return polled;
   for (const Record& record : records) {
-    // Among the actions, the collector handles only interval changes.
+    // Interval changes are the only actions that the collector handles.
     if (const auto action = cloudevents::DecodeActionEvent(record.value); action.ok()) {
       if (sample_ && action->kind == ActionKind::kInterval &&
           action->expires.ns() > clock_->WallNs())

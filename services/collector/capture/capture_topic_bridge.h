@@ -38,7 +38,7 @@ class CaptureTopicBridge {
              std::function<void(const ActionEvent&)> sample = nullptr);
   void Stop();  // idempotent
 
-  // Returns ResourceExhausted if a capture of the job was requested within kAskEveryNs.
+  // Returns ResourceExhausted if a capture of the job was requested within the last kAskEveryNs.
   Status Ask(const CaptureRequest& request);
   void Deliver(const RankCapture& capture);
   // Returns the number of dropped records.

@@ -35,7 +35,7 @@ struct NodeCapturesOptions {
   std::function<Status(CaptureRequest)> ask;
 };
 
-// Input of a capture for one rank of this node.
+// A rank on this node, as input for a capture.
 struct CaptureRank {
   std::optional<uint64_t> client;  // the client's connection; nullopt if lost
   bool answers = false;            // whether the client supports captures

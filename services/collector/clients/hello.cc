@@ -18,11 +18,11 @@ namespace pb = ::pitwall::client::v1;
 
 constexpr uint32_t kProtocol = 1;
 constexpr int kMaxHelloLabels = 64;
-// If a client's hello comes later than this after its start, a previous collector may already know
-// the client.
+// If a client sends its hello later than this after its start, a previous collector may already
+// know the client.
 constexpr int64_t kFreshNs = kNanosPerSecond;
-// Time per sequence number. Clients send less often than this, so the elapsed time in this unit is
-// above all earlier sequences and can be used as the first sequence.
+// Time per sequence number. Clients send less often than this, so the elapsed time in this unit
+// exceeds all earlier sequences and can be used as the first sequence.
 constexpr int64_t kSequenceUnitNs = 10 * kNanosPerMilli;
 
 Status CheckHelloLabel(const pb::Label& label) {

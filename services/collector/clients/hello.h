@@ -14,8 +14,8 @@
 
 namespace pitwall::collector {
 
-// Validates a hello. Returns InvalidArgument for an unknown protocol, a missing field, or a text
-// that is too long or contains control characters.
+// Validates a hello. Returns InvalidArgument for an unknown protocol, a missing field, or text that
+// is too long or contains control characters.
 Status CheckHello(const client::v1::Hello& hello);
 
 // Returns the claim in a validated hello, without the reference and the launcher. The process and
@@ -27,8 +27,8 @@ JobClaim ClaimOf(const client::v1::Hello& hello, const Peer& peer);
 std::vector<JobEvent> StartEvents(const client::v1::Hello& hello, const JobClaim& claim,
                                   const JobRegistry::Claimed& claimed);
 
-// Returns the first batch sequence for a client that sent its hello `late_ns` after its start. The
-// sequence is above any that a previous collector can have used. `known` is the cursor from that
+// Returns the first batch sequence for a client that sent its hello `late_ns` after its start. It
+// exceeds any sequence that a previous collector may have used. `known` is the cursor from that
 // collector, if there is one.
 uint64_t FirstSequence(int64_t late_ns, const std::optional<ClientCursor>& known);
 

@@ -9,7 +9,7 @@
 namespace pitwall::collector {
 namespace {
 
-// If the ranks of a job sent their goodbyes longer ago than this, the job has ended by silence
+// A job whose ranks sent their goodbyes longer ago than this has already ended due to silence
 // (time-model.md 4.5).
 constexpr int64_t kEndsAgainWithinNs = 1800 * kNanosPerSecond;
 

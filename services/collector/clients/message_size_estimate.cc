@@ -30,8 +30,8 @@ uint32_t WireTypeOf(const pb::FieldDescriptor& field) {
   }
 }
 
-// Adds one message's number of parts to `parts`. Returns false if the bytes are not a message of
-// this type. The type limits the recursion depth.
+// Adds the number of parts in one message to `parts`. Returns false if the bytes are not a message
+// of this type. The type limits the recursion depth.
 bool Count(const pb::Descriptor& type, size_t limit, pb::io::CodedInputStream* in, size_t* parts) {
   while (in->BytesUntilLimit() != 0 && *parts <= limit) {
     uint32_t tag, length;

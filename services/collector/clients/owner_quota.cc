@@ -1,5 +1,4 @@
-// Per-owner limits on the collector's socket thread: the memory for incomplete messages, and the
-// rate.
+// Per-owner limits on the collector's socket thread: memory for incomplete messages, and data rate.
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
 #include "services/collector/clients/client_server.h"

@@ -1,4 +1,4 @@
-// Tests job ownership on one node: access by other users, squatters, and users that exceed their
+// Tests job ownership on one node: access by other users, squatters, and users who exceed their
 // share.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

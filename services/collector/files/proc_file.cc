@@ -16,7 +16,7 @@ bool IsAbsence(int error_number) {
   return error_number == ENOENT || error_number == ENOTDIR || error_number == ESRCH;
 }
 
-// The reserve must exist before the first read can need it.
+// The reserve must exist before the first read that may need it.
 ProcFile::ProcFile(std::string path) : path_(std::move(path)) { DescriptorReserve::OfProcess(); }
 ProcFile::~ProcFile() { Close(); }
 ProcFile::ProcFile(ProcFile&& other) noexcept

@@ -11,8 +11,7 @@ namespace {
 constexpr unsigned kWaitMs = 200;  // maximum delay of Stop
 constexpr int64_t kRetryNs = kNanosPerSecond;
 constexpr int64_t kRegisterAgainNs = 60 * kNanosPerSecond;
-// Maximum time without a response to a wait of kWaitMs. After this time, the driver counts as
-// unresponsive.
+// If the driver has not answered a wait for this long, it counts as unresponsive.
 constexpr int64_t kOldestAnswerNs = 5 * kNanosPerSecond;
 
 }  // namespace

@@ -76,8 +76,8 @@ struct BindingOptions {
 // running.
 //
 // A job's owner is declared by an option or a file; otherwise, it is the first client's owner.
-// Clients of other owners are refused. A declaration displaces an owner that came from a client,
-// and all data from that owner's clients.
+// Clients of other owners are refused. A declared owner replaces an owner that came from a client.
+// The registry then forgets all data from the previous owner's clients.
 //
 // If a file ends a job, the job stays bound for kLastWordsNs, so that its clients' pending data and
 // the ends of their processes can still be published.

@@ -27,8 +27,8 @@ struct JobClient {
 using JobClients = std::map<uint64_t, JobClient>;  // by client
 
 // References offered by a job's clients and pod. The first client's reference is kept if it is not
-// a process, or while its process has a client. Otherwise, the reference of the same user's client
-// with the lowest rank replaces it. Not thread-safe.
+// a process, or while its process is connected as a client. Otherwise, the reference of the same
+// user's client with the lowest rank replaces it. Not thread-safe.
 class ReferenceChoice {
  public:
   // Chooses again. Must be called when the clients have changed.

@@ -48,7 +48,7 @@ StatusOr<std::vector<PodState>> ParsePodList(std::string_view json, size_t max_b
 
 // Converts a container's end to the end of its ranks. The end is intentional if the pod was deleted
 // before it, was preempted by the scheduler, or exceeded its deadline. An eviction by the kubelet
-// is not intentional, because a resource shortage causes it.
+// is not intentional, because it is caused by a resource shortage.
 PlatformEnd EndOf(const PodState& pod, const ContainerEnd& container);
 
 // Returns a process's container from the text of its /proc/<pid>/cgroup, or "" if the process is

@@ -85,7 +85,7 @@ void PodWatch::TakeUp(int64_t now_ns) {
     arrived.swap(arrived_);
   }
   for (const auto& [rank, groups] : arrived) Know(rank, groups);
-  // Must follow the processing of arrivals, because an arrived rank that is not in the list has
+  // The ranks are listed after arrivals are processed, so an arrived rank that is not listed has
   // already left.
   const std::vector<Rank> here = here_();
   std::set<std::tuple<std::string, int64_t, int64_t>> present;

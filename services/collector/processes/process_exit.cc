@@ -9,7 +9,7 @@ namespace pitwall::collector {
 namespace {
 
 // Copy of the struct in <linux/pidfd.h> from Linux 6.15, because older headers lack it. The kernel
-// accepts any size of at least this first version's.
+// accepts any size that is at least the size of this first version.
 struct PidfdInfo {
   uint64_t mask = 0;
   uint64_t cgroup_id = 0;

@@ -236,7 +236,7 @@ std::string ProcessWatch::OomFileOf(int64_t pid) const {
       break;
     }
   }
-  // The root group has no counter, so the counter of the machine is used.
+  // The root group has no counter, so the machine's counter is used.
   return found.empty() ? UnderRoot(root_, "proc/vmstat") : found;
 }
 

@@ -20,8 +20,8 @@ namespace {
 
 constexpr int kRank = 4242;
 
-// A rank in a separate cgroup. `version` is the cgroup version: 1, 2, or 3 for version 2 on a
-// kernel with local counters.
+// A rank in a separate cgroup. The parameter is the cgroup version: 1, 2, or 3 (version 2 with
+// local counters).
 class OomKills : public ::testing::TestWithParam<int> {
  protected:
   OomKills() {

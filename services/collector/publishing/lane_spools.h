@@ -14,8 +14,8 @@
 
 namespace pitwall::collector {
 
-// Access to the spools, logging only the first of successive disk failures. Until Open is called,
-// all spools are empty, and only functions marked as such may be called. Not thread-safe.
+// Provides access to the spools. Logs only the first of successive disk failures. Until Open is
+// called, all spools are empty, and only functions marked as such may be called. Not thread-safe.
 class LaneSpools {
  public:
   // Opens the spools in a directory. The caller owns the counters and the cursors.

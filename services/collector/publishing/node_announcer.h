@@ -1,4 +1,4 @@
-// Announcement of the node to each job by the node's first batch.
+// Announces the node to each job with the node's first batch.
 #pragma once
 
 #include <cstdint>

@@ -18,9 +18,9 @@
 
 namespace pitwall::collector {
 
-// Publishes the records of each job in a separate lane, in the order of Offer. A partition that
-// cannot be written therefore delays only its own jobs. (A job belongs to one partition, and order
-// does not matter between jobs.)
+// Publishes the records of each job in a separate lane, in the order of the Offer calls. A
+// partition that cannot be written therefore delays only its own jobs. (A job belongs to one
+// partition, and order does not matter between jobs.)
 //
 // With a spool, every record is on disk before it is appended to the log. A lane first publishes
 // its records in flight, then its spool, and then its queue. Records within the size limits are

@@ -1,5 +1,5 @@
-// Tests that if one job's partition cannot be written, jobs in other partitions are not delayed
-// (time-model.md, scenario 17).
+// Tests that an unwritable partition does not delay jobs in other partitions (time-model.md,
+// scenario 17).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -52,8 +52,8 @@ class PublisherLanesTest : public ::testing::Test {
   }
   // Waits in real time, but only until the publisher's thread has appended the records.
   void AwaitNumbers(const std::string& job, size_t count) {
-    // The appender's records are counted before this check, which would otherwise miss a record
-    // appended in between.
+    // The records are counted before the numbers are checked; otherwise, a record appended in
+    // between would be missed.
     for (size_t records = appender_.records().size(); Numbers()[job].size() < count;
          records = appender_.records().size())
       appender_.AwaitRecords(records + 1);

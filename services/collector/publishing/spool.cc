@@ -37,8 +37,8 @@ size_t RecordAt(std::string_view bytes, size_t at) {
   return kRecordHeader + length;
 }
 
-// Returns the file's format if it is newer than this version's, or 0 for this format, for earlier
-// formats, and for a damaged file.
+// Returns the file's format if it is newer than the current format. Otherwise, or if the file is
+// damaged, returns 0.
 int LaterFormat(std::string_view bytes) {
   const std::string_view name = kMagic.substr(0, kMagic.size() - 1);
   if (bytes.size() < kMagic.size() || !StartsWith(bytes, name)) return 0;
@@ -274,8 +274,8 @@ Status Spool::RemoveFront() {
   bytes_ -= front.size;
   acknowledged_ = {segments_.empty() ? next_number_ : segments_.front().number, kMagic.size(), 0};
   // The position is saved first, because a removed segment must never be needed again. The segment
-  // is removed even if saving fails, because only the removal can free space on a full disk, and
-  // its records are no longer needed.
+  // is removed even if saving fails, because only removal frees space on a full disk, and its
+  // records are no longer needed.
   Status saved = position_file_.Save(acknowledged_);
   if (read_fd_ >= 0 && read_number_ == front.number) {
     close(read_fd_);

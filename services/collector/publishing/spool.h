@@ -44,7 +44,7 @@ struct SpoolHooks {
 //   position                    the acknowledged position, in two alternating slots
 //   lock                        excludes a second collector
 // The last segment is kept even if all of its records are acknowledged, so that a record that is
-// published immediately does not cost a file; Trim removes the segment.
+// published immediately does not require a new file; Trim removes the segment.
 //
 // Not thread-safe.
 class Spool {

@@ -24,7 +24,7 @@ struct SpoolPosition {
 };
 
 // The file has two slots that are written alternately, so that the previous position survives a
-// torn write. A slot has the number of the save, the segment, and the offset as 8 bytes each, then
+// torn write. A slot contains the save number, the segment, and the offset as 8 bytes each, then
 // their CRC-32C. Not thread-safe.
 class SpoolPositionFile {
  public:

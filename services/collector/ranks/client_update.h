@@ -10,7 +10,7 @@
 
 namespace pitwall::collector {
 
-// Maximum length of texts that clients send.
+// Maximum length of a string from a client, in bytes.
 inline constexpr size_t kMaxClientText = 1024;
 
 // Returns InvalidArgument with the reason if any part of the update is invalid.

@@ -14,7 +14,7 @@
 
 namespace pitwall::collector {
 
-// Per-step series, with the step modes. The object repeats the schemas every 5 s and counts dropped
+// The rank's per-step series and step modes. Repeats the schemas every 5 s, and counts dropped
 // spans and values. Owned by the socket thread.
 class RankSeries {
  public:
@@ -29,7 +29,7 @@ class RankSeries {
   // Appends all remaining rows at the end of the rank.
   void Finish(Batch* batch);
 
-  // Returns the modes of the steps, sorted. At most 16 modes are kept.
+  // Returns the sorted step modes. At most 16 modes are kept.
   const std::vector<std::string>& step_modes() const { return step_modes_; }
 
  private:

@@ -108,8 +108,8 @@ ClientCursor RankSource::Cursor(std::optional<std::string> rank) const {
 }
 
 // Counts gaps in the sequence. A client that resends updates counts its own drops (`dropped`), so a
-// gap means that it kept updates for too long. For other clients, a gap consists of the updates in
-// flight when the connection broke.
+// gap means that its buffer was full. For other clients, a gap consists of the updates in flight
+// when the connection broke.
 void RankSource::Receive(const pb::Update& update) {
   if (const uint64_t missed = progress_.Receive(update.sequence()); missed > 0) {
     counters_->client_updates_missed.fetch_add(missed, std::memory_order_relaxed);

@@ -19,7 +19,7 @@ namespace pitwall::collector {
 // steps can be restored only from them. Owned by the socket thread.
 class UpdateProgress {
  public:
-  // `known` is the cursor that the previous collector made durable. `resends` is whether the client
+  // `known` is the cursor that the previous collector made durable. `resends` is true if the client
   // resends updates that are not durable.
   UpdateProgress(bool resends, const std::optional<ClientCursor>& known);
 

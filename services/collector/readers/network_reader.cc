@@ -17,8 +17,8 @@ constexpr std::array<std::string_view, 4> kNames = {
 // Each line has 8 receive columns, followed by 8 transmit columns.
 constexpr size_t kColumns = 16;
 
-// Returns true for interfaces of containers. These interfaces are short-lived, and their traffic
-// also passes through a physical interface.
+// Returns true for the loopback and container interfaces. Container interfaces are short-lived, and
+// their traffic also passes through a physical interface.
 bool IsVirtual(std::string_view device) {
   if (device == "lo") return true;
   for (std::string_view prefix : {"veth", "cali", "lxc", "cilium"}) {

@@ -18,8 +18,7 @@ constexpr size_t kPriorities = 8;
 // Number of received and sent pauses for each priority.
 using Pauses = std::array<double, 2 * kPriorities>;
 
-// Returns the index into Pauses for a driver's counter name, or nullopt if the counter is not a
-// pause. The
+// Returns the index into Pauses for a driver's counter name, or nullopt for other counters. The
 // names after rx_ or tx_ are:
 //   prio3_pause             mlx5 (NVIDIA ConnectX)
 //   pfc_ena_frames_pri3     bnxt (Broadcom)
@@ -105,7 +104,7 @@ class PfcReader final : public SeriesReader {
     if (!counters.ok()) {
       if (absl::IsUnimplemented(counters.status())) return std::nullopt;
       context_.counters->read_errors.fetch_add(1, std::memory_order_relaxed);
-      // Series of the device that already exist are kept.
+      // Existing series of the device are kept.
       const bool had = std::any_of(devices_.begin(), devices_.end(),
                                    [&](const Device& known) { return known.name == name; });
       return had ? std::optional(device) : std::nullopt;

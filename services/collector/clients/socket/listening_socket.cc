@@ -113,7 +113,8 @@ void ListeningSocket::Pause() {
   ready_->Remove(fd_);
 }
 
-// The pause is measured using the clock, because no wait times out while clients send continuously.
+// Checks the clock instead of relying on a timeout, because no wait times out while clients send
+// continuously.
 void ListeningSocket::ListenAfterPause() {
   if (!listening_ && clock_.MonotonicNs() - paused_since_ns_ >= kPauseNs) Listen();
 }

@@ -1,4 +1,4 @@
-// Reports of refused clients to the clients, the counters, and the log.
+// Reports refusals to the refused client, the counters, and the log.
 #pragma once
 
 #include <array>
