@@ -35,7 +35,7 @@ class DecisionIndex {
   // Returns true if the issue was decided in this mode. A live decision also counts as a dry run.
   bool Decided(std::string_view issue, ActionMode mode) const;
   bool Refused(std::string_view issue, ActionMode mode) const;
-  // Returns true if the index contains the outcome of a live decision.
+  // Returns true if the index contains the outcome of the issue's live decision.
   bool Done(std::string_view issue) const;
   // Reserves a live action on the job. Returns "" on success, or the limit that blocked the action.
   std::string Reserve(std::string_view issue, std::string_view job, int64_t time_ns);

@@ -1,15 +1,13 @@
 // Executor of actions: issue -> decision -> action. By default, the executor only observes. A
-// policy
-// enables actions for a rule. The job's reference selects the stop target (stop_target.h).
+// policy enables actions for a rule. The job's reference selects the stop target (stop_target.h).
 //
 // One thread runs per partition of pitwall.issues. Each issue is decided at most once per mode. The
 // decision is committed to pitwall.actions, in one transaction with the input offset, BEFORE the
 // action. The outcome is committed after the action. The decisions are read at startup, so the
 // executor never acts again on a decided issue, even if a crash lost the outcome (SIGTERM is sent
-// at
-// most once). If the result of a commit is unknown, the executor first reads the log and acts only
-// if the log contains the commit. Immediately before the stop, the executor checks again that the
-// issue is still open at the current end of the log. It also checks that the job is the job in its
+// at most once). If the result of a commit is unknown, the executor first reads the log and acts
+// only if the log contains the commit. Immediately before the stop, the executor checks that the
+// issue is still open at the current end of the log. It also checks that the job matches its
 // reference and belongs to the issue's owner (for a process: node, pid, start time, and user). The
 // executor therefore never stops a reused pid or another user's job. Processes get SIGTERM, never
 // SIGKILL.

@@ -39,8 +39,7 @@ TEST_F(ExecutorTest, StopsProcessOnceAndRecordsEffect) {
             "uid:1000, the owner of the job");
   EXPECT_EQ(decided.owner, "uid:1000");
   EXPECT_EQ(done.effect, "SIGTERM sent; the process exited");
-  // Updates of the same issue have no effect, even if a process with the same identity exists
-  // again.
+  // Updates of the same issue have no effect, even if a process with the same identity reappears.
   processes_.Run(17, 170);
   Publish(Issue("j", 17, 2, EventType::kIssueUpdated));
   Settle();
@@ -340,7 +339,7 @@ TEST_F(ExecutorTest, CrashBeforeOutcome_DoesNotSignalAgain) {
   }
   EXPECT_THAT(effects["a"], HasSubstr("still running"));
   EXPECT_THAT(effects["b"], HasSubstr("no longer running"));
-  // At the third start, all outcomes have been recorded.
+  // By the third start, all outcomes have been recorded.
   executor_.reset();
   Run(Options());
   Settle();

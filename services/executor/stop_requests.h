@@ -14,8 +14,8 @@
 
 namespace pitwall::executor {
 
-// Returns the event for policies to evaluate and decisions to reference. Its ID is the request's
-// ID.
+// Converts a request to an event that policies can evaluate and decisions can reference. The event
+// has the request's ID.
 IssueEvent EventOfRequest(const ActionEvent& request);
 
 // Unexpired stop requests for one worker. Reading starts at the last records of each partition, so

@@ -85,7 +85,7 @@ TEST_F(StopTargetTest, StopWithoutPermission_IsRefusedOnce) {
   EXPECT_THAT(Actions()[1].why, HasSubstr("; refused: 403: the right to patch jobs is missing"));
   EXPECT_EQ(Actions()[1].effect, "");
   EXPECT_EQ(executor_->counters().refused.value(), 1U);
-  // The same issue is not refused again, even after a restart, which checks decisions without an
+  // The same issue is not refused again, even though a restart rechecks decisions without an
   // outcome.
   Publish(ClusterIssue("j", "u1", 2));
   Settle();

@@ -1,5 +1,5 @@
-// Target for jobs that an administrator's program stops. Sends the job and the reason in a signed
-// POST request. The reply contains the result.
+// Target for jobs that are stopped by an administrator's program. Sends the job and the reason in a
+// signed POST request. The reply contains the result.
 #pragma once
 
 #include <map>

@@ -16,7 +16,7 @@ class StopOutcomes {
  public:
   // Adds the outcome of a decision. `stopped` is true if the action ended the job.
   void Finish(const ActionEvent& decision, std::string effect, bool stopped = false);
-  // Adds the refusal of the stop by its target.
+  // Adds the target's refusal of the stop.
   void Refuse(const ActionEvent& decision, std::string_view reason);
 
   const std::vector<ActionEvent>& pending() const { return pending_; }
