@@ -7,8 +7,8 @@ RuleVerdict VerdictOf(std::span<const IssueEventPtr> events, EventTime data_unti
   for (const IssueEventPtr& event : events) {
     const bool stopped = event->status == RuleStatus::kStopped;
     const RuleStatus judged = stopped ? event->previous_status : event->status;
-    // If the rule is Stopped, its previous status counts instead, because that status may not have
-    // its own event. Unless it is NoData, the previous status was reported while the job had data.
+    // If the rule is Stopped, its previous status is used, because that status may not have its own
+    // event. Any status other than NoData was set while the job had data.
     const bool without_data =
         judged == RuleStatus::kUnknown ||
         (judged == RuleStatus::kNoData && (stopped || event->time > data_until));
