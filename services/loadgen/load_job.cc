@@ -72,8 +72,8 @@ void LoadJob::BeginAttempt(int64_t start_ns) {
 }
 
 int64_t LoadJob::FirstNs(size_t actor) const {
-  // A node announces itself before its ranks announce themselves. The ranks start at different
-  // offsets so that they do not flush at the same time.
+  // A node announces itself before its ranks do. The ranks start at different offsets so that they
+  // do not flush at the same time.
   if (actor < nodes_.size()) return start_ns_;
   return start_ns_ + kNanosPerMilli * static_cast<int64_t>(1 + Mix(seed_, actor) % 400);
 }

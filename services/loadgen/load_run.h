@@ -32,7 +32,7 @@ class LoadSink {
   virtual int32_t partitions() const = 0;
 };
 
-// Totals of a load. Only samples with a value count. Duplicated batches count once.
+// Totals of a load. Samples without a value are not counted. Duplicated batches are counted once.
 struct LoadTotals {
   uint64_t jobs = 0;
   uint64_t batches = 0;

@@ -23,8 +23,8 @@ struct SocketTotals {
   uint64_t values = 0;
 };
 
-// Run returns InvalidArgument for a fault that cannot be simulated over a socket. For example, the
-// collector detects the death of a rank by observing its process. Run returns Unavailable with the
+// Run returns InvalidArgument for a fault that cannot be simulated over a socket, such as the death
+// of a rank, which the collector detects by watching the process. Run returns Unavailable with the
 // reason if the collector rejected a rank or closed the connection.
 class SocketLoad {
  public:

@@ -48,7 +48,7 @@ const RankStep* Training::Peek(int64_t rank, int64_t until_ns) {
 void Training::Pop(int64_t rank) {
   const int64_t step = cursors_[static_cast<size_t>(rank)]++;
   if (step != first_kept_ || --behind_ > 0) return;
-  // All ranks have passed the first kept step, so the next kept step's ranks are counted.
+  // All ranks have passed the first kept step, so it is discarded.
   do {
     steps_.pop_front();
     ++first_kept_;

@@ -26,8 +26,8 @@ struct RankStep {
 };
 
 // Simulates synchronous training: a rank leaves a step's collective only after all ranks have
-// reached the collective. Each rank's steps are read independently. A step is discarded after it
-// has been read for all ranks. Not thread-safe.
+// reached it. Each rank's steps are read independently. A step is discarded after it has been read
+// for all ranks. Not thread-safe.
 class Training {
  public:
   // `faults` are the faults of this attempt, with absolute start times (from_ns) or start steps.

@@ -15,7 +15,7 @@ class CoreSeries {
   CoreSeries(int64_t cores, uint64_t seed, const std::string& node);
 
   void Sample(const NodeTick& tick, const NodeMood& mood);
-  // Returns the number of runnable threads. `work` is the share of the cores' load in [0, 1].
+  // Returns the number of runnable threads. `work` scales the cores' load and is in [0, 1].
   double RunnableThreads(double work) const;
   NodeStream& stream() { return stream_; }
 

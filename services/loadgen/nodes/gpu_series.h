@@ -14,7 +14,8 @@ class GpuSeries {
  public:
   GpuSeries(int64_t gpus, uint64_t seed, std::string node);
 
-  // Adds one row. If the lost GPU changes, the schema changes for all rows in the batch.
+  // Adds one row. If the index of the lost GPU changes, the schema changes for all rows in the
+  // batch.
   void Sample(const NodeTick& tick, const NodeMood& mood);
   NodeStream& stream() { return stream_; }
 
