@@ -37,7 +37,7 @@ TEST_F(AppendTime, WallClockSetBack_IsNotFollowed) {
   StepWall(-600 * kSecond);
   for (int second = 0; second < 120; ++second) {
     clock_.Advance(kSecond);
-    // If append times stopped, this record would be 60 s behind a live source.
+    // If append times stopped advancing, this record would be 60 s behind a live source.
     ASSERT_EQ(Stamp(), SourceTime()) << "after " << second << " s";
   }
   EXPECT_EQ(log_->Stats().clock_ahead_ns, 600 * kSecond);
@@ -62,7 +62,7 @@ TEST_F(AppendTime, Restart_ContinuesAfterLastRecord) {
   MustOpen();
   EXPECT_EQ(Stamp(0), last);
   clock_.Advance(90 * kSecond);
-  // The log does not reject a source that continues with the old wall time.
+  // The log still accepts records from a source that keeps the old wall time.
   EXPECT_EQ(Stamp(0), last + 90 * kSecond);
   EXPECT_EQ(Stamp(1), last + 90 * kSecond) << "all partitions share one clock";
 }

@@ -42,7 +42,7 @@ class BackgroundThreads {
   CommitWriter* writer_ = nullptr;
   Maintenance* maintenance_ = nullptr;
   int64_t flush_interval_ns_ = 0;
-  // Checks for segments that were not verified at open. Used only by the keeper thread.
+  // Pending checks of segments that were not verified at open. Used only by the keeper thread.
   std::vector<std::function<Status()>> checks_;
   const std::unique_ptr<Wakeup> wake_flusher_;
   const std::unique_ptr<Wakeup> wake_keeper_;

@@ -1,4 +1,4 @@
-// File cleanup and flushes before a writer starts on an existing log.
+// Cleanup and flushing of an existing log before a writer starts.
 #include <algorithm>
 
 #include "services/adapters/embedded_log/format/segment_reader.h"

@@ -244,8 +244,8 @@ Status CommitWriter::Close() {
   MutexLock sync_lock(&sync_mutex_);
   MutexLock lock(&writer_mutex_);
   if (closed_) return OkStatus();
-  // Frames other than commits must be marked too. Otherwise, the next start would accept a journal
-  // that ends before them.
+  // The mark must also cover frames other than commits. Otherwise, the next start would accept a
+  // journal truncated before them.
   const Status status = journal_.AllMarked() ? OkStatus() : SyncLocked();
   closed_ = true;
   writers_.Clear();

@@ -43,8 +43,8 @@ class CommitWriter {
   // policy guarantees. Otherwise, no part of the request is visible.
   Status Submit(CommitRequest* request);
 
-  // Flushes everything written so far. If `durable_mark` is set, it also flushes the journal's note
-  // about this flush. The note must be durable before old segments are deleted.
+  // Flushes everything written so far. If `durable_mark` is set, also flushes the journal's mark,
+  // which must be durable before old segments are deleted.
   Status Sync(bool durable_mark);
   bool dirty() const { return dirty_.load(); }
   bool CheckpointDue();

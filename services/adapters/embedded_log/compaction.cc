@@ -201,14 +201,14 @@ StatusOr<int64_t> CompactPartition(const CompactionPolicy& policy, CommittedStat
     const auto keep = [&](const RecordView& record, uint64_t sequence) -> Status {
       const auto found = newest.find(record.key);
       const bool overwritten = found != newest.end() && found->second > record.offset;
-      // All older records of this key were in segments rewritten by this or an earlier compaction.
+      // All older records of this key were in segments rewritten by this or an earlier compaction,
+      // so an old tombstone is no longer needed.
       const bool expired = record.tombstone && record.append_time_ns < policy.tombstone_cutoff_ns;
       if (!overwritten && !expired) return output.Add(record, sequence);
       ++dropped;
       return OkStatus();
     };
-    // Like an appended segment, an output file is closed after the input segment that makes it
-    // reach the size limit.
+    // Closes the output file after the first input segment with which it reaches the size limit.
     size_t behind = first;
     do {
       RETURN_IF_ERROR(ForEachRecord(closed.segments[behind++], damage, keep));

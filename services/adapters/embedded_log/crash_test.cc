@@ -56,7 +56,7 @@ class CrashTest : public EmbeddedLogTest {
   }
 };
 
-// Truncates the writes of the last commit at every byte in write order: segments first, then the
+// Truncates the last commit's writes at every byte, in write order: segments first, then the
 // journal.
 TEST_F(CrashTest, LastCommitTornAtAnyByte_IsDropped) {
   MustOpen();
@@ -171,7 +171,7 @@ TEST_F(CrashTest, OpenFlushesUnflushedFilesOfPreviousProcess) {
   options_.dir = Dir("killed");
   MustOpen();
   EXPECT_EQ(CheckCommits(), 3);
-  // This process writes only to its own file, but the mark must also be true for all earlier
+  // This process writes only to topic b, but the mark must also hold for the previous process's
   // frames.
   Append({Out("b", "x", "k", 1)});
   ASSERT_TRUE(log_->Sync().ok());
@@ -234,7 +234,7 @@ TEST_P(KillTest, KillNeverLeavesPartialCommit) {
       ASSERT_EQ(n, acknowledged + 1);
       acknowledged = n;
     }
-    // The busy wait has a random length, so the kill can hit any point of a commit.
+    // The busy wait has a random length, so the kill can happen at any point in a commit.
     volatile unsigned spin = random() % 300'000;
     while (spin > 0) spin = spin - 1;
     ::kill(child, SIGKILL);

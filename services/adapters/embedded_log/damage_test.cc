@@ -246,7 +246,7 @@ TEST_F(DamageTest, RepairRequiresClosedLogAndDryRunChangesNothing) {
   MustOpen();
   EXPECT_EQ(RepairLog(options_.dir, false, &clock_).status().code(),
             absl::StatusCode::kFailedPrecondition);
-  // The lock is also effective if the lock file was deleted.
+  // The lock still holds after the lock file is deleted.
   ASSERT_TRUE(files::Remove(Cat(options_.dir, "/LOCK")).ok());
   EXPECT_EQ(RepairLog(options_.dir, false, &clock_).status().code(),
             absl::StatusCode::kFailedPrecondition);

@@ -143,7 +143,7 @@ TEST_F(DiskFullTest, FailedCheckpointKeepsOldJournal) {
   std::vector<int64_t> there;
   int64_t failed = 0;
   for (int64_t n = 0; n < 200; ++n) {
-    // The space is enough for the commit but not for the checkpoint after it.
+    // There is enough space for the commit but not for the checkpoint after it.
     options_.faults->SetSpace(700);
     const Status applied = (*committer)->Apply(Numbered(n));
     if (applied.ok()) there.push_back(n);

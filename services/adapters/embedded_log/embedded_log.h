@@ -30,8 +30,8 @@ namespace pitwall::log {
 
 enum class FsyncPolicy {
   kAlways,  // a commit returns once it is on disk; waiting commits share a flush
-  // A background thread flushes every fsync_interval_ms. A power loss destroys at most the commits
-  // of one interval. A lost commit is lost completely.
+  // A background thread flushes every fsync_interval_ms. A power loss destroys at most one
+  // interval's commits. A commit is never partly lost.
   kInterval,
   kNever,  // the OS (or Close) flushes: survives kill -9, not a power loss
 };
@@ -50,12 +50,13 @@ struct EmbeddedLogOptions {
   int64_t segment_ms = 6 * 3'600'000;
   size_t max_record_bytes = 16 << 20;  // key + value + headers; at most 16 MiB
   bool compress = true;                // zstd for batches that become smaller
-  // Growth at which the journal is rewritten. The growth must also exceed the size of the last
-  // checkpoint.
+  // The journal is rewritten once it has grown by more than this value and by more than the size of
+  // the last checkpoint.
   int64_t checkpoint_bytes = 4 << 20;
-  // Minimum share of uncompacted closed bytes that triggers a compaction.
+  // Minimum share of uncompacted bytes in closed segments that triggers a compaction.
   double compaction_dirty_share = 0.5;
-  // Memory for keys in one compaction. The remaining keys are left for the next compaction.
+  // Memory limit for the keys in one compaction. The remaining keys are left for the next
+  // compaction.
   size_t compaction_map_bytes = 64 << 20;
   int64_t tombstone_retention_ms = 24 * 3'600'000;
   // Number of bytes that Open reads and verifies, newest segments first. A background thread
@@ -67,7 +68,7 @@ struct EmbeddedLogOptions {
   std::shared_ptr<files::DiskFaults> faults;  // for tests only
 };
 
-// Kind of damage, used as a label of the metric.
+// Kind of damage, used as a metric label.
 enum class DamageKind {
   kSegmentMissing,  // a segment file is missing
   kSegmentCut,      // a segment file is shorter than its committed size

@@ -28,11 +28,11 @@ StatusOr<int64_t> DeleteExpired(CommittedState* state, CommittedState::Partition
     if (newest >= cutoff_ns) break;
   }
   if (expired > 0) {
-    // After this flush, recovery can verify commits that were never marked as flushed without the
-    // deleted files.
+    // Recovery needs segment files to verify commits that are not marked as flushed, so the flush
+    // must precede the deletion.
     RETURN_IF_ERROR(writer->Sync(/*durable_mark=*/true));
     // The journal is written first, because missing files that the journal still lists count as
-    // damage. If the disk has no space for the note, the first file is deleted before the note is
+    // damage. If the disk has no space for the frame, the first file is deleted before the frame is
     // written.
     Frame facts;
     facts.starts.push_back(

@@ -1,4 +1,4 @@
-// Compaction, and retention by age. Retention deletes whole segments, oldest first.
+// Compaction and age-based retention. Retention deletes whole segments, oldest first.
 #pragma once
 
 #include <atomic>

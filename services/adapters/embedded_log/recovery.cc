@@ -286,7 +286,7 @@ class Recovery {
     }
     size_t first = frames_.size();
     while (first > 0 && frames_[first - 1].frame.sequence > synced) --first;
-    // Only commits require a flush, not the mark that a clean shutdown leaves at the end.
+    // Only commits require a flush. The mark that a clean shutdown leaves at the end does not.
     for (size_t i = first; i < frames_.size(); ++i) {
       if (frames_[i].frame.kind == FrameKind::kCommit) out_.journal.flush = true;
     }

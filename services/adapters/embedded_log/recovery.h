@@ -23,7 +23,7 @@ struct Unverified {
   size_t index = 0;
 };
 
-// Newest commit journal file. A writer continues it.
+// Newest commit journal file. A writer appends to it.
 struct RecoveredJournal {
   uint64_t number = 0;  // 0 if there is no journal yet
   std::string path;     // "" if there is no journal

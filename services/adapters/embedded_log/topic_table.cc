@@ -11,7 +11,7 @@ namespace pitwall::log {
 namespace {
 
 void NoteInJournal(const TopicFact& fact, CommitWriter* writer) {
-  // If the journal has no space for the frame now, the next checkpoint will contain the topic.
+  // If the disk has no space for the frame now, the next checkpoint will contain the topic.
   const Status noted = writer->NoteTopic(fact);
   if (!noted.ok()) PITWALL_LOG(kWarning, "log", ToStd(noted.message()));
 }

@@ -161,7 +161,7 @@ StatusOr<std::unique_ptr<DirectoryLock>> DirectoryLock::Take(const std::string& 
     ::close(fd);
     ::close(folder);
     if (error_number != EWOULDBLOCK) return DiskStatus(error_number, "flock", path);
-    // The content may be damaged, so the message includes only a number from it.
+    // The content may be damaged, so the message includes it only if it is a number.
     const auto who = ParseInt(Trim(std::string_view(holder, n > 0 ? static_cast<size_t>(n) : 0)));
     return FailedPrecondition(Cat("data directory ", dir, " is in use by another writer",
                                   who.has_value() ? Cat(" (process ", *who, ")") : std::string(),

@@ -46,7 +46,7 @@ class DiskFaults {
   std::string part_ ABSL_GUARDED_BY(mutex_);
 };
 
-// Open file. Reads and positioned writes are as thread-safe as in the kernel.
+// Open file. Reads and positioned writes are as thread-safe as pread and pwrite.
 class File {
  public:
   enum class Mode {

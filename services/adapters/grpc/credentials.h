@@ -19,7 +19,7 @@ StatusOr<std::shared_ptr<::grpc::ChannelCredentials>> MakeChannelCredentials(
 
 // Returns OK if the call has the role, UNAUTHENTICATED if it has no valid token, and
 // PERMISSION_DENIED if the token's role is insufficient. Without a view token, every client may
-// view (the server then listens on loopback). Without an act token, no client may act.
+// view (the server then listens only on loopback). Without an act token, no client may act.
 ::grpc::Status CheckRole(std::string_view authorization, const AccessTokens& tokens, Role needed);
 ::grpc::Status CheckRole(const ::grpc::ServerContextBase& context, const AccessTokens& tokens,
                          Role needed);

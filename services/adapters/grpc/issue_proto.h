@@ -11,8 +11,8 @@ namespace pitwall::grpc_adapter {
 namespace issues_v1 = ::pitwall::issues::v1;
 
 void ToProto(const IssueEvent& event, issues_v1::IssueEvent* out);
-// Converts an event. Unknown enum values and types become unspecified or "found", because a client
-// may be older than the server. Parameters are sorted by name.
+// Converts an event. Unknown enum values become the default, and unknown event types become
+// "found", because a client may be older than the server. Parameters are sorted by name.
 IssueEvent FromProto(const issues_v1::IssueEvent& event);
 
 void ToProto(const SilencedIssue& silenced, issues_v1::SilencedIssue* out);

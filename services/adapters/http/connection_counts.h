@@ -30,7 +30,8 @@ class ConnectionCounts {
   explicit ConnectionCounts(const HttpLimits& limits) : limits_(limits) {}
 
   // Counts a new connection and sets *reserved if it takes a reserved slot. Returns the reason if
-  // the connection is rejected; otherwise, Close must follow with the same arguments.
+  // the connection is rejected; otherwise, the caller must later call Close with the same
+  // arguments.
   std::optional<Refusal> Open(const std::string& peer, bool* reserved);
   void Close(const std::string& peer, bool reserved);
   bool empty() const { return normal_.total() + reserved_ == 0; }
@@ -46,7 +47,8 @@ class StreamCounts {
  public:
   explicit StreamCounts(const HttpLimits& limits) : limits_(limits) {}
 
-  // Counts a new stream. Returns false if there are too many streams; otherwise, Close must follow.
+  // Counts a new stream. Returns false if there are too many streams; otherwise, the caller must
+  // later call Close.
   bool Open(const std::string& peer);
   void Close(const std::string& peer) { streams_.Remove(peer); }
 

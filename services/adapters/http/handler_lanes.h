@@ -20,7 +20,7 @@ class HandlerLanes {
   // Borrows `options` and `io`, the context of the I/O thread.
   HandlerLanes(const HttpServerOptions& options, asio::io_context* io);
 
-  // Returns true if the lane has the maximum number of requests.
+  // Returns true if the lane has reached its request limit.
   bool IsFull(Lane lane) const {
     return waiting_[static_cast<size_t>(lane)].load() >= options_.limits.max_waiting_requests;
   }

@@ -276,8 +276,8 @@ TEST(HttpServer, ConnectionWithSlowRequestIsClosedAtDeadline) {
   const RawSocket silent = RawSocket::Connect(server->port());
   const RawSocket slow = RawSocket::Connect(server->port());
   ASSERT_TRUE(slow.Send("GET /hello HTTP/1.1\r\nX: "));
-  // The client sends single bytes. Although each byte is progress, one deadline applies to the
-  // whole request.
+  // The client sends one byte at a time. Although each byte is progress, one deadline applies to
+  // the whole request.
   std::atomic<bool> stop{false};
   std::thread trickle([&] {
     while (!stop && slow.Send("x")) slow.WaitReadable(20);

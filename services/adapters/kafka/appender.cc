@@ -24,7 +24,8 @@ class Call {
     ++references_;
     ++outstanding_;
   }
-  // Completes one record, or the caller's submission of all records. `topic` may be null.
+  // Called once for each record, and once after the caller has submitted all records. `topic` may
+  // be null.
   void Settle(rd_kafka_resp_err_t error, const char* topic) {
     if (error != RD_KAFKA_RESP_ERR_NO_ERROR) {
       MutexLock lock(&mutex_);
@@ -94,7 +95,7 @@ PolledProducer::~PolledProducer() {
   stop_ = true;
   rd_kafka_queue_yield(main_queue_.get());
   thread_.join();
-  // The caller no longer waits, so the delivery reports of the abandoned records free their call
+  // No caller is waiting anymore. The delivery reports of the purged records free their Call
   // objects.
   rd_kafka_purge(client_->get(), RD_KAFKA_PURGE_F_QUEUE | RD_KAFKA_PURGE_F_INFLIGHT);
   rd_kafka_flush(client_->get(), kLastReportsMs);

@@ -60,7 +60,7 @@ void OnLog(const rd_kafka_t* client, int level, const char* facility, const char
   if (std::string_view(facility) == "CONFWARN") level = 7;
   // Without this setting, each client would log every request to an unavailable broker.
   if (std::string_view(facility) == "REQTMOUT") level = std::max(level, 6);
-  // Log level as a syslog number. Errors on single connections (3) are retried, and the caller
+  // Log level as a syslog number. Errors on individual connections (3) are retried, and the caller
   // receives relevant errors as a Status.
   if (level <= 2) {
     PITWALL_LOG(kError, "kafka", line());

@@ -95,8 +95,8 @@ class ClientConfig {
 // Validates the options before any client is created.
 Status CheckOptions(const KafkaLogOptions& options);
 
-// Returns the error as a Status with the text "context: " and librdkafka's message, or `detail` if
-// it is longer.
+// Returns the error as a Status with the message "<context>: <librdkafka's message>". Appends
+// `detail` in parentheses if it differs from librdkafka's message.
 Status ErrorStatus(rd_kafka_resp_err_t error, std::string_view context,
                    std::string_view detail = "");
 

@@ -65,7 +65,7 @@ struct KafkaLogOptions {
   // Maximum time that Append waits for more records to share its request.
   int64_t linger_ns = 5 * kNanosPerMilli;
   int32_t replication_factor = -1;  // for topics created by EnsureTopic; -1 uses the broker default
-  // Topics with other owners. Their configuration is not checked, and append_time is the
+  // Topics that Pitwall does not own. Their configuration is not checked, and append_time is the
   // producer's timestamp unless the topic uses LogAppendTime.
   std::vector<std::string> foreign_topics = {"otlp_metrics"};
 };

@@ -93,7 +93,7 @@ TEST(DatabaseTest, RemovedJobLeavesNothingInFiles) {
   EXPECT_NE(WholeFile(path).find("job-that-stays"), std::string::npos);
 }
 
-// With any bit flipped, a read returns either the unchanged rows or DataLoss with the path.
+// If any bit is flipped, a read returns either the unchanged rows or DataLoss with the path.
 TEST(DatabaseTest, DetectsEachRelevantFlippedBit) {
   const std::string dir = DatabaseFolder("bits");
   const std::string path = dir + "/catalogue.db";

@@ -14,8 +14,8 @@
 //   page, then for each group: U64 rows | I64 minimum and I64 maximum time minus those of the table
 //   | I64 offset minus the end of the previous group | U64 bytes of each page | Str CRCs, 4 bytes
 //   per page
-// The body of a table is decoded on first access. Versions 1 to 3 have no bodies but an unused
-// summary for each page of values; they are decoded completely.
+// The body of a table is decoded on first access. Versions 1 to 3 have no bodies, but they have an
+// unused summary for each page of values. They are decoded completely.
 #pragma once
 
 #include <cstddef>
@@ -29,8 +29,7 @@
 
 namespace pitwall::store {
 
-// Format versions. Each version adds forms of blocks, columns, or footers. All versions are
-// readable.
+// Format versions. Each version adds block, column, or footer formats. All versions are readable.
 inline constexpr int kSegmentVersion = 4;
 inline constexpr std::string_view kSegmentMagic = "PWHS";
 inline constexpr std::string_view kSegmentHead("PWHS\x04\0\0\0", 8);

@@ -43,8 +43,8 @@ class SegmentWriter {
   // columns do not match the table or differ in length. `hints` contains one entry per column, or
   // is null.
   Status AddRows(size_t table, std::span<const ColumnRows> columns, blocks::FormHint* hints);
-  // Returns the size including all groups added so far.
   const Table& table(size_t index) const { return tables_[index]; }
+  // Returns the size of the file with all groups added so far.
   uint64_t bytes() const { return at_ + buffer_.size(); }
 
   // Writes the footer, flushes the file, renames it, and flushes the directory.

@@ -25,7 +25,7 @@ class CommitGroup {
               uint64_t synced_sequence)
       : state_(state), writers_(writers), synced_sequence_(synced_sequence), sequence_(sequence) {}
 
-  // Writes the records of the request and adds its frame to frames(). After an error, the group is
+  // Writes the request's records and adds its frame to frames(). After an error, the group is
   // unchanged. Returns Aborted if the request's committer is fenced.
   Status Stage(CommitRequest* request);
   // Undoes the writes of all requests.

@@ -128,8 +128,8 @@ Status PartitionWriter::Write(const std::vector<const OutgoingRecord*>& records,
   const bool old = first_time_ns_ >= 0 && time_ns - first_time_ns_ >= policy_->segment_ns;
   if (segment_ == nullptr || bytes_ >= policy_->segment_bytes || old)
     RETURN_IF_ERROR(Roll(dirty, frame));
-  // If the tail could not be truncated, it is overwritten so that only bytes beyond the new end
-  // remain.
+  // If the old tail could not be truncated, this write overwrites it, and only bytes beyond the new
+  // end remain.
   const bool old_tail = dirty_tail_;
   if (first_time_ns_ < 0) first_time_ns_ = time_ns;
   dirty->Add(file_, partition_, bytes_);

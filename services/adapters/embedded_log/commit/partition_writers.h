@@ -1,4 +1,4 @@
-// Writers for all partitions and the files written since the last flush.
+// Writers for all partitions, and the set of files written since the last flush.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@
 
 namespace pitwall::log {
 
-// Writers for all partitions. Creates each writer when its partition receives the first record.
+// Writers for all partitions. Creates each writer when its partition receives its first record.
 // Tracks the files that must be flushed, and suspends a partition if its files cannot be flushed.
 // Not thread-safe: guarded by the writer lock.
 class PartitionWriters {
@@ -43,7 +43,7 @@ class PartitionWriters {
   // writer lock and then passes the result to EndFlush, which returns the first error.
   DirtyFiles BeginFlush();
   Status EndFlush(const DirtyFiles& flushed, const FlushResult& result);
-  // Clears the set of files to flush. Called after all unflushed writes were rolled back.
+  // Clears the set of files to flush. Called after all unflushed writes have been rolled back.
   void ForgetUnflushed() { dirty_.clear(); }
   bool HasUnflushed() const { return !dirty_.empty(); }
 

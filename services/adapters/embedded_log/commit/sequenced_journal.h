@@ -25,7 +25,7 @@ class SequencedJournal {
   uint64_t commit_sequence() const { return commit_sequence_; }  // newest commit frame
   uint64_t synced_sequence() const { return synced_sequence_; }  // newest frame known to be on disk
 
-  // Appends encoded commit frames. If the result is OK, NoteCommits must follow.
+  // Appends encoded commit frames. After success, the caller must call NoteCommits.
   Status Append(std::string_view frames) { return journal_->Append(frames); }
   // Appends encoded commit frames and flushes them. After an error, removes them again.
   Status AppendDurably(std::string_view frames);

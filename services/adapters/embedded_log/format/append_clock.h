@@ -10,9 +10,9 @@
 namespace pitwall::log {
 
 // Starts with wall time and advances with monotonic time, like the clocks of the sources that write
-// to the log (time-model.md 1.1). If the wall clock is set back, the append time does not follow,
-// because every sample of a running source would be rejected as ahead of its record. For the same
-// reason, the append time follows a forward step: immediately if the step is at most an hour,
+// to the log (time-model.md 1.1). If the wall clock is set back, the append time does not follow.
+// Otherwise, every sample of a running source would be rejected as ahead of its record. For the
+// same reason, the append time follows a forward step: immediately if the step is at most an hour,
 // otherwise once it has lasted for a minute (ClockStep). Not thread-safe; borrows the clock.
 class AppendClock {
  public:
@@ -32,7 +32,7 @@ class AppendClock {
     return monotonic_ns + offset_;
   }
 
-  // Continues after a record that an earlier process appended at this time.
+  // Continues after a record that an earlier process appended at `last_ns`.
   void ContinueAfter(int64_t last_ns) {
     if (last_ns - clock_->WallNs() > kMaxLeadNs) return;
     offset_ = std::max(offset_, last_ns - clock_->MonotonicNs());
@@ -43,7 +43,7 @@ class AppendClock {
   int64_t Stamp();
 
   // Returns append time minus wall time. The result is positive after the wall clock was set back,
-  // negative while a large forward step has not been followed yet, and otherwise 0.
+  // negative while a large forward step is pending, and otherwise 0.
   int64_t AheadNs() { return Now() - clock_->WallNs(); }
 
  private:

@@ -90,8 +90,7 @@ enum class FrameKind : uint8_t {
 struct Frame {
   FrameKind kind = FrameKind::kCommit;
   uint64_t sequence = 0;  // increases by one per commit or synced frame
-  // Newest frame that was on disk, together with all earlier frames and their records, when this
-  // frame was written.
+  // When this frame was written, all frames up to this sequence and their records were on disk.
   uint64_t synced_sequence = 0;
   std::vector<PartitionEnd> ends;
   std::vector<GroupPosition> positions;
@@ -130,8 +129,8 @@ struct JournalScan {
   // Start of the first damaged section, or -1 if there is no damage.
   int64_t damage_from = -1;
   std::string damage_reason;
-  // True if the damaged section is at the end of the file or contains zeros, so it is probably
-  // pages that never reached the disk. Flipped bits do not cause this pattern.
+  // True if the damaged section is at the end of the file or contains zeros, so it probably
+  // consists of pages that never reached the disk. Flipped bits do not cause this pattern.
   bool looks_torn = false;
   // Index in `frames` of the first frame after the damage (frames.size() if no frame follows).
   size_t first_behind = 0;

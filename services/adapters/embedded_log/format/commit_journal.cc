@@ -116,7 +116,7 @@ Status CommitJournal::SyncFolder() {
 }
 
 void CommitJournal::Mark(uint64_t sequence) {
-  // An older mark is still true, so a failure is only logged.
+  // An older mark is still valid, so a failure is only logged.
   const Status written = mark_->WriteAt(0, EncodeMark({number_, sequence}));
   if (!written.ok()) PITWALL_LOG(kWarning, "log", ToStd(written.message()));
   if (written.ok()) marked_ = sequence;
@@ -171,7 +171,7 @@ StatusOr<LoadedJournal> LoadJournal(const std::string& dir) {
     }
     if (journal.number == 0) return journal;
     auto content = files::ReadWhole(journal.path, kMaxJournalBytes);
-    // In a read-only log, the writer's checkpoint may just have replaced the file.
+    // In a read-only log, the writer's checkpoint may have just replaced the file.
     if (content.status().code() == absl::StatusCode::kNotFound && attempt < kAttempts) continue;
     RETURN_IF_ERROR(content.status());
     journal.content = *std::move(content);

@@ -18,8 +18,8 @@ struct SegmentInfo {
   std::shared_ptr<Segment> segment;
   int64_t bytes = 0;          // committed size of the file
   int64_t last_time_ns = -1;  // newest append time, or -1 if unknown
-  // The segment was appended and is intact, so the next commit may continue it if it is the last
-  // segment.
+  // True if the segment is intact and not compacted. The next commit may then append to it if it is
+  // the last segment.
   bool writable = false;
 };
 

@@ -56,7 +56,7 @@ class CommittedState {
   // The following functions are for threads that change segments. The caller must hold the writer
   // lock or the maintenance lock.
   PartitionContent Content(const Partition* partition) const;
-  // Removes the first segments up to and including `last`.
+  // Removes all segments up to and including `last`.
   void RemoveThrough(Partition* partition, const Segment* last);
   // Replaces the segments from `first` to `last` with `merged`.
   void Replace(Partition* partition, const Segment* first, const Segment* last, SegmentInfo merged);

@@ -173,8 +173,8 @@ class Repair {
       info.writable = false;
       if (!dry_run_) RETURN_IF_ERROR(files::ReplaceFile(path, kept, nullptr));
     }
-    // Closes a last segment that does not contain the end of the partition. The next commit starts
-    // a new segment.
+    // Closes the last segment unless it contains the end of the partition. The next commit starts a
+    // new segment.
     if (!content->segments.empty()) {
       const SegmentInfo& last = content->segments.back();
       const auto& end = recovered_.facts[key].end;
@@ -193,8 +193,8 @@ class Repair {
     });
   }
 
-  // Replaces missing files of a compacted topic with empty files. After the lost ranges are
-  // eventually forgotten, a later start must not report the files as missing.
+  // Replaces missing files of a compacted topic with empty files. Once the lost ranges are
+  // forgotten, a start must not report the files as missing.
   Status FillGaps(const PartitionKey& key, PartitionContent* content) {
     const PartitionFacts& facts = recovered_.facts[key];
     const std::string& dir = recovered_.files[key].dir;

@@ -1,5 +1,4 @@
-// Removal of outputs that a damaged journal no longer proves to be committed. The first step of a
-// repair.
+// Removal of outputs whose commits a damaged journal no longer proves. The first step of a repair.
 #pragma once
 
 #include <string>

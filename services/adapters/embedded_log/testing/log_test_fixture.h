@@ -22,8 +22,8 @@ namespace pitwall::log {
 
 class EmbeddedLogTest : public ::testing::Test {
  protected:
-  // Uses a directory in memory if possible, because the tests open logs thousands of times and each
-  // flush to disk takes milliseconds.
+  // Uses an in-memory directory if possible, because the tests open logs thousands of times and
+  // each flush to disk takes milliseconds.
   EmbeddedLogTest()
       : root_(Cat(::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : ::testing::TempDir(),
                   "/pitwall_log_XXXXXX")) {

@@ -3,7 +3,7 @@
 // URLs must use https; http is allowed only to loopback or with allow_insecure. Redirects, proxies
 // from the environment, cookies, .netrc, and credentials in the URL are not used. The resolved
 // address is checked when the socket is created, so a DNS change between check and use has no
-// effect. Non-public addresses (loopback, private, link-local with the metadata services, CGNAT,
+// effect. Non-public addresses (loopback, private, link-local including metadata services, CGNAT,
 // ULA, multicast, reserved) are rejected unless a CIDR in the options covers them. Loopback is
 // allowed if the URL's host is spelled as loopback. Timeouts use libcurl's options. A pool holds
 // one easy handle per concurrent call, and connections are kept alive per thread.

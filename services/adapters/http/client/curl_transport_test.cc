@@ -193,7 +193,7 @@ TEST(CurlTransport, InvalidBodyAfterStatusIsIgnored) {
                     "Transfer-Encoding: chunked\r\n\r\n5\r\nab")})
     EXPECT_EQ(status(answer) / 100, 2) << answer.substr(0, 60);
   EXPECT_EQ(status("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\ncut", false), -1);
-  // An interim response with status 100 is not a final response.
+  // Status 100 is interim, and no final response follows.
   EXPECT_EQ(status("HTTP/1.1 100 Continue\r\n\r\n"), -1);
 }
 

@@ -23,7 +23,7 @@ class ClientWatch {
   std::shared_ptr<CancelToken> Begin(std::shared_ptr<void> owner);
   // Ends the watch because the response is ready.
   void End();
-  // Ends the watch and cancels the request, if any, because the connection closes.
+  // Ends the watch and cancels any pending request because the connection is closing.
   void Abort();
 
  private:

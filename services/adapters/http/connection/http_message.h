@@ -24,9 +24,9 @@ struct HttpRequest {
   std::string_view Header(std::string_view name) const;  // `name` must be lowercase
 };
 
-// Response body that is produced over time, for example server-sent events. Belongs to one request.
-// Used only on the I/O thread, which calls Pull repeatedly while the client accepts data. The
-// server buffers the bytes of at most one Pull per client.
+// Response body that is produced incrementally, for example server-sent events. Belongs to one
+// request. Used only on the I/O thread, which calls Pull repeatedly while the client accepts data.
+// The server buffers the bytes of at most one Pull per client.
 class ResponseStream {
  public:
   virtual ~ResponseStream() = default;

@@ -49,7 +49,7 @@ void RequestReader::Read(const std::shared_ptr<void>& owner) {
 }
 
 // Reads the whole header within one deadline from its first byte, so a client cannot keep a request
-// open by sending single bytes. The header is checked before Beast parses it.
+// open by sending one byte at a time. The header is checked before Beast parses it.
 void RequestReader::ReadHeader(const std::shared_ptr<void>& owner) {
   std::string_view text(static_cast<const char*>(buffer_.data().data()), buffer_.size());
   if (text.substr(0, 2) == "\r\n") {  // an empty line before the request line is allowed
@@ -73,7 +73,7 @@ void RequestReader::ReadHeader(const std::shared_ptr<void>& owner) {
   }
   if (text.size() > limits_.max_header_bytes)
     return done_(BadRequest{431, Refusal::kTooLarge, "the header is too large\n"});
-  // If header lines end without CR, the header would never be recognized as complete.
+  // A header whose lines end without CR would never be recognized as complete.
   const size_t line = text.find('\n');
   if (line != std::string_view::npos && (line == 0 || text[line - 1] != '\r'))
     return done_(
