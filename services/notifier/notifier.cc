@@ -85,7 +85,7 @@ class TopicNotifier final : public Notifier {
       tails_.push_back(std::move(tail));
     }
     if (!deliveries_.empty()) RETURN_IF_ERROR(acted_.ReadAll());
-    // The notifier can run without silences; it then only sends more notifications.
+    // The notifier can run without silences; it just sends more notifications.
     if (const Status opened = silences_.Open(); !opened.ok())
       PITWALL_LOG(kError, "notifier", "silences are disabled: ", options_.silences_topic, ": ",
                   ToStd(opened.message()));

@@ -48,8 +48,8 @@ class DeliveryQueue {
   void Add(FeedItem item, int64_t now_ns);
   // Records that all events before these offsets have been added to the queue or skipped.
   void SetRead(const Positions& positions) { read_ = positions; }
-  // Moves the pending items of partition `p` to `offset`, the first offset to read from the log
-  // that replaced the partition's previous log.
+  // Moves the pending items of partition `p` to `offset`, where reading starts in the replacement
+  // log.
   void Rebase(int32_t p, int64_t offset);
   // Returns the first undelivered offset of each partition. The caller stores these offsets.
   Positions Delivered() const;

@@ -32,8 +32,7 @@ class NoticeReader {
   int64_t NextReadNs() const { return queue_->room() > 0 && !caught_up_ ? retry_ns_ : INT64_MAX; }
 
  private:
-  // Switches to the log that replaced the current log. Events that have already been read are still
-  // delivered.
+  // Switches to the replacement log. Events that have already been read are still delivered.
   Status FollowReplaced(int32_t partition);
   // Waits before the next read after an error.
   void Pause(const Status& error, int64_t now_ns);

@@ -36,7 +36,7 @@ class NoticeSelection {
                   StartPosition start, const IssueActions* acted, const IssueIndex* index,
                   DeliveryQueue* queue, ReceiverReport* report);
 
-  // Restarts the partition at `offset` in the log that replaced its current log.
+  // Restarts the partition at `offset` in its replacement log.
   void Rebase(size_t partition, int64_t offset);
   // Restores an executor action that was sent before startup.
   void RememberActed(const std::string& issue) { policy_->RememberActed(issue); }
@@ -45,8 +45,8 @@ class NoticeSelection {
 
   // Selects notices from the next events. All times are monotonic.
   void Take(std::vector<FeedItem> items, int64_t now_ns);
-  // Decides the current tick once all available events have been taken. `read` is the reader's
-  // position.
+  // Decides which events of the current tick to send, once all available events have been taken.
+  // `read` is the reader's position.
   void Settle(const Positions& read, int64_t now_ns);
   // Sends notices that became due without a new event. Returns the next due time (Unix ns).
   int64_t SendDue(int64_t now_ns, int64_t wall_ns);

@@ -35,7 +35,7 @@ struct ReceiverSources {
   IssueActions* acted = nullptr;
   const IssueIndex* index = nullptr;
 
-  // Wakes `wakeup` after each change of the events, silences, or actions.
+  // Wakes `wakeup` after each change to the events, silences, or actions.
   void Listen(Wakeup* wakeup) const;
   void Unlisten(Wakeup* wakeup) const;
 };
@@ -45,8 +45,8 @@ struct ReceiverSources {
 class ReceiverWorker {
  public:
   // All pointers are borrowed. At startup, the worker rereads up to `history_records` records
-  // before the stored position to rebuild the open issues and the suppressed events, for at most
-  // `max_issues` issues.
+  // before the stored position to rebuild the sets of open issues and suppressed events, for at
+  // most `max_issues` issues.
   ReceiverWorker(Clock* clock, Log* log, const ReceiverSources& sources, Transports transports,
                  std::string topic, int64_t history_records, size_t max_issues,
                  ReceiverOptions options);
@@ -72,7 +72,7 @@ class ReceiverWorker {
   // Returns the monotonic time when work is next due, or INT64_MAX. `due_ns` is the Unix time when
   // the policy sends the next notice.
   int64_t NextWorkNs(int64_t now_ns, int64_t due_ns) const;
-  // Returns the position where the worker starts reading the events before `begin`.
+  // Returns the position from which the worker rereads the events before `begin`.
   StatusOr<Positions> StartOfHistory(const Positions& begin);
 
   Clock* const clock_;

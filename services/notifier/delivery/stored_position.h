@@ -20,7 +20,7 @@ namespace pitwall::notifier {
 // Position where a receiver starts.
 struct StartPosition {
   Positions positions;  // an earlier process sent the events before these positions
-  // By partition: 1 if no position was stored, so nothing was sent.
+  // Per partition: 1 if no position was stored, so nothing was sent.
   std::vector<uint8_t> is_new;
 };
 
@@ -41,10 +41,10 @@ class StoredPosition {
 
   // Remembers the mark of a record that was read.
   void AddMark(const FeedItem& item);
-  // Switches to the log that replaced the current log. Returns the offset to start reading from.
+  // Switches to the replacement log. Returns the offset to start reading from.
   StatusOr<int64_t> FollowReplaced(int32_t partition);
 
-  // Requests a store as soon as no notice is due.
+  // Requests that the position be stored once no notice is due.
   void RequestStore() { store_requested_ = true; }
   // Stores `delivered` if it differs from the stored position, and either the interval has passed
   // or `idle` is true and a store was requested.

@@ -142,7 +142,8 @@ TEST_F(IncidentPolicyTest, ClockSendsDelayedUpdateWithoutEvents) {
   ASSERT_EQ(Sent(), Kinds({"found", "updated"}));
   EXPECT_EQ(FieldOf(sent_[1], "issue_count"), "2");
   EXPECT_EQ(notices_.DueNs(0), NotificationPolicy::kNever);
-  // A later event creates the same notice, so that receivers can recognize its ID after a restart.
+  // A later event triggers the same notice with the same ID, so receivers can deduplicate it after
+  // a restart.
   IncidentPolicy other(options_, nullptr, 1000);
   std::vector<FeedItem> sent;
   int64_t offset = 0;
@@ -173,7 +174,7 @@ TEST_F(IncidentPolicyTest, NodeIssue_FormsOneIncidentAcrossJobs) {
   Feed(second);
   EXPECT_EQ(Sent(), Kinds({"found"}));
   EXPECT_NE(EncodeNotice(*sent_[0].notice).find("\"node\":\"n1\""), std::string::npos);
-  // A node issue includes an issue of another job that it explains in the node's incident.
+  // The node's incident also includes the issues that its node issues explain.
   IssueEvent symptom = MakeEvent("job-2", "StragglerRank", 1, EventType::kIssueFound);
   symptom.time = EventTime::FromNs(1070 * kNanosPerSecond);
   symptom.incident = second.incident;

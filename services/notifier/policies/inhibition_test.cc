@@ -72,7 +72,7 @@ class Receiver {
     if (cause != std::string::npos) e.root_cause = Id(word.substr(cause + 1));
     return std::make_shared<const IssueEvent>(std::move(e));
   }
-  // This also applies to issues found in the same tick.
+  // For an issue that has not been found yet, returns its ID if it is found at time 100.
   std::string Id(const std::string& name) const {
     const auto at = ids_.find(name);
     return at == ids_.end() ? MakeEvent("job", name, 1, EventType::kIssueFound,

@@ -26,13 +26,13 @@ class NotificationPolicy {
 
   virtual ~NotificationPolicy() = default;
 
-  // Returns false if each event is decided independently. In that case, a restart does not replay
+  // Returns false if each event is handled independently. In that case, a restart does not replay
   // events.
   virtual bool keeps_state() const = 0;
   // Feeds the next event from its partition.
   virtual void Feed(FeedItem item, std::vector<FeedItem>* send) = 0;
-  // Decides the current tick. Must be called after all available events of a partition have been
-  // fed.
+  // Decides which events of the current tick to send. Must be called after all available events of
+  // a partition have been fed.
   virtual void Settle(int32_t partition, std::vector<FeedItem>* send) = 0;
   // Returns the offset of the partition's first event on which an undecided event depends, or
   // kNever if all events are decided.

@@ -58,7 +58,7 @@ std::string Header(const MailCall& call, std::string_view name) {
   return headers.substr(at + 4 + name.size(), end - at - 4 - name.size());
 }
 
-// Returns an incident notice like the notices from IncidentPolicy.
+// Returns an incident notice like those from IncidentPolicy.
 Notice NoticeOf(const IssueEvent& event) {
   Notice notice;
   notice.id = Cat("notice", event.sequence);

@@ -52,7 +52,7 @@ class SilenceSet {
   uint64_t version() const;
 
   // Returns the time until which the issue is silenced at `time_ns`. The result is at most
-  // `time_ns` if the issue is not silenced. Adjacent silences without a gap count as one silence.
+  // `time_ns` if the issue is not silenced. Silences without a gap between them count as one.
   int64_t SilencedUntil(const IssueEvent& event, int64_t time_ns) const;
   bool Holds(const IssueEvent& event, int64_t time_ns) const {
     return SilencedUntil(event, time_ns) > time_ns;
