@@ -129,7 +129,7 @@ StatusOr<std::string> Ask(const Flags& flags, const Wanted& wanted, Clock* clock
   return id;
 }
 
-// Checks that a collector can reply. Returns NotFound if no event names the job, and
+// Checks that a collector can reply. Returns NotFound if no event mentions the job, and
 // FailedPrecondition if the job has ended. Waits up to kAppearNs for the first event of a new job.
 Status CheckRuns(const Flags& flags, const Wanted& wanted, Clock* clock) {
   const std::unique_ptr<Wakeup> pause = clock->NewWakeup();

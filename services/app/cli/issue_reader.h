@@ -51,8 +51,8 @@ class IssueReader {
   // Returns an issue's notifications, without duplicates. Returns Unimplemented if the source does
   // not serve notifications.
   virtual StatusOr<std::vector<NotificationRecord>> Notifications(std::string_view issue) = 0;
-  // Returns the captures for a request, or the captures that an issue triggered. The unused
-  // argument must be empty. Returns Unimplemented if the source does not serve captures.
+  // Returns the captures for a request, or the captures triggered by an issue. The unused argument
+  // must be empty. Returns Unimplemented if the source does not serve captures.
   virtual StatusOr<std::vector<RankCapture>> Captures(std::string_view request,
                                                       std::string_view issue) = 0;
 

@@ -79,8 +79,8 @@ Status List(const IssueFilter& filter, bool all, bool json, IssueReader* reader)
   return OkStatus();
 }
 
-// Stores a query result in `value`. Ignores Unimplemented errors. Sources without this query and
-// servers running earlier versions return them.
+// Stores a query result in `value`. Ignores Unimplemented errors, which are returned by older
+// servers and by sources without this query.
 template <typename T, typename Value>
 Status TakeIfImplemented(StatusOr<T> result, Value* value) {
   if (absl::IsUnimplemented(result.status())) return OkStatus();
@@ -163,8 +163,8 @@ Status Watch(const Flags& flags, int64_t left) {
       if (!json) LearnCause(*event, client.get(), &names);
       json ? PrintEvent(cloudevents::EncodeCloudEvent(*event))
            : PrintLine(IssueLine(*event, names));
-      // A resume token covers a complete batch, so no token is printed for a batch that --count
-      // cuts short.
+      // A resume token covers a complete batch, so no token is printed for a batch cut short by
+      // --count.
       if (--left == 0) return false;
     }
     if (flags.Has("print-token")) PrintError(Cat("token ", batch.resume_token, "\n"));

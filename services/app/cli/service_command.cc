@@ -23,7 +23,7 @@
 namespace pitwall {
 namespace {
 
-// Returns the files that a reload rereads.
+// Returns the files that are reread on reload.
 std::vector<std::string> ReloadedFiles(const Flags& flags, const RulesConfig& rules) {
   std::vector<std::string> paths;
   if (const auto path = flags.One("config")) paths.push_back(*path);

@@ -118,7 +118,7 @@ struct ProcessorConfig {
   int64_t snapshot_interval_ns = 60 * kNanosPerSecond;
   bool clock_ticks = true;
   int64_t job_memory = int64_t{1} << 30;
-  // Set this for a single start after a log was deleted, replaced, or truncated.
+  // Set this for one start only, after a log was deleted, replaced, or truncated.
   bool accept_log_reset = false;
 };
 
@@ -317,7 +317,7 @@ StatusOr<Config> ParseConfig(std::string_view file_name, std::string_view text);
 std::string PrintConfig(const Config& config);
 // Parses an octal file mode: "0660" becomes 0660.
 StatusOr<uint32_t> ParseSocketMode(std::string_view text);
-// Parses a share: "1/3" is the second of three shares.
+// Parses a share with a zero-based index: "1/3" is the second of three shares.
 StatusOr<processor::PartitionShare> ParseShare(std::string_view text);
 // Checks constraints that involve several keys. Returns InvalidArgument for the first violation.
 Status CheckConfig(const Config& config);

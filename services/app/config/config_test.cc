@@ -161,7 +161,7 @@ TEST(Config, PrintConfig_SecretSetting_IsHidden) {
   EXPECT_THAT(PrintConfig(config), testing::Not(HasSubstr("hunter2")));
 }
 
-// --print-config validates the configuration first, so logs may contain the resulting errors.
+// --print-config also validates the configuration, and its errors may end up in logs.
 TEST(Config, CheckConfig_UrlWithPassword_ErrorOmitsPassword) {
   const std::string url = "https://user:hunter2@host/x";
   const auto problem = [](const std::function<void(Config*)>& set) {

@@ -20,8 +20,8 @@ const std::vector<FlagSpec>& ServiceFlags();
 std::vector<FlagSpec> OptionsOfService(std::string_view service);
 std::vector<FlagSpec> OptionsWithoutEffect(std::string_view service);
 
-// Returns the services that an option affects, for help texts. Examples: "standalone, processor",
-// "all".
+// Returns the services that an option affects, for the help text. Examples: "standalone,
+// processor", "all".
 std::string ServicesOfOption(std::string_view option);
 
 // Reads the file specified by --config, applies the options, and validates the result. Each call

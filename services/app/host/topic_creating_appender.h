@@ -1,5 +1,5 @@
-// Appender that creates the topics before it appends the first record, because topics that the
-// broker creates automatically would have the wrong settings.
+// Appender that creates the topics before it appends the first record, because topics created
+// automatically by the broker would have the wrong settings.
 #pragma once
 
 #include <atomic>

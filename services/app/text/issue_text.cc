@@ -115,8 +115,7 @@ std::string IssueLine(const IssueEvent& event, const IssueNames& names) {
   std::string line = Cat(TimeText(event.time.ns()), "  ", what, "  ", IssueName(event), "  ",
                          event.severity, "  job ", job, "  ");
   if (event.type == EventType::kIssueResolved) {
-    // The line repeats the summary so that it can be understood without the corresponding FOUND
-    // line.
+    // The line repeats the summary, so readers do not need the corresponding FOUND line.
     CatTo(line, EndText(event), event.summary.empty() ? "" : ": ", event.summary, "; since ",
           TimeText(event.active_since.ns()), ", lasted ",
           LastedText((event.ended_at - event.active_since).ns()));
@@ -143,9 +142,9 @@ std::string IncidentLine(const std::vector<IssueEventPtr>& issues, const IssueNa
     return std::any_of(issues.begin(), issues.end(),
                        [&](const IssueEventPtr& event) { return IssueId(*event) == id; });
   };
-  // All equally likely roots are kept, including issues that no event has named as a cause yet. If
-  // a cause is detected after its symptom, only the symptom's next event names the cause. A root
-  // that is not in the list counts only if the list contains no root.
+  // Keeps all equally likely roots, including issues not yet named as a cause by any event. If a
+  // cause is detected after its symptom, only the symptom's next event names the cause. A root
+  // outside the list is used only if the list contains no root.
   std::vector<std::string> ids;
   std::vector<IncidentIssue> candidates;
   ids.reserve(issues.size());

@@ -40,7 +40,7 @@ struct JobRecord {
 
   bool ended() const { return ended_ns != 0; }
   // Returns a rule's verdict. After a job has ended, the verdict is the last status reported while
-  // the job's ranks sent data.
+  // the job's ranks were sending data.
   RuleVerdict VerdictOf(const std::string& rule) const;
   uint64_t FoundBy(const std::string& rule) const {
     const auto at = found.find(rule);

@@ -130,7 +130,7 @@ TEST_F(JobsFromTopicTest, Verdict_NoDataAfterLastGoodbye_IsIgnored) {
             "(train_loss: sent by the training process (Python client))");
   EXPECT_EQ(RuleStatusLine(job, "lost"),
             "NoData         lost  since 2026-01-01T00:01:00.000Z  no series of y");
-  // The verdict is the previous status from the Stopped event.
+  // The verdict is the status before Stopped.
   EXPECT_EQ(job.VerdictOf("removed").status, kNoIssuesFound);
   EXPECT_EQ(job.VerdictOf("short").status, kNoData);
   EXPECT_EQ(job.VerdictOf("unheard of").status, kUnknown);

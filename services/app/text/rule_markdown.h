@@ -8,9 +8,9 @@
 
 namespace pitwall {
 
-// Returns one section per pack and one subsection per alert. A subsection contains the texts, the
-// expression, the required metrics, the parameters with units and defaults, and the explained
-// issues. A table of the pack's recording rules follows the alerts.
+// Returns one section per pack and one subsection per alert. A subsection contains the alert's
+// summary and description, expression, required metrics, parameters with units and defaults, and
+// the alerts that it explains. A table of the pack's recording rules follows the alerts.
 std::string RulesAsMarkdown(const plan::Program& program);
 
 // Converts a template to prose. Each action becomes a placeholder in angle brackets: "GPU {{

@@ -7,7 +7,7 @@
 
 namespace pitwall {
 
-// Returns one line per rule that contains the name, clock, `for`, parameters, and required metrics.
+// Returns one line per rule, with the name, clock, `for`, parameters, and required metrics.
 std::string RulesAsTable(const plan::Program& program);
 
 // Returns an array with one object per rule, in evaluation order: rule (pack/group/name), kind

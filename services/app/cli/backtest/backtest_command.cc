@@ -43,8 +43,8 @@ StatusOr<int64_t> TimeFlag(const Flags& flags, std::string_view name, int64_t ot
                              Quote(*text), ")"));
 }
 
-// Prints one line per job and rule in the Error state. Without this output, such rules would look
-// healthy with --no-status, because they evaluate nothing and stdout has no status events.
+// Prints one line per job and rule in the Error state. With --no-status, such rules would otherwise
+// look healthy: they evaluate nothing, and stdout has no status events.
 void PrintRulesInError(const std::vector<IssueEvent>& events) {
   constexpr size_t kShown = 20;
   std::set<std::pair<std::string, std::string>> seen;
@@ -70,7 +70,7 @@ StatusOr<int> Backtest(const Flags& flags) {
   ASSIGN_OR_RETURN(std::vector<IssueEvent> events, Replay(flags, &range, nullptr));
   if (flags.Has("no-status")) PrintRulesInError(events);
   std::erase_if(events, [&](const IssueEvent& e) {
-    // Sample files do not contain events about the job's lifecycle.
+    // Sample files contain no job lifecycle events.
     return (flags.Has("no-status") && e.type == EventType::kRuleStatus) ||
            (e.type == EventType::kJobChanged && (format != "log" || flags.Has("no-status"))) ||
            (format == "log" && (e.time.ns() < range.start || e.time.ns() > range.end));

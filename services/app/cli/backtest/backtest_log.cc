@@ -50,8 +50,8 @@ class RecordedRules final : public engine::RuleSetProvider {
   size_t missing_ = 0;
 };
 
-// Last commit of the consumer group that all processors share, and the commit's metadata. All
-// fields are empty if the group has no commit.
+// Last commit of the consumer group shared by all processors, with its metadata. The fields are
+// unset if the group has no commit.
 struct ProcessorCommit {
   int64_t offset = 0;
   std::string initial_rules;

@@ -283,7 +283,8 @@ TEST_F(BacktestLogTest, VerifyLog_AfterRetention_ReportsStartOfLog) {
     clock_.Advance(8LL * 24 * 3600 * kNanosPerSecond);
     auto log = log::OpenEmbeddedLog(options_, &clock_);
     ASSERT_TRUE(log.ok()) << log.status();
-    // After a wall-clock jump of this size, the log needs another day to trust the clock.
+    // After a wall-clock jump of this size, retention waits another day before it accepts the new
+    // time.
     clock_.Advance(25LL * 3600 * kNanosPerSecond);
     ASSERT_TRUE((*log)->ApplyRetention().ok());
     const auto reader = (*log)->OpenReader({std::string(kTelemetryTopic), 0}, kFromStart);

@@ -1,4 +1,4 @@
-// Reader for `--format openmetrics`, and functions that all file formats share.
+// Reader for `--format openmetrics`, and functions shared by all file formats.
 #include <cerrno>
 #include <cstdio>
 #include <memory>
@@ -35,8 +35,7 @@ class SeriesIntoRecording final : public openmetrics::SampleSink {
   offline::Recording* const recording_;
 };
 
-// Detects the dialect from the end of the file. Files that do not support seeking must be in
-// OpenMetrics format.
+// Detects the dialect from the end of the file. A non-seekable file must be in OpenMetrics format.
 openmetrics::Dialect DialectOf(std::FILE* file) {
   if (std::fseek(file, 0, SEEK_END) != 0) return openmetrics::Dialect::kOpenMetrics;
   const long size = std::ftell(file);
@@ -56,7 +55,7 @@ StatusOr<offline::Duplicates> DuplicatesFlag(const Flags& flags) {
       Cat("--duplicates: must be refuse, first, or last (got ", Quote(given), ")"));
 }
 
-// Returns a possible reason for an input without samples.
+// Returns a likely reason why an input contains no samples.
 std::string_view NoSamplesHint(std::string_view format) {
   if (format == "csv") return "no row has a value in a column that the mapping's metrics name";
   if (format == "chrome-trace")

@@ -1,5 +1,5 @@
-// Data directory that a backtest writes: a copy of the source log, with the events that the
-// backtest's rules emitted.
+// Data directory written by a backtest: a copy of the source log, with the events emitted by the
+// backtest's rules.
 #pragma once
 
 #include <memory>
@@ -17,7 +17,7 @@
 
 namespace pitwall {
 
-// Log that a replay writes: telemetry with the source log's append times, rule sets, issues,
+// Log written by a replay: telemetry with the source log's append times, rule sets, issues,
 // actions, and captures. `pitwall insights` can serve this log, and `pitwall backtest --verify`
 // accepts it. Not thread-safe.
 class ReplayedLog {
@@ -28,8 +28,8 @@ class ReplayedLog {
                                                      engine::CompiledRulesPtr rules);
   ~ReplayedLog();
 
-  // Copies the topics that a replay does not produce: rule sets, actions, notifications, and
-  // captures. Must be called before Telemetry.
+  // Copies the topics not produced by a replay: rule sets, actions, notifications, and captures.
+  // Must be called before Telemetry.
   Status CopyOthers(Log* source, std::vector<std::string>* damage);
   // Append a partition's records in order. Events get the append time of the preceding telemetry
   // record. `record` is not used after the call.

@@ -52,7 +52,7 @@ std::string Aligned(const std::vector<std::vector<std::string>>& rows) {
 }
 
 std::string StateOf(const Json& job) {
-  // Servers running earlier versions send only the detail.
+  // Older servers send only the detail.
   const std::string text = FieldText(job, "end_text");
   const std::string detail = text.empty() ? FieldText(job, "end_detail") : text;
   return detail.empty() ? FieldText(job, "state") : detail;

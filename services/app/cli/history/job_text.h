@@ -16,7 +16,7 @@ int64_t FieldNs(const Json& object, const char* name);
 // Formats the `jobs` array of GET /jobs as a table with a header. Each column is as wide as its
 // contents.
 std::string JobTable(const Json& jobs);
-// Formats the response of GET /job: the job's name and owner, attempts and their parts, sources,
+// Formats the response of GET /job: the job's name and owner, attempts, breakdown of time, sources,
 // and issues.
 std::string JobPage(const Json& job);
 

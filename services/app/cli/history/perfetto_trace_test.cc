@@ -8,7 +8,7 @@
 namespace pitwall::history_client {
 namespace {
 
-// Independent decoder. It reads protobuf fields by number, and slices according to Perfetto's
+// Independent decoder. It reads protobuf fields by number and builds slices according to Perfetto's
 // rules: an end event closes the innermost open slice of its track, and packets are ordered by
 // time.
 class Fields {

@@ -1,4 +1,4 @@
-// Numbers and curves as terminal text.
+// Formatting of numbers and curves for a terminal.
 #pragma once
 
 #include <cstdint>

@@ -17,9 +17,8 @@ StatusOr<Json> QueryData(Json answer);
 std::string SeriesText(const Json& metric);
 
 // Formats a query result. A vector is printed with one line per series, value first. A matrix is
-// printed with one line per series that contains the number of points, minimum, mean, maximum, and
-// last value, or with one line per point if `points` is true. A scalar or string is printed as its
-// value.
+// printed with one line per series (number of points, minimum, mean, maximum, and last value), or
+// with one line per point if `points` is true. A scalar or string is printed as its value.
 StatusOr<std::string> QueryTable(const Json& data, bool points);
 // Returns the curves from a matrix, or InvalidArgument for any other result type.
 StatusOr<std::vector<Curve>> CurvesOf(const Json& data);

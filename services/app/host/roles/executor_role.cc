@@ -16,7 +16,7 @@
 namespace pitwall {
 namespace {
 
-// Node name that all executors of cluster jobs share, so that a second executor fences the first
+// Node name shared by all executors of cluster jobs, so that a second executor fences the first
 // one. The name is not a valid host name, so it cannot collide with a real node.
 constexpr std::string_view kClusterNode = "_cluster";
 

@@ -30,7 +30,7 @@ class ExecutorRole {
   bool IsReady() const { return executor_->Ready(); }
 
  private:
-  // Adds the targets other than processes.
+  // Adds all targets except processes.
   Status AddTargets(const ExecutorConfig& config);
   StatusOr<std::unique_ptr<executor::StopTarget>> KubernetesStops(const KubernetesConfig& config);
   std::unique_ptr<executor::StopTarget> SlurmStops(const SlurmConfig& config);

@@ -37,8 +37,8 @@ class InsightsRole {
   // fails only if the process has no other role.
   Status Start(const Config& config);
   // Returns the API routes. If peers are configured, starts the federated history for this process
-  // and its peers. Sets the sessions and threads of `server`, whose tokens must be set. Returns no
-  // routes if the history failed to start. `captures` may be null.
+  // and its peers. Sets the sessions and threads of `server`. Its tokens must already be set.
+  // Returns no routes if the history failed to start. `captures` may be null.
   StatusOr<std::vector<http::HttpRoute>> Serve(const Config& config, CaptureSource* captures,
                                                http::HttpServerOptions* server);
   void Stop();

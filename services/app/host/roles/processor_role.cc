@@ -59,8 +59,8 @@ Status ProcessorRole::Start(const Config& config) {
   ASSIGN_OR_RETURN(const engine::CompiledRulesPtr rules, parameters_->Over(files));
   RETURN_IF_ERROR(processor_->Start(rules));
   RegisterProcessorMetrics();
-  // If a job's records are read before a rule set is active, the job starts with empty windows, so
-  // wait for the rule set. With a backlog, the rule set may become active only after this wait.
+  // A job whose records are read before a rule set is active starts with empty windows, so wait for
+  // the rule set. With a backlog, it may become active only after the wait has timed out.
   rules_in_force_.Set(rules);
   const std::unique_ptr<Wakeup> pause = clock_->NewWakeup();
   const int64_t deadline = clock_->MonotonicNs() + 3 * kNanosPerSecond;
