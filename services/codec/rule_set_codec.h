@@ -18,7 +18,7 @@ namespace pitwall::codec {
 // files. The base must be on the topic too.
 std::string EncodeRuleSet(const RuleSet& rules);
 
-// Finds the base that a record refers to, which is the set without job parameters.
+// Finds a record's base, which is the set without job parameters.
 using FindBase = std::function<StatusOr<RuleSet>(const std::string& hash)>;
 
 // Decodes a record. Returns InvalidArgument if it is not a rule set, has no interval, has two files

@@ -106,7 +106,7 @@ StatusOr<std::string> UnpackSnapshot(const Snapshot& snapshot) {
   const unsigned long long stated = ZSTD_getFrameContentSize(first.data(), first.size());
   if (stated == ZSTD_CONTENTSIZE_ERROR)
     return DataLoss(Cat(place, ": the payload is not a zstd frame"));
-  // The payload must state the same length before that much memory is allocated.
+  // Checks that the payload states the same length before that much memory is allocated.
   if (stated != snapshot.payload_bytes) {
     return DataLoss(Cat(place,
                         ": the length in the payload header does not match the expected length of ",
@@ -184,8 +184,8 @@ StatusOr<std::optional<Snapshot>> SnapshotAssembler::Add(std::string_view bytes)
   Pending& pending = it->second;
   if (!pending.refused.empty())
     return DataLoss(Cat(place, ": already rejected: ", pending.refused));
-  // The CRC covers only the payload. A damaged header is inconsistent with other chunks or has
-  // invalid lengths.
+  // This CRC covers only the payload. Without a header CRC, a damaged header is detected only by
+  // invalid lengths or by inconsistencies with other chunks.
   if (Crc32c(chunk.payload()) != chunk.payload_crc32c()) {
     return Refuse(pending, DataLoss(Cat(place, ": payload is damaged (CRC mismatch)")));
   }

@@ -14,7 +14,7 @@ namespace pitwall::blocks {
 namespace {
 
 constexpr int kLevel = 3;  // zstd level, chosen in docs/decisions/0043
-// Number of blocks between two trials in which all forms are compared.
+// Number of blocks between full comparisons of all forms.
 constexpr uint8_t kTrialEvery = 32;
 constexpr std::array<Form, 5> kForms = {Form::kDictionary, Form::kDecimal, Form::kExpected,
                                         Form::kXor, Form::kPlanes};

@@ -16,8 +16,8 @@ struct ZSTD_CCtx_s;
 
 namespace pitwall::blocks {
 
-// Best form of the previous block. Each series has its own hint. The values of a series rarely
-// change their kind, so most blocks try only one form.
+// Best form of the previous block. Each series has its own hint. The best form for a series rarely
+// changes, so most blocks try only one form.
 struct FormHint {
   Form form = Form::kConstant;
   uint8_t blocks = 0;  // blocks since all forms were last tried; 0 before the first trial

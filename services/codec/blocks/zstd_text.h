@@ -10,8 +10,8 @@
 
 namespace pitwall::blocks {
 
-// Compresses `text`. `level` is the zstd level: docs/decisions/0043 chose 3, and 1 suits data that
-// is reread soon. Returns ResourceExhausted if zstd is out of memory.
+// Compresses `text`. `level` is the zstd level: 3 by default (docs/decisions/0043), or 1 for data
+// that is reread soon. Returns ResourceExhausted if zstd is out of memory.
 StatusOr<std::string> Pack(std::string_view text, int level = 3);
 // Decompresses `packed`. Returns DataLoss, prefixed with `what`, if the data is not zstd, is
 // corrupt, or is longer than `limit` bytes when decompressed. Never allocates more than `limit`.

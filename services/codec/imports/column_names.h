@@ -26,7 +26,7 @@ class ColumnNames {
     named_.insert(header.begin(), header.end());
     names_.insert(header.begin(), header.end());
   }
-  // Adds a JSON key with a cell.
+  // Adds a JSON key that has a cell.
   void Add(const std::string& column) {
     if (names_.size() < limit_) names_.insert(column);
   }

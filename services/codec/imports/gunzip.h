@@ -21,8 +21,8 @@ class Gunzip {
   ~Gunzip();
 
   // Decompresses the next bytes. Returns InvalidArgument with the offset in the decompressed data
-  // if the gzip data is corrupt, and the errors from `next`. Bytes after the last member that are
-  // not gzip are skipped with a warning, as in gzip(1).
+  // if the gzip data is corrupt. Also returns errors from `next`. Bytes after the last member that
+  // are not gzip are skipped with a warning, as in gzip(1).
   Status Feed(std::string_view bytes);
   // Logs a warning if the gzip data is truncated, for example because its writer was killed. At
   // that point, `next` has received the data before the truncation. Does not call Finish on `next`.

@@ -15,7 +15,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kMaxDepth = 16;
 
-// Appends the object's cells to *cells, which owns the bytes that the row points to, and the
+// Appends the object's cells to *cells, which owns the bytes that the row points to. Adds the
 // columns whose value is null to *names.
 Status Flatten(const Json& object, const std::string& prefix, int depth,
                std::vector<std::pair<std::string, std::string>>* cells, ColumnNames* names) {

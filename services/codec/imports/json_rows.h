@@ -39,8 +39,7 @@ class JsonLines {
 // Parser for a document with a list of rows. The pointers are borrowed. Not thread-safe.
 class JsonDocument {
  public:
-  // `path` contains the keys, joined with dots, that lead to the list of rows, or is "" for the
-  // document itself.
+  // `path` is the dot-separated path of keys to the list of rows, or "" for the document itself.
   JsonDocument(std::string path, size_t document_bytes, ColumnNames* names, RowOutput* output);
 
   // Reads the next bytes. Returns ResourceExhausted if the document is too long.

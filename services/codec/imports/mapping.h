@@ -9,7 +9,7 @@
 //   job: {column: run}                  # default: --job, else the file name
 //   labels: {rank: {column: rank}, node: a}  # added to every series
 //   delimiter: ";"                      # CSV delimiter; default: ","
-//   rows: log_history                   # JSON: path of the list of rows in the document
+//   rows: log_history                   # JSON: path to the list of rows in the document
 //   metrics:                            # one column per metric …
 //   - {column: loss, name: train_loss}
 //   - {column: gpu0, name: hw_gpu_utilization_ratio, factor: 0.01, labels: {gpu: "0"}, step: false}

@@ -29,10 +29,10 @@ struct RowLimits {
 // Output of one reader. Not thread-safe.
 class RowOutput {
  public:
-  // `name` is the name of the input in errors.
+  // `name` identifies the input in errors.
   RowOutput(std::string name, RowSink sink) : name_(std::move(name)), sink_(std::move(sink)) {}
 
-  // Counts a row. The caller then calls Give or Skip.
+  // Counts a row. The caller must then call Give or Skip.
   void BeginRow() { ++rows_; }
   Status Give(uint32_t line, const Row& row);
   void Skip(uint32_t line, std::string_view cause);

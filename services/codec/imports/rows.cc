@@ -21,7 +21,7 @@ Status RowReader::Feed(std::string_view bytes) {
   begun_.append(bytes);
   if (!past_mark_) {
     constexpr std::string_view kMark = "\xef\xbb\xbf";
-    // The mark may be incomplete.
+    // The byte order mark may be incomplete.
     if (begun_.size() < kMark.size() && StartsWith(kMark, begun_)) return OkStatus();
     if (begun_ == "\xff" || begun_ == "\xfe") return OkStatus();
     past_mark_ = true;  // a second mark, in either encoding, is text

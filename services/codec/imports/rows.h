@@ -19,8 +19,8 @@ namespace pitwall::imports {
 
 // Skips and counts invalid rows: rows with a different number of cells than the header, text after
 // a quoted cell, too many bytes, or text that is not a JSON object. A row that repeats the header's
-// names, as restarted writers produce, becomes the header of the following rows. Padding around
-// names is removed. If a JSON document is truncated, its complete rows are read.
+// names, as written by a restarted process, becomes the header of the following rows. Padding
+// around names is removed. If a JSON document is truncated, its complete rows are read.
 //
 // The first character that is not blank determines the format: { means JSON lines (or a document,
 // if `path` is set), [ means a document, and anything else means CSV. JSON cells are numbers,
@@ -28,11 +28,11 @@ namespace pitwall::imports {
 // dots, and lists are ignored.
 class RowReader {
  public:
-  // `path` contains the keys, joined with dots, that lead to the list of rows in a document, or is
-  // "" for the document itself.
+  // `path` is the dot-separated path of keys to a document's list of rows, or "" for the document
+  // itself.
   RowReader(std::string name, char delimiter, std::string path, RowSink sink,
             const RowLimits& limits = {});
-  // The parts of the reader point to each other.
+  // Not copyable, because its members point to each other.
   RowReader(const RowReader&) = delete;
   RowReader& operator=(const RowReader&) = delete;
 

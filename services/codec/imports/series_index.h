@@ -20,8 +20,8 @@ class SeriesIndex {
   // `sink` is not owned.
   explicit SeriesIndex(SampleSink* sink) : sink_(sink) {}
 
-  // Returns the number of a label set and mode, and adds a new combination to the sink. Returns
-  // ResourceExhausted if there are more than kMaxSeries.
+  // Returns the series number for a label set and mode, and adds the series to the sink if it is
+  // new. Returns ResourceExhausted if there are more than kMaxSeries.
   StatusOr<uint32_t> Find(const Labels& labels, std::string_view mode);
   SampleSink* sink() const { return sink_; }
 

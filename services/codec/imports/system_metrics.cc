@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Maximum number of ticks per core for which the second row may still arrive.
+// Maximum number of ticks per core that wait for the second of their two rows (busy and iowait).
 constexpr size_t kMaxOpenTicks = 1024;
 constexpr double kNominalLimit = 100;
 constexpr std::string_view kMark = "\xef\xbb\xbf";  // UTF-8 byte order mark at the start of a file
@@ -34,8 +34,8 @@ StatusOr<double> Number(const Json& row, const char* key) {
   return found->get<double>();
 }
 
-// Checks that rates are not negative and that shares are percentages. Rounding may exceed 100
-// slightly.
+// Checks that rates are not negative and that shares are percentages. Rounded percentages may
+// slightly exceed 100.
 Status CheckRange(std::string_view type, double value) {
   const bool percent = type == "cpu" || type == "gpu" || type == "memory";
   if (value >= 0 && (!percent || value <= 101)) return OkStatus();

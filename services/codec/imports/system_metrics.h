@@ -1,5 +1,5 @@
-// Importer of Amazon SageMaker Debugger system metrics (`*.algo-N.json`, JSON lines), with our
-// canonical names (rules/metrics.yaml).
+// Importer of Amazon SageMaker Debugger system metrics (`*.algo-N.json`, JSON lines), with
+// Pitwall's canonical names (rules/metrics.yaml).
 //
 //   cpu     CPUUtilization, I/OWaitPercentage  system_cpu_utilization_ratio{node,cpu,mode}: "user"
 //                                              is everything except idle and iowait; "idle" is

@@ -69,8 +69,8 @@ TEST(SystemMetricsReader, EmitsCanonicalSeries) {
 
 TEST(SystemMetricsReader, IdleIsRemainderOfBusyAndIowait) {
   const Outcome read = Read({
-      // The iowait share at 1 s is in the next file; the tick at 2 s has no iowait share, the tick
-      // at 3 s has nothing else, and at 4 s the two shares exceed 100%.
+      // The iowait share at 1 s is in the next file. The tick at 2 s has no iowait share, and the
+      // tick at 3 s has only an iowait share. At 4 s, the two shares exceed 100%.
       Row("cpu", "cpu0", "CPUUtilization", 50, 1) + Row("cpu", "cpu0", "CPUUtilization", 75, 2),
       Row("cpu", "cpu0", "I/OWaitPercentage", 25, 3) +
           Row("cpu", "cpu0", "I/OWaitPercentage", 25, 1),
@@ -118,7 +118,7 @@ TEST(SystemMetricsReader, InvalidLines_AreSkippedAndReportedWithLocation) {
     EXPECT_THAT(inside.skipped, ElementsAre(::testing::StartsWith("f1:2:1: "))) << damaged;
     EXPECT_THAT(Read({std::string(damaged)}).error, ::testing::StartsWith("f0:1:1: "));
   }
-  // A file without a valid line is rejected on its own.
+  // A file without a valid line is rejected even if another file is valid.
   EXPECT_THAT(Read({good, "{}\n"}).error, ::testing::StartsWith("f1:1:1: "));
   EXPECT_EQ(Read({"\xef\xbb\xbf" + good}).samples.size(), 1);
   const auto error_of = [&](std::string_view line) {

@@ -1,4 +1,4 @@
-// Count of the records in one input that a reader skipped as invalid.
+// Counter for the invalid records that a reader skips in one input.
 #pragma once
 
 #include <cstdint>

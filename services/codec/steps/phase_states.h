@@ -40,7 +40,7 @@ class PhaseStates {
   size_t Write(int64_t promise_ns, int64_t floor_ns, bool repeat_schema, Batch* batch);
 
  private:
-  // Returns the changes to emit, which include the repetition of the state at `promise_ns`.
+  // Returns the changes to emit, including the repeated state at `promise_ns`.
   std::vector<PhaseChange> TakeChanges(int64_t promise_ns, int64_t floor_ns);
   void WriteChanges(const std::vector<PhaseChange>& changes, Batch* batch);
 

@@ -1,12 +1,11 @@
-// Streams that the rows of one rank are written to: a main stream, and wide streams for logged
-// series with labels.
+// Streams for the rows of one rank: a main stream, and wide streams for logged series with labels.
 //
 // A step's own series and values logged without labels (such as a loss) arrive with every step and
 // stay narrow, in the main stream. Series with labels may number in the thousands (tensor
-// statistics, one series per histogram bucket) and arrive with one step in hundreds. They get
-// streams by metric, so other steps need no empty cells for them. The number of columns per stream
-// is limited so that a schema fits into a record. The number of streams is limited so that a reader
-// can keep all their schemas (engine: max_schemas_per_source).
+// statistics, one series per histogram bucket) and arrive only once in hundreds of steps. They are
+// stored in separate streams by metric, so that other steps need no empty cells for them. The
+// number of columns per stream is limited so that a schema fits into a record. The number of
+// streams is limited so that a reader can keep all their schemas (engine: max_schemas_per_source).
 #pragma once
 
 #include <cstddef>

@@ -12,7 +12,7 @@ namespace pitwall::steps {
 bool IsName(std::string_view text);
 // Returns true for metrics that only StepSeries may write.
 bool IsReserved(std::string_view metric);
-// Returns the labels of a series of the rank.
+// Returns the labels of a rank's series.
 Labels RankSeries(std::string_view metric, std::string_view rank);
 
 }  // namespace pitwall::steps

@@ -236,8 +236,8 @@ void StepSeries::Impl::CloseSteps() {
     mode.closed_step = step.step;
     mode.closed_end_ns = step.end_ns;
     if (mode.open_step == step.step) mode.open_step = kNoStep;
-    // Earlier steps that never ended are over, and their phases are dropped because they have no
-    // row. The running step is kept, because training has rolled back to it.
+    // Earlier steps that never ended get no row, so their phases are dropped. The running step is
+    // kept, because training has rolled back to it.
     auto old = open.lower_bound(std::pair(step.mode, INT64_MIN));
     while (old != open.end() && old->first < std::pair(step.mode, step.step)) {
       if (old->first.second == mode.open_step) {
@@ -255,7 +255,7 @@ void StepSeries::Impl::CloseSteps() {
 }
 
 void StepSeries::Impl::PlaceValues(bool finish) {
-  // Rows of the steps that just ended, by (mode, step) in the order of their ends.
+  // Rows of the steps that just ended, keyed by (mode, step, end).
   absl::btree_map<std::tuple<int, int64_t, int64_t>, size_t> closing;
   size_t next_row = rows.size() - ended.size();
   for (const PendingStep& step : ended) closing[{step.mode, step.step, step.end_ns}] = next_row++;
@@ -320,9 +320,9 @@ void StepSeries::Impl::WriteRows(bool repeat_schemas, Batch* batch) {
 
 void StepSeries::Impl::Flush(int64_t promise_ns, bool repeat_schemas, bool finish, Batch* batch) {
   // The previous StepSeries' promise is unknown, but the process keeps it: everything sent since
-  // then ends later, and promises never decrease. So that promise is earlier than the first end and
-  // at or before the current promise. A floor at that promise drops nothing that was added, and
-  // does not depend on a local clock.
+  // then ends later, and promises never decrease. Therefore, that promise is before the earliest
+  // end and not after the current promise. The floor below is the latest time with both properties.
+  // It drops no added data and does not depend on a local clock.
   if (std::exchange(resuming, false) && earliest_ns > floor_ns)
     floor_ns = std::max(floor_ns, std::min(promise_ns, earliest_ns - 1));
   promise_ns = std::clamp(promise_ns, floor_ns, INT64_MAX - 1);

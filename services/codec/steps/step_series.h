@@ -43,8 +43,8 @@ struct Options {
   // Number of ranks in the attempt. 0 if unknown; the series is then omitted.
   int64_t world_size = 0;
   int64_t promised_ns = INT64_MIN;  // time promised before the first Flush
-  // True if an earlier StepSeries of this rank may have promised more than `promised_ns`, by an
-  // unknown amount. Added spans and values already respect that promise. States and repetitions get
+  // True if an earlier StepSeries of this rank may have promised an unknown time after
+  // `promised_ns`. Added spans and values already respect that promise. States and repetitions get
   // their times from this object, so they must respect the promise too.
   bool resumed = false;
   // First stream, for steps and values logged without labels. The next stream contains phase
@@ -72,7 +72,7 @@ struct Options {
 // change, and at least every state_repeat_ns, these samples are emitted without a step:
 //   train_phase_state{rank,phase}             1 for the running phase, 0 for the others
 // While no step ends, train_step and train_world_size are repeated at the same interval, because
-// rules on the time clock must see that a rank does not progress. Data that does not belong to a
+// rules on the time clock must see that a rank is not progressing. Data that does not belong to a
 // step's row (a phase between steps, or a value logged outside a step or after its step's row was
 // emitted) gets a row at its own time (for a phase, its end).
 //
@@ -102,7 +102,7 @@ class StepSeries {
   // times.
   void Finish(int64_t promise_ns, Batch* batch);
 
-  // Returns true if data of the step is held until the step ends.
+  // Returns true if the step's data is held until the step ends.
   bool Holds(std::string_view mode, int64_t step) const;
   // Returns the modes of all steps seen so far, sorted.
   const std::vector<std::string>& modes() const;

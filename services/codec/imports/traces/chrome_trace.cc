@@ -41,8 +41,8 @@ std::string_view AnnotatedPhase(std::string_view name) {
   return {};
 }
 
-// Nested events belong to the same collective. Kind 0 knows the group, the next kind executes the
-// collective, and the last kind calls it.
+// Nested events belong to the same collective. Events of kind 0 contain the group, kind 1 is the
+// execution, and kind 2 is the call.
 std::optional<int> CollectiveKind(std::string_view name) {
   if (name == "record_param_comms") return 0;
   if (StartsWith(name, "gloo:") || StartsWith(name, "nccl:")) return 1;

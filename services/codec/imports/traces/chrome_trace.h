@@ -1,7 +1,7 @@
 // Importer of PyTorch profiler traces (Chrome trace format with Kineto's categories, old and new
 // names), which become samples with steps.
 //
-//   ProfilerStep#N                                   steps of mode train
+//   ProfilerStep#N                                   training steps
 //   enumerate(DataLoader)#….__next__                 phase dataloader
 //   Optimizer.step#…                                 phase optimizer
 //   annotations forward, backward, optimizer, dataloader, checkpoint, eval, collective
@@ -26,7 +26,8 @@
 // Devices run behind the host, so a step lasts until its device work is done (PlaceOnDevice). A
 // kernel belongs to the step that launched it: its `correlation` matches a runtime call, or its
 // `External id` matches an operator. The ProfilerStep#N events that current PyTorch records on the
-// device are not used, because per stream they include only work launched by one thread.
+// device are not used, because each one covers only the work that one thread launched on one
+// stream.
 #pragma once
 
 #include <cstdint>
@@ -49,8 +50,8 @@
 namespace pitwall::imports {
 
 // Reads files sequentially, in any order. A file's rank is its distributedInfo.rank, or 0 if
-// absent. Its clock starts at baseTimeNanoseconds; if that is absent, ts are Unix times (in 1970
-// for the profiler without Kineto). Emits all samples at Finish. Not thread-safe.
+// absent. Its clock starts at baseTimeNanoseconds; if that is absent, `ts` values are Unix times
+// (in 1970 for the profiler without Kineto). Emits all samples at Finish. Not thread-safe.
 class ChromeTraceReader {
  public:
   // `name` identifies the whole input in log lines.

@@ -37,8 +37,8 @@ struct DeviceShares {
 // metrics) for each step. Steps must be sorted by start.
 void AddShares(const std::vector<DeviceWork>& works, const std::vector<TracedStep>& steps,
                RankTrace* trace);
-// Returns log text with the shares for a whole trace: "the device computed 40.1 % of 1.23 s, …", or
-// a note that the device had no work.
+// Returns log text with the shares for a whole trace: "of 1.23 s the device computed 40.1 %, …", or
+// a note that no device was active.
 std::string Describe(const std::vector<DeviceWork>& works);
 
 // Returns the index of the step that requested the work, or -1 if there is no such step or the step
@@ -50,9 +50,9 @@ int64_t StepOf(const DeviceWork& work, const std::vector<TracedStep>& steps);
 
 // Sets `on_device` for the steps, which must be sorted by start. A step starts when the device has
 // finished all work launched earlier, and ends when its own work has finished. Neither time is
-// before the host's marks. If the host only fills a queue, the durations thus add up to the time of
-// the work. Copies and work with an unknown launch are ignored. A step keeps the host's times if it
-// has no work or if its work ends before the work of earlier steps.
+// before the host's marks. Thus, if the host only fills a queue, the durations add up to the total
+// duration of the work. Copies and work with an unknown launch are ignored. A step keeps the host's
+// times if it has no work or if its work ends before the work of earlier steps.
 void PlaceOnDevice(const std::vector<DeviceWork>& works, std::vector<TracedStep>* steps);
 
 // Returns the shares of each step.

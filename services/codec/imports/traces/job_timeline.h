@@ -1,7 +1,7 @@
 // Importer for framework traces written by Amazon SageMaker Debugger
 // (`<end>_<pid>-<node>_pythontimeline.json` and similar), which become samples with steps.
 //
-//   Step:ModeKeys.TRAIN, .EVAL, …            steps of the modes train, eval, … (args step_num)
+//   Step:ModeKeys.TRAIN, .EVAL, …            steps with mode train, eval, … (args step_num)
 //   Forward, aws_marker-ForwardPass          phase forward
 //   Backward…, aws_marker-ComputeGradient    phase backward
 //   aws_marker-ApplyGradient                 phase optimizer
@@ -38,7 +38,7 @@
 
 namespace pitwall::imports {
 
-// Returns true if the path is named like such a trace.
+// Returns true if the file name is that of such a trace.
 bool IsJobTimeline(std::string_view file_name);
 
 // Reads files sequentially, in any order. Emits all samples at Finish. Not thread-safe.
@@ -48,8 +48,8 @@ class JobTimelineReader {
   JobTimelineReader(std::string name, SeriesIndex* out, const TraceLimits& limits = {})
       : name_(std::move(name)), out_(out), limits_(limits) {}
 
-  // Starts a file. `path` ends with the file name. Returns InvalidArgument if it is not the name of
-  // a timeline.
+  // Starts a file. `path` ends with the file name. Returns InvalidArgument if the name is not that
+  // of a timeline.
   Status BeginFile(const std::string& path);
   // Reads the next bytes. Invalid events are skipped and counted. Returns InvalidArgument, with
   // file:line, if the file is not a trace or has no valid event. The reader then discards the file,

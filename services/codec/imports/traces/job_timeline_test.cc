@@ -181,7 +181,7 @@ TEST(JobTimelineReader, FindsHorovodOperations) {
 }
 
 TEST(JobTimelineReader, EmitsLongJobCompletely) {
-  // There are more steps than one write contains.
+  // There are more steps than fit into one write.
   std::string text(kHead);
   for (int i = 0; i < 1000; ++i) {
     CatTo(text, X(2, i * 10 + 1, 5), Step(i, i * 10, 10));

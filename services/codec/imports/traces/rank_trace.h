@@ -1,5 +1,5 @@
-// Samples of one rank, computed from its traces. As everywhere, services/codec/steps converts spans
-// to per-step series.
+// Samples of one rank, computed from its traces. services/codec/steps converts spans to per-step
+// series.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ struct TracedStep {
   std::optional<Interval> on_device = std::nullopt;
 };
 
-// Accepts data in any order. Write evaluates all of it. Not thread-safe.
+// Accepts data in any order until Write emits the samples. Not thread-safe.
 class RankTrace {
  public:
   void AddStep(TracedStep step) { steps_.push_back(std::move(step)); }

@@ -5,12 +5,12 @@
 //                                            val; mode predict if it contains predict; else train
 //   IteratorGetNext on /host:CPU             phase dataloader
 //   streams of /device:GPU:N,                train_computation_seconds,
-//   train_communication_seconds,
-//   XLA Ops of /device:TPU:N                 and related; train_operator_seconds{device="gpu"}
+//   XLA Ops of /device:TPU:N                 train_communication_seconds, and related;
+//                                            train_operator_seconds{device="gpu"}
 //   XLA operators on /host:CPU               train_operator_seconds{device="cpu"}
 //
 // Ranks are the hosts, ordered by name. Times in the text form count from the start of the profile,
-// which is the folder's name (2026_01_31_12_00_00), read as UTC.
+// which is parsed from the folder's name (2026_01_31_12_00_00) as UTC.
 #pragma once
 
 #include <cstdint>
@@ -31,10 +31,10 @@
 
 namespace pitwall::imports {
 
-// Returns true if the path is named like such a profile.
+// Returns true if the file name is that of such a profile.
 bool IsTensorflowProfile(std::string_view file_name);
-// Returns the path of the binary form if `path` is a profile in text form, which has less data, and
-// "" otherwise.
+// If `path` is a profile in text form, returns the path of its binary form, which contains more
+// data. Otherwise, returns "".
 std::string XSpacePathFor(std::string_view path);
 
 struct ProfileLimits {
@@ -50,7 +50,7 @@ class TensorflowProfileReader {
   TensorflowProfileReader(std::string name, SeriesIndex* out, const ProfileLimits& limits = {})
       : name_(std::move(name)), out_(out), limits_(limits) {}
 
-  // Starts a file. Returns InvalidArgument if it is not the name of a profile.
+  // Starts a file. Returns InvalidArgument if the name is not that of a profile.
   Status BeginFile(const std::string& path);
   // Reads the next bytes. Invalid events are skipped and counted. Returns InvalidArgument, with
   // file and location, if the file is not a profile or has no valid event. The reader then discards

@@ -71,7 +71,7 @@ std::string XLine(std::string_view name, std::string_view events) {
   return Bytes(3, Cat(Bytes(2, name), Int(3, 1000), events));  // starts at 1 us
 }
 
-// Returns two steps of 100 us on the host, and the work of a GPU with the names 1 to 6.
+// Returns two steps of 100 us on the host, and the work of a GPU. The names have the IDs 1 to 6.
 std::string Space() {
   const auto step = [](uint64_t n) { return Cat(Int(1, 9), Int(4, n)); };
   const std::string host =
@@ -179,8 +179,8 @@ TEST(TensorflowProfileReader, ErrorsIncludeLocationAndCause) {
               HasSubstr("too many events in one input (limit 2)"));
   EXPECT_THAT(ReadProfiles({{"h.trace.json", "{\"traceEvents\":["}}).error,
               HasSubstr("h.trace.json:1:1: the trace is truncated"));
-  // A profile with arbitrary truncation or changes results in an error or a different profile, but
-  // never in a crash.
+  // Truncating or changing a profile at any position causes an error or a different result, but
+  // never a crash.
   for (const std::string& whole : {Space(), Recorded("tensorflow_cpu.xplane.pb")}) {
     for (size_t cut = 1; cut < whole.size(); cut += 1 + whole.size() / 300) {
       (void)ReadProfiles({{"h.xplane.pb", whole.substr(0, cut)}});

@@ -142,7 +142,7 @@ Status TraceDocument::Take(char c) {
         state_ = object_ ? State::kAfterMember : State::kEnd;
         return OkStatus();
       }
-      // Writers that append leave two commas or none between events.
+      // Writers that append to a file may leave two commas, or none, between events.
       if (c == ',') {
         state_ = State::kEvent;
         return OkStatus();

@@ -31,7 +31,7 @@ class TraceValue {
   }
   // Returns true between Begin and the end of the value.
   bool reading() const { return reading_; }
-  // Ends the value, which is incomplete.
+  // Ends an incomplete value.
   void Drop() { reading_ = false; }
 
   // Returns the text, which is incomplete if too_long() returns true.
