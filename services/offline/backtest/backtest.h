@@ -1,11 +1,11 @@
 // Evaluation of a recording by the streaming engine, for `pitwall backtest`. Multiple inputs are
 // merged by time.
 //
-// In each of its jobs, an input acts as one source with lateness 0 that is never idle. The source
-// promises each time that has been read completely, and each step that all of its ranks (label
-// `rank`) have completed. A job starts with its first sample (or at `start`, if that is later), and
-// the job's watermark ends with the last sample. The job's state is freed at that point, so memory
-// usage depends only on the number of overlapping jobs.
+// In each of its jobs, an input acts as one source that has lateness 0 and is never idle. The
+// source promises each time that has been read completely, and each step that all of its ranks
+// (label `rank`) have completed. A job starts with its first sample (or at `start`, if that is
+// later), and the job's watermark ends with the last sample. The job's state is freed at that
+// point, so memory usage depends only on the number of overlapping jobs.
 #pragma once
 
 #include <cstdint>

@@ -35,11 +35,11 @@ tests:
   - eval_time: 10s
     alertname: High
     exp_alerts: [{exp_labels: {node: a, level: yellow}, exp_annotations: {summary: x is 6, runbook: see a}}]
-  # Half a tick later, and seconds after the event: annotations from the last tick.
+  # Half a tick later, several seconds after the event: the annotations come from the last tick.
   - eval_time: 35s
     alertname: High
     exp_alerts: [{exp_labels: {node: a, level: yellow}, exp_annotations: {summary: x is 10, runbook: see a}}]
-  # In the keep_firing_for period: annotations from the last tick with a value.
+  # In the keep_firing_for period: the annotations come from the last tick with a value.
   - eval_time: 50s
     alertname: High
     exp_alerts: [{exp_labels: {node: a, level: yellow}, exp_annotations: {summary: x is 10, runbook: see a}}]
