@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""unity.py MOST FILE…: groups the sources of one target that may be compiled as one, at most MOST per group (cmake/unity.cmake).
+"""unity.py MOST FILE…: groups a target's sources for joint compilation, at most MOST per group (cmake/unity.cmake).
 
 Prints a number per file, in the given order: files with the same number share a compilation. Two files that define the same name, each in its own
 unnamed namespace, never share a compilation. Relies on the format of .clang-format: the content of a namespace begins in column 0.
@@ -16,7 +16,7 @@ ALIAS = re.compile(r"(?:using|namespace) (\w+) = ")
 
 
 def names_of(path):
-    """Returns {name: text of the definition} for aliases, because duplicate aliases are harmless, and {name: file} for other definitions."""
+    """Returns {name: file}. Aliases map to their definition instead, because duplicate aliases are harmless."""
     names = {}
     with open(path, encoding="utf-8") as source:
         for line in source:

@@ -18,7 +18,7 @@ kafka=false
 # A first build compiles several files as one, which halves the build time. An existing build directory keeps its mode.
 first=()
 [[ -f $repo/build/release/CMakeCache.txt ]] || first=(-DPITWALL_UNITY=ON)
-# Without depend mode, ccache preprocesses each new file a second time. This takes a tenth of the time of a first build.
+# Without depend mode, ccache preprocesses each new file a second time, which takes a tenth of a first build's time.
 export CCACHE_DEPEND=1
 for argument in "$@"; do
   case $argument in
@@ -69,7 +69,7 @@ build() {
   done
   if ! wait "$building"; then
     building=
-    # The page fails to build just before its download reports why.
+    # If the page build failed because of a download, the download's error follows shortly.
     for ((i = 0; i < 25; ++i)); do
       runs "$downloads" || finish_downloads
       sleep 0.2

@@ -4,9 +4,9 @@
 #   (nothing)   everything: installs missing packages, builds, and runs every stage; under an hour on 2 cores with cold caches
 #   --quick     builds the binary and the unit tests, and runs the unit tests; installs nothing
 #   --long      everything, plus all modules under the sanitizers, clang-tidy, simulated training runs, the cost of the Python client, real
-#               training runs with one fault each (also the matrix of cells), healthy training runs, planted faults, new seeds for the fuzzers, the
-#               complete damage matrix, random life with 300 faults, the history at full size, the chart with helm, packages in clean roots, a time
-#               limit of Slurm, the links of all shipped alerts, and the soak ($PITWALL_SOAK_MINUTES, default 60)
+#               training runs with one fault each (including the matrix of cells), healthy training runs, planted faults, new seeds for the
+#               fuzzers, the complete damage matrix, 300 random faults under load, the history at full size, the chart with helm, packages in
+#               clean roots, Slurm's time limit, the links of all shipped alerts, and the soak ($PITWALL_SOAK_MINUTES, default 60)
 #   --only      only these stages, in the order of --list
 #   --list      lists the stages
 #

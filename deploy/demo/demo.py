@@ -201,8 +201,7 @@ class Demo:
             self.training.terminate()
         else:
             say("the training job exited on its own with code %d" % code)
-        # A job that ended by a signal may be restarted, so Pitwall ends the job only if no rank has returned within a minute. Any open issues then
-        # end.
+        # A job killed by a signal may be restarted, so Pitwall ends the job only if no rank has returned within a minute. Any open issues then end.
         say("waiting for the end of the job (a minute without a restart)")
         self.drain(self.options.wait, until=lambda: set(self.found) <= self.ended and self.found)
         self.finished = True
@@ -212,7 +211,7 @@ class Demo:
             self.drain(1e9)
 
     def page_fault(self):
-        """Returns the reason why the server does not serve its page, or None."""
+        """Returns why the server does not serve its page, or None."""
         try:
             with urllib.request.urlopen(self.page + "/", timeout=10) as answer:
                 kind = answer.headers.get_content_type()

@@ -3,7 +3,7 @@
 //   families_bench [SERIES] [WINDOW IN SECONDS …]      (10000, 60 600)
 //
 // Measures one demand over 8 sources with only SeriesStore: one sample per series and second, 2%
-// missing (the noise of bench_data.h), read each second.
+// missing (the noise of bench_data.h), read every second.
 //   in       Append + SealTo, per sample
 //   read     BeginTick + Read, per rule and series (sorted windows are moved there)
 //   all      both

@@ -1,6 +1,6 @@
-// Cost of a batch in a job with many sources, and of starting all sources simultaneously.
+// Cost of a batch in a job with many sources, and of starting all sources at once.
 //
-//   sources_bench [BATCHES]    batches per size of job (default 100000)
+//   sources_bench [BATCHES]    batches per job size (default 100000)
 //
 // Ranks of one job send in turn, each once per second: a row, a promise, and a step promise. For
 // jobs of 500 to 20,000 sources, prints the CPU time for a source to join (its first two batches;

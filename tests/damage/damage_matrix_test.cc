@@ -192,8 +192,8 @@ class DamageMatrix : public ::testing::Test {
   }
 
   enum class Outcome { kEqual, kRefused };
-  // Opens the damaged directory and continues with it. Fails the test unless the events are equal,
-  // or the log refuses to open with a message that includes the fix.
+  // Opens the damaged directory and resumes. Fails the test unless the events are equal, or the log
+  // refuses to open with a message that includes the fix.
   void Judge(const std::string& cell, bool running, std::map<Outcome, int>* outcomes) {
     auto log = log::OpenEmbeddedLog(Options(Dir("cell")), &clock_);
     if (!log.ok()) {

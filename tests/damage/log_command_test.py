@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""log_command_test.py PITWALL: end-to-end test of a damaged data directory. Damage must be refused, checked, repaired, and counted. Also tests the
-file modes."""
+"""log_command_test.py PITWALL: end-to-end test of `pitwall log` on damaged data directories. Pitwall must detect, count, and repair the damage. Also
+tests file modes."""
 import glob
 import json
 import os

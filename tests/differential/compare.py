@@ -26,7 +26,7 @@ def same_number(a, b, magnitude=0.0):
 
 
 def magnitude(dataset, metrics):
-    """Returns the largest finite value of the metrics with these textual names."""
+    """Returns the largest finite value of these metrics, whose names may be quoted."""
     names = {m.strip('"') for m in metrics}
     largest = 0.0
     for labels, samples in dataset.series:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""faults.py [--cases N] [--groups N] [--seed S] [--only NAME,…] [--check]: checks that the differential test finds faults.
+"""faults.py [--cases N] [--groups N] [--seed S] [--only NAME,…] [--check]: checks that the differential test detects faults.
 
 Plants one-line faults, one at a time, in a copy of the sources (build/faults), builds our programs there, and runs the test (for expressions or for
 rule groups). Its result must differ from a run without the fault. Takes 15 s per fault, and a few minutes for the first build. --check only checks

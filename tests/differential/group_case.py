@@ -76,7 +76,7 @@ class Group:
 
 
 class Version:
-    """A rule set that is active at the ticks after `start`. kept: rules with alerts that survive its activation."""
+    """A rule set that is active at ticks after `start`. kept: rules whose alerts survive its activation."""
 
     def __init__(self, start, files, kept):
         self.start = start

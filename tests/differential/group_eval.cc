@@ -1,6 +1,6 @@
-// Pitwall's side of the differential test of rule groups (tests/differential/run_groups.py): whole
-// rule sets over given samples, tick by tick through the streaming engine, with reloads and
-// restores from snapshots in between. Requests are lines (line_protocol.h):
+// Pitwall's side of the differential test of rule groups (tests/differential/run_groups.py):
+// evaluates whole rule sets over given samples tick by tick with the streaming engine, with reloads
+// and restores from snapshots in between. Requests are lines (line_protocol.h):
 //
 //   series<TAB>N                                and N lines: the samples of the following runs
 //   run<TAB>ID<TAB>start<TAB>end<TAB>default interval<TAB>restores<TAB>N       (ms; restores: t,t…)

@@ -52,8 +52,8 @@ class Grower:
         return GroupCase(dataset, versions, start, start + length, restores)
 
     def _holds(self, editions):
-        """Returns rules that read, at the same intervals, every series that any edition reads. Pitwall's engine has no history for data that an
-        edition is the first to read (docs/time-model.md, 7), and this test does not cover that case."""
+        """Returns rules that read, at the same intervals, every series that any edition reads. Pitwall's engine has no history for data that no
+        earlier edition read (docs/time-model.md, 7). This test does not cover that case."""
         wanted = {}
         for groups in editions:
             for group in groups:

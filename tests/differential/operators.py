@@ -84,7 +84,7 @@ def _relative(g, left, op):
 
 
 def _coarser(g, one, many):
-    """Returns a vector with one element for several on the other side, aggregated if necessary."""
+    """Returns the "one" side of a many-to-one match, aggregated if necessary."""
     shared = [n for n in one.labels if n in many.labels and n != "zone"]
     by = tuple(g.some(shared, 1)[:2])
     if set(one.key) <= set(shared):

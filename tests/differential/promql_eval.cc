@@ -1,20 +1,18 @@
-// Pitwall's side of the differential test: PromQL expressions over given samples, through the
-// streaming engine, or with --stored through the evaluator over stored samples, using lines on
-// standard input and output. Fields are separated by tabs; inside a field, \t, \n, and \\ are
-// escaped. Requests:
+// Pitwall's side of the differential test: evaluates PromQL expressions over given samples with the
+// streaming engine, or with the evaluator for stored samples (--stored). Reads requests from
+// standard input, and writes responses to standard output. Fields are separated by tabs; inside a
+// field, \t, \n, and \\ are escaped. Requests:
 //
-//   series<TAB>N                                    and then N lines "name=value… <TAB>|<TAB>
-//   t_ms:value…":
-//                                                   the samples of the following queries
-//   query<TAB>ID<TAB>start<TAB>end<TAB>step<TAB>lookback<TAB>subquery interval<TAB>expression (all
-//   in ms)
+//   series<TAB>N                  the samples of the following queries; then N lines
+//     name=value… <TAB>|<TAB> t_ms:value…
+//   query<TAB>ID<TAB>start<TAB>end<TAB>step<TAB>lookback<TAB>subquery interval<TAB>expression
+//                                 (times in ms)
 //
 // A value is in strtod's format, or stale. The response to each query is
 //
-//   error<TAB>ID<TAB>KIND<TAB>message               KIND: error, unsupported, limit, internal
-//   answer<TAB>ID<TAB>TYPE<TAB>N[<TAB>text]         and then N ticks: "tick<TAB>t_ms<TAB>M" and M
-//   lines
-//                                                   "value<TAB>name=value…" (value in hexadecimal)
+//   error<TAB>ID<TAB>KIND<TAB>message       KIND: error, unsupported, limit, internal
+//   answer<TAB>ID<TAB>TYPE<TAB>N[<TAB>text] and then N ticks: "tick<TAB>t_ms<TAB>M" and M lines
+//     value<TAB>name=value…                 (value in hexadecimal)
 #include <algorithm>
 #include <cstdio>
 #include <iostream>

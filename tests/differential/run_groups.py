@@ -186,7 +186,7 @@ class Run:
         if self.options.brief:
             print("DIFFERENCE %s %s" % (name, mismatch), flush=True)
             return
-        # Waiting cases are resent later, because shrinking sends queries too.
+        # Shrinking sends its own queries, so waiting cases are resent afterwards.
         for _ in asked:
             self.engines.answers()
         small = GroupShrinker(self.engines).shrink(case)

@@ -104,7 +104,7 @@ class Shrinker:
         return case
 
     def _values(self, case):
-        """Rounds all numbers together."""
+        """Rounds all numbers at once."""
         def mapped(change):
             series = [(labels, [(t, v if v is STALE or not math.isfinite(v) else change(v)) for t, v in samples])
                       for labels, samples in case.dataset.series]

@@ -13,7 +13,7 @@ Needs an idle machine.
 --rename FILE: JSON object, old -> new text, applied to the events and answers of BASE.
 --every N: every Nth recording. By default, `answers` covers every tenth recording, and the other parts cover all.
 --part PART: only this part; may be repeated.
---pairs N: number of pairs of speed (default: 10).
+--pairs N: number of pairs of runs for `speed` (default: 10).
 """
 import argparse
 import concurrent.futures
@@ -114,7 +114,7 @@ class Comparison:
 
     def answers(self, path):
         base, new = (self.answers_of(binary, path) for binary in self.binaries)
-        # Partitions number their segments from a shared sequence in thread order, and the file contains that number.
+        # Partitions draw segment numbers from a shared sequence, so the numbers in the files depend on thread scheduling.
         for _ in range(TRIES):
             if base["segments"].keys() == new["segments"].keys() or windows(base["segments"]) != windows(new["segments"]):
                 break

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Checks that equal.py finds a planted difference in events, snapshots, responses, segments, or speed, and ignores differences in human-readable text
-and renamed fields."""
+"""Checks that equal.py detects a planted difference in events, snapshots, responses, segments, or speed, and ignores differences in human-readable
+text and renamed fields."""
 import json
 import os
 import stat

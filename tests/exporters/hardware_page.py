@@ -71,7 +71,7 @@ def met_by(alert, scenarios):
     if not sets:
         return NUMBERS, ""
     texts, _ = documented()
-    # A set based on real responses still counts as text if its fault's family is text.
+    # A set based on real responses still counts as text if its fault's family is known only from text.
     of_text = all(scenario.met == TEXT or any(isinstance(exporter, NodeExporter) and {
         key if isinstance(key, str) else key[0] for key in list(exporter.values) + list(exporter.rates)} & texts for exporter in scenario.exporters)
         for scenario in sets)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A real node_exporter (Debian's prometheus-node-exporter) on this machine, with real faults, through pack:derive and pack:fleet. Run it manually or
+"""Tests pack:derive and pack:fleet with a real node_exporter (Debian's prometheus-node-exporter) and real faults on this machine. Run it manually or
 in a `--long` stage: it takes nine minutes and needs root.
 
 real_node.py BINARY [--keep FILE]
@@ -7,8 +7,8 @@ real_node.py BINARY [--keep FILE]
 Three quiet minutes are followed by six with faults: a file system (tmpfs) that fills step by step, a process that the kernel kills at its cgroup
 limit, and a link that loses packets (a small token bucket behind a bridge). Expected alerts: DiskFull, OomKill, and Retransmit, each on the node and
 only after the fault starts. The exporter runs in its own network namespace, so that its TCP counters cover only the link. The machine may have other
-real load. Other issues are printed, but count as wrong only in the three quiet minutes. A machine cannot cause CPU steal on itself, or real stalls of
-all tasks on storage while others compute.
+real load. Other issues are printed, but count as wrong only in the three quiet minutes. The test does not cover CPU steal, which a machine cannot
+cause itself, or real storage stalls of all tasks.
 """
 import argparse
 import json
@@ -62,7 +62,7 @@ class Machine:
             limit = "memory.limit_in_bytes" if "/memory/" in self.group else "memory.max"
             with open(os.path.join(self.group, limit), "w") as out:
                 out.write(str(64 << 20))
-        # The exporter excludes tmpfs only if a flag requests it.
+        # By default, the exporter includes tmpfs.
         self.start("ip", "netns", "exec", "pwx", "prometheus-node-exporter", "--web.listen-address=%s:9100" % ADDRESS,
                    "--collector.filesystem.mount-points-exclude=^/(dev|proc|sys|mnt)($|/)")
         self.start("ip", "netns", "exec", "pwy", sys.executable, "-c", SINK)

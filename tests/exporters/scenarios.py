@@ -104,7 +104,7 @@ def xid_counts():
 
 
 def xid_again():
-    """Repeats an application error on a single GPU twice, and a fatal error five times."""
+    """Two occurrences of an application error on a single GPU, and five of a fatal error."""
     again, fatal = two_nodes(dcgm.DEFAULT + dcgm.XID_COUNTS), two_nodes(dcgm.DEFAULT + dcgm.XID_COUNTS)
 
     def comes(exporters, code, times):
@@ -208,7 +208,7 @@ def power_budget():
 
 
 def stages_of_a_pipeline():
-    """Simulates two stages. One draws a fifth less power because of different work, not because of a fault."""
+    """Simulates two pipeline stages. One draws a fifth less power because its work differs, not because of a fault."""
     exporters = two_nodes()
     for gpu in (2, 3):
         exporters[1].faults[gpu, "DCGM_FI_DEV_POWER_USAGE"] = lambda time: 500
@@ -217,7 +217,7 @@ def stages_of_a_pipeline():
 
 
 def training(time):
-    """Returns data from the training run's own client. The ranks are training."""
+    """Returns samples from the run's own client, which show that the ranks are training."""
     return ["train_phase_state{rank=\"0\",phase=\"forward\"} 1", "train_world_size{rank=\"0\"} 16"]
 
 
@@ -252,7 +252,7 @@ def sets_of_nodes():
     one("memory-fills", [("OomForecast", {"node": "node-a"})], fills)
 
     def jumps(exporter, _):
-        """Adds the memory of a cache or an evaluation, once."""
+        """Simulates a one-time increase in memory, as for a cache or an evaluation."""
         total = exporter.families["node_memory_MemTotal_bytes"].samples[""]
         exporter.values.update(node_memory_MemAvailable_bytes=total * 0.25, node_memory_MemFree_bytes=total * 0.1)
     one("memory-jumps", [], jumps)

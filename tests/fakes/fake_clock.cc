@@ -28,7 +28,7 @@ struct FakeClock::State {
   uint64_t next_number ABSL_GUARDED_BY(mutex) = 0;
   std::vector<Wait*> waits ABSL_GUARDED_BY(mutex);  // in order of start
 
-  // Waits on a condition with `mutex` held, as std requires. For the annotations, the mutex stays
+  // Waits on a condition with `mutex` held, as std requires. To the annotations, the mutex stays
   // locked.
   void Block(std::condition_variable& condition) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex.native(), std::adopt_lock);

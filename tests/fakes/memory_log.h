@@ -37,7 +37,7 @@ class MemoryLog final : public Log {
   std::vector<Record> Records(std::string_view topic, int32_t partition = 0) const;
   // Deletes the records before `offset`, as retention does.
   void Drop(std::string_view topic, int32_t partition, int64_t offset);
-  // Deletes the topic's records and restarts at offset 0, as if the topic was deleted and
+  // Deletes the topic's records and restarts at offset 0, as if the topic had been deleted and
   // recreated.
   void Recreate(std::string_view topic);
   // Deletes the records at and after `offset`, like a power loss without prior flushes.

@@ -15,8 +15,8 @@
 
 namespace pitwall::fakes {
 
-// Reader that moves to the end of a recreated topic in Poll and returns DataLoss. The first request
-// for the end after that fails.
+// Reader that moves to the end of a recreated topic in Poll and returns DataLoss. The next
+// EndOffset() then fails.
 class ReplacedReader final : public PartitionReader {
  public:
   explicit ReplacedReader(std::unique_ptr<PartitionReader> inner) : inner_(std::move(inner)) {}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# go.sh VERSION: prints the path of a Go that is at least VERSION (1.26). If there is none, installs one: Debian's Go downloads a newer Go through the
-# module proxy into ${XDG_CACHE_HOME:-~/.cache}/pitwall/go-<version>.
+# go.sh VERSION: prints the path of a Go toolchain of at least VERSION (1.26). If there is none, installs one: Debian's Go downloads a newer Go
+# through the module proxy into ${XDG_CACHE_HOME:-~/.cache}/pitwall/go-<version>.
 set -euo pipefail
 
 needed=${1:?go.sh: the version is missing; usage: go.sh 1.26}
@@ -14,12 +14,12 @@ as_root() {
   if ((EUID == 0)); then "$@"; else sudo "$@"; fi
 }
 
-# Prints the version of a Go without "go", e.g. 1.26.8. Prints nothing for any other file.
+# Prints the version of a Go binary without the prefix "go", e.g. 1.26.8. Prints nothing for any other file.
 version_of() { "$1" env GOVERSION 2>/dev/null | sed -n 's/^go\([0-9][0-9.]*\).*/\1/p'; }
 
 at_least() { [[ -n $1 && $(printf '%s\n' "$2" "$1" | sort -V | head -n 1) == "$2" ]]; }
 
-# Prints every Go on this machine, one path per line.
+# Prints the path of every Go binary on this machine, one per line.
 all_go() {
   type -ap go || true
   local candidate

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # prometheus_suite.sh [PITWALL]: runs Prometheus' own promqltest scripts through Pitwall's runner. Prints one line per file, then the unsupported
-# parts of all files by reason. Downloads the Prometheus module of tests/oracle (needs any Go). The scripts are not in this repository, and this
-# program is not a test: docs/promql.md lists the failures and their reasons.
+# parts of all files, grouped by reason. Downloads the Prometheus module of tests/oracle (needs any Go). The scripts are not in this repository, and
+# this program is not a test: docs/promql.md lists the failures and their reasons.
 set -euo pipefail
 
 repo=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)

@@ -1,9 +1,8 @@
 #!/usr/bin/env python3
 """The one-minute test: a person who opens the link in an alert must see in the first screenshot what is wrong, where, and since when.
 
-one_minute.py PITWALL make SEED DIR TRUTH    replays ten recorded faults (tests/trainings/recordings, selected by SEED), opens the link of each
-fault's alert,
-                                             and writes DIR/01.png … 10.png, and the facts to TRUTH, which the reader does not get
+one_minute.py PITWALL make SEED DIR TRUTH    replays ten recorded faults (tests/trainings/recordings, selected by SEED), opens the link of
+                                             each fault's alert, and writes DIR/01.png … 10.png, and the facts to TRUTH (hidden from the reader)
 one_minute.py words                          prints the instructions that the reader gets with the pictures
 one_minute.py judge DIR TRUTH                compares DIR/answers.json, written only from the pictures, with TRUTH
 one_minute.py keep DIR TRUTH                 judges, and stores pictures, answers, and truth in one_minute/ if nine of ten are right

@@ -215,7 +215,7 @@ Status Measurement::Ingest() {
   ASSIGN_OR_RETURN(const RecordWriter::Totals totals, load->Forward(&log_));
   const double forwarding = CpuSeconds(RUSAGE_THREAD) - before;
   const auto pause = clock_.NewWakeup();
-  // The log has been read to its end, and the jobs' windows have been sealed, 15 s after the end.
+  // True once all records have been read and all jobs have ended.
   const auto done = [&] {
     if (keep_->counters().records < totals.load.records) return false;
     for (const JobLifePtr& job : keep_->history().Jobs()) {

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Tests alert links of old jobs with only rollups left, because the raw samples and spans were dropped. Each link must open its issue with a chart
+"""Tests alert links of old jobs whose raw samples and spans were dropped, so that only rollups are left. Each link must open its issue with a chart
 and a note.
 
 The packs' own unit tests define the telemetry that raises an alert (shipped_alerts.py). The history drops raw samples of ended jobs, starting with
 the least recently seen job, while it is larger than insights.max_bytes (at least 1 MiB). A noisy job that ends last makes the history exceed this
-size. A window counts once it is sealed, ten seconds after the job's end. Retention runs every ten seconds.
+size. A window counts toward the size once it is sealed, ten seconds after the job's end. Retention runs every ten seconds.
 
 rollups_left_test.py PITWALL WRITE_TELEMETRY
 """

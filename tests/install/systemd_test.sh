@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# systemd_test.sh BUILD: tests the Debian package in a clean root with systemd as process 1 (systemd-nspawn). The unit must start with its hardening,
-# show an issue, restart after a kill, and disappear when the package is removed. Needs root, deploy/install-deps.sh tests, and a machine that lets
+# systemd_test.sh BUILD: tests the Debian package in a clean root with systemd as PID 1 (systemd-nspawn). The unit must start with its hardening, show
+# an issue, restart after a kill, and disappear when the package is removed. Needs root, deploy/install-deps.sh tests, and a machine that lets
 # containers use cgroups. Exits with 77 if systemd does not boot in a container. PITWALL_BASE_ROOT: an mmdebstrap root that is copied instead of
 # creating a new root.
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Several `insights` processes share the jobs on a real Kafka by partition. Each responds like a process that keeps all jobs, reports the missing
-data while another process is down, and continues with the directory of a process that previously kept everything.
+"""Tests `insights` processes that share jobs by partition, with a real Kafka broker. Each must respond like a process that keeps all jobs, report
+missing data while another process is down, and continue with the directory of a process that kept everything.
 
 run.sh runs it: insights_share_test.py BINARY
 """
@@ -57,7 +57,7 @@ def targets():
 
 
 def without_size(text):
-    """Removes the sizes on disk, because they depend on when windows were written."""
+    """Removes disk sizes, because they depend on when windows were written."""
     def walk(value):
         if isinstance(value, dict):
             return {key: walk(one) for key, one in value.items() if key != "bytes"}

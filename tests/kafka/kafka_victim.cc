@@ -1,4 +1,4 @@
-// Process that tests kill.
+// Process to be killed by tests.
 //
 //   kafka_victim loop ID GROUP INPUT OUTPUT   commits through the log endlessly, starting at the
 //     group's position: commit i writes "i" to both partitions of OUTPUT, five times each, and the

@@ -84,7 +84,7 @@ class Nodes(unittest.TestCase):
                 data.items() <= e["data"].items()]
 
     def found(self):
-        """Excludes issues that a busy test machine causes, because they are not faults of the job."""
+        """Excludes issues caused by a busy test machine, because they are not faults of the job."""
         return [(e["alert"], e["labels"].get("node")) for e in self.events("issue.found")
                 if e["labels"]["category"] not in ("bottleneck", "slow")]
 

@@ -174,7 +174,7 @@ class Topics(unittest.TestCase):
         harness.wait_for("its decision", lambda: service.metric("pitwall_executor_actions_total") > decided)
         ids = [i for i, event in zip(self.receiver.ids, self.receiver.events) if event["type"].endswith("found")]
         self.assertEqual(len(ids), len(set(ids)), "sent again")
-        # The decision log is separate (docs/decisions/0022-store-a-log-mark-with-each-position.md). The processor needs its input.
+        # Unlike these readers, the processor stops if its input is recreated (docs/decisions/0022-store-a-log-mark-with-each-position.md).
         recreate(self.hosts, "pitwall.telemetry")
         harness.wait_for("the processor to stop reading", lambda: service.said("E processor: .*log_truncated: pitwall.telemetry"))
 
@@ -202,7 +202,7 @@ class Topics(unittest.TestCase):
         trainings = {p: self.train(job) for p, job in jobs.items()}
         harness.wait_for("both jobs", lambda: all(self.issue_events(job) for job in jobs.values()))
         before = {p: len(self.numbers().get(job, [])) for p, job in jobs.items()}
-        # The directory is removed, and the broker takes it offline at its next write to it.
+        # The directory is removed, and the broker takes it offline at the next write.
         shutil.move(second, second + ".gone")
         harness.write(second, "not a directory")
         harness.wait_for("the loss of the leader", lambda: service.metric("pitwall_collector_jobs_not_published") >= 1)

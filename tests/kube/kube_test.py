@@ -33,8 +33,8 @@ DEFINED = [("monitoring.coreos.com", "v1", "ServiceMonitor"), ("monitoring.coreo
            ("kafka.strimzi.io", "v1beta2", "KafkaUser"), ("gateway.networking.k8s.io", "v1", "HTTPRoute"),
            ("kubeflow.org", "v1", "PyTorchJob")]
 
-# This script plays a pod of the job: it sets the environment variables that the downward API would set. SIGTERM ends it with an exception that is not
-# its fault.
+# Training script of the job's pod. The tests set the environment variables that the downward API would set. On SIGTERM, the script fails with an
+# exception that must not be reported as its fault.
 TRAINING = """
 import math, signal, sys, time
 sys.path.insert(0, sys.argv[1])
@@ -119,8 +119,7 @@ class Chart(unittest.TestCase):
 
 
 class JobStops(unittest.TestCase):
-    """Tests with a real Job object and an issue for the job that it represents. The identity is the chart's service account, with the chart's
-    Role."""
+    """Tests with a real Job object and an issue for the job that it represents. Requests use the chart's service account and Role."""
 
     number = 0
     kind = "Job"

@@ -183,7 +183,7 @@ def check_events(a, excuses):
 
 
 def check_ends(a, excuses):
-    """Checks that the end reason of an issue is the actual one: an ended job or an edited rule."""
+    """Checks that the end reason of an issue is correct: its job ended or its rule was edited."""
     found = []
     edited = [f["what"] for f in a.faults if f["kind"] == "hup"]
     touched = {alert for what in edited for alert in [what.get("rule")] + what.get("gone", [])}
@@ -279,7 +279,8 @@ def late_partition(metric):
 
 
 def check_neighbours(a, excuses):
-    """Checks that no other partition drops late samples while one partition cannot be written, unless another fault is near."""
+    """Checks that no other partition drops late samples while one partition cannot be written to, unless another fault occurs at about the same
+    time."""
     del excuses
     found = []
     for fault in a.faults:

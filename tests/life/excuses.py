@@ -18,7 +18,7 @@ class Excuses:
         return [w for w in self._damages if w.get("part") in parts]
 
     def _cut_commits(self):
-        """Returns the damage entries that removed the last frames of a journal. Such a journal looks like one before a power loss, so the system
+        """Returns the damage entries that removed the last frames of a journal. The result looks like a journal after a power loss, so the system
         cannot report them."""
         return [w for w in self._damaged("commits") if w["how"] in ("cut", "delete")]
 

@@ -3,7 +3,7 @@
 
 life_test.py BINARY DUMP [--faults N] [--seed N] [--least N] [--only KIND,…] [--kafka HOST:PORT] [--folder DIR] [--keep]
 
-Each kind of fault occurs at least `least` times (2; with 300 faults 15). By default, the test uses the embedded log; with --kafka, or if
+Each kind of fault occurs at least `least` times (default: 2, or 15 for 300 faults). By default, the test uses the embedded log; with --kafka, or if
 PITWALL_TEST_KAFKA is set, it runs three services with that broker. The same seed produces the same plan. If it fails, the test prints the seed, the
 faults, and the defects, and keeps the artifacts.
 """

@@ -99,7 +99,7 @@ class Service:
         return False
 
     def refusal(self):
-        """Stops the service and returns the reason that it is not running or not ready."""
+        """Stops the service and returns why it is not running or not ready."""
         text = "\n".join([self.health()[1].strip(), self.log()[-1500:]])
         self.kill()
         return text

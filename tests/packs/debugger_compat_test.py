@@ -166,7 +166,7 @@ CASES = [
     ("sStalledTrainingRule", {}, "threshold", 60, [("train_step", {}, {0: 1}, "train"), ("train_loss", {}, {0: 1, 2000: 1}, "train")], 1801, 61),
     # 95% of the newest 500 samples are low starting at 1475 s, and 95% of the newest 100 starting at 1095 s. The slices end at 1500 s and 1140 s.
     ("pLowGPUUtilization", {}, "window", 100, [UTIL], 1500, 1140),
-    # A step of 40 points changes an average of 10 by at most 8, and an average of 20 by at most 4.
+    # A jump of 40 points raises a 10-sample average by at most 8, and a 20-sample average by at most 4.
     ("pGPUMemoryIncrease", {}, "window", {"window": 20, "window_and_one": 21}, MEMORY, 1140, None),
 ]
 

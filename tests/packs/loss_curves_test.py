@@ -35,7 +35,7 @@ def notation(values):
 
 class LossCurves(unittest.TestCase):
     def fired(self, clock, series, rules, times):
-        """Returns {rule: first time at which it fires}. If no rule should fire, a failure of the test therefore lists every rule that fired."""
+        """Returns {rule: first time at which it fires}. If no rule should fire, a failed test lists every rule that fired."""
         lines = ["rule_files: ['%s']" % PACK, "evaluation_interval: 1s", "tests:", "- name: curve", clock, "  input_series:"]
         lines += ["  - {series: '%s', values: '%s'}" % (name, notation(values)) for name, values in series.items()]
         lines.append("  alert_rule_test:")

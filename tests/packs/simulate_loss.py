@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""simulate_loss.py PITWALL [--full] [--rules FILE]: false alarms of the rules for loss and gradient norm, and the faults that they detect.
+"""simulate_loss.py PITWALL [--full] [--rules FILE]: measures false alarms and detected faults of the loss and gradient norm rules.
 
 Seeded losses of six noise laws, logged every step, every 10th, and every 50th, go through training-numerics.yaml with `pitwall backtest --format
 csv`. Some jobs of each law are healthy; the others get one fault: the loss is raised for 1, 3, 6, or 20 logged samples, or to the end of the job. A

@@ -9,7 +9,7 @@ POISSON = (3.0, 4.74, 6.30, 7.75, 9.15, 10.51, 11.84, 13.15, 14.43, 15.71)
 
 
 def factors(law, rng):
-    """Yields an endless sequence of factors around 1 from one of LAWS. The law `batches` is Gaussian noise in which 0.5% of single batches deviate by
+    """Yields an endless sequence of factors around 1 from one of LAWS. The law `batches` is Gaussian noise in which 0.5% of the batches deviate by
     8 to 17 standard deviations."""
     state = 0.0
     while True:

@@ -15,7 +15,7 @@ import recordings
 import simulate
 
 BINARY, LONG = None, False
-# Maximum number of false issues per 1000 logged steps in a plan's healthy runs, with all packs, regardless of their distribution.
+# Maximum number of false issues per 1000 logged steps in a plan's healthy runs, with all packs.
 MOST_PER_1000 = 0.1
 # Faults detected in every job with the quiet noise of a plan (σ 0.03), and the maximum number of log rows until detection.
 FOUND_WITHIN = {("rank 1.3x", 1): 100, ("rank 2x", 1): 60, ("all 1.3x", 1): 120, ("one stall of 60 s", 1): 5, ("data stall", 1): 30, ("every 20", 1): 200,
@@ -39,7 +39,7 @@ class Quiet(unittest.TestCase):
         default = recordings.alerts_of(BINARY, "default")
         total = self.found["all"]
         untrue = {alert: total.where[alert] for alert in set(total.untrue) & default}
-        # The complete plan has noise that lasts twenty steps or more. Its limit is a rate.
+        # The complete plan includes noise that lasts twenty steps or more, so its limit is a rate instead of zero.
         most = MOST_PER_1000 * total.samples / 1000 if LONG else 0
         self.assertLessEqual(sum(total.untrue[alert] for alert in untrue), most, untrue)
 

@@ -1,9 +1,9 @@
 """Telemetry of simulated training runs, healthy or with one fault, as a table for `pitwall backtest --format csv`.
 
 A job is a dict: name, family, law (kind of its noise), every (steps from one row of its log to the next), rows, steps, samples (rows of one rank),
-seconds, true (alerts that are true of its noise), and, with a fault: fault, onset (step), names (alerts that detect it), rank, beside (alerts that may
-accompany it), and healthy_rows (of one rank, before the fault). Each generator draws from its own seed, derived from the set, the family, and the
-job, so jobs do not depend on each other. """
+seconds, true (alerts that are correct for its noise), and, with a fault: fault, onset (step), names (alerts that detect it), rank, beside (alerts
+that may accompany it), and healthy_rows (of one rank, before the fault). Each generator draws from its own seed, derived from the set, the family,
+and the job, so jobs do not depend on each other. """
 import csv
 import random
 

@@ -183,8 +183,8 @@ TEST(Kill, CommittedEventsEqualThoseOfUninterruptedRun) {
     end = static_cast<int64_t>(input.size());
   }
 
-  // Twenty random moments in the input, in ascending order. If two are close together, the kill
-  // happens before recovery has passed the previous kill.
+  // Twenty random moments in the input, in ascending order. If two are close together, the second
+  // kill happens before recovery has passed the first.
   std::vector<int64_t> moments;
   for (int i = 0; i < 20; ++i)
     moments.push_back(1 + static_cast<int64_t>(random() % static_cast<uint64_t>(end - 10)));

@@ -1,4 +1,4 @@
-// Processor for one partition of a log, to be killed by tests: `processor_victim <log kind's place>
+// Processor for one partition of a log, to be killed by tests: `processor_victim <place of the log>
 // <partition> <group>`. Prints its position on stdout after every round and exits when it has
 // caught up. Clock ticks are disabled.
 #include <cstdio>

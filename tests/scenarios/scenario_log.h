@@ -33,8 +33,8 @@ class ScenarioTest : public testing::TestWithParam<size_t> {
   void SetUp() override;
   void TearDown() override;
 
-  // Event time at which a scenario starts. On Kafka, append times are the present time, so
-  // scenarios are in the past.
+  // Event time at which a scenario starts. On Kafka, append times are real, so scenarios take place
+  // in the past.
   int64_t Base() const { return base_; }
   // Start time for scenarios that depend on the append time: as late as possible, provided that no
   // correct clock is ahead of the append time.

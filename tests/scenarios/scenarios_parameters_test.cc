@@ -1,5 +1,5 @@
-// Tests that parameters of a running job change, through a loaded override and through a new label
-// of the job. Runs with every log.
+// Tests that parameters of a running job change when an override is loaded or the job gets a new
+// label. Runs with every log.
 #include <gmock/gmock.h>
 
 #include "tests/scenarios/actors.h"

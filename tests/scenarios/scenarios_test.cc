@@ -313,8 +313,8 @@ groups:
   EXPECT_THAT(Issues(events), ElementsAre("found Vanished"));
   for (const IssueEvent& e : events) {
     if (e.type != EventType::kIssueFound) continue;
-    // Times are in the job's own time, which was constant without ticks. The outage delays the
-    // verdict, which requires 60 s of observed silence.
+    // Times are in job time, which does not advance without ticks. The outage delays the verdict,
+    // which requires 60 s of observed silence.
     EXPECT_GE(e.time.ns(), Base() + 90 * kSecond);
     EXPECT_LE(e.time.ns(), Base() + 100 * kSecond);
   }

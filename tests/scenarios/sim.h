@@ -34,8 +34,8 @@ class SimSource {
   void Set(const std::string& metric, double value) { values_[metric] = value; }
   void Remove(const std::string& metric);  // sends a new schema without the metric
   // Returns a batch with one row of the current values at `time` (shifted by the source's clock
-  // error) and a promise for that time. `step` and `mode` are the row's step. The first batch and
-  // every tenth contain the schema.
+  // error) and a promise for that time. `step` and `mode` identify the row's step. The first batch
+  // and every tenth contain the schema.
   std::string Row(int64_t time, int64_t step = kNoStep, std::string_view mode = "");
   // Returns a batch that contains only a promise.
   std::string Heartbeat(int64_t time);

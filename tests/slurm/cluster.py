@@ -22,7 +22,7 @@ MEMORY_GROUP = "/sys/fs/cgroup/memory"  # cgroup version 1
 
 
 def missing():
-    """Returns the reason that Slurm cannot run here, or ""."""
+    """Returns why Slurm cannot run here, or ""."""
     lacking = [p for p in PROGRAMS if shutil.which(p, path=PATH) is None]
     if lacking:
         return "not installed: %s (deploy/install-deps.sh tests)" % ", ".join(lacking)

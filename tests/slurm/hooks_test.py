@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests the files that deploy/slurm's prolog and epilog write to the drop folder, with a real Slurm and with Slurm responses that are hard to
+"""Tests the files that deploy/slurm's prolog and epilog write to the drop folder, with a real Slurm cluster and with Slurm responses that are hard to
 provoke.
 
 hooks_test.py
@@ -155,7 +155,7 @@ class ScontrolResponses(unittest.TestCase):
                 self.assertEqual(self.ends(completing, later, SLURM_JOB_EXIT_CODE2="0:0"), end)
 
     def test_requeued_job_is_not_ended(self):
-        """Uses the same number for the second run. The report about the first run arrives late."""
+        """The second run has the same job number, and the report about the first run arrives late."""
         completing = "JobId=17 JobState=COMPLETING Reason=None Restarts=0 ExitCode=0:0"
         self.ends(completing, completing.replace("COMPLETING", "COMPLETED"), SLURM_JOB_EXIT_CODE2="0:0")
         again = "# restarts=1\njob_id=c-17\n"

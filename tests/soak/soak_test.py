@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Long run of `pitwall standalone` while jobs come and go. Memory levels off, no data is delayed or lost, and a replay equals the live run.
+"""Long run of `pitwall standalone` while jobs come and go. Memory must level off, no data may be delayed or lost, and a replay must equal the live
+run.
 
-soak_test.py BINARY; $PITWALL_SOAK_MINUTES (default 60, at least 2). One training job runs all the time. Short jobs run alongside it, one after
+soak_test.py BINARY; $PITWALL_SOAK_MINUTES (default 60, at least 2). One training job runs throughout. Short jobs run alongside it, one after
 another, each with its own name.
 """
 import json

@@ -28,8 +28,8 @@ constexpr int64_t kSecond = 1'000'000'000;
 constexpr int kTicks = 8;
 constexpr int kSeries = 6;
 constexpr window::Limits kLimits{.max_series = 200, .max_open_samples = 10'000};
-// Limit on the work of a plan. A window of 4096 panes is allowed and has a corresponding cost, but
-// the thousandth pane of an input does not reveal new defects.
+// Limit on the work of a plan. A window of 4096 panes is allowed but expensive, and its thousandth
+// pane does not reveal new defects.
 constexpr int64_t kMaxSubquerySteps = 256;
 
 struct Engine {
