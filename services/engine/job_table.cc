@@ -49,7 +49,7 @@ void JobTable::EvictTombstones(LogOffset offset, const std::string& owner) {
   JobEntry* first = nullptr;
   JobEntry* first_of_owner = nullptr;
   for (auto& [id, entry] : jobs_) {
-    // Data of a restored job before its snapshot is unknown.
+    // For a restored job, data from before its snapshot is unknown.
     if (!entry.is_tombstone() || offset < entry.from_offset) continue;
     const auto keep_first = [&entry = entry](JobEntry** known) {
       if (*known == nullptr ||

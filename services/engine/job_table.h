@@ -65,10 +65,10 @@ class JobTable {
   // Returns the offset of the first record needed to rebuild the state, or `next_offset` if
   // snapshots contain all records.
   LogOffset ReplayOffset(LogOffset next_offset) const;
-  // Returns at most `limit` jobs with a snapshot older than `interval` in log time, or that went
+  // Returns at most `limit` jobs whose snapshot is older than `interval` in log time, or that went
   // away after their snapshot.
   std::vector<std::string> SnapshotsDue(Duration interval, size_t limit) const;
-  // Returns ended jobs with markers that are no longer needed, and removes the jobs from the table.
+  // Returns ended jobs whose markers are no longer needed, and removes the jobs from the table.
   std::vector<std::string> TakeForgotten(LogOffset next_offset);
 
  private:

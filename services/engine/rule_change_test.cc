@@ -17,7 +17,7 @@ using ::testing::IsEmpty;
 using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
-// A rule split into parts. A test can edit it in one line.
+// Parts of a rule, so that a test can edit it in one line.
 struct RuleText {
   std::string name;
   std::string params;  // "limit: 1, other: 2"; the first parameter is the threshold
@@ -57,7 +57,7 @@ std::vector<GroupText> Before() {
           {"steps", true, {{"S", "s: 4, s2: 14"}, {"T", "t: 5"}}}};
 }
 
-// One rank with m = 9. This value violates every rule at every second and step.
+// One rank with m = 9. This value triggers every alert at every second and step.
 class Trouble {
  public:
   explicit Trouble(const std::vector<GroupText>& groups) : shard_(File(groups)) { Run(10); }
@@ -228,8 +228,8 @@ TEST(RuleChangeTest, RuleMovesToOtherClock_IssueEnds) {
                                    Stopped("two/C"), "found two/C c=3 c2=13 c3=23 | C 9 above 3"));
 }
 
-// An issue may survive the first change but end before the new rules evaluate a tick. Only the old
-// rules have then evaluated it.
+// An issue may survive the first change but end before the new rules evaluate a tick. In that case,
+// only the old rules have evaluated it.
 TEST(RuleChangeTest, ContinuedIssueEndsWithEvaluatedParameters) {
   Trouble job(Before());
   std::vector<GroupText> after = Before();

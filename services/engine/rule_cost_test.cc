@@ -13,8 +13,8 @@ namespace {
 
 constexpr int64_t kSecond = 1'000'000'000;
 
-// Returns the bytes per series in a store with the windows of this expression and samples `apart`
-// ns apart.
+// Returns the bytes per series in a store with the windows of this expression and one sample every
+// `apart` ns.
 double Measured(const plan::ProgramPtr& program, int64_t apart) {
   constexpr size_t kSeries = 200;
   window::SeriesStore store(std::shared_ptr<const DemandSet>(program, &program->domains[0].demands),
@@ -59,8 +59,7 @@ plan::ProgramPtr Record(std::string_view expr) {
   return *program;
 }
 
-// ThreadSanitizer tracks every access. A single thread makes the same kinds of accesses with only a
-// few samples.
+// ThreadSanitizer tracks every access. In this single-threaded test, a few samples suffice.
 #ifdef __SANITIZE_THREAD__
 constexpr int64_t kApart[] = {kSecond};
 #else

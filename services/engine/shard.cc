@@ -130,7 +130,7 @@ void Shard::ApplyBatch(LogOffset offset, AppendTime append_time, const Batch& ba
     entry.tombstone_kept = false;
     entry.marked = false;
     entry.snapshot_log_time = Duration::Zero();
-    // By this time, any earlier job with this ID has been silent for too long.
+    // After the first `silence` of the log, any earlier job with this ID has ended.
     if (offset < rebuild_upto_ && !rebuild_whole_ && log_time_read_ <= options_.ends.silence) {
       entry.job->LoseHistory();
       entry.needs_reconcile = true;

@@ -56,7 +56,7 @@ class Shard {
   Shard(RuleSetProvider* rules, const EngineOptions& options);
   ~Shard();
 
-  // Sets the rule set that is active before the first record to feed, or "" for no rules.
+  // Sets the rule set that is active before the first record that is fed, or "" for no rules.
   Status SetInitialRules(const std::string& hash);
   // Sets the offset of the first record to read. replay_offset() returns it until that record is
   // read. Jobs that were not restored start at or after `strangers_from`, because jobs in earlier
@@ -84,7 +84,7 @@ class Shard {
   // Applies all remaining input. With `end_jobs`, ends all jobs.
   void FinishInput(bool end_jobs, EventSink* out);
 
-  // RuleSetHistory::HashAt returns hashes back to replay_offset().
+  // Covers offsets starting at replay_offset().
   const RuleSetHistory& rule_sets() const { return rule_sets_; }
   const JobTable& jobs() const { return jobs_; }
   // Returns the offset of the first record needed to rebuild the state from the snapshots (L in
@@ -96,7 +96,7 @@ class Shard {
   JobSnapshot Snapshot(const std::string& job, LogOffset offset) const;
   // Must be called after the snapshot has been committed.
   void SnapshotCommitted(const JobSnapshot& snapshot);
-  // Returns ended jobs with markers that are no longer needed, so that their keys can be deleted.
+  // Returns ended jobs whose markers are no longer needed, so that their keys can be deleted.
   // Forgets these jobs.
   std::vector<std::string> TakeForgotten() { return jobs_.TakeForgotten(next_offset_); }
 

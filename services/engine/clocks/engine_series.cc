@@ -75,8 +75,8 @@ void EngineSeries::WriteSilentNodes(std::map<std::string, uint64_t, std::less<>>
                          static_cast<double>(ranks));
   }
   if (changes.empty()) return;
-  // Writes the series right after the watermark, so that ticks that wait for promises from the
-  // nodes see them too.
+  // Writes the series right after the watermark, so that ticks waiting for the nodes' promises also
+  // see them.
   written_at_ = TimeAfter(clock_->watermark());
   for (const auto& [labels, value] : changes) {
     Write(*written_at_, labels, value);
@@ -91,8 +91,8 @@ void EngineSeries::WriteSilentNodes(std::map<std::string, uint64_t, std::less<>>
 void EngineSeries::Repeat(EventTime upto) {
   ClockDomain* time = domains_->time();
   if ((series_.empty() && baselines_->empty()) || time == nullptr) return;
-  // Points older than the horizon are skipped because no window looks back further. A long silence
-  // therefore costs no more than one horizon of points.
+  // Skips points older than the horizon because no window looks back further. This bounds the cost
+  // of a long silence.
   EventTime at = !written_at_.has_value()
                      ? upto
                      : NextAfter(std::max(*written_at_, upto - time->ticks().quiet_horizon()),

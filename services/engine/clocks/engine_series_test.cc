@@ -78,7 +78,8 @@ std::vector<std::string> Issues(const ShardForTest& shard) {
 TEST(OwnSeriesTest, AttemptCountsFromItsStartInEventTime) {
   ShardForTest shard(kAttempts);
   for (const SourceBatch& sent : ThreeAttempts()) Send(&shard, sent);
-  // The batch of the boot that starts at 100 s arrives just after the watermark has passed 100 s.
+  // The second boot starts at 100 s, but its first batch arrives just after the watermark has
+  // passed 100 s.
   EXPECT_THAT(Issues(shard),
               ElementsAre("found Few at 1", "found Second at 101", "resolved Second at 131",
                           "found Begun at 131", "found Loop at 131", "resolved Loop at 150",
@@ -102,7 +103,7 @@ TEST(OwnSeriesTest, JobWithoutAttemptHasNoAttemptSeries) {
   EXPECT_THAT(shard.Events(), Contains("status NoData Second no series of pitwall_job_attempt"));
 }
 
-// The series are repeated until the job ends, even if only log ticks arrive.
+// The series are repeated until the job ends, even if only clock ticks arrive.
 TEST(OwnSeriesTest, SeriesAreRepeatedWhileSourcesAreSilent) {
   ShardForTest shard(kAttempts);
   for (int t = 1; t <= 30; ++t) Send(&shard, {.source = "rank-0", .at = t * 1.0});

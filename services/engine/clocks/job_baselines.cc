@@ -64,9 +64,9 @@ void JobBaselines::EndStepSeries(ClockDomain* domain, const Labels& labels) {
 }
 
 void JobBaselines::WriteSteps(ClockDomain* domain, Position to) {
-  // Before the first evaluated step, points are written as far back as any rule looks. After a step
-  // jump, points are written within that range after the old position and before the new one.
-  // Points in between would not be compared with any data, but each would cause a tick.
+  // Before the first evaluated step, points are written as far back as any rule looks. At a step
+  // jump, points are written only within that distance of the old and the new position. Points in
+  // between would not be compared with any data, but each would cause a tick.
   const Duration horizon = domain->ticks().quiet_horizon();
   const Position watermark = domain->ticks().watermark();
   const Position from = watermark == Position::Earliest() ? to - horizon : watermark;
@@ -88,8 +88,8 @@ void JobBaselines::WriteSteps(ClockDomain* domain, Position to) {
 }
 
 void JobBaselines::WriteAtTick(ClockDomain* domain, Position tick) {
-  // The row must share a tick with other rows. If it did not, a step clock without other rows would
-  // never become quiet.
+  // Writes the row only if another row is due at the tick. Otherwise, a step clock without other
+  // rows would never become quiet.
   if (domain->store()->OldestOpen().value_or(kMaxPosition) > tick.ns()) return;
   WriteRow(domain, tick);
 }

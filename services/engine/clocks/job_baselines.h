@@ -50,7 +50,7 @@ class JobBaselines {
   ClockDomains* const domains_;
   RowWriter* const writer_;
   Runs runs_;
-  // The constant values of all runs as one row, and the columns of the row in each domain.
+  // Constant values of all runs as one row, and the row's columns in each domain.
   Schema schema_;
   std::vector<double> values_;
   std::map<const ClockDomain*, std::unique_ptr<BoundColumns>> columns_;

@@ -19,12 +19,12 @@ class RowWriter {
   // Both pointers are borrowed.
   RowWriter(ClockDomains* domains, LimitReport* limits) : domains_(domains), limits_(limits) {}
 
-  // Must be called when the domains are new or their program has changed. Columns are then resolved
-  // again.
+  // Must be called when the domains are new or their program has changed, so that columns are
+  // resolved again.
   void Rebind() { ++generation_; }
 
-  // Writes the row on the time clock. A series of the stream's previous schema ends at the row if
-  // the new schema does not contain it.
+  // Writes the row on the time clock. Series of the stream's previous schema that are missing from
+  // the new one end at the row.
   void WriteRow(const RowRef& row);
   // Writes the row on a step clock.
   void WriteStepRow(const RowRef& row, Step step, ClockDomain* domain);

@@ -16,7 +16,7 @@ class StepEvaluation {
 
   // Moves the clock's watermark to position `to` and evaluates each due step.
   void EvaluateTo(ClockDomain* domain, Position to, EventTime at, EventSink* out);
-  // Evaluates every logged step. Later data does not belong to these steps.
+  // Evaluates every logged step. Must be called only if no further data belongs to these steps.
   void Finish(ClockDomain* domain, EventTime at, EventSink* out);
   void FinishAll(EventTime at, EventSink* out);
   // Updates the status and needs of step rules. `carried(metric)` returns whether any rank that

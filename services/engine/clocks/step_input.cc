@@ -75,8 +75,8 @@ void StepInput::AdvanceWithout(const Source& source, bool ended, EventTime at, E
     }
     const auto progress = source.steps.find(mode);
     if (progress == source.steps.end() || progress->second.clock != domain->id().clock) continue;
-    // This was the last source on the clock. If it returns, it has not promised any step after its
-    // last promise.
+    // This was the last source on the clock. If it may return, only the steps that it has promised
+    // are evaluated.
     if (ended) {
       evaluation_.Finish(domain.get(), at, out);
     } else if (progress->second.promise != Step::None()) {

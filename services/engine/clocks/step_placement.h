@@ -12,7 +12,7 @@
 
 namespace pitwall::engine {
 
-// Reports ranks to the shared clock if it does not wait for them. Not thread-safe.
+// Tells each shared clock which ranks it does not wait for. Not thread-safe.
 class StepPlacement {
  public:
   // The pointers are borrowed.
@@ -26,8 +26,8 @@ class StepPlacement {
   void Move(Source* source, const std::string& mode, uint32_t clock);
   // Removes ranks from the clock after it has waited too long for them (time-model.md 3.2).
   void DropLaggards(ClockDomain* domain);
-  // Records that the rank announced the mode or participates again. Later promises from the rank
-  // count.
+  // Restarts the count of steps since the rank's last promise. Must be called when the rank
+  // announces the mode or participates again.
   void NoteReached(const std::string& mode, StepProgress* progress) const;
   // Moves every rank back to the shared clock, in one mode or in all modes.
   void ReturnAll(const std::string& mode);

@@ -28,8 +28,8 @@ void TickRunner::RunBelow(EventTime end, EventSink* out) {
   }
 }
 
-// Skips ticks that would all have the same result after a long silence. A long silence or a clock
-// that was an hour behind must not cost an hour of evaluations.
+// After a long silence, skips ticks that would all have the same result. An hour of silence, or a
+// clock that was an hour behind, must not cost an hour of evaluations.
 bool TickRunner::SkipQuiet(EventTime end) {
   if (ClockDomain* time = rules_->domains().time(); time != nullptr)
     time->ticks().SkipTo(PositionOf(end.Previous()));

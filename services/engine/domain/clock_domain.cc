@@ -13,8 +13,7 @@ DomainInputs::Limits LimitsOf(const EngineOptions& options, bool shared) {
   const window::Limits limits{.max_series = options.max_series_per_job,
                               .max_open_samples = options.open_cells_per_clock()};
   DomainInputs::Limits all{.series = limits, .subqueries = limits};
-  // Reduces the limit, because a separate clock holds only part of the rows that wait on the shared
-  // clock.
+  // Together, all separate clocks of a mode may hold as many samples as the shared clock.
   if (!shared) all.series.max_open_samples /= options.max_separate_clocks_per_mode;
   return all;
 }

@@ -12,7 +12,7 @@ class RecordingObserver {
  public:
   virtual ~RecordingObserver() = default;
   // Receives a sample from a recording rule, on the clock of the rule's group. Also receives ALERTS
-  // samples if a selector reads ALERTS. Stale markers are not passed.
+  // samples if a selector reads ALERTS. Does not receive stale markers.
   virtual void Recorded(const JobIdentity& job, const ClockSpec& clock, const EvalTime& at,
                         const Labels& labels, double value) = 0;
 };

@@ -46,7 +46,7 @@ std::string Rules(std::string_view group, std::string_view rules) {
   return Cat("groups:\n- name: g\n  ", group, "\n  rules:\n", rules);
 }
 
-// The label is 4^20 bytes long, but the child process may map only another 600 MiB. The log may
+// The label is 4^20 bytes long, but the child process may map only 600 MiB more. The log may
 // already contain such a rule, because limits on new rules do not remove existing ones.
 TEST(StatusReasonTest, RuleThatExhaustsMemory_HasStatusError) {
   std::string expr = "m";
@@ -124,7 +124,7 @@ TEST(StatusReasonTest, ReasonContainsMinimumHistoryInSamples) {
   EXPECT_EQ(shard.outputs().events.back().time.ns(), ShardForTest::At(5));
 }
 
-// The next attempt reports the reason again at its start.
+// The reason is reported again at the start of the next attempt.
 TEST(StatusReasonTest, MinimumHistoryRestartsWithAttempt) {
   const auto run = [](int restart) {
     ShardForTest shard(Rules("clock: step\n  interval: 1",
@@ -133,7 +133,7 @@ TEST(StatusReasonTest, MinimumHistoryRestartsWithAttempt) {
       Feed(&shard, t, {{"0", 9}}, t);
       if (restart > 0 && t % restart == 0) shard.Restart();
     }
-    // Steps that go back count as a new attempt on the step clock.
+    // On the step clock, a decreasing step number counts as a new attempt.
     for (int t = 41; t <= 60; ++t) {
       Feed(&shard, t, {{"0", 1}}, t - 30);
       if (restart > 0 && t % restart == 0) shard.Restart();
@@ -181,8 +181,8 @@ TEST(StatusReasonTest, ReasonContainsMinimumHistoryAsDuration) {
   EXPECT_EQ(shard.outputs().events.back().time.ns(), ShardForTest::At(31));
 }
 
-// For an `or`, it is enough if one side can be evaluated. A count that is the subject of the rule
-// is not a minimum history.
+// An `or` does not wait if one side can be evaluated. A count that is the subject of the rule is
+// not a minimum history.
 TEST(StatusReasonTest, UnrelatedConditionsAreNotMinimumHistory) {
   for (const char* expression :
        {"m > 5 and count_over_time(m[attempt]) > 100 or m < 0", "count_over_time(m[attempt]) > 100",
@@ -237,7 +237,7 @@ TEST(StatusReasonTest, OscillatingElementDoesNotFloodStatuses) {
       Feed(&shard, t, {{"0", t % 2 == 0 ? 9 : 1}});
       if (restart > 0 && t % restart == 0) shard.Restart();
     }
-    // The element ends below the threshold, and the last status reports that.
+    // Finally, the element stays below the threshold, and the last status reports that.
     for (int t = 601; t <= 700; ++t) Feed(&shard, t, {{"0", 1}});
     return shard.Events();
   };

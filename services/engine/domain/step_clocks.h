@@ -23,8 +23,8 @@ class StepClocks {
 
   // Adds the shared clock of a mode. All shared clocks must be added before any separate clock.
   void AddShared(std::unique_ptr<ClockDomain> runner);
-  // Adds a separate clock. The shared clock of the same mode reports the issues of both in its
-  // statuses.
+  // Adds a separate clock. The statuses of the mode's shared clock also cover the separate clock's
+  // issues.
   ClockDomain* AddSeparate(std::unique_ptr<ClockDomain> runner);
   void RemoveSeparate(std::string_view mode, uint32_t clock);
   // Removes all separate clocks of the mode; "" means all modes.
@@ -41,9 +41,9 @@ class StepClocks {
   size_t CountSeparate(std::string_view mode) const;
   uint32_t NextId() { return ++last_id_; }
 
-  // Saves the IDs of the separate clocks. Each runner's Save saves the state of its clock.
+  // Saves the IDs of the separate clocks. The state of each clock is saved by its domain.
   void Save(BinaryWriter& out) const;
-  // Restores the separate clocks. `make(domain, clock)` creates the runner of a saved separate
+  // Restores the separate clocks. `make(domain, clock)` creates the ClockDomain of a saved separate
   // clock without adding it.
   Status Restore(BinaryReader& in,
                  const std::function<std::unique_ptr<ClockDomain>(size_t, uint32_t)>& make);

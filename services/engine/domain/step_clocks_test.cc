@@ -45,7 +45,8 @@ class RankForTest {
     batch.step_promises.push_back({std::string(mode), step});
     shard_->Feed(batch, at + clock_error_);
   }
-  // Sends one batch with all steps of the second that ends at `at`, and a promise of the last step.
+  // Sends one batch with all steps of the second that ends at `at`, and a promise for the last
+  // step.
   void Steps(double at, int64_t first, int count, double loss) {
     std::vector<int64_t> times, steps;
     for (int i = 0; i < count; ++i) {
@@ -188,7 +189,7 @@ TEST_P(StepClockTest, RanksWithDifferentStepRates_AreEvaluatedWithoutDelay) {
     zero_.Step(1 + s * 0.1, s, s == 1500 ? kNaN : 1);
     if (s % 10 == 0) one_.Step(1 + s * 0.1, s / 10, s >= 1000 ? kNaN : 1);
     if (s % 300 == 299) MayRestart();
-    // No clock waits longer than a small part of the job's duration.
+    // No clock waits for more than a small part of the job's duration.
     if (s == 1800) {
       EXPECT_THAT(Issues(shard_),
                   ElementsAre("LossNotFinite rank 1 step 100", "LossNotFinite rank 0 step 1500"));
@@ -292,8 +293,8 @@ TEST_P(StepClockTest, OneRankJumpsFarAhead_OthersStayTogether) {
   EXPECT_THAT(Issues(shard_), ElementsAre("LossNotFinite rank 1 step 40"));
 }
 
-// Scenario B2: promises from a clock that is more than 60 s ahead are rejected, together with the
-// step modes.
+// Scenario B2: if a source's clock is more than 60 s ahead, its promises and step modes are
+// rejected.
 TEST_P(StepClockTest, RankClockOneHourAhead_OthersAreEvaluated) {
   RankForTest ahead(&shard_, 2, 3600);
   for (int s = 0; s < 100; ++s) {

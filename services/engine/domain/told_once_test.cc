@@ -70,14 +70,14 @@ TEST_F(IssueEventsTest, ValueAndEvidenceComeFromSameTick) {
   EXPECT_THAT(At(2, {13, 0, 0}), ElementsAre());
   EXPECT_THAT(At(3, {4, 0, 0}), ElementsAre());
   EXPECT_THAT(At(4, {5, 0, 0}), ElementsAre());
-  // The summary shows the value at the last tick with the element. The value and the evidence are
-  // current.
+  // The summary shows the value at the last tick at which the condition was true. The value and the
+  // evidence are current.
   EXPECT_THAT(At(5, {3, 0, 0}),
               ElementsAre("resolved {alertname=\"A\",x=\"a\"} value 3 'a at 13' ma=3 cleared"));
 }
 
-// A condition that oscillates around its limit is found ten times but produces only two issues. The
-// summary of the second issue contains the count.
+// An oscillating condition becomes true ten times but produces only two issues. The summary of the
+// second issue contains the count.
 TEST_F(IssueEventsTest, OscillatingElementBecomesOneFlappingIssue) {
   Start(Compile("unsteady: 10s, "));
   std::vector<std::string> lines;

@@ -47,8 +47,8 @@ std::vector<IncidentTracker::RootCauseChange> IncidentTracker::Apply(std::span<I
     const auto found = issues_.find(id);
     TrackedIssue* issue = found == issues_.end() ? nullptr : found->second.get();
     if (event.type == EventType::kIssueFound && (issue == nullptr || !issue->open)) {
-      // On the step clock, an issue can be found again with the same ID if steps end at the same
-      // time.
+      // On the step clock, an issue can reappear with the same ID if several steps have the same
+      // event time.
       if (issue != nullptr) Forget(id);
       issue = Begin(event, id, nodes_of);
     }
@@ -58,8 +58,8 @@ std::vector<IncidentTracker::RootCauseChange> IncidentTracker::Apply(std::span<I
     issue->told = serial_;
     NoteRise(issue, event);
   }
-  // An issue found when the last issue of an incident ends (for example, because a label changed)
-  // belongs to that incident. Ends are therefore applied after all other events.
+  // If an issue is found while an incident's last issue ends (for example, because a label
+  // changed), it joins that incident. Ends are therefore applied after all other events.
   for (const auto& [issue, event] : ended) End(issue, *event, nodes_of);
   if (dirty_) FindRootCauses(&changed);
   for (const auto& [issue, event] : told) {
@@ -142,7 +142,7 @@ void IncidentTracker::FindEverywhere(TrackedIssue* changed, const NodesOfRanks& 
     const auto is_alike = [&](const TrackedIssue* issue) {
       return issue->labels.Has("rank") == of_rank;
     };
-    // Skips the scan if there are, and were, too few issues to cover all ranks.
+    // Skips the scan if the issues cannot cover all ranks and did not cover them before.
     const auto alike = std::ranges::find_if(*same, is_alike);
     const bool was_everywhere = alike != same->end() && (*alike)->everywhere;
     if (of_rank && same->size() + 1 < ranks.size() && !was_everywhere) return;
@@ -225,8 +225,8 @@ void IncidentTracker::FindRootCauses(std::vector<RootCauseChange>* changed) {
       root = TopOf(cause)->id;
       issue.cause_rule = cause->rule;
     } else if (issue.fresh) {
-      // An issue that has just ended can still be the cause of a new issue. Older issues considered
-      // it while it was open.
+      // An issue that has just ended can still be the cause of a new issue. For older issues, it
+      // was considered while it was open.
       if (const TrackedIssue* past = explanations_.StrongestCause(issue, /*open=*/false)) {
         root = past->root_cause.empty() ? past->id : past->root_cause;
         issue.cause_rule = past->rule;

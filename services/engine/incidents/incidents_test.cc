@@ -195,7 +195,8 @@ TEST(Incidents, CauseJoinsSymptomWhoseOnlyCauseHasEnded) {
 }
 
 // First, all nodes stall while they wait for data. Then one rank becomes slow, and its Wait issue
-// is found first. The stall affects the whole job, but the wait affects only that rank.
+// is found before its Straggler issue. The stall affects the whole job, but the wait affects only
+// that rank.
 TEST(Incidents, CauseJoinsItsOwnSymptomNotJobWideSymptom) {
   Tracked t(R"rules(
 groups:
@@ -305,7 +306,6 @@ TEST(Incidents, RootIsTopOfCauseChain) {
   EXPECT_EQ(t.Root("LowThroughput"), "Straggler");
   EXPECT_EQ(t.Root("SlowStep"), "Straggler");
   EXPECT_EQ(t.Incident("Straggler"), "LowThroughput");
-  // If the root cause changed, an update in the same Apply would report it.
   t.At(125, {"+Straggler/n1"});
   EXPECT_THAT(t.Changes(), IsEmpty());  // the earlier straggler stays the root cause
   // The cause in the middle of the chain ends, but the root cause stays.

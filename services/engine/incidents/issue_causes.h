@@ -34,7 +34,7 @@
 
 namespace pitwall::engine {
 
-// The issue properties that incidents need. Times are event times in Unix nanoseconds.
+// The issue properties that incidents need.
 struct TrackedIssue {
   std::string id;  // IssueId
   std::string rule;

@@ -35,14 +35,14 @@ class OpenIssues {
   // no such issue and the given issue is job-wide, returns the first job-wide issue with a close
   // onset that the same cause could explain. Returns null if neither exists.
   const TrackedIssue* Sibling(const TrackedIssue& issue) const;
-  // Returns the first symptom of `issue` without a known cause, or null. Skips a symptom that other
-  // ranks or nodes had before `issue` began, unless `issue` explains the earlier occurrences too,
-  // because it belongs to another problem.
+  // Returns the first symptom of `issue` without a known cause, or null. Skips symptoms of other
+  // problems: those that other ranks or nodes had before `issue` began, unless `issue` explains the
+  // earlier occurrences too.
   const TrackedIssue* OwnSymptom(const TrackedIssue& issue) const;
 
  private:
-  // Returns the issue with the onset closest to `onset` within the window, or null. Of two
-  // equally close issues, returns the earlier one.
+  // Returns the issue with the onset closest to `onset` within the window, or null. Of two equally
+  // close issues, returns the earlier one.
   const TrackedIssue* Closest(const Ordered& issues, EventTime onset) const;
 
   const Duration window_;

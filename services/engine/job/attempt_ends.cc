@@ -112,7 +112,7 @@ void AttemptEnds::OnCheck(EventTime at, EventSink* out) {
 }
 
 void AttemptEnds::EndWithoutLauncher(EventTime at, EventSink* out) {
-  // The end comes from an `ended` event, or the platform restarts the job.
+  // An `ended` event will follow, or the platform will restart the job.
   if (ranks_->failures().covers_job())
     return ScheduleCheck(*ranks_->died_at() + options_.ends.restart_grace);
   if (at < ranks_->OverBy()) return ScheduleCheck(ranks_->OverBy());

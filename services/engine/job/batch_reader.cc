@@ -235,7 +235,7 @@ void BatchReader::ReadEvent(const JobEvent& event, const Batch& batch, EventTime
         counters_->Count(Drop::kMalformed);
         return;
       }
-      // The loss is applied after all times that the source has promised.
+      // The loss is applied no earlier than the lost source's promise.
       time = std::max(time, sources_->Find(lost.source, lost.boot_id)->promise);
       break;
     }

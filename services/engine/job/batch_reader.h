@@ -38,7 +38,8 @@ class BatchReader {
   // Returns the reason why the frame is invalid, or "" if the frame is valid. An invalid frame does
   // not match its schema or has an invalid step.
   static std::string ProblemOf(const Frame& frame, const Source& source);
-  // Copies rows that are neither late nor ahead of the clock. Returns true if any row is ahead.
+  // Copies rows that are neither late nor after `latest`. Returns true if any row is after
+  // `latest`.
   bool CopyRows(const Frame& frame, EventTime latest, PendingFrame* pending);
   // Returns false if the promise is rejected because the source's clock runs ahead.
   bool ReadPromise(const RecordPosition& at, const Batch& batch, Source* source);

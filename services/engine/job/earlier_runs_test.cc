@@ -199,7 +199,7 @@ TEST(EarlierRuns, BaselineAppliesToJobsWithMatchingLabels) {
     started(&shard, "r0", 36, 60, {});
     if (node_first) {
       expected = Issues(shard);
-      // The first multiple of 15 s writes the constant value.
+      // The constant value is written at the first multiple of 15 s.
       EXPECT_THAT(expected, ElementsAre(HasSubstr("found Above a"), "resolved Above a at 36 s"));
     } else {
       EXPECT_EQ(Issues(shard), expected);

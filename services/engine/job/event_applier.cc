@@ -111,8 +111,8 @@ void EventApplier::ApplyEvent(const TimelineEventKey& key, const TimelineEvent& 
 void EventApplier::ApplySourceEvent(const TimelineEvent& event, EventTime at, Source* source,
                                     EventSink* out) {
   if (event.kind == TimelineEvent::Kind::kBoot) return starts_.OnBoot(source, at, out);
-  // The source may have ended since then, and an engine event may be older than the source's
-  // return.
+  // The source may have ended since the event was scheduled, and an engine event may be older than
+  // the source's return.
   if (at >= source->ended_at) return;
   switch (event.kind) {
     case TimelineEvent::Kind::kModes:

@@ -179,7 +179,7 @@ void Job::Save(BinaryWriter& out) const {
   attempt_.ranks().failures().Save(out);
 }
 
-// Depending on `format`, fields missing from the previous format get an empty default value.
+// If `format` is the previous format, its missing fields get empty default values.
 Status Job::Restore(BinaryReader& in, uint32_t format) {
   const std::string id = in.Str();
   if (id != identity_.id)
@@ -187,7 +187,7 @@ Status Job::Restore(BinaryReader& in, uint32_t format) {
   lifecycle_.RestoreAge(in);
   log_time_.RestoreTicks(in);
   lifecycle_.Restore(in);
-  // The job's name and labels are known only after this point.
+  // The job's name and labels, which select its overrides, are now known.
   if (rules_.domains().NeedsOtherProgram()) rules_.Begin();
   owner_.Restore(in);
   identity_.owner = owner_.text();

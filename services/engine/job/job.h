@@ -3,9 +3,9 @@
 // Single-threaded, independent of the system clock.
 //
 // All data of a record waits until the job's watermark passes its event time. The data is then
-// applied in the order (time, phase, source, boot, sequence, index). Attempts, steps that go back,
-// and source ends are decided in the same order. The arrival order of batches from different
-// sources therefore does not change any event.
+// applied in the order (time, phase, source, boot, sequence, index). Attempts, decreasing step
+// numbers, and source ends are handled in the same order. The arrival order of batches from
+// different sources therefore does not change any event.
 #pragma once
 
 #include <cstddef>
@@ -66,13 +66,14 @@ class Job {
   const JobLifecycle& lifecycle() const { return lifecycle_; }
   const ClockDomains& domains() const { return rules_.domains(); }
   const SourceTable& sources() const { return input_.sources(); }
-  // Returns the log time, in ticks, that the job has read. Determines when snapshots are due.
+  // Returns the total elapsed time of the clock ticks that the job has read. Determines when
+  // snapshots are due.
   Duration log_time() const { return log_time_.ticks(); }
   size_t MemoryBytes() const;
 
   void Save(BinaryWriter& out) const;
   // Restores into a job created with the rule set that was active at the time of the snapshot.
-  // `format` is kSnapshotJob of the version that saved it, or kSnapshotJobBefore.
+  // `format` is kSnapshotJob or kSnapshotJobBefore.
   Status Restore(BinaryReader& in, uint32_t format);
 
  private:

@@ -1,5 +1,5 @@
-// Tests for ends of ranks, attempts, and jobs that a scenario with a complete log would not
-// isolate.
+// Tests for ends of ranks, attempts, and jobs, in cases that a scenario with a complete log would
+// not isolate.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -293,7 +293,8 @@ TEST(JobEndsOrder, ArrivalOrderAndRestartsDoNotChangeEvents) {
   for (int at = 0; at < 10; ++at) EXPECT_EQ(play(at % 2 == 1, at), straight) << at;
 }
 
-// The executor finishes when the last process has ended, before the tick where rules see the death.
+// The executor finishes when the last process has ended, before the tick at which rules see the
+// death.
 TEST_F(JobEnds, RulesSeeDeathJustBeforeEnd) {
   Boot("one", 1);
   Stop(9, kStopping);
@@ -348,7 +349,7 @@ groups:
 )rules") {}
 };
 
-// The end of a job is not a verdict, so open findings stay.
+// The end of a job is not a verdict, so the rule's status stays IssuesFound.
 TEST_P(EndsWithOpenIssue, JobEndKeepsRuleStatus) {
   Boot("one", 1);
   for (int64_t rank : {0, 1}) Send(rank, 5);

@@ -16,7 +16,7 @@ constexpr Duration kCancelWithin = Duration::Seconds(5);
 // After a rank dies, its peers fail in their collective operation. Because clocks differ between
 // nodes, a peer's failure may even appear to precede the rank's death.
 constexpr Duration kPeersFail = Duration::Millis(100);
-// Maximum delay between the failure of a peer on the same node and the time the collector sees the
+// Maximum delay between a peer's failure and the time when the collector on the same node sees the
 // kill that caused it. Before a launcher kills the other ranks, it must see the failed rank's
 // process end.
 constexpr Duration kSeenLate = Duration::Millis(50);
@@ -24,7 +24,7 @@ constexpr Duration kSeenLate = Duration::Millis(50);
 // launcher then ends the other ranks with SIGTERM.
 constexpr Duration kStatusLate = Duration::Millis(400);
 // Maximum delay between a peer's report that a rank was lost and the observed end of that rank. A
-// process is torn down after its connections have closed, or a different node reports its end.
+// process may exit after its connections have closed, or a different node may report its end.
 constexpr Duration kLostPeerLate = Duration::Seconds(2);
 // Delay from the verdict to a rule's tick.
 constexpr Duration kTick = Duration::Millis(500);
@@ -45,15 +45,14 @@ bool ReportsLostPeer(const RankDeath& death) {
          });
 }
 
-// Returns whether a launcher may have seen this rank end and ended the other ranks because of it.
-// An exception alone does not count. It is reported before the process ends, so it never arrives
-// after the SIGTERM that the launcher sends to the other ranks.
+// Returns whether a launcher may have ended the other ranks because it saw this rank end. An
+// exception alone does not count. It is reported before the process ends, so it never arrives after
+// the SIGTERM that the launcher sends to the other ranks.
 bool IsFailure(const RankDeath& death) {
   return SignalOf(death).has_value() || death.exit_code.value_or(0) != 0;
 }
 
-// Returns whether `first` must be a consequence of another end, and `death` was that end but was
-// observed later.
+// Returns whether `death`, although observed later, was the end that caused `first`.
 bool IsEffectOf(const RankDeath& death, const RankDeath& first) {
   if (IsTerminated(death) || ReportsLostPeer(death)) return false;
   const Duration later = death.at - first.at;

@@ -33,7 +33,7 @@ class AttemptFailures {
  public:
   static constexpr Duration kPlatformWait = Duration::Millis(1'500);
   static constexpr Duration kPlatformWaitIfGone = Duration::Seconds(5);
-  // Time that the end of a job without launchers waits for the platform's report after each death.
+  // After each death, the end of a job without launchers waits this long for the platform's report.
   static constexpr Duration kPlatformEndWait = Duration::Seconds(10);
   static constexpr std::string_view kLost = "pitwall_rank_lost";
   static constexpr std::string_view kCount = "pitwall_job_ranks_lost";

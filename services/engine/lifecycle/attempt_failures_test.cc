@@ -47,7 +47,7 @@ TEST(AttemptFailures, FirstKillIsReportedImmediately_LaterDeathsAreCounted) {
   EXPECT_EQ(deaths.decided_by(), DeathAt(12));
 }
 
-// The exception text is reported only as a cause. It is saved and ends with the series.
+// The exception text is saved, and is reported only if the exception is the cause.
 TEST(AttemptFailures, ExceptionIsReportedWithItsCause) {
   RankDeath failed = Failed(10, 3);
   failed.exception = "KeyError: 'lr'";
@@ -185,7 +185,7 @@ TEST(AttemptFailures, DeathAfterRefusedStopIsDeath) {
   EXPECT_EQ(deaths.stop().by(), "");
 }
 
-// A rank can also send the notice, with an arbitrary time. That time must not cause an overflow or
+// A rank can also announce a stop, with an arbitrary time. That time must not cause an overflow or
 // hide a death.
 TEST(AttemptFailures, StopWithInvalidTimeDoesNotHideDeaths) {
   for (const EventTime at :

@@ -24,7 +24,8 @@ JobAttempt::Place JobAttempt::PlaceBoot(const Source& source) {
     return Place::kCurrent;
   }
   if (!started_ || source.start() > boot_) return Place::kNext;
-  // The boot is older than the rank 0 that started this attempt and is no longer in the table.
+  // The boot is older than the boot of rank 0 that started this attempt, and is no longer in the
+  // table.
   return source.start() < boot_ && by_rank_0_ ? Place::kPast : Place::kCurrent;
 }
 

@@ -42,7 +42,7 @@ class JobOwner {
   // Counts a batch from another owner. Returns true if the sender has not been reported yet. At
   // most kMaxSenders senders are reported at a time.
   bool Refuse(const Batch& batch);
-  // Advances the time by `elapsed`. Returns and removes the senders without a batch for
+  // Advances the time by `elapsed`. Returns and removes the senders that have sent no batch for
   // kForgetAfter.
   std::vector<Sender> Tick(Duration elapsed);
   void ForgetSenders() { refused_.clear(); }

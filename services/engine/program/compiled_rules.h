@@ -42,7 +42,7 @@ class CompiledRules final {
   // Returns the job's parameters in one domain, including overrides.
   std::vector<double> ParametersFor(size_t domain, const JobIdentity& job) const;
   // Returns the job's value of a user-settable parameter of the rule. For an alert, this includes
-  // the parameters of the first recording rule that the alert reads. Returns the errors of
+  // the parameters of the first recording rule that the alert reads. Returns errors from
   // plan::NumbersMeant.
   StatusOr<double> ValueFor(std::string_view rule, std::string_view parameter,
                             const JobIdentity& job) const;

@@ -87,8 +87,9 @@ struct EngineOptions {
   // Default interval for rule groups that do not set one.
   Duration evaluation_interval = Duration::Seconds(60);
 
-  // False for inputs that are merged by time first (backtests of foreign formats). If false,
-  // promises do not advance the watermark, and samples ahead of the append time are not rejected.
+  // False for inputs that have already been merged by time (backtests of foreign formats). If
+  // false, promises do not advance the watermark, and samples ahead of the append time are not
+  // rejected.
   bool check_append_time = true;
   // Receives the samples of recording rules; may be null. Borrowed.
   RecordingObserver* recordings = nullptr;

@@ -87,8 +87,8 @@ IssueEvent IssueEventBuilder::EventOf(const RuleState& state, const alert::Trans
   if (transition.kind == alert::TransitionKind::kFound)
     event.capture = std::string(transition.Annotation("capture"));
   event.root_cause = transition.root_cause;
-  // The event contains the parameters of the evaluation, because the values in the job or program
-  // may have changed since.
+  // The event contains the parameters that the evaluation used, because the values in the job or
+  // program may have changed since.
   const auto parameters = state.alerts->parameters();
   event.parameters.assign(parameters.begin(), parameters.end());
   AddFolded(transition.folded, &event);

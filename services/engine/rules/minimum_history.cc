@@ -11,7 +11,7 @@ namespace pitwall::engine {
 
 namespace {
 
-// Returns the operand of min and max, which do not change the meaning of a condition.
+// Skips min and max aggregations, which do not change the meaning of a condition.
 const plan::Node& WithoutExtremes(const plan::DomainPlan& domain, plan::NodeId id) {
   const plan::Node* node = &domain.nodes[id.index()];
   while (node->kind == plan::NodeKind::kAggregate && (node->aggregate == plan::AggregateOp::kMin ||

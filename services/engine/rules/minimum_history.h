@@ -6,7 +6,7 @@
 //   … and count_over_time(x[attempt]) > $patience              minimum number of samples (steps)
 //   … and on () time() - min(ts_of_first_over_time(x[attempt])) > $grace_seconds      minimum age
 //   … and on () min((ts_of_last_over_time(x[9 samples]) - ts_of_first_over_time(x[9 samples]))
-//       / (count_over_time(x[9 samples]) - 1)) < 1.5                  maximum distance of samples
+//       / (count_over_time(x[9 samples]) - 1)) < 1.5             maximum distance between samples
 //
 // The conditions may be on either side of an `and`, including inside functions, aggregations, and
 // arithmetic. For an `or`, both sides must be waiting; for an `unless`, the left side must be. The

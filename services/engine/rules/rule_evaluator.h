@@ -41,8 +41,8 @@ class RuleEvaluator {
     RuleState* to;
   };
 
-  // The pointers are borrowed. `across_ranks` is false on a separate step clock because it skips
-  // rules across ranks.
+  // The pointers are borrowed. `across_ranks` is false on a separate step clock, which skips rules
+  // across ranks.
   RuleEvaluator(const Targets& targets, bool across_ranks)
       : to_(targets), across_ranks_(across_ranks) {}
 

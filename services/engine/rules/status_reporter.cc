@@ -20,7 +20,7 @@ double Readable(double distance) {
   return distance < 10 ? std::round(distance * 10) / 10 : std::round(distance);
 }
 
-// Returns the status reason of a rule with samples that are too far apart. Waiting does not help.
+// Returns the status reason of a rule whose samples are too far apart. Waiting does not help.
 std::string NearerText(const HistoryGate& gate, bool steps) {
   if (!steps)
     return Cat(kSampleEvery, Readable(gate.has), " s; needs one every ", Readable(gate.wants),

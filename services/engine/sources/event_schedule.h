@@ -19,12 +19,11 @@ class EventSchedule {
   EventSchedule(const JobClock* clock, PendingBytes* memory, LimitReport* limits)
       : clock_(clock), memory_(memory), limits_(limits) {}
 
-  // Adds an engine event about a source. A time at or before the watermark is moved right
-  // after it.
+  // Adds an engine event about a source. A time at or before the watermark is moved right after it.
   void Add(EventTime time, Phase phase, const Source& source, uint64_t sequence, uint32_t index,
            TimelineEvent event);
   // Like Add, but for an event in a batch. Drops and counts the event if the job holds too much
-  // data. Always accepts a short event about an end.
+  // data. Always accepts a short event that reports an end.
   void AddRead(EventTime time, Phase phase, const Source& source, uint64_t sequence, uint32_t index,
                TimelineEvent event);
   // Adds an event that the engine creates about the job. The event follows source events with the

@@ -9,7 +9,7 @@
 
 namespace pitwall::engine {
 
-// Returns the event time for a source with a clock that matches the log's clock.
+// Converts an append time to the event time of a source whose clock matches the log's.
 constexpr EventTime EventTimeAt(AppendTime time) { return EventTime::FromNs(time.ns()); }
 
 // Not thread-safe.
@@ -18,7 +18,7 @@ class LogTime {
   void OnTick(Duration elapsed) { ticks_ += elapsed; }
   void OnBatch(AppendTime time) { last_append_ = std::max(last_append_, time); }
   // Handles a tick of a job without a watermark. Returns true if the job has waited long enough for
-  // a source with a trustworthy clock. The time of the job then starts at last_append().
+  // a source with a trustworthy clock. The job's time then starts at last_append().
   bool OnBlindTick(Duration elapsed, const EngineOptions& options) {
     blind_ += elapsed;
     return blind_ > options.liveness.idle_after && options.check_append_time;

@@ -33,7 +33,7 @@ class HostileRank {
     schema_ =
         SchemaOf({{Labels({{kMetricName, "train_loss"}, {"rank", "0"}}), SeriesKind::kGauge}});
   }
-  // Sends `rows` steps of a loss within one second, with time promises but without step promises.
+  // Sends a loss for `rows` steps within one second, with time promises but without step promises.
   void LogSteps(int rows) {
     ++second_;
     std::vector<int64_t> times, steps;

@@ -9,7 +9,7 @@
 namespace pitwall::engine {
 
 // Returns the node of each rank, or "" if there are several candidates. The rank's own process
-// takes precedence over samples of a collector about the process, and the newest boot over older
+// takes precedence over a collector's samples about the process, and the newest boot over older
 // ones.
 StringMap<std::string> NodesOfRanks(const SourceMap& sources);
 

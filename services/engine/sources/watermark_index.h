@@ -18,7 +18,7 @@
 
 namespace pitwall::engine {
 
-// Not thread-safe. After a change of a source's promise, liveness, or waiting rows, Update must be
+// Not thread-safe. After a source's promise, liveness, or waiting rows change, Update must be
 // called before the next query. Pointers are only compared for equality, so their order does not
 // affect results.
 class WatermarkIndex {
@@ -33,11 +33,10 @@ class WatermarkIndex {
   void Remove(Source* source);
   void Clear();
 
-  // Returns the minimum promise of the live sources, or EventTime::Earliest()
-  // without live sources.
+  // Returns the minimum promise of the live sources, or EventTime::Earliest() if there are none.
   EventTime LeastPromise() const;
   // Returns the maximum promise of the live sources, even if frames hold them back, or
-  // EventTime::Earliest() without live sources.
+  // EventTime::Earliest() if there are none.
   EventTime NewestPromise() const;
   // These functions consider the ranks that announced the mode, participate, and are on the given
   // clock of the mode. Without such a rank, LeastStepPromise returns kNoPromise and

@@ -79,7 +79,7 @@ class Tracked {
   }
   std::string Incident(const std::string& name) { return ids_[incident_[name]]; }
   std::string Root(const std::string& name) { return ids_[root_[name]]; }
-  // Returns the names of the issues with a root cause that changed in the last At. "!" marks a
+  // Returns the names of the issues whose root cause changed in the last call of At. "!" marks a
   // change that an event already reports.
   std::vector<std::string> Changes() const {
     std::vector<std::string> out;

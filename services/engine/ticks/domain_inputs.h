@@ -41,8 +41,8 @@ class DomainInputs {
   void SetOrigin(Position origin);
   // Seals all samples up to the tick. Later reads are as of this tick.
   void BeginTick(Position tick);
-  // Makes reads as of `tick` again. Returns false if later samples have been sealed, or if no
-  // samples have been sealed since the last restart.
+  // Goes back to `tick`: later reads are as of this tick. Returns false if later samples have been
+  // sealed, or if no samples have been sealed since the last restart.
   bool ReturnTo(Position tick);
   // Evaluates the subqueries that are due at the tick and that no rule has read.
   void FinishTick() { subqueries_.Finish(evaluator_.get()); }

@@ -128,7 +128,8 @@ groups:
   EXPECT_EQ(shard.Events().back(), "status NoIssuesFound Joined ");
 }
 
-// The engine does not evaluate every tick of a long silence, but windows are complete afterward.
+// The engine does not evaluate every tick during a long silence, but windows are complete
+// afterward.
 TEST(SubqueriesTest, WindowsAreCompleteAfterLongSilence) {
   ShardForTest shard(R"rules(
 groups:

@@ -32,7 +32,7 @@ class SubqueryResults {
 
   // Adds the result or the failure of the step at `tick`. Drops failures older than `reach`.
   void Add(Position tick, const StatusOr<const eval::Vector*>& result, Duration reach);
-  // Makes all reads as of this tick.
+  // All later reads are as of this tick.
   void BeginTick(Position tick);
   // Returns the reason why the window of demand `index` is incomplete at the tick, or OK. The
   // reason is a failed step within the window or a limit of the store.
