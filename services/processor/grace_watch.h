@@ -11,8 +11,8 @@
 
 namespace pitwall::processor {
 
-// Producer of log lines: one when a job's attempt dies, then one with the remaining restart grace
-// period every 30 s of event time. Tracks at most 64 jobs at a time. Not thread-safe.
+// Produces a log line when a job's attempt dies. Then, every 30 s of event time, produces a line
+// with the remaining restart grace period. Tracks at most 64 jobs at a time. Not thread-safe.
 class GraceWatch {
  public:
   // Returns the lines that are due, such as "job "x": attempt 1 died; over in 97 s unless a rank

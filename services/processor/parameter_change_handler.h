@@ -1,12 +1,10 @@
-// Handler for requests on pitwall.actions that change rule parameters of running jobs. The handler
-// validates the request, writes the parameters to pitwall.rules, activates the rule set that
-// includes
-// the parameters, and replies on pitwall.actions.
+// Handler for requests on pitwall.actions that change rule parameters of running jobs. It validates
+// each request, writes the parameters to pitwall.rules, activates the rule set that includes them,
+// and replies on pitwall.actions.
 //
 // User-set parameters form a layer on top of the rule files and overrides. A reload keeps this
-// layer.
-// The telemetry log identifies the active rule set by its hash, so a replay does not need any other
-// input (time-model.md, section 7).
+// layer. The telemetry log identifies the active rule set by its hash, so a replay does not need
+// any other input (time-model.md, section 7).
 #pragma once
 
 #include <atomic>
@@ -57,7 +55,8 @@ class ParameterChangeHandler {
   // Like Over, but for a reload: also activates the combined rules. User-set parameters still
   // override the files.
   StatusOr<engine::CompiledRulesPtr> SetFiles(engine::CompiledRulesPtr files);
-  // Starts the thread that handles requests. Over must be called and the processor started first.
+  // Starts the thread that handles requests. Requires that Over was called and that the processor
+  // has started.
   void Start(OnChange on_change);
   void Stop();  // idempotent
   // Runs one iteration of the request loop. Public for tests.

@@ -84,7 +84,7 @@ class PartitionProcessor {
   // Returns the desired rule set if its activation must be appended, or "".
   std::string RulesDue() const;
   Status CommitNow(bool with_tick);
-  // Returns the commit metadata that describes the stored snapshots as `snapshots`.
+  // Returns the commit metadata, with `snapshots` as the summary of the stored snapshots.
   std::string Metadata(const SnapshotSum& snapshots) const;
   void Publish();
 

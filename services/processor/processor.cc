@@ -17,8 +17,8 @@ Status EnsureTopics(Log* log, const ProcessorOptions& options) {
   const TopicConfig telemetry{.partitions = options.telemetry_partitions,
                               .retention_ms = options.telemetry_retention_ms};
   Status status = log->EnsureTopic(kTelemetryTopic, telemetry);
-  // The topics for events and snapshots get the partition count of the existing topic, which may
-  // differ from the configured count.
+  // The topics for events and snapshots get the partition count of the existing telemetry topic,
+  // which may differ from the configured count.
   if (!status.ok() && !absl::IsFailedPrecondition(status)) return status;
   ASSIGN_OR_RETURN(const int32_t partitions, log->Partitions(kTelemetryTopic));
   RETURN_IF_ERROR(log->EnsureTopic(

@@ -5,7 +5,7 @@
 
 namespace pitwall::processor {
 
-// Describes the contents of a rule set with a record that is too large.
+// Describes the contents of a rule set whose record is too large.
 static std::string SizesOf(const RuleSet& rules) {
   size_t files = 0;
   size_t baselines = 0;

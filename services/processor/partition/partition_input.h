@@ -27,8 +27,8 @@ class PartitionInput {
   Status Open(Log* log, int64_t from, const std::optional<AppliedRecord>& applied);
 
   // Reads records and adds the size of their values to `bytes`. All previous records must have been
-  // applied. Returns DataLoss if records below reader_offset() no longer exist. The next call
-  // continues after a DataLoss.
+  // applied. Returns DataLoss if records below reader_offset() no longer exist. After DataLoss, the
+  // next call continues with the remaining records.
   Status Poll(size_t max_records, size_t max_bytes, Duration timeout, size_t* bytes);
   // Returns true if all records read so far have been applied.
   bool drained() const { return next_record_ == records_.size(); }

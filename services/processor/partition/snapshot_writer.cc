@@ -38,7 +38,7 @@ Status SnapshotWriter::WriteJob(const std::string& job, int64_t next_offset, eng
   return OkStatus();
 }
 
-// Retries the snapshot later. Before the retry, a restart replays the job's records if the log has
+// Retries the snapshot later. Until then, a restart replays the job's records if the log still has
 // them.
 void SnapshotWriter::Postpone(const std::string& job, const Status& why, engine::Shard* shard) {
   const std::string& reason = stored_->NoteUnsaved(job, why);

@@ -18,7 +18,7 @@ namespace pitwall::processor {
 // Writer for a partition's snapshots. Each snapshot has a separate transaction. Not thread-safe.
 class SnapshotWriter {
  public:
-  // Returns the commit metadata that describes the stored snapshots as `snapshots`.
+  // Returns the commit metadata, with `snapshots` as the summary of the stored snapshots.
   using MetadataOf = std::function<std::string(const SnapshotSum& snapshots)>;
 
   // All pointers and `options` must outlive this object.

@@ -24,7 +24,7 @@ class Replay {
   void Restart();
   // Sets C. Outputs of records below this offset have already been committed.
   void SuppressBelow(int64_t offset) { suppress_below_ = offset; }
-  // Counts another `jobs` jobs that have no snapshot at or after offset L.
+  // Adds `jobs` to the number of jobs without a snapshot at or after offset L.
   void NoteRebuilt(uint64_t jobs) { stats_.rebuilt_jobs += jobs; }
   // Records that the published issues cannot be derived from the remaining records. `gap` means
   // that the log no longer has records that the shard needs.
