@@ -38,8 +38,8 @@ double Measured(const plan::ProgramPtr& program, int64_t apart) {
       const std::vector<double> arguments = {0.5, 0.5};
       const std::vector<double> bounds = LinearBounds(0, 1, 200);
       const WindowFunction function = program->domains[0].demands.demands[d].function;
-      // This function reads all pairs of samples and caches no results, so reading its last ticks
-      // is enough to measure its state.
+      // robust_deriv reads all pairs of samples and caches no results, so it is enough to read its
+      // last ticks.
       if (function == WindowFunction::kRobustDeriv && tick < 698 * kSecond) continue;
       store.results().Read(d, function == WindowFunction::kHistogram ? std::span(bounds)
                               : function == WindowFunction::kQuantile

@@ -17,18 +17,20 @@
 
 namespace pitwall::engine {
 
-// A state machine in event time, independent of the system clock. Its verdict is one series:
+// A state machine in event time, independent of the system clock. Its outputs are two series:
 //   pitwall_rank_lost{rank,node,cause,verdict,exception}
 //                            1 for the attempt's first death; `exception` only for that cause
 //   pitwall_job_ranks_lost   number of lost ranks, including teardown
+// The label `cause` is text such as "out of memory", "signal 9", "exit code 3", "exception", or
+// "unknown". The label `verdict` is "died", or "cancelled" if the ranks were ended on purpose.
+// Later deaths are teardown and have no series.
+//
 // The executor may announce that it ends the job. Every death within ExecutorStop::kWithin of the
 // announcement is then "cancelled" with cause "stopped by the executor", regardless of how the
 // process handled the signal. If the platform reports how the job ends (platform_report.h), a death
 // that is not a crash waits kPlatformWait for the report, or kPlatformWaitIfGone if all ranks and
 // launchers are gone and the platform has nothing left to wait for. A later report changes the
-// verdict. cause: "out of memory", "signal 9", "exit code 3", "exception", "unknown". verdict:
-// "died", or "cancelled" if the ranks were ended on purpose. Later deaths are teardown and have no
-// series.
+// verdict.
 class AttemptFailures {
  public:
   static constexpr Duration kPlatformWait = Duration::Millis(1'500);

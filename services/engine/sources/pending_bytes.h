@@ -2,8 +2,8 @@
 //
 // The count depends only on the input, never on malloc or the machine. A replay must drop the same
 // data, because data dropped at the limit affects verdicts. The count approximates the actual
-// memory.
-// It does not include windows, which are limited by series and rules (limits.h, rules.limits).
+// memory. It does not include windows, which are limited by series and rules (limits.h,
+// rules.limits).
 #pragma once
 
 #include <array>
