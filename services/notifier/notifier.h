@@ -1,10 +1,9 @@
 // Delivery of issues from pitwall.issues to people and machines.
 //
 // One thread per partition follows the topic and updates an index of issues (list, get, metrics)
-// and
-// an in-memory window of recent events (watchers, receivers). A follower that is behind the window
-// reads the log itself, so the log is the only queue. Delivery is at-least-once, and every event
-// keeps its ID.
+// and an in-memory window of recent events (watchers, receivers). A follower that is behind the
+// window reads the log itself, so the log is the only queue. Delivery is at-least-once, and every
+// event keeps its ID.
 //  * Watchers (served by gRPC): see services/io/issue_source.h. Tokens contain offsets and survive
 //    restarts.
 //  * Receivers: one thread each (receiver_worker.h). After a delivery, the receiver's position is

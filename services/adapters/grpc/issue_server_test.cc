@@ -307,9 +307,8 @@ std::string BytesOf(const ::grpc::ByteBuffer& buffer) {
   return out;
 }
 
-// grpc.health.v1.Health/Check, encoded by hand: {1: service} -> {1: status}, SERVING = 1,
-// NOT_SERVING
-// = 2.
+// grpc.health.v1.Health/Check, encoded by hand: {1: service} -> {1: status}. SERVING is 1, and
+// NOT_SERVING is 2.
 std::string Health(int port, const std::string& service, ::grpc::Status* status) {
   const auto channel =
       ::grpc::CreateChannel(Cat("127.0.0.1:", port), ::grpc::InsecureChannelCredentials());
