@@ -38,8 +38,8 @@ struct EngineCounters {
   uint64_t gaps = 0;              // missing sequence numbers (so far)
   uint64_t restored_jobs = 0;
   uint64_t displaced_jobs = 0;  // jobs of an owner displaced by a declaration
-  // Dropped samples for the reasons late, clock_ahead, zombie, and limit; dropped batches or
-  // records for all other reasons.
+  // Dropped samples for the reasons late, late_step, clock_ahead, zombie, and limit; dropped
+  // batches or records for all other reasons.
   std::array<uint64_t, static_cast<size_t>(Drop::kCount)> drops{};
 
   void Count(Drop reason, uint64_t n = 1) { drops[static_cast<size_t>(reason)] += n; }
