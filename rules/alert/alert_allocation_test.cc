@@ -1,5 +1,5 @@
 // Tests that Step does not allocate memory in the steady state: alerts are pending and firing, and
-// no alert starts, ends, or reports.
+// no alert starts, ends, or is reported.
 #include <gtest/gtest.h>
 
 #include "rules/alert/status/rule_status.h"

@@ -16,7 +16,7 @@ using templates::TemplateQueries;
 struct AlertInput {
   EvalTime at;
   const eval::Vector* expr = nullptr;
-  // Rule::subject. If null, the rule has no subject and an end is always `cleared`.
+  // Rule::subject. Null if the rule has no subject; its alerts then always end as `cleared`.
   const eval::Vector* subject = nullptr;
   const eval::Vector* clear = nullptr;          // null if the rule has no hysteresis
   const eval::Vector* clear_subject = nullptr;  // left side in `clear`; null if it equals `subject`
@@ -26,7 +26,7 @@ struct AlertInput {
 };
 
 struct AlertOptions {
-  // Maximum number of alerts of one rule on one job. Above the limit a step fails without effect.
+  // Maximum number of alerts of one rule on one job. Above the limit, a step fails without effect.
   size_t max_alerts = 10'000;
   size_t max_label_bytes = size_t{64} << 20;  // same for the alerts' labels (LabelBytes)
   bool report_pending = true;  // report kPending and kDropped, which do not cause events

@@ -91,7 +91,8 @@ void NameSeries(const AlertRule& rule, Alert& alert);
 void Report(TransitionKind kind, const Alert& alert, const EvalTime& at,
             std::vector<Transition>* out);
 
-// `labels` and `elements` write or read the label sets of all alerts, in order.
+// All alerts share `labels` and `elements`, in order, because label sets are encoded as
+// differences.
 void SaveAlert(const Alert& alert, LabelsWriter& labels, LabelsWriter& elements, BinaryWriter& out);
 Alert ReadAlert(LabelsReader& labels, LabelsReader& elements, BinaryReader& in);
 

@@ -37,7 +37,8 @@ class AlertRule {
   bool labels_vary() const { return labels_vary_; }
   const std::vector<NamedTemplate>& labels() const { return labels_; }
   const std::vector<NamedTemplate>& annotations() const { return annotations_; }
-  // Labels in which the elements of one issue may differ. If empty, each element is an issue.
+  // Labels in which the elements of one issue may differ. If empty, each element is a separate
+  // issue.
   const std::vector<std::string>& fold() const { return fold_; }
   bool least_is_worst() const { return least_is_worst_; }
   // Pairs of (name, index in DomainPlan::parameters).

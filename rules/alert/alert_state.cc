@@ -11,7 +11,7 @@ namespace pitwall::alert {
 namespace {
 
 constexpr uint8_t kFormat = 2;
-// kFormat followed by the issues of a rule with `fold`.
+// kFormat, followed by the issues of a rule with `fold`.
 constexpr uint8_t kFoldedFormat = 3;
 // Bit added to either format for a rule with `unsteady`, whose data comes last.
 constexpr uint8_t kUnsteady = 0x10;
@@ -35,7 +35,7 @@ bool CanEnd(Alert& a, const AlertInput& input) {
          !a.lookups.clear_subject.IsPresent(a.element, *input.clear_subject);
 }
 
-// Takes value and element from expr. Returns whether the element has changed.
+// Takes the value and the element from expr. Returns whether the element has changed.
 bool TakeElement(Alert& a, const AlertInput& input) {
   a.value = input.expr->values[a.step.seen_at];
   a.last_seen = input.at;
@@ -194,7 +194,7 @@ void AlertState::Update(Alert& a, const EvalTime& at, std::vector<Transition>* o
   if (quiet < options_.min_update_ns) return;
   bool report = quiet >= options_.max_update_ns || a.cause.changed;
   const bool seen = elements_.Saw(a);
-  // The text is only expanded if it can have changed. A new step or time alone is not a reason.
+  // The text is expanded only if it may have changed. A new step or time alone is not a reason.
   if (templates_.annotations_vary() && report) a.text.stale = a.text.stale || seen;
   report |= templates_.Refresh(seen, &a);
   if (!report) return;

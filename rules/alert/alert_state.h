@@ -7,7 +7,7 @@
 // An alert is identified by its full label set: the element's labels without the name, then the
 // rule's labels (templates expanded), then alertname. A pending alert whose element is absent at a
 // tick is dropped. With `clear`, a firing alert ends at the first tick at which it is missing from
-// expr and present in clear, or at which both expressions have no input for it. keep_firing_for
+// expr and present in clear, or at which neither expression has input for it. keep_firing_for
 // counts from the first tick of an unbroken run of ticks at which the alert could end. Without
 // `clear`, these are the ticks at which it is missing from expr, as in Prometheus.
 #pragma once
@@ -39,8 +39,8 @@ namespace pitwall::alert {
 
 class FoldedIssues;
 
-// Not thread-safe. In the steady state (no alert starts, ends, or reports) Step does not allocate
-// memory, unless a label template reads the value.
+// Not thread-safe. In the steady state (no alert starts, ends, or is reported), Step does not
+// allocate memory, unless a label template reads the value.
 class AlertState {
  public:
   explicit AlertState(AlertRulePtr rule, AlertOptions options = {});
@@ -52,15 +52,15 @@ class AlertState {
   // state is kept.
   void SetRule(AlertRulePtr rule);
   const AlertRule& rule() const { return templates_.rule(); }
-  // Parameters of the rule as (name, value) at the last Step, which evaluated its alerts. Valid
-  // until the next Step, SetRule, or Restore.
+  // Parameters of the rule at the last Step, as (name, value) pairs. Valid until the next Step,
+  // SetRule, or Restore.
   std::span<const std::pair<std::string, double>> parameters() const {
     return templates_.parameters();
   }
 
-  // Evaluates one tick. Appends transitions in the order of alert labels, or those of issues for a
-  // rule with `fold` (folded_issues.h). An error leaves the state unchanged: InvalidArgument for
-  // duplicate label sets, ResourceExhausted for limits.
+  // Evaluates one tick. Appends transitions in the order of the alerts' labels (for a rule with
+  // `fold`, transitions of issues; see folded_issues.h). An error leaves the state unchanged:
+  // InvalidArgument for duplicate label sets, ResourceExhausted for limits.
   Status Step(const AlertInput& input, std::vector<Transition>* out);
   // Ends all firing alerts and drops pending ones.
   void EndAll(EndReason reason, const EvalTime& at, std::vector<Transition>* out);

@@ -20,7 +20,7 @@ namespace pitwall::alert {
 struct ActiveAlert {
   const Labels* labels;
   // ALERTS{…,alertstate="pending"|"firing"}, recorded as 1. As in Prometheus, a rule label that
-  // expands to an empty text appears unexpanded in both series.
+  // expands to an empty string appears unexpanded in both series.
   const Labels* alerts_series;
   const Labels* for_state_series;  // ALERTS_FOR_STATE{…}, recorded as active_seconds
   bool firing;
@@ -51,13 +51,13 @@ class AlertTable {
 
   // Finds the elements of the alerts in the column of expr.
   void Bind(const eval::LabelColumnPtr& column);
-  // Forces the next step to bind again.
+  // Forces the next step to rebind.
   void Unbind() { column_ = nullptr; }
   void MarkFiring(Alert* alert);
-  // Adds an alert with the next Commit.
+  // Adds an alert at the next Commit.
   void Add(std::unique_ptr<Alert> alert) { added_.push_back(std::move(alert)); }
-  // Removes alerts whose fate is not kStay, if `removes`, and inserts the added alerts. `moved`
-  // means that indexes of alerts have changed.
+  // If `removes`, removes alerts whose fate is not kStay. Inserts the added alerts. `moved` means
+  // that indexes of alerts have changed.
   void Commit(bool removes, bool moved);
   void Clear();
 

@@ -24,7 +24,7 @@ class AlertTemplates {
   // because alerts may end before it.
   void SetRule(AlertRulePtr rule);
   const AlertRule& rule() const { return *rule_; }
-  // Parameters of the rule as (name, value) at the last step.
+  // Parameters of the rule at the last step, as (name, value) pairs.
   std::span<const std::pair<std::string, double>> parameters() const { return parameters_; }
 
   // Takes the parameters and queries of a step. Queries are valid until EndStep.
@@ -35,9 +35,9 @@ class AlertTemplates {
   Labels LabelsOf(const Labels& element, double value, const EvalTime& at) const;
   // Expands the annotations of an alert that starts firing.
   void Expand(const EvalTime& at, Alert* alert) const;
-  // Expands the annotations of a firing alert again, as of the tick that saw it last. `seen` means
-  // that this step saw the alert. Queries only work at that tick. Returns whether the text has
-  // changed.
+  // Re-expands the annotations of a firing alert, as of the last tick that saw it. `seen` means
+  // that this step saw the alert; a rule with queries in its annotations is refreshed only during
+  // such a step. Returns whether the text has changed.
   bool Refresh(bool seen, Alert* alert) const;
   // Returns whether annotations may change even if neither the rule nor the element does.
   bool annotations_vary() const { return annotations_vary_; }

@@ -1,5 +1,5 @@
-// Tests of updates of an open alert, of the subject lookup, and of random input compared with a
-// naive state machine.
+// Tests for updates of open alerts, subject lookups, and random input compared with a naive state
+// machine.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -12,7 +12,7 @@
 namespace pitwall::alert {
 
 // Returns whether all common labels, except the name, have equal values, as in {node="1"} and
-// up{node="1",gpu="2"}. So the lookup finds the elements from which `by`, `on`, or group_left
+// up{node="1",gpu="2"}. The lookup thus finds the elements from which `by`, `on`, or group_left
 // computed a result.
 bool Agree(const Labels& a, const Labels& b);
 

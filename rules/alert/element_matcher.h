@@ -24,14 +24,14 @@ class ElementMatcher {
   };
 
   // Marks the alerts present in expr, and collects the elements without an alert. Stops early if
-  // there are more than `options` allow. Returns InvalidArgument if two elements have the same
+  // there are more than `options` allows. Returns InvalidArgument if two elements have the same
   // alert labels.
   Status Match(const AlertInput& input, const AlertTemplates& templates,
                const AlertOptions& options, AlertTable* alerts);
 
   // Elements without an alert, in the order of their labels.
   std::span<Fresh> fresh() { return fresh_; }
-  // Returns whether expr had the alert at the last match.
+  // Returns whether expr contained the alert at the last match.
   bool Saw(const Alert& alert) const { return alert.step.seen == serial_; }
 
  private:

@@ -64,7 +64,7 @@ class FoldedIssues {
   FoldedElement ElementOf(const Labels& labels, double value) const;
   bool IsWorse(double value, double than) const;
   void Count(const Alert& alert, const EvalTime& at, Issue* issue) const;
-  // Takes value and text from the leading alert. Returns whether the issue has changed.
+  // Takes the value and text from the leading alert. Returns whether the issue has changed.
   bool Follow(Issue* issue) const;
   static void Report(TransitionKind kind, const Labels& labels, const Issue& issue,
                      const EvalTime& at, std::vector<Transition>* out);

@@ -139,7 +139,7 @@ TEST_F(FoldedIssuesTest, NamesAtMostTenElementsAndCountsAll) {
   EXPECT_EQ(last_[0].element.Get("tensor"), "t10");
 }
 
-// Each element has its own `for`, so alternating elements do not add up to a lasting one.
+// Each element has its own `for`, so elements that alternate do not fire.
 TEST_F(FoldedIssuesTest, EachElementHasItsOwnFor) {
   rule_.hold = 2 * kTickNs;
   EXPECT_EQ(Tick(1, {{0, 1}}), Lines{});

@@ -55,7 +55,7 @@ void Recurrence::End(const Alert& alert, int64_t now_ns) {
   while (!by_age_.empty() && now_ns - by_age_.begin()->first > within_ns_)
     Forget(Labels(by_age_.begin()->second));
   Forget(alert.labels);
-  // An unsteady alert has already been clear for the whole time, so a later occurrence is
+  // An unsteady alert has already been clear for the full `unsteady` time, so a later occurrence is
   // independent.
   if (alert.returns.times >= 2) return;
   if (ends_.size() >= kMaxEnds) Forget(Labels(by_age_.begin()->second));

@@ -1,10 +1,10 @@
 // Alerts of one rule that return soon after their end (`unsteady`). The second and all later
-// occurrences are one issue, which ends when the alert has been clear for the rule's time.
+// occurrences form one issue, which ends when the alert has been clear for the time in `unsteady`.
 //
-// The first issue ends normally, and its end is stored for the rule's time. If the same alert fires
-// again within that time, it is unsteady from its start. An unsteady alert ends only after it has
-// been clear for the rule's time without interruption, and each return is counted. If the alert's
-// input is gone, or if all alerts end, the end is immediate and is not stored.
+// The first issue ends normally, and its end is stored for that time. If the same alert fires again
+// before then, it is unsteady from its start. An unsteady alert ends only after it has been clear
+// for that time without interruption, and each return is counted. If the alert's input is gone, or
+// if all alerts end, the end is immediate and is not stored.
 #pragma once
 
 #include <cstddef>
@@ -23,10 +23,10 @@ namespace pitwall::alert {
 
 struct Alert;
 
-// Times are event time in ns, on both clocks. Not thread-safe.
+// Times are event times in ns on both clocks. Not thread-safe.
 class Recurrence {
  public:
-  // Maximum number of stored ends. Above the limit the oldest is evicted.
+  // Maximum number of stored ends. Above the limit, the oldest is evicted.
   static constexpr size_t kMaxEnds = 10'000;
 
   // 0 means that alerts are never unsteady.
@@ -35,9 +35,9 @@ class Recurrence {
 
   // Records that the alert starts firing.
   void Begin(Alert& alert, int64_t now_ns);
-  // Returns whether an alert whose end is due stays. Only changes scratch state of the alert.
+  // Returns whether an alert that is due to end must stay. Changes only the alert's scratch state.
   bool Holds(Alert& alert, int64_t now_ns) const;
-  // Records that the alert stays after the tick. `seen` means that its expression has it.
+  // Records that the alert stays after the tick. `seen` means that expr contains it.
   static void Stay(Alert& alert, bool seen);
   // Records that the alert ends as cleared.
   void End(const Alert& alert, int64_t now_ns);

@@ -26,7 +26,7 @@ TEST(Recurrence, ReturnWithinTime_StaysUntilClearForThatTime) {
          {140, "", ""},
          {230, "", ""},
          {240, "", "resolved 1=7 since 110 fired 110 #2 cleared"},
-         // Clear for the whole time, so the next occurrence is the first again.
+         // Clear for the full 100 s, so the next occurrence counts as the first.
          {250, "1=5", "found 1=5 since 250 fired 250 #1"},
          {260, "", "resolved 1=5 since 250 fired 250 #2 cleared"}});
 }
@@ -71,7 +71,7 @@ TEST(Recurrence, WithoutInput_EndsImmediately) {
          {20, "1=5", "found 1=5 since 20 fired 20 #1", "1"},
          {30, "", "", "1"},
          {40, "", "resolved 1=5 since 20 fired 20 #2 no_data", ""},
-         // An end without input is not stored.
+         // An end caused by missing input is not stored.
          {50, "1=5", "found 1=5 since 50 fired 50 #1", "1"},
          {60, "", "resolved 1=5 since 50 fired 50 #2 cleared", "1"}});
 }

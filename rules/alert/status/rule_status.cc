@@ -94,8 +94,8 @@ bool InputWatch::IsMissing(const Labels& labels) const {
 std::vector<Labels> InputWatch::Names(size_t max) const {
   std::vector<Labels> out(gone_.begin(),
                           gone_.begin() + static_cast<std::ptrdiff_t>(std::min(max, gone_.size())));
-  // Both lists are sorted, so the first `max` elements of each contain the first `max` of both
-  // together.
+  // Both lists are sorted, so the first `max` elements of the merged list are among the first `max`
+  // of each.
   size_t more = 0;
   for (size_t i = 0; i < seen_.size() && more < max; ++i) {
     if (seen_[i] == 0 || present_[i] != 0) continue;
@@ -143,7 +143,7 @@ void InputWatch::Restore(BinaryReader& in) {
     if (i > 0 && !(gone_labels[i - 1] < gone_labels[i])) in.Fail();
   }
   if (!in.ok()) return;
-  // The watch uses a column of its own until the next tick provides the evaluator's.
+  // The watch uses its own column until the next tick provides the evaluator's.
   column_ = eval::LabelColumn::Of(std::move(labels));
   seen_.assign(present.size(), 1);
   present_ = std::move(present);
@@ -175,16 +175,14 @@ std::optional<StatusChange> RuleStatusMachine::Update(const StatusInput& input) 
   for (const uint8_t met : input.needs_met) unmet |= met == 0;
   const size_t missing_count = input.inputs == nullptr ? 0 : input.inputs->missing_count();
   if (unmet || !open_ || missing_count > 0) {
-    // The reason is only built when needed, but compared with the last one at each tick with
-    // missing input.
+    // The reason is built only if input is missing. Become compares it with the last one.
     std::string reason;
     for (size_t i = 0; i < needs_.size(); ++i) {
       const bool missing =
           i < input.needs_met.size() ? input.needs_met[i] == 0 : !open_ && met_once_[i] == 0;
       if (missing) CatTo(reason, reason.empty() ? "no series of " : ", ", needs_[i]);
     }
-    // Sources may already send a step rule's needs even if no step has been evaluated with them
-    // yet.
+    // Sources may send a step rule's needs before any step has been evaluated with them.
     for (size_t i = 0; reason.empty() && missing_count == 0 && i < needs_.size(); ++i) {
       if (met_once_[i] == 0) reason = Cat("no evaluation with ", needs_[i], " yet");
     }
@@ -224,7 +222,7 @@ std::optional<StatusChange> RuleStatusMachine::Finish() {
     status_ = evaluated_;
     reason_ = evaluated_reason_;
   }
-  // After a reported NoData, the last status stays NoData.
+  // If NoData was reported, it remains the final status.
   if (!fresh_ && (status_ == reported_ || reported_ == RuleStatus::kNoData)) return std::nullopt;
   return Report(0);
 }
@@ -241,8 +239,8 @@ bool RuleStatusMachine::TooSoon(int64_t time_ns) const {
     const bool settles = status_ == RuleStatus::kNoData || status_ == RuleStatus::kInProgress;
     return settles && within(first_ns_);
   }
-  // This machine replaces the machine of another rule with the same name, so its first change is
-  // reported immediately.
+  // This machine succeeds another rule's machine (Succeed), so its first change is reported
+  // immediately.
   if (fresh_) return false;
   if (status_ == reported_)
     return within(reason_reported_ns_) || (status_ == RuleStatus::kNoData && within(reason_ns_));

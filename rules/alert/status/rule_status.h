@@ -1,6 +1,6 @@
 // Status of one rule on one job (time-model.md, section 8), and its inputs: needs, and elements
 // that lost their input. NoData must never look healthy: if an evaluated element disappears, the
-// status is NoData and names the element, until it returns or the attempt ends.
+// status is NoData and its reason names the element, until it returns or the attempt ends.
 #pragma once
 
 #include <cstdint>
@@ -18,9 +18,9 @@
 
 namespace pitwall::alert {
 
-// Elements of a rule's subject that existed once and are missing now. Keeps the label column of its
-// last tick instead of copies of labels. Bounded: of the elements that the store has dropped, the
-// first `max_gone` are kept. Not thread-safe.
+// Elements of a rule's subject that existed once and are missing now. Keeps the label column of the
+// last tick instead of copying labels. Of the elements that the store has dropped, only the first
+// `max_gone` are kept. Not thread-safe.
 class InputWatch {
  public:
   explicit InputWatch(size_t max_gone = 1000) : max_gone_(max_gone) {}
@@ -31,7 +31,7 @@ class InputWatch {
   void AttemptEnded();
 
   size_t missing_count() const { return missing_count_; }
-  // Returns whether an element is missing that agrees with `labels` in all common labels.
+  // Returns whether a missing element agrees with `labels` in all common labels.
   bool IsMissing(const Labels& labels) const;
   // Returns up to `max` of the missing elements, in label order.
   std::vector<Labels> Names(size_t max) const;
@@ -74,11 +74,11 @@ struct StatusChange {
 // Not thread-safe.
 class RuleStatusMachine {
  public:
-  // Settling time, in event time. A first status NoData or InProgress is held until this long after
-  // the first tick. NoData after NoIssuesFound or InProgress (a rank that ends takes its series
-  // along), and a new reason of NoData, are held until they have lasted this long. Between
-  // NoIssuesFound and InProgress, and for the reason alone, a change is reported at most once in
-  // this time.
+  // Settling time, in event time. A first status of NoData or InProgress is held until this long
+  // after the first tick. NoData after NoIssuesFound or InProgress (the series of a rank end with
+  // it), and a new reason for NoData, are held until they have lasted this long. Changes between
+  // NoIssuesFound and InProgress, and changes of the reason alone, are each reported at most once
+  // in this time.
   static constexpr int64_t kSettleNs = 60'000'000'000;
 
   // `needs` are the metric names of the rule's needs.
@@ -97,7 +97,7 @@ class RuleStatusMachine {
   // Returns the final status of an ended job if it has not been reported. Ignores NoData caused by
   // the departure of the last ranks.
   std::optional<StatusChange> Finish();
-  // Returns the change to Stopped of a rule that was removed from a running job.
+  // Returns the change to Stopped for a rule that was removed from a running job.
   std::optional<StatusChange> Stop(std::string_view reason);
 
   RuleStatus status() const { return status_; }
@@ -112,8 +112,7 @@ class RuleStatusMachine {
 
  private:
   std::optional<StatusChange> Become(RuleStatus status, std::string_view reason, int64_t time_ns);
-  // Returns whether the change from the reported status to the current one, or of the reason, must
-  // be held.
+  // Returns whether the pending change of the status or the reason must be held.
   bool TooSoon(int64_t time_ns) const;
   StatusChange Report(int64_t time_ns);
 

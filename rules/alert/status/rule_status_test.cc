@@ -134,8 +134,8 @@ void SaveAndRestore(RuleStatusMachine* m, std::vector<std::string> needs) {
   ASSERT_TRUE(reader.Finish("status").ok());
 }
 
-// In the first minute of a job, each rule waits for its series and its history. That does not
-// require attention.
+// In the first minute of a job, each rule waits for its series and history, which requires no
+// attention.
 TEST(RuleStatus, FirstStatus_IsReportedOnceSettled) {
   struct Case {
     std::vector<std::pair<int64_t, char>>
@@ -323,7 +323,7 @@ TEST(RuleStatus, OscillationIsReportedOncePerMinute) {
   in.firing = 0;
   EXPECT_EQ(at(67, "five"), "IssuesFound -> InProgress: five (found before)");
   EXPECT_EQ(at(68, ""), "");
-  // The limit also applies after a restore in between.
+  // The limit also applies after a restore.
   BinaryWriter writer;
   m.Save(writer);
   RuleStatusMachine same({});
@@ -348,9 +348,10 @@ TEST(RuleStatus, LossOfInput_IsReportedAfterOneMinute) {
   };
   EXPECT_EQ(at(0, true), "Unknown -> NoIssuesFound");
   for (int64_t second = 1; second < 900; ++second) {
-    // Restores in between, because the limits are part of the state.
+    // The limits are part of the state, so they must survive a restore.
     if (second % 100 == 0) SaveAndRestore(&m, {"load"});
-    // Alternates every second, and stays present for 20 s of each minute.
+    // The input is present for the first 20 s of each minute, and alternates every second
+    // otherwise.
     ASSERT_EQ(at(second, second % 2 == 0 || second % 60 < 20), "") << second;
   }
   EXPECT_EQ(at(900, true), "");
@@ -408,9 +409,9 @@ TEST(RuleStatus, RestoredMachineContinues) {
   }
 }
 
-// Snapshots of earlier versions. In format 3 each machine has reported its first status, and the
-// last times are those of a return from NoData and of the start of NoData. Format 2 ends before
-// them.
+// Snapshots from earlier versions. In format 3, each machine has reported its first status, and the
+// last two times are the last return from NoData and the start of NoData. Format 2 lacks these
+// times.
 TEST(RuleStatus, SnapshotsOfFormats2And3AreRestored) {
   for (const uint8_t format : {uint8_t{2}, uint8_t{3}}) {
     for (const RuleStatus status : {RuleStatus::kUnknown, RuleStatus::kNoIssuesFound}) {
@@ -441,7 +442,7 @@ TEST(RuleStatus, SnapshotsOfFormats2And3AreRestored) {
       const std::vector<uint8_t> met = {1}, unmet = {0};
       input.needs_met = met;
       input.time_ns = 10 * kSecond;
-      // Without a status, the machine replaces the machine of an earlier rule.
+      // A machine without a status is a successor (Succeed), so it reports immediately.
       EXPECT_EQ(Show(m.Update(input)), status == RuleStatus::kUnknown
                                            ? "NoIssuesFound -> NoIssuesFound (found before)"
                                            : "");
