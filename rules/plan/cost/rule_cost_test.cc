@@ -89,8 +89,8 @@ TEST(RuleCost, StateGrowsWithPanesFieldsAndSamples) {
 }
 
 TEST(RuleCost, WorkMatchesMeasuredTable) {
-  // Sums at 1 s with one sample per second cost 9.6 per sample and 2.3 per read, the need costs 2.3
-  // and 1, and the comparison costs 1.
+  // With one evaluation and one sample per second, the sum costs 9.6 per sample and 2.3 per read,
+  // the need costs 2.3 and 1, and the comparison costs 1.
   EXPECT_NEAR(CostOfExpr("sum_over_time(a[1m]) > 1").work_ns, 9.6 + 2.3 + 2.3 + 1 + 1, 1e-9);
   // Costs are per evaluation, and ten samples arrive between two evaluations.
   EXPECT_NEAR(CostOfExpr("sum_over_time(a[1m]) > 1", {}, "interval: 10s").work_ns,
@@ -116,7 +116,7 @@ TEST(RuleCost, SamplePairsAreLimited) {
   EXPECT_LT(CostOfExpr("kendall_tau_over_time(a[10m]) > 1").work_ns, 20 * ranks);
 }
 
-// Ten bounds and +Inf yield eleven elements, until an aggregation.
+// Ten bounds and +Inf yield eleven elements, until an aggregation combines them.
 TEST(RuleCost, BucketsCountAsElements) {
   const auto work = [](std::string_view expr) { return CostOfExpr(expr).work_ns; };
   const double one = work("histogram_over_time(a[1m], 0, 1, 10)");

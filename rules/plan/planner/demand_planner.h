@@ -13,7 +13,7 @@
 
 namespace pitwall::plan {
 
-// Adds the demands for the expressions in one group. Does not own its constructor arguments. They
+// Adds the demands for the expressions in one group. Does not own its constructor arguments, which
 // must outlive it.
 class DemandPlanner {
  public:
@@ -38,7 +38,8 @@ class DemandPlanner {
   Node WindowOver(const lang::SubqueryExpr& subquery, NodeId inner, WindowFunction function,
                   std::string arguments, std::string* text);
 
-  // Switches to the evaluation times of the subquery. Returns the times to which Leave returns.
+  // Switches to the evaluation times of the subquery. Returns the outer times, which Leave
+  // restores.
   Times Enter(const lang::SubqueryExpr& subquery);
   void Leave(const Times& outer) { times_ = outer; }
 

@@ -13,7 +13,7 @@
 
 namespace pitwall::plan {
 
-// Plans the expressions of one rule. Does not own its constructor arguments. They must outlive it.
+// Plans the expressions of one rule. Does not own its constructor arguments, which must outlive it.
 class ExpressionPlanner {
  public:
   // `first_parameter` is the index of the rule's first parameter in the domain. The other
