@@ -53,7 +53,7 @@ struct Token {
   double number = 0;
 };
 
-// Appends the tokens of `source`, ending with kEnd. On error, adds it to `diagnostics` and returns
+// Appends the tokens of `source`, ending with kEnd. On an error, adds a diagnostic and returns
 // false.
 bool Lex(const Source& source, std::vector<Token>* tokens, Diagnostics* diagnostics);
 

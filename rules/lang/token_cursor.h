@@ -9,8 +9,8 @@
 
 namespace pitwall::lang {
 
-// Does not own its arguments. They must outlive the parse. The last token is kEnd. The cursor never
-// moves past it.
+// Does not own its arguments, which must outlive the parse. The last token is kEnd, and the cursor
+// never moves past it.
 class TokenCursor {
  public:
   TokenCursor(const Source& source, std::vector<Token> tokens, Diagnostics* diagnostics)
