@@ -52,7 +52,7 @@ bool IsConclusive(const Outcome& left, const Outcome& right) {
   return other.measured && other.range.IsBounded();
 }
 
-// Returns the cause for a comparison that is never true.
+// Returns the reason why a comparison is never true.
 std::string NeverText(const ExprContext& context, const BinaryExpr& binary, const Outcome& left,
                       const Outcome& right, bool left_is_subject) {
   const Outcome& subject = left_is_subject ? left : right;
