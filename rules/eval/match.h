@@ -36,7 +36,7 @@ class MatchBinder {
  public:
   MatchBinder(const plan::Node& node, LabelTable* table);
   Status Bind(Context& context, Inputs inputs, MatchTable* out);
-  // Returns the size of the last Bind in bytes, as counted by LabelMeter.
+  // Returns the bytes of label sets that the last Bind computed, as counted by LabelMeter.
   size_t LabelBytes() const { return meter_.bytes(); }
 
  private:

@@ -329,8 +329,8 @@ void PeersEqualNaive(bool ratio) {
                              {"rank", std::to_string(random() % 16)},
                              {"stage", std::to_string(random() % 2)},
                              {"node", random() % 4 == 0 ? "" : std::to_string(random() % 3)}});
-        // The ratio excludes one sign of zero, because the naive implementation does not define
-        // which of 0 and -0 is the median.
+        // Ratios are tested with only one sign of zero, because the naive implementation does not
+        // define which of 0 and -0 is the median.
         const double odd[] = {kNan, kInf, -kInf, 0, ratio ? 0 : -0.0};
         double value = std::normal_distribution<double>(100, 5)(random);
         if (ties) value = static_cast<double>(random() % 4);
