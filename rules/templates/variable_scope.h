@@ -45,7 +45,7 @@ class VariableScope {
     return nullptr;
   }
   void Declare(const std::string& name, uint32_t slot) { variables_.push_back({name, slot}); }
-  // Returns the number of variables, to which Leave returns at the end of a block.
+  // Returns the number of variables, which Leave restores at the end of a block.
   size_t Enter() const { return variables_.size(); }
   void Leave(size_t entered) { variables_.resize(entered); }
   // Returns true in a separate template.
