@@ -9,7 +9,7 @@ namespace {
 
 enum class Style { kLine, kText, kJson };
 
-// First character in a string: its length in bytes, and true if it is printable.
+// First character in a string: its length in bytes, its code, and whether it is well-formed UTF-8.
 struct Character {
   size_t bytes = 1;
   uint32_t code = 0;

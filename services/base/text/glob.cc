@@ -5,7 +5,7 @@ namespace pitwall {
 bool GlobMatches(std::string_view glob, std::string_view text) {
   size_t g = 0;
   size_t t = 0;
-  // Position of the last * in the pattern, and the next end of the text that this * matches.
+  // Position of the last * in the pattern, and the end of the text that it currently matches.
   size_t star = std::string_view::npos;
   size_t retry = 0;
   while (t < text.size()) {
