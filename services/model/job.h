@@ -6,7 +6,7 @@
 
 namespace pitwall {
 
-// Reference for actions to find a job on its platform. Empty fields are unknown.
+// Reference by which actions find a job on its platform. Empty fields are unknown.
 struct JobReference {
   std::string platform;  // kubernetes, slurm, process
   std::string cluster;

@@ -50,8 +50,8 @@ class Labels {
   const Label* begin() const { return pairs_.get(); }
   const Label* end() const { return begin() + size_; }
 
-  // The following functions return copies with one label set (an empty value removes it), with only
-  // `names`, without `names`, or without __name__.
+  // The following functions return copies with one label changed (an empty value removes it), with
+  // only `names`, without `names`, or without __name__.
   Labels With(std::string_view name, std::string_view value) const;
   Labels Keep(std::span<const std::string> names) const;
   Labels Drop(std::span<const std::string> names) const;

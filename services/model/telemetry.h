@@ -124,7 +124,7 @@ class SharedSchema {
   std::shared_ptr<const Schema> schema_;  // never null
 };
 
-// Batch, a record with all simultaneous data of a source about one job.
+// Record with all data that a source sends about one job at one time.
 struct Batch {
   std::string job;
   std::string source;

@@ -7,7 +7,7 @@
 
 namespace pitwall {
 
-// Stale marker of Prometheus, which ends a series (value/value.go, 0x7ff0000000000002).
+// Prometheus's stale marker, which ends a series (value/value.go, 0x7ff0000000000002).
 inline constexpr uint64_t kStaleBits = 0x7ff0000000000002ULL;
 // Missing value in a cell of a frame. Occurs only in frames and is never stored in a window.
 inline constexpr uint64_t kMissingBits = 0x7ff0000000000003ULL;

@@ -62,7 +62,7 @@ struct ActionEvent {
   ActionKind kind = ActionKind::kStop;
   ActionMode mode = ActionMode::kDryRun;
   JobReference target;
-  std::string why;                 // reason from the policy and checks, or of the request
+  std::string why;                 // reason given by the policy, the checks, or the request
   std::string principal;           // kRequested: the requesting user
   EventTime expires;               // kRequested: wall time of expiry
   Duration interval;               // kInterval: sampling interval of the job's nodes

@@ -43,7 +43,8 @@ bool SameStacks(const CaptureLook& a, const CaptureLook& b) {
                     });
 }
 
-// The state copied by the system is older than the client's state.
+// States from different sources are not compared, because the system's copy is older than the
+// client's state.
 bool WentOn(const CaptureLook& a, const CaptureLook& b) {
   if (a.python != b.python) return false;
   const uint64_t before = a.collective.has_value() ? a.collective->sequence : 0;

@@ -66,7 +66,7 @@ TEST(CaptureState, RankWithProgressIsNotStuck) {
   EXPECT_EQ(Judge(one, next), CaptureState::kBusy);
   next.collective->sequence = 0;  // unknown
   EXPECT_EQ(Judge(one, next), CaptureState::kCollective);
-  // The state copied by the system at the last update is older than the client's state.
+  // The system's copy dates from the last update, so it is older than the client's state.
   CaptureLook old = LookIn("forward");
   old.python = false;
   after = LookIn("forward");

@@ -41,7 +41,7 @@ std::optional<EndDetail> ParseEndDetail(std::string_view name);
 std::optional<JobChange> ParseJobChange(std::string_view name);
 std::optional<RuleStatus> ParseRuleStatus(std::string_view name);
 
-// Rank with a process that ended without a goodbye.
+// Rank whose process ended without a goodbye.
 struct LostRank {
   int64_t rank = -1;
   std::string node;

@@ -54,8 +54,8 @@ struct WindowState {
   bool timed = false;  // partials contain positions
   // Costs in nanoseconds for one series, from the table "Each function" of docs/performance.md: the
   // maximum of 60 and 600 samples. `sample`: inserting into the window. `read`: computing a result.
-  // `walk`: per sample of the window and read (for the family "samples", the function's own cost in
-  // CostRow applies).
+  // `walk`: per read, for each sample in the window (for the family "samples", the function's own
+  // cost in CostRow applies).
   double sample_ns = 0, read_ns = 0, walk_ns = 0;
 };
 
