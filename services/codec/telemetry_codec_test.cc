@@ -1,4 +1,5 @@
 #include "services/codec/telemetry_codec.h"
+#include "services/base/time.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -18,6 +19,8 @@ namespace pb = ::pitwall::telemetry::v1;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+EventTime At(int64_t ns) { return EventTime::FromNs(ns); }
+
 struct Example {
   Batch batch;
   std::vector<int64_t> times{1'000, 2'000, 2'500};
@@ -30,8 +33,9 @@ struct Example {
     batch.boot_id = "b";
     batch.sequence = 9;
     batch.first_sequence = 7;
-    batch.info = {SourceKind::kRank, "node-7", 3, 990, 2, 500'000'000, {"eval", "train"}};
-    batch.promise_ns = 2'400;
+    batch.info = {SourceKind::kRank,     "node-7",         3, At(990), 2,
+                  Duration::Millis(500), {"eval", "train"}};
+    batch.promise = At(2'400);
     Schema schema;
     schema.stream = 2;
     schema.series = {
@@ -40,12 +44,12 @@ struct Example {
     schema.id = SchemaId(schema.stream, schema.series);
     batch.schemas = {schema};
     batch.frames = {{schema.id, times, steps, "train", values}, {77, {}, {}, "", {}}};
-    batch.spans = {{Span::Kind::kStep, "", 100, 300, 7, "train"},
-                   {Span::Kind::kPhase, "forward", 100, 100, kNoStep, ""},
-                   {Span::Kind::kOperator, "aten::mm", 5, 9, 0, "eval"}};
+    batch.spans = {{Span::Kind::kStep, "", At(100), At(300), 7, "train"},
+                   {Span::Kind::kPhase, "forward", At(100), At(100), kNoStep, ""},
+                   {Span::Kind::kOperator, "aten::mm", At(5), At(9), 0, "eval"}};
     JobEvent event;
     event.kind = JobEvent::Kind::kNotice;
-    event.time_ns = 17;
+    event.time = At(17);
     event.name = "resnet";
     event.reference = {"slurm", "c", "n", "k", "12", "u", "q"};
     event.labels = {{"team", "x"}, {"empty", ""}};
@@ -53,11 +57,11 @@ struct Example {
     event.series = {"hw_gpu_utilization_ratio"};
     JobEvent lost;
     lost.kind = JobEvent::Kind::kRankLost;
-    lost.time_ns = 18;
+    lost.time = At(18);
     lost.rank_lost = {3, "rank-3@node-7", "boot", 9, std::nullopt, true};
     JobEvent gone;
     gone.kind = JobEvent::Kind::kLauncherGone;
-    batch.events = {event, {JobEvent::Kind::kStarted, 1, "", {}, {}, "", {}, {}}, lost, gone};
+    batch.events = {event, {JobEvent::Kind::kStarted, At(1), "", {}, {}, "", {}, {}}, lost, gone};
     batch.step_promises = {{"train", 6}, {"eval", 0}};
     batch.goodbye = true;
     batch.owner = "uid:1000";
@@ -75,11 +79,11 @@ void ExpectSame(const Batch& a, const Batch& b) {
   EXPECT_EQ(a.info.kind, b.info.kind);
   EXPECT_EQ(a.info.node, b.info.node);
   EXPECT_EQ(a.info.rank, b.info.rank);
-  EXPECT_EQ(a.info.start_ns, b.info.start_ns);
+  EXPECT_EQ(a.info.start, b.info.start);
   EXPECT_EQ(a.info.attempt, b.info.attempt);
-  EXPECT_EQ(a.info.interval_ns, b.info.interval_ns);
+  EXPECT_EQ(a.info.interval, b.info.interval);
   EXPECT_EQ(a.info.step_modes, b.info.step_modes);
-  EXPECT_EQ(a.promise_ns, b.promise_ns);
+  EXPECT_EQ(a.promise, b.promise);
   EXPECT_EQ(a.goodbye, b.goodbye);
   EXPECT_EQ(a.owner, b.owner);
   EXPECT_EQ(a.owner_declared, b.owner_declared);
@@ -107,15 +111,15 @@ void ExpectSame(const Batch& a, const Batch& b) {
   for (size_t i = 0; i < a.spans.size(); ++i) {
     EXPECT_EQ(a.spans[i].kind, b.spans[i].kind);
     EXPECT_EQ(a.spans[i].name, b.spans[i].name);
-    EXPECT_EQ(a.spans[i].start_ns, b.spans[i].start_ns);
-    EXPECT_EQ(a.spans[i].end_ns, b.spans[i].end_ns);
+    EXPECT_EQ(a.spans[i].start, b.spans[i].start);
+    EXPECT_EQ(a.spans[i].end, b.spans[i].end);
     EXPECT_EQ(a.spans[i].step, b.spans[i].step);
     EXPECT_EQ(a.spans[i].mode, b.spans[i].mode);
   }
   ASSERT_EQ(a.events.size(), b.events.size());
   for (size_t i = 0; i < a.events.size(); ++i) {
     EXPECT_EQ(a.events[i].kind, b.events[i].kind);
-    EXPECT_EQ(a.events[i].time_ns, b.events[i].time_ns);
+    EXPECT_EQ(a.events[i].time, b.events[i].time);
     EXPECT_EQ(a.events[i].name, b.events[i].name);
     EXPECT_EQ(a.events[i].reference, b.events[i].reference);
     EXPECT_EQ(a.events[i].labels, b.events[i].labels);

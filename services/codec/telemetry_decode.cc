@@ -4,6 +4,7 @@
 #include "pitwall/telemetry/v1/telemetry.pb.h"
 #include "services/base/terminal.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/quiet_protobuf.h"
 #include "services/codec/schema_cache.h"
 #include "services/codec/telemetry_codec.h"
@@ -100,11 +101,11 @@ Status BatchDecoder::Impl::DecodeInfo(const pb::SourceInfo& in) {
   RETURN_IF_ERROR(CheckText("info: node", in.node(), limits.name_bytes));
   out.node = in.node();
   out.rank = out.kind == SourceKind::kRank ? static_cast<int64_t>(in.rank()) : -1;
-  out.start_ns = in.start_unix_ns();
+  out.start = EventTime::FromNs(in.start_unix_ns());
   out.attempt.reset();
   if (in.has_attempt()) out.attempt = in.attempt();
   if (in.interval_ns() < 0) return Bad("info: negative interval ", in.interval_ns());
-  out.interval_ns = in.interval_ns();
+  out.interval = Duration::Nanos(in.interval_ns());
   RETURN_IF_ERROR(CheckCount("step modes", in.step_modes(), limits.step_modes));
   out.step_modes.clear();
   for (const std::string& mode : in.step_modes()) {
@@ -287,9 +288,11 @@ Status BatchDecoder::Impl::DecodeSpan(const pb::Span& in, Span* out) const {
   if (in.duration_ns() < 0) return Bad("negative duration ", in.duration_ns());
   out->name = in.name();
   out->mode = in.mode();
-  out->start_ns = in.start_unix_ns();
-  if (__builtin_add_overflow(in.start_unix_ns(), in.duration_ns(), &out->end_ns))
+  out->start = EventTime::FromNs(in.start_unix_ns());
+  int64_t end;
+  if (__builtin_add_overflow(in.start_unix_ns(), in.duration_ns(), &end))
     return Bad("the end overflows");
+  out->end = EventTime::FromNs(end);
   out->step = kNoStep;
   if (in.has_step()) {
     if (in.step() > static_cast<uint64_t>(INT64_MAX))
@@ -353,7 +356,7 @@ Status BatchDecoder::Impl::DecodeEvent(const pb::JobEvent& in, JobEvent* out) co
     if (text != &in.name() && text != &in.reason())
       RETURN_IF_ERROR(CheckText("reference", *text, limits.value_bytes));
   }
-  out->time_ns = in.time_unix_ns();
+  out->time = EventTime::FromNs(in.time_unix_ns());
   out->name = SanitizeText(in.name());
   out->reference = {reference.platform(), reference.cluster(), reference.namespace_(),
                     reference.kind(),     reference.name(),    reference.uid(),
@@ -398,7 +401,7 @@ Status BatchDecoder::Impl::DecodeBatch(const pb::TelemetryBatch& in) {
   batch.boot_id = in.boot_id();
   batch.sequence = in.sequence();
   batch.first_sequence = in.first_sequence();
-  batch.promise_ns = in.promise_unix_ns();
+  batch.promise = EventTime::FromNs(in.promise_unix_ns());
   batch.goodbye = in.goodbye();
   RETURN_IF_ERROR(CheckText("owner", in.owner(), limits.name_bytes));
   if (in.owner_declared() && in.owner().empty()) return Bad("owner_declared requires an owner");

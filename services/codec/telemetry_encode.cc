@@ -21,9 +21,9 @@ void EncodeInfo(const SourceInfo& info, pb::SourceInfo* out) {
       break;
   }
   out->set_node(info.node);
-  out->set_start_unix_ns(info.start_ns);
+  out->set_start_unix_ns(info.start.ns());
   if (info.attempt.has_value()) out->set_attempt(*info.attempt);
-  out->set_interval_ns(info.interval_ns);
+  out->set_interval_ns(info.interval.ns());
   for (const std::string& mode : info.step_modes) out->add_step_modes(mode);
 }
 
@@ -78,8 +78,8 @@ void EncodeSpan(const Span& span, pb::Span* out) {
       break;
   }
   out->set_name(span.name);
-  out->set_start_unix_ns(span.start_ns);
-  out->set_duration_ns(Minus(span.end_ns, span.start_ns));
+  out->set_start_unix_ns(span.start.ns());
+  out->set_duration_ns(Minus(span.end.ns(), span.start.ns()));
   if (span.step != kNoStep) out->set_step(static_cast<uint64_t>(span.step));
   out->set_mode(span.mode);
 }
@@ -111,7 +111,7 @@ void EncodeEvent(const JobEvent& event, pb::JobEvent* out) {
       out->set_kind(pb::JOB_EVENT_KIND_LAUNCHER_GONE);
       break;
   }
-  out->set_time_unix_ns(event.time_ns);
+  out->set_time_unix_ns(event.time.ns());
   out->set_name(event.name);
   if (event.reference != JobReference{}) {
     pb::JobReference* reference = out->mutable_reference();
@@ -152,7 +152,7 @@ void BatchEncoder::Encode(const Batch& batch, std::string* out) {
   message->set_sequence(batch.sequence);
   message->set_first_sequence(batch.first_sequence);
   EncodeInfo(batch.info, message->mutable_info());
-  message->set_promise_unix_ns(batch.promise_ns);
+  message->set_promise_unix_ns(batch.promise.ns());
   for (const Schema& schema : batch.schemas) EncodeSchema(schema, message->add_schemas());
   for (const Frame& frame : batch.frames) EncodeFrame(frame, message->add_frames());
   for (const Span& span : batch.spans) EncodeSpan(span, message->add_spans());

@@ -54,7 +54,7 @@ TEST_F(CollectorTest, LateTicksAreAtMultiplesOfInterval) {
   for (const ReadBatch& batch : batches) {
     EXPECT_EQ(batch.source, "node@n1");
     EXPECT_EQ(batch.info.kind, SourceKind::kNode);
-    EXPECT_EQ(batch.info.interval_ns, 100 * kMs);
+    EXPECT_EQ(batch.info.interval.ns(), 100 * kMs);
     if (before != 0 && batch.promise_ns > before) {
       EXPECT_LE(batch.promise_ns - before, 1500 * kMs);
     }
@@ -233,7 +233,7 @@ TEST_F(CollectorTest, KilledProcess_IsReportedAsLostRank) {
   EXPECT_EQ(events[1].rank_lost.source, "rank-0@n1");
   EXPECT_EQ(events[1].rank_lost.boot_id, "boot-0");
   EXPECT_EQ(events[1].rank_lost.signal, 9);
-  EXPECT_GE(events[2].time_ns, events[1].time_ns);
+  EXPECT_GE(events[2].time, events[1].time);
   // The node's last batch for the job contains a goodbye.
   const auto last = std::find_if(batches.rbegin(), batches.rend(),
                                  [](const ReadBatch& batch) { return batch.source == "node@n1"; });

@@ -98,7 +98,7 @@ class JoinTest : public ::testing::Test {
     });
     ASSERT_NE(row, batches.end());
     EXPECT_EQ(row->boot_id, node->boot_id);
-    EXPECT_EQ(row->info.start_ns, node->info.start_ns);
+    EXPECT_EQ(row->info.start, node->info.start);
     EXPECT_LT(node->promise_ns, row->ticks[0]);
     EXPECT_GT(row->schemas, 0u);
   }

@@ -1,6 +1,7 @@
 #include "services/collector/node_target.h"
 
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/collector/gpu/gpu_monitor.h"
 
 namespace pitwall::collector {
@@ -23,7 +24,7 @@ NodeTarget::NodeTarget(std::string node, const BoundJob& job, bool is_node,
 void NodeTarget::Introduce(const BoundJob& job, int64_t tick_ns) {
   JobEvent started;
   started.kind = JobEvent::Kind::kStarted;
-  started.time_ns = tick_ns;
+  started.time = EventTime::FromNs(tick_ns);
   started.name = job.name;
   started.reference = reference_ = job.reference;
   started.labels = job.labels;
@@ -54,7 +55,7 @@ void NodeTarget::NotifyWithheldGpus(bool withheld, int64_t tick_ns) {
   gpus_noticed_ = withheld;
   JobEvent notice;
   notice.kind = JobEvent::Kind::kNotice;
-  notice.time_ns = tick_ns;
+  notice.time = EventTime::FromNs(tick_ns);
   notice.name = job_.name;
   notice.reason = "gpu_split_unknown";
   if (gpus_noticed_) notice.series = GpuSeriesNames();  // an empty list lifts the notice
@@ -64,7 +65,7 @@ void NodeTarget::NotifyWithheldGpus(bool withheld, int64_t tick_ns) {
 void NodeTarget::AddEnd(const EndedJob& over, int64_t at_ns) {
   JobEvent end;
   end.kind = over.ended ? JobEvent::Kind::kEnded : JobEvent::Kind::kNotice;
-  end.time_ns = at_ns;
+  end.time = EventTime::FromNs(at_ns);
   end.name = job_.name;
   end.reason = over.ended ? over.reason : kPlatformEnd;
   if (over.platform_end.has_value()) AddPlatformEnd(*over.platform_end, &end);
@@ -81,9 +82,9 @@ void NodeTarget::Publish(const SharedStreams& shared, const NodeTick& tick, int6
   batch.boot_id = source_.boot_id;
   batch.info.kind = SourceKind::kNode;
   batch.info.node = node_;
-  batch.info.start_ns = source_.start_ns;
-  batch.info.interval_ns = tick.interval_ns;
-  batch.promise_ns = promise_ns;
+  batch.info.start = EventTime::FromNs(source_.start_ns);
+  batch.info.interval = Duration::Nanos(tick.interval_ns);
+  batch.promise = EventTime::FromNs(promise_ns);
   batch.goodbye = goodbye;
   batch.events = std::exchange(events_, {});
   if (left_) {  // a batch with events only

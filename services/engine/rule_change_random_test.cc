@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 
+#include "services/base/time.h"
 #include "services/engine/testing/engine_feed.h"
 
 namespace pitwall::engine {
@@ -275,7 +276,7 @@ SourceInfo RankOf(int attempt) {
   SourceInfo info;
   info.kind = SourceKind::kRank;
   info.rank = 0;
-  info.start_ns = ShardForTest::At(0) + attempt;
+  info.start = EventTime::FromNs(ShardForTest::At(0) + attempt);
   info.attempt = attempt;
   info.step_modes = {"train"};
   return info;

@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "services/base/time.h"
 #include "services/engine/testing/engine_feed.h"
 
 namespace pitwall::engine {
@@ -275,7 +276,7 @@ TEST(RuleChangeTest, EndBetweenTicksHasThresholdAndEvidence) {
         batch.info.rank = 0;
         batch.info.step_modes = {"train"};
         batch.events.push_back({.kind = JobEvent::Kind::kEnded,
-                                .time_ns = ShardForTest::At(10.25),
+                                .time = EventTime::FromNs(ShardForTest::At(10.25)),
                                 .reason = "completed"});
         job.shard().Feed(batch, 10.25);
       } else {

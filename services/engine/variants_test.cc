@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "services/base/time.h"
 #include "services/engine/testing/engine_feed.h"
 
 namespace pitwall::engine {
@@ -96,7 +97,7 @@ TEST(Variants, LateLabelSelectsAnotherVariant) {
   batch.source = "s";
   JobEvent& event = batch.events.emplace_back();
   event.kind = JobEvent::Kind::kStarted;
-  event.time_ns = ShardForTest::At(6);
+  event.time = EventTime::FromNs(ShardForTest::At(6));
   event.labels = {{"team", "vision"}};
   shard.Feed(batch, 7);
   for (int at = 8; at <= 13; ++at) FeedSecond(&shard, "s", kGpus, at, 1, 1);

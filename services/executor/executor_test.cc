@@ -68,12 +68,12 @@ TEST_F(ExecutorTest, JobGetsStopNoticeAndEnd) {
     EXPECT_EQ(batch.source, "executor@n1");
     EXPECT_EQ(batch.boot_id, Actions()[i].id);  // equal IDs mark a repeated notice as a duplicate
     EXPECT_EQ(batch.info.kind, SourceKind::kForeign);
-    EXPECT_EQ(batch.promise_ns, 0);
+    EXPECT_EQ(batch.promise.ns(), 0);
     ASSERT_EQ(batch.events.size(), 1U);
     EXPECT_EQ(batch.events[0].kind, i == 0 ? JobEvent::Kind::kNotice : JobEvent::Kind::kEnded);
     EXPECT_EQ(batch.events[0].reason, i == 0 ? "stopping" : "stopped");
     EXPECT_EQ(StoppedByOf(batch.events[0]), Cat("rule ", Actions()[i].rule));
-    EXPECT_LE(batch.events[0].time_ns, clock_.WallNs());
+    EXPECT_LE(batch.events[0].time.ns(), clock_.WallNs());
   }
 }
 

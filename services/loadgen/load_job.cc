@@ -5,6 +5,7 @@
 
 #include "services/base/text/stable_hash.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/loadgen/noise.h"
 #include "services/model/position.h"
 
@@ -42,8 +43,8 @@ LoadJob::LoadJob(const LoadPlan& plan, uint64_t seed, std::string id, int64_t st
     node.source.boot_id = BootId(seed_, node.source.source);
     node.source.info.kind = SourceKind::kNode;
     node.source.info.node = node.name;
-    node.source.info.start_ns = start_ns_;
-    node.source.info.interval_ns = plan.interval_ns;
+    node.source.info.start = EventTime::FromNs(start_ns_);
+    node.source.info.interval = Duration::Nanos(plan.interval_ns);
     node.series =
         std::make_unique<NodeSeries>(plan, Mix(seed_, 0x40, static_cast<uint64_t>(n)), node.name);
   }
@@ -156,7 +157,7 @@ void LoadJob::PublishNode(Node* node, size_t actor, int64_t at_ns, bool goodbye,
   if (ended) {
     JobEvent event;
     event.kind = JobEvent::Kind::kEnded;
-    event.time_ns = batch.promise_ns;
+    event.time = batch.promise;
     event.name = id_;
     event.reason = "completed";
     batch.events.push_back(std::move(event));
@@ -177,14 +178,14 @@ int64_t LoadJob::ActRank(int64_t rank, size_t actor, int64_t at_ns, const Emit& 
     name.info.kind = SourceKind::kRank;
     name.info.node = node;
     name.info.rank = rank;
-    name.info.start_ns = at_ns;
+    name.info.start = EventTime::FromNs(at_ns);
     name.info.attempt = attempt_;
     mine.telemetry = std::make_unique<RankTelemetry>(std::move(name), plan_.ranks_of_job());
     mine.walk =
         std::make_unique<RankWalk>(plan_, Mix(seed_, 0x3a, attempt_), training_.get(), rank);
     mine.attempt = attempt_;
     JobEvent started;
-    started.time_ns = start_ns_;
+    started.time = EventTime::FromNs(start_ns_);
     started.name = id_;
     emit(at_ns, actor,
          mine.telemetry->Announce(FirstOfNode(rank) ? std::optional(std::move(started))

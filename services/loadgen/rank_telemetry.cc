@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "services/base/clock.h"
+#include "services/base/time.h"
 
 namespace pitwall::loadgen {
 namespace {
@@ -26,14 +27,14 @@ Batch BeginBatch(const SourceName& name, uint64_t* sequence, int64_t promise_ns)
   batch.boot_id = name.boot_id;
   batch.info = name.info;
   batch.sequence = ++*sequence;
-  batch.promise_ns = promise_ns;
+  batch.promise = EventTime::FromNs(promise_ns);
   return batch;
 }
 
 RankTelemetry::RankTelemetry(SourceName name, int64_t world_size)
     : name_(std::move(name)),
       series_(SeriesOptions(name_, world_size)),
-      promise_ns_(name_.info.start_ns - 1) {}
+      promise_ns_(name_.info.start.ns() - 1) {}
 
 Batch RankTelemetry::Announce(std::optional<JobEvent> event) {
   Batch batch = BeginBatch(name_, &sequence_, promise_ns_);
@@ -70,7 +71,8 @@ Batch RankTelemetry::Goodbye() {
 }
 
 Batch RankTelemetry::Event(JobEvent event) {
-  promise_ns_ = event.time_ns = std::max(promise_ns_, event.time_ns);
+  promise_ns_ = std::max(promise_ns_, event.time.ns());
+  event.time = EventTime::FromNs(promise_ns_);
   Batch batch = BeginBatch(name_, &sequence_, promise_ns_);
   batch.events.push_back(std::move(event));
   return Finish(std::move(batch));
@@ -79,7 +81,7 @@ Batch RankTelemetry::Event(JobEvent event) {
 Batch RankTelemetry::Lost(int64_t at_ns, int64_t signal) {
   JobEvent event;
   event.kind = JobEvent::Kind::kRankLost;
-  event.time_ns = at_ns;
+  event.time = EventTime::FromNs(at_ns);
   event.rank_lost.rank = name_.info.rank;
   event.rank_lost.source = name_.source;
   event.rank_lost.boot_id = name_.boot_id;
@@ -90,7 +92,7 @@ Batch RankTelemetry::Lost(int64_t at_ns, int64_t signal) {
 Batch RankTelemetry::LauncherGone(int64_t at_ns) {
   JobEvent event;
   event.kind = JobEvent::Kind::kLauncherGone;
-  event.time_ns = at_ns;
+  event.time = EventTime::FromNs(at_ns);
   return Event(std::move(event));
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/loadgen/noise.h"
 #include "services/model/value.h"
 
@@ -16,8 +17,9 @@ void RankWalk::Take(int64_t until_ns, RankNews* news) {
     const int64_t number = training_->NextStep(rank_);
     for (; phase_ < kPhases.size() && step->ends_ns[phase_] <= until_ns; ++phase_) {
       const int64_t start = phase_ == 0 ? step->start_ns : step->ends_ns[phase_ - 1];
-      news->spans.push_back({Span::Kind::kPhase, std::string(kPhases[phase_]), start,
-                             step->ends_ns[phase_], number, mode});
+      news->spans.push_back({Span::Kind::kPhase, std::string(kPhases[phase_]),
+                             EventTime::FromNs(start), EventTime::FromNs(step->ends_ns[phase_]),
+                             number, mode});
     }
     if (phase_ < kPhases.size()) {
       news->phase = kPhases[phase_];
@@ -26,7 +28,8 @@ void RankWalk::Take(int64_t until_ns, RankNews* news) {
       break;
     }
     Log(*step, number, &news->values);
-    news->spans.push_back({Span::Kind::kStep, "", step->start_ns, step->end_ns(), number, mode});
+    news->spans.push_back({Span::Kind::kStep, "", EventTime::FromNs(step->start_ns),
+                           EventTime::FromNs(step->end_ns()), number, mode});
     news->phase_since_ns = last_end_ns_ = step->end_ns();
     phase_ = 0;
     training_->Pop(rank_);

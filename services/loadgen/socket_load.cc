@@ -158,8 +158,8 @@ Status SocketLoad::Update(Rank* rank, int64_t until_ns) {
     pb::Span& span = *update.add_spans();
     span.set_kind(in.kind == Span::Kind::kStep ? pb::SPAN_KIND_STEP : pb::SPAN_KIND_PHASE);
     span.set_name(in.name);
-    span.set_start_unix_ns(in.start_ns);
-    span.set_duration_ns(in.end_ns - in.start_ns);
+    span.set_start_unix_ns(in.start.ns());
+    span.set_duration_ns((in.end - in.start).ns());
     span.set_step_plus_one(static_cast<uint64_t>(in.step + 1));
     span.set_mode(in.mode);
   }

@@ -52,8 +52,8 @@ struct Span {
   enum class Kind { kStep, kPhase, kOperator };
   Kind kind = Kind::kPhase;
   std::string name;  // phase or operator name; "" for a step
-  int64_t start_ns = 0;
-  int64_t end_ns = 0;
+  EventTime start;
+  EventTime end;
   int64_t step = kNoStep;
   std::string mode;
 };
@@ -64,9 +64,9 @@ struct SourceInfo {
   SourceKind kind = SourceKind::kNode;
   std::string node;
   int64_t rank = -1;                    // kRank only
-  int64_t start_ns = 0;                 // event time at which this boot of the source started
+  EventTime start;                      // start of this boot of the source
   std::optional<uint64_t> attempt;      // PITWALL_ATTEMPT, if set
-  int64_t interval_ns = 0;              // declared sampling interval; 0 unknown
+  Duration interval;                    // declared sampling interval; 0 unknown
   std::vector<std::string> step_modes;  // modes whose steps this source announced
 };
 
@@ -86,7 +86,7 @@ struct JobEvent {
   // kLauncherGone: the process that launched the ranks on this node has ended.
   enum class Kind { kStarted, kEnded, kNotice, kRankLost, kLauncherGone };
   Kind kind = Kind::kStarted;
-  int64_t time_ns = 0;
+  EventTime time;
   std::string name;  // name of the job; a label, not an ID
   JobReference reference;
   std::vector<Label> labels;  // labels of the job, for example parameter overrides
@@ -134,7 +134,7 @@ struct Batch {
   uint64_t first_sequence = 0;
   SourceInfo info;
   // The source promises to send no more data at or before this time. 0 for foreign sources.
-  int64_t promise_ns = 0;
+  EventTime promise;
   std::vector<SharedSchema> schemas;
   std::vector<Frame> frames;
   std::vector<Span> spans;

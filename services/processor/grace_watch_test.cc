@@ -22,11 +22,11 @@ class GraceWatchTest : public ::testing::Test {
     batch.info.kind = SourceKind::kRank;
     batch.info.node = "n1";
     batch.info.rank = 0;
-    batch.info.start_ns = engine::ShardForTest::At(static_cast<double>(start_));
+    batch.info.start = EventTime::FromNs(engine::ShardForTest::At(static_cast<double>(start_)));
     if (lost) {
       JobEvent event;
       event.kind = JobEvent::Kind::kRankLost;
-      event.time_ns = engine::ShardForTest::At(static_cast<double>(at));
+      event.time = EventTime::FromNs(engine::ShardForTest::At(static_cast<double>(at)));
       event.rank_lost = {.rank = 0, .source = batch.source, .boot_id = batch.boot_id};
       batch.events.push_back(std::move(event));
     }

@@ -100,7 +100,7 @@ class ParameterChangeHandlerTest : public ::testing::Test {
     batch.source = "n";
     batch.boot_id = "b";
     batch.sequence = ++sequence_[job];
-    batch.info.start_ns = batch.promise_ns = now[0];
+    batch.info.start = batch.promise = EventTime::FromNs(now[0]);
     batch.schemas.push_back(schema);
     batch.frames.push_back({.schema_id = schema.id, .times_ns = now, .values = values});
     std::string bytes;
@@ -341,10 +341,10 @@ TEST_F(ParameterChangeHandlerTest, ParametersOfEndedJob_AreRemovedAfterRetention
   end.source = "n";
   end.boot_id = "b";
   end.sequence = ++sequence_["job"];
-  end.promise_ns = clock_.WallNs();
+  end.promise = EventTime::FromNs(clock_.WallNs());
   JobEvent ended;
   ended.kind = JobEvent::Kind::kEnded;
-  ended.time_ns = clock_.WallNs();
+  ended.time = EventTime::FromNs(clock_.WallNs());
   ended.reason = "completed";
   end.events.push_back(ended);
   std::string bytes;

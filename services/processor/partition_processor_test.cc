@@ -69,8 +69,8 @@ class PartitionProcessorTest : public ::testing::Test {
     batch.source = "n";
     batch.boot_id = "b";
     batch.sequence = ++sequence_;
-    batch.info.start_ns = now[0];
-    batch.promise_ns = now[0];
+    batch.info.start = EventTime::FromNs(now[0]);
+    batch.promise = EventTime::FromNs(now[0]);
     if (with_schema) batch.schemas.push_back(schema);
     for (uint64_t i = 0; i < frames; ++i) {
       batch.frames.push_back(

@@ -12,6 +12,7 @@
 #include "services/adapters/clock/system_clock.h"
 #include "services/base/terminal.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/blocks/zstd_text.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/history/flush/flush_input.h"
@@ -84,7 +85,7 @@ int Main(int minutes) {
       batch.boot_id = "boot";
       batch.sequence = static_cast<uint64_t>(second / 5) + 1;
       batch.info.node = batch.source;
-      batch.promise_ns = times.back();
+      batch.promise = EventTime::FromNs(times.back());
       if (second % 30 == 0) batch.schemas.emplace_back(schema);
       Frame frame;
       frame.schema_id = schema.id;

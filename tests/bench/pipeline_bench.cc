@@ -23,6 +23,7 @@
 
 #include "services/adapters/clock/system_clock.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/engine/shard.h"
 #include "services/model/value.h"
@@ -169,8 +170,9 @@ Records Encode(const Options& options) {
       batch.source = Cat("collector@", s);
       batch.boot_id = "b";
       batch.sequence = static_cast<uint64_t>(t) + 1;
-      batch.info = {.kind = SourceKind::kNode, .node = Cat(s), .start_ns = bench::kBase};
-      batch.promise_ns = times[0];
+      batch.info = {
+          .kind = SourceKind::kNode, .node = Cat(s), .start = EventTime::FromNs(bench::kBase)};
+      batch.promise = EventTime::FromNs(times[0]);
       if (with_schema) batch.schemas.push_back(schema);
       batch.frames.push_back({.schema_id = schema.id, .times_ns = times, .values = values});
       std::string bytes;

@@ -16,6 +16,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/engine/job/job.h"
 #include "services/engine/program/counters.h"
 #include "services/engine/program/limits.h"
@@ -52,7 +53,7 @@ Cost Measure(int64_t sources, int64_t batches) {
   batch.job = "job";
   batch.boot_id = "b";
   batch.info.kind = SourceKind::kRank;
-  batch.info.start_ns = kBase;
+  batch.info.start = EventTime::FromNs(kBase);
   batch.info.step_modes = {"train"};
   int64_t time = 0, step = 0;
   const double value = 1;
@@ -66,7 +67,7 @@ Cost Measure(int64_t sources, int64_t batches) {
     time = kBase + (round + 1) * kNanosPerSecond + rank * (kNanosPerSecond / sources);
     step = round;
     batch.frames = {{schema.id, {&time, 1}, {&step, 1}, "train", {&value, 1}}};
-    batch.promise_ns = time;
+    batch.promise = EventTime::FromNs(time);
     batch.step_promises = {{"train", round}};
     job.OnBatch({}, batch, "", &out);
     out.events.clear();

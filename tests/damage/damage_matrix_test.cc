@@ -55,10 +55,10 @@ std::vector<PlannedRecord> Input() {
   Plan plan(kBase);
   std::vector<SimSource> nodes;
   for (int n = 0; n < 3; ++n) {
-    nodes.emplace_back("job", Cat("collector@", n), "b",
-                       SourceInfo{.kind = SourceKind::kNode, .node = Cat(n), .start_ns = kBase},
-                       std::vector<std::string>{"hw_gpu_utilization_ratio"},
-                       Labels({{"node", Cat(n)}}));
+    nodes.emplace_back(
+        "job", Cat("collector@", n), "b",
+        SourceInfo{.kind = SourceKind::kNode, .node = Cat(n), .start = EventTime::FromNs(kBase)},
+        std::vector<std::string>{"hw_gpu_utilization_ratio"}, Labels({{"node", Cat(n)}}));
     plan.Add(nodes.back(), nodes.back().Heartbeat(kBase));
   }
   plan.Run(150, [&](int64_t now) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "services/base/time.h"
 #include "services/history/ingest/testing/ingest_fixture.h"
 #include "services/model/value.h"
 
@@ -98,17 +99,20 @@ inline std::vector<OutgoingRecord> HistoryRecords(uint64_t seed) {
         OwnedBatch rank(Cat("rank-", n), sequence, static_cast<int64_t>(n));
         rank.batch.job = job;
         rank.batch.boot_id = tick < 130 ? "boot-1" : "boot-2";
-        rank.batch.info.start_ns = tick < 130 ? kBegin : kBegin + 130 * 15 * kNanosPerSecond;
+        rank.batch.info.start =
+            EventTime::FromNs(tick < 130 ? kBegin : kBegin + 130 * 15 * kNanosPerSecond);
         if (tick % 20 == 0 || tick == 130) rank.batch.schemas.emplace_back(ranks[n]);
         const int64_t step = tick;
         const int64_t end = begin + 12 * kNanosPerSecond + static_cast<int64_t>(random() % 1000);
         rank.Rows(ranks[n], {end}, {1.0 / (1 + tick), 12.0}, {step},
                   tick % 5 == 0 ? "eval" : "train");
-        rank.batch.spans.push_back({Span::Kind::kStep, "", begin, end, step, "train"});
+        rank.batch.spans.push_back({Span::Kind::kStep, "", EventTime::FromNs(begin),
+                                    EventTime::FromNs(end), step, "train"});
         for (const char* phase : {"forward", "backward"})
-          rank.batch.spans.push_back({Span::Kind::kPhase, phase, begin,
-                                      begin + static_cast<int64_t>(random() % 10'000'000), step,
-                                      "train"});
+          rank.batch.spans.push_back(
+              {Span::Kind::kPhase, phase, EventTime::FromNs(begin),
+               EventTime::FromNs(begin + static_cast<int64_t>(random() % 10'000'000)), step,
+               "train"});
         put(rank.batch);
       }
     }
@@ -188,7 +192,7 @@ inline StatusOr<std::string> Answer(const History& history, int request) {
       ASSIGN_OR_RETURN(const auto rows, history.Spans(spans));
       for (const SpanRow& row : rows) {
         out.Str(Cat(row.source, row.node, row.rank, row.span.name, row.span.mode));
-        for (const int64_t v : {row.span.start_ns, row.span.end_ns, row.span.step}) out.I64(v);
+        for (const int64_t v : {row.span.start.ns(), row.span.end.ns(), row.span.step}) out.I64(v);
       }
       break;
     }

@@ -20,6 +20,7 @@
 
 #include "services/adapters/embedded_log/embedded_log.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/io/topics.h"
 #include "services/model/value.h"
@@ -95,7 +96,7 @@ class Writer {
       Batch& batch = sources_.at(std::stoull(std::string(words[1]))).batch;
       batch.boot_id = words[2];
       batch.sequence = 0;
-      batch.info.start_ns = 0;
+      batch.info.start = EventTime();
       return OkStatus();
     }
     if (words[0] == "clock" && words.size() == 2) {
@@ -128,11 +129,11 @@ class Writer {
     schema.id = SchemaId(0, schema.series);
     Batch batch = source_->batch;
     batch.sequence = ++source_->batch.sequence;
-    if (batch.info.start_ns == 0) {
-      batch.info.start_ns = ticks_.times.empty() ? last_ns_ : ticks_.times[0];
-      source_->batch.info.start_ns = batch.info.start_ns;
+    if (batch.info.start.ns() == 0) {
+      batch.info.start = EventTime::FromNs(ticks_.times.empty() ? last_ns_ : ticks_.times[0]);
+      source_->batch.info.start = batch.info.start;
     }
-    batch.promise_ns = last_ns_;
+    batch.promise = EventTime::FromNs(last_ns_);
     batch.goodbye = goodbye_;
     batch.schemas.push_back(schema);
     const bool has_steps = !mode_.empty();

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "tests/scenarios/scenario_log.h"
 
 namespace pitwall::scenarios {
@@ -14,9 +15,10 @@ inline const std::string kJob = "job-1";
 inline SimSource Node(const Plan& plan, const std::string& name, const std::string& job = kJob,
                       std::vector<std::string> metrics = {"hw_gpu_utilization_ratio"},
                       const std::string& boot = "boot-1") {
-  return SimSource(job, Cat("collector@", name), boot,
-                   {.kind = SourceKind::kNode, .node = name, .start_ns = plan.now()},
-                   std::move(metrics), Labels({{"node", name}, {"gpu", "0"}}));
+  return SimSource(
+      job, Cat("collector@", name), boot,
+      {.kind = SourceKind::kNode, .node = name, .start = EventTime::FromNs(plan.now())},
+      std::move(metrics), Labels({{"node", name}, {"gpu", "0"}}));
 }
 
 inline SimSource Rank(const Plan& plan, int rank, const std::string& boot = "boot-1",
@@ -25,7 +27,7 @@ inline SimSource Rank(const Plan& plan, int rank, const std::string& boot = "boo
                    {.kind = SourceKind::kRank,
                     .node = Cat("node-", rank / 4),
                     .rank = rank,
-                    .start_ns = plan.now()},
+                    .start = EventTime::FromNs(plan.now())},
                    {"train_step", "train_step_duration_seconds"}, Labels({{"rank", Cat(rank)}}));
 }
 

@@ -57,16 +57,17 @@ std::vector<PlannedRecord> Input(int64_t base, uint32_t seed) {
   Plan plan(base);
   std::vector<SimSource> nodes, ranks;
   for (int n = 0; n < 4; ++n) {
-    nodes.emplace_back("job", Cat("collector@", n), "b",
-                       SourceInfo{.kind = SourceKind::kNode, .node = Cat(n), .start_ns = base},
-                       std::vector<std::string>{"hw_gpu_utilization_ratio"},
-                       Labels({{"node", Cat(n)}}));
+    nodes.emplace_back(
+        "job", Cat("collector@", n), "b",
+        SourceInfo{.kind = SourceKind::kNode, .node = Cat(n), .start = EventTime::FromNs(base)},
+        std::vector<std::string>{"hw_gpu_utilization_ratio"}, Labels({{"node", Cat(n)}}));
     plan.Add(nodes.back(), nodes.back().Heartbeat(base));
   }
   for (int r = 0; r < 2; ++r) {
     ranks.emplace_back(
         "job", Cat("rank-", r), "b",
-        SourceInfo{.kind = SourceKind::kRank, .node = "0", .rank = r, .start_ns = base},
+        SourceInfo{
+            .kind = SourceKind::kRank, .node = "0", .rank = r, .start = EventTime::FromNs(base)},
         std::vector<std::string>{"train_step", "train_step_duration_seconds"},
         Labels({{"rank", Cat(r)}}));
     plan.Add(ranks.back(), ranks.back().Announce(base, {"train"}));

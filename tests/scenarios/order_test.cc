@@ -7,6 +7,7 @@
 #include <random>
 
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/engine/shard.h"
 #include "tests/scenarios/scenario_log.h"
 
@@ -76,15 +77,16 @@ TEST(Order, ReorderedAndDuplicateBatchesDoNotChangeEvents) {
   std::vector<SimSource> nodes;
   std::vector<SimSource> ranks;
   for (int n = 0; n < 6; ++n) {
-    nodes.emplace_back("job", Cat("collector@", n), "b",
-                       SourceInfo{.kind = SourceKind::kNode, .node = Cat(n), .start_ns = base},
-                       std::vector<std::string>{"hw_gpu_utilization_ratio"},
-                       Labels({{"node", Cat(n)}}));
+    nodes.emplace_back(
+        "job", Cat("collector@", n), "b",
+        SourceInfo{.kind = SourceKind::kNode, .node = Cat(n), .start = EventTime::FromNs(base)},
+        std::vector<std::string>{"hw_gpu_utilization_ratio"}, Labels({{"node", Cat(n)}}));
   }
   for (int r = 0; r < 4; ++r) {
     ranks.emplace_back(
         "job", Cat("rank-", r), "b",
-        SourceInfo{.kind = SourceKind::kRank, .node = "0", .rank = r, .start_ns = base},
+        SourceInfo{
+            .kind = SourceKind::kRank, .node = "0", .rank = r, .start = EventTime::FromNs(base)},
         std::vector<std::string>{"train_step", "train_step_duration_seconds"},
         Labels({{"rank", Cat(r)}}));
   }

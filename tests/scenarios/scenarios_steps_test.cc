@@ -4,6 +4,7 @@
 
 #include <limits>
 
+#include "services/base/time.h"
 #include "tests/scenarios/actors.h"
 
 namespace pitwall::scenarios {
@@ -139,7 +140,7 @@ TEST_P(Scenario, S23_RanksStepWhileTwoClocksAreAhead) {
   });
   // The job ends before wall time reaches the clock of rank 2.
   plan.Add(ranks[0], ranks[0].Event(plan.now(), {.kind = JobEvent::Kind::kEnded,
-                                                 .time_ns = plan.now(),
+                                                 .time = EventTime::FromNs(plan.now()),
                                                  .reason = "completed"}));
   plan.Run(3, [&](int64_t now) {
     for (SimSource& rank : ranks) plan.Add(rank, rank.Heartbeat(now));

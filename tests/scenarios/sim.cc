@@ -29,7 +29,7 @@ Batch SimSource::Base(int64_t time) {
   batch.boot_id = boot_;
   batch.sequence = ++sequence_;
   batch.info = info_;
-  batch.promise_ns = promises ? time + clock_error_ns : 0;
+  batch.promise = EventTime::FromNs(promises ? time + clock_error_ns : 0);
   return batch;
 }
 
@@ -77,7 +77,7 @@ std::string SimSource::Announce(int64_t time, std::vector<std::string> modes) {
 }
 std::string SimSource::Event(int64_t time, JobEvent event) {
   Batch batch = Base(time);
-  event.time_ns = time;
+  event.time = EventTime::FromNs(time);
   batch.events.push_back(std::move(event));
   return Encode(std::move(batch), kNoStep, "", false, time);
 }

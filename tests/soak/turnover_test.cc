@@ -20,6 +20,7 @@
 
 #include "services/adapters/embedded_log/embedded_log.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/history/ingest/history_service.h"
 #include "services/io/topics.h"
@@ -83,13 +84,13 @@ class SoakJob {
       batch.info.kind = SourceKind::kRank;
       batch.info.rank = static_cast<int64_t>(rank);
       batch.info.node = "node";
-      batch.info.start_ns = start_ns_;
-      batch.promise_ns = now_ns;
+      batch.info.start = EventTime::FromNs(start_ns_);
+      batch.promise = EventTime::FromNs(now_ns);
       if (sequence_ == 1) batch.schemas.push_back(schemas_[rank]);
       batch.frames.push_back({.schema_id = schemas_[rank].id, .times_ns = times, .values = values});
       batch.goodbye = over(now_ns);
       if (over(now_ns) && rank == 0)
-        batch.events.push_back({.kind = JobEvent::Kind::kEnded, .time_ns = now_ns});
+        batch.events.push_back({.kind = JobEvent::Kind::kEnded, .time = EventTime::FromNs(now_ns)});
       std::string bytes;
       encoder_.Encode(batch, &bytes);
       out->push_back({.topic = std::string(kTelemetryTopic),

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/steps/step_series.h"
 #include "services/model/value.h"
 
@@ -57,7 +58,8 @@ struct Reader {
         {std::string(metric), {{"tensor", Cat("t", tensor)}}, value, ms * kMs, step, "train"});
   }
   void Step(int64_t step, int64_t start_ms, int64_t end_ms) {
-    series.AddSpan({Span::Kind::kStep, "step", start_ms * kMs, end_ms * kMs, step, "train"});
+    series.AddSpan({Span::Kind::kStep, "step", EventTime::FromNs(start_ms * kMs),
+                    EventTime::FromNs(end_ms * kMs), step, "train"});
   }
   uint64_t dropped(Drop drop) const { return series.drops()[static_cast<size_t>(drop)]; }
 

@@ -141,22 +141,22 @@ struct StepSeries::Impl {
   void AddPhase(const Span& span) {
     const int phase = PhaseOf(span.name);
     if (phase == kNoPhase) return;
-    states.AddSpan(phase, span.start_ns, span.end_ns);
+    states.AddSpan(phase, span.start.ns(), span.end.ns());
     if (span.step == kNoStep) {
       rows.push_back(
-          {span.end_ns,
+          {span.end.ns(),
            kNoStep,
            {},
-           {{phase_columns[static_cast<size_t>(phase)], Seconds(span.end_ns - span.start_ns)}}});
+           {{phase_columns[static_cast<size_t>(phase)], Seconds((span.end - span.start).ns())}}});
       return;
     }
     const int mode = ModeOf(span.mode);
     if (mode < 0) return;
     const StepMode& m = modes.At(mode);
-    if (span.step == m.closed_step && span.end_ns <= m.closed_end_ns)
+    if (span.step == m.closed_step && span.end.ns() <= m.closed_end_ns)
       return Count(Drop::kLatePhase);
     if (OpenStep* step = Open(mode, span.step))
-      step->parts.push_back({phase, span.start_ns, span.end_ns});
+      step->parts.push_back({phase, span.start.ns(), span.end.ns()});
   }
 
   std::optional<uint32_t> MetricColumn(const LoggedValue& value) {
@@ -345,12 +345,12 @@ StepSeries& StepSeries::operator=(StepSeries&&) noexcept = default;
 
 void StepSeries::AddSpan(const Span& span) {
   int64_t duration;
-  if (__builtin_sub_overflow(span.end_ns, span.start_ns, &duration) || duration < 0) return;
-  impl_->earliest_ns = std::min(impl_->earliest_ns, span.end_ns);
+  if (__builtin_sub_overflow(span.end.ns(), span.start.ns(), &duration) || duration < 0) return;
+  impl_->earliest_ns = std::min(impl_->earliest_ns, span.end.ns());
   if (span.kind == Span::Kind::kPhase) impl_->AddPhase(span);
   if (span.kind != Span::Kind::kStep || span.step == kNoStep) return;
   const int mode = impl_->ModeOf(span.mode);
-  if (mode >= 0) impl_->ended.push_back({span.step, mode, span.start_ns, span.end_ns});
+  if (mode >= 0) impl_->ended.push_back({span.step, mode, span.start.ns(), span.end.ns()});
 }
 
 void StepSeries::AddValue(const LoggedValue& value) {

@@ -8,6 +8,7 @@
 #include <random>
 
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/model/value.h"
 
 namespace pitwall::steps {
@@ -20,12 +21,15 @@ using ::testing::UnorderedElementsAre;
 
 constexpr int64_t kMs = 1'000'000;
 
+EventTime At(int64_t ns) { return EventTime::FromNs(ns); }
+
 Span Step(int64_t step, int64_t start_ms, int64_t end_ms, std::string mode = "train") {
-  return {Span::Kind::kStep, "step", start_ms * kMs, end_ms * kMs, step, std::move(mode)};
+  return {Span::Kind::kStep, "step", At(start_ms * kMs), At(end_ms * kMs), step, std::move(mode)};
 }
 Span Phase(std::string name, int64_t start_ms, int64_t end_ms, int64_t step,
            std::string mode = "train") {
-  return {Span::Kind::kPhase, std::move(name), start_ms * kMs, end_ms * kMs, step, std::move(mode)};
+  return {Span::Kind::kPhase, std::move(name), At(start_ms * kMs), At(end_ms * kMs), step,
+          std::move(mode)};
 }
 LoggedValue Value(std::string metric, double value, int64_t ms, int64_t step,
                   std::string mode = "train") {
@@ -332,7 +336,8 @@ TEST(StepSeries, HangingStepIsRepeatedOnTimeClock) {
 TEST(StepSeries, GapsBetweenPhasesAreNotEmitted) {
   Feed feed;
   auto phase = [&feed](const char* name, int64_t start_us, int64_t end_us) {
-    feed.series.AddSpan({Span::Kind::kPhase, name, start_us * 1000, end_us * 1000, kNoStep, ""});
+    feed.series.AddSpan(
+        {Span::Kind::kPhase, name, At(start_us * 1000), At(end_us * 1000), kNoStep, ""});
   };
   phase("a", 10'000, 20'000);
   phase("b", 20'010, 30'000);
@@ -383,9 +388,9 @@ TEST(StepSeries, RejectsInvalidNamesAndTimes) {
   EXPECT_EQ(Dropped(feed, Drop::kBehindPromise), 2u);
   feed.series.AddSpan(Phase("p", 60, 80, 1));  // the row of its step was already emitted
   EXPECT_EQ(Dropped(feed, Drop::kLatePhase), 1u);
-  feed.series.AddSpan({Span::Kind::kPhase, "p", 10, 5, 1, "train"});
-  feed.series.AddSpan({Span::Kind::kPhase, "p", INT64_MIN, INT64_MAX, 1, "train"});
-  feed.series.AddSpan({Span::Kind::kOperator, "mm", 10, 50, 1, "train"});
+  feed.series.AddSpan({Span::Kind::kPhase, "p", At(10), At(5), 1, "train"});
+  feed.series.AddSpan({Span::Kind::kPhase, "p", EventTime::Min(), EventTime::Max(), 1, "train"});
+  feed.series.AddSpan({Span::Kind::kOperator, "mm", At(10), At(50), 1, "train"});
   EXPECT_THAT(feed.Flush(300), IsEmpty());
 }
 

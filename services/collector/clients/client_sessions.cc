@@ -9,6 +9,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/quiet_protobuf.h"
 #include "services/collector/clients/hello.h"
 #include "services/collector/clients/message_size_estimate.h"
@@ -181,7 +182,7 @@ std::unique_ptr<RankSource> ClientSessions::NewSource(const SourceBoot& boot,
   identity.info.node = options_.node;
   identity.info.rank = hello.rank();
   identity.world_size = hello.world_size();
-  identity.info.start_ns = hello.start_unix_ns();
+  identity.info.start = EventTime::FromNs(hello.start_unix_ns());
   identity.process = processes_.Begin(peer);
   identity.home = home_;
   if (hello.has_attempt()) identity.info.attempt = hello.attempt();

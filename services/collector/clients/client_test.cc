@@ -144,7 +144,7 @@ TEST_F(ClientTest, PublishesRankFromHelloToGoodbye) {
     EXPECT_EQ(batches[i].info.kind, SourceKind::kRank);
     EXPECT_EQ(batches[i].info.rank, 3);
     EXPECT_EQ(batches[i].info.attempt, 2u);
-    EXPECT_EQ(batches[i].info.start_ns, start);
+    EXPECT_EQ(batches[i].info.start.ns(), start);
     EXPECT_EQ(batches[i].goodbye, i == 3);
   }
   EXPECT_EQ(batches[0].promise_ns, start - 1);

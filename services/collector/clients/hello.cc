@@ -7,6 +7,7 @@
 #include "services/base/clock.h"
 #include "services/base/terminal.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/collector/ranks/client_update.h"
 #include "services/model/owner.h"
 #include "services/model/sanitize_text.h"
@@ -88,13 +89,13 @@ std::vector<JobEvent> StartEvents(const pb::Hello& hello, const JobClaim& claim,
   JobEvent started;
   started.kind = JobEvent::Kind::kStarted;
   if (claimed.first) {
-    started.time_ns =
-        hello.job_start_unix_ns() > 0 ? hello.job_start_unix_ns() : hello.start_unix_ns();
+    started.time = EventTime::FromNs(hello.job_start_unix_ns() > 0 ? hello.job_start_unix_ns()
+                                                                   : hello.start_unix_ns());
     started.name = hello.job_name();
     started.reference = claim.reference;
     started.labels = claim.labels;
   } else {
-    started.time_ns = hello.start_unix_ns();
+    started.time = EventTime::FromNs(hello.start_unix_ns());
     started.labels = claimed.news;
   }
   std::vector<JobEvent> events;

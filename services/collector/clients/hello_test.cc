@@ -60,7 +60,7 @@ TEST(HelloTest, StartEvents_AnnouncesNewJobOrNewLabels) {
   events = StartEvents(hello, claim, claimed);
   ASSERT_EQ(events.size(), 1u);
   EXPECT_EQ(events[0].name, "train");
-  EXPECT_EQ(events[0].time_ns, 5);
+  EXPECT_EQ(events[0].time.ns(), 5);
 }
 
 TEST(HelloTest, FirstSequence_ExceedsPreviousCollectorsSequences) {

@@ -39,7 +39,7 @@ void ClientSessions::TakeUpKnown() {
     identity.info.node = options_.node;
     identity.world_size = rank->world_size;
     identity.resends = rank->resends;
-    identity.first_sequence = FirstSequence(time_.Now() - identity.info.start_ns, cursor);
+    identity.first_sequence = FirstSequence(time_.Now() - identity.info.start.ns(), cursor);
     identity.known = cursor;
     if (rank->goodbye.has_value()) {
       if (time_.Now() - cursor.promise_ns > kEndsAgainWithinNs) continue;

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 
 namespace pitwall::collector {
 
@@ -43,7 +44,7 @@ void PodStatusEvents::Publish(const PodWatch::Rank& rank, const std::optional<Pl
   batch.info.node = node_;
   JobEvent notice;
   notice.kind = JobEvent::Kind::kNotice;
-  notice.time_ns = time_.Now();
+  notice.time = EventTime::FromNs(time_.Now());
   notice.reason = kPlatformEnd;
   AddPlatformEnd(end.value_or(PlatformEnd{}), &notice);
   batch.events.push_back(std::move(notice));

@@ -7,6 +7,7 @@
 
 #include "services/base/binary.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/collector/files/proc_file.h"
 
 namespace pitwall::collector {
@@ -47,7 +48,7 @@ std::string EncodeKnownRank(const TrackedRank& rank) {
   out.Str(rank.owner);
   out.Bool(rank.owner_declared);
   out.I64(rank.info.rank);
-  out.I64(rank.info.start_ns);
+  out.I64(rank.info.start.ns());
   out.Bool(rank.info.attempt.has_value());
   out.U64(rank.info.attempt.value_or(0));
   out.I64(rank.world_size);
@@ -75,7 +76,7 @@ std::optional<TrackedRank> DecodeKnownRank(std::string_view bytes) {
   rank.owner = in.Str();
   rank.owner_declared = in.Bool();
   rank.info.rank = in.I64();
-  rank.info.start_ns = in.I64();
+  rank.info.start = EventTime::FromNs(in.I64());
   const bool has_attempt = in.Bool();
   const uint64_t attempt = in.U64();
   if (has_attempt) rank.info.attempt = attempt;

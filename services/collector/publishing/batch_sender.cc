@@ -40,7 +40,7 @@ std::vector<Batch> SplitBatch(Batch batch, int64_t promise_before, size_t limit)
   head.source = batch.source;
   head.boot_id = batch.boot_id;
   head.info = batch.info;
-  head.promise_ns = promise_before;
+  head.promise = EventTime::FromNs(promise_before);
   size_t used = 0;
   auto piece = [&](size_t part) -> Batch& {
     if (pieces.empty() || used + part > limit) {
@@ -57,7 +57,7 @@ std::vector<Batch> SplitBatch(Batch batch, int64_t promise_before, size_t limit)
     piece(part).spans.push_back(std::move(span));
   }
   Batch& last = pieces.back();
-  last.promise_ns = batch.promise_ns;
+  last.promise = batch.promise;
   last.events = std::move(batch.events);
   last.step_promises = std::move(batch.step_promises);
   last.goodbye = batch.goodbye;
@@ -65,8 +65,8 @@ std::vector<Batch> SplitBatch(Batch batch, int64_t promise_before, size_t limit)
 }
 
 void BatchSender::Send(Batch batch, SourceState* state, ClientCursor* cursor) {
-  batch.promise_ns = std::max(batch.promise_ns, state->promise_ns);
-  const int64_t promise_ns = batch.promise_ns;
+  batch.promise = std::max(batch.promise, EventTime::FromNs(state->promise_ns));
+  const int64_t promise_ns = batch.promise.ns();
   const std::string job = batch.job;
   std::vector<Batch> pieces = SplitBatch(std::move(batch), state->promise_ns, kRecordBytes);
   for (Batch& piece : pieces) {

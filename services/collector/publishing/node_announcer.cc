@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 
 namespace pitwall::collector {
 
@@ -32,9 +33,9 @@ NodeAnnouncer::Source NodeAnnouncer::Announce(const std::string& job, const std:
   batch.boot_id = source.boot_id;
   batch.info.kind = SourceKind::kNode;
   batch.info.node = node_;
-  batch.info.start_ns = source.start_ns;
-  batch.info.interval_ns = interval_ns_;
-  batch.promise_ns = source.state.promise_ns;
+  batch.info.start = EventTime::FromNs(source.start_ns);
+  batch.info.interval = Duration::Nanos(interval_ns_);
+  batch.promise = EventTime::FromNs(source.state.promise_ns);
   sender_.Send(std::move(batch), &source.state);
   return source;
 }

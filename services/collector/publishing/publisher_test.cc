@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/collector/files/testing/temporary_root.h"
 #include "services/collector/publishing/batch_sender.h"
 #include "services/model/value.h"
@@ -249,7 +250,7 @@ Batch Big(std::vector<int64_t>* times, std::vector<double>* values) {
   batch.source = "s";
   batch.boot_id = "b";
   batch.info.node = "n";
-  batch.promise_ns = 100;
+  batch.promise = EventTime::FromNs(100);
   Schema schema;
   schema.series = {{Labels({{kMetricName, "m"}}), SeriesKind::kGauge}};
   batch.schemas = {schema, Schema()};
@@ -257,7 +258,8 @@ Batch Big(std::vector<int64_t>* times, std::vector<double>* values) {
   values->assign(100, 0);
   for (int i = 0; i < 20; ++i) batch.frames.push_back({1, *times, {}, {}, *values});
   for (int i = 0; i < 20; ++i)
-    batch.spans.push_back({Span::Kind::kPhase, "p", i, i + 1, kNoStep, ""});
+    batch.spans.push_back(
+        {Span::Kind::kPhase, "p", EventTime::FromNs(i), EventTime::FromNs(i + 1), kNoStep, ""});
   batch.events.resize(1);
   batch.step_promises = {{"train", 3}};
   batch.goodbye = true;
@@ -269,7 +271,7 @@ TEST(SplitBatch, OnlyLastPieceCarriesPromiseAndEvents) {
   std::vector<double> values;
   const auto whole = SplitBatch(Big(&times, &values), 50, 1u << 20);
   ASSERT_EQ(whole.size(), 1u);
-  EXPECT_EQ(whole[0].promise_ns, 100);
+  EXPECT_EQ(whole[0].promise.ns(), 100);
   const auto pieces = SplitBatch(Big(&times, &values), 50, 5000);
   ASSERT_GT(pieces.size(), 5u);
   size_t frames = 0, spans = 0;
@@ -277,7 +279,7 @@ TEST(SplitBatch, OnlyLastPieceCarriesPromiseAndEvents) {
     const bool last = i + 1 == pieces.size();
     EXPECT_EQ(pieces[i].job, "j");
     EXPECT_EQ(pieces[i].info.node, "n");
-    EXPECT_EQ(pieces[i].promise_ns, last ? 100 : 50);
+    EXPECT_EQ(pieces[i].promise.ns(), last ? 100 : 50);
     EXPECT_EQ(pieces[i].goodbye, last);
     EXPECT_EQ(pieces[i].events.size(), last ? 1u : 0u);
     EXPECT_EQ(pieces[i].step_promises.size(), last ? 1u : 0u);

@@ -4,6 +4,7 @@
 
 #include "services/base/terminal.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 
 namespace pitwall::collector {
 namespace {
@@ -71,8 +72,8 @@ Span SpanOf(const pb::Span& in) {
               : in.kind() == pb::SPAN_KIND_PHASE ? Span::Kind::kPhase
                                                  : Span::Kind::kOperator;
   if (span.kind != Span::Kind::kStep) span.name = in.name();
-  span.start_ns = in.start_unix_ns();
-  span.end_ns = in.start_unix_ns() + in.duration_ns();
+  span.start = EventTime::FromNs(in.start_unix_ns());
+  span.end = EventTime::FromNs(in.start_unix_ns() + in.duration_ns());
   span.step = StepOf(in.step_plus_one());
   span.mode = in.mode();
   return span;

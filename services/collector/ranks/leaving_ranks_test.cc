@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/collector/files/testing/temporary_root.h"
 #include "services/collector/ranks/testing/decode.h"
 #include "tests/fakes/fake_appender.h"
@@ -39,7 +40,7 @@ class LeavingRanksTest : public ::testing::Test {
     identity.source = "rank-0@n1";
     identity.boot_id = "b";
     identity.info.kind = SourceKind::kRank;
-    identity.info.start_ns = clock_.WallNs();
+    identity.info.start = EventTime::FromNs(clock_.WallNs());
     identity.process = processes_.Begin({.pid = kRank, .uid = 0, .pod = ""});
     ranks_.Add({.source = std::make_unique<RankSource>(std::move(identity), &sender_, &counters_),
                 .farewell =
@@ -89,7 +90,7 @@ TEST_F(LeavingRanksTest, SlowTeardown_SendsGoodbyeBeforeStatusIsKnown) {
   EXPECT_TRUE(batches[0].goodbye && batches[0].events.empty());
   ASSERT_EQ(batches[1].events.size(), 1u);
   EXPECT_EQ(batches[1].events[0].rank_lost.signal, 11);
-  EXPECT_EQ(batches[1].events[0].time_ns, at);
+  EXPECT_EQ(batches[1].events[0].time.ns(), at);
   EXPECT_EQ(batches[1].promise_ns, at);
 }
 

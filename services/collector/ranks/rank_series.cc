@@ -25,9 +25,9 @@ void RankSeries::AddMode(const std::string& mode) {
 void RankSeries::Add(const pb::Update& update, UpdateProgress* progress, Batch* batch) {
   AddParts(update, progress, batch);
   const bool replayed = progress->replayed();
-  const bool repeat = !replayed && batch->promise_ns - schemas_sent_ns_ >= kSchemaRepeatNs;
-  if (repeat) schemas_sent_ns_ = batch->promise_ns;
-  series_.Flush(batch->promise_ns, repeat, batch);
+  const bool repeat = !replayed && batch->promise.ns() - schemas_sent_ns_ >= kSchemaRepeatNs;
+  if (repeat) schemas_sent_ns_ = batch->promise.ns();
+  series_.Flush(batch->promise.ns(), repeat, batch);
   for (const std::string& mode : series_.modes()) AddMode(mode);
   progress->ReleaseEnded(series_);
   if (replayed) {  // sent by the previous collector
@@ -61,7 +61,7 @@ void RankSeries::AddParts(const pb::Update& update, UpdateProgress* progress, Ba
 }
 
 void RankSeries::Finish(Batch* batch) {
-  series_.Finish(batch->promise_ns, batch);
+  series_.Finish(batch->promise.ns(), batch);
   for (const std::string& mode : series_.modes()) AddMode(mode);
   CountDrops();
 }

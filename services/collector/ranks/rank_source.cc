@@ -6,6 +6,7 @@
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
 #include "services/base/text/utf8.h"
+#include "services/base/time.h"
 #include "services/collector/ranks/client_update.h"
 
 namespace pitwall::collector {
@@ -19,7 +20,7 @@ steps::Options SeriesOptions(const RankSource::Identity& identity) {
   steps::Options options;
   options.rank = identity.info.rank;
   options.world_size = identity.world_size;
-  options.promised_ns = identity.info.start_ns - 1;
+  options.promised_ns = identity.info.start.ns() - 1;
   if (identity.known.has_value())
     options.promised_ns = std::max(options.promised_ns, identity.known->promise_ns);
   options.resumed = identity.first_sequence > 1 && !identity.known.has_value();
@@ -60,7 +61,7 @@ RankSource::RankSource(Identity identity, BatchSender* sender, Counters* counter
       progress_(identity_.resends, identity_.known) {
   state_.next_sequence = identity_.first_sequence;
   if (identity_.first_sequence > 1) state_.first_sequence = identity_.first_sequence;
-  state_.promise_ns = identity_.info.start_ns - 1;
+  state_.promise_ns = identity_.info.start.ns() - 1;
   if (identity_.known.has_value())
     state_.promise_ns = std::max(state_.promise_ns, identity_.known->promise_ns);
 }
@@ -72,7 +73,7 @@ Batch RankSource::Begin() {
   batch.owner_declared = identity_.owner_declared;
   batch.source = identity_.source;
   batch.boot_id = identity_.boot_id;
-  batch.promise_ns = state_.promise_ns;
+  batch.promise = EventTime::FromNs(state_.promise_ns);
   return batch;
 }
 
@@ -135,7 +136,7 @@ Status RankSource::Update(const pb::Update& update) {
   doing_.step_plus_one = update.step_plus_one();
   if (update.has_loop_open()) doing_.loop_open = update.loop_open();
   Batch batch = Begin();
-  batch.promise_ns = std::max(batch.promise_ns, update.promise_unix_ns());
+  batch.promise = std::max(batch.promise, EventTime::FromNs(update.promise_unix_ns()));
   series_.Add(update, &progress_, &batch);
   if (progress_.replayed()) {  // sent by the previous collector
     counters_->client_updates_repeated.fetch_add(1, std::memory_order_relaxed);
@@ -165,7 +166,7 @@ void RankSource::SendGoodbye(std::string_view reason, std::vector<JobEvent> even
   Batch batch = Begin();
   batch.goodbye = true;
   batch.events = std::move(events);
-  for (JobEvent& event : batch.events) event.time_ns = batch.promise_ns;
+  for (JobEvent& event : batch.events) event.time = batch.promise;
   if (!goodbye_.has_value()) series_.Finish(&batch);
   goodbye_ = std::string(reason);
   batch.info = Info();
@@ -178,21 +179,21 @@ void RankSource::SendGoodbye(std::string_view reason, std::vector<JobEvent> even
 
 void RankSource::Lost(int64_t at_ns, const ProcessEnd& end) {
   JobEvent event = RankLost(identity_, end);
-  event.time_ns = at_ns;
+  event.time = EventTime::FromNs(at_ns);
   SendEvent(std::move(event));
 }
 
 void RankSource::LauncherGone(int64_t at_ns) {
   JobEvent event;
   event.kind = JobEvent::Kind::kLauncherGone;
-  event.time_ns = at_ns;
+  event.time = EventTime::FromNs(at_ns);
   SendEvent(std::move(event));
 }
 
 // Sends the event with a promise that no data at or before its time will follow.
 void RankSource::SendEvent(JobEvent event) {
   Batch batch = Begin();
-  batch.promise_ns = event.time_ns = std::max(batch.promise_ns, event.time_ns);
+  batch.promise = event.time = std::max(batch.promise, event.time);
   series_.Finish(&batch);
   batch.info = Info();
   batch.events.push_back(std::move(event));

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <random>
 
+#include "services/base/time.h"
 #include "services/engine/testing/engine_feed.h"
 
 namespace pitwall::engine {
@@ -58,7 +59,7 @@ void Send(ShardForTest* shard, const SourceBatch& sent) {
   const bool rank = StartsWith(sent.source, "rank");
   batch.info.kind = rank ? SourceKind::kRank : SourceKind::kNode;
   batch.info.rank = rank ? 0 : -1;
-  batch.info.start_ns = ShardForTest::At(sent.start);
+  batch.info.start = EventTime::FromNs(ShardForTest::At(sent.start));
   batch.info.attempt = sent.attempt;
   batch.goodbye = sent.goodbye;
   shard->Feed(batch, sent.at);

@@ -1,5 +1,6 @@
 // Tests for ranks that stop stepping, fall behind, or return (time-model.md, section 3).
 #include "services/engine/domain/step_clocks.h"
+#include "services/base/time.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -70,7 +71,8 @@ class RankForTest {
   }
   void EndJob(double at) {
     Batch batch = Base();
-    batch.events.push_back({.kind = JobEvent::Kind::kEnded, .time_ns = ShardForTest::At(at)});
+    batch.events.push_back(
+        {.kind = JobEvent::Kind::kEnded, .time = EventTime::FromNs(ShardForTest::At(at))});
     batch.events.back().reason = "completed";
     shard_->Feed(batch, at + clock_error_);
   }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/engine/sources/log_time.h"
 
 namespace pitwall::engine {
@@ -129,8 +130,8 @@ bool BatchReader::ReadPromise(const RecordPosition& at, const Batch& batch, Sour
     ReadForeignPromise(at, batch, source);
     return true;
   }
-  if (batch.promise_ns == 0) return true;
-  const EventTime promise = EventTime::FromNs(batch.promise_ns);
+  if (batch.promise == EventTime()) return true;
+  const EventTime promise = batch.promise;
   if (options_.check_append_time && promise > Latest(at)) {
     counters_->Count(Drop::kClockAhead);
     if (!source->clock.ahead) {
@@ -167,9 +168,9 @@ void BatchReader::ReadEvents(const RecordPosition& at, const Batch& batch, bool 
                              Source* source) {
   // Events in a batch take effect at the batch's promise, because the source has sent all earlier
   // data by then. An event at a promise from a wrong clock would never become due.
-  const EventTime stamp = !believed               ? EventTimeAt(at.append_time)
-                          : batch.promise_ns != 0 ? EventTime::FromNs(batch.promise_ns)
-                                                  : source->newest_sample;
+  const EventTime stamp = !believed                      ? EventTimeAt(at.append_time)
+                          : batch.promise != EventTime() ? batch.promise
+                                                         : source->newest_sample;
   uint32_t index = 0;
   ReadSteps(batch, stamp, believed, &index, source);
   for (const JobEvent& event : batch.events) {
@@ -177,7 +178,7 @@ void BatchReader::ReadEvents(const RecordPosition& at, const Batch& batch, bool 
     // source is live. For a source without promises or samples, the time is the append time of its
     // record.
     const EventTime latest = stamp == EventTime::Earliest() ? EventTimeAt(at.append_time) : stamp;
-    ReadEvent(event, batch, std::min(EventTime::FromNs(event.time_ns), latest), &index, source);
+    ReadEvent(event, batch, std::min(event.time, latest), &index, source);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "services/base/time.h"
 #include "services/engine/testing/job_ends.h"
 
 namespace pitwall::engine {
@@ -22,7 +23,7 @@ class DeclaredEnds : public JobEnds {
     Batch node = Node();
     JobEvent started;
     started.kind = JobEvent::Kind::kStarted;
-    started.time_ns = ShardForTest::At(1);
+    started.time = EventTime::FromNs(ShardForTest::At(1));
     started.reference.platform = "slurm";
     node.events.push_back(started);
     shard_.Feed(node, 1);
@@ -40,7 +41,7 @@ class DeclaredEnds : public JobEnds {
     Batch node = Node();
     JobEvent event;
     event.kind = kind;
-    event.time_ns = ShardForTest::At(at);
+    event.time = EventTime::FromNs(ShardForTest::At(at));
     event.reason = std::move(reason);
     AddPlatformEnd(end, &event);
     node.events.push_back(event);

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "services/base/time.h"
 #include "services/engine/domain/recordings.h"
 #include "services/engine/testing/engine_feed.h"
 
@@ -181,7 +182,7 @@ TEST(EarlierRuns, BaselineAppliesToJobsWithMatchingLabels) {
     Batch batch;
     batch.source = source;
     JobEvent event;
-    event.time_ns = ShardForTest::At(at);
+    event.time = EventTime::FromNs(ShardForTest::At(at));
     event.labels = std::move(labels);
     batch.events.push_back(event);
     shard->Feed(batch, promise);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "services/base/time.h"
 #include "services/engine/testing/engine_feed.h"
 
 namespace pitwall::engine {
@@ -52,7 +53,7 @@ class HangThenDeath : public ::testing::Test {
     Batch batch = Of(rank);
     JobEvent lost;
     lost.kind = JobEvent::Kind::kRankLost;
-    lost.time_ns = ShardForTest::At(at);
+    lost.time = EventTime::FromNs(ShardForTest::At(at));
     lost.rank_lost.rank = rank;
     lost.rank_lost.source = batch.source;
     lost.rank_lost.boot_id = boot_;
@@ -67,7 +68,7 @@ class HangThenDeath : public ::testing::Test {
     batch.info.kind = SourceKind::kRank;
     batch.info.node = "node";
     batch.info.rank = rank;
-    batch.info.start_ns = ShardForTest::At(boot_ == "one" ? 0.5 : 9.7);
+    batch.info.start = EventTime::FromNs(ShardForTest::At(boot_ == "one" ? 0.5 : 9.7));
     return batch;
   }
   void Ticks(int n) {

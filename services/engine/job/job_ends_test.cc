@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "services/base/time.h"
 #include "services/engine/testing/job_ends.h"
 
 namespace pitwall::engine {
@@ -173,7 +174,7 @@ TEST_F(JobEnds, RankFasterThanRankZeroIsNotZombie) {
     batch.info.kind = SourceKind::kRank;
     batch.info.node = "node-1";
     batch.info.rank = 1;
-    batch.info.start_ns = ShardForTest::At(start_);
+    batch.info.start = EventTime::FromNs(ShardForTest::At(start_));
     batch.schemas.push_back(schema);
     batch.frames.push_back({.schema_id = schema.id,
                             .times_ns = times,
@@ -245,7 +246,7 @@ TEST_F(JobEnds, NodeCannotReportLossOfOtherNodesRank) {
   impostor.info.node = "evil";
   JobEvent lost;
   lost.kind = JobEvent::Kind::kRankLost;
-  lost.time_ns = ShardForTest::At(2);
+  lost.time = EventTime::FromNs(ShardForTest::At(2));
   lost.rank_lost.source = "rank-0";
   lost.rank_lost.boot_id = "one";
   impostor.events.push_back(lost);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "services/base/time.h"
 #include "services/engine/sources/log_time.h"
 #include "services/model/issues/platform_end.h"
 
@@ -141,7 +142,7 @@ void JobLifecycle::Resume() {
 void JobLifecycle::Amend(AppendTime append_time, const Batch& batch, EventSink* out) {
   for (const JobEvent& event : batch.events) {
     if (event.kind != JobEvent::Kind::kEnded || tombstone_.by_event()) continue;
-    tombstone_.Amend(std::min(EventTime::FromNs(event.time_ns), EventTimeAt(append_time)));
+    tombstone_.Amend(std::min(event.time, EventTimeAt(append_time)));
     const EventTime at = ended_at();
     IssueEvent* ended = changes_.Emit(JobChange::kEnded, attempt_->ranks().DetailOfEnd(event, at),
                                       at, attempt_->number(), out);

@@ -1,6 +1,7 @@
 // Tests for the single-job rules in time-model.md that a scenario with a complete log would not
 // isolate.
 #include "services/engine/job/job.h"
+#include "services/base/time.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -52,7 +53,7 @@ void Send(ShardForTest* shard, const SourceBatch& sent) {
   batch.boot_id = sent.boot;
   batch.info.kind = sent.rank < 0 ? SourceKind::kNode : SourceKind::kRank;
   batch.info.rank = sent.rank;
-  batch.info.start_ns = sent.start_ns.value_or(ShardForTest::At(sent.start));
+  batch.info.start = EventTime::FromNs(sent.start_ns.value_or(ShardForTest::At(sent.start)));
   batch.info.attempt = sent.attempt;
   batch.goodbye = sent.goodbye;
   if (sent.schema) batch.schemas.push_back(schema);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/engine/lifecycle/job_changes.h"
 #include "services/engine/lifecycle/job_tombstone.h"
 
@@ -17,7 +18,7 @@ Source RankOf(int64_t rank, int64_t start) {
   source.info.kind = SourceKind::kRank;
   source.info.rank = rank;
   source.info.node = Cat("node-", rank);
-  source.info.start_ns = start;
+  source.info.start = EventTime::FromNs(start);
   return source;
 }
 
@@ -157,13 +158,13 @@ TEST(JobTombstone, LaterInputResumesJobUnlessEndedByEvent) {
   JobTombstone tombstone;
   tombstone.End(At(100), /*by_event=*/false);
   Batch batch;
-  batch.promise_ns = 100;
+  batch.promise = EventTime::FromNs(100);
   EXPECT_FALSE(tombstone.IsResumedBy(batch, std::nullopt));
-  batch.promise_ns = 101;
+  batch.promise = EventTime::FromNs(101);
   EXPECT_TRUE(tombstone.IsResumedBy(batch, std::nullopt));
   EXPECT_FALSE(tombstone.IsResumedBy(batch, At(90)));
   batch.info.kind = SourceKind::kRank;
-  batch.info.start_ns = 91;
+  batch.info.start = EventTime::FromNs(91);
   EXPECT_TRUE(tombstone.IsResumedBy(batch, At(90)));
   tombstone.Amend(At(100));
   EXPECT_FALSE(tombstone.IsResumedBy(batch, std::nullopt));

@@ -1,6 +1,7 @@
 // Tests for the batches that a job accepts if another user, a squatter, or a misbehaving collector
 // interferes.
 #include "services/engine/lifecycle/job_owner.h"
+#include "services/base/time.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -51,7 +52,7 @@ class JobOwnerTest : public ::testing::Test {
     batch.info.kind = SourceKind::kRank;
     batch.info.node = "n1";
     batch.info.rank = from.rank;
-    batch.info.start_ns = ShardForTest::At(from.start);
+    batch.info.start = EventTime::FromNs(ShardForTest::At(from.start));
     return batch;
   }
   // Sends one loss at second `at` and a promise for that time.
@@ -69,7 +70,7 @@ class JobOwnerTest : public ::testing::Test {
     if (ended) {
       JobEvent event;
       event.kind = JobEvent::Kind::kEnded;
-      event.time_ns = ShardForTest::At(at);
+      event.time = EventTime::FromNs(ShardForTest::At(at));
       event.reason = "completed";
       batch.events.push_back(event);
     }
@@ -227,9 +228,9 @@ TEST(JobsPerOwner, LimitIsShareOfPartition) {
     batch.source = "s";
     batch.boot_id = "b";
     batch.sequence = end ? 2 : 1;
-    batch.promise_ns = ShardForTest::At(end ? 2 : 1);
-    batch.info.start_ns = ShardForTest::At(0);
-    if (end) batch.events.push_back({.kind = JobEvent::Kind::kEnded, .time_ns = batch.promise_ns});
+    batch.promise = EventTime::FromNs(ShardForTest::At(end ? 2 : 1));
+    batch.info.start = EventTime::FromNs(ShardForTest::At(0));
+    if (end) batch.events.push_back({.kind = JobEvent::Kind::kEnded, .time = batch.promise});
     std::string bytes;
     encoder.Encode(batch, &bytes);
     ASSERT_TRUE(

@@ -1,6 +1,7 @@
 // Tests for memory limits: a job cannot hold more than its share, reports the limit, and drops the
 // same data in a replay.
 #include "services/engine/sources/pending_bytes.h"
+#include "services/base/time.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -155,7 +156,7 @@ TEST(PendingBytes, EventsAboveStalledWatermarkAreBounded) {
     Batch batch = rank.Rank();
     JobEvent notice;
     notice.kind = JobEvent::Kind::kNotice;
-    notice.time_ns = ShardForTest::At(2 + i / 100.0);
+    notice.time = EventTime::FromNs(ShardForTest::At(2 + i / 100.0));
     notice.reason = std::string(500, 'x');
     batch.events.push_back(notice);
     batch.step_promises.push_back({"train", i});

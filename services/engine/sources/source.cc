@@ -25,7 +25,7 @@ EventTime Source::EffectivePromise() const {
 
 Duration Source::IdleAfter(const EngineOptions& options) const {
   if (!IsForeign()) return options.liveness.idle_after;
-  Duration interval = Duration::Nanos(info.interval_ns);
+  Duration interval = info.interval;
   if (interval <= Duration::Zero()) {
     interval = silence.gaps.size() < 2
                    ? options.liveness.foreign_unknown_interval
@@ -163,10 +163,10 @@ void Source::Save(BinaryWriter& out) const {
   out.U8(static_cast<uint8_t>(info.kind));
   out.Str(info.node);
   out.I64(info.rank);
-  out.I64(info.start_ns);
+  out.I64(info.start.ns());
   out.Bool(info.attempt.has_value());
   out.U64(info.attempt.value_or(0));
-  out.I64(info.interval_ns);
+  out.I64(info.interval.ns());
   out.U64(info.step_modes.size());
   for (const std::string& mode : info.step_modes) out.Str(mode);
   out.Str(boot);
@@ -243,11 +243,11 @@ Status Source::Restore(BinaryReader& in, uint32_t format) {
   info.kind = static_cast<SourceKind>(in.U8());
   info.node = in.Str();
   info.rank = in.I64();
-  info.start_ns = in.I64();
+  info.start = EventTime::FromNs(in.I64());
   const bool has_attempt = in.Bool();
   const uint64_t explicit_attempt = in.U64();
   if (has_attempt) info.attempt = explicit_attempt;
-  info.interval_ns = in.I64();
+  info.interval = Duration::Nanos(in.I64());
   info.step_modes.resize(in.Count());
   for (std::string& mode : info.step_modes) mode = in.Str();
   boot = in.Str();

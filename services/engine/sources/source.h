@@ -127,7 +127,7 @@ struct Source {
 
   bool IsRank() const { return info.kind == SourceKind::kRank; }
   // Event time at which this boot started.
-  EventTime start() const { return EventTime::FromNs(info.start_ns); }
+  EventTime start() const { return info.start; }
   bool IsForeign() const { return info.kind == SourceKind::kForeign; }
 
   // Returns the promise that counts toward the watermark. Frames with an unknown schema hold it

@@ -42,7 +42,7 @@ constexpr uint8_t kOomKilled = 1, kHasException = 2;
 
 void SaveEvent(const JobEvent& event, BinaryWriter& out) {
   out.U8(static_cast<uint8_t>(event.kind));
-  out.I64(event.time_ns);
+  out.I64(event.time.ns());
   out.Str(event.name);
   const JobReference& r = event.reference;
   for (const std::string* field :
@@ -74,7 +74,7 @@ void SaveEvent(const JobEvent& event, BinaryWriter& out) {
 JobEvent RestoreEvent(BinaryReader& in) {
   JobEvent event;
   event.kind = static_cast<JobEvent::Kind>(in.U8());
-  event.time_ns = in.I64();
+  event.time = EventTime::FromNs(in.I64());
   event.name = in.Str();
   JobReference& r = event.reference;
   for (std::string* field :

@@ -11,6 +11,7 @@
 #include "services/base/check.h"
 #include "services/base/clock.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/engine/shard.h"
 
@@ -83,9 +84,9 @@ class ShardForTest {
     batch.job = "job";
     if (batch.boot_id.empty()) batch.boot_id = "boot";
     batch.sequence = ++sequences_[Cat(batch.source, "/", batch.boot_id)];
-    if (batch.info.start_ns == 0) batch.info.start_ns = kBase;
+    if (batch.info.start.ns() == 0) batch.info.start = EventTime::FromNs(kBase);
     // Foreign sources do not send promises.
-    batch.promise_ns = batch.info.kind == SourceKind::kForeign ? 0 : At(promise);
+    batch.promise = EventTime::FromNs(batch.info.kind == SourceKind::kForeign ? 0 : At(promise));
     std::string bytes;
     encoder_.Encode(batch, &bytes);
     FeedBytes(bytes, append_at_ < 0 ? promise : append_at_);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "services/base/time.h"
 #include "services/engine/testing/engine_feed.h"
 #include "services/model/issues/job_end.h"
 
@@ -33,14 +34,14 @@ class JobEnds : public ::testing::Test {
     batch.info.kind = SourceKind::kRank;
     batch.info.node = Cat("node-", rank);
     batch.info.rank = rank;
-    batch.info.start_ns = ShardForTest::At(start_);
+    batch.info.start = EventTime::FromNs(ShardForTest::At(start_));
     batch.info.attempt = attempt_;
     batch.owner = owner_;
     batch.goodbye = goodbye;
     if (event.has_value()) {
       JobEvent happened;
       happened.kind = *event;
-      happened.time_ns = ShardForTest::At(at);
+      happened.time = EventTime::FromNs(ShardForTest::At(at));
       if (*event == JobEvent::Kind::kRankLost) {
         happened.rank_lost.rank = rank;
         happened.rank_lost.source = batch.source;
@@ -67,7 +68,7 @@ class JobEnds : public ::testing::Test {
     batch.info.kind = SourceKind::kForeign;
     JobEvent ended;
     ended.kind = reason == kStopping ? JobEvent::Kind::kNotice : JobEvent::Kind::kEnded;
-    ended.time_ns = ShardForTest::At(at);
+    ended.time = EventTime::FromNs(ShardForTest::At(at));
     ended.reason = reason;
     if (!by.empty()) ended.labels.push_back({std::string(kStoppedBy), std::move(by)});
     batch.events.push_back(ended);

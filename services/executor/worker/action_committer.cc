@@ -5,6 +5,7 @@
 
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/cloudevents/cloud_event.h"
 #include "services/codec/telemetry_codec.h"
 #include "services/model/issues/job_end.h"
@@ -30,7 +31,7 @@ OutgoingRecord StopNotice(const ActionEvent& action, const ExecutorOptions& opti
   const bool done = action.type == ActionEventType::kDone;
   JobEvent word;
   word.kind = done ? JobEvent::Kind::kEnded : JobEvent::Kind::kNotice;
-  word.time_ns = now_ns;
+  word.time = EventTime::FromNs(now_ns);
   const bool refused = action.type == ActionEventType::kRefused;
   word.reason = done ? EndDetailName(EndDetail::kStopped) : refused ? kStopRefused : kStopping;
   const std::string by = action.principal.empty() ? Cat("rule ", action.rule) : action.principal;

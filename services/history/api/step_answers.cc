@@ -112,8 +112,8 @@ Answer AnswerSpans(const ApiCall& call) {
          [&](const SpanRow& row) { row.rank < 0 ? out.Null() : out.Int(row.rank); });
   Column("kind", spans, &out, [&](const SpanRow& row) { out.String(NameOf(row.span.kind)); });
   Column("name", spans, &out, [&](const SpanRow& row) { out.String(row.span.name); });
-  Column("start_ns", spans, &out, [&](const SpanRow& row) { WriteNs(row.span.start_ns, &out); });
-  Column("end_ns", spans, &out, [&](const SpanRow& row) { WriteNs(row.span.end_ns, &out); });
+  Column("start_ns", spans, &out, [&](const SpanRow& row) { WriteNs(row.span.start.ns(), &out); });
+  Column("end_ns", spans, &out, [&](const SpanRow& row) { WriteNs(row.span.end.ns(), &out); });
   Column("step", spans, &out,
          [&](const SpanRow& row) { row.span.step < 0 ? out.Null() : out.Int(row.span.step); });
   Column("mode", spans, &out, [&](const SpanRow& row) { out.String(row.span.mode); });

@@ -11,6 +11,7 @@
 #include <random>
 
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/history/flush/segment_writer.h"
 #include "services/history/flush/window_series.h"
 #include "services/history/segments/metric_pages.h"
@@ -82,8 +83,8 @@ class Sent {
         const std::string name = Cat("name-", random_() % 4);
         span.name = name;
         span.mode = frame.mode;
-        span.start_ns = times[random_() % times.size()];
-        span.end_ns = times.back();
+        span.start = EventTime::FromNs(times[random_() % times.size()]);
+        span.end = EventTime::FromNs(times.back());
         span.step = second;
         head->AddSpan(origin, span, sequence);
         head->AddHeartbeat(

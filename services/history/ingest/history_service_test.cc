@@ -1,4 +1,5 @@
 #include "services/history/ingest/history_service.h"
+#include "services/base/time.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -47,7 +48,8 @@ TEST_F(HistoryServiceTest, SmallJob_ResultsAreEqualAfterRestart) {
       if (step == 0) b.batch.schemas.emplace_back(schema);
       const int64_t end = kBegin + (step + 1) * kS + rank;
       b.Rows(schema, {end}, {1.0 / static_cast<double>(step + 1 + rank)}, {step}, "train");
-      b.batch.spans.push_back({Span::Kind::kStep, "", end - kS, end, step, "train"});
+      b.batch.spans.push_back({Span::Kind::kStep, "", EventTime::FromNs(end - kS),
+                               EventTime::FromNs(end), step, "train"});
       Send(b.batch);
     }
   }

@@ -9,6 +9,7 @@
 #include <tuple>
 
 #include "services/base/cancellation.h"
+#include "services/base/time.h"
 #include "services/history/ingest/testing/ingest_fixture.h"
 #include "services/history/windows/node_means.h"
 #include "services/model/value.h"
@@ -132,12 +133,13 @@ TEST_F(IngestSeriesTest, SpansAndTotalsMatchPlainList) {
       Span span;
       span.kind = static_cast<Span::Kind>(random() % 3);
       span.name = span.kind == Span::Kind::kStep ? "" : Cat("op-", random() % 5);
-      span.start_ns =
-          kBegin + b * 15 * kSecond + static_cast<int64_t>(random() % 15'000) * 1'000'000;
+      span.start = EventTime::FromNs(kBegin + b * 15 * kSecond +
+                                     static_cast<int64_t>(random() % 15'000) * 1'000'000);
       const uint64_t luck = random() % 200;
-      span.end_ns = span.start_ns + (luck == 0   ? 700 * kSecond
-                                     : luck == 1 ? 0
-                                                 : static_cast<int64_t>(random() % 900'000'000));
+      span.end = EventTime::FromNs(span.start.ns() +
+                                   (luck == 0   ? 700 * kSecond
+                                    : luck == 1 ? 0
+                                                : static_cast<int64_t>(random() % 900'000'000)));
       span.step = random() % 10 == 0 ? kNoStep : b * 10 + i / 20;
       span.mode = random() % 7 == 0 ? "eval" : "train";
       all.emplace_back(b % 4, span);
@@ -171,15 +173,15 @@ TEST_F(IngestSeriesTest, SpansAndTotalsMatchPlainList) {
                          (query.kinds.empty() || query.kinds[0] == s.kind) &&
                          (query.mode.empty() || query.mode == s.mode) &&
                          (query.from_step == kNoStep || s.step >= query.from_step) &&
-                         s.step < query.to_step && s.start_ns < query.range.to_ns;
+                         s.step < query.to_step && s.start.ns() < query.range.to_ns;
       if (!of_it) continue;
-      if (s.end_ns > query.range.from_ns ||
-          (s.end_ns == s.start_ns && s.start_ns >= query.range.from_ns))
-        expected.emplace_back(s.start_ns, rank, s.kind, s.name, s.end_ns, s.step, s.mode);
-      if (s.start_ns < query.range.from_ns) continue;
+      if (s.end.ns() > query.range.from_ns ||
+          (s.end == s.start && s.start.ns() >= query.range.from_ns))
+        expected.emplace_back(s.start.ns(), rank, s.kind, s.name, s.end.ns(), s.step, s.mode);
+      if (s.start.ns() < query.range.from_ns) continue;
       auto& [count, sum] = totals[{rank, s.kind, s.name}];
       ++count;
-      sum += s.end_ns - s.start_ns;
+      sum += (s.end - s.start).ns();
     }
     std::sort(expected.begin(), expected.end());
     const auto spans = history().Spans(query);
@@ -187,8 +189,8 @@ TEST_F(IngestSeriesTest, SpansAndTotalsMatchPlainList) {
     const auto rows_of = [](const std::vector<SpanRow>& from) {
       std::vector<Row> to;
       for (const SpanRow& row : from)
-        to.emplace_back(row.span.start_ns, row.rank, row.span.kind, row.span.name, row.span.end_ns,
-                        row.span.step, row.span.mode);
+        to.emplace_back(row.span.start.ns(), row.rank, row.span.kind, row.span.name,
+                        row.span.end.ns(), row.span.step, row.span.mode);
       return to;
     };
     std::vector<Row> rows = rows_of(*spans);
@@ -236,8 +238,9 @@ class IngestWholeJobsTest : public HistoryServiceTest {
     b.Rows(schema_, times, cells);
     for (int s = from_s; s + 5 < to_s; s += 5) {
       b.batch.spans.push_back({s % 2 == 0 ? Span::Kind::kPhase : Span::Kind::kOperator,
-                               s % 3 == 0 ? "forward" : "backward", kBegin + s * kSecond,
-                               kBegin + s * kSecond + s * 1000, s, "train"});
+                               s % 3 == 0 ? "forward" : "backward",
+                               EventTime::FromNs(kBegin + s * kSecond),
+                               EventTime::FromNs(kBegin + s * kSecond + s * 1000), s, "train"});
     }
     Send(b.batch);
   }

@@ -67,9 +67,9 @@ void MemTable::PackRows(Table* table) {
 }
 
 void MemTable::AddSpan(const OriginPtr& origin, const Span& span, uint64_t sequence) {
-  spans_.Add({origin, span.kind, span.name, span.mode, span.start_ns, span.end_ns, span.step,
+  spans_.Add({origin, span.kind, span.name, span.mode, span.start.ns(), span.end.ns(), span.step,
               static_cast<int64_t>(sequence)});
-  least_start_ns_ = std::min(least_start_ns_, span.start_ns);
+  least_start_ns_ = std::min(least_start_ns_, span.start.ns());
 }
 
 size_t MemTable::movable_bytes() const {

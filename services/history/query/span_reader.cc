@@ -6,6 +6,7 @@
 
 #include "services/base/cancellation.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/history/query/segment_query.h"
 #include "services/history/query/window_view.h"
 #include "services/history/segments/metric_pages.h"
@@ -95,9 +96,9 @@ class FoundSpans {
     page.rows.reserve(most);
     for (auto at = begin; at != end; ++at) {
       const SpanView s = Of(*at);
-      page.rows.push_back(
-          {s.origin->source, s.origin->node, s.origin->rank,
-           Span{s.kind, std::string(s.name), s.start_ns, s.end_ns, s.step, std::string(s.mode)}});
+      page.rows.push_back({s.origin->source, s.origin->node, s.origin->rank,
+                           Span{s.kind, std::string(s.name), EventTime::FromNs(s.start_ns),
+                                EventTime::FromNs(s.end_ns), s.step, std::string(s.mode)}});
     }
     return page;
   }

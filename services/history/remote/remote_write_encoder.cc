@@ -19,8 +19,8 @@ constexpr int64_t kForgetNs = 3600 * kNanosPerSecond;  // for each job and each 
 
 int64_t IdleOf(const SourceInfo& info) {
   if (info.kind != SourceKind::kForeign) return kIdleNs;
-  if (info.interval_ns <= 0) return 60 * kNanosPerSecond;
-  return std::max(kIdleNs, 3 * info.interval_ns);
+  if (info.interval.ns() <= 0) return 60 * kNanosPerSecond;
+  return std::max(kIdleNs, 3 * info.interval.ns());
 }
 
 bool Any(const std::vector<Matcher>& matchers, std::string_view text) {
@@ -192,10 +192,10 @@ void RemoteWriteEncoder::Take(const Batch& batch, int64_t append_time_ns, bool w
   }
   source.idle_ns = IdleOf(batch.info);
   if (!batch.frames.empty()) source.ended = false;
-  int64_t promise = batch.promise_ns;
+  int64_t promise = batch.promise.ns();
   for (const Frame& frame : batch.frames) {
     AddFrame(frame, append_time_ns, &source, &job);
-    if (batch.promise_ns <= 0 && !frame.times_ns.empty())
+    if (batch.promise.ns() <= 0 && !frame.times_ns.empty())
       promise = std::max(promise, frame.times_ns.back());
   }
   if (promise > 0 && promise <= append_time_ns + kAheadNs) {

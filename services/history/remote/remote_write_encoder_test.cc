@@ -1,5 +1,6 @@
 // Tests for mirrored samples and the ends of series.
 #include "services/history/remote/remote_write_encoder.h"
+#include "services/base/time.h"
 
 #include <gtest/gtest.h>
 
@@ -32,7 +33,7 @@ std::ostream& operator<<(std::ostream& out, const Sent& s) {
 class RemoteWriteEncoderTest : public ::testing::Test {
  protected:
   void Take(OwnedBatch& batch, bool warm_up = false) {
-    mirror_.Take(batch.batch, batch.batch.promise_ns, warm_up);
+    mirror_.Take(batch.batch, batch.batch.promise.ns(), warm_up);
   }
   std::vector<Sent> Pending() {
     std::vector<Sent> out;
@@ -87,13 +88,13 @@ TEST_F(RemoteWriteEncoderTest, OnlyDroppedSeriesGetsMarker) {
 TEST_F(RemoteWriteEncoderTest, GoodbyeEndsCurrentSeriesOnce) {
   OwnedBatch first = Batch(1, one_, {0}, {1});
   OwnedBatch last("node-1", 2);
-  last.batch.promise_ns = kBegin + 200 * kMs;
+  last.batch.promise = EventTime::FromNs(kBegin + 200 * kMs);
   last.batch.goodbye = true;
   Take(first);
   Take(last);
   EXPECT_EQ(Pending(), (std::vector<Sent>{{"0", 0, 1}, {"0", 201, StaleMarker()}}));
   OwnedBatch again("node-1", 3);
-  again.batch.promise_ns = kBegin + 300 * kMs;
+  again.batch.promise = EventTime::FromNs(kBegin + 300 * kMs);
   again.batch.goodbye = true;
   Take(again);
   EXPECT_EQ(Pending(), std::vector<Sent>());
@@ -101,7 +102,7 @@ TEST_F(RemoteWriteEncoderTest, GoodbyeEndsCurrentSeriesOnce) {
 
 TEST_F(RemoteWriteEncoderTest, MarkerNeverReplacesLastSample) {
   OwnedBatch batch = Batch(1, one_, {7}, {1});
-  batch.batch.promise_ns = kBegin + 7 * kMs;
+  batch.batch.promise = EventTime::FromNs(kBegin + 7 * kMs);
   batch.batch.goodbye = true;
   Take(batch);
   EXPECT_EQ(Pending(), (std::vector<Sent>{{"0", 7, 1}, {"0", 8, StaleMarker()}}));

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/history/report/json.h"
 #include "services/history/report/svg.h"
 #include "services/history/report/testing/report_fixture.h"
@@ -146,8 +147,11 @@ TEST(ReportHtmlForm, HostileTextIsEscaped) {
         {{kMetricName, "train_phase_duration_seconds"}, {"rank", "0"}, {"phase", hostile}}, {11},
         {0.1}, {0}));
     for (const auto kind : {Span::Kind::kOperator, Span::Kind::kPhase})
-      job->spans.push_back(
-          {"a", hostile, 0, {kind, hostile, AtSecond(11), AtSecond(12), 1, "train"}});
+      job->spans.push_back({"a",
+                            hostile,
+                            0,
+                            {kind, hostile, EventTime::FromNs(AtSecond(11)),
+                             EventTime::FromNs(AtSecond(12)), 1, "train"}});
     IssueEvent event = IssueAt("p/g/Slow", EventType::kIssueFound, 1, 14);
     event.labels = Labels{{"node", hostile}};
     event.severity = event.summary = event.description = event.suggestion = hostile;

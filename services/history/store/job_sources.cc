@@ -22,7 +22,7 @@ SourceState* JobSources::StateOf(const Batch& batch) {
   if (added) {
     boot.origin = std::make_shared<const Origin>(
         Origin{batch.source, batch.boot_id, batch.info.node, batch.info.rank, batch.info.kind});
-    boot.start_ns = batch.info.start_ns;
+    boot.start_ns = batch.info.start.ns();
   }
   std::unique_ptr<SourceState>& state = states_[at->first];
   state = std::make_unique<SourceState>(&at->first, &boot);
@@ -35,10 +35,10 @@ SourceState* JobSources::Describe(const Batch& batch) {
   state->dirty_ = true;
   SourceMeta& boot = state->boot_;
   boot.goodbye |= batch.goodbye;
-  if (batch.goodbye) boot.goodbye_ns = std::max(boot.goodbye_ns, batch.promise_ns);
+  if (batch.goodbye) boot.goodbye_ns = std::max(boot.goodbye_ns, batch.promise.ns());
   if (batch.sequence >= boot.sequence) {
     boot.sequence = batch.sequence;
-    boot.interval_ns = batch.info.interval_ns;
+    boot.interval_ns = batch.info.interval.ns();
     if (!batch.owner.empty()) boot.owner = batch.owner;
   }
   for (const JobEvent& event : batch.events) {

@@ -12,8 +12,8 @@ constexpr int64_t kIdleNs = 5 * kNanosPerSecond;
 
 int64_t IdleOf(const SourceInfo& info) {
   if (info.kind != SourceKind::kForeign) return kIdleNs;
-  if (info.interval_ns <= 0) return 60 * kNanosPerSecond;
-  return std::max(kIdleNs, 3 * info.interval_ns);
+  if (info.interval.ns() <= 0) return 60 * kNanosPerSecond;
+  return std::max(kIdleNs, 3 * info.interval.ns());
 }
 
 // Returns the range of the frame's rows with times in [0, latest]. The times must be ascending.
@@ -41,7 +41,7 @@ int64_t LatestOf(const RecordPlace& at) {
 // Returns the time up to which the batch is complete, or a number <= 0 if there is no such time.
 // Third-party sources send no promise, so the newest sample defines their progress.
 int64_t PromiseOf(const Batch& batch) {
-  int64_t promise = batch.promise_ns;
+  int64_t promise = batch.promise.ns();
   if (promise > 0) return promise;
   for (const Frame& frame : batch.frames) {
     if (!frame.times_ns.empty()) promise = std::max(promise, frame.times_ns.back());
@@ -159,16 +159,16 @@ void JobTelemetry::Release(const SharedSchema& schema, IngestCounts* counts) {
 void JobTelemetry::AddSpans(Reading* reading) {
   const int64_t latest = LatestOf(reading->at);
   for (const Span& span : reading->batch.spans) {
-    if (span.end_ns < 0 || span.end_ns > latest) {
+    if (span.end.ns() < 0 || span.end.ns() > latest) {
       ++reading->counts->ahead;
       continue;
     }
     if (span.kind == Span::Kind::kStep) {
-      reading->source->NoteStepStart(span.start_ns);
-      reading->source->NoteStepEnd(span.end_ns);
+      reading->source->NoteStepStart(span.start.ns());
+      reading->source->NoteStepEnd(span.end.ns());
     }
-    newest_ns_ = std::max(newest_ns_, span.end_ns);
-    MemTable* const head = reading->admission.Admit(WindowOf(span.end_ns));
+    newest_ns_ = std::max(newest_ns_, span.end.ns());
+    MemTable* const head = reading->admission.Admit(WindowOf(span.end.ns()));
     if (head == nullptr) continue;
     windows_.AddTo(head, [&](MemTable* rows) {
       rows->AddSpan(reading->source->origin(), span, reading->batch.sequence);

@@ -183,8 +183,8 @@ class VectorHistory : public History {
       if (Fits(query, row)) out.push_back(row);
     }
     std::stable_sort(out.begin(), out.end(), [](const SpanRow& a, const SpanRow& b) {
-      return std::tie(a.span.start_ns, a.rank, a.span.kind, a.span.name) <
-             std::tie(b.span.start_ns, b.rank, b.span.kind, b.span.name);
+      return std::tie(a.span.start, a.rank, a.span.kind, a.span.name) <
+             std::tie(b.span.start, b.rank, b.span.kind, b.span.name);
     });
     if (out.size() > query.limits.rows) return TooMuch("rows", query.limits.rows);
     return out;
@@ -194,8 +194,8 @@ class VectorHistory : public History {
     ASSIGN_OR_RETURN(const std::vector<SpanRow> spans, Spans(query));
     std::map<std::tuple<int64_t, Span::Kind, std::string>, OperatorTotal> totals;
     for (const SpanRow& row : spans) {
-      if (row.span.start_ns < query.range.from_ns) continue;
-      const int64_t ns = row.span.end_ns - row.span.start_ns;
+      if (row.span.start.ns() < query.range.from_ns) continue;
+      const int64_t ns = (row.span.end - row.span.start).ns();
       const auto [at, fresh] =
           totals.try_emplace({row.rank, row.span.kind, row.span.name},
                              OperatorTotal{row.rank, row.span.kind, row.span.name, 0, 0, ns, ns});
@@ -266,7 +266,7 @@ class VectorHistory : public History {
       return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
     };
     const bool steps = query.from_step != kNoStep || query.to_step != kMaxPosition;
-    return span.end_ns >= query.range.from_ns && span.start_ns < query.range.to_ns &&
+    return span.end.ns() >= query.range.from_ns && span.start.ns() < query.range.to_ns &&
            has(query.ranks, row.rank) && has(query.kinds, span.kind) &&
            (query.name.empty() || query.name == span.name) &&
            (query.mode.empty() || query.mode == span.mode) &&

@@ -201,7 +201,7 @@ StatusOr<std::vector<SpanRow>> HistoryAsOf::Spans(const SpanQuery& query) const 
   SpanQuery cut = query;
   cut.range = Cut(query.range);
   ASSIGN_OR_RETURN(std::vector<SpanRow> out, history_.Spans(cut));
-  std::erase_if(out, [&](const SpanRow& row) { return row.span.end_ns > at_ns_; });
+  std::erase_if(out, [&](const SpanRow& row) { return row.span.end.ns() > at_ns_; });
   return out;
 }
 
@@ -215,12 +215,12 @@ StatusOr<std::vector<OperatorTotal>> HistoryAsOf::Operators(const SpanQuery& que
   std::map<std::tuple<int64_t, Span::Kind, std::string>, std::pair<uint64_t, int64_t>> more;
   for (const SpanRow& row : spans) {
     const Span& span = row.span;
-    if (span.end_ns <= at_ns_ || span.start_ns < cut.range.from_ns ||
-        span.start_ns >= cut.range.to_ns)
+    if (span.end.ns() <= at_ns_ || span.start.ns() < cut.range.from_ns ||
+        span.start.ns() >= cut.range.to_ns)
       continue;
     auto& [count, total] = more[{row.rank, span.kind, span.name}];
     ++count;
-    total += span.end_ns - span.start_ns;
+    total += (span.end - span.start).ns();
   }
   for (OperatorTotal& total : out) {
     const auto found = more.find({total.rank, total.kind, total.name});

@@ -7,6 +7,7 @@
 #include <random>
 
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/history/testing/vector_history.h"
 #include "services/history/views/job_summary.h"
 #include "services/history/views/steps/selectors.h"
@@ -85,8 +86,8 @@ void Fill(VectorHistory::Job* job, double now) {
       const double end = start + static_cast<double>(random() % 9);
       const Span span{Span::Kind::kOperator,
                       i % 3 == 0 ? "a" : "b",
-                      AtSecond(start),
-                      AtSecond(end),
+                      EventTime::FromNs(AtSecond(start)),
+                      EventTime::FromNs(AtSecond(end)),
                       i,
                       "train"};
       if (known(end)) job->spans.push_back({Cat(rank), "n", rank, span});

@@ -10,6 +10,7 @@
 
 #include "services/base/clock.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/engine/domain/clock_domain.h"
 #include "services/model/telemetry.h"
 #include "services/model/value.h"
@@ -161,12 +162,12 @@ class JobFeed {
     // first watermark.
     for (const auto& input : inputs_) {
       Batch batch = BatchOf(input.get());
-      batch.promise_ns = begun_ ? newest_ : begin_;
-      if (batch.promise_ns == 0) batch.promise_ns = 1;  // 0 would mean no promise
+      batch.promise = EventTime::FromNs(begun_ ? newest_ : begin_);
+      if (batch.promise.ns() == 0) batch.promise = EventTime::FromNs(1);  // 0 would mean no promise
       PromiseSteps(*input, newest, &batch);
       if (!begun_ && input == inputs_.front()) {
         batch.events.emplace_back();
-        batch.events[0].time_ns = FloorTo(begin_, kNanosPerSecond);
+        batch.events[0].time = EventTime::FromNs(FloorTo(begin_, kNanosPerSecond));
         batch.events[0].name = id_;
       }
       job_.OnBatch({}, batch, "", out);
@@ -199,7 +200,7 @@ class JobFeed {
     batch.source = input->source;
     batch.boot_id = "recording";
     batch.sequence = ++input->sequence;
-    batch.info.start_ns = begin_;
+    batch.info.start = EventTime::FromNs(begin_);
     batch.info.step_modes.assign(input->modes.begin(), input->modes.end());
     return batch;
   }

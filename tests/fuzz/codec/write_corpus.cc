@@ -8,6 +8,7 @@
 
 #include "pitwall/client/v1/client.pb.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/codec/rule_set_codec.h"
 #include "services/codec/snapshot_codec.h"
 #include "services/codec/telemetry_codec.h"
@@ -37,15 +38,17 @@ std::vector<std::string> TelemetrySeeds() {
   batch.source = "rank-1@n";
   batch.boot_id = "b";
   batch.sequence = 1;
-  batch.info = {SourceKind::kRank, "n", 1, times[0] - 1, 2, 500'000'000, {"train"}};
-  batch.promise_ns = times[0] - 1;
+  batch.info = {SourceKind::kRank,     "n",      1, EventTime::FromNs(times[0] - 1), 2,
+                Duration::Millis(500), {"train"}};
+  batch.promise = EventTime::FromNs(times[0] - 1);
   Schema schema;
   schema.series = {{Labels({{kMetricName, "train_step"}, {"rank", "1"}}), SeriesKind::kGauge},
                    {Labels({{kMetricName, "x_total"}}), SeriesKind::kCounter}};
   schema.id = SchemaId(0, schema.series);
   batch.schemas = {schema};
   batch.frames = {{schema.id, times, steps, "train", values}};
-  batch.spans = {{Span::Kind::kPhase, "forward", times[0], times[1], 7, "train"}};
+  batch.spans = {{Span::Kind::kPhase, "forward", EventTime::FromNs(times[0]),
+                  EventTime::FromNs(times[1]), 7, "train"}};
   batch.events.resize(1);
   batch.step_promises = {{"train", 6}};
   codec::EncodeBatch(batch, &seeds[0]);

@@ -112,8 +112,8 @@ class BacktestLogTest : public ::testing::Test {
     batch.source = "n";
     batch.boot_id = "b";
     batch.sequence = ++sequence_;
-    batch.info.start_ns = now[0];
-    batch.promise_ns = now[0];
+    batch.info.start = EventTime::FromNs(now[0]);
+    batch.promise = EventTime::FromNs(now[0]);
     batch.schemas.push_back(schema);
     batch.frames.push_back({.schema_id = schema.id, .times_ns = now, .values = values});
     std::string bytes;

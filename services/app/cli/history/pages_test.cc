@@ -38,7 +38,7 @@ TEST(SpanPages, ForEachSpan_SeveralPages_RequestsEachPage) {
   EXPECT_EQ(spans[1].span.name, "backward");
   EXPECT_EQ(spans[0].rank, 3);
   EXPECT_EQ(spans[0].span.step, 7);
-  EXPECT_EQ(spans[0].span.end_ns - spans[0].span.start_ns, 4);
+  EXPECT_EQ((spans[0].span.end - spans[0].span.start).ns(), 4);
   EXPECT_EQ(transport.calls[0].url,
             "http://h/api/pitwall/v1/"
             "spans?job=j&limit=200000&from=5&mode=train&from_step=10&to_step=21&rank=3&rank=4");

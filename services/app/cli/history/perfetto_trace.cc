@@ -103,7 +103,7 @@ void PerfettoTrace::Add(std::string_view source, std::string_view node, int64_t 
   Group& group = groups_[{rank, std::string(source)}];
   if (group.title.empty())
     group.title = rank >= 0 ? Cat("rank ", rank, " (", node, ")") : std::string(source);
-  group.slices[span.kind].push_back({span.start_ns, std::max(span.start_ns, span.end_ns),
+  group.slices[span.kind].push_back({span.start.ns(), std::max(span.start.ns(), span.end.ns()),
                                      NameOf(span.kind == Span::Kind::kStep ? "step" : span.name),
                                      span.step});
   ++slices_;

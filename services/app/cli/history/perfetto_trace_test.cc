@@ -1,4 +1,5 @@
 #include "services/app/cli/history/perfetto_trace.h"
+#include "services/base/time.h"
 
 #include <gtest/gtest.h>
 
@@ -148,15 +149,17 @@ TEST(PerfettoTrace, Bytes_RandomSpans_RoundTrip) {
     Given one;
     one.rank = static_cast<int64_t>(random() % 5);
     one.span.kind = static_cast<Span::Kind>(random() % 3);
-    one.span.start_ns = 1'700'000'000'000'000'000 + static_cast<int64_t>(random() % 2000);
-    one.span.end_ns = one.span.start_ns + static_cast<int64_t>(random() % 60);  // spans overlap
+    one.span.start =
+        EventTime::FromNs(1'700'000'000'000'000'000 + static_cast<int64_t>(random() % 2000));
+    one.span.end = EventTime::FromNs(one.span.start.ns() +
+                                     static_cast<int64_t>(random() % 60));  // spans overlap
     one.span.step = random() % 4 == 0 ? kNoStep : static_cast<int64_t>(random() % 100);
     one.span.name = one.span.kind == Span::Kind::kStep ? "" : "op" + std::to_string(random() % 30);
     expected.push_back({"rank " + std::to_string(one.rank) + " (n)",
                         kTracks[static_cast<int>(one.span.kind)],
                         one.span.kind == Span::Kind::kStep ? "step" : one.span.name,
-                        static_cast<uint64_t>(one.span.start_ns),
-                        static_cast<uint64_t>(one.span.end_ns), one.span.step});
+                        static_cast<uint64_t>(one.span.start.ns()),
+                        static_cast<uint64_t>(one.span.end.ns()), one.span.step});
     given.push_back(one);
   }
   PerfettoTrace trace;
@@ -174,9 +177,15 @@ TEST(PerfettoTrace, Bytes_RandomSpans_RoundTrip) {
 
 TEST(PerfettoTrace, Bytes_NestedPhases_StayOnOneTrack) {
   PerfettoTrace trace;
-  trace.Add("r", "n", 0, {Span::Kind::kPhase, "backward", 0, 100, 1, "train"});
-  trace.Add("r", "n", 0, {Span::Kind::kPhase, "collective", 50, 100, 1, "train"});
-  trace.Add("r", "n", 0, {Span::Kind::kPhase, "optimizer", 100, 120, 1, "train"});
+  trace.Add(
+      "r", "n", 0,
+      {Span::Kind::kPhase, "backward", EventTime::FromNs(0), EventTime::FromNs(100), 1, "train"});
+  trace.Add("r", "n", 0,
+            {Span::Kind::kPhase, "collective", EventTime::FromNs(50), EventTime::FromNs(100), 1,
+             "train"});
+  trace.Add("r", "n", 0,
+            {Span::Kind::kPhase, "optimizer", EventTime::FromNs(100), EventTime::FromNs(120), 1,
+             "train"});
   const std::string bytes = trace.Bytes();
   size_t tracks = 0;
   for (size_t at = bytes.find("phases"); at != std::string::npos; at = bytes.find("phases", at + 1))

@@ -2,6 +2,7 @@
 
 #include "services/app/cli/history/job_text.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 
 namespace pitwall::history_client {
 namespace {
@@ -17,11 +18,11 @@ std::string TextAt(const Json& column, size_t i) {
   return column[i].is_string() ? column[i].get<std::string>() : "";
 }
 
-StatusOr<int64_t> NsAt(const Json& column, size_t i) {
+StatusOr<EventTime> TimeAt(const Json& column, size_t i) {
   const auto number =
       column[i].is_string() ? ParseInt(column[i].get_ref<const std::string&>()) : std::nullopt;
   if (!number.has_value()) return MalformedSpans("a time is not an integer");
-  return *number;
+  return EventTime::FromNs(*number);
 }
 
 StatusOr<SpanOf> SpanAt(const Json& spans, size_t i) {
@@ -40,8 +41,8 @@ StatusOr<SpanOf> SpanAt(const Json& spans, size_t i) {
     return MalformedSpans(Cat("unknown kind ", Quote(kind)));
   }
   one.span.name = TextAt(spans["name"], i);
-  ASSIGN_OR_RETURN(one.span.start_ns, NsAt(spans["start_ns"], i));
-  ASSIGN_OR_RETURN(one.span.end_ns, NsAt(spans["end_ns"], i));
+  ASSIGN_OR_RETURN(one.span.start, TimeAt(spans["start_ns"], i));
+  ASSIGN_OR_RETURN(one.span.end, TimeAt(spans["end_ns"], i));
   if (spans["step"][i].is_number_integer()) one.span.step = spans["step"][i].get<int64_t>();
   one.span.mode = TextAt(spans["mode"], i);
   return one;

@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "services/base/log.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/model/telemetry.h"
 #include "services/model/value.h"
 
@@ -109,7 +110,8 @@ std::vector<Span> RankTrace::Spans() const {
       while (begin < interval.end_ns) {
         const bool cut = bound != bounds.end() && *bound < interval.end_ns;
         const int64_t end = cut ? *bound++ : interval.end_ns;
-        Span span{Span::Kind::kPhase, name, begin, end, kNoStep, ""};
+        Span span{Span::Kind::kPhase,     name,    EventTime::FromNs(begin),
+                  EventTime::FromNs(end), kNoStep, ""};
         if (const int64_t at = StepAt(begin); at >= 0) {
           span.step = steps_[static_cast<size_t>(at)].step;
           span.mode = steps_[static_cast<size_t>(at)].mode;
@@ -121,11 +123,12 @@ std::vector<Span> RankTrace::Spans() const {
   }
   for (const TracedStep& step : steps_) {
     const Interval timed = step.on_device.value_or(Interval{step.start_ns, step.end_ns});
-    spans.push_back({Span::Kind::kStep, "", timed.start_ns, timed.end_ns, step.step, step.mode});
+    spans.push_back({Span::Kind::kStep, "", EventTime::FromNs(timed.start_ns),
+                     EventTime::FromNs(timed.end_ns), step.step, step.mode});
   }
   // A step is added after its phases, so the phases are known when the step closes.
   std::stable_sort(spans.begin(), spans.end(),
-                   [](const Span& a, const Span& b) { return a.end_ns < b.end_ns; });
+                   [](const Span& a, const Span& b) { return a.end < b.end; });
   return spans;
 }
 
@@ -182,14 +185,14 @@ Status RankTrace::Write(int64_t rank, int64_t world_size, std::string_view name,
   size_t steps_added = 0, spans_added = 0;
   int64_t last_ns = INT64_MIN;
   for (size_t i = 0; i < spans.size(); ++i) {
-    const int64_t end_ns = spans[i].end_ns;
+    const int64_t end_ns = spans[i].end.ns();
     for (; value != values_.end() && value->time_ns <= end_ns; ++value) series.AddValue(*value);
     series.AddSpan(spans[i]);
     last_ns = end_ns;
     ++spans_added;
     steps_added += spans[i].kind == Span::Kind::kStep;
     const bool enough = steps_added >= kStepsAtOnce || spans_added >= kSpansAtOnce;
-    if (!enough || i + 1 == spans.size() || spans[i + 1].end_ns == end_ns) continue;
+    if (!enough || i + 1 == spans.size() || spans[i + 1].end.ns() == end_ns) continue;
     Batch batch;
     series.Flush(end_ns, false, &batch);
     RETURN_IF_ERROR(EmitFrame(batch, &schemas, out));

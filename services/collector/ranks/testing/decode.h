@@ -77,7 +77,7 @@ inline std::vector<ReadBatch> DecodeAll(const std::vector<OutgoingRecord>& recor
     source.sequence = batch.sequence;
     // A collector that resumes a rank does not know the promises sent by the previous collector.
     if (batch.sequence != batch.first_sequence) {
-      EXPECT_GE(batch.promise_ns, source.promise_ns);
+      EXPECT_GE(batch.promise.ns(), source.promise_ns);
     }
     ReadBatch read;
     read.job = batch.job;
@@ -86,7 +86,7 @@ inline std::vector<ReadBatch> DecodeAll(const std::vector<OutgoingRecord>& recor
     read.sequence = batch.sequence;
     read.first_sequence = batch.first_sequence;
     read.info = batch.info;
-    read.promise_ns = batch.promise_ns;
+    read.promise_ns = batch.promise.ns();
     read.goodbye = batch.goodbye;
     read.owner = batch.owner;
     read.owner_declared = batch.owner_declared;
@@ -120,7 +120,7 @@ inline std::vector<ReadBatch> DecodeAll(const std::vector<OutgoingRecord>& recor
         }
       }
     }
-    source.promise_ns = std::max(source.promise_ns, batch.promise_ns);
+    source.promise_ns = std::max(source.promise_ns, batch.promise.ns());
     out.push_back(std::move(read));
   }
   return out;

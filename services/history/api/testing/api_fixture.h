@@ -10,6 +10,7 @@
 
 #include "services/adapters/http/router.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/history/api/api_routes.h"
 #include "services/history/testing/vector_history.h"
 #include "services/model/value.h"
@@ -145,16 +146,22 @@ inline void FillTestJob(VectorHistory::Job* job) {
                                     .With("mode", "train")
                                     .With("collection", "weights"),
                                 {1, 2}, {1, NormalNan()}, {0, 1}));
-    job->spans.push_back(
-        {"a", "n1", rank, {Span::Kind::kStep, "", AtSecond(0), AtSecond(1), 0, "train"}});
-    job->spans.push_back(
-        {"a",
-         "n1",
-         rank,
-         {Span::Kind::kOperator, HostileText(), AtSecond(0.25), AtSecond(0.5), 0, "train"}});
+    job->spans.push_back({"a",
+                          "n1",
+                          rank,
+                          {Span::Kind::kStep, "", EventTime::FromNs(AtSecond(0)),
+                           EventTime::FromNs(AtSecond(1)), 0, "train"}});
+    job->spans.push_back({"a",
+                          "n1",
+                          rank,
+                          {Span::Kind::kOperator, HostileText(), EventTime::FromNs(AtSecond(0.25)),
+                           EventTime::FromNs(AtSecond(0.5)), 0, "train"}});
   }
-  job->spans.push_back(
-      {"a", "n1", -1, {Span::Kind::kPhase, "save", AtSecond(9), AtSecond(10), kNoStep, ""}});
+  job->spans.push_back({"a",
+                        "n1",
+                        -1,
+                        {Span::Kind::kPhase, "save", EventTime::FromNs(AtSecond(9)),
+                         EventTime::FromNs(AtSecond(10)), kNoStep, ""}});
   const auto found = TestIssue("default/x/Alert", EventType::kIssueFound, 1, 2);
   job->events.push_back(std::make_shared<IssueEvent>(found));
   job->events.push_back(

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/history/testing/vector_history.h"
 #include "services/history/views/steps/heat_map.h"
 #include "services/history/views/steps/operator_ranking.h"
@@ -341,15 +342,19 @@ TEST(OperatorRanking, ReturnsSharesAndTotals) {
   VectorHistory history;
   history.Edit("j", [](auto* job) {
     const auto add = [&](int64_t rank, std::string name, int64_t from, int64_t ns) {
-      job->spans.push_back(
-          {"s", "n", rank, {Span::Kind::kOperator, std::move(name), from, from + ns, 0, "train"}});
+      job->spans.push_back({"s",
+                            "n",
+                            rank,
+                            {Span::Kind::kOperator, std::move(name), EventTime::FromNs(from),
+                             EventTime::FromNs(from + ns), 0, "train"}});
     };
     add(0, "conv", 10, 300);
     add(0, "conv", 400, 100);
     add(1, "conv", 10, 200);
     add(0, "relu", 700, 100);
     add(1, "copy", 700, 300);
-    job->spans.push_back({"s", "n", 0, {Span::Kind::kStep, "", 0, 1000, 0, "train"}});
+    job->spans.push_back(
+        {"s", "n", 0, {Span::Kind::kStep, "", EventTime(), EventTime::FromNs(1000), 0, "train"}});
   });
   SpanQuery query;
   query.job = "j";

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "services/base/clock.h"
+#include "services/base/time.h"
 #include "services/model/labels.h"
 #include "services/model/matcher.h"
 #include "services/model/telemetry.h"
@@ -32,7 +33,7 @@ struct OwnedBatch {
     batch.info.node = "node-1";
     batch.info.rank = rank;
     batch.info.kind = rank < 0 ? SourceKind::kNode : SourceKind::kRank;
-    batch.info.start_ns = kBegin;
+    batch.info.start = EventTime::FromNs(kBegin);
   }
   OwnedBatch& Rows(const Schema& schema, std::vector<int64_t> times, std::vector<double> cells,
                    std::vector<int64_t> steps = {}, std::string_view mode = "") {
@@ -45,7 +46,7 @@ struct OwnedBatch {
     frame.mode = mode;
     values.push_back(std::make_unique<std::vector<double>>(std::move(cells)));
     frame.values = *values.back();
-    batch.promise_ns = std::max(batch.promise_ns, frame.times_ns.back());
+    batch.promise = std::max(batch.promise, EventTime::FromNs(frame.times_ns.back()));
     batch.frames.push_back(frame);
     return *this;
   }
