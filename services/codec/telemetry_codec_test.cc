@@ -99,8 +99,7 @@ void ExpectSame(const Batch& a, const Batch& b) {
     const Frame& y = b.frames[i];
     EXPECT_EQ(x.schema_id, y.schema_id);
     EXPECT_EQ(x.mode, y.mode);
-    EXPECT_TRUE(
-        std::equal(x.times_ns.begin(), x.times_ns.end(), y.times_ns.begin(), y.times_ns.end()));
+    EXPECT_TRUE(std::equal(x.times.begin(), x.times.end(), y.times.begin(), y.times.end()));
     EXPECT_TRUE(std::equal(x.steps.begin(), x.steps.end(), y.steps.begin(), y.steps.end()));
     ASSERT_EQ(x.values.size(), y.values.size());
     for (size_t v = 0; v < x.values.size(); ++v) {

@@ -236,7 +236,7 @@ Status BatchDecoder::Impl::DecodeFrame(const pb::Frame& in, int64_t* times_out, 
     return Bad(values, " values are not a multiple of ", ticks, " ticks");
   }
   out->schema_id = in.schema_id();
-  out->times_ns = {times_out, ticks};
+  out->times = {times_out, ticks};
   out->steps = {steps_out, steps_count};
   out->mode = in.mode();
   out->values = {in.values().data(), values};

@@ -51,8 +51,8 @@ void EncodeFrame(const Frame& frame, pb::Frame* out) {
   out->set_schema_id(frame.schema_id);
   out->set_mode(frame.mode.data(), frame.mode.size());
   int64_t before = 0;
-  out->mutable_time_deltas_ns()->Reserve(static_cast<int>(frame.times_ns.size()));
-  for (int64_t time : frame.times_ns) {
+  out->mutable_time_deltas_ns()->Reserve(static_cast<int>(frame.times.size()));
+  for (int64_t time : frame.times) {
     out->add_time_deltas_ns(Minus(time, before));
     before = time;
   }

@@ -73,7 +73,7 @@ TEST_F(JobStreamsTest, WithdrawnCores_EndOnceWithEmptySchema) {
   const Batch batch = Publish(10 * kSecond);
   EXPECT_THAT(Schemas(batch), ElementsAre(kCoreStream));
   ASSERT_EQ(batch.frames.size(), 1u);
-  EXPECT_THAT(batch.frames[0].times_ns, ElementsAre(10 * kSecond));
+  EXPECT_THAT(batch.frames[0].times, ElementsAre(10 * kSecond));
   EXPECT_THAT(Publish(11 * kSecond).frames, IsEmpty());
 }
 

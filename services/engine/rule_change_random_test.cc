@@ -305,7 +305,7 @@ void FeedTrouble(ShardForTest* shard, int second, int attempt, double first, dou
   batch.boot_id = Cat("boot-", attempt);
   batch.info = RankOf(attempt);
   batch.schemas.push_back(schema);
-  batch.frames.push_back({.schema_id = schema.id, .times_ns = times, .values = values});
+  batch.frames.push_back({.schema_id = schema.id, .times = times, .values = values});
   batch.frames.back().steps = steps;
   batch.frames.back().mode = "train";
   batch.step_promises.push_back({"train", second});

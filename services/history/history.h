@@ -68,9 +68,9 @@ struct SeriesInfo {
 struct SampleColumn {
   Labels labels;
   SeriesKind kind = SeriesKind::kGauge;
-  std::vector<int64_t> times_ns;  // strictly ascending
-  std::vector<double> values;     // same size as times_ns
-  std::vector<int64_t> steps;  // same size as times_ns or empty; kNoStep if the sample has no step
+  std::vector<int64_t> times;  // strictly ascending
+  std::vector<double> values;  // same size as times
+  std::vector<int64_t> steps;  // same size as times or empty; kNoStep if the sample has no step
 };
 
 struct SampleQuery : SeriesQuery {

@@ -12,15 +12,15 @@ namespace {
 // Adds the column's values to the sums for their steps. Both columns are in time order.
 void AddUp(const SampleColumn& column, const SampleColumn& durations, std::vector<double>* sums) {
   const bool alike =
-      column.times_ns == durations.times_ns && column.steps == durations.steps;  // usually true
+      column.times == durations.times && column.steps == durations.steps;  // usually true
   size_t row = 0;
   for (size_t i = 0; i < column.values.size() && i < column.steps.size(); ++i) {
     if (alike) {
       row = i;
     } else {
-      while (row < sums->size() && durations.times_ns[row] < column.times_ns[i]) ++row;
+      while (row < sums->size() && durations.times[row] < column.times[i]) ++row;
       if (row == sums->size()) return;
-      if (durations.times_ns[row] != column.times_ns[i] || durations.steps[row] != column.steps[i])
+      if (durations.times[row] != column.times[i] || durations.steps[row] != column.steps[i])
         continue;
     }
     if (!std::isfinite(column.values[i])) continue;
@@ -57,7 +57,7 @@ bool StepTimes::Read(const RankColumns& columns, bool own) {
     durations = column;
   }
   if (durations == nullptr || durations->steps.empty()) return true;
-  const size_t rows = durations->times_ns.size();
+  const size_t rows = durations->times.size();
   if (own) {
     waits_.assign(rows, NormalNan());
     clocks_.clear();

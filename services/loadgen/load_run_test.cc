@@ -77,7 +77,7 @@ struct Read {
     }
   }
   void Count(const Frame& frame, const Batch& batch) {
-    for (int64_t time : frame.times_ns) EXPECT_LE(time, batch.promise.ns());
+    for (int64_t time : frame.times) EXPECT_LE(time, batch.promise.ns());
     for (double value : frame.values) samples += IsMissing(value) ? 0 : 1;
   }
   std::set<Key> batches;

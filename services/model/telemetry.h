@@ -41,7 +41,7 @@ uint64_t SchemaId(uint32_t stream, std::span<const SeriesDescriptor> series);
 // the decoded buffer and must not outlive it.
 struct Frame {
   uint64_t schema_id = 0;
-  std::span<const int64_t> times_ns;  // event time per tick, ascending
+  std::span<const int64_t> times;  // event time of each tick in Unix nanoseconds, ascending
   std::span<const int64_t>
       steps;  // same length, or empty if no tick has a step; kNoStep for ticks without a step
   std::string_view mode;  // train, eval, …; empty if the frame has no steps

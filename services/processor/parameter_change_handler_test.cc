@@ -102,7 +102,7 @@ class ParameterChangeHandlerTest : public ::testing::Test {
     batch.sequence = ++sequence_[job];
     batch.info.start = batch.promise = EventTime::FromNs(now[0]);
     batch.schemas.push_back(schema);
-    batch.frames.push_back({.schema_id = schema.id, .times_ns = now, .values = values});
+    batch.frames.push_back({.schema_id = schema.id, .times = now, .values = values});
     std::string bytes;
     codec::BatchEncoder().Encode(batch, &bytes);
     Append(kTelemetryTopic, job, bytes);

@@ -74,7 +74,7 @@ class PartitionProcessorTest : public ::testing::Test {
     if (with_schema) batch.schemas.push_back(schema);
     for (uint64_t i = 0; i < frames; ++i) {
       batch.frames.push_back(
-          {.schema_id = with_schema ? schema.id : 17 + i, .times_ns = now, .values = values});
+          {.schema_id = with_schema ? schema.id : 17 + i, .times = now, .values = values});
     }
     std::string bytes;
     codec::BatchEncoder().Encode(batch, &bytes);

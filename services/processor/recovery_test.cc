@@ -72,7 +72,7 @@ class RecoveryTest : public ::testing::Test {
     batch.info.start = EventTime::FromNs(now[0]);
     batch.promise = EventTime::FromNs(now[0]);
     batch.schemas.push_back(schema);
-    batch.frames.push_back({.schema_id = schema.id, .times_ns = now, .values = values});
+    batch.frames.push_back({.schema_id = schema.id, .times = now, .values = values});
     std::string bytes;
     codec::BatchEncoder().Encode(batch, &bytes);
     return bytes;

@@ -89,7 +89,7 @@ int Main(int minutes) {
       if (second % 30 == 0) batch.schemas.emplace_back(schema);
       Frame frame;
       frame.schema_id = schema.id;
-      frame.times_ns = times;
+      frame.times = times;
       frame.values = cells;
       batch.frames.push_back(frame);
       codec::EncodeBatch(batch, &records.emplace_back());

@@ -174,7 +174,7 @@ Records Encode(const Options& options) {
           .kind = SourceKind::kNode, .node = Cat(s), .start = EventTime::FromNs(bench::kBase)};
       batch.promise = EventTime::FromNs(times[0]);
       if (with_schema) batch.schemas.push_back(schema);
-      batch.frames.push_back({.schema_id = schema.id, .times_ns = times, .values = values});
+      batch.frames.push_back({.schema_id = schema.id, .times = times, .values = values});
       std::string bytes;
       encoder.Encode(batch, &bytes);
       records.by_source[static_cast<size_t>(s)].push_back(std::move(bytes));

@@ -55,7 +55,7 @@ Status Dump(const std::string& dir, const std::string& metric,
           const Labels& labels = schema->second.series[i % width].labels;
           if (IsMissing(frame.values[i]) || labels.Name() != metric) continue;
           std::printf("%s%s %lld %.17g %lld\n", Chosen(labels, names).c_str(), id.c_str(),
-                      static_cast<long long>(frame.times_ns[i / width]), frame.values[i],
+                      static_cast<long long>(frame.times[i / width]), frame.values[i],
                       static_cast<long long>(record.append_time.ns()));
         }
       }

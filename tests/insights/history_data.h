@@ -163,7 +163,7 @@ inline StatusOr<std::string> Answer(const History& history, int request) {
       ASSIGN_OR_RETURN(const auto columns, history.Samples(query));
       for (const SampleColumn& c : columns) {
         out.Str(c.labels.ToString());
-        out.I64s(c.times_ns);
+        out.I64s(c.times);
         out.Doubles(c.values);
         out.I64s(c.steps);
       }

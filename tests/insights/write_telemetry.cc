@@ -138,7 +138,7 @@ class Writer {
     batch.schemas.push_back(schema);
     const bool has_steps = !mode_.empty();
     if (!ticks_.times.empty()) {
-      Frame frame{.schema_id = schema.id, .times_ns = ticks_.times, .values = ticks_.values};
+      Frame frame{.schema_id = schema.id, .times = ticks_.times, .values = ticks_.values};
       if (has_steps) {
         frame.steps = ticks_.steps;
         frame.mode = mode_;

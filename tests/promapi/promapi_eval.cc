@@ -35,7 +35,7 @@ int Main() {
         history::SampleColumn column;
         column.labels = series.labels.With(promapi::kJobLabel, "");
         for (const auto& [position, value] : series.samples) {
-          column.times_ns.push_back(position);
+          column.times.push_back(position);
           column.values.push_back(value);
         }
         history->AddSeries(std::string(series.labels.Get(promapi::kJobLabel)), std::move(column));

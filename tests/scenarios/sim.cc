@@ -50,7 +50,7 @@ std::string SimSource::Encode(Batch batch, int64_t step, std::string_view mode, 
     if (schema_due_ || sent_ % 10 == 0) batch.schemas.push_back(schema);
     schema_due_ = false;
     ++sent_;
-    Frame frame{.schema_id = schema.id, .times_ns = times, .mode = mode, .values = values};
+    Frame frame{.schema_id = schema.id, .times = times, .mode = mode, .values = values};
     if (step != kNoStep) frame.steps = steps;
     batch.frames.push_back(frame);
   }

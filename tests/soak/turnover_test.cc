@@ -87,7 +87,7 @@ class SoakJob {
       batch.info.start = EventTime::FromNs(start_ns_);
       batch.promise = EventTime::FromNs(now_ns);
       if (sequence_ == 1) batch.schemas.push_back(schemas_[rank]);
-      batch.frames.push_back({.schema_id = schemas_[rank].id, .times_ns = times, .values = values});
+      batch.frames.push_back({.schema_id = schemas_[rank].id, .times = times, .values = values});
       batch.goodbye = over(now_ns);
       if (over(now_ns) && rank == 0)
         batch.events.push_back({.kind = JobEvent::Kind::kEnded, .time = EventTime::FromNs(now_ns)});

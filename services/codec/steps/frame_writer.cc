@@ -46,7 +46,7 @@ size_t FrameWriter::Write(std::vector<Row> rows, uint64_t schema_id, size_t widt
     const size_t count = i + 1 - begin;
     Frame frame;
     frame.schema_id = schema_id;
-    frame.times_ns = {times_.data() + begin, count};
+    frame.times = {times_.data() + begin, count};
     if (!row.mode.empty()) {
       frame.steps = {steps_.data() + begin, count};
       frame.mode = row.mode;

@@ -19,7 +19,7 @@ class PhaseStatesTest : public ::testing::Test {
     dropped_ = states_.Write(promise_ns, floor_ns, repeat_schema, &batch_);
     std::vector<int64_t> times;
     for (const Frame& frame : batch_.frames)
-      times.insert(times.end(), frame.times_ns.begin(), frame.times_ns.end());
+      times.insert(times.end(), frame.times.begin(), frame.times.end());
     return times;
   }
 

@@ -78,12 +78,12 @@ class Feed {
     for (const Frame& frame : batch.frames) {
       EXPECT_TRUE(schemas.contains(frame.schema_id));
       const Schema& schema = schemas[frame.schema_id];
-      EXPECT_EQ(frame.values.size(), frame.times_ns.size() * schema.series.size());
+      EXPECT_EQ(frame.values.size(), frame.times.size() * schema.series.size());
       EXPECT_EQ(frame.steps.empty(), frame.mode.empty());
-      for (size_t t = 0; t < frame.times_ns.size(); ++t) {
-        EXPECT_TRUE(t == 0 || frame.times_ns[t] > frame.times_ns[t - 1]);
-        EXPECT_GT(frame.times_ns[t], floor_ns_);
-        std::string at = FormatDouble(static_cast<double>(frame.times_ns[t]) / kMs);
+      for (size_t t = 0; t < frame.times.size(); ++t) {
+        EXPECT_TRUE(t == 0 || frame.times[t] > frame.times[t - 1]);
+        EXPECT_GT(frame.times[t], floor_ns_);
+        std::string at = FormatDouble(static_cast<double>(frame.times[t]) / kMs);
         if (!frame.steps.empty()) CatTo(at, "/", frame.steps[t], frame.mode);
         for (size_t c = 0; c < schema.series.size(); ++c) {
           const double value = frame.values[t * schema.series.size() + c];

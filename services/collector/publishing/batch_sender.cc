@@ -15,7 +15,7 @@ size_t SizeOf(const Schema& schema) {
   return size;
 }
 size_t SizeOf(const Frame& frame) {
-  return 32 + frame.mode.size() + 8 * frame.values.size() + 9 * frame.times_ns.size() +
+  return 32 + frame.mode.size() + 8 * frame.values.size() + 9 * frame.times.size() +
          4 * frame.steps.size();
 }
 size_t SizeOf(const Span& span) { return 36 + span.name.size() + span.mode.size(); }

@@ -385,7 +385,7 @@ TEST(StreamTable, RowsKeepTheirSchema) {
   table.Sample(5);
   table.AppendTo(false, &announced, &batch);
   ASSERT_EQ(batch.frames.size(), 3u);
-  EXPECT_THAT(batch.frames[0].times_ns, ::testing::ElementsAre(2, 3));
+  EXPECT_THAT(batch.frames[0].times, ::testing::ElementsAre(2, 3));
   EXPECT_THAT(batch.frames[1].values, ::testing::ElementsAre(2, 3));
   EXPECT_THAT(batch.frames[2].values, ::testing::ElementsAre(4));
   EXPECT_EQ(batch.frames[0].schema_id, batch.frames[2].schema_id);
@@ -411,7 +411,7 @@ TEST(StreamTable, RowsKeepTheirSchema) {
   ASSERT_EQ(last.schemas.size(), 1u);
   EXPECT_TRUE(last.schemas[0]->series.empty());
   ASSERT_EQ(last.frames.size(), 1u);
-  EXPECT_THAT(last.frames[0].times_ns, ::testing::ElementsAre(7));
+  EXPECT_THAT(last.frames[0].times, ::testing::ElementsAre(7));
 }
 
 }  // namespace

@@ -171,7 +171,7 @@ groups:
     Batch batch;
     batch.source = "node";
     batch.schemas.push_back(schema);
-    batch.frames.push_back({.schema_id = schema.id, .times_ns = times, .values = values});
+    batch.frames.push_back({.schema_id = schema.id, .times = times, .values = values});
     shard.SetAppendTime(21);
     shard.Feed(batch, 20);
     shard.SetAppendTime(-1);

@@ -30,7 +30,7 @@ void Feed(ShardForTest* shard, int from, int to, double value) {
     batch.source = "n";
     batch.info.kind = SourceKind::kNode;
     batch.schemas.push_back(schema);
-    batch.frames.push_back({.schema_id = schema.id, .times_ns = times, .values = values});
+    batch.frames.push_back({.schema_id = schema.id, .times = times, .values = values});
     shard->Feed(batch, t);
   }
 }

@@ -32,7 +32,7 @@ void Feed(ShardForTest* shard, int second, const std::map<std::string, double>& 
   batch.info.kind = SourceKind::kRank;
   batch.info.rank = 0;
   batch.schemas.push_back(schema);
-  batch.frames.push_back({.schema_id = schema.id, .times_ns = times, .values = row});
+  batch.frames.push_back({.schema_id = schema.id, .times = times, .values = row});
   if (step != kNoStep) {
     batch.info.step_modes = {"train"};
     batch.step_promises.push_back({"train", step});

@@ -40,7 +40,7 @@ class RankForTest {
     Batch batch = Base();
     batch.schemas.push_back(schema_);
     batch.info.step_modes = {std::string(mode)};
-    batch.frames.push_back({.schema_id = schema_.id, .times_ns = times, .values = values});
+    batch.frames.push_back({.schema_id = schema_.id, .times = times, .values = values});
     batch.frames.back().steps = steps;
     batch.frames.back().mode = mode;
     batch.step_promises.push_back({std::string(mode), step});
@@ -57,7 +57,7 @@ class RankForTest {
     const std::vector<double> values(times.size(), loss);
     Batch batch = Base();
     batch.info.step_modes = {"train"};
-    batch.frames.push_back({.schema_id = schema_.id, .times_ns = times, .values = values});
+    batch.frames.push_back({.schema_id = schema_.id, .times = times, .values = values});
     batch.frames.back().steps = steps;
     batch.frames.back().mode = "train";
     batch.step_promises.push_back({"train", steps.back()});

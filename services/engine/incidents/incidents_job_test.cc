@@ -54,7 +54,7 @@ class TwoRanks {
       batch.info.rank = rank;
       batch.info.step_modes = {"train"};
       batch.schemas.push_back(schema);
-      batch.frames.push_back({.schema_id = schema.id, .times_ns = times, .values = values});
+      batch.frames.push_back({.schema_id = schema.id, .times = times, .values = values});
       batch.frames.back().steps = steps;
       batch.frames.back().mode = "train";
       batch.step_promises.push_back({"train", s});

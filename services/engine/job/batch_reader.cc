@@ -51,11 +51,11 @@ EventTime BatchReader::Latest(const RecordPosition& at) const {
 }
 
 std::string BatchReader::ProblemOf(const Frame& frame, const Source& source) {
-  const size_t columns = frame.values.size() / frame.times_ns.size();
+  const size_t columns = frame.values.size() / frame.times.size();
   const auto schema = source.schemas.find(frame.schema_id);
-  if (frame.values.size() % frame.times_ns.size() != 0 ||
+  if (frame.values.size() % frame.times.size() != 0 ||
       (schema != source.schemas.end() && columns != schema->second->schema.series.size())) {
-    return Cat("frame has ", frame.values.size(), " values for ", frame.times_ns.size(),
+    return Cat("frame has ", frame.values.size(), " values for ", frame.times.size(),
                " ticks, which does not match its schema");
   }
   const auto bad = std::find_if(frame.steps.begin(), frame.steps.end(), [](int64_t step) {
@@ -71,7 +71,7 @@ void BatchReader::ReadFrames(const RecordPosition& at, const Batch& batch, std::
   uint32_t index = 0;
   for (const Frame& frame : batch.frames) {
     const uint32_t frame_index = index++;
-    if (frame.times_ns.empty()) continue;
+    if (frame.times.empty()) continue;
     if (std::string problem = ProblemOf(frame, *source); !problem.empty()) {
       counters_->Count(Drop::kMalformed);
       out->AddDeadLetter(batch.source, raw, std::move(problem), at.offset);
@@ -102,12 +102,12 @@ void BatchReader::ReadFrames(const RecordPosition& at, const Batch& batch, std::
 }
 
 bool BatchReader::CopyRows(const Frame& frame, EventTime latest, PendingFrame* pending) {
-  const size_t columns = frame.values.size() / frame.times_ns.size();
+  const size_t columns = frame.values.size() / frame.times.size();
   const EventTime passed = clock_->passed();
   bool ahead = false;
   pending->values.reserve(frame.values.size());
-  for (size_t row = 0; row < frame.times_ns.size(); ++row) {
-    const EventTime time = EventTime::FromNs(frame.times_ns[row]);
+  for (size_t row = 0; row < frame.times.size(); ++row) {
+    const EventTime time = EventTime::FromNs(frame.times[row]);
     if (time <= passed) {
       counters_->Count(Drop::kLate, columns);
       continue;
@@ -148,7 +148,7 @@ void BatchReader::ReadForeignPromise(const RecordPosition& at, const Batch& batc
   const EventTime latest = Latest(at);
   EventTime newest = EventTime::Earliest();
   for (const Frame& frame : batch.frames) {
-    for (const int64_t ns : frame.times_ns) {
+    for (const int64_t ns : frame.times) {
       const EventTime time = EventTime::FromNs(ns);
       if (!options_.check_append_time || time <= latest) newest = std::max(newest, time);
     }

@@ -46,7 +46,7 @@ void Feed(ShardForTest* shard, int from, int to, double power, double loss, int 
     const int64_t at[] = {ShardForTest::At(t)};
     const double watts[] = {power};
     node.schemas.push_back(schema);
-    node.frames.push_back({.schema_id = schema.id, .times_ns = at, .values = watts});
+    node.frames.push_back({.schema_id = schema.id, .times = at, .values = watts});
     shard->Feed(node, t);
     Batch rank;
     rank.source = "rank-0";
@@ -61,7 +61,7 @@ void Feed(ShardForTest* shard, int from, int to, double power, double loss, int 
     const std::vector<double> values(10, loss);
     rank.schemas.push_back(steps);
     rank.frames.push_back({.schema_id = steps.id,
-                           .times_ns = times,
+                           .times = times,
                            .steps = numbers,
                            .mode = "train",
                            .values = values});

@@ -45,7 +45,7 @@ class HangThenDeath : public ::testing::Test {
       const double values[] = {value};
       Batch batch = Of(rank);
       batch.schemas.push_back(schema);
-      batch.frames.push_back({.schema_id = schema.id, .times_ns = times, .values = values});
+      batch.frames.push_back({.schema_id = schema.id, .times = times, .values = values});
       shard_.Feed(batch, at);
     }
   }

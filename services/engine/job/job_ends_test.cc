@@ -177,7 +177,7 @@ TEST_F(JobEnds, RankFasterThanRankZeroIsNotZombie) {
     batch.info.start = EventTime::FromNs(ShardForTest::At(start_));
     batch.schemas.push_back(schema);
     batch.frames.push_back({.schema_id = schema.id,
-                            .times_ns = times,
+                            .times = times,
                             .steps = steps,
                             .mode = "train",
                             .values = values});

@@ -58,7 +58,7 @@ void Send(ShardForTest* shard, const SourceBatch& sent) {
   batch.goodbye = sent.goodbye;
   if (sent.schema) batch.schemas.push_back(schema);
   if (sent.sample)
-    batch.frames.push_back({.schema_id = schema.id, .times_ns = times, .values = values});
+    batch.frames.push_back({.schema_id = schema.id, .times = times, .values = values});
   if (sent.step != kNoStep) {
     batch.info.step_modes = {"train"};
     batch.step_promises.push_back({"train", sent.step});

@@ -61,7 +61,7 @@ class JobOwnerTest : public ::testing::Test {
     const std::vector<double> values{loss};
     Batch batch = BatchOf(from);
     batch.schemas.push_back(loss_);
-    batch.frames.push_back({.schema_id = loss_.id, .times_ns = times, .values = values});
+    batch.frames.push_back({.schema_id = loss_.id, .times = times, .values = values});
     shard_.Feed(std::move(batch), at);
   }
   void Goodbye(const From& from, double at, bool ended) {

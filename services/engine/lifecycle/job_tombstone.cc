@@ -16,7 +16,7 @@ bool JobTombstone::IsResumedBy(const Batch& batch, const std::optional<EventTime
     return false;
   if (batch.promise > ended_at_) return true;
   return std::any_of(batch.frames.begin(), batch.frames.end(), [&](const Frame& frame) {
-    return std::any_of(frame.times_ns.begin(), frame.times_ns.end(),
+    return std::any_of(frame.times.begin(), frame.times.end(),
                        [&](int64_t ns) { return EventTime::FromNs(ns) > ended_at_; });
   });
 }

@@ -47,7 +47,7 @@ class HostileRank {
     batch.info.step_modes = {"train"};
     batch.schemas.push_back(schema_);
     batch.frames.push_back({.schema_id = schema_.id,
-                            .times_ns = times,
+                            .times = times,
                             .steps = steps,
                             .mode = "train",
                             .values = values});
@@ -132,7 +132,7 @@ TEST(PendingBytes, RowsAboveStalledWatermarkAreBounded) {
       Batch batch = rank.Rank();
       batch.schemas.push_back(rank.schema());
       batch.frames.push_back(
-          {.schema_id = rank.schema().id, .times_ns = {&time, 1}, .values = {&value, 1}});
+          {.schema_id = rank.schema().id, .times = {&time, 1}, .values = {&value, 1}});
       shard.Feed(batch, second);
     }
   }
@@ -198,7 +198,7 @@ TEST(PendingBytes, ModesOfOneSourceAreBounded) {
     batch.schemas.push_back(rank.schema());
     const std::string mode = Cat("mode-", i);
     batch.frames.push_back({.schema_id = rank.schema().id,
-                            .times_ns = {&time, 1},
+                            .times = {&time, 1},
                             .steps = {&step, 1},
                             .mode = mode,
                             .values = {&value, 1}});

@@ -190,7 +190,7 @@ inline void FeedSecond(ShardForTest* shard, std::string_view source, const Schem
   batch.source = source;
   batch.schemas.push_back(schema);
   if (!schema.series.empty())
-    batch.frames.push_back({.schema_id = schema.id, .times_ns = times, .values = values});
+    batch.frames.push_back({.schema_id = schema.id, .times = times, .values = values});
   shard->Feed(batch, until);
 }
 

@@ -85,7 +85,7 @@ Answer AnswerSamples(const ApiCall& call) {
     TextField("kind", KindName(column.kind), &out);
     out.Key("times_ns");
     out.BeginArray();
-    for (const int64_t time_ns : column.times_ns) WriteNs(time_ns, &out);
+    for (const int64_t time_ns : column.times) WriteNs(time_ns, &out);
     out.EndArray();
     out.Key("values");
     out.Numbers(column.values);

@@ -72,7 +72,7 @@ class Sent {
         }
         const char* const modes[] = {"train", "eval", "test"};
         Frame frame;
-        frame.times_ns = times;
+        frame.times = times;
         frame.steps = steps;
         frame.values = cells;
         frame.mode = modes[static_cast<size_t>(second / 5) % 3];
@@ -221,7 +221,7 @@ void ExpectSummariesOf(const std::vector<RowTable>& tables, const Segment& segme
     SpreadOf(&expected, set.all()[series].labels)->Add(rows, INT64_MIN, INT64_MAX);
     const TierRows tiers = RollUp(rows);
     SCOPED_TRACE(set.all()[series].labels.ToString());
-    const SeriesExtent extent = {rows.times_ns.front(), rows.times_ns.back(), rows.has_steps};
+    const SeriesExtent extent = {rows.times.front(), rows.times.back(), rows.has_steps};
     ASSERT_TRUE(paged.rows.contains(series));
     EXPECT_EQ(BytesOf(paged.rows.at(series)), BytesOf(tiers[1]));
     EXPECT_TRUE(paged.extents.at(series) == extent);
@@ -394,7 +394,7 @@ TEST_F(FlushInputTest, RowsKeepTheirModes) {
     const std::vector<int64_t> times = {kBegin + second * kSecond}, steps = {second};
     const std::vector<double> cells(3, second);
     Frame frame;
-    frame.times_ns = times;
+    frame.times = times;
     frame.steps = steps;
     frame.values = cells;
     frame.mode = mode;

@@ -148,9 +148,9 @@ Status WindowSeries::FindSeries(const std::vector<FlushInput::Table>& tables) {
 
 Status WindowSeries::Summarize(uint32_t series, const SeriesRows& rows) {
   RETURN_IF_ERROR(spreads_->Add(series, rows.values));
-  if (rows.times_ns.empty()) return OkStatus();
+  if (rows.times.empty()) return OkStatus();
   const TierRows tiers = RollUp(rows);
-  const SeriesExtent extent = {rows.times_ns.front(), rows.times_ns.back(), rows.has_steps};
+  const SeriesExtent extent = {rows.times.front(), rows.times.back(), rows.has_steps};
   pages_.Add(set_.all()[series].labels.Name(), home_schema_[series], home_column_[series], extent,
              tiers[kPagedTier]);
   if (!fine_) return OkStatus();

@@ -80,7 +80,7 @@ TEST_F(HistoryServiceTest, SmallJob_ResultsAreEqualAfterRestart) {
     EXPECT_THAT((*samples)[0].values, ElementsAre(1.0 / 2, 1.0 / 3));
     EXPECT_THAT((*samples)[1].values, ElementsAre(1.0 / 3, 1.0 / 4));
     EXPECT_THAT((*samples)[1].steps, ElementsAre(1, 2));
-    EXPECT_THAT((*samples)[1].times_ns, ElementsAre(kBegin + 2 * kS + 1, kBegin + 3 * kS + 1));
+    EXPECT_THAT((*samples)[1].times, ElementsAre(kBegin + 2 * kS + 1, kBegin + 3 * kS + 1));
     const auto rollups = history().Rollups(query, 0);
     ASSERT_TRUE(rollups.ok()) << rollups.status();
     ASSERT_THAT((*rollups)[0].rows, SizeIs(1));
@@ -248,7 +248,7 @@ TEST_F(HistoryServiceTest, AggregatesMatchRawInput) {
       times.push_back(time);
       values.push_back(value);
     }
-    EXPECT_EQ((*samples)[0].times_ns, times);
+    EXPECT_EQ((*samples)[0].times, times);
     EXPECT_EQ((*samples)[0].values, values);
   }
 }

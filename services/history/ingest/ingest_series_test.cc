@@ -86,9 +86,9 @@ TEST_F(IngestSeriesTest, NodeSeriesAreAggregatesOfCoresAndGpus) {
       ASSERT_THAT(*columns, SizeIs(2)) << metric;
       for (const SampleColumn& column : *columns) {
         const auto& of_node = expected.at(std::string(column.labels.Get("node")));
-        ASSERT_EQ(column.times_ns.size(), of_node.size());
-        for (size_t i = 0; i < column.times_ns.size(); ++i) {
-          const std::vector<double>& values = of_node.at(column.times_ns[i]);
+        ASSERT_EQ(column.times.size(), of_node.size());
+        for (size_t i = 0; i < column.times.size(); ++i) {
+          const std::vector<double>& values = of_node.at(column.times[i]);
           double sum = 0;
           for (const double v : values) sum += v;
           const double wanted =
@@ -458,9 +458,9 @@ TEST_F(IngestSeriesTest, ClockJumps_RowsFarAheadAreDropped) {
     ASSERT_TRUE(columns.ok()) << columns.status();
     ASSERT_THAT(*columns, SizeIs(1));
     const SampleColumn& column = (*columns)[0];
-    ASSERT_THAT(column.times_ns, SizeIs(210));
+    ASSERT_THAT(column.times, SizeIs(210));
     for (size_t i = 0; i < 210; ++i) {
-      EXPECT_EQ(column.times_ns[i], kBegin + static_cast<int64_t>(i) * kSecond);
+      EXPECT_EQ(column.times[i], kBegin + static_cast<int64_t>(i) * kSecond);
       EXPECT_EQ(column.values[i], i < 60 ? 1 : i < 120 ? 2 : i < 150 ? 3 : 5) << i;
     }
   }

@@ -84,9 +84,9 @@ TEST_F(MemTableRestoreTest, RowsInFilesEqualRowsInMemory) {
       ASSERT_THAT(columns, SizeIs(kColumns));
       for (const SampleColumn& column : columns) {
         const auto& of = expected.at(static_cast<int>(*ParseInt(column.labels.Get("c"))));
-        ASSERT_EQ(column.times_ns.size(), of.size()) << column.labels.ToString();
+        ASSERT_EQ(column.times.size(), of.size()) << column.labels.ToString();
         for (size_t i = 0; i < of.size(); ++i) {
-          ASSERT_EQ(column.times_ns[i], of[i].first);
+          ASSERT_EQ(column.times[i], of[i].first);
           ASSERT_EQ(std::bit_cast<uint64_t>(column.values[i]), of[i].second);
         }
       }
@@ -200,10 +200,9 @@ TEST_F(MemTableRestoreTest, SeriesMissingFromNextSchemaEnds) {
       // A repeated query is served from the segment cache.
       const std::vector<SampleColumn> again = Read(query);
       EXPECT_THAT(again, SizeIs(1));
-      EXPECT_EQ(again[0].times_ns, columns[0].times_ns);
+      EXPECT_EQ(again[0].times, columns[0].times);
       for (size_t i = 0; i < columns[0].values.size(); ++i) {
-        if (IsStale(columns[0].values[i]))
-          out.push_back((columns[0].times_ns[i] - kBegin) / kSecond);
+        if (IsStale(columns[0].values[i])) out.push_back((columns[0].times[i] - kBegin) / kSecond);
       }
       return out;
     };
@@ -268,7 +267,7 @@ TEST_F(MemTableRestoreTest, SilentSource_OnlyItsSeriesEnd) {
         for (size_t i = 0; i < column.values.size(); ++i) {
           // A series ends one nanosecond after the promise, or at the first row of the next schema.
           if (IsStale(column.values[i]))
-            ends.back().push_back((column.times_ns[i] - kBegin) / kSecond);
+            ends.back().push_back((column.times[i] - kBegin) / kSecond);
         }
       }
       ASSERT_THAT(ends, SizeIs(3));

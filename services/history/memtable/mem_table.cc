@@ -34,14 +34,14 @@ void MemTable::AddRows(const OriginPtr& origin, const SharedSchema& schema, cons
   const size_t rows = to - from;
   const size_t columns = schema->series.size();
   TailRows& into = table->rows;
-  table->first_ns = std::min(table->first_ns, frame.times_ns[from]);
-  table->last_ns = std::max(table->last_ns, frame.times_ns[to - 1]);
+  table->first_ns = std::min(table->first_ns, frame.times[from]);
+  table->last_ns = std::max(table->last_ns, frame.times[to - 1]);
   const size_t before = into.bytes();
   ReserveFor(&into.rows, rows, 2);
   ReserveFor(&into.cells, rows * columns, 2);
   const int64_t mode = modes_.Of(frame.mode);
   for (size_t i = from; i < to; ++i) {
-    into.rows.push_back({frame.times_ns[i], static_cast<int64_t>(sequence),
+    into.rows.push_back({frame.times[i], static_cast<int64_t>(sequence),
                          frame.steps.empty() ? kNoStep : frame.steps[i], mode});
   }
   const auto cells = frame.values.subspan(from * columns, rows * columns);

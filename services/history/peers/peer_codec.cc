@@ -254,7 +254,7 @@ void PutSamples(const std::vector<SampleColumn>& columns, BinaryWriter* out) {
   for (const SampleColumn& column : columns) {
     PutLabels(column.labels, out);
     out->U8(static_cast<uint8_t>(column.kind));
-    out->I64s(column.times_ns);
+    out->I64s(column.times);
     out->Doubles(column.values);
     out->I64s(column.steps);
   }
@@ -266,10 +266,10 @@ std::vector<SampleColumn> TakeSamples(BinaryReader* in) {
     SampleColumn& column = out.emplace_back();
     column.labels = TakeLabels(in);
     column.kind = static_cast<SeriesKind>(in->U8());
-    column.times_ns = in->I64s();
+    column.times = in->I64s();
     column.values = in->Doubles();
     column.steps = in->I64s();
-    if (column.times_ns.size() != column.values.size() ||
+    if (column.times.size() != column.values.size() ||
         (!column.steps.empty() && column.steps.size() != column.values.size()))
       in->Fail();
   }

@@ -100,7 +100,7 @@ TEST(PeerCodec, QueriesAndSamplesRoundTripExactly) {
   std::vector<SampleColumn> columns(2);
   columns[0].labels = Labels({{"__name__", "x"}});
   columns[0].kind = SeriesKind::kCounter;
-  columns[0].times_ns = {1, 2, 5};
+  columns[0].times = {1, 2, 5};
   columns[0].values = {StaleMarker(), -0.0, 1e-320};
   columns[0].steps = {kNoStep, 1, 2};
   BinaryWriter samples;
@@ -112,7 +112,7 @@ TEST(PeerCodec, QueriesAndSamplesRoundTripExactly) {
   for (size_t i = 0; i < 3; ++i)
     EXPECT_EQ(std::bit_cast<uint64_t>(all[0].values[i]),
               std::bit_cast<uint64_t>(columns[0].values[i]));
-  EXPECT_EQ(all[0].times_ns, columns[0].times_ns);
+  EXPECT_EQ(all[0].times, columns[0].times);
   EXPECT_EQ(all[0].steps, columns[0].steps);
   EXPECT_EQ(all[0].kind, SeriesKind::kCounter);
 }

@@ -19,7 +19,7 @@ class GrafanaTest : public ::testing::Test {
       history::SampleColumn column;
       column.labels = Labels({{"__name__", "hw_gpu_utilization_ratio"}, {"node", node}});
       for (int i = 0; i <= 60; ++i) {
-        column.times_ns.push_back(kBegin + i * 15 * kNanosPerSecond);
+        column.times.push_back(kBegin + i * 15 * kNanosPerSecond);
         column.values.push_back(0.5);
       }
       history_.AddSeries("job-1", std::move(column));

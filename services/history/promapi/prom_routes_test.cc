@@ -42,7 +42,7 @@ class PromRoutesTest : public ::testing::Test {
     history::SampleColumn column;
     column.labels = std::move(labels);
     for (int i = 0; i < 10; ++i) {
-      column.times_ns.push_back(kStart + i * 10 * kSecond);
+      column.times.push_back(kStart + i * 10 * kSecond);
       column.values.push_back(i * factor);
     }
     history_.AddSeries(job, std::move(column));

@@ -65,11 +65,10 @@ StatusOr<ReadSamples> SeriesReader::Samples(const Selector& selector, int64_t fr
     RETURN_IF_ERROR(columns.status());
     left_.series -= std::min(left_.series, columns->size());
     for (const history::SampleColumn& column : *columns) {
-      left_.rows -= std::min(left_.rows, column.times_ns.size());
-      samples_read_ += column.times_ns.size();
-      if (column.times_ns.empty()) continue;
-      out.series.push_back(
-          {column.labels.With(kJobLabel, job->id), column.times_ns, column.values});
+      left_.rows -= std::min(left_.rows, column.times.size());
+      samples_read_ += column.times.size();
+      if (column.times.empty()) continue;
+      out.series.push_back({column.labels.With(kJobLabel, job->id), column.times, column.values});
     }
     out.columns.push_back(
         std::make_unique<std::vector<history::SampleColumn>>(*std::move(columns)));

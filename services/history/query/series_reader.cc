@@ -96,8 +96,8 @@ StatusOr<std::vector<SeriesInfo>> SegmentQuery::Series(const SeriesQuery& query)
         for (const uint32_t series : window.merger().series()) {
           RETURN_IF_ERROR(CheckCanceled());
           window.merger().Read(series, &rows, query.range.from_ns, query.range.to_ns);
-          if (!rows.times_ns.empty())
-            note(series, rows.times_ns.front(), rows.times_ns.back(), rows.has_steps);
+          if (!rows.times.empty())
+            note(series, rows.times.front(), rows.times.back(), rows.has_steps);
         }
         return OkStatus();
       });
@@ -190,7 +190,7 @@ StatusOr<std::vector<QuantileRow>> SegmentQuery::Quantiles(
         for (const uint32_t series : order) {
           RETURN_IF_ERROR(CheckCanceled());
           window.merger().Read(series, &rows, query.range.from_ns, query.range.to_ns);
-          if (rows.times_ns.empty()) continue;
+          if (rows.times.empty()) continue;
           SpreadOf(&of_window, set.all()[series].labels)
               ->Add(rows, query.range.from_ns, query.range.to_ns);
         }

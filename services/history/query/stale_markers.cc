@@ -129,11 +129,11 @@ class Sources {
 
 // Inserts a marker unless the previous sample is already a marker.
 void Insert(int64_t time_ns, SampleColumn* column) {
-  const auto at = std::lower_bound(column->times_ns.begin(), column->times_ns.end(), time_ns);
-  const auto i = at - column->times_ns.begin();
-  if (i == 0 || (at != column->times_ns.end() && *at == time_ns)) return;
+  const auto at = std::lower_bound(column->times.begin(), column->times.end(), time_ns);
+  const auto i = at - column->times.begin();
+  if (i == 0 || (at != column->times.end() && *at == time_ns)) return;
   if (IsStale(column->values[static_cast<size_t>(i) - 1])) return;
-  column->times_ns.insert(at, time_ns);
+  column->times.insert(at, time_ns);
   column->values.insert(column->values.begin() + i, StaleMarker());
   if (!column->steps.empty()) column->steps.insert(column->steps.begin() + i, kNoStep);
 }

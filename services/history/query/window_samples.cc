@@ -39,9 +39,9 @@ Status AddSamples(const SampleQuery& query, WindowView* view, SeriesSet* set,
     RETURN_IF_ERROR(CheckCanceled());
     if (i + kAhead < wanted.size()) merger.Prefetch(wanted[i + kAhead]);
     SampleColumn& column = At(found, wanted[i]);
-    if (column.times_ns.capacity() == 0 && windows > 1) {
+    if (column.times.capacity() == 0 && windows > 1) {
       const size_t rows = windows * merger.Rows(wanted[i]);
-      column.times_ns.reserve(rows);
+      column.times.reserve(rows);
       column.values.reserve(rows);
     }
     *count += merger.Append(wanted[i], filter, &column);
@@ -53,7 +53,7 @@ Status AddSamples(const SampleQuery& query, WindowView* view, SeriesSet* set,
 std::vector<SampleColumn> InOrder(const SeriesSet& set, std::vector<SampleColumn>* found) {
   std::vector<SampleColumn> out;
   for (const uint32_t series : set.InOrder()) {
-    if (series >= found->size() || (*found)[series].times_ns.empty()) continue;
+    if (series >= found->size() || (*found)[series].times.empty()) continue;
     SampleColumn& column = (*found)[series];
     column.labels = set.all()[series].labels;
     column.kind = set.all()[series].kind;
@@ -61,7 +61,7 @@ std::vector<SampleColumn> InOrder(const SeriesSet& set, std::vector<SampleColumn
     if (std::all_of(column.steps.begin(), column.steps.end(), none)) {
       column.steps.clear();
     } else {
-      column.steps.resize(column.times_ns.size(), kNoStep);
+      column.steps.resize(column.times.size(), kNoStep);
     }
     out.push_back(std::move(column));
   }

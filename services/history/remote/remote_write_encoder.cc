@@ -118,7 +118,7 @@ void RemoteWriteEncoder::Switch(uint64_t before, KnownSchema* after, int64_t tim
 
 void RemoteWriteEncoder::AddFrame(const Frame& frame, int64_t append_time_ns, Source* source,
                                   Job* job) {
-  if (frame.times_ns.empty()) return;
+  if (frame.times.empty()) return;
   const auto at = job->schemas.find(frame.schema_id);
   if (at == job->schemas.end()) {
     if (!warm_up_) counts_.no_schema += frame.values.size();
@@ -126,16 +126,16 @@ void RemoteWriteEncoder::AddFrame(const Frame& frame, int64_t append_time_ns, So
   }
   KnownSchema& known = at->second;
   const size_t width = known.schema->series.size();
-  if (frame.values.size() != frame.times_ns.size() * width) return;
+  if (frame.values.size() != frame.times.size() * width) return;
   known.used_ns = now_ns_;
   const auto [stream, first] = source->streams.try_emplace(known.schema->stream, known.schema->id);
   if (!first && stream->second != known.schema->id) {
-    Switch(stream->second, &known, frame.times_ns.front(), job);
+    Switch(stream->second, &known, frame.times.front(), job);
     stream->second = known.schema->id;
   }
   const int64_t latest = append_time_ns > 0 ? append_time_ns + kAheadNs : INT64_MAX;
-  for (size_t row = 0; row < frame.times_ns.size(); ++row) {
-    const int64_t time_ns = frame.times_ns[row];
+  for (size_t row = 0; row < frame.times.size(); ++row) {
+    const int64_t time_ns = frame.times[row];
     if (time_ns < 0 || time_ns > latest) {
       if (!warm_up_) counts_.ahead += width;
       continue;
@@ -195,8 +195,8 @@ void RemoteWriteEncoder::Take(const Batch& batch, int64_t append_time_ns, bool w
   int64_t promise = batch.promise.ns();
   for (const Frame& frame : batch.frames) {
     AddFrame(frame, append_time_ns, &source, &job);
-    if (batch.promise.ns() <= 0 && !frame.times_ns.empty())
-      promise = std::max(promise, frame.times_ns.back());
+    if (batch.promise.ns() <= 0 && !frame.times.empty())
+      promise = std::max(promise, frame.times.back());
   }
   if (promise > 0 && promise <= append_time_ns + kAheadNs) {
     source.promise_ns = std::max(source.promise_ns, promise);

@@ -114,7 +114,7 @@ StatusOr<Readings> ReadMeans(const ReportContext& context, std::vector<Selector>
   const auto series = static_cast<double>(infos.size());
   const auto keep = [](Reading* reading, int64_t time_ns, double value) {
     if (!std::isfinite(value)) return;
-    reading->times_ns.push_back(time_ns);
+    reading->times.push_back(time_ns);
     reading->values.push_back(value);
   };
   // The estimate assumes two samples per second, which is typical.
@@ -126,7 +126,7 @@ StatusOr<Readings> ReadMeans(const ReportContext& context, std::vector<Selector>
     for (const SampleColumn& column : columns) {
       Reading reading{column.labels, {}, {}};
       for (size_t i = 0; i < column.values.size(); ++i)
-        keep(&reading, column.times_ns[i], column.values[i]);
+        keep(&reading, column.times[i], column.values[i]);
       if (!reading.values.empty()) out.series.push_back(std::move(reading));
     }
     return out;

@@ -56,7 +56,7 @@ struct ReportContext {
 // samples.
 struct Reading {
   Labels labels;
-  std::vector<int64_t> times_ns;
+  std::vector<int64_t> times;
   std::vector<double> values;
 };
 struct Readings {

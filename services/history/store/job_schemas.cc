@@ -46,7 +46,7 @@ bool JobSchemas::EndsStep(const Frame& frame, size_t row) const {
   if (step_columns_.empty()) return true;
   const auto column = step_columns_.find(frame.schema_id);
   if (column == step_columns_.end()) return false;
-  const size_t columns = frame.values.size() / frame.times_ns.size();
+  const size_t columns = frame.values.size() / frame.times.size();
   return !IsMissing(frame.values[row * columns + column->second]);
 }
 
@@ -75,7 +75,7 @@ void DerivedRows::AddTo(MemTable* head, const OriginPtr& origin, const Schema& s
     means.Append(frame.values.subspan(row * columns, columns), &cells_);
   Frame made;
   made.schema_id = means.schema()->id;
-  made.times_ns = frame.times_ns.subspan(from, to - from);
+  made.times = frame.times.subspan(from, to - from);
   made.values = cells_;
   head->AddRows(origin, means.schema(), made, 0, to - from, sequence);
 }

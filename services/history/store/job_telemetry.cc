@@ -18,17 +18,17 @@ int64_t IdleOf(const SourceInfo& info) {
 
 // Returns the range of the frame's rows with times in [0, latest]. The times must be ascending.
 std::pair<size_t, size_t> RowsWithin(const Frame& frame, int64_t latest) {
-  const auto first = std::lower_bound(frame.times_ns.begin(), frame.times_ns.end(), 0);
-  const auto last = std::upper_bound(first, frame.times_ns.end(), latest);
-  return {static_cast<size_t>(first - frame.times_ns.begin()),
-          static_cast<size_t>(last - frame.times_ns.begin())};
+  const auto first = std::lower_bound(frame.times.begin(), frame.times.end(), 0);
+  const auto last = std::upper_bound(first, frame.times.end(), latest);
+  return {static_cast<size_t>(first - frame.times.begin()),
+          static_cast<size_t>(last - frame.times.begin())};
 }
 
 // Returns the frame's rows [from, to).
 Frame RowsOf(const Frame& whole, size_t from, size_t to) {
   Frame frame = whole;
-  const size_t columns = whole.values.size() / whole.times_ns.size();
-  frame.times_ns = whole.times_ns.subspan(from, to - from);
+  const size_t columns = whole.values.size() / whole.times.size();
+  frame.times = whole.times.subspan(from, to - from);
   if (!whole.steps.empty()) frame.steps = whole.steps.subspan(from, to - from);
   frame.values = whole.values.subspan(from * columns, (to - from) * columns);
   return frame;
@@ -44,7 +44,7 @@ int64_t PromiseOf(const Batch& batch) {
   int64_t promise = batch.promise.ns();
   if (promise > 0) return promise;
   for (const Frame& frame : batch.frames) {
-    if (!frame.times_ns.empty()) promise = std::max(promise, frame.times_ns.back());
+    if (!frame.times.empty()) promise = std::max(promise, frame.times.back());
   }
   return promise;
 }
@@ -71,7 +71,7 @@ void JobTelemetry::Ingest(const Batch& batch, const RecordPlace& at, IngestCount
     if (schemas_.Add(schema) && !waiting_.empty()) Release(schema, counts);
   }
   for (const Frame& frame : batch.frames) {
-    if (!frame.times_ns.empty()) AddFrame(frame, &reading);
+    if (!frame.times.empty()) AddFrame(frame, &reading);
   }
   AddSpans(&reading);
   AddHeartbeat(&reading);
@@ -81,17 +81,17 @@ void JobTelemetry::Ingest(const Batch& batch, const RecordPlace& at, IngestCount
 
 void JobTelemetry::AddFrame(const Frame& whole, Reading* reading) {
   const auto [from, to] = RowsWithin(whole, LatestOf(reading->at));
-  reading->counts->ahead += whole.times_ns.size() - (to - from);
+  reading->counts->ahead += whole.times.size() - (to - from);
   if (from == to) return;
   const Frame frame = RowsOf(whole, from, to);
   SourceState* const source = reading->source;
-  source->NoteSamples(frame.times_ns.front(), frame.times_ns.back());
-  newest_ns_ = std::max(newest_ns_, frame.times_ns.back());
+  source->NoteSamples(frame.times.front(), frame.times.back());
+  newest_ns_ = std::max(newest_ns_, frame.times.back());
   // Steps from clients without spans are also recorded, but only their ends are known.
   for (size_t i = 0; i < frame.steps.size(); ++i) {
     if (frame.steps[i] == kNoStep) continue;
-    source->NoteStepStart(frame.times_ns[i]);
-    if (schemas_.EndsStep(frame, i)) source->NoteStepEnd(frame.times_ns[i]);
+    source->NoteStepStart(frame.times[i]);
+    if (schemas_.EndsStep(frame, i)) source->NoteStepEnd(frame.times[i]);
   }
   const SharedSchema* const schema = schemas_.Find(frame.schema_id);
   if (schema == nullptr) return AddWaiting(frame, reading);
@@ -103,16 +103,16 @@ void JobTelemetry::AddFrame(const Frame& whole, Reading* reading) {
 template <typename HeadOf>
 void JobTelemetry::AddRows(const SharedSchema& schema, const Frame& frame, const OriginPtr& origin,
                            uint64_t sequence, const HeadOf& head_of, IngestCounts* counts) {
-  if (frame.values.size() != frame.times_ns.size() * schema->series.size()) {
+  if (frame.values.size() != frame.times.size() * schema->series.size()) {
     ++counts->unread;
     return;
   }
-  const size_t end = frame.times_ns.size();
+  const size_t end = frame.times.size();
   for (size_t from = 0; from < end;) {
-    const int64_t window_ns = WindowOf(frame.times_ns[from]);
-    const auto later = std::lower_bound(frame.times_ns.begin() + static_cast<int64_t>(from),
-                                        frame.times_ns.end(), window_ns + kWindowNs);
-    const auto to = static_cast<size_t>(later - frame.times_ns.begin());
+    const int64_t window_ns = WindowOf(frame.times[from]);
+    const auto later = std::lower_bound(frame.times.begin() + static_cast<int64_t>(from),
+                                        frame.times.end(), window_ns + kWindowNs);
+    const auto to = static_cast<size_t>(later - frame.times.begin());
     if (MemTable* head = head_of(window_ns); head != nullptr) {
       const uint64_t samples = head->samples();
       windows_.AddTo(head, [&](MemTable* rows) {
@@ -127,7 +127,7 @@ void JobTelemetry::AddRows(const SharedSchema& schema, const Frame& frame, const
 
 void JobTelemetry::AddWaiting(const Frame& frame, Reading* reading) {
   WaitingFrame waiting;
-  for (const int64_t time : frame.times_ns) {
+  for (const int64_t time : frame.times) {
     const int64_t window_ns = WindowOf(time);
     if (!waiting.windows.empty() && waiting.windows.back() == window_ns) continue;
     if (reading->admission.Admit(window_ns) != nullptr) waiting.windows.push_back(window_ns);
@@ -137,7 +137,7 @@ void JobTelemetry::AddWaiting(const Frame& frame, Reading* reading) {
   waiting.schema_id = frame.schema_id;
   waiting.sequence = reading->batch.sequence;
   waiting.mode = frame.mode;
-  waiting.times.assign(frame.times_ns.begin(), frame.times_ns.end());
+  waiting.times.assign(frame.times.begin(), frame.times.end());
   waiting.steps.assign(frame.steps.begin(), frame.steps.end());
   waiting.values.assign(frame.values.begin(), frame.values.end());
   waiting.since_ns = reading->at.now_ns;

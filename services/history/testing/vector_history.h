@@ -45,7 +45,7 @@ class VectorHistory : public History {
                          std::vector<double> values, std::vector<int64_t> steps = {}) {
     Column column;
     column.labels = std::move(labels);
-    for (const double second : seconds) column.times_ns.push_back(AtSecond(second));
+    for (const double second : seconds) column.times.push_back(AtSecond(second));
     column.values = std::move(values);
     column.steps = std::move(steps);
     if (!column.steps.empty()) column.mode = "train";
@@ -103,8 +103,8 @@ class VectorHistory : public History {
     ASSIGN_OR_RETURN(const std::vector<Column> columns, Select(query));
     std::vector<SeriesInfo> out;
     for (const Column& column : columns) {
-      if (column.times_ns.empty()) continue;
-      out.push_back({column.labels, column.kind, column.times_ns.front(), column.times_ns.back(),
+      if (column.times.empty()) continue;
+      out.push_back({column.labels, column.kind, column.times.front(), column.times.back(),
                      !column.steps.empty()});
     }
     return out;
@@ -121,7 +121,7 @@ class VectorHistory : public History {
                  column.steps[i] < query.to_step;
         });
       }
-      if (!column.times_ns.empty()) out.push_back(std::move(column));
+      if (!column.times.empty()) out.push_back(std::move(column));
     }
     return out;
   }
@@ -135,8 +135,8 @@ class VectorHistory : public History {
     for (const Column& column : columns) {
       Rollup rollup;
       Rollup::Rows rows;
-      for (size_t i = 0; i < column.times_ns.size(); ++i)
-        rollup.Add(column.times_ns[i], column.values[i], &rows);
+      for (size_t i = 0; i < column.times.size(); ++i)
+        rollup.Add(column.times[i], column.values[i], &rows);
       if (const auto open = rollup.Open()[tier]; open.has_value()) rows[tier].push_back(*open);
       RollupColumn answer{column.labels, column.kind, {}};
       for (const RollupRow& row : rows[tier]) {
@@ -251,9 +251,9 @@ class VectorHistory : public History {
     out.labels = column.labels;
     out.kind = column.kind;
     out.mode = column.mode;
-    for (size_t i = 0; i < column.times_ns.size(); ++i) {
+    for (size_t i = 0; i < column.times.size(); ++i) {
       if (!keep(i)) continue;
-      out.times_ns.push_back(column.times_ns[i]);
+      out.times.push_back(column.times[i]);
       out.values.push_back(column.values[i]);
       if (!column.steps.empty()) out.steps.push_back(column.steps[i]);
     }
@@ -288,10 +288,10 @@ class VectorHistory : public History {
                       [&](const Selector& selector) { return selector.Matches(column.labels); });
       if (!wanted) continue;
       Column cut = KeepRows(column, [&](size_t i) {
-        return column.times_ns[i] >= query.range.from_ns && column.times_ns[i] < query.range.to_ns;
+        return column.times[i] >= query.range.from_ns && column.times[i] < query.range.to_ns;
       });
-      if (cut.times_ns.empty()) continue;
-      rows += cut.times_ns.size();
+      if (cut.times.empty()) continue;
+      rows += cut.times.size();
       out.push_back(std::move(cut));
       if (out.size() > query.limits.series) return TooMuch("series", query.limits.series);
       if (rows > query.limits.rows) return TooMuch("rows", query.limits.rows);

@@ -174,8 +174,8 @@ StatusOr<std::vector<RollupColumn>> HistoryAsOf::Rollups(const SeriesQuery& quer
   for (const SampleColumn& column : columns) {
     Rollup rollup;
     Rollup::Rows done;
-    for (size_t i = 0; i < column.times_ns.size(); ++i)
-      rollup.Add(column.times_ns[i], column.values[i], &done);
+    for (size_t i = 0; i < column.times.size(); ++i)
+      rollup.Add(column.times[i], column.values[i], &done);
     const std::optional<RollupRow> row = rollup.Open()[tier];
     if (!row.has_value()) continue;
     const auto at = std::lower_bound(

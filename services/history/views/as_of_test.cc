@@ -194,7 +194,7 @@ TEST(HistoryAsOf, MatchesHistoryEndingAtSameTime) {
     const auto columns = *cut.Samples(samples), expected = *then.Samples(samples);
     ASSERT_EQ(columns.size(), expected.size()) << now;
     for (size_t i = 0; i < columns.size(); ++i) {
-      EXPECT_EQ(columns[i].times_ns, expected[i].times_ns) << now;
+      EXPECT_EQ(columns[i].times, expected[i].times) << now;
       EXPECT_EQ(columns[i].values, expected[i].values) << now;
     }
     ASSERT_EQ((*cut.Series(query)).size(), expected.size());

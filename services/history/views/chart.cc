@@ -48,7 +48,7 @@ std::vector<ChartRow> WithGaps(std::vector<ChartRow> rows, std::span<const int64
 // Returns the samples, indexed by step. If a step was repeated, its later run is used.
 std::vector<ChartRow> RowsByStep(const SampleColumn& column) {
   std::vector<ChartRow> rows;
-  for (size_t i = 0; i < column.times_ns.size() && i < column.steps.size(); ++i) {
+  for (size_t i = 0; i < column.times.size() && i < column.steps.size(); ++i) {
     const double value = column.values[i];
     if (column.steps[i] == kNoStep || IsMissing(value) || IsStale(value)) continue;
     rows.push_back({column.steps[i], value, value, value});
@@ -144,7 +144,7 @@ StatusOr<Chart> MakeChart(const History& history, const ChartQuery& query) {
     ASSIGN_OR_RETURN(const std::vector<SampleColumn> columns, history.Samples(read));
     // Returns the indexes of the samples within the requested range.
     const auto asked = [&](const SampleColumn& column) {
-      const auto begin = column.times_ns.begin(), end = column.times_ns.end();
+      const auto begin = column.times.begin(), end = column.times.end();
       const auto from = std::lower_bound(begin, end, query.range.from_ns);
       const auto to = std::lower_bound(from, end, query.range.to_ns);
       return std::pair(static_cast<size_t>(from - begin), static_cast<size_t>(to - begin));
@@ -163,7 +163,7 @@ StatusOr<Chart> MakeChart(const History& history, const ChartQuery& query) {
         for (size_t i = from; i < to; ++i) {
           const double value = column.values[i];
           if (!IsMissing(value) && !IsStale(value))
-            rows.push_back({column.times_ns[i], value, value, value});
+            rows.push_back({column.times[i], value, value, value});
         }
         chart.columns.push_back({column.labels, column.kind, WithGaps(std::move(rows), breaks)});
       }

@@ -177,8 +177,8 @@ StatusOr<AllPoints> ReadSamples(const History& history, const SampleQuery& read,
             series.push_back({column.labels, column.kind});
           }
           Points& points = out.points[at->second];
-          for (size_t i = 0; i < column.times_ns.size(); ++i)
-            points.Add(from_ns, column.times_ns[i], column.values[i], column.values[i]);
+          for (size_t i = 0; i < column.times.size(); ++i)
+            points.Add(from_ns, column.times[i], column.values[i], column.values[i]);
         }
         return OkStatus();
       }));

@@ -47,15 +47,15 @@ StatusOr<std::vector<TensorRow>> MakeTensorTable(const History& history, const T
     if (!wanted || column.steps.empty()) continue;
     TensorRow& row = rows[{std::string(labels.Get("tensor")), std::string(labels.Get("collection")),
                            std::string(labels.Get("mode")), rank}];
-    for (size_t i = column.times_ns.size(); i-- > 0;) {
+    for (size_t i = column.times.size(); i-- > 0;) {
       const int64_t step = column.steps[i];
       if (step == kNoStep || step >= query.to_step || IsStale(column.values[i])) continue;
-      if (column.times_ns[i] > row.time_ns) {
-        row.time_ns = column.times_ns[i];
+      if (column.times[i] > row.time_ns) {
+        row.time_ns = column.times[i];
         row.step = step;
         row.statistics.clear();
       }
-      if (column.times_ns[i] == row.time_ns)
+      if (column.times[i] == row.time_ns)
         row.statistics.emplace(labels.Name().substr(kPrefix.size()), column.values[i]);
       break;
     }

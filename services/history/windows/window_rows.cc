@@ -80,7 +80,7 @@ void AppendRuns(const RowView& table, size_t column, bool rising, const RowFilte
                 SeriesRows* out) {
   ForEachRun(table, column, rising, filter,
              [&](std::span<const double> values, size_t from, size_t to) {
-               AppendPart(table.times, from, to, &out->times_ns);
+               AppendPart(table.times, from, to, &out->times);
                AppendPart(values, from, to, &out->values);
                AppendPart(table.steps, from, to, &out->steps);
                AppendPart(table.modes, from, to, &out->modes);
@@ -88,7 +88,7 @@ void AppendRuns(const RowView& table, size_t column, bool rising, const RowFilte
 }
 
 void Clear(SeriesRows* out) {
-  out->times_ns.clear();
+  out->times.clear();
   out->values.clear();
   out->steps.clear();
   out->modes.clear();
@@ -246,9 +246,9 @@ void SeriesMerger::ReadMixed(const std::vector<Column>& columns, const RowFilter
            std::tie(y.origin->source, y.origin->boot, y.sequences[b.row], y.schema->id);
   });
   for (const Row& row : rows) {
-    if (!out->times_ns.empty() && out->times_ns.back() == row.time) continue;
+    if (!out->times.empty() && out->times.back() == row.time) continue;
     const RowView& table = tables_[row.column->table];
-    out->times_ns.push_back(row.time);
+    out->times.push_back(row.time);
     out->values.push_back(table.values[row.column->column][row.row]);
     out->steps.push_back(table.steps[row.row]);
     out->modes.push_back(table.modes[row.row]);
@@ -286,24 +286,24 @@ void SeriesMerger::Prefetch(uint32_t series) const {
 }
 
 size_t SeriesMerger::Append(uint32_t series, const RowFilter& filter, SampleColumn* out) const {
-  const size_t before = out->times_ns.size();
+  const size_t before = out->times.size();
   std::vector<Column> in_turn;
   if (columns_[series].size() > 1 && !InTurn(series, &in_turn)) {
     SeriesRows rows;
     ReadMixed(columns_[series], {.from_ns = filter.from_ns, .to_ns = filter.to_ns}, &rows);
-    for (size_t i = 0; i < rows.times_ns.size(); ++i) {
+    for (size_t i = 0; i < rows.times.size(); ++i) {
       const int64_t step = rows.steps[i];
       if (filter.mode >= 0 && (rows.modes[i] != filter.mode || step == kNoStep ||
                                step < filter.from_step || step >= filter.to_step))
         continue;
       if (step != kNoStep) {
-        out->steps.resize(out->times_ns.size(), kNoStep);
+        out->steps.resize(out->times.size(), kNoStep);
         out->steps.push_back(step);
       }
-      out->times_ns.push_back(rows.times_ns[i]);
+      out->times.push_back(rows.times[i]);
       out->values.push_back(rows.values[i]);
     }
-    return out->times_ns.size() - before;
+    return out->times.size() - before;
   }
   for (const Column& column : columns_[series].size() == 1 ? columns_[series] : in_turn) {
     const RowView& table = tables_[column.table];
@@ -312,14 +312,14 @@ size_t SeriesMerger::Append(uint32_t series, const RowFilter& filter, SampleColu
     ForEachRun(table, column.column, rising_[column.table], filter,
                [&](std::span<const double> values, size_t from, size_t to) {
                  if (steps) {
-                   out->steps.resize(out->times_ns.size(), kNoStep);
+                   out->steps.resize(out->times.size(), kNoStep);
                    AppendPart(table.steps, from, to, &out->steps);
                  }
-                 AppendPart(table.times, from, to, &out->times_ns);
+                 AppendPart(table.times, from, to, &out->times);
                  AppendPart(values, from, to, &out->values);
                });
   }
-  return out->times_ns.size() - before;
+  return out->times.size() - before;
 }
 
 }  // namespace pitwall::history

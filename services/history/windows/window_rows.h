@@ -94,7 +94,7 @@ std::vector<HeartbeatRun> RunsOf(const std::vector<Heartbeat>& beats);
 // Rows of one series in a window, over all origins. If two values have the same time, the value
 // with the lower (source, boot ID, sequence) is used. Missing values are ignored.
 struct SeriesRows {
-  std::vector<int64_t> times_ns;  // strictly ascending
+  std::vector<int64_t> times;  // strictly ascending
   std::vector<double> values;
   std::vector<int64_t> steps;
   std::vector<int64_t> modes;

@@ -10,11 +10,11 @@ namespace pitwall::history {
 TierRows RollUp(const SeriesRows& rows) {
   TierRows out;
   std::vector<RollupRow>& fine = out[0];
-  for (size_t i = 0; i < rows.times_ns.size();) {
+  for (size_t i = 0; i < rows.times.size();) {
     const double first = rows.values[i];
-    RollupRow row = {FloorTo(rows.times_ns[i], kTiers[0]), first, first, first, first, 1};
+    RollupRow row = {FloorTo(rows.times[i], kTiers[0]), first, first, first, first, 1};
     const int64_t end_ns = row.start_ns + kTiers[0];
-    for (++i; i < rows.times_ns.size() && rows.times_ns[i] < end_ns; ++i) {
+    for (++i; i < rows.times.size() && rows.times[i] < end_ns; ++i) {
       const double value = rows.values[i];
       MergeInto(&row, {row.start_ns, value, value, value, value, 1});
     }
@@ -39,9 +39,9 @@ std::vector<RollupRow> Coarser(const std::vector<RollupRow>& rows, size_t tier) 
 }
 
 void Spread::Add(const SeriesRows& rows, int64_t from_ns, int64_t to_ns) {
-  const auto begin = rows.times_ns.begin();
-  const auto first = std::lower_bound(begin, rows.times_ns.end(), from_ns);
-  const auto last = std::lower_bound(first, rows.times_ns.end(), to_ns);
+  const auto begin = rows.times.begin();
+  const auto first = std::lower_bound(begin, rows.times.end(), from_ns);
+  const auto last = std::lower_bound(first, rows.times.end(), to_ns);
   Add(std::span<const double>(rows.values)
           .subspan(static_cast<size_t>(first - begin), static_cast<size_t>(last - first)));
 }

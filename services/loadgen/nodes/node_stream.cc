@@ -20,13 +20,13 @@ void NodeStream::SetSchema(std::vector<SeriesDescriptor> series) {
   schema_ = SharedSchema(std::move(schema));
 }
 
-size_t NodeStream::AppendTo(bool repeat, std::span<const int64_t> times_ns, Batch* batch) {
+size_t NodeStream::AppendTo(bool repeat, std::span<const int64_t> times, Batch* batch) {
   if (schema_->series.empty() && announced_ == 0) return 0;
   if (repeat || announced_ != schema_->id) batch->schemas.push_back(schema_);
   announced_ = schema_->id;
   Frame frame;
   frame.schema_id = schema_->id;
-  frame.times_ns = times_ns;
+  frame.times = times;
   frame.values = values_;
   batch->frames.push_back(frame);
   return values_.size();

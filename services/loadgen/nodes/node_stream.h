@@ -46,7 +46,7 @@ class NodeStream {
   std::vector<double>& values() { return values_; }
   // Appends a frame with the rows and, if the schema is new or `repeat` is true, the schema. Does
   // nothing before the first series. Returns the number of cells.
-  size_t AppendTo(bool repeat, std::span<const int64_t> times_ns, Batch* batch);
+  size_t AppendTo(bool repeat, std::span<const int64_t> times, Batch* batch);
 
  private:
   uint32_t number_;

@@ -137,7 +137,7 @@ class JobFeed {
         if (!columns.announced) batch.schemas.emplace_back(columns.schema);
         columns.announced = true;
         batch.frames.push_back({.schema_id = columns.schema.id,
-                                .times_ns = columns.times,
+                                .times = columns.times,
                                 .steps = columns.steps,
                                 .mode = columns.mode,
                                 .values = columns.values});

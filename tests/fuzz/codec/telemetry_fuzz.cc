@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   double sum = 0;
   for (const pitwall::Frame& frame : decoded->batch->frames) {
     for (double value : frame.values) sum += value;
-    for (int64_t time : frame.times_ns) sum += static_cast<double>(time);
+    for (int64_t time : frame.times) sum += static_cast<double>(time);
     for (int64_t step : frame.steps) sum += static_cast<double>(step);
   }
   volatile double sink = sum;

@@ -33,14 +33,14 @@ Status EmitFrame(const Batch& batch, absl::flat_hash_map<uint64_t, Schema>* sche
     const size_t width = schema.series.size();
     for (size_t column = 0; column < width; ++column) {
       std::optional<uint32_t> series;
-      for (size_t tick = 0; tick < frame.times_ns.size(); ++tick) {
+      for (size_t tick = 0; tick < frame.times.size(); ++tick) {
         const double value = frame.values[tick * width + column];
         if (IsMissing(value)) continue;
         const int64_t step = frame.steps.empty() ? kNoStep : frame.steps[tick];
         if (!series) {  // a frame has steps for all ticks or for none
           ASSIGN_OR_RETURN(series, out->Find(schema.series[column].labels, frame.mode));
         }
-        RETURN_IF_ERROR(out->sink()->Sample(*series, frame.times_ns[tick], step, value, 1));
+        RETURN_IF_ERROR(out->sink()->Sample(*series, frame.times[tick], step, value, 1));
       }
     }
   }

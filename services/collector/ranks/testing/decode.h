@@ -102,9 +102,9 @@ inline std::vector<ReadBatch> DecodeAll(const std::vector<OutgoingRecord>& recor
       }
       const Schema& schema = schemas[frame.schema_id];
       const size_t width = schema.series.size();
-      for (size_t t = 0; t < frame.times_ns.size(); ++t) {
-        EXPECT_GT(frame.times_ns[t], source.promise_ns) << batch.source;
-        read.ticks.push_back(frame.times_ns[t]);
+      for (size_t t = 0; t < frame.times.size(); ++t) {
+        EXPECT_GT(frame.times[t], source.promise_ns) << batch.source;
+        read.ticks.push_back(frame.times[t]);
         for (size_t c = 0; c < width; ++c) {
           const double value = frame.values[t * width + c];
           if (IsMissing(value)) continue;
@@ -115,7 +115,7 @@ inline std::vector<ReadBatch> DecodeAll(const std::vector<OutgoingRecord>& recor
             CatTo(labels, labels.empty() ? "" : ",", label.name, "=", label.value);
           }
           read.samples.push_back({labels.empty() ? name : Cat(name, "{", labels, "}"),
-                                  frame.times_ns[t], frame.steps.empty() ? kNoStep : frame.steps[t],
+                                  frame.times[t], frame.steps.empty() ? kNoStep : frame.steps[t],
                                   std::string(frame.mode), value});
         }
       }

@@ -20,11 +20,10 @@ class HistoryForTest final : public history::History {
   // that request them.
   void AddSeries(const std::string& job, history::SampleColumn column) {
     history::JobOverview& life = JobOf(job);
-    if (!column.times_ns.empty()) {
+    if (!column.times.empty()) {
       const bool first = series_[job].empty();
-      life.first_ns =
-          first ? column.times_ns.front() : std::min(life.first_ns, column.times_ns.front());
-      life.last_ns = std::max(life.last_ns, column.times_ns.back());
+      life.first_ns = first ? column.times.front() : std::min(life.first_ns, column.times.front());
+      life.last_ns = std::max(life.last_ns, column.times.back());
     }
     std::vector<history::SampleColumn>& list = series_[job];
     list.push_back(std::move(column));
@@ -64,12 +63,11 @@ class HistoryForTest final : public history::History {
     const auto at = series_.find(query.job);
     if (at == series_.end()) return out;
     for (const history::SampleColumn& column : at->second) {
-      if (!Wanted(query, column) || column.times_ns.empty()) continue;
-      if (column.times_ns.front() >= query.range.to_ns ||
-          column.times_ns.back() < query.range.from_ns)
+      if (!Wanted(query, column) || column.times.empty()) continue;
+      if (column.times.front() >= query.range.to_ns || column.times.back() < query.range.from_ns)
         continue;
       if (out.size() == query.limits.series) return ResourceExhausted("too many series");
-      out.push_back({column.labels, column.kind, column.times_ns.front(), column.times_ns.back()});
+      out.push_back({column.labels, column.kind, column.times.front(), column.times.back()});
     }
     return out;
   }
@@ -84,15 +82,15 @@ class HistoryForTest final : public history::History {
       history::SampleColumn part;
       part.labels = column.labels;
       part.kind = column.kind;
-      for (size_t i = 0; i < column.times_ns.size(); ++i) {
-        const int64_t time = column.times_ns[i];
+      for (size_t i = 0; i < column.times.size(); ++i) {
+        const int64_t time = column.times[i];
         if (time < query.range.from_ns || time >= query.range.to_ns) continue;
         if (IsStale(column.values[i]) && !query.stale_markers) continue;
-        part.times_ns.push_back(time);
+        part.times.push_back(time);
         part.values.push_back(column.values[i]);
       }
-      rows += part.times_ns.size();
-      if (part.times_ns.empty()) continue;
+      rows += part.times.size();
+      if (part.times.empty()) continue;
       if (out.size() == query.limits.series) return ResourceExhausted("too many series");
       if (rows > query.limits.rows) return ResourceExhausted("too many samples");
       out.push_back(std::move(part));

@@ -126,10 +126,10 @@ std::vector<BucketColumn> BucketsOf(const std::vector<SampleColumn>& columns,
   std::vector<BucketColumn> out;
   for (const SampleColumn& column : columns) {
     Buckets buckets(grid.bucket_ns);
-    for (size_t i = 0; i < column.times_ns.size(); ++i) {
+    for (size_t i = 0; i < column.times.size(); ++i) {
       const double value = column.values[i];
       if (IsMissing(value) || IsStale(value)) continue;
-      buckets.Add({column.times_ns[i], value, value, value, value, 1});
+      buckets.Add({column.times[i], value, value, value, value, 1});
     }
     out.push_back({column.labels, column.kind, buckets.Take()});
   }

@@ -53,14 +53,14 @@ std::vector<StepRow> RowsOf(const std::vector<SampleColumn>& columns, const Step
   for (const auto& [rank, of_rank] : ranks) {
     const auto first = static_cast<ptrdiff_t>(rows.size());
     for (const SampleColumn* column : of_rank) {
-      for (size_t i = 0; i < column->times_ns.size() && i < column->steps.size(); ++i) {
+      for (size_t i = 0; i < column->times.size() && i < column->steps.size(); ++i) {
         const double seconds = column->values[i];
         if (column->steps[i] == kNoStep || !std::isfinite(seconds)) continue;
         const auto ns = static_cast<int64_t>(std::llround(std::clamp(seconds, 0.0, 1e9) * 1e9));
         rows.push_back({column->steps[i],
                         rank,
-                        column->times_ns[i] - ns,
-                        column->times_ns[i],
+                        column->times[i] - ns,
+                        column->times[i],
                         seconds,
                         {},
                         NormalNan()});
@@ -112,8 +112,8 @@ class RowsByRank {
     const auto found = ranks_.find(rank);
     if (found == ranks_.end()) return;
     auto [at, end] = found->second;
-    for (size_t i = 0; i < column.times_ns.size() && i < column.steps.size(); ++i) {
-      const int64_t end_ns = column.times_ns[i];
+    for (size_t i = 0; i < column.times.size() && i < column.steps.size(); ++i) {
+      const int64_t end_ns = column.times[i];
       while (at < end && rows_[at].end_ns < end_ns) ++at;
       if (!std::isfinite(column.values[i])) continue;
       for (size_t j = at; j < end && rows_[j].end_ns == end_ns; ++j) {

@@ -40,13 +40,13 @@ struct OwnedBatch {
     Frame frame;
     frame.schema_id = schema.id;
     numbers.push_back(std::make_unique<std::vector<int64_t>>(std::move(times)));
-    frame.times_ns = *numbers.back();
+    frame.times = *numbers.back();
     numbers.push_back(std::make_unique<std::vector<int64_t>>(std::move(steps)));
     frame.steps = *numbers.back();
     frame.mode = mode;
     values.push_back(std::make_unique<std::vector<double>>(std::move(cells)));
     frame.values = *values.back();
-    batch.promise = std::max(batch.promise, EventTime::FromNs(frame.times_ns.back()));
+    batch.promise = std::max(batch.promise, EventTime::FromNs(frame.times.back()));
     batch.frames.push_back(frame);
     return *this;
   }
