@@ -80,10 +80,10 @@ class WindowChecker {
     demand.interval = interval_;
     const bool keeps_samples = range > 0 && function != nullptr && NeedsEverySample(*function);
     const int64_t most = keeps_samples ? kMaxKeptSamples : kMaxPanes;
-    const WindowShape shape = ShapeOf(demand, 0);
-    if (shape.panes + shape.delay <= most) return;
-    const bool window = shape.panes > most;
-    const int64_t panes = window ? shape.panes : shape.panes + shape.delay;
+    const WindowPanes held = ShapeOf(demand, Position()).panes;
+    if (held.Reach() <= most) return;
+    const bool window = held.count > most;
+    const int64_t panes = window ? held.count : held.Reach();
     std::string text = Cat(window ? "a window of " : "an offset of ",
                            Length(context_, window ? range : demand.offset), " has ", panes,
                            " panes for each series");

@@ -30,10 +30,10 @@ double Measured(const plan::ProgramPtr& program, int64_t apart) {
     for (int64_t at = tick - kSecond + apart; at <= tick; at += apart) {
       for (size_t i = 0; i < kSeries; ++i)
         values[i] = static_cast<double>((row * 2654435761u + i * 40503u) % 1000);
-      EXPECT_TRUE(store.Append({at, "test", "", row++, 0}, ids, values).ok());
+      EXPECT_TRUE(store.Append({Position::FromNs(at), "test", "", row++, 0}, ids, values).ok());
     }
-    store.SealTo(tick);
-    store.BeginTick(tick);
+    store.SealTo(Position::FromNs(tick));
+    store.BeginTick(Position::FromNs(tick));
     for (uint32_t d = 0; d < program->domains[0].demands.demands.size(); ++d) {
       const std::vector<double> arguments = {0.5, 0.5};
       const std::vector<double> bounds = LinearBounds(0, 1, 200);

@@ -112,18 +112,18 @@ TEST(PaneGrid, EveryWindowConsistsOfWholePanes) {
           demand.range = range;
           demand.offset = offset;
           demand.align_job = true;
-          const WindowShape shape = ShapeOf(demand, origin);
-          EXPECT_LE(shape.panes,
+          const WindowShape shape = ShapeOf(demand, Position::FromNs(origin));
+          EXPECT_LE(shape.panes.count,
                     range % interval == 0 ? range / interval : 2 * (range / interval) + 1);
           for (int64_t tick = origin - 5 * interval; tick < origin + 50; tick += interval) {
-            const int64_t last = shape.grid.IndexOf(tick) - shape.delay;
-            EXPECT_EQ(shape.grid.EndOf(last), tick - offset);
-            EXPECT_EQ(shape.grid.EndOf(last - shape.panes), tick - offset - range);
+            const PaneIndex last = shape.grid.IndexOf(Position::FromNs(tick)) - shape.panes.delay;
+            EXPECT_EQ(shape.grid.EndOf(last).ns(), tick - offset);
+            EXPECT_EQ(shape.grid.EndOf(last - shape.panes.count).ns(), tick - offset - range);
           }
           for (int64_t p = -30; p < 30; ++p) {
-            const int64_t index = shape.grid.IndexOf(p);
-            EXPECT_LE(p, shape.grid.EndOf(index));
-            EXPECT_GT(p, shape.grid.EndOf(index - 1));
+            const PaneIndex index = shape.grid.IndexOf(Position::FromNs(p));
+            EXPECT_LE(p, shape.grid.EndOf(index).ns());
+            EXPECT_GT(p, shape.grid.EndOf(index - 1).ns());
           }
         }
       }

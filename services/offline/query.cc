@@ -57,7 +57,8 @@ Status Feed(const std::vector<Point>& points, int64_t upto, size_t* next,
       ids.push_back(points[*next].id);
       values.push_back(points[*next].value);
     }
-    RETURN_IF_ERROR(store->Append({position, "query", "", first, 0}, ids, values));
+    RETURN_IF_ERROR(
+        store->Append({Position::FromNs(position), "query", "", first, 0}, ids, values));
   }
   return OkStatus();
 }
@@ -94,7 +95,7 @@ StatusOr<QueryAnswer> RunLive(const std::vector<QuerySeries>& series, const Quer
   int64_t from = query.start - 1;
   for (const plan::Subquery& subquery : domain.subqueries) from -= subquery.reach;
   if (!points.empty()) from = std::min(from, points.front().position - 1);
-  store.SetOrigin(query.start);
+  store.SetOrigin(Position::FromNs(query.start));
   subqueries.SetOrigin(Position::FromNs(query.start));
   if (!domain.subqueries.empty())
     subqueries.schedule().Start(Position::FromNs(from), Position::Earliest());
@@ -103,8 +104,8 @@ StatusOr<QueryAnswer> RunLive(const std::vector<QuerySeries>& series, const Quer
     RETURN_IF_ERROR(meter.Check());
     const int64_t at = std::min(tick, subqueries.schedule().NextTick().ns());
     RETURN_IF_ERROR(Feed(points, at, &next, &store));
-    store.SealTo(at);
-    store.BeginTick(at);
+    store.SealTo(Position::FromNs(at));
+    store.BeginTick(Position::FromNs(at));
     evaluator.Begin(at, &store.results(), subqueries.views());
     subqueries.Begin(Position::FromNs(at));
     subqueries.Finish(&evaluator);

@@ -178,7 +178,7 @@ class Job {
       const double begin = CpuNs();
       const int64_t tick = Tell();
       const double sealed = CpuNs();
-      store_->BeginTick(tick);
+      store_->BeginTick(Position::FromNs(tick));
       const Column column = store_->results().Read(0, arguments_);
       const double read = CpuNs();
       present_ += column.present[0];
@@ -195,13 +195,13 @@ class Job {
  private:
   int64_t Tell() {
     for (size_t s = 0; s < kSources; ++s) {
-      const window::RowKey key{data_.TimeOf(static_cast<int>(s), t_), names_[s], "boot",
-                               static_cast<uint64_t>(t_) + 1, 0};
+      const window::RowKey key{Position::FromNs(data_.TimeOf(static_cast<int>(s), t_)), names_[s],
+                               "boot", static_cast<uint64_t>(t_) + 1, 0};
       if (!store_->Append(key, plans_[s], rows_[static_cast<size_t>(t_) % rows_.size()][s]).ok())
         std::abort();
     }
     const int64_t tick = bench::kBase + t_ * kSecond;
-    store_->SealTo(tick);
+    store_->SealTo(Position::FromNs(tick));
     return tick;
   }
 

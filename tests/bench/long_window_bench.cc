@@ -95,9 +95,10 @@ Result Run(const Case& c, Data data, size_t series, int64_t panes) {
   for (int64_t minute = 1; minute <= panes + measured; ++minute) {
     if (minute == panes + 1) begin = CpuNs();
     const std::vector<double>& row = values.Next();
-    if (!store.Append({minute * kMinute - 1, "s", "boot", 1, 0}, plan, row).ok()) std::abort();
-    store.SealTo(minute * kMinute);
-    store.BeginTick(minute * kMinute);
+    const Position tick = Position::FromNs(minute * kMinute);
+    if (!store.Append({tick.Previous(), "s", "boot", 1, 0}, plan, row).ok()) std::abort();
+    store.SealTo(tick);
+    store.BeginTick(tick);
     if (minute > panes) present += store.results().Read(0, c.arguments).present[0];
   }
   const double all = static_cast<double>(series) * static_cast<double>(measured);

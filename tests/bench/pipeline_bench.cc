@@ -331,7 +331,7 @@ int RunRulesOnly(const Options& options, const engine::CompiledRulesPtr& rules) 
     const double begin = CpuSeconds();
     if (changed && !PlanRows(data, options.series, runner.store().get(), &plans)) return 1;
     for (size_t s = 0; s < kSources; ++s) {
-      const window::RowKey key{data.TimeOf(static_cast<int>(s), t), names[s], "b",
+      const window::RowKey key{Position::FromNs(data.TimeOf(static_cast<int>(s), t)), names[s], "b",
                                static_cast<uint64_t>(t) + 1, 0};
       if (!runner.store()->Append(key, plans[s], rows[s]).ok()) return 1;
     }

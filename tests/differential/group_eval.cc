@@ -259,8 +259,8 @@ class GroupRun {
         ids.push_back(ids_[series]);
         values.push_back(value);
       }
-      RETURN_IF_ERROR(runner_->store()->Append({rows_[next_row_].first, "test", "", next_row_, 0},
-                                               ids, values));
+      RETURN_IF_ERROR(runner_->store()->Append(
+          {Position::FromNs(rows_[next_row_].first), "test", "", next_row_, 0}, ids, values));
     }
     return OkStatus();
   }

@@ -369,10 +369,10 @@ DemandCost CostOf(const Demand& demand) {
   if (state.storage == WindowStorage::kStates) return cost;  // the window has no panes
   if (demand.interval > 0 && (demand.kind == WindowKind::kTime ||
                               (demand.kind == WindowKind::kInstant && demand.offset > 0))) {
-    const WindowShape shape = ShapeOf(demand, 0);
-    cost.pane = shape.grid.length;
-    cost.panes = shape.panes + shape.delay;
-    cost.paired = shape.grid.cut != 0;
+    const WindowShape shape = ShapeOf(demand, Position());
+    cost.pane = shape.grid.length.ns();
+    cost.panes = shape.panes.Reach();
+    cost.paired = shape.grid.cut != Duration::Zero();
   }
   return cost;
 }

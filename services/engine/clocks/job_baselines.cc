@@ -90,7 +90,7 @@ void JobBaselines::WriteSteps(ClockDomain* domain, Position to) {
 void JobBaselines::WriteAtTick(ClockDomain* domain, Position tick) {
   // Writes the row only if another row is due at the tick. Otherwise, a step clock without other
   // rows would never become quiet.
-  if (domain->store()->OldestOpen().value_or(kMaxPosition) > tick.ns()) return;
+  if (domain->store()->OldestOpen().value_or(Position::Latest()) > tick) return;
   WriteRow(domain, tick);
 }
 

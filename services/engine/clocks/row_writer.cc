@@ -53,7 +53,7 @@ void RowWriter::WriteRow(const RowRef& row) {
   ClockDomain* time = domains_->time();
   if (time == nullptr) return;
   const std::span<const double> values = row.values();
-  const window::RowKey key{row.time.ns(), source->id, source->boot, frame->sequence,
+  const window::RowKey key{PositionOf(row.time), source->id, source->boot, frame->sequence,
                            static_cast<uint32_t>(row.row)};
   limits_->CountSamples(time->store()->Append(key, TimeColumns(binding).plan, values),
                         values.size());
@@ -69,16 +69,17 @@ void RowWriter::EndVanished(const RowRef& row, Binding* before) {
     if (!std::binary_search(kept.begin(), kept.end(), id)) vanished.push_back(id);
   }
   if (vanished.empty()) return;
-  limits_->CountSamples(time->store()->AppendStale({row.time.ns(), row.source->id, row.source->boot,
-                                                    row.frame->sequence, row.frame->index},
-                                                   vanished),
-                        vanished.size());
+  limits_->CountSamples(
+      time->store()->AppendStale({PositionOf(row.time), row.source->id, row.source->boot,
+                                  row.frame->sequence, row.frame->index},
+                                 vanished),
+      vanished.size());
 }
 
 void RowWriter::WriteStepRow(const RowRef& row, Step step, ClockDomain* domain) {
   const std::span<const double> values = row.values();
-  const window::RowKey key{PositionOf(step).ns(), row.source->id, row.source->boot,
-                           row.frame->sequence, static_cast<uint32_t>(row.row)};
+  const window::RowKey key{PositionOf(step), row.source->id, row.source->boot, row.frame->sequence,
+                           static_cast<uint32_t>(row.row)};
   limits_->CountSamples(
       domain->store()->Append(key, StepColumns(row.frame->binding.get(), domain).plan, values),
       values.size(), "steps without promises (ranks log steps but do not promise them)");
@@ -92,15 +93,14 @@ void RowWriter::WriteSample(ClockDomain* domain, Position position, const Labels
   if (!id.ok()) return;
   const window::SeriesId ids[] = {*id};
   const double values[] = {value};
-  limits_->CountSamples(domain->store()->Append({position.ns(), kOwnSource, "", 0, 0}, ids, values),
-                        1);
+  limits_->CountSamples(domain->store()->Append({position, kOwnSource, "", 0, 0}, ids, values), 1);
 }
 
 void RowWriter::WriteOwnRow(ClockDomain* domain, Position position, const Schema& schema,
                             BoundColumns* columns, std::span<const double> values) {
   if (columns->generation != generation_) Bind(schema, domain, columns);
   limits_->CountSamples(
-      domain->store()->Append({position.ns(), kOwnSource, "", 0, 1}, columns->plan, values),
+      domain->store()->Append({position, kOwnSource, "", 0, 1}, columns->plan, values),
       values.size());
 }
 
@@ -109,7 +109,7 @@ void RowWriter::MarkStale(const Source& source, EventTime at) {
     for (const auto& [stream, schema_id] : source.streams) {
       const auto found = source.schemas.find(schema_id);
       if (found == source.schemas.end()) continue;
-      const window::RowKey key{at.ns(), source.id, source.boot, UINT64_MAX, stream};
+      const window::RowKey key{PositionOf(at), source.id, source.boot, UINT64_MAX, stream};
       const auto& ids = TimeColumns(found->second.get()).ids;
       limits_->CountSamples(time->store()->AppendStale(key, ids), ids.size());
     }
@@ -127,9 +127,9 @@ void RowWriter::MarkStepsStale(const Source& source, const std::string& mode) {
     const auto found = source.schemas.find(schema_id);
     if (found == source.schemas.end() || !found->second->steps.contains(mode)) continue;
     const auto& ids = StepColumns(found->second.get(), domain).ids;
-    limits_->CountSamples(domain->store()->AppendStale(
-                              {position.ns(), source.id, source.boot, UINT64_MAX, stream}, ids),
-                          ids.size());
+    limits_->CountSamples(
+        domain->store()->AppendStale({position, source.id, source.boot, UINT64_MAX, stream}, ids),
+        ids.size());
   }
 }
 

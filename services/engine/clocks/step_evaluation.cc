@@ -7,8 +7,7 @@ namespace pitwall::engine {
 void StepEvaluation::EvaluateTo(ClockDomain* domain, Position to, EventTime at, EventSink* out) {
   if (to <= domain->ticks().watermark()) return;
   // A first promise may cover many steps. The engine evaluates each logged step.
-  domain->ticks().StartAt(
-      std::min(to, Position::FromNs(domain->store()->OldestOpen().value_or(to.ns()))));
+  domain->ticks().StartAt(std::min(to, domain->store()->OldestOpen().value_or(to)));
   if (domain->id().is_shared()) rules_->baselines().WriteSteps(domain, to);
   domain->ticks().SetWatermark(to);
   domain->ticks().SkipQuiet(to);

@@ -26,7 +26,9 @@ std::vector<IssueEvent> EventsOf(std::string_view rules, const std::vector<doubl
   std::vector<IssueEvent> events;
   for (size_t i = 0; i < values.size(); ++i) {
     const int64_t now = static_cast<int64_t>(i + 1) * kSecond;
-    EXPECT_TRUE(runner.store()->Append({now, "s", "", i + 1, 0}, ids, {&values[i], 1}).ok());
+    EXPECT_TRUE(runner.store()
+                    ->Append({Position::FromNs(now), "s", "", i + 1, 0}, ids, {&values[i], 1})
+                    .ok());
     EventSink out;
     runner.Evaluate({.position = Position::FromNs(now), .time = EventTime::FromNs(now)},
                     JobIdentity(), &out);

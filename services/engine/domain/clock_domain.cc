@@ -63,7 +63,7 @@ void ClockDomain::Expire() {
 }
 
 void ClockDomain::BeginAttempt(EventTime time) {
-  inputs_.store()->BeginAttempt(time.ns());
+  inputs_.store()->BeginAttempt(PositionOf(time));
   history_loss_.BeginAttempt();
 }
 
@@ -90,8 +90,7 @@ void ClockDomain::Replace(plan::ProgramPtr program, size_t domain, const EvalTim
   const std::vector<window::SeriesId> ended = recorded.Inherit(&recorded_, old_domain, new_domain);
   // If the store is full, stale markers cannot be written, and the series end after the lookback
   // period instead.
-  if (!ended.empty() &&
-      !inputs_.store()->AppendStale({.position = at.position.Next().ns()}, ended).ok())
+  if (!ended.empty() && !inputs_.store()->AppendStale({.position = at.position.Next()}, ended).ok())
     counters_->Count(Drop::kLimit, ended.size());
   for (const auto& [from, to] : unchanged) to->Inherit(from, new_domain);
   rules_ = std::move(next);

@@ -46,7 +46,8 @@ class DomainPlan final : public RuleObserver {
       const double values[] = {value};
       PITWALL_CHECK(
           runner_->store()
-              ->Append({milliseconds * (kSecond / 1000), "s", "", ++sequence_}, ids, values)
+              ->Append({Position() + Duration::Millis(milliseconds), "s", "", ++sequence_}, ids,
+                       values)
               .ok());
     }
   }

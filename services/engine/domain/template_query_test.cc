@@ -44,8 +44,10 @@ TEST(TemplateQuery, QueryIsEvaluatedAtTick) {
   std::vector<std::string> said;
   const double rows[][3] = {{1, 0, 0.5}, {1, 0, 1}, {0, 5, 0.25}};
   for (int64_t t = 1; t <= 3; ++t) {
-    ASSERT_TRUE(
-        store.Append({t * kSecond, "s", "", static_cast<uint64_t>(t), 0}, ids, rows[t - 1]).ok());
+    ASSERT_TRUE(store
+                    .Append({Position::FromNs(t * kSecond), "s", "", static_cast<uint64_t>(t), 0},
+                            ids, rows[t - 1])
+                    .ok());
     EventSink out;
     runner.Evaluate(
         {.position = Position::FromNs(t * kSecond), .time = EventTime::FromNs(t * kSecond)}, job,

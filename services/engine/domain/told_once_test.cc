@@ -48,9 +48,11 @@ class IssueEventsTest : public testing::Test {
     return shown;
   }
   std::vector<std::string> At(int64_t t, const std::vector<double>& row) {
-    EXPECT_TRUE(runner_->store()
-                    ->Append({t * kEventSecond, "s", "", static_cast<uint64_t>(t), 0}, ids_, row)
-                    .ok());
+    EXPECT_TRUE(
+        runner_->store()
+            ->Append({Position::FromNs(t * kEventSecond), "s", "", static_cast<uint64_t>(t), 0},
+                     ids_, row)
+            .ok());
     EventSink out;
     runner_->Evaluate({.position = Position::FromNs(t * kEventSecond),
                        .time = EventTime::FromNs(t * kEventSecond)},

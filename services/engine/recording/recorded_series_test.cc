@@ -37,8 +37,8 @@ class RecordedSeriesTest : public testing::Test, public RuleObserver {
 
   void BeginTick() {
     tick_ = tick_.Next();
-    store_.SealTo(tick_.ns());
-    store_.BeginTick(tick_.ns());
+    store_.SealTo(tick_);
+    store_.BeginTick(tick_);
     written_.clear();
   }
   // Records one element of the rule for each value of label x.

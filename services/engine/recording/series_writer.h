@@ -24,7 +24,7 @@ class SeriesWriter {
 
   // Returns false and keeps the existing sample if the series already has one at the position.
   bool Write(window::SeriesId id, Position position, double value) {
-    const bool taken = store_->Record(id, position.ns(), value);
+    const bool taken = store_->Record(id, position, value);
     if (observer_ == nullptr) return taken;
     if (const Labels* labels = store_->series().LabelsOf(id))
       observer_->Recorded(*labels, position, value);

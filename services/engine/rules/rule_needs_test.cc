@@ -15,7 +15,7 @@ class RuleNeedsTest : public testing::Test {
   const plan::Rule& rule() const { return program_->domains[0].groups[0].rules[0]; }
   // Runs a tick at which these metrics have samples.
   void Tick(RuleNeeds* needs, const std::vector<std::string>& metrics) {
-    tick_ += 1000 * kNanosPerSecond;
+    tick_ += Duration::Seconds(1000);
     for (const std::string& metric : metrics) {
       const window::SeriesId ids[] = {*store_.Intern(Labels({{kMetricName, metric}}))};
       const double values[] = {1};
@@ -32,7 +32,7 @@ groups:
 )rules");
   window::SeriesStore store_{
       std::shared_ptr<const DemandSet>(program_, &program_->domains[0].demands), {}};
-  int64_t tick_ = 0;
+  Position tick_;
 };
 
 TEST_F(RuleNeedsTest, TimeClock_TickUpdatesNeeds) {

@@ -90,7 +90,7 @@ std::string StatusReporter::WindowText(const RuleSpec& spec, Position position) 
       return Cat("a window of first samples of the attempt is not full: ", level->has, " of ",
                  level->wants, " samples");
     }
-    const Position from = Position::FromNs(results.FullFrom(ref.demand));
+    const Position from = results.FullFrom(ref.demand);
     if (from > Position::Earliest()) full = std::max(full, from + reach);
   }
   if (full <= position) return "";

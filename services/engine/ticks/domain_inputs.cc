@@ -26,20 +26,20 @@ DomainInputs::DomainInputs(plan::ProgramPtr program, size_t domain, const Limits
       evaluator_(std::make_unique<eval::Evaluator>(program_, domain)) {}
 
 void DomainInputs::SetOrigin(Position origin) {
-  store_->SetOrigin(origin.ns());
+  store_->SetOrigin(origin);
   subqueries_.SetOrigin(origin);
 }
 
 void DomainInputs::BeginTick(Position tick) {
-  store_->SealTo(tick.ns());
-  store_->BeginTick(tick.ns());
+  store_->SealTo(tick);
+  store_->BeginTick(tick);
   evaluator_->Begin(tick.ns(), &store_->results(), subqueries_.views());
   subqueries_.Begin(tick);
 }
 
 bool DomainInputs::ReturnTo(Position tick) {
-  if (store_->sealed() != tick.ns()) return false;
-  store_->BeginTick(tick.ns());
+  if (store_->sealed() != tick) return false;
+  store_->BeginTick(tick);
   evaluator_->Begin(tick.ns(), &store_->results(), subqueries_.views());
   subqueries_.Begin(tick);
   return true;

@@ -41,7 +41,7 @@ void Subqueries::Link() {
 }
 
 void Subqueries::SetOrigin(Position origin) {
-  for (const auto& results : results_) results->store().SetOrigin(origin.ns());
+  for (const auto& results : results_) results->store().SetOrigin(origin);
 }
 
 void Subqueries::Begin(Position tick) {
@@ -104,7 +104,7 @@ void Subqueries::Replace(plan::ProgramPtr program, size_t domain_index, const Re
     }
     if (results == nullptr) {
       results = std::make_unique<SubqueryResults>(DemandsOf(i), limits_);
-      if (start.origin > Position::Earliest()) results->store().SetOrigin(start.origin.ns());
+      if (start.origin > Position::Earliest()) results->store().SetOrigin(start.origin);
       if (start.after > Position::Earliest()) {
         results->BeginAt(start.after);
         schedule.StartOne(i, start.after);

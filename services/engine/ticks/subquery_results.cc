@@ -30,7 +30,7 @@ Status SubqueryResults::Append(Position tick, const StatusOr<const eval::Vector*
   row_.resize(vector.size());
   for (size_t i = 0; i < vector.size(); ++i)
     row_[i] = vector.present[i] != 0 ? vector.values[i] : MissingValue();
-  return store_->Append({.position = tick.ns()}, *plan_, row_);
+  return store_->Append({.position = tick}, *plan_, row_);
 }
 
 void SubqueryResults::Add(Position tick, const StatusOr<const eval::Vector*>& result,
@@ -44,8 +44,8 @@ void SubqueryResults::Add(Position tick, const StatusOr<const eval::Vector*>& re
 }
 
 void SubqueryResults::BeginTick(Position tick) {
-  store_->SealTo(tick.ns());
-  store_->BeginTick(tick.ns());
+  store_->SealTo(tick);
+  store_->BeginTick(tick);
 }
 
 Status SubqueryResults::Check(const Demand& demand, uint32_t index, Position tick) const {

@@ -36,7 +36,7 @@ Duration QuietHorizonOf(const plan::DomainPlan& domain) {
 
 // Returns the position of the first row that no tick has sealed, or Position::Latest().
 Position NextRow(const DomainInputs& inputs) {
-  return Position::FromNs(inputs.store()->OldestOpen().value_or(kMaxPosition));
+  return inputs.store()->OldestOpen().value_or(Position::Latest());
 }
 
 }  // namespace

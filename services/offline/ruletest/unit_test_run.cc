@@ -191,8 +191,8 @@ class Runner {
         watch_->Stale(labels, position - 1);
       }
       if (!ended.empty()) {
-        RETURN_IF_ERROR(
-            runner_.store()->AppendStale({position - 1, "test", "", next_, UINT32_MAX}, ended));
+        RETURN_IF_ERROR(runner_.store()->AppendStale(
+            {Position::FromNs(position - 1), "test", "", next_, UINT32_MAX}, ended));
       }
       runner_.evaluator().EndAll(EndReason::kAttemptEnded, true,
                                  {ContextAt(position), job_, &outputs});
@@ -238,7 +238,8 @@ class Runner {
         const auto& values = test_.series[i].values;
         row[i] = next_ < values.size() ? values[next_].value_or(MissingValue()) : MissingValue();
       }
-      RETURN_IF_ERROR(runner_.store()->Append({position, "test", "", next_, 0}, ids_, row));
+      RETURN_IF_ERROR(
+          runner_.store()->Append({Position::FromNs(position), "test", "", next_, 0}, ids_, row));
     }
     return OkStatus();
   }

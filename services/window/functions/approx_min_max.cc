@@ -7,7 +7,7 @@
 
 namespace pitwall::window {
 
-void NearGreatest::Push(int64_t pane, double value) {
+void NearGreatest::Push(PaneIndex pane, double value) {
   if (std::isnan(value)) return;
   Candidate added{pane, value, value};
   while (!candidates_.empty() && candidates_.back().value <= value) candidates_.pop_back();
@@ -24,7 +24,7 @@ void NearGreatest::Push(int64_t pane, double value) {
   candidates_.push_back(added);
 }
 
-void NearGreatest::DropBefore(int64_t pane) {
+void NearGreatest::DropBefore(PaneIndex pane) {
   while (!candidates_.empty() && candidates_.front().pane < pane) candidates_.pop_front();
 }
 
@@ -35,7 +35,7 @@ void NearGreatest::KeepGreatest() {
 void NearGreatest::Save(BinaryWriter& out) const {
   out.U64(candidates_.size());
   for (const Candidate& candidate : candidates_) {
-    out.I64(candidate.pane);
+    out.I64(candidate.pane.value());
     out.Double(candidate.value);
     out.Double(candidate.greatest);
   }
@@ -45,13 +45,13 @@ void NearGreatest::Load(BinaryReader& in) {
   candidates_.clear();
   for (size_t n = in.Count(17); n > 0 && in.ok(); --n) {
     Candidate candidate;
-    candidate.pane = in.I64();
+    candidate.pane = PaneIndex(in.I64());
     candidate.value = in.Double();
     candidate.greatest = in.Double();
     const bool ordered = candidates_.empty() || (candidates_.back().pane <= candidate.pane &&
                                                  candidates_.back().value > candidate.value);
-    if (!ordered || !(candidate.value <= candidate.greatest) || candidate.pane < kMinPosition ||
-        candidate.pane > kMaxPosition) {
+    if (!ordered || !(candidate.value <= candidate.greatest) ||
+        candidate.pane.value() < kMinPosition || candidate.pane.value() > kMaxPosition) {
       in.Fail();
       return;
     }

@@ -7,6 +7,7 @@
 #include <deque>
 
 #include "services/base/binary.h"
+#include "services/model/windows/pane_grid.h"
 
 namespace pitwall::window {
 
@@ -21,9 +22,9 @@ inline constexpr double kExtremeSlack = 1.0 / 256;
 class NearGreatest {
  public:
   // Adds a value. Values must be added in pane order; NaN is ignored.
-  void Push(int64_t pane, double value);
+  void Push(PaneIndex pane, double value);
   // Removes the values in panes before `pane`.
-  void DropBefore(int64_t pane);
+  void DropBefore(PaneIndex pane);
   // Keeps only the maximum. For windows that never remove values.
   void KeepGreatest();
   bool empty() const { return candidates_.empty(); }
@@ -35,7 +36,7 @@ class NearGreatest {
 
  private:
   struct Candidate {
-    int64_t pane = 0;
+    PaneIndex pane;
     double value = 0;
     double greatest = 0;  // maximum of the values that this candidate represents
   };
@@ -45,11 +46,11 @@ class NearGreatest {
 // Approximate minimum and maximum of a window.
 class ApproxMinMax {
  public:
-  void Push(int64_t pane, double value) {
+  void Push(PaneIndex pane, double value) {
     greatest_.Push(pane, value);
     negated_.Push(pane, -value);
   }
-  void DropBefore(int64_t pane) {
+  void DropBefore(PaneIndex pane) {
     greatest_.DropBefore(pane);
     negated_.DropBefore(pane);
   }

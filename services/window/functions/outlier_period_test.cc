@@ -166,7 +166,7 @@ TEST(OutlierPeriod, MatchesDefinition) {
     for (auto& [at, value] : samples) {
       at *= spacing;
       if (random() % 50 == 0) value = kNan;
-      all.push_back({static_cast<int64_t>(at * 1e9), value});
+      all.push_back({Position::FromNs(static_cast<int64_t>(at * 1e9)), value});
     }
     const auto want = OracleOutlierPeriod(all, 4), have = Period(samples, 4);
     ASSERT_EQ(want.has_value(), have.has_value()) << round;
@@ -260,7 +260,7 @@ TEST(EventPeriod, MatchesDefinition) {
       if (random() % 20 == 0) times.push_back(i * period * static_cast<double>(random() % 7) / 5);
     }
     std::vector<OracleSample> all;
-    for (const double at : times) all.push_back({0, at});
+    for (const double at : times) all.push_back({Position(), at});
     const auto want = OracleEventPeriod(all, resolution), have = PeriodOfTimes(times, resolution);
     ASSERT_EQ(want.has_value(), have.has_value()) << round;
     if (!want) continue;

@@ -10,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "services/model/windows/pane_grid.h"
 #include "services/window/functions/order_statistics.h"
 
 namespace pitwall::window {
@@ -21,7 +22,7 @@ class RankTracker {
 
   double phi() const { return phi_; }
   // Window cursor at the last read of the quantile.
-  int64_t read_at = 0;
+  PaneIndex read_at;
 
   void Resize(size_t columns) { cells_.resize(columns); }
   // Starts tracking another quantile of the same columns.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "services/model/value.h"
+#include "services/model/windows/pane_grid.h"
 #include "services/window/kernels/family.h"
 #include "services/window/kernels/row.h"
 
@@ -72,7 +73,7 @@ class PaneSource {
   virtual ~PaneSource() = default;
   // Returns the current pane at `index`, or an empty pane if it is not stored. Valid until the
   // track changes.
-  virtual const Pane& At(int64_t index) = 0;
+  virtual const Pane& At(PaneIndex index) = 0;
   virtual RowPool& pool() = 0;
   virtual size_t columns() const = 0;
 };

@@ -21,7 +21,7 @@ void OrderedColumns::Resize(size_t columns) {
   for (RankTracker& tracker : trackers_) tracker.Resize(columns);
 }
 
-void OrderedColumns::Clear(int64_t cursor) {
+void OrderedColumns::Clear(PaneIndex cursor) {
   std::fill(counts_.begin(), counts_.end(), 0);
   sorted_.Clear();
   for (RankTracker& tracker : trackers_) {
@@ -85,7 +85,7 @@ void OrderedColumns::BeginSorting() {
   sorted_.Resize(counts_.size());
 }
 
-RankTracker& OrderedColumns::TrackerOf(double phi, int64_t cursor) {
+RankTracker& OrderedColumns::TrackerOf(double phi, PaneIndex cursor) {
   auto at = std::find_if(trackers_.begin(), trackers_.end(),
                          [phi](const RankTracker& tracker) { return tracker.phi() == phi; });
   if (at == trackers_.end() && trackers_.size() < kMaxTrackers) {
@@ -101,7 +101,7 @@ RankTracker& OrderedColumns::TrackerOf(double phi, int64_t cursor) {
   return *at;
 }
 
-void OrderedColumns::ForgetUnread(int64_t cursor) {
+void OrderedColumns::ForgetUnread(PaneIndex cursor) {
   std::erase_if(trackers_, [cursor](const RankTracker& tracker) {
     return tracker.read_at < cursor - kUnread;
   });

@@ -12,6 +12,7 @@
 
 #include "services/base/binary.h"
 #include "services/model/value.h"
+#include "services/model/windows/pane_grid.h"
 #include "services/window/functions/order_statistics.h"
 #include "services/window/functions/rank_tracker.h"
 #include "services/window/ordered/overflowed_columns.h"
@@ -31,7 +32,7 @@ class OrderedColumns {
   // Adds columns. Never reduces their number.
   void Resize(size_t columns);
   // Removes all samples but keeps the overflows.
-  void Clear(int64_t cursor);
+  void Clear(PaneIndex cursor);
 
   void Insert(size_t column, double value);
   void Remove(size_t column, double value);
@@ -58,9 +59,9 @@ class OrderedColumns {
   std::span<const int64_t> keys(size_t column) const { return sorted_.keys(column); }
   // Returns the tracker of a quantile. Only valid while not sorting. `cursor` is the window's
   // cursor at the read. The new tracker may replace the least recently read tracker.
-  RankTracker& TrackerOf(double phi, int64_t cursor);
+  RankTracker& TrackerOf(double phi, PaneIndex cursor);
   // Drops trackers that have not been read for a long time.
-  void ForgetUnread(int64_t cursor);
+  void ForgetUnread(PaneIndex cursor);
 
   // Loads the overflows and removes the samples. Fails the reader for overflows of columns beyond
   // `columns`.

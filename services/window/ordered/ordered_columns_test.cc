@@ -13,7 +13,7 @@ using testing::ElementsAre;
 
 double Median(OrderedColumns& columns, size_t column, bool* known) {
   double value = 0;
-  *known = columns.TrackerOf(0.5, 0).Get(column, columns.count(column), &value);
+  *known = columns.TrackerOf(0.5, PaneIndex(0)).Get(column, columns.count(column), &value);
   return value;
 }
 
@@ -59,7 +59,7 @@ TEST(OrderedColumns, ExchangeEqualsRemoveAndInsert) {
 TEST(OrderedColumns, TrackerFollowsSingleSamples) {
   OrderedColumns columns(100);
   columns.Resize(1);
-  columns.TrackerOf(0.5, 0);
+  columns.TrackerOf(0.5, PaneIndex(0));
   for (const double value : {5.0, 1.0, 3.0}) columns.Insert(0, value);
   bool known = false;
   EXPECT_EQ(Median(columns, 0, &known), 3);
@@ -71,11 +71,11 @@ TEST(OrderedColumns, TrackerFollowsSingleSamples) {
 TEST(OrderedColumns, UnreadTrackerIsDropped) {
   OrderedColumns columns(100);
   columns.Resize(1);
-  columns.TrackerOf(0.5, 0);
+  columns.TrackerOf(0.5, PaneIndex(0));
   const size_t with_tracker = columns.MemoryBytes();
-  columns.ForgetUnread(100);
+  columns.ForgetUnread(PaneIndex(100));
   EXPECT_EQ(columns.MemoryBytes(), with_tracker);
-  columns.ForgetUnread(1'000);
+  columns.ForgetUnread(PaneIndex(1'000));
   EXPECT_LT(columns.MemoryBytes(), with_tracker);
 }
 

@@ -25,7 +25,7 @@ void ForEachSample(const Pane& pane, size_t columns, Use use) {
 
 }  // namespace
 
-void OrderedWindow::Start(int64_t cursor) {
+void OrderedWindow::Start(PaneIndex cursor) {
   cursor_ = cursor;
   leaving_ = entered_ = false;
   columns_.Clear(cursor);
@@ -84,10 +84,10 @@ void OrderedWindow::Advance(PaneSource& source) {
   columns_.ForgetUnread(cursor_);
 }
 
-void OrderedWindow::Fill(PaneSource& source, int64_t first, int64_t last,
+void OrderedWindow::Fill(PaneSource& source, PaneIndex first, PaneIndex last,
                          const std::vector<uint8_t>* only) {
   const auto wanted = [only](size_t column) { return only == nullptr || (*only)[column] != 0; };
-  for (int64_t k = first; k <= last; ++k) {
+  for (PaneIndex k = first; k <= last; ++k) {
     const Pane& pane = source.At(k);
     ForEachSample(pane, columns_.size(), [&](size_t i, double value) {
       if (!columns_.overflowed().Has(i) && wanted(i)) columns_.Append(i, value);
@@ -102,7 +102,7 @@ void OrderedWindow::Fill(PaneSource& source, int64_t first, int64_t last,
   }
 }
 
-void OrderedWindow::Rebuild(PaneSource& source, int64_t cursor) {
+void OrderedWindow::Rebuild(PaneSource& source, PaneIndex cursor) {
   columns_.Resize(source.columns());
   Start(cursor);
   Fill(source, cursor - panes_ + 1, cursor - 1, nullptr);
@@ -162,12 +162,12 @@ void OrderedWindow::ReadMad(PaneSource& source, double* values, uint8_t* present
 }
 
 void OrderedWindow::Save(BinaryWriter& out) const {
-  out.I64(retried_);
+  out.I64(retried_.value());
   columns_.overflowed().Save(out);
 }
 
 void OrderedWindow::Load(BinaryReader& in, size_t columns) {
-  retried_ = in.I64();
+  retried_ = PaneIndex(in.I64());
   columns_.Load(in, columns);
 }
 

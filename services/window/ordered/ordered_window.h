@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "services/base/binary.h"
+#include "services/model/windows/pane_grid.h"
 #include "services/window/kernels/pane.h"
 #include "services/window/ordered/ordered_columns.h"
 #include "services/window/ordered/quantile_scan.h"
@@ -22,12 +23,12 @@ class OrderedWindow {
   // again at the first pane at a multiple of the window's length at which it is within the limit.
   OrderedWindow(int64_t panes, uint32_t max_samples) : panes_(panes), columns_(max_samples) {}
 
-  void Start(int64_t cursor);
+  void Start(PaneIndex cursor);
   // Moves to the next pane. The source must still have the pane that leaves the window, which is
   // `panes` panes before the cursor.
   void Advance(PaneSource& source);
   // Rebuilds the state from the panes. Keeps the set of overflowed columns.
-  void Rebuild(PaneSource& source, int64_t cursor);
+  void Rebuild(PaneSource& source, PaneIndex cursor);
   // Reorders the columns: column i of the result was column keep[i]. Call Rebuild next.
   void Remap(const std::vector<uint32_t>& keep) { columns_.Remap(keep); }
   // Clears the overflows. Call this after every sample has left the window and the cursor has
@@ -62,15 +63,15 @@ class OrderedWindow {
   void Give(size_t column, const Answer& answer);
   void ReadSorted(double phi, double* values, uint8_t* present) const;
   // Adds the samples of panes first..last for every column, or only for the columns set in `only`.
-  void Fill(PaneSource& source, int64_t first, int64_t last, const std::vector<uint8_t>* only);
+  void Fill(PaneSource& source, PaneIndex first, PaneIndex last, const std::vector<uint8_t>* only);
   void RetryOverflows(PaneSource& source);
 
   const int64_t panes_;
-  int64_t cursor_ = 0;
+  PaneIndex cursor_;
   bool leaving_ = false;  // whether pane cursor_ - panes_ is still in the window
   bool entered_ = false;  // whether pane cursor_, as of version_, is in the window
   uint64_t version_ = 0;
-  int64_t retried_ = INT64_MIN;  // cursor at the last retry of overflows
+  PaneIndex retried_ = PaneIndex::Min();  // cursor at the last retry of overflows
   OrderedColumns columns_;
   QuantileScan scan_;
   std::vector<double> deviations_;  // scratch buffer

@@ -23,7 +23,7 @@ TEST(OrderedWindow, QuantileOverLimit_IsErrorUntilWithinLimit) {
   const SeriesId b = *f.store.Intern(M("b"));
   const auto put_b = [&](int64_t at) {
     ASSERT_TRUE(f.store
-                    .Append({at, "t", "boot", ++f.sequence, 0}, std::vector<SeriesId>{b},
+                    .Append({At(at), "t", "boot", ++f.sequence, 0}, std::vector<SeriesId>{b},
                             std::vector<double>{2})
                     .ok());
   };
@@ -61,8 +61,8 @@ TEST(OrderedWindow, RecoveredStoreEqualsRestoredStore) {
     const auto restored = StoreSnapshot::Restore(in, set, {});
     ASSERT_TRUE(restored.ok());
     f.Tick(t);
-    (*restored)->SealTo(t * kSecond);
-    (*restored)->BeginTick(t * kSecond);
+    (*restored)->SealTo(At(t * kSecond));
+    (*restored)->BeginTick(At(t * kSecond));
     for (uint32_t d = 0; d < 2; ++d) {
       const auto live = f.Get(d);
       const Column again = (*restored)->results().Read(d, kLeast);

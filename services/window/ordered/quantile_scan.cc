@@ -8,7 +8,7 @@
 
 namespace pitwall::window {
 
-void QuantileScan::Gather(PaneSource& source, int64_t first, int64_t last,
+void QuantileScan::Gather(PaneSource& source, PaneIndex first, PaneIndex last,
                           std::span<const uint32_t> columns, const OrderedColumns& window) {
   std::array<size_t, kAtOnce> at, end;  // next free position and end position of each column's keys
   size_t all = 0;
@@ -28,7 +28,7 @@ void QuantileScan::Gather(PaneSource& source, int64_t first, int64_t last,
     }
   };
   for (size_t c = 0; c < columns.size(); ++c) slots_[columns[c]] = static_cast<uint32_t>(c) + 1;
-  for (int64_t k = first; k <= last; ++k) {
+  for (PaneIndex k = first; k <= last; ++k) {
     const Pane& pane = source.At(k);
     if (pane.form == PaneForm::kSingle) row(pane.values);
     if (pane.form != PaneForm::kDeep) continue;
@@ -40,7 +40,7 @@ void QuantileScan::Gather(PaneSource& source, int64_t first, int64_t last,
   for (const uint32_t column : columns) slots_[column] = 0;
 }
 
-void QuantileScan::Run(PaneSource& source, int64_t first, int64_t last,
+void QuantileScan::Run(PaneSource& source, PaneIndex first, PaneIndex last,
                        const OrderedColumns& window, RankTracker& tracker, double* values) {
   if (unknown_.empty()) return;
   slots_.resize(window.size());

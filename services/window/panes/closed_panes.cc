@@ -4,15 +4,17 @@
 #include <utility>
 #include <vector>
 
+#include "services/model/position.h"
+
 namespace pitwall::window {
 
-const Pane* ClosedPanes::At(int64_t index, const PaneShape& shape) {
+const Pane* ClosedPanes::At(PaneIndex index, const PaneShape& shape) {
   const int64_t at = index - (end_ - static_cast<int64_t>(panes_.size()));
   if (at >= 0) return &panes_[static_cast<size_t>(at)];
   return packed() ? archive_.At(index, shape) : nullptr;
 }
 
-void ClosedPanes::SkipTo(int64_t index) {
+void ClosedPanes::SkipTo(PaneIndex index) {
   panes_.clear();
   archive_.Clear();
   end_ = index;
@@ -52,8 +54,8 @@ void ClosedPanes::Trim(const PanePlan& plan) {
 void ClosedPanes::Pack(const PaneShape& shape, const PaneGrid& grid, size_t readers) {
   if (!packed()) return;
   constexpr int64_t kBlock = PaneArchive::kBlock;
-  const int64_t first = end_ - static_cast<int64_t>(panes_.size());
-  const int64_t block_end = (FloorDiv(first, kBlock) + 1) * kBlock;
+  const PaneIndex first = end_ - static_cast<int64_t>(panes_.size());
+  const PaneIndex block_end((FloorDiv(first, kBlock) + 1) * kBlock);
   if (end_ - block_end >= kBlock) {
     const auto last = panes_.begin() + static_cast<ptrdiff_t>(block_end - first);
     std::vector<Pane> block(static_cast<size_t>(block_end - first));
@@ -68,7 +70,7 @@ void ClosedPanes::Pack(const PaneShape& shape, const PaneGrid& grid, size_t read
 
 void ClosedPanes::DropOldest(const PaneGrid& grid) {
   const size_t nonempty = archive_.nonempty();
-  const int64_t last = archive_.DropOldest();
+  const PaneIndex last = archive_.DropOldest();
   if (archive_.nonempty() < nonempty) dropped_until_ = std::max(dropped_until_, grid.EndOf(last));
 }
 
@@ -90,20 +92,20 @@ void ClosedPanes::Remap(RowMapper& mapper, const std::vector<uint32_t>& keep) {
 void ClosedPanes::Reset() {
   panes_.clear();
   archive_.Clear();
-  dropped_until_ = kMinPosition;
+  dropped_until_ = Position::Earliest();
   nonempty_ = 0;
 }
 
 void ClosedPanes::Save(BinaryWriter& out, const PaneCodec& codec) const {
-  out.I64(dropped_until_);
+  out.I64(dropped_until_.ns());
   if (packed()) archive_.Save(out);
   out.U64(panes_.size());
   for (const Pane& pane : panes_) codec.SavePane(out, pane);
 }
 
-void ClosedPanes::Load(BinaryReader& in, const PaneCodec& codec, int64_t end) {
-  dropped_until_ = in.I64();
-  if (!in.ok() || end < kMinPosition || end > kMaxPosition) {
+void ClosedPanes::Load(BinaryReader& in, const PaneCodec& codec, PaneIndex end) {
+  dropped_until_ = Position::FromNs(in.I64());
+  if (!in.ok() || end.value() < kMinPosition || end.value() > kMaxPosition) {
     in.Fail();
     return;
   }

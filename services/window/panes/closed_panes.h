@@ -8,7 +8,7 @@
 #include <deque>
 
 #include "services/base/binary.h"
-#include "services/model/position.h"
+#include "services/base/time.h"
 #include "services/model/windows/pane_grid.h"
 #include "services/window/kernels/pane.h"
 #include "services/window/panes/pane_archive.h"
@@ -29,12 +29,12 @@ class ClosedPanes {
   // Returns whether no pane has a sample.
   bool empty() const { return nonempty_ == 0 && archive_.nonempty() == 0; }
   // Returns the index after the newest pane.
-  int64_t end() const { return end_; }
+  PaneIndex end() const { return end_; }
   // Returns the pane at `index` < end(), or nullptr if it is not stored. Valid until the next call.
-  const Pane* At(int64_t index, const PaneShape& shape);
+  const Pane* At(PaneIndex index, const PaneShape& shape);
 
   // Sets the index of the next pane; all panes before it are empty. Requires empty().
-  void SkipTo(int64_t index);
+  void SkipTo(PaneIndex index);
   void Push(Pane pane);
   // Drops panes and parts that the plan does not need. Call this once after each Push.
   void Trim(const PanePlan& plan);
@@ -42,7 +42,7 @@ class ClosedPanes {
   // that windows read in parallel.
   void Pack(const PaneShape& shape, const PaneGrid& grid, size_t readers);
   // Returns whether samples after `position` were dropped because of `packed_limit`.
-  bool DroppedAfter(int64_t position) const { return dropped_until_ > position; }
+  bool DroppedAfter(Position position) const { return dropped_until_ > position; }
   void CountSamples(SampleLimits& limits, size_t columns) const {
     limits.Count(panes_, end_, columns);
   }
@@ -53,7 +53,7 @@ class ClosedPanes {
   void Reset();
 
   void Save(BinaryWriter& out, const PaneCodec& codec) const;
-  void Load(BinaryReader& in, const PaneCodec& codec, int64_t end);
+  void Load(BinaryReader& in, const PaneCodec& codec, PaneIndex end);
   size_t MemoryBytes() const;
 
  private:
@@ -61,11 +61,11 @@ class ClosedPanes {
   void LoadPanes(BinaryReader& in, const PaneCodec& codec, size_t panes);
 
   size_t packed_limit_;
-  int64_t end_ = 0;
-  std::deque<Pane> panes_;                // the panes before end_
-  size_t nonempty_ = 0;                   // number of panes_ with samples
-  PaneArchive archive_;                   // the panes before panes_, if packed()
-  int64_t dropped_until_ = kMinPosition;  // end of the newest dropped pane with samples
+  PaneIndex end_;
+  std::deque<Pane> panes_;                         // the panes before end_
+  size_t nonempty_ = 0;                            // number of panes_ with samples
+  PaneArchive archive_;                            // the panes before panes_, if packed()
+  Position dropped_until_ = Position::Earliest();  // end of the newest dropped pane with samples
 };
 
 }  // namespace pitwall::window

@@ -15,7 +15,7 @@ namespace {
 struct OneColumn {
   explicit OneColumn(int64_t keep, size_t packed_limit = 0) : panes(packed_limit) {
     plan.Add(Family::kCounter, keep);
-    panes.SkipTo(0);
+    panes.SkipTo(PaneIndex(0));
   }
   PaneShape shape() { return {pool, 1, plan}; }
   // Pushes a pane with one value. NaN pushes an empty pane.
@@ -27,29 +27,29 @@ struct OneColumn {
       pane.values = pool.NewIdentity(1);
       pane.values.cells()[0] = value;
       pane.times = pool.NewIdentity(1);
-      *reinterpret_cast<int64_t*>(pane.times.cells()) = panes.end();
+      *reinterpret_cast<int64_t*>(pane.times.cells()) = panes.end().value();
     }
     panes.Push(std::move(pane));
     panes.Trim(plan);
     panes.Pack(shape(), grid, 2);
   }
   double At(int64_t index) {
-    const Pane* pane = panes.At(index, shape());
+    const Pane* pane = panes.At(PaneIndex(index), shape());
     return pane != nullptr && pane->values ? pane->values.cells()[0] : NormalNan();
   }
 
   RowPool pool{8};
   PanePlan plan;
-  PaneGrid grid{1'000'000'000, 0, 0};
+  PaneGrid grid{.length = Duration::Seconds(1)};
   ClosedPanes panes;
 };
 
 TEST(ClosedPanes, TrimKeepsPanesThatPlanNeeds) {
   OneColumn column(3);
   for (int k = 0; k < 10; ++k) column.Push(k);
-  EXPECT_EQ(column.panes.end(), 10);
+  EXPECT_EQ(column.panes.end(), PaneIndex(10));
   EXPECT_EQ(column.At(7), 7);
-  EXPECT_EQ(column.panes.At(6, column.shape()), nullptr);
+  EXPECT_EQ(column.panes.At(PaneIndex(6), column.shape()), nullptr);
 }
 
 TEST(ClosedPanes, TrimmingAllSamples_MakesItEmpty) {
@@ -67,17 +67,18 @@ TEST(ClosedPanes, PackedPanesReadBackUnchanged) {
     if (k % 7 == 0) continue;
     ASSERT_EQ(column.At(k), k);
   }
-  EXPECT_EQ(*reinterpret_cast<const int64_t*>(column.panes.At(1, column.shape())->times.cells()),
+  EXPECT_EQ(*reinterpret_cast<const int64_t*>(
+                column.panes.At(PaneIndex(1), column.shape())->times.cells()),
             1);
-  EXPECT_FALSE(column.panes.DroppedAfter(0));
+  EXPECT_FALSE(column.panes.DroppedAfter(Position()));
 }
 
 TEST(ClosedPanes, PackedLimitDropsOldestPanes) {
   OneColumn column(1'000, 1'000);
   for (int k = 0; k < 1'000; ++k) column.Push(0.1 * k);
-  EXPECT_TRUE(column.panes.DroppedAfter(0));
-  EXPECT_FALSE(column.panes.DroppedAfter(900'000'000'000));
-  EXPECT_EQ(column.panes.At(0, column.shape()), nullptr);
+  EXPECT_TRUE(column.panes.DroppedAfter(Position()));
+  EXPECT_FALSE(column.panes.DroppedAfter(Position() + Duration::Seconds(900)));
+  EXPECT_EQ(column.panes.At(PaneIndex(0), column.shape()), nullptr);
   EXPECT_EQ(column.At(999), 0.1 * 999);
 }
 
@@ -88,7 +89,7 @@ TEST(ClosedPanes, LoadRestoresPackedAndUnpackedPanes) {
   column.panes.Save(out, PaneCodec(column.shape()));
   OneColumn restored(1'000, 1 << 20);
   BinaryReader in(out.data());
-  restored.panes.Load(in, PaneCodec(restored.shape()), 300);
+  restored.panes.Load(in, PaneCodec(restored.shape()), PaneIndex(300));
   ASSERT_TRUE(in.ok());
   for (int k = 0; k < 300; ++k) ASSERT_EQ(restored.At(k), k);
   BinaryWriter again;
@@ -122,7 +123,7 @@ TEST(PaneArchive, TrimOfEmptyArchiveIsFast) {
   PanePlan plan;
   plan.Add(Family::kSums, 0);
   plan.Add(Family::kMax, 0);
-  archive.Trim(std::numeric_limits<int64_t>::max() / 2, plan);
+  archive.Trim(PaneIndex(std::numeric_limits<int64_t>::max() / 2), plan);
   EXPECT_TRUE(archive.empty());
 }
 

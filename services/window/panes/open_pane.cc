@@ -7,7 +7,7 @@
 
 namespace pitwall::window {
 
-void OpenPane::Scatter(int64_t position, std::span<const uint32_t> cells,
+void OpenPane::Scatter(Position position, std::span<const uint32_t> cells,
                        std::span<const uint32_t> columns, const double* values,
                        const PaneShape& shape, SampleLimits& limits) {
   settled_ = false;

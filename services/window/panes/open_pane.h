@@ -7,6 +7,7 @@
 #include <span>
 
 #include "services/base/binary.h"
+#include "services/base/time.h"
 #include "services/window/kernels/pane.h"
 #include "services/window/panes/pane_codec.h"
 #include "services/window/panes/pane_plan.h"
@@ -31,8 +32,9 @@ class OpenPane {
   void MarkHuge() { huge_ = true; }
 
   // Adds samples. See Track::Scatter.
-  void Scatter(int64_t position, std::span<const uint32_t> cells, std::span<const uint32_t> columns,
-               const double* values, const PaneShape& shape, SampleLimits& limits);
+  void Scatter(Position position, std::span<const uint32_t> cells,
+               std::span<const uint32_t> columns, const double* values, const PaneShape& shape,
+               SampleLimits& limits);
   // Returns the pane with all samples so far. Valid until the next change.
   const Pane& Settle(const PaneShape& shape, SampleLimits& limits) {
     if (!settled_) MakePane(shape, limits);

@@ -18,7 +18,8 @@ struct ThreeColumns {
   PaneShape shape() { return {pool, 3, plan}; }
   void Put(uint32_t column, double value) {
     const uint32_t cell = 0;
-    pane.Scatter(++position, {&cell, 1}, {&column, 1}, &value, shape(), limits);
+    position = position.Next();
+    pane.Scatter(position, {&cell, 1}, {&column, 1}, &value, shape(), limits);
   }
   const Pane& Settle() { return pane.Settle(shape(), limits); }
 
@@ -26,7 +27,7 @@ struct ThreeColumns {
   PanePlan plan;
   SampleLimits limits;
   OpenPane pane{8};
-  int64_t position = 0;
+  Position position;
 };
 
 TEST(OpenPane, SingleSamplePerColumnIsNotFolded) {

@@ -8,21 +8,21 @@
 
 namespace pitwall::window {
 
-void PaneArchive::Push(int64_t first, std::span<Pane> panes, const PaneShape& shape) {
+void PaneArchive::Push(PaneIndex first, std::span<Pane> panes, const PaneShape& shape) {
   const int64_t number = FloorDiv(first, kBlock);
-  PITWALL_CHECK(blocks_.empty() || number * kBlock == end());
-  PITWALL_CHECK(first + static_cast<int64_t>(panes.size()) == (number + 1) * kBlock);
+  PITWALL_CHECK(blocks_.empty() || PaneIndex(number * kBlock) == end());
+  PITWALL_CHECK(first + static_cast<int64_t>(panes.size()) == PaneIndex((number + 1) * kBlock));
   if (blocks_.empty()) first_ = number;
   const PackedBlock& block = blocks_.emplace_back(panes, shape);
   nonempty_ += block.nonempty();
   packed_bytes_ += block.Size();
 }
 
-const Pane* PaneArchive::At(int64_t index, const PaneShape& shape) {
+const Pane* PaneArchive::At(PaneIndex index, const PaneShape& shape) {
   const int64_t number = FloorDiv(index, kBlock);
   if (number < first_ || index >= end() || blocks_.empty()) return nullptr;
   const PackedBlock& block = blocks_[static_cast<size_t>(number - first_)];
-  const auto k = static_cast<size_t>(index - number * kBlock);
+  const auto k = static_cast<size_t>(FloorMod(index, kBlock));
   if (!block.HasPane(k)) return nullptr;
   if (const PackedBlock::Panes* panes = unpacked_.Find(number)) return &(*panes)[k];
   PackedBlock::Panes& panes = unpacked_.Add(number);
@@ -39,7 +39,7 @@ void PaneArchive::PopFront() {
   ++first_;
 }
 
-void PaneArchive::DropBefore(int64_t pane, PanePart part, Family family) {
+void PaneArchive::DropBefore(PaneIndex pane, PanePart part, Family family) {
   // The panes leave the range of each kind one block at a time, so earlier blocks have nothing left
   // to drop.
   const int64_t end = first_ + static_cast<int64_t>(blocks_.size());
@@ -51,12 +51,12 @@ void PaneArchive::DropBefore(int64_t pane, PanePart part, Family family) {
   }
 }
 
-void PaneArchive::Trim(int64_t open, const PanePlan& plan) {
-  while (!blocks_.empty() && (first_ + 1) * kBlock <= open - plan.keep()) PopFront();
+void PaneArchive::Trim(PaneIndex open, const PanePlan& plan) {
+  while (!blocks_.empty() && PaneIndex((first_ + 1) * kBlock) <= open - plan.keep()) PopFront();
   DropBefore(open - plan.keep_times(), PanePart::kTimes, Family::kSums);
   const std::vector<Family>& families = plan.families();
   for (size_t f = 0; f < families.size(); ++f) {
-    const int64_t pane = open - plan.keep_partials(f);
+    const PaneIndex pane = open - plan.keep_partials(f);
     DropBefore(pane, PanePart::kPartial, families[f]);
     if (families[f] == Family::kSums) DropBefore(pane, PanePart::kScaled, Family::kSums);
   }
@@ -71,9 +71,9 @@ void PaneArchive::Retain(const PanePlan& plan) {
   }
 }
 
-int64_t PaneArchive::DropOldest() {
+PaneIndex PaneArchive::DropOldest() {
   PopFront();
-  return first_ * kBlock - 1;
+  return PaneIndex(first_ * kBlock - 1);
 }
 
 void PaneArchive::Clear() {
@@ -105,14 +105,14 @@ void PaneArchive::Save(BinaryWriter& out) const {
   for (const PackedBlock& block : blocks_) block.Save(out);
 }
 
-void PaneArchive::Load(BinaryReader& in, const PaneShape& shape, int64_t times) {
+void PaneArchive::Load(BinaryReader& in, const PaneShape& shape, PaneIndex times) {
   Clear();
   const size_t blocks = in.Count(3);
   first_ = in.I64();
   if (first_ < FloorDiv(kMinPosition, kBlock) || first_ > kMaxPosition / kBlock) in.Fail();
   for (size_t b = 0; b < blocks && in.ok(); ++b) {
     PackedBlock& block = blocks_.emplace_back();
-    block.Load(in, shape, times - (first_ + static_cast<int64_t>(b)) * kBlock);
+    block.Load(in, shape, times - PaneIndex((first_ + static_cast<int64_t>(b)) * kBlock));
     nonempty_ += block.nonempty();
     packed_bytes_ += block.Size();
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "services/base/binary.h"
+#include "services/model/windows/pane_grid.h"
 #include "services/window/kernels/pane.h"
 #include "services/window/panes/packed_block.h"
 #include "services/window/panes/pane_plan.h"
@@ -24,24 +25,26 @@ class PaneArchive {
   bool empty() const { return blocks_.empty(); }
   // Returns the index of the first pane that is neither archived nor dropped. Unspecified if the
   // archive is empty.
-  int64_t end() const { return (first_ + static_cast<int64_t>(blocks_.size())) * kBlock; }
+  PaneIndex end() const {
+    return PaneIndex((first_ + static_cast<int64_t>(blocks_.size())) * kBlock);
+  }
   // Packs the panes from `first` to the end of their block. `first` must be end() unless the
   // archive is empty.
-  void Push(int64_t first, std::span<Pane> panes, const PaneShape& shape);
+  void Push(PaneIndex first, std::span<Pane> panes, const PaneShape& shape);
   // Returns the pane at `index`, or nullptr if it is not stored. Valid until two other panes are
   // requested or any other function is called.
-  const Pane* At(int64_t index, const PaneShape& shape);
+  const Pane* At(PaneIndex index, const PaneShape& shape);
   // Drops unpacked blocks that were not read since the previous call. `readers` is the number of
   // positions in the archive that are read in parallel.
   void Forget(size_t readers) { unpacked_.Forget(readers); }
 
   // Drops the blocks, positions, and partials that the plan does not need. `open` is the index of
   // the open pane.
-  void Trim(int64_t open, const PanePlan& plan);
+  void Trim(PaneIndex open, const PanePlan& plan);
   // Drops everything that the plan does not need.
   void Retain(const PanePlan& plan);
   // Drops the oldest block and returns the index of its last pane.
-  int64_t DropOldest();
+  PaneIndex DropOldest();
   void Clear();
   // Reorders the columns: column i of the result was column keep[i].
   void Remap(const std::vector<uint32_t>& keep);
@@ -56,12 +59,12 @@ class PaneArchive {
   void Save(BinaryWriter& out) const;
   // Fails the reader if the bytes are damaged, have a different shape, or lack the positions of
   // panes from `times` on.
-  void Load(BinaryReader& in, const PaneShape& shape, int64_t times);
+  void Load(BinaryReader& in, const PaneShape& shape, PaneIndex times);
 
  private:
   void PopFront();
   // Drops a row kind from the blocks that are entirely before this pane index.
-  void DropBefore(int64_t pane, PanePart part, Family family);
+  void DropBefore(PaneIndex pane, PanePart part, Family family);
 
   std::deque<PackedBlock> blocks_;
   int64_t first_ = 0;        // block number of blocks_.front()

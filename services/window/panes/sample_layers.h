@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "services/base/binary.h"
+#include "services/base/time.h"
 #include "services/window/kernels/row.h"
 #include "services/window/panes/pane_codec.h"
 #include "services/window/panes/pane_plan.h"
@@ -30,9 +31,9 @@ class SampleLayers {
   // Prepares layer used() for Put.
   void Open(uint32_t layer, const PaneShape& shape);
   // Adds a sample. Requires layer == depth(column) < used().
-  void Put(uint32_t layer, uint32_t column, int64_t position, double value, bool timed) {
+  void Put(uint32_t layer, uint32_t column, Position position, double value, bool timed) {
     cells_[layer][column] = value;
-    if (timed) time_cells_[layer][column] = position;
+    if (timed) time_cells_[layer][column] = position.ns();
     depth_[column] = static_cast<uint8_t>(layer + 1);
     ++counts_[layer];
   }

@@ -44,7 +44,7 @@ void SampleLimits::Keep(const SampleLayers& layers, size_t columns, DeepPane& de
   }
 }
 
-void SampleLimits::ClosePane(int64_t index, bool deep, size_t columns) {
+void SampleLimits::ClosePane(PaneIndex index, bool deep, size_t columns) {
   for (Window& window : windows_) {
     if (FloorMod(index, window.length) == 0) {
       window.samples.clear();
@@ -61,7 +61,7 @@ void SampleLimits::SkipPanes() {
   for (Window& window : windows_) window.samples.clear();
 }
 
-void SampleLimits::Count(const std::deque<Pane>& closed, int64_t open, size_t columns) {
+void SampleLimits::Count(const std::deque<Pane>& closed, PaneIndex open, size_t columns) {
   const auto held = static_cast<int64_t>(closed.size());
   for (Window& window : windows_) {
     window.samples.clear();

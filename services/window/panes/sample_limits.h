@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "services/base/binary.h"
+#include "services/model/windows/pane_grid.h"
 #include "services/window/kernels/pane.h"
 #include "services/window/panes/row_mapper.h"
 #include "services/window/panes/sample_layers.h"
@@ -27,11 +28,11 @@ class SampleLimits {
   // use it; otherwise, samples are moved individually.
   void Keep(const SampleLayers& layers, size_t columns, DeepPane& deep);
   // Closes the open pane, with index `index`.
-  void ClosePane(int64_t index, bool deep, size_t columns);
+  void ClosePane(PaneIndex index, bool deep, size_t columns);
   // Skips empty panes that extend at least to the end of every block.
   void SkipPanes();
   // Recounts the samples in the closed panes. The last closed pane is open - 1.
-  void Count(const std::deque<Pane>& closed, int64_t open, size_t columns);
+  void Count(const std::deque<Pane>& closed, PaneIndex open, size_t columns);
 
   void Remap(const RowMapper& mapper);
   void Reset();

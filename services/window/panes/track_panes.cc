@@ -19,7 +19,7 @@ TrackPanes::TrackPanes(size_t packed_limit)
       closed_(packed_limit),
       open_(pool_->capacity()) {}
 
-const Pane& TrackPanes::At(int64_t index) {
+const Pane& TrackPanes::At(PaneIndex index) {
   if (index == open_index()) return open_.Settle(shape(), limits_);
   if (index > open_index()) return EmptyPane();
   const Pane* pane = closed_.At(index, shape());
@@ -41,13 +41,13 @@ bool TrackPanes::AddColumns(size_t columns) {
   return true;
 }
 
-void TrackPanes::SkipTo(int64_t index) {
+void TrackPanes::SkipTo(PaneIndex index) {
   closed_.SkipTo(index);
   limits_.SkipPanes();
 }
 
 void TrackPanes::Close() {
-  const int64_t index = open_index();
+  const PaneIndex index = open_index();
   Pane pane = open_.Close(shape(), limits_);
   limits_.ClosePane(index, pane.form == PaneForm::kDeep, columns_);
   closed_.Push(std::move(pane));
@@ -71,7 +71,7 @@ void TrackPanes::Reset() {
 void TrackPanes::Save(BinaryWriter& out) const {
   const PaneCodec codec(shape());
   codec.SaveFamilies(out);
-  out.I64(open_index());
+  out.I64(open_index().value());
   open_.SaveFlags(out);
   closed_.Save(out, codec);
   open_.SaveSamples(out, codec);
@@ -81,7 +81,7 @@ void TrackPanes::Save(BinaryWriter& out) const {
 void TrackPanes::Load(BinaryReader& in) {
   PaneCodec codec(shape());
   codec.LoadFamilies(in);
-  const int64_t open = in.I64();
+  const PaneIndex open(in.I64());
   open_.LoadFlags(in);
   closed_.Load(in, codec, open);
   open_.LoadSamples(in, codec);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "services/base/binary.h"
+#include "services/base/time.h"
 #include "services/model/windows/pane_grid.h"
 #include "services/window/kernels/pane.h"
 #include "services/window/kernels/row.h"
@@ -26,17 +27,17 @@ class TrackPanes final : public PaneSource {
   // `packed_limit` has the same meaning as in ClosedPanes.
   explicit TrackPanes(size_t packed_limit);
 
-  const Pane& At(int64_t index) override;
+  const Pane& At(PaneIndex index) override;
   RowPool& pool() override { return *pool_; }
   size_t columns() const override { return columns_; }
 
   PaneShape shape() const { return {*pool_, columns_, plan_}; }
-  int64_t open_index() const { return closed_.end(); }
+  PaneIndex open_index() const { return closed_.end(); }
   // Returns whether no pane has a sample.
   bool empty() const { return open_.empty() && closed_.empty(); }
   // Returns whether any sample exceeded kHuge.
   bool huge() const { return open_.huge(); }
-  bool DroppedAfter(int64_t position) const { return closed_.DroppedAfter(position); }
+  bool DroppedAfter(Position position) const { return closed_.DroppedAfter(position); }
 
   // Drops everything that the windows of the new plan do not need. `ordered` contains the lengths
   // of the ordered windows, each limited to `max_samples` per column. A track that packs panes has
@@ -48,13 +49,13 @@ class TrackPanes final : public PaneSource {
   // Adds columns if the pool has capacity for them. If it returns false, call Remap.
   bool AddColumns(size_t columns);
   // Adds samples. See Track::Scatter.
-  void Scatter(int64_t position, std::span<const uint32_t> cells, std::span<const uint32_t> columns,
-               const double* values, bool huge) {
+  void Scatter(Position position, std::span<const uint32_t> cells,
+               std::span<const uint32_t> columns, const double* values, bool huge) {
     if (huge) open_.MarkHuge();
     open_.Scatter(position, cells, columns, values, shape(), limits_);
   }
   // Opens pane `index`. Requires empty().
-  void SkipTo(int64_t index);
+  void SkipTo(PaneIndex index);
   // Closes the open pane and opens the next. Call Trim after the windows have advanced.
   void Close();
   // Drops and packs panes that the windows no longer need. `readers` is the number of positions

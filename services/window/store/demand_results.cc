@@ -52,11 +52,11 @@ Status ValidateDemand(const Demand& demand) {
   }
   if (instant && demand.offset == 0) return OkStatus();
   if (IsKeptBySeries(demand, *plan)) return OkStatus();
-  const WindowShape shape = ShapeOf(demand, 0);
+  const WindowShape shape = ShapeOf(demand, Position());
   const int64_t most =
       plan->family == Family::kOrdered ? SeriesStore::kMaxOrderedSamples : SeriesStore::kMaxPanes;
-  if (shape.panes + shape.delay > most) {
-    return ResourceExhausted(Cat("the window and its offset span ", shape.panes + shape.delay,
+  if (shape.panes.Reach() > most) {
+    return ResourceExhausted(Cat("the window and its offset span ", shape.panes.Reach(),
                                  " panes; the limit is ", most,
                                  "; use a longer interval or a shorter window"));
   }
@@ -75,7 +75,7 @@ Column DemandResults::Read(uint32_t demand, std::span<const double> arguments) {
 }
 
 Status DemandResults::StatusOf(uint32_t demand) const { return table_.StatusOf(demand); }
-int64_t DemandResults::FullFrom(uint32_t demand) const { return table_.FullFrom(demand); }
+Position DemandResults::FullFrom(uint32_t demand) const { return table_.FullFrom(demand); }
 std::optional<PrefixProgress> DemandResults::Filling(uint32_t demand) const {
   return table_.Filling(demand, progress_.tick());
 }

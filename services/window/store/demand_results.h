@@ -6,6 +6,7 @@
 #include <span>
 
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/model/labels.h"
 #include "services/model/windows/demand.h"
 #include "services/window/tracks/prefix_progress.h"
@@ -46,9 +47,9 @@ class DemandResults final : public ColumnView {
   // max_window_bytes.
   Status StatusOf(uint32_t demand) const;
   // Returns the position from which the demand's window is complete. For demands of the first set,
-  // it is kMinPosition, and their partial windows are evaluated as in Prometheus. For demands that
-  // Replace added, it is later.
-  int64_t FullFrom(uint32_t demand) const;
+  // it is Position::Earliest(), and their partial windows are evaluated as in Prometheus. For
+  // demands that Replace added, it is later.
+  Position FullFrom(uint32_t demand) const;
   // For kFirst: returns the progress of the fullest window while no series has a full window.
   std::optional<PrefixProgress> Filling(uint32_t demand) const;
   const DemandSet& demands() const;

@@ -33,10 +33,10 @@ TrackKey TrackKeyOf(const Demand& demand, const FunctionPlan& plan, const Window
   return {demand.selector,
           shape.grid.length,
           shape.grid.cut,
-          FloorMod(-demand.offset, shape.grid.length),
+          FloorMod(-Duration::Nanos(demand.offset), shape.grid.length),
           demand.align_job,
           plan.family == Family::kLatest,
-          partials && shape.panes + shape.delay > int64_t{long_panes},
+          partials && shape.panes.Reach() > int64_t{long_panes},
           demand.kind == WindowKind::kAttempt,
           epoch};
 }
@@ -49,7 +49,7 @@ bool IsKeptBySeries(const Demand& demand, const FunctionPlan& plan) {
 }
 
 WindowRef DemandTable::WindowOf(const Demand& demand, const FunctionPlan& plan,
-                                const DemandAge& age, int64_t origin, WindowSet& windows) const {
+                                const DemandAge& age, Position origin, WindowSet& windows) const {
   WindowRef at;
   if (demand.kind == WindowKind::kInstant && demand.offset == 0) return at;
   if (IsKeptBySeries(demand, plan)) {
@@ -64,17 +64,16 @@ WindowRef DemandTable::WindowOf(const Demand& demand, const FunctionPlan& plan,
     return at;
   }
   at.track = windows.TrackFor(key, origin);
-  at.window =
-      at.track->AddWindow(plan.family, shape.panes, shape.delay, SeriesStore::kMaxOrderedSamples);
+  at.window = at.track->AddWindow(plan.family, shape.panes, SeriesStore::kMaxOrderedSamples);
   return at;
 }
 
 void DemandTable::Assign(std::shared_ptr<const DemandSet> set,
-                         const std::vector<std::optional<DemandAge>>& ages, int64_t sealed,
-                         int64_t origin, WindowSet& windows) {
+                         const std::vector<std::optional<DemandAge>>& ages, Position sealed,
+                         Position origin, WindowSet& windows) {
   set_ = std::move(set);
   std::vector<State> states(set_->demands.size());
-  const DemandAge now{epoch_, epoch_ == 0 ? kMinPosition : sealed};
+  const DemandAge now{epoch_, epoch_ == 0 ? Position::Earliest() : sealed};
   for (size_t d = 0; d < states.size(); ++d) {
     const Demand& demand = set_->demands[d];
     State& state = states[d];
@@ -110,7 +109,7 @@ std::vector<const DemandTable::State*> DemandTable::ContinuedBy(
 }
 
 void DemandTable::Replace(std::shared_ptr<const DemandSet> next,
-                          const std::vector<uint32_t>& moved_to, int64_t sealed, int64_t origin,
+                          const std::vector<uint32_t>& moved_to, Position sealed, Position origin,
                           WindowSet& windows) {
   std::vector<WindowRef> used;
   std::vector<std::optional<DemandAge>> ages;
@@ -161,15 +160,15 @@ Column DemandTable::Read(uint32_t index, std::span<const double> arguments, cons
   return {state.values, state.present};
 }
 
-void DemandTable::ReadLast(State& state, const Demand& demand, int64_t tick,
+void DemandTable::ReadLast(State& state, const Demand& demand, Position tick,
                            const std::vector<SeriesId>& members, const SeriesTable& series) {
-  const int64_t after = std::max(tick - demand.lookback, state.age.since);
+  const Position after = std::max(tick - Duration::Nanos(demand.lookback), state.age.since);
   const bool want_value = demand.function == WindowFunction::kLast;
   double* values = state.values.data();
   uint8_t* present = state.present.data();
   for (size_t i = 0; i < members.size(); ++i) {
     const LastSample& newest = series.last(members[i]);
-    values[i] = want_value ? newest.value : static_cast<double>(newest.position) / 1e9;
+    values[i] = want_value ? newest.value : static_cast<double>(newest.position.ns()) / 1e9;
     present[i] = newest.position > after && !IsStale(newest.value) ? 1 : 0;
   }
 }
@@ -182,13 +181,14 @@ void DemandTable::ReadTrack(State& state, const Demand& demand, std::span<const 
   query.phi = arguments.empty() ? NormalNan() : arguments[0];
   ReadContext& context = query.context;
   // The caller reads only at ticks that are multiples of the demand's interval (see SeriesStore).
-  context.range_end = time.tick - demand.offset;
+  const Position end = time.tick - Duration::Nanos(demand.offset);
   const bool instant = demand.kind == WindowKind::kInstant;
-  context.range_start = context.range_end - (instant ? demand.lookback : demand.range);
-  if (demand.kind == WindowKind::kAttempt)
-    context.range_start = std::min(time.attempt_at, context.range_end);
+  Position start = end - Duration::Nanos(instant ? demand.lookback : demand.range);
+  if (demand.kind == WindowKind::kAttempt) start = std::min(time.attempt_at, end);
+  context.range_start = start.ns();
+  context.range_end = end.ns();
   context.range_seconds = static_cast<double>(context.range_end - context.range_start) / 1e9;
-  context.tick = time.tick;
+  context.tick = time.tick.ns();
   state.incomplete =
       !state.at.track->Read(state.at.window, query, state.values.data(), state.present.data());
 }
@@ -216,40 +216,41 @@ Status DemandTable::StatusOf(uint32_t index) const {
   return OkStatus();
 }
 
-int64_t DemandTable::FullFrom(uint32_t index) const {
-  const int64_t since = states_[index].age.since;
+Position DemandTable::FullFrom(uint32_t index) const {
+  const Position since = states_[index].age.since;
   const Demand& demand = set_->demands[index];
-  if (since == kMinPosition) return kMinPosition;
-  return since + demand.offset + (demand.kind == WindowKind::kTime ? demand.range : 0);
+  if (since == Position::Earliest()) return Position::Earliest();
+  return since +
+         Duration::Nanos(demand.offset + (demand.kind == WindowKind::kTime ? demand.range : 0));
 }
 
-std::optional<PrefixProgress> DemandTable::Filling(uint32_t index, int64_t tick) const {
+std::optional<PrefixProgress> DemandTable::Filling(uint32_t index, Position tick) const {
   const SeriesTrack* track = states_[index].at.by_series;
   if (track == nullptr) return std::nullopt;
   return track->Filling(set_->demands[index], tick);
 }
 
-int64_t DemandTable::HorizonOf(uint32_t selector) const {
-  int64_t horizon = 0;
+Duration DemandTable::HorizonOf(uint32_t selector) const {
+  Duration horizon;
   for (const Demand& demand : set_->demands) {
     if (demand.selector != selector) continue;
     if (demand.kind == WindowKind::kAttempt || demand.kind == WindowKind::kFirst)
-      return kMaxPosition;
+      return kMaxHorizon;
     const int64_t range = demand.kind == WindowKind::kTime ? demand.range : 0;
-    horizon = std::max(horizon, range + demand.lookback + demand.offset);
+    horizon = std::max(horizon, Duration::Nanos(range + demand.lookback + demand.offset));
   }
   return horizon;
 }
 
 void DemandTable::Reset() {
-  for (State& state : states_) state.age.since = kMinPosition;
+  for (State& state : states_) state.age.since = Position::Earliest();
 }
 
 void DemandTable::SaveAges(BinaryWriter& out) const {
   out.U64(epoch_);
   for (const State& state : states_) {
     out.U64(state.age.epoch);
-    out.I64(state.age.since);
+    out.I64(state.age.since.ns());
   }
 }
 
@@ -259,7 +260,7 @@ std::vector<std::optional<DemandAge>> DemandTable::LoadAges(BinaryReader& in, si
   for (size_t d = 0; d < demands; ++d) {
     DemandAge age;
     age.epoch = static_cast<uint32_t>(in.U64());
-    age.since = in.I64();
+    age.since = Position::FromNs(in.I64());
     if (age.epoch > epoch_) in.Fail();
     ages.push_back(age);
   }

@@ -10,7 +10,7 @@
 
 #include "services/base/binary.h"
 #include "services/base/status.h"
-#include "services/model/position.h"
+#include "services/base/time.h"
 #include "services/model/windows/demand.h"
 #include "services/window/kernels/family.h"
 #include "services/window/store/selector_columns.h"
@@ -24,8 +24,12 @@ namespace pitwall::window {
 // Age of a demand: the time at which it was added.
 struct DemandAge {
   uint32_t epoch = 0;  // 0 for the first set, otherwise the number of the Replace that added it
-  int64_t since = kMinPosition;  // sealed position at that time; kMinPosition for the first set
+  // Sealed position at that time; Position::Earliest() for the first set.
+  Position since = Position::Earliest();
 };
+
+// Horizon of a selector whose samples never expire.
+inline constexpr Duration kMaxHorizon = Position::Latest() - Position();
 
 // Returns whether the demand has a window for each series, as opposed to a window over panes.
 bool IsKeptBySeries(const Demand& demand, const FunctionPlan& plan);
@@ -42,24 +46,24 @@ class DemandTable {
   // were already in the set; new demands get the current epoch and `sealed`. `origin` is the origin
   // from SeriesStore::SetOrigin.
   void Assign(std::shared_ptr<const DemandSet> set,
-              const std::vector<std::optional<DemandAge>>& ages, int64_t sealed, int64_t origin,
+              const std::vector<std::optional<DemandAge>>& ages, Position sealed, Position origin,
               WindowSet& windows);
   // Replaces the set in a new epoch and keeps the windows that the old and the new set share.
   // `moved_to` contains the new number of each selector that is kept, and UINT32_MAX for the
   // others.
   void Replace(std::shared_ptr<const DemandSet> next, const std::vector<uint32_t>& moved_to,
-               int64_t sealed, int64_t origin, WindowSet& windows);
+               Position sealed, Position origin, WindowSet& windows);
 
   // Returns the demand's result. Valid until the next read of the demand.
   Column Read(uint32_t demand, std::span<const double> arguments, const ReadTime& time,
               const SelectorColumns& columns, const SeriesTable& series);
   // The following functions implement the corresponding DemandResults functions.
   Status StatusOf(uint32_t demand) const;
-  int64_t FullFrom(uint32_t demand) const;
-  std::optional<PrefixProgress> Filling(uint32_t demand, int64_t tick) const;
+  Position FullFrom(uint32_t demand) const;
+  std::optional<PrefixProgress> Filling(uint32_t demand, Position tick) const;
 
   // Returns the selector's horizon: no read uses samples at or before now - horizon.
-  int64_t HorizonOf(uint32_t selector) const;
+  Duration HorizonOf(uint32_t selector) const;
   // Treats all demands as part of the first set, as if they had been added before the first seal.
   void Reset();
 
@@ -83,11 +87,11 @@ class DemandTable {
   };
 
   WindowRef WindowOf(const Demand& demand, const FunctionPlan& plan, const DemandAge& age,
-                     int64_t origin, WindowSet& windows) const;
+                     Position origin, WindowSet& windows) const;
   // Returns the current demand that each demand of `next` continues, or nullptr for a new demand.
   std::vector<const State*> ContinuedBy(const DemandSet& next,
                                         const std::vector<uint32_t>& moved_to) const;
-  static void ReadLast(State& state, const Demand& demand, int64_t tick,
+  static void ReadLast(State& state, const Demand& demand, Position tick,
                        const std::vector<SeriesId>& members, const SeriesTable& series);
   static void ReadTrack(State& state, const Demand& demand, std::span<const double> arguments,
                         const ReadTime& time);

@@ -88,14 +88,14 @@ void OpenRows::AddUniform(const RowKey& key, uint32_t plan, size_t cells, double
   cells_ += cells;
 }
 
-void OpenRows::Take(int64_t upto, std::vector<OpenRow>* taken) {
+void OpenRows::Take(Position upto, std::vector<OpenRow>* taken) {
   taken->clear();
   if (oldest_ > upto) return;
   const auto keep = std::partition(rows_.begin(), rows_.end(),
                                    [upto](const OpenRow& row) { return row.position > upto; });
   taken->assign(keep, rows_.end());
   rows_.erase(keep, rows_.end());
-  oldest_ = INT64_MAX;
+  oldest_ = Position::Max();
   for (const OpenRow& row : rows_) oldest_ = std::min(oldest_, row.position);
   std::sort(taken->begin(), taken->end(), [this](const OpenRow& a, const OpenRow& b) {
     if (a.position != b.position) return a.position < b.position;
@@ -124,7 +124,7 @@ void OpenRows::Tidy() {
 
 void OpenRows::Clear() { *this = OpenRows(); }
 
-std::optional<int64_t> OpenRows::Oldest() const {
+std::optional<Position> OpenRows::Oldest() const {
   if (rows_.empty()) return std::nullopt;
   return oldest_;
 }

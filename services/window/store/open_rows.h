@@ -11,12 +11,13 @@
 
 #include "services/base/binary.h"
 #include "services/base/text/strings.h"
+#include "services/base/time.h"
 #include "services/window/store/series_store.h"
 
 namespace pitwall::window {
 
 struct OpenRow {
-  int64_t position;
+  Position position;
   uint64_t sequence;
   uint32_t index;
   uint32_t plan;
@@ -35,7 +36,7 @@ class OpenRows {
   void AddUniform(const RowKey& key, uint32_t plan, size_t cells, double value);
   // Moves the rows with position <= upto into *taken, sorted by RowKey. Their values stay valid
   // until Release is called.
-  void Take(int64_t upto, std::vector<OpenRow>* taken);
+  void Take(Position upto, std::vector<OpenRow>* taken);
   const double* Values(const OpenRow& row) const {
     return chunks_[row.chunk].cells.get() + row.offset;
   }
@@ -47,7 +48,7 @@ class OpenRows {
   void Clear();
 
   const std::vector<OpenRow>& rows() const { return rows_; }
-  std::optional<int64_t> Oldest() const;
+  std::optional<Position> Oldest() const;
   size_t cells() const { return cells_; }
   // Memory of a row beyond its values, expressed in cells.
   static constexpr size_t kCellsOfARow = 10;
@@ -67,8 +68,8 @@ class OpenRows {
   uint32_t NameId(std::string_view name);
 
   std::vector<OpenRow> rows_;
-  int64_t oldest_ = INT64_MAX;  // lower bound of the positions in rows_
-  size_t cells_ = 0;            // number of cells in rows_
+  Position oldest_ = Position::Max();  // lower bound of the positions in rows_
+  size_t cells_ = 0;                   // number of cells in rows_
   std::vector<Chunk> chunks_;
   size_t current_ = SIZE_MAX;  // chunk that is being filled
   std::vector<std::string> names_;

@@ -19,7 +19,7 @@ using testing::ElementsAre;
 struct ThreeSeries {
   ThreeSeries() : set(SetOf({Window(WindowFunction::kSum, 10)})), columns(*set) {
     for (const char* name : {"a", "b", "c"}) {
-      ids.push_back(*table.Add(M(name), 0));
+      ids.push_back(*table.Add(M(name), Position()));
       columns.Join(ids.back(), table.labels(ids.back()));
     }
   }
@@ -31,27 +31,28 @@ struct ThreeSeries {
 
 TEST(SeriesTable, ForgottenIdIsReused) {
   SeriesTable table{Limits()};
-  const SeriesId a = *table.Add(M("a"), 0);
+  const SeriesId a = *table.Add(M("a"), Position());
   EXPECT_EQ(table.Find(M("a")), a);
-  EXPECT_TRUE(table.Push(a, 5, 1));
-  EXPECT_FALSE(table.Push(a, 5, 2));
+  EXPECT_TRUE(table.Push(a, At(5), 1));
+  EXPECT_FALSE(table.Push(a, At(5), 2));
   table.Forget(a);
   EXPECT_FALSE(table.Known(a));
   EXPECT_EQ(table.Find(M("a")), std::nullopt);
-  EXPECT_EQ(*table.Add(M("b"), 7), a);
-  EXPECT_EQ(table.LastUse(a), 7);
+  EXPECT_EQ(*table.Add(M("b"), At(7)), a);
+  EXPECT_EQ(table.LastUse(a), At(7));
 }
 
 TEST(SeriesTable, RejectsSeriesOverLimits) {
   Limits limits;
   limits.max_series = 1;
   SeriesTable table{limits};
-  ASSERT_TRUE(table.Add(M("a"), 0).ok());
+  ASSERT_TRUE(table.Add(M("a"), Position()).ok());
   EXPECT_TRUE(table.IsCrowded(1));
-  EXPECT_EQ(table.Add(M("b"), 0).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(table.Add(M("b"), Position()).status().code(), absl::StatusCode::kResourceExhausted);
   limits = Limits();
   limits.max_label_bytes = 1;
-  EXPECT_EQ(SeriesTable{limits}.Add(M("a"), 0).status().code(), absl::StatusCode::kOutOfRange);
+  EXPECT_EQ(SeriesTable{limits}.Add(M("a"), Position()).status().code(),
+            absl::StatusCode::kOutOfRange);
 }
 
 TEST(SelectorColumns, CompactMovesRemainingColumns) {
@@ -106,7 +107,7 @@ TEST(RowPlans, LayOutFindsColumnOfEachCell) {
   ThreeSeries s;
   WindowSet windows{Limits()};
   DemandTable demands{Limits()};
-  demands.Assign(s.set, {}, kMinPosition, 0, windows);
+  demands.Assign(s.set, {}, Position::Earliest(), Position(), windows);
   RowPlans plans;
   const uint32_t plan = *plans.FindOrAdd({s.ids[2], SeriesStore::kUnwanted, s.ids[0]}, s.table);
   plans.LayOut(plan, 3, s.table, s.columns, windows);

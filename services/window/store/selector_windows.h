@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "services/base/time.h"
 #include "services/window/tracks/series_track.h"
 #include "services/window/tracks/sketch_window.h"
 #include "services/window/tracks/track.h"
@@ -14,7 +15,7 @@ namespace pitwall::window {
 
 // Samples in one row that match a selector.
 struct SelectorRow {
-  int64_t position;
+  Position position;
   // The sample values[cells[i]] belongs to the column columns[i].
   std::span<const uint32_t> cells;
   std::span<const uint32_t> columns;

@@ -9,8 +9,6 @@
 // selector has one column per series. Each (selector, pane grid) is a Track, which collects the
 // samples of one pane as rows indexed by series. Each (track, window, function family) has a state
 // over such rows (services/window/tracks/track_windows.h).
-//
-// Positions are int64: nanoseconds, or steps times kStepUnit (services/model/position.h).
 #pragma once
 
 #include <cstdint>
@@ -22,8 +20,8 @@
 
 #include "services/base/id.h"
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/model/labels.h"
-#include "services/model/position.h"
 #include "services/model/windows/demand.h"
 #include "services/model/windows/window_limits.h"
 #include "services/window/store/demand_results.h"
@@ -51,7 +49,7 @@ struct Limits {
 // Sort key of rows with the same position (time-model.md, 2.6). `index` is the row's index within
 // its batch.
 struct RowKey {
-  int64_t position = 0;
+  Position position;
   std::string_view source;
   std::string_view boot_id;
   uint64_t sequence = 0;
@@ -110,34 +108,34 @@ class SeriesStore final {
   // cells are skipped, and StaleMarker() cells end a series. Returns FailedPrecondition for late
   // rows (key.position <= sealed()), which the caller counts. Returns ResourceExhausted above
   // max_open_samples. Returns InvalidArgument for unknown IDs or plans, unequal lengths, or a
-  // position outside (kMinPosition, kMaxPosition).
+  // position outside (Position::Earliest(), Position::Latest()).
   Status Append(const RowKey& key, RowPlanId plan, std::span<const double> values);
   Status Append(const RowKey& key, std::span<const SeriesId> ids, std::span<const double> values);
   // Appends a row with stale markers for all of `ids`.
   Status AppendStale(const RowKey& key, std::span<const SeriesId> ids);
   // Applies all open rows with position <= upto in RowKey order. If a series has two samples at one
   // position, the first sample wins. Does nothing if `upto` is lower than sealed().
-  void SealTo(int64_t upto);
-  // Returns the sealed position, or kMinPosition before the first seal and after Reset().
-  int64_t sealed() const;
+  void SealTo(Position upto);
+  // Returns the sealed position, or Position::Earliest() before the first seal and after Reset().
+  Position sealed() const;
   // Returns the lowest position of an open row.
-  std::optional<int64_t> OldestOpen() const;
+  std::optional<Position> OldestOpen() const;
 
   // Seals all rows before `position` and restarts the kAttempt and kFirst windows. Samples from
   // `position` on belong to the new attempt. Before the first call, an attempt starts with the
   // first sample.
-  void BeginAttempt(int64_t position);
+  void BeginAttempt(Position position);
 
   // ---- Ticks. Sets the origin for demands with align_job. Call this before the first seal.
-  void SetOrigin(int64_t origin);
+  void SetOrigin(Position origin);
   // Starts a tick. Reads return the state at this tick. Requires tick == sealed().
-  void BeginTick(int64_t tick);
+  void BeginTick(Position tick);
   // Adds a sample produced by evaluation: the output of a recording rule, ALERTS, or StaleMarker()
   // where an output ended. The sample is immediately visible to reads at this tick and later. The
   // position must equal the current tick and sealed(). If the series already has a sample at this
   // position, that sample is kept. Unwanted and forgotten IDs are ignored. Returns whether the
   // series now has this value at the position.
-  bool Record(SeriesId id, int64_t position, double value);
+  bool Record(SeriesId id, Position position, double value);
 
   // ---- Reads. Returns the results of the demands at the current tick.
   DemandResults& results();
@@ -146,8 +144,8 @@ class SeriesStore final {
 
   // ---- Lifetime of the state. Resets the store for a new attempt on the step clock, or if the
   // step number decreased. All samples, open rows, and panes are dropped, sealed() returns to
-  // kMinPosition, and every window counts as part of the first set again. IDs, plans, and the
-  // origin are kept.
+  // Position::Earliest(), and every window counts as part of the first set again. IDs, plans, and
+  // the origin are kept.
   void Reset();
   // Replaces the demands on a hot reload. Demands with equal keys keep their state; the other
   // demands start empty at sealed().

@@ -36,7 +36,7 @@ TEST(SeriesStore, StaleMarkerEndsOnlyInstantSelector) {
              Window(WindowFunction::kLastOverTime, 60)});
   ASSERT_TRUE(f.Put(10 * kSecond, 7).ok());
   ASSERT_TRUE(
-      f.store.AppendStale({11 * kSecond, "s", "boot", 9, 0}, std::vector<SeriesId>{f.a}).ok());
+      f.store.AppendStale({At(11 * kSecond), "s", "boot", 9, 0}, std::vector<SeriesId>{f.a}).ok());
   f.Tick(10);
   EXPECT_EQ(f.Get(1), 7);
   f.Tick(11);
@@ -44,7 +44,7 @@ TEST(SeriesStore, StaleMarkerEndsOnlyInstantSelector) {
   EXPECT_EQ(f.Get(1), std::nullopt);
   EXPECT_EQ(f.Get(2), 7);
   EXPECT_EQ(f.store.counters().stale_markers, 1u);
-  EXPECT_EQ(f.store.series().last(f.a).position, 11 * kSecond);
+  EXPECT_EQ(f.store.series().last(f.a).position, At(11 * kSecond));
 }
 
 TEST(SeriesStore, DuplicatePosition_FirstByRowKeyWins) {
@@ -52,10 +52,10 @@ TEST(SeriesStore, DuplicatePosition_FirstByRowKeyWins) {
   const std::vector<SeriesId> ids{f.a};
   const auto put = [&](std::string_view source, std::string_view boot, uint64_t sequence,
                        uint32_t index, double value) {
-    ASSERT_TRUE(
-        f.store
-            .Append({5 * kSecond, source, boot, sequence, index}, ids, std::vector<double>{value})
-            .ok());
+    ASSERT_TRUE(f.store
+                    .Append({At(5 * kSecond), source, boot, sequence, index}, ids,
+                            std::vector<double>{value})
+                    .ok());
   };
   put("b", "x", 1, 0, 1);
   put("a", "y", 1, 0, 2);
@@ -79,7 +79,7 @@ TEST(SeriesStore, RejectsInvalidInput) {
   const Status full = f.Put(13 * kSecond, 1);
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted);
   EXPECT_THAT(std::string(full.message()), testing::HasSubstr("2 samples in 2 rows"));
-  EXPECT_EQ(f.store.OldestOpen(), 11 * kSecond);
+  EXPECT_EQ(f.store.OldestOpen(), At(11 * kSecond));
   f.Tick(11);
   EXPECT_TRUE(f.Put(13 * kSecond, 1).ok());
 
@@ -92,12 +92,14 @@ TEST(SeriesStore, RejectsInvalidInput) {
 
   EXPECT_FALSE(f.store.Plan({SeriesId(77)}).ok());
   EXPECT_FALSE(
-      f.store.Append({20 * kSecond, "s", "b", 1, 0}, RowPlanId(99), std::vector<double>{1}).ok());
+      f.store.Append({At(20 * kSecond), "s", "b", 1, 0}, RowPlanId(99), std::vector<double>{1})
+          .ok());
   const RowPlanId plan = *f.store.Plan({f.a});
   EXPECT_FALSE(
-      f.store.Append({20 * kSecond, "s", "b", 1, 0}, plan, std::vector<double>{1, 2}).ok());
+      f.store.Append({At(20 * kSecond), "s", "b", 1, 0}, plan, std::vector<double>{1, 2}).ok());
   f.store.ReleasePlan(plan);
-  EXPECT_FALSE(f.store.Append({20 * kSecond, "s", "b", 1, 0}, plan, std::vector<double>{1}).ok());
+  EXPECT_FALSE(
+      f.store.Append({At(20 * kSecond), "s", "b", 1, 0}, plan, std::vector<double>{1}).ok());
 }
 
 TEST(SeriesStore, ValidateReportsReasonForRejection) {
@@ -147,11 +149,11 @@ TEST(SeriesStore, UnwantedSeriesAreNotStored) {
   const SeriesId other = *f.store.Intern(Labels({{"__name__", "other"}}));
   EXPECT_EQ(other, SeriesStore::kUnwanted);
   const std::vector<SeriesId> ids{other, f.a};
-  ASSERT_TRUE(f.store.Append({kSecond, "s", "b", 1, 0}, ids, std::vector<double>{1, 2}).ok());
-  ASSERT_TRUE(
-      f.store
-          .Append({kSecond, "s", "b", 2, 0}, std::vector<SeriesId>{other}, std::vector<double>{1})
-          .ok());
+  ASSERT_TRUE(f.store.Append({At(kSecond), "s", "b", 1, 0}, ids, std::vector<double>{1, 2}).ok());
+  ASSERT_TRUE(f.store
+                  .Append({At(kSecond), "s", "b", 2, 0}, std::vector<SeriesId>{other},
+                          std::vector<double>{1})
+                  .ok());
   f.Tick(1);
   EXPECT_EQ(f.Get(), 2);
   EXPECT_EQ(f.store.counters().unwanted, 2u);
@@ -225,15 +227,15 @@ TEST(SeriesStore, RecordedSeriesAreVisibleAtTheirTick) {
   Fixture f({Instant(60), Window(WindowFunction::kSum, 10), Window(WindowFunction::kQuantile, 10)});
   f.Tick(1);
   EXPECT_EQ(f.Get(1), std::nullopt);
-  f.store.Record(f.a, kSecond, 3);
+  f.store.Record(f.a, At(kSecond), 3);
   EXPECT_EQ(f.Get(0), 3);
   EXPECT_EQ(f.Get(1), 3);
   EXPECT_EQ(f.Get(2), 3);
-  f.store.Record(f.a, kSecond, 4);  // the first value is kept
+  f.store.Record(f.a, At(kSecond), 4);  // the first value is kept
   EXPECT_EQ(f.Get(1), 3);
   EXPECT_EQ(f.store.counters().duplicates, 1u);
   f.Tick(2);
-  f.store.Record(f.a, 2 * kSecond, StaleMarker());
+  f.store.Record(f.a, At(2 * kSecond), StaleMarker());
   EXPECT_EQ(f.Get(0), std::nullopt);
   EXPECT_EQ(f.Get(1), 3);
 }
@@ -243,7 +245,7 @@ TEST(SeriesStore, ExpireForgetsSeriesOutsideAllWindows) {
   const SeriesId b = *f.store.Intern(M("b"));
   const RowPlanId plan = *f.store.Plan({b});
   ASSERT_TRUE(f.Put(kSecond, 1).ok());
-  ASSERT_TRUE(f.store.Append({kSecond, "t", "boot", 1, 0}, plan, std::vector<double>{5}).ok());
+  ASSERT_TRUE(f.store.Append({At(kSecond), "t", "boot", 1, 0}, plan, std::vector<double>{5}).ok());
   f.Tick(120);
   EXPECT_TRUE(f.store.Expire().empty());
   EXPECT_EQ(f.Get(1), 1);
@@ -255,10 +257,10 @@ TEST(SeriesStore, ExpireForgetsSeriesOutsideAllWindows) {
   EXPECT_TRUE(f.store.results().Read(1, kLeast).values.empty());
   EXPECT_EQ(f.store.series().LabelsOf(f.a), nullptr);
   EXPECT_EQ(f.store.series().count(), 1u);
-  f.store.Record(f.a, 121 * kSecond, 1);  // ignored because the ID is forgotten
+  f.store.Record(f.a, At(121 * kSecond), 1);  // ignored because the ID is forgotten
 
   ASSERT_TRUE(
-      f.store.Append({122 * kSecond, "t", "boot", 2, 0}, plan, std::vector<double>{6}).ok());
+      f.store.Append({At(122 * kSecond), "t", "boot", 2, 0}, plan, std::vector<double>{6}).ok());
   f.Tick(122);
   ASSERT_EQ(f.store.results().Series(0).size(), 1u);
   EXPECT_EQ(*f.store.results().Series(0)[0], M("b"));
@@ -276,7 +278,7 @@ TEST(SeriesStore, ResetDropsSamplesAndKeepsIds) {
   ASSERT_TRUE(f.Put(70 * kSecond, 1).ok());
   f.Tick(60);
   f.store.Reset();
-  EXPECT_EQ(f.store.sealed(), kMinPosition);
+  EXPECT_EQ(f.store.sealed(), Position::Earliest());
   EXPECT_EQ(f.store.OldestOpen(), std::nullopt);
   ASSERT_TRUE(f.Put(10 * kSecond, 4).ok());  // positions may decrease after a reset
   f.Tick(10);
@@ -288,7 +290,7 @@ TEST(SeriesStore, AlignedDemandCountsFromOrigin) {
   Demand demand = Window(WindowFunction::kCount, 10, 10);
   demand.align_job = true;
   Fixture f({demand});
-  f.store.SetOrigin(3 * kSecond);
+  f.store.SetOrigin(At(3 * kSecond));
   for (int64_t t = 4; t <= 23; ++t) ASSERT_TRUE(f.Put(t * kSecond, 1).ok());
   f.Tick(13);
   EXPECT_EQ(f.Get(), 10);
@@ -307,8 +309,8 @@ TEST(SeriesStore, ReplaceStartsNewWindowsEmpty) {
   EXPECT_EQ(f.Get(0), std::nullopt);
   EXPECT_EQ(f.Get(1), 1);
   EXPECT_EQ(f.Get(2), std::nullopt);
-  EXPECT_EQ(f.store.results().FullFrom(0), 70 * kSecond);
-  EXPECT_EQ(f.store.results().FullFrom(1), kMinPosition);
+  EXPECT_EQ(f.store.results().FullFrom(0), At(70 * kSecond));
+  EXPECT_EQ(f.store.results().FullFrom(1), Position::Earliest());
   ASSERT_TRUE(f.Put(11 * kSecond, 5).ok());
   f.Tick(11);
   EXPECT_EQ(f.Get(0), 5);
@@ -343,8 +345,8 @@ TEST(SeriesStore, RestoreRejectsOtherDemandsAndDamagedBytes) {
       BinaryReader in(bytes);
       const auto store = StoreSnapshot::Restore(in, set, {});
       if (!store.ok()) continue;
-      if ((*store)->sealed() != 30 * kSecond) continue;
-      (*store)->BeginTick(30 * kSecond);
+      if ((*store)->sealed() != At(30 * kSecond)) continue;
+      (*store)->BeginTick(At(30 * kSecond));
       for (uint32_t d = 0; d < 3; ++d) (*store)->results().Read(d, kLeast);
     }
   }
@@ -367,9 +369,9 @@ TEST(SeriesStore, MemoryPerSeriesStaysLow) {
   for (int64_t t = 1; t <= 400; ++t) {
     for (size_t i = 0; i < kSeries; ++i)
       values[i] = static_cast<double>(t % 17 + static_cast<int64_t>(i));
-    ASSERT_TRUE(store.Append({t * kSecond, "s", "b", 1, 0}, plan, values).ok());
-    store.SealTo(t * kSecond);
-    store.BeginTick(t * kSecond);
+    ASSERT_TRUE(store.Append({At(t * kSecond), "s", "b", 1, 0}, plan, values).ok());
+    store.SealTo(At(t * kSecond));
+    store.BeginTick(At(t * kSecond));
     for (uint32_t d = 0; d < demands.size(); ++d) store.results().Read(d, kLeast);
   }
   const size_t bytes = store.MemoryBytes() / kSeries;
@@ -397,7 +399,7 @@ TEST(SeriesStore, AttemptWindowRestartsWithEachAttempt) {
     ASSERT_TRUE(f.Put(t * kSecond, static_cast<double>(t - 100)).ok());
     ASSERT_TRUE(f.Put(t * kSecond + kSecond / 2, static_cast<double>(t - 100)).ok());
   }
-  f.store.BeginAttempt(103 * kSecond + 1);
+  f.store.BeginAttempt(At(103 * kSecond + 1));
   f.Tick(105);
   EXPECT_EQ(f.Get(0), 3 + 4 + 4 + 5);
   // The increase is 2 in 1.5 s. It is extrapolated by half a second at both ends, but on the left
@@ -412,11 +414,11 @@ TEST(SeriesStore, AttemptWindowRestartsWithEachAttempt) {
   ASSERT_TRUE(restored.ok()) << restored.status();
   for (SeriesStore* store : {&f.store, restored->get()}) {
     ASSERT_TRUE(store
-                    ->Append({106 * kSecond, "s", "boot", 999, 0}, std::vector<SeriesId>{f.a},
+                    ->Append({At(106 * kSecond), "s", "boot", 999, 0}, std::vector<SeriesId>{f.a},
                              std::vector<double>{100})
                     .ok());
-    store->SealTo(1000 * kSecond);
-    store->BeginTick(1000 * kSecond);
+    store->SealTo(At(1000 * kSecond));
+    store->BeginTick(At(1000 * kSecond));
     EXPECT_EQ(store->results().Read(0).values[0], 16 + 5 + 100);
     EXPECT_TRUE(store->Expire().empty()) << "an attempt remembers those that have vanished";
   }
@@ -459,18 +461,18 @@ TEST(SeriesStore, ExpireWaitsForEnoughSeries) {
     for (int i = 0; i < 100; ++i) ids.push_back(*store.Intern(M(std::to_string(i))));
     const std::vector<double> ones(100, 1.0);
     const std::span<const SeriesId> all(ids);
-    ASSERT_TRUE(store.Append({1 * kSecond, "s", "b", 1, 0}, ids, ones).ok());
+    ASSERT_TRUE(store.Append({At(1 * kSecond), "s", "b", 1, 0}, ids, ones).ok());
     ASSERT_TRUE(
-        store.Append({20 * kSecond, "s", "b", 2, 0}, all.first(95), std::span(ones).first(95))
+        store.Append({At(20 * kSecond), "s", "b", 2, 0}, all.first(95), std::span(ones).first(95))
             .ok());
-    store.SealTo(20 * kSecond);
+    store.SealTo(At(20 * kSecond));
     // Five of 100 series are too few to remove, unless their slots are needed.
     EXPECT_EQ(store.Expire().size(), limit == 100 ? 5U : 0U);
     if (limit == 100) continue;
     ASSERT_TRUE(
-        store.Append({40 * kSecond, "s", "b", 3, 0}, all.first(90), std::span(ones).first(90))
+        store.Append({At(40 * kSecond), "s", "b", 3, 0}, all.first(90), std::span(ones).first(90))
             .ok());
-    store.SealTo(40 * kSecond);
+    store.SealTo(At(40 * kSecond));
     EXPECT_EQ(store.Expire().size(), 10U);
     EXPECT_EQ(store.series().count(), 90U);
   }

@@ -41,7 +41,7 @@ std::optional<SeriesId> SeriesTable::Find(const Labels& labels) const {
   return SeriesId(it->second);
 }
 
-StatusOr<SeriesId> SeriesTable::Add(const Labels& labels, int64_t sealed) {
+StatusOr<SeriesId> SeriesTable::Add(const Labels& labels, Position sealed) {
   if (known_ >= max_series_) {
     return ResourceExhausted(Cat("series ", labels.ToString(), ": the job already has ", known_,
                                  " series, the limit (max_series)"));
@@ -82,13 +82,13 @@ void SeriesTable::Forget(SeriesId id) {
   --known_;
 }
 
-int64_t SeriesTable::LastUse(SeriesId id) const {
+Position SeriesTable::LastUse(SeriesId id) const {
   return std::max(last_[id.value()].position, series_[id.value()].added_at);
 }
 
 void SeriesTable::DropSamples() {
   std::fill(last_.begin(), last_.end(), LastSample());
-  for (Series& series : series_) series.added_at = kMinPosition;
+  for (Series& series : series_) series.added_at = Position::Earliest();
 }
 
 void SeriesTable::Save(BinaryWriter& out) const {
@@ -99,8 +99,8 @@ void SeriesTable::Save(BinaryWriter& out) const {
     if (!series.known) continue;
     SaveLabels(out, series.labels);
     out.Bool(series.dormant);
-    out.I64(series.added_at);
-    out.I64(last_[id].position);
+    out.I64(series.added_at.ns());
+    out.I64(last_[id].position.ns());
     out.Double(last_[id].value);
   }
   out.U32s(free_ids_);
@@ -116,8 +116,8 @@ void SeriesTable::Load(BinaryReader& in) {
     series.labels = LoadLabels(in);
     label_bytes_ += LabelBytes(series.labels);
     series.dormant = in.Bool();
-    series.added_at = in.I64();
-    last.position = in.I64();
+    series.added_at = Position::FromNs(in.I64());
+    last.position = Position::FromNs(in.I64());
     last.value = in.Double();
     ++known_;
     if (!ids_.emplace(&series.labels, id).second) in.Fail();

@@ -10,16 +10,16 @@
 #include "absl/container/flat_hash_map.h"
 #include "services/base/binary.h"
 #include "services/base/status.h"
+#include "services/base/time.h"
 #include "services/model/labels.h"
-#include "services/model/position.h"
 #include "services/window/store/series_store.h"
 
 namespace pitwall::window {
 
-// Newest sealed sample of a series, including stale markers. The position is kMinPosition if there
-// is no sample.
+// Newest sealed sample of a series, including stale markers. The position is Position::Earliest()
+// if there is no sample.
 struct LastSample {
-  int64_t position = kMinPosition;
+  Position position = Position::Earliest();
   double value = 0;
 };
 
@@ -40,7 +40,7 @@ class SeriesTable {
   std::optional<SeriesId> Find(const Labels& labels) const;
   // Adds a new series. `sealed` is the store's sealed position. Returns ResourceExhausted above
   // max_series and OutOfRange above max_label_bytes.
-  StatusOr<SeriesId> Add(const Labels& labels, int64_t sealed);
+  StatusOr<SeriesId> Add(const Labels& labels, Position sealed);
   void Forget(SeriesId id);
   bool Known(SeriesId id) const { return id.value() < series_.size() && series_[id.value()].known; }
   // Returns the labels of a known series. The returned address is stable until Forget is called.
@@ -56,7 +56,7 @@ class SeriesTable {
   // Returns the newest sealed sample of a series that has not been forgotten.
   const LastSample& last(SeriesId id) const { return last_[id.value()]; }
   // Sets the last sample if it is newer. Otherwise returns false and changes nothing.
-  bool Push(SeriesId id, int64_t position, double value) {
+  bool Push(SeriesId id, Position position, double value) {
     LastSample& newest = last_[id.value()];
     if (newest.position >= position) return false;
     newest = {position, value};
@@ -64,7 +64,7 @@ class SeriesTable {
   }
   // Returns the position of the last sample, or the sealed position at the time the series was
   // added, whichever is later.
-  int64_t LastUse(SeriesId id) const;
+  Position LastUse(SeriesId id) const;
   // Drops every series' last sample, as if all series had been added before the first sample.
   void DropSamples();
 
@@ -77,7 +77,7 @@ class SeriesTable {
     Labels labels;
     bool known = false;  // false if the ID is free
     bool dormant = false;
-    int64_t added_at = kMinPosition;  // value of sealed() when the series was added
+    Position added_at = Position::Earliest();  // value of sealed() when the series was added
   };
   // Hash of labels. The map stores pointers to the labels in Series.
   struct LabelsHash {

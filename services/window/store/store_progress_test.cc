@@ -7,22 +7,24 @@
 namespace pitwall::window {
 namespace {
 
+Position At(int64_t ns) { return Position::FromNs(ns); }
+
 TEST(StoreProgress, StartsBeforeEveryPosition) {
   const StoreProgress progress;
-  EXPECT_EQ(progress.sealed(), kMinPosition);
-  EXPECT_EQ(progress.read_time().tick, kMinPosition);
-  EXPECT_EQ(progress.read_time().attempt_at, kMinPosition);
+  EXPECT_EQ(progress.sealed(), Position::Earliest());
+  EXPECT_EQ(progress.read_time().tick, Position::Earliest());
+  EXPECT_EQ(progress.read_time().attempt_at, Position::Earliest());
   EXPECT_NE(progress.version(), 0U);
 }
 
 TEST(StoreProgress, FirstRowStartsAttempt) {
   StoreProgress progress;
-  progress.AddRow(10);
-  progress.AddRow(20);
-  EXPECT_EQ(progress.read_time().attempt_at, 9);
-  progress.BeginAttempt(14);
-  progress.AddRow(30);
-  EXPECT_EQ(progress.read_time().attempt_at, 14);
+  progress.AddRow(At(10));
+  progress.AddRow(At(20));
+  EXPECT_EQ(progress.read_time().attempt_at, At(9));
+  progress.BeginAttempt(At(14));
+  progress.AddRow(At(30));
+  EXPECT_EQ(progress.read_time().attempt_at, At(14));
 }
 
 TEST(StoreProgress, VersionIncreasesWithEveryVisibleChange) {
@@ -31,60 +33,60 @@ TEST(StoreProgress, VersionIncreasesWithEveryVisibleChange) {
   const auto increased = [&] {
     return progress.version() > std::exchange(version, progress.version());
   };
-  progress.FinishSealing(10);
+  progress.FinishSealing(At(10));
   EXPECT_TRUE(increased());
-  progress.BeginAttempt(5);
+  progress.BeginAttempt(At(5));
   EXPECT_TRUE(increased());
   progress.NoteChange();
   EXPECT_TRUE(increased());
   progress.Reset();
   EXPECT_TRUE(increased());
-  progress.SetOrigin(3);
-  progress.FinishSealing(20);
+  progress.SetOrigin(At(3));
+  progress.FinishSealing(At(20));
   EXPECT_TRUE(increased());
-  progress.BeginTick(20);
+  progress.BeginTick(At(20));
   EXPECT_FALSE(increased());
 }
 
 TEST(StoreProgress, ResetKeepsOrigin) {
   StoreProgress progress;
-  progress.SetOrigin(7);
+  progress.SetOrigin(At(7));
   progress.StartSealing();
-  progress.FinishSealing(10);
-  progress.BeginTick(10);
+  progress.FinishSealing(At(10));
+  progress.BeginTick(At(10));
   progress.Reset();
-  EXPECT_EQ(progress.origin(), 7);
-  EXPECT_EQ(progress.sealed(), kMinPosition);
-  EXPECT_EQ(progress.tick(), kMinPosition);
-  EXPECT_DEATH(progress.SetOrigin(8), "");
+  EXPECT_EQ(progress.origin(), At(7));
+  EXPECT_EQ(progress.sealed(), Position::Earliest());
+  EXPECT_EQ(progress.tick(), Position::Earliest());
+  EXPECT_DEATH(progress.SetOrigin(At(8)), "");
 }
 
 TEST(StoreProgress, OtherPositionsAbort) {
   StoreProgress progress;
-  progress.FinishSealing(10);
+  progress.FinishSealing(At(10));
   EXPECT_DEATH(progress.read_time(), "") << "sealed after the tick";
-  EXPECT_DEATH(progress.BeginTick(9), "");
+  EXPECT_DEATH(progress.BeginTick(At(9)), "");
 }
 
 TEST(StoreProgress, LoadRejectsPositionsOutOfRange) {
   StoreProgress saved;
-  saved.SetOrigin(3);
+  saved.SetOrigin(At(3));
   saved.StartSealing();
-  saved.AddRow(5);
-  saved.FinishSealing(10);
-  saved.BeginTick(10);
+  saved.AddRow(At(5));
+  saved.FinishSealing(At(10));
+  saved.BeginTick(At(10));
   BinaryWriter out;
   saved.Save(out);
   BinaryReader in(out.data());
   StoreProgress loaded;
   loaded.Load(in);
   EXPECT_TRUE(in.ok());
-  EXPECT_EQ(loaded.origin(), 3);
-  EXPECT_EQ(loaded.read_time().tick, 10);
-  EXPECT_EQ(loaded.read_time().attempt_at, 4);
+  EXPECT_EQ(loaded.origin(), At(3));
+  EXPECT_EQ(loaded.read_time().tick, At(10));
+  EXPECT_EQ(loaded.read_time().attempt_at, At(4));
 
   BinaryWriter damaged;
-  for (int i = 0; i < 4; ++i) damaged.I64(kMaxPosition + 1);
+  for (int i = 0; i < 4; ++i) damaged.I64(Position::Latest().Next().ns());
   damaged.Bool(true);
   BinaryReader rejected(damaged.data());
   loaded.Load(rejected);

@@ -10,14 +10,14 @@
 namespace pitwall::window {
 
 Status SeriesStore::State::CheckRow(const RowKey& key, size_t cells) const {
-  if (key.position <= kMinPosition || key.position >= kMaxPosition) {
+  if (key.position <= Position::Earliest() || key.position >= Position::Latest()) {
     return InvalidArgument(
-        Cat("row of ", key.source, ": position ", key.position, " is out of range"));
+        Cat("row of ", key.source, ": position ", key.position.ns(), " is out of range"));
   }
   if (key.position <= progress.sealed()) {
-    return FailedPrecondition(Cat("row of ", key.source, ": position ", key.position,
+    return FailedPrecondition(Cat("row of ", key.source, ": position ", key.position.ns(),
                                   " is late because it is not after the sealed position ",
-                                  progress.sealed()));
+                                  progress.sealed().ns()));
   }
   // The charge includes a fixed overhead per row, which dominates for rows with a single sample.
   if (open.charge() + cells + OpenRows::kCellsOfARow > max_open_samples) {
@@ -43,7 +43,7 @@ void SeriesStore::State::ApplyRow(const OpenRow& row) {
   }
   const RowLayout& row_layout = plans.layout(row.plan);
   // This loop updates the state of each series and replaces duplicates with missing values.
-  const int64_t position = row.position;
+  const Position position = row.position;
   progress.AddRow(position);
   uint64_t stale = 0, sealed_samples = 0, duplicates = 0;
   bool huge = false;
@@ -120,9 +120,9 @@ Status SeriesStore::AppendStale(const RowKey& key, std::span<const SeriesId> ids
   return Append(key, ids, markers);
 }
 
-void SeriesStore::SealTo(int64_t upto) {
+void SeriesStore::SealTo(Position upto) {
   State& s = *state_;
-  upto = std::min(upto, kMaxPosition - 1);
+  upto = std::min(upto, Position::Latest().Previous());
   if (upto <= s.progress.sealed()) return;
   s.open.Take(upto, &s.taken);
   s.progress.StartSealing();
@@ -136,23 +136,23 @@ void SeriesStore::SealTo(int64_t upto) {
   s.windows.Advance(upto, s.columns);
 }
 
-int64_t SeriesStore::sealed() const { return state_->progress.sealed(); }
-std::optional<int64_t> SeriesStore::OldestOpen() const { return state_->open.Oldest(); }
+Position SeriesStore::sealed() const { return state_->progress.sealed(); }
+std::optional<Position> SeriesStore::OldestOpen() const { return state_->open.Oldest(); }
 
-void SeriesStore::SetOrigin(int64_t origin) {
+void SeriesStore::SetOrigin(Position origin) {
   state_->progress.SetOrigin(origin);
   state_->windows.SetOrigin(origin);
 }
 
-void SeriesStore::BeginAttempt(int64_t position) {
-  SealTo(position - 1);
-  state_->progress.BeginAttempt(position - 1);
-  state_->windows.BeginAttempt(position - 1);
+void SeriesStore::BeginAttempt(Position position) {
+  SealTo(position.Previous());
+  state_->progress.BeginAttempt(position.Previous());
+  state_->windows.BeginAttempt(position.Previous());
 }
 
-void SeriesStore::BeginTick(int64_t tick) { state_->progress.BeginTick(tick); }
+void SeriesStore::BeginTick(Position tick) { state_->progress.BeginTick(tick); }
 
-bool SeriesStore::Record(SeriesId id, int64_t position, double value) {
+bool SeriesStore::Record(SeriesId id, Position position, double value) {
   State& s = *state_;
   PITWALL_CHECK(position == s.progress.sealed() && position == s.progress.tick());
   if (!s.series.Known(id) || IsMissing(value)) return false;

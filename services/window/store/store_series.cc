@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "services/model/position.h"
 #include "services/window/store/store_state.h"
 
 namespace pitwall::window {
@@ -30,17 +29,17 @@ void SeriesStore::State::LayOut(uint32_t plan) {
 }
 
 std::vector<SeriesId> SeriesStore::State::Expired(size_t* candidates) const {
-  std::vector<int64_t> horizons(columns.size());
+  std::vector<Duration> horizons(columns.size());
   for (uint32_t s = 0; s < columns.size(); ++s) horizons[s] = demands.HorizonOf(s);
   std::vector<SeriesId> expired;
   *candidates = 0;
   for (uint32_t number = 0; number < series.size(); ++number) {
     const SeriesId id(number);
     if (!series.Known(id)) continue;
-    int64_t horizon = 0;
+    Duration horizon;
     for (const Membership& membership : columns.memberships(id))
       horizon = std::max(horizon, horizons[membership.selector]);
-    if (horizon >= kMaxPosition || series.LastUse(id) > progress.sealed() - horizon) continue;
+    if (horizon >= kMaxHorizon || series.LastUse(id) > progress.sealed() - horizon) continue;
     expired.push_back(id);
     const bool gone_already = series.dormant(id) && plans.Pins(id);
     *candidates += gone_already ? 0 : 1;
@@ -80,7 +79,7 @@ void SeriesStore::ReleasePlan(RowPlanId plan) { state_->plans.Release(plan.value
 
 std::vector<SeriesId> SeriesStore::Expire() {
   State& s = *state_;
-  if (s.progress.sealed() == kMinPosition) return {};
+  if (s.progress.sealed() == Position::Earliest()) return {};
   // Removing even a few columns moves all others, so they are removed only if there are many of
   // them or space is scarce.
   size_t candidates = 0;

@@ -47,7 +47,7 @@ void SaveRows(BinaryWriter& out, const OpenRows& open, const RowPlans& plans) {
   for (const OpenRow& row : open.rows()) {
     const RowKey key = open.KeyOf(row);
     out.U64(plan_numbers[row.plan]);
-    out.I64(key.position);
+    out.I64(key.position.ns());
     out.Str(key.source);
     out.Str(key.boot_id);
     out.U64(key.sequence);
@@ -74,21 +74,21 @@ std::vector<uint32_t> LoadPlans(BinaryReader& in, const SeriesTable& series, Row
 }
 
 // Loads the rows that SaveRows wrote. Fails the reader if a row is not after the `sealed` position.
-void LoadRows(BinaryReader& in, const SeriesTable& series, int64_t sealed, RowPlans& plans,
+void LoadRows(BinaryReader& in, const SeriesTable& series, Position sealed, RowPlans& plans,
               OpenRows& open) {
   const std::vector<uint32_t> used = LoadPlans(in, series, plans);
   const size_t rows = in.Count(6);
   for (size_t k = 0; k < rows && in.ok(); ++k) {
     const uint64_t number = in.U64();
     RowKey key;
-    key.position = in.I64();
+    key.position = Position::FromNs(in.I64());
     key.source = in.StrView();
     key.boot_id = in.StrView();
     key.sequence = in.U64();
     key.index = static_cast<uint32_t>(in.U64());
     const std::vector<double> values = in.Doubles();
     if (!in.ok() || number >= used.size() || values.size() != plans.ids(used[number]).size() ||
-        key.position <= sealed || key.position >= kMaxPosition) {
+        key.position <= sealed || key.position >= Position::Latest()) {
       in.Fail();
       break;
     }
@@ -130,7 +130,7 @@ Status StoreSnapshot::Load(BinaryReader& in, SeriesStore::State& s) {
   s.columns.Load(in, s.series);
   if (!in.ok()) return in.Finish("window state");
 
-  const int64_t sealed = s.progress.sealed();
+  const Position sealed = s.progress.sealed();
   s.windows.Clear();
   s.demands.Assign(s.demands.shared_set(), ages, sealed, s.progress.origin(), s.windows);
   s.windows.Load(in, s.columns, sealed);

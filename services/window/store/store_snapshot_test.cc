@@ -21,7 +21,7 @@ TEST(StoreSnapshotTest, SeriesAddedAfterLastSeal_AreRestored) {
     const auto added = f.store.Intern(M(id));
     ASSERT_TRUE(added.ok());
     ASSERT_TRUE(f.store
-                    .Append({3 * kSecond, "s", "boot", 9, 0}, std::vector<SeriesId>{*added},
+                    .Append({At(3 * kSecond), "s", "boot", 9, 0}, std::vector<SeriesId>{*added},
                             std::vector<double>{5})
                     .ok());
   }
@@ -33,8 +33,8 @@ TEST(StoreSnapshotTest, SeriesAddedAfterLastSeal_AreRestored) {
   BinaryWriter again;
   StoreSnapshot::Save(**restored, again);
   EXPECT_EQ(again.data(), out.data());
-  (*restored)->SealTo(4 * kSecond);
-  (*restored)->BeginTick(4 * kSecond);
+  (*restored)->SealTo(At(4 * kSecond));
+  (*restored)->BeginTick(At(4 * kSecond));
   EXPECT_EQ((*restored)->results().Read(2).present.size(), 4u);
 }
 

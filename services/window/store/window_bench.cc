@@ -78,16 +78,16 @@ class Job {
       plans_.push_back(*store_->Plan(std::move(ids)));
       names_.push_back("source" + std::to_string(s));
     }
-    tick_ = 1'700'000'000 * kSecond;
+    tick_ = Position() + Duration::Seconds(1'700'000'000);
   }
 
   void Second() {
     for (size_t s = 0; s < kSources; ++s) {
-      const int64_t phase = mixed_ ? static_cast<int64_t>(s + 1) * 100'000'000 : kSecond;
+      const Duration phase = Duration::Millis(mixed_ ? static_cast<int64_t>(s + 1) * 100 : 1000);
       const RowKey key{tick_ + phase, names_[s], "boot", ++sequence_, 0};
       benchmark::DoNotOptimize(store_->Append(key, plans_[s], values_[s][sequence_ % 16]).ok());
     }
-    tick_ += kSecond;
+    tick_ += Duration::Seconds(1);
     store_->SealTo(tick_);
     store_->BeginTick(tick_);
     for (uint32_t d = 0; d < demands_; ++d)
@@ -103,7 +103,7 @@ class Job {
   std::vector<RowPlanId> plans_;
   std::vector<std::string> names_;
   std::vector<std::vector<std::vector<double>>> values_;
-  int64_t tick_ = 0;
+  Position tick_;
   uint64_t sequence_ = 0;
 };
 

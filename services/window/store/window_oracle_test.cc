@@ -20,6 +20,8 @@
 namespace pitwall::window {
 namespace {
 
+constexpr int64_t kNever = Position::Earliest().ns();
+
 struct Row {
   RowKey key;
   std::vector<Labels> series;
@@ -115,14 +117,14 @@ class Scenario {
 
   void Run(int ticks) {
     set_ = RandomDemands(random_, 24);
-    since_.assign(set_->demands.size(), kMinPosition);
+    since_.assign(set_->demands.size(), Position::Earliest());
     origin_ =
         Pick(random_, 0, 40) * kSecond + 1'000'000 * kSecond + Pick(random_, 0, 3) * 700 * kMilli;
     start_ = origin_;
     for (int i = 0; i < 4; ++i) {
       if (i >= 2) subjects_[i].limits.long_panes = 20;  // most windows are thus packed
       subjects_[i].store = std::make_unique<SeriesStore>(set_, subjects_[i].limits);
-      subjects_[i].store->SetOrigin(origin_);
+      subjects_[i].store->SetOrigin(At(origin_));
       subjects_[i].use_plans = i == 1 || i == 3;
     }
     for (int s = 0; s < 4; ++s) AddSource(s);
@@ -190,7 +192,7 @@ class Scenario {
         if (at <= sealed_) continue;
         Row row;
         names_.insert(source.name);
-        row.key = {at, *names_.find(source.name), "boot", ++source.sequence, 0};
+        row.key = {At(at), *names_.find(source.name), "boot", ++source.sequence, 0};
         row.series = source.series;
         if (Chance(random_, 0.02)) row.series.resize(4);
         for (const Labels& labels : row.series) row.values.push_back(Value(labels));
@@ -216,14 +218,14 @@ class Scenario {
              std::tie(b.key.position, b.key.source, b.key.sequence);
     });
     size_t used = 0;
-    for (; used < pending_.size() && pending_[used].key.position <= tick; ++used) {
+    for (; used < pending_.size() && pending_[used].key.position <= At(tick); ++used) {
       const Row& row = pending_[used];
       for (size_t i = 0; i < row.series.size(); ++i)
         AddSample(row.series[i], row.key.position, row.values[i]);
     }
     pending_.erase(pending_.begin(), pending_.begin() + static_cast<ptrdiff_t>(used));
   }
-  void AddSample(const Labels& labels, int64_t position, double value) {
+  void AddSample(const Labels& labels, Position position, double value) {
     if (IsMissing(value)) return;
     auto& [known, samples] = truth_[labels.ToString()];
     known = labels;
@@ -234,14 +236,14 @@ class Scenario {
   void Tick(int64_t tick) {
     Learn(tick);
     for (int i = 0; i < 4; ++i) {
-      if (i == 1 && sealed_ > kMinPosition) {  // seals in uneven intervals
+      if (i == 1 && sealed_ > kNever) {  // seals in uneven intervals
         for (int64_t at = sealed_ + Pick(random_, 1, 400) * kMilli; at < tick;
              at += Pick(random_, 1, 900) * kMilli) {
-          subjects_[i].store->SealTo(at);
+          subjects_[i].store->SealTo(At(at));
         }
       }
-      subjects_[i].store->SealTo(tick);
-      subjects_[i].store->BeginTick(tick);
+      subjects_[i].store->SealTo(At(tick));
+      subjects_[i].store->BeginTick(At(tick));
     }
     sealed_ = tick;
     if (Chance(random_, 0.3)) ReadAll(tick, 0.2);
@@ -250,8 +252,9 @@ class Scenario {
       const Labels labels({{"__name__", "recorded"}, {"r", std::to_string(r)}});
       const double value =
           Chance(random_, 0.1) ? StaleMarker() : static_cast<double>(Pick(random_, 0, 9));
-      for (Subject& subject : subjects_) subject.store->Record(subject.IdOf(labels), tick, value);
-      AddSample(labels, tick, value);
+      for (Subject& subject : subjects_)
+        subject.store->Record(subject.IdOf(labels), At(tick), value);
+      AddSample(labels, At(tick), value);
       if (Chance(random_, 0.2)) ReadAll(tick, 0.3);
     }
     ReadAll(tick, 1);
@@ -289,9 +292,10 @@ class Scenario {
       const auto& [labels, samples] = entry;
       if (!set_->selectors[demand.selector].Matches(labels)) continue;
       const bool attempt = demand.kind == WindowKind::kAttempt || demand.kind == WindowKind::kFirst;
-      const int64_t since = attempt ? std::max(since_[d], attempt_) : since_[d];
+      const Position since = attempt ? std::max(since_[d], attempt_) : since_[d];
       double error = 0;
-      const std::optional<double> want = OracleRead(demand, tick, since, samples, &error, bucket);
+      const std::optional<double> want =
+          OracleRead(demand, At(tick), since, samples, &error, bucket);
       const auto it = got.find(name);
       ASSERT_EQ(want.has_value(), it != got.end()) << name << (want ? " is missing" : " is there");
       if (!want) continue;
@@ -314,7 +318,7 @@ class Scenario {
         const bool counted =
             demand.kind == WindowKind::kSamples || demand.kind == WindowKind::kFirst;
         if (std::isfinite(s.value) &&
-            (counted || s.position > tick - demand.offset - demand.range)) {
+            (counted || s.position > At(tick - demand.offset - demand.range))) {
           scale = std::max(scale, std::fabs(s.value));
         }
       }
@@ -335,8 +339,8 @@ class Scenario {
     if (Chance(random_, 0.05)) subjects_[1].Expire();
     if (Chance(random_, 0.01)) Replace();
     if (Chance(random_, 0.01)) {
-      attempt_ = sealed_;
-      for (Subject& subject : subjects_) subject.store->BeginAttempt(sealed_ + 1);
+      attempt_ = At(sealed_);
+      for (Subject& subject : subjects_) subject.store->BeginAttempt(At(sealed_ + 1));
     }
   }
 
@@ -344,9 +348,9 @@ class Scenario {
   void Replace() {
     auto next = std::make_shared<DemandSet>();
     next->selectors = set_->selectors;
-    std::vector<int64_t> since;
+    std::vector<Position> since;
     std::set<std::string> keys;
-    const auto add = [&](const Demand& demand, int64_t from) {
+    const auto add = [&](const Demand& demand, Position from) {
       if (!keys.insert(demand.Key(next->selectors[demand.selector])).second) return;
       next->demands.push_back(demand);
       since.push_back(from);
@@ -359,7 +363,7 @@ class Scenario {
       before.insert(demand.Key(set_->selectors[demand.selector]));
     while (next->demands.size() < 27) {
       const Demand demand = RandomDemand(random_);
-      if (!before.count(demand.Key(next->selectors[demand.selector]))) add(demand, sealed_);
+      if (!before.count(demand.Key(next->selectors[demand.selector]))) add(demand, At(sealed_));
     }
     set_ = next;
     since_ = since;
@@ -372,14 +376,17 @@ class Scenario {
       const Demand& demand = set_->demands[d];
       const int64_t length = demand.kind == WindowKind::kTime ? demand.range : 0;
       ASSERT_EQ(subjects_[0].store->results().FullFrom(d),
-                since_[d] == kMinPosition ? kMinPosition : since_[d] + demand.offset + length);
+                since_[d] == Position::Earliest()
+                    ? Position::Earliest()
+                    : since_[d] + Duration::Nanos(demand.offset + length));
     }
   }
 
   Random random_;
   std::shared_ptr<DemandSet> set_;
-  std::vector<int64_t> since_;
-  int64_t origin_ = 0, start_ = 0, sealed_ = kMinPosition, attempt_ = kMinPosition;
+  std::vector<Position> since_;
+  int64_t origin_ = 0, start_ = 0, sealed_ = kNever;
+  Position attempt_ = Position::Earliest();
   Subject subjects_[4];
   std::vector<Source> sources_;
   std::set<std::string> names_;

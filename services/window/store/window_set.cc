@@ -10,15 +10,16 @@
 namespace pitwall::window {
 namespace {
 
-int64_t PhaseOf(const TrackKey& key, int64_t origin) {
-  return FloorMod((key.align_job ? origin : 0) + key.phase_offset, key.length);
+Duration PhaseOf(const TrackKey& key, Position origin) {
+  const Duration phase = key.align_job ? origin - Position() : Duration();
+  return FloorMod(phase + key.phase_offset, key.length);
 }
 
 void SaveKey(BinaryWriter& out, const TrackKey& key) {
   out.U64(key.selector);
-  out.I64(key.length);
-  out.I64(key.cut);
-  out.I64(key.phase_offset);
+  out.I64(key.length.ns());
+  out.I64(key.cut.ns());
+  out.I64(key.phase_offset.ns());
   out.Bool(key.align_job);
   out.Bool(key.with_stale);
   out.Bool(key.packed);
@@ -29,9 +30,9 @@ void SaveKey(BinaryWriter& out, const TrackKey& key) {
 TrackKey LoadKey(BinaryReader& in) {
   TrackKey key;
   key.selector = static_cast<uint32_t>(in.U64());
-  key.length = in.I64();
-  key.cut = in.I64();
-  key.phase_offset = in.I64();
+  key.length = Duration::Nanos(in.I64());
+  key.cut = Duration::Nanos(in.I64());
+  key.phase_offset = Duration::Nanos(in.I64());
   key.align_job = in.Bool();
   key.with_stale = in.Bool();
   key.packed = in.Bool();
@@ -62,7 +63,7 @@ SeriesTrackKey LoadSeriesTrackKey(BinaryReader& in) {
 
 }  // namespace
 
-Track* WindowSet::TrackFor(const TrackKey& key, int64_t origin) {
+Track* WindowSet::TrackFor(const TrackKey& key, Position origin) {
   for (TrackState& state : tracks_) {
     if (state.key == key) return state.track.get();
   }
@@ -74,16 +75,14 @@ Track* WindowSet::TrackFor(const TrackKey& key, int64_t origin) {
 
 SketchWindow* WindowSet::SketchFor(const TrackKey& key, const WindowShape& shape) {
   for (SketchState& sketch : sketches_) {
-    if (sketch.key == key && sketch.panes == shape.panes && sketch.delay == shape.delay)
-      return sketch.window.get();
+    if (sketch.key == key && sketch.panes == shape.panes) return sketch.window.get();
   }
-  sketches_.push_back({key, shape.panes, shape.delay,
-                       std::make_unique<SketchWindow>(shape.grid, shape.panes, shape.delay,
-                                                      SeriesStore::kMaxSketchSamples)});
+  sketches_.push_back(
+      {key, shape.panes, std::make_unique<SketchWindow>(shape, SeriesStore::kMaxSketchSamples)});
   return sketches_.back().window.get();
 }
 
-SeriesTrack* WindowSet::SeriesTrackFor(const SeriesTrackKey& key, int64_t since) {
+SeriesTrack* WindowSet::SeriesTrackFor(const SeriesTrackKey& key, Position since) {
   for (SeriesTrackState& state : series_tracks_) {
     if (state.key == key) return state.track.get();
   }
@@ -93,7 +92,8 @@ SeriesTrack* WindowSet::SeriesTrackFor(const SeriesTrackKey& key, int64_t since)
       track = std::make_unique<SampleTrack>(SeriesStore::kMaxOrderedSamples);
       break;
     case SeriesTrackKind::kStates:
-      track = std::make_unique<StateTrack>(key.length, since, SeriesStore::kMaxOrderedSamples);
+      track = std::make_unique<StateTrack>(Duration::Nanos(key.length), since,
+                                           SeriesStore::kMaxOrderedSamples);
       break;
     case SeriesTrackKind::kFirst:
       track = std::make_unique<PrefixTrack>(static_cast<uint32_t>(key.length), key.skip, since);
@@ -156,19 +156,19 @@ void WindowSet::Clear() {
   sketches_.clear();
 }
 
-void WindowSet::SetOrigin(int64_t origin) {
+void WindowSet::SetOrigin(Position origin) {
   for (TrackState& state : tracks_) state.track->set_phase(PhaseOf(state.key, origin));
   for (SketchState& sketch : sketches_) sketch.window->set_phase(PhaseOf(sketch.key, origin));
 }
 
-void WindowSet::Advance(int64_t upto, const SelectorColumns& columns) {
+void WindowSet::Advance(Position upto, const SelectorColumns& columns) {
   for (TrackState& state : tracks_) {
     state.track->SetColumns(columns.members(state.key.selector).size());
     state.track->Advance(upto);
   }
 }
 
-void WindowSet::BeginAttempt(int64_t after) {
+void WindowSet::BeginAttempt(Position after) {
   for (TrackState& state : tracks_) {
     if (state.key.attempt) state.track->Reset();
   }
@@ -182,7 +182,7 @@ void WindowSet::BeginAttempt(int64_t after) {
 
 void WindowSet::Reset() {
   for (TrackState& state : tracks_) state.track->Reset();
-  for (SeriesTrackState& state : series_tracks_) state.track->Restart(kMinPosition);
+  for (SeriesTrackState& state : series_tracks_) state.track->Restart(Position::Earliest());
   for (SketchState& sketch : sketches_) sketch.window->Reset();
 }
 
@@ -200,19 +200,19 @@ void WindowSet::Save(BinaryWriter& out) const {
   out.U64(sketches_.size());
   for (const SketchState& sketch : sketches_) {
     SaveKey(out, sketch.key);
-    out.I64(sketch.panes);
-    out.I64(sketch.delay);
+    out.I64(sketch.panes.count);
+    out.I64(sketch.panes.delay);
     sketch.window->Save(out);
   }
 }
 
-void WindowSet::Load(BinaryReader& in, const SelectorColumns& columns, int64_t sealed) {
+void WindowSet::Load(BinaryReader& in, const SelectorColumns& columns, Position sealed) {
   LoadTracks(in, columns, sealed);
   LoadSeriesTracks(in, columns);
   LoadSketches(in, columns);
 }
 
-void WindowSet::LoadTracks(BinaryReader& in, const SelectorColumns& columns, int64_t sealed) {
+void WindowSet::LoadTracks(BinaryReader& in, const SelectorColumns& columns, Position sealed) {
   if (in.U64() != tracks_.size()) in.Fail();
   std::vector<bool> loaded(tracks_.size(), false);
   for (size_t k = 0; k < tracks_.size() && in.ok(); ++k) {
@@ -248,9 +248,11 @@ void WindowSet::LoadSketches(BinaryReader& in, const SelectorColumns& columns) {
   if (in.U64() != sketches_.size()) in.Fail();
   for (size_t k = 0; k < sketches_.size() && in.ok(); ++k) {
     const TrackKey key = LoadKey(in);
-    const int64_t panes = in.I64(), delay = in.I64();
+    WindowPanes panes;
+    panes.count = in.I64();
+    panes.delay = in.I64();
     const auto it = std::find_if(sketches_.begin(), sketches_.end(), [&](const SketchState& one) {
-      return one.key == key && one.panes == panes && one.delay == delay;
+      return one.key == key && one.panes == panes;
     });
     if (it == sketches_.end()) {
       in.Fail();

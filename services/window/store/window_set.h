@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "services/base/binary.h"
+#include "services/base/time.h"
 #include "services/model/windows/pane_grid.h"
 #include "services/window/store/selector_columns.h"
 #include "services/window/store/selector_windows.h"
@@ -21,9 +22,9 @@ namespace pitwall::window {
 // Key of a track. Demands with equal keys share the track.
 struct TrackKey {
   uint32_t selector;
-  int64_t length;
-  int64_t cut;
-  int64_t phase_offset;  // -offset mod length, which is the phase without the origin
+  Duration length;
+  Duration cut;
+  Duration phase_offset;  // -offset mod length, which is the phase without the origin
   bool align_job;
   bool with_stale;
   bool packed;   // whether the window is long
@@ -63,9 +64,9 @@ class WindowSet {
 
   // Returns the new or shared state for the key. Samples at or before `since` do not belong to the
   // window. Call Bind after all states were created.
-  Track* TrackFor(const TrackKey& key, int64_t origin);
+  Track* TrackFor(const TrackKey& key, Position origin);
   SketchWindow* SketchFor(const TrackKey& key, const WindowShape& shape);
-  SeriesTrack* SeriesTrackFor(const SeriesTrackKey& key, int64_t since);
+  SeriesTrack* SeriesTrackFor(const SeriesTrackKey& key, Position since);
   // Assigns the windows to their selectors. `selectors` is the number of selectors.
   void Bind(uint32_t selectors);
   // Keeps only the windows that `used` references, in that order. `moved_to` contains the new
@@ -77,18 +78,18 @@ class WindowSet {
   bool HasAny(uint32_t selector) const { return !by_selector_[selector].empty(); }
 
   // Sets the origin. Call this before the first sample.
-  void SetOrigin(int64_t origin);
+  void SetOrigin(Position origin);
   // Completes the panes up to `upto`. Every sample up to this position must have been added.
-  void Advance(int64_t upto, const SelectorColumns& columns);
+  void Advance(Position upto, const SelectorColumns& columns);
   // Restarts the attempt windows. Samples after `after` belong to the new attempt.
-  void BeginAttempt(int64_t after);
+  void BeginAttempt(Position after);
   // Resets the windows to their initial state.
   void Reset();
 
   void Save(BinaryWriter& out) const;
   // Loads the state into newly created windows with the same keys. `sealed` is the store's sealed
   // position.
-  void Load(BinaryReader& in, const SelectorColumns& columns, int64_t sealed);
+  void Load(BinaryReader& in, const SelectorColumns& columns, Position sealed);
   size_t MemoryBytes() const;
 
  private:
@@ -103,13 +104,12 @@ class WindowSet {
   // A sketch that all quantile demands with the same window and age share.
   struct SketchState {
     TrackKey key;
-    int64_t panes;
-    int64_t delay;
+    WindowPanes panes;
     std::unique_ptr<SketchWindow> window;
   };
 
   void RetainTracks(const std::vector<WindowRef>& used, const std::vector<uint32_t>& moved_to);
-  void LoadTracks(BinaryReader& in, const SelectorColumns& columns, int64_t sealed);
+  void LoadTracks(BinaryReader& in, const SelectorColumns& columns, Position sealed);
   void LoadSeriesTracks(BinaryReader& in, const SelectorColumns& columns);
   void LoadSketches(BinaryReader& in, const SelectorColumns& columns);
 

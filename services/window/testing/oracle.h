@@ -34,22 +34,23 @@ inline std::optional<double> OracleSmoothing(const std::vector<OracleSample>& w,
 // Returns the fraction of the known time in (start, end] in which the state was not zero. A sample
 // determines the state from its position to the next sample, for at most `hold`. After a NaN or a
 // stale marker, the state is unknown.
-inline std::optional<double> OracleShare(const std::vector<OracleSample>& all, int64_t since,
-                                         int64_t start, int64_t end, int64_t hold) {
-  int64_t known = 0, on = 0;
+inline std::optional<double> OracleShare(const std::vector<OracleSample>& all, Position since,
+                                         Position start, Position end, Duration hold) {
+  Duration known, on;
   std::optional<double> at_end;
   for (size_t i = 0; i < all.size(); ++i) {
     const OracleSample& s = all[i];
     if (s.position <= since || s.position > end || std::isnan(s.value)) continue;
-    int64_t until = s.position + hold;
+    Position until = s.position + hold;
     if (i + 1 < all.size()) until = std::min(until, all[i + 1].position);
     if (until > end) at_end = s.value != 0 ? 1 : 0;
-    const int64_t length = std::max<int64_t>(0, std::min(until, end) - std::max(s.position, start));
+    const Duration length =
+        std::max(Duration::Zero(), std::min(until, end) - std::max(s.position, start));
     known += length;
-    on += s.value != 0 ? length : 0;
+    on += s.value != 0 ? length : Duration::Zero();
   }
-  if (known == 0) return at_end;
-  return static_cast<double>(on) / static_cast<double>(known);
+  if (known == Duration::Zero()) return at_end;
+  return static_cast<double>(on.ns()) / static_cast<double>(known.ns());
 }
 
 // Counts outliers among the samples that are numbers. *error is set to the number of samples that
@@ -87,8 +88,7 @@ inline std::optional<double> OracleTheilSen(const std::vector<OracleSample>& all
   for (const OracleSample& a : w) {
     for (const OracleSample& b : w) {
       if (a.position >= b.position) continue;
-      const double slope =
-          (b.value - a.value) / (static_cast<double>(b.position - a.position) / 1e9);
+      const double slope = (b.value - a.value) / Seconds(b.position - a.position);
       if (!std::isnan(slope)) slopes.push_back(slope);
     }
   }
@@ -169,36 +169,37 @@ inline std::vector<double> OracleArguments(const Demand& demand) {
 // Returns the demand's value at `tick` for a series with the given samples, which must be in
 // ascending order and include stale markers. Only samples after `since` are used. *error is set to
 // the permitted error of a sketch. `bucket` selects one of several values.
-inline std::optional<double> OracleRead(const Demand& demand, int64_t tick, int64_t since,
+inline std::optional<double> OracleRead(const Demand& demand, Position tick, Position since,
                                         const std::vector<OracleSample>& all, double* error,
                                         size_t bucket = 0) {
   *error = 0;
-  const int64_t end = tick - demand.offset;
+  const Position end = tick - Duration::Nanos(demand.offset);
+  const Duration lookback = Duration::Nanos(demand.lookback);
   if (demand.function == WindowFunction::kShare) {
     const bool attempt = demand.kind == WindowKind::kAttempt;
-    return OracleShare(all, since, attempt ? since : end - demand.range, end, demand.lookback);
+    return OracleShare(all, since, attempt ? since : end - Duration::Nanos(demand.range), end,
+                       lookback);
   }
   const bool counted = demand.kind == WindowKind::kSamples;
   const bool first = demand.kind == WindowKind::kFirst;
-  const int64_t begin =
-      counted || first
-          ? kMinPosition
-          : end - (demand.kind == WindowKind::kInstant ? demand.lookback : demand.range);
-  const auto after = [](int64_t position, const OracleSample& s) { return position < s.position; };
+  const bool instant = demand.kind == WindowKind::kInstant;
+  const Duration range = instant ? lookback : Duration::Nanos(demand.range);
+  const Position begin = counted || first ? Position::Earliest() : end - range;
+  const auto after = [](Position position, const OracleSample& s) { return position < s.position; };
   const std::span<const OracleSample> samples(
       std::upper_bound(all.begin(), all.end(), begin, after),
       std::upper_bound(all.begin(), all.end(), end, after));
-  if (demand.kind == WindowKind::kInstant) {
+  if (instant) {
     const OracleSample* newest = nullptr;
     for (const OracleSample& s : samples) {
-      if (s.position <= end && s.position > end - demand.lookback && s.position > since)
-        newest = &s;
+      if (s.position <= end && s.position > end - lookback && s.position > since) newest = &s;
     }
     if (newest == nullptr || IsStale(newest->value)) return std::nullopt;
-    return demand.function == WindowFunction::kLast ? newest->value
-                                                    : static_cast<double>(newest->position) / 1e9;
+    return demand.function == WindowFunction::kLast
+               ? newest->value
+               : static_cast<double>(newest->position.ns()) / 1e9;
   }
-  int64_t start = counted || first ? kMinPosition : end - demand.range;
+  Position start = begin;
   std::vector<OracleSample> w;
   for (const OracleSample& s : samples) {
     if (s.position > start && s.position <= end && s.position > since && !IsStale(s.value))
@@ -206,33 +207,32 @@ inline std::optional<double> OracleRead(const Demand& demand, int64_t tick, int6
   }
   if (first) std::erase_if(w, [](const OracleSample& s) { return std::isnan(s.value); });
   if (w.empty()) return std::nullopt;
-  int64_t range = demand.range;
+  Duration covered = range;
   if (first) {
     const auto skip = static_cast<size_t>(demand.skip), wanted = static_cast<size_t>(demand.range);
     if (w.size() < skip + wanted) return std::nullopt;
     w.resize(skip + wanted);
     w.erase(w.begin(), w.begin() + demand.skip);
     start = w.front().position;
-    range = w.back().position - start;
+    covered = w.back().position - start;
   }
   if (counted) {
     const OracleSample& newest = samples.back();
-    if (IsStale(newest.value) || newest.position <= end - demand.lookback ||
-        newest.position <= since)
+    if (IsStale(newest.value) || newest.position <= end - lookback || newest.position <= since)
       return std::nullopt;
     w.clear();
     for (size_t i = samples.size(); i-- > 0;) {  // goes back to the last gap
-      const bool gap = i + 1 < samples.size() &&
-                       samples[i].position <= samples[i + 1].position - demand.lookback;
+      const bool gap =
+          i + 1 < samples.size() && samples[i].position <= samples[i + 1].position - lookback;
       if (gap || IsStale(samples[i].value) || samples[i].position <= since) break;
       w.insert(w.begin(), samples[i]);
     }
     const auto wanted = static_cast<size_t>(demand.range);
     if (w.size() > wanted) w.erase(w.begin(), w.end() - static_cast<ptrdiff_t>(wanted));
     start = w.front().position;
-    range = w.back().position - start;
+    covered = w.back().position - start;
   }
-  const int64_t stop = counted || first ? w.back().position : end;
+  const Position stop = counted || first ? w.back().position : end;
   switch (demand.function) {
     case WindowFunction::kSum:
       return OracleSum(w);
@@ -255,18 +255,18 @@ inline std::optional<double> OracleRead(const Demand& demand, int64_t tick, int6
     case WindowFunction::kFirstOverTime:
       return w.front().value;
     case WindowFunction::kRate:
-      return OracleRate(w, start, stop, range, true, true);
+      return OracleRate(w, start, stop, covered, true, true);
     case WindowFunction::kIncrease:
-      return OracleRate(w, start, stop, range, true, false);
+      return OracleRate(w, start, stop, covered, true, false);
     case WindowFunction::kDelta:
-      return OracleRate(w, start, stop, range, false, false);
+      return OracleRate(w, start, stop, covered, false, false);
     case WindowFunction::kIrate:
     case WindowFunction::kIdelta: {
       if (w.size() < 2) return std::nullopt;
       const OracleSample &a = w[w.size() - 2], &b = w.back();
       if (demand.function == WindowFunction::kIdelta) return b.value - a.value;
       const double increase = b.value < a.value ? b.value : b.value - a.value;
-      return increase / (static_cast<double>(b.position - a.position) / 1e9);
+      return increase / Seconds(b.position - a.position);
     }
     case WindowFunction::kResets:
     case WindowFunction::kChanges: {
@@ -282,9 +282,9 @@ inline std::optional<double> OracleRead(const Demand& demand, int64_t tick, int6
       return n;
     }
     case WindowFunction::kTsOfFirst:
-      return static_cast<double>(w.front().position) / 1e9;
+      return static_cast<double>(w.front().position.ns()) / 1e9;
     case WindowFunction::kTsOfLast:
-      return static_cast<double>(w.back().position) / 1e9;
+      return static_cast<double>(w.back().position.ns()) / 1e9;
     case WindowFunction::kTsOfMin:
     case WindowFunction::kTsOfMax: {
       const OracleSample* best = &w[0];
@@ -293,7 +293,7 @@ inline std::optional<double> OracleRead(const Demand& demand, int64_t tick, int6
                                                                         : s.value <= best->value;
         if (better || std::isnan(best->value)) best = &s;
       }
-      return static_cast<double>(best->position) / 1e9;
+      return static_cast<double>(best->position.ns()) / 1e9;
     }
     case WindowFunction::kDeriv:
     case WindowFunction::kIntercept:

@@ -91,10 +91,9 @@ inline std::optional<double> OracleOutlierPeriod(const std::vector<OracleSample>
   std::vector<double> t;
   std::vector<OracleSample> distances;
   for (size_t i = 0; i < w.size(); ++i) {
-    if (i > 0)
-      distances.push_back({0, static_cast<double>(w[i].position - w[i - 1].position) / 1e9});
+    if (i > 0) distances.push_back({Position(), Seconds(w[i].position - w[i - 1].position)});
     if (out(w[i]) && (i == 0 || !out(w[i - 1])))
-      t.push_back(static_cast<double>(w[i].position - w[0].position) / 1e9);
+      t.push_back(Seconds(w[i].position - w[0].position));
   }
   const double d = OracleQuantile(distances, 0.5);
   if (t.size() < 3 || !(d > 0)) return std::nullopt;

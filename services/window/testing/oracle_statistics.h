@@ -8,14 +8,17 @@
 #include <optional>
 #include <vector>
 
+#include "services/base/time.h"
 #include "services/model/value.h"
 
 namespace pitwall::window {
 
 struct OracleSample {
-  int64_t position;
+  Position position;
   double value;
 };
+
+inline double Seconds(Duration d) { return static_cast<double>(d.ns()) / 1e9; }
 
 inline double OracleSum(const std::vector<OracleSample>& w) {
   double sum = 0, c = 0;
@@ -78,8 +81,8 @@ inline double OracleQuantile(const std::vector<OracleSample>& w, double phi,
   return below * (1 - weight) + above * weight;
 }
 
-inline std::optional<double> OracleRate(const std::vector<OracleSample>& w, int64_t start,
-                                        int64_t end, int64_t range, bool counter, bool rate) {
+inline std::optional<double> OracleRate(const std::vector<OracleSample>& w, Position start,
+                                        Position end, Duration range, bool counter, bool rate) {
   if (w.size() < 2) return std::nullopt;
   double result = w.back().value - w.front().value;
   if (counter) {
@@ -87,9 +90,9 @@ inline std::optional<double> OracleRate(const std::vector<OracleSample>& w, int6
       if (w[i].value < w[i - 1].value) result += w[i - 1].value;
     }
   }
-  double to_start = static_cast<double>(w.front().position - start) / 1e9;
-  double to_end = static_cast<double>(end - w.back().position) / 1e9;
-  const double sampled = static_cast<double>(w.back().position - w.front().position) / 1e9;
+  double to_start = Seconds(w.front().position - start);
+  double to_end = Seconds(end - w.back().position);
+  const double sampled = Seconds(w.back().position - w.front().position);
   const double average = sampled / static_cast<double>(w.size() - 1);
   const double threshold = average * 1.1;
   if (to_start >= threshold) to_start = average / 2;
@@ -100,20 +103,20 @@ inline std::optional<double> OracleRate(const std::vector<OracleSample>& w, int6
   }
   if (to_end >= threshold) to_end = average / 2;
   double factor = (sampled + to_start + to_end) / sampled;
-  if (rate) factor /= static_cast<double>(range) / 1e9;
+  if (rate) factor /= Seconds(range);
   return result * factor;
 }
 
 // Computes Prometheus's linearRegression in long double precision, with positions relative to the
 // first sample.
-inline double OracleLine(const std::vector<OracleSample>& w, int64_t at, bool slope_only) {
+inline double OracleLine(const std::vector<OracleSample>& w, Position at, bool slope_only) {
   const bool equal =
       std::all_of(w.begin(), w.end(), [&](const OracleSample& s) { return s.value == w[0].value; });
   if (equal) return std::isinf(w[0].value) ? NormalNan() : slope_only ? 0 : w[0].value;
   long double t = 0, y = 0, tt = 0, ty = 0;
   const auto n = static_cast<long double>(w.size());
-  const auto x = [&](int64_t position) {
-    return static_cast<long double>(position - w[0].position) / 1e9L;
+  const auto x = [&](Position position) {
+    return static_cast<long double>((position - w[0].position).ns()) / 1e9L;
   };
   for (const OracleSample& s : w) t += x(s.position) / n, y += s.value / n;
   for (const OracleSample& s : w) {

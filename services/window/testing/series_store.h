@@ -13,6 +13,7 @@
 namespace pitwall::window {
 
 inline constexpr int64_t kSecond = 1'000'000'000;
+inline constexpr Position At(int64_t ns) { return Position::FromNs(ns); }
 inline constexpr double kInf = std::numeric_limits<double>::infinity();
 
 inline Demand Window(WindowFunction function, int64_t range_s, int64_t interval_s = 1) {
@@ -46,13 +47,13 @@ struct Fixture {
   explicit Fixture(std::vector<Demand> demands, Limits limits = {})
       : store(SetOf(std::move(demands)), limits), a(*store.Intern(M("a"))) {}
 
-  Status Put(int64_t position, double value, std::string_view source = "s") {
-    return store.Append({position, source, "boot", ++sequence, 0}, std::vector<SeriesId>{a},
+  Status Put(int64_t at, double value, std::string_view source = "s") {
+    return store.Append({At(at), source, "boot", ++sequence, 0}, std::vector<SeriesId>{a},
                         std::vector<double>{value});
   }
   void Tick(int64_t at_s) {
-    store.SealTo(at_s * kSecond);
-    store.BeginTick(at_s * kSecond);
+    store.SealTo(At(at_s * kSecond));
+    store.BeginTick(At(at_s * kSecond));
   }
   // Returns the value of series a, or nullopt if it has no value.
   std::optional<double> Get(uint32_t demand = 0) {

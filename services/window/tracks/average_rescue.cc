@@ -46,7 +46,7 @@ void RescueAverages(const SlidingWindow& window, size_t sums_index, PaneSource& 
   }
   if (scaled.empty()) return;
   const size_t capacity = source.pool().capacity();
-  for (int64_t k = window.cursor() - window.panes() + 1; k <= window.cursor(); ++k) {
+  for (PaneIndex k = window.cursor() - window.panes() + 1; k <= window.cursor(); ++k) {
     const Pane& pane = source.At(k);
     if (pane.form == PaneForm::kSingle) {
       for (ScaledSum& s : scaled) s.AddSample(pane.values.cells()[s.column]);

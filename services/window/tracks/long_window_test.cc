@@ -39,8 +39,8 @@ TEST(LongWindow, ThirtyDayWindowMatchesPlainLoop) {
     truth.push_back(counter);
     if (static_cast<int64_t>(truth.size()) > kMonth) truth.pop_front();
     const std::vector<double> row = {minute < 100 ? 1.0 : MissingValue(), counter};
-    ASSERT_TRUE(store->Append({minute * kMinute - kSecond, "s", "boot", 1, 0}, ids, row).ok());
-    store->SealTo(minute * kMinute);
+    ASSERT_TRUE(store->Append({At(minute * kMinute - kSecond), "s", "boot", 1, 0}, ids, row).ok());
+    store->SealTo(At(minute * kMinute));
     if (minute == kMonth + 5'000) {
       BinaryWriter out;
       StoreSnapshot::Save(*store, out);
@@ -52,7 +52,7 @@ TEST(LongWindow, ThirtyDayWindowMatchesPlainLoop) {
       ids = {SeriesStore::kUnwanted, ids[1]};
     }
     if (minute % 997 != 0 && minute < kMonth + 9'900) continue;
-    store->BeginTick(minute * kMinute);
+    store->BeginTick(At(minute * kMinute));
     const size_t b = store->series().count() - 1;
     double sum = 0, max = truth[0], increase = truth.back() - truth.front();
     for (size_t i = 0; i < truth.size(); ++i) {
@@ -79,8 +79,8 @@ size_t BytesOfMonth(size_t columns, size_t old_columns, bool noise) {
       row[i] = noise ? std::uniform_real_distribution<double>(0, 1)(random) : 0.999;
       if (i >= old_columns && minute < kMonth - 30) row[i] = MissingValue();
     }
-    EXPECT_TRUE(store.Append({minute * kMinute, "s", "boot", 1, 0}, ids, row).ok());
-    store.SealTo(minute * kMinute);
+    EXPECT_TRUE(store.Append({At(minute * kMinute), "s", "boot", 1, 0}, ids, row).ok());
+    store.SealTo(At(minute * kMinute));
   }
   return store.MemoryBytes();
 }
@@ -128,7 +128,7 @@ TEST(LongWindow, WindowOverMemoryLimitHasNoResult) {
   const auto restored =
       StoreSnapshot::Restore(in, SetOf(f.store.results().demands().demands), limits);
   ASSERT_TRUE(restored.ok()) << restored.status();
-  (*restored)->BeginTick((9'000 - 1) * kMinute);
+  (*restored)->BeginTick(At((9'000 - 1) * kMinute));
   EXPECT_EQ((*restored)->results().Read(0, {}).present[0], 0);
   EXPECT_EQ((*restored)->results().Read(1, {}).present[0], 1);
 

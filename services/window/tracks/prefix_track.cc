@@ -24,7 +24,7 @@ void PrefixTrack::SetColumns(size_t columns) {
   for (Answer& answer : answers_) answer.Resize(columns);
 }
 
-void PrefixTrack::Scatter(int64_t position, std::span<const uint32_t> cells,
+void PrefixTrack::Scatter(Position position, std::span<const uint32_t> cells,
                           std::span<const uint32_t> columns, const double* values) {
   if (position <= after_) return;
   for (size_t i = 0; i < cells.size(); ++i) {
@@ -35,7 +35,7 @@ void PrefixTrack::Scatter(int64_t position, std::span<const uint32_t> cells,
       ++column.skipped;
       continue;
     }
-    column.positions.push_back(position);
+    column.positions.push_back(position.ns());
     column.values.push_back(value);
   }
 }
@@ -58,9 +58,9 @@ PrefixTrack::Answer& PrefixTrack::AnswerOf(const Demand& demand,
   return *found;
 }
 
-void PrefixTrack::Read(const Demand& demand, int64_t tick, int64_t /*after*/,
+void PrefixTrack::Read(const Demand& demand, Position tick, Position /*after*/,
                        std::span<const double> arguments, double* values, uint8_t* present) {
-  const int64_t end = tick - demand.offset;
+  const Position end = tick - Duration::Nanos(demand.offset);
   Answer& answer = AnswerOf(demand, arguments);
   // An intercept depends on the tick, so it keeps changing even for a full window.
   const bool frozen = demand.function != WindowFunction::kIntercept;
@@ -72,8 +72,9 @@ void PrefixTrack::Read(const Demand& demand, int64_t tick, int64_t /*after*/,
     if (answer.known[c] == Known::kNot || !frozen) {
       double* const kept = answer.values.data() + c * width;
       const bool any =
-          ValueOfSamples(demand.function, column.positions, column.values, column.positions.front(),
-                         column.positions.back(), tick, arguments, kept);
+          ValueOfSamples(demand.function, column.positions, column.values,
+                         Position::FromNs(column.positions.front()),
+                         Position::FromNs(column.positions.back()), tick, arguments, kept);
       answer.known[c] = any ? Known::kValue : Known::kNone;
       for (size_t k = 0; k < width; ++k) kept[k] = std::isnan(kept[k]) ? NormalNan() : kept[k];
     }
@@ -82,10 +83,10 @@ void PrefixTrack::Read(const Demand& demand, int64_t tick, int64_t /*after*/,
   }
 }
 
-std::optional<PrefixProgress> PrefixTrack::Filling(const Demand& demand, int64_t tick) const {
+std::optional<PrefixProgress> PrefixTrack::Filling(const Demand& demand, Position tick) const {
   PrefixProgress level{.has = 0, .wants = skip_ + count_};
   for (const Column& column : columns_) {
-    if (IsFull(column, tick - demand.offset)) return std::nullopt;
+    if (IsFull(column, tick - Duration::Nanos(demand.offset))) return std::nullopt;
     level.has = std::max(level.has, column.skipped + static_cast<int64_t>(column.values.size()));
   }
   return level;
@@ -100,14 +101,14 @@ void PrefixTrack::Remap(const std::vector<uint32_t>& keep) {
   ForgetAnswers();
 }
 
-void PrefixTrack::Restart(int64_t after) {
+void PrefixTrack::Restart(Position after) {
   after_ = after;
   for (Column& column : columns_) column = Column();
   ForgetAnswers();
 }
 
 void PrefixTrack::Save(BinaryWriter& out) const {
-  out.I64(after_);
+  out.I64(after_.ns());
   out.U64(columns_.size());
   for (const Column& column : columns_) {
     out.I64(column.skipped);
@@ -117,7 +118,7 @@ void PrefixTrack::Save(BinaryWriter& out) const {
 }
 
 void PrefixTrack::Load(BinaryReader& in, size_t columns) {
-  after_ = in.I64();
+  after_ = Position::FromNs(in.I64());
   const size_t n = in.Count(3);
   if (n > columns) {
     in.Fail();

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "services/base/binary.h"
-#include "services/model/position.h"
+#include "services/base/time.h"
 #include "services/model/windows/demand.h"
 #include "services/window/tracks/series_track.h"
 
@@ -18,23 +18,23 @@ class PrefixTrack final : public SeriesTrack {
  public:
   // The window contains `count` samples after `skip` skipped samples. NaN and stale markers do not
   // count.
-  PrefixTrack(uint32_t count, int64_t skip, int64_t after)
+  PrefixTrack(uint32_t count, int64_t skip, Position after)
       : count_(count), skip_(skip), after_(after) {}
 
   void ForgetDemands() override { answers_.clear(); }
   void AddDemand(const Demand& demand) override;
 
   void SetColumns(size_t columns) override;
-  void Scatter(int64_t position, std::span<const uint32_t> cells, std::span<const uint32_t> columns,
-               const double* values) override;
+  void Scatter(Position position, std::span<const uint32_t> cells,
+               std::span<const uint32_t> columns, const double* values) override;
   // Columns whose window is not full have no result.
-  void Read(const Demand& demand, int64_t tick, int64_t after, std::span<const double> arguments,
+  void Read(const Demand& demand, Position tick, Position after, std::span<const double> arguments,
             double* values, uint8_t* present) override;
   bool incomplete() const override { return false; }
-  std::optional<PrefixProgress> Filling(const Demand& demand, int64_t tick) const override;
+  std::optional<PrefixProgress> Filling(const Demand& demand, Position tick) const override;
 
   void Remap(const std::vector<uint32_t>& keep) override;
-  void Restart(int64_t after) override;
+  void Restart(Position after) override;
 
   void Save(BinaryWriter& out) const override;
   void Load(BinaryReader& in, size_t columns) override;
@@ -67,15 +67,15 @@ class PrefixTrack final : public SeriesTrack {
     }
   };
 
-  bool IsFull(const Column& column, int64_t end) const {
-    return column.values.size() == count_ && column.positions.back() <= end;
+  bool IsFull(const Column& column, Position end) const {
+    return column.values.size() == count_ && column.positions.back() <= end.ns();
   }
   Answer& AnswerOf(const Demand& demand, std::span<const double> arguments);
   void ForgetAnswers();
 
   const uint32_t count_;
   const int64_t skip_;
-  int64_t after_;
+  Position after_;
   std::vector<Column> columns_;
   std::vector<Answer> answers_;
 };

@@ -155,7 +155,8 @@ TEST(TheilSen, LongWindowsUseSubsetOfSamples) {
     std::vector<OracleSample> samples;
     for (size_t i = 0; i < n; ++i) {
       values.push_back(i % 10 == 3 ? 1e6 : 0.25 * static_cast<double>(i));
-      samples.push_back({static_cast<int64_t>(i + 1) * 1'000'000'000, values.back()});
+      samples.push_back(
+          {Position() + Duration::Seconds(static_cast<int64_t>(i + 1)), values.back()});
     }
     EXPECT_EQ(Slope(values), 0.25) << n;
     EXPECT_EQ(Slope(values), OracleTheilSen(samples, kMaxSlopeSamples)) << n;
@@ -197,7 +198,7 @@ TEST(Kendall, MatchesComparisonOfAllPairs) {
     const uint64_t distinct = 1 + random() % 40;
     for (double& value : values) {
       value = random() % 20 == 0 ? kNan : static_cast<double>(random() % distinct);
-      samples.push_back({static_cast<int64_t>(samples.size()), value});
+      samples.push_back({Position::FromNs(static_cast<int64_t>(samples.size())), value});
     }
     EXPECT_EQ(Tau(values), OracleKendall(samples)) << round;
   }

@@ -56,8 +56,8 @@ bool ByPartials(const FunctionPlan& plan, std::span<const int64_t> positions,
 }  // namespace
 
 bool ValueOfSamples(WindowFunction function, std::span<const int64_t> positions,
-                    std::span<const double> values, int64_t range_start, int64_t range_end,
-                    int64_t tick, std::span<const double> arguments, double* value) {
+                    std::span<const double> values, Position range_start, Position range_end,
+                    Position tick, std::span<const double> arguments, double* value) {
   const double first = arguments.empty() ? 0 : arguments[0];
   switch (function) {
     case WindowFunction::kSmoothing:
@@ -92,8 +92,9 @@ bool ValueOfSamples(WindowFunction function, std::span<const int64_t> positions,
 #define PITWALL_WINDOW_OF_PARTIALS(id, ...) case WindowFunction::id:
 #include "services/model/windows/functions.inc"
       {
-        const ReadContext context{range_start, range_end,
-                                  static_cast<double>(range_end - range_start) / 1e9, tick};
+        const ReadContext context{range_start.ns(), range_end.ns(),
+                                  static_cast<double>((range_end - range_start).ns()) / 1e9,
+                                  tick.ns()};
         return ByPartials(*PlanOf(WindowKind::kTime, function), positions, values, context, value);
       }
   }
@@ -101,16 +102,16 @@ bool ValueOfSamples(WindowFunction function, std::span<const int64_t> positions,
 }
 
 void SampleTrack::ForgetDemands() {
-  keep_time_ = keep_offset_ = 0;
+  keep_time_ = keep_offset_ = Duration();
   keep_samples_ = 0;
 }
 
 void SampleTrack::AddDemand(const Demand& demand) {
   if (demand.kind == WindowKind::kSamples) {
     keep_samples_ = std::max(keep_samples_, static_cast<uint32_t>(demand.range));
-    keep_offset_ = std::max(keep_offset_, demand.offset);
+    keep_offset_ = std::max(keep_offset_, Duration::Nanos(demand.offset));
   } else {
-    keep_time_ = std::max(keep_time_, demand.range + demand.offset);
+    keep_time_ = std::max(keep_time_, Duration::Nanos(demand.range + demand.offset));
   }
 }
 
@@ -118,7 +119,7 @@ void SampleTrack::SetColumns(size_t columns) {
   if (columns > columns_.size()) columns_.resize(columns);
 }
 
-void SampleTrack::Scatter(int64_t position, std::span<const uint32_t> cells,
+void SampleTrack::Scatter(Position position, std::span<const uint32_t> cells,
                           std::span<const uint32_t> columns, const double* values) {
   for (size_t i = 0; i < cells.size(); ++i) {
     const double value = values[cells[i]];
@@ -132,7 +133,7 @@ void SampleTrack::Scatter(int64_t position, std::span<const uint32_t> cells,
 // Drops samples that no window ending at or after `position` minus its offset contains. Called when
 // a list has doubled, so the amortized cost per sample does not depend on how far the windows look
 // back.
-void SampleTrack::Shrink(Samples* samples, int64_t position) const {
+void SampleTrack::Shrink(Samples* samples, Position position) const {
   std::vector<Sample>& list = samples->list;
   size_t first = list.size();
   uint32_t counted = 0;  // samples that every [N samples] window contains or may still need
@@ -153,10 +154,11 @@ void SampleTrack::Shrink(Samples* samples, int64_t position) const {
   samples->limit = static_cast<uint32_t>(std::min(most, std::max<size_t>(64, 2 * list.size())));
 }
 
-void SampleTrack::Read(const Demand& demand, int64_t tick, int64_t after,
+void SampleTrack::Read(const Demand& demand, Position tick, Position after,
                        std::span<const double> arguments, double* values, uint8_t* present) {
   incomplete_ = false;
-  const int64_t end = tick - demand.offset;
+  const Position end = tick - Duration::Nanos(demand.offset);
+  const Duration range = Duration::Nanos(demand.range), lookback = Duration::Nanos(demand.lookback);
   const bool counted = demand.kind == WindowKind::kSamples;
   const auto wanted = static_cast<size_t>(demand.range);
   const size_t width = ValuesPerSeries(demand.function, arguments.size());
@@ -171,11 +173,11 @@ void SampleTrack::Read(const Demand& demand, int64_t tick, int64_t after,
     size_t to = all.size();
     while (to > 0 && all[to - 1].position > end) --to;
     if (to == 0) continue;
-    int64_t start = end - demand.range;
+    Position start = end - range;
     if (counted) {
-      start = kMinPosition;
+      start = Position::Earliest();
       const Sample& newest = all[to - 1];
-      if (IsStale(newest.value) || newest.position <= end - demand.lookback) continue;
+      if (IsStale(newest.value) || newest.position <= end - lookback) continue;
     }
     start = std::max(start, after);
     positions.clear();
@@ -184,11 +186,11 @@ void SampleTrack::Read(const Demand& demand, int64_t tick, int64_t after,
     for (size_t i = to; i-- > 0 && all[i].position > start;) {
       // Samples before the series disappeared are not part of the window and may have been dropped.
       if (counted && (IsStale(all[i].value) ||
-                      (i + 1 < to && all[i].position <= all[i + 1].position - demand.lookback))) {
+                      (i + 1 < to && all[i].position <= all[i + 1].position - lookback))) {
         break;
       }
       if (IsStale(all[i].value)) continue;
-      positions.push_back(all[i].position);
+      positions.push_back(all[i].position.ns());
       window.push_back(all[i].value);
       numbers += std::isnan(all[i].value) ? 0 : 1;
       if ((counted && window.size() == wanted) || (newest_numbers > 0 && numbers == newest_numbers))
@@ -204,8 +206,8 @@ void SampleTrack::Read(const Demand& demand, int64_t tick, int64_t after,
     std::reverse(positions.begin(), positions.end());
     std::reverse(window.begin(), window.end());
     // An [N samples] window extends from its first sample to its last, so nothing is extrapolated.
-    const int64_t range_start = counted ? positions.front() : end - demand.range;
-    const int64_t range_end = counted ? positions.back() : end;
+    const Position range_start = counted ? Position::FromNs(positions.front()) : end - range;
+    const Position range_end = counted ? Position::FromNs(positions.back()) : end;
     double* const value = values + c * width;
     if (!ValueOfSamples(demand.function, positions, window, range_start, range_end, tick, arguments,
                         value)) {
@@ -219,18 +221,18 @@ void SampleTrack::Read(const Demand& demand, int64_t tick, int64_t after,
 void SampleTrack::Remap(const std::vector<uint32_t>& keep) { KeepColumns(keep, &columns_); }
 
 // `after` is ignored, because each read passes the position after which samples count.
-void SampleTrack::Restart(int64_t /*after*/) {
+void SampleTrack::Restart(Position /*after*/) {
   for (Samples& samples : columns_) samples = Samples();
 }
 
 void SampleTrack::Save(BinaryWriter& out) const {
   out.U64(columns_.size());
   for (const Samples& samples : columns_) {
-    out.I64(samples.lost);
+    out.I64(samples.lost.ns());
     out.U64(samples.limit);
     out.U64(samples.list.size());
     for (const Sample& sample : samples.list) {
-      out.I64(sample.position);
+      out.I64(sample.position.ns());
       out.Double(sample.value);
     }
   }
@@ -244,7 +246,7 @@ void SampleTrack::Load(BinaryReader& in, size_t columns) {
   }
   columns_.assign(n, Samples());
   for (size_t c = 0; c < n && in.ok(); ++c) {
-    columns_[c].lost = in.I64();
+    columns_[c].lost = Position::FromNs(in.I64());
     const uint64_t limit = in.U64();
     const size_t samples = in.Count(9);
     // Shrink maintains these bounds. A list that exceeded its limit would never shrink again.
@@ -253,7 +255,7 @@ void SampleTrack::Load(BinaryReader& in, size_t columns) {
       in.Fail();
     columns_[c].limit = static_cast<uint32_t>(limit);
     for (size_t i = 0; i < samples && in.ok(); ++i) {
-      const int64_t position = in.I64();
+      const Position position = Position::FromNs(in.I64());
       columns_[c].list.push_back({position, in.Double()});
       const size_t last = columns_[c].list.size() - 1;
       if (last > 0 && columns_[c].list[last - 1].position >= position) in.Fail();

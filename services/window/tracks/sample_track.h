@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "services/base/binary.h"
+#include "services/base/time.h"
 #include "services/model/windows/demand.h"
 #include "services/window/tracks/series_track.h"
 
@@ -23,14 +24,14 @@ class SampleTrack final : public SeriesTrack {
   void AddDemand(const Demand& demand) override;
 
   void SetColumns(size_t columns) override;
-  void Scatter(int64_t position, std::span<const uint32_t> cells, std::span<const uint32_t> columns,
-               const double* values) override;
-  void Read(const Demand& demand, int64_t tick, int64_t after, std::span<const double> arguments,
+  void Scatter(Position position, std::span<const uint32_t> cells,
+               std::span<const uint32_t> columns, const double* values) override;
+  void Read(const Demand& demand, Position tick, Position after, std::span<const double> arguments,
             double* values, uint8_t* present) override;
   bool incomplete() const override { return incomplete_; }
 
   void Remap(const std::vector<uint32_t>& keep) override;
-  void Restart(int64_t after) override;
+  void Restart(Position after) override;
 
   void Save(BinaryWriter& out) const override;
   void Load(BinaryReader& in, size_t columns) override;
@@ -38,21 +39,21 @@ class SampleTrack final : public SeriesTrack {
 
  private:
   struct Sample {
-    int64_t position;
+    Position position;
     double value;
   };
   struct Samples {
     std::vector<Sample> list;
-    uint32_t limit = 64;          // list length at which Shrink runs next
-    int64_t lost = kMinPosition;  // newest position dropped because of max_samples_
+    uint32_t limit = 64;                   // list length at which Shrink runs next
+    Position lost = Position::Earliest();  // newest position dropped because of max_samples_
   };
 
-  void Shrink(Samples* samples, int64_t position) const;
+  void Shrink(Samples* samples, Position position) const;
 
   const uint32_t max_samples_;
-  int64_t keep_time_ = 0;      // how far back in positions the demands look
+  Duration keep_time_;         // how far back the demands look
   uint32_t keep_samples_ = 0;  // number of samples required at or before `keep_offset_`
-  int64_t keep_offset_ = 0;
+  Duration keep_offset_;
   bool incomplete_ = false;
   std::vector<Samples> columns_;
   // Scratch buffers of Read.
@@ -64,7 +65,7 @@ class SampleTrack final : public SeriesTrack {
 // position. Returns false if there is no result. The result is as exact as the families' row
 // kernels. `value` must have space for ValuesPerSeries values.
 bool ValueOfSamples(WindowFunction function, std::span<const int64_t> positions,
-                    std::span<const double> values, int64_t range_start, int64_t range_end,
-                    int64_t tick, std::span<const double> arguments, double* value);
+                    std::span<const double> values, Position range_start, Position range_end,
+                    Position tick, std::span<const double> arguments, double* value);
 
 }  // namespace pitwall::window

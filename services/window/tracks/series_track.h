@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "services/base/binary.h"
+#include "services/base/time.h"
 #include "services/model/windows/demand.h"
 #include "services/window/tracks/prefix_progress.h"
 
@@ -37,16 +38,16 @@ class SeriesTrack {
 
   virtual void SetColumns(size_t columns) = 0;
   // Adds samples like Track::Scatter, except that stale markers are passed as samples.
-  virtual void Scatter(int64_t position, std::span<const uint32_t> cells,
+  virtual void Scatter(Position position, std::span<const uint32_t> cells,
                        std::span<const uint32_t> columns, const double* values) = 0;
   // Returns ValuesPerSeries values per column. Samples at or before `after` are not part of the
   // demand's window.
-  virtual void Read(const Demand& demand, int64_t tick, int64_t after,
+  virtual void Read(const Demand& demand, Position tick, Position after,
                     std::span<const double> arguments, double* values, uint8_t* present) = 0;
   // Returns whether the last Read found a window whose samples were dropped because of the limit.
   virtual bool incomplete() const = 0;
   // Returns the progress of the fullest column while no column has a full window.
-  virtual std::optional<PrefixProgress> Filling(const Demand& /*demand*/, int64_t /*tick*/) const {
+  virtual std::optional<PrefixProgress> Filling(const Demand& /*demand*/, Position /*tick*/) const {
     return std::nullopt;
   }
 
@@ -54,7 +55,7 @@ class SeriesTrack {
   virtual void Remap(const std::vector<uint32_t>& keep) = 0;
   // Resets the state but keeps the demands and columns. Later reads ignore samples at or before
   // `after`.
-  virtual void Restart(int64_t after) = 0;
+  virtual void Restart(Position after) = 0;
 
   virtual void Save(BinaryWriter& out) const = 0;
   virtual void Load(BinaryReader& in, size_t columns) = 0;

@@ -87,12 +87,12 @@ TEST(Share, AttemptWindowCoversWholeAttempt) {
   Fixture f({OfAttempt(Share(0)), Share(20)});
   for (int64_t t = 0; t < 1000; ++t) {
     ASSERT_TRUE(f.Put((t + 1) * kSecond, t % 4 == 0 ? 1 : 0).ok());
-    f.store.SealTo((t + 1) * kSecond);
+    f.store.SealTo(At((t + 1) * kSecond));
   }
   f.Tick(1001);
   EXPECT_EQ(f.Get(0), 0.25);
   EXPECT_EQ(f.Get(1), 0.25);
-  f.store.BeginAttempt(1001 * kSecond + 1);
+  f.store.BeginAttempt(At(1001 * kSecond + 1));
   f.Tick(1002);
   EXPECT_EQ(f.Get(0), std::nullopt);  // the new attempt has no samples yet
   EXPECT_EQ(f.Get(1), 0.2);           // on for 1 of every 4 s up to 1000, then held at 0
@@ -153,20 +153,20 @@ TEST(FirstSamples, WindowFreezesWhenFull) {
   EXPECT_EQ(median(), 2);
   EXPECT_EQ(Copy(f.store)->results().Read(0, half).values[0], 2);
 
-  f.store.BeginAttempt((t + 1) * kSecond);
+  f.store.BeginAttempt(At((t + 1) * kSecond));
   f.Tick(t + 1);
   EXPECT_EQ(median(), std::nullopt);
   const auto restored = Copy(f.store);
   for (SeriesStore* store : {&f.store, restored.get()}) {
     for (int64_t i = 2; i <= 6; ++i) {
       ASSERT_TRUE(store
-                      ->Append({(t + i) * kSecond, "s", "boot", 1000, 0},
+                      ->Append({At((t + i) * kSecond), "s", "boot", 1000, 0},
                                std::vector<SeriesId>{f.a},
                                std::vector<double>{-1.0 * static_cast<double>(i)})
                       .ok());
     }
-    store->SealTo((t + 6) * kSecond);
-    store->BeginTick((t + 6) * kSecond);
+    store->SealTo(At((t + 6) * kSecond));
+    store->BeginTick(At((t + 6) * kSecond));
     EXPECT_EQ(store->results().Read(0, half).values[0], -5);
     EXPECT_TRUE(store->results().Read(0, half).present[0]);
   }
@@ -181,7 +181,7 @@ TEST(SeriesTracks, NewDemandIgnoresSamplesBeforeReload) {
   ASSERT_TRUE(f.store.results().Filling(2).has_value());
   EXPECT_EQ(f.store.results().Filling(2)->has, 0);
   EXPECT_EQ(f.store.results().Filling(2)->wants, 1);
-  f.store.Record(f.a, 10 * kSecond, 1);
+  f.store.Record(f.a, At(10 * kSecond), 1);
   EXPECT_EQ(f.Get(1), std::nullopt);
   EXPECT_EQ(f.Get(2), std::nullopt);
   ASSERT_TRUE(f.Put(12 * kSecond, 0).ok());
@@ -255,15 +255,15 @@ TEST(SeriesTracks, ValidateReportsReasonForRejection) {
 
 // For any changed byte, Load fails or succeeds but never crashes or leaves a column out of order.
 TEST(SeriesTracks, DamagedStateIsRejected) {
-  StateTrack states(60 * kSecond, kMinPosition, 100);
-  PrefixTrack first(3, 1, kMinPosition);
+  StateTrack states(Duration::Minutes(1), Position::Earliest(), 100);
+  PrefixTrack first(3, 1, Position::Earliest());
   const uint32_t zero = 0;
   for (int64_t t = 1; t < 9; ++t) {
     const double value = static_cast<double>(t % 2);
     for (SeriesTrack* track :
          {static_cast<SeriesTrack*>(&states), static_cast<SeriesTrack*>(&first)}) {
       track->SetColumns(1);
-      track->Scatter(t * kSecond, {&zero, 1}, {&zero, 1}, &value);
+      track->Scatter(At(t * kSecond), {&zero, 1}, {&zero, 1}, &value);
     }
   }
   for (SeriesTrack* track :
@@ -296,14 +296,14 @@ TEST(SeriesTracks, DamagedStateIsRejected) {
 TEST(SeriesTracks, InvalidShrinkLimitIsRejected) {
   const auto loads = [](uint64_t limit, bool states) {
     BinaryWriter out;
-    if (states) out.I64(kMinPosition);  // position after which samples count
+    if (states) out.I64(Position::Earliest().ns());  // position after which samples count
     out.U64(1);
-    out.I64(kMinPosition);  // position of the last dropped sample
+    out.I64(Position::Earliest().ns());  // position of the last dropped sample
     out.U64(limit);
     out.U64(0);
     BinaryReader in(out.data());
     SampleTrack samples(100);
-    StateTrack of_states(60 * kSecond, kMinPosition, 100);
+    StateTrack of_states(Duration::Minutes(1), Position::Earliest(), 100);
     (states ? static_cast<SeriesTrack&>(of_states) : samples).Load(in, 1);
     return in.Finish("track").ok();
   };
@@ -327,7 +327,7 @@ TEST(SeriesTracks, SeriesAddedAfterLastSeal_AreRestored) {
   std::vector<SeriesId> late;
   for (int i = 0; i < 100; ++i) late.push_back(*f.store.Intern(M(Cat("late", i))));
   ASSERT_TRUE(
-      f.store.Append({2 * kSecond, "s", "boot", 9, 0}, late, std::vector<double>(100, 5)).ok());
+      f.store.Append({At(2 * kSecond), "s", "boot", 9, 0}, late, std::vector<double>(100, 5)).ok());
   BinaryWriter out;
   StoreSnapshot::Save(f.store, out);
   BinaryReader in(out.data());
@@ -336,8 +336,8 @@ TEST(SeriesTracks, SeriesAddedAfterLastSeal_AreRestored) {
   BinaryWriter again;
   StoreSnapshot::Save(**restored, again);
   EXPECT_EQ(again.data(), out.data());
-  (*restored)->SealTo(2 * kSecond);
-  (*restored)->BeginTick(2 * kSecond);
+  (*restored)->SealTo(At(2 * kSecond));
+  (*restored)->BeginTick(At(2 * kSecond));
   for (uint32_t d = 0; d < 2; ++d) {
     const Column column = (*restored)->results().Read(d, kLeast);
     EXPECT_EQ(column.values[0], 1);

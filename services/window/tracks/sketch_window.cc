@@ -76,8 +76,8 @@ void SketchWindow::Ring::PopFront() {
   if (cells_.size() > 64 && size_ < cells_.size() / 4) Resize(cells_.size() / 2);
 }
 
-SketchWindow::SketchWindow(PaneGrid grid, int64_t panes, int64_t delay, uint32_t max_entries)
-    : grid_(grid), panes_(panes), delay_(delay), max_entries_(max_entries) {}
+SketchWindow::SketchWindow(const WindowShape& shape, uint32_t max_entries)
+    : grid_(shape.grid), panes_(shape.panes), max_entries_(max_entries) {}
 
 void SketchWindow::SetColumns(size_t columns) {
   if (columns > columns_.size()) columns_.resize(columns);
@@ -107,47 +107,47 @@ void SketchWindow::Discount(Column* column, int32_t bucket, uint32_t samples) {
 
 void SketchWindow::PopFront(Column* column) const {
   const uint32_t entry = column->log[0];
-  column->front_pane += PanesOf(entry);
+  column->front_pane = column->front_pane + PanesOf(entry);
   if (column->entered > 0) {
     --column->entered;
-    if (HasSamples(entry) && panes_ > 0) Discount(column, BucketOf(entry), EqualsOf(entry));
+    if (HasSamples(entry) && panes_.count > 0) Discount(column, BucketOf(entry), EqualsOf(entry));
   } else {
     column->entered_pane = column->front_pane;
   }
   column->log.PopFront();
 }
 
-void SketchWindow::MoveTo(Column* column, int64_t last) const {
+void SketchWindow::MoveTo(Column* column, PaneIndex last) const {
   while (column->entered < column->log.size()) {
     const uint32_t entry = column->log[column->entered];
     if (column->entered_pane + PanesOf(entry) > last) break;
-    column->entered_pane += PanesOf(entry);
+    column->entered_pane = column->entered_pane + PanesOf(entry);
     ++column->entered;
     if (HasSamples(entry)) Count(column, BucketOf(entry), EqualsOf(entry));
-    if (panes_ == 0) PopFront(column);
+    if (panes_.count == 0) PopFront(column);
   }
   for (; !column->arriving.empty() && column->arriving.front().first <= last;
        column->arriving.pop_front()) {
     Enter(column, column->arriving.front().first, column->arriving.front().second);
   }
-  while (panes_ > 0 && column->entered > 0 &&
-         column->front_pane + PanesOf(column->log[0]) <= last - panes_) {
+  while (panes_.count > 0 && column->entered > 0 &&
+         column->front_pane + PanesOf(column->log[0]) <= last - panes_.count) {
     PopFront(column);
   }
-  if (panes_ > 0) column->extremes.DropBefore(last - panes_ + 1);
+  if (panes_.count > 0) column->extremes.DropBefore(last - panes_.count + 1);
 }
 
-void SketchWindow::Enter(Column* column, int64_t pane, double value) const {
+void SketchWindow::Enter(Column* column, PaneIndex pane, double value) const {
   column->extremes.Push(pane, value);
-  if (panes_ == 0) column->extremes.KeepEnds();
+  if (panes_.count == 0) column->extremes.KeepEnds();
 }
 
-void SketchWindow::Push(Column* column, int64_t pane, double value) const {
-  MoveTo(column, pane - delay_);
+void SketchWindow::Push(Column* column, PaneIndex pane, double value) const {
+  MoveTo(column, pane - panes_.delay);
   const int32_t bucket = SketchBucketOf(value);
   // Values in bucket 0 count as exactly 0.
   const double counted = bucket == 0 ? 0.0 : value;
-  if (delay_ == 0) {
+  if (panes_.delay == 0) {
     Enter(column, pane, counted);
   } else {
     if (column->arriving.size() >= max_entries_) column->arriving.pop_front();
@@ -175,9 +175,9 @@ void SketchWindow::Push(Column* column, int64_t pane, double value) const {
   column->last_pane = pane;
 }
 
-void SketchWindow::Scatter(int64_t position, std::span<const uint32_t> cells,
+void SketchWindow::Scatter(Position position, std::span<const uint32_t> cells,
                            std::span<const uint32_t> columns, const double* values) {
-  const int64_t pane = grid_.IndexOf(position);
+  const PaneIndex pane = grid_.IndexOf(position);
   for (size_t i = 0; i < cells.size(); ++i) {
     const double value = values[cells[i]];
     if (!IsMissing(value)) Push(&columns_[columns[i]], pane, value);
@@ -214,14 +214,14 @@ double SketchWindow::Quantile(const Column& column, double phi) {
   return lower * (1 - weight) + upper * weight;
 }
 
-void SketchWindow::Read(int64_t tick, double phi, double* values, uint8_t* present) {
+void SketchWindow::Read(Position tick, double phi, double* values, uint8_t* present) {
   incomplete_ = false;
-  const int64_t last = grid_.IndexOf(tick) - delay_;
+  const PaneIndex last = grid_.IndexOf(tick) - panes_.delay;
   for (size_t i = 0; i < columns_.size(); ++i) {
     Column& column = columns_[i];
     MoveTo(&column, last);
-    const bool short_of_samples =
-        column.lost_pane != INT64_MIN && (panes_ == 0 || column.lost_pane > last - panes_);
+    const bool short_of_samples = column.lost_pane != PaneIndex::Min() &&
+                                  (panes_.count == 0 || column.lost_pane > last - panes_.count);
     incomplete_ |= short_of_samples;
     present[i] = column.total > 0 && !short_of_samples ? 1 : 0;
     values[i] = present[i] != 0 ? Quantile(column, phi) : 0;
@@ -239,16 +239,16 @@ void SketchWindow::Save(BinaryWriter& out) const {
   for (const Column& column : columns_) {
     out.U64(column.log.size());
     out.U64(column.entered);
-    out.I64(column.front_pane);
-    out.I64(column.lost_pane);
+    out.I64(column.front_pane.value());
+    out.I64(column.lost_pane.value());
     for (uint32_t k = 0; k < column.log.size(); ++k) out.U64(column.log[k]);
     column.extremes.Save(out);
     out.U64(column.arriving.size());
     for (const auto& [pane, value] : column.arriving) {
-      out.I64(pane);
+      out.I64(pane.value());
       out.Double(value);
     }
-    if (panes_ > 0) continue;  // otherwise, the counts are recomputed from the entries
+    if (panes_.count > 0) continue;  // otherwise, the counts are recomputed from the entries
     out.U32s(column.counts);
     for (const int32_t bucket : column.buckets) out.I64(bucket);
   }
@@ -265,11 +265,11 @@ void SketchWindow::Load(BinaryReader& in, size_t columns) {
     Column& column = columns_[c];
     const size_t entries = in.Count(1);
     const uint64_t entered = in.U64();
-    column.front_pane = in.I64();
-    column.lost_pane = in.I64();
+    column.front_pane = PaneIndex(in.I64());
+    column.lost_pane = PaneIndex(in.I64());
     if (entered > entries ||
         entries > max_entries_ + static_cast<size_t>(kMaxPanes) / kMostPanes + 1 ||
-        column.front_pane < kMinPosition || column.front_pane > kMaxPosition) {
+        column.front_pane.value() < kMinPosition || column.front_pane.value() > kMaxPosition) {
       in.Fail();
       return;
     }
@@ -283,19 +283,20 @@ void SketchWindow::Load(BinaryReader& in, size_t columns) {
         return;
       }
       column.log.PushBack(checked);
-      column.last_pane += PanesOf(checked);
+      column.last_pane = column.last_pane + PanesOf(checked);
       if (k >= entered) continue;
       ++column.entered;
-      column.entered_pane += PanesOf(checked);
-      if (panes_ > 0 && HasSamples(checked)) Count(&column, BucketOf(checked), EqualsOf(checked));
+      column.entered_pane = column.entered_pane + PanesOf(checked);
+      if (panes_.count > 0 && HasSamples(checked))
+        Count(&column, BucketOf(checked), EqualsOf(checked));
     }
     column.extremes.Load(in);
     for (size_t k = in.Count(9); k > 0 && in.ok(); --k) {
-      const int64_t pane = in.I64();
+      const PaneIndex pane(in.I64());
       column.arriving.emplace_back(pane, in.Double());
     }
     if (column.arriving.size() > max_entries_) in.Fail();
-    if (panes_ > 0) continue;
+    if (panes_.count > 0) continue;
     column.counts = in.U32s();
     int64_t before = int64_t{kNan} - 1;
     for (const uint32_t count : column.counts) {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "services/base/binary.h"
+#include "services/base/time.h"
 #include "services/model/windows/pane_grid.h"
 #include "services/window/functions/approx_min_max.h"
 
@@ -36,21 +37,20 @@ double SketchValueOf(int32_t bucket);
 // Not thread-safe. Has the same columns as the selector; the owner sets their number.
 class SketchWindow {
  public:
-  // `panes` and `delay` have the same meaning as in WindowShape. A column keeps at most
-  // `max_entries`. A window with dropped samples has no result.
-  SketchWindow(PaneGrid grid, int64_t panes, int64_t delay, uint32_t max_entries);
+  // A column keeps at most `max_entries`. A window with dropped samples has no result.
+  SketchWindow(const WindowShape& shape, uint32_t max_entries);
 
   // Sets the phase. Call this before the first sample.
-  void set_phase(int64_t phase) { grid_.phase = phase; }
+  void set_phase(Duration phase) { grid_.phase = phase; }
 
   void SetColumns(size_t columns);
   // Adds samples at `position`: values[cells[i]] belongs to column columns[i], and MissingValue()
   // is skipped. The columns must not have samples at or after this position.
-  void Scatter(int64_t position, std::span<const uint32_t> cells, std::span<const uint32_t> columns,
-               const double* values);
+  void Scatter(Position position, std::span<const uint32_t> cells,
+               std::span<const uint32_t> columns, const double* values);
   // Computes quantile_over_time of values that each have a relative error of at most kSketchError.
   // Every sample must be at or before `tick`.
-  void Read(int64_t tick, double phi, double* values, uint8_t* present);
+  void Read(Position tick, double phi, double* values, uint8_t* present);
   // Returns whether the last Read found a window with dropped samples.
   bool incomplete() const { return incomplete_; }
 
@@ -89,14 +89,14 @@ class SketchWindow {
     uint32_t entered = 0;  // number of counted entries, from the front
     // Pane of the entry before the front, pane of the last counted entry, and pane of the last
     // entry.
-    int64_t front_pane = 0, entered_pane = 0, last_pane = 0;
-    int64_t lost_pane = INT64_MIN;  // newest pane with dropped samples
-    uint64_t total = 0;             // number of counted samples
-    std::vector<int32_t> buckets;   // sorted
-    std::vector<uint32_t> counts;   // one per bucket, never 0
-    ApproxMinMax extremes;          // extremes of the counted samples
+    PaneIndex front_pane, entered_pane, last_pane;
+    PaneIndex lost_pane = PaneIndex::Min();  // newest pane with dropped samples
+    uint64_t total = 0;                      // number of counted samples
+    std::vector<int32_t> buckets;            // sorted
+    std::vector<uint32_t> counts;            // one per bucket, never 0
+    ApproxMinMax extremes;                   // extremes of the counted samples
     // (pane, value) pairs that are not counted yet; only used with a delay.
-    std::deque<std::pair<int64_t, double>> arriving;
+    std::deque<std::pair<PaneIndex, double>> arriving;
   };
 
   static void Count(Column* column, int32_t bucket, uint32_t samples);
@@ -106,13 +106,12 @@ class SketchWindow {
   void PopFront(Column* column) const;
   // Counts the samples in panes up to `last` and removes the samples before the window that ends at
   // that pane.
-  void MoveTo(Column* column, int64_t last) const;
-  void Push(Column* column, int64_t pane, double value) const;
-  void Enter(Column* column, int64_t pane, double value) const;
+  void MoveTo(Column* column, PaneIndex last) const;
+  void Push(Column* column, PaneIndex pane, double value) const;
+  void Enter(Column* column, PaneIndex pane, double value) const;
 
   PaneGrid grid_;
-  const int64_t panes_;
-  const int64_t delay_;
+  const WindowPanes panes_;
   const uint32_t max_entries_;
   bool incomplete_ = false;
   std::vector<Column> columns_;

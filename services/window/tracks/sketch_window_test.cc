@@ -15,6 +15,11 @@
 namespace pitwall::window {
 namespace {
 
+// A window over panes of ten nanoseconds.
+WindowShape Shape(int64_t panes, int64_t delay) {
+  return {{.length = Duration::Nanos(10)}, {panes, delay}};
+}
+
 TEST(SketchBuckets, RelativeErrorIsBounded) {
   std::mt19937_64 random(21);
   SCOPED_TRACE("seed 21");
@@ -51,7 +56,7 @@ TEST(SketchWindow, QuantilesMatchSamplesWithinError) {
   SCOPED_TRACE("seed 22");
   for (const auto& [panes, delay] :
        {std::pair{600, 0}, std::pair{40, 7}, std::pair{1, 0}, std::pair{0, 3}}) {
-    SketchWindow window({.length = 10}, panes, delay, 1 << 20);
+    SketchWindow window(Shape(panes, delay), 1 << 20);
     window.SetColumns(3);
     struct Sample {
       int64_t position;
@@ -67,7 +72,7 @@ TEST(SketchWindow, QuantilesMatchSamplesWithinError) {
       if (random() % 8 == 0) value = -value;
       if (random() % 500 == 0) value = kInf;
       const uint32_t cell = 0;
-      window.Scatter(at, {&cell, 1}, {&column, 1}, &value);
+      window.Scatter(At(at), {&cell, 1}, {&column, 1}, &value);
       truth.push_back({at, value});
       if (random() % 40 == 0) {
         const uint32_t moved = (column + 1) % 3;
@@ -80,7 +85,7 @@ TEST(SketchWindow, QuantilesMatchSamplesWithinError) {
         BinaryWriter out;
         window.Save(out);
         BinaryReader in(out.data());
-        SketchWindow restored({.length = 10}, panes, delay, 1 << 20);
+        SketchWindow restored(Shape(panes, delay), 1 << 20);
         restored.Load(in, 3);
         ASSERT_TRUE(in.Finish("sketch").ok());
         window.Reset();
@@ -99,7 +104,7 @@ TEST(SketchWindow, QuantilesMatchSamplesWithinError) {
       const double phi = static_cast<double>(random() % 101) / 100;
       double values[3];
       uint8_t present[3];
-      window.Read(tick, phi, values, present);
+      window.Read(At(tick), phi, values, present);
       ASSERT_EQ(present[column] != 0, !in_window.empty()) << round;
       ASSERT_EQ(present[(column + 1) % 3], 0);
       ASSERT_FALSE(window.incomplete());
@@ -130,13 +135,13 @@ TEST(SketchWindow, QuantilesMatchSamplesWithinError) {
 TEST(SketchWindow, QuantilesStayWithinSampleRange) {
   for (const int64_t delay : {0, 2}) {
     for (const double factor : {1.0, 0.9995, 1.0005, 0.97, -1.0}) {
-      SketchWindow window({.length = 10}, 200, delay, 1 << 20);
+      SketchWindow window(Shape(200, delay), 1 << 20);
       window.SetColumns(1);
       std::vector<double> truth;
       const uint32_t zero = 0;
       double value = 30;
       for (int64_t pane = 1; pane <= 3000; ++pane, value *= factor) {
-        window.Scatter(10 * pane, {&zero, 1}, {&zero, 1}, &value);
+        window.Scatter(At(10 * pane), {&zero, 1}, {&zero, 1}, &value);
         truth.push_back(value);
         if (pane % 7 != 0) continue;
         const auto last = truth.end() - std::min<int64_t>(delay, pane);
@@ -146,7 +151,7 @@ TEST(SketchWindow, QuantilesStayWithinSampleRange) {
         for (const double phi : {0.0, 0.25, 1.0}) {
           double result = 0;
           uint8_t present = 0;
-          window.Read(10 * pane, phi, &result, &present);
+          window.Read(At(10 * pane), phi, &result, &present);
           ASSERT_EQ(present, 1);
           ASSERT_LE(result, *greatest) << factor << " " << pane;
           ASSERT_GE(result, *least) << factor << " " << pane;
@@ -162,21 +167,21 @@ TEST(SketchWindow, QuantilesStayWithinSampleRange) {
 }
 
 TEST(SketchWindow, TooManySamplesHaveNoResult) {
-  SketchWindow window({.length = 10}, 100, 0, 50);
+  SketchWindow window(Shape(100, 0), 50);
   window.SetColumns(1);
   const uint32_t zero = 0;
   double result = 0;
   uint8_t present = 0;
   for (int64_t at = 1; at <= 60; ++at) {
     const auto value = static_cast<double>(at);
-    window.Scatter(at, {&zero, 1}, {&zero, 1}, &value);
+    window.Scatter(At(at), {&zero, 1}, {&zero, 1}, &value);
     if (at % 10 != 0) continue;
-    window.Read(at, 0.5, &result, &present);
+    window.Read(At(at), 0.5, &result, &present);
     EXPECT_EQ(window.incomplete(), at > 50) << at;
     EXPECT_EQ(present, at > 50 ? 0 : 1);
   }
   // Pane 0, which had dropped samples, has left the window.
-  window.Read(1010, 0.5, &result, &present);
+  window.Read(At(1010), 0.5, &result, &present);
   EXPECT_FALSE(window.incomplete());
   EXPECT_EQ(present, 1);
   EXPECT_NEAR(result, 35.5, 0.5);
@@ -201,7 +206,7 @@ TEST(SketchWindow, StoreReadsQuantilesFromSketch) {
   }
   EXPECT_EQ(get(0, -1), -kInf);
   EXPECT_EQ(get(0, 2), kInf);
-  f.store.BeginAttempt(2'001 * 60 * kSecond);
+  f.store.BeginAttempt(At(2'001 * 60 * kSecond));
   ASSERT_TRUE(f.Put(2'001 * 60 * kSecond, -8).ok());
   f.Tick(2'001 * 60);
   EXPECT_NEAR(get(1, 0.5), -8, 8 * kSketchError * (1 + 1e-9));

@@ -65,16 +65,16 @@ void SlidingWindow::Clear() {
   next_valid_ = false;
 }
 
-void SlidingWindow::Start(int64_t cursor) {
+void SlidingWindow::Start(PaneIndex cursor) {
   Clear();
   cursor_ = cursor;
   if (panes_ > 1) {
-    const int64_t left = cursor_ - panes_ + 1;
+    const PaneIndex left = cursor_ - panes_ + 1;
     head_is_run_ = FloorDiv(cursor_, block_) == FloorDiv(left, block_) + blocks_ + 1;
   }
 }
 
-void SlidingWindow::Skip(int64_t cursor) {
+void SlidingWindow::Skip(PaneIndex cursor) {
   Row prefix = panes_ == 0 ? std::move(run_) : Row();
   Start(cursor);
   run_ = std::move(prefix);
@@ -103,16 +103,17 @@ void SlidingWindow::Advance(PaneSource& source) {
     head_.reset();
     head_is_run_ = false;
   }
-  const int64_t left = cursor_ - panes_ + 1;
+  const PaneIndex left = cursor_ - panes_ + 1;
   const int64_t in_block = FloorMod(left, block_);
   if (in_block == 0) {
-    EnterBlock(source, FloorDiv(left, block_));
+    EnterBlock(source, left);
   } else {
     tail_[static_cast<size_t>(in_block - 1)].reset();
   }
 }
 
-void SlidingWindow::EnterBlock(PaneSource& source, int64_t block) {
+void SlidingWindow::EnterBlock(PaneSource& source, PaneIndex left) {
+  const int64_t block = FloorDiv(left, block_);
   Row middle;
   if (blocks_ > 0) {
     const int64_t base = block + 1;
@@ -129,16 +130,17 @@ void SlidingWindow::EnterBlock(PaneSource& source, int64_t block) {
     middle = Merge(source, BlockSlot(base), back_);
     BlockSlot(base).reset();
   }
-  BuildTail(source, block, 0, std::move(middle));
+  BuildTail(source, left, std::move(middle));
   run_ = std::move(head_);
   head_.reset();
   head_is_run_ = true;
 }
 
-void SlidingWindow::BuildTail(PaneSource& source, int64_t block, int64_t from, Row middle) {
+void SlidingWindow::BuildTail(PaneSource& source, PaneIndex left, Row middle) {
   Row suffix = std::move(middle);
+  const int64_t from = FloorMod(left, block_);
   for (int64_t j = block_ - 1; j >= from; --j) {
-    suffix = Prepend(source, source.At(block * block_ + j), suffix);
+    suffix = Prepend(source, source.At(left + (j - from)), suffix);
     tail_[static_cast<size_t>(j)] = suffix;
   }
 }
@@ -156,24 +158,24 @@ SlidingWindow::Halves SlidingWindow::Read(PaneSource& source) {
 }
 
 // Repeats the merges of Advance in the same order for the panes that are still in the window.
-void SlidingWindow::Rebuild(PaneSource& source, int64_t cursor) {
+void SlidingWindow::Rebuild(PaneSource& source, PaneIndex cursor) {
   Skip(cursor);
   if (panes_ < 2) return;
-  const auto fold = [&](int64_t first, int64_t end) {
+  const auto fold = [&](PaneIndex first, PaneIndex end) {
     Row sum;
-    for (int64_t k = first; k < end; ++k) sum = Append(source, sum, source.At(k));
+    for (PaneIndex k = first; k < end; ++k) sum = Append(source, sum, source.At(k));
     return sum;
   };
-  const int64_t left = cursor - panes_ + 1;
+  const PaneIndex left = cursor - panes_ + 1;
   const int64_t first_block = FloorDiv(left, block_);   // block L
   const int64_t run_block = first_block + blocks_ + 1;  // first block of the run
   const int64_t cursor_block = FloorDiv(cursor, block_);
-  run_ = fold(run_block * block_, cursor);
-  if (!head_is_run_) head_ = fold(cursor_block * block_, cursor);
+  run_ = fold(PaneIndex(run_block * block_), cursor);
+  if (!head_is_run_) head_ = fold(PaneIndex(cursor_block * block_), cursor);
   Row middle;
   if (blocks_ > 0) {
     for (int64_t b = first_block + 1; b < cursor_block; ++b) {
-      BlockSlot(b) = fold(b * block_, (b + 1) * block_);
+      BlockSlot(b) = fold(PaneIndex(b * block_), PaneIndex((b + 1) * block_));
     }
     const int64_t base = FloorDiv(first_block + 1, blocks_) * blocks_;  // first block of the front
     for (int64_t b = base + blocks_; b <= first_block + blocks_; ++b) {
@@ -187,7 +189,7 @@ void SlidingWindow::Rebuild(PaneSource& source, int64_t cursor) {
     middle = Merge(source, BlockSlot(first_block + 1), back_);
     BlockSlot(first_block + 1).reset();
   }
-  BuildTail(source, first_block, FloorMod(left, block_), std::move(middle));
+  BuildTail(source, left, std::move(middle));
 }
 
 size_t SlidingWindow::RowsHeld() const {

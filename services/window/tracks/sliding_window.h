@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "services/base/binary.h"
+#include "services/model/windows/pane_grid.h"
 #include "services/window/kernels/family.h"
 #include "services/window/kernels/pane.h"
 #include "services/window/kernels/row.h"
@@ -38,15 +39,15 @@ class SlidingWindow {
 
   Family family() const { return family_; }
   int64_t panes() const { return panes_; }
-  int64_t cursor() const { return cursor_; }
+  PaneIndex cursor() const { return cursor_; }
 
   // Sets the cursor, with no panes before it.
-  void Start(int64_t cursor);
+  void Start(PaneIndex cursor);
   // Moves the cursor to the next pane. The pane at the cursor must be final.
   void Advance(PaneSource& source);
   // Sets the cursor and computes the state from the panes before it. For N = 0, the accumulated run
   // is kept.
-  void Rebuild(PaneSource& source, int64_t cursor);
+  void Rebuild(PaneSource& source, PaneIndex cursor);
 
   // The two parts of the window, tail + head. Either part may be null.
   struct Halves {
@@ -65,7 +66,7 @@ class SlidingWindow {
     for (Row* row : {&back_, &run_, &head_, &next_}) *row = map(*row);
   }
   // Sets the cursor when the source contains no panes.
-  void Skip(int64_t cursor);
+  void Skip(PaneIndex cursor);
   // The prefix, which cannot be recomputed from panes. Only for N = 0.
   Row& prefix() { return run_; }
   const Row& prefix() const { return run_; }
@@ -75,8 +76,10 @@ class SlidingWindow {
   Row Append(PaneSource& source, const Row& a, const Pane& pane) const;
   Row Prepend(PaneSource& source, const Pane& pane, const Row& b) const;
   Row Merge(PaneSource& source, const Row& a, const Row& b) const;
-  void EnterBlock(PaneSource& source, int64_t block);
-  void BuildTail(PaneSource& source, int64_t block, int64_t from, Row middle);
+  // Moves the left end to `left`, the first pane of a block.
+  void EnterBlock(PaneSource& source, PaneIndex left);
+  // Computes tail_ for the panes from `left` to the end of its block.
+  void BuildTail(PaneSource& source, PaneIndex left, Row middle);
   Row& BlockSlot(int64_t block);
 
   Family family_;
@@ -85,7 +88,7 @@ class SlidingWindow {
   int64_t panes_;
   int64_t block_ = 1;   // panes per block (B)
   int64_t blocks_ = 0;  // whole blocks after the first block (M)
-  int64_t cursor_ = 0;
+  PaneIndex cursor_;
 
   std::vector<Row> tail_;  // [B]: suffixes of block L; entries before the left end are released
   std::vector<Row> ring_;  // [M + 1]: front suffixes and later closed blocks

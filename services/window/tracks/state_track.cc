@@ -7,20 +7,20 @@
 
 namespace pitwall::window {
 
-StateTrack::Totals StateTrack::Stretch::TotalsAt(int64_t position) const {
-  const int64_t length = std::clamp(position, begin, end) - begin;
-  return {before.known + length, before.on + (on ? length : 0)};
+StateTrack::Totals StateTrack::Stretch::TotalsAt(Position position) const {
+  const Duration length = std::clamp(position, begin, end) - begin;
+  return {before.known + length, before.on + (on ? length : Duration())};
 }
 
 void StateTrack::AddDemand(const Demand& demand) {
-  keep_ = std::max(keep_, demand.range + demand.offset);
+  keep_ = std::max(keep_, Duration::Nanos(demand.range + demand.offset));
 }
 
 void StateTrack::SetColumns(size_t columns) {
   if (columns > columns_.size()) columns_.resize(columns);
 }
 
-void StateTrack::Add(Column& column, int64_t position, double value) const {
+void StateTrack::Add(Column& column, Position position, double value) const {
   std::vector<Stretch>& list = column.list;
   Totals before;
   if (!list.empty()) {
@@ -41,7 +41,7 @@ void StateTrack::Add(Column& column, int64_t position, double value) const {
 // Drops stretches that no window ending at or after `position` minus its offset contains. Called
 // when a list has doubled, so the amortized cost per sample does not depend on how far the windows
 // look back.
-void StateTrack::Shrink(Column& column, int64_t position) const {
+void StateTrack::Shrink(Column& column, Position position) const {
   std::vector<Stretch>& list = column.list;
   size_t first = 0;
   while (first + 1 < list.size() && list[first].end <= position - keep_) ++first;
@@ -54,7 +54,7 @@ void StateTrack::Shrink(Column& column, int64_t position) const {
   column.limit = static_cast<uint32_t>(std::min(most, std::max<size_t>(16, 2 * list.size())));
 }
 
-void StateTrack::Scatter(int64_t position, std::span<const uint32_t> cells,
+void StateTrack::Scatter(Position position, std::span<const uint32_t> cells,
                          std::span<const uint32_t> columns, const double* values) {
   if (position <= after_) return;
   for (size_t i = 0; i < cells.size(); ++i) {
@@ -63,26 +63,27 @@ void StateTrack::Scatter(int64_t position, std::span<const uint32_t> cells,
   }
 }
 
-// Computes the share over (start, end]. If `start` is kMinPosition, all stretches count, even
-// dropped ones.
-bool StateTrack::ShareOf(const Column& column, int64_t start, int64_t end, double* share) const {
+// Computes the share over (start, end]. If `start` is Position::Earliest(), all stretches count,
+// even dropped ones.
+bool StateTrack::ShareOf(const Column& column, Position start, Position end, double* share) const {
   const std::vector<Stretch>& list = column.list;
   // Returns the last stretch that starts at or before the position.
-  const auto at = [&](int64_t position) -> const Stretch* {
+  const auto at = [&](Position position) -> const Stretch* {
     const auto next = std::upper_bound(list.begin(), list.end(), position,
-                                       [](int64_t p, const Stretch& s) { return p < s.begin; });
+                                       [](Position p, const Stretch& s) { return p < s.begin; });
     return next == list.begin() ? nullptr : &*(next - 1);
   };
   if (list.empty()) return false;
-  const auto totals = [&](const Stretch* stretch, int64_t position) {
+  const auto totals = [&](const Stretch* stretch, Position position) {
     // The totals before the first stretch include dropped stretches.
     return stretch != nullptr ? stretch->TotalsAt(position) : list.front().before;
   };
   const Stretch* const last = at(end);
   const Totals to = totals(last, end);
-  const Totals from = start == kMinPosition ? Totals() : totals(at(start), start);
+  const Totals from = start == Position::Earliest() ? Totals() : totals(at(start), start);
   if (to.known > from.known) {
-    *share = static_cast<double>(to.on - from.on) / static_cast<double>(to.known - from.known);
+    *share = static_cast<double>((to.on - from.on).ns()) /
+             static_cast<double>((to.known - from.known).ns());
     return true;
   }
   // The window contains only a sample exactly at its end.
@@ -91,15 +92,15 @@ bool StateTrack::ShareOf(const Column& column, int64_t start, int64_t end, doubl
   return true;
 }
 
-void StateTrack::Read(const Demand& demand, int64_t tick, int64_t /*after*/,
+void StateTrack::Read(const Demand& demand, Position tick, Position /*after*/,
                       std::span<const double> /*arguments*/, double* values, uint8_t* present) {
   incomplete_ = false;
-  const int64_t end = tick - demand.offset;
+  const Position end = tick - Duration::Nanos(demand.offset);
   const bool attempt = demand.kind == WindowKind::kAttempt;
   for (size_t c = 0; c < columns_.size(); ++c) {
     const Column& column = columns_[c];
     // The totals include dropped stretches, so an attempt needs only the stretches at its end.
-    const int64_t start = attempt ? kMinPosition : end - demand.range;
+    const Position start = attempt ? Position::Earliest() : end - Duration::Nanos(demand.range);
     const bool gone = column.lost > (attempt ? end : start);
     incomplete_ |= gone;
     present[c] = !gone && ShareOf(column, start, end, &values[c]) ? 1 : 0;
@@ -108,32 +109,35 @@ void StateTrack::Read(const Demand& demand, int64_t tick, int64_t /*after*/,
 
 void StateTrack::Remap(const std::vector<uint32_t>& keep) { KeepColumns(keep, &columns_); }
 
-void StateTrack::Restart(int64_t after) {
+void StateTrack::Restart(Position after) {
   after_ = after;
   for (Column& column : columns_) column = Column();
 }
 
 void StateTrack::Save(BinaryWriter& out) const {
-  out.I64(after_);
+  out.I64(after_.ns());
   out.U64(columns_.size());
   for (const Column& column : columns_) {
-    out.I64(column.lost);
+    out.I64(column.lost.ns());
     out.U64(column.limit);
     out.U64(column.list.size());
     if (column.list.empty()) continue;
     // The totals of the other stretches follow from the totals of the first.
-    out.I64(column.list.front().before.known);
-    out.I64(column.list.front().before.on);
+    out.I64(column.list.front().before.known.ns());
+    out.I64(column.list.front().before.on.ns());
     for (const Stretch& stretch : column.list) {
-      out.I64(stretch.begin);
-      out.I64(stretch.end - stretch.begin);
+      out.I64(stretch.begin.ns());
+      out.I64((stretch.end - stretch.begin).ns());
       out.Bool(stretch.on);
     }
   }
 }
 
 void StateTrack::Load(BinaryReader& in, size_t columns) {
-  after_ = in.I64();
+  const auto is_length = [](Duration d) {
+    return d >= Duration::Zero() && d < Position::Latest() - Position();
+  };
+  after_ = Position::FromNs(in.I64());
   const size_t n = in.Count(3);
   if (n > columns) {
     in.Fail();
@@ -142,7 +146,7 @@ void StateTrack::Load(BinaryReader& in, size_t columns) {
   columns_.assign(n, Column());
   for (size_t c = 0; c < n && in.ok(); ++c) {
     Column& column = columns_[c];
-    column.lost = in.I64();
+    column.lost = Position::FromNs(in.I64());
     const uint64_t limit = in.U64();
     const size_t stretches = in.Count(3);
     // Shrink maintains these bounds. A list that exceeded its limit would never shrink again.
@@ -152,17 +156,17 @@ void StateTrack::Load(BinaryReader& in, size_t columns) {
     column.limit = static_cast<uint32_t>(limit);
     if (stretches == 0) continue;
     Totals before;
-    before.known = in.I64();
-    before.on = in.I64();
+    before.known = Duration::Nanos(in.I64());
+    before.on = Duration::Nanos(in.I64());
     for (size_t i = 0; i < stretches && in.ok(); ++i) {
       Stretch stretch{};
-      stretch.begin = in.I64();
-      const int64_t length = in.I64();
+      stretch.begin = Position::FromNs(in.I64());
+      const Duration length = Duration::Nanos(in.I64());
       stretch.on = in.Bool();
       stretch.before = before;
-      const bool inside = stretch.begin > kMinPosition && stretch.begin < kMaxPosition &&
-                          length >= 0 && length < kMaxPosition && before.known >= 0 &&
-                          before.on >= 0 && before.known < kMaxPosition && before.on < kMaxPosition;
+      const bool inside = stretch.begin > Position::Earliest() &&
+                          stretch.begin < Position::Latest() && is_length(length) &&
+                          is_length(before.known) && is_length(before.on);
       if (!inside || (i > 0 && stretch.begin < column.list.back().end)) {
         in.Fail();
         break;

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "services/base/binary.h"
-#include "services/model/position.h"
+#include "services/base/time.h"
 #include "services/model/windows/demand.h"
 #include "services/window/tracks/series_track.h"
 
@@ -20,23 +20,23 @@ class StateTrack final : public SeriesTrack {
   // A sample determines the state from its position until the next sample, for at most `hold`.
   // After a NaN or a stale marker, the state is unknown. A column keeps at most `max_stretches`;
   // windows that extend beyond them have no result.
-  StateTrack(int64_t hold, int64_t after, uint32_t max_stretches)
+  StateTrack(Duration hold, Position after, uint32_t max_stretches)
       : hold_(hold), after_(after), max_stretches_(max_stretches) {}
 
-  void ForgetDemands() override { keep_ = 0; }
+  void ForgetDemands() override { keep_ = Duration(); }
   void AddDemand(const Demand& demand) override;
 
   void SetColumns(size_t columns) override;
-  void Scatter(int64_t position, std::span<const uint32_t> cells, std::span<const uint32_t> columns,
-               const double* values) override;
+  void Scatter(Position position, std::span<const uint32_t> cells,
+               std::span<const uint32_t> columns, const double* values) override;
   // Computes kShare for kTime. If each attempt restarts the track, it also computes kShare for
   // kAttempt.
-  void Read(const Demand& demand, int64_t tick, int64_t after, std::span<const double> arguments,
+  void Read(const Demand& demand, Position tick, Position after, std::span<const double> arguments,
             double* values, uint8_t* present) override;
   bool incomplete() const override { return incomplete_; }
 
   void Remap(const std::vector<uint32_t>& keep) override;
-  void Restart(int64_t after) override;
+  void Restart(Position after) override;
 
   void Save(BinaryWriter& out) const override;
   void Load(BinaryReader& in, size_t columns) override;
@@ -45,30 +45,31 @@ class StateTrack final : public SeriesTrack {
  private:
   // Cumulative duration of each state.
   struct Totals {
-    int64_t known = 0;
-    int64_t on = 0;
+    Duration known;
+    Duration on;
   };
   struct Stretch {
-    int64_t begin;
-    int64_t end;  // end of the stretch; for the last stretch, the end if no sample follows
+    Position begin;
+    Position end;  // end of the stretch; for the last stretch, the end if no sample follows
     bool on;
     Totals before;  // totals of all earlier stretches
-    Totals TotalsAt(int64_t position) const;
+    Totals TotalsAt(Position position) const;
   };
   struct Column {
-    std::vector<Stretch> list;    // ascending, not overlapping
-    uint32_t limit = 16;          // list length at which Shrink runs next
-    int64_t lost = kMinPosition;  // end of the newest stretch dropped because of max_stretches_
+    std::vector<Stretch> list;  // ascending, not overlapping
+    uint32_t limit = 16;        // list length at which Shrink runs next
+    Position lost =
+        Position::Earliest();  // end of the newest stretch dropped because of max_stretches_
   };
 
-  void Add(Column& column, int64_t position, double value) const;
-  void Shrink(Column& column, int64_t position) const;
-  bool ShareOf(const Column& column, int64_t start, int64_t end, double* share) const;
+  void Add(Column& column, Position position, double value) const;
+  void Shrink(Column& column, Position position) const;
+  bool ShareOf(const Column& column, Position start, Position end, double* share) const;
 
-  const int64_t hold_;
-  int64_t after_;
+  const Duration hold_;
+  Position after_;
   const uint32_t max_stretches_;
-  int64_t keep_ = 0;  // how far back in positions the demands look
+  Duration keep_;  // how far back the demands look
   bool incomplete_ = false;
   std::vector<Column> columns_;
 };

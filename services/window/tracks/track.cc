@@ -13,11 +13,11 @@ namespace pitwall::window {
 Track::Track(PaneGrid grid, bool with_stale, size_t packed_limit)
     : grid_(grid), with_stale_(with_stale), panes_(packed_limit) {}
 
-size_t Track::AddWindow(Family family, int64_t panes, int64_t delay, uint32_t max_ordered) {
-  if (const std::optional<size_t> index = windows_.Find(family, panes, delay)) return *index;
+size_t Track::AddWindow(Family family, const WindowPanes& panes, uint32_t max_ordered) {
+  if (const std::optional<size_t> index = windows_.Find(family, panes)) return *index;
   PITWALL_CHECK(!started_);
   max_ordered_ = max_ordered;
-  windows_.Add(family, panes, delay, max_ordered);
+  windows_.Add(family, panes, max_ordered);
   panes_.Replan(windows_.Plan(), windows_.OrderedLengths(), max_ordered);
   return windows_.size() - 1;
 }
@@ -40,8 +40,8 @@ void Track::AddColumns(size_t columns) {
   Remap(keep);
 }
 
-void Track::AdvanceTo(int64_t position) {
-  const int64_t index = grid_.IndexOf(position);
+void Track::AdvanceTo(Position position) {
+  const PaneIndex index = grid_.IndexOf(position);
   if (!started_) {
     started_ = true;
     panes_.SkipTo(index);
@@ -60,9 +60,9 @@ void Track::AdvanceTo(int64_t position) {
 }
 
 bool Track::Read(size_t window, const WindowQuery& query, double* values, uint8_t* present) {
-  const int64_t end = grid_.EndOf(panes_.open_index() - windows_.delay(window));
-  PITWALL_CHECK(!started_ || end == query.context.range_end);
-  const bool complete = !panes_.DroppedAfter(query.context.range_start);
+  const Position end = grid_.EndOf(panes_.open_index() - windows_.delay(window));
+  PITWALL_CHECK(!started_ || end.ns() == query.context.range_end);
+  const bool complete = !panes_.DroppedAfter(Position::FromNs(query.context.range_start));
   if (!started_ || !complete) {
     std::fill_n(present, panes_.columns(), uint8_t{0});
     return complete;

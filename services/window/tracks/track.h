@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "services/base/binary.h"
+#include "services/base/time.h"
 #include "services/model/windows/pane_grid.h"
 #include "services/window/kernels/family.h"
 #include "services/window/panes/track_panes.h"
@@ -30,11 +31,10 @@ class Track {
   bool with_stale() const { return with_stale_; }
 
   // ---- Windows. Adds a window and returns its index. Equal windows share an index; new windows
-  // may be added only before the first sample. `panes` and `delay` have the same meaning as in
-  // WindowShape. All ordered windows must have the same max_ordered.
-  size_t AddWindow(Family family, int64_t panes, int64_t delay, uint32_t max_ordered);
+  // may be added only before the first sample. All ordered windows must have the same max_ordered.
+  size_t AddWindow(Family family, const WindowPanes& panes, uint32_t max_ordered);
   // Sets the phase. Call this before the first sample.
-  void set_phase(int64_t phase) { grid_.phase = phase; }
+  void set_phase(Duration phase) { grid_.phase = phase; }
   // Drops windows whose index is not in `used`. The other windows keep their order. May be called
   // at any time.
   void RetainWindows(const std::vector<bool>& used);
@@ -44,15 +44,15 @@ class Track {
     if (columns > panes_.columns()) AddColumns(columns);
   }
   // Closes every pane that ends before `position`. Positions must not decrease.
-  void Advance(int64_t position) {
+  void Advance(Position position) {
     // This check avoids a division per row.
     if (!started_ || position > grid_.EndOf(panes_.open_index())) AdvanceTo(position);
   }
   // Adds samples at `position`: values[cells[i]] belongs to column columns[i], and MissingValue()
   // is skipped. Call Advance(position) first. The columns must not have a sample at this position
   // yet. `huge` must be set if any value exceeds kHuge.
-  void Scatter(int64_t position, std::span<const uint32_t> cells, std::span<const uint32_t> columns,
-               const double* values, bool huge) {
+  void Scatter(Position position, std::span<const uint32_t> cells,
+               std::span<const uint32_t> columns, const double* values, bool huge) {
     panes_.Scatter(position, cells, columns, values, huge);
   }
 
@@ -62,7 +62,7 @@ class Track {
   bool Read(size_t window, const WindowQuery& query, double* values, uint8_t* present);
   bool AnyOverflow(size_t window) const { return windows_.AnyOverflow(window); }
   // Returns whether the open pane contains `position` or no sample has arrived yet.
-  bool IsAt(int64_t position) const {
+  bool IsAt(Position position) const {
     return !started_ || panes_.open_index() == grid_.IndexOf(position);
   }
 
@@ -78,7 +78,7 @@ class Track {
 
  private:
   void AddColumns(size_t columns);
-  void AdvanceTo(int64_t position);
+  void AdvanceTo(Position position);
 
   PaneGrid grid_;
   bool with_stale_;

@@ -8,34 +8,34 @@
 
 namespace pitwall::window {
 
-std::optional<size_t> TrackWindows::Find(Family family, int64_t panes, int64_t delay) const {
+std::optional<size_t> TrackWindows::Find(Family family, const WindowPanes& panes) const {
   for (size_t i = 0; i < windows_.size(); ++i) {
     const Window& w = windows_[i];
-    if (w.family == family && w.panes == panes && w.delay == delay) return i;
+    if (w.family == family && w.panes == panes) return i;
   }
   return std::nullopt;
 }
 
-void TrackWindows::Add(Family family, int64_t panes, int64_t delay, uint32_t max_samples) {
-  windows_.push_back({family, panes, delay, max_samples, nullptr, nullptr});
+void TrackWindows::Add(Family family, const WindowPanes& panes, uint32_t max_samples) {
+  windows_.push_back({family, panes, max_samples, nullptr, nullptr});
   if (family == Family::kOrdered) {
-    windows_.back().ordered = std::make_unique<OrderedWindow>(panes, max_samples);
+    windows_.back().ordered = std::make_unique<OrderedWindow>(panes.count, max_samples);
   } else {
     windows_.back().sliding =
-        std::make_unique<SlidingWindow>(family, Plan().IndexOf(family), panes);
+        std::make_unique<SlidingWindow>(family, Plan().IndexOf(family), panes.count);
   }
 }
 
 PanePlan TrackWindows::Plan() const {
   PanePlan plan;
-  for (const Window& w : windows_) plan.Add(w.family, w.panes + w.delay);
+  for (const Window& w : windows_) plan.Add(w.family, w.panes.Reach());
   return plan;
 }
 
 std::vector<int64_t> TrackWindows::OrderedLengths() const {
   std::vector<int64_t> lengths;
   for (const Window& w : windows_) {
-    if (w.ordered) lengths.push_back(w.panes);
+    if (w.ordered) lengths.push_back(w.panes.count);
   }
   return lengths;
 }
@@ -49,9 +49,9 @@ void TrackWindows::Retain(const std::vector<bool>& used) {
   const PanePlan plan = Plan();
   for (Window& w : windows_) {
     if (w.sliding == nullptr) continue;
-    const int64_t cursor = w.sliding->cursor();
-    Row prefix = w.panes == 0 ? w.sliding->prefix() : Row();
-    w.sliding = std::make_unique<SlidingWindow>(w.family, plan.IndexOf(w.family), w.panes);
+    const PaneIndex cursor = w.sliding->cursor();
+    Row prefix = w.panes.count == 0 ? w.sliding->prefix() : Row();
+    w.sliding = std::make_unique<SlidingWindow>(w.family, plan.IndexOf(w.family), w.panes.count);
     w.sliding->Start(cursor);
     w.sliding->prefix() = std::move(prefix);
   }
@@ -62,10 +62,10 @@ bool TrackWindows::AnyOverflow(size_t window) const {
   return w.ordered != nullptr && w.ordered->AnyOverflow();
 }
 
-void TrackWindows::Start(int64_t open) {
+void TrackWindows::Start(PaneIndex open) {
   for (Window& w : windows_) {
-    if (w.sliding) w.sliding->Start(open - w.delay);
-    if (w.ordered) w.ordered->Start(open - w.delay);
+    if (w.sliding) w.sliding->Start(open - w.panes.delay);
+    if (w.ordered) w.ordered->Start(open - w.panes.delay);
   }
 }
 
@@ -76,26 +76,27 @@ void TrackWindows::Advance(PaneSource& source) {
   }
 }
 
-void TrackWindows::Skip(int64_t from, int64_t open) {
+void TrackWindows::Skip(PaneIndex from, PaneIndex open) {
   for (Window& w : windows_) {
-    const int64_t cursor = open - w.delay;
+    const PaneIndex cursor = open - w.panes.delay;
     if (w.sliding) w.sliding->Skip(cursor);
     if (w.ordered == nullptr) continue;
     w.ordered->Start(cursor);
-    if (FloorDiv(cursor, w.panes) > FloorDiv(from - w.delay, w.panes)) w.ordered->ForgetOverflows();
+    if (FloorDiv(cursor, w.panes.count) > FloorDiv(from - w.panes.delay, w.panes.count))
+      w.ordered->ForgetOverflows();
   }
 }
 
-void TrackWindows::Rebuild(PaneSource& source, int64_t open) {
+void TrackWindows::Rebuild(PaneSource& source, PaneIndex open) {
   for (Window& w : windows_) {
-    if (w.sliding) w.sliding->Rebuild(source, open - w.delay);
+    if (w.sliding) w.sliding->Rebuild(source, open - w.panes.delay);
   }
   RebuildOrdered(source, open);
 }
 
-void TrackWindows::RebuildOrdered(PaneSource& source, int64_t open) {
+void TrackWindows::RebuildOrdered(PaneSource& source, PaneIndex open) {
   for (Window& w : windows_) {
-    if (w.ordered) w.ordered->Rebuild(source, open - w.delay);
+    if (w.ordered) w.ordered->Rebuild(source, open - w.panes.delay);
   }
 }
 
@@ -110,7 +111,7 @@ void TrackWindows::Remap(RowMapper& mapper, const std::vector<uint32_t>& keep) {
 void TrackWindows::Reset() {
   for (Window& w : windows_) {
     if (w.sliding) w.sliding->Clear();
-    if (w.ordered) w.ordered = std::make_unique<OrderedWindow>(w.panes, w.max_samples);
+    if (w.ordered) w.ordered = std::make_unique<OrderedWindow>(w.panes.count, w.max_samples);
   }
 }
 
@@ -138,10 +139,10 @@ void TrackWindows::Read(size_t window, const WindowQuery& query, bool huge, Pane
 void TrackWindows::Save(BinaryWriter& out, const PaneCodec& codec) const {
   for (const Window& w : windows_) {
     out.U8(static_cast<uint8_t>(w.family));
-    out.I64(w.panes);
-    out.I64(w.delay);
+    out.I64(w.panes.count);
+    out.I64(w.panes.delay);
     if (w.ordered) w.ordered->Save(out);
-    if (w.panes != 0) continue;
+    if (w.panes.count != 0) continue;
     out.Bool(static_cast<bool>(w.sliding->prefix()));
     if (w.sliding->prefix()) codec.SaveRow(out, w.sliding->prefix());
   }
@@ -151,15 +152,18 @@ void TrackWindows::Load(BinaryReader& in, const PaneCodec& codec) {
   // After a reload, the order of the windows may differ from that after a fresh start.
   for (size_t k = 0; k < windows_.size() && in.ok(); ++k) {
     const auto family = static_cast<Family>(in.U8());
-    const int64_t panes = in.I64(), delay = in.I64();
-    const std::optional<size_t> index = Find(family, panes, delay);
+    WindowPanes panes;
+    panes.count = in.I64();
+    panes.delay = in.I64();
+    const std::optional<size_t> index = Find(family, panes);
     if (!index.has_value()) {
       in.Fail();
       return;
     }
     Window& w = windows_[*index];
     if (w.ordered) w.ordered->Load(in, codec.shape().columns);
-    if (w.panes == 0 && in.Bool()) w.sliding->prefix() = codec.LoadRow(in, OpsOf(w.family).fields);
+    if (w.panes.count == 0 && in.Bool())
+      w.sliding->prefix() = codec.LoadRow(in, OpsOf(w.family).fields);
   }
 }
 

@@ -9,6 +9,7 @@
 
 #include "services/base/binary.h"
 #include "services/model/windows/demand.h"
+#include "services/model/windows/pane_grid.h"
 #include "services/window/kernels/family.h"
 #include "services/window/kernels/pane.h"
 #include "services/window/ordered/ordered_window.h"
@@ -31,10 +32,9 @@ struct WindowQuery {
 class TrackWindows {
  public:
   size_t size() const { return windows_.size(); }
-  std::optional<size_t> Find(Family family, int64_t panes, int64_t delay) const;
-  // Adds a new window. `panes` and `delay` have the same meaning as in WindowShape. An ordered
-  // window keeps at most `max_samples` per column.
-  void Add(Family family, int64_t panes, int64_t delay, uint32_t max_samples);
+  std::optional<size_t> Find(Family family, const WindowPanes& panes) const;
+  // Adds a new window. An ordered window keeps at most `max_samples` per column.
+  void Add(Family family, const WindowPanes& panes, uint32_t max_samples);
   // Drops windows whose index is not in `used`. The other windows keep their order. The order of
   // the panes' partials may change, so Rebuild must be called next.
   void Retain(const std::vector<bool>& used);
@@ -43,20 +43,20 @@ class TrackWindows {
   PanePlan Plan() const;
   // Returns the window lengths in panes.
   std::vector<int64_t> OrderedLengths() const;
-  int64_t delay(size_t window) const { return windows_[window].delay; }
+  int64_t delay(size_t window) const { return windows_[window].panes.delay; }
   bool AnyOverflow(size_t window) const;
 
   // Starts at the first pane, `open`.
-  void Start(int64_t open);
+  void Start(PaneIndex open);
   // Advances the windows. Call this after the pane before the open pane was closed.
   void Advance(PaneSource& source);
   // Skips panes. The source is empty starting at pane `from`, and `open` is the index of the open
   // pane.
-  void Skip(int64_t from, int64_t open);
+  void Skip(PaneIndex from, PaneIndex open);
   // Restores the state from the panes. Keeps the set of overflowed columns and the contents of
   // windows without a start.
-  void Rebuild(PaneSource& source, int64_t open);
-  void RebuildOrdered(PaneSource& source, int64_t open);
+  void Rebuild(PaneSource& source, PaneIndex open);
+  void RebuildOrdered(PaneSource& source, PaneIndex open);
   // Reorders the columns: column i of the result was column keep[i]. RebuildOrdered must be called
   // next.
   void Remap(RowMapper& mapper, const std::vector<uint32_t>& keep);
@@ -76,8 +76,7 @@ class TrackWindows {
  private:
   struct Window {
     Family family;
-    int64_t panes;
-    int64_t delay;
+    WindowPanes panes;
     uint32_t max_samples;
     // Exactly one of the two is set.
     std::unique_ptr<SlidingWindow> sliding;

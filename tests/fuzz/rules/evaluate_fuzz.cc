@@ -43,7 +43,7 @@ struct Engine {
     return {program, &program->domains[0].demands};
   }
   void Start(int64_t origin, int64_t from) {
-    store->SetOrigin(origin);
+    store->SetOrigin(Position::FromNs(origin));
     subqueries->SetOrigin(Position::FromNs(origin));
     subqueries->schedule().Start(Position::FromNs(from), Position::Earliest());
   }
@@ -68,8 +68,8 @@ struct Engine {
   StatusOr<const eval::Vector*> Tick(int64_t tick) {
     while (true) {
       const int64_t at = std::min(tick, subqueries->schedule().NextTick().ns());
-      store->SealTo(at);
-      store->BeginTick(at);
+      store->SealTo(Position::FromNs(at));
+      store->BeginTick(Position::FromNs(at));
       evaluator->Begin(at, &store->results(), subqueries->views());
       subqueries->Begin(Position::FromNs(at));
       subqueries->Finish(evaluator.get());
@@ -176,7 +176,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       for (Engine* engine : {&whole, &halved}) {
         std::vector<window::SeriesId> ids;
         for (const Labels& labels : series) ids.push_back(*engine->store->Intern(labels));
-        const Status appended = engine->store->Append({at, "fuzz", "", sequence, 0}, ids, values);
+        const Status appended =
+            engine->store->Append({Position::FromNs(at), "fuzz", "", sequence, 0}, ids, values);
         // A subquery step may have sealed panes beyond the tick.
         PITWALL_CHECK(appended.ok());
       }
