@@ -69,8 +69,9 @@ struct NodesEqual {
   }
 };
 
+template <typename E>
 struct ChildrenOf {
-  std::vector<const Expr*> out;
+  std::vector<E*> out;
   void Push(const ExprPtr& child) {
     if (child != nullptr) out.push_back(child.get());
   }
@@ -105,7 +106,13 @@ const Expr& Unwrap(const Expr& expr) {
 }
 
 std::vector<const Expr*> Children(const Expr& expr) {
-  ChildrenOf children;
+  ChildrenOf<const Expr> children;
+  std::visit([&](const auto& node) { children(node); }, expr.node);
+  return std::move(children.out);
+}
+
+std::vector<Expr*> Children(Expr& expr) {
+  ChildrenOf<Expr> children;
   std::visit([&](const auto& node) { children(node); }, expr.node);
   return std::move(children.out);
 }

@@ -213,6 +213,10 @@ struct Expr {
   const T* As() const {
     return std::get_if<T>(&node);
   }
+  template <typename T>
+  T* As() {
+    return std::get_if<T>(&node);
+  }
 };
 
 // Compares trees, ignoring their source positions.
@@ -221,12 +225,13 @@ bool Equal(const Expr& a, const Expr& b);
 const Expr& Unwrap(const Expr& expr);
 // Returns the direct subexpressions from left to right.
 std::vector<const Expr*> Children(const Expr& expr);
+std::vector<Expr*> Children(Expr& expr);
 
-// Calls visit(expr) for all nodes of the tree, parents first.
-template <typename F>
-void Visit(const Expr& expr, F&& visit) {
+// Calls visit(expr) for all nodes of the tree, parents first. `E` is Expr or const Expr.
+template <typename E, typename F>
+void Visit(E& expr, F&& visit) {
   visit(expr);
-  for (const Expr* child : Children(expr)) Visit(*child, visit);
+  for (E* child : Children(expr)) Visit(*child, visit);
 }
 
 }  // namespace pitwall::lang

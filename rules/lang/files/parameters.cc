@@ -9,17 +9,25 @@
 namespace pitwall::lang {
 namespace {
 
+// Calls visit(selector) for each selector in the tree. `E` is Expr or const Expr.
+template <typename E, typename F>
+void VisitSelectorsBelow(E* root, F&& visit) {
+  if (root == nullptr) return;
+  Visit(*root, [&](E& expr) {
+    if (auto* selector = expr.template As<SelectorExpr>()) visit(*selector);
+  });
+}
+
 // Calls visit(selector) for each selector in the rule's expressions.
 template <typename F>
 void VisitSelectors(const RuleText& rule, F&& visit) {
-  const auto walk = [&](const ExprPtr& root) {
-    if (root == nullptr) return;
-    Visit(*root, [&](const Expr& expr) {
-      if (const auto* selector = expr.As<SelectorExpr>()) visit(*selector);
-    });
-  };
-  walk(rule.expr.expr);
-  if (rule.clear.has_value()) walk(rule.clear->expr);
+  VisitSelectorsBelow<const Expr>(rule.expr.expr.get(), visit);
+  if (rule.clear.has_value()) VisitSelectorsBelow<const Expr>(rule.clear->expr.get(), visit);
+}
+template <typename F>
+void VisitSelectors(RuleText* rule, F&& visit) {
+  VisitSelectorsBelow(rule->expr.expr.get(), visit);
+  if (rule->clear.has_value()) VisitSelectorsBelow(rule->clear->expr.get(), visit);
 }
 
 void BindSelector(const std::vector<ParameterText>& parameters, SelectorExpr* selector) {
@@ -61,10 +69,7 @@ bool IsSampleCount(const RuleText& rule, std::string_view parameter) {
 
 void BindParameters(RuleText* rule) {
   if (rule->parameters.empty()) return;
-  // The rule owns the tree; no other reference exists yet.
-  VisitSelectors(*rule, [&](const SelectorExpr& selector) {
-    BindSelector(rule->parameters, const_cast<SelectorExpr*>(&selector));
-  });
+  VisitSelectors(rule, [&](SelectorExpr& selector) { BindSelector(rule->parameters, &selector); });
 }
 
 void BindParameters(const JobRegistry& bindings, RuleFile* file) {
