@@ -31,13 +31,13 @@ void Refresh(SelectorBinding& binding, const Context& context, ColumnView* view,
 
 class DemandOp : public Operator {
  public:
-  DemandOp(const plan::Node& node, uint32_t selector, bool smoothing)
-      : source_(node.source),
-        demand_(node.demand),
-        selector_(selector),
-        keep_name_(node.keep_name),
-        smoothing_(smoothing),
-        arguments_(node.inputs.size()) {}
+  DemandOp(const plan::DemandColumn& column, const Demand& demand, size_t arguments)
+      : source_(column.ref.source),
+        demand_(column.ref.demand),
+        selector_(demand.selector),
+        keep_name_(column.keep_name),
+        smoothing_(demand.function == WindowFunction::kSmoothing),
+        arguments_(arguments) {}
 
   Status Bind(Context&, Inputs) override { return OkStatus(); }
 
@@ -158,10 +158,10 @@ Status Rename::Show(std::span<const double> values, std::span<const uint8_t> pre
 }
 
 std::unique_ptr<Operator> MakeDemand(const plan::Node& node, const plan::DomainPlan& domain) {
-  const Demand& demand = plan::DemandsOf(domain, node.source).demands[node.demand];
+  const auto& column = std::get<plan::DemandColumn>(node.operation);
+  const Demand& demand = plan::DemandAt(domain, column.ref);
   if (demand.function == WindowFunction::kHistogram) return MakeWindowHistogram(node, domain);
-  return std::make_unique<DemandOp>(node, demand.selector,
-                                    demand.function == WindowFunction::kSmoothing);
+  return std::make_unique<DemandOp>(column, demand, node.inputs.size());
 }
 
 Status TooManyElements(size_t n, size_t limit) {

@@ -41,10 +41,11 @@ size_t MatchTable::MemoryBytes() const {
          4;
 }
 
-MatchBinder::MatchBinder(const plan::Node& node, LabelTable* table) : node_(node) {
-  const plan::Matching& m = node.matching;
+MatchBinder::MatchBinder(const plan::BinaryOperation& binary, LabelTable* table)
+    : matching_(binary.matching) {
+  const plan::Matching& m = binary.matching;
   signature_ = table->AddTransform(m.on, m.on ? m.labels : WithMetadata(m.labels));
-  const bool drop_name = node.return_bool || !plan::IsComparison(node.binary);
+  const bool drop_name = binary.return_bool || !plan::IsComparison(binary.op);
   if (m.cardinality == plan::Cardinality::kOneToOne) {
     rename_ = true;
     std::vector<std::string> names = m.labels;
@@ -65,11 +66,11 @@ MatchBinder::MatchBinder(const plan::Node& node, LabelTable* table) : node_(node
 StatusOr<LabelId> MatchBinder::Result(const Context& context, LabelId many, LabelId one) {
   LabelTable& table = *context.table;
   const LabelId base = rename_ ? table.Apply(result_, many) : many;
-  if (node_.matching.include.empty()) return base;
+  if (matching_.include.empty()) return base;
   // Copies each included label from the "one" side. Removes the label if the "one" side does not
   // have it.
   const Labels& from = table.Get(table.Apply(included_, one));
-  Labels merged = table.Get(base).Drop(node_.matching.include);
+  Labels merged = table.Get(base).Drop(matching_.include);
   std::vector<Label> pairs(merged.begin(), merged.end());
   pairs.insert(pairs.end(), from.begin(), from.end());
   const Labels joined = Labels::FromPairs(std::move(pairs));
@@ -81,8 +82,8 @@ Status MatchBinder::Bind(Context& context, Inputs inputs, MatchTable* out) {
   *out = MatchTable();
   meter_.Reset();
   LabelTable& table = *context.table;
-  const bool swapped = node_.matching.cardinality == plan::Cardinality::kOneToMany;
-  const bool one_to_one = node_.matching.cardinality == plan::Cardinality::kOneToOne;
+  const bool swapped = matching_.cardinality == plan::Cardinality::kOneToMany;
+  const bool one_to_one = matching_.cardinality == plan::Cardinality::kOneToOne;
   const std::span<const LabelId> many = inputs[swapped ? 1 : 0]->column->ids();
   const std::span<const LabelId> one = inputs[swapped ? 0 : 1]->column->ids();
 
@@ -114,7 +115,7 @@ Status MatchBinder::Bind(Context& context, Inputs inputs, MatchTable* out) {
   members(many_group, &out->many_start, &out->many);
   members(one_group, &out->one_start, &out->one);
 
-  out->per_pair = !node_.matching.include.empty();
+  out->per_pair = !matching_.include.empty();
   size_t results = 0;
   out->target_start.assign(groups + 1, 0);
   bool single = true;  // each group has one "one" member; in one-to-one matching, it also has at

@@ -10,7 +10,6 @@
 
 namespace pitwall::eval {
 
-using plan::NodeKind;
 using plan::ValueType;
 
 namespace {
@@ -19,6 +18,91 @@ namespace {
 constexpr size_t kBindWork = 100;
 constexpr size_t kRunWork = 4;
 constexpr size_t kShownBytes = 60;  // maximum length of an expression in an error message
+
+// Returns true if the operation computes label sets, instead of only dropping or keeping labels.
+bool ComputesLabels(const plan::DomainPlan& domain, const plan::Node& node) {
+  if (const auto* column = node.As<plan::DemandColumn>())
+    return plan::DemandAt(domain, column->ref).function == WindowFunction::kHistogram;
+  if (const auto* binary = node.As<plan::BinaryOperation>())
+    return !binary->matching.include.empty();
+  if (const auto* aggregation = node.As<plan::Aggregation>())
+    return aggregation->op == plan::AggregateOp::kCountValues;
+  const auto* call = node.As<plan::FunctionCall>();
+  return call != nullptr && (call->function == plan::FunctionId::kLabelReplace ||
+                             call->function == plan::FunctionId::kLabelJoin ||
+                             call->function == plan::FunctionId::kHistogramQuantiles);
+}
+
+// Visitor that creates the operator of a node from its operation.
+class OperatorMaker {
+ public:
+  OperatorMaker(const plan::Node& node, const plan::DomainPlan& domain, LabelTable* table)
+      : node_(node), domain_(domain), table_(table) {}
+
+  using Result = std::unique_ptr<Operator>;
+  Result operator()(const plan::Number& number) const { return MakeScalar(number); }
+  Result operator()(const plan::ParameterValue& parameter) const { return MakeScalar(parameter); }
+  Result operator()(const plan::EvaluationTime& time) const { return MakeScalar(time); }
+  Result operator()(const plan::DemandColumn&) const { return MakeDemand(node_, domain_); }
+  Result operator()(const plan::Negation& negation) const {
+    return node_.type == ValueType::kVector ? MakeMap(node_, 0) : MakeScalar(negation);
+  }
+  Result operator()(const plan::BinaryOperation& binary) const {
+    if (node_.type != ValueType::kVector) return MakeScalar(binary);
+    if (IsVector(0) && IsVector(1)) return MakeMatch(binary, table_);
+    const size_t vector = IsVector(0) ? 0 : 1;
+    if (plan::IsComparison(binary.op) && !binary.return_bool) return MakeFilter(binary, vector);
+    return MakeMap(node_, vector);
+  }
+  Result operator()(const plan::SetOperation& set) const { return MakeSetOp(set, table_); }
+  Result operator()(const plan::Aggregation& aggregation) const {
+    if (aggregation.op == plan::AggregateOp::kCountValues)
+      return MakeCountValues(aggregation, table_);
+    return aggregation.op >= plan::AggregateOp::kTopk ? MakeSelect(aggregation, table_)
+                                                      : MakeAggregate(aggregation, table_);
+  }
+  Result operator()(const plan::FunctionCall& call) const {
+    switch (call.function) {
+      case plan::FunctionId::kScalar:
+      case plan::FunctionId::kVector:
+      case plan::FunctionId::kAbsent:
+        return MakeReshape(call);
+      case plan::FunctionId::kMaxOf:
+      case plan::FunctionId::kMinOf:
+        return MakeScalar(call);
+      case plan::FunctionId::kLabelReplace:
+      case plan::FunctionId::kLabelJoin:
+        return MakeRelabel(call);
+      case plan::FunctionId::kHistogramQuantile:
+      case plan::FunctionId::kHistogramFraction:
+      case plan::FunctionId::kHistogramQuantiles:
+        return MakeHistogram(call, table_);
+      case plan::FunctionId::kHistogramDistance:
+        return MakeHistogramDistance(table_);
+      case plan::FunctionId::kPeerHistograms:
+        return MakePeerHistograms(call, table_);
+      case plan::FunctionId::kPeerScore:
+        return MakePeerScore(call, table_);
+      case plan::FunctionId::kPeerRatio:
+        return MakePeerRatio(call, table_);
+      case plan::FunctionId::kBaselineScore:
+        return MakeBaselineScore();
+#define PITWALL_FUNCTION_OF_EACH(id, ...) case plan::FunctionId::id:
+#include "services/model/windows/functions.inc"
+        return MakeMap(node_, 0);
+    }
+    return MakeScalar(call);
+  }
+
+ private:
+  bool IsVector(size_t input) const {
+    return domain_.nodes[node_.inputs[input].index()].type == ValueType::kVector;
+  }
+
+  const plan::Node& node_;
+  const plan::DomainPlan& domain_;
+  LabelTable* const table_;
+};
 
 }  // namespace
 
@@ -46,7 +130,7 @@ class Evaluator::Impl {
       state.result.type = node.type;
       state.bound.assign(node.inputs.size(), 0);
       for (const plan::NodeId input : node.inputs) PITWALL_CHECK(input.index() < i);
-      state.op = Make(node);
+      state.op = std::visit(OperatorMaker(node, domain_, table_.get()), node.operation);
       state.naming = NamingBelow(i);
     }
   }
@@ -112,19 +196,6 @@ class Evaluator::Impl {
     std::vector<uint32_t> naming;  // this node and the inputs that compute label sets
   };
 
-  bool ComputesLabels(const plan::Node& node) const {
-    if (node.kind == NodeKind::kDemand)
-      return plan::DemandsOf(domain_, node.source).demands[node.demand].function ==
-             WindowFunction::kHistogram;
-    if (!node.matching.include.empty()) return node.kind == NodeKind::kBinary;
-    if (node.kind == NodeKind::kAggregate) return node.aggregate == plan::AggregateOp::kCountValues;
-    if (node.kind != NodeKind::kFunction) return false;
-    const auto function = static_cast<plan::FunctionId>(node.function);
-    return function == plan::FunctionId::kLabelReplace ||
-           function == plan::FunctionId::kLabelJoin ||
-           function == plan::FunctionId::kHistogramQuantiles;
-  }
-
   std::vector<uint32_t> NamingBelow(size_t index) const {
     const plan::Node& node = domain_.nodes[index];
     std::vector<uint32_t> out;
@@ -132,7 +203,7 @@ class Evaluator::Impl {
       const std::vector<uint32_t>& more = states_[input.index()].naming;
       out.insert(out.end(), more.begin(), more.end());
     }
-    if (ComputesLabels(node)) out.push_back(static_cast<uint32_t>(index));
+    if (ComputesLabels(domain_, node)) out.push_back(static_cast<uint32_t>(index));
     std::sort(out.begin(), out.end());
     out.erase(std::unique(out.begin(), out.end()), out.end());
     return out;
@@ -156,76 +227,6 @@ class Evaluator::Impl {
     return ResourceExhausted(Cat("the query needs more than ", max_held_bytes_,
                                  " bytes for results and label sets; select fewer series or use a "
                                  "shorter expression"));
-  }
-
-  ValueType TypeOf(plan::NodeId id) const { return domain_.nodes[id.index()].type; }
-
-  std::unique_ptr<Operator> Make(const plan::Node& node) {
-    const auto first_vector = [&]() -> size_t {
-      return TypeOf(node.inputs[0]) == ValueType::kVector ? 0 : 1;
-    };
-    switch (node.kind) {
-      case NodeKind::kDemand:
-        return MakeDemand(node, domain_);
-      case NodeKind::kSetOp:
-        return MakeSetOp(node, table_.get());
-      case NodeKind::kAggregate:
-        if (node.aggregate == plan::AggregateOp::kCountValues)
-          return MakeCountValues(node, table_.get());
-        return node.aggregate >= plan::AggregateOp::kTopk ? MakeSelect(node, table_.get())
-                                                          : MakeAggregate(node, table_.get());
-      case NodeKind::kNegate:
-        if (node.type == ValueType::kVector) return MakeMap(node, 0);
-        break;
-      case NodeKind::kBinary: {
-        if (node.type != ValueType::kVector) break;
-        const bool both = TypeOf(node.inputs[0]) == ValueType::kVector &&
-                          TypeOf(node.inputs[1]) == ValueType::kVector;
-        if (both) return MakeMatch(node, table_.get());
-        if (plan::IsComparison(node.binary) && !node.return_bool) {
-          return MakeFilter(node, first_vector());
-        }
-        return MakeMap(node, first_vector());
-      }
-      case NodeKind::kFunction:
-        return MakeFunction(node);
-      default:
-        break;
-    }
-    return MakeScalar(node);
-  }
-
-  std::unique_ptr<Operator> MakeFunction(const plan::Node& node) {
-    switch (static_cast<plan::FunctionId>(node.function)) {
-      case plan::FunctionId::kScalar:
-      case plan::FunctionId::kVector:
-      case plan::FunctionId::kAbsent:
-        return MakeReshape(node);
-      case plan::FunctionId::kMaxOf:
-      case plan::FunctionId::kMinOf:
-        return MakeScalar(node);
-      case plan::FunctionId::kLabelReplace:
-      case plan::FunctionId::kLabelJoin:
-        return MakeRelabel(node);
-      case plan::FunctionId::kHistogramQuantile:
-      case plan::FunctionId::kHistogramFraction:
-      case plan::FunctionId::kHistogramQuantiles:
-        return MakeHistogram(node, table_.get());
-      case plan::FunctionId::kHistogramDistance:
-        return MakeHistogramDistance(table_.get());
-      case plan::FunctionId::kPeerHistograms:
-        return MakePeerHistograms(node, table_.get());
-      case plan::FunctionId::kPeerScore:
-        return MakePeerScore(node, table_.get());
-      case plan::FunctionId::kPeerRatio:
-        return MakePeerRatio(node, table_.get());
-      case plan::FunctionId::kBaselineScore:
-        return MakeBaselineScore();
-#define PITWALL_FUNCTION_OF_EACH(id, ...) case plan::FunctionId::id:
-#include "services/model/windows/functions.inc"
-        return MakeMap(node, 0);
-    }
-    return MakeScalar(node);
   }
 
   void Compute(size_t index) {
@@ -266,7 +267,7 @@ class Evaluator::Impl {
     const uint64_t binding = state.result.column->binding();
     if (state.result.binding != binding) {
       state.result.binding = binding;
-      if (node.kind == NodeKind::kDemand) ++binds_;
+      if (node.As<plan::DemandColumn>() != nullptr) ++binds_;
     }
   }
 

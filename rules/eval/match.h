@@ -34,7 +34,8 @@ struct MatchTable {
 
 class MatchBinder {
  public:
-  MatchBinder(const plan::Node& node, LabelTable* table);
+  // Does not own the operation. It must outlive the binder.
+  MatchBinder(const plan::BinaryOperation& binary, LabelTable* table);
   Status Bind(Context& context, Inputs inputs, MatchTable* out);
   // Returns the bytes of label sets that the last Bind computed, as counted by LabelMeter.
   size_t LabelBytes() const { return meter_.bytes(); }
@@ -43,7 +44,7 @@ class MatchBinder {
   // Returns the interned labels for the result of a pair.
   StatusOr<LabelId> Result(const Context& context, LabelId many, LabelId one);
 
-  const plan::Node& node_;
+  const plan::Matching& matching_;
   TransformId signature_;
   TransformId result_ = 0;    // labels copied from the "many" side
   bool rename_ = false;       // true if result_ must be applied

@@ -23,7 +23,7 @@ struct SelectorBinding;
 
 struct Context {
   int64_t tick = 0;
-  std::vector<ColumnView*> views;  // indexed by plan::Node::source
+  std::vector<ColumnView*> views;  // indexed by plan::DemandRef::source
   LabelTable* table = nullptr;
   const std::vector<double>* parameters = nullptr;
   // Indexed by source, parallel to its DemandSet::selectors.
@@ -99,30 +99,37 @@ struct SelectorBinding {
 // max_elements.
 StatusOr<SelectorBinding*> BindSelector(Context& context, uint32_t source, uint32_t selector);
 
+// The nodes and operations must outlive the operators.
 std::unique_ptr<Operator> MakeDemand(const plan::Node& node, const plan::DomainPlan& domain);
 std::unique_ptr<Operator> MakeWindowHistogram(const plan::Node& node,
                                               const plan::DomainPlan& domain);
-std::unique_ptr<Operator> MakeScalar(const plan::Node& node);
-std::unique_ptr<Operator> MakeMatch(const plan::Node& node, LabelTable* table);
-std::unique_ptr<Operator> MakeSetOp(const plan::Node& node, LabelTable* table);
-std::unique_ptr<Operator> MakeAggregate(const plan::Node& node, LabelTable* table);
+// Create operations on scalars. The only scalar functions are max_of and min_of.
+std::unique_ptr<Operator> MakeScalar(const plan::Number& number);
+std::unique_ptr<Operator> MakeScalar(const plan::ParameterValue& parameter);
+std::unique_ptr<Operator> MakeScalar(const plan::EvaluationTime& time);
+std::unique_ptr<Operator> MakeScalar(const plan::Negation& negation);
+std::unique_ptr<Operator> MakeScalar(const plan::BinaryOperation& binary);
+std::unique_ptr<Operator> MakeScalar(const plan::FunctionCall& call);
+std::unique_ptr<Operator> MakeMatch(const plan::BinaryOperation& binary, LabelTable* table);
+std::unique_ptr<Operator> MakeSetOp(const plan::SetOperation& set, LabelTable* table);
+std::unique_ptr<Operator> MakeAggregate(const plan::Aggregation& aggregation, LabelTable* table);
 // Creates topk and similar aggregations that select elements.
-std::unique_ptr<Operator> MakeSelect(const plan::Node& node, LabelTable* table);
-std::unique_ptr<Operator> MakeCountValues(const plan::Node& node, LabelTable* table);
+std::unique_ptr<Operator> MakeSelect(const plan::Aggregation& aggregation, LabelTable* table);
+std::unique_ptr<Operator> MakeCountValues(const plan::Aggregation& aggregation, LabelTable* table);
 std::unique_ptr<Operator> MakeRelabel(
-    const plan::Node& node);  // creates label_replace and label_join
-std::unique_ptr<Operator> MakeHistogram(const plan::Node& node, LabelTable* table);
+    const plan::FunctionCall& call);  // creates label_replace and label_join
+std::unique_ptr<Operator> MakeHistogram(const plan::FunctionCall& call, LabelTable* table);
 std::unique_ptr<Operator> MakeHistogramDistance(LabelTable* table);
-std::unique_ptr<Operator> MakePeerHistograms(const plan::Node& node, LabelTable* table);
-std::unique_ptr<Operator> MakePeerScore(const plan::Node& node, LabelTable* table);
-std::unique_ptr<Operator> MakePeerRatio(const plan::Node& node, LabelTable* table);
+std::unique_ptr<Operator> MakePeerHistograms(const plan::FunctionCall& call, LabelTable* table);
+std::unique_ptr<Operator> MakePeerScore(const plan::FunctionCall& call, LabelTable* table);
+std::unique_ptr<Operator> MakePeerRatio(const plan::FunctionCall& call, LabelTable* table);
 std::unique_ptr<Operator> MakeBaselineScore();
 // Creates an elementwise operation on a vector and scalar operands: negation, a function, or an
 // operator. `vector` is the index of the vector among the inputs.
 std::unique_ptr<Operator> MakeMap(const plan::Node& node, size_t vector);
-std::unique_ptr<Operator> MakeFilter(const plan::Node& node, size_t vector);
+std::unique_ptr<Operator> MakeFilter(const plan::BinaryOperation& binary, size_t vector);
 // Creates scalar(), vector(), or absent().
-std::unique_ptr<Operator> MakeReshape(const plan::Node& node);
+std::unique_ptr<Operator> MakeReshape(const plan::FunctionCall& call);
 
 // Returns the column that all scalars use. It has one element without labels.
 const LabelColumnPtr& ScalarColumn();

@@ -22,7 +22,6 @@ using plan::Cardinality;
 using plan::FunctionId;
 using plan::Matching;
 using plan::NodeId;
-using plan::NodeKind;
 using plan::ValueType;
 
 struct Failed {};
@@ -39,30 +38,27 @@ class Naive {
     const plan::Node& n = domain_.nodes[id.index()];
     std::vector<Elements> in;
     for (const NodeId i : n.inputs) in.push_back(Evaluate(i));
-    switch (n.kind) {
-      case NodeKind::kNumber:
-        return {{Labels(), n.number}};
-      case NodeKind::kTime:
-        return {{Labels(), Seconds(tick_)}};
-      case NodeKind::kDemand:
-        return Select(n);
-      case NodeKind::kNegate:
-        return Map(in[0], n.type, [](double v) { return -v; });
-      case NodeKind::kSetOp:
-        return Set(n, in[0], in[1]);
-      case NodeKind::kAggregate:
-        return Aggregate(n, in);
-      case NodeKind::kFunction:
-        return Call(n, in);
-      case NodeKind::kBinary:
-        return Binary(n, in[0], in[1]);
-      default:
-        std::abort();
-    }
+    return std::visit([&](const auto& operation) { return Result(n, operation, in); }, n.operation);
   }
 
  private:
   using Map_ = std::map<Labels, double>;
+
+  Elements Result(const plan::Node&, const plan::Number& n, const std::vector<Elements>&) const {
+    return {{Labels(), n.value}};
+  }
+  Elements Result(const plan::Node&, const plan::ParameterValue&,
+                  const std::vector<Elements>&) const {
+    std::abort();
+  }
+  Elements Result(const plan::Node&, const plan::EvaluationTime&,
+                  const std::vector<Elements>&) const {
+    return {{Labels(), Seconds(tick_)}};
+  }
+  Elements Result(const plan::Node& n, const plan::Negation&,
+                  const std::vector<Elements>& in) const {
+    return Map(in[0], n.type, [](double v) { return -v; });
+  }
   static Elements Sorted(const Elements& elements) {
     Map_ out;
     for (const auto& [labels, value] : elements) {
@@ -76,13 +72,14 @@ class Naive {
     for (const auto& [labels, value] : in) out.emplace_back(labels.DropName(), f(value));
     return type == ValueType::kScalar ? out : Sorted(out);
   }
-  Elements Select(const plan::Node& n) const {
+  Elements Result(const plan::Node&, const plan::DemandColumn& column,
+                  const std::vector<Elements>&) const {
     const Selector& selector =
-        domain_.demands.selectors[domain_.demands.demands[n.demand].selector];
+        domain_.demands.selectors[domain_.demands.demands[column.ref.demand].selector];
     Elements out;
     for (const auto& [labels, value] : store_.series()) {
       if (value && selector.Matches(*labels)) {
-        out.emplace_back(n.keep_name ? *labels : labels->DropName(), *value);
+        out.emplace_back(column.keep_name ? *labels : labels->DropName(), *value);
       }
     }
     return Sorted(out);
@@ -90,18 +87,21 @@ class Naive {
   static Labels Signature(const Matching& m, const Labels& labels) {
     return m.on ? labels.Keep(m.labels) : labels.Drop(m.labels).DropName();
   }
-  static Elements Set(const plan::Node& n, const Elements& l, const Elements& r) {
+  Elements Result(const plan::Node&, const plan::SetOperation& set,
+                  const std::vector<Elements>& in) const {
+    const Elements& l = in[0];
+    const Elements& r = in[1];
     std::map<Labels, int> left, right;
-    for (const auto& e : l) left[Signature(n.matching, e.first)] = 1;
-    for (const auto& e : r) right[Signature(n.matching, e.first)] = 1;
+    for (const auto& e : l) left[Signature(set.matching, e.first)] = 1;
+    for (const auto& e : r) right[Signature(set.matching, e.first)] = 1;
     Elements out;
     for (const auto& e : l) {
-      const bool there = right.count(Signature(n.matching, e.first)) > 0;
-      if (n.set == plan::SetOp::kOr || there == (n.set == plan::SetOp::kAnd)) out.push_back(e);
+      const bool there = right.count(Signature(set.matching, e.first)) > 0;
+      if (set.op == plan::SetOp::kOr || there == (set.op == plan::SetOp::kAnd)) out.push_back(e);
     }
-    if (n.set == plan::SetOp::kOr) {
+    if (set.op == plan::SetOp::kOr) {
       for (const auto& e : r) {
-        if (left.count(Signature(n.matching, e.first)) == 0) out.push_back(e);
+        if (left.count(Signature(set.matching, e.first)) == 0) out.push_back(e);
       }
     }
     return Sorted(out);
@@ -157,20 +157,23 @@ class Naive {
     }
     return 0;
   }
-  static Elements Aggregate(const plan::Node& n, const std::vector<Elements>& in) {
+  Elements Result(const plan::Node&, const plan::Aggregation& aggregation,
+                  const std::vector<Elements>& in) const {
     std::map<Labels, std::vector<double>> groups;
     for (const auto& [labels, value] : in[0]) {
-      groups[n.without ? labels.Drop(n.grouping).DropName() : labels.Keep(n.grouping)].push_back(
-          value);
+      groups[aggregation.without ? labels.Drop(aggregation.grouping).DropName()
+                                 : labels.Keep(aggregation.grouping)]
+          .push_back(value);
     }
     Elements out;
     for (const auto& [labels, values] : groups) {
-      out.emplace_back(labels, Fold(n.aggregate, values, in.size() > 1 ? in[1][0].second : 0));
+      out.emplace_back(labels, Fold(aggregation.op, values, in.size() > 1 ? in[1][0].second : 0));
     }
     return out;
   }
-  static Elements Call(const plan::Node& n, const std::vector<Elements>& in) {
-    switch (static_cast<FunctionId>(n.function)) {
+  Elements Result(const plan::Node& n, const plan::FunctionCall& call,
+                  const std::vector<Elements>& in) const {
+    switch (call.function) {
       case FunctionId::kAbs:
         return Map(in[0], n.type, [](double v) { return std::fabs(v); });
       case FunctionId::kSgn:
@@ -185,18 +188,21 @@ class Naive {
         std::abort();
     }
   }
-  Elements Binary(const plan::Node& n, const Elements& l, const Elements& r) const {
+  Elements Result(const plan::Node& n, const plan::BinaryOperation& binary,
+                  const std::vector<Elements>& in) const {
+    const Elements& l = in[0];
+    const Elements& r = in[1];
     const bool l_scalar = domain_.nodes[n.inputs[0].index()].type == ValueType::kScalar;
     const bool r_scalar = domain_.nodes[n.inputs[1].index()].type == ValueType::kScalar;
-    const bool compare = plan::IsComparison(n.binary);
-    if (l_scalar && r_scalar) return {{Labels(), Apply(n.binary, l[0].second, r[0].second)}};
+    const bool compare = plan::IsComparison(binary.op);
+    if (l_scalar && r_scalar) return {{Labels(), Apply(binary.op, l[0].second, r[0].second)}};
     Elements out;
     if (l_scalar || r_scalar) {
       for (const auto& [labels, value] : l_scalar ? r : l) {
         const double a = l_scalar ? l[0].second : value;
         const double b = l_scalar ? value : r[0].second;
-        const double result = Apply(n.binary, a, b);
-        if (compare && !n.return_bool) {
+        const double result = Apply(binary.op, a, b);
+        if (compare && !binary.return_bool) {
           if (result != 0) out.emplace_back(labels, value);
         } else {
           out.emplace_back(labels.DropName(), result);
@@ -205,7 +211,7 @@ class Naive {
       return Sorted(out);
     }
     if (l.empty() || r.empty()) return {};
-    const Matching& m = n.matching;
+    const Matching& m = binary.matching;
     const bool swapped = m.cardinality == Cardinality::kOneToMany;
     const Elements& many = swapped ? r : l;
     const Elements& one = swapped ? l : r;
@@ -221,14 +227,14 @@ class Naive {
       const auto& p = *it->second;
       const double a = swapped ? p.second : e.second;
       const double b = swapped ? e.second : p.second;
-      double value = Apply(n.binary, a, b);
+      double value = Apply(binary.op, a, b);
       bool keep = true;
-      if (compare && !n.return_bool) {
+      if (compare && !binary.return_bool) {
         keep = value != 0;
         value = a;
       }
       Labels labels = e.first;
-      if (!compare || n.return_bool) labels = labels.DropName();
+      if (!compare || binary.return_bool) labels = labels.DropName();
       if (m.cardinality == Cardinality::kOneToOne) {
         labels = m.on ? labels.Keep(m.labels) : labels.Drop(m.labels);
         if (!matched[signature].empty()) throw Failed();
@@ -416,9 +422,8 @@ TEST(Property, BoundEvaluationMatchesNaiveEvaluator) {
           ASSERT_EQ(have[k].first, want[k].first);
           ASSERT_TRUE(SameBits(have[k].second, want[k].second))
               << "round " << round << " tick " << tick << " node " << i << " "
-              << domain.nodes[i].text << " kind " << static_cast<int>(domain.nodes[i].kind) << "/"
-              << static_cast<int>(domain.nodes[i].aggregate) << "\n " << Show(have) << "\n "
-              << Show(want);
+              << domain.nodes[i].text << " operation " << domain.nodes[i].operation.index() << "\n "
+              << Show(have) << "\n " << Show(want);
         }
         elements += have.size();
       }

@@ -34,6 +34,12 @@ const Node& At(const Program& program, NodeId id) {
   return program.domains.at(0).nodes.at(id.index());
 }
 const Node& Root(const Program& program) { return At(program, FirstRule(program).expr); }
+const Demand& DemandOf(const Program& program, const Node& node) {
+  return DemandAt(program.domains.at(0), std::get<DemandColumn>(node.operation).ref);
+}
+FunctionCall CallAtRoot(const Program& program) {
+  return std::get<FunctionCall>(Root(program).operation);
+}
 
 std::vector<std::string> Texts(const Program& program, const std::vector<NodeId>& ids) {
   std::vector<std::string> out;
@@ -55,22 +61,22 @@ TEST(Planner, NodesFollowTheExpression) {
   const ProgramPtr program = CompileExpr(
       "quantile without (z, y) (0.9, a) >= bool ignoring (x) group_right (v, w) -b offset 5m");
   const Node& root = Root(*program);
-  EXPECT_EQ(root.kind, NodeKind::kBinary);
-  EXPECT_EQ(root.binary, BinaryOp::kGe);
-  EXPECT_TRUE(root.return_bool);
-  EXPECT_FALSE(root.matching.on);
-  EXPECT_THAT(root.matching.labels, ElementsAre("x"));
-  EXPECT_EQ(root.matching.cardinality, Cardinality::kOneToMany);
-  EXPECT_THAT(root.matching.include, ElementsAre("v", "w"));
+  const auto& comparison = std::get<BinaryOperation>(root.operation);
+  EXPECT_EQ(comparison.op, BinaryOp::kGe);
+  EXPECT_TRUE(comparison.return_bool);
+  EXPECT_FALSE(comparison.matching.on);
+  EXPECT_THAT(comparison.matching.labels, ElementsAre("x"));
+  EXPECT_EQ(comparison.matching.cardinality, Cardinality::kOneToMany);
+  EXPECT_THAT(comparison.matching.include, ElementsAre("v", "w"));
   const Node& left = At(*program, root.inputs[0]);
-  EXPECT_EQ(left.kind, NodeKind::kAggregate);
-  EXPECT_EQ(left.aggregate, AggregateOp::kQuantile);
-  EXPECT_TRUE(left.without);
-  EXPECT_THAT(left.grouping, ElementsAre("y", "z"));
-  EXPECT_EQ(At(*program, left.inputs[1]).number, 0.9);
+  const auto& quantile = std::get<Aggregation>(left.operation);
+  EXPECT_EQ(quantile.op, AggregateOp::kQuantile);
+  EXPECT_TRUE(quantile.without);
+  EXPECT_THAT(quantile.grouping, ElementsAre("y", "z"));
+  EXPECT_EQ(std::get<Number>(At(*program, left.inputs[1]).operation).value, 0.9);
   const Node& right = At(*program, root.inputs[1]);
-  EXPECT_EQ(right.kind, NodeKind::kNegate);
-  const Demand& demand = program->domains[0].demands.demands[At(*program, right.inputs[0]).demand];
+  EXPECT_NE(right.As<Negation>(), nullptr);
+  const Demand& demand = DemandOf(*program, At(*program, right.inputs[0]));
   EXPECT_EQ(demand.offset, 300 * kSecond);
   EXPECT_EQ(demand.lookback, kDefaultLookback);
   EXPECT_EQ(demand.interval, kSecond);
@@ -104,13 +110,14 @@ TEST(Planner, PlansEveryWindowFunction) {
     SCOPED_TRACE(function->name);
     const ProgramPtr program = CompileExpr(Cat(CallOf(*function), " > 0.25"));
     const Node& node = At(*program, FirstRule(*program).comparison.subject);
-    ASSERT_EQ(node.kind, NodeKind::kDemand);
-    const Demand& demand = program->domains[0].demands.demands[node.demand];
+    const auto* column = node.As<DemandColumn>();
+    ASSERT_NE(column, nullptr);
+    const Demand& demand = DemandOf(*program, node);
     EXPECT_EQ(RowOf(demand.function).name, function->name);
     EXPECT_EQ(demand.kind, WindowKind::kTime);
     EXPECT_EQ(demand.range, 300 * kSecond);
     EXPECT_EQ(demand.lookback, function->name == "share_over_time" ? kDefaultLookback : 0);
-    EXPECT_EQ(node.keep_name,
+    EXPECT_EQ(column->keep_name,
               function->name == "last_over_time" || function->name == "first_over_time");
   }
 }
@@ -135,7 +142,7 @@ TEST(Planner, BaselineScoreSharesHandwrittenNodes) {
   EXPECT_EQ(score.text, "baseline_zscore(a[first 200 samples after 20])");
   ASSERT_EQ(score.inputs.size(), 3U);
   const auto demand = [&](size_t input) {
-    return domain.demands.demands[At(*program, score.inputs[input]).demand];
+    return DemandOf(*program, At(*program, score.inputs[input]));
   };
   EXPECT_EQ(demand(0).kind, WindowKind::kInstant);
   for (const size_t input : {1U, 2U}) {
@@ -150,7 +157,7 @@ TEST(Planner, BaselineScoreSharesHandwrittenNodes) {
   const ProgramPtr given = CompileExpr("baseline_zscore(a[5m], sum by (x) (b)) > 3");
   const Node& other = At(*given, FirstRule(*given).comparison.subject);
   EXPECT_EQ(other.text, "baseline_zscore(a[5m], sum by (x) (b))");
-  EXPECT_EQ(At(*given, other.inputs[0]).kind, NodeKind::kAggregate);
+  EXPECT_NE(At(*given, other.inputs[0]).As<Aggregation>(), nullptr);
   const ProgramPtr over = CompileExpr("baseline_zscore(rate(a[5m])[1h:1m]) > 3");
   const Node& results = At(*over, FirstRule(*over).comparison.subject);
   ASSERT_EQ(over->domains[0].subqueries.size(), 1U);
@@ -180,29 +187,28 @@ TEST(Planner, ShareOverTimeUsesLookbackOrStep) {
 }
 
 TEST(Planner, PlansFunctionsOfInstantVectors) {
-  EXPECT_EQ(Root(*CompileExpr("timestamp(a)")).kind, NodeKind::kDemand);
+  EXPECT_NE(Root(*CompileExpr("timestamp(a)")).As<DemandColumn>(), nullptr);
   {
     const ProgramPtr program = CompileExpr("timestamp((a))");
-    EXPECT_EQ(program->domains[0].demands.demands[Root(*program).demand].function,
-              WindowFunction::kTimestamp);
-    EXPECT_FALSE(Root(*program).keep_name);
+    EXPECT_EQ(DemandOf(*program, Root(*program)).function, WindowFunction::kTimestamp);
+    EXPECT_FALSE(std::get<DemandColumn>(Root(*program).operation).keep_name);
   }
-  EXPECT_EQ(Root(*CompileExpr("timestamp(a + 1)")).function,
-            static_cast<uint32_t>(FunctionId::kTimestampOf));
+  EXPECT_EQ(CallAtRoot(*CompileExpr("timestamp(a + 1)")).function, FunctionId::kTimestampOf);
   EXPECT_THAT(
-      Root(*CompileExpr("absent(a{x=\"1\",y=\"2\",y=~\"2\",z!=\"3\",w=\"\"})")).matching.include,
+      CallAtRoot(*CompileExpr("absent(a{x=\"1\",y=\"2\",y=~\"2\",z!=\"3\",w=\"\"})")).absent_labels,
       ElementsAre("x=1"));
-  EXPECT_THAT(Root(*CompileExpr("absent((a{x=\"1\"}))")).matching.include, ElementsAre("x=1"));
+  EXPECT_THAT(CallAtRoot(*CompileExpr("absent((a{x=\"1\"}))")).absent_labels, ElementsAre("x=1"));
   EXPECT_EQ(Root(*CompileExpr("clamp(a, 0, 1)")).inputs.size(), 3U);
   // At the root, a scalar becomes a vector of one element.
   const ProgramPtr program = CompileExpr("scalar(a) + 1");
-  EXPECT_EQ(Root(*program).function, static_cast<uint32_t>(FunctionId::kVector));
+  EXPECT_EQ(CallAtRoot(*program).function, FunctionId::kVector);
   EXPECT_EQ(At(*program, Root(*program).inputs[0]).type, ValueType::kScalar);
 }
 
 TEST(Planner, FoldsConstants) {
   const ProgramPtr program = CompileExpr("a > (1 + 2) * 1m / 10");
-  EXPECT_EQ(At(*program, FirstRule(*program).comparison.threshold).number, 18);
+  const Node& threshold = At(*program, FirstRule(*program).comparison.threshold);
+  EXPECT_EQ(std::get<Number>(threshold.operation).value, 18);
   EXPECT_EQ(program->domains[0].nodes.size(), 3U);
 }
 

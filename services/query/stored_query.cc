@@ -201,8 +201,10 @@ Status StoredQuery::Plan::FindNeeds() {
       if (seen[id.index()]++ != 0) continue;
       const plan::Node& node = all.nodes[id.index()];
       open.insert(open.end(), node.inputs.begin(), node.inputs.end());
-      if (node.kind != plan::NodeKind::kDemand) continue;
-      const Demand& demand = plan::DemandsOf(all, node.source).demands[node.demand];
+      const auto* column = node.As<plan::DemandColumn>();
+      if (column == nullptr) continue;
+      const plan::DemandRef ref = column->ref;
+      const Demand& demand = plan::DemandAt(all, ref);
       if (demand.kind != WindowKind::kInstant && demand.kind != WindowKind::kTime)
         needs_streaming = true;
       if (!CanScan(demand.function)) needs_streaming = true;
@@ -213,7 +215,7 @@ Status StoredQuery::Plan::FindNeeds() {
               : kMaxPosition / 4;  // reads from the start of the job
       const Interval read = {times.EndAt(demand.offset, first) - reach,
                              times.EndAt(demand.offset, last)};
-      AddInterval(read, node.source == 0 ? &reads[node.demand] : &subquery_spans[node.source - 1]);
+      AddInterval(read, ref.source == 0 ? &reads[ref.demand] : &subquery_spans[ref.source - 1]);
     }
   };
   mark(root(), span.start, span.end);
@@ -291,9 +293,9 @@ class Execution {
     return out->Add(tick, *result);
   }
 
-  // Returns the view that the node reads, positioned at `tick`.
-  ScanView* ViewOf(const plan::Node& node, int64_t tick) {
-    ScanView* view = node.source == 0 ? store_.get() : subquery_views_[node.source - 1].get();
+  // Returns the view of a demand's source (plan::DemandRef::source), positioned at `tick`.
+  ScanView* ViewOf(uint32_t source, int64_t tick) {
+    ScanView* view = source == 0 ? store_.get() : subquery_views_[source - 1].get();
     view->BeginTick(tick);
     return view;
   }
@@ -380,10 +382,11 @@ StatusOr<std::vector<AnswerSeries>> StoredQuery::Run(
   RETURN_IF_ERROR(execution.RunSubqueries(plan.subquery_spans));
   std::vector<AnswerSeries> out;
   if (plan.type == AnswerType::kMatrix) {
-    const plan::Node& node = domain.nodes[plan.root().index()];
-    execution.ViewOf(node, plan.span.start)
-        ->VisitWindows(node.demand, [&](const Labels& labels, std::span<const int64_t> times,
-                                        std::span<const double> values) {
+    const plan::Node& root = domain.nodes[plan.root().index()];
+    const plan::DemandRef ref = std::get<plan::DemandColumn>(root.operation).ref;
+    execution.ViewOf(ref.source, plan.span.start)
+        ->VisitWindows(ref.demand, [&](const Labels& labels, std::span<const int64_t> times,
+                                       std::span<const double> values) {
           out.push_back({labels, {}});
           for (size_t i = 0; i < times.size(); ++i)
             out.back().points.emplace_back(times[i], values[i]);

@@ -41,10 +41,11 @@ std::string FixedText(double v) {
 
 class CountValuesOp : public Operator {
  public:
-  CountValuesOp(const plan::Node& node, LabelTable* table) : label_(node.strings[0]) {
-    std::vector<std::string> names = node.grouping;
-    names.emplace_back(node.without ? kMetricName : std::string_view(label_));
-    transform_ = table->AddTransform(!node.without, std::move(names));
+  CountValuesOp(const plan::Aggregation& aggregation, LabelTable* table)
+      : label_(aggregation.value_label) {
+    std::vector<std::string> names = aggregation.grouping;
+    names.emplace_back(aggregation.without ? kMetricName : std::string_view(label_));
+    transform_ = table->AddTransform(!aggregation.without, std::move(names));
   }
 
   Status Bind(Context&, Inputs) override { return OkStatus(); }
@@ -89,8 +90,8 @@ class CountValuesOp : public Operator {
 
 }  // namespace
 
-std::unique_ptr<Operator> MakeCountValues(const plan::Node& node, LabelTable* table) {
-  return std::make_unique<CountValuesOp>(node, table);
+std::unique_ptr<Operator> MakeCountValues(const plan::Aggregation& aggregation, LabelTable* table) {
+  return std::make_unique<CountValuesOp>(aggregation, table);
 }
 
 }  // namespace pitwall::eval

@@ -123,10 +123,10 @@ struct DeviationOf : VarianceOf {
 
 class AggregateOperator : public Operator {
  public:
-  AggregateOperator(const plan::Node& node, LabelTable* table) : op_(node.aggregate) {
-    std::vector<std::string> names = node.grouping;
-    if (node.without) names.emplace_back(kMetricName);
-    transform_ = table->AddTransform(!node.without, std::move(names));
+  AggregateOperator(const plan::Aggregation& aggregation, LabelTable* table) : op_(aggregation.op) {
+    std::vector<std::string> names = aggregation.grouping;
+    if (aggregation.without) names.emplace_back(kMetricName);
+    transform_ = table->AddTransform(!aggregation.without, std::move(names));
   }
 
   Status Bind(Context& context, Inputs inputs) override {
@@ -231,8 +231,8 @@ class AggregateOperator : public Operator {
 
 }  // namespace
 
-std::unique_ptr<Operator> MakeAggregate(const plan::Node& node, LabelTable* table) {
-  return std::make_unique<AggregateOperator>(node, table);
+std::unique_ptr<Operator> MakeAggregate(const plan::Aggregation& aggregation, LabelTable* table) {
+  return std::make_unique<AggregateOperator>(aggregation, table);
 }
 
 }  // namespace pitwall::eval

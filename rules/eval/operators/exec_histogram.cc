@@ -95,12 +95,12 @@ std::vector<std::string> WithoutBound(std::vector<std::string> names) {
 
 class HistogramOp : public Operator {
  public:
-  HistogramOp(const plan::Node& node, LabelTable* table)
-      : function_(static_cast<FunctionId>(node.function)),
+  HistogramOp(const plan::FunctionCall& call, LabelTable* table)
+      : function_(call.function),
         vector_(function_ == FunctionId::kHistogramQuantile   ? 1
                 : function_ == FunctionId::kHistogramFraction ? 2
                                                               : 0),
-        label_(node.strings.empty() ? "" : node.strings[0]),
+        label_(call.strings.empty() ? "" : call.strings[0]),
         buckets_(table),
         result_(table->AddTransform(false, WithoutBound(MetadataLabels()))) {}
 
@@ -202,8 +202,8 @@ class HistogramOp : public Operator {
 
 }  // namespace
 
-std::unique_ptr<Operator> MakeHistogram(const plan::Node& node, LabelTable* table) {
-  return std::make_unique<HistogramOp>(node, table);
+std::unique_ptr<Operator> MakeHistogram(const plan::FunctionCall& call, LabelTable* table) {
+  return std::make_unique<HistogramOp>(call, table);
 }
 
 }  // namespace pitwall::eval

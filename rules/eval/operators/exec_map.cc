@@ -20,7 +20,10 @@ void Loop(const double* in, double* out, size_t n, F f) {
 // and comparison with `bool`.
 class MapOp : public Operator {
  public:
-  MapOp(const plan::Node& node, size_t vector) : node_(node), vector_(vector) {}
+  MapOp(const plan::Node& node, size_t vector)
+      : binary_(node.As<plan::BinaryOperation>()),
+        call_(node.As<plan::FunctionCall>()),
+        vector_(vector) {}
 
   Status Bind(Context& context, Inputs inputs) override {
     const std::span<const LabelId> from = inputs[vector_]->column->ids();
@@ -64,40 +67,38 @@ class MapOp : public Operator {
  private:
   // Returns true for a clamp() with an empty range. Its result is empty.
   bool IsEmptyRange(Inputs inputs) const {
-    return node_.kind == plan::NodeKind::kFunction &&
-           node_.function == static_cast<uint32_t>(FunctionId::kClamp) &&
+    return call_ != nullptr && call_->function == FunctionId::kClamp &&
            inputs[2]->scalar() < inputs[1]->scalar();
   }
 
   void Compute(const Context& context, Inputs inputs, const double* from) {
     double* const to = values_.data();
     const size_t n = values_.size();
-    if (node_.kind == plan::NodeKind::kNegate) {
-      return Loop(from, to, n, [](double v) { return -v; });
-    }
-    if (node_.kind == plan::NodeKind::kBinary) {
+    if (binary_ != nullptr) {
       const double s = inputs[1 - vector_]->scalar();
-      if (plan::IsComparison(node_.binary)) {  // comparison with bool
-        return WithComparison(node_.binary, [&](auto f) {
+      if (plan::IsComparison(binary_->op)) {  // comparison with bool
+        return WithComparison(binary_->op, [&](auto f) {
           vector_ == 0 ? Loop(from, to, n, [f, s](double v) { return f(v, s) ? 1.0 : 0.0; })
                        : Loop(from, to, n, [f, s](double v) { return f(s, v) ? 1.0 : 0.0; });
         });
       }
-      return WithArithmetic(node_.binary, [&](auto f) {
+      return WithArithmetic(binary_->op, [&](auto f) {
         vector_ == 0 ? Loop(from, to, n, [f, s](double v) { return f(v, s); })
                      : Loop(from, to, n, [f, s](double v) { return f(s, v); });
       });
     }
-    const auto function = static_cast<FunctionId>(node_.function);
+    if (call_ == nullptr) return Loop(from, to, n, [](double v) { return -v; });
     double a = 1;  // default of round(), which rounds to integers
     double b = 0;
     if (inputs.size() > 1) a = inputs[1]->scalar();
     if (inputs.size() > 2) b = inputs[2]->scalar();
-    if (function == FunctionId::kTimestampOf) a = Seconds(context.tick);
-    ApplyFunction(function, a, b, from, to, n);
+    if (call_->function == FunctionId::kTimestampOf) a = Seconds(context.tick);
+    ApplyFunction(call_->function, a, b, from, to, n);
   }
 
-  const plan::Node& node_;
+  // Both are null for a negation.
+  const plan::BinaryOperation* const binary_;
+  const plan::FunctionCall* const call_;
   const size_t vector_;
   Rename rename_;
   std::vector<double> values_;
@@ -107,7 +108,7 @@ class MapOp : public Operator {
 // Filtering comparison of a vector with a scalar. Names, values, and positions do not change.
 class FilterOp : public Operator {
  public:
-  FilterOp(const plan::Node& node, size_t vector) : op_(node.binary), vector_(vector) {}
+  FilterOp(const plan::BinaryOperation& binary, size_t vector) : op_(binary.op), vector_(vector) {}
 
   Status Bind(Context&, Inputs) override { return OkStatus(); }
 
@@ -145,8 +146,8 @@ class FilterOp : public Operator {
 std::unique_ptr<Operator> MakeMap(const plan::Node& node, size_t vector) {
   return std::make_unique<MapOp>(node, vector);
 }
-std::unique_ptr<Operator> MakeFilter(const plan::Node& node, size_t vector) {
-  return std::make_unique<FilterOp>(node, vector);
+std::unique_ptr<Operator> MakeFilter(const plan::BinaryOperation& binary, size_t vector) {
+  return std::make_unique<FilterOp>(binary, vector);
 }
 
 }  // namespace pitwall::eval

@@ -17,7 +17,8 @@ bool AnyPresent(const Vector& v) {
 
 class MatchOperator : public Operator {
  public:
-  MatchOperator(const plan::Node& node, LabelTable* table) : node_(node), binder_(node, table) {}
+  MatchOperator(const plan::BinaryOperation& binary, LabelTable* table)
+      : binary_(binary), binder_(binary, table) {}
 
   Status Bind(Context& context, Inputs inputs) override {
     RETURN_IF_ERROR(binder_.Bind(context, inputs, &table_));
@@ -75,16 +76,16 @@ class MatchOperator : public Operator {
     for (size_t i = 0; i < n; ++i) {
       there[i] = Both(pa[l(i)] != 0, pb[r(i)] != 0);
     }
-    if (!plan::IsComparison(node_.binary)) {
-      WithArithmetic(node_.binary, [&](auto f) {
+    if (!plan::IsComparison(binary_.op)) {
+      WithArithmetic(binary_.op, [&](auto f) {
         for (size_t i = 0; i < n; ++i) to[i] = f(a[l(i)], b[r(i)]);
       });
-    } else if (node_.return_bool) {
-      WithComparison(node_.binary, [&](auto f) {
+    } else if (binary_.return_bool) {
+      WithComparison(binary_.op, [&](auto f) {
         for (size_t i = 0; i < n; ++i) to[i] = f(a[l(i)], b[r(i)]) ? 1.0 : 0.0;
       });
     } else {
-      WithComparison(node_.binary, [&](auto f) {
+      WithComparison(binary_.op, [&](auto f) {
         for (size_t i = 0; i < n; ++i) to[i] = a[l(i)];
         for (size_t i = 0; i < n; ++i) {
           there[i] &= static_cast<uint8_t>(f(a[l(i)], b[r(i)]));
@@ -96,8 +97,8 @@ class MatchOperator : public Operator {
   Status General(const Vector& left, const Vector& right) {
     std::fill(present_.begin(), present_.end(), 0);
     if (!AnyPresent(left) || !AnyPresent(right)) return OkStatus();
-    const bool swapped = node_.matching.cardinality == plan::Cardinality::kOneToMany;
-    const bool one_to_one = node_.matching.cardinality == plan::Cardinality::kOneToOne;
+    const bool swapped = binary_.matching.cardinality == plan::Cardinality::kOneToMany;
+    const bool one_to_one = binary_.matching.cardinality == plan::Cardinality::kOneToOne;
     const Vector& many = swapped ? right : left;
     const Vector& one = swapped ? left : right;
     std::fill(claimed_.begin(), claimed_.end(), 0);
@@ -150,8 +151,8 @@ class MatchOperator : public Operator {
 
   // Returns false if the comparison filters out the pair.
   bool Combine(double a, double b, double* value) const {
-    const double result = Apply(node_.binary, a, b);
-    if (!plan::IsComparison(node_.binary) || node_.return_bool) {
+    const double result = Apply(binary_.op, a, b);
+    if (!plan::IsComparison(binary_.op) || binary_.return_bool) {
       *value = result;
       return true;
     }
@@ -160,7 +161,7 @@ class MatchOperator : public Operator {
   }
 
   Status DuplicateOne(const Vector& one, size_t later, size_t earlier, bool swapped) const {
-    const plan::Matching& m = node_.matching;
+    const plan::Matching& m = binary_.matching;
     std::vector<std::string> names = m.labels;
     if (!m.on) {
       for (const std::string& metadata : MetadataLabels()) names.push_back(metadata);
@@ -174,7 +175,7 @@ class MatchOperator : public Operator {
             "];many-to-many matching not allowed: matching labels must be unique on one side"));
   }
 
-  const plan::Node& node_;
+  const plan::BinaryOperation& binary_;
   MatchBinder binder_;
   MatchTable table_;
   std::vector<double> values_;
@@ -185,8 +186,8 @@ class MatchOperator : public Operator {
 
 }  // namespace
 
-std::unique_ptr<Operator> MakeMatch(const plan::Node& node, LabelTable* table) {
-  return std::make_unique<MatchOperator>(node, table);
+std::unique_ptr<Operator> MakeMatch(const plan::BinaryOperation& binary, LabelTable* table) {
+  return std::make_unique<MatchOperator>(binary, table);
 }
 
 }  // namespace pitwall::eval

@@ -18,8 +18,8 @@ constexpr size_t kMaxHistogramsOfGroup = 1024;
 
 class PeerHistogramsOp : public Operator {
  public:
-  PeerHistogramsOp(const plan::Node& node, LabelTable* table)
-      : buckets_(table), group_(table->AddTransform(true, node.strings)) {}
+  PeerHistogramsOp(const plan::FunctionCall& call, LabelTable* table)
+      : buckets_(table), group_(table->AddTransform(true, call.strings)) {}
 
   Status Bind(Context& context, Inputs inputs) override {
     LabelTable& table = *context.table;
@@ -127,8 +127,8 @@ class PeerHistogramsOp : public Operator {
 
 }  // namespace
 
-std::unique_ptr<Operator> MakePeerHistograms(const plan::Node& node, LabelTable* table) {
-  return std::make_unique<PeerHistogramsOp>(node, table);
+std::unique_ptr<Operator> MakePeerHistograms(const plan::FunctionCall& call, LabelTable* table) {
+  return std::make_unique<PeerHistogramsOp>(call, table);
 }
 
 }  // namespace pitwall::eval

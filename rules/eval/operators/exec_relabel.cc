@@ -12,10 +12,10 @@ using plan::FunctionId;
 
 class RelabelOp : public Operator {
  public:
-  explicit RelabelOp(const plan::Node& node)
-      : node_(node),
-        replace_(node.function == static_cast<uint32_t>(FunctionId::kLabelReplace)),
-        label_(node.strings[0]),
+  explicit RelabelOp(const plan::FunctionCall& call)
+      : strings_(call.strings),
+        replace_(call.function == FunctionId::kLabelReplace),
+        label_(strings_[0]),
         meter_(replace_ ? "label_replace" : "label_join") {}
 
   Status Bind(Context& context, Inputs inputs) override {
@@ -39,24 +39,24 @@ class RelabelOp : public Operator {
 
  private:
   Status Replace(Context& context, const LabelColumn& column, std::vector<LabelId>* ids) {
-    ASSIGN_OR_RETURN(const CapturePattern pattern, CapturePattern::Make(node_.strings[3]));
+    ASSIGN_OR_RETURN(const CapturePattern pattern, CapturePattern::Make(strings_[3]));
     for (size_t i = 0; i < ids->size(); ++i) {
-      const std::string_view source = column[i].Get(node_.strings[2]);
+      const std::string_view source = column[i].Get(strings_[2]);
       RETURN_IF_ERROR(context.Work(kPatternWork * (source.size() + 16)));
       const std::optional<std::string> value =
-          pattern.Expand(source, node_.strings[1], context.labels.value);
+          pattern.Expand(source, strings_[1], context.labels.value);
       if (value) RETURN_IF_ERROR(Set(context, column[i], *value, &(*ids)[i]));
     }
     return OkStatus();
   }
 
   Status JoinLabels(Context& context, const LabelColumn& column, std::vector<LabelId>* ids) {
-    const std::span<const std::string> sources = std::span(node_.strings).subspan(2);
+    const std::span<const std::string> sources = std::span(strings_).subspan(2);
     std::string value;
     for (size_t i = 0; i < ids->size(); ++i) {
       value.clear();
       for (size_t k = 0; k < sources.size(); ++k) {
-        if (k > 0) value += node_.strings[1];
+        if (k > 0) value += strings_[1];
         value += column[i].Get(sources[k]);
         RETURN_IF_ERROR(meter_.CheckValue(context.labels, label_, value.size()));
       }
@@ -76,7 +76,7 @@ class RelabelOp : public Operator {
 
   static constexpr size_t kPatternWork = 8;  // units of work (WorkMeter) per byte that RE2 reads
 
-  const plan::Node& node_;
+  const std::vector<std::string>& strings_;  // string arguments
   const bool replace_;
   const std::string& label_;  // name of the label that the function sets
   LabelMeter meter_;
@@ -87,8 +87,8 @@ class RelabelOp : public Operator {
 
 }  // namespace
 
-std::unique_ptr<Operator> MakeRelabel(const plan::Node& node) {
-  return std::make_unique<RelabelOp>(node);
+std::unique_ptr<Operator> MakeRelabel(const plan::FunctionCall& call) {
+  return std::make_unique<RelabelOp>(call);
 }
 
 }  // namespace pitwall::eval

@@ -6,7 +6,6 @@
 #include "rules/eval/arithmetic.h"
 #include "rules/eval/operator.h"
 #include "rules/plan/program/function.h"
-#include "services/base/text/strings.h"
 #include "services/model/value.h"
 
 namespace pitwall::eval {
@@ -14,38 +13,33 @@ namespace {
 
 constexpr uint8_t kOne = 1;
 
+double ValueOf(const plan::Number& number, const Context&, Inputs) { return number.value; }
+double ValueOf(const plan::ParameterValue& parameter, const Context& context, Inputs) {
+  return (*context.parameters)[parameter.parameter];
+}
+double ValueOf(const plan::EvaluationTime&, const Context& context, Inputs) {
+  return Seconds(context.tick);
+}
+double ValueOf(const plan::Negation&, const Context&, Inputs inputs) {
+  return -inputs[0]->scalar();
+}
+double ValueOf(const plan::BinaryOperation& binary, const Context&, Inputs inputs) {
+  return Apply(binary.op, inputs[0]->scalar(), inputs[1]->scalar());
+}
+double ValueOf(const plan::FunctionCall& call, const Context&, Inputs inputs) {
+  const double a = inputs[0]->scalar(), b = inputs[1]->scalar();
+  return call.function == plan::FunctionId::kMaxOf ? GoMax(a, b) : GoMin(a, b);
+}
+
+template <typename Operation>
 class ScalarOp : public Operator {
  public:
-  explicit ScalarOp(const plan::Node& node) : node_(node) {}
+  explicit ScalarOp(const Operation& operation) : operation_(operation) {}
 
   Status Bind(Context&, Inputs) override { return OkStatus(); }
 
   Status Run(Context& context, Inputs inputs, Vector* out) override {
-    switch (node_.kind) {
-      case plan::NodeKind::kNumber:
-        value_ = node_.number;
-        break;
-      case plan::NodeKind::kParameter:
-        value_ = (*context.parameters)[node_.parameter];
-        break;
-      case plan::NodeKind::kTime:
-        value_ = Seconds(context.tick);
-        break;
-      case plan::NodeKind::kNegate:
-        value_ = -inputs[0]->scalar();
-        break;
-      case plan::NodeKind::kBinary:
-        value_ = Apply(node_.binary, inputs[0]->scalar(), inputs[1]->scalar());
-        break;
-      case plan::NodeKind::kFunction: {
-        const double a = inputs[0]->scalar(), b = inputs[1]->scalar();
-        const bool max = node_.function == static_cast<uint32_t>(plan::FunctionId::kMaxOf);
-        value_ = max ? GoMax(a, b) : GoMin(a, b);
-        break;
-      }
-      default:
-        return Internal(Cat("no scalar operator for ", node_.text));
-    }
+    value_ = ValueOf(operation_, context, inputs);
     out->column = ScalarColumn();
     out->values = {&value_, 1};
     out->present = {&kOne, 1};
@@ -53,17 +47,16 @@ class ScalarOp : public Operator {
   }
 
  private:
-  const plan::Node& node_;
+  const Operation& operation_;
   double value_ = 0;
 };
 
 class ReshapeOp : public Operator {
  public:
-  explicit ReshapeOp(const plan::Node& node)
-      : function_(static_cast<plan::FunctionId>(node.function)) {
+  explicit ReshapeOp(const plan::FunctionCall& call) : function_(call.function) {
     if (function_ == plan::FunctionId::kAbsent) {
       std::vector<Label> pairs;
-      for (const std::string& pair : node.matching.include) {
+      for (const std::string& pair : call.absent_labels) {
         const size_t at = pair.find('=');
         if (at != std::string::npos) pairs.push_back({pair.substr(0, at), pair.substr(at + 1)});
       }
@@ -123,11 +116,26 @@ const LabelColumnPtr& ScalarColumn() {
   return column;
 }
 
-std::unique_ptr<Operator> MakeScalar(const plan::Node& node) {
-  return std::make_unique<ScalarOp>(node);
+std::unique_ptr<Operator> MakeScalar(const plan::Number& number) {
+  return std::make_unique<ScalarOp<plan::Number>>(number);
 }
-std::unique_ptr<Operator> MakeReshape(const plan::Node& node) {
-  return std::make_unique<ReshapeOp>(node);
+std::unique_ptr<Operator> MakeScalar(const plan::ParameterValue& parameter) {
+  return std::make_unique<ScalarOp<plan::ParameterValue>>(parameter);
+}
+std::unique_ptr<Operator> MakeScalar(const plan::EvaluationTime& time) {
+  return std::make_unique<ScalarOp<plan::EvaluationTime>>(time);
+}
+std::unique_ptr<Operator> MakeScalar(const plan::Negation& negation) {
+  return std::make_unique<ScalarOp<plan::Negation>>(negation);
+}
+std::unique_ptr<Operator> MakeScalar(const plan::BinaryOperation& binary) {
+  return std::make_unique<ScalarOp<plan::BinaryOperation>>(binary);
+}
+std::unique_ptr<Operator> MakeScalar(const plan::FunctionCall& call) {
+  return std::make_unique<ScalarOp<plan::FunctionCall>>(call);
+}
+std::unique_ptr<Operator> MakeReshape(const plan::FunctionCall& call) {
+  return std::make_unique<ReshapeOp>(call);
 }
 
 }  // namespace pitwall::eval

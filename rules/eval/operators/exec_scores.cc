@@ -26,8 +26,8 @@ double MedianWithout(size_t n, size_t left_out, Sorted sorted) {
 // than `least` peers, there is no result.
 class PeerOp : public Operator {
  public:
-  PeerOp(const plan::Node& node, LabelTable* table, size_t least)
-      : group_(table->AddTransform(true, node.strings)), least_(least) {}
+  PeerOp(const plan::FunctionCall& call, LabelTable* table, size_t least)
+      : group_(table->AddTransform(true, call.strings)), least_(least) {}
 
   Status Bind(Context& context, Inputs inputs) override {
     LabelTable& table = *context.table;
@@ -102,7 +102,7 @@ class PeerOp : public Operator {
 // meaningless.
 class PeerScoreOp final : public PeerOp {
  public:
-  PeerScoreOp(const plan::Node& node, LabelTable* table) : PeerOp(node, table, 2) {}
+  PeerScoreOp(const plan::FunctionCall& call, LabelTable* table) : PeerOp(call, table, 2) {}
 
   size_t MemoryBytes() const override { return PeerOp::MemoryBytes() + deviations_.capacity() * 8; }
 
@@ -143,7 +143,7 @@ class PeerScoreOp final : public PeerOp {
 // Operator peer_ratio. A single peer is sufficient, because the quotient is exact.
 class PeerRatioOp final : public PeerOp {
  public:
-  PeerRatioOp(const plan::Node& node, LabelTable* table) : PeerOp(node, table, 1) {}
+  PeerRatioOp(const plan::FunctionCall& call, LabelTable* table) : PeerOp(call, table, 1) {}
 
  private:
   void Judge(const double* v, std::span<const uint32_t> order, double* results) override {
@@ -211,11 +211,11 @@ class BaselineScoreOp : public Operator {
 
 }  // namespace
 
-std::unique_ptr<Operator> MakePeerScore(const plan::Node& node, LabelTable* table) {
-  return std::make_unique<PeerScoreOp>(node, table);
+std::unique_ptr<Operator> MakePeerScore(const plan::FunctionCall& call, LabelTable* table) {
+  return std::make_unique<PeerScoreOp>(call, table);
 }
-std::unique_ptr<Operator> MakePeerRatio(const plan::Node& node, LabelTable* table) {
-  return std::make_unique<PeerRatioOp>(node, table);
+std::unique_ptr<Operator> MakePeerRatio(const plan::FunctionCall& call, LabelTable* table) {
+  return std::make_unique<PeerRatioOp>(call, table);
 }
 std::unique_ptr<Operator> MakeBaselineScore() { return std::make_unique<BaselineScoreOp>(); }
 

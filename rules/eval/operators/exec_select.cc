@@ -40,10 +40,10 @@ double SampleOffset(const Labels& labels) {
 
 class SelectOp : public Operator {
  public:
-  SelectOp(const plan::Node& node, LabelTable* table) : op_(node.aggregate) {
-    std::vector<std::string> names = node.grouping;
-    if (node.without) names.emplace_back(kMetricName);
-    transform_ = table->AddTransform(!node.without, std::move(names));
+  SelectOp(const plan::Aggregation& aggregation, LabelTable* table) : op_(aggregation.op) {
+    std::vector<std::string> names = aggregation.grouping;
+    if (aggregation.without) names.emplace_back(kMetricName);
+    transform_ = table->AddTransform(!aggregation.without, std::move(names));
   }
 
   Status Bind(Context& context, Inputs inputs) override {
@@ -146,8 +146,8 @@ class SelectOp : public Operator {
 
 }  // namespace
 
-std::unique_ptr<Operator> MakeSelect(const plan::Node& node, LabelTable* table) {
-  return std::make_unique<SelectOp>(node, table);
+std::unique_ptr<Operator> MakeSelect(const plan::Aggregation& aggregation, LabelTable* table) {
+  return std::make_unique<SelectOp>(aggregation, table);
 }
 
 }  // namespace pitwall::eval

@@ -9,12 +9,12 @@ namespace {
 
 class SetOperator : public Operator {
  public:
-  SetOperator(const plan::Node& node, LabelTable* table) : op_(node.set) {
-    std::vector<std::string> names = node.matching.labels;
-    if (!node.matching.on) {
+  SetOperator(const plan::SetOperation& set, LabelTable* table) : op_(set.op) {
+    std::vector<std::string> names = set.matching.labels;
+    if (!set.matching.on) {
       for (const std::string& metadata : MetadataLabels()) names.push_back(metadata);
     }
-    signature_ = table->AddTransform(node.matching.on, std::move(names));
+    signature_ = table->AddTransform(set.matching.on, std::move(names));
   }
 
   Status Bind(Context& context, Inputs inputs) override {
@@ -120,8 +120,8 @@ class SetOperator : public Operator {
 
 }  // namespace
 
-std::unique_ptr<Operator> MakeSetOp(const plan::Node& node, LabelTable* table) {
-  return std::make_unique<SetOperator>(node, table);
+std::unique_ptr<Operator> MakeSetOp(const plan::SetOperation& set, LabelTable* table) {
+  return std::make_unique<SetOperator>(set, table);
 }
 
 }  // namespace pitwall::eval

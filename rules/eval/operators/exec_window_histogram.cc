@@ -15,11 +15,8 @@ namespace {
 
 class WindowHistogramOp : public Operator {
  public:
-  WindowHistogramOp(const plan::Node& node, uint32_t selector, std::vector<double> bounds)
-      : source_(node.source),
-        demand_(node.demand),
-        selector_(selector),
-        bounds_(std::move(bounds)) {
+  WindowHistogramOp(plan::DemandRef ref, uint32_t selector, std::vector<double> bounds)
+      : source_(ref.source), demand_(ref.demand), selector_(selector), bounds_(std::move(bounds)) {
     for (const double bound : bounds_) texts_.push_back(FormatDouble(bound));
     texts_.push_back(FormatDouble(std::numeric_limits<double>::infinity()));
   }
@@ -93,13 +90,14 @@ class WindowHistogramOp : public Operator {
 std::unique_ptr<Operator> MakeWindowHistogram(const plan::Node& node,
                                               const plan::DomainPlan& domain) {
   const auto number = [&](size_t input) {
-    const plan::Node& argument = domain.nodes[node.inputs[input].index()];
-    PITWALL_CHECK(argument.kind == plan::NodeKind::kNumber);  // rules/check rejects other arguments
-    return argument.number;
+    const auto* argument = domain.nodes[node.inputs[input].index()].As<plan::Number>();
+    PITWALL_CHECK(argument != nullptr);  // rules/check rejects other arguments
+    return argument->value;
   };
-  const Demand& demand = plan::DemandsOf(domain, node.source).demands[node.demand];
+  const plan::DemandRef ref = std::get<plan::DemandColumn>(node.operation).ref;
   return std::make_unique<WindowHistogramOp>(
-      node, demand.selector, LinearBounds(number(0), number(1), static_cast<size_t>(number(2))));
+      ref, plan::DemandAt(domain, ref).selector,
+      LinearBounds(number(0), number(1), static_cast<size_t>(number(2))));
 }
 
 }  // namespace pitwall::eval

@@ -23,30 +23,15 @@ class ProgramBuilder {
  public:
   plan::DomainPlan domain;
 
-  plan::NodeId Number(double v) {
-    plan::Node n;
-    n.kind = plan::NodeKind::kNumber;
-    n.number = v;
-    return Add(n);
-  }
-  plan::NodeId Time() {
-    plan::Node n;
-    n.kind = plan::NodeKind::kTime;
-    return Add(n);
-  }
+  plan::NodeId Number(double v) { return Add({.operation = plan::Number{v}}); }
+  plan::NodeId Time() { return Add({.operation = plan::EvaluationTime()}); }
   plan::NodeId Parameter(std::string name, double value) {
-    plan::Node n;
-    n.kind = plan::NodeKind::kParameter;
-    n.parameter = static_cast<uint32_t>(domain.parameters.size());
+    const auto index = static_cast<uint32_t>(domain.parameters.size());
     domain.parameters.push_back({"rule", std::move(name), value});
-    return Add(n);
+    return Add({.operation = plan::ParameterValue{index}});
   }
   // The metric "a|b" selects both a and b.
   plan::NodeId Metric(const std::string& metric, bool keep_name = true) {
-    plan::Node n;
-    n.kind = plan::NodeKind::kDemand;
-    n.type = plan::ValueType::kVector;
-    n.keep_name = keep_name;
     auto it = std::find(metrics.begin(), metrics.end(), metric);
     if (it == metrics.end()) {
       Selector selector;
@@ -55,79 +40,52 @@ class ProgramBuilder {
       metrics.push_back(metric);
       it = metrics.end() - 1;
     }
+    plan::DemandColumn column;
+    column.ref.demand = static_cast<uint32_t>(domain.demands.demands.size());
+    column.keep_name = keep_name;
     Demand demand;
     demand.selector = static_cast<uint32_t>(it - metrics.begin());
-    n.demand = static_cast<uint32_t>(domain.demands.demands.size());
     domain.demands.demands.push_back(demand);
-    return Add(n);
+    return Add({.type = plan::ValueType::kVector, .operation = column});
   }
   plan::NodeId Negate(plan::NodeId in) {
-    plan::Node n;
-    n.kind = plan::NodeKind::kNegate;
-    n.type = Type(in);
-    n.inputs = {in};
-    return Add(n);
+    return Add({.type = Type(in), .inputs = {in}, .operation = plan::Negation()});
   }
   plan::NodeId Binary(plan::BinaryOp op, plan::NodeId a, plan::NodeId b, plan::Matching m = {},
                       bool return_bool = false) {
-    plan::Node n;
-    n.kind = plan::NodeKind::kBinary;
-    n.binary = op;
-    n.inputs = {a, b};
-    n.matching = std::move(m);
-    n.return_bool = return_bool;
-    n.type = Type(a) == plan::ValueType::kVector ? Type(a) : Type(b);
-    return Add(n);
+    return Add({.type = Type(a) == plan::ValueType::kVector ? Type(a) : Type(b),
+                .inputs = {a, b},
+                .operation = plan::BinaryOperation{op, return_bool, std::move(m)}});
   }
   plan::NodeId Set(plan::SetOp op, plan::NodeId a, plan::NodeId b, plan::Matching m = {}) {
-    plan::Node n;
-    n.kind = plan::NodeKind::kSetOp;
-    n.set = op;
-    n.type = plan::ValueType::kVector;
-    n.inputs = {a, b};
-    n.matching = std::move(m);
-    return Add(n);
+    return Add({.type = plan::ValueType::kVector,
+                .inputs = {a, b},
+                .operation = plan::SetOperation{op, std::move(m)}});
   }
   plan::NodeId Aggregate(plan::AggregateOp op, plan::NodeId in, std::vector<std::string> grouping,
                          bool without = false, std::optional<plan::NodeId> q = std::nullopt) {
-    plan::Node n;
-    n.kind = plan::NodeKind::kAggregate;
-    n.aggregate = op;
-    n.type = plan::ValueType::kVector;
-    n.inputs = {in};
-    if (q) n.inputs.push_back(*q);
-    n.grouping = std::move(grouping);
-    n.without = without;
-    return Add(n);
+    std::vector<plan::NodeId> inputs = {in};
+    if (q) inputs.push_back(*q);
+    return Add({.type = plan::ValueType::kVector,
+                .inputs = std::move(inputs),
+                .operation = plan::Aggregation{op, without, std::move(grouping)}});
   }
   plan::NodeId Call(plan::FunctionId f, std::vector<plan::NodeId> inputs,
                     std::vector<std::string> absent_labels = {}) {
-    plan::Node n;
-    n.kind = plan::NodeKind::kFunction;
-    n.function = static_cast<uint32_t>(f);
-    n.inputs = std::move(inputs);
-    n.type = f == plan::FunctionId::kScalar ? plan::ValueType::kScalar : plan::ValueType::kVector;
-    n.matching.include = std::move(absent_labels);
-    return Add(n);
+    return Add({.type = f == plan::FunctionId::kScalar ? plan::ValueType::kScalar
+                                                       : plan::ValueType::kVector,
+                .inputs = std::move(inputs),
+                .operation =
+                    plan::FunctionCall{.function = f, .absent_labels = std::move(absent_labels)}});
   }
   plan::NodeId PeerScore(plan::NodeId in, std::vector<std::string> labels) {
-    plan::Node n;
-    n.kind = plan::NodeKind::kFunction;
-    n.function = static_cast<uint32_t>(plan::FunctionId::kPeerScore);
-    n.type = plan::ValueType::kVector;
-    n.inputs = {in};
-    n.strings = std::move(labels);
-    return Add(n);
+    return OfPeers(plan::FunctionId::kPeerScore, in, std::move(labels));
   }
   plan::NodeId PeerRatio(plan::NodeId in, std::vector<std::string> labels) {
-    const plan::NodeId id = PeerScore(in, std::move(labels));
-    domain.nodes[id.index()].function = static_cast<uint32_t>(plan::FunctionId::kPeerRatio);
-    return id;
+    return OfPeers(plan::FunctionId::kPeerRatio, in, std::move(labels));
   }
   plan::NodeId PeerHistograms(plan::NodeId in, std::vector<std::string> labels) {
-    const plan::NodeId id = PeerScore(in, std::move(labels));
-    domain.nodes[id.index()].function = static_cast<uint32_t>(plan::FunctionId::kPeerHistograms);
-    return id;
+    return OfPeers(plan::FunctionId::kPeerHistograms, in, std::move(labels));
   }
   // Adds a histogram_over_time node. The store treats a series' single value as its window.
   plan::NodeId WindowHistogram(const std::string& metric, double first, double width,
@@ -136,7 +94,8 @@ class ProgramBuilder {
     const plan::NodeId id = Metric(metric, /*keep_name=*/false);
     plan::Node node = domain.nodes[id.index()];
     domain.nodes.pop_back();
-    domain.demands.demands[node.demand].function = WindowFunction::kHistogram;
+    const uint32_t demand = std::get<plan::DemandColumn>(node.operation).ref.demand;
+    domain.demands.demands[demand].function = WindowFunction::kHistogram;
     node.inputs = arguments;
     return Add(std::move(node));
   }
@@ -150,6 +109,11 @@ class ProgramBuilder {
   std::vector<std::string> metrics;  // values per selector
 
  private:
+  plan::NodeId OfPeers(plan::FunctionId f, plan::NodeId in, std::vector<std::string> labels) {
+    return Add({.type = plan::ValueType::kVector,
+                .inputs = {in},
+                .operation = plan::FunctionCall{.function = f, .strings = std::move(labels)}});
+  }
   plan::NodeId Add(plan::Node n) {
     domain.nodes.push_back(std::move(n));
     return plan::NodeId(static_cast<uint32_t>(domain.nodes.size() - 1));

@@ -76,7 +76,7 @@ void LabelGrowth::Set(const std::string& label, double bytes, Sizes* sizes) cons
 }
 
 LabelGrowth::Sizes LabelGrowth::Compute(const Node& node) {
-  if (node.kind == NodeKind::kDemand) return OfSource(node.source);
+  if (const auto* column = node.As<DemandColumn>()) return OfSource(column->ref.source);
   // For each label, the largest input value counts, because `or` and group_left may take the value
   // from either side.
   Sizes out;
@@ -86,39 +86,43 @@ LabelGrowth::Sizes LabelGrowth::Compute(const Node& node) {
       most = std::max(most, bytes);
     }
   }
-  if (node.kind == NodeKind::kAggregate) {
-    const bool counts = node.aggregate == AggregateOp::kCountValues;
-    if (counts) Set(node.strings[0], kNumberBytes, &out);
-    if (node.aggregate < AggregateOp::kTopk || counts) {
-      std::erase_if(out.values, [&](const auto& value) {
-        const bool named = std::find(node.grouping.begin(), node.grouping.end(), value.first) !=
-                           node.grouping.end();
-        return named == node.without && !(counts && value.first == node.strings[0]);
-      });
-    }
-  }
-  if (node.kind == NodeKind::kBinary) {
-    for (const std::string& label : node.matching.include)
+  if (const auto* aggregation = node.As<Aggregation>()) Aggregate(*aggregation, &out);
+  if (const auto* binary = node.As<BinaryOperation>()) {
+    for (const std::string& label : binary->matching.include)
       out.computed += SizeOf(out.values, label);
   }
-  if (node.kind != NodeKind::kFunction) return out;
-  const auto function = static_cast<FunctionId>(node.function);
-  if (function == FunctionId::kLabelReplace) {
-    const Replacement replacement = ReplacementOf(node.strings[1]);
-    const double bytes =
-        replacement.literal + replacement.groups * SizeOf(out.values, node.strings[2]);
-    Set(node.strings[0], bytes, &out);
-  } else if (function == FunctionId::kLabelJoin) {
-    double bytes = 0;
-    for (size_t k = 2; k < node.strings.size(); ++k) {
-      bytes += SizeOf(out.values, node.strings[k]) +
-               (k > 2 ? static_cast<double>(node.strings[1].size()) : 0);
-    }
-    Set(node.strings[0], bytes, &out);
-  } else if (function == FunctionId::kHistogramQuantiles) {
-    Set(node.strings[0], kNumberBytes, &out);
-  }
+  if (const auto* call = node.As<FunctionCall>()) Call(*call, &out);
   return out;
+}
+
+void LabelGrowth::Aggregate(const Aggregation& aggregation, Sizes* sizes) const {
+  const bool counts = aggregation.op == AggregateOp::kCountValues;
+  if (counts) Set(aggregation.value_label, kNumberBytes, sizes);
+  if (aggregation.op >= AggregateOp::kTopk && !counts) return;
+  const std::vector<std::string>& grouping = aggregation.grouping;
+  std::erase_if(sizes->values, [&](const auto& value) {
+    const bool named = std::find(grouping.begin(), grouping.end(), value.first) != grouping.end();
+    return named == aggregation.without && !(counts && value.first == aggregation.value_label);
+  });
+}
+
+void LabelGrowth::Call(const FunctionCall& call, Sizes* sizes) const {
+  const std::vector<std::string>& strings = call.strings;
+  if (call.function == FunctionId::kLabelReplace) {
+    const Replacement replacement = ReplacementOf(strings[1]);
+    const double bytes =
+        replacement.literal + replacement.groups * SizeOf(sizes->values, strings[2]);
+    Set(strings[0], bytes, sizes);
+  } else if (call.function == FunctionId::kLabelJoin) {
+    double bytes = 0;
+    for (size_t k = 2; k < strings.size(); ++k) {
+      bytes +=
+          SizeOf(sizes->values, strings[k]) + (k > 2 ? static_cast<double>(strings[1].size()) : 0);
+    }
+    Set(strings[0], bytes, sizes);
+  } else if (call.function == FunctionId::kHistogramQuantiles) {
+    Set(strings[0], kNumberBytes, sizes);
+  }
 }
 
 }  // namespace pitwall::plan

@@ -34,6 +34,9 @@ class LabelGrowth {
   const Sizes& Of(NodeId id);
   Sizes Compute(const Node& node);
   Sizes OfSource(uint32_t source);
+  // Apply the effect of the operation to the sizes of its input.
+  void Aggregate(const Aggregation& aggregation, Sizes* sizes) const;
+  void Call(const FunctionCall& call, Sizes* sizes) const;
   void Set(const std::string& label, double bytes, Sizes* sizes) const;
 
   const DomainPlan& domain_;

@@ -39,7 +39,7 @@ std::string SelectorText(const Selector& selector) {
 std::string WindowText(const DomainPlan& domain, const WindowCost& window) {
   const ClockSpec& clock = domain.demands.clock;
   const DemandSet& set = DemandsOf(domain, window.ref.source);
-  const Demand& demand = set.demands[window.ref.demand];
+  const Demand& demand = DemandAt(domain, window.ref);
   std::string out = Cat(RowOf(demand.function).name, " of ",
                         window.ref.source == 0 ? SelectorText(set.selectors[demand.selector])
                                                : Cat("subquery ", window.ref.source - 1));

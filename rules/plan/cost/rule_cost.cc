@@ -64,9 +64,8 @@ double PairsWork(const Demand& demand, double samples) {
          cost.comparison * samples * std::log2(std::max(samples, 2.0));
 }
 
-bool IsDynamic(const Node& node) {
-  if (node.kind != NodeKind::kAggregate) return false;
-  switch (node.aggregate) {
+bool IsDynamic(AggregateOp op) {
+  switch (op) {
     case AggregateOp::kTopk:
     case AggregateOp::kBottomk:
     case AggregateOp::kLimitk:
@@ -78,34 +77,48 @@ bool IsDynamic(const Node& node) {
   }
 }
 
-const FunctionRow& FunctionOf(const Node& node) {
-  return RowOf(static_cast<FunctionId>(node.function));
+bool IsDynamic(const Node& node) {
+  const auto* aggregation = node.As<Aggregation>();
+  return aggregation != nullptr && IsDynamic(aggregation->op);
 }
 
-// Returns the work per element and evaluation. Window columns are counted with their windows.
+// Visitor that returns the work per element and evaluation of an operation on vectors. Window
+// columns are counted with their windows.
+class OperationWork {
+ public:
+  // `both_vectors` is true if the node has two inputs, and both are vectors.
+  explicit OperationWork(bool both_vectors) : both_vectors_(both_vectors) {}
+
+  double operator()(const Number&) const { return 0; }
+  double operator()(const ParameterValue&) const { return 0; }
+  double operator()(const EvaluationTime&) const { return 0; }
+  double operator()(const DemandColumn&) const { return 0; }
+  double operator()(const Negation&) const { return kElementWork; }
+  double operator()(const BinaryOperation& binary) const {
+    const bool library =
+        binary.op == BinaryOp::kPow || binary.op == BinaryOp::kAtan2 || binary.op == BinaryOp::kMod;
+    return (both_vectors_ ? kMatchWork : kElementWork) + (library ? kLibraryWork : 0);
+  }
+  double operator()(const SetOperation&) const { return kMatchWork; }
+  double operator()(const Aggregation& aggregation) const {
+    if (aggregation.op == AggregateOp::kCountValues) return kLabelsWork;
+    return IsDynamic(aggregation.op) || aggregation.op == AggregateOp::kQuantile ? kSortWork
+                                                                                 : kAggregateWork;
+  }
+  double operator()(const FunctionCall& call) const { return RowOf(call.function).cost.element; }
+
+ private:
+  bool both_vectors_;
+};
+
 double NodeWork(const DomainPlan& domain, const Node& node) {
   if (node.type != ValueType::kVector) return 0;
-  switch (node.kind) {
-    case NodeKind::kNegate:
-      return kElementWork;
-    case NodeKind::kBinary: {
-      const bool vectors = domain.nodes[node.inputs[0].index()].type == ValueType::kVector &&
-                           domain.nodes[node.inputs[1].index()].type == ValueType::kVector;
-      const bool library = node.binary == BinaryOp::kPow || node.binary == BinaryOp::kAtan2 ||
-                           node.binary == BinaryOp::kMod;
-      return (vectors ? kMatchWork : kElementWork) + (library ? kLibraryWork : 0);
-    }
-    case NodeKind::kSetOp:
-      return kMatchWork;
-    case NodeKind::kAggregate:
-      if (node.aggregate == AggregateOp::kCountValues) return kLabelsWork;
-      return IsDynamic(node) || node.aggregate == AggregateOp::kQuantile ? kSortWork
-                                                                         : kAggregateWork;
-    case NodeKind::kFunction:
-      return FunctionOf(node).cost.element;
-    default:
-      return 0;
-  }
+  const auto is_vector = [&](NodeId input) {
+    return domain.nodes[input.index()].type == ValueType::kVector;
+  };
+  const bool both_vectors =
+      node.inputs.size() == 2 && is_vector(node.inputs[0]) && is_vector(node.inputs[1]);
+  return std::visit(OperationWork(both_vectors), node.operation);
 }
 
 // Estimates the elements per series of a node's selector: the buckets of histogram_over_time, and
@@ -132,26 +145,24 @@ class ElementCount {
 
  private:
   double Count(const Node& node) {
-    switch (node.kind) {
-      case NodeKind::kDemand: {
-        const Demand& demand = DemandsOf(domain_, node.source).demands[node.demand];
-        double own = 1;
-        if (demand.function == WindowFunction::kHistogram)
-          own = domain_.nodes[node.inputs[2].index()].number + 1;
-        return own * OfSource(node.source);
+    if (const auto* column = node.As<DemandColumn>()) {
+      double own = 1;
+      if (DemandAt(domain_, column->ref).function == WindowFunction::kHistogram) {
+        // rules/check requires numbers as arguments.
+        own = std::get<Number>(domain_.nodes[node.inputs[2].index()].operation).value + 1;
       }
-      case NodeKind::kAggregate: {
-        const bool named =
-            std::find(node.grouping.begin(), node.grouping.end(), "le") != node.grouping.end();
-        const bool keeps = node.aggregate >= AggregateOp::kTopk || named != node.without;
-        return keeps ? Of(node.inputs[0]) : 1;
-      }
-      case NodeKind::kFunction:
-        if (FunctionOf(node).together) return 1;
-        return OfInputs(node);
-      default:
-        return OfInputs(node);
+      return own * OfSource(column->ref.source);
     }
+    if (const auto* aggregation = node.As<Aggregation>()) {
+      const std::vector<std::string>& grouping = aggregation->grouping;
+      const bool named = std::find(grouping.begin(), grouping.end(), "le") != grouping.end();
+      const bool keeps = aggregation->op >= AggregateOp::kTopk || named != aggregation->without;
+      return keeps ? Of(node.inputs[0]) : 1;
+    }
+    if (const auto* call = node.As<FunctionCall>();
+        call != nullptr && RowOf(call->function).together)
+      return 1;
+    return OfInputs(node);
   }
   const DomainPlan& domain_;
   std::vector<double> known_;  // 0 means not computed yet
@@ -204,29 +215,31 @@ class RuleWalk {
     if (named_.insert(id.value()).second)
       cost_->label_bytes += labels_.BytesOf(id) * elements_.Of(id);
     cost_->dynamic_labels = cost_->dynamic_labels || IsDynamic(node);
-    if (node.kind == NodeKind::kDemand) {
-      demands_.insert({node.source, node.demand});
-      buckets_[{node.source, node.demand}] = elements_.Of(id) / elements_.OfSource(node.source);
-      if (node.source > 0) VisitSubquery(node, depth + 1);
-      VariableQuantile(node);
+    if (const auto* column = node.As<DemandColumn>()) {
+      const DemandRef ref = column->ref;
+      demands_.insert(ref);
+      buckets_[ref] = elements_.Of(id) / elements_.OfSource(ref.source);
+      if (ref.source > 0) VisitSubquery(ref, depth + 1);
+      VariableQuantile(DemandAt(domain_, ref), node.inputs);
     }
     for (const NodeId input : node.inputs) Visit(input, interval, depth);
   }
 
   // A φ that changes between ticks requires a sort of the whole window. The plan does not show
   // whether φ changes, so each read is counted as a search.
-  void VariableQuantile(const Node& node) {
-    const Demand& demand = DemandsOf(domain_, node.source).demands[node.demand];
-    if (demand.function != WindowFunction::kQuantile || node.inputs.empty()) return;
-    const NodeKind kind = domain_.nodes[node.inputs[0].index()].kind;
-    if (kind != NodeKind::kNumber && kind != NodeKind::kParameter) cost_->rescans = true;
+  void VariableQuantile(const Demand& demand, const std::vector<NodeId>& arguments) {
+    if (demand.function != WindowFunction::kQuantile || arguments.empty()) return;
+    const Node& quantile = domain_.nodes[arguments[0].index()];
+    if (quantile.As<Number>() == nullptr && quantile.As<ParameterValue>() == nullptr)
+      cost_->rescans = true;
   }
 
-  void VisitSubquery(const Node& node, int depth) {
-    const Subquery& subquery = domain_.subqueries[node.source - 1];
-    const Demand& window = subquery.demands.demands[node.demand];
-    SubqueryCost& cost = subqueries_[node.source - 1];
-    cost.index = node.source - 1;
+  void VisitSubquery(DemandRef ref, int depth) {
+    const uint32_t index = ref.source - 1;
+    const Subquery& subquery = domain_.subqueries[index];
+    const Demand& window = subquery.demands.demands[ref.demand];
+    SubqueryCost& cost = subqueries_[index];
+    cost.index = index;
     cost.depth = std::max(cost.depth, depth);
     cost.evaluations = std::max(
         cost.evaluations, static_cast<double>(window.range) / static_cast<double>(subquery.step));
@@ -239,7 +252,7 @@ class RuleWalk {
   }
 
   WindowCost Window(DemandRef ref) {
-    const Demand& demand = DemandsOf(domain_, ref.source).demands[ref.demand];
+    const Demand& demand = DemandAt(domain_, ref);
     WindowCost cost;
     cost.ref = ref;
     cost.shape = CostOf(demand);

@@ -76,33 +76,26 @@ Demand DemandPlanner::MakeDemand(const SelectorExpr& selector, WindowFunction fu
 
 NodeId DemandPlanner::PlanSelector(const SelectorExpr& selector, WindowFunction function,
                                    bool keep_name) {
-  Node node;
-  node.kind = NodeKind::kDemand;
-  node.type = ValueType::kVector;
-  node.keep_name = keep_name;
-  node.demand = domain_->AddDemand(MakeSelector(selector), MakeDemand(selector, function));
-  node.text = SelectorText(selector);
+  DemandColumn column;
+  column.ref.demand = domain_->AddDemand(MakeSelector(selector), MakeDemand(selector, function));
+  column.keep_name = keep_name;
+  Node node{.type = ValueType::kVector, .operation = column, .text = SelectorText(selector)};
   if (function == WindowFunction::kTimestamp) node.text = Cat("timestamp(", node.text, ")");
   return domain_->AddNode(std::move(node));
 }
 
 Node DemandPlanner::WindowOver(const SelectorExpr& selector, WindowFunction function,
                                std::string arguments, std::string* text) {
-  Node node;
-  node.kind = NodeKind::kDemand;
-  node.type = ValueType::kVector;
   Demand demand = MakeDemand(selector, function);
   demand.arguments = std::move(arguments);
-  node.demand = domain_->AddDemand(MakeSelector(selector), std::move(demand));
+  DemandColumn column;
+  column.ref.demand = domain_->AddDemand(MakeSelector(selector), std::move(demand));
   *text = SelectorText(selector);
-  return node;
+  return {.type = ValueType::kVector, .operation = column};
 }
 
 Node DemandPlanner::WindowOver(const lang::SubqueryExpr& subquery, NodeId inner,
                                WindowFunction function, std::string arguments, std::string* text) {
-  Node node;
-  node.kind = NodeKind::kDemand;
-  node.type = ValueType::kVector;
   const int64_t step = StepOf(subquery);
   Demand demand = MakeDemand(function, subquery.modifiers);
   demand.kind = WindowKind::kTime;
@@ -111,12 +104,12 @@ Node DemandPlanner::WindowOver(const lang::SubqueryExpr& subquery, NodeId inner,
   if (function == WindowFunction::kShare) demand.lookback = step;
   demand.arguments = std::move(arguments);
   const uint32_t index = domain_->AddSubquery(inner, step);
-  node.source = index + 1;
   *text = Cat(domain_->OperandText(inner), "[", FormatDuration(demand.range), ":",
               FormatDuration(step), "]");
   if (demand.offset > 0) CatTo(*text, " offset ", FormatDuration(demand.offset));
-  node.demand = domain_->AddWindow(index, std::move(demand));
-  return node;
+  DemandColumn column;
+  column.ref = {.source = index + 1, .demand = domain_->AddWindow(index, std::move(demand))};
+  return {.type = ValueType::kVector, .operation = column};
 }
 
 int64_t DemandPlanner::StepOf(const lang::SubqueryExpr& subquery) const {

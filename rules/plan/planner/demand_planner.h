@@ -30,7 +30,7 @@ class DemandPlanner {
   // Adds an instant demand on a metric as the column of a need.
   uint32_t PlanNeed(std::string_view metric);
 
-  // Returns a kDemand node over a range vector, complete except for its text and its own inputs.
+  // Returns a DemandColumn node over a range vector, complete except for its text and inputs.
   // `text` receives the text of the range vector.
   Node WindowOver(const lang::SelectorExpr& selector, WindowFunction function,
                   std::string arguments, std::string* text);

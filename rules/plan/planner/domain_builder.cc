@@ -1,6 +1,7 @@
 #include "rules/plan/planner/domain_builder.h"
 
 #include <algorithm>
+#include <span>
 
 #include "rules/plan/program/function.h"
 #include "services/base/binary.h"
@@ -9,28 +10,94 @@
 namespace pitwall::plan {
 namespace {
 
+using Strings = std::span<const std::string>;
+
+// Fields of all operations, in the order of a subquery's key. A field that the node's operation
+// does not have keeps its default, because changed keys would discard state.
+struct Shape {
+  double number = 0;
+  bool keep_name = false;
+  BinaryOp binary = BinaryOp::kAdd;
+  bool return_bool = false;
+  SetOp set = SetOp::kAnd;
+  AggregateOp aggregate = AggregateOp::kSum;
+  bool without = false;
+  Strings grouping;
+  bool on = false;
+  Strings matching_labels;
+  Cardinality cardinality = Cardinality::kOneToOne;
+  Strings included_labels;
+  FunctionId function{};
+  Strings strings;
+};
+
+// Visitor that sets the fields of the operation. The shape refers to the operation's strings.
+class ShapeReader {
+ public:
+  explicit ShapeReader(Shape* shape) : shape_(shape) {}
+
+  void operator()(const Number& number) { shape_->number = number.value; }
+  void operator()(const ParameterValue&) {}
+  void operator()(const EvaluationTime&) {}
+  void operator()(const DemandColumn& column) { shape_->keep_name = column.keep_name; }
+  void operator()(const Negation&) {}
+  void operator()(const BinaryOperation& binary) {
+    shape_->binary = binary.op;
+    shape_->return_bool = binary.return_bool;
+    Read(binary.matching);
+  }
+  void operator()(const SetOperation& set) {
+    shape_->set = set.op;
+    Read(set.matching);
+  }
+  void operator()(const Aggregation& aggregation) {
+    shape_->aggregate = aggregation.op;
+    shape_->without = aggregation.without;
+    shape_->grouping = aggregation.grouping;
+    if (aggregation.op == AggregateOp::kCountValues)
+      shape_->strings = Strings(&aggregation.value_label, 1);
+  }
+  void operator()(const FunctionCall& call) {
+    shape_->function = call.function;
+    shape_->included_labels = call.absent_labels;
+    shape_->strings = call.strings;
+  }
+
+ private:
+  void Read(const Matching& matching) {
+    shape_->on = matching.on;
+    shape_->matching_labels = matching.labels;
+    shape_->cardinality = matching.cardinality;
+    shape_->included_labels = matching.include;
+  }
+
+  Shape* shape_;
+};
+
 // Appends the node's computation without its indexes.
 void AddShape(const Node& node, BinaryWriter& key) {
-  const auto strings = [&](const std::vector<std::string>& list) {
+  const auto strings = [&](Strings list) {
     key.U64(list.size());
     for (const std::string& text : list) key.Str(text);
   };
-  key.U8(static_cast<uint8_t>(node.kind));
+  Shape shape;
+  std::visit(ShapeReader(&shape), node.operation);
+  key.U8(static_cast<uint8_t>(node.operation.index()));
   key.U8(static_cast<uint8_t>(node.type));
-  key.Double(node.number);
-  key.Bool(node.keep_name);
-  key.U8(static_cast<uint8_t>(node.binary));
-  key.Bool(node.return_bool);
-  key.U8(static_cast<uint8_t>(node.set));
-  key.U8(static_cast<uint8_t>(node.aggregate));
-  key.Bool(node.without);
-  strings(node.grouping);
-  key.Bool(node.matching.on);
-  strings(node.matching.labels);
-  key.U8(static_cast<uint8_t>(node.matching.cardinality));
-  strings(node.matching.include);
-  key.U64(node.function);
-  strings(node.strings);
+  key.Double(shape.number);
+  key.Bool(shape.keep_name);
+  key.U8(static_cast<uint8_t>(shape.binary));
+  key.Bool(shape.return_bool);
+  key.U8(static_cast<uint8_t>(shape.set));
+  key.U8(static_cast<uint8_t>(shape.aggregate));
+  key.Bool(shape.without);
+  strings(shape.grouping);
+  key.Bool(shape.on);
+  strings(shape.matching_labels);
+  key.U8(static_cast<uint8_t>(shape.cardinality));
+  strings(shape.included_labels);
+  key.U64(static_cast<uint32_t>(shape.function));
+  strings(shape.strings);
 }
 
 // Returns a key for the node's complete computation. The node's text is a rendering of the same
@@ -40,9 +107,11 @@ std::string NodeKey(const Node& node) {
   AddShape(node, key);
   key.U64(node.inputs.size());
   for (const NodeId input : node.inputs) key.U64(input.value());
-  key.U64(node.parameter);
-  key.U64(node.source);
-  key.U64(node.demand);
+  if (const auto* value = node.As<ParameterValue>()) key.U64(value->parameter);
+  if (const auto* column = node.As<DemandColumn>()) {
+    key.U64(column->ref.source);
+    key.U64(column->ref.demand);
+  }
   return key.Take();
 }
 
@@ -74,15 +143,15 @@ std::string DomainBuilder::IdentityOf(NodeId id) const {
   const Node& node = domain_.nodes[id.index()];
   BinaryWriter out;
   AddShape(node, out);
-  if (node.kind == NodeKind::kParameter) {
-    out.Str(domain_.parameters[node.parameter].rule);
-    out.Str(domain_.parameters[node.parameter].name);
+  if (const auto* value = node.As<ParameterValue>()) {
+    out.Str(domain_.parameters[value->parameter].rule);
+    out.Str(domain_.parameters[value->parameter].name);
   }
-  if (node.kind == NodeKind::kDemand) {
-    const DemandSet& set = DemandsOf(domain_, node.source);
-    const Demand& demand = set.demands[node.demand];
-    out.Str(demand.Key(set.selectors[demand.selector]));
-    out.Str(node.source == 0 ? std::string() : domain_.subqueries[node.source - 1].key);
+  if (const auto* column = node.As<DemandColumn>()) {
+    const uint32_t source = column->ref.source;
+    const Demand& demand = DemandAt(domain_, column->ref);
+    out.Str(demand.Key(DemandsOf(domain_, source).selectors[demand.selector]));
+    out.Str(source == 0 ? std::string() : domain_.subqueries[source - 1].key);
   }
   for (const NodeId input : node.inputs) out.Str(IdentityOf(input));
   return StableHashHex(out.data());
@@ -92,18 +161,16 @@ bool DomainBuilder::MayBeFromNothing(NodeId id) const {
   const Node& node = domain_.nodes[id.index()];
   const auto input = [&](size_t k) { return MayBeFromNothing(node.inputs[k]); };
   if (node.type == ValueType::kScalar) return true;
-  switch (node.kind) {
-    case NodeKind::kDemand:
-      return node.source > 0 && domain_.subqueries[node.source - 1].from_nothing;
-    case NodeKind::kSetOp:
-      return node.set == SetOp::kAnd  ? input(0) && input(1)
-             : node.set == SetOp::kOr ? input(0) || input(1)
-                                      : input(0);
-    case NodeKind::kFunction:
-      if (node.function == static_cast<uint32_t>(FunctionId::kAbsent)) return true;
-      break;
-    default:
-      break;
+  if (const auto* column = node.As<DemandColumn>())
+    return column->ref.source > 0 && domain_.subqueries[column->ref.source - 1].from_nothing;
+  if (const auto* set = node.As<SetOperation>()) {
+    return set->op == SetOp::kAnd  ? input(0) && input(1)
+           : set->op == SetOp::kOr ? input(0) || input(1)
+                                   : input(0);
+  }
+  if (const auto* call = node.As<FunctionCall>();
+      call != nullptr && call->function == FunctionId::kAbsent) {
+    return true;
   }
   for (size_t k = 0; k < node.inputs.size(); ++k) {
     if (!input(k)) return false;
@@ -145,8 +212,8 @@ uint32_t DomainBuilder::AddParameter(Parameter parameter) {
 
 std::string DomainBuilder::OperandText(NodeId id) const {
   const Node& operand = node(id);
-  const bool compound = operand.kind == NodeKind::kBinary || operand.kind == NodeKind::kSetOp ||
-                        operand.kind == NodeKind::kNegate;
+  const bool compound = operand.As<BinaryOperation>() != nullptr ||
+                        operand.As<SetOperation>() != nullptr || operand.As<Negation>() != nullptr;
   return compound ? Cat("(", operand.text, ")") : operand.text;
 }
 

@@ -150,13 +150,9 @@ bool OnlyOrders(std::string_view function) {
 
 }  // namespace
 
-NodeId ExpressionPlanner::Number(double value) {
-  Node node;
-  node.kind = NodeKind::kNumber;
-  node.type = ValueType::kScalar;
-  node.number = value;
-  node.text = FormatDouble(value);
-  return domain_->AddNode(std::move(node));
+NodeId ExpressionPlanner::PlanNumber(double value) {
+  return domain_->AddNode(
+      {.type = ValueType::kScalar, .operation = Number{value}, .text = FormatDouble(value)});
 }
 
 NodeId ExpressionPlanner::PlanBinary(const lang::BinaryExpr& binary) {
@@ -167,35 +163,34 @@ NodeId ExpressionPlanner::PlanBinary(const lang::BinaryExpr& binary) {
   const bool vectors = domain_->node(node.inputs[0]).type == ValueType::kVector &&
                        domain_->node(node.inputs[1]).type == ValueType::kVector;
   node.type = scalars ? ValueType::kScalar : ValueType::kVector;
-  if (vectors) node.matching = ToPlan(binary.matching);
-  if (lang::IsSetOp(binary.op)) {
-    node.kind = NodeKind::kSetOp;
-    node.set = binary.op == lang::BinaryOp::kAnd  ? SetOp::kAnd
-               : binary.op == lang::BinaryOp::kOr ? SetOp::kOr
-                                                  : SetOp::kUnless;
-  } else {
-    node.kind = NodeKind::kBinary;
-    node.binary = ToPlan(binary.op);
-    node.return_bool = binary.return_bool;
-  }
+  Matching matching;
+  if (vectors) matching = ToPlan(binary.matching);
   node.text = Cat(domain_->OperandText(node.inputs[0]), " ", lang::OpText(binary.op),
-                  binary.return_bool ? " bool" : "", MatchingText(node.matching), " ",
+                  binary.return_bool ? " bool" : "", MatchingText(matching), " ",
                   domain_->OperandText(node.inputs[1]));
+  if (lang::IsSetOp(binary.op)) {
+    const SetOp op = binary.op == lang::BinaryOp::kAnd  ? SetOp::kAnd
+                     : binary.op == lang::BinaryOp::kOr ? SetOp::kOr
+                                                        : SetOp::kUnless;
+    node.operation = SetOperation{op, std::move(matching)};
+  } else {
+    node.operation = BinaryOperation{ToPlan(binary.op), binary.return_bool, std::move(matching)};
+  }
   return domain_->AddNode(std::move(node));
 }
 
 NodeId ExpressionPlanner::PlanAggregate(const lang::AggregateExpr& aggregate) {
+  Aggregation operation;
+  operation.op = ToPlan(aggregate.op);
+  operation.without = aggregate.grouping == lang::Grouping::kWithout;
+  operation.grouping = Sorted(aggregate.labels);
   Node node;
-  node.kind = NodeKind::kAggregate;
   node.type = ValueType::kVector;
-  node.aggregate = ToPlan(aggregate.op);
-  node.without = aggregate.grouping == lang::Grouping::kWithout;
-  node.grouping = Sorted(aggregate.labels);
   node.inputs = {Plan(*aggregate.expr)};
   std::string arguments = Text(node.inputs[0]);
   if (aggregate.parameter != nullptr) {
     if (const auto* text = lang::Unwrap(*aggregate.parameter).As<lang::StringExpr>()) {
-      node.strings = {text->value};
+      operation.value_label = text->value;
       arguments = Cat(lang::PrintString(text->value), ", ", arguments);
     } else {
       node.inputs.push_back(Plan(*aggregate.parameter));
@@ -203,15 +198,16 @@ NodeId ExpressionPlanner::PlanAggregate(const lang::AggregateExpr& aggregate) {
     }
   }
   node.text = std::string(lang::OpText(aggregate.op));
-  if (node.without || !node.grouping.empty()) {
-    CatTo(node.text, node.without ? " without " : " by ", LabelList(node.grouping), " ");
+  if (operation.without || !operation.grouping.empty()) {
+    CatTo(node.text, operation.without ? " without " : " by ", LabelList(operation.grouping), " ");
   }
   CatTo(node.text, "(", arguments, ")");
+  node.operation = std::move(operation);
   return domain_->AddNode(std::move(node));
 }
 
 NodeId ExpressionPlanner::PlanCall(const lang::CallExpr& call) {
-  if (call.function == "time") return Time();
+  if (call.function == "time") return PlanTime();
   const FunctionRow* function = FindFunction(call.function);
   PITWALL_CHECK(function != nullptr);  // rules/check rejects unknown functions
   if (function->window.has_value()) return PlanWindow(call, *function);
@@ -234,46 +230,43 @@ NodeId ExpressionPlanner::PlanCall(const lang::CallExpr& call) {
   }
   // rules/check rejects unsupported functions, and a test plans all supported ones.
   PITWALL_CHECK(function->element.has_value());
+  FunctionCall operation{.function = *function->element};
   Node node;
-  node.kind = NodeKind::kFunction;
-  node.function = static_cast<uint32_t>(*function->element);
   node.type = function->result == ExprType::kScalar ? ValueType::kScalar : ValueType::kVector;
   std::vector<std::string> texts;
   for (const lang::ExprPtr& argument : call.arguments) {
     if (const auto* text = lang::Unwrap(*argument).As<lang::StringExpr>()) {
-      node.strings.push_back(text->value);
+      operation.strings.push_back(text->value);
       texts.push_back(lang::PrintString(text->value));
       continue;
     }
     node.inputs.push_back(Plan(*argument));
     texts.push_back(Text(node.inputs.back()));
   }
-  if (call.arguments.empty()) node.inputs.push_back(AsVector(Time()));  // hour(), year(), …
+  if (call.arguments.empty()) node.inputs.push_back(AsVector(PlanTime()));  // hour(), year(), …
+  node.operation = std::move(operation);
   node.text = Cat(call.function, "(", Join(texts, ", "), ")");
   return domain_->AddNode(std::move(node));
 }
 
 NodeId ExpressionPlanner::PlanAbsent(NodeId input, const Expr& argument, std::string_view name) {
   Node node;
-  node.kind = NodeKind::kFunction;
   node.type = ValueType::kVector;
-  node.function = static_cast<uint32_t>(FunctionId::kAbsent);
   node.inputs = {input};
-  node.matching.include = AbsentLabels(argument);
+  node.operation =
+      FunctionCall{.function = FunctionId::kAbsent, .absent_labels = AbsentLabels(argument)};
   node.text = Cat(name, "(", Text(input), ")");
   return domain_->AddNode(std::move(node));
 }
 
-NodeId ExpressionPlanner::Time() {
-  Node node;
-  node.kind = NodeKind::kTime;
-  node.type = ValueType::kScalar;
-  node.text = "time()";
-  return domain_->AddNode(std::move(node));
+NodeId ExpressionPlanner::PlanTime() {
+  return domain_->AddNode(
+      {.type = ValueType::kScalar, .operation = EvaluationTime(), .text = "time()"});
 }
 
 NodeId ExpressionPlanner::Plan(const Expr& expr) {
-  if (const std::optional<double> constant = check::ConstantValue(expr)) return Number(*constant);
+  if (const std::optional<double> constant = check::ConstantValue(expr))
+    return PlanNumber(*constant);
   switch (expr.kind()) {
     case ExprKind::kParen:
       return Plan(*expr.As<lang::ParenExpr>()->expr);
@@ -284,12 +277,9 @@ NodeId ExpressionPlanner::Plan(const Expr& expr) {
           parameters.begin(), parameters.end(),
           [&](const lang::ParameterText& parameter) { return parameter.name == name; });
       PITWALL_CHECK(found != parameters.end());
-      Node node;
-      node.kind = NodeKind::kParameter;
-      node.type = ValueType::kScalar;
-      node.parameter = first_parameter_ + static_cast<uint32_t>(found - parameters.begin());
-      node.text = Cat("$", name);
-      return domain_->AddNode(std::move(node));
+      const uint32_t index = first_parameter_ + static_cast<uint32_t>(found - parameters.begin());
+      return domain_->AddNode(
+          {.type = ValueType::kScalar, .operation = ParameterValue{index}, .text = Cat("$", name)});
     }
     case ExprKind::kSelector:
       return demands_.PlanSelector(*expr.As<SelectorExpr>(), WindowFunction::kLast,
@@ -298,8 +288,8 @@ NodeId ExpressionPlanner::Plan(const Expr& expr) {
       const auto* unary = expr.As<lang::UnaryExpr>();
       if (!unary->negative) return Plan(*unary->expr);
       Node node;
-      node.kind = NodeKind::kNegate;
       node.inputs = {Plan(*unary->expr)};
+      node.operation = Negation();
       node.type = domain_->node(node.inputs[0]).type;
       node.text = Cat("-", domain_->OperandText(node.inputs[0]));
       return domain_->AddNode(std::move(node));
@@ -321,10 +311,9 @@ NodeId ExpressionPlanner::Plan(const Expr& expr) {
 
 NodeId ExpressionPlanner::AsVector(NodeId scalar) {
   Node node;
-  node.kind = NodeKind::kFunction;
   node.type = ValueType::kVector;
-  node.function = static_cast<uint32_t>(FunctionId::kVector);
   node.inputs = {scalar};
+  node.operation = FunctionCall{.function = FunctionId::kVector};
   node.text = Cat("vector(", Text(scalar), ")");
   return domain_->AddNode(std::move(node));
 }

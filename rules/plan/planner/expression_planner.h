@@ -31,13 +31,13 @@ class ExpressionPlanner {
   uint32_t PlanNeed(std::string_view metric) { return demands_.PlanNeed(metric); }
 
  private:
-  NodeId Number(double value);
-  NodeId Time();
+  NodeId PlanNumber(double value);
+  NodeId PlanTime();
   NodeId AsVector(NodeId scalar);
   NodeId PlanWindow(const lang::CallExpr& call, const FunctionRow& function);
   NodeId PlanPrediction(const lang::CallExpr& call);
   NodeId PlanBaselineScore(const lang::CallExpr& call);
-  // Returns a kDemand node over a range vector, complete except for its text and its own inputs.
+  // Returns a DemandColumn node over a range vector, complete except for its text and inputs.
   // `text` receives the text of the range vector.
   Node WindowOver(const lang::Expr& matrix, WindowFunction function, std::string arguments,
                   std::string* text);

@@ -42,7 +42,7 @@ NodeId ExpressionPlanner::PlanWindow(const lang::CallExpr& call, const FunctionR
     texts.push_back(scalars.back());
   }
   Node node = WindowOver(*matrix, *function.window, Join(scalars, ","), &texts[matrix_at]);
-  node.keep_name = function.keeps_name;
+  std::get<DemandColumn>(node.operation).keep_name = function.keeps_name;
   node.inputs = std::move(inputs);
   node.text = Cat(call.function, "(", Join(texts, ", "), ")");
   return domain_->AddNode(std::move(node));
@@ -58,14 +58,13 @@ NodeId ExpressionPlanner::PlanPrediction(const lang::CallExpr& call) {
   };
   const NodeId ahead = Plan(*call.arguments[1]);
   Node rise;
-  rise.kind = NodeKind::kBinary;
   rise.type = ValueType::kVector;
-  rise.binary = BinaryOp::kMul;
+  rise.operation = BinaryOperation{.op = BinaryOp::kMul};
   rise.inputs = {line(WindowFunction::kDeriv, "deriv"), ahead};
   rise.text = Cat(Text(rise.inputs[0]), " * ", domain_->OperandText(ahead));
   Node sum;
-  sum.kind = NodeKind::kBinary;
   sum.type = ValueType::kVector;
+  sum.operation = BinaryOperation{.op = BinaryOp::kAdd};
   sum.inputs = {domain_->AddNode(std::move(rise)), line(WindowFunction::kIntercept, "intercept")};
   sum.text = Cat("predict_linear(", matrix, ", ", Text(ahead), ")");
   return domain_->AddNode(std::move(sum));
@@ -79,7 +78,7 @@ NodeId ExpressionPlanner::PlanBaselineScore(const lang::CallExpr& call) {
   const auto over = [&](WindowFunction function, std::string_view name) {
     Node node;
     if (function == WindowFunction::kQuantile) {
-      const NodeId half = Number(0.5);
+      const NodeId half = PlanNumber(0.5);
       node = WindowOver(window, function, Text(half), &matrix);
       node.inputs = {half};
       node.text = Cat(name, "(0.5, ", matrix, ")");
@@ -90,9 +89,8 @@ NodeId ExpressionPlanner::PlanBaselineScore(const lang::CallExpr& call) {
     return domain_->AddNode(std::move(node));
   };
   Node score;
-  score.kind = NodeKind::kFunction;
   score.type = ValueType::kVector;
-  score.function = static_cast<uint32_t>(FunctionId::kBaselineScore);
+  score.operation = FunctionCall{.function = FunctionId::kBaselineScore};
   std::string value;
   if (call.arguments.size() > 1) {
     score.inputs = {Plan(*call.arguments[1])};

@@ -5,8 +5,7 @@
 //   --alert--> transitions
 //
 // Expressions become nodes of one directed acyclic graph per clock. Across all rules, equal
-// subexpressions share a node, and equal windows share a demand. A node's inputs always have
-// smaller IDs than the node.
+// subexpressions share a node, and equal windows share a demand.
 #pragma once
 
 #include <cstdint>
@@ -15,85 +14,10 @@
 #include <string>
 #include <vector>
 
-#include "services/base/id.h"
+#include "rules/plan/program/node.h"
 #include "services/model/windows/demand.h"
 
 namespace pitwall::plan {
-
-using NodeId = Id<struct NodeIdTag>;
-inline constexpr NodeId kNoNode{UINT32_MAX};
-
-enum class ValueType { kScalar, kVector, kString };
-
-enum class NodeKind {
-  kNumber,     // number
-  kParameter,  // `parameter`: index into DomainPlan::parameters; the value comes with the
-               // evaluation (overrides per job)
-  kTime,       // time(): the tick in seconds, or the step
-  kDemand,     // one column of the view: `demand`; inputs: the scalar arguments of its function.
-               // keep_name: labels with __name__ (instant selectors), else without
-  kNegate,     // -input
-  kBinary,     // inputs[0] op inputs[1]; either side is a scalar or a vector
-  kSetOp,      // and, or, unless on two vectors
-  kAggregate,  // aggregation of inputs[0], by or without `grouping`; inputs[1]: parameter (φ, k)
-  kFunction,   // `function` of the inputs (see function.h in this directory)
-};
-
-enum class BinaryOp { kAdd, kSub, kMul, kDiv, kMod, kPow, kAtan2, kEq, kNe, kGt, kLt, kGe, kLe };
-enum class SetOp { kAnd, kOr, kUnless };
-enum class AggregateOp {
-  kSum,
-  kAvg,
-  kMin,
-  kMax,
-  kCount,
-  kGroup,
-  kStddev,
-  kStdvar,
-  kQuantile,
-  // These operators select elements without changing them.
-  kTopk,
-  kBottomk,
-  kLimitk,
-  kLimitRatio,
-  kCountValues,  // strings[0] is the label that receives the value
-};
-enum class Cardinality { kOneToOne, kManyToOne /* group_left */, kOneToMany /* group_right */ };
-
-inline bool IsComparison(BinaryOp op) { return op >= BinaryOp::kEq; }
-
-// Vector matching of kBinary and kSetOp nodes.
-struct Matching {
-  bool on = false;  // on(labels) if true, otherwise ignoring(labels)
-  std::vector<std::string> labels;
-  Cardinality cardinality = Cardinality::kOneToOne;
-  // Labels that group_left or group_right copies from the "one" side.
-  std::vector<std::string> include;
-  friend bool operator==(const Matching&, const Matching&) = default;
-};
-
-struct Node {
-  NodeKind kind = NodeKind::kNumber;
-  ValueType type = ValueType::kScalar;
-  std::vector<NodeId> inputs;
-  double number = 0;
-  uint32_t parameter = 0;
-  // index into DomainPlan::demands (0), or into DomainPlan::subqueries[source - 1].demands
-  uint32_t source = 0;
-  uint32_t demand = 0;
-  bool keep_name = false;
-  BinaryOp binary = BinaryOp::kAdd;
-  bool return_bool = false;
-  SetOp set = SetOp::kAnd;
-  AggregateOp aggregate = AggregateOp::kSum;
-  bool without = false;
-  std::vector<std::string> grouping;
-  Matching matching;
-  uint32_t function = 0;             // FunctionId
-  std::vector<std::string> strings;  // string arguments of kFunction and kAggregate
-  // Canonical expression, used for evidence, --explain, and the identity of the state.
-  std::string text;
-};
 
 // Effect of a new parameter value. A number changes in place, but a window length ([$n samples]) or
 // a matcher text needs a variant of the program.
@@ -223,14 +147,12 @@ struct DomainPlan {
   std::vector<Group> groups;
 };
 
-// Reference to a demand of a domain, with source and index as in Node.
-struct DemandRef {
-  uint32_t source = 0;
-  uint32_t demand = 0;
-  friend auto operator<=>(const DemandRef&, const DemandRef&) = default;
-};
+// Returns the demands of a source (DemandRef::source).
 inline const DemandSet& DemandsOf(const DomainPlan& domain, uint32_t source) {
   return source == 0 ? domain.demands : domain.subqueries[source - 1].demands;
+}
+inline const Demand& DemandAt(const DomainPlan& domain, DemandRef ref) {
+  return DemandsOf(domain, ref.source).demands[ref.demand];
 }
 
 class Overrides;  // rules/plan/program/overrides.h

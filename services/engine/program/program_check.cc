@@ -15,9 +15,10 @@ void Collect(const plan::DomainPlan& domain, plan::NodeId node, std::vector<bool
   if (node == plan::kNoNode || (*seen)[node.index()]) return;
   (*seen)[node.index()] = true;
   const plan::Node& n = domain.nodes[node.index()];
-  if (n.kind == plan::NodeKind::kDemand) {
-    out->push_back({n.source, n.demand});
-    if (n.source > 0) Collect(domain, domain.subqueries[n.source - 1].expr, seen, out);
+  if (const auto* column = n.As<plan::DemandColumn>()) {
+    const uint32_t source = column->ref.source;
+    out->push_back(column->ref);
+    if (source > 0) Collect(domain, domain.subqueries[source - 1].expr, seen, out);
   }
   for (const plan::NodeId input : n.inputs) Collect(domain, input, seen, out);
 }
@@ -36,7 +37,7 @@ std::vector<plan::DemandRef> DemandsBelow(const plan::DomainPlan& domain, plan::
 Status CheckWindows(const plan::DomainPlan& domain, const plan::Rule& rule) {
   for (const plan::NodeId node : plan::RootsOf(rule)) {
     for (const plan::DemandRef& ref : DemandsBelow(domain, node)) {
-      const Demand& demand = plan::DemandsOf(domain, ref.source).demands[ref.demand];
+      const Demand& demand = plan::DemandAt(domain, ref);
       const Status status = window::ValidateDemand(demand);
       if (!status.ok())
         return Annotate(status, Cat(rule.file, ":", rule.line, ": rule ", rule.name));

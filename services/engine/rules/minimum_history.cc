@@ -14,16 +14,22 @@ namespace {
 // Skips min and max aggregations, which do not change the meaning of a condition.
 const plan::Node& WithoutExtremes(const plan::DomainPlan& domain, plan::NodeId id) {
   const plan::Node* node = &domain.nodes[id.index()];
-  while (node->kind == plan::NodeKind::kAggregate && (node->aggregate == plan::AggregateOp::kMin ||
-                                                      node->aggregate == plan::AggregateOp::kMax)) {
-    node = &domain.nodes[node->inputs[0].index()];
-  }
+  const auto is_extreme = [](const plan::Aggregation* aggregation) {
+    return aggregation != nullptr && (aggregation->op == plan::AggregateOp::kMin ||
+                                      aggregation->op == plan::AggregateOp::kMax);
+  };
+  while (is_extreme(node->As<plan::Aggregation>())) node = &domain.nodes[node->inputs[0].index()];
   return *node;
 }
 
+bool IsBinary(const plan::Node& node, plan::BinaryOp op) {
+  const auto* binary = node.As<plan::BinaryOperation>();
+  return binary != nullptr && binary->op == op;
+}
+
 const Demand* DemandOf(const plan::DomainPlan& domain, const plan::Node& node) {
-  if (node.kind != plan::NodeKind::kDemand) return nullptr;
-  return &plan::DemandsOf(domain, node.source).demands[node.demand];
+  const auto* column = node.As<plan::DemandColumn>();
+  return column == nullptr ? nullptr : &plan::DemandAt(domain, column->ref);
 }
 
 // Returns the demand of count_over_time(x[…]), or null.
@@ -38,8 +44,8 @@ const Demand* CountIn(const plan::DomainPlan& domain, plan::NodeId id) {
 // Matches time() - ts_of_first_over_time(x[attempt]).
 bool IsAge(const plan::DomainPlan& domain, plan::NodeId id) {
   const plan::Node& node = WithoutExtremes(domain, id);
-  if (node.kind != plan::NodeKind::kBinary || node.binary != plan::BinaryOp::kSub) return false;
-  if (domain.nodes[node.inputs[0].index()].kind != plan::NodeKind::kTime) return false;
+  if (!IsBinary(node, plan::BinaryOp::kSub)) return false;
+  if (domain.nodes[node.inputs[0].index()].As<plan::EvaluationTime>() == nullptr) return false;
   const Demand* demand = DemandOf(domain, WithoutExtremes(domain, node.inputs[1]));
   return demand != nullptr && demand->kind == WindowKind::kAttempt &&
          demand->function == WindowFunction::kTsOfFirst;
@@ -49,11 +55,11 @@ bool IsAge(const plan::DomainPlan& domain, plan::NodeId id) {
 // (count_over_time(x[N samples]) - 1).
 bool IsDistance(const plan::DomainPlan& domain, plan::NodeId id) {
   const plan::Node& node = WithoutExtremes(domain, id);
-  if (node.kind != plan::NodeKind::kBinary || node.binary != plan::BinaryOp::kDiv) return false;
+  if (!IsBinary(node, plan::BinaryOp::kDiv)) return false;
   const plan::Node& length = WithoutExtremes(domain, node.inputs[0]);
   const plan::Node& intervals = WithoutExtremes(domain, node.inputs[1]);
   for (const plan::Node* part : {&length, &intervals}) {
-    if (part->kind != plan::NodeKind::kBinary || part->binary != plan::BinaryOp::kSub) return false;
+    if (!IsBinary(*part, plan::BinaryOp::kSub)) return false;
   }
   const Demand* last = DemandOf(domain, WithoutExtremes(domain, length.inputs[0]));
   const Demand* first = DemandOf(domain, WithoutExtremes(domain, length.inputs[1]));
@@ -107,15 +113,17 @@ uint32_t History::Add(Condition condition) {
 
 uint32_t History::Find(const plan::DomainPlan& domain, plan::NodeId id, bool finding) {
   const plan::Node& node = domain.nodes[id.index()];
-  if (node.type != plan::ValueType::kVector || node.kind == plan::NodeKind::kDemand) return kNone;
-  if (node.kind == plan::NodeKind::kBinary && plan::IsComparison(node.binary) &&
-      !node.return_bool && !finding) {
+  if (node.type != plan::ValueType::kVector || node.As<plan::DemandColumn>() != nullptr)
+    return kNone;
+  if (const auto* binary = node.As<plan::BinaryOperation>();
+      binary != nullptr && plan::IsComparison(binary->op) && !binary->return_bool && !finding) {
     using enum plan::BinaryOp;
-    const bool above = node.binary == kGt || node.binary == kGe;
-    const bool below = node.binary == kLt || node.binary == kLe;
+    const plan::BinaryOp op = binary->op;
+    const bool above = op == kGt || op == kGe;
+    const bool below = op == kLt || op == kLe;
     Condition condition{.value = node.inputs[above ? 0 : 1],
                         .limit = node.inputs[above ? 1 : 0],
-                        .or_equal = node.binary == kGe || node.binary == kLe};
+                        .or_equal = op == kGe || op == kLe};
     if ((above || below) &&
         domain.nodes[condition.limit.index()].type == plan::ValueType::kScalar) {
       const Demand* count = CountIn(domain, condition.value);
@@ -136,11 +144,12 @@ uint32_t History::Find(const plan::DomainPlan& domain, plan::NodeId id, bool fin
       return Add(std::move(nearer));
   }
   Condition condition{.kind = Condition::Kind::kAny};
-  const bool is_or = node.kind == plan::NodeKind::kSetOp && node.set == plan::SetOp::kOr;
+  const auto* set = node.As<plan::SetOperation>();
+  const bool is_or = set != nullptr && set->op == plan::SetOp::kOr;
   if (is_or) condition.kind = Condition::Kind::kAll;
-  const bool is_unless = node.kind == plan::NodeKind::kSetOp && node.set == plan::SetOp::kUnless;
+  const bool is_unless = set != nullptr && set->op == plan::SetOp::kUnless;
   // The right side of `and` and `unless` is a condition, never the subject of the rule.
-  const bool left_only = node.kind == plan::NodeKind::kSetOp && !is_or;
+  const bool left_only = set != nullptr && !is_or;
   for (size_t i = 0; i < (is_unless ? 1 : node.inputs.size()); ++i) {
     const uint32_t part = Find(domain, node.inputs[i], finding && (i == 0 || !left_only));
     if (part != kNone) {

@@ -35,30 +35,36 @@ class RankScope {
     if (id == plan::kNoNode || (*seen)[id.index()]) return false;
     (*seen)[id.index()] = true;
     const plan::Node& node = domain_.nodes[id.index()];
-    if (node.kind == plan::NodeKind::kAggregate && DropsRank(node)) return true;
-    if (node.kind == plan::NodeKind::kFunction && LooksAtAll(node)) return true;
-    if (node.kind == plan::NodeKind::kDemand && DemandCrosses(node, seen)) return true;
+    const bool crosses = std::visit(
+        [&](const auto& operation) { return OperationCrosses(operation, seen); }, node.operation);
+    if (crosses) return true;
     return std::any_of(node.inputs.begin(), node.inputs.end(),
                        [&](plan::NodeId input) { return NodeCrosses(input, seen); });
   }
 
-  static bool DropsRank(const plan::Node& node) {
-    const bool named =
-        std::find(node.grouping.begin(), node.grouping.end(), kRank) != node.grouping.end();
-    return node.without == named;
+  template <typename Operation>
+  bool OperationCrosses(const Operation&, std::vector<bool>*) const {
+    return false;
+  }
+
+  // Returns true if the result has no label `rank`.
+  bool OperationCrosses(const plan::Aggregation& aggregation, std::vector<bool>*) const {
+    const std::vector<std::string>& grouping = aggregation.grouping;
+    const bool named = std::find(grouping.begin(), grouping.end(), kRank) != grouping.end();
+    return aggregation.without == named;
   }
 
   // absent() is true if there are no series, and scalar() has a value only if there is exactly one
   // series. On a clock with one rank, these functions would treat that rank as if it were the whole
   // job.
-  static bool LooksAtAll(const plan::Node& node) {
-    const auto function = static_cast<FunctionId>(node.function);
-    return function == FunctionId::kAbsent || function == FunctionId::kScalar;
+  bool OperationCrosses(const plan::FunctionCall& call, std::vector<bool>*) const {
+    return call.function == FunctionId::kAbsent || call.function == FunctionId::kScalar;
   }
 
-  bool DemandCrosses(const plan::Node& node, std::vector<bool>* seen) const {
-    if (node.source > 0) return NodeCrosses(domain_.subqueries[node.source - 1].expr, seen);
-    const Demand& demand = domain_.demands.demands[node.demand];
+  bool OperationCrosses(const plan::DemandColumn& column, std::vector<bool>* seen) const {
+    const auto [source, index] = column.ref;
+    if (source > 0) return NodeCrosses(domain_.subqueries[source - 1].expr, seen);
+    const Demand& demand = domain_.demands.demands[index];
     return recorded_.contains(std::string(domain_.demands.selectors[demand.selector].MetricName()));
   }
 
