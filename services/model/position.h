@@ -1,9 +1,9 @@
-// Position of a sample on its clock.
+// Position of a sample on its clock as a plain number, for columns of samples and persistent
+// formats. Other code uses the type Position (services/base/time.h).
 //
-// The engine works on int64 positions. On the time clock, a position is event time in Unix
-// nanoseconds. On the step clock, step s is at s * kStepUnit, as if one step took one second. As a
-// result, durations written as plain numbers, rates per step, a look-back of 1000 steps, and time()
-// == step need no separate code.
+// On the time clock, a position is event time in Unix nanoseconds. On the step clock, step s is at
+// s * kStepUnit, as if one step took one second. As a result, durations written as plain numbers,
+// rates per step, a look-back of 1000 steps, and time() == step need no separate code.
 #pragma once
 
 #include <cstdint>
