@@ -14,19 +14,18 @@ class LogResetNotice {
   // Period within which every open issue is republished.
   static constexpr Duration kShown = Duration::Minutes(5);
 
-  // `now` is the monotonic time since the origin of the clock.
-  void Set(std::string text, Duration now) {
+  void Set(std::string text, MonotonicTime now) {
     text_ = std::move(text);
     at_ = now;
   }
-  Status Read(Duration now) const {
+  Status Read(MonotonicTime now) const {
     if (text_.empty() || now - at_ >= kShown) return OkStatus();
     return FailedPrecondition(text_);
   }
 
  private:
   std::string text_;
-  Duration at_;
+  MonotonicTime at_;
 };
 
 }  // namespace pitwall

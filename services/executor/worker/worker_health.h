@@ -23,13 +23,13 @@ class WorkerHealth {
   // Reports for a limited time that the issue log was replaced.
   void NoteReset(std::string text, int64_t now_ns) {
     MutexLock lock(&mutex_);
-    notice_.Set(std::move(text), Duration::Nanos(now_ns));
+    notice_.Set(std::move(text), MonotonicTime::FromNs(now_ns));
   }
   // Returns the error of the last step. If the step succeeded, returns the notice about a replaced
   // log until the notice expires.
   Status Read(int64_t now_ns) const {
     MutexLock lock(&mutex_);
-    return status_.ok() ? notice_.Read(Duration::Nanos(now_ns)) : status_;
+    return status_.ok() ? notice_.Read(MonotonicTime::FromNs(now_ns)) : status_;
   }
 
  private:

@@ -24,7 +24,7 @@ void ReceiverReport::RecordReset(const std::string& text, int64_t now_ns) {
   PITWALL_LOG(kError, "notifier", title_, ": ", text);
   resets_.Add();
   MutexLock lock(&mutex_);
-  notice_.Set(Cat(title_, ": ", text), Duration::Nanos(now_ns));
+  notice_.Set(Cat(title_, ": ", text), MonotonicTime::FromNs(now_ns));
 }
 
 void ReceiverReport::RecordGap(std::string_view text) {
@@ -43,7 +43,7 @@ void ReceiverReport::RecordAttempt(int64_t duration_ns) {
 
 Status ReceiverReport::Health(int64_t now_ns) const {
   MutexLock lock(&mutex_);
-  return notice_.Read(Duration::Nanos(now_ns));
+  return notice_.Read(MonotonicTime::FromNs(now_ns));
 }
 
 ReceiverStatus ReceiverReport::status() const {

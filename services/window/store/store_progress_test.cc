@@ -4,10 +4,10 @@
 
 #include <utility>
 
+#include "services/window/testing/series_store.h"
+
 namespace pitwall::window {
 namespace {
-
-Position At(int64_t ns) { return Position::FromNs(ns); }
 
 TEST(StoreProgress, StartsBeforeEveryPosition) {
   const StoreProgress progress;
